@@ -58,12 +58,14 @@ typedef struct
     int loss;                   /* IfmLoss, or IFM_OPTION_UNSET */
     int optimiser;              /* IfmOptimiser, or IFM_OPTION_UNSET: sgd */
     const char *learning_rate;  /* a number; NULL: 0.001 */
+    gint64 batch;               /* inputs at once; 0: as the model is */
     const char *const *dims;    /* "N=8", and one "N=100,500,1000" at most */
     const char *scaling;        /* "nodes,layers", of ifm_scaling_presets() */
     const char *dtype;
     gint64 threads;
     IfmProtocolOptions protocol;
     gint64 seed;
+    const char *energy; /* IfmModelCase.energy; NULL: not measured */
     gboolean no_nodes, no_peak, new_peak, no_verify, native_async;
     const char *const *vendor; /* "[ENGINE:]KEY=VALUE" */
     gboolean resume;

@@ -74,6 +74,9 @@ typedef struct
  * spans nothing; a size twice; a device whose spec is wrong) or IFM_ERROR_UNAVAILABLE naming the studies there are.
  */
 IfmStudy *ifm_study_open(const char *name, GError **error);
+/** ifm_study_open_set: The same, with keys of its file replaced. @settings: (nullable) NULL-terminated "KEY=VALUE", with
+ * VALUE as the file would have it: "batch=[1, 2]", "level=quick". `kind` cannot be set. */
+IfmStudy *ifm_study_open_set(const char *name, const char *const *settings, GError **error);
 void ifm_study_free(IfmStudy *study);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudy, ifm_study_free)
 
@@ -266,7 +269,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyPoints, ifm_study_points_free)
  * raw_measurements.json, checkpoint_*.json, bandwidth_table.json (kept beside the fits), or CSV with the columns device,
  * stage, nodes, edges, latency_ms, std_ms, compute_ms, transfer_ms, flag. A total must be above 0; compute, transfer and
  * std may be null; a row with a flag comes in as failed, with the flag as its reason. Our own files say what they are of
- * (features, hidden, which devices are simulated), and that is kept.
+ * (features, hidden, which devices are simulated), and that is kept. The points.csv of a study of points comes in as such
+ * a study; its rows that were not measured are left out.
  * @paths: NULL-terminated    @sizes: features and hidden of what was measured; 0: what the files say, else what the store
  * says, else 500 and 256    @replace: a row takes the place of one that is there, in the store or an earlier file; else two
  * that differ are an error    @n_rows: (out) (optional)

@@ -27,6 +27,8 @@ const char *ifm_csv_name(const IfmCsv *csv);
 gsize ifm_csv_n_rows(const IfmCsv *csv); /* without the header */
 /** ifm_csv_column: The index of a column. Returns: FALSE with IFM_ERROR_INVALID, which names the nearest column. */
 gboolean ifm_csv_column(const IfmCsv *csv, const char *name, gsize *column, GError **error);
+/** ifm_csv_header: The name of a column, NULL behind the last. */
+const char *ifm_csv_header(const IfmCsv *csv, gsize column);
 /** ifm_csv_line: The line of the file on which a row begins, counted from 1. */
 gsize ifm_csv_line(const IfmCsv *csv, gsize row);
 /** ifm_csv_text: A field. (transfer none) "" for an empty field. */

@@ -212,6 +212,11 @@ gboolean ifm_csv_column(const IfmCsv *csv, const char *name, gsize *column, GErr
     return FALSE;
 }
 
+const char *ifm_csv_header(const IfmCsv *csv, gsize column)
+{
+    return column < csv->n_columns ? csv->fields->pdata[column] : NULL;
+}
+
 gsize ifm_csv_line(const IfmCsv *csv, gsize row)
 {
     g_return_val_if_fail(row < ifm_csv_n_rows(csv), 0);

@@ -129,12 +129,12 @@ static int import_into(const IfmStudyPlace *place, const char *name, const Argum
     if (store == NULL ||
         !ifm_study_import(cli_positional(arguments), name, &sizes, cli_given(arguments, "replace"), store, &n_rows, &error))
         return cli_fail(error);
-    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
-    if (tables == NULL)
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, store, &error);
+    if (results == NULL)
         return cli_fail(error);
     cli_note("%s: %" G_GSIZE_FORMAT " row%s imported; inferometer study export %s writes them in the published formats",
              place->store_path, n_rows, n_rows == 1 ? "" : "s", place->folder);
-    return print_worth(tables);
+    return results->tables != NULL ? print_worth(results->tables) : study_print_page(results, place->folder);
 }
 
 static int run_import(const Arguments *arguments)
@@ -180,7 +180,8 @@ const Verb verb_study_import = {
     .details =
         "FILE is a table as a study writes it (lookup_table.json, raw_measurements.json, checkpoint_*.json, "
         "bandwidth_table.json) or CSV with the columns device, stage, nodes, edges, latency_ms, std_ms, compute_ms, "
-        "transfer_ms and flag. A row that two files have, or a file and the folder, must be the same in both except for "
+        "transfer_ms and flag; or the points.csv of a study of points, such as one of another machine. A row that two "
+        "files have, or a file and the folder, must be the same in both except for "
         "rounding; otherwise nothing is imported. With --replace the later row replaces the earlier one. "
         "bandwidth_table.json needs a table of latencies.\n"
         "A total must be above 0. Compute, transfer and std may be missing; a row with a flag is imported as a failure.\n"

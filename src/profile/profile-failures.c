@@ -139,8 +139,8 @@ static int add_refused(GStrvBuilder *lines, const Sweep *sweep)
     for (guint i = 0; i < sweep->rows->len; i++)
     {
         const SweepRow *row = sweep->rows->pdata[i];
-        for (guint at = 0; at < row->plans->len; at++, n++)
-            n_refused += ((const ProfilePlan *)row->plans->pdata[at])->refused != NULL;
+        for (guint at = 0; at < row->points->len; at++, n++)
+            n_refused += profile_row_plan(row, at)->refused != NULL;
     }
     g_autofree char *line = g_strdup_printf("%u of %u points have no model", n_refused, n);
     if (n_refused > 0)

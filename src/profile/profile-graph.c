@@ -350,6 +350,8 @@ gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options,
     IfmGraphOptions said = options->graph;
     ProfileSizes sizes;
     self->name = name_in(options->model, &beside);
+    if (options->batch > 0)
+        return ifm_error_refuse(error, "batch: %s takes a graph; num_nodes or a dataset says how large it is", self->name);
     self->seed = (guint32)options->seed;
     if (!read_settings(self->name, beside, &said, words, error))
         return FALSE;

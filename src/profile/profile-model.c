@@ -17,14 +17,20 @@ static IfmModel *build_from_zoo(ProfilePlan *plan, const char *text, guint32 see
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, ZOO_PREFIX " which model? (see inferometer zoo list)");
         return NULL;
     }
+    g_autofree char *name = seed == 1 ? g_strdup_printf("%s.onnx", text) : g_strdup_printf("%s,seed=%u.onnx", text, seed);
+    plan->model_path = g_build_filename(out, "models", name, NULL);
+    if (plan->written != NULL && g_hash_table_contains(plan->written, plan->model_path))
+        return ifm_model_open(plan->model_path, error);
     g_autoptr(IfmModel) model = ifm_zoo_build(parts[0], (const char *const *)parts + 1, seed, error);
     if (model == NULL)
         return NULL;
-    g_autofree char *name = seed == 1 ? g_strdup_printf("%s.onnx", text) : g_strdup_printf("%s,seed=%u.onnx", text, seed);
+    g_free(plan->model_path);
     plan->model_path = profile_out_file(out, "models", name, error);
-    return plan->model_path != NULL && ifm_model_save(model, plan->model_path, error)
-               ? ifm_model_open(plan->model_path, error)
-               : NULL;
+    if (plan->model_path == NULL || !ifm_model_save(model, plan->model_path, error))
+        return NULL;
+    if (plan->written != NULL)
+        g_hash_table_add(plan->written, g_strdup(plan->model_path));
+    return ifm_model_open(plan->model_path, error);
 }
 
 /* "resnet50", "resnet50,batch=8" */
@@ -78,9 +84,16 @@ static IfmModel *open_named(ProfilePlan *plan, const IfmProfileOptions *options,
     const char *name = prefixed ? text + strlen(ZOO_PREFIX) : text;
     if (prefixed || ((!exists || folder) && in_zoo)) /* no folder is a model */
     {
+        gboolean free_batch = options->batch > 0 && ifm_axis_parameter(find_in_zoo(name), "batch") != NULL;
+        if (free_batch && strstr(name, ",batch=") != NULL)
+        {
+            ifm_error_misuse(error, "%s and --batch %" G_GINT64_FORMAT ": batch is given twice", text, options->batch);
+            return NULL;
+        }
         g_autofree char *form = plan->training ? training_form(name) : g_strdup(name);
-        plan->source = g_strconcat(ZOO_PREFIX, form, NULL);
-        return build_from_zoo(plan, form, (guint32)options->seed, options->output, error);
+        g_autofree char *words = g_strconcat(form, free_batch ? ",batch=0" : "", NULL);
+        plan->source = g_strconcat(ZOO_PREFIX, words, NULL);
+        return build_from_zoo(plan, words, (guint32)options->seed, options->output, error);
     }
     if (in_zoo)
         profile_note(options->watch, "%s: the file of that name, not the zoo's model (" ZOO_PREFIX "%s)", text, text);
@@ -118,9 +131,21 @@ static gboolean can_be_fed(const ProfilePlan *plan, GError **error)
     return TRUE;
 }
 
+static gboolean bind_batch(ProfilePlan *plan, gint64 batch, GError **error)
+{
+    const IfmPort *port = ifm_model_n_inputs(plan->model) > 0 ? ifm_model_input(plan->model, 0) : NULL;
+    if (port == NULL || port->rank == 0 || port->dim_names[0] == NULL)
+        return ifm_error_refuse(error, "batch: the first dimension of the first input of %s is not free",
+                                ifm_model_name(plan->model));
+    IfmDimBinding binding = { g_strdup(port->dim_names[0]), batch };
+    g_ptr_array_add(plan->dim_names, (gpointer)binding.name);
+    g_array_append_val(plan->bindings, binding);
+    return TRUE;
+}
+
 gboolean profile_model_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
 {
     plan->model = open_named(plan, options, error);
-    return plan->model != NULL && gives_anything(plan->model, error) && can_be_fed(plan, error) &&
-           profile_plan_analyse(plan, error);
+    return plan->model != NULL && (options->batch <= 0 || bind_batch(plan, options->batch, error)) &&
+           gives_anything(plan->model, error) && can_be_fed(plan, error) && profile_plan_analyse(plan, error);
 }

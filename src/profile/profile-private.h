@@ -6,6 +6,7 @@
 #include <inferometer/profile.h>
 #include <inferometer/zoo.h>
 #include <internal/onnx.h>
+#include <internal/profile-point.h>
 
 G_BEGIN_DECLS
 
@@ -97,6 +98,7 @@ typedef struct
     IfmModelCase base;                    /* all that the targets share */
     char *label;                          /* of one of several plans: "nodes 1000"; NULL */
     GError *refused;                      /* of one of several: why there is no such model; NULL */
+    GHashTable *written;                  /* (nullable) paths of models of the zoo that were written before; borrowed */
 } ProfilePlan;
 void profile_plan_clear(ProfilePlan *plan);
 void profile_plan_free(ProfilePlan *plan);
@@ -224,28 +226,37 @@ gboolean profile_plan_init_side(ProfilePlan *plan, const IfmProfileOptions *opti
 
 /* --- profile-sweep.c: several models -------------------------------------------------------------------------------- */
 
-/* ProfileRequest: options that were varied. @owned: their texts and lists */
-typedef struct
+/* IfmProfilePoint: options that were varied, and what is planned by them. @owned: their texts and lists */
+struct IfmProfilePoint
 {
     IfmProfileOptions options;
     GPtrArray *owned;
-} ProfileRequest;
+    ProfilePlan *plan; /* NULL until it is made */
+};
+/* profile_point_own: @text: (transfer full) */
+const char *profile_point_own(IfmProfilePoint *self, char *text);
+/* profile_point_drop_dim: @dim: the entry itself, of its dims. */
+void profile_point_drop_dim(IfmProfilePoint *self, const char *dim);
 
-/* SweepRow: what is varied, and a plan for each of its values. */
+/* SweepRow: what is varied, and a point for each of its values. */
 typedef struct
 {
     const char *axis, *help; /* "nodes", what that is; borrowed */
     char *name;              /* what the axis points to, where it is the caller's */
     GStrv values;
-    GPtrArray *requests; /* ProfileRequest*, a value each: what the plans borrow from */
-    GPtrArray *plans;    /* ProfilePlan*, a value each */
+    GPtrArray *points; /* IfmProfilePoint*, a value each */
 } SweepRow;
+static inline ProfilePlan *profile_row_plan(const SweepRow *row, guint at)
+{
+    return ((const IfmProfilePoint *)row->points->pdata[at])->plan;
+}
 
 /* Sweep: rows of models along what is varied; none: one model is profiled as it is. */
 typedef struct
 {
-    GPtrArray *rows;       /* SweepRow* */
-    ProfileRequest *model; /* what the model as it is, too, is profiled by; NULL: it is not */
+    GPtrArray *rows;        /* SweepRow* */
+    IfmProfilePoint *model; /* what the model as it is, too, is profiled by; NULL: it is not */
+    GHashTable *written;    /* paths of models that points wrote */
 } Sweep;
 /* profile_sweep_init: What a list of sizes, or a scaling, asks for. */
 gboolean profile_sweep_init(Sweep *sweep, const IfmProfileOptions *options, GError **error);

@@ -12,33 +12,9 @@
 
 #define MAX_VALUES 100
 
-static void request_free(ProfileRequest *request)
-{
-    if (request == NULL)
-        return;
-    g_ptr_array_unref(request->owned);
-    g_free(request);
-}
-
-static ProfileRequest *request_new(const IfmProfileOptions *options)
-{
-    ProfileRequest *request = g_new0(ProfileRequest, 1);
-    request->options = *options;
-    request->owned = g_ptr_array_new_with_free_func(g_free);
-    return request;
-}
-
-/* @text: (transfer full) */
-static const char *own(ProfileRequest *request, char *text)
-{
-    g_ptr_array_add(request->owned, text);
-    return text;
-}
-
 static void row_free(SweepRow *row)
 {
-    g_ptr_array_unref(row->plans);
-    g_ptr_array_unref(row->requests);
+    g_ptr_array_unref(row->points);
     g_strfreev(row->values);
     g_free(row->name);
     g_free(row);
@@ -47,7 +23,8 @@ static void row_free(SweepRow *row)
 void profile_sweep_clear(Sweep *sweep)
 {
     g_clear_pointer(&sweep->rows, g_ptr_array_unref);
-    g_clear_pointer(&sweep->model, request_free);
+    g_clear_pointer(&sweep->model, ifm_profile_point_free);
+    g_clear_pointer(&sweep->written, g_hash_table_unref);
 }
 
 static SweepRow *add_row(Sweep *sweep, const char *axis, const char *help)
@@ -55,8 +32,7 @@ static SweepRow *add_row(Sweep *sweep, const char *axis, const char *help)
     SweepRow *row = g_new0(SweepRow, 1);
     row->axis = axis;
     row->help = help;
-    row->requests = g_ptr_array_new_with_free_func((GDestroyNotify)request_free);
-    row->plans = g_ptr_array_new_with_free_func((GDestroyNotify)profile_plan_free);
+    row->points = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_profile_point_free);
     g_ptr_array_add(sweep->rows, row);
     return row;
 }
@@ -68,7 +44,7 @@ static SweepRow *add_row(Sweep *sweep, const char *axis, const char *help)
 typedef struct Varying Varying;
 struct Varying
 {
-    gboolean (*put)(const Varying *varying, ProfileRequest *point, const char *value, GError **error);
+    gboolean (*put)(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error);
     const IfmProfileOptions *options;
     SweepRow *row;
     const char *list;
@@ -78,8 +54,8 @@ struct Varying
 static gboolean take_point(const guint *at, void *user, GError **error)
 {
     const Varying *varying = user;
-    ProfileRequest *point = request_new(varying->options);
-    g_ptr_array_add(varying->row->requests, point);
+    IfmProfilePoint *point = ifm_profile_point_new(varying->options);
+    g_ptr_array_add(varying->row->points, point);
     return varying->put(varying, point, varying->row->values[at[0]], error);
 }
 
@@ -140,19 +116,6 @@ static gboolean find_list(const IfmProfileOptions *options, const char **text, G
     return TRUE;
 }
 
-/* One size in place of the list; @size: NULL: none, which leaves the list out */
-static void put_size(ProfileRequest *point, const char *list, const char *size)
-{
-    GPtrArray *dims = g_ptr_array_new();
-    for (const char *const *dim = point->options.dims; *dim != NULL; dim++)
-        if (*dim != list || size != NULL)
-            g_ptr_array_add(dims, (gpointer)(*dim == list ? size : *dim));
-    g_ptr_array_add(dims, NULL);
-    gpointer *texts = g_ptr_array_free(dims, FALSE);
-    point->options.dims = (const char *const *)texts;
-    g_ptr_array_add(point->owned, texts);
-}
-
 static gboolean is_set_in_name(const char *model, const char *name)
 {
     g_auto(GStrv) settings = g_strsplit(model, ",", -1);
@@ -163,14 +126,10 @@ static gboolean is_set_in_name(const char *model, const char *name)
     return FALSE;
 }
 
-/* A size that a model of the zoo is built with is part of its name: "resnet18,batch=8". */
-static gboolean put_list_value(const Varying *varying, ProfileRequest *point, const char *value, GError **error)
+static gboolean put_list_value(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
 {
-    gboolean of_name = varying->row->help != NULL;
-    const char *size = own(point, g_strdup_printf("%s=%s", varying->row->name, value));
-    put_size(point, varying->list, of_name ? NULL : size);
-    if (of_name)
-        point->options.model = own(point, g_strdup_printf("%s,%s", varying->options->model, size));
+    profile_point_drop_dim(point, varying->list);
+    ifm_profile_point_set(point, varying->row->name, g_ascii_strtoll(value, NULL, 10));
     return TRUE;
 }
 
@@ -198,7 +157,7 @@ static gboolean is_said(const IfmProfileOptions *options, const char *option)
 }
 
 /* As though nobody had said it, as an option or beside the model's name. */
-static void drop(ProfileRequest *point, const char *option)
+static void drop(IfmProfilePoint *point, const char *option)
 {
     g_autofree char *start = g_strconcat(option, "=", NULL);
     g_auto(GStrv) settings = g_strsplit(point->options.model, ",", -1);
@@ -208,15 +167,15 @@ static void drop(ProfileRequest *point, const char *option)
         if (!g_str_has_prefix(*setting, start))
             g_ptr_array_add(kept, *setting);
     g_ptr_array_add(kept, NULL);
-    point->options.model = own(point, g_strjoinv(",", (char **)kept->pdata));
+    point->options.model = profile_point_own(point, g_strjoinv(",", (char **)kept->pdata));
     profile_size_unsay(&point->options.graph, profile_size_find(option));
 }
 
-static gboolean put(ProfileRequest *point, const char *option, const char *text, GError **error)
+static gboolean put(IfmProfilePoint *point, const char *option, const char *text, GError **error)
 {
     const IfmOption *row = profile_size_find(option);
     IfmOptionValue value;
-    if (!ifm_option_parse(row, own(point, g_strdup(text)), &value, error))
+    if (!ifm_option_parse(row, profile_point_own(point, g_strdup(text)), &value, error))
         return FALSE;
     ifm_option_store(row, &value, &point->options.graph);
     return TRUE;
@@ -224,7 +183,7 @@ static gboolean put(ProfileRequest *point, const char *option, const char *text,
 
 /* One value of what is varied, on a graph that is made: one that is read, and what else contradicts the value, is of the
  * model as it is. */
-static gboolean put_preset_value(const Varying *varying, ProfileRequest *point, const char *value, GError **error)
+static gboolean put_preset_value(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
 {
     const IfmScalingPreset *preset = varying->preset;
     drop(point, "dataset");
@@ -346,8 +305,8 @@ static gboolean split_parts(const IfmProfileOptions *options, const char *list, 
 static void take_model(Sweep *sweep, const IfmProfileOptions *options, const char *parts)
 {
     g_auto(GStrv) words = g_strsplit(parts, ",", -1);
-    sweep->model = request_new(options);
-    sweep->model->options.parts = own(sweep->model, g_strdup(parts));
+    sweep->model = ifm_profile_point_new(options);
+    sweep->model->options.parts = profile_point_own(sweep->model, g_strdup(parts));
     if (runs_nothing(options, (const char *const *)words))
         sweep->model->options.devices = NULL;
 }
@@ -355,31 +314,31 @@ static void take_model(Sweep *sweep, const IfmProfileOptions *options, const cha
 /* --- plans --------------------------------------------------------------------------------------------------------------
  */
 
-static gboolean init_row(SweepRow *row, const char *parts, GError **error)
+static gboolean init_row(SweepRow *row, GHashTable *written, const char *parts, GError **error)
 {
-    for (guint i = 0; i < row->requests->len; i++)
+    for (guint i = 0; i < row->points->len; i++)
     {
-        ProfileRequest *request = row->requests->pdata[i];
-        ProfilePlan *plan = g_new0(ProfilePlan, 1);
-        g_ptr_array_add(row->plans, plan);
-        request->options.parts = own(request, g_strdup(parts));
-        if (!profile_plan_init(plan, &request->options, TRUE, error))
+        IfmProfilePoint *point = row->points->pdata[i];
+        ProfilePlan *plan = point->plan = g_new0(ProfilePlan, 1);
+        plan->written = written;
+        point->options.parts = profile_point_own(point, g_strdup(parts));
+        if (!profile_plan_init(plan, &point->options, TRUE, error))
             return FALSE;
         plan->label = g_strdup_printf("%s %s", row->axis, row->values[i]);
     }
     return TRUE;
 }
 
-/* Where there is no model at any point, the first one's reason is all there is to tell. */
+/* Where there is no model at any point, the first one's reason is the error. */
 static gboolean check_any(const Sweep *sweep, GError **error)
 {
     const GError *first = NULL;
     for (guint i = 0; i < sweep->rows->len; i++)
     {
         const SweepRow *row = sweep->rows->pdata[i];
-        for (guint at = 0; at < row->plans->len; at++)
+        for (guint at = 0; at < row->points->len; at++)
         {
-            const ProfilePlan *plan = row->plans->pdata[at];
+            const ProfilePlan *plan = profile_row_plan(row, at);
             if (plan->refused == NULL)
                 return TRUE;
             first = first != NULL ? first : plan->refused;
@@ -396,6 +355,7 @@ gboolean profile_sweep_init(Sweep *sweep, const IfmProfileOptions *options, GErr
     g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", ",", -1);
     g_autofree char *of_points = NULL, *others = NULL;
     sweep->rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
+    sweep->written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     if (!find_list(options, &list, error) ||
         !vary(sweep, options, g_strv_contains((const char *const *)words, "scaling"), list, error))
         return FALSE;
@@ -406,7 +366,7 @@ gboolean profile_sweep_init(Sweep *sweep, const IfmProfileOptions *options, GErr
     if (others != NULL)
         take_model(sweep, options, others);
     for (guint i = 0; i < sweep->rows->len; i++)
-        if (!init_row(sweep->rows->pdata[i], of_points, error))
+        if (!init_row(sweep->rows->pdata[i], sweep->written, of_points, error))
             return FALSE;
     return check_any(sweep, error);
 }
@@ -416,8 +376,8 @@ void profile_sweep_add_plans(const Sweep *sweep, GPtrArray *plans)
     for (guint i = 0; i < sweep->rows->len; i++)
     {
         const SweepRow *row = sweep->rows->pdata[i];
-        for (guint at = 0; at < row->plans->len; at++)
-            if (((const ProfilePlan *)row->plans->pdata[at])->refused == NULL)
-                g_ptr_array_add(plans, row->plans->pdata[at]);
+        for (guint at = 0; at < row->points->len; at++)
+            if (profile_row_plan(row, at)->refused == NULL)
+                g_ptr_array_add(plans, profile_row_plan(row, at));
     }
 }

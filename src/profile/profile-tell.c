@@ -110,19 +110,19 @@ void profile_sweep_report(const Sweep *sweep, gsize n_layers, SweepReport *repor
     for (guint i = 0; i < sweep->rows->len; i++)
     {
         const SweepRow *row = sweep->rows->pdata[i];
-        IfmProfileReport *stories = g_new0(IfmProfileReport, row->plans->len);
-        const char **refusals = g_new0(const char *, row->plans->len);
+        IfmProfileReport *stories = g_new0(IfmProfileReport, row->points->len);
+        const char **refusals = g_new0(const char *, row->points->len);
         IfmScalingRow as_reported = { .axis = row->axis,
                                       .help = row->help,
                                       .values = (const char *const *)row->values,
                                       .refusals = refusals,
                                       .stories = stories,
-                                      .n = row->plans->len };
+                                      .n = row->points->len };
         g_ptr_array_add(reported->blocks, stories);
         g_ptr_array_add(reported->blocks, refusals);
-        for (guint at = 0; at < row->plans->len; at++)
+        for (guint at = 0; at < row->points->len; at++)
         {
-            const ProfilePlan *plan = row->plans->pdata[at];
+            const ProfilePlan *plan = profile_row_plan(row, at);
             if (plan->refused != NULL)
             {
                 refusals[at] = plan->refused->message;

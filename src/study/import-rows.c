@@ -1,7 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/csv.h>
 #include <internal/file.h>
 
 #include "import.h"
@@ -18,6 +17,7 @@ void import_row_free(ImportRow *row)
     g_free(row->alias);
     g_free(row->flag);
     g_free(row->code);
+    json_decref(row->axes);
     g_free(row);
 }
 
@@ -41,13 +41,13 @@ void import_table_free(ImportTable *table)
     g_free(table->first);
     g_ptr_array_unref(table->rows);
     json_decref(table->bandwidth);
+    json_decref(table->axes);
     g_free(table);
 }
 
 /* --- a row ---------------------------------------------------------------------------------------------------------- */
 
-static gboolean refuse(const ImportRow *row, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
-static gboolean refuse(const ImportRow *row, GError **error, const char *format, ...)
+gboolean import_refuse(const ImportRow *row, GError **error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -67,14 +67,14 @@ static gboolean refuse(const ImportRow *row, GError **error, const char *format,
 static gboolean check_part(const ImportRow *row, const char *what, double value, GError **error)
 {
     return isnan(value) || (value >= 0 && !isinf(value)) ||
-           refuse(row, error, "%s: found %g, expected 0 or more, or nothing", what, value);
+           import_refuse(row, error, "%s: found %g, expected 0 or more, or nothing", what, value);
 }
 
 /* @value: NaN where there is none. */
 static gboolean check_latency(const ImportRow *row, const char *what, double value, GError **error)
 {
     return isnan(value) || (value > 0 && !isinf(value)) ||
-           refuse(row, error, "%s: found %g, expected more than 0, or nothing", what, value);
+           import_refuse(row, error, "%s: found %g, expected more than 0, or nothing", what, value);
 }
 
 /* Published splits have transfers that exceed the total beside a compute time of 0, cut off there; two that both stand are
@@ -83,33 +83,34 @@ static gboolean check_parts(const ImportRow *row, const char *total, GError **er
 {
     if (!(row->compute_ms > 0) || !(row->transfer_ms > 0) || row->compute_ms + row->transfer_ms <= ROUNDING * row->total_ms)
         return TRUE;
-    return refuse(row, error, "%s: found %g, less than compute and transfer together, %g", total, row->total_ms,
-                  row->compute_ms + row->transfer_ms);
+    return import_refuse(row, error, "%s: found %g, less than compute and transfer together, %g", total, row->total_ms,
+                         row->compute_ms + row->transfer_ms);
 }
 
 static gboolean check_row(const ImportTable *table, const ImportRow *row, const char *total, GError **error)
 {
     if (!study_is_alias(row->alias))
-        return refuse(row, error, "device: found \"%s\", expected a name of letters, digits, - and _", row->alias);
-    if (study_stage(table->staged, row->stage) == NULL)
-        return refuse(row, error, "stage: found %d, expected 1 to %zu", row->stage, table->staged->n_stages);
-    if (row->nodes < 1 || row->edges < 1)
-        return refuse(row, error, "found %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges, expected 1 or more",
-                      row->nodes, row->edges);
+        return import_refuse(row, error, "device: found \"%s\", expected a name of letters, digits, - and _", row->alias);
+    if (row->axes == NULL && study_stage(table->staged, row->stage) == NULL)
+        return import_refuse(row, error, "stage: found %d, expected 1 to %zu", row->stage, table->staged->n_stages);
+    if (row->axes == NULL && (row->nodes < 1 || row->edges < 1))
+        return import_refuse(row, error,
+                             "found %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges, expected 1 or more",
+                             row->nodes, row->edges);
     if (row->flag != NULL) /* a flagged row is a failure: what it calls a latency is none */
         return TRUE;
     if (isnan(row->total_ms))
-        return refuse(row, error, "%s is missing; expected the latency in ms", total);
+        return import_refuse(row, error, "%s is missing; expected the latency in ms", total);
     if (!(row->total_ms > 0) || isinf(row->total_ms))
-        return refuse(row, error, "%s: found %g, expected more than 0", total, row->total_ms);
+        return import_refuse(row, error, "%s: found %g, expected more than 0", total, row->total_ms);
     if (row->total_ms < MIN_MS || row->total_ms > MAX_MS)
-        return refuse(row, error, "%s: found %g, which is no latency in ms; expected %g to %g", total, row->total_ms,
-                      MIN_MS, MAX_MS);
+        return import_refuse(row, error, "%s: found %g, which is no latency in ms; expected %g to %g", total, row->total_ms,
+                             MIN_MS, MAX_MS);
     if (!check_latency(row, "mean", row->mean_ms, error) || !check_latency(row, "min", row->min_ms, error) ||
         !check_latency(row, "max", row->max_ms, error))
         return FALSE;
     if (row->min_ms > row->max_ms)
-        return refuse(row, error, "the minimum, %g, is more than the maximum, %g", row->min_ms, row->max_ms);
+        return import_refuse(row, error, "the minimum, %g, is more than the maximum, %g", row->min_ms, row->max_ms);
     return check_part(row, "the standard deviation", row->std_ms, error) &&
            check_part(row, "the compute time", row->compute_ms, error) &&
            check_part(row, "the transfer time", row->transfer_ms, error) && check_parts(row, total, error);
@@ -156,15 +157,16 @@ static void meet(ImportTable *table, ImportRow *row /* (transfer full) */, Impor
     import_row_free(row);
 }
 
-/* Within one file a row stands once. */
-static gboolean add_row(ImportTable *table, ImportRow *row /* (transfer full) */, const char *total, GError **error)
+gboolean import_add(ImportTable *table, ImportRow *row, const char *total, GError **error)
 {
-    char *key =
-        g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges, row->alias, row->stage);
+    g_autofree char *point = row->axes != NULL ? ifm_json_canonical(row->axes) : NULL;
+    char *key = point != NULL ? g_strdup_printf("%s,%s", point, row->alias)
+                              : g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges,
+                                                row->alias, row->stage);
     ImportRow *before = g_hash_table_lookup(table->by_key, key);
     gboolean good = check_row(table, row, total, error);
     if (good && before != NULL && g_str_equal(before->file, row->file))
-        good = refuse(row, error, "stands there already, at %s", before->place);
+        good = import_refuse(row, error, "stands there already, at %s", before->place);
     if (good && before == NULL)
     {
         g_ptr_array_add(table->rows, row);
@@ -179,12 +181,13 @@ static gboolean add_row(ImportTable *table, ImportRow *row /* (transfer full) */
     return good;
 }
 
-static ImportRow *row_new(const char *file, char *place /* (transfer full) */)
+ImportRow *import_row_new(const char *file, char *place /* (transfer full) */)
 {
     ImportRow *row = g_new0(ImportRow, 1);
     row->file = g_strdup(file);
     row->place = place;
     row->total_ms = row->mean_ms = row->std_ms = row->min_ms = row->max_ms = row->compute_ms = row->transfer_ms = NAN;
+    row->lower_ms = row->upper_ms = row->level = row->items = row->flop = NAN;
     return row;
 }
 
@@ -208,8 +211,7 @@ enum
 static const char *const columns[N_COLUMNS] = { "device", "stage",      "nodes",       "edges", "latency_ms",
                                                 "std_ms", "compute_ms", "transfer_ms", "flag" };
 
-/* An empty field is NaN. */
-static gboolean csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error)
+gboolean import_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error)
 {
     return *ifm_csv_text(csv, row, column) == '\0' || ifm_csv_number(csv, row, column, value, error);
 }
@@ -230,19 +232,19 @@ static gboolean read_csv_row(ImportTable *table, const IfmCsv *csv, const gsize 
 {
     gint64 stage = 0;
     const char *file = ifm_csv_name(csv), *flag = ifm_csv_text(csv, i, at[FLAG]);
-    ImportRow *row = row_new(file, g_strdup_printf("%s:%zu", file, ifm_csv_line(csv, i)));
+    ImportRow *row = import_row_new(file, g_strdup_printf("%s:%zu", file, ifm_csv_line(csv, i)));
     row->alias = g_strdup(ifm_csv_text(csv, i, at[DEVICE]));
     row->flag = *flag != '\0' ? g_strdup(flag) : NULL;
     gboolean good = csv_integer(csv, i, at[STAGE], "stage", (gint64)table->staged->n_stages, &stage, error) &&
                     csv_integer(csv, i, at[NODES], "nodes", IFM_GRAPH_MAX_NODES, &row->nodes, error) &&
                     csv_integer(csv, i, at[EDGES], "edges", IFM_GRAPH_MAX_EDGES, &row->edges, error) &&
-                    csv_number(csv, i, at[LATENCY], &row->total_ms, error) &&
-                    csv_number(csv, i, at[STD], &row->std_ms, error) &&
-                    csv_number(csv, i, at[COMPUTE], &row->compute_ms, error) &&
-                    csv_number(csv, i, at[TRANSFER], &row->transfer_ms, error);
+                    import_csv_number(csv, i, at[LATENCY], &row->total_ms, error) &&
+                    import_csv_number(csv, i, at[STD], &row->std_ms, error) &&
+                    import_csv_number(csv, i, at[COMPUTE], &row->compute_ms, error) &&
+                    import_csv_number(csv, i, at[TRANSFER], &row->transfer_ms, error);
     row->stage = (int)stage;
     if (good)
-        return add_row(table, row, "latency_ms", error);
+        return import_add(table, row, "latency_ms", error);
     import_row_free(row);
     return FALSE;
 }
@@ -253,6 +255,8 @@ static gboolean read_csv(ImportTable *table, const char *path, GError **error)
     gsize at[N_COLUMNS];
     if (csv == NULL)
         return FALSE;
+    if (import_is_points(csv))
+        return import_points(table, csv, error);
     for (gsize i = 0; i < N_COLUMNS; i++)
         if (!ifm_csv_column(csv, columns[i], &at[i], error))
             return FALSE;
@@ -272,7 +276,7 @@ static gboolean parse_key(ImportRow *row, const char *key, GError **error)
     if (g_strv_length(parts) != 4 || !g_ascii_string_to_signed(parts[0], 10, 1, IFM_GRAPH_MAX_NODES, &row->nodes, NULL) ||
         !g_ascii_string_to_signed(parts[1], 10, 1, IFM_GRAPH_MAX_EDGES, &row->edges, NULL) ||
         !g_ascii_string_to_signed(parts[3], 10, 1, G_MAXINT, &stage, NULL))
-        return refuse(row, error, "is no key of a row: expected NODES,EDGES,DEVICE,STAGE, such as 1000,5000,CPU,1");
+        return import_refuse(row, error, "is no key of a row: expected NODES,EDGES,DEVICE,STAGE, such as 1000,5000,CPU,1");
     row->alias = g_strdup(parts[2]);
     row->stage = (int)stage;
     return TRUE;
@@ -340,14 +344,14 @@ static gboolean read_latency(ImportRow *row, const json_t *object, const char **
 static gboolean read_json_row(ImportTable *table, const char *file, const char *key, const json_t *value, GError **error)
 {
     const char *total = "total_time_ms";
-    ImportRow *row = row_new(file, g_strdup_printf("%s: %s", file, key));
+    ImportRow *row = import_row_new(file, g_strdup_printf("%s: %s", file, key));
     gboolean good = parse_key(row, key, error);
     if (good && !json_is_object(value))
-        good = refuse(row, error, "expected an object with %s", total);
+        good = import_refuse(row, error, "expected an object with %s", total);
     good = good && read_failure(row, value, error);
     good = good && (row->flag != NULL || read_latency(row, value, &total, error));
     if (good)
-        return add_row(table, row, total, error);
+        return import_add(table, row, total, error);
     import_row_free(row);
     return FALSE;
 }

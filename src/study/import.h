@@ -1,4 +1,6 @@
 #pragma once
+#include <internal/csv.h>
+
 #include "study-private.h"
 
 /* Tables measured elsewhere, as they are read (import-rows.c) and stored (study-import.c). */
@@ -15,6 +17,9 @@ typedef struct
     double std_ms, min_ms, max_ms, compute_ms, transfer_ms;
     char *flag; /* why it is no latency; NULL where it is one */
     char *code; /* of the failure, where it tells */
+    /* Of a study of points: */
+    json_t *axes; /* names and values in order; NULL: a row of stages */
+    double lower_ms, upper_ms, level, items, flop;
 } ImportRow;
 
 typedef struct
@@ -27,6 +32,7 @@ typedef struct
     gboolean replace;        /* the later of two rows counts; else they must not differ */
     gsize n_differ;          /* rows that differ from others in the files or in the store */
     char *first;             /* the first of them, in words */
+    json_t *axes;            /* names, of a study of points; NULL: none was read */
     json_t *bandwidth;       /* "ALIAS_stageN" -> MB/s, as it stood there */
 } ImportTable;
 
@@ -38,5 +44,17 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ImportTable, import_table_free)
 void import_differ(ImportTable *table, const char *place, double total_ms, const char *there, double there_ms);
 /* import_is_same: whether two totals are one figure, but for how many digits a table prints. NaN: a failure. */
 gboolean import_is_same(double left_ms, double right_ms);
+/* import_row_new: without figures. @place: (transfer full) */
+ImportRow *import_row_new(const char *file, char *place);
+/* import_add: Checks a row and adds it; within one file a row stands once. @row: (transfer full)    @total: what the file
+ * calls the latency */
+gboolean import_add(ImportTable *table, ImportRow *row, const char *total, GError **error);
+/* import_refuse: "FILE:LINE: ..." Returns: FALSE */
+gboolean import_refuse(const ImportRow *row, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* import_csv_number: an empty field is NaN. */
+gboolean import_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error);
+/* import-points.c: import_is_points: whether a CSV file is a points.csv. import_points: adds its rows. */
+gboolean import_is_points(const IfmCsv *csv);
+gboolean import_points(ImportTable *table, const IfmCsv *csv, GError **error);
 /* import_file: adds a file's rows; IFM_ERROR_INVALID "FILE: KEY: ..." or "FILE:LINE: ...". */
 gboolean import_file(ImportTable *table, const char *path, GError **error);

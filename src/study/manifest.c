@@ -53,8 +53,7 @@ json_t *study_case_to_json(const IfmStudyCase *row)
     return json;
 }
 
-/* A point of another kind: what it is of stands in its axes. */
-static json_t *point_to_json(const StudyCase *one)
+json_t *study_point_to_json(const StudyCase *one)
 {
     const IfmStudyCase *row = &one->row;
     json_t *json = json_pack("{s:o,s:o,s:i,s:o,s:O,s:o,s:o}", "key", text_or_null(row->key), "alias",
@@ -139,7 +138,7 @@ json_t *study_manifest(IfmStudy *study, json_t *sessions)
     for (guint i = 0; i < span->len; i++)
     {
         const StudyCase *one = span->pdata[i];
-        json_array_append_new(cases, one->axes != NULL ? point_to_json(one) : study_case_to_json(&one->row));
+        json_array_append_new(cases, one->axes != NULL ? study_point_to_json(one) : study_case_to_json(&one->row));
     }
     json_t *definition = study->kind->definition(study);
     if (!g_str_equal(study->kind->name, STUDY_DEFAULT_KIND))

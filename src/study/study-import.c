@@ -23,8 +23,43 @@ static json_t *ns_of(double ms)
 
 /* --- records -------------------------------------------------------------------------------------------------------- */
 
+/* "resnet50, batch 4" (transfer full) */
+static char *title_of(const ImportRow *row)
+{
+    GString *title = g_string_new(NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach(row->axes, name, value)
+    {
+        g_string_append(title, title->len > 0 ? ", " : "");
+        if (json_is_integer(value))
+            g_string_append_printf(title, "%s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
+        else
+            g_string_append(title, json_string_value(value));
+    }
+    return g_string_free(title, FALSE);
+}
+
+static IfmCase *point_case_of(const ImportRow *row)
+{
+    g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias), *title = title_of(row);
+    json_t *environment = json_object();
+    json_object_set_new(environment, "engine", json_string(ORIGIN));
+    IfmCase *record = ifm_case_new();
+    ifm_record_set_text(&record->subject_kind, "model");
+    ifm_record_set_text(&record->subject_name, title);
+    ifm_record_set_text(&record->device, device);
+    ifm_record_set_text(&record->alias, row->alias);
+    ifm_record_set_json(&record->options, json_incref(row->axes));
+    ifm_record_set_json(&record->environment, environment);
+    ifm_case_seal(record);
+    return record;
+}
+
 static IfmCase *case_of(const ImportRow *row, const ImportTable *table, const IfmStageSizes *sizes)
 {
+    if (row->axes != NULL)
+        return point_case_of(row);
     const IfmStage *stage = study_stage(table->staged, row->stage);
     g_autofree char *name = g_strdup_printf("%s stage %d %s", table->staged->name, stage->number, stage->name);
     g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias);
@@ -52,6 +87,8 @@ static void set_summary(IfmMeasurement *measurement, const ImportRow *row)
         summary.median = ns_in(row->total_ms);
     summary.min = ns_in(row->min_ms);
     summary.max = ns_in(row->max_ms);
+    if (row->axes != NULL)
+        summary.median_interval = (IfmInterval){ ns_in(row->lower_ms), ns_in(row->upper_ms), row->level };
     ifm_measurement_set_summary(measurement, &summary);
 }
 
@@ -121,6 +158,19 @@ static const json_t *device_of(json_t *manifest, const char *alias, const Import
 static void add_row(json_t *manifest, const ImportTable *table, const ImportRow *row, const IfmCase *record)
 {
     const json_t *device = device_of(manifest, row->alias, table);
+    if (row->axes != NULL)
+    {
+        g_autofree char *title = title_of(row), *titled = g_strdup_printf("%s %s", row->alias, title);
+        const StudyCase point = { .row = { .key = record->key,
+                                           .phase = (int)json_integer_value(json_object_get(device, "phase")),
+                                           .alias = row->alias,
+                                           .title = titled },
+                                  .axes = row->axes,
+                                  .items = row->items,
+                                  .flop = row->flop };
+        json_array_append_new(json_object_get(manifest, "cases"), study_point_to_json(&point));
+        return;
+    }
     IfmStudyCase one = { .key = record->key,
                          .phase = (int)json_integer_value(json_object_get(device, "phase")),
                          .alias = row->alias,
@@ -262,6 +312,22 @@ static gboolean store_table(Import *import, GError **error)
     return good;
 }
 
+/* Points and stages are studies of different kinds; a study of points has the same axes throughout. */
+static gboolean check_axes(const ImportTable *table, const json_t *manifest, GError **error)
+{
+    const json_t *before = json_object_get(json_object_get(manifest, "definition"), "axes");
+    for (guint i = 0; i < table->rows->len && table->axes != NULL; i++)
+        if (((const ImportRow *)table->rows->pdata[i])->axes == NULL)
+            return ifm_error_refuse(error, "%s: rows of stages, and the other files have points: import them apart",
+                                    ((const ImportRow *)table->rows->pdata[i])->place);
+    if (manifest == NULL || (before == NULL && table->axes == NULL) || json_equal(before, table->axes))
+        return TRUE;
+    json_auto_t *none = json_array();
+    g_autofree char *is = ifm_json_canonical(table->axes != NULL ? table->axes : none),
+                    *was = ifm_json_canonical(before != NULL ? before : none);
+    return ifm_error_refuse(error, "the study that is there has the axes %s, the files have %s", was, is);
+}
+
 /* @has_rows: whether the store has latencies */
 static gboolean read_files(ImportTable *table, const char *const *paths, gboolean has_rows, GError **error)
 {
@@ -340,15 +406,21 @@ static gboolean import_into(ImportTable *table, const char *const *paths, const 
     IfmStageSizes sizes;
     json_auto_t *manifest = NULL;
     if (!study_manifest_read(store, &manifest, error) || !read_files(table, paths, manifest != NULL, error) ||
-        !choose_sizes(table, manifest, wanted, &sizes, error))
+        !check_axes(table, manifest, error) || !choose_sizes(table, manifest, wanted, &sizes, error))
         return FALSE;
-    json_auto_t *model = study_model_to_json(MODEL, sizes.features, sizes.hidden, 0);
+    json_auto_t *model = table->axes != NULL ? json_object() : study_model_to_json(MODEL, sizes.features, sizes.hidden, 0);
     if (!(manifest != NULL ? study_check_identity(store, manifest, name, model, TRUE, error)
                            : study_check_empty(store, error)))
         return FALSE;
     gboolean is_first = manifest == NULL;
     if (is_first)
         manifest = manifest_new(name, model);
+    if (is_first && table->axes != NULL)
+    {
+        json_t *definition = json_object_get(manifest, "definition");
+        json_object_set_new(definition, "kind", json_string("profile"));
+        json_object_set(definition, "axes", table->axes);
+    }
     note_source(manifest, paths, table);
     mark_simulated(manifest, table);
     Import import = { .table = table, .sizes = &sizes, .store = store, .manifest = manifest };

@@ -45,6 +45,7 @@ struct IfmStudy
     const StudyKind *kind;
     void *own; /* the kind's axes */
     char *name, *title;
+    char *energy; /* IfmModelCase.energy of all cases of models; NULL */
     const IfmStagedModel *staged;
     gint64 features, hidden;
     guint32 seed;
@@ -95,6 +96,8 @@ gboolean study_save_bytes(const char *path, GBytes *bytes, GError **error);
 json_t *study_manifest(IfmStudy *study, json_t *sessions);
 json_t *study_device_to_json(const IfmStudyDevice *device);
 json_t *study_case_to_json(const IfmStudyCase *row);
+/* study_point_to_json: of a kind without stages: what it is of stands in its axes. */
+json_t *study_point_to_json(const StudyCase *one);
 json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed);
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */

@@ -153,6 +153,110 @@ static void test_points(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.err, "is of kind profile"));
 }
 
+/* "DIGEST\nDIGEST": the models of a store's cases. (transfer full) */
+static char *model_digests(const Bench *bench, const char *store)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    g_autofree char *path = bench_path(bench, store);
+    g_assert_cmpint(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), ==, SQLITE_OK);
+    static const char sql[] =
+        "SELECT group_concat(subject_digest, char(10)) FROM subject_case WHERE subject_kind = 'model'";
+    g_assert_cmpint(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
+    char *text = g_strdup((const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return text;
+}
+
+/* What `profile` measures with the same options: the study's cases have the same models and inputs. */
+static void test_passes(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "passes.yaml",
+               "title: passes\nkind: profile\nmodels: [small-cnn]\nbatch: [2]\nmode: [forward, train]\ndevices:\n"
+               "  A: {device: simulated:lab/FIXED}\nprotocol: {warmup: 1, runs: 5}\n");
+    write_text(bench, "graph.yaml",
+               "title: graph\nkind: profile\nmodels: [\"gps,num_layers=1\"]\ndims: [{name: num_nodes, sizes: [20, 40]}]\n"
+               "devices:\n  A: {device: simulated:lab/FIXED}\nprotocol: {warmup: 1, runs: 5}\n");
+    run_line(bench, "study run passes.yaml", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "2 cases: 2 measured"));
+    run_line(bench, "study run graph.yaml", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile small-cnn --batch 2 --mode train -d simulated:lab/FIXED --runs 5 -o p", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile gps,num_layers=1 --dim num_nodes=20,40 -d simulated:lab/FIXED --runs 5 -o g", &ended);
+    assert_status(&ended, 0);
+    static const char *const stores[][2] = { { "out/passes/store.db", "p/store.db" },
+                                             { "out/graph/store.db", "g/store.db" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(stores); i++)
+    {
+        g_autofree char *digests = model_digests(bench, stores[i][0]), *others = model_digests(bench, stores[i][1]);
+        g_auto(GStrv) each = g_strsplit(digests, "\n", -1);
+        g_assert_cmpuint(g_strv_length(each), ==, 2);
+        for (char **digest = each; *digest != NULL; digest++)
+            g_assert_nonnull(strstr(others, *digest));
+    }
+    run_line(bench, "profile small-cnn,batch=4 --batch 2 -d simulated:lab/FIXED -o p", &ended);
+    assert_status(&ended, 2);
+    g_assert_nonnull(strstr(ended.err, "batch is given twice"));
+}
+
+/* The table of a study of points is taken in as one, with what failed and why. */
+static void test_import_points(Bench *bench, gconstpointer data)
+{
+    static const char head[] = "model,batch,alias,median_ns,lower_ns,upper_ns,level,mean_ns,std_ns,min_ns,max_ns,runs,"
+                               "items,items_per_s,flop,flop_per_s,outcome,error_code,reason,phase,device,simulated,key\n";
+    static const char row[] = "net,%d,%s,%s,900,1100,0.95,1000,10,800,1200,9,4,,100,,%s,,,1,x:y,%s,k\n";
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *good = g_strdup_printf(row, 4, "A", "1000", "measured", "true"),
+                    *left = g_strdup_printf(row, 8, "A", "", "left", "true"),
+                    *other = g_strdup_printf(row, 4, "A", "1010", "measured", "true"),
+                    *odd = g_strdup_printf(row, 4, "B", "1000", "well", "false"),
+                    *outside = g_strdup_printf(row, 4, "B", "2000", "measured", "false");
+    g_autofree char *table =
+        g_strconcat(head, good, "net,8,B,,,,,,,,,,,,,,failed,failed,\"no, not this one\",1,x:z,false,k\n", left, NULL);
+    const char *const wrong[][3] = {
+        { odd, "points.csv:2: outcome: found \"well\"", "3" },
+        { outside, "points.csv:2: the interval, 0.0009 to 0.0011 ms, does not hold the median, 0.002 ms", "3" },
+        { other, "1 row differs from what is there already", "3" },
+    };
+    write_text(bench, "points.csv", table);
+    run_line(bench, "study import points.csv -o in", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "2 rows imported"));
+    g_assert_nonnull(strstr(ended.out, "B net, batch 8: no, not this one"));
+    g_assert_nonnull(strstr(ended.out, "2 cases: 1 measured, 1 failed"));
+    run_line(bench, "study import points.csv -o in", &ended); /* once more changes nothing */
+    assert_status(&ended, 0);
+    assert_once_each(bench, "in/store.db", 2);
+    run_line(bench, "study export in", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *path = bench_path(bench, "in/points.csv"), *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_assert_nonnull(strstr(text, "net,4,A,1000,900,1100,0.95,1000,10,800,1200,0,4,4000000,100,100000000,measured,,,1,"
+                                  "imported:A,true,"));
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
+    {
+        g_autofree char *bad = g_strconcat(head, wrong[i][0], NULL);
+        write_text(bench, "points.csv", bad);
+        run_line(bench, "study import points.csv -o in", &ended);
+        assert_status(&ended, 3);
+        g_assert_nonnull(strstr(ended.err, wrong[i][1]));
+        assert_once_each(bench, "in/store.db", 2);
+    }
+    run_line(bench, "study import points.csv -o in --replace", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "1.010 us"));
+    g_autofree char *stages = g_build_filename(g_getenv("IFM_DATA_DIR"), "data", "meteor-lake", "large-55-sizes.csv", NULL);
+    g_autofree char *line = g_strdup_printf("study import %s -o in", stages);
+    run_line(bench, line, &ended);
+    assert_status(&ended, 3);
+    g_assert_nonnull(strstr(ended.err, "has the axes [\"model\",\"batch\"], the files have []"));
+}
+
 /* Ended by its time, the study has tables of what there is, and the same command continues it. */
 static void test_total_time(Bench *bench, gconstpointer data)
 {
@@ -518,6 +622,8 @@ int main(int argc, char **argv)
     g_test_add("/study/log", Bench, NULL, bench_init_small, test_log, bench_clear);
     g_test_add("/study/absent", Bench, NULL, bench_init_small, test_absent, bench_clear);
     g_test_add("/study/points", Bench, NULL, bench_init_small, test_points, bench_clear);
+    g_test_add("/study/passes", Bench, NULL, bench_init_small, test_passes, bench_clear);
+    g_test_add("/study/import-points", Bench, NULL, bench_init_small, test_import_points, bench_clear);
     g_test_add("/study/total-time", Bench, NULL, bench_init_small, test_total_time, bench_clear);
     g_test_add("/study/shards", Bench, NULL, bench_init_small, test_shards, bench_clear);
     g_test_add("/study/changed", Bench, NULL, bench_init_small, test_changed, bench_clear);
