@@ -1,5 +1,5 @@
 /* The kernels for AVX2: 6 pixels of 16 channels fill 12 of its 16 registers. */
-#include "convolution-private.h"
+#include "winograd-private.h"
 
 #ifdef __x86_64__
 #pragma GCC target("avx2,fma")

@@ -189,7 +189,11 @@ static void NAME(product_indirect)(int n_pixels, int vectors, gsize n_taps, gsiz
     tiles[n_pixels - 1](vectors, n_taps, n_blocks, depth, weights, taps, tap_stride, block_stride, zero, out, store);
 }
 
-const ConvKernels NAME(conv_kernels) = { ISA, BLOCK, PIXELS, NAME(product), NAME(product_indirect) };
+#include "winograd-template.h"
+
+const ConvKernels NAME(conv_kernels) = {
+    ISA, BLOCK, PIXELS, NAME(product), NAME(product_indirect), NAME(winograd_input), NAME(winograd_output),
+};
 
 #undef EACH_TILE
 #undef VECTOR

@@ -24,7 +24,7 @@ static gboolean check(const Layer *layer, IfmConvAlgorithm algorithm, const char
     {
         memset(output, 0xff, layer->n_outputs * sizeof(float));
         ifm_conv_run(conv, layer->input, layer->sum, output, n_threads > 1 ? layer_parallel : NULL, NULL);
-        layer_check(layer, output, ifm_conv_tolerance(&layer->shape, algorithm), ifm_conv_info(conv).implementation);
+        layer_check(layer, output, ifm_conv_tolerance(&layer->shape, algorithm, &options), ifm_conv_info(conv).implementation);
     }
     return TRUE;
 }
