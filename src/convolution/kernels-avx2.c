@@ -2,6 +2,7 @@
 #include "winograd-private.h"
 
 #ifdef __x86_64__
+#include <immintrin.h>
 #pragma GCC target("avx2,fma")
 #define ISA "avx2"
 #define BLOCK 8

@@ -2,6 +2,7 @@
 #include "winograd-private.h"
 
 #ifdef __x86_64__
+#include <immintrin.h>
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
 #define ISA "avx512"
 #define BLOCK 16

@@ -6,7 +6,9 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 typedef float NAME(vector) __attribute__((vector_size(BLOCK * sizeof(float)), aligned(4), may_alias));
+#ifndef __AVX2__
 typedef gint32 NAME(mask) __attribute__((vector_size(BLOCK * sizeof(gint32))));
+#endif
 #define VECTOR NAME(vector)
 
 __attribute__((always_inline)) static inline VECTOR NAME(load)(const float *from)
@@ -14,12 +16,24 @@ __attribute__((always_inline)) static inline VECTOR NAME(load)(const float *from
     return *(const VECTOR *)from;
 }
 
+/* A NaN stays: of two operands that do not compare, the instructions give the second. */
 __attribute__((always_inline)) static inline VECTOR NAME(bounded)(VECTOR value, float low, float high)
 {
-    /* A NaN is below nothing and above nothing: it stays. */
+#if defined __AVX512F__ && BLOCK == 16
+    return (VECTOR)_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), (__m512)value));
+#elif defined __AVX2__
+    VECTOR bounded;
+    for (int i = 0; i < BLOCK; i += 8)
+    {
+        const __m256 at_least = _mm256_max_ps(_mm256_set1_ps(low), _mm256_loadu_ps((const float *)&value + i));
+        _mm256_storeu_ps((float *)&bounded + i, _mm256_min_ps(_mm256_set1_ps(high), at_least));
+    }
+    return bounded;
+#else
     const VECTOR lows = low - (VECTOR){ 0 }, highs = high - (VECTOR){ 0 };
     const NAME(mask) below = value<lows, above = value> highs;
     return (VECTOR)(((NAME(mask))value & ~(below | above)) | ((NAME(mask))lows & below) | ((NAME(mask))highs & above));
+#endif
 }
 
 __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels, const int vectors,
