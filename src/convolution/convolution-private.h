@@ -17,8 +17,9 @@ typedef struct
     const float *start; /* [vectors * block] added to each pixel, or NULL */
     gboolean add;       /* to what out holds, too */
     gsize pixel_stride, vector_stride;
-    const float *sum; /* of the tile's first output; NULL: none */
-    float low, high;  /* bounds of what is stored */
+    const float *sum;  /* of the tile's first output; NULL: none */
+    float low, high;   /* bounds of what is stored */
+    const float *next; /* weights that a product after this one reads, as many: brought nearer; NULL: none */
 } ConvStore;
 
 /* ConvKernels: functions of one instruction set for one block. All weights are panels [k][vectors][block]. */

@@ -10,6 +10,7 @@ typedef float NAME(vector) __attribute__((vector_size(BLOCK * sizeof(float)), al
 typedef gint32 NAME(mask) __attribute__((vector_size(BLOCK * sizeof(gint32))));
 #endif
 #define VECTOR NAME(vector)
+#define LINE 16 /* floats of a line of the caches */
 
 __attribute__((always_inline)) static inline VECTOR NAME(load)(const float *from)
 {
@@ -73,10 +74,14 @@ __attribute__((always_inline)) static inline void NAME(product_of)(const int n_p
                                                                    gsize row_stride, float *out, const ConvStore *store)
 {
     VECTOR sums[PIXELS][CONV_TILE_VECTORS];
+    /* Without any, those at hand: that costs less than a branch. */
+    const float *next = store->next != NULL ? store->next : weights;
     NAME(begin)(n_pixels, vectors, sums, out, store);
     for (gsize k = 0; k < depth; k++)
     {
         VECTOR weight[CONV_TILE_VECTORS];
+        for (int line = 0; line < vectors * BLOCK; line += LINE)
+            __builtin_prefetch(next + k * (gsize)(vectors * BLOCK) + line, 0, 2);
         for (int v = 0; v < vectors; v++)
             weight[v] = NAME(load)(weights + (k * (gsize)vectors + (gsize)v) * BLOCK);
 #pragma GCC unroll 14
@@ -211,6 +216,7 @@ const ConvKernels NAME(conv_kernels) = {
 
 #undef EACH_TILE
 #undef VECTOR
+#undef LINE
 #undef BLOCK
 #undef PIXELS
 #undef NAME

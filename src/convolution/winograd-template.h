@@ -53,17 +53,15 @@ __attribute__((always_inline)) static inline void NAME(from_points)(const int pa
 static void NAME(fill_patch)(const IfmConvShape *shape, const float *input, gint64 n_channels, gint64 y, gint64 x,
                              gint64 side, float *patch)
 {
-    const gsize pixel = (gsize)shape->input_block, channel_stride = (gsize)(shape->in[0] * shape->in[1]);
+    const gsize channel_stride = (gsize)(shape->in[0] * shape->in[1]);
     for (gint64 i = y; i < y + side; i++)
         for (gint64 j = x; j < x + side; j++, patch += BLOCK)
         {
             const gboolean is_inside = i >= 0 && i < shape->in[0] && j >= 0 && j < shape->in[1];
-            const float *from = is_inside ? input + (gsize)(i * shape->in[1] + j) * pixel : NULL;
-            if (is_inside && pixel == BLOCK)
-                *(VECTOR *)patch = NAME(load)(from);
-            else
-                for (gint64 c = 0; c < BLOCK; c++)
-                    patch[c] = is_inside && c < n_channels ? from[(gsize)c * channel_stride] : 0;
+            const float *from = is_inside ? input + (i * shape->in[1] + j) * shape->input_block : NULL;
+            *(VECTOR *)patch = is_inside && shape->input_block == BLOCK ? NAME(load)(from) : (VECTOR){ 0 };
+            for (gint64 c = 0; is_inside && shape->input_block == 1 && c < MIN(n_channels, BLOCK); c++)
+                patch[c] = from[(gsize)c * channel_stride];
         }
 }
 

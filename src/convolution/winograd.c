@@ -7,14 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Transformed inputs of a panel, products of one chunk of output channels, and rows of one point of the batched product:
- * what stays in the second-level cache. */
-#define PANEL_BYTES ((gsize)512 << 10)
-#define CHUNK_BYTES ((gsize)256 << 10)
-#define ROWS_BYTES ((gsize)256 << 10)
+/* Transformed inputs of a panel, and rows of one point of the batched product: with the weights that they meet, they stay
+ * in the second-level cache. */
+#define PANEL_BYTES ((gsize)256 << 10)
 /* Weights of this size come from afar for each panel: then a panel has this many tiles at least. */
 #define FAR_WEIGHTS ((gsize)8 << 20)
 #define FAR_TILES 56
+/* With fewer tiles, reading the weights takes all the time: asking for them early only adds to it. */
+#define PREFETCH_TILES 8
 
 /* Plan: sizes of one layer. Tiles count over all images of the batch. */
 typedef struct
@@ -33,21 +33,34 @@ typedef struct
     float *weights, *inputs, *products; /* inputs, products: for each slot where fused */
 } State;
 
-/* The rule: a larger tile multiplies less, but transforms more and has more weights to read. */
-static int outputs_of(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    if (options->winograd_outputs != 0)
-        return options->winograd_outputs;
-    const gint64 smaller = MIN(shape->out[0], shape->out[1]);
-    return smaller <= 8 ? 2 : 4;
-}
-
 static gsize ceil_div(gsize a, gsize b)
 {
     return (a + b - 1) / b;
 }
 
-/* Panels and chunks that fit into the cache. Where there are too few tiles for the slots, slots share output channels. */
+/* The rule for F(m, 3): least multiplications, each number of the transforms and each weight counted as some more. So
+ * large images take large tiles; small ones, which read each weight for few tiles, small tiles. */
+#define TRANSFORM_COST 16
+#define WEIGHT_COST 6
+static double cost_of(const IfmConvShape *shape, gint64 outputs)
+{
+    const double channels = (double)(shape->channels / shape->groups), out = (double)(shape->out_channels / shape->groups);
+    const gsize rows = ceil_div((gsize)shape->out[0], (gsize)outputs),
+                columns = ceil_div((gsize)shape->out[1], (gsize)outputs);
+    const double n_tiles = (double)shape->batch * (double)(rows * columns),
+                 n_points = (double)((outputs + 2) * (outputs + 2));
+    return n_points * (n_tiles * (1 + TRANSFORM_COST / channels + TRANSFORM_COST / out) + WEIGHT_COST);
+}
+
+static int outputs_of(const IfmConvShape *shape, const IfmConvOptions *options)
+{
+    int best = options->winograd_outputs != 0 ? options->winograd_outputs : 2;
+    for (int outputs = 4; options->winograd_outputs == 0 && outputs <= 2 * WINOGRAD_MAX_PAIRS; outputs += 2)
+        best = cost_of(shape, outputs) < cost_of(shape, best) ? outputs : best;
+    return best;
+}
+
+/* Panels that fit into the cache. Where there are too few tiles for the slots, slots share output channels. */
 static void plan_fused(Plan *plan, const IfmConvShape *shape, gsize n_slots)
 {
     const gsize weights_bytes = plan->n_points * plan->depth * plan->n_vectors * (gsize)shape->block * sizeof(float);
@@ -55,14 +68,13 @@ static void plan_fused(Plan *plan, const IfmConvShape *shape, gsize n_slots)
     const gsize fitting = PANEL_BYTES / (plan->n_points * plan->row * sizeof(float));
     const gsize most = MAX(fitting / CONV_MAX_PIXELS * CONV_MAX_PIXELS, least);
     plan->n_panels = ceil_div(plan->n_tiles, most);
-    plan->n_shares = plan->n_panels * (gsize)shape->groups >= n_slots ? 1 : MIN(n_slots, plan->n_vectors);
+    plan->n_shares =
+        plan->n_panels * (gsize)shape->groups >= n_slots ? 1 : MIN(n_slots, ceil_div(plan->n_vectors, CONV_TILE_VECTORS));
     if (plan->n_shares == 1 && shape->groups == 1)
         plan->n_panels = ceil_div(plan->n_panels, n_slots) * n_slots;
     plan->n_panels = MIN(plan->n_panels, plan->n_tiles);
     plan->panel_tiles = ceil_div(plan->n_tiles, plan->n_panels);
-    const gsize tile_bytes = CONV_TILE_VECTORS * (gsize)shape->block * sizeof(float);
-    const gsize panels = MAX(CHUNK_BYTES / (plan->n_points * plan->panel_tiles * tile_bytes), 1);
-    plan->chunk_vectors = MIN(panels * CONV_TILE_VECTORS, ceil_div(plan->n_vectors, plan->n_shares));
+    plan->chunk_vectors = MIN(CONV_TILE_VECTORS, plan->n_vectors);
 }
 
 static Plan plan_of(const IfmConvShape *shape, const IfmConvOptions *options, gboolean is_fused)
@@ -163,15 +175,17 @@ static void multiply(const IfmConv *conv, gint64 group, gsize point, gsize first
     const gsize before = ((gsize)group * plan->n_vectors + first_vector) * plan->n_points + point * chunk;
     const float *weights = state->weights + before * block * plan->depth;
     const gsize row = plan->chunk_vectors * block;
-    const ConvStore store = { NULL, FALSE, row, block, NULL, -INFINITY, INFINITY };
+    ConvStore store = { NULL, FALSE, row, block, NULL, -INFINITY, INFINITY };
     for (gsize v = 0; v < n_vectors; v += CONV_TILE_VECTORS)
     {
         const gsize vectors = MIN(CONV_TILE_VECTORS, n_vectors - v);
+        const float *panel = weights + v * block * plan->depth, *next = panel + vectors * block * plan->depth;
         for (gsize i = 0; i < n_runs; i++)
         {
+            store.next = i == 0 && n_tiles >= PREFETCH_TILES ? next : NULL;
             const gsize first = conv_split(n_tiles, n_runs, i), end = conv_split(n_tiles, n_runs, i + 1);
-            conv->kernels->product((int)(end - first), (int)vectors, plan->depth, weights + v * block * plan->depth,
-                                   inputs + first * plan->row, plan->row, products + first * row + v * block, &store);
+            conv->kernels->product((int)(end - first), (int)vectors, plan->depth, panel, inputs + first * plan->row,
+                                   plan->row, products + first * row + v * block, &store);
         }
     }
 }
@@ -276,7 +290,7 @@ static void pass_products(void *data, gsize slot)
     const State *state = conv->state;
     const Plan *plan = &state->plan;
     const gsize n_slots = (gsize)conv->options.n_threads;
-    const gsize rows = MAX(ROWS_BYTES / (plan->row * sizeof(float)) / CONV_MAX_PIXELS, 1) * CONV_MAX_PIXELS;
+    const gsize rows = MAX(PANEL_BYTES / (plan->row * sizeof(float)) / CONV_MAX_PIXELS, 1) * CONV_MAX_PIXELS;
     const gsize n_parts = ceil_div(plan->n_tiles, rows), n_tasks = plan->n_points * n_parts;
     for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
     {
