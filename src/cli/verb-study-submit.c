@@ -144,6 +144,7 @@ static int run_merge(const Arguments *arguments)
     if (merge.n_missing > 0 && words[1] == NULL)
         cli_note("%" G_GSIZE_FORMAT " cases are missing: \"inferometer study submit %s --missing\" measures them",
                  merge.n_missing, words[0]);
+    g_clear_pointer(&place.study, ifm_study_free); /* the tables are of what was measured, as those of a run are */
     return study_write_and_print(&place);
 }
 
@@ -191,6 +192,12 @@ static void get_state(const void *record, const void *user, IfmValue *value)
                                                                                      : IFM_TONE_PLAIN;
 }
 
+/* Its name: the folder is the study's. */
+static void get_log(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, g_path_get_basename(((const IfmShardStatus *)record)->log));
+}
+
 static const IfmField shard_fields[] = {
     { "shard", "shard", IFM_FIELD_INTEGER, ifm_field_get_count, SHARD(number), .flags = IFM_FIELD_KEY },
     { "state", "state", IFM_FIELD_TEXT, get_state, .flags = IFM_FIELD_WHOLE },
@@ -201,7 +208,7 @@ static const IfmField shard_fields[] = {
     { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_failed) },
     { "unavailable", "unavailable", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_unavailable) },
     { "missing", "missing", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_missing) },
-    { "log", "log", IFM_FIELD_TEXT, ifm_field_get_text, SHARD(log) },
+    { "log", "log", IFM_FIELD_TEXT, get_log, .flags = IFM_FIELD_WHOLE },
     { NULL },
 };
 

@@ -116,6 +116,7 @@ typedef struct
 {
     const char *folder; /* as the caller has it, for messages */
     char *absolute;     /* for the script */
+    char *cluster;      /* its folder of that name */
     const IfmClusterOptions *options;
     ClusterRequest *request;
     ClusterRecord *record;
@@ -130,12 +131,14 @@ static void submission_clear(Submission *submission)
     cluster_record_free(submission->record);
     g_clear_pointer(&submission->shards, g_array_unref);
     ifm_study_lock_free(submission->lock);
+    if (submission->lock != NULL)
+        g_rmdir(submission->cluster); /* where nothing is in it: it was refused */
+    g_free(submission->cluster);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Submission, submission_clear)
 
-static IfmStudyLock *lock_of(const char *folder, GError **error)
+static IfmStudyLock *lock_of(const char *folder, const char *cluster, GError **error)
 {
-    g_autofree char *cluster = g_build_filename(folder, CLUSTER_FOLDER, NULL);
     g_autoptr(GError) trouble = NULL;
     if (g_mkdir_with_parents(cluster, 0777) != 0)
     {
@@ -239,12 +242,15 @@ static gboolean write_script(Submission *submission, IfmClusterJob *job, GError 
 }
 
 /* Takes back what a submission that was refused has recorded. */
-static void forget(Submission *submission)
+static void forget(Submission *submission, const char *script)
 {
     g_autofree char *path = cluster_record_path(submission->folder);
     g_ptr_array_set_size(submission->record->jobs, (int)submission->record->jobs->len - 1);
     if (submission->record->jobs->len == 0)
+    {
         g_unlink(path);
+        g_unlink(script);
+    }
     else
         cluster_record_write(submission->record, submission->folder, NULL); /* the error at hand is the one to show */
 }
@@ -256,7 +262,7 @@ static gboolean submit(Submission *submission, IfmClusterJob *job, GError **erro
         return FALSE;
     if (!cluster_queue_submit(job->script, &entry->id, &entry->cluster, error))
     {
-        forget(submission);
+        forget(submission, job->script);
         return FALSE;
     }
     job->id = g_strdup(entry->id);
@@ -287,6 +293,7 @@ gboolean ifm_cluster_submit(IfmStudy *study, const char *folder, const IfmCluste
         return FALSE;
     g_auto(Submission) submission = { .folder = folder,
                                       .absolute = g_canonicalize_filename(folder, NULL),
+                                      .cluster = g_build_filename(folder, CLUSTER_FOLDER, NULL),
                                       .options = options,
                                       .shards = g_array_new(FALSE, FALSE, sizeof(gint64)),
                                       .request = cluster_request_new(options, error) };
@@ -294,7 +301,7 @@ gboolean ifm_cluster_submit(IfmStudy *study, const char *folder, const IfmCluste
         return FALSE;
     if (options->missing && !ifm_cluster_is_submitted(folder))
         return ifm_error_refuse(error, "%s: was not submitted: \"study submit --slurm --shards N\" does that", folder);
-    submission.lock = lock_of(folder, error);
+    submission.lock = lock_of(folder, submission.cluster, error);
     if (submission.lock == NULL)
         return FALSE;
     if (!options->missing && ifm_cluster_is_submitted(folder))
