@@ -92,19 +92,19 @@ static const IfmYamlTable gpu_table = { gpu_fields, sizeof(GpuText) };
 
 static const IfmYamlField cluster_fields[] = {
     { .key = "title", .type = IFM_YAML_STRING, FIELD(ClusterText, title), .help = "one line for people" },
-    { .key = "partition", .type = IFM_YAML_STRING, FIELD(ClusterText, partition), .help = "without --partition" },
-    { .key = "constraint", .type = IFM_YAML_STRING, FIELD(ClusterText, constraint), .help = "without --constraint" },
-    { .key = "gres", .type = IFM_YAML_STRING, FIELD(ClusterText, gres), .help = "without --gres" },
-    { .key = "account", .type = IFM_YAML_STRING, FIELD(ClusterText, account), .help = "without --account" },
-    { .key = "qos", .type = IFM_YAML_STRING, FIELD(ClusterText, qos), .help = "without --qos" },
-    { .key = "time", .type = IFM_YAML_DURATION, FIELD(ClusterText, time_ns), .help = "without --time" },
-    { .key = "mem", .type = IFM_YAML_STRING, FIELD(ClusterText, memory), .help = "without --mem: 8GiB" },
+    { .key = "partition", .type = IFM_YAML_STRING, FIELD(ClusterText, partition), .help = "the default of --partition" },
+    { .key = "constraint", .type = IFM_YAML_STRING, FIELD(ClusterText, constraint), .help = "the default of --constraint" },
+    { .key = "gres", .type = IFM_YAML_STRING, FIELD(ClusterText, gres), .help = "the default of --gres" },
+    { .key = "account", .type = IFM_YAML_STRING, FIELD(ClusterText, account), .help = "the default of --account" },
+    { .key = "qos", .type = IFM_YAML_STRING, FIELD(ClusterText, qos), .help = "the default of --qos" },
+    { .key = "time", .type = IFM_YAML_DURATION, FIELD(ClusterText, time_ns), .help = "the default of --time" },
+    { .key = "mem", .type = IFM_YAML_STRING, FIELD(ClusterText, memory), .help = "the default of --mem: 8GiB" },
     { .key = "cpus_per_task",
       .type = IFM_YAML_INT,
       FIELD(ClusterText, cpus_per_task),
       .min = 1,
       .max = 100000,
-      .help = "without --cpus-per-task" },
+      .help = "the default of --cpus-per-task" },
     { .key = "exclusive",
       .type = IFM_YAML_BOOL,
       FIELD(ClusterText, exclusive),
@@ -134,7 +134,7 @@ static const IfmYamlField cluster_fields[] = {
     { .key = "program",
       .type = IFM_YAML_STRING,
       FIELD(ClusterText, program),
-      .help = "without --program: the inferometer of the nodes" },
+      .help = "the default of --program: the inferometer of the nodes" },
     { 0 }
 };
 static const IfmYamlTable cluster_table = { cluster_fields, sizeof(ClusterText) };

@@ -23,18 +23,29 @@ gboolean study_shard_read(const json_t *manifest, StudyShard *shard)
     return shard->program != NULL && shard->number >= 1 && shard->number <= shard->of;
 }
 
+/* Whether a case takes the device of that alias. */
+static gboolean is_of(const json_t *row, const char *alias)
+{
+    gsize i;
+    json_t *busy;
+    gboolean found = g_strcmp0(alias, json_string_value(json_object_get(row, "alias"))) == 0 ||
+                     (alias != NULL && g_strcmp0(alias, json_string_value(json_object_get(row, "to"))) == 0);
+    json_array_foreach(json_object_get(row, "busy"), i, busy)
+    {
+        found = found || g_strcmp0(alias, json_string_value(busy)) == 0;
+    }
+    return found;
+}
+
 /* A case that has neither: the device was not there, or the point cannot be tried, which the manifest says. */
 static void count_untried(const json_t *manifest, const json_t *row, IfmShardStatus *status)
 {
     gsize i;
     json_t *device;
     gboolean skipped = FALSE;
-    const char *alias = json_string_value(json_object_get(row, "alias")),
-               *to = json_string_value(json_object_get(row, "to"));
     json_array_foreach(json_object_get(manifest, "devices"), i, device)
     {
-        const char *name = json_string_value(json_object_get(device, "alias"));
-        if (name != NULL && (g_strcmp0(name, alias) == 0 || g_strcmp0(name, to) == 0))
+        if (is_of(row, json_string_value(json_object_get(device, "alias"))))
             skipped = skipped || json_is_string(json_object_get(device, "skipped"));
     }
     if (json_is_string(json_object_get(row, "refused")))
