@@ -46,12 +46,13 @@ char *cluster_shard_log(const char *folder, gint64 shard, gint64 n_shards);
 /* --- study-cluster-profile.c: the cluster's file, and what is asked of sbatch ------------------------------------------
  */
 
-/* ClusterRequest: options of sbatch, and lines of shell that come before the command. */
+/* ClusterRequest: options of sbatch, lines of shell that come before the command, and its further words. */
 typedef struct
 {
     GPtrArray *options; /* char*: "--partition=main" */
     GPtrArray *setup;   /* char* */
     char *program;      /* the command on the nodes; NULL where the caller has none: "inferometer" */
+    char **arguments;   /* of `study run`; set by who submits */
     gint64 time_ns;     /* 0: the partition's */
 } ClusterRequest;
 

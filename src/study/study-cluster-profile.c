@@ -273,6 +273,7 @@ void cluster_request_free(ClusterRequest *request)
     g_ptr_array_unref(request->options);
     g_ptr_array_unref(request->setup);
     g_free(request->program);
+    g_strfreev(request->arguments);
     g_free(request);
 }
 

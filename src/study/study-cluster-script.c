@@ -110,7 +110,7 @@ static gboolean append_command(GString *script, const ClusterRecord *record, con
             return FALSE;
     }
     g_string_append_printf(script, " --shard \"$shard/%" G_GINT64_FORMAT "\" -o \"$folder\"", record->n_shards);
-    for (char **word = record->arguments; *word != NULL; word++)
+    for (char **word = request->arguments; *word != NULL; word++)
     {
         if (!append_word(script, *word, error))
             return FALSE;

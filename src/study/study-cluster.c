@@ -223,22 +223,22 @@ static gboolean begin_missing(Submission *submission, GError **error)
     return TRUE;
 }
 
-static gboolean write_script(Submission *submission, IfmClusterJob *job, GError **error)
+/* The words of `study run` in this job array: those of the first submission, and those that come with `missing`. */
+static char **words_of(const Submission *submission)
 {
-    g_autofree char *words = NULL;
-    ClusterRecord *record = submission->record;
-    char **kept = record->arguments;
-    g_auto(GStrv) all = NULL;
+    g_autoptr(GStrvBuilder) words = g_strv_builder_new();
+    g_strv_builder_addv(words, (const char **)submission->record->arguments);
     if (submission->options->missing && submission->options->arguments != NULL)
-    {
-        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
-        g_strv_builder_addv(builder, (const char **)kept);
-        g_strv_builder_addv(builder, (const char **)submission->options->arguments);
-        record->arguments = all = g_strv_builder_end(builder);
-    }
-    words = cluster_script(record, submission->absolute, submission->shards, submission->request, error);
-    record->arguments = kept;
-    return words != NULL && ifm_file_save(job->script, words, strlen(words), error);
+        g_strv_builder_addv(words, (const char **)submission->options->arguments);
+    return g_strv_builder_end(words);
+}
+
+static gboolean write_script(const Submission *submission, const IfmClusterJob *job, GError **error)
+{
+    submission->request->arguments = words_of(submission);
+    g_autofree char *text =
+        cluster_script(submission->record, submission->absolute, submission->shards, submission->request, error);
+    return text != NULL && ifm_file_save(job->script, text, strlen(text), error);
 }
 
 /* Takes back what a submission that was refused has recorded. */
