@@ -160,19 +160,6 @@ static inline void cluster_start(Cluster *cluster, const Bench *bench)
 /* --- processes ---------------------------------------------------------------------------------------------------------
  */
 
-/* Whether "NAME=VALUE" is in a process's environment. */
-static inline gboolean has_setting(const char *pid, const char *setting)
-{
-    gsize length = 0;
-    g_autofree char *path = g_build_filename("/proc", pid, "environ", NULL), *environment = NULL;
-    if (!g_file_get_contents(path, &environment, &length, NULL))
-        return FALSE;
-    for (gsize at = 0; at < length; at += strlen(environment + at) + 1)
-        if (g_str_equal(environment + at, setting))
-            return TRUE;
-    return FALSE;
-}
-
 /* The parent of a process where that is a slurmstepd; else 0. */
 static inline pid_t step_daemon_of(const char *pid)
 {

@@ -78,7 +78,10 @@ static int await_halfway(const Cluster *cluster, const char *study, const char *
 static void assert_same(const Bench *bench, const char *one, const char *other)
 {
     g_autofree char *left = read_text(bench, one), *right = read_text(bench, other);
-    g_assert_cmpstr(left, ==, right);
+    g_auto(GStrv) left_lines = g_strsplit(left, "\n", -1), right_lines = g_strsplit(right, "\n", -1);
+    for (gsize i = 0; left_lines[i] != NULL && right_lines[i] != NULL; i++)
+        g_assert_cmpstr(left_lines[i], ==, right_lines[i]); /* shows the first that differs alone */
+    g_assert_true(g_str_equal(left, right));
 }
 
 /* Without how long measuring took. */

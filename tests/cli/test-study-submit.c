@@ -343,6 +343,46 @@ static void test_missing(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.err, "all 6 cases were measured before"));
 }
 
+/* The worker of a run; 0 where it has none yet. */
+static pid_t worker_of(const Bench *bench)
+{
+    pid_t found = 0;
+    g_autofree char *mark = g_strdup_printf(MARK_VARIABLE "=%s", bench->mark);
+    g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
+    for (const char *name; (name = g_dir_read_name(proc)) != NULL;)
+    {
+        g_autofree char *path = g_build_filename("/proc", name, "comm", NULL), *comm = NULL;
+        if (g_ascii_isdigit(name[0]) && g_file_get_contents(path, &comm, NULL, NULL) &&
+            g_str_has_prefix(comm, "inferometer-wor") && has_setting(name, mark))
+            found = (pid_t)g_ascii_strtoll(name, NULL, 10);
+    }
+    return found;
+}
+
+/* A batch system sends SIGTERM to all processes of a task: no case fails by it, and the task continues to its end. */
+static void test_terminated(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "slow.yaml",
+               "title: slow\nkind: profile\nmodels: [matmul]\ndims: [{name: m, sizes: [4, 8, 16, 32, 64, 128]}]\ndevices:\n"
+               "  A: {device: simulated:lab/FIXED}\nprotocol: {warmup: 0, runs: 60}\n");
+    g_autoptr(GSubprocess) run = start_line(bench, "study run slow.yaml -q");
+    pid_t worker = 0;
+    for (int look = 0; look < 1000 && count_measured(bench, "out/slow/store.db") < 1; look++)
+        g_usleep(10000);
+    worker = worker_of(bench);
+    g_assert_cmpint(worker, >, 0);
+    kill(worker, SIGTERM);
+    g_subprocess_send_signal(run, SIGTERM);
+    g_subprocess_wait(run, NULL, NULL);
+    g_assert_cmpint(status_of(run), ==, 128 + SIGTERM);
+    g_assert_cmpint(query(bench, "out/slow/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome != 'ok'"), ==, 0);
+    run_line(bench, "study run slow.yaml -q", &ended);
+    assert_status(&ended, 0);
+    assert_once_each(bench, "out/slow/store.db", 6);
+    assert_none_left(bench);
+}
+
 /* Failures and devices that are not there are results, until --retry. */
 static void test_failures(Bench *bench, gconstpointer data)
 {
@@ -459,6 +499,7 @@ int main(int argc, char **argv)
     ADD(names);
     ADD(status);
     ADD(missing);
+    ADD(terminated);
     ADD(failures);
     ADD(merge_refused);
     return g_test_run();
