@@ -4,11 +4,11 @@
 
 /*
  * The script of a job array. Its lines for sbatch are read by sbatch's own rules, which know quotes and backslashes. The
- * rest is read by a shell. What ends a task early and how it continues:
+ * rest is read by a shell. A task that ends early continues:
  *
- *   a node that fails, scontrol requeue     Slurm queues the task again (--requeue); the store has all but the case in hand
- *   the time limit                          Slurm warns the shell before it (--signal=B:USR1): the run is ended and the
- * task queued again, if it stored anything since it began; else the limit is too short
+ * - Where its node fails or it is requeued, Slurm queues it again (--requeue). The store has all but the case in hand.
+ * - Before the time limit Slurm warns the shell (--signal=B:USR1). It ends the run and queues the task again, if that
+ * stored anything since it began. Else a case takes longer than the limit.
  */
 
 /* How long before the limit of a task it is warned; of a shorter one a quarter of it. */

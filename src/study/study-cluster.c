@@ -126,12 +126,13 @@ typedef struct
 
 static void submission_clear(Submission *submission)
 {
+    gboolean was_locked = submission->lock != NULL;
     g_free(submission->absolute);
     cluster_request_free(submission->request);
     cluster_record_free(submission->record);
     g_clear_pointer(&submission->shards, g_array_unref);
     ifm_study_lock_free(submission->lock);
-    if (submission->lock != NULL)
+    if (was_locked)
         g_rmdir(submission->cluster); /* where nothing is in it: it was refused */
     g_free(submission->cluster);
 }
