@@ -65,6 +65,7 @@ typedef struct
     gint64 threads;
     IfmProtocolOptions protocol;
     gint64 seed;
+    const char *energy; /* IfmModelCase.energy; NULL: not measured */
     gboolean no_nodes, no_peak, new_peak, no_verify, native_async;
     const char *const *conv;   /* "[LAYER=]ALGORITHM": how convolutions are computed; NULL: by the runtime's own kernels */
     const char *conv_fallback; /* of layers that the algorithm cannot do; NULL: such a model is refused */

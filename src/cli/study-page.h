@@ -12,6 +12,11 @@ G_BEGIN_DECLS
 #define WHICH_RESULTS                                                                                                      \
     WHICH_STUDY " It may also be a folder with results (out/gnn-stages), or the name of one in out/, as imports have it."
 
+/* study-settings.c: the rows of options that replace keys of a study's file, and what was given of them, for
+ * IfmStudyPlace.settings. (transfer full) */
+extern const IfmOption study_setting_options[];
+char **study_settings(const Arguments *arguments);
+
 /* study_print_page: what one wants to see first. Returns: an exit status. */
 int study_print_page(const IfmStudyResults *results, const char *folder);
 /* study_write_and_print: a study's tables from its store, as files of its folder, and the page. Returns: an exit status. */

@@ -226,7 +226,8 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
 
 static int run_study(const Arguments *arguments)
 {
-    g_auto(IfmStudyPlace) place = { 0 };
+    g_auto(GStrv) settings = study_settings(arguments);
+    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     Shard shard = { 0 };
     int status = prepare(&place, arguments, &shard);
     if (status != CLI_EXIT_OK)
@@ -261,7 +262,8 @@ static const IfmOption run_options[] = {
       "measure only the I-th of N parts of the cases, into a folder of its own; \"inferometer store merge\" joins the "
       "stores" },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the store, the models and the tables; without it out/ and the study's name" },
+      "folder of the store, the models and the tables; without it out/ and the study's name",
+      .aliases = (const char *const[]){ "output-dir", NULL } },
     { NULL },
 };
 
@@ -282,7 +284,7 @@ const Verb verb_study_run = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { run_options, ifm_study_options },
+    .tables = { run_options, ifm_study_options, study_setting_options },
     .details =
         WHICH_STUDY " The study states how long a case is measured and its limits; --ci, --runs, --warmup, --time-budget "
                     "and the options of limits replace that.\n"

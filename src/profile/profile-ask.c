@@ -251,6 +251,12 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
 {
     const IfmProtocol rule = IFM_PROTOCOL_INIT;
     GError *trouble = NULL;
+    if (options->energy != NULL && !ifm_energy_source_check(options->energy, &trouble))
+    {
+        ifm_error_misuse(error, "--energy: %s", trouble->message);
+        g_error_free(trouble);
+        return FALSE;
+    }
     if (!ifm_protocol_options_check(&options->protocol, error) ||
         !profile_parse_parts(options->parts, &plan->parts, error) || !parse_devices(plan, options, "device", error) ||
         !give_options(plan, options, error) || !parse_convolutions(plan, options, error) ||
@@ -273,6 +279,7 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
     plan->base.protocol = ifm_protocol_with(&rule, &options->protocol);
     plan->base.profile = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !options->no_nodes;
     plan->base.native_async = options->native_async;
+    plan->base.energy = options->energy;
     return TRUE;
 }
 

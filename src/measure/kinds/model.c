@@ -52,6 +52,7 @@ static const IfmRecordField fields[] = {
     { FIELD(UINT32, seed), .key = "seed" },
     { FIELD(PART, protocol), .fields = ifm_protocol_fields, .key = "protocol" },
     { FIELD(WORDS, vendor), .key = "vendor" },
+    { FIELD(NAME, energy), .key = "energy", .unless_zero = TRUE },
     { FIELD(WORDS, convolutions), .key = "convolutions", .unless_zero = TRUE },
     { FIELD(FLAG, native_async), .key = "native_async", .unless_zero = TRUE },
     { FIELD(FLAG, free_shapes), .key = "free_shapes", .unless_zero = TRUE },
@@ -70,7 +71,8 @@ static gboolean complete(void *spec, GError **error)
     IfmModelCase *model_case = spec;
     if (model_case->dtype == IFM_DTYPE_UNDEFINED)
         model_case->dtype = IFM_DTYPE_F32;
-    return ifm_protocol_check(&model_case->protocol, error);
+    return ifm_protocol_check(&model_case->protocol, error) &&
+           (model_case->energy == NULL || ifm_energy_source_check(model_case->energy, error));
 }
 
 /* --- the record --------------------------------------------------------------------------------------------------- */
