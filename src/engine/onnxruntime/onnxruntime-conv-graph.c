@@ -299,7 +299,21 @@ static gboolean check_candidates(const OrtConvLayer *layer, GError **error)
     return TRUE;
 }
 
-/* All algorithms that can do the layer. */
+/* Reading so much more than the layer's weights takes longer than any algorithm gains; and all candidates are in memory at
+ * once. */
+#define HOPELESS_TIMES 16
+#define HOPELESS_BYTES ((gsize)32 << 20)
+
+static gboolean is_hopeless(const IfmConv *conv)
+{
+    const IfmConvShape *shape = ifm_conv_shape(conv);
+    const gsize n_weights =
+        (gsize)(shape->out_channels * (shape->channels / shape->groups) * shape->kernel[0]) * (gsize)shape->kernel[1];
+    const gsize bytes = ifm_conv_info(conv).weights_bytes;
+    return bytes > HOPELESS_BYTES && bytes > HOPELESS_TIMES * n_weights * sizeof(float);
+}
+
+/* All algorithms that can do the layer on this machine. */
 static gboolean make_candidates(Rewriting *self, const LayerParts *parts, OrtConvLayer *layer, GError **error)
 {
     for (int i = 0; i < IFM_N_CONV_FIXED; i++)
@@ -307,9 +321,12 @@ static gboolean make_candidates(Rewriting *self, const LayerParts *parts, OrtCon
         g_autoptr(GError) local = NULL;
         layer->candidates[i] =
             ifm_conv_new(&parts->shape, (IfmConvAlgorithm)i, &parts->options, parts->weights, parts->bias, &local);
-        if (layer->candidates[i] != NULL)
-            layer->conv = layer->conv != NULL ? layer->conv : layer->candidates[i];
-        else if (!g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+        if (layer->candidates[i] != NULL && is_hopeless(layer->candidates[i]))
+            g_clear_pointer(&layer->candidates[i], ifm_conv_free);
+        if (layer->candidates[i] != NULL && layer->conv == NULL)
+            layer->conv = layer->candidates[i];
+        if (local != NULL && !g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED) &&
+            !g_error_matches(local, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
         {
             g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
             return FALSE;
@@ -319,14 +336,27 @@ static gboolean make_candidates(Rewriting *self, const LayerParts *parts, OrtCon
     return check_candidates(layer, error);
 }
 
-/* What "best" is for the layer: a fixed algorithm, or the runtime's kernel. While tuning, what is known needs nothing. */
+/* Whether a layer before it is tuned for the same key. */
+static gboolean is_tuned_already(const Rewriting *self, const IfmConvTuned *key)
+{
+    for (guint i = 0; i < self->layers->len; i++)
+    {
+        const OrtConvLayer *layer = self->layers->pdata[i];
+        if (layer->key != NULL && g_str_equal(layer->key->shape, key->shape))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* What "best" is for the layer: a fixed algorithm, or the runtime's kernel. While tuning, the first layer of each unknown
+ * shape gets its candidates. */
 static gboolean resolve_best(Rewriting *self, LayerParts *parts, OrtConvLayer *layer, IfmConvAlgorithm *algorithm,
                              GError **error)
 {
     IfmConvTuned *key = ifm_conv_tuned_key(&parts->shape, &parts->options, self->wish->runtime);
     const IfmConvTuned *found = ifm_conv_tuned_find(self->wish->tuned, key);
     *algorithm = IFM_CONV_RUNTIME;
-    if (found == NULL && self->wish->tune)
+    if (found == NULL && self->wish->tune && !is_tuned_already(self, key))
     {
         layer->key = key;
         parts->weights = plain_weights(&parts->shape, parts->blocked);

@@ -1,7 +1,7 @@
 /*
- * "best": the fastest algorithm of each layer, measured within the model. One session has the operator for all layers to be
- * tuned, and each layer changes its algorithm between two runs; another has the runtime's own kernels, whose times are in
- * the runtime's profile. The candidates take turns over several rounds, so that a slow spell of the machine meets all of
+ * "best": the fastest algorithm of each layer shape, measured within the model. One session has the operator for the first
+ * layer of each shape, which changes its algorithm between two runs; another has the runtime's own kernels, whose times are
+ * in the runtime's profile. The candidates take turns over several rounds, so that a slow spell of the machine meets all of
  * them, and each layer finds the caches as the layers before it leave them.
  */
 #include <glib/gstdio.h>
@@ -229,42 +229,28 @@ static gboolean read_profile(Tuner *self, GError **error)
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
-static void set_choice(IfmConvTuned *row, const double *sums_ns)
+static void set_choice(const Times *times)
 {
+    IfmConvTuned *row = times->layer->key;
     int best = RUNTIME;
     for (int i = 0; i < IFM_N_CONV_FIXED; i++)
-        if (sums_ns[i] < (best == RUNTIME ? MARGIN * sums_ns[best] : sums_ns[best]))
+        if (time_of(times, i) < (best == RUNTIME ? MARGIN : 1) * time_of(times, best))
             best = i;
     g_free(row->algorithm);
     row->algorithm = g_strdup(ifm_conv_algorithm_name(best == RUNTIME ? IFM_CONV_RUNTIME : (IfmConvAlgorithm)best));
-    row->time_ns = sums_ns[best];
-    row->runtime_ns = sums_ns[RUNTIME];
+    row->time_ns = time_of(times, best);
+    row->runtime_ns = time_of(times, RUNTIME);
 }
 
-/* Layers of one shape are one row: the mean over them. (transfer full) IfmConvTuned*, borrowed from the layers */
+/* (transfer container) IfmConvTuned*, borrowed from the layers */
 static GPtrArray *choose(const Tuner *self)
 {
     GPtrArray *rows = g_ptr_array_new();
     for (guint i = 0; i < self->times->len; i++)
     {
-        const Times *first = self->times->pdata[i];
-        double sums_ns[N_CANDIDATES] = { 0 };
-        guint n = 0;
-        if (ifm_conv_tuned_find(rows, first->layer->key) != NULL)
-            continue;
-        for (guint k = i; k < self->times->len; k++)
-        {
-            const Times *times = self->times->pdata[k];
-            if (!g_str_equal(times->layer->key->shape, first->layer->key->shape))
-                continue;
-            n++;
-            for (int candidate = 0; candidate < N_CANDIDATES; candidate++)
-                sums_ns[candidate] += time_of(times, candidate);
-        }
-        for (int candidate = 0; candidate < N_CANDIDATES; candidate++)
-            sums_ns[candidate] /= n;
-        set_choice(first->layer->key, sums_ns);
-        g_ptr_array_add(rows, first->layer->key);
+        const Times *times = self->times->pdata[i];
+        set_choice(times);
+        g_ptr_array_add(rows, times->layer->key);
     }
     return rows;
 }
