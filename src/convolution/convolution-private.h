@@ -17,9 +17,9 @@ typedef struct
     const float *start; /* [vectors * block] added to each pixel, or NULL */
     gboolean add;       /* to what out holds, too */
     gsize pixel_stride, vector_stride;
-    const float *sum; /* of the tile's first output; NULL: none */
-    float low, high;  /* bounds of what is stored */
-    gsize ahead;      /* product: weights so many floats ahead are prefetched; 0: none, they are in a near cache */
+    const float *sum;  /* of the tile's first output; NULL: none */
+    float low, high;   /* bounds of what is stored */
+    const float *next; /* product: weights that one after this reads, as many: brought nearer; NULL: none */
 } ConvStore;
 
 /* ConvFftLine: a transform of n complex values, by passes of radix 1 to 5. */
@@ -92,6 +92,14 @@ typedef struct
      * outputs of products with inputs of @form. @store: start, sum, pixel_stride, low, high */
     void (*fft_inverse)(const ConvFft *fft, const float *from, gsize frequency_stride, gsize part_stride, ConvFftForm form,
                         float *scratch, const gint64 size[2], float *out, gsize row_stride, const ConvStore *store);
+    /* winograd_input: the transform of the inputs of one tile, from (y, x) on, for all channels. Point i of channel c goes
+     * to @to + i * point_stride + c; where channels are no whole blocks, zeros follow. @input: of the image and group */
+    void (*winograd_input)(int pairs, const IfmConvShape *shape, const float *input, gint64 n_channels, gint64 y, gint64 x,
+                           float *to, gsize point_stride);
+    /* winograd_output: the inverse, of @vectors vectors of channels: size[0] x size[1] outputs of the tile. @store: start,
+     * pixel_stride, vector_stride, sum, low, high */
+    void (*winograd_output)(int pairs, const float *from, gsize point_stride, int vectors, const gint64 size[2], float *out,
+                            gsize row_stride, const ConvStore *store);
 } ConvKernels;
 
 /* conv_kernels: the best of this processor for that block, or no better than max_isa (NULL: any). NULL where there is none.
@@ -144,11 +152,11 @@ typedef struct ConvAlgorithm
     gboolean (*make)(IfmConv *conv, const float *weights, GError **error);
     void (*run)(IfmConv *conv, const ConvRun *run);
     void (*free)(IfmConv *conv);
-    double (*tolerance)(const IfmConvShape *shape); /* NULL: that of a sum in f32 */
+    double (*tolerance)(const IfmConvShape *shape, const IfmConvOptions *options); /* NULL: that of a sum in f32 */
 } ConvAlgorithm;
 
 extern const ConvAlgorithm conv_direct, conv_gemm, conv_implicit_gemm, conv_implicit_precomp_gemm, conv_fft,
-    conv_fft_tiling;
+    conv_fft_tiling, conv_winograd, conv_winograd_nonfused;
 
 /* --- what algorithms share -------------------------------------------------------------------------------------------- */
 
@@ -169,12 +177,6 @@ static inline gsize conv_depth(const IfmConvShape *shape)
 static inline gsize conv_n_pixels(const IfmConvShape *shape)
 {
     return (gsize)(shape->out[0] * shape->out[1]);
-}
-static inline gboolean conv_is_identity(const IfmConvShape *shape)
-{
-    return shape->kernel[0] == 1 && shape->kernel[1] == 1 && shape->stride[0] == 1 && shape->stride[1] == 1 &&
-           shape->pads[0] == 0 && shape->pads[1] == 0 && shape->pads[2] == 0 && shape->pads[3] == 0 &&
-           shape->input_block != 1;
 }
 
 /* conv_pack_weights: into panels [group][panel][k][vectors][block] where the vectors of a group's last panel may be 1.

@@ -21,6 +21,8 @@ static const ConvAlgorithm *const algorithms[IFM_N_CONV_ALGORITHMS] = {
     [IFM_CONV_IMPLICIT_PRECOMP_GEMM] = &conv_implicit_precomp_gemm,
     [IFM_CONV_FFT] = &conv_fft,
     [IFM_CONV_FFT_TILING] = &conv_fft_tiling,
+    [IFM_CONV_WINOGRAD] = &conv_winograd,
+    [IFM_CONV_WINOGRAD_NONFUSED] = &conv_winograd_nonfused,
     [IFM_CONV_GUESS] = &choices[0],
     [IFM_CONV_BEST] = &choices[1],
     [IFM_CONV_RUNTIME] = &choices[2],
@@ -258,8 +260,9 @@ static double sum_tolerance(const IfmConvShape *shape)
     return 4 * sqrt((double)conv_depth(shape)) * (double)FLT_EPSILON;
 }
 
-double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm)
+double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
 {
+    const IfmConvOptions defaults = { 0 };
     const ConvAlgorithm *row = algorithms[algorithm];
-    return row->tolerance != NULL ? row->tolerance(shape) : sum_tolerance(shape);
+    return row->tolerance != NULL ? row->tolerance(shape, options != NULL ? options : &defaults) : sum_tolerance(shape);
 }

@@ -341,7 +341,7 @@ static void multiply_panel(const IfmConv *conv, gsize n_tiles, gsize f, gsize gr
         {
             const gsize first = conv_split(n_rows, n_splits, split), end = conv_split(n_rows, n_splits, split + 1);
             /* The first rows of a panel read its weights from afar. */
-            store.ahead = split == 0 ? AHEAD : 0;
+            store.next = split == 0 ? weights + AHEAD : NULL;
             conv->kernels->product((int)(end - first), (int)vectors, depth, weights, rows + first * row_stride, row_stride,
                                    out + first * store.pixel_stride, &store);
         }
@@ -522,14 +522,14 @@ static void free_state(IfmConv *conv)
     g_free(state);
 }
 
-static double tolerance(const IfmConvShape *shape)
+static double tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
 {
     Plan plan;
     plan_tiles(shape, &(IfmConvOptions){ 0 }, 0, &plan);
     return tolerance_of(&plan);
 }
 
-static double tiling_tolerance(const IfmConvShape *shape)
+static double tiling_tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
 {
     Plan plan;
     return plan_tiling(shape, &(IfmConvOptions){ 0 }, &plan) ? tolerance_of(&plan) : 0;

@@ -1,5 +1,5 @@
 /* The kernels in plain C, and which kernels a processor takes. */
-#include "convolution-private.h"
+#include "winograd-private.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,20 +6,35 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 typedef float NAME(vector) __attribute__((vector_size(BLOCK * sizeof(float)), aligned(4), may_alias));
+#ifndef __AVX2__
 typedef gint32 NAME(mask) __attribute__((vector_size(BLOCK * sizeof(gint32))));
+#endif
 #define VECTOR NAME(vector)
+#define LINE 16 /* floats of a line of the caches */
 
 __attribute__((always_inline)) static inline VECTOR NAME(load)(const float *from)
 {
     return *(const VECTOR *)from;
 }
 
+/* A NaN stays: of two operands that do not compare, the instructions give the second. */
 __attribute__((always_inline)) static inline VECTOR NAME(bounded)(VECTOR value, float low, float high)
 {
-    /* A NaN is below nothing and above nothing: it stays. */
+#if defined __AVX512F__ && BLOCK == 16
+    return (VECTOR)_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), (__m512)value));
+#elif defined __AVX2__
+    VECTOR bounded;
+    for (int i = 0; i < BLOCK; i += 8)
+    {
+        const __m256 at_least = _mm256_max_ps(_mm256_set1_ps(low), _mm256_loadu_ps((const float *)&value + i));
+        _mm256_storeu_ps((float *)&bounded + i, _mm256_min_ps(_mm256_set1_ps(high), at_least));
+    }
+    return bounded;
+#else
     const VECTOR lows = low - (VECTOR){ 0 }, highs = high - (VECTOR){ 0 };
     const NAME(mask) below = value<lows, above = value> highs;
     return (VECTOR)(((NAME(mask))value & ~(below | above)) | ((NAME(mask))lows & below) | ((NAME(mask))highs & above));
+#endif
 }
 
 __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels, const int vectors,
@@ -58,7 +73,7 @@ NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_V
 }
 
 __attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors,
-                                                                   const gboolean is_ahead, gsize depth,
+                                                                   const gboolean has_next, gsize depth,
                                                                    const float *weights, const float *rows,
                                                                    gsize row_stride, float *out, const ConvStore *store)
 {
@@ -67,13 +82,10 @@ __attribute__((always_inline)) static inline void NAME(product_of)(const int n_p
     for (gsize k = 0; k < depth; k++)
     {
         VECTOR weight[CONV_TILE_VECTORS];
+        for (int line = 0; has_next && line < vectors * BLOCK; line += LINE)
+            __builtin_prefetch(store->next + k * (gsize)(vectors * BLOCK) + line, 0, 2);
         for (int v = 0; v < vectors; v++)
-        {
-            const float *at = weights + (k * (gsize)vectors + (gsize)v) * BLOCK;
-            weight[v] = NAME(load)(at);
-            if (is_ahead)
-                __builtin_prefetch(at + store->ahead, 0, 2);
-        }
+            weight[v] = NAME(load)(weights + (k * (gsize)vectors + (gsize)v) * BLOCK);
 #pragma GCC unroll 14
         for (int p = 0; p < n_pixels; p++)
         {
@@ -131,7 +143,7 @@ __attribute__((always_inline)) static inline void NAME(indirect_of)(const int n_
                                                             const float *rows, gsize row_stride, float *out,               \
                                                             const ConvStore *store)                                        \
     {                                                                                                                      \
-        if (vectors == 2 && store->ahead != 0)                                                                             \
+        if (vectors == 2 && store->next != NULL)                                                                           \
             NAME(product_of)(P, 2, TRUE, depth, weights, rows, row_stride, out, store);                                    \
         else if (vectors == 2)                                                                                             \
             NAME(product_of)(P, 2, FALSE, depth, weights, rows, row_stride, out, store);                                   \
@@ -201,6 +213,7 @@ static void NAME(product_indirect)(int n_pixels, int vectors, gsize n_taps, gsiz
 }
 
 #include "fft-template.h"
+#include "winograd-template.h"
 
 const ConvKernels NAME(conv_kernels) = {
     .isa = ISA,
@@ -210,10 +223,13 @@ const ConvKernels NAME(conv_kernels) = {
     .product_indirect = NAME(product_indirect),
     .fft_forward = NAME(fft_forward),
     .fft_inverse = NAME(fft_inverse),
+    .winograd_input = NAME(winograd_input),
+    .winograd_output = NAME(winograd_output),
 };
 
 #undef EACH_TILE
 #undef VECTOR
+#undef LINE
 #undef BLOCK
 #undef PIXELS
 #undef NAME
