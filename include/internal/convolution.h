@@ -116,7 +116,9 @@ typedef struct
  * or NULL    Returns: FALSE with IFM_ERROR_INVALID */
 gboolean ifm_conv_choice_init(IfmConvChoice *choice, const char *const *lines, GError **error);
 void ifm_conv_choice_clear(IfmConvChoice *choice);
+/** ifm_conv_choice_lines: (transfer full) the lines that mean the same, algorithms by their names, layers in order: equal
+ * choices have equal lines. */
+GStrv ifm_conv_choice_lines(const IfmConvChoice *choice);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmConvChoice, ifm_conv_choice_clear)
-IfmConvAlgorithm ifm_conv_choice_of(const IfmConvChoice *choice, const char *layer);
 
 G_END_DECLS
