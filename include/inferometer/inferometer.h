@@ -40,6 +40,7 @@
 #include <inferometer/sensor.h>
 #include <inferometer/statistics.h>
 #include <inferometer/store.h>
+#include <inferometer/study-cluster.h>
 #include <inferometer/study-place.h>
 #include <inferometer/study-results.h>
 #include <inferometer/study.h>

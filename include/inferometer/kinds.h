@@ -39,7 +39,8 @@ typedef struct
     const char *cache_dir; /* folder where the device may keep compiled models; not part of the case's key; or NULL */
     IfmDtype dtype;
     int threads;
-    const char *const *vendor; /* "KEY=VALUE", or NULL */
+    const char *const *vendor;       /* "KEY=VALUE", or NULL */
+    const char *const *convolutions; /* IfmCompileOptions.convolutions; NULL: the runtime's own kernels */
     guint32 seed;
     IfmProtocol protocol;
     gboolean profile; /* also a profiled run: nodes and time breakdown */
@@ -84,6 +85,9 @@ typedef struct
 gboolean ifm_model_energy(const IfmMeasurement *measurement, IfmModelEnergy *energy);
 /** ifm_energy_source_check: whether a text names a source, as IfmModelCase.energy does. */
 gboolean ifm_energy_source_check(const char *text, GError **error);
+/** ifm_model_convolutions: What ran of each convolution of a model case with @convolutions. @measurement: NULL: none
+ * Returns: (transfer full) IfmConvLayer*, in the order of the graph; NULL where there is no such record. */
+GPtrArray *ifm_model_convolutions(const IfmMeasurement *measurement);
 
 /** IfmObservedShapes: @shapes: IfmObservedShape, whose names are borrowed from @names. */
 typedef struct

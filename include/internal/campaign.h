@@ -31,6 +31,9 @@ gboolean ifm_campaign_measure(IfmCampaign *campaign, int group, GError **error);
 /** ifm_campaign_report: Says so, by the progress hook. */
 void ifm_campaign_report(IfmCampaign *campaign);
 
+/** ifm_shard_has: Whether the item that was added @index-th, from 0, belongs to a shard: IfmCampaignOptions.n_shards. */
+gboolean ifm_shard_has(gsize index, gsize shard, gsize n_shards);
+
 /** ifm_shard_check: Whether it is a part of so many, or 0 of 0: all. FALSE with IFM_ERROR_INVALID. */
 gboolean ifm_shard_check(gsize shard, gsize n_shards, GError **error);
 

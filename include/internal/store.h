@@ -26,6 +26,9 @@ gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, G
  * there is none. */
 IfmMeasurement *ifm_store_newest(IfmStore *store, const char *case_key, GError **error);
 
+/** ifm_store_schema_version: the version this build writes. */
+int ifm_store_schema_version(void);
+
 const char *ifm_store_path(const IfmStore *store);
 
 G_END_DECLS

@@ -113,8 +113,7 @@ static gboolean is_wanted(const IfmCampaign *campaign, const Slot *slot)
 gboolean campaign_is_mine(const IfmCampaign *campaign, const Slot *slot)
 {
     const IfmCampaignOptions *options = &campaign->options;
-    gsize n = options->n_shards;
-    return (n == 0 || (slot->index + slot->index / n) % n + 1 == options->shard) && is_wanted(campaign, slot);
+    return ifm_shard_has(slot->index, options->shard, options->n_shards) && is_wanted(campaign, slot);
 }
 
 /* --- sealed -------------------------------------------------------------------------------------------------------------
@@ -285,6 +284,11 @@ gboolean ifm_campaign_seal(IfmCampaign *campaign, int group, GError **error)
             return FALSE;
     }
     return TRUE;
+}
+
+gboolean ifm_shard_has(gsize index, gsize shard, gsize n_shards)
+{
+    return n_shards == 0 || (index + index / n_shards) % n_shards + 1 == shard;
 }
 
 gboolean ifm_shard_check(gsize shard, gsize n_shards, GError **error)

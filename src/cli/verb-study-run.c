@@ -102,18 +102,25 @@ static int take_shard(IfmStudyPlace *place, const Arguments *arguments, Shard *s
     return CLI_EXIT_OK;
 }
 
-static int prepare(IfmStudyPlace *place, const Arguments *arguments, Shard *shard)
+int study_take_arguments(IfmStudy *study, const Arguments *arguments)
 {
     const IfmProtocolOptions said = cli_protocol_options(arguments);
     g_autoptr(GError) error = NULL;
-    if (!ifm_protocol_options_check(&said, &error) ||
-        !ifm_study_place_init(place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
+    if (!ifm_protocol_options_check(&said, &error))
+        return cli_fail(error);
+    IfmProtocol protocol = ifm_protocol_with(ifm_study_info(study).protocol, &said);
+    ifm_study_set_protocol(study, &protocol);
+    return set_devices(study, arguments);
+}
+
+static int prepare(IfmStudyPlace *place, const Arguments *arguments, Shard *shard)
+{
+    g_autoptr(GError) error = NULL;
+    if (!ifm_study_place_init(place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
     int status = take_shard(place, arguments, shard);
-    if (status != CLI_EXIT_OK || (status = set_devices(place->study, arguments)) != CLI_EXIT_OK)
+    if (status != CLI_EXIT_OK || (status = study_take_arguments(place->study, arguments)) != CLI_EXIT_OK)
         return status;
-    IfmProtocol protocol = ifm_protocol_with(ifm_study_info(place->study).protocol, &said);
-    ifm_study_set_protocol(place->study, &protocol);
     return ifm_study_place_check(place, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
@@ -244,13 +251,9 @@ static int run_study(const Arguments *arguments)
 
 static const char *const steps[] = { "export", "measure", "analyze", NULL };
 
-static const IfmOption run_options[] = {
+const IfmOption study_case_options[] = {
     { "device", 'd', IFM_OPTION_TEXT, TRUE, "ALIAS=DEVICE",
       "puts another device behind an alias of the study, or adds one" },
-    { "only", 0, IFM_OPTION_TEXT, FALSE, "STEP",
-      "export: write the models of all devices, available or not; measure: write no tables; analyze: write the tables "
-      "from the store",
-      NULL, steps },
     ROW_CI(NULL),
     ROW_RUNS,
     ROW_WARMUP,
@@ -258,9 +261,18 @@ static const IfmOption run_options[] = {
     ROW_TIMEOUT(NULL),
     ROW_CASE_TIMEOUT(NULL),
     ROW_MEMORY_LIMIT(NULL),
+    { NULL },
+};
+
+static const IfmOption run_options[] = {
+    { "only", 0, IFM_OPTION_TEXT, FALSE, "STEP",
+      "export: write the models of all devices, available or not; measure: write no tables; analyze: write the tables "
+      "from the store",
+      NULL, steps, .after = "device" },
     { "shard", 0, IFM_OPTION_TEXT, FALSE, "I/N",
-      "measure only the I-th of N parts of the cases, into a folder of its own; \"inferometer store merge\" joins the "
-      "stores" },
+      "measure only the I-th of N parts of the cases, into a folder of its own; \"inferometer study merge\" joins the "
+      "stores",
+      .after = "memory-limit" },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
       "folder of the store, the models and the tables; without it out/ and the study's name",
       .aliases = (const char *const[]){ "output-dir", NULL } },
@@ -284,7 +296,7 @@ const Verb verb_study_run = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { run_options, ifm_study_options, study_setting_options },
+    .tables = { study_case_options, run_options, ifm_study_options, study_setting_options },
     .details =
         WHICH_STUDY " The study states how long a case is measured and its limits; --ci, --runs, --warmup, --time-budget "
                     "and the options of limits replace that.\n"

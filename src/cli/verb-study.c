@@ -1,3 +1,4 @@
+#include <inferometer/study-cluster.h>
 #include <unistd.h>
 
 #include "study-page.h"
@@ -52,7 +53,12 @@ static int run_status(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
-    if (place.study != NULL && !g_file_test(place.store_path, G_FILE_TEST_EXISTS))
+    gboolean has_store = g_file_test(place.store_path, G_FILE_TEST_EXISTS),
+             is_submitted = ifm_cluster_is_submitted(place.folder);
+    int status = is_submitted ? study_print_shards(place.folder) : CLI_EXIT_OK;
+    if (is_submitted && (status != CLI_EXIT_OK || !has_store))
+        return status;
+    if (place.study != NULL && !has_store)
         return report_not_begun(&place);
     g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
     if (store != NULL && place.study != NULL && !ifm_study_place_begun(store))

@@ -1,6 +1,9 @@
 /* The kernels in plain C, and which kernels a processor takes. */
 #include "winograd-private.h"
 
+#include <math.h>
+#include <string.h>
+
 #define ISA "portable"
 #define BLOCK 8
 #define PIXELS 3

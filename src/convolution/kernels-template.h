@@ -41,6 +41,7 @@ __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels
                                                               VECTOR sums[PIXELS][CONV_TILE_VECTORS], const float *out,
                                                               const ConvStore *store)
 {
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
     {
         const VECTOR start = store->start != NULL ? NAME(load)(store->start + v * BLOCK) : (VECTOR){ 0 };
@@ -57,6 +58,8 @@ __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels
 __attribute__((always_inline)) static inline void
 NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_VECTORS], float *out, const ConvStore *store)
 {
+    const gboolean is_bounded = store->low > -INFINITY || store->high < INFINITY;
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 14
         for (int p = 0; p < n_pixels; p++)
@@ -65,23 +68,22 @@ NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_V
             VECTOR value = sums[p][v];
             if (store->sum != NULL)
                 value += NAME(load)(store->sum + at);
-            *(VECTOR *)(out + at) = NAME(bounded)(value, store->low, store->high);
+            *(VECTOR *)(out + at) = is_bounded ? NAME(bounded)(value, store->low, store->high) : value;
         }
 }
 
-__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors, gsize depth,
+__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors,
+                                                                   const gboolean has_next, gsize depth,
                                                                    const float *weights, const float *rows,
                                                                    gsize row_stride, float *out, const ConvStore *store)
 {
     VECTOR sums[PIXELS][CONV_TILE_VECTORS];
-    /* Without any, those at hand: that costs less than a branch. */
-    const float *next = store->next != NULL ? store->next : weights;
     NAME(begin)(n_pixels, vectors, sums, out, store);
     for (gsize k = 0; k < depth; k++)
     {
         VECTOR weight[CONV_TILE_VECTORS];
-        for (int line = 0; line < vectors * BLOCK; line += LINE)
-            __builtin_prefetch(next + k * (gsize)(vectors * BLOCK) + line, 0, 2);
+        for (int line = 0; has_next && line < vectors * BLOCK; line += LINE)
+            __builtin_prefetch(store->next + k * (gsize)(vectors * BLOCK) + line, 0, 2);
         for (int v = 0; v < vectors; v++)
             weight[v] = NAME(load)(weights + (k * (gsize)vectors + (gsize)v) * BLOCK);
 #pragma GCC unroll 14
@@ -141,10 +143,12 @@ __attribute__((always_inline)) static inline void NAME(indirect_of)(const int n_
                                                             const float *rows, gsize row_stride, float *out,               \
                                                             const ConvStore *store)                                        \
     {                                                                                                                      \
-        if (vectors == 2)                                                                                                  \
-            NAME(product_of)(P, 2, depth, weights, rows, row_stride, out, store);                                          \
+        if (vectors == 2 && store->next != NULL)                                                                           \
+            NAME(product_of)(P, 2, TRUE, depth, weights, rows, row_stride, out, store);                                    \
+        else if (vectors == 2)                                                                                             \
+            NAME(product_of)(P, 2, FALSE, depth, weights, rows, row_stride, out, store);                                   \
         else                                                                                                               \
-            NAME(product_of)(P, 1, depth, weights, rows, row_stride, out, store);                                          \
+            NAME(product_of)(P, 1, FALSE, depth, weights, rows, row_stride, out, store);                                   \
     }                                                                                                                      \
     __attribute__((noinline)) static void NAME(indirect_##P)(                                                              \
         int vectors, gsize n_taps, gsize n_blocks, gsize depth, const float *weights, const float *const *taps,            \
@@ -208,10 +212,19 @@ static void NAME(product_indirect)(int n_pixels, int vectors, gsize n_taps, gsiz
     tiles[n_pixels - 1](vectors, n_taps, n_blocks, depth, weights, taps, tap_stride, block_stride, zero, out, store);
 }
 
+#include "fft-template.h"
 #include "winograd-template.h"
 
 const ConvKernels NAME(conv_kernels) = {
-    ISA, BLOCK, PIXELS, NAME(product), NAME(product_indirect), NAME(winograd_input), NAME(winograd_output),
+    .isa = ISA,
+    .block = BLOCK,
+    .pixels = PIXELS,
+    .product = NAME(product),
+    .product_indirect = NAME(product_indirect),
+    .fft_forward = NAME(fft_forward),
+    .fft_inverse = NAME(fft_inverse),
+    .winograd_input = NAME(winograd_input),
+    .winograd_output = NAME(winograd_output),
 };
 
 #undef EACH_TILE

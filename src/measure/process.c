@@ -41,12 +41,14 @@ struct IfmWorker
 
 /* --- starting and ending ------------------------------------------------------------------------------------------ */
 
-/* In the child, before exec: only what may be called there. A group of its own keeps the terminal's Ctrl-C from it; the
- * death signal ends it however the program dies (the channel's end of file does too, in case this thread ends first). */
+/* In the child, before exec: only what may be called there. A group of its own keeps the terminal's Ctrl-C from it. A batch
+ * system ends a job by SIGTERM to each of its processes: the program decides then, and no case has failed. The death signal
+ * ends it however the program dies (the channel's end of file does too, in case this thread ends first). */
 static void child_setup(gpointer data)
 {
     setpgid(0, 0);
     signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 

@@ -264,6 +264,8 @@ IfmDocument *ifm_profile_document(const IfmProfileReport *report)
     ifm_profile_add_encoding(document, report);
     ifm_profile_add_peaks(&page);
     for (gsize i = 0; i < report->n_devices; i++)
+        ifm_profile_add_convolutions(&page, i);
+    for (gsize i = 0; i < report->n_devices; i++)
         ifm_profile_add_inside(&page, i);
     return document;
 }

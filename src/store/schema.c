@@ -1,3 +1,5 @@
+#include <internal/store.h>
+
 #include "store-private.h"
 
 /*

@@ -46,8 +46,6 @@ gboolean ifm_store_end(const IfmStore *store, gboolean good, GError **error);
 /* --- schema.c
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* ifm_store_schema_version: the version this build writes. */
-int ifm_store_schema_version(void);
 /* ifm_store_migrate: Brings a database of @from_version (0: empty) to the newest; within a transaction of the caller's. */
 gboolean ifm_store_migrate(const IfmStore *store, int from_version, GError **error);
 

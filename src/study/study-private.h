@@ -121,6 +121,11 @@ gboolean study_check_identity(IfmStore *store, const json_t *manifest, const cha
 /* study_check_empty: whether a store without a manifest has no measurement either; IFM_ERROR_INVALID. */
 gboolean study_check_empty(IfmStore *store, GError **error);
 
+/* --- shards (study-shards.c) --- */
+/* study_shard_to_json: (transfer full) what the manifest of a shard says of itself, the versions that measure it included.
+ */
+json_t *study_shard_to_json(gsize number, gsize of);
+
 /* --- tables (study-tables.c, study-points.c) --- */
 /* study_manifest_required: (transfer full) the manifest of a store; NULL with IFM_ERROR_INVALID where it holds no study. */
 json_t *study_manifest_required(IfmStore *store, GError **error);

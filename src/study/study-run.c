@@ -62,6 +62,8 @@ static gboolean take_keys(Run *run, GError **error)
 static gboolean write_manifest(Run *run, GError **error)
 {
     json_auto_t *now = study_manifest(run->study, run->sessions);
+    if (run->options->n_shards > 0)
+        json_object_set_new(now, "shard", study_shard_to_json(run->options->shard, run->options->n_shards));
     if (run->before != NULL && json_equal(run->before, now))
         return TRUE;
     if (!ifm_store_set_document(run->store, STUDY_DOCUMENT, now, error))

@@ -183,6 +183,19 @@ static inline json_t *parse_output(const Ended *ended)
     return json;
 }
 
+/* Whether "NAME=VALUE" is in a process's environment. */
+static inline gboolean has_setting(const char *pid, const char *setting)
+{
+    gsize length = 0;
+    g_autofree char *path = g_build_filename("/proc", pid, "environ", NULL), *environment = NULL;
+    if (!g_file_get_contents(path, &environment, &length, NULL))
+        return FALSE;
+    for (gsize at = 0; at < length; at += strlen(environment + at) + 1)
+        if (g_str_equal(environment + at, setting))
+            return TRUE;
+    return FALSE;
+}
+
 /* How many processes with the bench's mark there are. */
 static inline guint count_marked(const Bench *bench)
 {
@@ -190,14 +203,7 @@ static inline guint count_marked(const Bench *bench)
     g_autofree char *mark = g_strdup_printf(MARK_VARIABLE "=%s", bench->mark);
     g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
     for (const char *name; (name = g_dir_read_name(proc)) != NULL;)
-    {
-        gsize length = 0;
-        g_autofree char *path = g_build_filename("/proc", name, "environ", NULL), *environment = NULL;
-        if (!g_ascii_isdigit(name[0]) || !g_file_get_contents(path, &environment, &length, NULL))
-            continue;
-        for (gsize at = 0; at < length; at += strlen(environment + at) + 1)
-            n += g_str_equal(environment + at, mark);
-    }
+        n += g_ascii_isdigit(name[0]) && has_setting(name, mark);
     return n;
 }
 

@@ -11,6 +11,7 @@ static void test_help(Bench *bench, gconstpointer data)
         { "store --help", "help-store.txt" },
         { "study --help", "help-study.txt" },
         { "help study run", "help-study-run.txt" },
+        { "help study submit", "help-study-submit.txt" },
         { "help study import", "help-study-import.txt" },
         { "help plan", "help-plan.txt" },
         { "help run", "help-run.txt" },
@@ -29,11 +30,11 @@ static void test_help(Bench *bench, gconstpointer data)
 /* Every verb that --help lists explains itself, both ways, and every line fits. */
 static void test_every_verb(Bench *bench, gconstpointer data)
 {
-    static const char *const verbs[] = { "profile",      "compare",      "study run",    "study status", "study export",
-                                         "study import", "study lookup", "study list",   "plan",         "run",
-                                         "trace",        "trace diff",   "devices",      "zoo list",     "zoo export",
-                                         "store show",   "store merge",  "store export", "store check",  "help",
-                                         "completion" };
+    static const char *const verbs[] = { "profile",     "compare",      "study run",    "study submit", "study status",
+                                         "study merge", "study export", "study import", "study lookup", "study list",
+                                         "plan",        "run",          "trace",        "trace diff",   "devices",
+                                         "zoo list",    "zoo export",   "store show",   "store merge",  "store export",
+                                         "store check", "tune",         "help",         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -225,7 +226,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "store export --format xml", "--format: \"xml\" is none of csv, json" },
         { "store merge one.db", "needs INTO FROM" },
         { "zoo export matmul", "needs -o FILE" },
-        { "study", "which of run, status, export, lookup, import, list?" },
+        { "study", "which of run, submit, status, merge, export, lookup, import, list?" },
         { "study runs x", "did you mean \"run\"?" },
         { "study run", "needs STUDY" },
         { "study run gnn-stages --only analyse", "--only: \"analyse\" is none of export, measure, analyze" },
@@ -239,6 +240,11 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "study import x.csv", "needs -o DIR or --name NAME" },
         { "study import x.csv --name a/b", "--name: \"a/b\" is no name for a folder" },
         { "study import x.csv --name x --hidden 0", "is not a whole number from 1 to 1000000" },
+        { "study submit", "needs STUDY" },
+        { "study submit gnn-stages --shards 4", "needs --slurm, the scheduler to submit to, or --missing" },
+        { "study submit gnn-stages --slurm --shards 0", "--shards: \"0\" is not a whole number from 1 to 1000000" },
+        { "study submit gnn-stages --slurm --shards 4 --time 5", "--time" },
+        { "study merge", "needs STUDY" },
         { "study list x", "\"x\" is one argument too many" },
         { "plan --size 5000", "--size: \"5000\" is not NODES,EDGES, such as 5000,10000" },
         { "plan --size 5000,-3", "--size: \"5000,-3\" is not NODES,EDGES" },

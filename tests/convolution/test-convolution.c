@@ -49,6 +49,16 @@ static const IfmConvShape grid[] = {
     { 1, 16, 16, 1, { 12, 17 }, { 5, 5 }, { 1, 1 }, { 1, 1 }, { 2, 2, 2, 2 } },
     { 1, 16, 32, 1, { 9, 12 }, { 1, 7 }, { 1, 1 }, { 1, 1 }, { 0, 3, 0, 3 } },
     { 1, 16, 16, 1, { 12, 9 }, { 7, 1 }, { 1, 2 }, { 1, 1 }, { 3, 0, 3, 0 } },
+    { 1, 16, 16, 1, { 13, 31 }, { 7, 7 }, { 1, 1 }, { 1, 1 }, { 3, 3, 3, 3 } },
+    { 2, 16, 32, 1, { 17, 11 }, { 11, 11 }, { 1, 1 }, { 1, 1 }, { 5, 4, 3, 6 } },
+    { 1, 16, 16, 1, { 29, 37 }, { 5, 3 }, { 1, 1 }, { 1, 2 }, { 0, 5, 4, 1 } },
+    { 1, 3, 16, 1, { 35, 43 }, { 11, 11 }, { 4, 4 }, { 1, 1 }, { 2, 2, 2, 2 } },
+    { 1, 16, 16, 1, { 23, 19 }, { 4, 5 }, { 3, 2 }, { 1, 3 }, { 1, 2, 3, 4 } },
+    /* more padding than kernel, a kernel larger than the image, a stride above the kernel */
+    { 3, 16, 16, 1, { 6, 19 }, { 3, 4 }, { 1, 1 }, { 1, 1 }, { 4, 5, 4, 6 } },
+    { 1, 16, 16, 1, { 5, 2 }, { 7, 9 }, { 1, 1 }, { 1, 1 }, { 3, 4, 3, 4 } },
+    { 1, 16, 16, 1, { 11, 13 }, { 2, 3 }, { 3, 2 }, { 1, 1 }, { 0, 1, 1, 0 } },
+    { 1, 3, 16, 1, { 47, 30 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
     /* groups, depthwise */
     { 1, 64, 96, 2, { 8, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
     { 2, 48, 96, 3, { 8, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0, 1, 1, 2 } },
@@ -68,7 +78,7 @@ static void test_grid(gconstpointer data)
             g_auto(Layer) layer = { 0 };
             layer_init(&layer, &grid[i], block, (guint32)i);
             for (gsize isa = 0; isa < G_N_ELEMENTS(isas); isa++)
-                n_run += check(&layer, algorithm, isas[isa], isa == 1 ? 3 : 1);
+                n_run += check(&layer, algorithm, isas[isa], 1 + (int)((i + isa) % 3));
         }
     g_test_message("%s: %u of %" G_GSIZE_FORMAT " run", ifm_conv_algorithm_name(algorithm), n_run, 6 * G_N_ELEMENTS(grid));
     g_assert_cmpuint(n_run, >, 0);
@@ -108,7 +118,7 @@ static void test_winograd(void)
                     g_assert_cmpfloat(ifm_conv_tolerance(&layer.shape, algorithm, &options), >, 0);
                 }
     }
-    g_assert_cmpuint(n_run, ==, 8 * 3 * 2 * 2);
+    g_assert_cmpuint(n_run, ==, 9 * 3 * 2 * 2);
 }
 
 /* What is done to the outputs beside the convolution, by each algorithm. */
@@ -233,6 +243,70 @@ static void test_workspace(void)
     g_assert_null(why);
 }
 
+/* What has no transform, or none but another algorithm's. */
+static void test_fft_refusals(void)
+{
+    static const struct
+    {
+        IfmConvShape shape;
+        const char *fft, *tiling;
+    } layers[] = {
+        { { 1, 64, 64, 1, { 56, 56 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 }, NULL, NULL },
+        { { 1, 3, 64, 1, { 224, 224 }, { 11, 11 }, { 4, 4 }, { 1, 1 }, { 2, 2, 2, 2 }, { 0 }, 16, 1 }, NULL, NULL },
+        { { 1, 64, 64, 1, { 56, 56 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 }, "1x1", "1x1" },
+        { { 1, 64, 64, 1, { 56, 56 }, { 3, 2 }, { 3, 4 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          "stride not below the kernel",
+          "stride not below the kernel" },
+        { { 1, 64, 64, 64, { 56, 56 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 }, "depthwise", "depthwise" },
+        { { 1, 16, 16, 1, { 56, 56 }, { 17, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          NULL,
+          "kernel larger than a tile" },
+        { { 1, 16, 16, 1, { 6, 6 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 },
+          NULL,
+          "one tile holds the image" },
+        { { 1, 16, 16, 1, { 9, 6 }, { 1, 3 }, { 1, 1 }, { 1, 1 }, { 0, 1, 0, 1 }, { 0 }, 16, 16 },
+          NULL,
+          "one tile holds the image" },
+        { { 1, 64, 64, 1, { 512, 512 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 },
+          "workspace over the limit",
+          NULL },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(layers); i++)
+    {
+        IfmConvShape shape = layers[i].shape;
+        g_assert_true(ifm_conv_shape_complete(&shape, NULL));
+        const char *why = NULL;
+        g_assert_cmpint(ifm_conv_supports(&shape, IFM_CONV_FFT, NULL, &why), ==, layers[i].fft == NULL);
+        g_assert_cmpstr(why, ==, layers[i].fft);
+        g_assert_cmpint(ifm_conv_supports(&shape, IFM_CONV_FFT_TILING, NULL, &why), ==, layers[i].tiling == NULL);
+        g_assert_cmpstr(why, ==, layers[i].tiling);
+    }
+}
+
+/* Under a limit there are fewer spectra at a time, down to one; the outputs stay right. */
+static void test_fft_limit(void)
+{
+    static const IfmConvAlgorithm algorithms[] = { IFM_CONV_FFT, IFM_CONV_FFT_TILING };
+    g_auto(Layer) layer = { 0 };
+    layer_init(&layer, &(IfmConvShape){ 9, 16, 32, 1, { 15, 20 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } }, 16, 3);
+    for (gsize i = 0; i < G_N_ELEMENTS(algorithms); i++)
+    {
+        gsize used = G_MAXSIZE, n_limits = 0;
+        for (layer.options.max_workspace_bytes = 0;; layer.options.max_workspace_bytes = used - 1, n_limits++)
+        {
+            if (!ifm_conv_supports(&layer.shape, algorithms[i], &layer.options, NULL))
+                break;
+            g_autoptr(IfmConv) conv =
+                ifm_conv_new(&layer.shape, algorithms[i], &layer.options, layer.weights, layer.bias, NULL);
+            const IfmConvInfo info = ifm_conv_info(conv);
+            g_assert_cmpuint(info.workspace_bytes + info.weights_bytes, <, used);
+            used = info.workspace_bytes + info.weights_bytes;
+            g_assert_true(check(&layer, algorithms[i], NULL, 1));
+        }
+        g_assert_cmpuint(n_limits, >, 2);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -249,5 +323,7 @@ int main(int argc, char **argv)
     g_test_add_func("/convolution/refusals", test_refusals);
     g_test_add_func("/convolution/unsupported", test_unsupported);
     g_test_add_func("/convolution/workspace", test_workspace);
+    g_test_add_func("/convolution/fft/refusals", test_fft_refusals);
+    g_test_add_func("/convolution/fft/limit", test_fft_limit);
     return g_test_run();
 }

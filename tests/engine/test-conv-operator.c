@@ -1,6 +1,7 @@
 /* Convolutions by named algorithms in ONNX Runtime's own graph, against its own kernels. */
 #include <internal/convolution.h>
 
+#include "folder.h"
 #include "run-model.h"
 
 #define DEVICE "onnxruntime:CPU"
@@ -88,6 +89,8 @@ static void test_refusals(void)
     } wrong[] = {
         { { "implicit_gem" }, "\"implicit_gem\" is not a convolution algorithm; did you mean \"implicit_gemm\"?" },
         { { "nowhere=direct" }, "\"nowhere\" is no convolution of the optimised graph" },
+        { { "layer1.0.bm2=direct" },
+          "\"layer1.0.bm2\" is no convolution of the optimised graph; did you mean \"layer1.0.bn2\"?" },
         { { "direct", "workspace=-1" }, "convolutions: \"-1\" is not a number of bytes" },
         { { "gemm", "workspace=4096" }, "gemm cannot do 20 of 20 layers of resnet18 (workspace over the limit)" },
         { { "winograd" }, "winograd cannot do 7 of 20 layers of resnet18 (1x1 kernel, 7x7 kernel, stride 2)" },
@@ -104,11 +107,120 @@ static void test_refusals(void)
     }
 }
 
+/* What ran of each layer, as the effective configuration has it: asked for, fallen back to, left to the runtime. */
+static void test_record(void)
+{
+    static const char *const lines[] = { "gemm", "fallback=direct", "layer1.0.bn2=runtime", "workspace=200000", NULL };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &error);
+    if (engine == NULL)
+    {
+        g_test_skip(error->message);
+        return;
+    }
+    g_autoptr(IfmModel) model = ifm_zoo_build("resnet18", small, 1, &error);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(DEVICE, &error);
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 1;
+    options.convolutions = lines;
+    g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, model, spec, &options, &error);
+    g_assert_no_error(error);
+    IfmTensor input;
+    ifm_model_make_inputs(model, NULL, 0, 3, &input, &error);
+    g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(compiled, &input, &error);
+    g_assert_no_error(error);
+    ifm_tensor_clear(&input);
+    guint n_fell_back = 0, n_gemm = 0, n_runtime = 0;
+    g_assert_cmpuint(effective->convolutions->len, ==, 20);
+    for (guint i = 0; i < effective->convolutions->len; i++)
+    {
+        const IfmConvLayer *layer = effective->convolutions->pdata[i];
+        n_fell_back += layer->fell_back != FALSE;
+        n_gemm += g_str_equal(layer->algorithm, "gemm");
+        n_runtime += g_str_equal(layer->algorithm, "runtime");
+        g_assert_cmpint(layer->workspace_bytes, <=, 200000);
+        g_assert_cmpstr(layer->algorithm, ==, layer->fell_back ? "direct" : layer->asked);
+        g_assert_cmpint(layer->macs, >, 0);
+        g_assert_cmpint(*layer->implementation, !=, 0);
+        for (guint k = 0; k < effective->nodes->len; k++)
+        {
+            const IfmNodeConfig *node = effective->nodes->pdata[k];
+            if (g_str_equal(node->name, layer->layer))
+                g_assert_cmpstr(node->implementation, ==, layer->implementation);
+        }
+    }
+    g_assert_cmpuint(n_fell_back, >, 0);
+    g_assert_cmpuint(n_gemm, >, 0);
+    g_assert_cmpuint(n_runtime, ==, 1);
+    const IfmConvLayer *first = effective->convolutions->pdata[0];
+    g_assert_cmpint(first->in_channels, ==, 3);
+    g_assert_cmpint(first->out_channels, ==, 64);
+    g_assert_cmpint(first->kernel_rows, ==, 7);
+    g_assert_cmpint(first->macs, ==, 64 * 3 * 49 * 32 * 32);
+}
+
+static guint n_tuned(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmConvTuned *row = rows->pdata[i];
+        IfmConvAlgorithm algorithm = IFM_N_CONV_ALGORITHMS;
+        g_assert_true(ifm_conv_algorithm_parse(row->algorithm, &algorithm, &error));
+        g_assert_true(algorithm < IFM_N_CONV_FIXED || algorithm == IFM_CONV_RUNTIME);
+        g_assert_cmpfloat(row->time_ns, >, 0);
+        g_assert_cmpfloat(row->time_ns, <=, row->runtime_ns);
+        g_assert_true(isfinite(row->runtime_ns));
+    }
+    return rows->len;
+}
+
+/* "best" measures each shape once, in the model, and keeps it. */
+static void test_best(void)
+{
+    static const char *const best[] = { "best", NULL }, *const one[] = { "direct", "layer1.0.bn2=best", NULL };
+    g_autofree char *folder = g_dir_make_tmp("ifm-best-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "cache.json", NULL), *before = NULL, *after = NULL;
+    gsize n = 0, n_other = 0;
+    g_setenv("IFM_TUNING_CACHE", path, TRUE);
+    g_autofree float *expected = outputs_of("resnet18", NULL, 1, &n, NULL);
+    if (expected == NULL)
+        return;
+    g_autoptr(GError) error = NULL;
+    g_autofree float *of_one = outputs_of("resnet18", one, 1, &n_other, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(n_tuned(path), ==, 1);
+    g_autofree float *got = outputs_of("resnet18", best, 1, &n_other, &error);
+    g_assert_no_error(error);
+    check_equal("best", expected, got, n, 1e-4);
+    const guint n_shapes = n_tuned(path);
+    g_assert_cmpuint(n_shapes, >, 8);
+    g_assert_cmpuint(n_shapes, <, 20); /* layers of one shape are one row */
+    g_assert_true(g_file_get_contents(path, &before, NULL, NULL));
+    g_autofree float *again = outputs_of("resnet18", best, 1, &n_other, &error);
+    g_assert_true(g_file_get_contents(path, &after, NULL, NULL));
+    g_assert_cmpstr(after, ==, before); /* nothing is measured twice */
+    g_autofree float *threaded = outputs_of("resnet18", one, 2, &n_other, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(n_tuned(path), ==, n_shapes + 1); /* another number of threads is another row */
+    g_setenv("IFM_TUNING_CACHE", "/proc/no/cache.json", TRUE);
+    g_autofree float *none = outputs_of("resnet18", one, 1, &n_other, &error);
+    g_assert_null(none);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_unsetenv("IFM_TUNING_CACHE");
+    remove_tree(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/conv-operator/resnet18", "resnet18", test_models);
     g_test_add_data_func("/conv-operator/densenet121", "densenet121", test_models);
     g_test_add_func("/conv-operator/refusals", test_refusals);
+    g_test_add_func("/conv-operator/record", test_record);
+    g_test_add_func("/conv-operator/best", test_best);
     return g_test_run();
 }

@@ -1,5 +1,5 @@
 #include "study-fixture.h"
-#include "study/study-private.h"
+#include "study/study-cluster-private.h"
 
 #include <internal/csv.h>
 
@@ -101,7 +101,7 @@ static void test_names(void)
     g_assert_true(g_strv_contains((const char *const *)names, "gnn-stages-large"));
     g_assert_null(ifm_study_open("gnn-stage", &error));
     assert_says(&error, IFM_ERROR_UNAVAILABLE,
-                "no study \"gnn-stage\"; there are cnn-batch, gnn-plan, gnn-stages, gnn-stages-large");
+                "no study \"gnn-stage\"; there are cnn-batch, conv-algorithms, gnn-plan, gnn-stages, gnn-stages-large");
     g_assert_null(ifm_study_open("gnn-stage", &error));
     assert_says(&error, IFM_ERROR_UNAVAILABLE, "did you mean \"gnn-stages\"?");
     g_assert_null(ifm_study_open("./nowhere.yaml", &error));
@@ -320,14 +320,19 @@ static void test_mistake(gconstpointer data)
     fixture_clear(&fixture);
 }
 
-/* The documentation's table of keys is the one that studies are read by. */
+/* The documentation's tables of keys are those that studies and clusters' files are read by. */
 static void test_documented(void)
 {
-    g_autofree char *path = g_build_filename(g_getenv("IFM_DATA_DIR"), "docs", "studies.md", NULL);
-    g_autofree char *page = NULL, *keys = ifm_study_describe(), *block = g_strdup_printf("```text\n%s```\n", keys);
-    g_assert_true(g_file_get_contents(path, &page, NULL, NULL));
-    if (strstr(page, block) == NULL)
-        g_error("docs/studies.md should hold:\n%s", block);
+    static const char *const pages[] = { "studies.md", "cluster.md" };
+    char *(*const describe[])(void) = { ifm_study_describe, ifm_cluster_describe };
+    for (gsize i = 0; i < G_N_ELEMENTS(pages); i++)
+    {
+        g_autofree char *path = g_build_filename(g_getenv("IFM_DATA_DIR"), "docs", pages[i], NULL);
+        g_autofree char *page = NULL, *keys = describe[i](), *block = g_strdup_printf("```text\n%s```\n", keys);
+        g_assert_true(g_file_get_contents(path, &page, NULL, NULL));
+        if (strstr(page, block) == NULL)
+            g_error("docs/%s should hold:\n%s", pages[i], block);
+    }
 }
 
 int main(int argc, char **argv)

@@ -53,6 +53,7 @@ static const IfmRecordField fields[] = {
     { FIELD(PART, protocol), .fields = ifm_protocol_fields, .key = "protocol" },
     { FIELD(WORDS, vendor), .key = "vendor" },
     { FIELD(NAME, energy), .key = "energy", .unless_zero = TRUE },
+    { FIELD(WORDS, convolutions), .key = "convolutions", .unless_zero = TRUE },
     { FIELD(FLAG, native_async), .key = "native_async", .unless_zero = TRUE },
     { FIELD(FLAG, free_shapes), .key = "free_shapes", .unless_zero = TRUE },
     { FIELD(FLAG, verify), .key = "verify" },
@@ -181,6 +182,12 @@ static const IfmKindInWorker in_worker = { .place = place,
                                            .run = worker_model_run,
                                            .subject = worker_model_subject,
                                            .still_there = worker_model_still_there };
+
+GPtrArray *ifm_model_convolutions(const IfmMeasurement *measurement)
+{
+    return measurement != NULL ? ifm_conv_layers_from_json(json_object_get(measurement->effective_config, "convolutions"))
+                               : NULL;
+}
 
 const IfmCaseKind ifm_kind_model = { .name = "model",
                                      .size = sizeof(IfmModelCase),

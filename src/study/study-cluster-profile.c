@@ -1,0 +1,400 @@
+#include <inferometer/format.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <internal/nearest.h>
+
+#include "study-cluster-private.h"
+
+/* --- the options ------------------------------------------------------------------------------------------------------ */
+
+#define AT(member) .at = G_STRUCT_OFFSET(IfmClusterOptions, member)
+
+const IfmOption ifm_cluster_options[] = {
+    { "slurm", 0, IFM_OPTION_FLAG, FALSE, NULL, "submit to Slurm, with sbatch", AT(slurm) },
+    { "shards", 0, IFM_OPTION_COUNT, FALSE, "N", "how many parts the cases are divided into, a task of the job array each",
+      .minimum = 1, .maximum = 1000000, AT(n_shards) },
+    { "missing", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "submit again the shards that have cases without a result and no task in the queue; with --retry also those with "
+      "cases that failed or whose device was not there",
+      AT(missing) },
+    { "dry-run", 0, IFM_OPTION_FLAG, FALSE, NULL, "write the script and submit nothing", AT(dry_run) },
+    { "cluster", 0, IFM_OPTION_FILE, FALSE, "FILE",
+      "YAML file that describes the cluster: partitions, constraints by GPU, what tasks get by default", AT(cluster) },
+    { "gpu", 0, IFM_OPTION_TEXT, FALSE, "NAME", "nodes with this GPU, a name of the cluster's file", AT(gpu) },
+    { "partition", 0, IFM_OPTION_TEXT, FALSE, "NAME", "partition of the tasks", AT(partition) },
+    { "constraint", 0, IFM_OPTION_TEXT, FALSE, "FEATURES", "features of the nodes, such as gpul40s", AT(constraint) },
+    { "gres", 0, IFM_OPTION_TEXT, FALSE, "LIST", "generic resources of a task, such as gpu:1", AT(gres) },
+    { "account", 0, IFM_OPTION_TEXT, FALSE, "NAME", "account that is charged", AT(account) },
+    { "qos", 0, IFM_OPTION_TEXT, FALSE, "NAME", "quality of service", AT(qos) },
+    { "time", 0, IFM_OPTION_DURATION, FALSE, "TIME",
+      "limit of a task, in whole minutes; a task that reaches it is queued again and continues", AT(time_ns) },
+    { "mem", 0, IFM_OPTION_BYTES, FALSE, "SIZE", "memory of a task on its node", AT(memory_bytes) },
+    { "cpus-per-task", 0, IFM_OPTION_COUNT, FALSE, "N", "processors of a task", .minimum = 1, .maximum = 100000,
+      AT(cpus_per_task) },
+    { "exclusive", 0, IFM_OPTION_FLAG, FALSE, NULL, "no other job on a task's node while it measures", AT(exclusive) },
+    { "sbatch", 0, IFM_OPTION_TEXT, TRUE, "OPTION", "another option of sbatch, as in --sbatch=--reservation=bench",
+      AT(extra) },
+    { "program", 0, IFM_OPTION_FILE, FALSE, "FILE", "the inferometer of the nodes; without it this one", AT(program) },
+    { NULL },
+};
+
+/* --- the cluster's file ----------------------------------------------------------------------------------------------- */
+
+#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
+
+typedef struct
+{
+    IfmYamlRecord record;
+    char *partition, *constraint, *gres;
+} GpuText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    GPtrArray *constraints; /* char* */
+    gint64 max_time_ns;     /* 0: none */
+} PartitionText;
+
+typedef struct
+{
+    IfmYamlRecord record;
+    char *title, *partition, *constraint, *gres, *account, *qos, *memory, *program;
+    gint64 time_ns, cpus_per_task;
+    gboolean exclusive;
+    GPtrArray *partitions; /* PartitionText* */
+    GPtrArray *gpus;       /* GpuText* */
+    GPtrArray *extra;      /* char* */
+    GPtrArray *setup;      /* char* */
+} ClusterText;
+
+static const IfmYamlField partition_fields[] = {
+    { .key = "constraints",
+      .type = IFM_YAML_LIST,
+      .element = IFM_YAML_STRING,
+      FIELD(PartitionText, constraints),
+      .help = "features that its nodes have; another one is refused before anything is submitted" },
+    { .key = "max_time",
+      .type = IFM_YAML_DURATION,
+      FIELD(PartitionText, max_time_ns),
+      .help = "its limit; a longer --time is refused" },
+    { 0 }
+};
+static const IfmYamlTable partition_table = { partition_fields, sizeof(PartitionText) };
+
+static const IfmYamlField gpu_fields[] = {
+    { .key = "constraint", .type = IFM_YAML_STRING, FIELD(GpuText, constraint), .help = "feature of its nodes: gpul40s" },
+    { .key = "partition", .type = IFM_YAML_STRING, FIELD(GpuText, partition), .help = "partition of its nodes" },
+    { .key = "gres", .type = IFM_YAML_STRING, FIELD(GpuText, gres), .help = "what a task asks for: gpu:l40s:1" },
+    { 0 }
+};
+static const IfmYamlTable gpu_table = { gpu_fields, sizeof(GpuText) };
+
+static const IfmYamlField cluster_fields[] = {
+    { .key = "title", .type = IFM_YAML_STRING, FIELD(ClusterText, title), .help = "one line for people" },
+    { .key = "partition", .type = IFM_YAML_STRING, FIELD(ClusterText, partition), .help = "the default of --partition" },
+    { .key = "constraint", .type = IFM_YAML_STRING, FIELD(ClusterText, constraint), .help = "the default of --constraint" },
+    { .key = "gres", .type = IFM_YAML_STRING, FIELD(ClusterText, gres), .help = "the default of --gres" },
+    { .key = "account", .type = IFM_YAML_STRING, FIELD(ClusterText, account), .help = "the default of --account" },
+    { .key = "qos", .type = IFM_YAML_STRING, FIELD(ClusterText, qos), .help = "the default of --qos" },
+    { .key = "time", .type = IFM_YAML_DURATION, FIELD(ClusterText, time_ns), .help = "the default of --time" },
+    { .key = "mem", .type = IFM_YAML_STRING, FIELD(ClusterText, memory), .help = "the default of --mem: 8GiB" },
+    { .key = "cpus_per_task",
+      .type = IFM_YAML_INT,
+      FIELD(ClusterText, cpus_per_task),
+      .min = 1,
+      .max = 100000,
+      .help = "the default of --cpus-per-task" },
+    { .key = "exclusive",
+      .type = IFM_YAML_BOOL,
+      FIELD(ClusterText, exclusive),
+      .help = "as --exclusive, which figures of processors need where nodes are shared" },
+    { .key = "partitions",
+      .type = IFM_YAML_NAMED,
+      .element = IFM_YAML_MAP,
+      .table = &partition_table,
+      FIELD(ClusterText, partitions),
+      .help = "the partitions there are; where any is listed, another one is refused" },
+    { .key = "gpus",
+      .type = IFM_YAML_NAMED,
+      .element = IFM_YAML_MAP,
+      .table = &gpu_table,
+      FIELD(ClusterText, gpus),
+      .help = "what --gpu NAME stands for" },
+    { .key = "sbatch",
+      .type = IFM_YAML_LIST,
+      .element = IFM_YAML_STRING,
+      FIELD(ClusterText, extra),
+      .help = "further options of sbatch: [\"--reservation=bench\"]" },
+    { .key = "setup",
+      .type = IFM_YAML_LIST,
+      .element = IFM_YAML_STRING,
+      FIELD(ClusterText, setup),
+      .help = "lines of shell before the command of a task: [\"module load cuda\"]" },
+    { .key = "program",
+      .type = IFM_YAML_STRING,
+      FIELD(ClusterText, program),
+      .help = "the default of --program: the inferometer of the nodes" },
+    { 0 }
+};
+static const IfmYamlTable cluster_table = { cluster_fields, sizeof(ClusterText) };
+
+char *ifm_cluster_describe(void)
+{
+    return ifm_yaml_describe(&cluster_table);
+}
+
+/* --- what is asked, against what there is ----------------------------------------------------------------------------- */
+
+/* What is asked for, of the command line, the GPU and the file, in this order. All borrowed. */
+typedef struct
+{
+    const ClusterText *text; /* NULL: there is no file */
+    const char *partition, *constraint, *gres, *account, *qos;
+    gint64 time_ns, memory_bytes, cpus_per_task;
+    gboolean exclusive;
+} Asked;
+
+static const char *first_of(const char *one, const char *other, const char *third)
+{
+    return one != NULL ? one : other != NULL ? other : third;
+}
+
+/* The record of that name in a map; NULL without one. */
+static gpointer named(const GPtrArray *records, const char *name)
+{
+    for (guint i = 0; i < records->len; i++)
+        if (g_strcmp0(((const IfmYamlRecord *)records->pdata[i])->name, name) == 0)
+            return records->pdata[i];
+    return NULL;
+}
+
+/* "--partition: "mian" is not a partition of the cluster; it has main, gpu; did you mean "main"?" */
+static gboolean refuse_word(const char *option, const char *word, const char *what, GPtrArray *known, GError **error)
+{
+    g_ptr_array_add(known, NULL);
+    g_autofree char *all = g_strjoinv(", ", (char **)known->pdata);
+    g_autofree char *hint = ifm_nearest_hint(word, (const char *const *)known->pdata);
+    return ifm_error_refuse(error, "--%s: \"%s\" is not %s of the cluster; it has %s%s", option, word, what,
+                            *all != '\0' ? all : "none", hint);
+}
+
+/* (transfer container) */
+static GPtrArray *names_of(const GPtrArray *records)
+{
+    GPtrArray *names = g_ptr_array_new();
+    for (guint i = 0; i < records->len; i++)
+        g_ptr_array_add(names, ((const IfmYamlRecord *)records->pdata[i])->name);
+    return names;
+}
+
+static void add_constraint(GPtrArray *known, char *constraint)
+{
+    if (constraint != NULL && !g_ptr_array_find_with_equal_func(known, constraint, g_str_equal, NULL))
+        g_ptr_array_add(known, constraint);
+}
+
+/* Features of the partition, or without one of all; those of GPUs count where they may be there. (transfer container) */
+static GPtrArray *constraints_of(const ClusterText *text, const char *partition)
+{
+    GPtrArray *known = g_ptr_array_new();
+    for (guint i = 0; i < text->partitions->len; i++)
+    {
+        const PartitionText *one = text->partitions->pdata[i];
+        if (partition == NULL || g_str_equal(one->record.name, partition))
+            for (guint k = 0; k < one->constraints->len; k++)
+                add_constraint(known, one->constraints->pdata[k]);
+    }
+    for (guint i = 0; i < text->gpus->len; i++)
+    {
+        const GpuText *gpu = text->gpus->pdata[i];
+        if (partition == NULL || gpu->partition == NULL || g_str_equal(gpu->partition, partition))
+            add_constraint(known, gpu->constraint);
+    }
+    return known;
+}
+
+/* Slurm combines features with &, |, brackets and counts: "[gpul40s*2&gpua100]". */
+static gboolean check_constraint(const Asked *asked, GError **error)
+{
+    if (asked->constraint == NULL || asked->text == NULL)
+        return TRUE;
+    g_autoptr(GPtrArray) known = constraints_of(asked->text, asked->partition);
+    g_auto(GStrv) words = g_strsplit_set(asked->constraint, "&|,()[]", -1);
+    if (known->len == 0)
+        return TRUE;
+    for (char **word = words; *word != NULL; word++)
+    {
+        char *count = strchr(*word, '*');
+        if (count != NULL)
+            *count = '\0';
+        if (**word != '\0' && !g_ptr_array_find_with_equal_func(known, *word, g_str_equal, NULL))
+            return refuse_word("constraint", *word, "a constraint", known, error);
+    }
+    return TRUE;
+}
+
+static gboolean check_partition(const Asked *asked, GError **error)
+{
+    if (asked->partition == NULL || asked->text == NULL || asked->text->partitions->len == 0)
+        return TRUE;
+    const PartitionText *partition = named(asked->text->partitions, asked->partition);
+    if (partition == NULL)
+    {
+        g_autoptr(GPtrArray) names = names_of(asked->text->partitions);
+        return refuse_word("partition", asked->partition, "a partition", names, error);
+    }
+    if (partition->max_time_ns == 0 || asked->time_ns <= partition->max_time_ns)
+        return TRUE;
+    g_autofree char *limit = ifm_format_duration((double)partition->max_time_ns);
+    return ifm_error_refuse(error, "--time: is above the limit of partition %s, %s", asked->partition, limit);
+}
+
+/* Options that are part of how a shard runs and continues. */
+static gboolean check_extra(const char *text, GError **error)
+{
+    static const char *const own[] = { "--array",      "--output", "--error",    "--open-mode", "--signal",
+                                       "--requeue",    "--wrap",   "--parsable", "--test-only", "--job-name",
+                                       "--no-requeue", "--wait",   "--ntasks",   NULL };
+    g_autofree char *name = g_strndup(text, strcspn(text, "= "));
+    if (!g_str_has_prefix(text, "--") || text[2] == '\0')
+        return ifm_error_misuse(error, "--sbatch: \"%s\" is not an option of sbatch in its long form, --NAME=VALUE", text);
+    if (g_strv_contains(own, name))
+        return ifm_error_misuse(error, "--sbatch: %s is set by study submit itself", name);
+    return TRUE;
+}
+
+/* --- the request ------------------------------------------------------------------------------------------------------ */
+
+void cluster_request_free(ClusterRequest *request)
+{
+    if (request == NULL)
+        return;
+    g_ptr_array_unref(request->options);
+    g_ptr_array_unref(request->setup);
+    g_free(request->program);
+    g_strfreev(request->arguments);
+    g_free(request);
+}
+
+static gboolean take_memory(const ClusterText *text, Asked *asked, GError **error)
+{
+    IfmOptionValue value;
+    g_autoptr(GError) trouble = NULL;
+    const IfmOption *const tables[] = { ifm_cluster_options, NULL };
+    g_autofree const IfmOption **rows = ifm_options_list(tables);
+    if (asked->memory_bytes != IFM_OPTION_UNSET || text->memory == NULL)
+        return TRUE;
+    if (!ifm_option_parse(ifm_options_find(rows, "mem", NULL), text->memory, &value, &trouble))
+        return ifm_yaml_error(&text->record, error, "mem: %s", trouble->message + strlen("--mem: "));
+    asked->memory_bytes = value.integer;
+    return TRUE;
+}
+
+/* What the command line leaves open. */
+static gboolean take_file(const IfmClusterOptions *options, const ClusterText *text, Asked *asked, GError **error)
+{
+    const GpuText *gpu = options->gpu != NULL ? named(text->gpus, options->gpu) : NULL;
+    if (options->gpu != NULL && gpu == NULL)
+    {
+        g_autoptr(GPtrArray) names = names_of(text->gpus);
+        return refuse_word("gpu", options->gpu, "a GPU", names, error);
+    }
+    asked->partition = first_of(asked->partition, gpu != NULL ? gpu->partition : NULL, text->partition);
+    asked->constraint = first_of(asked->constraint, gpu != NULL ? gpu->constraint : NULL, text->constraint);
+    asked->gres = first_of(asked->gres, gpu != NULL ? gpu->gres : NULL, text->gres);
+    asked->account = first_of(asked->account, text->account, NULL);
+    asked->qos = first_of(asked->qos, text->qos, NULL);
+    asked->exclusive = asked->exclusive || text->exclusive;
+    if (asked->time_ns == IFM_OPTION_UNSET && text->time_ns > 0)
+        asked->time_ns = text->time_ns;
+    if (asked->cpus_per_task == IFM_OPTION_UNSET && text->cpus_per_task > 0)
+        asked->cpus_per_task = text->cpus_per_task;
+    return take_memory(text, asked, error);
+}
+
+static void add_text(ClusterRequest *request, const char *name, const char *value)
+{
+    if (value != NULL)
+        g_ptr_array_add(request->options, g_strdup_printf("--%s=%s", name, value));
+}
+
+static void add_number(ClusterRequest *request, const char *name, gint64 value, const char *unit)
+{
+    if (value > 0)
+        g_ptr_array_add(request->options, g_strdup_printf("--%s=%" G_GINT64_FORMAT "%s", name, value, unit));
+}
+
+static gboolean add_extra(ClusterRequest *request, const char *const *texts, gsize n, GError **error)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        if (!check_extra(texts[i], error))
+            return FALSE;
+        g_ptr_array_add(request->options, g_strdup(texts[i]));
+    }
+    return TRUE;
+}
+
+#define MINUTE_NS (60 * G_GINT64_CONSTANT(1000000000))
+#define MIB (G_GINT64_CONSTANT(1) << 20)
+
+static gboolean fill(ClusterRequest *request, const IfmClusterOptions *options, const Asked *asked, GError **error)
+{
+    const GPtrArray *extra = asked->text != NULL ? asked->text->extra : NULL;
+    request->time_ns = MAX(asked->time_ns, 0);
+    add_text(request, "partition", asked->partition);
+    add_text(request, "constraint", asked->constraint);
+    add_text(request, "gres", asked->gres);
+    add_text(request, "account", asked->account);
+    add_text(request, "qos", asked->qos);
+    add_number(request, "time", (request->time_ns + MINUTE_NS - 1) / MINUTE_NS, "");
+    add_number(request, "mem", (MAX(asked->memory_bytes, 0) + MIB - 1) / MIB, "M");
+    add_number(request, "cpus-per-task", asked->cpus_per_task, "");
+    if (asked->exclusive)
+        g_ptr_array_add(request->options, g_strdup("--exclusive"));
+    for (guint i = 0; asked->text != NULL && i < asked->text->setup->len; i++)
+        g_ptr_array_add(request->setup, g_strdup(asked->text->setup->pdata[i]));
+    return (extra == NULL || add_extra(request, (const char *const *)extra->pdata, extra->len, error)) &&
+           (options->extra == NULL || add_extra(request, options->extra, g_strv_length((char **)options->extra), error));
+}
+
+/* The command itself; of another program that uses the library the command of PATH. */
+static char *this_program(void)
+{
+    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL),
+                    *name = self != NULL ? g_path_get_basename(self) : NULL;
+    return g_strcmp0(name, "inferometer") == 0 ? g_steal_pointer(&self) : g_strdup("inferometer");
+}
+
+ClusterRequest *cluster_request_new(const IfmClusterOptions *options, GError **error)
+{
+    g_autoptr(ClusterRequest) request = g_new0(ClusterRequest, 1);
+    request->options = g_ptr_array_new_with_free_func(g_free);
+    request->setup = g_ptr_array_new_with_free_func(g_free);
+    ClusterText *text = options->cluster != NULL ? ifm_yaml_read(&cluster_table, options->cluster, error) : NULL;
+    if (options->cluster != NULL && text == NULL)
+        return NULL;
+    Asked asked = { .text = text,
+                    .partition = options->partition,
+                    .constraint = options->constraint,
+                    .gres = options->gres,
+                    .account = options->account,
+                    .qos = options->qos,
+                    .time_ns = options->time_ns,
+                    .memory_bytes = options->memory_bytes,
+                    .cpus_per_task = options->cpus_per_task,
+                    .exclusive = options->exclusive };
+    gboolean good = text != NULL
+                        ? take_file(options, text, &asked, error)
+                        : options->gpu == NULL ||
+                              ifm_error_misuse(error, "--gpu: needs --cluster FILE, which names the GPUs there are");
+    good =
+        good && check_partition(&asked, error) && check_constraint(&asked, error) && fill(request, options, &asked, error);
+    request->program = g_strdup(first_of(options->program, text != NULL ? text->program : NULL, NULL));
+    if (request->program == NULL)
+        request->program = this_program();
+    if (text != NULL)
+        ifm_yaml_free(&cluster_table, text);
+    return good ? g_steal_pointer(&request) : NULL;
+}

@@ -1,0 +1,413 @@
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <internal/campaign.h>
+#include <internal/store.h>
+
+#include "study-cluster-private.h"
+
+/*
+ * Shards seal the whole list of cases, each on its own machine, and measure what is theirs. The merged manifest takes each
+ * case from the shard that it belongs to, or where that has no result of it from another store that has. All of it is
+ * gathered in a scratch store first, and then added to the study's store in one transaction.
+ */
+
+typedef struct
+{
+    char *path;
+    IfmStore *store;
+    json_t *manifest;
+    StudyShard shard;
+} Part;
+
+static void part_free(Part *part)
+{
+    g_free(part->path);
+    ifm_store_close(part->store);
+    json_decref(part->manifest);
+    g_free(part);
+}
+
+/* --- what is merged ----------------------------------------------------------------------------------------------------
+ */
+
+/* @required: FALSE: no store is fine: NULL without @error */
+static Part *part_open(const char *folder, gboolean required, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, "store.db", NULL);
+    if (!required && !g_file_test(path, G_FILE_TEST_EXISTS))
+        return NULL;
+    Part *part = g_new0(Part, 1);
+    part->path = g_steal_pointer(&path);
+    part->store = ifm_store_open(part->path, IFM_STORE_READ, error);
+    if (part->store != NULL && ifm_store_check(part->store, error) &&
+        study_manifest_read(part->store, &part->manifest, error))
+    {
+        if (part->manifest == NULL && !required)
+            g_clear_pointer(&part, part_free); /* its task has only begun */
+        else if (!study_shard_read(part->manifest, &part->shard))
+        {
+            ifm_error_refuse(error, "%s: is not the store of a shard", part->path);
+            g_clear_pointer(&part, part_free);
+        }
+        return part;
+    }
+    part_free(part);
+    return NULL;
+}
+
+static gboolean add_part(GPtrArray *parts, const char *folder, gboolean required, GError **error)
+{
+    GError *trouble = NULL;
+    Part *part = part_open(folder, required, &trouble);
+    if (part != NULL)
+        g_ptr_array_add(parts, part);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL;
+}
+
+static gboolean open_submitted(GPtrArray *parts, const char *folder, GError **error)
+{
+    if (!ifm_cluster_is_submitted(folder))
+        return ifm_error_refuse(error, "%s: was not submitted to a cluster; expected the folders of its shards", folder);
+    g_autoptr(ClusterRecord) record = cluster_record_read(folder, error);
+    for (gint64 number = 1; record != NULL && number <= record->n_shards; number++)
+    {
+        g_autofree char *shard = cluster_shard_folder(folder, number, record->n_shards);
+        if (!add_part(parts, shard, FALSE, error))
+            return FALSE;
+    }
+    return record != NULL;
+}
+
+static gboolean open_parts(GPtrArray *parts, const char *folder, const char *const *shards, GError **error)
+{
+    if (shards == NULL && !open_submitted(parts, folder, error))
+        return FALSE;
+    for (; shards != NULL && *shards != NULL; shards++)
+        if (!add_part(parts, *shards, TRUE, error))
+            return FALSE;
+    if (parts->len > 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no shard has a store yet", folder);
+    return FALSE;
+}
+
+/* --- whether they belong together --------------------------------------------------------------------------------------
+ */
+
+/* A case without what only its own shard's run found out. */
+static json_t *bare_case(const json_t *row)
+{
+    static const char *const found[] = { "key", "refused", "flop", "items" };
+    json_t *bare = json_copy((json_t *)row);
+    for (gsize i = 0; i < G_N_ELEMENTS(found); i++)
+        json_object_del(bare, found[i]);
+    return bare;
+}
+
+static gboolean are_cases_equal(const json_t *one, const json_t *other)
+{
+    gsize i;
+    json_t *row;
+    gboolean equal = json_array_size(one) == json_array_size(other);
+    json_array_foreach(one, i, row)
+    {
+        json_auto_t *left = bare_case(row), *right = bare_case(json_array_get(other, i));
+        equal = equal && json_equal(left, right);
+    }
+    return equal;
+}
+
+static gboolean are_devices_equal(const json_t *one, const json_t *other)
+{
+    gsize i;
+    json_t *device;
+    gboolean equal = json_array_size(one) == json_array_size(other);
+    json_array_foreach(one, i, device)
+    {
+        const json_t *right = json_array_get(other, i);
+        equal = equal && json_equal(json_object_get(device, "alias"), json_object_get(right, "alias")) &&
+                json_equal(json_object_get(device, "device"), json_object_get(right, "device"));
+    }
+    return equal;
+}
+
+static const char *name_of(const Part *part)
+{
+    return json_string_value(json_object_get(part->manifest, "name"));
+}
+
+static gboolean check_versions(const Part *first, const Part *part, GError **error)
+{
+    if (part->shard.schema == first->shard.schema && g_str_equal(part->shard.program, first->shard.program))
+        return TRUE;
+    return ifm_error_refuse(error,
+                            "%s: is of inferometer %s, schema %" G_GINT64_FORMAT ", and %s of %s, schema %" G_GINT64_FORMAT
+                            ": measure the shards with one version",
+                            part->path, part->shard.program, part->shard.schema, first->path, first->shard.program,
+                            first->shard.schema);
+}
+
+static gboolean check_pair(const Part *first, const Part *part, GError **error)
+{
+    static const char *const same[] = { "title", "definition" };
+    if (g_strcmp0(name_of(first), name_of(part)) != 0)
+        return ifm_error_refuse(error, "%s: is a shard of study \"%s\", and %s one of \"%s\"", part->path, name_of(part),
+                                first->path, name_of(first));
+    if (!check_versions(first, part, error))
+        return FALSE;
+    if (part->shard.of != first->shard.of)
+        return ifm_error_refuse(error, "%s: is one of %" G_GINT64_FORMAT " shards, and %s one of %" G_GINT64_FORMAT,
+                                part->path, part->shard.of, first->path, first->shard.of);
+    gboolean equal =
+        are_devices_equal(json_object_get(first->manifest, "devices"), json_object_get(part->manifest, "devices")) &&
+        are_cases_equal(json_object_get(first->manifest, "cases"), json_object_get(part->manifest, "cases"));
+    for (gsize i = 0; i < G_N_ELEMENTS(same); i++)
+        equal = equal && json_equal(json_object_get(first->manifest, same[i]), json_object_get(part->manifest, same[i]));
+    return equal || ifm_error_refuse(error, "%s: is a shard of another \"%s\" than %s: axes, devices or protocol differ",
+                                     part->path, name_of(part), first->path);
+}
+
+static gboolean check_parts(const GPtrArray *parts, GError **error)
+{
+    const Part *first = parts->pdata[0];
+    for (guint i = 1; i < parts->len; i++)
+    {
+        const Part *part = parts->pdata[i];
+        if (!check_pair(first, part, error))
+            return FALSE;
+        for (guint k = 0; k < i; k++)
+        {
+            const Part *other = parts->pdata[k];
+            if (other->shard.number == part->shard.number)
+                return ifm_error_refuse(error, "%s and %s are both shard %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT,
+                                        other->path, part->path, part->shard.number, part->shard.of);
+        }
+    }
+    return TRUE;
+}
+
+/* --- one manifest ------------------------------------------------------------------------------------------------------
+ */
+
+/* 3: a latency, 2: another outcome, 1: sealed or refused, 0: nothing. */
+static int rank_case(IfmStore *store, const json_t *row, GError **error)
+{
+    GError *trouble = NULL;
+    const char *key = json_string_value(json_object_get(row, "key"));
+    g_autoptr(IfmMeasurement) last = key != NULL ? ifm_store_last(store, key, &trouble) : NULL;
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    if (last != NULL)
+        return last->outcome == IFM_OUTCOME_OK ? 3 : 2;
+    return key != NULL || json_object_get(row, "refused") != NULL;
+}
+
+/* The best row of a case: its own shard's before the others', those before what the study's store had. */
+static json_t *choose_case(const GPtrArray *parts, gsize index, IfmStudyMerge *merge, GError **error)
+{
+    json_t *best = NULL;
+    int best_rank = -1;
+    for (guint i = 0; i < parts->len; i++)
+    {
+        const Part *part = parts->pdata[i];
+        json_t *row = json_array_get(json_object_get(part->manifest, "cases"), index);
+        GError *trouble = NULL;
+        int rank = rank_case(part->store, row, &trouble);
+        if (trouble != NULL)
+        {
+            g_propagate_error(error, trouble);
+            return NULL;
+        }
+        gboolean own = part->shard.of > 0 && ifm_shard_has(index, (gsize)part->shard.number, (gsize)part->shard.of);
+        if (rank > best_rank || (own && rank == best_rank))
+            best = row;
+        best_rank = MAX(rank, best_rank);
+    }
+    merge->n_done += best_rank == 3;
+    merge->n_missing += best_rank < 2 && json_object_get(best, "refused") == NULL;
+    return best;
+}
+
+/* A device that was there for one shard was there. */
+static json_t *merge_devices(const GPtrArray *parts)
+{
+    json_t *devices = json_array();
+    gsize n = json_array_size(json_object_get(((const Part *)parts->pdata[0])->manifest, "devices"));
+    for (gsize d = 0; d < n; d++)
+    {
+        json_t *chosen = NULL;
+        for (guint i = 0; i < parts->len; i++)
+        {
+            json_t *device = json_array_get(json_object_get(((const Part *)parts->pdata[i])->manifest, "devices"), d);
+            if (chosen == NULL ||
+                (json_is_string(json_object_get(chosen, "skipped")) && json_is_null(json_object_get(device, "skipped"))))
+                chosen = device;
+        }
+        json_array_append(devices, chosen);
+    }
+    return devices;
+}
+
+static void add_sessions(json_t *sessions, const json_t *manifest)
+{
+    gsize i, k;
+    json_t *session, *known;
+    json_array_foreach(json_object_get(manifest, "sessions"), i, session)
+    {
+        gboolean is_known = FALSE;
+        json_array_foreach(sessions, k, known)
+        {
+            is_known = is_known || json_equal(session, known);
+        }
+        if (!is_known)
+            json_array_append(sessions, session);
+    }
+}
+
+/* Sessions are read in ascending order of their starts. */
+static int compare_sessions(gconstpointer a, gconstpointer b)
+{
+    json_int_t x = json_integer_value(json_object_get(*(json_t *const *)a, "started_unix_ms")),
+               y = json_integer_value(json_object_get(*(json_t *const *)b, "started_unix_ms"));
+    return (x > y) - (x < y);
+}
+
+static json_t *merge_sessions(const GPtrArray *parts)
+{
+    json_auto_t *all = json_array();
+    g_autoptr(GPtrArray) sorted = g_ptr_array_new();
+    json_t *sessions = json_array(), *session;
+    gsize n;
+    for (guint i = 0; i < parts->len; i++)
+        add_sessions(all, ((const Part *)parts->pdata[i])->manifest);
+    json_array_foreach(all, n, session)
+    {
+        g_ptr_array_add(sorted, session);
+    }
+    g_ptr_array_sort(sorted, compare_sessions);
+    for (guint i = 0; i < sorted->len; i++)
+        json_array_append(sessions, sorted->pdata[i]);
+    return sessions;
+}
+
+/* @parts: the shards, and behind them the study's store where it has the same cases. */
+static json_t *merge_manifests(const GPtrArray *parts, IfmStudyMerge *merge, GError **error)
+{
+    json_auto_t *merged = json_copy(((const Part *)parts->pdata[0])->manifest);
+    json_t *cases = json_array();
+    json_object_del(merged, "shard");
+    json_object_set_new(merged, "devices", merge_devices(parts));
+    json_object_set_new(merged, "sessions", merge_sessions(parts));
+    merge->n_cases = json_array_size(json_object_get(merged, "cases"));
+    for (gsize i = 0; i < merge->n_cases; i++)
+    {
+        json_t *row = choose_case(parts, i, merge, error);
+        if (row == NULL)
+        {
+            json_decref(cases);
+            return NULL;
+        }
+        json_array_append(cases, row);
+    }
+    json_object_set_new(merged, "cases", cases);
+    return json_incref(merged);
+}
+
+/* --- one store ---------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    IfmStore *scratch, *into;
+    GError *error;
+} Gather;
+
+/* What is measured already is not taken a second time; failures before it are. */
+static gboolean gather_one(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
+{
+    Gather *gather = user;
+    IfmStore *stores[] = { gather->scratch, gather->into };
+    for (gsize i = 0; i < G_N_ELEMENTS(stores) && measurement->outcome == IFM_OUTCOME_OK; i++)
+    {
+        g_autoptr(IfmMeasurement) known = ifm_store_latest(stores[i], subject_case->key, &gather->error);
+        if (gather->error != NULL)
+            return FALSE;
+        if (known != NULL)
+            return TRUE;
+    }
+    return ifm_store_commit(gather->scratch, subject_case, measurement, &gather->error);
+}
+
+static gboolean gather_all(const GPtrArray *parts, IfmStore *scratch, IfmStore *into, const json_t *manifest,
+                           GError **error)
+{
+    for (guint i = 0; i < parts->len; i++)
+    {
+        Gather gather = { scratch, into, NULL };
+        gboolean good = ifm_store_each(((const Part *)parts->pdata[i])->store, gather_one, &gather, error);
+        if (gather.error != NULL)
+            g_propagate_error(error, gather.error);
+        if (!good || gather.error != NULL)
+            return FALSE;
+    }
+    return ifm_store_set_document(scratch, STUDY_DOCUMENT, manifest, error) &&
+           ifm_store_merge_over(into, scratch, NULL, error);
+}
+
+/* What the study's store has so far; it must be the same study's. @old: (out) NULL where it is empty or has other cases,
+ * which the shards replace */
+static gboolean read_target(IfmStore *into, const Part *first, Part **old, GError **error)
+{
+    json_auto_t *manifest = NULL;
+    *old = NULL;
+    if (!study_manifest_read(into, &manifest, error))
+        return FALSE;
+    if (manifest == NULL)
+        return study_check_empty(into, error);
+    const json_t *model = json_object_get(json_object_get(first->manifest, "definition"), "model");
+    if (!study_check_identity(into, manifest, name_of(first), model, FALSE, error))
+        return FALSE;
+    if (!are_cases_equal(json_object_get(first->manifest, "cases"), json_object_get(manifest, "cases")) ||
+        !are_devices_equal(json_object_get(first->manifest, "devices"), json_object_get(manifest, "devices")))
+        return TRUE;
+    *old = g_new0(Part, 1);
+    (*old)->path = g_strdup(ifm_store_path(into));
+    (*old)->manifest = json_incref(manifest);
+    (*old)->store = ifm_store_open((*old)->path, IFM_STORE_READ, error);
+    return (*old)->store != NULL;
+}
+
+static gboolean merge_into(GPtrArray *parts, IfmStore *into, const char *scratch_path, IfmStudyMerge *merge, GError **error)
+{
+    Part *old = NULL;
+    gboolean good = read_target(into, parts->pdata[0], &old, error);
+    guint n = parts->len;
+    if (old != NULL)
+        g_ptr_array_add(parts, old);
+    json_auto_t *manifest = good ? merge_manifests(parts, merge, error) : NULL;
+    g_ptr_array_set_size(parts, (int)n);
+    g_autoptr(IfmStore) scratch = manifest != NULL ? ifm_store_open(scratch_path, IFM_STORE_SCRATCH, error) : NULL;
+    return scratch != NULL && gather_all(parts, scratch, into, manifest, error);
+}
+
+gboolean ifm_study_merge(const char *folder, const char *const *shards, IfmStudyMerge *merge, GError **error)
+{
+    g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func((GDestroyNotify)part_free);
+    *merge = (IfmStudyMerge){ 0 };
+    if (!open_parts(parts, folder, shards, error) || !check_parts(parts, error))
+        return FALSE;
+    merge->n_shards = parts->len;
+    merge->n_of = (gsize)((const Part *)parts->pdata[0])->shard.of;
+    g_autofree char *path = g_build_filename(folder, "store.db", NULL),
+                    *scratch_path = g_strdup_printf("%s/merge-%d.db", folder, (int)getpid());
+    g_autoptr(IfmStore) into = ifm_store_open(path, IFM_STORE_WRITE, error);
+    if (into == NULL)
+        return FALSE;
+    g_autofree char *parent = g_path_get_dirname(path);
+    g_autoptr(IfmStudyLock) lock = ifm_study_lock_new(parent, error);
+    return lock != NULL && merge_into(parts, into, scratch_path, merge, error);
+}
