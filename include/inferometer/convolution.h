@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/error.h>
+#include <inferometer/record-fields.h>
 
 IFM_BEGIN_DECLS
 
@@ -13,8 +13,13 @@ typedef enum
     IFM_CONV_GEMM,
     IFM_CONV_IMPLICIT_GEMM,
     IFM_CONV_IMPLICIT_PRECOMP_GEMM,
+    IFM_CONV_FFT,
+    IFM_CONV_FFT_TILING,
+    IFM_CONV_WINOGRAD,
+    IFM_CONV_WINOGRAD_NONFUSED,
     IFM_N_CONV_FIXED,
     IFM_CONV_GUESS = IFM_N_CONV_FIXED,
+    IFM_CONV_BEST,
     IFM_CONV_RUNTIME,
     IFM_N_CONV_ALGORITHMS
 } IfmConvAlgorithm;
@@ -26,5 +31,41 @@ const char *ifm_conv_algorithm_name(IfmConvAlgorithm algorithm);
 gboolean ifm_conv_algorithm_parse(const char *text, IfmConvAlgorithm *algorithm, GError **error);
 /** ifm_conv_algorithm_meaning: one sentence for lists of algorithms. */
 const char *ifm_conv_algorithm_meaning(IfmConvAlgorithm algorithm);
+
+/**
+ * IfmConvLayer: what ran of one convolution of a model that was compiled with convolution algorithms.
+ * @layer: the node's name in the graph that the runtime optimised
+ * @asked: what the options name: "winograd", "guess", "best"
+ * @algorithm: what ran: a fixed one, or "runtime": the runtime's own kernel
+ * @implementation: the code path: packing and kernel
+ * @fell_back: the algorithm that was asked for cannot do the layer
+ * @macs: as everywhere in this library, by the definition of a convolution; 0 where the sizes are not known
+ */
+typedef struct
+{
+    char *layer, *asked, *algorithm, *implementation;
+    gint64 workspace_bytes;
+    gboolean fell_back;
+    gint64 in_channels, out_channels, kernel_rows, kernel_columns, macs;
+} IfmConvLayer;
+/** ifm_conv_layer_fields: of IfmConvLayer, as files and stores have it. */
+extern const IfmRecordField ifm_conv_layer_fields[];
+/** ifm_conv_layer_new: (transfer full) texts are "". ifm_conv_layer_copy: (transfer full) */
+IfmConvLayer *ifm_conv_layer_new(void);
+IfmConvLayer *ifm_conv_layer_copy(const IfmConvLayer *layer);
+void ifm_conv_layer_free(IfmConvLayer *layer);
+/** ifm_conv_layers_new: Returns: (transfer full) an empty list of IfmConvLayer*, which it owns. */
+GPtrArray *ifm_conv_layers_new(void);
+/** ifm_conv_layers_to_json: (transfer full) ifm_conv_layers_from_json: (transfer full) NULL where @json is no such list. */
+json_t *ifm_conv_layers_to_json(const GPtrArray *layers);
+GPtrArray *ifm_conv_layers_from_json(const json_t *json);
+
+/**
+ * ifm_conv_layers_check: Whether two records of one model keep their labels apart.
+ * @a, @b: IfmConvLayer*: the same model, each compiled with one algorithm
+ * Returns: FALSE with IFM_ERROR_FAILED: "layer: gemm and implicit_gemm are one implementation (…)", for the first layer
+ * where two different fixed algorithms ran by the same code. A layer that fell back names what ran, and is right.
+ */
+gboolean ifm_conv_layers_check(const GPtrArray *a, const GPtrArray *b, GError **error);
 
 IFM_END_DECLS

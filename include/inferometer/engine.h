@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/clock.h>
+#include <inferometer/convolution.h>
 #include <inferometer/onnx.h>
 
 IFM_BEGIN_DECLS
@@ -186,7 +187,8 @@ typedef struct
     int n_streams;    /* as the runtime reports it, else the number of executing threads */
     char *cores;      /* the affinity mask of those threads, "0-3" */
     GPtrArray *nodes; /* IfmNodeConfig*; from one profiled run */
-    GPtrArray *notes; /* char*: what else is to be known of how it ran; NULL: nothing */
+    GPtrArray *convolutions; /* IfmConvLayer*, in the order of the graph; NULL without options.convolutions */
+    GPtrArray *notes;        /* char*: what else is to be known of how it ran; NULL: nothing */
     const char *
         why_one_thread; /* static: why the driver used one thread a stream although more were asked for; NULL: it did not */
 } IfmEffectiveConfig;

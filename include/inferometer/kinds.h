@@ -39,7 +39,8 @@ typedef struct
     const char *cache_dir; /* folder where the device may keep compiled models; not part of the case's key; or NULL */
     IfmDtype dtype;
     int threads;
-    const char *const *vendor; /* "KEY=VALUE", or NULL */
+    const char *const *vendor;       /* "KEY=VALUE", or NULL */
+    const char *const *convolutions; /* IfmCompileOptions.convolutions; NULL: the runtime's own kernels */
     guint32 seed;
     IfmProtocol protocol;
     gboolean profile; /* also a profiled run: nodes and time breakdown */
@@ -52,6 +53,8 @@ typedef struct
      * 1000 of that of the reference's largest output: what is 0 but for roundings */
     gboolean as_wholes;
     gboolean native_async;
+    const char *energy; /* also the energy of an inference, from this source: "auto", "rapl", "nvml", "hwmon",
+                         * "recorded:FILE", "simulated"; NULL: no */
     /* devices that are busy meanwhile, from before warm-up until after the last run; part of the case's key (load). How
      * many inferences each made, and that none failed, is in environment.background_load; one that failed fails the case.
      */
@@ -61,6 +64,30 @@ typedef struct
 
 /** ifm_kind_model: IfmModelCase. Its protocol is checked, its model opened and its bindings checked when it is sealed. */
 extern const IfmCaseKind ifm_kind_model;
+
+/** IfmModelEnergy: what an inference of a model case with @energy used: joules with 95 % intervals, NaN where there are
+ * none. Borrowed from the measurement.
+ * @unavailable: why there is none; NULL where there is    @net_j: without what is used while nothing runs
+ * @power_w: mean of the window, in which @n_runs ran    @idle_w: of a window before it, while nothing ran
+ * @sampler_ratio: share of one processor that reading the counters took
+ * @disagrees: counter and sampled power lie apart    @too_short: the window had too few updates of a counter
+ */
+typedef struct
+{
+    const char *source, *unavailable;
+    gint64 n_runs, duration_ns;
+    double gross_j, gross_lower_j, gross_upper_j;
+    double net_j, net_lower_j, net_upper_j;
+    double power_w, idle_w, sampler_ratio;
+    gboolean disagrees, too_short;
+} IfmModelEnergy;
+/** ifm_model_energy: FALSE where none was asked for. @measurement: (nullable) */
+gboolean ifm_model_energy(const IfmMeasurement *measurement, IfmModelEnergy *energy);
+/** ifm_energy_source_check: whether a text names a source, as IfmModelCase.energy does. */
+gboolean ifm_energy_source_check(const char *text, GError **error);
+/** ifm_model_convolutions: What ran of each convolution of a model case with @convolutions. @measurement: NULL: none
+ * Returns: (transfer full) IfmConvLayer*, in the order of the graph; NULL where there is no such record. */
+GPtrArray *ifm_model_convolutions(const IfmMeasurement *measurement);
 
 /** IfmObservedShapes: @shapes: IfmObservedShape, whose names are borrowed from @names. */
 typedef struct

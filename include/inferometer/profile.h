@@ -65,7 +65,11 @@ typedef struct
     gint64 threads;
     IfmProtocolOptions protocol;
     gint64 seed;
+    const char *energy; /* IfmModelCase.energy; NULL: not measured */
     gboolean no_nodes, no_peak, new_peak, no_verify, native_async;
+    const char *const *conv;   /* "[LAYER=]ALGORITHM": how convolutions are computed; NULL: by the runtime's own kernels */
+    const char *conv_fallback; /* of layers that the algorithm cannot do; NULL: such a model is refused */
+    gint64 conv_workspace;     /* bytes a layer, at most; 0: 1 GiB */
     const char *const *vendor; /* "[ENGINE:]KEY=VALUE" */
     gboolean resume;
     gint64 n_layers;    /* how many of the slowest nodes to show of each device */

@@ -52,7 +52,7 @@ struct IfmRecordField
     gsize n_words;
     gboolean optional; /* may be missing in JSON: the member stays unchanged */
     /* the name of the field in the key of a case; NULL: it is not part of the key. @counts: (optional) whether it is part
-     * of the key of this struct; @unless_zero: it is left out of the key where it is 0, FALSE or NULL */
+     * of the key of this struct; @unless_zero: it is left out of the key where it is 0, FALSE, NULL or an empty list */
     const char *key;
     gboolean (*counts)(const void *self);
     gboolean unless_zero;

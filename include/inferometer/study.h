@@ -74,6 +74,9 @@ typedef struct
  * spans nothing; a size twice; a device whose spec is wrong) or IFM_ERROR_UNAVAILABLE naming the studies there are.
  */
 IfmStudy *ifm_study_open(const char *name, GError **error);
+/** ifm_study_open_set: The same, with keys of its file replaced. @settings: (nullable) NULL-terminated "KEY=VALUE", with
+ * VALUE as the file would have it: "batch=[1, 2]", "level=quick". `kind` cannot be set. */
+IfmStudy *ifm_study_open_set(const char *name, const char *const *settings, GError **error);
 void ifm_study_free(IfmStudy *study);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudy, ifm_study_free)
 

@@ -46,12 +46,14 @@ typedef void (*IfmConvParallel)(void *user, gsize n, void (*task)(void *data, gs
  * IfmConvOptions: zeros are the defaults.
  * @max_workspace_bytes: an algorithm that needs more refuses the layer; 0: IFM_CONV_WORKSPACE_BYTES
  * @max_isa: of the own kernels, for tests: "avx512", "avx2", "portable"; NULL: the best one that the processor has
+ * @winograd_outputs: of the Winograd algorithms: 2, 4 or 6 for F(2,3), F(4,3), F(6,3); 0: by a rule from the shape
  * @n_threads: how many of the caller's threads work at a time, 1 for 0: sizes the blocks and the workspace
  */
 typedef struct
 {
     gsize max_workspace_bytes;
     const char *max_isa;
+    int winograd_outputs;
     int n_threads;
     IfmConvActivation activation;
     float alpha, beta;
@@ -97,7 +99,7 @@ gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm
                            const char **why);
 /** ifm_conv_tolerance: the bound of |output - exact| / max |exact| for inputs and weights of like size, from the length of
  * the reduction and f32 rounding. */
-double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm);
+double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
 /** ifm_conv_guess: The fixed algorithm that a rule names from the shape: indices for few outputs, else direct. */
 IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions *options);
 
@@ -116,7 +118,9 @@ typedef struct
  * or NULL    Returns: FALSE with IFM_ERROR_INVALID */
 gboolean ifm_conv_choice_init(IfmConvChoice *choice, const char *const *lines, GError **error);
 void ifm_conv_choice_clear(IfmConvChoice *choice);
+/** ifm_conv_choice_lines: (transfer full) the lines that mean the same, algorithms by their names, layers in order: equal
+ * choices have equal lines. */
+GStrv ifm_conv_choice_lines(const IfmConvChoice *choice);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmConvChoice, ifm_conv_choice_clear)
-IfmConvAlgorithm ifm_conv_choice_of(const IfmConvChoice *choice, const char *layer);
 
 G_END_DECLS

@@ -89,6 +89,9 @@ struct IfmYamlTable
  * named), a missing or duplicate key, a wrong type, a value out of range. Or NULL with IFM_ERROR_UNAVAILABLE.
  */
 gpointer ifm_yaml_read(const IfmYamlTable *table, const char *path, GError **error);
+/** ifm_yaml_read_with: The same, with keys of the outermost map replaced or added. @settings: (nullable) NULL-terminated
+ * "KEY=VALUE", where VALUE is YAML: "batch=[1, 2]". Their errors have no line. */
+gpointer ifm_yaml_read_with(const IfmYamlTable *table, const char *path, const char *const *settings, GError **error);
 /** ifm_yaml_free: Frees a record and everything in it. */
 void ifm_yaml_free(const IfmYamlTable *table, gpointer record);
 

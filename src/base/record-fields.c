@@ -158,8 +158,9 @@ json_t *ifm_record_key_to_json(const void *self, const IfmRecordField *fields)
         if (field->key == NULL || (field->counts != NULL && !field->counts(self)))
             continue;
         json_t *value = field_to_json(self, field, ifm_record_key_to_json);
-        gboolean is_zero =
-            json_is_null(value) || json_is_false(value) || (json_is_number(value) && json_number_value(value) == 0);
+        gboolean is_zero = json_is_null(value) || json_is_false(value) ||
+                           (json_is_number(value) && json_number_value(value) == 0) ||
+                           (json_is_array(value) && json_array_size(value) == 0);
         if (field->unless_zero && is_zero)
             json_decref(value);
         else

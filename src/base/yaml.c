@@ -81,7 +81,10 @@ static gboolean fail_at(const Source *source, gsize line, GError **error, const 
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", source->file, line, text);
+    if (line > 0)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", source->file, line, text);
+    else /* of a setting */
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s", source->file, text);
     return FALSE;
 }
 
@@ -393,11 +396,59 @@ static gboolean load(const char *path, char **text, gsize *n_bytes, GError **err
     return FALSE;
 }
 
-gpointer ifm_yaml_read(const IfmYamlTable *table, const char *path, GError **error)
+/* It stands in no line of the file. */
+static void clear_lines(YamlNode *node)
+{
+    node->line = 0;
+    for (guint i = 0; node->keys != NULL && i < node->keys->len; i++)
+        clear_lines(node->keys->pdata[i]);
+    for (guint i = 0; node->items != NULL && i < node->items->len; i++)
+        clear_lines(node->items->pdata[i]);
+}
+
+static gboolean apply_setting(YamlNode *root, const char *setting, GError **error)
+{
+    const char *equals = strchr(setting, '=');
+    if (equals == NULL || equals == setting)
+        return ifm_error_refuse(error, "\"%s\" is not KEY=VALUE", setting);
+    g_autofree char *key = g_strndup(setting, (gsize)(equals - setting));
+    g_autofree char *text = g_strdup_printf("%s: %s\n", key, equals + 1);
+    g_autoptr(YamlNode) parsed = yaml_tree_parse(text, strlen(text), setting, error);
+    if (parsed == NULL)
+        return FALSE;
+    if (parsed->kind != YAML_MAPPING || parsed->keys->len != 1)
+        return ifm_error_refuse(error, "\"%s\" is not KEY=VALUE", setting);
+    clear_lines(parsed);
+    for (guint i = 0; i < root->keys->len; i++)
+        if (g_str_equal(((const YamlNode *)root->keys->pdata[i])->text, key))
+        {
+            yaml_node_free(root->items->pdata[i]);
+            root->items->pdata[i] = g_ptr_array_steal_index(parsed->items, 0);
+            return TRUE;
+        }
+    g_ptr_array_add(root->keys, g_ptr_array_steal_index(parsed->keys, 0));
+    g_ptr_array_add(root->items, g_ptr_array_steal_index(parsed->items, 0));
+    return TRUE;
+}
+
+gpointer ifm_yaml_read_with(const IfmYamlTable *table, const char *path, const char *const *settings, GError **error)
 {
     g_autofree char *text = NULL;
     gsize n_bytes = 0;
-    return load(path, &text, &n_bytes, error) ? ifm_yaml_parse(table, text, n_bytes, path, error) : NULL;
+    g_autoptr(YamlNode) root =
+        load(path, &text, &n_bytes, error) ? yaml_tree_parse(text, n_bytes, path, error) : NULL;
+    if (root == NULL)
+        return NULL;
+    for (; settings != NULL && *settings != NULL && root->kind == YAML_MAPPING; settings++)
+        if (!apply_setting(root, *settings, error))
+            return NULL;
+    const Source source = { g_intern_string(path) };
+    return read_record(&source, table, root, NULL, error);
+}
+
+gpointer ifm_yaml_read(const IfmYamlTable *table, const char *path, GError **error)
+{
+    return ifm_yaml_read_with(table, path, NULL, error);
 }
 
 gboolean ifm_yaml_peek(const char *path, const char *key, char **value, gsize *line, GError **error)

@@ -233,7 +233,8 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
 
 static int run_study(const Arguments *arguments)
 {
-    g_auto(IfmStudyPlace) place = { 0 };
+    g_auto(GStrv) settings = study_settings(arguments);
+    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     Shard shard = { 0 };
     int status = prepare(&place, arguments, &shard);
     if (status != CLI_EXIT_OK)
@@ -273,7 +274,8 @@ static const IfmOption run_options[] = {
       "stores",
       .after = "memory-limit" },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the store, the models and the tables; without it out/ and the study's name" },
+      "folder of the store, the models and the tables; without it out/ and the study's name",
+      .aliases = (const char *const[]){ "output-dir", NULL } },
     { NULL },
 };
 
@@ -294,7 +296,7 @@ const Verb verb_study_run = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { study_case_options, run_options, ifm_study_options },
+    .tables = { study_case_options, run_options, ifm_study_options, study_setting_options },
     .details =
         WHICH_STUDY " The study states how long a case is measured and its limits; --ci, --runs, --warmup, --time-budget "
                     "and the options of limits replace that.\n"

@@ -48,7 +48,8 @@ static int report_not_begun(const IfmStudyPlace *place)
 
 static int run_status(const Arguments *arguments)
 {
-    g_auto(IfmStudyPlace) place = { 0 };
+    g_auto(GStrv) settings = study_settings(arguments);
+    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     g_autoptr(GError) error = NULL;
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
@@ -77,14 +78,15 @@ const Verb verb_study_status = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .options = results_options,
+    .tables = { results_options, study_setting_options },
     .details = WHICH_RESULTS,
     .run = run_status,
 };
 
 static int run_export(const Arguments *arguments)
 {
-    g_auto(IfmStudyPlace) place = { 0 };
+    g_auto(GStrv) settings = study_settings(arguments);
+    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     g_autoptr(GError) error = NULL;
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
@@ -104,7 +106,7 @@ const Verb verb_study_export = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .options = results_options,
+    .tables = { results_options, study_setting_options },
     .details = WHICH_RESULTS "\nWritten next to the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
                              "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv; of a study "
                              "of points (kind: profile) points.csv and points.json.",

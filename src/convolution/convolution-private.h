@@ -17,9 +17,58 @@ typedef struct
     const float *start; /* [vectors * block] added to each pixel, or NULL */
     gboolean add;       /* to what out holds, too */
     gsize pixel_stride, vector_stride;
-    const float *sum; /* of the tile's first output; NULL: none */
-    float low, high;  /* bounds of what is stored */
+    const float *sum;  /* of the tile's first output; NULL: none */
+    float low, high;   /* bounds of what is stored */
+    const float *next; /* product: weights that one after this reads, as many: brought nearer; NULL: none */
 } ConvStore;
+
+/* ConvFftLine: a transform of n complex values, by passes of radix 1 to 5. */
+typedef struct
+{
+    int n, n_factors, factors[24];
+    float *twiddles; /* [pass][p < m][1 <= r < radix][re, im] */
+} ConvFftLine;
+
+/* ConvFft: a transform of an image of real values. Its half spectrum is stored column after column; columns whose second
+ * half mirrors the first are stored to the middle. */
+typedef struct
+{
+    ConvFftLine line[2]; /* [0] down the rows, [1] along a row */
+} ConvFft;
+
+static inline gboolean conv_fft_mirrors(const ConvFft *fft, gsize column)
+{
+    return column == 0 || 2 * column == (gsize)fft->line[1].n;
+}
+static inline gsize conv_fft_column_size(const ConvFft *fft, gsize column)
+{
+    return conv_fft_mirrors(fft, column) ? (gsize)fft->line[0].n / 2 + 1 : (gsize)fft->line[0].n;
+}
+/* conv_fft_column: index of the first frequency of a column; of the column after the last: how many there are */
+static inline gsize conv_fft_column(const ConvFft *fft, gsize column)
+{
+    const gsize n = (gsize)fft->line[0].n, mirrored = n / 2 + 1;
+    return column == 0 ? 0 : mirrored + (column - 1) * n - (2 * (column - 1) == (gsize)fft->line[1].n ? n - mirrored : 0);
+}
+
+/* ConvFftForm: what is stored of a value a + ib of an input, or c + id of a weight, for the product (a + ib)(c - id):
+ * of 4 real products, as two rows (a, b) and (b, -a) that are multiplied by (c, d): the real and the imaginary part;
+ * of 3 real products:  p = (a + b) c,  q = a (c + d),  r = b (c - d);  the product is  p - r + i (p - q). */
+typedef enum
+{
+    CONV_FFT_INPUTS_OF_4,
+    CONV_FFT_WEIGHTS_OF_4,
+    CONV_FFT_INPUTS_OF_3,
+    CONV_FFT_WEIGHTS_OF_3
+} ConvFftForm;
+
+/* ConvWindow: a part of an image: (y, x) is at base + offset + y row_stride + x pixel_stride; outside of first to end are
+ * zeros. */
+typedef struct
+{
+    const float *base;
+    gint64 offset, row_stride, pixel_stride, first[2], end[2];
+} ConvWindow;
 
 /* ConvKernels: functions of one instruction set for one block. All weights are panels [k][vectors][block]. */
 typedef struct
@@ -35,6 +84,22 @@ typedef struct
     void (*product_indirect)(int n_pixels, int vectors, gsize n_taps, gsize n_blocks, gsize depth, const float *weights,
                              const float *const *taps, gsize tap_stride, gsize block_stride, const float *zero, float *out,
                              const ConvStore *store);
+    /* fft_forward: the half spectrum of a window, times 2, in the parts of @form. Part i of frequency f is at
+     * to + f * frequency_stride + i * part_stride. */
+    void (*fft_forward)(const ConvFft *fft, const ConvWindow *window, float *scratch, float *to, gsize frequency_stride,
+                        gsize part_stride, ConvFftForm form);
+    /* fft_inverse: the first size[0] x size[1] values of what has a half spectrum, times the number of values, from the
+     * outputs of products with inputs of @form. @store: start, sum, pixel_stride, low, high */
+    void (*fft_inverse)(const ConvFft *fft, const float *from, gsize frequency_stride, gsize part_stride, ConvFftForm form,
+                        float *scratch, const gint64 size[2], float *out, gsize row_stride, const ConvStore *store);
+    /* winograd_input: the transform of the inputs of one tile, from (y, x) on, for all channels. Point i of channel c goes
+     * to @to + i * point_stride + c; where channels are no whole blocks, zeros follow. @input: of the image and group */
+    void (*winograd_input)(int pairs, const IfmConvShape *shape, const float *input, gint64 n_channels, gint64 y, gint64 x,
+                           float *to, gsize point_stride);
+    /* winograd_output: the inverse, of @vectors vectors of channels: size[0] x size[1] outputs of the tile. @store: start,
+     * pixel_stride, vector_stride, sum, low, high */
+    void (*winograd_output)(int pairs, const float *from, gsize point_stride, int vectors, const gint64 size[2], float *out,
+                            gsize row_stride, const ConvStore *store);
 } ConvKernels;
 
 /* conv_kernels: the best of this processor for that block, or no better than max_isa (NULL: any). NULL where there is none.
@@ -87,10 +152,11 @@ typedef struct ConvAlgorithm
     gboolean (*make)(IfmConv *conv, const float *weights, GError **error);
     void (*run)(IfmConv *conv, const ConvRun *run);
     void (*free)(IfmConv *conv);
-    double (*tolerance)(const IfmConvShape *shape); /* NULL: that of a sum in f32 */
+    double (*tolerance)(const IfmConvShape *shape, const IfmConvOptions *options); /* NULL: that of a sum in f32 */
 } ConvAlgorithm;
 
-extern const ConvAlgorithm conv_direct, conv_gemm, conv_implicit_gemm, conv_implicit_precomp_gemm;
+extern const ConvAlgorithm conv_direct, conv_gemm, conv_implicit_gemm, conv_implicit_precomp_gemm, conv_fft,
+    conv_fft_tiling, conv_winograd, conv_winograd_nonfused;
 
 /* --- what algorithms share -------------------------------------------------------------------------------------------- */
 

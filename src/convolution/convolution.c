@@ -11,6 +11,7 @@
 
 static const ConvAlgorithm choices[] = {
     { .name = "guess", .meaning = "the algorithm that a rule names from the layer's shape, without measuring" },
+    { .name = "best", .meaning = "the fastest one, measured in the model once a layer shape and kept" },
     { .name = "runtime", .meaning = "the runtime's own kernel" },
 };
 static const ConvAlgorithm *const algorithms[IFM_N_CONV_ALGORITHMS] = {
@@ -18,8 +19,13 @@ static const ConvAlgorithm *const algorithms[IFM_N_CONV_ALGORITHMS] = {
     [IFM_CONV_GEMM] = &conv_gemm,
     [IFM_CONV_IMPLICIT_GEMM] = &conv_implicit_gemm,
     [IFM_CONV_IMPLICIT_PRECOMP_GEMM] = &conv_implicit_precomp_gemm,
+    [IFM_CONV_FFT] = &conv_fft,
+    [IFM_CONV_FFT_TILING] = &conv_fft_tiling,
+    [IFM_CONV_WINOGRAD] = &conv_winograd,
+    [IFM_CONV_WINOGRAD_NONFUSED] = &conv_winograd_nonfused,
     [IFM_CONV_GUESS] = &choices[0],
-    [IFM_CONV_RUNTIME] = &choices[1],
+    [IFM_CONV_BEST] = &choices[1],
+    [IFM_CONV_RUNTIME] = &choices[2],
 };
 
 /* --- names ------------------------------------------------------------------------------------------------------------ */
@@ -254,8 +260,9 @@ static double sum_tolerance(const IfmConvShape *shape)
     return 4 * sqrt((double)conv_depth(shape)) * (double)FLT_EPSILON;
 }
 
-double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm)
+double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
 {
+    const IfmConvOptions defaults = { 0 };
     const ConvAlgorithm *row = algorithms[algorithm];
-    return row->tolerance != NULL ? row->tolerance(shape) : sum_tolerance(shape);
+    return row->tolerance != NULL ? row->tolerance(shape, options != NULL ? options : &defaults) : sum_tolerance(shape);
 }

@@ -1,7 +1,11 @@
 /* The kernels for AVX2: 6 pixels of 16 channels fill 12 of its 16 registers. */
-#include "convolution-private.h"
+#include "winograd-private.h"
+
+#include <math.h>
+#include <string.h>
 
 #ifdef __x86_64__
+#include <immintrin.h>
 #pragma GCC target("avx2,fma")
 #define ISA "avx2"
 #define BLOCK 8

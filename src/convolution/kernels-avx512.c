@@ -1,7 +1,11 @@
 /* The kernels for AVX-512: 14 pixels of 32 channels fill 28 of its 32 registers. */
-#include "convolution-private.h"
+#include "winograd-private.h"
+
+#include <math.h>
+#include <string.h>
 
 #ifdef __x86_64__
+#include <immintrin.h>
 #pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
 #define ISA "avx512"
 #define BLOCK 16

@@ -1,5 +1,8 @@
 /* The kernels in plain C, and which kernels a processor takes. */
-#include "convolution-private.h"
+#include "winograd-private.h"
+
+#include <math.h>
+#include <string.h>
 
 #define ISA "portable"
 #define BLOCK 8

@@ -6,26 +6,42 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 typedef float NAME(vector) __attribute__((vector_size(BLOCK * sizeof(float)), aligned(4), may_alias));
+#ifndef __AVX2__
 typedef gint32 NAME(mask) __attribute__((vector_size(BLOCK * sizeof(gint32))));
+#endif
 #define VECTOR NAME(vector)
+#define LINE 16 /* floats of a line of the caches */
 
 __attribute__((always_inline)) static inline VECTOR NAME(load)(const float *from)
 {
     return *(const VECTOR *)from;
 }
 
+/* A NaN stays: of two operands that do not compare, the instructions give the second. */
 __attribute__((always_inline)) static inline VECTOR NAME(bounded)(VECTOR value, float low, float high)
 {
-    /* A NaN is below nothing and above nothing: it stays. */
+#if defined __AVX512F__ && BLOCK == 16
+    return (VECTOR)_mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), (__m512)value));
+#elif defined __AVX2__
+    VECTOR bounded;
+    for (int i = 0; i < BLOCK; i += 8)
+    {
+        const __m256 at_least = _mm256_max_ps(_mm256_set1_ps(low), _mm256_loadu_ps((const float *)&value + i));
+        _mm256_storeu_ps((float *)&bounded + i, _mm256_min_ps(_mm256_set1_ps(high), at_least));
+    }
+    return bounded;
+#else
     const VECTOR lows = low - (VECTOR){ 0 }, highs = high - (VECTOR){ 0 };
     const NAME(mask) below = value<lows, above = value> highs;
     return (VECTOR)(((NAME(mask))value & ~(below | above)) | ((NAME(mask))lows & below) | ((NAME(mask))highs & above));
+#endif
 }
 
 __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels, const int vectors,
                                                               VECTOR sums[PIXELS][CONV_TILE_VECTORS], const float *out,
                                                               const ConvStore *store)
 {
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
     {
         const VECTOR start = store->start != NULL ? NAME(load)(store->start + v * BLOCK) : (VECTOR){ 0 };
@@ -42,6 +58,8 @@ __attribute__((always_inline)) static inline void NAME(begin)(const int n_pixels
 __attribute__((always_inline)) static inline void
 NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_VECTORS], float *out, const ConvStore *store)
 {
+    const gboolean is_bounded = store->low > -INFINITY || store->high < INFINITY;
+#pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 14
         for (int p = 0; p < n_pixels; p++)
@@ -50,11 +68,12 @@ NAME(end)(const int n_pixels, const int vectors, VECTOR sums[PIXELS][CONV_TILE_V
             VECTOR value = sums[p][v];
             if (store->sum != NULL)
                 value += NAME(load)(store->sum + at);
-            *(VECTOR *)(out + at) = NAME(bounded)(value, store->low, store->high);
+            *(VECTOR *)(out + at) = is_bounded ? NAME(bounded)(value, store->low, store->high) : value;
         }
 }
 
-__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors, gsize depth,
+__attribute__((always_inline)) static inline void NAME(product_of)(const int n_pixels, const int vectors,
+                                                                   const gboolean has_next, gsize depth,
                                                                    const float *weights, const float *rows,
                                                                    gsize row_stride, float *out, const ConvStore *store)
 {
@@ -63,6 +82,8 @@ __attribute__((always_inline)) static inline void NAME(product_of)(const int n_p
     for (gsize k = 0; k < depth; k++)
     {
         VECTOR weight[CONV_TILE_VECTORS];
+        for (int line = 0; has_next && line < vectors * BLOCK; line += LINE)
+            __builtin_prefetch(store->next + k * (gsize)(vectors * BLOCK) + line, 0, 2);
         for (int v = 0; v < vectors; v++)
             weight[v] = NAME(load)(weights + (k * (gsize)vectors + (gsize)v) * BLOCK);
 #pragma GCC unroll 14
@@ -122,10 +143,12 @@ __attribute__((always_inline)) static inline void NAME(indirect_of)(const int n_
                                                             const float *rows, gsize row_stride, float *out,               \
                                                             const ConvStore *store)                                        \
     {                                                                                                                      \
-        if (vectors == 2)                                                                                                  \
-            NAME(product_of)(P, 2, depth, weights, rows, row_stride, out, store);                                          \
+        if (vectors == 2 && store->next != NULL)                                                                           \
+            NAME(product_of)(P, 2, TRUE, depth, weights, rows, row_stride, out, store);                                    \
+        else if (vectors == 2)                                                                                             \
+            NAME(product_of)(P, 2, FALSE, depth, weights, rows, row_stride, out, store);                                   \
         else                                                                                                               \
-            NAME(product_of)(P, 1, depth, weights, rows, row_stride, out, store);                                          \
+            NAME(product_of)(P, 1, FALSE, depth, weights, rows, row_stride, out, store);                                   \
     }                                                                                                                      \
     __attribute__((noinline)) static void NAME(indirect_##P)(                                                              \
         int vectors, gsize n_taps, gsize n_blocks, gsize depth, const float *weights, const float *const *taps,            \
@@ -189,10 +212,24 @@ static void NAME(product_indirect)(int n_pixels, int vectors, gsize n_taps, gsiz
     tiles[n_pixels - 1](vectors, n_taps, n_blocks, depth, weights, taps, tap_stride, block_stride, zero, out, store);
 }
 
-const ConvKernels NAME(conv_kernels) = { ISA, BLOCK, PIXELS, NAME(product), NAME(product_indirect) };
+#include "fft-template.h"
+#include "winograd-template.h"
+
+const ConvKernels NAME(conv_kernels) = {
+    .isa = ISA,
+    .block = BLOCK,
+    .pixels = PIXELS,
+    .product = NAME(product),
+    .product_indirect = NAME(product_indirect),
+    .fft_forward = NAME(fft_forward),
+    .fft_inverse = NAME(fft_inverse),
+    .winograd_input = NAME(winograd_input),
+    .winograd_output = NAME(winograd_output),
+};
 
 #undef EACH_TILE
 #undef VECTOR
+#undef LINE
 #undef BLOCK
 #undef PIXELS
 #undef NAME

@@ -19,6 +19,7 @@ void ifm_effective_config_free(IfmEffectiveConfig *effective_config)
         return;
     g_free(effective_config->cores);
     g_ptr_array_unref(effective_config->nodes);
+    g_clear_pointer(&effective_config->convolutions, g_ptr_array_unref);
     g_clear_pointer(&effective_config->notes, g_ptr_array_unref);
     g_free(effective_config);
 }

@@ -83,6 +83,12 @@ gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDe
                         wishes[i].what, ifm_capability_name(wishes[i].needs));
             return FALSE;
         }
+    if (is_given(options->convolutions) && (!g_str_equal(spec->engine, "onnxruntime") || !g_str_equal(spec->unit, "CPU")))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: convolution algorithms run on onnxruntime:CPU alone",
+                    who);
+        return FALSE;
+    }
     if (options->native_async && spec->n_cores > 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,

@@ -84,6 +84,16 @@ gboolean ifm_reference_check(const IfmReference *reference, const char *port, co
 gboolean ifm_reference_check_quick(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
                                    const IfmTolerance *tolerance, IfmVerification *verdict, GError **error);
 
+/* --- energy.c --------------------------------------------------------------------------------------------------- */
+
+/** ifm_energy_of_subject: Runs a subject, which has run before, for as long as a source of energy needs, after a window in
+ * which nothing runs; the figures of one run go into the result of @measurement. A source that is not there, or that
+ * vanishes, is said there.
+ * @asked: as IfmModelCase.energy    @device: whose runs they are    @seed: of the simulated source
+ * Returns: FALSE with the error of a run. */
+gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, const char *device, guint64 seed,
+                               const gint *interrupted, IfmMeasurement *measurement, GError **error);
+
 /* --- inputs.c: what a model is fed ------------------------------------------------------------------------------- */
 
 /** ifm_case_make_inputs: Seeded, or from the case's file; @read: FALSE: of the right shapes and no more, for a device that

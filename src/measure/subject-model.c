@@ -58,6 +58,8 @@ static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmCompilePu
     options.n_sizes = model_case->n_sizes;
     options.cache_dir = model_case->cache_dir;
     options.vendor = model_case->vendor;
+    if (options.optimise)
+        options.convolutions = model_case->convolutions;
     return options;
 }
 
@@ -375,9 +377,12 @@ static json_t *effective_config_to_json(const IfmEffectiveConfig *effective_conf
                                                "implementation", ifm_json_string(node->implementation), "dtype",
                                                ifm_dtype_name(node->dtype)));
     }
-    return json_pack("{s:s,s:i,s:i,s:o,s:o}", "dtype", ifm_dtype_name(effective_config->dtype), "n_threads",
-                     effective_config->n_threads, "n_streams", effective_config->n_streams, "cores",
-                     ifm_json_string(effective_config->cores), "nodes", nodes);
+    json_t *json = json_pack("{s:s,s:i,s:i,s:o,s:o}", "dtype", ifm_dtype_name(effective_config->dtype), "n_threads",
+                             effective_config->n_threads, "n_streams", effective_config->n_streams, "cores",
+                             ifm_json_string(effective_config->cores), "nodes", nodes);
+    if (effective_config->convolutions != NULL)
+        json_object_set_new(json, "convolutions", ifm_conv_layers_to_json(effective_config->convolutions));
+    return json;
 }
 
 json_t *ifm_model_subject_effective_config(IfmModelSubject *self, IfmMeasurement *measurement, GError **error)

@@ -94,6 +94,7 @@ static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const c
     model_case->device = "onnxruntime:CPU";
     model_case->dtype = IFM_DTYPE_F32;
     model_case->vendor = NULL;
+    model_case->convolutions = NULL;
     model_case->native_async = FALSE;
     model_case->threads = 1; /* its ScatterND, for one, loses additions where several threads meet in one row */
     g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_COMPILE_REFERENCE, error);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <internal/convolution.h>
 #include <internal/engine.h>
 #include <internal/nearest.h>
 #include <internal/tensor.h>
@@ -155,6 +156,45 @@ static gboolean give_options(ProfilePlan *plan, const IfmProfileOptions *options
     return TRUE;
 }
 
+/* --- convolution algorithms ------------------------------------------------------------------------------------------ */
+
+/* @line: of ifm_conv_choice_init(), checked by itself so that the message names the option. */
+static gboolean add_conv_line(GPtrArray *lines, const char *option, char *line /* (transfer full) */, GError **error)
+{
+    g_auto(IfmConvChoice) choice = { 0 };
+    g_autoptr(GError) trouble = NULL;
+    g_ptr_array_add(lines, line);
+    return ifm_conv_choice_init(&choice, (const char *const[]){ line, NULL }, &trouble) ||
+           ifm_error_misuse(error, "--%s: %s", option, trouble->message);
+}
+
+static gboolean parse_convolutions(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
+    g_auto(IfmConvChoice) choice = { 0 };
+    g_autoptr(GError) trouble = NULL;
+    const gboolean is_asked = options->conv != NULL && *options->conv != NULL;
+    if (!is_asked && options->conv_fallback != NULL)
+        return ifm_error_misuse(error, "--conv-fallback: no --conv is given");
+    if (!is_asked)
+        return TRUE;
+    for (const char *const *line = options->conv; *line != NULL; line++)
+        if (!add_conv_line(lines, "conv", g_strdup(*line), error))
+            return FALSE;
+    if (options->conv_fallback != NULL &&
+        !add_conv_line(lines, "conv-fallback", g_strconcat("fallback=", options->conv_fallback, NULL), error))
+        return FALSE;
+    if (options->conv_workspace > 0)
+        g_ptr_array_add(lines, g_strdup_printf("workspace=%" G_GINT64_FORMAT, options->conv_workspace));
+    g_ptr_array_add(lines, NULL);
+    if (!ifm_conv_choice_init(&choice, (const char *const *)lines->pdata, &trouble))
+        return ifm_error_misuse(error, "--conv: %s", trouble->message);
+    if (choice.max_workspace_bytes == IFM_CONV_WORKSPACE_BYTES) /* the default, given or not, is one case */
+        choice.max_workspace_bytes = 0;
+    plan->convolutions = ifm_conv_choice_lines(&choice);
+    return TRUE;
+}
+
 /* --- free dimensions ---------------------------------------------------------------------------------------------------
  */
 
@@ -202,6 +242,7 @@ static IfmModelCase case_of(const ProfilePlan *plan, const IfmProfileOptions *op
         .seed = (guint32)options->seed,
         .protocol = IFM_PROTOCOL_INIT,
         .verify = !options->no_verify,
+        .convolutions = (const char *const *)plan->convolutions,
     };
 }
 
@@ -210,9 +251,16 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
 {
     const IfmProtocol rule = IFM_PROTOCOL_INIT;
     GError *trouble = NULL;
+    if (options->energy != NULL && !ifm_energy_source_check(options->energy, &trouble))
+    {
+        ifm_error_misuse(error, "--energy: %s", trouble->message);
+        g_error_free(trouble);
+        return FALSE;
+    }
     if (!ifm_protocol_options_check(&options->protocol, error) ||
         !profile_parse_parts(options->parts, &plan->parts, error) || !parse_devices(plan, options, "device", error) ||
-        !give_options(plan, options, error) || !parse_dims(plan, options, error))
+        !give_options(plan, options, error) || !parse_convolutions(plan, options, error) ||
+        !parse_dims(plan, options, error))
         return FALSE;
     gboolean is_graph = profile_is_graph(options->model);
     plan->training = options->mode == IFM_PASS_STEP;
@@ -231,6 +279,7 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
     plan->base.protocol = ifm_protocol_with(&rule, &options->protocol);
     plan->base.profile = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !options->no_nodes;
     plan->base.native_async = options->native_async;
+    plan->base.energy = options->energy;
     return TRUE;
 }
 

@@ -97,6 +97,7 @@ gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, GError **error)
     model_case.device = OBSERVER;
     model_case.alias = NULL;
     model_case.vendor = NULL;
+    model_case.convolutions = NULL;
     if (!ifm_runner_observe(runner, &model_case, &observed, &trouble))
         return explain(plan, trouble, error);
     IfmAnalysis *analysis =

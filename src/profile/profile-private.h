@@ -95,6 +95,7 @@ typedef struct
     char *observed_on, *why_not_observed; /* of shapes that no rule tells */
     GraphModel *graph;                    /* what the model was built of; NULL: no graph transformer */
     GArray *sizes;                        /* IfmDimBinding: recorded under them; NULL: the bindings */
+    GStrv convolutions;                   /* IfmModelCase.convolutions; NULL */
     IfmModelCase base;                    /* all that the targets share */
     char *label;                          /* of one of several plans: "nodes 1000"; NULL */
     GError *refused;                      /* of one of several: why there is no such model; NULL */

@@ -37,6 +37,8 @@ void ifm_profile_add_encoding(IfmDocument *document, const IfmProfileReport *rep
 void ifm_profile_add_peaks(const IfmProfilePage *page);
 /* ifm_profile_add_inside: one device's kernels, gains, families and time breakdown. */
 void ifm_profile_add_inside(const IfmProfilePage *page, gsize device);
+/* ifm_profile_add_convolutions: what computed each convolution of a device, where an algorithm was asked for. */
+void ifm_profile_add_convolutions(const IfmProfilePage *page, gsize device);
 
 /* What a mode adds to its own pass: profile-passes.c. Nothing where the report has no mode. */
 /* ifm_profile_mode_line: (transfer full) "train: cross-entropy, sgd, …" */

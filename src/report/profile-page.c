@@ -1,3 +1,4 @@
+#include <inferometer/energy.h>
 #include <internal/result.h>
 #include <math.h>
 #include <string.h>
@@ -51,6 +52,7 @@ typedef struct
 {
     IfmResult result;
     double per_s, flop_per_s, attained; /* NaN: not known */
+    IfmModelEnergy energy;
 } Shown;
 
 #define SHOWN(member) IFM_FIELD_AT(Shown, member)
@@ -59,6 +61,11 @@ static const IfmField shown_fields[] = {
     { "per_s", "per second", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(per_s), IFM_FIELD_HIDE_EMPTY },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(flop_per_s), IFM_FIELD_HIDE_EMPTY },
     { "attained_ratio", "of peak", IFM_FIELD_RATIO, ifm_field_get_real, SHOWN(attained), IFM_FIELD_HIDE_EMPTY },
+    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_j), IFM_FIELD_HIDE_EMPTY },
+    { "energy_lower_j", "", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_lower_j), IFM_FIELD_NO_SCREEN },
+    { "energy_upper_j", "", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_upper_j), IFM_FIELD_NO_SCREEN },
+    { "net_j", "J above idle", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.net_j), IFM_FIELD_HIDE_EMPTY },
+    { "power_w", "W", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.power_w), IFM_FIELD_HIDE_EMPTY },
 };
 
 /* The columns of results, with these before those that a narrow screen takes to a further block. */
@@ -111,6 +118,32 @@ static void add_strips(IfmDocument *document, const IfmProfileReport *report)
     }
 }
 
+/* Why there is no energy, or what is wrong with it. */
+static void add_energy(IfmDocument *document, const IfmProfileReport *report)
+{
+    for (gsize i = 0; i < report->n_devices; i++)
+    {
+        const IfmResult *result = &report->devices[i].result;
+        const char *name = ifm_result_name(result);
+        IfmModelEnergy energy;
+        if (!ifm_model_energy(ifm_result_measured(result), &energy))
+            continue;
+        if (energy.unavailable != NULL)
+            ifm_document_note(document, name, IFM_TONE_WARN, "no energy from %s: %s", energy.source, energy.unavailable);
+        else
+            ifm_document_note(document, name, IFM_TONE_PLAIN,
+                              "energy from %s: %.4g J an inference (95 %% %.4g to %.4g), mean power %.3g W, %.3g W while "
+                              "nothing ran; reading it took %.2g %% of a processor",
+                              energy.source, energy.gross_j, energy.gross_lower_j, energy.gross_upper_j, energy.power_w,
+                              energy.idle_w, 100 * energy.sampler_ratio);
+        if (energy.too_short)
+            ifm_document_note(document, name, IFM_TONE_WARN, "the window held fewer than %d updates of a counter",
+                              IFM_ENERGY_MIN_UPDATES);
+        if (energy.disagrees)
+            ifm_document_note(document, name, IFM_TONE_WARN, "the energy counter and the sampled power lie apart");
+    }
+}
+
 static void add_devices(const IfmProfilePage *page)
 {
     const IfmProfileReport *report = page->report;
@@ -121,12 +154,17 @@ static void add_devices(const IfmProfilePage *page)
     {
         IfmTiming timing;
         ifm_timing_of(report->devices[i].result.measurement, &timing);
-        Shown shown = { report->devices[i].result, 1e9 / timing.median_ns, flop / timing.median_ns,
-                        ifm_profile_attained(&report->devices[i], page->kernels[i]) };
+        Shown shown = { report->devices[i].result,
+                        1e9 / timing.median_ns,
+                        flop / timing.median_ns,
+                        ifm_profile_attained(&report->devices[i], page->kernels[i]),
+                        { 0 } };
+        ifm_model_energy(report->devices[i].result.measurement, &shown.energy);
         g_array_append_val(rows, shown);
     }
     ifm_document_part(page->document);
     ifm_document_rows(page->document, "devices", ifm_fields_in(fields), rows);
+    add_energy(page->document, report);
     add_strips(page->document, report);
 }
 
@@ -225,6 +263,8 @@ IfmDocument *ifm_profile_document(const IfmProfileReport *report)
     ifm_profile_add_memory(document, report);
     ifm_profile_add_encoding(document, report);
     ifm_profile_add_peaks(&page);
+    for (gsize i = 0; i < report->n_devices; i++)
+        ifm_profile_add_convolutions(&page, i);
     for (gsize i = 0; i < report->n_devices; i++)
         ifm_profile_add_inside(&page, i);
     return document;

@@ -29,6 +29,16 @@ void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *table
 /* ifm_study_add_failures: What has no latency and why, alike cases together. */
 void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables);
 
+/* ifm_point_state: what became of a point. */
+IfmRowState ifm_point_state(const IfmStudyPoint *point);
+
+/* ifm_conv_write (conv-files.c): results/LEVEL/MODEL_ALGORITHM_DEVICE/MODEL_ALGORITHM_{overall,layers}.csv under @folder,
+ * each whole or as it was, of every combination with a point that was measured. */
+gboolean ifm_conv_write(const IfmStudyPoints *points, const char *folder, GError **error);
+/* ifm_conv_add (conv-page.c): A line for each combination; on a summary also the fastest algorithm by model and size, where
+ * it changes, and by the shape of a layer. */
+void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
+
 /* ifm_precision_mark: what stands before a latency. */
 IfmMark ifm_precision_mark(IfmPrecision precision);
 /* Of the published files: rows of lookup_table.json but for their origin, of raw_measurements.json but for their samples;

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/kinds.h>
 #include <inferometer/study-results.h>
 #include <internal/study.h>
 
@@ -11,7 +12,7 @@
 /* --- what became of a point ---------------------------------------------------------------------------------------------
  */
 
-static IfmRowState state_of(const IfmStudyPoint *point)
+IfmRowState ifm_point_state(const IfmStudyPoint *point)
 {
     if (point->reason == NULL)
         return IFM_ROW_MEASURED;
@@ -32,7 +33,7 @@ static void count(const IfmStudyPoints *points, const IfmStudyDevice *device, gs
         const IfmStudyPoint *point = points->points->pdata[i];
         gboolean absent = point->measurement == NULL && point->device->reason != NULL;
         if (device != NULL ? point->device == device : !absent)
-            counts[state_of(point)]++;
+            counts[ifm_point_state(point)]++;
         *n_absent += absent;
     }
 }
@@ -113,7 +114,7 @@ static void get_outcome(const void *record, const void *user, IfmValue *value)
                                      [IFM_ROW_FAILED] = IFM_TONE_BAD,
                                      [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
                                      [IFM_ROW_LEFT] = IFM_TONE_DIM };
-    IfmRowState state = state_of(record);
+    IfmRowState state = ifm_point_state(record);
     ifm_value_set_text(value, ifm_row_state_name(state));
     value->tone = tones[state];
 }
@@ -167,6 +168,65 @@ static gboolean is_numeric(const IfmStudyPoints *points, const char *axis)
     return TRUE;
 }
 
+/* @user: the offset of a double in IfmModelEnergy. */
+static void get_energy(const void *record, const void *user, IfmValue *value)
+{
+    IfmModelEnergy energy;
+    if (ifm_model_energy(((const IfmStudyPoint *)record)->measurement, &energy))
+        ifm_field_get_real(&energy, user, value);
+}
+
+static void get_energy_source(const void *record, const void *user, IfmValue *value)
+{
+    IfmModelEnergy energy;
+    if (ifm_model_energy(((const IfmStudyPoint *)record)->measurement, &energy))
+        ifm_value_set_text(value, energy.source);
+}
+
+static void get_no_energy(const void *record, const void *user, IfmValue *value)
+{
+    IfmModelEnergy energy;
+    if (ifm_model_energy(((const IfmStudyPoint *)record)->measurement, &energy))
+        ifm_value_set_text(value, energy.unavailable);
+}
+
+#define ENERGY(member) IFM_FIELD_AT(IfmModelEnergy, member)
+static const IfmField energy_fields[] = {
+    { "energy_j", "J", IFM_FIELD_REAL, get_energy, ENERGY(gross_j), IFM_FIELD_HIDE_EMPTY },
+    { "energy_lower_j", "", IFM_FIELD_REAL, get_energy, ENERGY(gross_lower_j), IFM_FIELD_NO_SCREEN },
+    { "energy_upper_j", "", IFM_FIELD_REAL, get_energy, ENERGY(gross_upper_j), IFM_FIELD_NO_SCREEN },
+    { "net_j", "", IFM_FIELD_REAL, get_energy, ENERGY(net_j), IFM_FIELD_NO_SCREEN },
+    { "net_lower_j", "", IFM_FIELD_REAL, get_energy, ENERGY(net_lower_j), IFM_FIELD_NO_SCREEN },
+    { "net_upper_j", "", IFM_FIELD_REAL, get_energy, ENERGY(net_upper_j), IFM_FIELD_NO_SCREEN },
+    { "power_w", "W", IFM_FIELD_REAL, get_energy, ENERGY(power_w), IFM_FIELD_HIDE_EMPTY },
+    { "energy_source", "", IFM_FIELD_TEXT, get_energy_source, NULL, IFM_FIELD_NO_SCREEN },
+    { "no_energy", "", IFM_FIELD_TEXT, get_no_energy, NULL, IFM_FIELD_NO_SCREEN },
+};
+
+static gboolean has_energy(const IfmStudyPoints *points)
+{
+    IfmModelEnergy energy;
+    for (guint i = 0; i < points->points->len; i++)
+        if (ifm_model_energy(((const IfmStudyPoint *)points->points->pdata[i])->measurement, &energy))
+            return TRUE;
+    return FALSE;
+}
+
+/* Once for each source and reason. */
+static void add_energy(IfmDocument *document, const IfmStudyPoints *points)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        IfmModelEnergy energy;
+        const IfmStudyPoint *point = points->points->pdata[i];
+        if (ifm_model_energy(point->measurement, &energy) && energy.unavailable != NULL &&
+            g_hash_table_add(seen, g_strdup_printf("%s %s", energy.source, energy.unavailable)))
+            ifm_document_note(document, point->device->alias, IFM_TONE_WARN, "no energy from %s: %s", energy.source,
+                              energy.unavailable);
+    }
+}
+
 /* The axes, then what was measured; a dimension that has a column's name is "dim_NAME". @texts: keeps the names */
 static GArray *fields_of(const IfmStudyPoints *points, GStringChunk *texts)
 {
@@ -185,6 +245,8 @@ static GArray *fields_of(const IfmStudyPoints *points, GStringChunk *texts)
         g_array_append_val(fields, field);
     }
     g_array_append_vals(fields, point_fields, G_N_ELEMENTS(point_fields) - 1);
+    if (has_energy(points))
+        g_array_append_vals(fields, energy_fields, G_N_ELEMENTS(energy_fields));
     return fields;
 }
 
@@ -219,12 +281,31 @@ json_t *ifm_study_points_to_json(const IfmStudyPoints *points)
     return json;
 }
 
+/* Extra: what a kind has besides the table of points. */
+typedef struct
+{
+    const char *kind, *files;
+    gboolean (*write)(const IfmStudyPoints *points, const char *folder, GError **error);
+    void (*add)(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
+} Extra;
+static const Extra extras[] = { { "conv-algorithms", "points.csv, points.json, results/", ifm_conv_write, ifm_conv_add } };
+
+static const Extra *extra_of(const IfmStudyPoints *points)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(extras); i++)
+        if (g_str_equal(extras[i].kind, points->kind))
+            return &extras[i];
+    return NULL;
+}
+
 static gboolean write_points(const IfmStudyPoints *points, const char *folder, GError **error)
 {
     g_autofree char *csv = ifm_study_points_to_csv(points), *csv_path = g_build_filename(folder, "points.csv", NULL);
     g_autofree char *json_path = g_build_filename(folder, "points.json", NULL);
     json_auto_t *json = ifm_study_points_to_json(points);
-    return ifm_output_write(csv_path, csv, strlen(csv), error) && ifm_output_write_json(json_path, json, error);
+    const Extra *extra = extra_of(points);
+    return ifm_output_write(csv_path, csv, strlen(csv), error) && ifm_output_write_json(json_path, json, error) &&
+           (extra == NULL || extra->write(points, folder, error));
 }
 
 /* --- as a document -----------------------------------------------------------------------------------------------------
@@ -303,7 +384,7 @@ static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
     for (guint i = 0; i < points->points->len; i++)
     {
         const IfmStudyPoint *point = points->points->pdata[i];
-        IfmRowState state = state_of(point);
+        IfmRowState state = ifm_point_state(point);
         gboolean absent = point->measurement == NULL && point->device->reason != NULL;
         if (state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT && !absent)
             ifm_document_note(document, point->title, IFM_TONE_BAD, "%s", point->reason);
@@ -334,7 +415,8 @@ static void add_summary(IfmDocument *document, const IfmStudyPoints *points, con
         ifm_document_text(document, "* simulated: figures of a described device, measured on no hardware");
     ifm_document_text(document, "%s", text->str);
     if (folder != NULL)
-        ifm_document_note(document, folder, IFM_TONE_PLAIN, "points.csv, points.json");
+        ifm_document_note(document, folder, IFM_TONE_PLAIN, "%s",
+                          extra_of(points) != NULL ? extra_of(points)->files : "points.csv, points.json");
 }
 
 static IfmDocument *points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder)
@@ -345,9 +427,12 @@ static IfmDocument *points_document(const IfmStudyPoints *points, IfmStudyPage p
     ifm_document_part(document);
     if (page == IFM_STUDY_STATUS)
         add_devices(document, points);
-    else
+    else if (extra_of(points) == NULL)
         add_points(document, points);
+    if (extra_of(points) != NULL)
+        extra_of(points)->add(document, points, page);
     add_failures(document, points);
+    add_energy(document, points);
     add_summary(document, points, page == IFM_STUDY_STATUS ? NULL : folder);
     return document;
 }
@@ -361,7 +446,7 @@ static gsize count_refused(const IfmStudyPoints *points)
     for (guint i = 0; i < points->points->len; i++)
     {
         const IfmStudyPoint *point = points->points->pdata[i];
-        n += point->measurement == NULL && point->device->reason == NULL && state_of(point) == IFM_ROW_FAILED;
+        n += point->measurement == NULL && point->device->reason == NULL && ifm_point_state(point) == IFM_ROW_FAILED;
     }
     return n;
 }

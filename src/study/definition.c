@@ -80,7 +80,14 @@ static void take_limits(IfmStudy *study, const LimitsText *limits)
 
 static gboolean take_all(IfmStudy *study, const StudyText *text, GError **error)
 {
+    GError *trouble = NULL;
     take_limits(study, text->limits);
+    study->energy = g_strdup(text->energy);
+    if (text->energy != NULL && !ifm_energy_source_check(text->energy, &trouble))
+    {
+        g_prefix_error(&trouble, "energy: ");
+        return study_prefix_place(&text->record, trouble, error);
+    }
     if (!take_name(study, text, error) || !study->kind->read(study, text, error) || !take_devices(study, text, error) ||
         !study_take_protocol(&study->protocol, text->protocol, error) ||
         (study->kind->read_rest != NULL && !study->kind->read_rest(study, text, error)))
@@ -146,14 +153,14 @@ static const StudyKind *kind_of(const StudyKind *const *kinds, const char *path,
     return NULL;
 }
 
-IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, GError **error)
+IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, const char *const *settings, GError **error)
 {
     g_autofree char *path = find_file(name, error);
     const StudyKind *kind = path != NULL ? kind_of(kinds, path, error) : NULL;
     if (kind == NULL)
         return NULL;
     IfmYamlTable *table = study_text_new_table(kind);
-    StudyText *text = ifm_yaml_read(table, path, error);
+    StudyText *text = ifm_yaml_read_with(table, path, settings, error);
     g_autoptr(IfmStudy) study = text != NULL ? study_new(kind) : NULL;
     gboolean good = study != NULL && take_all(study, text, error);
     ifm_yaml_free(table, text);
@@ -163,5 +170,10 @@ IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, GErro
 
 IfmStudy *ifm_study_open(const char *name, GError **error)
 {
-    return study_open_with(study_kinds, name, error);
+    return study_open_with(study_kinds, name, NULL, error);
+}
+
+IfmStudy *ifm_study_open_set(const char *name, const char *const *settings, GError **error)
+{
+    return study_open_with(study_kinds, name, settings, error);
 }

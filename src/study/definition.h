@@ -27,7 +27,7 @@ typedef struct
 struct StudyText
 {
     IfmYamlRecord record;
-    char *title, *name, *kind;
+    char *title, *name, *kind, *energy;
     GPtrArray *devices; /* DeviceText* */
     ProtocolText *protocol;
     LimitsText *limits;

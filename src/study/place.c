@@ -65,7 +65,7 @@ static char *default_folder(const char *name)
 }
 
 /* The study whose results a folder holds, where it is a shipped one: no other's YAML file can be found from there. */
-static IfmStudy *study_of_folder(const char *folder, GError **error)
+static IfmStudy *study_of_folder(const char *folder, const char *const *settings, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "store.db", NULL);
     g_autoptr(IfmStore) store = is_there(path) ? ifm_store_open(path, IFM_STORE_READ, error) : NULL;
@@ -73,7 +73,7 @@ static IfmStudy *study_of_folder(const char *folder, GError **error)
     const char *name = json_string_value(json_object_get(manifest, "name"));
     g_auto(GStrv) shipped = ifm_study_names();
     if (name != NULL && g_strv_contains((const char *const *)shipped, name))
-        return ifm_study_open(name, error);
+        return ifm_study_open_set(name, settings, error);
     if (name != NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s: is a folder with results of study \"%s\"; expected its YAML file, and the folder as -o %s", folder,
@@ -88,7 +88,8 @@ gboolean ifm_study_place_init(IfmStudyPlace *place, const char *name, const char
 {
     /* a name beside a folder of that name means the study, as it does everywhere else */
     gboolean is_folder = strchr(name, '/') != NULL && g_file_test(name, G_FILE_TEST_IS_DIR);
-    place->study = is_folder ? study_of_folder(name, error) : ifm_study_open(name, error);
+    place->study =
+        is_folder ? study_of_folder(name, place->settings, error) : ifm_study_open_set(name, place->settings, error);
     if (place->study == NULL)
         return FALSE;
     ifm_study_place_set_folder(place, folder != NULL ? g_strdup(folder)

@@ -46,11 +46,11 @@ struct StudyKind
 
 /* study_kinds: NULL-terminated. */
 extern const StudyKind *const study_kinds[];
-extern const StudyKind study_kind_stages, study_kind_profile;
+extern const StudyKind study_kind_stages, study_kind_profile, study_kind_conv;
 /* study_kind_find: NULL where there is none of that name. */
 const StudyKind *study_kind_find(const StudyKind *const *kinds, const char *name);
-/* study_open_with: ifm_study_open() of a study of one of these kinds. */
-IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, GError **error);
+/* study_open_with: ifm_study_open_set() of a study of one of these kinds. */
+IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, const char *const *settings, GError **error);
 /* study_new: with nothing but its kind. */
 IfmStudy *study_new(const StudyKind *kind);
 /* study_add_case: @one: (transfer full) with device, to and beside set, and of its row alias and title; a phase that is not

@@ -45,6 +45,7 @@ struct IfmStudy
     const StudyKind *kind;
     void *own; /* the kind's axes */
     char *name, *title;
+    char *energy; /* IfmModelCase.energy of all cases of models; NULL */
     const IfmStagedModel *staged;
     gint64 features, hidden;
     guint32 seed;

@@ -125,6 +125,7 @@ static gboolean describe_case(const IfmStudy *study, const char *folder, const S
                                        .dtype = IFM_DTYPE_F32,
                                        .seed = study->seed,
                                        .protocol = *study_case_protocol(study, one),
+                                       .energy = study->energy,
                                        .verify = TRUE };
     describe_load(folder, one, graph, text);
     const GPtrArray *free_dims = dynamic ? free_dims_of(study, text->model_path, error) : NULL;

@@ -191,6 +191,7 @@ void ifm_study_free(IfmStudy *study)
     g_array_unref(study->ranges);
     g_free(study->name);
     g_free(study->title);
+    g_free(study->energy);
     g_free(study);
 }
 

@@ -24,7 +24,8 @@ static gboolean check(const Layer *layer, IfmConvAlgorithm algorithm, const char
     {
         memset(output, 0xff, layer->n_outputs * sizeof(float));
         ifm_conv_run(conv, layer->input, layer->sum, output, n_threads > 1 ? layer_parallel : NULL, NULL);
-        layer_check(layer, output, ifm_conv_tolerance(&layer->shape, algorithm), ifm_conv_info(conv).implementation);
+        layer_check(layer, output, ifm_conv_tolerance(&layer->shape, algorithm, &options),
+                    ifm_conv_info(conv).implementation);
     }
     return TRUE;
 }
@@ -34,6 +35,8 @@ static const IfmConvShape grid[] = {
     { 1, 32, 48, 1, { 14, 13 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
     { 1, 16, 32, 1, { 9, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0, 1, 2, 0 } },
     { 2, 32, 16, 1, { 8, 8 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 0, 0, 1, 1 } },
+    { 3, 16, 48, 1, { 3, 4 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 } },
+    { 2, 16, 16, 1, { 33, 30 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 0, 0, 1 } },
     { 1, 48, 64, 1, { 7, 7 }, { 3, 3 }, { 1, 1 }, { 2, 2 }, { 2, 2, 2, 2 } },
     /* 1x1 */
     { 1, 64, 48, 1, { 7, 7 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } },
@@ -41,12 +44,24 @@ static const IfmConvShape grid[] = {
     /* NCHW inputs */
     { 1, 3, 32, 1, { 23, 21 }, { 7, 7 }, { 2, 2 }, { 1, 1 }, { 3, 3, 3, 3 } },
     { 2, 1, 16, 1, { 5, 6 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 3, 32, 1, { 15, 14 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
     /* larger and rectangular kernels */
     { 1, 16, 16, 1, { 12, 17 }, { 5, 5 }, { 1, 1 }, { 1, 1 }, { 2, 2, 2, 2 } },
     { 1, 16, 32, 1, { 9, 12 }, { 1, 7 }, { 1, 1 }, { 1, 1 }, { 0, 3, 0, 3 } },
     { 1, 16, 16, 1, { 12, 9 }, { 7, 1 }, { 1, 2 }, { 1, 1 }, { 3, 0, 3, 0 } },
+    { 1, 16, 16, 1, { 13, 31 }, { 7, 7 }, { 1, 1 }, { 1, 1 }, { 3, 3, 3, 3 } },
+    { 2, 16, 32, 1, { 17, 11 }, { 11, 11 }, { 1, 1 }, { 1, 1 }, { 5, 4, 3, 6 } },
+    { 1, 16, 16, 1, { 29, 37 }, { 5, 3 }, { 1, 1 }, { 1, 2 }, { 0, 5, 4, 1 } },
+    { 1, 3, 16, 1, { 35, 43 }, { 11, 11 }, { 4, 4 }, { 1, 1 }, { 2, 2, 2, 2 } },
+    { 1, 16, 16, 1, { 23, 19 }, { 4, 5 }, { 3, 2 }, { 1, 3 }, { 1, 2, 3, 4 } },
+    /* more padding than kernel, a kernel larger than the image, a stride above the kernel */
+    { 3, 16, 16, 1, { 6, 19 }, { 3, 4 }, { 1, 1 }, { 1, 1 }, { 4, 5, 4, 6 } },
+    { 1, 16, 16, 1, { 5, 2 }, { 7, 9 }, { 1, 1 }, { 1, 1 }, { 3, 4, 3, 4 } },
+    { 1, 16, 16, 1, { 11, 13 }, { 2, 3 }, { 3, 2 }, { 1, 1 }, { 0, 1, 1, 0 } },
+    { 1, 3, 16, 1, { 47, 30 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
     /* groups, depthwise */
     { 1, 64, 96, 2, { 8, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 2, 48, 96, 3, { 8, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0, 1, 1, 2 } },
     { 2, 48, 48, 3, { 5, 5 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } },
     { 1, 48, 48, 48, { 9, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
     { 2, 32, 32, 32, { 9, 9 }, { 5, 5 }, { 2, 2 }, { 1, 1 }, { 2, 2, 2, 2 } },
@@ -63,10 +78,47 @@ static void test_grid(gconstpointer data)
             g_auto(Layer) layer = { 0 };
             layer_init(&layer, &grid[i], block, (guint32)i);
             for (gsize isa = 0; isa < G_N_ELEMENTS(isas); isa++)
-                n_run += check(&layer, algorithm, isas[isa], isa == 1 ? 3 : 1);
+                n_run += check(&layer, algorithm, isas[isa], 1 + (int)((i + isa) % 3));
         }
     g_test_message("%s: %u of %" G_GSIZE_FORMAT " run", ifm_conv_algorithm_name(algorithm), n_run, 6 * G_N_ELEMENTS(grid));
     g_assert_cmpuint(n_run, >, 0);
+}
+
+/* Each of Winograd's tiles, with odd sizes, groups, one thread and several; in the accuracy that its points are chosen for:
+ * up to 2e-6 of the largest output for F(2,3), 2e-5 for the others. */
+static void test_winograd(void)
+{
+    guint n_run = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(grid); i++)
+    {
+        g_auto(Layer) layer = { 0 };
+        layer_init(&layer, &grid[i], 16, (guint32)i);
+        layer.options.activation = IFM_CONV_RELU;
+        layer.options.has_sum = TRUE;
+        layer_set(&layer, TRUE);
+        for (int outputs = 2; outputs <= 6; outputs += 2)
+            for (IfmConvAlgorithm algorithm = IFM_CONV_WINOGRAD; algorithm <= IFM_CONV_WINOGRAD_NONFUSED; algorithm++)
+                for (int n_threads = 1; n_threads <= 2; n_threads++)
+                {
+                    IfmConvOptions options = layer.options;
+                    options.winograd_outputs = outputs;
+                    options.n_threads = n_threads;
+                    g_autoptr(IfmConv) conv =
+                        ifm_conv_new(&layer.shape, algorithm, &options, layer.weights, layer.bias, NULL);
+                    if (conv == NULL)
+                        continue;
+                    n_run++;
+                    const char *implementation = ifm_conv_info(conv).implementation;
+                    g_autofree char *expected =
+                        g_strdup_printf("F(%d,3) %s, ", outputs, algorithm == IFM_CONV_WINOGRAD ? "fused" : "nonfused");
+                    g_assert_true(g_str_has_prefix(implementation, expected));
+                    g_autofree float *output = g_new(float, layer.n_outputs);
+                    ifm_conv_run(conv, layer.input, layer.sum, output, n_threads > 1 ? layer_parallel : NULL, NULL);
+                    layer_check(&layer, output, outputs == 2 ? 2e-6 : 2e-5, implementation);
+                    g_assert_cmpfloat(ifm_conv_tolerance(&layer.shape, algorithm, &options), >, 0);
+                }
+    }
+    g_assert_cmpuint(n_run, ==, 8 * 3 * 2 * 2);
 }
 
 /* What is done to the outputs beside the convolution, by each algorithm. */
@@ -124,6 +176,60 @@ static void test_refusals(void)
     g_assert_cmpstr(error->message, ==, "\"implicit_gem\" is not a convolution algorithm; did you mean \"implicit_gemm\"?");
 }
 
+/* Layers that an algorithm cannot do, and why. */
+static void test_unsupported(void)
+{
+    static const struct
+    {
+        IfmConvAlgorithm algorithm;
+        IfmConvShape shape;
+        const char *why;
+    } layers[] = {
+        { IFM_CONV_WINOGRAD, { 1, 16, 16, 1, { 8, 8 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } }, "1x1 kernel" },
+        { IFM_CONV_WINOGRAD, { 1, 3, 16, 1, { 8, 8 }, { 7, 7 }, { 2, 2 }, { 1, 1 }, { 0 } }, "7x7 kernel" },
+        { IFM_CONV_WINOGRAD_NONFUSED, { 1, 16, 16, 1, { 8, 8 }, { 3, 1 }, { 1, 1 }, { 1, 1 }, { 0 } }, "3x1 kernel" },
+        { IFM_CONV_WINOGRAD_NONFUSED, { 1, 16, 16, 1, { 8, 8 }, { 3, 3 }, { 1, 2 }, { 1, 1 }, { 0 } }, "stride 2" },
+        { IFM_CONV_WINOGRAD, { 1, 16, 16, 1, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 3, 3 }, { 0 } }, "dilation 3" },
+        { IFM_CONV_WINOGRAD, { 1, 16, 16, 16, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 } }, "depthwise" },
+        { IFM_CONV_WINOGRAD,
+          { 1, 16, 16, 2, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 } },
+          "groups of fewer channels than a block" },
+        { IFM_CONV_WINOGRAD, { 1, 16, 16, 1, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 } }, NULL },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(layers); i++)
+    {
+        IfmConvShape shape = layers[i].shape;
+        shape.block = 16;
+        shape.input_block = shape.channels < 16 ? 1 : 16;
+        g_assert_true(ifm_conv_shape_complete(&shape, NULL));
+        const char *why = NULL;
+        g_assert_cmpint(ifm_conv_supports(&shape, layers[i].algorithm, NULL, &why), ==, layers[i].why == NULL);
+        g_assert_cmpstr(why, ==, layers[i].why);
+    }
+}
+
+/* The rule for Winograd's tiles: larger ones for larger images. */
+static void test_winograd_rule(void)
+{
+    static const struct
+    {
+        gint64 size, channels;
+        const char *implementation;
+    } layers[] = { { 7, 512, "F(2,3) fused, " }, { 14, 256, "F(4,3) fused, " }, { 56, 64, "F(6,3) fused, " } };
+    for (gsize i = 0; i < G_N_ELEMENTS(layers); i++)
+    {
+        const gint64 size = layers[i].size, channels = layers[i].channels;
+        const IfmConvShape shape = {
+            1, channels, channels, 1, { size, size }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16
+        };
+        g_autofree float *weights = g_new0(float, 9 * channels * channels);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmConv) conv = ifm_conv_new(&shape, IFM_CONV_WINOGRAD, NULL, weights, NULL, &error);
+        g_assert_no_error(error);
+        g_assert_true(g_str_has_prefix(ifm_conv_info(conv).implementation, layers[i].implementation));
+    }
+}
+
 /* The bytes that IfmConvInfo names are bounded by the limit that is asked for. */
 static void test_workspace(void)
 {
@@ -137,6 +243,70 @@ static void test_workspace(void)
     g_assert_null(why);
 }
 
+/* What has no transform, or none but another algorithm's. */
+static void test_fft_refusals(void)
+{
+    static const struct
+    {
+        IfmConvShape shape;
+        const char *fft, *tiling;
+    } layers[] = {
+        { { 1, 64, 64, 1, { 56, 56 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 }, NULL, NULL },
+        { { 1, 3, 64, 1, { 224, 224 }, { 11, 11 }, { 4, 4 }, { 1, 1 }, { 2, 2, 2, 2 }, { 0 }, 16, 1 }, NULL, NULL },
+        { { 1, 64, 64, 1, { 56, 56 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 }, "1x1", "1x1" },
+        { { 1, 64, 64, 1, { 56, 56 }, { 3, 2 }, { 3, 4 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          "stride not below the kernel",
+          "stride not below the kernel" },
+        { { 1, 64, 64, 64, { 56, 56 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 }, "depthwise", "depthwise" },
+        { { 1, 16, 16, 1, { 56, 56 }, { 17, 3 }, { 1, 1 }, { 1, 1 }, { 0 }, { 0 }, 16, 16 },
+          NULL,
+          "kernel larger than a tile" },
+        { { 1, 16, 16, 1, { 6, 6 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 },
+          NULL,
+          "one tile holds the image" },
+        { { 1, 16, 16, 1, { 9, 6 }, { 1, 3 }, { 1, 1 }, { 1, 1 }, { 0, 1, 0, 1 }, { 0 }, 16, 16 },
+          NULL,
+          "one tile holds the image" },
+        { { 1, 64, 64, 1, { 512, 512 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 },
+          "workspace over the limit",
+          NULL },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(layers); i++)
+    {
+        IfmConvShape shape = layers[i].shape;
+        g_assert_true(ifm_conv_shape_complete(&shape, NULL));
+        const char *why = NULL;
+        g_assert_cmpint(ifm_conv_supports(&shape, IFM_CONV_FFT, NULL, &why), ==, layers[i].fft == NULL);
+        g_assert_cmpstr(why, ==, layers[i].fft);
+        g_assert_cmpint(ifm_conv_supports(&shape, IFM_CONV_FFT_TILING, NULL, &why), ==, layers[i].tiling == NULL);
+        g_assert_cmpstr(why, ==, layers[i].tiling);
+    }
+}
+
+/* Under a limit there are fewer spectra at a time, down to one; the outputs stay right. */
+static void test_fft_limit(void)
+{
+    static const IfmConvAlgorithm algorithms[] = { IFM_CONV_FFT, IFM_CONV_FFT_TILING };
+    g_auto(Layer) layer = { 0 };
+    layer_init(&layer, &(IfmConvShape){ 9, 16, 32, 1, { 15, 20 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } }, 16, 3);
+    for (gsize i = 0; i < G_N_ELEMENTS(algorithms); i++)
+    {
+        gsize used = G_MAXSIZE, n_limits = 0;
+        for (layer.options.max_workspace_bytes = 0;; layer.options.max_workspace_bytes = used - 1, n_limits++)
+        {
+            if (!ifm_conv_supports(&layer.shape, algorithms[i], &layer.options, NULL))
+                break;
+            g_autoptr(IfmConv) conv =
+                ifm_conv_new(&layer.shape, algorithms[i], &layer.options, layer.weights, layer.bias, NULL);
+            const IfmConvInfo info = ifm_conv_info(conv);
+            g_assert_cmpuint(info.workspace_bytes + info.weights_bytes, <, used);
+            used = info.workspace_bytes + info.weights_bytes;
+            g_assert_true(check(&layer, algorithms[i], NULL, 1));
+        }
+        g_assert_cmpuint(n_limits, >, 2);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -148,7 +318,12 @@ int main(int argc, char **argv)
         g_test_add_data_func(path, GINT_TO_POINTER(i), test_grid);
         g_test_add_data_func(fused, GINT_TO_POINTER(i), test_fused);
     }
+    g_test_add_func("/convolution/winograd", test_winograd);
+    g_test_add_func("/convolution/winograd-rule", test_winograd_rule);
     g_test_add_func("/convolution/refusals", test_refusals);
+    g_test_add_func("/convolution/unsupported", test_unsupported);
     g_test_add_func("/convolution/workspace", test_workspace);
+    g_test_add_func("/convolution/fft/refusals", test_fft_refusals);
+    g_test_add_func("/convolution/fft/limit", test_fft_limit);
     return g_test_run();
 }

@@ -88,8 +88,11 @@ static void test_refusals(void)
     } wrong[] = {
         { { "implicit_gem" }, "\"implicit_gem\" is not a convolution algorithm; did you mean \"implicit_gemm\"?" },
         { { "nowhere=direct" }, "\"nowhere\" is no convolution of the optimised graph" },
+        { { "layer1.0.bm2=direct" },
+          "\"layer1.0.bm2\" is no convolution of the optimised graph; did you mean \"layer1.0.bn2\"?" },
         { { "direct", "workspace=-1" }, "convolutions: \"-1\" is not a number of bytes" },
         { { "gemm", "workspace=4096" }, "gemm cannot do 20 of 20 layers of resnet18 (workspace over the limit)" },
+        { { "winograd" }, "winograd cannot do 7 of 20 layers of resnet18 (1x1 kernel, 7x7 kernel, stride 2)" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
     {
@@ -103,11 +106,65 @@ static void test_refusals(void)
     }
 }
 
+/* What ran of each layer, as the effective configuration has it: asked for, fallen back to, left to the runtime. */
+static void test_record(void)
+{
+    static const char *const lines[] = { "gemm", "fallback=direct", "layer1.0.bn2=runtime", "workspace=200000", NULL };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &error);
+    if (engine == NULL)
+    {
+        g_test_skip(error->message);
+        return;
+    }
+    g_autoptr(IfmModel) model = ifm_zoo_build("resnet18", small, 1, &error);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(DEVICE, &error);
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 1;
+    options.convolutions = lines;
+    g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, model, spec, &options, &error);
+    g_assert_no_error(error);
+    IfmTensor input;
+    ifm_model_make_inputs(model, NULL, 0, 3, &input, &error);
+    g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(compiled, &input, &error);
+    g_assert_no_error(error);
+    ifm_tensor_clear(&input);
+    guint n_fell_back = 0, n_gemm = 0, n_runtime = 0;
+    g_assert_cmpuint(effective->convolutions->len, ==, 20);
+    for (guint i = 0; i < effective->convolutions->len; i++)
+    {
+        const IfmConvLayer *layer = effective->convolutions->pdata[i];
+        n_fell_back += layer->fell_back != FALSE;
+        n_gemm += g_str_equal(layer->algorithm, "gemm");
+        n_runtime += g_str_equal(layer->algorithm, "runtime");
+        g_assert_cmpint(layer->workspace_bytes, <=, 200000);
+        g_assert_cmpstr(layer->algorithm, ==, layer->fell_back ? "direct" : layer->asked);
+        g_assert_cmpint(layer->macs, >, 0);
+        g_assert_cmpint(*layer->implementation, !=, 0);
+        for (guint k = 0; k < effective->nodes->len; k++)
+        {
+            const IfmNodeConfig *node = effective->nodes->pdata[k];
+            if (g_str_equal(node->name, layer->layer))
+                g_assert_cmpstr(node->implementation, ==, layer->implementation);
+        }
+    }
+    g_assert_cmpuint(n_fell_back, >, 0);
+    g_assert_cmpuint(n_gemm, >, 0);
+    g_assert_cmpuint(n_runtime, ==, 1);
+    const IfmConvLayer *first = effective->convolutions->pdata[0];
+    g_assert_cmpint(first->in_channels, ==, 3);
+    g_assert_cmpint(first->out_channels, ==, 64);
+    g_assert_cmpint(first->kernel_rows, ==, 7);
+    g_assert_cmpint(first->macs, ==, 64 * 3 * 49 * 32 * 32);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/conv-operator/resnet18", "resnet18", test_models);
     g_test_add_data_func("/conv-operator/densenet121", "densenet121", test_models);
     g_test_add_func("/conv-operator/refusals", test_refusals);
+    g_test_add_func("/conv-operator/record", test_record);
     return g_test_run();
 }

@@ -471,7 +471,7 @@ static void test_own_kind(Fixture *fixture, gconstpointer data)
     const StudyKind *const kinds[] = { &study_kind_stages, &copies, NULL };
     g_autofree char *path =
         write_file(fixture, "copies.yaml", "title: copies\nkind: copies\nbytes: [100, 1000]\n" DEVICES FIXED);
-    g_autoptr(IfmStudy) study = study_open_with(kinds, path, &error);
+    g_autoptr(IfmStudy) study = study_open_with(kinds, path, NULL, &error);
     g_assert_no_error(error);
     IfmCampaignProgress result = run(fixture, study, &plain);
     g_assert_cmpuint(result.n_measured, ==, 4);
@@ -480,7 +480,7 @@ static void test_own_kind(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(points->axes->pdata[0], ==, "bytes");
     for (guint i = 0; i < points->points->len; i++)
         g_assert_cmpstr(((const IfmStudyPoint *)points->points->pdata[i])->reason, ==, NULL);
-    g_autoptr(IfmStudy) again = study_open_with(kinds, path, &error);
+    g_autoptr(IfmStudy) again = study_open_with(kinds, path, NULL, &error);
     g_assert_cmpuint(run(fixture, again, &plain).n_resumed, ==, 4);
     g_assert_null(ifm_study_open(path, &error)); /* not a shipped one */
     assert_says(&error, IFM_ERROR_INVALID, "kind: \"copies\" is none");

@@ -1,17 +1,32 @@
 /* The optimised graph of a model with its convolutions in blocked channels replaced by inferometer:Conv. */
 #include <string.h>
 
+#include <internal/nearest.h>
 #include <internal/onnx.h>
 
 #include "onnxruntime-conv.h"
 
 #define NCHWC "com.microsoft.nchwc"
 
-void ifm_ort_conv_layer_free(OrtConvLayer *layer)
+static void layer_free(gpointer data)
 {
-    g_free(layer->name);
+    OrtConvLayer *layer = data;
+    ifm_conv_layer_free(layer->record);
     ifm_conv_free(layer->conv);
     g_free(layer);
+}
+
+GPtrArray *ifm_ort_conv_layers_new(void)
+{
+    return g_ptr_array_new_with_free_func(layer_free);
+}
+
+GPtrArray *ifm_ort_conv_records(const GPtrArray *layers)
+{
+    GPtrArray *records = ifm_conv_layers_new();
+    for (guint i = 0; i < layers->len; i++)
+        g_ptr_array_add(records, ifm_conv_layer_copy(((const OrtConvLayer *)layers->pdata[i])->record));
+    return records;
 }
 
 /* What a rewriting needs. */
@@ -23,7 +38,7 @@ typedef struct
     int n_threads, block;
     GPtrArray *layers;   /* OrtConvLayer* */
     GHashTable *reasons; /* of refusals, static text */
-    guint n_refused, n_layers;
+    guint n_refused;
     IfmConvAlgorithm refusing; /* of the first refusal */
 } Rewriting;
 
@@ -42,9 +57,39 @@ static gboolean is_blocked_conv(const IfmNode *node)
     return g_str_equal(node->domain, NCHWC) && g_str_equal(node->op_type, "Conv");
 }
 
+/* A convolution that the runtime left out of its blocked layout. */
+static gboolean is_plain_conv(const IfmNode *node)
+{
+    return (g_str_equal(node->op_type, "Conv") &&
+            (g_str_equal(node->domain, "") || g_str_equal(node->domain, "ai.onnx"))) ||
+           (g_str_equal(node->op_type, "FusedConv") && g_str_equal(node->domain, "com.microsoft"));
+}
+
+static gboolean is_conv(const IfmNode *node)
+{
+    return is_blocked_conv(node) || is_plain_conv(node);
+}
+
 static const char *layer_name(const IfmNode *node)
 {
     return node->name[0] != '\0' ? node->name : node->outputs[0];
+}
+
+#define SUFFIX "_nchwc" /* which the runtime puts behind the name of a node */
+
+/* A layer may be named as the model names it, too. (transfer full) */
+static char *plain_name(const char *name)
+{
+    return g_strndup(name, strlen(name) - (g_str_has_suffix(name, SUFFIX) ? strlen(SUFFIX) : 0));
+}
+
+static IfmConvAlgorithm asked_of(const IfmConvChoice *choice, const IfmNode *node)
+{
+    gpointer algorithm = NULL;
+    g_autofree char *plain = plain_name(layer_name(node));
+    const gboolean is_named = g_hash_table_lookup_extended(choice->layers, layer_name(node), NULL, &algorithm) ||
+                              g_hash_table_lookup_extended(choice->layers, plain, NULL, &algorithm);
+    return is_named ? (IfmConvAlgorithm)GPOINTER_TO_INT(algorithm) : choice->all;
 }
 
 static gboolean has_input(const IfmNode *node, gsize index)
@@ -136,6 +181,30 @@ static float *plain_weights(const IfmConvShape *shape, const char *blocked)
 
 /* --- a layer ---------------------------------------------------------------------------------------------------------- */
 
+static void set_text(char **member, const char *text)
+{
+    g_free(*member);
+    *member = g_strdup(text);
+}
+
+/* The record of a layer that the runtime's own kernel computes. */
+static void leave_to_runtime(OrtConvLayer *layer, const IfmNode *node)
+{
+    set_text(&layer->record->algorithm, ifm_conv_algorithm_name(IFM_CONV_RUNTIME));
+    g_free(layer->record->implementation);
+    layer->record->implementation =
+        g_strdup_printf("ONNX Runtime %s%s%s", node->domain, *node->domain != '\0' ? "." : "", node->op_type);
+}
+
+static void record_shape(IfmConvLayer *record, const IfmConvShape *shape)
+{
+    record->in_channels = shape->channels;
+    record->out_channels = shape->out_channels;
+    record->kernel_rows = shape->kernel[0];
+    record->kernel_columns = shape->kernel[1];
+    record->macs = ifm_conv_shape_macs(shape);
+}
+
 static void note_refusal(Rewriting *self, IfmConvAlgorithm algorithm, const char *why)
 {
     if (self->n_refused++ == 0)
@@ -143,73 +212,134 @@ static void note_refusal(Rewriting *self, IfmConvAlgorithm algorithm, const char
     g_hash_table_add(self->reasons, (gpointer)g_intern_string(why));
 }
 
-/* Makes the layer by the algorithm, or by the fallback. @layer->conv stays NULL where both refuse; that is noted. */
-static gboolean make_layer(Rewriting *self, const IfmConvShape *shape, IfmConvOptions *options, const float *weights,
-                           const float *bias, OrtConvLayer *layer, GError **error)
+/* What a node's attributes and weights say of a layer. */
+typedef struct
+{
+    IfmConvShape shape;
+    IfmConvOptions options;
+    const char *blocked; /* the weights as the runtime orders them */
+    float *weights;      /* as ONNX has them; made where an algorithm needs them */
+    const float *bias;
+} LayerParts;
+
+static void layer_parts_clear(LayerParts *parts)
+{
+    g_free(parts->weights);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LayerParts, layer_parts_clear)
+
+/* Makes the layer by the algorithm, or by the fallback. @layer->conv stays NULL where the runtime's kernel is the fallback,
+ * or where both refuse; that is noted. */
+static gboolean make_layer(Rewriting *self, IfmConvAlgorithm asked, const LayerParts *parts, OrtConvLayer *layer,
+                           GError **error)
 {
     g_autoptr(GError) local = NULL;
-    layer->conv = ifm_conv_new(shape, layer->asked, options, weights, bias, &local);
+    const IfmConvAlgorithm fallback = self->choice->fallback;
+    layer->conv = ifm_conv_new(&parts->shape, asked, &parts->options, parts->weights, parts->bias, &local);
     if (layer->conv != NULL)
         return TRUE;
     if (!g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
     {
-        g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->name);
+        g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
         return FALSE;
     }
-    if (self->choice->fallback == IFM_N_CONV_ALGORITHMS)
+    layer->record->fell_back = fallback != IFM_N_CONV_ALGORITHMS;
+    if (fallback == IFM_CONV_RUNTIME)
+        return TRUE;
+    if (fallback == IFM_N_CONV_ALGORITHMS)
     {
         const char *why = NULL;
-        ifm_conv_supports(shape, layer->asked, options, &why);
-        note_refusal(self, layer->asked, why != NULL ? why : local->message);
+        ifm_conv_supports(&parts->shape, asked, &parts->options, &why);
+        note_refusal(self, asked, why != NULL ? why : local->message);
         return TRUE;
     }
-    layer->fell_back = TRUE;
-    layer->conv = self->choice->fallback == IFM_CONV_RUNTIME
-                      ? NULL
-                      : ifm_conv_new(shape, self->choice->fallback, options, weights, bias, error);
-    return layer->conv != NULL || self->choice->fallback == IFM_CONV_RUNTIME;
+    layer->conv = ifm_conv_new(&parts->shape, fallback, &parts->options, parts->weights, parts->bias, error);
+    return layer->conv != NULL;
 }
 
-static gboolean read_layer(Rewriting *self, const IfmNode *node, OrtConvLayer *layer, GError **error)
+static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *parts, OrtConvLayer *layer, GError **error)
 {
     IfmTensor weights, bias = { 0 };
-    IfmConvShape shape = { .groups = 1 };
-    IfmConvOptions options = { .n_threads = self->n_threads,
-                               .max_workspace_bytes = self->choice->max_workspace_bytes,
-                               .has_sum = has_input(node, 3) };
+    *parts = (LayerParts){ .shape.groups = 1,
+                           .options = { .n_threads = self->n_threads,
+                                        .max_workspace_bytes = self->choice->max_workspace_bytes,
+                                        .has_sum = has_input(node, 3) } };
     if (!ifm_model_initializer(self->model, node->inputs[1], &weights) ||
         (has_input(node, 2) && !ifm_model_initializer(self->model, node->inputs[2], &bias)))
-        return ifm_error_refuse(error, "%s: its weights are no constants", layer->name);
-    if (!read_shape(self, node, &weights, &shape, error) || !read_activation(node, &options, error))
+        return ifm_error_refuse(error, "%s: its weights are no constants", layer_name(node));
+    if (!read_shape(self, node, &weights, &parts->shape, error) || !read_activation(node, &parts->options, error))
         return FALSE;
-    g_autofree float *plain = plain_weights(&shape, weights.data);
-    return make_layer(self, &shape, &options, plain, bias.data, layer, error);
+    record_shape(layer->record, &parts->shape);
+    parts->blocked = weights.data;
+    parts->bias = bias.data;
+    return TRUE;
 }
 
-static gboolean copy_node(Rewriting *self, IfmModelBuilder *builder, const IfmNode *node, GError **error)
+static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorithm asked, OrtConvLayer *layer,
+                           GError **error)
 {
-    const IfmConvAlgorithm asked =
-        is_blocked_conv(node) ? ifm_conv_choice_of(self->choice, layer_name(node)) : IFM_CONV_RUNTIME;
-    self->n_layers += is_blocked_conv(node);
+    g_auto(LayerParts) parts = { 0 };
+    if (!read_layer(self, node, &parts, layer, error))
+        return asked == IFM_CONV_RUNTIME; /* what it computes makes no difference then */
     if (asked == IFM_CONV_RUNTIME)
-    {
-        ifm_model_builder_copy_node(builder, node);
         return TRUE;
-    }
-    OrtConvLayer *layer = g_new0(OrtConvLayer, 1);
-    layer->name = g_strdup(layer_name(node));
-    layer->asked = asked;
-    g_ptr_array_add(self->layers, layer);
-    if (!read_layer(self, node, layer, error))
+    parts.weights = plain_weights(&parts.shape, parts.blocked);
+    if (!make_layer(self, asked, &parts, layer, error))
         return FALSE;
     if (layer->conv == NULL)
+        return TRUE;
+    const IfmConvInfo info = ifm_conv_info(layer->conv);
+    set_text(&layer->record->algorithm, ifm_conv_algorithm_name(info.algorithm));
+    set_text(&layer->record->implementation, info.implementation);
+    layer->record->workspace_bytes = (gint64)info.workspace_bytes;
+    return TRUE;
+}
+
+/* The runtime's kernel computes it, whatever was asked for: the algorithms compute in blocked channels. */
+static void refuse_plain(Rewriting *self, IfmConvAlgorithm asked, OrtConvLayer *layer)
+{
+    if (asked >= IFM_N_CONV_FIXED)
+        return;
+    layer->record->fell_back = self->choice->fallback != IFM_N_CONV_ALGORITHMS;
+    if (!layer->record->fell_back)
+        note_refusal(self, asked, "not in blocked channels");
+}
+
+/* Adds the layer of a convolution. */
+static gboolean add_layer(Rewriting *self, const IfmNode *node, OrtConvLayer **added, GError **error)
+{
+    const IfmConvAlgorithm asked = asked_of(self->choice, node);
+    OrtConvLayer *layer = g_new0(OrtConvLayer, 1);
+    layer->record = ifm_conv_layer_new();
+    set_text(&layer->record->layer, layer_name(node));
+    set_text(&layer->record->asked, ifm_conv_algorithm_name(asked));
+    g_ptr_array_add(self->layers, layer);
+    *added = layer;
+    leave_to_runtime(layer, node);
+    if (!is_blocked_conv(node))
+    {
+        refuse_plain(self, asked, layer);
+        return TRUE;
+    }
+    return fill_layer(self, node, asked, layer, asked == IFM_CONV_RUNTIME ? NULL : error);
+}
+
+/* @is_replaced: (out) the node is one of this operator now */
+static gboolean copy_node(Rewriting *self, IfmModelBuilder *builder, const IfmNode *node, gboolean *is_replaced,
+                          GError **error)
+{
+    OrtConvLayer *layer = NULL;
+    if (is_conv(node) && !add_layer(self, node, &layer, error))
+        return FALSE;
+    *is_replaced = layer != NULL && layer->conv != NULL;
+    if (!*is_replaced)
     {
         ifm_model_builder_copy_node(builder, node);
         return TRUE;
     }
     const char *inputs[] = { node->inputs[0], has_input(node, 3) ? node->inputs[3] : NULL, NULL };
     const char *outputs[] = { node->outputs[0], NULL };
-    const gsize index = ifm_model_builder_node(builder, "Conv", layer->name, inputs, outputs);
+    const gsize index = ifm_model_builder_node(builder, "Conv", layer->record->layer, inputs, outputs);
     ifm_model_builder_domain(builder, index, "inferometer", 1);
     ifm_model_builder_int(builder, index, "layer", self->layers->len - 1);
     return TRUE;
@@ -217,20 +347,27 @@ static gboolean copy_node(Rewriting *self, IfmModelBuilder *builder, const IfmNo
 
 /* --- the graph -------------------------------------------------------------------------------------------------------- */
 
+static gboolean check_name(const GPtrArray *known, const char *name, GError **error)
+{
+    g_autofree char *plain = plain_name(name);
+    if (g_strv_contains((const char *const *)known->pdata, plain))
+        return TRUE;
+    g_autofree char *hint = ifm_nearest_hint(plain, (const char *const *)known->pdata);
+    return ifm_error_refuse(error, "\"%s\" is no convolution of the optimised graph%s", name, hint);
+}
+
+/* That the layers that the options name are there. */
 static gboolean check_names(const Rewriting *self, GError **error)
 {
-    GHashTableIter iter;
-    gpointer name;
-    g_hash_table_iter_init(&iter, self->choice->layers);
-    while (g_hash_table_iter_next(&iter, &name, NULL))
-    {
-        gboolean is_there = FALSE;
-        for (gsize i = 0; i < ifm_model_n_nodes(self->model); i++)
-            is_there |= is_blocked_conv(ifm_model_node(self->model, i)) &&
-                        g_str_equal(layer_name(ifm_model_node(self->model, i)), name);
-        if (!is_there)
-            return ifm_error_refuse(error, "\"%s\" is no convolution of the optimised graph", (const char *)name);
-    }
+    g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GList) names = g_hash_table_get_keys(self->choice->layers);
+    for (gsize i = 0; i < ifm_model_n_nodes(self->model); i++)
+        if (is_conv(ifm_model_node(self->model, i)))
+            g_ptr_array_add(known, plain_name(layer_name(ifm_model_node(self->model, i))));
+    g_ptr_array_add(known, NULL);
+    for (const GList *name = names; name != NULL; name = name->next)
+        if (!check_name(known, name->data, error))
+            return FALSE;
     return TRUE;
 }
 
@@ -268,7 +405,7 @@ static gboolean refuse(const Rewriting *self, const char *model_name, GError **e
     for (const GList *reason = reasons; reason != NULL; reason = reason->next)
         g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", (const char *)reason->data);
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do %u of %u layers of %s (%s)",
-                ifm_conv_algorithm_name(self->refusing), self->n_refused, self->n_layers, model_name, text->str);
+                ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len, model_name, text->str);
     return FALSE;
 }
 
@@ -281,12 +418,9 @@ static IfmModel *build(Rewriting *self, const char *model_name, GError **error)
     for (gsize i = 0; i < ifm_model_n_nodes(self->model); i++)
     {
         const IfmNode *node = ifm_model_node(self->model, i);
-        const guint n_before = self->layers->len;
-        if (!copy_node(self, builder, node, error))
+        gboolean is_replaced = FALSE;
+        if (!copy_node(self, builder, node, &is_replaced, error))
             return NULL;
-        const gboolean is_replaced =
-            self->layers->len > n_before &&
-            ((const OrtConvLayer *)g_ptr_array_index(self->layers, self->layers->len - 1))->conv != NULL;
         /* Weights and bias belong to one node each in the runtime's graph; where they do not, the copy stays. */
         for (gsize input = 1; is_replaced && input <= 2 && input < node->n_inputs; input++)
             if (ifm_model_consumers(self->model, node->inputs[input])->len == 1)

@@ -14,17 +14,17 @@ G_BEGIN_DECLS
 /* OrtConvLayer: one convolution of the graph, ready to run. */
 typedef struct
 {
-    char *name;
-    IfmConvAlgorithm asked;
-    gboolean fell_back; /* the fallback runs, since the algorithm refused the layer */
-    IfmConv *conv;
+    IfmConvLayer *record;
+    IfmConv *conv; /* NULL: the runtime's own kernel */
 } OrtConvLayer;
 
 /** ifm_ort_conv_rewrite: @optimised: as the runtime saved it on this processor    @layers: (out) OrtConvLayer*; a node
  * names its layer by index    Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED and one line which layers refuse. */
 IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const char *model_name, const IfmConvChoice *choice, int n_threads,
                                GPtrArray *layers, GError **error);
-void ifm_ort_conv_layer_free(OrtConvLayer *layer);
+GPtrArray *ifm_ort_conv_layers_new(void);
+/** ifm_ort_conv_records: (transfer full) what runs, by @layers: IfmConvLayer*, copied. */
+GPtrArray *ifm_ort_conv_records(const GPtrArray *layers);
 
 /** OrtConvDomain: the operator. It lives as long as its sessions. */
 typedef struct OrtConvDomain OrtConvDomain;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnxruntime-private.h"
+#include "onnxruntime-conv.h"
 
 /*
  * The runtime keeps one profile per session: a Chrome trace, written when profiling ends, one event a line. It silently
@@ -256,6 +256,41 @@ gboolean ifm_ort_profile_read(const char *path, const char *who, GPtrArray *prof
     return ok;
 }
 
+static void replace_text(char **member, const char *text)
+{
+    g_free(*member);
+    *member = g_strdup(text);
+}
+
+/* The runtime reports no implementation of a node; the convolutions of named algorithms have one. */
+static void name_implementations(const OrtCompiled *self, const GPtrArray *profiles, IfmEffectiveConfig *effective_config)
+{
+    g_autoptr(GHashTable) records = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < self->conv_layers->len; i++)
+    {
+        const IfmConvLayer *record = ((const OrtConvLayer *)self->conv_layers->pdata[i])->record;
+        g_hash_table_insert(records, record->layer, (gpointer)record);
+    }
+    for (guint i = 0; i < profiles->len; i++)
+    {
+        const GPtrArray *nodes = ((const IfmEngineProfile *)profiles->pdata[i])->nodes;
+        for (guint k = 0; k < nodes->len; k++)
+        {
+            IfmNodeTime *node = nodes->pdata[k];
+            const IfmConvLayer *record = g_hash_table_lookup(records, node->name);
+            if (record != NULL)
+                replace_text(&node->implementation, record->implementation);
+        }
+    }
+    for (guint i = 0; effective_config != NULL && i < effective_config->nodes->len; i++)
+    {
+        IfmNodeConfig *node = effective_config->nodes->pdata[i];
+        const IfmConvLayer *record = g_hash_table_lookup(records, node->name);
+        if (record != NULL)
+            replace_text(&node->implementation, record->implementation);
+    }
+}
+
 /* Ends the session's profile and reads it. */
 static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffectiveConfig *effective_config, GError **error)
 {
@@ -272,6 +307,8 @@ static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffective
     gboolean ok = ifm_ort_profile_read(path, whose, profiles, effective_config, &n_events, error);
     g_unlink(path);
     ifm_ort_check(api, api->AllocatorFree(allocator, path), who, IFM_ERROR_FAILED, NULL);
+    if (ok && self->conv_layers != NULL)
+        name_implementations(self, profiles, effective_config);
     if (ok && profiles->len > n_before)
         self->events_per_run = n_events / (profiles->len - n_before) + 1;
     return ok;
@@ -362,6 +399,8 @@ gboolean ifm_ort_effective_config(IfmCompiled *compiled, const IfmTensor *inputs
     if (((OrtCompiled *)compiled)->one_thread)
         effective_config->why_one_thread = IFM_ORT_WHY_ONE_THREAD;
     ifm_ort_note_options((OrtCompiled *)compiled, effective_config);
+    if (((OrtCompiled *)compiled)->conv_layers != NULL)
+        effective_config->convolutions = ifm_ort_conv_records(((OrtCompiled *)compiled)->conv_layers);
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     gboolean ok = end_profile((OrtCompiled *)profiled, profiles, effective_config, error);
     ifm_request_free(request);

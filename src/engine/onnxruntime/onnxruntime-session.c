@@ -43,6 +43,14 @@ static gboolean set_threads(const Setup *setup)
            set_entry(setup, "session.force_spinning_stop", "1");
 }
 
+/* Weights of an optimised model go to a file of their own beside it. */
+static gboolean set_weights_file(const Setup *setup, const char *weights)
+{
+    g_autofree char *name = g_path_get_basename(weights);
+    return set_entry(setup, "session.optimized_model_external_initializers_file_name", name) &&
+           set_entry(setup, "session.optimized_model_external_initializers_min_size_in_bytes", "1024");
+}
+
 /* The file for the weights of an optimised model that is saved without them; NULL: it is not. */
 static char *weights_path(const OrtCompiled *compiled)
 {
@@ -54,7 +62,7 @@ static char *weights_path(const OrtCompiled *compiled)
 /* Large weights are written to /dev/null: no shape rule reads them, and writing half a gigabyte takes time. */
 static gboolean set_outline(const Setup *setup)
 {
-    g_autofree char *weights = weights_path(setup->compiled), *name = weights != NULL ? g_path_get_basename(weights) : NULL;
+    g_autofree char *weights = weights_path(setup->compiled);
     if (weights == NULL)
         return TRUE;
     unlink(weights);
@@ -63,8 +71,7 @@ static gboolean set_outline(const Setup *setup)
         g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", setup->who, weights, g_strerror(errno));
         return FALSE;
     }
-    return set_entry(setup, "session.optimized_model_external_initializers_file_name", name) &&
-           set_entry(setup, "session.optimized_model_external_initializers_min_size_in_bytes", "1024");
+    return set_weights_file(setup, weights);
 }
 
 static gboolean set_graph(const Setup *setup)
@@ -80,13 +87,18 @@ static gboolean set_graph(const Setup *setup)
         if (!step(setup, api->AddFreeDimensionOverrideByName(setup->options, options->bindings[i].name,
                                                              options->bindings[i].value)))
             return FALSE;
-    if (options->save_optimised != NULL &&
-        !(step(setup, api->SetOptimizedModelFilePath(setup->options, options->save_optimised)) && set_outline(setup)))
-        return FALSE;
     for (const char *const *library = options->custom_op_libraries; library != NULL && *library != NULL; library++)
         if (!step(setup, api->RegisterCustomOpsLibrary_V2(setup->options, *library)))
             return FALSE;
     return TRUE;
+}
+
+/* With convolution algorithms the graph was saved before its convolutions were replaced: see rewrite(). */
+static gboolean set_saving(const Setup *setup)
+{
+    const char *file = setup->compiled->base.options.save_optimised;
+    return file == NULL || setup->compiled->conv_domain != NULL ||
+           (step(setup, setup->engine->api->SetOptimizedModelFilePath(setup->options, file)) && set_outline(setup));
 }
 
 static gboolean set_profiling(const Setup *setup)
@@ -144,26 +156,32 @@ static gboolean create_session(const Setup *setup)
                                                    g_bytes_get_size(bytes), setup->options, &self->session));
 }
 
-/* Has the runtime optimise the model and save it, and rewrites what it saved. */
-static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const char *file)
+/* Has the runtime optimise the model and save it, with all weights in @weights. (transfer full) */
+static IfmModel *optimise(const Setup *setup, const char *file, const char *weights)
 {
     OrtCompiled *self = setup->compiled;
     const OrtApi *api = setup->engine->api;
-    const gboolean ok =
-        set_graph(setup) && step(setup, api->SetOptimizedModelFilePath(setup->options, file)) && create_session(setup);
+    const gboolean ok = set_graph(setup) && set_weights_file(setup, weights) &&
+                        step(setup, api->SetOptimizedModelFilePath(setup->options, file)) && create_session(setup);
     if (self->session != NULL)
         api->ReleaseSession(self->session);
     self->session = NULL;
-    g_autoptr(IfmModel) optimised = ok ? ifm_model_open(file, setup->error) : NULL;
-    if (optimised == NULL)
-        return FALSE;
-    self->conv_layers = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_ort_conv_layer_free);
-    g_autoptr(IfmModel) model = ifm_ort_conv_rewrite(optimised, ifm_model_name(self->base.model), choice,
-                                                     ifm_runtime_n_threads(&self->base), self->conv_layers, setup->error);
-    if (model == NULL)
-        return FALSE;
-    self->conv_domain = ifm_ort_conv_domain_new(api, self->conv_layers, setup->who, setup->error);
-    self->conv_model = g_steal_pointer(&model);
+    return ok ? ifm_model_open(file, setup->error) : NULL;
+}
+
+/* The names of the nodes stay, so what was saved tells what each of them does. */
+static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const char *file)
+{
+    OrtCompiled *self = setup->compiled;
+    g_autofree char *weights = g_strconcat(file, ".weights", NULL);
+    g_autoptr(IfmModel) optimised = optimise(setup, file, weights);
+    self->conv_layers = ifm_ort_conv_layers_new();
+    if (optimised != NULL)
+        self->conv_model = ifm_ort_conv_rewrite(optimised, ifm_model_name(self->base.model), choice,
+                                                ifm_runtime_n_threads(&self->base), self->conv_layers, setup->error);
+    unlink(weights);
+    if (self->conv_model != NULL)
+        self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers, setup->who, setup->error);
     return self->conv_domain != NULL;
 }
 
@@ -173,10 +191,10 @@ static gboolean prepare_convolutions(const Setup *setup)
     const char *const *lines = self->base.options.convolutions;
     if (lines == NULL || *lines == NULL || self->conv_domain != NULL)
         return TRUE;
-    if (!g_str_equal(self->base.spec->unit, "CPU") || ifm_device_spec_n_streams(self->base.spec) > 1)
+    if (ifm_device_spec_n_streams(self->base.spec) > 1)
     {
-        g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: convolution algorithms run on the processor, on one stream", setup->who);
+        g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: convolution algorithms run on one stream",
+                    setup->who);
         return FALSE;
     }
     g_auto(IfmConvChoice) choice = { 0 };
@@ -192,7 +210,8 @@ static gboolean prepare_convolutions(const Setup *setup)
         return FALSE;
     }
     g_autofree char *file = g_build_filename(folder, "optimised.onnx", NULL);
-    const gboolean ok = rewrite(setup, &choice, file);
+    const char *wanted = self->base.options.save_optimised;
+    const gboolean ok = rewrite(setup, &choice, wanted != NULL ? wanted : file);
     unlink(file);
     g_rmdir(folder);
     return ok;
@@ -220,8 +239,8 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
     Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
     if (!open_prepared(compiled, who, error) || !step(&setup, engine->api->CreateSessionOptions(&setup.options)))
         return FALSE;
-    gboolean ok = set_threads(&setup) && set_graph(&setup) && set_profiling(&setup) && set_device(&setup) &&
-                  set_vendor(&setup) && create_session(&setup);
+    gboolean ok = set_threads(&setup) && set_graph(&setup) && set_saving(&setup) && set_profiling(&setup) &&
+                  set_device(&setup) && set_vendor(&setup) && create_session(&setup);
     engine->api->ReleaseSessionOptions(setup.options);
     g_autofree char *weights = weights_path(compiled);
     if (weights != NULL)

@@ -105,6 +105,7 @@ static gboolean compile(Load *load, IfmEngine *engine, const IfmDeviceSpec *spec
     model_case.device = load->device->device;
     model_case.model_path = load->device->model_path;
     model_case.free_shapes = load->device->free_shapes;
+    model_case.convolutions = NULL;
     model_case.bindings = (const IfmDimBinding *)(const void *)bindings->data;
     model_case.n_bindings = bindings->len;
     if (load->device->inputs_path != NULL)

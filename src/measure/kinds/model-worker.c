@@ -243,12 +243,25 @@ static gboolean run_case(Worker *worker, GError **error)
     return TRUE;
 }
 
+static gboolean measure_energy(Worker *worker, GError **error)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    if (model_case->energy == NULL || g_atomic_int_get(&worker->interrupted) != 0)
+        return TRUE;
+    const IfmSubject slots = ifm_model_subject_slots(worker->subject);
+    worker_enter_phase(worker, "measuring energy");
+    return ifm_energy_of_subject(&slots, model_case->energy, model_case->device, model_case->seed, &worker->interrupted,
+                                 worker->measurement, error);
+}
+
 static gboolean run_and_profile(Worker *worker, const json_t *verification, GError **error)
 {
     if (!run_case(worker, error))
         return FALSE;
     if (verification != NULL) /* why there is no reference */
         json_object_update(worker->measurement->verification, (json_t *)verification);
+    if (!measure_energy(worker, error))
+        return FALSE;
     if (!worker_model_case(worker)->profile || g_atomic_int_get(&worker->interrupted) != 0)
         return TRUE;
     worker_send_draft(worker);

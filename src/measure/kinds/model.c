@@ -52,6 +52,8 @@ static const IfmRecordField fields[] = {
     { FIELD(UINT32, seed), .key = "seed" },
     { FIELD(PART, protocol), .fields = ifm_protocol_fields, .key = "protocol" },
     { FIELD(WORDS, vendor), .key = "vendor" },
+    { FIELD(NAME, energy), .key = "energy", .unless_zero = TRUE },
+    { FIELD(WORDS, convolutions), .key = "convolutions", .unless_zero = TRUE },
     { FIELD(FLAG, native_async), .key = "native_async", .unless_zero = TRUE },
     { FIELD(FLAG, free_shapes), .key = "free_shapes", .unless_zero = TRUE },
     { FIELD(FLAG, verify), .key = "verify" },
@@ -69,7 +71,8 @@ static gboolean complete(void *spec, GError **error)
     IfmModelCase *model_case = spec;
     if (model_case->dtype == IFM_DTYPE_UNDEFINED)
         model_case->dtype = IFM_DTYPE_F32;
-    return ifm_protocol_check(&model_case->protocol, error);
+    return ifm_protocol_check(&model_case->protocol, error) &&
+           (model_case->energy == NULL || ifm_energy_source_check(model_case->energy, error));
 }
 
 /* --- the record --------------------------------------------------------------------------------------------------- */
@@ -179,6 +182,12 @@ static const IfmKindInWorker in_worker = { .place = place,
                                            .run = worker_model_run,
                                            .subject = worker_model_subject,
                                            .still_there = worker_model_still_there };
+
+GPtrArray *ifm_model_convolutions(const IfmMeasurement *measurement)
+{
+    return measurement != NULL ? ifm_conv_layers_from_json(json_object_get(measurement->effective_config, "convolutions"))
+                               : NULL;
+}
 
 const IfmCaseKind ifm_kind_model = { .name = "model",
                                      .size = sizeof(IfmModelCase),

@@ -1,0 +1,58 @@
+#pragma once
+#include <inferometer/convolution.h>
+#include <inferometer/study.h>
+
+G_BEGIN_DECLS
+
+/* What follows from the points of a study of kind `conv-algorithms`. Times are ns, NaN where there are none. */
+
+/** IfmConvPoint: a point and the convolutions that ran in it. */
+typedef struct
+{
+    const IfmStudyPoint *point; /* borrowed */
+    const char *model, *algorithm;
+    gint64 input_size;
+    GPtrArray *layers;  /* IfmConvLayer*, in the order of the graph; NULL where none was recorded */
+    GArray *times_ns;   /* double: of each layer, the median of the profiled runs */
+    double layers_ns;   /* of all of them */
+    double nodes_ns;    /* of everything the runtime ran */
+    double profiled_ns; /* wall time of a profiled run, the median */
+    gsize n_fell_back;
+    gint64 workspace_bytes; /* the most of one layer */
+} IfmConvPoint;
+
+/** IfmConvShapeRow: layers of one shape on a device: the algorithm that was the fastest, and the next one. */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    gint64 in_channels, out_channels, kernel_rows, kernel_columns, macs;
+    gsize n_algorithms; /* that were measured */
+    const char *fastest, *implementation, *second;
+    double time_ns, second_ns, runtime_ns; /* runtime_ns: of the runtime's own kernel */
+} IfmConvShapeRow;
+
+/** IfmConvSizeRow: a model at a size on a device: its fastest algorithm, and what that gains over the runtime's own
+ * kernels.
+ * @is_apart: whether the intervals of the fastest and the second do not overlap */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    const char *model, *fastest, *second;
+    gint64 input_size;
+    double time_ns, second_ns, runtime_ns, best_ns;
+    gboolean is_apart;
+} IfmConvSizeRow;
+
+typedef struct
+{
+    GPtrArray *points; /* IfmConvPoint*, one for each of the study's */
+    GArray *shapes;    /* IfmConvShapeRow, the most work first */
+    GArray *sizes;     /* IfmConvSizeRow, by device, model and size */
+} IfmConvFindings;
+
+/** ifm_conv_findings: @points: borrowed. (transfer full) */
+IfmConvFindings *ifm_conv_findings(const IfmStudyPoints *points);
+void ifm_conv_findings_free(IfmConvFindings *findings);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConvFindings, ifm_conv_findings_free)
+
+G_END_DECLS

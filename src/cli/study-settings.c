@@ -1,0 +1,43 @@
+#include "study-page.h"
+
+/* Keys of a study's file that the command line replaces. */
+
+static const char *const levels[] = { "sanity", "quick", "full", NULL };
+
+const IfmOption study_setting_options[] = {
+    { "set", 0, IFM_OPTION_TEXT, TRUE, "KEY=VALUE", "replaces a key of the study's file, such as batch=[1,2]" },
+    { "level", 0, IFM_OPTION_TEXT, FALSE, "LEVEL", "of conv-algorithms: 1, 10 or 100 sizes of the image", NULL, levels },
+    { "test", 0, IFM_OPTION_FLAG, FALSE, NULL, "--level sanity" },
+    { "quick", 0, IFM_OPTION_FLAG, FALSE, NULL, "--level quick" },
+    { "num-sizes", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: so many sizes", .minimum = 1, .maximum = 1000 },
+    { "max-size", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: the largest size", .minimum = 32,
+      .maximum = 16384 },
+    { "batch", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: images at once", .minimum = 1, .maximum = 65536 },
+    { NULL },
+};
+
+char **study_settings(const Arguments *arguments)
+{
+    static const struct
+    {
+        const char *option, *key;
+    } keys[] = { { "num-sizes", "num_sizes" }, { "max-size", "max_size" }, { "batch", "batch" } };
+    g_autoptr(GStrvBuilder) settings = g_strv_builder_new();
+    const char *level = cli_given(arguments, "test")    ? "sanity"
+                        : cli_given(arguments, "quick") ? "quick"
+                                                        : cli_text(arguments, "level");
+    if (level != NULL)
+    {
+        g_autofree char *text = g_strconcat("level=", level, NULL);
+        g_strv_builder_add(settings, text);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+    {
+        g_autofree char *text =
+            g_strdup_printf("%s=%" G_GINT64_FORMAT, keys[i].key, cli_integer(arguments, keys[i].option));
+        if (cli_given(arguments, keys[i].option))
+            g_strv_builder_add(settings, text);
+    }
+    g_strv_builder_addv(settings, (const char **)cli_texts(arguments, "set"));
+    return g_strv_builder_end(settings);
+}

@@ -1,0 +1,302 @@
+#include <math.h>
+
+#include <internal/conv-findings.h>
+
+#include "study-pages.h"
+
+/* What a study of convolution algorithms came to: combinations, models and sizes, layer shapes. */
+
+/* --- combinations -------------------------------------------------------------------------------------------------------
+ */
+
+/* Combination: a model, an algorithm and a device over the sizes. */
+typedef struct
+{
+    const char *model, *algorithm;
+    const IfmStudyDevice *device;
+    gint64 n_done, n_failed, n_left, n_fell_back;
+    const char *reason; /* of the first that failed */
+    double time_ns;     /* at the largest size that was measured */
+    gint64 input_size;
+} Combination;
+
+static Combination *combination_of(GArray *combinations, const IfmConvPoint *point)
+{
+    for (guint i = 0; i < combinations->len; i++)
+    {
+        Combination *one = &g_array_index(combinations, Combination, i);
+        if (one->device == point->point->device && g_str_equal(one->model, point->model) &&
+            g_str_equal(one->algorithm, point->algorithm))
+            return one;
+    }
+    const Combination one = {
+        .model = point->model, .algorithm = point->algorithm, .device = point->point->device, .time_ns = NAN
+    };
+    g_array_append_val(combinations, one);
+    return &g_array_index(combinations, Combination, combinations->len - 1);
+}
+
+/* (transfer full) Combination, in the order of the study. */
+static GArray *combine(const IfmConvFindings *findings)
+{
+    GArray *combinations = g_array_new(FALSE, FALSE, sizeof(Combination));
+    for (guint i = 0; i < findings->points->len; i++)
+    {
+        const IfmConvPoint *point = findings->points->pdata[i];
+        if (point->model == NULL || point->algorithm == NULL)
+            continue;
+        Combination *one = combination_of(combinations, point);
+        const IfmRowState state = ifm_point_state(point->point);
+        one->n_done += state == IFM_ROW_MEASURED;
+        one->n_left += state == IFM_ROW_LEFT;
+        one->n_failed += state == IFM_ROW_FAILED || state == IFM_ROW_SKIPPED;
+        one->n_fell_back = MAX(one->n_fell_back, (gint64)point->n_fell_back);
+        if (one->reason == NULL && state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT)
+            one->reason = point->point->reason;
+        if (state == IFM_ROW_MEASURED && point->input_size >= one->input_size)
+        {
+            one->input_size = point->input_size;
+            one->time_ns = point->point->median_ns;
+        }
+    }
+    return combinations;
+}
+
+static void get_combination_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, ifm_device_marked(((const Combination *)record)->device));
+}
+
+static void get_combination_state(const void *record, const void *user, IfmValue *value)
+{
+    const Combination *one = record;
+    if (one->n_left > 0)
+        ifm_value_set_text(value, one->n_done + one->n_failed > 0 ? "begun" : "queued");
+    else
+        ifm_value_set_text(value, one->n_done == 0 ? "failed" : one->n_failed > 0 ? "in part" : "done");
+    value->tone = one->n_left > 0 ? IFM_TONE_DIM : one->n_failed > 0 ? IFM_TONE_BAD : IFM_TONE_PLAIN;
+}
+
+static void get_combination_size(const void *record, const void *user, IfmValue *value)
+{
+    const Combination *one = record;
+    if (one->n_done > 0)
+        ifm_value_set_integer(value, one->input_size);
+}
+
+static void get_combination_fell_back(const void *record, const void *user, IfmValue *value)
+{
+    const Combination *one = record;
+    if (one->n_fell_back > 0)
+        ifm_value_set_integer(value, one->n_fell_back);
+}
+
+#define OF(member) IFM_FIELD_AT(Combination, member)
+
+static const IfmField combination_fields[] = {
+    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, OF(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "algorithm", "algorithm", IFM_FIELD_TEXT, ifm_field_get_text, OF(algorithm), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "device", "on", IFM_FIELD_TEXT, get_combination_alias, NULL, IFM_FIELD_WHOLE },
+    { "state", "is", IFM_FIELD_TEXT, get_combination_state, NULL, IFM_FIELD_WHOLE },
+    { "done", "measured", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_done) },
+    { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_failed) },
+    { "left", "left", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_left) },
+    { "fallback_layers", "fell back", IFM_FIELD_INTEGER, get_combination_fell_back, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "input_size", "at size", IFM_FIELD_INTEGER, get_combination_size, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, OF(time_ns), IFM_FIELD_HIDE_EMPTY },
+    { "reason", "", IFM_FIELD_TEXT, ifm_field_get_some_text, OF(reason), IFM_FIELD_NO_SCREEN },
+    { NULL },
+};
+
+/* --- models and sizes ---------------------------------------------------------------------------------------------------
+ */
+
+static void get_size_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, ifm_device_marked(((const IfmConvSizeRow *)record)->device));
+}
+
+static void get_ahead(const void *record, const void *user, IfmValue *value)
+{
+    const IfmConvSizeRow *row = record;
+    ifm_value_set_real(value, row->second_ns / row->time_ns);
+    value->mark = row->is_apart || isnan(row->second_ns) ? IFM_MARK_NONE : IFM_MARK_ROUGH;
+}
+
+static void get_gain(const void *record, const void *user, IfmValue *value)
+{
+    const IfmConvSizeRow *row = record;
+    ifm_value_set_real(value, row->runtime_ns / row->time_ns);
+}
+
+static void get_best_gain(const void *record, const void *user, IfmValue *value)
+{
+    const IfmConvSizeRow *row = record;
+    ifm_value_set_real(value, row->runtime_ns / row->best_ns);
+}
+
+#define SIZE(member) IFM_FIELD_AT(IfmConvSizeRow, member)
+
+static const IfmField size_fields[] = {
+    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "input_size", "size", IFM_FIELD_INTEGER, ifm_field_get_integer, SIZE(input_size), IFM_FIELD_KEY },
+    { "device", "on", IFM_FIELD_TEXT, get_size_alias, NULL, IFM_FIELD_WHOLE },
+    { "fastest", "fastest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(fastest), IFM_FIELD_WHOLE },
+    { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, SIZE(time_ns) },
+    { "second", "next", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
+    { "ahead", "next/fastest", IFM_FIELD_REAL, get_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "gain", "runtime/fastest", IFM_FIELD_REAL, get_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "best_gain", "runtime/best", IFM_FIELD_REAL, get_best_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+/* Sizes between which another algorithm becomes the fastest. */
+static void add_crossovers(IfmDocument *document, const IfmConvFindings *findings)
+{
+    for (guint i = 1; i < findings->sizes->len; i++)
+    {
+        const IfmConvSizeRow *before = &g_array_index(findings->sizes, IfmConvSizeRow, i - 1),
+                             *row = &g_array_index(findings->sizes, IfmConvSizeRow, i);
+        if (before->device != row->device || !g_str_equal(before->model, row->model) ||
+            g_str_equal(before->fastest, row->fastest))
+            continue;
+        ifm_document_note(document, row->model, IFM_TONE_PLAIN,
+                          "%s is the fastest at %" G_GINT64_FORMAT ", %s at %" G_GINT64_FORMAT "%s", before->fastest,
+                          before->input_size, row->fastest, row->input_size,
+                          before->is_apart && row->is_apart ? "" : " (not told apart from the next at both)");
+    }
+}
+
+static void add_sizes(IfmDocument *document, const IfmConvFindings *findings)
+{
+    if (findings->sizes->len == 0)
+        return;
+    ifm_document_heading(document, "The fastest algorithm of all layers, by model and size");
+    ifm_document_rows(document, "sizes", size_fields, g_array_copy(findings->sizes));
+    add_crossovers(document, findings);
+    for (guint i = 0; i < findings->sizes->len; i++)
+    {
+        const IfmConvSizeRow *row = &g_array_index(findings->sizes, IfmConvSizeRow, i);
+        if (!row->is_apart && !isnan(row->second_ns))
+        {
+            ifm_document_text(document, "~: the intervals of the two latencies overlap");
+            break;
+        }
+    }
+}
+
+/* --- layer shapes -------------------------------------------------------------------------------------------------------
+ */
+
+static void get_shape(const void *record, const void *user, IfmValue *value)
+{
+    const IfmConvShapeRow *row = record;
+    ifm_value_take_text(value, g_strdup_printf("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
+                                               "x%" G_GINT64_FORMAT,
+                                               row->in_channels, row->out_channels, row->kernel_rows, row->kernel_columns));
+}
+
+static void get_shape_alias(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, ifm_device_marked(((const IfmConvShapeRow *)record)->device));
+}
+
+static void get_mmac(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, (double)((const IfmConvShapeRow *)record)->macs / 1e6);
+}
+
+static void get_shape_rate(const void *record, const void *user, IfmValue *value)
+{
+    const IfmConvShapeRow *row = record;
+    ifm_value_set_real(value, 2 * (double)row->macs / row->time_ns);
+}
+
+static void get_shape_ahead(const void *record, const void *user, IfmValue *value)
+{
+    const IfmConvShapeRow *row = record;
+    ifm_value_set_real(value, row->second_ns / row->time_ns);
+}
+
+static void get_shape_gain(const void *record, const void *user, IfmValue *value)
+{
+    const IfmConvShapeRow *row = record;
+    ifm_value_set_real(value, row->runtime_ns / row->time_ns);
+}
+
+#define SHAPE(member) IFM_FIELD_AT(IfmConvShapeRow, member)
+
+static const IfmField shape_fields[] = {
+    { "shape", "channels, kernel", IFM_FIELD_TEXT, get_shape, NULL, IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "mmac", "MMAC", IFM_FIELD_REAL, get_mmac, NULL, IFM_FIELD_KEY },
+    { "device", "on", IFM_FIELD_TEXT, get_shape_alias, NULL, IFM_FIELD_WHOLE },
+    { "fastest", "fastest", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(fastest), IFM_FIELD_WHOLE },
+    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, SHAPE(time_ns) },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_shape_rate },
+    { "second", "next", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
+    { "ahead", "next/fastest", IFM_FIELD_REAL, get_shape_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "gain", "runtime/fastest", IFM_FIELD_REAL, get_shape_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "implementation", "", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(implementation), IFM_FIELD_NO_SCREEN },
+    { NULL },
+};
+
+/* How many shapes a terminal shows; exports have all. */
+#define MAX_SHAPES 20
+
+static void add_shapes(IfmDocument *document, const IfmConvFindings *findings)
+{
+    if (findings->shapes->len == 0)
+        return;
+    ifm_document_heading(document, "The fastest algorithm by the shape of a layer");
+    IfmBlock *all = ifm_document_rows(document, "shapes", shape_fields, g_array_copy(findings->shapes));
+    if (findings->shapes->len <= MAX_SHAPES)
+        return;
+    all->no_screen = TRUE;
+    GArray *first = g_array_new(FALSE, FALSE, sizeof(IfmConvShapeRow));
+    g_array_append_vals(first, findings->shapes->data, MAX_SHAPES);
+    ifm_document_rows(document, "largest_shapes", shape_fields, first);
+    ifm_document_text(document, "the %d shapes with the most work, of %u", MAX_SHAPES, findings->shapes->len);
+}
+
+static void add_growth(IfmDocument *document, const IfmConvFindings *findings)
+{
+    GArray *combinations = combine(findings);
+    IfmBlock *figure = ifm_document_figure(document, "growth", IFM_FIGURE_LINES, "Latency over the size of the image",
+                                           "The median latency of each model by each algorithm, with its interval.");
+    figure->no_screen = TRUE;
+    figure->figure.x =
+        (IfmAxis){ .title = "size", .kind = IFM_FIELD_INTEGER, .logarithmic = TRUE, .low = NAN, .high = NAN };
+    figure->figure.y.logarithmic = TRUE;
+    for (guint i = 0; i < combinations->len; i++)
+    {
+        const Combination *one = &g_array_index(combinations, Combination, i);
+        g_autofree char *name = g_strdup_printf("%s %s %s", one->device->alias, one->model, one->algorithm);
+        IfmSeries *series = ifm_document_series(document, figure, name, one->model);
+        for (guint k = 0; k < findings->points->len; k++)
+        {
+            const IfmConvPoint *point = findings->points->pdata[k];
+            IfmPoint at = IFM_POINT_INIT;
+            if (point->point->reason != NULL || point->point->device != one->device ||
+                !g_str_equal(point->model, one->model) || !g_str_equal(point->algorithm, one->algorithm))
+                continue;
+            at.x = (double)point->input_size;
+            at.y = point->point->median_ns;
+            at.lower = point->point->interval.lower;
+            at.upper = point->point->interval.upper;
+            ifm_document_point(document, series, &at);
+        }
+    }
+    g_array_unref(combinations);
+}
+
+void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page)
+{
+    IfmConvFindings *findings =
+        ifm_document_keep(document, ifm_conv_findings(points), (GDestroyNotify)ifm_conv_findings_free);
+    ifm_document_rows(document, "combinations", combination_fields, combine(findings));
+    if (page == IFM_STUDY_STATUS)
+        return;
+    add_sizes(document, findings);
+    add_shapes(document, findings);
+    add_growth(document, findings);
+}

@@ -1,0 +1,309 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <inferometer/kinds.h>
+#include <internal/conv-findings.h>
+#include <internal/statistics.h>
+
+/* --- points ----------------------------------------------------------------------------------------------------------- */
+
+static void point_free(IfmConvPoint *self)
+{
+    g_clear_pointer(&self->layers, g_ptr_array_unref);
+    g_array_unref(self->times_ns);
+    g_free(self);
+}
+
+static const char *axis_text(const IfmStudyPoint *point, const char *axis)
+{
+    return json_string_value(json_object_get(point->axes, axis));
+}
+
+/* name -> IfmNodeRow*, borrowed. */
+static GHashTable *nodes_by_name(const IfmMeasurement *measurement)
+{
+    GHashTable *nodes = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < measurement->nodes->len; i++)
+    {
+        IfmNodeRow *node = measurement->nodes->pdata[i];
+        g_hash_table_insert(nodes, node->name, node);
+    }
+    return nodes;
+}
+
+static void take_layers(IfmConvPoint *self, const IfmMeasurement *measurement)
+{
+    g_autoptr(GHashTable) nodes = nodes_by_name(measurement);
+    for (guint i = 0; i < self->layers->len; i++)
+    {
+        const IfmConvLayer *layer = self->layers->pdata[i];
+        const IfmNodeRow *node = g_hash_table_lookup(nodes, layer->layer);
+        const double time_ns = node != NULL ? node->median_ns : (double)NAN;
+        g_array_append_val(self->times_ns, time_ns);
+        self->layers_ns += isnan(time_ns) ? 0 : time_ns;
+        self->n_fell_back += layer->fell_back;
+        self->workspace_bytes = MAX(self->workspace_bytes, layer->workspace_bytes);
+    }
+}
+
+/* @values: sorted here. */
+static double median(GArray *values)
+{
+    double *sorted = (double *)(void *)values->data;
+    ifm_sort_doubles(sorted, values->len);
+    return values->len > 0 ? ifm_quantile(sorted, values->len, 0.5) : (double)NAN;
+}
+
+static double median_of_times(const GArray *times_ns)
+{
+    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < times_ns->len; i++)
+    {
+        const double value = (double)g_array_index(times_ns, gint64, i);
+        g_array_append_val(values, value);
+    }
+    return median(values);
+}
+
+static IfmConvPoint *point_new(const IfmStudyPoint *point)
+{
+    IfmConvPoint *self = g_new0(IfmConvPoint, 1);
+    const IfmMeasurement *measurement = point->reason == NULL ? point->measurement : NULL;
+    *self = (IfmConvPoint){ .point = point,
+                            .model = axis_text(point, "model"),
+                            .algorithm = axis_text(point, "algorithm"),
+                            .input_size = json_integer_value(json_object_get(point->axes, "input_size")),
+                            .layers = ifm_model_convolutions(measurement),
+                            .times_ns = g_array_new(FALSE, FALSE, sizeof(double)),
+                            .profiled_ns = measurement != NULL ? median_of_times(measurement->profiled_ns) : (double)NAN };
+    if (self->layers != NULL)
+        take_layers(self, measurement);
+    for (guint i = 0; measurement != NULL && i < measurement->nodes->len; i++)
+        self->nodes_ns += ((const IfmNodeRow *)measurement->nodes->pdata[i])->median_ns;
+    return self;
+}
+
+/* --- the fastest ------------------------------------------------------------------------------------------------------ */
+
+/* Takes one more time into the two shortest. Returns: which of them it is: 0, 1; 2: neither. */
+static int rank(const char *algorithm, double time_ns, const char **fastest, double *time, const char **second,
+                double *second_time)
+{
+    if (isnan(*time) || time_ns < *time)
+    {
+        *second = *fastest;
+        *second_time = *time;
+        *fastest = algorithm;
+        *time = time_ns;
+        return 0;
+    }
+    if (!isnan(*second_time) && time_ns >= *second_time)
+        return 2;
+    *second = algorithm;
+    *second_time = time_ns;
+    return 1;
+}
+
+/* "best" and "guess" name others: they do not stand beside them. */
+static gboolean is_choice(const char *algorithm)
+{
+    return g_str_equal(algorithm, ifm_conv_algorithm_name(IFM_CONV_BEST)) ||
+           g_str_equal(algorithm, ifm_conv_algorithm_name(IFM_CONV_GUESS));
+}
+
+/* LayerTimes: the layers of one shape. @times: algorithm (interned) -> GArray of double */
+typedef struct
+{
+    const IfmStudyDevice *device;
+    const IfmConvLayer *layer;
+    GHashTable *times, *implementations;
+} LayerTimes;
+
+static void layer_times_free(LayerTimes *self)
+{
+    g_hash_table_unref(self->times);
+    g_hash_table_unref(self->implementations);
+    g_free(self);
+}
+
+static void note_layer(GHashTable *by_shape, const IfmConvPoint *point, guint i)
+{
+    const IfmConvLayer *layer = point->layers->pdata[i];
+    const double time_ns = g_array_index(point->times_ns, double, i);
+    if (isnan(time_ns) || layer->fell_back || layer->macs <= 0)
+        return;
+    char *key = g_strdup_printf("%s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT
+                                " %" G_GINT64_FORMAT,
+                                point->point->device->alias, layer->in_channels, layer->out_channels, layer->kernel_rows,
+                                layer->kernel_columns, layer->macs);
+    LayerTimes *times = g_hash_table_lookup(by_shape, key);
+    if (times == NULL)
+    {
+        times = g_new0(LayerTimes, 1);
+        *times = (LayerTimes){ .device = point->point->device, .layer = layer };
+        times->times = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
+        times->implementations = g_hash_table_new(g_str_hash, g_str_equal);
+        g_hash_table_insert(by_shape, key, times);
+    }
+    else
+        g_free(key);
+    const char *algorithm = g_intern_string(layer->algorithm);
+    GArray *of = g_hash_table_lookup(times->times, algorithm);
+    if (of == NULL)
+        g_hash_table_insert(times->times, (gpointer)algorithm, of = g_array_new(FALSE, FALSE, sizeof(double)));
+    g_array_append_val(of, time_ns);
+    g_hash_table_insert(times->implementations, (gpointer)algorithm, layer->implementation);
+}
+
+static IfmConvShapeRow shape_row(const LayerTimes *times)
+{
+    IfmConvShapeRow row = { .device = times->device,
+                            .in_channels = times->layer->in_channels,
+                            .out_channels = times->layer->out_channels,
+                            .kernel_rows = times->layer->kernel_rows,
+                            .kernel_columns = times->layer->kernel_columns,
+                            .macs = times->layer->macs,
+                            .time_ns = NAN,
+                            .second_ns = NAN,
+                            .runtime_ns = NAN };
+    const char *runtime = ifm_conv_algorithm_name(IFM_CONV_RUNTIME);
+    GHashTableIter iter;
+    gpointer algorithm, of;
+    g_hash_table_iter_init(&iter, times->times);
+    while (g_hash_table_iter_next(&iter, &algorithm, &of))
+    {
+        const double time_ns = median(of);
+        row.n_algorithms++;
+        if (g_str_equal(algorithm, runtime))
+            row.runtime_ns = time_ns;
+        rank(algorithm, time_ns, &row.fastest, &row.time_ns, &row.second, &row.second_ns);
+    }
+    row.implementation = g_hash_table_lookup(times->implementations, row.fastest);
+    return row;
+}
+
+static int by_work(gconstpointer a, gconstpointer b)
+{
+    const IfmConvShapeRow *left = a, *right = b;
+    if (left->macs != right->macs)
+        return left->macs < right->macs ? 1 : -1;
+    const gint64 order[] = { left->in_channels - right->in_channels, left->out_channels - right->out_channels,
+                             left->kernel_rows - right->kernel_rows, left->kernel_columns - right->kernel_columns };
+    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+        if (order[i] != 0)
+            return order[i] < 0 ? -1 : 1;
+    return strcmp(left->device->alias, right->device->alias);
+}
+
+static void find_shapes(IfmConvFindings *self)
+{
+    g_autoptr(GHashTable) by_shape =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)layer_times_free);
+    for (guint i = 0; i < self->points->len; i++)
+    {
+        const IfmConvPoint *point = self->points->pdata[i];
+        for (guint k = 0; point->layers != NULL && k < point->layers->len; k++)
+            note_layer(by_shape, point, k);
+    }
+    GHashTableIter iter;
+    gpointer times;
+    g_hash_table_iter_init(&iter, by_shape);
+    while (g_hash_table_iter_next(&iter, NULL, &times))
+    {
+        const IfmConvShapeRow row = shape_row(times);
+        g_array_append_val(self->shapes, row);
+    }
+    g_array_sort(self->shapes, by_work);
+}
+
+/* --- models and sizes ------------------------------------------------------------------------------------------------- */
+
+static IfmConvSizeRow *size_row(IfmConvFindings *self, const IfmConvPoint *point)
+{
+    for (guint i = 0; i < self->sizes->len; i++)
+    {
+        IfmConvSizeRow *row = &g_array_index(self->sizes, IfmConvSizeRow, i);
+        if (row->device == point->point->device && row->input_size == point->input_size &&
+            g_str_equal(row->model, point->model))
+            return row;
+    }
+    const IfmConvSizeRow row = { .device = point->point->device,
+                                 .model = point->model,
+                                 .input_size = point->input_size,
+                                 .time_ns = NAN,
+                                 .second_ns = NAN,
+                                 .runtime_ns = NAN,
+                                 .best_ns = NAN };
+    g_array_append_val(self->sizes, row);
+    return &g_array_index(self->sizes, IfmConvSizeRow, self->sizes->len - 1);
+}
+
+static int by_model(gconstpointer a, gconstpointer b)
+{
+    const IfmConvSizeRow *left = a, *right = b;
+    int order = strcmp(left->device->alias, right->device->alias);
+    if (order == 0)
+        order = strcmp(left->model, right->model);
+    return order != 0 ? order : (left->input_size > right->input_size) - (left->input_size < right->input_size);
+}
+
+static const IfmStudyPoint *point_of(const IfmConvFindings *self, const IfmConvSizeRow *row, const char *algorithm)
+{
+    for (guint i = 0; i < self->points->len && algorithm != NULL; i++)
+    {
+        const IfmConvPoint *point = self->points->pdata[i];
+        if (point->point->device == row->device && point->input_size == row->input_size &&
+            g_str_equal(point->model, row->model) && g_str_equal(point->algorithm, algorithm))
+            return point->point;
+    }
+    return NULL;
+}
+
+static void find_sizes(IfmConvFindings *self)
+{
+    for (guint i = 0; i < self->points->len; i++)
+    {
+        const IfmConvPoint *point = self->points->pdata[i];
+        const double time_ns = point->point->median_ns;
+        if (point->point->reason != NULL || point->model == NULL || point->algorithm == NULL)
+            continue;
+        IfmConvSizeRow *row = size_row(self, point);
+        if (g_str_equal(point->algorithm, ifm_conv_algorithm_name(IFM_CONV_RUNTIME)))
+            row->runtime_ns = time_ns;
+        if (g_str_equal(point->algorithm, ifm_conv_algorithm_name(IFM_CONV_BEST)))
+            row->best_ns = time_ns;
+        if (!is_choice(point->algorithm))
+            rank(point->algorithm, time_ns, &row->fastest, &row->time_ns, &row->second, &row->second_ns);
+    }
+    for (guint i = 0; i < self->sizes->len; i++)
+    {
+        IfmConvSizeRow *row = &g_array_index(self->sizes, IfmConvSizeRow, i);
+        const IfmStudyPoint *first = point_of(self, row, row->fastest), *second = point_of(self, row, row->second);
+        row->is_apart = first != NULL && second != NULL && first->interval.upper < second->interval.lower;
+    }
+    g_array_sort(self->sizes, by_model);
+}
+
+IfmConvFindings *ifm_conv_findings(const IfmStudyPoints *points)
+{
+    IfmConvFindings *self = g_new0(IfmConvFindings, 1);
+    self->points = g_ptr_array_new_with_free_func((GDestroyNotify)point_free);
+    self->shapes = g_array_new(FALSE, FALSE, sizeof(IfmConvShapeRow));
+    self->sizes = g_array_new(FALSE, FALSE, sizeof(IfmConvSizeRow));
+    for (guint i = 0; i < points->points->len; i++)
+        g_ptr_array_add(self->points, point_new(points->points->pdata[i]));
+    find_shapes(self);
+    find_sizes(self);
+    return self;
+}
+
+void ifm_conv_findings_free(IfmConvFindings *self)
+{
+    if (self == NULL)
+        return;
+    g_ptr_array_unref(self->points);
+    g_array_unref(self->shapes);
+    g_array_unref(self->sizes);
+    g_free(self);
+}

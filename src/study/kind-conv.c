@@ -1,0 +1,224 @@
+#include "point-axes.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include <inferometer/convolution.h>
+#include <internal/axes.h>
+
+/* Kind "conv-algorithms": convolutional networks of the zoo x algorithms for their convolutions x sizes of the image. */
+
+/* --- its keys --------------------------------------------------------------------------------------------------------- */
+
+#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
+#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
+#define MAX_SEED 4294967295.0
+
+typedef enum
+{
+    LEVEL_SANITY,
+    LEVEL_QUICK,
+    LEVEL_FULL,
+} Level;
+static const char *const level_words[] = { "sanity", "quick", "full", NULL };
+static const gint64 level_sizes[] = { 1, 10, 100 };
+/* The one size of a sanity check: what the networks were published for. */
+#define USUAL_SIZE 224
+/* Where sizes begin, where the model takes images that small. */
+#define LEAST_SIZE 32
+
+typedef struct
+{
+    StudyText study;
+    GPtrArray *models, *algorithms; /* char* */
+    GArray *sizes;                  /* gint64 */
+    int level;
+    gint64 num_sizes, max_size, batch, workspace_bytes, seed;
+    char *fallback;
+    gboolean verify;
+} ConvText;
+
+static const IfmYamlField conv_fields[] = {
+    { .key = "models",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(ConvText, models),
+      .required = TRUE,
+      .filled = TRUE,
+      .help = "convolutional networks of the zoo, without their size" },
+    { .key = "algorithms",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(ConvText, algorithms),
+      .required = TRUE,
+      .filled = TRUE,
+      .help = "how convolutions are computed: the names that `inferometer study run --list-algorithms` lists" },
+    { .key = "level",
+      .type = IFM_YAML_ENUM,
+      .words = level_words,
+      FIELD(ConvText, level),
+      .fallback = "sanity",
+      .help = "how many sizes: 1, which is 224, 10 or 100, evenly spaced by their logarithm" },
+    { .key = "num_sizes",
+      .type = IFM_YAML_INT,
+      FIELD(ConvText, num_sizes),
+      .min = 0,
+      .max = 1000,
+      .fallback = "0",
+      .help = "another number of them; 0: as the level says" },
+    { .key = "max_size",
+      .type = IFM_YAML_INT,
+      FIELD(ConvText, max_size),
+      .min = 32,
+      .max = 16384,
+      .fallback = "512",
+      .help = "the largest of them; the least is 32, or 64 where the model takes no smaller" },
+    { .key = "sizes",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(ConvText, sizes),
+      .filled = TRUE,
+      .min = 1,
+      .max = 16384,
+      .help = "these sizes instead" },
+    { .key = "batch",
+      .type = IFM_YAML_INT,
+      FIELD(ConvText, batch),
+      .min = 1,
+      .max = 65536,
+      .fallback = "1",
+      .help = "images at once" },
+    { .key = "fallback",
+      .type = IFM_YAML_STRING,
+      FIELD(ConvText, fallback),
+      .help = "the algorithm of layers that the one in turn cannot do; without it the combination is refused" },
+    { .key = "workspace_bytes",
+      .type = IFM_YAML_INT,
+      FIELD(ConvText, workspace_bytes),
+      .min = 0,
+      .max = 1e15,
+      .fallback = "0",
+      .help = "most that one layer may need for its computation; 0: 1 GiB" },
+    { .key = "seed",
+      .type = IFM_YAML_INT,
+      FIELD(ConvText, seed),
+      .min = 0,
+      .max = MAX_SEED,
+      .fallback = "1",
+      .help = "of the inputs and of the weights" },
+    { .key = "verify",
+      .type = IFM_YAML_BOOL,
+      FIELD(ConvText, verify),
+      .fallback = "true",
+      .help = "whether the outputs are compared with those of the reference" },
+    { 0 }
+};
+
+/* --- its axes --------------------------------------------------------------------------------------------------------- */
+
+static gboolean add_algorithm(PointAxes *axes, const IfmYamlRecord *record, const char *key, const char *word,
+                              char **canonical, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    IfmConvAlgorithm algorithm;
+    if (!ifm_conv_algorithm_parse(word, &algorithm, &trouble))
+        return ifm_yaml_error(record, error, "%s: %s", key, trouble->message);
+    const char *name = ifm_conv_algorithm_name(algorithm);
+    for (guint i = 0; i < axes->algorithms->len && canonical == NULL; i++)
+        if (g_str_equal(axes->algorithms->pdata[i], name))
+            return ifm_yaml_error(record, error, "%s: %s is listed twice", key, name);
+    if (canonical == NULL)
+        g_ptr_array_add(axes->algorithms, g_strdup(name));
+    else
+        *canonical = g_strdup(name);
+    return TRUE;
+}
+
+/* Sizes evenly spaced by their logarithm, each once. */
+static GArray *spread(gint64 min, gint64 max, gint64 n)
+{
+    GArray *sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
+    for (gint64 i = 0; i < n; i++)
+    {
+        double at = n > 1 ? (double)i / (double)(n - 1) : 1;
+        gint64 size = (gint64)llround((double)min * pow((double)max / (double)min, at));
+        if (sizes->len == 0 || size > g_array_index(sizes, gint64, sizes->len - 1))
+            g_array_append_val(sizes, size);
+    }
+    return sizes;
+}
+
+/* The first size of a spread: a power of two that the model takes. */
+static gint64 least_size(const PointModel *model)
+{
+    return g_str_has_prefix(model->text, "alexnet") ? 2 * (gint64)LEAST_SIZE : LEAST_SIZE;
+}
+
+static gboolean take_sizes(PointModel *model, const ConvText *text, GError **error)
+{
+    const gint64 n = text->num_sizes > 0 ? text->num_sizes : level_sizes[text->level], usual = USUAL_SIZE;
+    if (text->sizes->len > 0)
+    {
+        model->sizes = g_array_copy(text->sizes);
+        return TRUE;
+    }
+    if (text->max_size < least_size(model))
+        return ifm_yaml_error(&text->study.record, error,
+                              "max_size: %s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT,
+                              model->text, least_size(model), text->max_size);
+    if (n == 1)
+    {
+        model->sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
+        const gint64 size = MIN(usual, text->max_size);
+        g_array_append_val(model->sizes, size);
+    }
+    else
+        model->sizes = spread(least_size(model), text->max_size, n);
+    return TRUE;
+}
+
+static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
+{
+    const ConvText *text = (const ConvText *)(const void *)common;
+    const IfmYamlRecord *record = &text->study.record;
+    PointAxes *axes = point_axes_new(study);
+    axes->seed = (guint32)text->seed;
+    axes->verify = text->verify;
+    axes->layers = TRUE;
+    axes->one_batch = text->batch;
+    axes->workspace_bytes = text->workspace_bytes;
+    for (guint i = 0; i < text->models->len; i++)
+    {
+        const char *word = text->models->pdata[i];
+        if (!point_axes_add_model(axes, record, word, error))
+            return FALSE;
+        PointModel *model = axes->models->pdata[i];
+        if (ifm_axis_parameter(model->entry, "size") == NULL)
+            return ifm_yaml_error(record, error,
+                                  "models: \"%s\" has no size to vary: expected a convolutional network of the zoo", word);
+        if (!take_sizes(model, text, error))
+            return FALSE;
+    }
+    for (guint i = 0; i < text->algorithms->len; i++)
+        if (!add_algorithm(axes, record, "algorithms", text->algorithms->pdata[i], NULL, error))
+            return FALSE;
+    if (text->fallback != NULL && !add_algorithm(axes, record, "fallback", text->fallback, &axes->fallback, error))
+        return FALSE;
+    return point_axes_check_not_set(axes, record, "size", error) &&
+           point_axes_check_not_set(axes, record, "batch", error) &&
+           point_check_once(record, "sizes", text->sizes, NULL, error);
+}
+
+const StudyKind study_kind_conv = {
+    .name = "conv-algorithms",
+    .help = "convolutional networks by algorithms of their convolutions and sizes of the image",
+    .fields = conv_fields,
+    .text_size = sizeof(ConvText),
+    .read = read_axes,
+    .take_device = point_take_device,
+    .clear = point_axes_clear,
+    .clear_case = point_clear_case,
+    .span = point_span,
+    .export_files = point_export_files,
+    .fill = point_fill,
+    .drop = point_drop,
+    .pace = point_pace,
+    .definition = point_definition,
+};

@@ -1,0 +1,456 @@
+#include "point-axes.h"
+
+#include <string.h>
+
+#include <internal/axes.h>
+#include <internal/tensor.h>
+
+const char *const point_dtype_words[] = { "f32", "f16", "bf16", NULL };
+const char *const point_mode_words[] = { "forward", "backward", "train", NULL };
+
+/* --- the axes --------------------------------------------------------------------------------------------------------- */
+
+/* Point: one value of each axis. */
+typedef struct
+{
+    const PointModel *model;
+    guint model_index;
+    gint64 sizes[POINT_MAX_DIMS], input_size; /* input_size: 0: no such axis */
+    gint64 batch;                             /* 0: as the model is */
+    const char *algorithm;                    /* of convolutions; NULL: the runtime's */
+    int mode, dtype, threads, streams;
+    char *device; /* with its streams */
+    char *words;  /* all that its model depends on: finds the open one */
+} Point;
+
+static void model_free(PointModel *model)
+{
+    g_free(model->text);
+    g_free(model->path);
+    g_clear_pointer(&model->sizes, g_array_unref);
+    g_free(model);
+}
+
+static void dim_free(PointDim *dim)
+{
+    g_free(dim->name);
+    g_array_unref(dim->sizes);
+    g_free(dim);
+}
+
+PointAxes *point_axes_new(IfmStudy *study)
+{
+    PointAxes *axes = study->own = g_new0(PointAxes, 1);
+    axes->models = g_ptr_array_new_with_free_func((GDestroyNotify)model_free);
+    axes->dims = g_ptr_array_new_with_free_func((GDestroyNotify)dim_free);
+    axes->algorithms = g_ptr_array_new_with_free_func(g_free);
+    axes->batch = g_array_new(FALSE, FALSE, sizeof(gint64));
+    axes->mode = g_array_new(FALSE, FALSE, sizeof(int));
+    axes->dtype = g_array_new(FALSE, FALSE, sizeof(int));
+    axes->threads = g_array_new(FALSE, FALSE, sizeof(gint64));
+    axes->streams = g_array_new(FALSE, FALSE, sizeof(gint64));
+    axes->written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return axes;
+}
+
+void point_axes_clear(IfmStudy *study)
+{
+    PointAxes *axes = study->own;
+    if (axes == NULL)
+        return;
+    g_ptr_array_unref(axes->models);
+    g_ptr_array_unref(axes->dims);
+    g_ptr_array_unref(axes->algorithms);
+    g_array_unref(axes->batch);
+    g_array_unref(axes->mode);
+    g_array_unref(axes->dtype);
+    g_array_unref(axes->threads);
+    g_array_unref(axes->streams);
+    g_hash_table_unref(axes->written);
+    ifm_profile_point_free(axes->open);
+    g_free(axes->open_words);
+    g_free(axes->fallback);
+    g_free(axes);
+}
+
+void point_clear_case(StudyCase *one)
+{
+    Point *point = one->own;
+    g_free(point->device);
+    g_free(point->words);
+    g_free(point);
+}
+
+/* A path has a slash or a dot; else it is a model of the zoo. */
+gboolean point_axes_add_model(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    g_autofree char *name = g_strndup(word, strcspn(word, ",")), *folder = g_path_get_dirname(record->file);
+    gboolean is_path = strchr(name, '/') != NULL || g_str_has_suffix(name, ".onnx");
+    const IfmZooEntry *entry = is_path ? NULL : ifm_zoo_find(name, &trouble);
+    if (!is_path && entry == NULL)
+        return ifm_yaml_error(record, error, "models: %s", trouble->message);
+    for (guint i = 0; i < axes->models->len; i++)
+        if (g_str_equal(((const PointModel *)axes->models->pdata[i])->text, word))
+            return ifm_yaml_error(record, error, "models: \"%s\" is listed twice", word);
+    PointModel *model = g_new0(PointModel, 1);
+    model->text = g_strdup(word);
+    model->entry = entry;
+    if (is_path)
+        model->path = g_path_is_absolute(word) ? g_strdup(word) : g_build_filename(folder, word, NULL);
+    g_ptr_array_add(axes->models, model);
+    if (is_path && !g_file_test(model->path, G_FILE_TEST_IS_REGULAR))
+        return ifm_yaml_error(record, error, "models: %s: no such file", model->path);
+    return TRUE;
+}
+
+gboolean point_axes_check_not_set(const PointAxes *axes, const IfmYamlRecord *record, const char *axis, GError **error)
+{
+    g_autofree char *set = g_strconcat(",", axis, "=", NULL);
+    for (guint i = 0; i < axes->models->len; i++)
+    {
+        const PointModel *model = axes->models->pdata[i];
+        if (model->entry != NULL && strstr(model->text, set) != NULL)
+            return ifm_yaml_error(record, error, "models: \"%s\": %s is an axis of the study; give it once", model->text,
+                                  axis);
+    }
+    return TRUE;
+}
+
+gboolean point_check_once(const IfmYamlRecord *record, const char *key, const GArray *values, const char *const *words,
+                          GError **error)
+{
+    for (guint i = 0; i < values->len; i++)
+        for (guint k = 0; k < i; k++)
+        {
+            if (words != NULL && g_array_index(values, int, i) == g_array_index(values, int, k))
+                return ifm_yaml_error(record, error, "%s: %s is listed twice", key, words[g_array_index(values, int, i)]);
+            if (words == NULL && g_array_index(values, gint64, i) == g_array_index(values, gint64, k))
+                return ifm_yaml_error(record, error, "%s: %" G_GINT64_FORMAT " is listed twice", key,
+                                      g_array_index(values, gint64, i));
+        }
+    return TRUE;
+}
+
+gboolean point_take_device(const IfmStudy *study, const DeviceText *text, IfmStudyDevice *device, GError **error)
+{
+    const PointAxes *axes = study->own;
+    if (text->not_stages->len > 0)
+        return ifm_yaml_error(&text->record, error, "not_stages: a study of kind %s has no stages", study->kind->name);
+    return axes->streams->len == 0 || strchr(device->device, '#') == NULL ||
+           ifm_yaml_error(&text->record, error, "device: %s has streams of its own, besides the axis \"streams\"",
+                          device->device);
+}
+
+/* --- the span --------------------------------------------------------------------------------------------------------- */
+
+/* "resnet50 size=160 batch=4 train" (transfer full) */
+static char *words_of(const PointAxes *axes, const Point *point)
+{
+    GString *words = g_string_new(point->model->text);
+    for (guint i = 0; i < axes->dims->len; i++)
+        g_string_append_printf(words, " %s=%" G_GINT64_FORMAT, ((const PointDim *)axes->dims->pdata[i])->name,
+                               point->sizes[i]);
+    if (point->input_size > 0)
+        g_string_append_printf(words, " size=%" G_GINT64_FORMAT, point->input_size);
+    if (point->batch > 0)
+        g_string_append_printf(words, " batch=%" G_GINT64_FORMAT, point->batch);
+    g_string_append_printf(words, " %s", point_mode_words[point->mode]);
+    return g_string_free(words, FALSE);
+}
+
+static json_t *axes_of(const PointAxes *axes, const Point *point)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "model", ifm_json_string(point->model->text));
+    if (point->algorithm != NULL)
+        json_object_set_new(json, "algorithm", ifm_json_string(point->algorithm));
+    if (point->input_size > 0)
+        json_object_set_new(json, "input_size", json_integer(point->input_size));
+    if (axes->batch->len > 0)
+        json_object_set_new(json, "batch", json_integer(point->batch));
+    for (guint i = 0; i < axes->dims->len; i++)
+        json_object_set_new(json, ((const PointDim *)axes->dims->pdata[i])->name, json_integer(point->sizes[i]));
+    if (axes->mode->len > 0)
+        json_object_set_new(json, "mode", json_string(point_mode_words[point->mode]));
+    if (axes->dtype->len > 0)
+        json_object_set_new(json, "dtype", json_string(point_dtype_words[point->dtype]));
+    if (axes->threads->len > 0)
+        json_object_set_new(json, "threads", json_integer(point->threads));
+    if (axes->streams->len > 0)
+        json_object_set_new(json, "streams", json_integer(point->streams));
+    return json;
+}
+
+/* "CPU resnet50, batch 4" (transfer full) */
+static char *title_of(const IfmStudyDevice *device, const json_t *axes)
+{
+    GString *title = g_string_new(device->alias);
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)axes, name, value)
+    {
+        if (json_is_string(value))
+            g_string_append_printf(title, "%s %s", g_str_equal(name, "model") ? "" : ",", json_string_value(value));
+        else
+            g_string_append_printf(title, ", %s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
+    }
+    return g_string_free(title, FALSE);
+}
+
+static void add_point(IfmStudy *study, int phase, const Point *like, IfmStudyDevice *device)
+{
+    const PointAxes *axes = study->own;
+    StudyCase *one = g_new0(StudyCase, 1);
+    Point *point = one->own = g_memdup2(like, sizeof *like);
+    point->device =
+        axes->streams->len > 0 ? g_strdup_printf("%s#%d", device->device, point->streams) : g_strdup(device->device);
+    point->words = words_of(axes, point);
+    one->device = device;
+    one->axes = axes_of(axes, point);
+    one->items = MAX(point->batch, 1) * MAX(point->streams, 1);
+    one->row =
+        (IfmStudyCase){ .phase = device->phase, .alias = g_strdup(device->alias), .title = title_of(device, one->axes) };
+    study_add_case(study, phase, one);
+}
+
+/* Value @i of an axis; @fallback where there is no such axis. */
+static gint64 value_of(const GArray *axis, guint i, gint64 fallback)
+{
+    return axis->len > 0 ? g_array_index(axis, gint64, i) : fallback;
+}
+
+/* Spanning: a phase that is spanned. */
+typedef struct
+{
+    IfmStudy *study;
+    int phase;
+    guint model;
+} Spanning;
+
+/* @at: size, dimensions, batch, pass, precision, threads, streams, algorithm, device: span_model() */
+static gboolean take_point(const guint *at, void *user, GError **error)
+{
+    const Spanning *spanning = user;
+    IfmStudy *study = spanning->study;
+    const PointAxes *axes = study->own;
+    const guint *option = at + 1 + axes->dims->len;
+    const PointModel *model = axes->models->pdata[spanning->model];
+    Point point = { .model = model,
+                    .model_index = spanning->model,
+                    .input_size = model->sizes != NULL ? g_array_index(model->sizes, gint64, at[0]) : 0,
+                    .batch = value_of(axes->batch, option[0], axes->one_batch),
+                    .mode = axes->mode->len > 0 ? g_array_index(axes->mode, int, option[1]) : IFM_PASS_FORWARD,
+                    .dtype = axes->dtype->len > 0 ? g_array_index(axes->dtype, int, option[2]) : 0,
+                    .threads = (int)value_of(axes->threads, option[3], 0),
+                    .streams = (int)value_of(axes->streams, option[4], 0),
+                    .algorithm = axes->algorithms->len > 0 ? axes->algorithms->pdata[option[5]] : NULL };
+    for (guint i = 0; i < axes->dims->len; i++)
+        point.sizes[i] = g_array_index(((const PointDim *)axes->dims->pdata[i])->sizes, gint64, at[1 + i]);
+    add_point(study, spanning->phase, &point, study->devices->pdata[option[6]]);
+    return TRUE;
+}
+
+static void span_model(Spanning *spanning)
+{
+    const PointAxes *axes = spanning->study->own;
+    const PointModel *model = axes->models->pdata[spanning->model];
+    const guint options[] = { axes->batch->len,   axes->mode->len,    axes->dtype->len,
+                              axes->threads->len, axes->streams->len, axes->algorithms->len };
+    guint lengths[1 + POINT_MAX_DIMS + G_N_ELEMENTS(options) + 1];
+    gsize n = 0;
+    lengths[n++] = model->sizes != NULL ? model->sizes->len : 1;
+    for (guint i = 0; i < axes->dims->len; i++)
+        lengths[n++] = ((const PointDim *)axes->dims->pdata[i])->sizes->len;
+    for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
+        lengths[n++] = MAX(options[i], 1);
+    lengths[n++] = spanning->study->devices->len;
+    ifm_axes_each(lengths, n, take_point, spanning, NULL);
+}
+
+/* Models outermost; algorithms and devices innermost: neighbours in time are those that get compared. */
+void point_span(IfmStudy *study, int phase)
+{
+    Spanning spanning = { .study = study, .phase = phase };
+    for (; spanning.model < ((const PointAxes *)study->own)->models->len; spanning.model++)
+        span_model(&spanning);
+}
+
+/* --- for the runner --------------------------------------------------------------------------------------------------- */
+
+/* The options of a point for `profile`; on all devices of the study, so that one plan serves them. */
+static const IfmProfilePoint *plan_point(IfmStudy *study, const char *folder, const Point *point, GError **error)
+{
+    PointAxes *axes = study->own;
+    if (g_strcmp0(axes->open_words, point->words) == 0)
+        return axes->open;
+    g_clear_pointer(&axes->open, ifm_profile_point_free);
+    g_clear_pointer(&axes->open_words, g_free);
+    g_autoptr(GPtrArray) devices = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < study->devices->len; i++)
+    {
+        const IfmStudyDevice *device = study->devices->pdata[i];
+        g_ptr_array_add(devices, g_strdup_printf("%s=%s", device->alias, device->device));
+    }
+    g_ptr_array_add(devices, NULL);
+    g_autofree char *of_zoo = g_strconcat("zoo:", point->model->text, NULL);
+    IfmProfileOptions options;
+    ifm_profile_options_init(&options);
+    options.model = point->model->path != NULL ? point->model->path : of_zoo;
+    options.devices = (const char *const *)devices->pdata;
+    options.parts = "runtime";
+    options.mode = point->mode;
+    options.batch = point->batch;
+    options.seed = axes->seed;
+    options.output = folder;
+    g_autoptr(IfmProfilePoint) planned = ifm_profile_point_new(&options);
+    for (guint i = 0; i < axes->dims->len; i++)
+        ifm_profile_point_set(planned, ((const PointDim *)axes->dims->pdata[i])->name, point->sizes[i]);
+    if (point->input_size > 0)
+        ifm_profile_point_set(planned, "size", point->input_size);
+    if (!ifm_profile_point_plan(planned, axes->written, error))
+        return NULL;
+    axes->open = g_steal_pointer(&planned);
+    axes->open_words = g_strdup(point->words);
+    return axes->open;
+}
+
+typedef struct
+{
+    IfmModelCase model_case;
+    char *cache_dir, *fallback, *workspace;
+    const char *convolutions[4];
+} Text;
+
+void point_drop(StudyCase *one)
+{
+    Text *text = g_steal_pointer(&one->text);
+    if (text == NULL)
+        return;
+    g_free(text->cache_dir);
+    g_free(text->fallback);
+    g_free(text->workspace);
+    g_free(text);
+}
+
+/* The lines of IfmModelCase.convolutions; NULL: the runtime's own kernels, as without any. */
+static const char *const *convolutions_of(const PointAxes *axes, const Point *point, Text *text)
+{
+    gsize n = 0;
+    if (point->algorithm == NULL)
+        return NULL;
+    text->convolutions[n++] = point->algorithm;
+    if (axes->fallback != NULL)
+        text->convolutions[n++] = text->fallback = g_strconcat("fallback=", axes->fallback, NULL);
+    if (axes->workspace_bytes > 0)
+        text->convolutions[n++] = text->workspace = g_strdup_printf("workspace=%" G_GINT64_FORMAT, axes->workspace_bytes);
+    return text->convolutions;
+}
+
+gboolean point_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
+{
+    const PointAxes *axes = study->own;
+    const Point *point = one->own;
+    const IfmProfilePoint *planned = plan_point(study, folder, point, error);
+    if (planned == NULL)
+        return FALSE;
+    if (!(one->flop > 0))
+        one->flop = (double)MAX(ifm_profile_point_flop(planned), 0) * MAX(point->streams, 1);
+    Text *text = one->text = g_new0(Text, 1);
+    text->cache_dir = g_build_filename(folder, "cache", NULL);
+    text->model_case = ifm_profile_point_case(planned);
+    text->model_case.model_name = point->model->text;
+    text->model_case.device = point->device;
+    text->model_case.alias = one->row.alias;
+    text->model_case.cache_dir = text->cache_dir;
+    text->model_case.dtype = ifm_dtype_from_name(point_dtype_words[point->dtype]);
+    text->model_case.threads = point->threads;
+    text->model_case.protocol = study->protocol;
+    text->model_case.verify = axes->verify;
+    text->model_case.energy = study->energy;
+    text->model_case.profile = axes->layers;
+    text->model_case.convolutions = convolutions_of(axes, point, text);
+    item->kind = &ifm_kind_model;
+    item->spec = &text->model_case;
+    return TRUE;
+}
+
+/* A model that cannot be built is the trouble of its own points, not of a device: they find it when they are sealed. */
+gboolean point_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
+                            GError **error)
+{
+    const GPtrArray *cases = ifm_study_cases(study);
+    const PointAxes *axes = study->own;
+    const guint before = g_hash_table_size(axes->written);
+    for (guint i = 0; i < cases->len && device == NULL; i++)
+        if (plan_point(study, folder, ((const StudyCase *)cases->pdata[i])->own, error) == NULL)
+            return FALSE;
+    if (n_models != NULL)
+        *n_models = g_hash_table_size(axes->written) - before;
+    return TRUE;
+}
+
+/* Cases of a model take about as long, whatever their batch: the rule stops each at the same interval or time. */
+int point_pace(const StudyCase *one)
+{
+    return 1 + (int)((const Point *)one->own)->model_index;
+}
+
+/* --- the manifest ----------------------------------------------------------------------------------------------------- */
+
+static json_t *integers_to_json(const GArray *values)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < values->len; i++)
+        json_array_append_new(json, json_integer(g_array_index(values, gint64, i)));
+    return json;
+}
+
+static json_t *words_to_json(const GArray *values, const char *const *words)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < values->len; i++)
+        json_array_append_new(json, json_string(words[g_array_index(values, int, i)]));
+    return json;
+}
+
+json_t *point_definition(const IfmStudy *study)
+{
+    const PointAxes *axes = study->own;
+    json_t *models = json_array(), *dims = json_array(), *algorithms = json_array();
+    for (guint i = 0; i < axes->models->len; i++)
+        json_array_append_new(models, ifm_json_string(((const PointModel *)axes->models->pdata[i])->text));
+    for (guint i = 0; i < axes->algorithms->len; i++)
+        json_array_append_new(algorithms, ifm_json_string(axes->algorithms->pdata[i]));
+    for (guint i = 0; i < axes->dims->len; i++)
+    {
+        const PointDim *dim = axes->dims->pdata[i];
+        json_t *one = json_object();
+        json_object_set_new(one, "name", ifm_json_string(dim->name));
+        json_object_set_new(one, "sizes", integers_to_json(dim->sizes));
+        json_array_append_new(dims, one);
+    }
+    json_t *json = json_object();
+    json_t *model = json_object();
+    json_object_set_new(model, "seed", json_integer(axes->seed));
+    json_object_set_new(json, "model", model);
+    json_object_set_new(json, "models", models);
+    if (axes->algorithms->len > 0)
+    {
+        json_object_set(json, "algorithms", algorithms);
+        json_object_set_new(json, "fallback", axes->fallback != NULL ? json_string(axes->fallback) : json_null());
+        json_object_set_new(json, "workspace_bytes", json_integer(axes->workspace_bytes));
+        json_object_set_new(json, "batch_size", json_integer(axes->one_batch));
+    }
+    json_decref(algorithms);
+    json_object_set_new(json, "batch", integers_to_json(axes->batch));
+    json_object_set_new(json, "dims", dims);
+    if (axes->mode->len > 0)
+        json_object_set_new(json, "mode", words_to_json(axes->mode, point_mode_words));
+    json_object_set_new(json, "dtype", words_to_json(axes->dtype, point_dtype_words));
+    json_object_set_new(json, "threads", integers_to_json(axes->threads));
+    json_object_set_new(json, "streams", integers_to_json(axes->streams));
+    json_object_set_new(json, "verify", json_boolean(axes->verify));
+    json_object_set_new(json, "protocol", ifm_protocol_to_json(&study->protocol));
+    return json;
+}

@@ -1,0 +1,64 @@
+#pragma once
+#include <internal/profile-point.h>
+
+#include "definition.h"
+
+/*
+ * Axes of models: what the kinds `profile` and `conv-algorithms` share. A kind reads its keys into the axes; span, files,
+ * cases and manifest are here. A point is what `profile` measures with the same options (profile-point.h).
+ */
+
+#define POINT_MAX_DIMS 16
+
+typedef struct
+{
+    char *text;               /* as the file has it */
+    char *path;               /* of an ONNX file; NULL: of the zoo */
+    const IfmZooEntry *entry; /* of the zoo; NULL: a file */
+    GArray *sizes;            /* gint64: of images, of this model; NULL: no such axis */
+} PointModel;
+
+typedef struct
+{
+    char *name;
+    GArray *sizes; /* gint64 */
+} PointDim;
+
+/* PointAxes: IfmStudy.own. An empty list: no such axis. */
+typedef struct
+{
+    GPtrArray *models, *dims, *algorithms;            /* PointModel*, PointDim*, char* */
+    GArray *batch, *mode, *dtype, *threads, *streams; /* gint64; mode, dtype: int, a word */
+    gint64 one_batch;                                 /* of all points, where batch is no axis; 0: as the model is */
+    char *fallback;                                   /* of convolutions; NULL: none */
+    gint64 workspace_bytes;                           /* of a convolution; 0: as it is */
+    guint32 seed;
+    gboolean verify, layers;
+    GHashTable *written;   /* paths of models that this process wrote */
+    IfmProfilePoint *open; /* the one that was planned last: cases of a model are neighbours */
+    char *open_words;      /* what it was planned by */
+} PointAxes;
+
+extern const char *const point_dtype_words[], *const point_mode_words[];
+
+/* point_axes_new: of a study that has none. */
+PointAxes *point_axes_new(IfmStudy *study);
+/* point_axes_add_model: @word: a file or a model of the zoo. FALSE with "FILE:LINE: ..." */
+gboolean point_axes_add_model(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error);
+/* point_axes_check_not_set: a parameter that a model's own text sets cannot be an axis, too. */
+gboolean point_axes_check_not_set(const PointAxes *axes, const IfmYamlRecord *record, const char *axis, GError **error);
+/* point_check_once: a value that stands twice would be one case with two rows. @words: of ints; NULL: gint64 */
+gboolean point_check_once(const IfmYamlRecord *record, const char *key, const GArray *values, const char *const *words,
+                          GError **error);
+
+/* The functions of StudyKind that are the same for both. */
+void point_axes_clear(IfmStudy *study);
+void point_clear_case(StudyCase *one);
+gboolean point_take_device(const IfmStudy *study, const DeviceText *text, IfmStudyDevice *device, GError **error);
+void point_span(IfmStudy *study, int phase);
+gboolean point_export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
+                            GError **error);
+gboolean point_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error);
+void point_drop(StudyCase *one);
+int point_pace(const StudyCase *one);
+json_t *point_definition(const IfmStudy *study);

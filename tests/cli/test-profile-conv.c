@@ -1,0 +1,132 @@
+#include "cli/harness.h"
+
+/* `inferometer profile --conv`: convolution algorithms, what the record and the page say of them, and refusals. */
+
+#define MODEL "small-cnn"
+#define DEVICE "onnxruntime:CPU"
+
+static const json_t *at(const json_t *json, const char *path)
+{
+    g_auto(GStrv) keys = g_strsplit(path, ".", -1);
+    for (char **key = keys; *key != NULL; key++)
+        json = json_object_get(json, *key);
+    return json;
+}
+
+static const json_t *first_case(const json_t *json)
+{
+    return json_array_get(json_object_get(json, "cases"), 0);
+}
+
+static const char *text_at(const json_t *json, const char *path)
+{
+    return json_string_value(at(json, path));
+}
+
+/* The record and the key of the case; the reference is right; times of nodes have the implementation. */
+static void test_record(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    run_line(bench,
+             "profile -q " MODEL " -d " DEVICE " -t 1 --runs 3 --no-peak --conv implicit-gemm --json - --conv-fallback "
+             "direct",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    const json_t *one = first_case(json), *layers = at(one, "measurement.effective_config.convolutions");
+    g_assert_cmpuint(json_array_size(layers), ==, 2);
+    g_assert_cmpstr(text_at(one, "measurement.verification.status"), ==, "passed");
+    const json_t *asked = at(one, "case.options.convolutions");
+    g_assert_cmpstr(json_string_value(json_array_get(asked, 0)), ==, "fallback=direct");
+    g_assert_cmpstr(json_string_value(json_array_get(asked, 1)), ==, "implicit_gemm");
+    for (gsize i = 0; i < json_array_size(layers); i++)
+    {
+        const json_t *layer = json_array_get(layers, i);
+        g_assert_cmpstr(text_at(layer, "asked"), ==, "implicit_gemm");
+        g_assert_cmpstr(text_at(layer, "algorithm"), ==, json_is_true(at(layer, "fell_back")) ? "direct" : "implicit_gemm");
+        gsize k, n_found = 0;
+        json_t *row;
+        json_array_foreach(at(one, "layers.rows"), k,
+                           row) if (g_strcmp0(text_at(row, "name"), text_at(layer, "layer")) == 0)
+        {
+            g_assert_cmpstr(text_at(row, "implementation"), ==, text_at(layer, "implementation"));
+            n_found++;
+        }
+        g_assert_cmpuint(n_found, ==, 1);
+    }
+}
+
+/* Without the option nothing of it is in the key or in the record. */
+static void test_without(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    run_line(bench, "profile -q " MODEL " -d " DEVICE " -t 1 --runs 3 --no-peak --no-nodes --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = parse_output(&ended);
+    g_assert_null(at(first_case(json), "case.options.convolutions"));
+    g_assert_null(at(first_case(json), "measurement.effective_config.convolutions"));
+}
+
+static void test_page(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    run_line(bench, "profile -q " MODEL " -d " DEVICE " -t 1 --runs 3 --no-peak --no-nodes --conv guess", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "Convolutions of " DEVICE ": 2 layers:"));
+    g_assert_nonnull(strstr(ended.out, "algorithm"));
+    g_assert_null(strstr(ended.out, "guess")); /* it names the fixed one that it took */
+}
+
+/* Refused by layers: the case is in the store, as a failure. */
+static void test_refused(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    run_line(bench, "profile -q " MODEL " -d " DEVICE " -t 1 --runs 3 --no-peak --conv gemm --conv-workspace 1KiB", &ended);
+    assert_complaint(&ended, 1, "gemm cannot do 2 of 2 layers of small-cnn (workspace over the limit)");
+    run_line(bench, "store show out/profile/store.db", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "unsupported"));
+}
+
+static void test_misuse(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options, *message;
+    } wrong[] = {
+        { "--conv implicit_gem",
+          "--conv: \"implicit_gem\" is not a convolution algorithm; did you mean \"implicit_gemm\"?" },
+        { "--conv gemm --conv direct", "two algorithms for all layers, gemm and direct" },
+        { "--conv-fallback direct", "--conv-fallback: no --conv is given" },
+        { "--conv gemm --conv-fallback best", "--conv-fallback: convolutions: \"best\" is never refused" },
+        { "--conv gemm --conv-workspace much", "--conv-workspace: " },
+    };
+    g_auto(Ended) ended = { 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
+    {
+        g_autofree char *line = g_strdup_printf("profile -q " MODEL " -d " DEVICE " %s", wrong[i].options);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 2, wrong[i].message);
+    }
+    run_line(bench, "profile -q " MODEL " -d simulated:lab/FIXED --runs 3 --no-peak --conv direct", &ended);
+    assert_complaint(&ended, 1, "simulated:lab/FIXED: convolution algorithms run on onnxruntime:CPU alone");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/profile-conv/record", Bench, NULL, bench_init, test_record, bench_clear);
+    g_test_add("/profile-conv/without", Bench, NULL, bench_init, test_without, bench_clear);
+    g_test_add("/profile-conv/page", Bench, NULL, bench_init, test_page, bench_clear);
+    g_test_add("/profile-conv/refused", Bench, NULL, bench_init, test_refused, bench_clear);
+    g_test_add("/profile-conv/misuse", Bench, NULL, bench_init, test_misuse, bench_clear);
+    return g_test_run();
+}
