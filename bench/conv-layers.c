@@ -97,11 +97,20 @@ PEAK(flop_avx2, 8, 12, __attribute__((target("avx2,fma"))))
 #endif
 PEAK(flop_portable, 4, 12, )
 
+static gboolean has_avx512(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512f");
+#else
+    return FALSE;
+#endif
+}
+
 static double peak_gflops(void)
 {
     double (*flop)(gsize n) = flop_portable;
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f"))
+    if (has_avx512())
         flop = flop_avx512;
     else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         flop = flop_avx2;
@@ -171,7 +180,7 @@ static void measure(Variant *variants, gsize n, const float *input, float *outpu
 /* Returns: FALSE where the bound is broken. */
 static gboolean bench_layer(const BenchLayer *layer, double peak)
 {
-    const int block = __builtin_cpu_supports("avx512f") ? 16 : 8;
+    const int block = has_avx512() ? 16 : 8;
     const gint64 pad = layer->kernel / 2;
     IfmConvShape shape = { 1,
                            layer->channels,
@@ -192,6 +201,11 @@ static gboolean bench_layer(const BenchLayer *layer, double peak)
     float *output = random_floats((gsize)(layer->out_channels * shape.out[0] * shape.out[1]));
     Variant variants[MAX_VARIANTS] = { 0 };
     const gsize n = make_variants(&shape, weights, variants);
+    if (n == 0 || ifm_conv_info(variants[0].conv).algorithm != IFM_CONV_DIRECT)
+    {
+        fprintf(stderr, "conv-layers: no direct convolution (is oneDNN there?)\n");
+        exit(1);
+    }
     measure(variants, n, input, output);
     const double macs = (double)ifm_conv_shape_macs(&shape);
     double best = 0;

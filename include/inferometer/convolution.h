@@ -68,4 +68,36 @@ GPtrArray *ifm_conv_layers_from_json(const json_t *json);
  */
 gboolean ifm_conv_layers_check(const GPtrArray *a, const GPtrArray *b, GError **error);
 
+/* --- what "best" measured --------------------------------------------------------------------------------------------- */
+
+/**
+ * IfmConvTuned: the fastest algorithm of one layer shape, as measured within a model. The first four members are the key.
+ * @processor: its name and the instruction set of the kernels    @library: versions of the runtime, of oneDNN and of this
+ * library    @shape: sizes, blocks, activation and workspace limit in one text
+ * @time_ns: of that algorithm    @runtime_ns: of the runtime's own kernel
+ */
+typedef struct
+{
+    char *processor, *library, *shape;
+    int n_threads;
+    char *algorithm;
+    double time_ns, runtime_ns;
+} IfmConvTuned;
+extern const IfmRecordField ifm_conv_tuned_fields[];
+/** ifm_conv_tuned_new: (transfer full) texts are "". */
+IfmConvTuned *ifm_conv_tuned_new(void);
+void ifm_conv_tuned_free(IfmConvTuned *tuned);
+
+/** ifm_conv_tuning_path: (transfer full) the user's tuning cache: $IFM_TUNING_CACHE, else convolutions.json in
+ * $XDG_CACHE_HOME/inferometer (~/.cache/inferometer). */
+char *ifm_conv_tuning_path(void);
+/** ifm_conv_tuning_load: Returns: (transfer full) IfmConvTuned*, none where there is no such file; NULL with
+ * IFM_ERROR_INVALID where the file is none of this kind. */
+GPtrArray *ifm_conv_tuning_load(const char *path, GError **error);
+/** ifm_conv_tuning_add: Adds rows, or replaces those of the same key. The file is written completely or not at all; what
+ * other processes add at the same time stays. @rows: IfmConvTuned* */
+gboolean ifm_conv_tuning_add(const char *path, const GPtrArray *rows, GError **error);
+/** ifm_conv_tuning_clear: Removes the file. Returns: TRUE where there is none, too. */
+gboolean ifm_conv_tuning_clear(const char *path, GError **error);
+
 IFM_END_DECLS

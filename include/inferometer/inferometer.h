@@ -6,6 +6,7 @@
 #include <inferometer/compare-models.h>
 #include <inferometer/compare-page.h>
 #include <inferometer/compare.h>
+#include <inferometer/conv-predict.h>
 #include <inferometer/convolution.h>
 #include <inferometer/dataset.h>
 #include <inferometer/document.h>

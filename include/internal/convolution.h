@@ -118,9 +118,17 @@ typedef struct
  * or NULL    Returns: FALSE with IFM_ERROR_INVALID */
 gboolean ifm_conv_choice_init(IfmConvChoice *choice, const char *const *lines, GError **error);
 void ifm_conv_choice_clear(IfmConvChoice *choice);
+/** ifm_conv_choice_has: whether a layer may get it. */
+gboolean ifm_conv_choice_has(const IfmConvChoice *choice, IfmConvAlgorithm algorithm);
 /** ifm_conv_choice_lines: (transfer full) the lines that mean the same, algorithms by their names, layers in order: equal
  * choices have equal lines. */
 GStrv ifm_conv_choice_lines(const IfmConvChoice *choice);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmConvChoice, ifm_conv_choice_clear)
+
+/** ifm_conv_tuned_key: (transfer full) a row without an algorithm: the key of a layer on this processor.
+ * @runtime: "onnxruntime 1.23.0"; its kernel is a candidate */
+IfmConvTuned *ifm_conv_tuned_key(const IfmConvShape *shape, const IfmConvOptions *options, const char *runtime);
+/** ifm_conv_tuned_find: (transfer none) the row of the same key; NULL: there is none. */
+IfmConvTuned *ifm_conv_tuned_find(const GPtrArray *rows, const IfmConvTuned *key);
 
 G_END_DECLS

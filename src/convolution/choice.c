@@ -60,6 +60,12 @@ void ifm_conv_choice_clear(IfmConvChoice *choice)
     g_clear_pointer(&choice->layers, g_hash_table_unref);
 }
 
+gboolean ifm_conv_choice_has(const IfmConvChoice *choice, IfmConvAlgorithm algorithm)
+{
+    g_autoptr(GList) named = g_hash_table_get_values(choice->layers);
+    return choice->all == algorithm || g_list_find(named, GINT_TO_POINTER(algorithm)) != NULL;
+}
+
 GStrv ifm_conv_choice_lines(const IfmConvChoice *choice)
 {
     g_autoptr(GPtrArray) lines = g_ptr_array_new();

@@ -178,12 +178,6 @@ static inline gsize conv_n_pixels(const IfmConvShape *shape)
 {
     return (gsize)(shape->out[0] * shape->out[1]);
 }
-static inline gboolean conv_is_identity(const IfmConvShape *shape)
-{
-    return shape->kernel[0] == 1 && shape->kernel[1] == 1 && shape->stride[0] == 1 && shape->stride[1] == 1 &&
-           shape->pads[0] == 0 && shape->pads[1] == 0 && shape->pads[2] == 0 && shape->pads[3] == 0 &&
-           shape->input_block != 1;
-}
 
 /* conv_pack_weights: into panels [group][panel][k][vectors][block] where the vectors of a group's last panel may be 1.
  * Order of k: kernel row, kernel column, block of input channels, channel. @panels: [out_channels * conv_depth()] */

@@ -44,11 +44,12 @@ static gsize ceil_div(gsize a, gsize b)
 #define WEIGHT_COST 6
 static double cost_of(const IfmConvShape *shape, gint64 outputs)
 {
-    const double channels = (double)(shape->channels / shape->groups), out = (double)(shape->out_channels / shape->groups);
-    const gsize rows = ceil_div((gsize)shape->out[0], (gsize)outputs),
-                columns = ceil_div((gsize)shape->out[1], (gsize)outputs);
-    const double n_tiles = (double)shape->batch * (double)(rows * columns),
-                 n_points = (double)((outputs + 2) * (outputs + 2));
+    const double channels = (double)shape->channels / (double)shape->groups;
+    const double out = (double)shape->out_channels / (double)shape->groups;
+    const gsize rows = ceil_div((gsize)shape->out[0], (gsize)outputs);
+    const gsize columns = ceil_div((gsize)shape->out[1], (gsize)outputs);
+    const double n_tiles = (double)shape->batch * (double)(rows * columns);
+    const double n_points = (double)((outputs + 2) * (outputs + 2));
     return n_points * (n_tiles * (1 + TRANSFORM_COST / channels + TRANSFORM_COST / out) + WEIGHT_COST);
 }
 
@@ -72,7 +73,7 @@ static void plan_fused(Plan *plan, const IfmConvShape *shape, gsize n_slots)
         plan->n_panels * (gsize)shape->groups >= n_slots ? 1 : MIN(n_slots, ceil_div(plan->n_vectors, CONV_TILE_VECTORS));
     if (plan->n_shares == 1 && shape->groups == 1)
         plan->n_panels = ceil_div(plan->n_panels, n_slots) * n_slots;
-    plan->n_panels = MIN(plan->n_panels, plan->n_tiles);
+    plan->n_panels = MAX(MIN(plan->n_panels, plan->n_tiles), 1);
     plan->panel_tiles = ceil_div(plan->n_tiles, plan->n_panels);
     plan->chunk_vectors = MIN(CONV_TILE_VECTORS, plan->n_vectors);
 }

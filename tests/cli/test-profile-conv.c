@@ -120,6 +120,37 @@ static void test_misuse(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 1, "simulated:lab/FIXED: convolution algorithms run on onnxruntime:CPU alone");
 }
 
+/* "best" fills the cache, which `tune` shows and clears. */
+static void test_tune(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    g_autofree char *script =
+        g_strdup_printf("export XDG_CACHE_HOME=\"$PWD/cache\"; \"$INFEROMETER\" tune && \"$INFEROMETER\" profile -q " MODEL
+                        " -d " DEVICE " -t 1 --runs 3 --no-peak --no-nodes --conv best && \"$INFEROMETER\" tune --json "
+                        "rows.json && \"$INFEROMETER\" tune --clear && \"$INFEROMETER\" tune --cache "
+                        "cache/inferometer/convolutions.json");
+    run_shell(bench, "/bin/sh", script, &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "layer shape"));
+    const char *first = strstr(ended.out, "nothing is tuned yet");
+    g_assert_nonnull(first);
+    g_assert_nonnull(strstr(first + 1, "nothing is tuned yet"));
+    g_autofree char *path = bench_path(bench, "rows.json");
+    json_auto_t *json = ifm_json_load(path, NULL);
+    g_assert_cmpuint(json_array_size(json_object_get(json, "rows")), ==, 2);
+}
+
+/* A file that is no cache is refused, and stays. */
+static void test_tune_refusal(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    bench_write(bench, "other.json", "[]", 2);
+    run_line(bench, "tune --cache other.json", &ended);
+    assert_complaint(&ended, 3, "other.json");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -127,6 +158,8 @@ int main(int argc, char **argv)
     g_test_add("/profile-conv/without", Bench, NULL, bench_init, test_without, bench_clear);
     g_test_add("/profile-conv/page", Bench, NULL, bench_init, test_page, bench_clear);
     g_test_add("/profile-conv/refused", Bench, NULL, bench_init, test_refused, bench_clear);
+    g_test_add("/profile-conv/tune", Bench, NULL, bench_init, test_tune, bench_clear);
+    g_test_add("/profile-conv/tune-refusal", Bench, NULL, bench_init, test_tune_refusal, bench_clear);
     g_test_add("/profile-conv/misuse", Bench, NULL, bench_init, test_misuse, bench_clear);
     return g_test_run();
 }

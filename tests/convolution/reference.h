@@ -25,7 +25,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Layer, layer_clear)
 
 static inline float *random_floats(GRand *rand, gsize n)
 {
-    float *values = g_new(float, MAX(n, 1));
+    float *values = g_new0(float, MAX(n, 1));
     for (gsize i = 0; i < n; i++)
         values[i] = (float)g_rand_double_range(rand, -1, 1);
     return values;

@@ -1,6 +1,9 @@
 /* The record of what ran, and which algorithm each layer gets. */
 #include <internal/convolution.h>
 #include <jansson.h>
+#include <string.h>
+
+#include "folder.h"
 
 static GPtrArray *layers_of(const char *algorithm, const char *first, const char *second)
 {
@@ -133,6 +136,96 @@ static void test_choice_refusals(void)
     }
 }
 
+/* --- the tuning cache ------------------------------------------------------------------------------------------------- */
+
+static GPtrArray *one_row(gint64 channels, const char *runtime, const char *algorithm, double time_ns)
+{
+    IfmConvShape shape = { 1, channels, 64, 1, { 14, 14 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 };
+    const IfmConvOptions options = { .n_threads = 2, .activation = IFM_CONV_RELU, .has_sum = TRUE };
+    GPtrArray *rows = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_conv_tuned_free);
+    IfmConvTuned *row = ifm_conv_tuned_key(&shape, &options, runtime);
+    g_free(row->algorithm);
+    row->algorithm = g_strdup(algorithm);
+    row->time_ns = time_ns;
+    row->runtime_ns = 2 * time_ns;
+    g_ptr_array_add(rows, row);
+    return rows;
+}
+
+static void add_row(const char *path, gint64 channels, const char *runtime, const char *algorithm, double time_ns)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = one_row(channels, runtime, algorithm, time_ns);
+    g_assert_true(ifm_conv_tuning_add(path, rows, &error));
+    g_assert_no_error(error);
+}
+
+static void test_tuning(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("ifm-tuning-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "below", "cache.json", NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) none = ifm_conv_tuning_load(path, &error);
+    g_assert_cmpuint(none->len, ==, 0);
+    add_row(path, 32, "runtime 1", "direct", 100);
+    add_row(path, 64, "runtime 1", "gemm", 200);
+    add_row(path, 32, "runtime 2", "runtime", 300);
+    add_row(path, 32, "runtime 1", "implicit_gemm", 90); /* in place of the first */
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(rows->len, ==, 3);
+    g_autoptr(GPtrArray) key = one_row(32, "runtime 1", "", 0), absent = one_row(48, "runtime 1", "", 0);
+    const IfmConvTuned *found = ifm_conv_tuned_find(rows, key->pdata[0]);
+    g_assert_cmpstr(found->algorithm, ==, "implicit_gemm");
+    g_assert_cmpfloat(found->time_ns, ==, 90);
+    g_assert_cmpstr(found->shape, ==, "1x32x14x14 to 64, 3x3, pads 1 1 1 1, blocks 16 16, sum, relu");
+    g_assert_null(ifm_conv_tuned_find(rows, absent->pdata[0]));
+    g_assert_true(ifm_conv_tuning_clear(path, &error));
+    g_assert_true(ifm_conv_tuning_clear(path, &error)); /* nothing left to remove */
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) cleared = ifm_conv_tuning_load(path, &error);
+    g_assert_cmpuint(cleared->len, ==, 0);
+    remove_tree(folder);
+}
+
+static void test_tuning_refusals(void)
+{
+    static const char *const texts[] = { "nothing", "{}", "{\"convolution_tuning\": 2, \"rows\": []}",
+                                         "{\"convolution_tuning\": 1, \"rows\": [{}]}" };
+    g_autofree char *folder = g_dir_make_tmp("ifm-tuning-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "cache.json", NULL);
+    g_autofree char *within = g_build_filename(path, "more", NULL);
+    g_autoptr(GPtrArray) rows = one_row(32, "runtime 1", "direct", 100);
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+    {
+        g_autoptr(GError) error = NULL, trouble = NULL;
+        g_autofree char *after = NULL;
+        g_assert_true(g_file_set_contents(path, texts[i], -1, NULL));
+        g_assert_null(ifm_conv_tuning_load(path, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        g_assert_nonnull(strstr(error->message, path));
+        /* What is no cache is not written over. */
+        g_assert_false(ifm_conv_tuning_add(path, rows, &trouble));
+        g_assert_true(g_file_get_contents(path, &after, NULL, NULL));
+        g_assert_cmpstr(after, ==, texts[i]);
+    }
+    g_autoptr(GError) error = NULL;
+    g_assert_false(ifm_conv_tuning_add(within, rows, &error)); /* its folder is a file */
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    remove_tree(folder);
+}
+
+static void test_tuning_path(void)
+{
+    g_setenv("IFM_TUNING_CACHE", "/elsewhere/cache.json", TRUE);
+    g_autofree char *named = ifm_conv_tuning_path();
+    g_assert_cmpstr(named, ==, "/elsewhere/cache.json");
+    g_unsetenv("IFM_TUNING_CACHE");
+    g_autofree char *usual = ifm_conv_tuning_path(), *expected = NULL;
+    expected = g_build_filename(g_get_user_cache_dir(), "inferometer", "convolutions.json", NULL);
+    g_assert_cmpstr(usual, ==, expected);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -141,5 +234,8 @@ int main(int argc, char **argv)
     g_test_add_func("/convolution-layers/json", test_json);
     g_test_add_func("/convolution-layers/choice", test_choice);
     g_test_add_func("/convolution-layers/choice-refusals", test_choice_refusals);
+    g_test_add_func("/convolution-layers/tuning", test_tuning);
+    g_test_add_func("/convolution-layers/tuning-refusals", test_tuning_refusals);
+    g_test_add_func("/convolution-layers/tuning-path", test_tuning_path);
     return g_test_run();
 }

@@ -118,7 +118,7 @@ static void test_winograd(void)
                     g_assert_cmpfloat(ifm_conv_tolerance(&layer.shape, algorithm, &options), >, 0);
                 }
     }
-    g_assert_cmpuint(n_run, ==, 8 * 3 * 2 * 2);
+    g_assert_cmpuint(n_run, ==, 9 * 3 * 2 * 2);
 }
 
 /* What is done to the outputs beside the convolution, by each algorithm. */

@@ -1,6 +1,7 @@
 /* Convolutions by named algorithms in ONNX Runtime's own graph, against its own kernels. */
 #include <internal/convolution.h>
 
+#include "folder.h"
 #include "run-model.h"
 
 #define DEVICE "onnxruntime:CPU"
@@ -159,6 +160,60 @@ static void test_record(void)
     g_assert_cmpint(first->macs, ==, 64 * 3 * 49 * 32 * 32);
 }
 
+static guint n_tuned(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmConvTuned *row = rows->pdata[i];
+        IfmConvAlgorithm algorithm = IFM_N_CONV_ALGORITHMS;
+        g_assert_true(ifm_conv_algorithm_parse(row->algorithm, &algorithm, &error));
+        g_assert_true(algorithm < IFM_N_CONV_FIXED || algorithm == IFM_CONV_RUNTIME);
+        g_assert_cmpfloat(row->time_ns, >, 0);
+        g_assert_cmpfloat(row->time_ns, <=, row->runtime_ns);
+        g_assert_true(isfinite(row->runtime_ns));
+    }
+    return rows->len;
+}
+
+/* "best" measures each shape once, in the model, and keeps it. */
+static void test_best(void)
+{
+    static const char *const best[] = { "best", NULL }, *const one[] = { "direct", "layer1.0.bn2=best", NULL };
+    g_autofree char *folder = g_dir_make_tmp("ifm-best-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "cache.json", NULL), *before = NULL, *after = NULL;
+    gsize n = 0, n_other = 0;
+    g_setenv("IFM_TUNING_CACHE", path, TRUE);
+    g_autofree float *expected = outputs_of("resnet18", NULL, 1, &n, NULL);
+    if (expected == NULL)
+        return;
+    g_autoptr(GError) error = NULL;
+    g_autofree float *of_one = outputs_of("resnet18", one, 1, &n_other, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(n_tuned(path), ==, 1);
+    g_autofree float *got = outputs_of("resnet18", best, 1, &n_other, &error);
+    g_assert_no_error(error);
+    check_equal("best", expected, got, n, 1e-4);
+    const guint n_shapes = n_tuned(path);
+    g_assert_cmpuint(n_shapes, >, 8);
+    g_assert_cmpuint(n_shapes, <, 20); /* layers of one shape are one row */
+    g_assert_true(g_file_get_contents(path, &before, NULL, NULL));
+    g_autofree float *again = outputs_of("resnet18", best, 1, &n_other, &error);
+    g_assert_true(g_file_get_contents(path, &after, NULL, NULL));
+    g_assert_cmpstr(after, ==, before); /* nothing is measured twice */
+    g_autofree float *threaded = outputs_of("resnet18", one, 2, &n_other, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(n_tuned(path), ==, n_shapes + 1); /* another number of threads is another row */
+    g_setenv("IFM_TUNING_CACHE", "/proc/no/cache.json", TRUE);
+    g_autofree float *none = outputs_of("resnet18", one, 1, &n_other, &error);
+    g_assert_null(none);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_unsetenv("IFM_TUNING_CACHE");
+    remove_tree(folder);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -166,5 +221,6 @@ int main(int argc, char **argv)
     g_test_add_data_func("/conv-operator/densenet121", "densenet121", test_models);
     g_test_add_func("/conv-operator/refusals", test_refusals);
     g_test_add_func("/conv-operator/record", test_record);
+    g_test_add_func("/conv-operator/best", test_best);
     return g_test_run();
 }

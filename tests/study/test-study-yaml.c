@@ -101,7 +101,7 @@ static void test_names(void)
     g_assert_true(g_strv_contains((const char *const *)names, "gnn-stages-large"));
     g_assert_null(ifm_study_open("gnn-stage", &error));
     assert_says(&error, IFM_ERROR_UNAVAILABLE,
-                "no study \"gnn-stage\"; there are cnn-batch, gnn-plan, gnn-stages, gnn-stages-large");
+                "no study \"gnn-stage\"; there are cnn-batch, conv-algorithms, gnn-plan, gnn-stages, gnn-stages-large");
     g_assert_null(ifm_study_open("gnn-stage", &error));
     assert_says(&error, IFM_ERROR_UNAVAILABLE, "did you mean \"gnn-stages\"?");
     g_assert_null(ifm_study_open("./nowhere.yaml", &error));

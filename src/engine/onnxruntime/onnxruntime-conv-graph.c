@@ -12,7 +12,11 @@ static void layer_free(gpointer data)
 {
     OrtConvLayer *layer = data;
     ifm_conv_layer_free(layer->record);
-    ifm_conv_free(layer->conv);
+    if (layer->key == NULL)
+        ifm_conv_free(layer->conv);
+    for (int i = 0; i < IFM_N_CONV_FIXED; i++)
+        ifm_conv_free(layer->candidates[i]);
+    ifm_conv_tuned_free(layer->key);
     g_free(layer);
 }
 
@@ -34,8 +38,10 @@ typedef struct
 {
     IfmModel *model;
     const IfmAnalysis *analysis;
+    const OrtConvWish *wish;
     const IfmConvChoice *choice;
-    int n_threads, block;
+    int block;
+    guint n_tuned;       /* layers with candidates */
     GPtrArray *layers;   /* OrtConvLayer* */
     GHashTable *reasons; /* of refusals, static text */
     guint n_refused;
@@ -261,7 +267,7 @@ static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *par
 {
     IfmTensor weights, bias = { 0 };
     *parts = (LayerParts){ .shape.groups = 1,
-                           .options = { .n_threads = self->n_threads,
+                           .options = { .n_threads = self->wish->n_threads,
                                         .max_workspace_bytes = self->choice->max_workspace_bytes,
                                         .has_sum = has_input(node, 3) } };
     if (!ifm_model_initializer(self->model, node->inputs[1], &weights) ||
@@ -275,13 +281,100 @@ static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *par
     return TRUE;
 }
 
+/* Two labels with one code path are none of two candidates. */
+static gboolean check_candidates(const OrtConvLayer *layer, GError **error)
+{
+    for (int a = 0; a < IFM_N_CONV_FIXED; a++)
+        for (int b = 0; b < a; b++)
+            if (layer->candidates[a] != NULL && layer->candidates[b] != NULL &&
+                g_str_equal(ifm_conv_info(layer->candidates[a]).implementation,
+                            ifm_conv_info(layer->candidates[b]).implementation))
+            {
+                g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s and %s are one implementation (%s)",
+                            layer->record->layer, ifm_conv_algorithm_name((IfmConvAlgorithm)b),
+                            ifm_conv_algorithm_name((IfmConvAlgorithm)a),
+                            ifm_conv_info(layer->candidates[a]).implementation);
+                return FALSE;
+            }
+    return TRUE;
+}
+
+/* Reading so much more than the layer's weights takes longer than any algorithm gains; and all candidates are in memory at
+ * once. */
+#define HOPELESS_TIMES 16
+#define HOPELESS_BYTES ((gsize)32 << 20)
+
+static gboolean is_hopeless(const IfmConv *conv)
+{
+    const IfmConvShape *shape = ifm_conv_shape(conv);
+    const gsize n_weights =
+        (gsize)(shape->out_channels * (shape->channels / shape->groups) * shape->kernel[0]) * (gsize)shape->kernel[1];
+    const gsize bytes = ifm_conv_info(conv).weights_bytes;
+    return bytes > HOPELESS_BYTES && bytes > HOPELESS_TIMES * n_weights * sizeof(float);
+}
+
+/* All algorithms that can do the layer on this machine. */
+static gboolean make_candidates(Rewriting *self, const LayerParts *parts, OrtConvLayer *layer, GError **error)
+{
+    for (int i = 0; i < IFM_N_CONV_FIXED; i++)
+    {
+        g_autoptr(GError) local = NULL;
+        layer->candidates[i] =
+            ifm_conv_new(&parts->shape, (IfmConvAlgorithm)i, &parts->options, parts->weights, parts->bias, &local);
+        if (layer->candidates[i] != NULL && is_hopeless(layer->candidates[i]))
+            g_clear_pointer(&layer->candidates[i], ifm_conv_free);
+        if (layer->candidates[i] != NULL && layer->conv == NULL)
+            layer->conv = layer->candidates[i];
+        if (local != NULL && !g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED) &&
+            !g_error_matches(local, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+        {
+            g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
+            return FALSE;
+        }
+    }
+    self->n_tuned += layer->conv != NULL;
+    return check_candidates(layer, error);
+}
+
+/* Whether a layer before it is tuned for the same key. */
+static gboolean is_tuned_already(const Rewriting *self, const IfmConvTuned *key)
+{
+    for (guint i = 0; i < self->layers->len; i++)
+    {
+        const OrtConvLayer *layer = self->layers->pdata[i];
+        if (layer->key != NULL && g_str_equal(layer->key->shape, key->shape))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* What "best" is for the layer: a fixed algorithm, or the runtime's kernel. While tuning, the first layer of each unknown
+ * shape gets its candidates. */
+static gboolean resolve_best(Rewriting *self, LayerParts *parts, OrtConvLayer *layer, IfmConvAlgorithm *algorithm,
+                             GError **error)
+{
+    IfmConvTuned *key = ifm_conv_tuned_key(&parts->shape, &parts->options, self->wish->runtime);
+    const IfmConvTuned *found = ifm_conv_tuned_find(self->wish->tuned, key);
+    *algorithm = IFM_CONV_RUNTIME;
+    if (found == NULL && self->wish->tune && !is_tuned_already(self, key))
+    {
+        layer->key = key;
+        parts->weights = plain_weights(&parts->shape, parts->blocked);
+        return make_candidates(self, parts, layer, error);
+    }
+    ifm_conv_tuned_free(key);
+    return found == NULL || self->wish->tune || ifm_conv_algorithm_parse(found->algorithm, algorithm, error);
+}
+
 static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorithm asked, OrtConvLayer *layer,
                            GError **error)
 {
     g_auto(LayerParts) parts = { 0 };
     if (!read_layer(self, node, &parts, layer, error))
         return asked == IFM_CONV_RUNTIME; /* what it computes makes no difference then */
-    if (asked == IFM_CONV_RUNTIME)
+    if (asked == IFM_CONV_BEST && !resolve_best(self, &parts, layer, &asked, error))
+        return FALSE;
+    if (asked == IFM_CONV_RUNTIME || self->wish->tune)
         return TRUE;
     parts.weights = plain_weights(&parts.shape, parts.blocked);
     if (!make_layer(self, asked, &parts, layer, error))
@@ -298,7 +391,7 @@ static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorith
 /* The runtime's kernel computes it, whatever was asked for: the algorithms compute in blocked channels. */
 static void refuse_plain(Rewriting *self, IfmConvAlgorithm asked, OrtConvLayer *layer)
 {
-    if (asked >= IFM_N_CONV_FIXED)
+    if (asked >= IFM_N_CONV_FIXED || self->wish->tune)
         return;
     layer->record->fell_back = self->choice->fallback != IFM_N_CONV_ALGORITHMS;
     if (!layer->record->fell_back)
@@ -409,7 +502,7 @@ static gboolean refuse(const Rewriting *self, const char *model_name, GError **e
     return FALSE;
 }
 
-static IfmModel *build(Rewriting *self, const char *model_name, GError **error)
+static IfmModel *build(Rewriting *self, GError **error)
 {
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("convolutions", ifm_model_opset(self->model));
     g_autoptr(GHashTable) replaced = g_hash_table_new(g_str_hash, g_str_equal);
@@ -426,17 +519,18 @@ static IfmModel *build(Rewriting *self, const char *model_name, GError **error)
             if (ifm_model_consumers(self->model, node->inputs[input])->len == 1)
                 g_hash_table_add(replaced, (gpointer)node->inputs[input]);
     }
+    if (self->wish->tune && self->n_tuned == 0)
+        return NULL;
     if (self->n_refused > 0)
     {
-        refuse(self, model_name, error);
+        refuse(self, self->wish->model_name, error);
         return NULL;
     }
     copy_weights(builder, self->model, replaced);
     return ifm_model_builder_finish(builder, error);
 }
 
-IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const char *model_name, const IfmConvChoice *choice, int n_threads,
-                               GPtrArray *layers, GError **error)
+IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const OrtConvWish *wish, GPtrArray *layers, GError **error)
 {
     g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(optimised, NULL, 0, error);
     if (analysis == NULL)
@@ -444,10 +538,10 @@ IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const char *model_name, cons
     g_autoptr(GHashTable) reasons = g_hash_table_new(g_str_hash, g_str_equal);
     Rewriting self = { .model = optimised,
                        .analysis = analysis,
-                       .choice = choice,
-                       .n_threads = n_threads,
+                       .wish = wish,
+                       .choice = wish->choice,
                        .block = runtime_block(),
                        .layers = layers,
                        .reasons = reasons };
-    return check_names(&self, error) ? build(&self, model_name, error) : NULL;
+    return check_names(&self, error) ? build(&self, error) : NULL;
 }

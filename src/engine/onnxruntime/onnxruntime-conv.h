@@ -16,12 +16,30 @@ typedef struct
 {
     IfmConvLayer *record;
     IfmConv *conv; /* NULL: the runtime's own kernel */
+    /* while "best" is found: */
+    IfmConvTuned *key;                     /* NULL: not tuned */
+    IfmConv *candidates[IFM_N_CONV_FIXED]; /* conv is one of them; NULL: it cannot do the layer */
+    gint64 ran_ns;                         /* how long the operator's last run took */
 } OrtConvLayer;
 
-/** ifm_ort_conv_rewrite: @optimised: as the runtime saved it on this processor    @layers: (out) OrtConvLayer*; a node
- * names its layer by index    Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED and one line which layers refuse. */
-IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const char *model_name, const IfmConvChoice *choice, int n_threads,
-                               GPtrArray *layers, GError **error);
+/**
+ * OrtConvWish: what a rewriting is to do.
+ * @runtime: "onnxruntime 1.23.0"    @tuned: IfmConvTuned*: what "best" takes
+ * @tune: make all candidates of the layers of "best" that are not among @tuned, and leave the others to the runtime
+ */
+typedef struct
+{
+    const char *model_name, *runtime;
+    const IfmConvChoice *choice;
+    int n_threads;
+    const GPtrArray *tuned;
+    gboolean tune;
+} OrtConvWish;
+
+/** ifm_ort_conv_rewrite: @optimised: as the runtime saved it on this processor    @layers: OrtConvLayer* are added; a node
+ * names its layer by index    Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED and one line which layers refuse;
+ * with @tune NULL without an error where nothing is to be tuned. */
+IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const OrtConvWish *wish, GPtrArray *layers, GError **error);
 GPtrArray *ifm_ort_conv_layers_new(void);
 /** ifm_ort_conv_records: (transfer full) what runs, by @layers: IfmConvLayer*, copied. */
 GPtrArray *ifm_ort_conv_records(const GPtrArray *layers);
@@ -32,5 +50,19 @@ typedef struct OrtConvDomain OrtConvDomain;
 OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, const char *who, GError **error);
 void ifm_ort_conv_domain_free(OrtConvDomain *domain);
 OrtCustomOpDomain *ifm_ort_conv_domain_handle(OrtConvDomain *domain);
+
+/**
+ * ifm_ort_conv_tune: Measures the candidates of each layer of "best" that is not in @wish->tuned, within the model, and
+ * adds what was found to the tuning cache at @path. On the executing thread.
+ * @optimised: the graph, saved at @file
+ */
+gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const char *file, const OrtConvWish *wish,
+                           const char *path, GError **error);
+/**
+ * ifm_ort_session_bare: A session without optimisation, with the threads of @compiled. (onnxruntime-session.c)
+ * @model: NULL: that of @file    @domain: or NULL    @profile: prefix of the profile's file, or NULL
+ */
+OrtSession *ifm_ort_session_bare(OrtCompiled *compiled, IfmModel *model, const char *file, OrtConvDomain *domain,
+                                 const char *profile, GError **error);
 
 G_END_DECLS

@@ -156,6 +156,27 @@ static gboolean create_session(const Setup *setup)
                                                    g_bytes_get_size(bytes), setup->options, &self->session));
 }
 
+OrtSession *ifm_ort_session_bare(OrtCompiled *compiled, IfmModel *model, const char *file, OrtConvDomain *domain,
+                                 const char *profile, GError **error)
+{
+    OrtEngine *engine = ort_engine(&compiled->base);
+    const OrtApi *api = engine->api;
+    g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
+    Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
+    g_autoptr(GBytes) bytes = model != NULL ? ifm_model_serialize(model, error) : NULL;
+    OrtSession *session = NULL;
+    if ((model != NULL && bytes == NULL) || !step(&setup, api->CreateSessionOptions(&setup.options)))
+        return NULL;
+    if (set_threads(&setup) && step(&setup, api->SetSessionGraphOptimizationLevel(setup.options, ORT_DISABLE_ALL)) &&
+        (domain == NULL || step(&setup, api->AddCustomOpDomain(setup.options, ifm_ort_conv_domain_handle(domain)))) &&
+        (profile == NULL || step(&setup, api->EnableProfiling(setup.options, profile))))
+        step(&setup, bytes == NULL ? api->CreateSession(engine->env, file, setup.options, &session)
+                                   : api->CreateSessionFromArray(engine->env, g_bytes_get_data(bytes, NULL),
+                                                                 g_bytes_get_size(bytes), setup.options, &session));
+    api->ReleaseSessionOptions(setup.options);
+    return session;
+}
+
 /* Has the runtime optimise the model and save it, with all weights in @weights. (transfer full) */
 static IfmModel *optimise(const Setup *setup, const char *file, const char *weights)
 {
@@ -169,16 +190,34 @@ static IfmModel *optimise(const Setup *setup, const char *file, const char *weig
     return ok ? ifm_model_open(file, setup->error) : NULL;
 }
 
+/* What "best" takes for the layers of this model; what is not known yet is measured. (transfer full) */
+static GPtrArray *find_best(const Setup *setup, OrtConvWish *wish, IfmModel *optimised, const char *file)
+{
+    g_autofree char *path = ifm_conv_tuning_path();
+    g_autoptr(GPtrArray) tuned = ifm_conv_tuning_load(path, setup->error);
+    wish->tuned = tuned;
+    if (tuned == NULL || !ifm_ort_conv_tune(setup->compiled, optimised, file, wish, path, setup->error))
+        return NULL;
+    return ifm_conv_tuning_load(path, setup->error);
+}
+
 /* The names of the nodes stay, so what was saved tells what each of them does. */
 static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const char *file)
 {
     OrtCompiled *self = setup->compiled;
     g_autofree char *weights = g_strconcat(file, ".weights", NULL);
+    g_autofree char *runtime = g_strdup_printf(IFM_ORT_NAME " %s", setup->engine->base.version);
     g_autoptr(IfmModel) optimised = optimise(setup, file, weights);
+    OrtConvWish wish = { .model_name = ifm_model_name(self->base.model),
+                         .runtime = runtime,
+                         .choice = choice,
+                         .n_threads = ifm_runtime_n_threads(&self->base) };
+    const gboolean is_best = ifm_conv_choice_has(choice, IFM_CONV_BEST);
+    g_autoptr(GPtrArray) tuned = optimised != NULL && is_best ? find_best(setup, &wish, optimised, file) : NULL;
+    wish.tuned = tuned;
     self->conv_layers = ifm_ort_conv_layers_new();
-    if (optimised != NULL)
-        self->conv_model = ifm_ort_conv_rewrite(optimised, ifm_model_name(self->base.model), choice,
-                                                ifm_runtime_n_threads(&self->base), self->conv_layers, setup->error);
+    if (optimised != NULL && (tuned != NULL || !is_best))
+        self->conv_model = ifm_ort_conv_rewrite(optimised, &wish, self->conv_layers, setup->error);
     unlink(weights);
     if (self->conv_model != NULL)
         self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers, setup->who, setup->error);

@@ -66,6 +66,17 @@ static gboolean needs_real_time(const IfmModelCase *model_case)
     return n_simulated > 0 && n_simulated < model_case->n_load + 1;
 }
 
+#define TUNING_STEPS 30 /* "best" measures while it compiles: so many times the hang limit */
+
+static int compile_steps(const IfmModelCase *model_case)
+{
+    const char *const *line = model_case->convolutions;
+    for (; line != NULL && *line != NULL; line++)
+        if (g_str_equal(*line, "best") || g_str_has_suffix(*line, "=best"))
+            return TUNING_STEPS;
+    return 1;
+}
+
 gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **error)
 {
     const IfmModelCase *model_case = worker_model_case(worker);
@@ -86,7 +97,7 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
     worker_reset_peak(worker);
     worker_note_models(worker);
     worker_note_rss(worker, "before_compile_bytes");
-    if (!worker_go_on(worker, "compiling", 1, error))
+    if (!worker_go_on(worker, "compiling", compile_steps(model_case), error))
         return FALSE;
     worker->subject = ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_COMPILE_MEASURED, error);
     if (worker->subject == NULL)

@@ -1,0 +1,82 @@
+#include <unistd.h>
+
+#include <inferometer/convolution.h>
+
+#include "cli.h"
+
+/* The tuning cache: what "best" measured of each layer shape. */
+
+#define TUNED(member) IFM_FIELD_AT(IfmConvTuned, member)
+
+static void get_threads(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, ((const IfmConvTuned *)record)->n_threads);
+}
+
+static const IfmField fields[] = {
+    { "shape", "layer shape", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(shape) },
+    { "n_threads", "threads", IFM_FIELD_INTEGER, get_threads },
+    { "algorithm", "fastest", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(algorithm) },
+    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, TUNED(time_ns) },
+    { "runtime_ns", "runtime's", IFM_FIELD_DURATION, ifm_field_get_real, TUNED(runtime_ns) },
+    { "processor", "processor", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(processor), IFM_FIELD_FOLD | IFM_FIELD_BREAK },
+    { "library", "library", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(library), IFM_FIELD_FOLD | IFM_FIELD_BREAK },
+    { NULL },
+};
+
+static int show(const Arguments *arguments, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, &error);
+    if (rows == NULL)
+        return cli_fail(error);
+    const IfmTable table = { fields, (const void *const *)rows->pdata, rows->len };
+    json_auto_t *document = ifm_json_begin("tune", 1);
+    json_object_set_new(document, "rows", ifm_table_to_json(&table));
+    const char *json = cli_text(arguments, "json");
+    const int status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
+    if (status != CLI_EXIT_OK || g_strcmp0(json, "-") == 0)
+        return status;
+    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text =
+        rows->len > 0 ? ifm_table_to_screen(&table, &screen) : g_strdup_printf("%s: nothing is tuned yet\n", path);
+    return cli_print(text);
+}
+
+static int run_tune(const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    const char *given = cli_text(arguments, "cache");
+    g_autofree char *path = given != NULL ? g_strdup(given) : ifm_conv_tuning_path();
+    const int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    if (status != CLI_EXIT_OK)
+        return status;
+    if (!cli_given(arguments, "clear"))
+        return show(arguments, path);
+    return ifm_conv_tuning_clear(path, &error) ? CLI_EXIT_OK : cli_fail(error);
+}
+
+static const IfmOption tune_options[] = {
+    { "clear", 0, IFM_OPTION_FLAG, FALSE, NULL, "remove the cache: all shapes are measured again" },
+    { "cache", 0, IFM_OPTION_FILE, FALSE, "FILE", "the cache, instead of $IFM_TUNING_CACHE or the user's" },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { NULL },
+};
+
+static const char *const tune_examples[] = {
+    "inferometer tune",
+    "shows the algorithm that was the fastest for each layer shape",
+    NULL,
+};
+
+const Verb verb_tune = {
+    .name = "tune",
+    .summary = "show or clear what --conv best measured",
+    .arguments = "",
+    .options = tune_options,
+    .details = "With --conv best, profile measures each layer shape once within the model, for each processor, number of "
+               "threads and version of the libraries, and keeps the fastest algorithm. The cache is $IFM_TUNING_CACHE, or "
+               "inferometer/convolutions.json in $XDG_CACHE_HOME (~/.cache).",
+    .examples = tune_examples,
+    .run = run_tune,
+};

@@ -1,0 +1,217 @@
+/* The tuning cache: which algorithm was the fastest for a layer shape. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+#include <internal/file.h>
+#include <internal/json.h>
+#include <internal/record-fields.h>
+
+#include "onednn-private.h"
+
+#define VERSION 1
+
+#define FIELD(TYPE, member) IFM_RECORD(TYPE, IfmConvTuned, member)
+
+const IfmRecordField ifm_conv_tuned_fields[] = {
+    { FIELD(TEXT, processor) }, { FIELD(TEXT, library) },   { FIELD(TEXT, shape) },        { FIELD(INT, n_threads) },
+    { FIELD(TEXT, algorithm) }, { FIELD(DOUBLE, time_ns) }, { FIELD(DOUBLE, runtime_ns) }, { NULL },
+};
+
+/* --- rows ------------------------------------------------------------------------------------------------------------- */
+
+IfmConvTuned *ifm_conv_tuned_new(void)
+{
+    IfmConvTuned *tuned = g_new0(IfmConvTuned, 1);
+    ifm_record_init(tuned, ifm_conv_tuned_fields);
+    return tuned;
+}
+
+void ifm_conv_tuned_free(IfmConvTuned *tuned)
+{
+    if (tuned == NULL)
+        return;
+    ifm_record_clear(tuned, ifm_conv_tuned_fields);
+    g_free(tuned);
+}
+
+/* "model name" of the first processor. */
+static char *processor_name(void)
+{
+    g_autofree char *text = NULL;
+    const char *line = g_file_get_contents("/proc/cpuinfo", &text, NULL, NULL) ? strstr(text, "model name") : NULL;
+    const char *colon = line != NULL ? strchr(line, ':') : NULL;
+    return g_strstrip(colon != NULL ? g_strndup(colon + 1, strcspn(colon, "\n") - 1) : g_strdup("unknown"));
+}
+
+static char *shape_text(const IfmConvShape *shape, const IfmConvOptions *options)
+{
+    static const char *const activations[IFM_N_CONV_ACTIVATIONS] = {
+        [IFM_CONV_IDENTITY] = "identity",
+        [IFM_CONV_RELU] = "relu",
+        [IFM_CONV_CLIP] = "clip",
+        [IFM_CONV_LEAKY_RELU] = "leaky relu",
+        [IFM_CONV_HARD_SIGMOID] = "hard sigmoid",
+        [IFM_CONV_SIGMOID] = "sigmoid",
+        [IFM_CONV_TANH] = "tanh",
+    };
+    GString *text = g_string_new(NULL);
+    const gint64 *in = shape->in, *kernel = shape->kernel, *stride = shape->stride, *pads = shape->pads;
+    g_string_append_printf(text, "%ldx%ldx%ldx%ld to %ld, %ldx%ld", (long)shape->batch, (long)shape->channels, (long)in[0],
+                           (long)in[1], (long)shape->out_channels, (long)kernel[0], (long)kernel[1]);
+    if (stride[0] != 1 || stride[1] != 1)
+        g_string_append_printf(text, ", stride %ldx%ld", (long)stride[0], (long)stride[1]);
+    if (shape->dilation[0] != 1 || shape->dilation[1] != 1)
+        g_string_append_printf(text, ", dilation %ldx%ld", (long)shape->dilation[0], (long)shape->dilation[1]);
+    if (pads[0] != 0 || pads[1] != 0 || pads[2] != 0 || pads[3] != 0)
+        g_string_append_printf(text, ", pads %ld %ld %ld %ld", (long)pads[0], (long)pads[1], (long)pads[2], (long)pads[3]);
+    if (shape->groups != 1)
+        g_string_append_printf(text, ", %ld groups", (long)shape->groups);
+    g_string_append_printf(text, ", blocks %d %d", shape->input_block, shape->block);
+    if (options->has_sum)
+        g_string_append(text, ", sum");
+    if (options->activation != IFM_CONV_IDENTITY)
+        g_string_append_printf(text, ", %s", activations[options->activation]);
+    if (options->max_workspace_bytes != 0 && options->max_workspace_bytes != IFM_CONV_WORKSPACE_BYTES)
+        g_string_append_printf(text, ", workspace %" G_GSIZE_FORMAT, options->max_workspace_bytes);
+    return g_string_free(text, FALSE);
+}
+
+IfmConvTuned *ifm_conv_tuned_key(const IfmConvShape *shape, const IfmConvOptions *options, const char *runtime)
+{
+    const ConvKernels *kernels = conv_kernels(shape->block, options->max_isa);
+    const char *onednn = conv_onednn_check(NULL) ? conv_onednn_version() : "none";
+    g_autofree char *name = processor_name();
+    IfmConvTuned *key = g_new0(IfmConvTuned, 1);
+    key->processor = g_strdup_printf("%s, %s", name, kernels != NULL ? kernels->isa : "none");
+    key->library = g_strdup_printf("%s, oneDNN %s, inferometer %s", runtime, onednn, IFM_VERSION);
+    key->shape = shape_text(shape, options);
+    key->n_threads = MAX(options->n_threads, 1);
+    key->algorithm = g_strdup("");
+    return key;
+}
+
+IfmConvTuned *ifm_conv_tuned_find(const GPtrArray *rows, const IfmConvTuned *key)
+{
+    for (guint i = 0; i < rows->len; i++)
+    {
+        IfmConvTuned *row = rows->pdata[i];
+        if (row->n_threads == key->n_threads && g_str_equal(row->shape, key->shape) &&
+            g_str_equal(row->library, key->library) && g_str_equal(row->processor, key->processor))
+            return row;
+    }
+    return NULL;
+}
+
+/* --- the file --------------------------------------------------------------------------------------------------------- */
+
+char *ifm_conv_tuning_path(void)
+{
+    const char *named = g_getenv("IFM_TUNING_CACHE");
+    return named != NULL && *named != '\0'
+               ? g_strdup(named)
+               : g_build_filename(g_get_user_cache_dir(), "inferometer", "convolutions.json", NULL);
+}
+
+static gboolean read_row(const json_t *json, const char *path, GPtrArray *rows, GError **error)
+{
+    IfmConvTuned *row = ifm_conv_tuned_new();
+    IfmConvAlgorithm algorithm;
+    g_ptr_array_add(rows, row);
+    return ifm_record_from_json(row, ifm_conv_tuned_fields, json, path, NULL, error) &&
+           ifm_conv_algorithm_parse(row->algorithm, &algorithm, error);
+}
+
+GPtrArray *ifm_conv_tuning_load(const char *path, GError **error)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_conv_tuned_free);
+    gint64 version = 0;
+    json_t *list = NULL;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return g_steal_pointer(&rows);
+    json_auto_t *json = ifm_json_load(path, error);
+    if (json == NULL || !ifm_json_get_int64(json, path, "convolution_tuning", &version, error) ||
+        !ifm_json_get_array(json, path, "rows", &list, error))
+        return NULL;
+    if (version != VERSION)
+    {
+        ifm_error_refuse(error, "%s: a tuning cache of version %" G_GINT64_FORMAT ", this program reads %d", path, version,
+                         VERSION);
+        return NULL;
+    }
+    for (gsize i = 0; i < json_array_size(list); i++)
+        if (!read_row(json_array_get(list, i), path, rows, error))
+            return NULL;
+    return g_steal_pointer(&rows);
+}
+
+static gboolean save(const char *path, const GPtrArray *rows, GError **error)
+{
+    json_auto_t *json = json_object();
+    json_t *list = json_array();
+    json_object_set_new(json, "convolution_tuning", json_integer(VERSION));
+    json_object_set_new(json, "rows", list);
+    for (guint i = 0; i < rows->len; i++)
+        json_array_append_new(list, ifm_record_to_json(rows->pdata[i], ifm_conv_tuned_fields));
+    char *text = json_dumps(json, JSON_INDENT(1));
+    const gboolean ok = ifm_file_save(path, text, strlen(text), error);
+    free(text);
+    return ok;
+}
+
+static IfmConvTuned *copy_row(const IfmConvTuned *from)
+{
+    IfmConvTuned *copy = g_memdup2(from, sizeof *from);
+    copy->processor = g_strdup(from->processor);
+    copy->library = g_strdup(from->library);
+    copy->shape = g_strdup(from->shape);
+    copy->algorithm = g_strdup(from->algorithm);
+    return copy;
+}
+
+static gboolean merge(const char *path, const GPtrArray *added, GError **error)
+{
+    g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, error);
+    if (rows == NULL)
+        return FALSE;
+    for (guint i = 0; i < added->len; i++)
+    {
+        IfmConvTuned *old = ifm_conv_tuned_find(rows, added->pdata[i]);
+        if (old != NULL)
+            g_ptr_array_remove(rows, old);
+        g_ptr_array_add(rows, copy_row(added->pdata[i]));
+    }
+    return save(path, rows, error);
+}
+
+static gboolean unavailable(const char *path, GError **error)
+{
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "the tuning cache %s: %s", path, g_strerror(errno));
+    return FALSE;
+}
+
+gboolean ifm_conv_tuning_add(const char *path, const GPtrArray *rows, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path), *lock = g_strconcat(path, ".lock", NULL);
+    if (g_mkdir_with_parents(folder, 0755) != 0)
+        return unavailable(path, error);
+    const int fd = g_open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0)
+    {
+        unavailable(path, error);
+        if (fd >= 0)
+            close(fd);
+        return FALSE;
+    }
+    const gboolean ok = merge(path, rows, error);
+    close(fd); /* gives the lock back */
+    return ok;
+}
+
+gboolean ifm_conv_tuning_clear(const char *path, GError **error)
+{
+    return g_unlink(path) == 0 || errno == ENOENT || unavailable(path, error);
+}
