@@ -226,7 +226,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "store export --format xml", "--format: \"xml\" is none of csv, json" },
         { "store merge one.db", "needs INTO FROM" },
         { "zoo export matmul", "needs -o FILE" },
-        { "study", "which of run, submit, status, merge, export, lookup, import, list?" },
+        { "study", "which of run, submit, status, merge, export, lookup, predict, import, list?" },
         { "study runs x", "did you mean \"run\"?" },
         { "study run", "needs STUDY" },
         { "study run gnn-stages --only analyse", "--only: \"analyse\" is none of export, measure, analyze" },
