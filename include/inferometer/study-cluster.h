@@ -105,11 +105,13 @@ typedef struct
 /**
  * ifm_study_merge: Puts the stores of a study's shards into FOLDER/store.db, in one transaction. Each case comes from the
  * shard that it belongs to; a case that FOLDER/store.db has already is not added again. Merging twice changes nothing.
+ * @study: (nullable) whose shards they must be
  * @shards: (nullable) their folders, NULL-terminated; NULL: those of the submission in @folder
  * Returns: FALSE with IFM_ERROR_INVALID (shards of different studies or divisions, of different versions of the program or
  * of the store's schema; a store that is no shard's; the store of another study in @folder), IFM_ERROR_UNAVAILABLE (no
  * shard has a store), IFM_ERROR_CORRUPT. FOLDER/store.db is then unchanged.
  */
-gboolean ifm_study_merge(const char *folder, const char *const *shards, IfmStudyMerge *merge, GError **error);
+gboolean ifm_study_merge(IfmStudy *study, const char *folder, const char *const *shards, IfmStudyMerge *merge,
+                         GError **error);
 
 IFM_END_DECLS

@@ -28,16 +28,19 @@ static char **shared_words(const Arguments *arguments)
     g_autoptr(GStrvBuilder) words = g_strv_builder_new();
     add_given(words, arguments, study_case_options);
     add_given(words, arguments, ifm_study_options);
+    add_given(words, arguments, study_setting_options);
     return g_strv_builder_end(words);
 }
 
 /* What was submitted says how it is measured: other devices or another protocol are other cases. */
 static int check_missing(const Arguments *arguments)
 {
-    for (const IfmOption *row = study_case_options; row->name != NULL; row++)
-        if (cli_given(arguments, row->name))
+    const IfmOption *const tables[] = { study_case_options, study_setting_options, NULL };
+    g_autofree const IfmOption **rows = ifm_options_list(tables);
+    for (const IfmOption **row = rows; *row != NULL; row++)
+        if (cli_given(arguments, (*row)->name))
             return cli_usage(cli_verb_of(arguments),
-                             "--%s: with --missing the first submission says how cases are measured", row->name);
+                             "--%s: with --missing the first submission says how cases are measured", (*row)->name);
     return CLI_EXIT_OK;
 }
 
@@ -71,7 +74,8 @@ static int submit(const IfmStudyPlace *place, const Arguments *arguments)
 
 static int run_submit(const Arguments *arguments)
 {
-    g_auto(IfmStudyPlace) place = { 0 };
+    g_auto(GStrv) settings = study_settings(arguments);
+    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     g_autoptr(GError) error = NULL;
     gboolean missing = cli_given(arguments, "missing");
     const char *name = cli_positional(arguments)[0], *folder = cli_text(arguments, "output");
@@ -109,7 +113,7 @@ const Verb verb_study_submit = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { ifm_cluster_options, study_case_options, ifm_study_options },
+    .tables = { ifm_cluster_options, study_case_options, ifm_study_options, study_setting_options },
     .options = output_options,
     .details = WHICH_STUDY
     " Each task of the job array measures one shard of the cases (study run --shard I/N) into a store of its "
@@ -126,14 +130,14 @@ const Verb verb_study_submit = {
 
 static int run_merge(const Arguments *arguments)
 {
-    g_auto(IfmStudyPlace) place = { 0 };
+    g_auto(GStrv) settings = study_settings(arguments);
+    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     g_autoptr(GError) error = NULL;
     IfmStudyMerge merge;
     const char *const *words = cli_positional(arguments);
     if (!ifm_study_place_find(&place, words[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
-    if (!ifm_study_place_check(&place, &error) ||
-        !ifm_study_merge(place.folder, words[1] != NULL ? words + 1 : NULL, &merge, &error))
+    if (!ifm_study_merge(place.study, place.folder, words[1] != NULL ? words + 1 : NULL, &merge, &error))
     {
         ifm_study_place_tidy(&place);
         return cli_fail(error);
@@ -169,7 +173,7 @@ const Verb verb_study_merge = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_STUDY,
-    .options = merge_options,
+    .tables = { merge_options, study_setting_options },
     .details = WHICH_STUDY " FOLDER is that of a shard; without any they are those that \"study submit\" made in DIR. Each "
                            "case is merged once, and merging again adds what is new. Shards of different studies, "
                            "divisions or versions are refused, and nothing is changed then.",

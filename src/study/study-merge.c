@@ -394,11 +394,13 @@ static gboolean merge_into(GPtrArray *parts, IfmStore *into, const char *scratch
     return scratch != NULL && gather_all(parts, scratch, into, manifest, error);
 }
 
-gboolean ifm_study_merge(const char *folder, const char *const *shards, IfmStudyMerge *merge, GError **error)
+gboolean ifm_study_merge(IfmStudy *study, const char *folder, const char *const *shards, IfmStudyMerge *merge,
+                         GError **error)
 {
     g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func((GDestroyNotify)part_free);
     *merge = (IfmStudyMerge){ 0 };
-    if (!open_parts(parts, folder, shards, error) || !check_parts(parts, error))
+    if (!open_parts(parts, folder, shards, error) || !check_parts(parts, error) ||
+        (study != NULL && !ifm_study_check_store(study, ((const Part *)parts->pdata[0])->store, error)))
         return FALSE;
     merge->n_shards = parts->len;
     merge->n_of = (gsize)((const Part *)parts->pdata[0])->shard.of;

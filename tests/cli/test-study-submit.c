@@ -453,6 +453,7 @@ static void test_merge_refused(Bench *bench, gconstpointer data)
         { "merge points.yaml a1 older", 3, "older/store.db: is of inferometer 0.0.9, schema " },
         { "merge points.yaml a1 schema", 3, "schema/store.db: is of inferometer " },
         { "merge points.yaml a1 whole", 3, "whole/store.db: is not the store of a shard" },
+        { "merge other.yaml a1 a2", 3, "a1/store.db: is the store of study \"points\", not of \"other\"" },
         { "merge points.yaml a1 nowhere", 4, "nowhere/store.db: " },
         { "merge points.yaml a1 a2 -o other-whole", 3, "is the store of study \"other\", not of \"points\"" },
     };
