@@ -1,5 +1,6 @@
 /* Compiling for a simulated device: the options of the compile, and the checks before anything runs. */
 #include <internal/clock.h>
+#include <internal/convolution.h>
 #include <internal/nearest.h>
 #include <internal/onnx.h>
 #include <internal/tensor.h>
@@ -152,6 +153,44 @@ static gboolean check_dtype(const SimulatedCompiled *compiled, GError **error)
     return found;
 }
 
+/* The described ratio of an algorithm; NULL: it is not described. */
+static const IfmYamlScalar *find_convolution(const UnitDescription *unit, IfmConvAlgorithm algorithm)
+{
+    for (gsize i = 0; i < unit->convolutions->len; i++)
+    {
+        const IfmYamlScalar *scalar = unit->convolutions->pdata[i];
+        IfmConvAlgorithm described;
+        if (ifm_conv_algorithm_parse(scalar->record.name, &described, NULL) && described == algorithm)
+            return scalar;
+    }
+    return NULL;
+}
+
+static gboolean read_convolutions(SimulatedCompiled *compiled, GError **error)
+{
+    const char *const *lines = compiled->base.options.convolutions;
+    g_auto(IfmConvChoice) choice = { 0 };
+    compiled->convolution_ratio = 1;
+    if (lines == NULL || *lines == NULL)
+        return TRUE;
+    if (!ifm_conv_choice_init(&choice, lines, error))
+        return FALSE;
+    const IfmYamlScalar *found = find_convolution(compiled->unit, choice.all);
+    compiled->convolution_fell_back = found == NULL && choice.fallback != IFM_N_CONV_ALGORITHMS;
+    if (compiled->convolution_fell_back)
+        found = find_convolution(compiled->unit, choice.fallback);
+    if (found == NULL && choice.all != IFM_CONV_RUNTIME)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s cannot do any layer of %s (%s describes no such algorithm)", ifm_conv_algorithm_name(choice.all),
+                    ifm_model_name(compiled->base.model), compiled->base.spec->text);
+        return FALSE;
+    }
+    compiled->convolution = ifm_conv_algorithm_name(compiled->convolution_fell_back ? choice.fallback : choice.all);
+    compiled->convolution_ratio = found != NULL ? found->number : 1;
+    return TRUE;
+}
+
 static gboolean take_weights(SimulatedCompiled *compiled, GError **error)
 {
     gint64 bytes =
@@ -259,8 +298,9 @@ gboolean simulated_compile(IfmCompiled *base, GError **error)
         fault_set_lost(compiled->state, base->spec->text, NULL, error);
         return FALSE;
     }
-    return check_dtype(compiled, error) && read_known(compiled, error) && strike_compile(compiled, error) &&
-           load_latency(compiled, error) && take_weights(compiled, error) && compile_inner(compiled, error);
+    return check_dtype(compiled, error) && read_convolutions(compiled, error) && read_known(compiled, error) &&
+           strike_compile(compiled, error) && load_latency(compiled, error) && take_weights(compiled, error) &&
+           compile_inner(compiled, error);
 }
 
 void simulated_compiled_clear(IfmCompiled *base)

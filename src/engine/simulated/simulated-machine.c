@@ -352,6 +352,11 @@ static const IfmYamlField unit_fields[] = {
       LIST_OF(IFM_YAML_STRING),
       FIELD(UnitDescription, dtypes),
       .help = "execution precisions it takes; without it f32 alone" },
+    { .key = "convolutions",
+      .type = IFM_YAML_NAMED,
+      .element = IFM_YAML_DOUBLE,
+      FIELD(UnitDescription, convolutions),
+      .help = "convolution algorithms it has, and the time of an inference with each over that without one" },
     { .key = "latency",
       .type = IFM_YAML_MAP,
       .table = &latency_table,
@@ -537,6 +542,16 @@ static gboolean check_outputs(UnitDescription *unit, GError **error)
     return TRUE;
 }
 
+static gboolean check_convolution(IfmYamlScalar *scalar, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    IfmConvAlgorithm algorithm;
+    if (!ifm_conv_algorithm_parse(scalar->record.name, &algorithm, &trouble))
+        return ifm_yaml_error(&scalar->record, error, "convolutions: %s", trouble->message);
+    return scalar->number > 0 || ifm_yaml_error(&scalar->record, error, "convolutions: %s: %s should be above 0",
+                                                scalar->record.name, scalar->text);
+}
+
 static gboolean check_unit(UnitDescription *unit, GError **error)
 {
     unit->capabilities = IFM_IS_SIMULATED;
@@ -547,6 +562,9 @@ static gboolean check_unit(UnitDescription *unit, GError **error)
     for (gsize i = 0; i < unit->dtypes->len; i++)
         if (ifm_dtype_size_bytes(ifm_dtype_from_name(g_ptr_array_index(unit->dtypes, i))) == 0)
             return ifm_yaml_error(&unit->record, error, "dtypes: no dtype \"%s\"", (char *)unit->dtypes->pdata[i]);
+    for (gsize i = 0; i < unit->convolutions->len; i++)
+        if (!check_convolution(unit->convolutions->pdata[i], error))
+            return FALSE;
     for (gsize i = 0; i < unit->faults->len; i++)
         if (!check_fault(unit, g_ptr_array_index(unit->faults, i), error))
             return FALSE;

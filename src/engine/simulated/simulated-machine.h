@@ -146,6 +146,7 @@ typedef struct
     char *description;
     GArray *capability_words; /* int */
     GPtrArray *dtypes;        /* char *; empty: f32 alone */
+    GPtrArray *convolutions;  /* IfmYamlScalar *: algorithm -> its time over that of the runtime's own */
     LatencyDescription *latency;
     NoiseDescription *noise; /* NULL: none */
     char *outputs;           /* device spec of the engine that computes, or "none" */

@@ -214,9 +214,12 @@ typedef struct
     SimulatedSizes known;        /* from metadata, options and bindings; free dimensions are NaN */
     guint32 seed;
     gboolean noiseless;
-    const char *outputs; /* the device that computes, or "none" */
-    gint64 taken_bytes;  /* of the device's memory */
-    gint n_requests;     /* ever made */
+    const char *outputs;      /* the device that computes, or "none" */
+    const char *convolution;  /* the algorithm of its convolutions; NULL: the runtime's */
+    double convolution_ratio; /* its time over that without one; 1 without */
+    gboolean convolution_fell_back;
+    gint64 taken_bytes; /* of the device's memory */
+    gint n_requests;    /* ever made */
     _Atomic gint64 n_runs;
     /* of the engine that computes outputs, if there is one: */
     IfmClock *inner_clock;

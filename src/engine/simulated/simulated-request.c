@@ -567,7 +567,7 @@ static gboolean run_well(SimulatedRequest *request, gint64 started_ns, FaultEffe
     const UnitDescription *unit = compiled_of(request)->unit;
     if (request->prediction.flagged != NULL)
         return fail_flagged(request, error);
-    double mean_ns = request->prediction.mean_ns;
+    double mean_ns = request->prediction.mean_ns * compiled_of(request)->convolution_ratio;
     if (request->history != NULL && unit->profile != NULL)
         mean_ns *= 1 + unit->profile->slow_down;
     gint64 device_ns = noise_draw(&request->noise, mean_ns, request->prediction.sigma);

@@ -4,6 +4,8 @@
  * real or virtual. A device has every capability that its description claims, so that measuring, planning and running
  * can be tried for machines that are not there.
  */
+#include <internal/onnx.h>
+
 #include "simulated-private.h"
 
 /* --- the engine ------------------------------------------------------------------------------------------------------- */
@@ -93,6 +95,43 @@ static gboolean simulated_probe_device(IfmEngine *base, const IfmDeviceSpec *spe
 
 /* --- profiles, the effective configuration, memory -------------------------------------------------------------------- */
 
+/* What ran of each convolution, where an algorithm was asked for. */
+static void list_convolutions(const SimulatedCompiled *compiled, IfmEffectiveConfig *effective_config)
+{
+    const IfmCompiled *base = &compiled->base;
+    const IfmCompileOptions *options = &base->options;
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(base->model, options->bindings, options->n_bindings, NULL);
+    effective_config->convolutions = ifm_conv_layers_new();
+    for (gsize i = 0; i < ifm_model_n_nodes(base->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(base->model, i);
+        IfmDtype dtype;
+        int rank;
+        gint64 shape[IFM_MAX_RANK];
+        if (!g_str_equal(node->op_type, "Conv"))
+            continue;
+        IfmConvLayer *layer = ifm_conv_layer_new();
+        g_free(layer->layer);
+        g_free(layer->asked);
+        g_free(layer->algorithm);
+        g_free(layer->implementation);
+        layer->layer = g_strdup(node->name);
+        layer->asked = g_strdup(*options->convolutions);
+        layer->algorithm = g_strdup(compiled->convolution);
+        layer->implementation = g_strdup_printf("%s, described", compiled->convolution);
+        layer->fell_back = compiled->convolution_fell_back;
+        if (analysis != NULL && ifm_analysis_shape(analysis, node->inputs[1], &dtype, &rank, shape) && rank == 4)
+        {
+            layer->out_channels = shape[0];
+            layer->in_channels = shape[1] * ifm_node_int(node, "group", 1);
+            layer->kernel_rows = shape[2];
+            layer->kernel_columns = shape[3];
+            layer->macs = ifm_analysis_node_cost(analysis, i)->macs;
+        }
+        g_ptr_array_add(effective_config->convolutions, layer);
+    }
+}
+
 static gboolean simulated_effective_config(IfmCompiled *base, const IfmTensor *inputs, IfmEffectiveConfig *effective_config,
                                            GError **error)
 {
@@ -103,6 +142,8 @@ static gboolean simulated_effective_config(IfmCompiled *base, const IfmTensor *i
     if (profiled == NULL)
         return FALSE;
     effective_config->dtype = base->options.dtype;
+    if (((const SimulatedCompiled *)base)->convolution != NULL)
+        list_convolutions((const SimulatedCompiled *)base, effective_config);
     for (gsize i = 0; i < ifm_model_n_nodes(base->model); i++)
     {
         const IfmNode *node = ifm_model_node(base->model, i);

@@ -1,0 +1,284 @@
+#include <math.h>
+
+#include <inferometer/conv-predict.h>
+#include <inferometer/kinds.h>
+#include <inferometer/study-results.h>
+#include <internal/conv-findings.h>
+#include <internal/csv.h>
+#include <internal/study.h>
+
+#include "study-fixture.h"
+
+/* Studies of convolution algorithms, on a described device whose algorithms take a known share of the time. */
+
+static const char machine[] = "description: a test's\n"
+                              "provenance: invented\n"
+                              "units:\n"
+                              "  A:\n"
+                              "    description: one\n"
+                              "    capabilities: [profile]\n"
+                              "    convolutions: {direct: 1, winograd: 0.5, gemm: 2}\n"
+                              "    latency: {source: roofline, roofline: {flop_per_s: 1e9, bytes_per_s: 1e18}}\n"
+                              "  PLAIN: {description: another, latency: {source: fixed, fixed: 1 ms}}\n";
+
+#define HEAD "title: conv\nkind: conv-algorithms\n"
+#define DEVICE "devices: {A: {device: simulated:toy/A}}\n"
+#define FIXED "protocol: {warmup: 1, runs: 5}\nverify: false\n"
+#define SMALL HEAD "models: [small-cnn]\nalgorithms: [direct, winograd, fft, runtime]\n" DEVICE FIXED
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    fixture_on_machine(fixture, machine);
+}
+
+static gboolean run_shard(const Fixture *fixture, IfmStudy *study, IfmStore *store, gsize shard, gsize n_shards)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL);
+    IfmCampaignProgress result;
+    IfmStudyOptions options = { .folder = folder, .shard = shard, .n_shards = n_shards };
+    options.limits = IFM_LIMITS_INIT;
+    gboolean good = ifm_study_measure(study, store, &options, &result, &error);
+    g_assert_no_error(error);
+    return good;
+}
+
+static IfmStudyPoints *points_of(IfmStore *store)
+{
+    g_autoptr(GError) error = NULL;
+    IfmStudyPoints *points = ifm_study_points(NULL, store, &error);
+    g_assert_no_error(error);
+    return points;
+}
+
+/* points.csv of what a store holds. (transfer full) */
+static char *csv_of(const Fixture *fixture, IfmStore *store)
+{
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, store, NULL);
+    g_autofree char *folder = g_build_filename(fixture->folder, "tables", NULL),
+                    *path = g_build_filename(folder, "points.csv", NULL);
+    char *text = NULL;
+    g_mkdir_with_parents(folder, 0777);
+    g_assert_true(results != NULL && ifm_study_results_write(results, folder, NULL));
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    return text;
+}
+
+/* --- the sizes ------------------------------------------------------------------------------------------------------- */
+
+/* "64 81 …" of one model with its first algorithm. (transfer full) */
+static char *sizes_of(IfmStudy *study, const char *model)
+{
+    g_autofree char *start = g_strdup_printf("A %s, direct, input_size ", model);
+    GString *sizes = g_string_new(NULL);
+    const GPtrArray *cases = ifm_study_cases(study);
+    for (guint i = 0; i < cases->len; i++)
+    {
+        const char *title = ((const IfmStudyCase *)cases->pdata[i])->title;
+        if (g_str_has_prefix(title, start))
+            g_string_append_printf(sizes, "%s%s", sizes->len > 0 ? " " : "", title + strlen(start));
+    }
+    return g_string_free(sizes, FALSE);
+}
+
+static void test_sizes(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        const char *settings[3], *model, *sizes;
+    } rows[] = {
+        { { NULL }, "resnet18", "224" },
+        { { "level=quick" }, "resnet18", "32 44 59 81 110 149 203 276 376 512" },
+        { { "level=quick" }, "alexnet", "64 81 102 128 161 203 256 323 406 512" },
+        { { "num_sizes=3", "max_size=128" }, "resnet18", "32 64 128" },
+        { { "max_size=100" }, "resnet18", "100" },
+        { { "sizes=[50, 40]", "level=full" }, "resnet18", "50 40" },
+    };
+    static const char text[] = HEAD "models: [resnet18, alexnet]\nalgorithms: [direct, winograd]\n" DEVICE;
+    g_autofree char *path = write_file(fixture, "small.yaml", text);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmStudy) study = ifm_study_open_set(path, rows[i].settings, &error);
+        g_assert_no_error(error);
+        g_autofree char *sizes = sizes_of(study, rows[i].model);
+        g_assert_cmpstr(sizes, ==, rows[i].sizes);
+    }
+    g_autoptr(IfmStudy) full = ifm_study_open_set(path, (const char *const[]){ "level=full", NULL }, NULL);
+    g_assert_nonnull(full);
+    g_assert_cmpuint(ifm_study_cases(full)->len, >, 2 * 2 * 90); /* 100 sizes but for those that round to the same */
+}
+
+static void test_mistakes(Fixture *fixture, gconstpointer data)
+{
+    static const char *const rows[][2] = {
+        { "algorithms=[winnograd]",
+          "algorithms: \"winnograd\" is not a convolution algorithm; did you mean \"winograd\"?" },
+        { "algorithms=[direct, Direct]", "algorithms: direct is listed twice" },
+        { "models=[matmul]", "models: \"matmul\" has no size to vary" },
+        { "models=[resnet19]", "there is no model 'resnet19'; did you mean \"resnet18\"?" },
+        { "models=[\"resnet18,size=32\"]", "size is an axis of the study; give it once" },
+        { "level=fast", "level is \"fast\"; it should be one of: sanity, quick, full" },
+        { "max_size=33", "max_size: alexnet takes images of 64 or more, not 33" },
+        { "fallback=none", "fallback: \"none\" is not a convolution algorithm" },
+        { "energy=solar", "energy: \"solar\" is no source of energy" },
+        { "lewel=full", "unknown key \"lewel\"; did you mean \"level\"?" },
+        { "level", "\"level\" is not KEY=VALUE" },
+        { "level=[", "level=[" },
+    };
+    g_autofree char *path =
+        write_file(fixture, "small.yaml", HEAD "models: [resnet18, alexnet]\nalgorithms: [direct]\n" DEVICE);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        const char *const settings[] = { rows[i][0], NULL };
+        g_assert_null(ifm_study_open_set(path, settings, &error));
+        assert_says(&error, IFM_ERROR_INVALID, rows[i][1]);
+    }
+}
+
+/* --- what it comes to ------------------------------------------------------------------------------------------------ */
+
+static void test_findings(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 64]\n");
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudyPoints) points = points_of(fixture->store);
+    g_autoptr(IfmConvFindings) findings = ifm_conv_findings(points);
+    g_assert_cmpuint(findings->sizes->len, ==, 2);
+    for (guint i = 0; i < findings->sizes->len; i++)
+    {
+        const IfmConvSizeRow *row = &g_array_index(findings->sizes, IfmConvSizeRow, i);
+        g_assert_cmpstr(row->fastest, ==, "winograd");
+        g_assert_cmpfloat_with_epsilon(row->runtime_ns / row->time_ns, 2, 1e-3);
+    }
+    g_assert_cmpuint(findings->shapes->len, >, 1);
+    gsize n_refused = 0;
+    for (guint i = 0; i < findings->points->len; i++)
+    {
+        const IfmConvPoint *point = findings->points->pdata[i];
+        const gboolean refused = g_str_equal(point->algorithm, "fft");
+        n_refused += refused;
+        g_assert_cmpint(point->point->reason != NULL, ==, refused);
+        if (refused)
+            g_assert_nonnull(strstr(point->point->reason, "fft cannot do any layer"));
+        else
+            g_assert_cmpuint(point->layers->len, >, 1);
+    }
+    g_assert_cmpuint(n_refused, ==, 2);
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, fixture->store, NULL);
+    g_assert_nonnull(results);
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL),
+                    *path = g_build_filename(folder, "results", "2_quick", "small-cnn_winograd_a",
+                                             "small-cnn_winograd_layers.csv", NULL),
+                    *none = g_build_filename(folder, "results", "2_quick", "small-cnn_fft_a", NULL);
+    g_assert_true(ifm_study_results_write(results, folder, NULL));
+    g_assert_false(g_file_test(none, G_FILE_TEST_EXISTS));
+    g_autoptr(IfmCsv) csv = ifm_csv_open(path, NULL);
+    g_assert_nonnull(csv);
+    g_assert_cmpuint(ifm_csv_n_rows(csv), ==, 2 * ((const IfmConvPoint *)findings->points->pdata[0])->layers->len);
+    gsize column;
+    double percentage = 0, part;
+    g_assert_true(ifm_csv_column(csv, "percentage", &column, NULL));
+    for (gsize i = 0; i < ifm_csv_n_rows(csv); i++)
+    {
+        g_assert_true(ifm_csv_number(csv, i, column, &part, NULL));
+        percentage += part;
+    }
+    g_assert_cmpfloat(percentage, >, 20);
+    g_assert_cmpfloat(percentage, <=, 200.1);
+}
+
+/* The parts of a study, merged, are the whole. */
+static void test_shards(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 48, 64]\nfallback: direct\n");
+    for (gsize shard = 1; shard <= 3; shard++)
+    {
+        g_autofree char *name = g_strdup_printf("shard-%" G_GSIZE_FORMAT ".db", shard),
+                        *path = g_build_filename(fixture->folder, name, NULL);
+        g_autoptr(IfmStore) part = ifm_store_open(path, IFM_STORE_WRITE, NULL);
+        run_shard(fixture, study, part, shard, 3);
+        g_assert_true(ifm_store_merge(fixture->store, part, NULL, NULL));
+    }
+    g_assert_cmpuint(count(fixture->store), ==, 3 * 4);
+    run_shard(fixture, study, fixture->store, 0, 0); /* nothing is left to measure */
+    g_assert_cmpuint(count(fixture->store), ==, 3 * 4);
+    g_autofree char *alone_path = g_build_filename(fixture->folder, "alone.db", NULL);
+    g_autoptr(IfmStore) alone = ifm_store_open(alone_path, IFM_STORE_WRITE, NULL);
+    run_shard(fixture, study, alone, 0, 0);
+    g_autofree char *left = csv_of(fixture, fixture->store), *right = csv_of(fixture, alone);
+    g_assert_cmpstr(left, ==, right);
+}
+
+/* Sizes that were left out are met, and each algorithm keeps its share of the time. */
+static void test_predictions(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 40, 48, 56, 64, 80, 96]\n");
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudyPoints) points = points_of(fixture->store);
+    g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 72, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(predictions->len, ==, 3);
+    const IfmConvPrediction *first = &g_array_index(predictions, IfmConvPrediction, 0);
+    const IfmConvPrediction *last = &g_array_index(predictions, IfmConvPrediction, 2);
+    g_assert_cmpstr(first->algorithm, ==, "winograd");
+    g_assert_cmpint(first->origin, ==, IFM_GRID_INTERPOLATED);
+    g_assert_cmpfloat_with_epsilon(last->time_ns / first->time_ns, 2, 0.02);
+    g_assert_cmpfloat(first->mean_ratio, <, 0.08);
+    g_autoptr(IfmStudy) held =
+        study_of(fixture, HEAD "models: [small-cnn]\nalgorithms: [winograd]\nsizes: [72]\n" DEVICE FIXED);
+    g_autofree char *path = g_build_filename(fixture->folder, "held.db", NULL);
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, NULL);
+    run_shard(fixture, held, store, 0, 0);
+    g_autoptr(IfmStudyPoints) truth = points_of(store);
+    const double true_ns = ((const IfmStudyPoint *)truth->points->pdata[0])->median_ns;
+    g_assert_cmpfloat(fabs(first->time_ns / true_ns - 1), <, 0.08);
+    g_autoptr(GArray) beyond = ifm_conv_predict(points, "small-cnn", 200, NULL);
+    g_assert_cmpint(g_array_index(beyond, IfmConvPrediction, 0).origin, ==, IFM_GRID_OUTSIDE);
+    g_assert_null(ifm_conv_predict(points, "small-cn", 72, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "no model \"small-cn\" (there are small-cnn); did you mean \"small-cnn\"?");
+    g_assert_null(ifm_conv_predict(truth, "small-cnn", 72, &error));
+    assert_says(&error, IFM_ERROR_INVALID, "no algorithm was measured at 2 sizes or more");
+}
+
+/* Joules of a run, by a source that is described: 15 W, whatever runs. */
+static void test_energy(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32]\nenergy: auto\n");
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudyPoints) points = points_of(fixture->store);
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        IfmModelEnergy energy;
+        if (point->reason != NULL)
+            continue;
+        g_assert_true(ifm_model_energy(point->measurement, &energy));
+        g_assert_cmpstr(energy.source, ==, "simulated");
+        g_assert_null(energy.unavailable);
+        g_assert_cmpint(energy.n_runs, >, 2);
+        g_assert_cmpfloat(energy.gross_lower_j, <=, energy.gross_j);
+        const double expected_j = 15 * (double)energy.duration_ns / 1e9 / (double)energy.n_runs;
+        g_assert_cmpfloat_with_epsilon(energy.gross_j / expected_j, 1, 0.02);
+        g_assert_cmpfloat(fabs(energy.net_j), <, 0.05 * energy.gross_j);
+        g_assert_false(energy.too_short);
+    }
+    g_autofree char *csv = csv_of(fixture, fixture->store);
+    g_assert_nonnull(strstr(csv, ",energy_j,energy_lower_j,"));
+}
+
+#define ADD(name, function) g_test_add("/study-conv/" name, Fixture, NULL, set_up, function, tear_down)
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    ADD("sizes", test_sizes);
+    ADD("mistakes", test_mistakes);
+    ADD("findings", test_findings);
+    ADD("shards", test_shards);
+    ADD("predictions", test_predictions);
+    ADD("energy", test_energy);
+    return g_test_run();
+}
