@@ -48,6 +48,7 @@ typedef struct
     GPtrArray *points; /* IfmConvPoint*, one for each of the study's */
     GArray *shapes;    /* IfmConvShapeRow, the most work first */
     GArray *sizes;     /* IfmConvSizeRow, by device, model and size */
+    GPtrArray *same;   /* char*: labels that ran by the same code, a line for each two of a model */
 } IfmConvFindings;
 
 /** ifm_conv_findings: @points: borrowed. (transfer full) */

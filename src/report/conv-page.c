@@ -294,6 +294,8 @@ void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyP
     IfmConvFindings *findings =
         ifm_document_keep(document, ifm_conv_findings(points), (GDestroyNotify)ifm_conv_findings_free);
     ifm_document_rows(document, "combinations", combination_fields, combine(findings));
+    for (guint i = 0; i < findings->same->len; i++)
+        ifm_document_note(document, "error", IFM_TONE_BAD, "%s", (const char *)findings->same->pdata[i]);
     if (page == IFM_STUDY_STATUS)
         return;
     add_sizes(document, findings);

@@ -285,16 +285,40 @@ static void find_sizes(IfmConvFindings *self)
     g_array_sort(self->sizes, by_model);
 }
 
+/* --- labels that are one -------------------------------------------------------------------------------------------------
+ */
+
+static gboolean is_same_model(const IfmConvPoint *a, const IfmConvPoint *b)
+{
+    return a->point->device == b->point->device && a->input_size == b->input_size && g_str_equal(a->model, b->model);
+}
+
+static void find_same(IfmConvFindings *self)
+{
+    for (guint i = 0; i < self->points->len; i++)
+        for (guint k = i + 1; k < self->points->len; k++)
+        {
+            g_autoptr(GError) error = NULL;
+            const IfmConvPoint *a = self->points->pdata[i], *b = self->points->pdata[k];
+            if (a->layers != NULL && b->layers != NULL && is_same_model(a, b) &&
+                !ifm_conv_layers_check(a->layers, b->layers, &error))
+                g_ptr_array_add(self->same, g_strdup_printf("%s, size %" G_GINT64_FORMAT ": %s", a->model, a->input_size,
+                                                            error->message));
+        }
+}
+
 IfmConvFindings *ifm_conv_findings(const IfmStudyPoints *points)
 {
     IfmConvFindings *self = g_new0(IfmConvFindings, 1);
     self->points = g_ptr_array_new_with_free_func((GDestroyNotify)point_free);
     self->shapes = g_array_new(FALSE, FALSE, sizeof(IfmConvShapeRow));
+    self->same = g_ptr_array_new_with_free_func(g_free);
     self->sizes = g_array_new(FALSE, FALSE, sizeof(IfmConvSizeRow));
     for (guint i = 0; i < points->points->len; i++)
         g_ptr_array_add(self->points, point_new(points->points->pdata[i]));
     find_shapes(self);
     find_sizes(self);
+    find_same(self);
     return self;
 }
 
@@ -305,5 +329,6 @@ void ifm_conv_findings_free(IfmConvFindings *self)
     g_ptr_array_unref(self->points);
     g_array_unref(self->shapes);
     g_array_unref(self->sizes);
+    g_ptr_array_unref(self->same);
     g_free(self);
 }
