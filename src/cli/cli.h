@@ -34,7 +34,7 @@ typedef struct
     const char *arguments; /* "MODEL", "FILE…"; "" for none */
     int min, max;          /* how many of them; max -1: any number */
     PositionalKind positional;
-    const IfmOption *tables[5];  /* those of the library that it offers, as they are listed; or none */
+    const IfmOption *tables[6];  /* those of the library that it offers, as they are listed; or none */
     const IfmOption *options;    /* its own; or NULL */
     const char *details;         /* paragraphs, each on one line, separated by a newline; or NULL */
     const char *const *examples; /* command line, what it does, …; NULL-terminated, or NULL */

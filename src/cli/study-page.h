@@ -16,6 +16,10 @@ G_BEGIN_DECLS
  * IfmStudyPlace.settings. (transfer full) */
 extern const IfmOption study_setting_options[];
 char **study_settings(const Arguments *arguments);
+/* study_list_options: rows of lists that are printed instead of measuring. study_list: (transfer full) NULL: none is asked
+ * for. */
+extern const IfmOption study_list_options[];
+char *study_list(const Arguments *arguments);
 
 /* study_case_options: the rows of devices, protocol and limits of a case, of verbs that measure a study or have it measured.
  * study_take_arguments: sets them in a study but for the limits. Returns: an exit status. */

@@ -1,3 +1,5 @@
+#include <inferometer/convolution.h>
+
 #include "study-page.h"
 
 /* Keys of a study's file that the command line replaces. */
@@ -15,6 +17,40 @@ const IfmOption study_setting_options[] = {
     { "batch", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: images at once", .minimum = 1, .maximum = 65536 },
     { NULL },
 };
+
+/* Convolutional networks of the zoo: what has a size to vary. */
+static void list_models(GString *out)
+{
+    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
+        for (const IfmZooParameter *at = entry->parameters; at != NULL && at->name != NULL; at++)
+            if (g_str_equal(at->name, "size"))
+                g_string_append_printf(out, "%s\n", entry->name);
+}
+
+static void list_algorithms(GString *out)
+{
+    for (int i = 0; i < IFM_N_CONV_ALGORITHMS; i++)
+        g_string_append_printf(out, "%-22s  %s\n", ifm_conv_algorithm_name((IfmConvAlgorithm)i),
+                               ifm_conv_algorithm_meaning((IfmConvAlgorithm)i));
+}
+
+const IfmOption study_list_options[] = {
+    { "list-models", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "of conv-algorithms: list the models there are, and measure nothing" },
+    { "list-algorithms", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "of conv-algorithms: list the algorithms there are, and measure nothing" },
+    { NULL },
+};
+
+char *study_list(const Arguments *arguments)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+    if (cli_given(arguments, "list-models"))
+        list_models(out);
+    if (cli_given(arguments, "list-algorithms"))
+        list_algorithms(out);
+    return out->len > 0 ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
+}
 
 char **study_settings(const Arguments *arguments)
 {

@@ -233,6 +233,9 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
 
 static int run_study(const Arguments *arguments)
 {
+    g_autofree char *list = study_list(arguments);
+    if (list != NULL)
+        return cli_print(list);
     g_auto(GStrv) settings = study_settings(arguments);
     g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     Shard shard = { 0 };
@@ -296,7 +299,7 @@ const Verb verb_study_run = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { study_case_options, run_options, ifm_study_options, study_setting_options },
+    .tables = { study_case_options, run_options, ifm_study_options, study_setting_options, study_list_options },
     .details =
         WHICH_STUDY " The study states how long a case is measured and its limits; --ci, --runs, --warmup, --time-budget "
                     "and the options of limits replace that.\n"
