@@ -97,6 +97,8 @@ void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *ou
  * "stride 2"; NULL where it can. */
 gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
                            const char **why);
+/** ifm_conv_workspace: bytes that a fixed algorithm needs for a complete shape, which it may refuse for another reason. */
+gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
 /** ifm_conv_tolerance: the bound of |output - exact| / max |exact| for inputs and weights of like size, from the length of
  * the reduction and f32 rounding. */
 double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);

@@ -177,6 +177,11 @@ gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm
     return reason == NULL;
 }
 
+gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
+{
+    return algorithms[algorithm]->refuses(shape) == NULL ? algorithms[algorithm]->workspace(shape, options) : 0;
+}
+
 void ifm_conv_free(IfmConv *conv)
 {
     if (conv == NULL)

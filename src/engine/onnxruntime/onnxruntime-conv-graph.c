@@ -46,6 +46,7 @@ typedef struct
     GHashTable *reasons; /* of refusals, static text */
     guint n_refused;
     IfmConvAlgorithm refusing; /* of the first refusal */
+    gsize workspace_bytes;     /* that the layers refused for theirs would take at most */
 } Rewriting;
 
 /* The runtime's blocks: 16 channels where the processor has AVX-512, else 8. */
@@ -256,6 +257,8 @@ static gboolean make_layer(Rewriting *self, IfmConvAlgorithm asked, const LayerP
     {
         const char *why = NULL;
         ifm_conv_supports(&parts->shape, asked, &parts->options, &why);
+        if (asked < IFM_N_CONV_FIXED)
+            self->workspace_bytes = MAX(self->workspace_bytes, ifm_conv_workspace(&parts->shape, asked, &parts->options));
         note_refusal(self, asked, why != NULL ? why : local->message);
         return TRUE;
     }
@@ -497,8 +500,14 @@ static gboolean refuse(const Rewriting *self, const char *model_name, GError **e
     g_autoptr(GString) text = g_string_new(NULL);
     for (const GList *reason = reasons; reason != NULL; reason = reason->next)
         g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", (const char *)reason->data);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do %u of %u layers of %s (%s)",
-                ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len, model_name, text->str);
+    /* In whole units, rounded up: what is said does. */
+    const gboolean is_large = self->workspace_bytes >= 1 << 20;
+    const gsize unit = is_large ? 1 << 20 : 1 << 10, units = (self->workspace_bytes + unit - 1) / unit;
+    g_autofree char *enough =
+        units > 0 ? g_strdup_printf(", a limit of %" G_GSIZE_FORMAT " %s would do", units, is_large ? "MiB" : "KiB")
+                  : g_strdup("");
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do %u of %u layers of %s (%s%s)",
+                ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len, model_name, text->str, enough);
     return FALSE;
 }
 
