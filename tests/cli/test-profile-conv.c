@@ -117,7 +117,10 @@ static void test_misuse(Bench *bench, gconstpointer data)
         assert_complaint(&ended, 2, wrong[i].message);
     }
     run_line(bench, "profile -q " MODEL " -d simulated:lab/FIXED --runs 3 --no-peak --conv direct", &ended);
-    assert_complaint(&ended, 1, "simulated:lab/FIXED: convolution algorithms run on onnxruntime:CPU alone");
+    assert_complaint(&ended, 1,
+                     "direct cannot do any layer of small-cnn (simulated:lab/FIXED describes no such algorithm)");
+    run_line(bench, "profile -q " MODEL " -d openvino:CPU --runs 3 --no-peak --conv direct", &ended);
+    assert_complaint(&ended, 1, "openvino:CPU: convolution algorithms run on onnxruntime:CPU alone");
 }
 
 /* "best" fills the cache, which `tune` shows and clears. */
