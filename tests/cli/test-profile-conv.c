@@ -90,7 +90,8 @@ static void test_refused(Bench *bench, gconstpointer data)
     if (!bench_needs_device(bench, DEVICE, ""))
         return;
     run_line(bench, "profile -q " MODEL " -d " DEVICE " -t 1 --runs 3 --no-peak --conv gemm --conv-workspace 1KiB", &ended);
-    assert_complaint(&ended, 1, "gemm cannot do 2 of 2 layers of small-cnn (workspace over the limit)");
+    assert_complaint(&ended, 1,
+                     "gemm cannot do 2 of 2 layers of small-cnn (workspace over the limit, a limit of 176 KiB would do)");
     run_line(bench, "store show out/profile/store.db", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "unsupported"));
