@@ -43,7 +43,7 @@ static GArray *combine(const IfmConvFindings *findings)
     for (guint i = 0; i < findings->points->len; i++)
     {
         const IfmConvPoint *point = findings->points->pdata[i];
-        if (point->model == NULL || point->algorithm == NULL)
+        if (*point->model == '\0' || *point->algorithm == '\0')
             continue;
         Combination *one = combination_of(combinations, point);
         const IfmRowState state = ifm_point_state(point->point);

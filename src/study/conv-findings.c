@@ -17,7 +17,8 @@ static void point_free(IfmConvPoint *self)
 
 static const char *axis_text(const IfmStudyPoint *point, const char *axis)
 {
-    return json_string_value(json_object_get(point->axes, axis));
+    const char *text = json_string_value(json_object_get(point->axes, axis));
+    return text != NULL ? text : "";
 }
 
 /* name -> IfmNodeRow*, borrowed. */
@@ -77,7 +78,7 @@ static IfmConvPoint *point_new(const IfmStudyPoint *point)
                             .layers = ifm_model_convolutions(measurement),
                             .times_ns = g_array_new(FALSE, FALSE, sizeof(double)),
                             .profiled_ns = measurement != NULL ? median_of_times(measurement->profiled_ns) : (double)NAN };
-    if (self->layers != NULL)
+    if (measurement != NULL && self->layers != NULL)
         take_layers(self, measurement);
     for (guint i = 0; measurement != NULL && i < measurement->nodes->len; i++)
         self->nodes_ns += ((const IfmNodeRow *)measurement->nodes->pdata[i])->median_ns;
@@ -266,7 +267,7 @@ static void find_sizes(IfmConvFindings *self)
     {
         const IfmConvPoint *point = self->points->pdata[i];
         const double time_ns = point->point->median_ns;
-        if (point->point->reason != NULL || point->model == NULL || point->algorithm == NULL)
+        if (point->point->reason != NULL || *point->model == '\0' || *point->algorithm == '\0')
             continue;
         IfmConvSizeRow *row = size_row(self, point);
         if (g_str_equal(point->algorithm, ifm_conv_algorithm_name(IFM_CONV_RUNTIME)))
