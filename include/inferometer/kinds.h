@@ -89,13 +89,6 @@ gboolean ifm_energy_source_check(const char *text, GError **error);
  * Returns: (transfer full) IfmConvLayer*, in the order of the graph; NULL where there is no such record. */
 GPtrArray *ifm_model_convolutions(const IfmMeasurement *measurement);
 
-/** IfmObservedShapes: @shapes: IfmObservedShape, whose names are borrowed from @names. */
-typedef struct
-{
-    GArray *shapes;
-    json_t *names;
-} IfmObservedShapes;
-
 /* --- a link between two devices ------------------------------------------------------------------------------------- */
 
 /**
@@ -125,16 +118,17 @@ typedef struct
  */
 extern const IfmCaseKind ifm_kind_link;
 
-/** IfmLinkResult: of ifm_kind_link. The lists are of device specs, borrowed from the measurement; NULL where there is none.
- */
+/** IfmLinkResult: of ifm_kind_link. The lists are of device specs, NULL-terminated; NULL where no device is in it. */
 typedef struct
 {
     int copies;
     gboolean shared, assumed;
-    const json_t *within_inference, *around_inference;
+    const char *const *within_inference, *const *around_inference;
+    GPtrArray *lists; /* owns the lists; their texts are borrowed from the measurement */
 } IfmLinkResult;
-/** ifm_link_result: Returns: FALSE where there is none: it failed before, or is of another kind. */
+/** ifm_link_result: Clear it also where it returns FALSE: there is no result, or the measurement is of another kind. */
 gboolean ifm_link_result(const IfmMeasurement *link, IfmLinkResult *result);
+void ifm_link_result_clear(IfmLinkResult *result);
 
 /* --- a pipeline's run ---------------------------------------------------------------------------------------------- */
 

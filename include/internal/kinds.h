@@ -5,6 +5,12 @@ G_BEGIN_DECLS
 
 /* What a profile asks of its cases. */
 
+/** IfmObservedShapes: @shapes: IfmObservedShape, whose names are borrowed from @names. */
+typedef struct
+{
+    GArray *shapes;
+    json_t *names;
+} IfmObservedShapes;
 void ifm_observed_shapes_clear(IfmObservedShapes *observed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmObservedShapes, ifm_observed_shapes_clear)
 

@@ -1,9 +1,13 @@
 #pragma once
+#include <inferometer/record-fields.h>
 #include <inferometer/store.h>
 
 G_BEGIN_DECLS
 
-/* What campaigns and studies keep in a store beside measurements. */
+/* What campaigns and studies keep in a store besides measurements. */
+
+/** ifm_interval_fields: of an IfmInterval, in whatever record it is part of. */
+extern const IfmRecordField ifm_interval_fields[];
 
 /** ifm_store_commit_all: As ifm_store_commit(), of several records that belong together, such as the two sides of a
  * comparison: all of them or none. @cases, @measurements: [n] */

@@ -1,5 +1,7 @@
 #include <inferometer/compare.h>
 #include <internal/json.h>
+#include <internal/record-fields.h>
+#include <internal/store.h>
 
 static const char *const verdict_names[] = {
     [IFM_VERDICT_FASTER] = "faster",
@@ -25,45 +27,47 @@ void ifm_comparison_clear(IfmComparison *comparison)
     }
 }
 
-static json_t *rounds_to_json(const GArray *rounds)
-{
-    json_t *json = json_array();
-    for (guint i = 0; rounds != NULL && i < rounds->len; i++)
-    {
-        const IfmCompareRound *round = &g_array_index(rounds, IfmCompareRound, i);
-        json_array_append_new(json, json_pack("{s:I,s:s,s:o,s:o}", "pair", (json_int_t)round->pair, "first",
-                                              round->b_first ? "B" : "A", "a_ns", ifm_json_real(round->a_ns), "b_ns",
-                                              ifm_json_real(round->b_ns)));
-    }
-    return json;
-}
+static const char *const sides[] = { "A", "B" };
 
-static json_t *interval_to_json(const IfmInterval *interval)
-{
-    return json_pack("{s:o,s:o,s:o}", "lower", ifm_json_real(interval->lower), "upper", ifm_json_real(interval->upper),
-                     "level", ifm_json_real(interval->level));
-}
+static const IfmRecordField round_fields[] = {
+    { IFM_RECORD(SIZE, IfmCompareRound, pair) },
+    { IFM_RECORD_AS(CHOICE, IfmCompareRound, b_first, "first"), .words = sides, .n_words = G_N_ELEMENTS(sides) },
+    { IFM_RECORD(DOUBLE, IfmCompareRound, a_ns) },
+    { IFM_RECORD(DOUBLE, IfmCompareRound, b_ns) },
+    { NULL },
+};
+
+#define FIELD(TYPE, member) IFM_RECORD(TYPE, IfmComparison, member)
+
+static const IfmRecordField fields[] = {
+    { FIELD(CHOICE, verdict), .words = verdict_names, .n_words = G_N_ELEMENTS(verdict_names) },
+    { FIELD(DOUBLE, ratio) },
+    { FIELD(PART, interval), .fields = ifm_interval_fields },
+    { FIELD(DOUBLE, margin) },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, a_ns, "a_median_ns") },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, b_ns, "b_median_ns") },
+    { FIELD(DOUBLE, difference_ns) },
+    { FIELD(PART, difference_interval), .fields = ifm_interval_fields },
+    { FIELD(NAME, why) },
+    { FIELD(SIZE, n_pairs) },
+    { FIELD(DOUBLE, n_effective) },
+    { FIELD(SIZE, n_looks) },
+    { FIELD(INT64, elapsed_ns) },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, between, "between_pairs_std") },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, within, "within_pairs_std") },
+    { NULL },
+};
 
 json_t *ifm_comparison_to_json(const IfmComparison *comparison)
 {
-    json_t *notes = json_array();
+    json_t *json = ifm_record_to_json(comparison, fields), *notes = json_array(), *rounds = json_array();
     for (guint i = 0; comparison->notes != NULL && i < comparison->notes->len; i++)
         json_array_append_new(notes, ifm_json_string(comparison->notes->pdata[i]));
-    json_t *json = json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "verdict", ifm_verdict_name(comparison->verdict), "ratio",
-                             ifm_json_real(comparison->ratio), "interval", interval_to_json(&comparison->interval),
-                             "margin", ifm_json_real(comparison->margin), "a_median_ns", ifm_json_real(comparison->a_ns),
-                             "b_median_ns", ifm_json_real(comparison->b_ns));
-    json_object_set_new(json, "difference_ns", ifm_json_real(comparison->difference_ns));
-    json_object_set_new(json, "difference_interval", interval_to_json(&comparison->difference_interval));
-    json_object_set_new(json, "why", comparison->why != NULL ? ifm_json_string(comparison->why) : json_null());
-    json_object_set_new(json, "n_pairs", json_integer((json_int_t)comparison->n_pairs));
-    json_object_set_new(json, "n_effective", ifm_json_real(comparison->n_effective));
-    json_object_set_new(json, "n_looks", json_integer((json_int_t)comparison->n_looks));
-    json_object_set_new(json, "elapsed_ns", json_integer(comparison->elapsed_ns));
-    json_object_set_new(json, "between_pairs_std", ifm_json_real(comparison->between));
-    json_object_set_new(json, "within_pairs_std", ifm_json_real(comparison->within));
+    for (guint i = 0; comparison->rounds != NULL && i < comparison->rounds->len; i++)
+        json_array_append_new(rounds,
+                              ifm_record_to_json(&g_array_index(comparison->rounds, IfmCompareRound, i), round_fields));
     json_object_set_new(json, "notes", notes);
-    json_object_set_new(json, "rounds", rounds_to_json(comparison->rounds));
+    json_object_set_new(json, "rounds", rounds);
     return json;
 }
 

@@ -166,8 +166,9 @@ IfmSubject ifm_link_subject_slots(IfmLinkSubject *self);
 gsize ifm_link_subject_n_checks(const IfmLinkSubject *self);
 /** ifm_link_subject_blamed: the device on which something was done last, so where it failed; NULL: none yet. */
 const char *ifm_link_subject_blamed(const IfmLinkSubject *self);
-/** ifm_link_subject_describe: (transfer full) the result; once it is open. */
-json_t *ifm_link_subject_describe(const IfmLinkSubject *self);
+/** ifm_link_subject_result: (transfer full) the JSON of the IfmLinkResult; once it is open. */
+json_t *ifm_link_subject_result(const IfmLinkSubject *self);
+extern const IfmRecordField ifm_link_result_fields[];
 
 /* --- subject-limit.c: a product or a triad as models on an engine ------------------------------------------------- */
 

@@ -27,7 +27,7 @@ const IfmRecordField ifm_node_fields[] = {
     { FIELD(DOUBLE, IfmNodeRow, start_ns) }, { NULL },
 };
 
-static const IfmRecordField interval_fields[] = {
+const IfmRecordField ifm_interval_fields[] = {
     { FIELD(DOUBLE, IfmInterval, lower), .optional = TRUE },
     { FIELD(DOUBLE, IfmInterval, upper), .optional = TRUE },
     { FIELD(DOUBLE, IfmInterval, level), .optional = TRUE },
@@ -48,7 +48,7 @@ static const IfmRecordField summary_fields[] = {
     { FIELD(DOUBLE, IfmSummary, n_effective), .optional = TRUE },
     { FIELD(DOUBLE, IfmSummary, drift_ratio), .optional = TRUE },
     { FIELD(DOUBLE, IfmSummary, drift_p), .optional = TRUE },
-    { FIELD(PART, IfmSummary, median_interval), .fields = interval_fields, .optional = TRUE },
+    { FIELD(PART, IfmSummary, median_interval), .fields = ifm_interval_fields, .optional = TRUE },
     { FIELD(FLAG, IfmSummary, drifting), .optional = TRUE },
     { FIELD(SIZE, IfmSummary, n_outliers), .optional = TRUE },
     { NULL },

@@ -222,14 +222,6 @@ static IfmLinkFit *link_between(IfmStudyTables *tables, const IfmStudyDevice *fr
     return link;
 }
 
-static gboolean names(const json_t *devices, const char *device)
-{
-    gsize i;
-    json_t *one;
-    json_array_foreach(devices, i, one) if (g_strcmp0(json_string_value(one), device) == 0) return TRUE;
-    return FALSE;
-}
-
 static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmMeasurement *measurement)
 {
     if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
@@ -243,13 +235,16 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
         link->why = g_strdup(measurement != NULL ? measurement->reason : absent != NULL ? absent : "not measured yet");
         return;
     }
-    const json_t *facts = ifm_measurement_result(measurement, NULL);
-    link->shared |= json_is_true(json_object_get(facts, "shared"));
-    link->assumed |= json_is_true(json_object_get(facts, "assumed"));
-    link->within_inference |= json_array_size(json_object_get(facts, "within_inference")) > 0;
-    link->n_copies = (int)json_integer_value(json_object_get(facts, "copies"));
-    link->from_around = names(json_object_get(facts, "around_inference"), link->from->device);
-    link->to_around = names(json_object_get(facts, "around_inference"), link->to->device);
+    IfmLinkResult result;
+    ifm_link_result(measurement, &result);
+    const char *const *around = result.around_inference;
+    link->shared |= result.shared;
+    link->assumed |= result.assumed;
+    link->within_inference |= result.within_inference != NULL;
+    link->n_copies = result.copies;
+    link->from_around = around != NULL && g_strv_contains(around, link->from->device);
+    link->to_around = around != NULL && g_strv_contains(around, link->to->device);
+    ifm_link_result_clear(&result);
     link->bytes = g_renew(double, link->bytes, link->n + 1);
     link->median_ns = g_renew(double, link->median_ns, link->n + 1);
     link->bytes[link->n] = (double)one->bytes;

@@ -7,6 +7,7 @@
 #include <inferometer/compare.h>
 #include <inferometer/zoo.h>
 #include <internal/campaign.h>
+#include <internal/dataset.h>
 
 #include "folder.h"
 
@@ -294,6 +295,48 @@ static void test_retry(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(thrice.said->str, ==, "(A0) BAD1!");
     g_assert_cmpuint(thrice.progress.n_measured, ==, 1);
     g_assert_cmpuint(count(fixture->store), ==, 6);
+}
+
+static void run_encoding(Fixture *fixture, const IfmEncodingCase *spec, const IfmCampaignOptions *options, Witness *witness)
+{
+    g_autoptr(IfmCampaign) campaign = campaign_of(fixture, options, witness, TRUE);
+    IfmCampaignItem item = { .title = "PE", .pace = 1, .kind = &ifm_kind_encoding, .spec = spec, .resume = TRUE };
+    ifm_campaign_add(campaign, &item);
+    run_it(campaign, witness);
+}
+
+/* A failed encoding is found in the store again. Only a retry measures it once more. */
+static void test_failed_encoding(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmGraph) graph = ifm_graph_random(IFM_GRAPH_UNIFORM, 60, 240, 3, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmEncoding) wrong = ifm_encoding_laplacian(graph, 2, NULL, NULL, &error);
+    g_assert_no_error(error);
+    wrong->values[0] += 1;
+    IfmEncodingCase spec = {
+        .graph = graph, .encoding = IFM_ENCODING_LAPLACIAN, .dim = 2, .protocol = IFM_PROTOCOL_INIT, .known = wrong
+    };
+    spec.protocol.warmup = 1;
+    spec.protocol.runs = 5;
+    g_auto(Witness) first = { 0 }, again = { 0 }, retried = { 0 }, mended = { 0 };
+    run_encoding(fixture, &spec, &plain, &first);
+    g_assert_no_error(first.error);
+    g_assert_cmpstr(first.said->str, ==, "PE!");
+    g_assert_cmpuint(first.progress.n_failed, ==, 1);
+    g_assert_cmpuint(count(fixture->store), ==, 1);
+    run_encoding(fixture, &spec, &plain, &again);
+    g_assert_cmpstr(again.said->str, ==, "(PE)");
+    g_assert_cmpuint(again.progress.n_failed, ==, 1);
+    g_assert_cmpuint(again.progress.n_measured, ==, 0);
+    g_assert_cmpuint(count(fixture->store), ==, 1);
+    run_encoding(fixture, &spec, &(IfmCampaignOptions){ .retry = TRUE }, &retried);
+    g_assert_cmpstr(retried.said->str, ==, "PE!");
+    g_assert_cmpuint(count(fixture->store), ==, 2);
+    wrong->values[0] -= 1; /* what is known of the numbers is not part of the case */
+    run_encoding(fixture, &spec, &(IfmCampaignOptions){ .retry = TRUE }, &mended);
+    g_assert_cmpstr(mended.said->str, ==, "PE");
+    g_assert_cmpuint(count(fixture->store), ==, 3);
 }
 
 /* --- devices ------------------------------------------------------------------------------------------------------------
@@ -684,6 +727,7 @@ int main(int argc, char **argv)
     ADD(resume);
     ADD(same_case);
     ADD(retry);
+    ADD(failed_encoding);
     ADD(lost);
     ADD(unwanted);
     ADD(hold);

@@ -2,6 +2,7 @@
 #include <internal/engine.h>
 #include <internal/json.h>
 #include <internal/measure.h>
+#include <internal/record-fields.h>
 
 #include "../kind-private.h"
 
@@ -74,15 +75,28 @@ static gboolean place(IfmRunner *runner, void *spec, const IfmCase *sealed, IfmK
     return TRUE;
 }
 
+const IfmRecordField ifm_link_result_fields[] = {
+    { IFM_RECORD(INT, IfmLinkResult, copies) },
+    { IFM_RECORD(FLAG, IfmLinkResult, shared), .optional = TRUE },
+    { IFM_RECORD(FLAG, IfmLinkResult, assumed), .optional = TRUE },
+    { IFM_RECORD(WORDS, IfmLinkResult, within_inference), .optional = TRUE },
+    { IFM_RECORD(WORDS, IfmLinkResult, around_inference), .optional = TRUE },
+    { NULL },
+};
+
 gboolean ifm_link_result(const IfmMeasurement *link, IfmLinkResult *result)
 {
     const json_t *reported = ifm_measurement_result(link, NULL);
-    *result = (IfmLinkResult){ .copies = (int)json_integer_value(json_object_get(reported, "copies")),
-                               .shared = json_is_true(json_object_get(reported, "shared")),
-                               .assumed = json_is_true(json_object_get(reported, "assumed")),
-                               .within_inference = json_object_get(reported, "within_inference"),
-                               .around_inference = json_object_get(reported, "around_inference") };
-    return result->copies > 0;
+    *result = (IfmLinkResult){ .lists = g_ptr_array_new_with_free_func(g_free) };
+    return reported != NULL &&
+           ifm_record_from_json(result, ifm_link_result_fields, reported, "result", result->lists, NULL) &&
+           result->copies > 0;
+}
+
+void ifm_link_result_clear(IfmLinkResult *result)
+{
+    g_clear_pointer(&result->lists, g_ptr_array_unref);
+    *result = (IfmLinkResult){ 0 };
 }
 
 /* --- in the worker ------------------------------------------------------------------------------------------------ */
@@ -204,7 +218,7 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
         g_propagate_error(error, g_steal_pointer(&failure));
         return FALSE;
     }
-    ifm_record_set_json(&worker->measurement->result, ifm_link_subject_describe(link->subject));
+    ifm_record_set_json(&worker->measurement->result, ifm_link_subject_result(link->subject));
     return effective_config_cores(link, error);
 }
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include <internal/json.h>
+#include <internal/record-fields.h>
 #include <internal/statistics.h>
+#include <internal/store.h>
 
 #include "../measure-private.h"
 
@@ -184,13 +186,38 @@ void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipe
 
 /* --- over repetitions ---------------------------------------------------------------------------------------------- */
 
-/* The median and its interval as of any measurement's samples. Values that there are none of do not count. */
+/* A figure over repetitions. */
+typedef struct
+{
+    gsize n;
+    double mean, min, max, median;
+    IfmInterval median_interval, mean_interval;
+} Figure;
+
+static const IfmRecordField figure_fields[] = {
+    { IFM_RECORD(SIZE, Figure, n) },
+    { IFM_RECORD(DOUBLE, Figure, mean) },
+    { IFM_RECORD(DOUBLE, Figure, min) },
+    { IFM_RECORD(DOUBLE, Figure, max) },
+    { IFM_RECORD(DOUBLE, Figure, median) },
+    { IFM_RECORD(PART, Figure, median_interval), .fields = ifm_interval_fields },
+    { NULL },
+};
+
+static const IfmRecordField mean_fields[] = {
+    { IFM_RECORD(SIZE, Figure, n) },
+    { IFM_RECORD(DOUBLE, Figure, mean) },
+    { IFM_RECORD(PART, Figure, mean_interval), .fields = ifm_interval_fields },
+    { NULL },
+};
+
+/* The median and its interval as of any measurement's samples. Values that are not finite do not count. */
 static json_t *figure_of(const GArray *values, double *median)
 {
     g_autofree double *series = g_new(double, values->len + 1), *sorted = g_new(double, values->len + 1);
     gsize n = 0;
     double mean = 0;
-    IfmInterval interval = { NAN, NAN, LEVEL };
+    Figure figure = { 0, NAN, NAN, NAN, NAN, .median_interval = { NAN, NAN, LEVEL } };
     for (guint i = 0; i < values->len; i++)
         if (isfinite(g_array_index(values, double, i)))
             series[n++] = g_array_index(values, double, i);
@@ -198,15 +225,14 @@ static json_t *figure_of(const GArray *values, double *median)
         mean += series[i] / (double)n;
     memcpy(sorted, series, n * sizeof *sorted);
     ifm_sort_doubles(sorted, n);
-    *median = n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
     if (n > 0)
-        ifm_quantile_interval(sorted, n, ifm_median_effective_size(series, sorted, n), 0.5, LEVEL, &interval);
-    json_t *median_interval = json_pack("{s:o,s:o,s:o}", "lower", ifm_json_real(interval.lower), "upper",
-                                        ifm_json_real(interval.upper), "level", ifm_json_real(LEVEL));
-    return json_pack("{s:I,s:o,s:o,s:o,s:o,s:o}", "n", (json_int_t)n, "mean", ifm_json_real(n > 0 ? mean : (double)NAN),
-                     "min", ifm_json_real(n > 0 ? sorted[0] : (double)NAN), "max",
-                     ifm_json_real(n > 0 ? sorted[n - 1] : (double)NAN), "median", ifm_json_real(*median),
-                     "median_interval", median_interval);
+    {
+        figure = (Figure){ n, mean, sorted[0], sorted[n - 1], ifm_quantile(sorted, n, 0.5) };
+        ifm_quantile_interval(sorted, n, ifm_median_effective_size(series, sorted, n), 0.5, LEVEL, &figure.median_interval);
+        figure.median_interval.level = LEVEL;
+    }
+    *median = figure.median;
+    return ifm_record_to_json(&figure, figure_fields);
 }
 
 /* Of every batch of all repetitions: few repetitions bound no median, their batches do. */
@@ -226,7 +252,7 @@ static json_t *all_latencies(const GArray *repetitions)
 static json_t *all_gaps(const GArray *repetitions)
 {
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
-    IfmInterval interval = { NAN, NAN, LEVEL };
+    Figure figure = { .mean_interval = { NAN, NAN, LEVEL } };
     for (guint i = 0; i < repetitions->len; i++)
     {
         const GArray *gaps = g_array_index(repetitions, IfmPlanRepetition, i).gaps;
@@ -236,9 +262,10 @@ static json_t *all_gaps(const GArray *repetitions)
             g_array_append_val(all, gap_ns);
         }
     }
-    double mean = ifm_mean_interval((const double *)(const void *)all->data, all->len, LEVEL, &interval);
-    return json_pack("{s:I,s:o,s:{s:o,s:o,s:f}}", "n", (json_int_t)all->len, "mean", ifm_json_real(mean), "mean_interval",
-                     "lower", ifm_json_real(interval.lower), "upper", ifm_json_real(interval.upper), "level", LEVEL);
+    figure.n = all->len;
+    figure.mean = ifm_mean_interval((const double *)(const void *)all->data, all->len, LEVEL, &figure.mean_interval);
+    figure.mean_interval.level = LEVEL;
+    return ifm_record_to_json(&figure, mean_fields);
 }
 
 typedef double (*Value)(const IfmPlanRepetition *repetition, gsize device);

@@ -2,7 +2,7 @@
 
 #include <inferometer/buffer.h>
 #include <internal/engine.h>
-#include <internal/json.h>
+#include <internal/record-fields.h>
 
 #include "../measure-private.h"
 
@@ -269,24 +269,25 @@ const char *ifm_link_subject_blamed(const IfmLinkSubject *self)
     return self->blamed != NULL && self->blamed->spec != NULL ? self->blamed->spec->text : NULL;
 }
 
-/* --- what is said of it ------------------------------------------------------------------------------------------- */
+/* --- its result --------------------------------------------------------------------------------------------------- */
 
-json_t *ifm_link_subject_describe(const IfmLinkSubject *self)
+json_t *ifm_link_subject_result(const IfmLinkSubject *self)
 {
     const Side *sides[] = { &self->from, &self->to };
-    gboolean own_memory = FALSE, assumed = FALSE;
-    json_t *hidden = json_array(), *around = json_array();
+    const char *hidden[G_N_ELEMENTS(sides) + 1] = { NULL }, *around[G_N_ELEMENTS(sides) + 1] = { NULL };
+    gsize n_hidden = 0, n_around = 0;
+    gboolean own_memory = FALSE;
+    IfmLinkResult result = { .copies = (int)self->n_copies, .within_inference = hidden, .around_inference = around };
     for (gsize i = 0; i < G_N_ELEMENTS(sides); i++)
     {
         own_memory |= sides[i]->info->own_memory;
         if (is_hidden(sides[i]))
-            json_array_append_new(hidden, json_string(sides[i]->spec->text));
+            hidden[n_hidden++] = sides[i]->spec->text;
         if (is_copied_around(sides[i]))
-            json_array_append_new(around, json_string(sides[i]->spec->text));
+            around[n_around++] = sides[i]->spec->text;
     }
     for (gsize i = 0; i < self->n_copies; i++)
-        assumed |= self->copies[i].by->info->link_source == IFM_LINK_ASSUMED;
-    gboolean shared = !own_memory || (self->same_device && has_buffers(&self->to));
-    return json_pack("{s:I,s:b,s:b,s:o,s:o}", "copies", (json_int_t)self->n_copies, "shared", shared, "assumed", assumed,
-                     "within_inference", hidden, "around_inference", around);
+        result.assumed |= self->copies[i].by->info->link_source == IFM_LINK_ASSUMED;
+    result.shared = !own_memory || (self->same_device && has_buffers(&self->to));
+    return ifm_record_to_json(&result, ifm_link_result_fields);
 }
