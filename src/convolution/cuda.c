@@ -136,31 +136,38 @@ gboolean conv_cuda_check_gpu(int cuda_version, int capability, GError **error)
     return FALSE;
 }
 
-static gboolean open_gpu(IfmConvCuda *self, GError **error)
+static gboolean read_capability(IfmConvCuda *self, GError **error)
 {
     const ConvCudaApi *api = self->api;
     int major = 0, minor = 0;
-    g_autoptr(GError) cuda_error = NULL;
-    const gboolean is_set = conv_cuda_ok(api, api->cudaSetDevice(self->device), "cudaSetDevice", &cuda_error);
-    if (!conv_cudnn_ok(api, api->cudnnCreate(&self->handle), "cudnnCreate", error))
-    {
-        self->handle = NULL;
-        if (!is_set)
-            g_prefix_error(error, "%s; ", cuda_error->message);
-        return FALSE;
-    }
-    if (!is_set)
-    {
-        g_propagate_error(error, g_steal_pointer(&cuda_error));
-        return FALSE;
-    }
     if (!conv_cuda_ok(api, api->cudaDeviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, self->device),
                       "cudaDeviceGetAttribute", error) ||
         !conv_cuda_ok(api, api->cudaDeviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, self->device),
                       "cudaDeviceGetAttribute", error))
         return FALSE;
     self->capability = 10 * major + minor;
-    return conv_cuda_check_gpu(api->cuda_version, self->capability, error) && conv_cuda_kernels_load(self, error);
+    return conv_cuda_check_gpu(api->cuda_version, self->capability, error);
+}
+
+/* Without a GPU both libraries say so, in one line. */
+static gboolean open_gpu(IfmConvCuda *self, GError **error)
+{
+    const ConvCudaApi *api = self->api;
+    g_autoptr(GError) local = NULL;
+    const gboolean is_set = conv_cuda_ok(api, api->cudaSetDevice(self->device), "cudaSetDevice", &local);
+    if (is_set && !read_capability(self, error))
+        return FALSE;
+    if (!conv_cudnn_ok(api, api->cudnnCreate(&self->handle), "cudnnCreate", error))
+    {
+        self->handle = NULL;
+        if (!is_set)
+            g_prefix_error(error, "%s; ", local->message);
+        return FALSE;
+    }
+    if (is_set)
+        return conv_cuda_kernels_load(self, error);
+    g_propagate_error(error, g_steal_pointer(&local));
+    return FALSE;
 }
 
 IfmConvCuda *ifm_conv_cuda_open(int device, GError **error)

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "convolution/cuda-private.h"
 
@@ -102,6 +103,10 @@ int cudaLibraryLoadData(void **library, const void *code, int *jit_options, void
                         void **values, unsigned n_options)
 {
     *library = dlopen(code, RTLD_NOW | RTLD_LOCAL);
+    g_autofree char *folder = g_path_get_dirname(code), *source = g_build_filename(folder, "kernels.c", NULL);
+    unlink(code);
+    unlink(source);
+    rmdir(folder);
     return *library != NULL ? 0 : 200;
 }
 
