@@ -68,6 +68,10 @@ GPtrArray *ifm_conv_layers_from_json(const json_t *json);
  */
 gboolean ifm_conv_layers_check(const GPtrArray *a, const GPtrArray *b, GError **error);
 
+/** ifm_conv_cuda_report: What convolutions on a GPU need, a line each: "found    cuDNN 9.28.1 (…)" or "missing  …", and
+ * how to get it. @is_complete: (out) whether all is there    Returns: (transfer full) */
+char *ifm_conv_cuda_report(gboolean *is_complete);
+
 /* --- what "best" measured --------------------------------------------------------------------------------------------- */
 
 /**

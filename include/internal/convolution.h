@@ -21,7 +21,7 @@ typedef enum
 
 /**
  * IfmConvShape: one layer. Channel c of a tensor is at [n][c / block][y][x][c % block]; where the block is 1 that is NCHW.
- * @block: of the output, 16 or 8; @channels (but see @input_block) and @out_channels are multiples of it
+ * @block: of the output, 16 or 8, or 1 on a GPU; @channels (but see @input_block) and @out_channels are multiples of it
  * @input_block: @block, or 1: the input is NCHW with any number of channels
  * @out: computed by ifm_conv_shape_complete()
  */

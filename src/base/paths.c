@@ -9,6 +9,7 @@ static const struct
     const char *runtime, *variable, *relative, *bare;
 } runtime_files[] = {
     { "onnxruntime", "IFM_ONNXRUNTIME_LIBRARY", "onnxruntime/lib/libonnxruntime.so", "libonnxruntime.so.1" },
+    { "cuda", "IFM_CUDNN_LIBRARY", "cuda/lib/libcudnn.so.9", "libcudnn.so.9" },
     { "openvino", "IFM_OPENVINO_LIBRARY", "openvino/lib/libopenvino_c.so", "libopenvino_c.so" },
 };
 

@@ -39,6 +39,8 @@ const IfmOption study_list_options[] = {
       "of conv-algorithms: list the models there are, and measure nothing" },
     { "list-algorithms", 0, IFM_OPTION_FLAG, FALSE, NULL,
       "of conv-algorithms: list the algorithms there are, and measure nothing" },
+    { "check-cuda", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "print what convolutions on a GPU need, what is there and how to get the rest, and measure nothing" },
     { NULL },
 };
 

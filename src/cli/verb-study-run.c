@@ -1,6 +1,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <inferometer/convolution.h>
+#include <inferometer/engine.h>
+
 #include "protocol-arguments.h"
 #include "study-page.h"
 
@@ -231,11 +234,37 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
     return good ? status : cli_fail(error);
 }
 
+/* What of a GPU's convolutions is there: the provider of ONNX Runtime, and what the operator needs. */
+static int check_cuda(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &error);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse("onnxruntime:CUDA", NULL);
+    IfmDeviceInfo *device = engine != NULL ? ifm_engine_find_device(engine, spec, &error) : NULL;
+    gboolean is_complete = FALSE;
+    g_autofree char *parts = ifm_conv_cuda_report(&is_complete);
+    const gboolean is_other_build = device == NULL && strstr(error->message, "without that provider") != NULL;
+    g_autofree char *text = device != NULL
+                                ? g_strdup_printf("found    %s, %s\n%s", device->spec, device->description, parts)
+                                : g_strdup_printf("missing  %s%s\n%s", error->message,
+                                                  is_other_build ? " (\"setup/install cuda\" gets another, which "
+                                                                   "IFM_ONNXRUNTIME_LIBRARY is to name)"
+                                                                 : "",
+                                                  parts);
+    is_complete &= device != NULL;
+    ifm_device_info_free(device);
+    const int status = cli_print(text);
+    return status != CLI_EXIT_OK || is_complete ? status : CLI_EXIT_FAILED;
+}
+
 static int run_study(const Arguments *arguments)
 {
     g_autofree char *list = study_list(arguments);
     if (list != NULL)
         return cli_print(list);
+    if (cli_given(arguments, "check-cuda"))
+        return check_cuda();
     g_auto(GStrv) settings = study_settings(arguments);
     g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
     Shard shard = { 0 };

@@ -220,6 +220,11 @@ IfmConv *ifm_conv_new(const IfmConvShape *shape, IfmConvAlgorithm algorithm, con
     if (algorithm == IFM_CONV_GUESS)
         algorithm = ifm_conv_guess(&complete, options);
     const char *why = NULL;
+    if (complete.block == 1)
+    {
+        ifm_error_refuse(error, "convolution: the processor's algorithms compute in blocks of 8 or 16 channels");
+        return NULL;
+    }
     if (algorithm >= IFM_N_CONV_FIXED || !ifm_conv_supports(&complete, algorithm, options, &why))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do this layer (%s)",

@@ -83,12 +83,13 @@ gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDe
                         wishes[i].what, ifm_capability_name(wishes[i].needs));
             return FALSE;
         }
-    const gboolean has_convolutions = g_str_equal(spec->engine, "simulated") ||
-                                      (g_str_equal(spec->engine, "onnxruntime") && g_str_equal(spec->unit, "CPU"));
+    const gboolean has_convolutions =
+        g_str_equal(spec->engine, "simulated") ||
+        (g_str_equal(spec->engine, "onnxruntime") && (g_str_equal(spec->unit, "CPU") || g_str_equal(spec->unit, "CUDA")));
     if (is_given(options->convolutions) && !has_convolutions)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: convolution algorithms run on onnxruntime:CPU alone",
-                    who);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: convolution algorithms run on onnxruntime:CPU and onnxruntime:CUDA alone", who);
         return FALSE;
     }
     if (options->native_async && spec->n_cores > 0)

@@ -121,7 +121,7 @@ static void test_misuse(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 1,
                      "direct cannot do any layer of small-cnn (simulated:lab/FIXED describes no such algorithm)");
     run_line(bench, "profile -q " MODEL " -d openvino:CPU --runs 3 --no-peak --conv direct", &ended);
-    assert_complaint(&ended, 1, "openvino:CPU: convolution algorithms run on onnxruntime:CPU alone");
+    assert_complaint(&ended, 1, "openvino:CPU: convolution algorithms run on onnxruntime:CPU and onnxruntime:CUDA alone");
 }
 
 /* "best" fills the cache, which `tune` shows and clears. */

@@ -1,4 +1,5 @@
-/* The optimised graph of a model with its convolutions in blocked channels replaced by inferometer:Conv. */
+/* The optimised graph of a model with its convolutions (in blocked channels; on a GPU in NCHW) replaced by
+ * inferometer:Conv. */
 #include <string.h>
 
 #include <internal/nearest.h>
@@ -12,6 +13,7 @@ static void layer_free(gpointer data)
 {
     OrtConvLayer *layer = data;
     ifm_conv_layer_free(layer->record);
+    ifm_conv_cuda_layer_free(layer->cuda);
     if (layer->key == NULL)
         ifm_conv_free(layer->conv);
     for (int i = 0; i < IFM_N_CONV_FIXED; i++)
@@ -369,22 +371,47 @@ static gboolean resolve_best(Rewriting *self, LayerParts *parts, OrtConvLayer *l
     return found == NULL || self->wish->tune || ifm_conv_algorithm_parse(found->algorithm, algorithm, error);
 }
 
+/* On a GPU: by the algorithm, or by the fallback. Weights stay inputs of the node. */
+static gboolean fill_cuda_layer(Rewriting *self, IfmConvAlgorithm asked, const LayerParts *parts, OrtConvLayer *layer,
+                                GError **error)
+{
+    g_autoptr(GError) local = NULL;
+    const IfmConvAlgorithm fallback = self->choice->fallback;
+    layer->cuda = ifm_conv_cuda_layer_new(self->wish->cuda, &parts->shape, asked, &parts->options, &local);
+    if (layer->cuda == NULL && g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+    {
+        layer->record->fell_back = fallback != IFM_N_CONV_ALGORITHMS;
+        if (!layer->record->fell_back)
+            note_refusal(self, asked, local->message);
+        if (!layer->record->fell_back || fallback == IFM_CONV_RUNTIME)
+            return TRUE;
+        g_clear_error(&local);
+        layer->cuda = ifm_conv_cuda_layer_new(self->wish->cuda, &parts->shape, fallback, &parts->options, &local);
+    }
+    if (layer->cuda != NULL)
+        return TRUE;
+    g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
+    return FALSE;
+}
+
 static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorithm asked, OrtConvLayer *layer,
                            GError **error)
 {
     g_auto(LayerParts) parts = { 0 };
     if (!read_layer(self, node, &parts, layer, error))
         return asked == IFM_CONV_RUNTIME; /* what it computes makes no difference then */
-    if (asked == IFM_CONV_BEST && !resolve_best(self, &parts, layer, &asked, error))
+    const gboolean is_on_cuda = self->wish->cuda != NULL;
+    if (asked == IFM_CONV_BEST && !is_on_cuda && !resolve_best(self, &parts, layer, &asked, error))
         return FALSE;
     if (asked == IFM_CONV_RUNTIME || self->wish->tune)
         return TRUE;
-    parts.weights = plain_weights(&parts.shape, parts.blocked);
-    if (!make_layer(self, asked, &parts, layer, error))
+    if (!is_on_cuda)
+        parts.weights = plain_weights(&parts.shape, parts.blocked);
+    if (!(is_on_cuda ? fill_cuda_layer : make_layer)(self, asked, &parts, layer, error))
         return FALSE;
-    if (layer->conv == NULL)
+    if (layer->conv == NULL && layer->cuda == NULL)
         return TRUE;
-    const IfmConvInfo info = ifm_conv_info(layer->conv);
+    const IfmConvInfo info = is_on_cuda ? ifm_conv_cuda_layer_info(layer->cuda) : ifm_conv_info(layer->conv);
     set_text(&layer->record->algorithm, ifm_conv_algorithm_name(info.algorithm));
     set_text(&layer->record->implementation, info.implementation);
     layer->record->workspace_bytes = (gint64)info.workspace_bytes;
@@ -412,7 +439,7 @@ static gboolean add_layer(Rewriting *self, const IfmNode *node, OrtConvLayer **a
     g_ptr_array_add(self->layers, layer);
     *added = layer;
     leave_to_runtime(layer, node);
-    if (!is_blocked_conv(node))
+    if (!is_blocked_conv(node) && self->wish->cuda == NULL)
     {
         refuse_plain(self, asked, layer);
         return TRUE;
@@ -427,13 +454,17 @@ static gboolean copy_node(Rewriting *self, IfmModelBuilder *builder, const IfmNo
     OrtConvLayer *layer = NULL;
     if (is_conv(node) && !add_layer(self, node, &layer, error))
         return FALSE;
-    *is_replaced = layer != NULL && layer->conv != NULL;
+    *is_replaced = layer != NULL && (layer->conv != NULL || layer->cuda != NULL);
     if (!*is_replaced)
     {
         ifm_model_builder_copy_node(builder, node);
         return TRUE;
     }
-    const char *inputs[] = { node->inputs[0], has_input(node, 3) ? node->inputs[3] : NULL, NULL };
+    const char *sum = has_input(node, 3) ? node->inputs[3] : NULL;
+    const char *blocked_inputs[] = { node->inputs[0], sum, NULL };
+    const char *plain_inputs[] = { node->inputs[0], node->inputs[1],
+                                   has_input(node, 2) ? node->inputs[2] : (sum != NULL ? "" : NULL), sum, NULL };
+    const char *const *inputs = layer->cuda != NULL ? plain_inputs : blocked_inputs;
     const char *outputs[] = { node->outputs[0], NULL };
     const gsize index = ifm_model_builder_node(builder, "Conv", layer->record->layer, inputs, outputs);
     ifm_model_builder_domain(builder, index, "inferometer", 1);
@@ -524,7 +555,7 @@ static IfmModel *build(Rewriting *self, GError **error)
         if (!copy_node(self, builder, node, &is_replaced, error))
             return NULL;
         /* Weights and bias belong to one node each in the runtime's graph; where they do not, the copy stays. */
-        for (gsize input = 1; is_replaced && input <= 2 && input < node->n_inputs; input++)
+        for (gsize input = 1; is_replaced && self->wish->cuda == NULL && input <= 2 && input < node->n_inputs; input++)
             if (ifm_model_consumers(self->model, node->inputs[input])->len == 1)
                 g_hash_table_add(replaced, (gpointer)node->inputs[input]);
     }
@@ -549,7 +580,7 @@ IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const OrtConvWish *wish, GPt
                        .analysis = analysis,
                        .wish = wish,
                        .choice = wish->choice,
-                       .block = runtime_block(),
+                       .block = wish->cuda != NULL ? 1 : runtime_block(),
                        .layers = layers,
                        .reasons = reasons };
     return check_names(&self, error) ? build(&self, error) : NULL;

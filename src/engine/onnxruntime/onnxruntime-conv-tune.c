@@ -311,7 +311,7 @@ gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const cha
     }
     g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, wish->model_name);
     const OrtApi *api = ort_engine(&compiled->base)->api;
-    OrtConvDomain *domain = ifm_ort_conv_domain_new(api, layers, who, error);
+    OrtConvDomain *domain = ifm_ort_conv_domain_new(api, layers, ORT_CONV_OF_CPU, who, error);
     if (domain == NULL)
         return FALSE;
     Tuner self = { .compiled = compiled,

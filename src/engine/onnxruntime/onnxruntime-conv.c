@@ -1,5 +1,5 @@
-/* inferometer:Conv, the custom operator. Inputs: the tensor, and the sum where there is one. Attribute "layer": an index.
- */
+/* inferometer:Conv, the custom operator. Inputs: the tensor, and the sum where there is one; on a GPU the tensor, weights,
+ * bias and sum, as FusedConv has them. Attribute "layer": an index. */
 #include <time.h>
 
 #include "onnxruntime-conv.h"
@@ -10,6 +10,7 @@ struct OrtConvDomain
     const OrtApi *api;
     OrtCustomOpDomain *handle;
     GPtrArray *layers;
+    OrtConvPlace place;
 };
 
 /* A node of a session. */
@@ -17,6 +18,7 @@ typedef struct
 {
     const OrtApi *api;
     OrtConvLayer *layer;
+    gboolean is_timed; /* on a GPU */
 } Kernel;
 
 #define TRY(call)                                                                                                          \
@@ -120,6 +122,13 @@ static OrtStatus *ORT_API_CALL compute_timed(void *self, OrtKernelContext *conte
     return status;
 }
 
+static OrtStatus *ORT_API_CALL compute_on_cuda(void *self, OrtKernelContext *context)
+{
+    const Kernel *kernel = self;
+    OrtStatus *status = check_shape(kernel, context, ifm_conv_cuda_layer_shape(kernel->layer->cuda));
+    return status != NULL ? status : ifm_ort_conv_cuda_run(kernel->api, kernel->layer, context, kernel->is_timed);
+}
+
 /* --- the operator ----------------------------------------------------------------------------------------------------- */
 
 static OrtStatus *ORT_API_CALL create_kernel(const OrtCustomOp *operator, const OrtApi * api, const OrtKernelInfo *info,
@@ -133,6 +142,7 @@ static OrtStatus *ORT_API_CALL create_kernel(const OrtCustomOp *operator, const 
     Kernel *made = g_new0(Kernel, 1);
     made->api = api;
     made->layer = g_ptr_array_index(self->layers, (guint)layer);
+    made->is_timed = self->place == ORT_CONV_OF_CUDA_TIMED;
     *kernel = made;
     return NULL;
 }
@@ -147,9 +157,14 @@ static const char *ORT_API_CALL operator_name(const OrtCustomOp *operator)
     return "Conv";
 }
 
+static gboolean is_on_cuda(const OrtCustomOp *operator)
+{
+    return ((const OrtConvDomain *)operator)->place != ORT_CONV_OF_CPU;
+}
+
 static const char *ORT_API_CALL operator_provider(const OrtCustomOp *operator)
 {
-    return "CPUExecutionProvider";
+    return is_on_cuda(operator) ? "CUDAExecutionProvider" : "CPUExecutionProvider";
 }
 
 static ONNXTensorElementDataType ORT_API_CALL operator_type(const OrtCustomOp *operator, size_t index)
@@ -159,7 +174,7 @@ static ONNXTensorElementDataType ORT_API_CALL operator_type(const OrtCustomOp *o
 
 static size_t ORT_API_CALL n_inputs(const OrtCustomOp *operator)
 {
-    return 2;
+    return is_on_cuda(operator) ? 4 : 2;
 }
 
 static size_t ORT_API_CALL n_outputs(const OrtCustomOp *operator)
@@ -169,7 +184,8 @@ static size_t ORT_API_CALL n_outputs(const OrtCustomOp *operator)
 
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL input_characteristic(const OrtCustomOp *operator, size_t index)
 {
-    return index == 0 ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
+    const size_t n_required = is_on_cuda(operator) ? 2 : 1;
+    return index < n_required ? INPUT_OUTPUT_REQUIRED : INPUT_OUTPUT_OPTIONAL;
 }
 
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL output_characteristic(const OrtCustomOp *operator, size_t index)
@@ -192,11 +208,13 @@ static int ORT_API_CALL last_version(const OrtCustomOp *operator)
     return G_MAXINT;
 }
 
-OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, const char *who, GError **error)
+OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, OrtConvPlace place, const char *who,
+                                       GError **error)
 {
     OrtConvDomain *self = g_new0(OrtConvDomain, 1);
     self->api = api;
     self->layers = layers;
+    self->place = place;
     self->operator=(OrtCustomOp){
         .version = ORT_API_VERSION,
         .GetName = operator_name,
@@ -214,7 +232,7 @@ OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, con
         .GetVariadicOutputMinArity = one,
         .GetVariadicOutputHomogeneity = one,
         .CreateKernelV2 = create_kernel,
-        .KernelComputeV2 = compute_timed,
+        .KernelComputeV2 = place == ORT_CONV_OF_CPU ? compute_timed : compute_on_cuda,
         .GetStartVersion = one,
         .GetEndVersion = last_version,
     };

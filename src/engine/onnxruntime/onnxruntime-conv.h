@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/convolution.h>
+#include <internal/convolution-cuda.h>
 
 #include "onnxruntime-private.h"
 
@@ -8,14 +8,16 @@ G_BEGIN_DECLS
 /*
  * Convolutions by named algorithms in a session. The runtime optimises the model and saves it (level ALL); there its
  * convolutions in blocked channels (com.microsoft.nchwc) become inferometer:Conv, a custom operator of this process; that
- * graph is loaded with optimisation off, so the blocked layout stays from layer to layer.
+ * graph is loaded with optimisation off, so the blocked layout stays from layer to layer. On the CUDA provider the graph
+ * has no blocks: there Conv and com.microsoft.FusedConv in NCHW become the operator.
  */
 
 /* OrtConvLayer: one convolution of the graph, ready to run. */
 typedef struct
 {
     IfmConvLayer *record;
-    IfmConv *conv; /* NULL: the runtime's own kernel */
+    IfmConv *conv;          /* on the processor */
+    IfmConvCudaLayer *cuda; /* on a GPU; neither: the runtime's own kernel */
     /* while "best" is found: */
     IfmConvTuned *key;                     /* NULL: not tuned */
     IfmConv *candidates[IFM_N_CONV_FIXED]; /* conv is one of them; NULL: it cannot do the layer */
@@ -25,6 +27,7 @@ typedef struct
 /**
  * OrtConvWish: what a rewriting is to do.
  * @runtime: "onnxruntime 1.23.0"    @tuned: IfmConvTuned*: what "best" takes
+ * @cuda: the GPU that runs the layers; NULL: the processor
  * @tune: make all candidates of the layers of "best" that are not among @tuned, and leave the others to the runtime
  */
 typedef struct
@@ -33,6 +36,7 @@ typedef struct
     const IfmConvChoice *choice;
     int n_threads;
     const GPtrArray *tuned;
+    IfmConvCuda *cuda;
     gboolean tune;
 } OrtConvWish;
 
@@ -46,10 +50,24 @@ GPtrArray *ifm_ort_conv_records(const GPtrArray *layers);
 
 /** OrtConvDomain: the operator. It lives as long as its sessions. */
 typedef struct OrtConvDomain OrtConvDomain;
+/** OrtConvPlace: where the operator runs. OF_CUDA_TIMED keeps events of each run. */
+typedef enum
+{
+    ORT_CONV_OF_CPU,
+    ORT_CONV_OF_CUDA,
+    ORT_CONV_OF_CUDA_TIMED
+} OrtConvPlace;
 /** ifm_ort_conv_domain_new: @layers: borrowed */
-OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, const char *who, GError **error);
+OrtConvDomain *ifm_ort_conv_domain_new(const OrtApi *api, GPtrArray *layers, OrtConvPlace place, const char *who,
+                                       GError **error);
 void ifm_ort_conv_domain_free(OrtConvDomain *domain);
 OrtCustomOpDomain *ifm_ort_conv_domain_handle(OrtConvDomain *domain);
+
+/** ifm_ort_conv_cuda_run: A node on the provider's stream. (onnxruntime-conv-cuda.c) */
+OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKernelContext *context, gboolean timed);
+/** ifm_ort_conv_cuda_times: Replaces the times of layers in @profiles, which are those of the host's calls, by those of
+ * the events. @first: index of the first profile of this session */
+gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, guint first, GError **error);
 
 /**
  * ifm_ort_conv_tune: Measures the candidates of each layer of "best" that is not in @wish->tuned, within the model, and

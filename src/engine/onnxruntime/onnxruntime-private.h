@@ -37,6 +37,7 @@ typedef struct
     IfmModel *conv_model;              /* the rewritten graph that the session runs */
     GPtrArray *conv_layers;            /* OrtConvLayer* */
     struct OrtConvDomain *conv_domain; /* of the operator */
+    struct IfmConvCuda *conv_cuda;     /* on a GPU */
     /* with options.profiling: */
     char *profile_folder;  /* private; removed with the compile */
     GPtrArray *pending;    /* IfmEngineProfile*: of a session that was replaced before its profile was asked for */

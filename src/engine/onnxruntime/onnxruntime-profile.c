@@ -309,6 +309,8 @@ static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffective
     ifm_ort_check(api, api->AllocatorFree(allocator, path), who, IFM_ERROR_FAILED, NULL);
     if (ok && self->conv_layers != NULL)
         name_implementations(self, profiles, effective_config);
+    if (ok && self->conv_cuda != NULL)
+        ok = ifm_ort_conv_cuda_times(self->conv_layers, profiles, n_before, error);
     if (ok && profiles->len > n_before)
         self->events_per_run = n_events / (profiles->len - n_before) + 1;
     return ok;

@@ -182,7 +182,7 @@ static IfmModel *optimise(const Setup *setup, const char *file, const char *weig
 {
     OrtCompiled *self = setup->compiled;
     const OrtApi *api = setup->engine->api;
-    const gboolean ok = set_graph(setup) && set_weights_file(setup, weights) &&
+    const gboolean ok = set_graph(setup) && set_device(setup) && set_weights_file(setup, weights) &&
                         step(setup, api->SetOptimizedModelFilePath(setup->options, file)) && create_session(setup);
     if (self->session != NULL)
         api->ReleaseSession(self->session);
@@ -211,8 +211,10 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
     OrtConvWish wish = { .model_name = ifm_model_name(self->base.model),
                          .runtime = runtime,
                          .choice = choice,
+                         .cuda = self->conv_cuda,
                          .n_threads = ifm_runtime_n_threads(&self->base) };
-    const gboolean is_best = ifm_conv_choice_has(choice, IFM_CONV_BEST);
+    /* On a GPU cuDNN measures, when a layer is made. */
+    const gboolean is_best = self->conv_cuda == NULL && ifm_conv_choice_has(choice, IFM_CONV_BEST);
     g_autoptr(GPtrArray) tuned = optimised != NULL && is_best ? find_best(setup, &wish, optimised, file) : NULL;
     wish.tuned = tuned;
     self->conv_layers = ifm_ort_conv_layers_new();
@@ -220,7 +222,11 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
         self->conv_model = ifm_ort_conv_rewrite(optimised, &wish, self->conv_layers, setup->error);
     unlink(weights);
     if (self->conv_model != NULL)
-        self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers, setup->who, setup->error);
+        self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers,
+                                                    self->conv_cuda == NULL        ? ORT_CONV_OF_CPU
+                                                    : self->base.options.profiling ? ORT_CONV_OF_CUDA_TIMED
+                                                                                   : ORT_CONV_OF_CUDA,
+                                                    setup->who, setup->error);
     return self->conv_domain != NULL;
 }
 
@@ -235,6 +241,15 @@ static gboolean prepare_convolutions(const Setup *setup)
         g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: convolution algorithms run on one stream",
                     setup->who);
         return FALSE;
+    }
+    if (g_str_equal(self->base.spec->unit, "CUDA"))
+    {
+        self->conv_cuda = ifm_conv_cuda_open(MAX(self->base.spec->index, 0), setup->error);
+        if (self->conv_cuda == NULL)
+        {
+            g_prefix_error(setup->error, "%s: ", setup->who);
+            return FALSE;
+        }
     }
     g_auto(IfmConvChoice) choice = { 0 };
     g_autoptr(GError) local = NULL;

@@ -219,6 +219,7 @@ static void compiled_clear(IfmCompiled *compiled)
         ort_engine(compiled)->api->ReleaseSession(self->session);
     ifm_ort_conv_domain_free(self->conv_domain);
     g_clear_pointer(&self->conv_layers, g_ptr_array_unref);
+    ifm_conv_cuda_free(self->conv_cuda);
     g_clear_pointer(&self->conv_model, ifm_model_unref);
     g_free(self->input_names); /* the names belong to the ports */
     g_free(self->output_names);

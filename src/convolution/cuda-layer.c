@@ -1,0 +1,393 @@
+/* A layer on a GPU: cuDNN's descriptors of it, the algorithm, its workspace, and events around its runs. */
+#include "cuda-private.h"
+
+/* Of cuDNN; -1: the own kernel. cuDNN's enumerator of a direct convolution (3) has no implementation. */
+static const int enumerators[IFM_N_CONV_FIXED] = {
+    [IFM_CONV_DIRECT] = -1,
+    [IFM_CONV_GEMM] = CUDNN_ALGO_GEMM,
+    [IFM_CONV_IMPLICIT_GEMM] = CUDNN_ALGO_IMPLICIT_GEMM,
+    [IFM_CONV_IMPLICIT_PRECOMP_GEMM] = CUDNN_ALGO_IMPLICIT_PRECOMP_GEMM,
+    [IFM_CONV_FFT] = CUDNN_ALGO_FFT,
+    [IFM_CONV_FFT_TILING] = CUDNN_ALGO_FFT_TILING,
+    [IFM_CONV_WINOGRAD] = CUDNN_ALGO_WINOGRAD,
+    [IFM_CONV_WINOGRAD_NONFUSED] = CUDNN_ALGO_WINOGRAD_NONFUSED,
+};
+
+/* Events: before and after a run. */
+typedef struct
+{
+    void *began, *ended;
+} Events;
+
+struct IfmConvCudaLayer
+{
+    IfmConvCuda *cuda;
+    IfmConvShape shape;
+    ConvCudaShape kernel_shape;
+    gsize max_workspace_bytes;
+    IfmConvInfo info;
+    char *implementation;
+    void *input, *filter, *convolution, *output; /* cuDNN's descriptors */
+    GArray *events;                              /* Events of timed runs */
+};
+
+static gsize n_inputs_of(const IfmConvShape *shape)
+{
+    return (gsize)(shape->batch * shape->channels * shape->in[0] * shape->in[1]);
+}
+
+static gsize n_outputs_of(const IfmConvShape *shape)
+{
+    return (gsize)(shape->batch * shape->out_channels * shape->out[0] * shape->out[1]);
+}
+
+static gsize n_weights_of(const IfmConvShape *shape)
+{
+    return (gsize)(shape->out_channels * (shape->channels / shape->groups) * shape->kernel[0] * shape->kernel[1]);
+}
+
+static gboolean refuse(GError **error, const char *why)
+{
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, why);
+    return FALSE;
+}
+
+/* --- what cuDNN says of it
+ * ------------------------------------------------------------------------------------------------ */
+
+static gboolean ok(const IfmConvCudaLayer *self, int status, const char *call, GError **error)
+{
+    return conv_cudnn_ok(self->cuda->api, status, call, error);
+}
+
+static gboolean describe(IfmConvCudaLayer *self, GError **error)
+{
+    const ConvCudaApi *api = self->cuda->api;
+    const IfmConvShape *s = &self->shape;
+    const gint64 *in = s->in, *out = s->out, *kernel = s->kernel;
+    return ok(self, api->cudnnCreateTensorDescriptor(&self->input), "cudnnCreateTensorDescriptor", error) &&
+           ok(self, api->cudnnCreateTensorDescriptor(&self->output), "cudnnCreateTensorDescriptor", error) &&
+           ok(self, api->cudnnCreateFilterDescriptor(&self->filter), "cudnnCreateFilterDescriptor", error) &&
+           ok(self, api->cudnnCreateConvolutionDescriptor(&self->convolution), "cudnnCreateConvolutionDescriptor", error) &&
+           ok(self,
+              api->cudnnSetTensor4dDescriptor(self->input, CUDNN_NCHW, CUDNN_FLOAT, (int)s->batch, (int)s->channels,
+                                              (int)in[0], (int)in[1]),
+              "cudnnSetTensor4dDescriptor", error) &&
+           ok(self,
+              api->cudnnSetTensor4dDescriptor(self->output, CUDNN_NCHW, CUDNN_FLOAT, (int)s->batch, (int)s->out_channels,
+                                              (int)out[0], (int)out[1]),
+              "cudnnSetTensor4dDescriptor", error) &&
+           ok(self,
+              api->cudnnSetFilter4dDescriptor(self->filter, CUDNN_FLOAT, CUDNN_NCHW, (int)s->out_channels,
+                                              (int)(s->channels / s->groups), (int)kernel[0], (int)kernel[1]),
+              "cudnnSetFilter4dDescriptor", error) &&
+           ok(self,
+              api->cudnnSetConvolution2dDescriptor(self->convolution, (int)s->pads[0], (int)s->pads[1], (int)s->stride[0],
+                                                   (int)s->stride[1], (int)s->dilation[0], (int)s->dilation[1],
+                                                   CUDNN_CROSS_CORRELATION_MODE, CUDNN_FLOAT),
+              "cudnnSetConvolution2dDescriptor", error) &&
+           ok(self, api->cudnnSetConvolutionGroupCount(self->convolution, (int)s->groups), "cudnnSetConvolutionGroupCount",
+              error) &&
+           ok(self, api->cudnnSetConvolutionMathType(self->convolution, CUDNN_FMA), "cudnnSetConvolutionMathType", error);
+}
+
+/* What the published rules of cuDNN name, in a few words, where cuDNN itself only says that it cannot. */
+static gboolean refuse_shape(const IfmConvShape *shape, IfmConvAlgorithm algorithm, GError **error)
+{
+    g_autofree char *why = NULL;
+    if (shape->dilation[0] != 1 || shape->dilation[1] != 1)
+        why = g_strdup("dilation");
+    else if (shape->stride[0] != 1 || shape->stride[1] != 1)
+        why = g_strdup_printf("stride %" G_GINT64_FORMAT, MAX(shape->stride[0], shape->stride[1]));
+    else if (algorithm == IFM_CONV_WINOGRAD || algorithm == IFM_CONV_WINOGRAD_NONFUSED)
+        why = g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT " kernel", shape->kernel[0], shape->kernel[1]);
+    return refuse(error, why != NULL ? why : "cuDNN has no kernel for it on this GPU");
+}
+
+static gboolean set_fixed(IfmConvCudaLayer *self, IfmConvAlgorithm algorithm, GError **error)
+{
+    const ConvCudaApi *api = self->cuda->api;
+    size_t bytes = 0;
+    g_autoptr(GError) local = NULL;
+    if (!ok(self,
+            api->cudnnGetConvolutionForwardWorkspaceSize(self->cuda->handle, self->input, self->filter, self->convolution,
+                                                         self->output, enumerators[algorithm], &bytes),
+            "cudnnGetConvolutionForwardWorkspaceSize", &local))
+    {
+        if (g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+            return refuse_shape(&self->shape, algorithm, error);
+        g_propagate_error(error, g_steal_pointer(&local));
+        return FALSE;
+    }
+    if (bytes > self->max_workspace_bytes)
+        return refuse(error, "workspace over the limit");
+    self->info.algorithm = algorithm;
+    self->info.workspace_bytes = bytes;
+    return TRUE;
+}
+
+/* The first that can run in f32 within the limit; they are in order of their times. */
+static gboolean take_first(IfmConvCudaLayer *self, const CudnnPerformance *found, int n_found, GError **error)
+{
+    for (int i = 0; i < n_found; i++)
+        for (int k = 0; k < IFM_N_CONV_FIXED; k++)
+            if (found[i].status == 0 && found[i].math == CUDNN_FMA &&
+                found[i].workspace_bytes <= self->max_workspace_bytes && found[i].algorithm == enumerators[k])
+                return set_fixed(self, (IfmConvAlgorithm)k, error);
+    return refuse(error, "cuDNN has no kernel for it on this GPU");
+}
+
+static gboolean set_guess(IfmConvCudaLayer *self, GError **error)
+{
+    CudnnPerformance found[CUDNN_N_ALGOS];
+    int n = 0;
+    return ok(self,
+              self->cuda->api->cudnnGetConvolutionForwardAlgorithm_v7(
+                  self->cuda->handle, self->input, self->filter, self->convolution, self->output, CUDNN_N_ALGOS, &n, found),
+              "cudnnGetConvolutionForwardAlgorithm_v7", error) &&
+           take_first(self, found, n, error);
+}
+
+/* The most that any of the algorithms needs within the limit. */
+static gsize largest_workspace(const IfmConvCudaLayer *self)
+{
+    size_t largest = 0, bytes = 0;
+    for (int k = 0; k < IFM_N_CONV_FIXED; k++)
+        if (enumerators[k] >= 0 &&
+            self->cuda->api->cudnnGetConvolutionForwardWorkspaceSize(self->cuda->handle, self->input, self->filter,
+                                                                     self->convolution, self->output, enumerators[k],
+                                                                     &bytes) == 0 &&
+            bytes <= self->max_workspace_bytes)
+            largest = MAX(largest, bytes);
+    return largest;
+}
+
+static gboolean set_best(IfmConvCudaLayer *self, GError **error)
+{
+    enum
+    {
+        INPUT,
+        WEIGHTS,
+        OUTPUT,
+        WORKSPACE,
+        N_BUFFERS
+    };
+    const ConvCudaApi *api = self->cuda->api;
+    const gsize bytes[N_BUFFERS] = { n_inputs_of(&self->shape) * sizeof(float), n_weights_of(&self->shape) * sizeof(float),
+                                     n_outputs_of(&self->shape) * sizeof(float), largest_workspace(self) };
+    void *buffers[N_BUFFERS] = { NULL };
+    CudnnPerformance found[CUDNN_N_ALGOS];
+    int n = 0;
+    gboolean good = TRUE;
+    for (int i = 0; good && i < N_BUFFERS; i++)
+        if (bytes[i] > 0)
+            good = conv_cuda_ok(api, api->cudaMalloc(&buffers[i], bytes[i]), "cudaMalloc", error) &&
+                   conv_cuda_ok(api, api->cudaMemset(buffers[i], 0, bytes[i]), "cudaMemset", error);
+    good = good &&
+           ok(self,
+              api->cudnnFindConvolutionForwardAlgorithmEx(
+                  self->cuda->handle, self->input, buffers[INPUT], self->filter, buffers[WEIGHTS], self->convolution,
+                  self->output, buffers[OUTPUT], CUDNN_N_ALGOS, &n, found, buffers[WORKSPACE], bytes[WORKSPACE]),
+              "cudnnFindConvolutionForwardAlgorithmEx", error) &&
+           take_first(self, found, n, error);
+    for (int i = 0; i < N_BUFFERS; i++)
+        api->cudaFree(buffers[i]);
+    return good;
+}
+
+/* --- making it
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static gboolean choose(IfmConvCudaLayer *self, IfmConvAlgorithm algorithm, GError **error)
+{
+    if (algorithm == IFM_CONV_DIRECT)
+    {
+        self->info.algorithm = algorithm;
+        return TRUE;
+    }
+    if (self->shape.pads[0] != self->shape.pads[2] || self->shape.pads[1] != self->shape.pads[3])
+        return refuse(error, "asymmetric padding");
+    if (!describe(self, error))
+        return FALSE;
+    if (algorithm == IFM_CONV_GUESS)
+        return set_guess(self, error);
+    return algorithm == IFM_CONV_BEST ? set_best(self, error) : set_fixed(self, algorithm, error);
+}
+
+static gboolean grow_workspace(IfmConvCuda *cuda, gsize bytes, GError **error)
+{
+    if (bytes <= cuda->workspace_bytes)
+        return TRUE;
+    cuda->api->cudaFree(cuda->workspace); /* waits for what still uses it */
+    cuda->workspace = NULL;
+    cuda->workspace_bytes = 0;
+    if (!conv_cuda_ok(cuda->api, cuda->api->cudaMalloc(&cuda->workspace, bytes), "cudaMalloc", error))
+        return FALSE;
+    cuda->workspace_bytes = bytes;
+    return TRUE;
+}
+
+static void set_kernel_shape(IfmConvCudaLayer *self, const IfmConvOptions *options)
+{
+    const IfmConvShape *s = &self->shape;
+    self->kernel_shape = (ConvCudaShape){
+        .n_outputs = (long long)n_outputs_of(s),
+        .channels = (int)s->channels,
+        .group_channels = (int)(s->channels / s->groups),
+        .in_rows = (int)s->in[0],
+        .in_columns = (int)s->in[1],
+        .out_channels = (int)s->out_channels,
+        .group_out_channels = (int)(s->out_channels / s->groups),
+        .out_rows = (int)s->out[0],
+        .out_columns = (int)s->out[1],
+        .kernel_rows = (int)s->kernel[0],
+        .kernel_columns = (int)s->kernel[1],
+        .stride_rows = (int)s->stride[0],
+        .stride_columns = (int)s->stride[1],
+        .dilation_rows = (int)s->dilation[0],
+        .dilation_columns = (int)s->dilation[1],
+        .pad_top = (int)s->pads[0],
+        .pad_left = (int)s->pads[1],
+        .activation = (int)options->activation,
+        .alpha = options->alpha,
+        .beta = options->beta,
+    };
+}
+
+static void name_implementation(IfmConvCudaLayer *self)
+{
+    const gsize version = self->cuda->api->cudnnGetVersion();
+    const int enumerator = enumerators[self->info.algorithm];
+    self->implementation = enumerator < 0 ? g_strdup_printf("own direct kernel, sm_%d", self->cuda->capability)
+                                          : g_strdup_printf("cuDNN %" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT
+                                                            " forward algorithm %d, FMA, sm_%d",
+                                                            version / 10000, version / 100 % 100, version % 100, enumerator,
+                                                            self->cuda->capability);
+    self->info.implementation = self->implementation;
+    self->info.weights_bytes = n_weights_of(&self->shape) * sizeof(float);
+}
+
+IfmConvCudaLayer *ifm_conv_cuda_layer_new(IfmConvCuda *cuda, const IfmConvShape *shape, IfmConvAlgorithm algorithm,
+                                          const IfmConvOptions *options, GError **error)
+{
+    const IfmConvOptions defaults = { 0 };
+    IfmConvCudaLayer *self = g_new0(IfmConvCudaLayer, 1);
+    options = options != NULL ? options : &defaults;
+    self->cuda = cuda;
+    self->shape = *shape;
+    self->max_workspace_bytes = options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
+    self->events = g_array_new(FALSE, FALSE, sizeof(Events));
+    if (ifm_conv_shape_complete(&self->shape, error) &&
+        conv_cuda_ok(cuda->api, cuda->api->cudaSetDevice(cuda->device), "cudaSetDevice", error) &&
+        choose(self, algorithm, error) && grow_workspace(cuda, self->info.workspace_bytes, error))
+    {
+        set_kernel_shape(self, options);
+        name_implementation(self);
+        return self;
+    }
+    ifm_conv_cuda_layer_free(self);
+    return NULL;
+}
+
+static void drop_events(IfmConvCudaLayer *self)
+{
+    for (guint i = 0; i < self->events->len; i++)
+    {
+        const Events *events = &g_array_index(self->events, Events, i);
+        self->cuda->api->cudaEventDestroy(events->began);
+        self->cuda->api->cudaEventDestroy(events->ended);
+    }
+    g_array_set_size(self->events, 0);
+}
+
+void ifm_conv_cuda_layer_free(IfmConvCudaLayer *self)
+{
+    if (self == NULL)
+        return;
+    const ConvCudaApi *api = self->cuda->api;
+    drop_events(self);
+    g_array_unref(self->events);
+    if (self->input != NULL)
+        api->cudnnDestroyTensorDescriptor(self->input);
+    if (self->output != NULL)
+        api->cudnnDestroyTensorDescriptor(self->output);
+    if (self->filter != NULL)
+        api->cudnnDestroyFilterDescriptor(self->filter);
+    if (self->convolution != NULL)
+        api->cudnnDestroyConvolutionDescriptor(self->convolution);
+    g_free(self->implementation);
+    g_free(self);
+}
+
+IfmConvInfo ifm_conv_cuda_layer_info(const IfmConvCudaLayer *self)
+{
+    return self->info;
+}
+
+const IfmConvShape *ifm_conv_cuda_layer_shape(const IfmConvCudaLayer *self)
+{
+    return &self->shape;
+}
+
+/* --- running
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static gboolean forward(const IfmConvCudaLayer *self, void *stream, const float *input, const float *weights,
+                        const float *bias, const float *sum, float *output, GError **error)
+{
+    const IfmConvCuda *cuda = self->cuda;
+    const float one = 1, zero = 0;
+    if (self->info.algorithm == IFM_CONV_DIRECT)
+        return conv_cuda_direct(cuda, stream, &self->kernel_shape, input, weights, bias, sum, output, error);
+    if (!ok(self, cuda->api->cudnnSetStream(cuda->handle, stream), "cudnnSetStream", error) ||
+        !ok(self,
+            cuda->api->cudnnConvolutionForward(cuda->handle, &one, self->input, input, self->filter, weights,
+                                               self->convolution, enumerators[self->info.algorithm], cuda->workspace,
+                                               cuda->workspace_bytes, &zero, self->output, output),
+            "cudnnConvolutionForward", error))
+        return FALSE;
+    return (bias == NULL && sum == NULL && self->kernel_shape.activation == IFM_CONV_IDENTITY) ||
+           conv_cuda_finish(cuda, stream, &self->kernel_shape, bias, sum, output, error);
+}
+
+static gboolean record(const IfmConvCudaLayer *self, void **event, void *stream, GError **error)
+{
+    const ConvCudaApi *api = self->cuda->api;
+    return conv_cuda_ok(api, api->cudaEventCreate(event), "cudaEventCreate", error) &&
+           conv_cuda_ok(api, api->cudaEventRecord(*event, stream), "cudaEventRecord", error);
+}
+
+gboolean ifm_conv_cuda_layer_run(IfmConvCudaLayer *self, void *stream, const float *input, const float *weights,
+                                 const float *bias, const float *sum, float *output, gboolean timed, GError **error)
+{
+    Events events = { NULL, NULL };
+    if (!timed)
+        return forward(self, stream, input, weights, bias, sum, output, error);
+    const gboolean good = record(self, &events.began, stream, error) &&
+                          forward(self, stream, input, weights, bias, sum, output, error) &&
+                          record(self, &events.ended, stream, error);
+    if (good)
+        g_array_append_val(self->events, events);
+    else if (events.began != NULL)
+        self->cuda->api->cudaEventDestroy(events.began);
+    return good;
+}
+
+GArray *ifm_conv_cuda_layer_times(IfmConvCudaLayer *self, GError **error)
+{
+    const ConvCudaApi *api = self->cuda->api;
+    g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
+    gboolean good = TRUE;
+    for (guint i = 0; good && i < self->events->len; i++)
+    {
+        const Events *events = &g_array_index(self->events, Events, i);
+        float ms = 0;
+        good =
+            conv_cuda_ok(api, api->cudaEventSynchronize(events->ended), "cudaEventSynchronize", error) &&
+            conv_cuda_ok(api, api->cudaEventElapsedTime(&ms, events->began, events->ended), "cudaEventElapsedTime", error);
+        const double time_ms = (double)ms;
+        g_array_append_val(times, time_ms);
+    }
+    drop_events(self);
+    return good ? g_steal_pointer(&times) : NULL;
+}

@@ -1,0 +1,168 @@
+#pragma once
+#include <internal/convolution-cuda.h>
+
+#include "convolution-private.h"
+
+/* What of the CUDA runtime, of cuDNN 9 and of NVRTC is used. Their headers are not needed to build: the values and types
+ * below are those of their binary interfaces, and tests compare them with the headers where these are installed. */
+
+enum
+{
+    CUDA_OUT_OF_MEMORY = 2,
+    CUDA_ATTRIBUTE_MAJOR = 75,
+    CUDA_ATTRIBUTE_MINOR = 76,
+    CUDNN_NOT_INITIALIZED = 1001,
+    CUDNN_NOT_SUPPORTED = 3000, /* and what follows, up to 3999 */
+    CUDNN_DEVICE_ALLOCATION_FAILED = 4004,
+    CUDNN_FLOAT = 0,
+    CUDNN_NCHW = 0,
+    CUDNN_CROSS_CORRELATION_MODE = 1,
+    CUDNN_FMA = 3,
+    CUDNN_ALGO_IMPLICIT_GEMM = 0,
+    CUDNN_ALGO_IMPLICIT_PRECOMP_GEMM = 1,
+    CUDNN_ALGO_GEMM = 2,
+    CUDNN_ALGO_FFT = 4,
+    CUDNN_ALGO_FFT_TILING = 5,
+    CUDNN_ALGO_WINOGRAD = 6,
+    CUDNN_ALGO_WINOGRAD_NONFUSED = 7,
+    CUDNN_N_ALGOS = 8,
+};
+
+typedef struct
+{
+    unsigned x, y, z;
+} CudaDim;
+
+/* CudnnPerformance: what cuDNN says of one algorithm for a layer. */
+typedef struct
+{
+    int algorithm, status;
+    float time_ms;
+    size_t workspace_bytes;
+    int determinism, math;
+    int reserved[3];
+} CudnnPerformance;
+
+/* X(type of the result, name, parameters) */
+#define CUDART_SYMBOLS(X)                                                                                                  \
+    X(int, cudaRuntimeGetVersion, (int *version))                                                                          \
+    X(int, cudaGetDeviceCount, (int *n))                                                                                   \
+    X(int, cudaSetDevice, (int device))                                                                                    \
+    X(int, cudaDeviceGetAttribute, (int *value, int attribute, int device))                                                \
+    X(const char *, cudaGetErrorString, (int status))                                                                      \
+    X(int, cudaGetLastError, (void))                                                                                       \
+    X(int, cudaMalloc, (void **at, size_t bytes))                                                                          \
+    X(int, cudaFree, (void *at))                                                                                           \
+    X(int, cudaMemset, (void *at, int value, size_t bytes))                                                                \
+    X(int, cudaEventCreate, (void **event))                                                                                \
+    X(int, cudaEventDestroy, (void *event))                                                                                \
+    X(int, cudaEventRecord, (void *event, void *stream))                                                                   \
+    X(int, cudaEventSynchronize, (void *event))                                                                            \
+    X(int, cudaEventElapsedTime, (float *ms, void *began, void *ended))                                                    \
+    X(int, cudaLibraryLoadData,                                                                                            \
+      (void **library, const void *code, int *jit_options, void **jit_values, unsigned n_jit, int *options, void **values, \
+       unsigned n_options))                                                                                                \
+    X(int, cudaLibraryUnload, (void *library))                                                                             \
+    X(int, cudaLibraryGetKernel, (void **kernel, void *library, const char *name))                                         \
+    X(int, cudaLaunchKernel,                                                                                               \
+      (const void *kernel, CudaDim grid, CudaDim block, void **arguments, size_t shared_bytes, void *stream))
+#define CUDNN_SYMBOLS(X)                                                                                                   \
+    X(size_t, cudnnGetVersion, (void))                                                                                     \
+    X(const char *, cudnnGetErrorString, (int status))                                                                     \
+    X(int, cudnnCreate, (void **handle))                                                                                   \
+    X(int, cudnnDestroy, (void *handle))                                                                                   \
+    X(int, cudnnSetStream, (void *handle, void *stream))                                                                   \
+    X(int, cudnnCreateTensorDescriptor, (void **tensor))                                                                   \
+    X(int, cudnnDestroyTensorDescriptor, (void *tensor))                                                                   \
+    X(int, cudnnSetTensor4dDescriptor, (void *tensor, int layout, int type, int n, int c, int h, int w))                   \
+    X(int, cudnnCreateFilterDescriptor, (void **filter))                                                                   \
+    X(int, cudnnDestroyFilterDescriptor, (void *filter))                                                                   \
+    X(int, cudnnSetFilter4dDescriptor, (void *filter, int type, int layout, int k, int c, int h, int w))                   \
+    X(int, cudnnCreateConvolutionDescriptor, (void **convolution))                                                         \
+    X(int, cudnnDestroyConvolutionDescriptor, (void *convolution))                                                         \
+    X(int, cudnnSetConvolution2dDescriptor,                                                                                \
+      (void *convolution, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h, int dilation_w, int mode,      \
+       int type))                                                                                                          \
+    X(int, cudnnSetConvolutionGroupCount, (void *convolution, int groups))                                                 \
+    X(int, cudnnSetConvolutionMathType, (void *convolution, int math))                                                     \
+    X(int, cudnnGetConvolutionForwardWorkspaceSize,                                                                        \
+      (void *handle, void *x, void *w, void *convolution, void *y, int algorithm, size_t *bytes))                          \
+    X(int, cudnnGetConvolutionForwardAlgorithm_v7,                                                                         \
+      (void *handle, void *x, void *w, void *convolution, void *y, int n_wanted, int *n_found, CudnnPerformance *found))   \
+    X(int, cudnnFindConvolutionForwardAlgorithmEx,                                                                         \
+      (void *handle, void *x, const void *x_data, void *w, const void *w_data, void *convolution, void *y, void *y_data,   \
+       int n_wanted, int *n_found, CudnnPerformance *found, void *workspace, size_t workspace_bytes))                      \
+    X(int, cudnnConvolutionForward,                                                                                        \
+      (void *handle, const void *alpha, void *x, const void *x_data, void *w, const void *w_data, void *convolution,       \
+       int algorithm, void *workspace, size_t workspace_bytes, const void *beta, void *y, void *y_data))
+#define NVRTC_SYMBOLS(X)                                                                                                   \
+    X(int, nvrtcVersion, (int *major, int *minor))                                                                         \
+    X(const char *, nvrtcGetErrorString, (int status))                                                                     \
+    X(int, nvrtcCreateProgram,                                                                                             \
+      (void **program, const char *source, const char *name, int n_headers, const char *const *headers,                    \
+       const char *const *names))                                                                                          \
+    X(int, nvrtcDestroyProgram, (void **program))                                                                          \
+    X(int, nvrtcCompileProgram, (void *program, int n_options, const char *const *options))                                \
+    X(int, nvrtcGetProgramLogSize, (void *program, size_t *bytes))                                                         \
+    X(int, nvrtcGetProgramLog, (void *program, char *log))                                                                 \
+    X(int, nvrtcGetPTXSize, (void *program, size_t *bytes))                                                                \
+    X(int, nvrtcGetPTX, (void *program, char *ptx))                                                                        \
+    X(int, nvrtcGetCUBINSize, (void *program, size_t *bytes))                                                              \
+    X(int, nvrtcGetCUBIN, (void *program, char *cubin))
+
+/* ConvCudaApi: the tables of symbols. */
+typedef struct
+{
+#define X(type, name, parameters) type(*name) parameters;
+    CUDART_SYMBOLS(X)
+    CUDNN_SYMBOLS(X)
+    NVRTC_SYMBOLS(X)
+#undef X
+    int cuda_version; /* of the CUDA runtime: 13050 */
+    const char *cudart_file, *nvrtc_file;
+    char *cudnn_file;
+} ConvCudaApi;
+
+/* conv_cuda_api: opens the libraries at the first call. Returns: NULL with IFM_ERROR_UNAVAILABLE and how to get them. */
+const ConvCudaApi *conv_cuda_api(GError **error);
+/* conv_cuda_check_gpu: whether the CUDA runtime still has the GPU. @capability: 70 for 7.0 */
+gboolean conv_cuda_check_gpu(int cuda_version, int capability, GError **error);
+/* conv_cuda_ok, conv_cudnn_ok: @call: the function that returned @status    FALSE with one line and our code. */
+gboolean conv_cuda_ok(const ConvCudaApi *api, int status, const char *call, GError **error);
+gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GError **error);
+
+struct IfmConvCuda
+{
+    const ConvCudaApi *api;
+    int device, capability;
+    void *handle;  /* cudnnHandle_t */
+    void *library; /* cudaLibrary_t: the own kernels */
+    void *direct, *finish;
+    void *workspace; /* as large as the largest layer needs */
+    gsize workspace_bytes;
+};
+
+/* ConvCudaShape: what the own kernels need to know of a layer; they have the same struct. Channels of input and output are
+ * of one group where they are named so. */
+typedef struct
+{
+    long long n_outputs;
+    int channels, group_channels, in_rows, in_columns;
+    int out_channels, group_out_channels, out_rows, out_columns;
+    int kernel_rows, kernel_columns, stride_rows, stride_columns, dilation_rows, dilation_columns, pad_top, pad_left;
+    int activation; /* IfmConvActivation */
+    float alpha, beta;
+} ConvCudaShape;
+
+/* conv_cuda_compile: the own kernels through NVRTC. No GPU is needed.
+ * @target: "sm_90": machine code; "compute_75": PTX */
+GBytes *conv_cuda_compile(const ConvCudaApi *api, const char *target, GError **error);
+/* conv_cuda_kernels_load: compiles them for the GPU and loads them. */
+gboolean conv_cuda_kernels_load(IfmConvCuda *cuda, GError **error);
+/* conv_cuda_direct: output = activation(convolution(input) + bias + sum). conv_cuda_finish: output = activation(output +
+ * bias
+ * + sum), for what cuDNN left there. */
+gboolean conv_cuda_direct(const IfmConvCuda *cuda, void *stream, const ConvCudaShape *shape, const float *input,
+                          const float *weights, const float *bias, const float *sum, float *output, GError **error);
+gboolean conv_cuda_finish(const IfmConvCuda *cuda, void *stream, const ConvCudaShape *shape, const float *bias,
+                          const float *sum, float *output, GError **error);

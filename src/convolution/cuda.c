@@ -1,0 +1,231 @@
+/* The CUDA runtime, cuDNN and NVRTC, opened at run time, and a GPU that is ready to run layers. */
+#include <dlfcn.h>
+#include <string.h>
+
+#include <inferometer/paths.h>
+
+#include "cuda-private.h"
+
+#define HOW_TO_GET "\"setup/install cuda\" gets it"
+
+/* Symbol: where the table has it. */
+typedef struct
+{
+    const char *name;
+    gsize offset;
+} Symbol;
+
+#define X(type, name, parameters) { #name, G_STRUCT_OFFSET(ConvCudaApi, name) },
+static const Symbol cudart_symbols[] = { CUDART_SYMBOLS(X){ NULL, 0 } };
+static const Symbol cudnn_symbols[] = { CUDNN_SYMBOLS(X){ NULL, 0 } };
+static const Symbol nvrtc_symbols[] = { NVRTC_SYMBOLS(X){ NULL, 0 } };
+#undef X
+
+/* --- the libraries ---------------------------------------------------------------------------------------------------- */
+
+/* ONNX Runtime's provider may have the library open already; else it lies with cuDNN, or where the loader finds it. */
+static void *open_library(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library == NULL)
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return library != NULL ? library : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static gboolean read_symbols(ConvCudaApi *api, void *library, const char *file, const Symbol *symbols, GError **error)
+{
+    for (; symbols->name != NULL; symbols++)
+    {
+        void *found = dlsym(library, symbols->name);
+        if (found == NULL)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
+                        "CUDA: %s has no %s: another version is needed (" HOW_TO_GET ")", file, symbols->name);
+            return FALSE;
+        }
+        memcpy((char *)api + symbols->offset, &found, sizeof found);
+    }
+    return TRUE;
+}
+
+/* @library: NULL: it is missing */
+static gboolean fill(ConvCudaApi *api, void *library, const char *file, const Symbol *symbols, GError **error)
+{
+    if (library != NULL)
+        return read_symbols(api, library, file, symbols, error);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "CUDA: %s is missing: " HOW_TO_GET, file);
+    return FALSE;
+}
+
+static gboolean open_all(ConvCudaApi *api, GError **error)
+{
+    static const struct
+    {
+        const char *cudart, *nvrtc;
+    } releases[] = { { "libcudart.so.13", "libnvrtc.so.13" }, { "libcudart.so.12", "libnvrtc.so.12" } };
+    api->cudnn_file = ifm_path_runtime("cuda");
+    g_autofree char *folder = g_path_get_dirname(api->cudnn_file);
+    void *cudart = NULL;
+    gsize release = 0;
+    if (!fill(api, dlopen(api->cudnn_file, RTLD_NOW | RTLD_LOCAL), api->cudnn_file, cudnn_symbols, error))
+        return FALSE;
+    for (gsize i = 0; cudart == NULL && i < G_N_ELEMENTS(releases); i++)
+    {
+        cudart = open_library(folder, releases[i].cudart);
+        release = cudart != NULL ? i : 0;
+    }
+    api->cudart_file = releases[release].cudart;
+    api->nvrtc_file = releases[release].nvrtc;
+    return fill(api, cudart, api->cudart_file, cudart_symbols, error) &&
+           fill(api, open_library(folder, api->nvrtc_file), api->nvrtc_file, nvrtc_symbols, error) &&
+           conv_cuda_ok(api, api->cudaRuntimeGetVersion(&api->cuda_version), "cudaRuntimeGetVersion", error);
+}
+
+const ConvCudaApi *conv_cuda_api(GError **error)
+{
+    static ConvCudaApi api;
+    static GError *trouble;
+    static gsize once;
+    if (g_once_init_enter(&once))
+        g_once_init_leave(&once, open_all(&api, &trouble) ? 1 : 2);
+    if (once == 1)
+        return &api;
+    g_propagate_error(error, g_error_copy(trouble));
+    return NULL;
+}
+
+/* --- what they return ---------------------------------------------------------------------------------------------------
+ */
+
+gboolean conv_cuda_ok(const ConvCudaApi *api, int status, const char *call, GError **error)
+{
+    if (status == 0)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, status == CUDA_OUT_OF_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED, "CUDA: %s: %s (%d)",
+                call, api->cudaGetErrorString(status), status);
+    api->cudaGetLastError(); /* else the next call would return it, too */
+    return FALSE;
+}
+
+gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GError **error)
+{
+    if (status == 0)
+        return TRUE;
+    const gboolean is_refusal = status >= CUDNN_NOT_SUPPORTED && status < CUDNN_NOT_SUPPORTED + 1000;
+    g_set_error(error, IFM_ERROR,
+                is_refusal                                 ? IFM_ERROR_UNSUPPORTED
+                : status == CUDNN_DEVICE_ALLOCATION_FAILED ? IFM_ERROR_MEMORY
+                : status == CUDNN_NOT_INITIALIZED          ? IFM_ERROR_UNAVAILABLE
+                                                           : IFM_ERROR_FAILED,
+                "cuDNN: %s: %s (%d)", call, api->cudnnGetErrorString(status), status);
+    return FALSE;
+}
+
+/* --- a GPU --------------------------------------------------------------------------------------------------------------
+ */
+
+gboolean conv_cuda_check_gpu(int cuda_version, int capability, GError **error)
+{
+    if (cuda_version < 13000 || capability >= 75)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
+                "CUDA: this GPU%s has compute capability %d.%d, which CUDA %d has no kernels for: an onnxruntime-gpu below "
+                "1.31 with CUDA 12 is needed",
+                capability == 70 ? " (V100)" : "", capability / 10, capability % 10, cuda_version / 1000);
+    return FALSE;
+}
+
+static gboolean read_capability(IfmConvCuda *self, GError **error)
+{
+    const ConvCudaApi *api = self->api;
+    int major = 0, minor = 0;
+    if (!conv_cuda_ok(api, api->cudaDeviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, self->device),
+                      "cudaDeviceGetAttribute", error) ||
+        !conv_cuda_ok(api, api->cudaDeviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, self->device),
+                      "cudaDeviceGetAttribute", error))
+        return FALSE;
+    self->capability = 10 * major + minor;
+    return conv_cuda_check_gpu(api->cuda_version, self->capability, error);
+}
+
+/* Without a GPU both libraries say so, in one line. */
+static gboolean open_gpu(IfmConvCuda *self, GError **error)
+{
+    const ConvCudaApi *api = self->api;
+    g_autoptr(GError) local = NULL;
+    const gboolean is_set = conv_cuda_ok(api, api->cudaSetDevice(self->device), "cudaSetDevice", &local);
+    if (is_set && !read_capability(self, error))
+        return FALSE;
+    if (!conv_cudnn_ok(api, api->cudnnCreate(&self->handle), "cudnnCreate", error))
+    {
+        self->handle = NULL;
+        if (!is_set)
+            g_prefix_error(error, "%s; ", local->message);
+        return FALSE;
+    }
+    if (is_set)
+        return conv_cuda_kernels_load(self, error);
+    g_propagate_error(error, g_steal_pointer(&local));
+    return FALSE;
+}
+
+IfmConvCuda *ifm_conv_cuda_open(int device, GError **error)
+{
+    const ConvCudaApi *api = conv_cuda_api(error);
+    if (api == NULL)
+        return NULL;
+    g_autoptr(IfmConvCuda) self = g_new0(IfmConvCuda, 1);
+    self->api = api;
+    self->device = device;
+    return open_gpu(self, error) ? g_steal_pointer(&self) : NULL;
+}
+
+void ifm_conv_cuda_free(IfmConvCuda *self)
+{
+    if (self == NULL)
+        return;
+    if (self->handle != NULL)
+        self->api->cudnnDestroy(self->handle);
+    if (self->library != NULL)
+        self->api->cudaLibraryUnload(self->library);
+    if (self->workspace != NULL)
+        self->api->cudaFree(self->workspace);
+    g_free(self);
+}
+
+/* --- what is there
+ * -------------------------------------------------------------------------------------------------------- */
+
+char *ifm_conv_cuda_report(gboolean *is_complete)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    const ConvCudaApi *api = conv_cuda_api(&error);
+    *is_complete = FALSE;
+    if (api == NULL)
+        return g_strdup_printf("missing  %s\n", error->message);
+    int n_devices = 0, major = 0, minor = 0;
+    const gsize version = api->cudnnGetVersion();
+    api->nvrtcVersion(&major, &minor);
+    g_string_append_printf(text, "found    CUDA runtime %d.%d (%s)\n", api->cuda_version / 1000,
+                           api->cuda_version % 1000 / 10, api->cudart_file);
+    g_string_append_printf(text,
+                           "found    cuDNN %" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT " (%s)\n"
+                           "found    NVRTC %d.%d (%s)\n",
+                           version / 10000, version / 100 % 100, version % 100, api->cudnn_file, major, minor,
+                           api->nvrtc_file);
+    *is_complete = api->cudaGetDeviceCount(&n_devices) == 0 && n_devices > 0;
+    for (int i = 0; i < MAX(n_devices, 1); i++)
+    {
+        g_clear_error(&error);
+        g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(i, &error);
+        if (cuda != NULL)
+            g_string_append_printf(text, "found    GPU %d, compute capability %d.%d\n", i, cuda->capability / 10,
+                                   cuda->capability % 10);
+        else
+            g_string_append_printf(text, "missing  GPU %d: %s\n", i, error->message);
+        *is_complete &= cuda != NULL;
+    }
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}

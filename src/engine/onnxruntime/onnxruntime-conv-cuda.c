@@ -1,0 +1,68 @@
+/* inferometer:Conv on the CUDA provider: its tensors and its stream, and the times of its layers. */
+#include "onnxruntime-conv.h"
+
+/* An input of the node; NULL where there is none. */
+static OrtStatus *read_input(const OrtApi *api, const OrtKernelContext *context, size_t index, const float **data)
+{
+    size_t n = 0;
+    const OrtValue *value = NULL;
+    OrtStatus *status = api->KernelContext_GetInputCount(context, &n);
+    *data = NULL;
+    if (status == NULL && index < n)
+        status = api->KernelContext_GetInput(context, index, &value);
+    return status == NULL && value != NULL ? api->GetTensorData(value, (const void **)data) : status;
+}
+
+OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKernelContext *context, gboolean timed)
+{
+    const IfmConvShape *shape = ifm_conv_cuda_layer_shape(layer->cuda);
+    const gint64 dims[] = { shape->batch, shape->out_channels, shape->out[0], shape->out[1] };
+    const float *inputs[4]; /* tensor, weights, bias, sum */
+    OrtValue *value = NULL;
+    float *output = NULL;
+    void *stream = NULL;
+    OrtStatus *status = api->KernelContext_GetGPUComputeStream(context, &stream);
+    for (size_t i = 0; status == NULL && i < G_N_ELEMENTS(inputs); i++)
+        status = read_input(api, context, i, &inputs[i]);
+    if (status == NULL)
+        status = api->KernelContext_GetOutput(context, 0, dims, G_N_ELEMENTS(dims), &value);
+    if (status == NULL)
+        status = api->GetTensorMutableData(value, (void **)&output);
+    if (status != NULL)
+        return status;
+    g_autoptr(GError) error = NULL;
+    if (ifm_conv_cuda_layer_run(layer->cuda, stream, inputs[0], inputs[1], inputs[2], inputs[3], output, timed, &error))
+        return NULL;
+    return api->CreateStatus(ORT_FAIL, error->message);
+}
+
+/* @times_ms: one for each profile from @first */
+static void set_times(const OrtConvLayer *layer, const GArray *times_ms, GPtrArray *profiles, guint first)
+{
+    for (guint i = 0; i < times_ms->len; i++)
+    {
+        const GPtrArray *nodes = ((const IfmEngineProfile *)profiles->pdata[first + i])->nodes;
+        for (guint k = 0; k < nodes->len; k++)
+        {
+            IfmNodeTime *node = nodes->pdata[k];
+            if (g_str_equal(node->name, layer->record->layer))
+                node->duration_ns = (gint64)(g_array_index(times_ms, double, i) * 1e6);
+        }
+    }
+}
+
+gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, guint first, GError **error)
+{
+    for (guint i = 0; i < layers->len; i++)
+    {
+        const OrtConvLayer *layer = layers->pdata[i];
+        g_autoptr(GArray) times_ms = layer->cuda != NULL ? ifm_conv_cuda_layer_times(layer->cuda, error) : NULL;
+        if (layer->cuda == NULL)
+            continue;
+        if (times_ms == NULL)
+            return FALSE;
+        if (times_ms->len == profiles->len - first) /* else a run ended early, and the times are of no known run */
+            set_times(layer, times_ms, profiles, first);
+    }
+    return TRUE;
+}

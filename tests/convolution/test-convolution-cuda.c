@@ -1,0 +1,258 @@
+/* Convolutions on a GPU: on a processor that passes for one, and as far as the real libraries go without a GPU. */
+#include <string.h>
+
+#include <inferometer/paths.h>
+
+#include "convolution/cuda-private.h"
+#include "reference.h"
+
+/* --- on libraries of the test -------------------------------------------------------------------------------------------
+ */
+
+static const IfmConvShape shapes[] = {
+    { 1, 3, 5, 1, { 9, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 1, 1 },
+    { 2, 8, 12, 4, { 6, 8 }, { 3, 3 }, { 2, 1 }, { 1, 1 }, { 0, 1, 0, 1 }, { 0 }, 1, 1 },
+    { 1, 4, 6, 1, { 9, 9 }, { 1, 5 }, { 1, 1 }, { 2, 2 }, { 0, 4, 0, 4 }, { 0 }, 1, 1 },
+    { 1, 4, 6, 2, { 8, 8 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 0, 0, 1, 1 }, { 0 }, 1, 1 },
+};
+
+static void run_layer(IfmConvCuda *cuda, const Layer *layer, IfmConvAlgorithm algorithm)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree float *output = g_new0(float, layer->n_outputs);
+    IfmConvCudaLayer *made = ifm_conv_cuda_layer_new(cuda, &layer->shape, algorithm, &layer->options, &error);
+    if (made == NULL)
+    {
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+        g_assert_cmpint(algorithm, !=, IFM_CONV_DIRECT);
+        return;
+    }
+    const gboolean ok = ifm_conv_cuda_layer_run(made, NULL, layer->input, layer->weights, layer->bias, layer->sum, output,
+                                                algorithm == IFM_CONV_DIRECT, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    layer_check(layer, output, ifm_conv_tolerance(&layer->shape, algorithm, &layer->options),
+                ifm_conv_algorithm_name(algorithm));
+    g_autoptr(GArray) times_ms = ifm_conv_cuda_layer_times(made, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(times_ms->len, ==, algorithm == IFM_CONV_DIRECT ? 1 : 0);
+    if (times_ms->len > 0)
+        g_assert_cmpfloat(g_array_index(times_ms, double, 0), ==, 1);
+    ifm_conv_cuda_layer_free(made);
+}
+
+static IfmConvCuda *open_fake(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_setenv("IFM_CUDNN_LIBRARY", IFM_BUILD_DIR "/tests/convolution/libcudnn.so.9", TRUE);
+    IfmConvCuda *cuda = ifm_conv_cuda_open(0, &error);
+    g_assert_no_error(error);
+    return cuda;
+}
+
+static void test_layers(void)
+{
+    if (!g_test_subprocess())
+    {
+        g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+        g_test_trap_assert_passed();
+        return;
+    }
+    g_autoptr(IfmConvCuda) cuda = open_fake();
+    for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++)
+        for (int a = 0; a < IFM_N_CONV_ACTIVATIONS; a++)
+        {
+            g_auto(Layer) layer = { 0 };
+            layer_init(&layer, &shapes[i], 1, (guint32)i);
+            layer.options =
+                (IfmConvOptions){ .activation = (IfmConvActivation)a, .alpha = 0.2F, .beta = 0.5F, .has_sum = a % 2 == 0 };
+            layer_set(&layer, a % 3 != 0);
+            for (int algorithm = 0; algorithm < IFM_N_CONV_FIXED; algorithm++)
+                run_layer(cuda, &layer, (IfmConvAlgorithm)algorithm);
+        }
+}
+
+static void assert_choice(IfmConvCuda *cuda, IfmConvAlgorithm asked, IfmConvAlgorithm taken, const char *implementation)
+{
+    g_autoptr(GError) error = NULL;
+    IfmConvCudaLayer *layer = ifm_conv_cuda_layer_new(cuda, &shapes[0], asked, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(ifm_conv_cuda_layer_info(layer).algorithm, ==, taken);
+    g_assert_cmpstr(ifm_conv_cuda_layer_info(layer).implementation, ==, implementation);
+    ifm_conv_cuda_layer_free(layer);
+}
+
+static void assert_refused(IfmConvCuda *cuda, gsize shape, IfmConvAlgorithm algorithm, gsize limit, const char *why)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmConvOptions options = { .max_workspace_bytes = limit };
+    g_assert_null(ifm_conv_cuda_layer_new(cuda, &shapes[shape], algorithm, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_assert_cmpstr(error->message, ==, why);
+}
+
+static void test_choices(void)
+{
+    if (!g_test_subprocess())
+    {
+        g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+        g_test_trap_assert_passed();
+        return;
+    }
+    g_autoptr(IfmConvCuda) cuda = open_fake();
+    assert_choice(cuda, IFM_CONV_DIRECT, IFM_CONV_DIRECT, "own direct kernel, sm_90");
+    assert_choice(cuda, IFM_CONV_GUESS, IFM_CONV_IMPLICIT_PRECOMP_GEMM, "cuDNN 9.12.34 forward algorithm 1, FMA, sm_90");
+    assert_choice(cuda, IFM_CONV_BEST, IFM_CONV_GEMM, "cuDNN 9.12.34 forward algorithm 2, FMA, sm_90");
+    assert_refused(cuda, 1, IFM_CONV_WINOGRAD, 0, "stride 2");
+    assert_refused(cuda, 2, IFM_CONV_FFT, 0, "dilation");
+    assert_refused(cuda, 3, IFM_CONV_GEMM, 0, "asymmetric padding");
+    assert_refused(cuda, 0, IFM_CONV_FFT_TILING, 4999, "workspace over the limit");
+}
+
+static void test_missing(void)
+{
+    if (g_test_subprocess())
+    {
+        g_autoptr(GError) error = NULL;
+        g_setenv("IFM_CUDNN_LIBRARY", "/nonexistent/libcudnn.so.9", TRUE);
+        g_assert_null(ifm_conv_cuda_open(0, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+        g_assert_cmpstr(error->message, ==, "CUDA: /nonexistent/libcudnn.so.9 is missing: \"setup/install cuda\" gets it");
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+    g_test_trap_assert_passed();
+}
+
+static void test_v100(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_true(conv_cuda_check_gpu(13000, 75, NULL) && conv_cuda_check_gpu(12090, 70, NULL));
+    g_assert_false(conv_cuda_check_gpu(13050, 70, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_assert_cmpstr(error->message, ==,
+                    "CUDA: this GPU (V100) has compute capability 7.0, which CUDA 13 has no kernels for: an "
+                    "onnxruntime-gpu below 1.31 with CUDA 12 is needed");
+}
+
+/* --- on the real libraries ----------------------------------------------------------------------------------------------
+ */
+
+/* NULL: skipped, with the reason. */
+static const ConvCudaApi *real_api(void)
+{
+    g_autoptr(GError) error = NULL;
+    const ConvCudaApi *api = conv_cuda_api(&error); /* all symbols are found, or it is refused */
+    if (api == NULL)
+        g_test_skip(error->message);
+    return api;
+}
+
+static void test_no_gpu(void)
+{
+    const ConvCudaApi *api = real_api();
+    int n = 0;
+    if (api == NULL)
+        return;
+    g_assert_cmpuint(api->cudnnGetVersion(), >=, 90000);
+    if (api->cudaGetDeviceCount(&n) == 0 && n > 0)
+    {
+        g_test_skip("there is a GPU");
+        return;
+    }
+    g_autoptr(GError) error = NULL;
+    void *handle = NULL;
+    g_assert_cmpint(api->cudnnCreate(&handle), ==, CUDNN_NOT_INITIALIZED);
+    g_assert_null(ifm_conv_cuda_open(0, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_test_message("%s", error->message);
+    g_assert_nonnull(strstr(error->message, "cuDNN: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED (1001)"));
+    g_assert_null(strchr(error->message, '\n'));
+}
+
+static void test_compile(void)
+{
+    const ConvCudaApi *api = real_api();
+    if (api == NULL)
+        return;
+    g_autoptr(GError) error = NULL;
+    gsize n = 0;
+    g_autoptr(GBytes) ptx = conv_cuda_compile(api, "compute_75", &error);
+    g_assert_no_error(error);
+    const char *text = g_bytes_get_data(ptx, &n);
+    g_assert_nonnull(g_strstr_len(text, (gssize)n, ".entry direct("));
+    g_assert_nonnull(g_strstr_len(text, (gssize)n, ".entry finish("));
+    g_autoptr(GBytes) code = conv_cuda_compile(api, "sm_90", &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(g_bytes_get_data(code, NULL), 4, "\177ELF", 4);
+    g_assert_null(conv_cuda_compile(api, "sm_1", &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
+}
+
+/* The number that a header gives to an enumerator. */
+static int header_value(const char *text, const char *name)
+{
+    g_autofree char *pattern = g_strdup_printf("\\b%s\\s*=\\s*(\\d+)", name);
+    g_autoptr(GRegex) regex = g_regex_new(pattern, (GRegexCompileFlags)0, (GRegexMatchFlags)0, NULL);
+    g_autoptr(GMatchInfo) match = NULL;
+    if (!g_regex_match(regex, text, (GRegexMatchFlags)0, &match))
+        g_error("the headers have no %s", name);
+    g_autofree char *number = g_match_info_fetch(match, 1);
+    return (int)g_ascii_strtoll(number, NULL, 10);
+}
+
+static void test_headers(void)
+{
+    static const struct
+    {
+        const char *name;
+        int value;
+    } values[] = {
+        { "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM", CUDNN_ALGO_IMPLICIT_GEMM },
+        { "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM", CUDNN_ALGO_IMPLICIT_PRECOMP_GEMM },
+        { "CUDNN_CONVOLUTION_FWD_ALGO_GEMM", CUDNN_ALGO_GEMM },
+        { "CUDNN_CONVOLUTION_FWD_ALGO_FFT", CUDNN_ALGO_FFT },
+        { "CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING", CUDNN_ALGO_FFT_TILING },
+        { "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD", CUDNN_ALGO_WINOGRAD },
+        { "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED", CUDNN_ALGO_WINOGRAD_NONFUSED },
+        { "CUDNN_CONVOLUTION_FWD_ALGO_COUNT", CUDNN_N_ALGOS },
+        { "CUDNN_FMA_MATH", CUDNN_FMA },
+        { "CUDNN_CROSS_CORRELATION", CUDNN_CROSS_CORRELATION_MODE },
+        { "CUDNN_TENSOR_NCHW", CUDNN_NCHW },
+        { "CUDNN_DATA_FLOAT", CUDNN_FLOAT },
+        { "CUDNN_STATUS_NOT_INITIALIZED", CUDNN_NOT_INITIALIZED },
+        { "CUDNN_STATUS_NOT_SUPPORTED", CUDNN_NOT_SUPPORTED },
+        { "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", CUDNN_DEVICE_ALLOCATION_FAILED },
+        { "cudaErrorMemoryAllocation", CUDA_OUT_OF_MEMORY },
+        { "cudaDevAttrComputeCapabilityMajor", CUDA_ATTRIBUTE_MAJOR },
+        { "cudaDevAttrComputeCapabilityMinor", CUDA_ATTRIBUTE_MINOR },
+    };
+    static const char *const headers[] = { "cudnn_graph.h", "cudnn_ops.h", "driver_types.h" };
+    g_autofree char *library = ifm_path_runtime("cuda"), *folder = g_path_get_dirname(library);
+    g_autoptr(GString) all = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(headers); i++)
+    {
+        g_autofree char *file = g_build_filename(folder, "..", "include", headers[i], NULL), *text = NULL;
+        if (!g_file_get_contents(file, &text, NULL, NULL))
+        {
+            g_test_skip("cuDNN's and CUDA's headers are not installed: \"setup/install cuda\" gets them");
+            return;
+        }
+        g_string_append(all, text);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(values); i++)
+        g_assert_cmpint(header_value(all->str, values[i].name), ==, values[i].value);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/convolution/cuda/layers", test_layers);
+    g_test_add_func("/convolution/cuda/choices", test_choices);
+    g_test_add_func("/convolution/cuda/missing", test_missing);
+    g_test_add_func("/convolution/cuda/v100", test_v100);
+    g_test_add_func("/convolution/cuda/no-gpu", test_no_gpu);
+    g_test_add_func("/convolution/cuda/compile", test_compile);
+    g_test_add_func("/convolution/cuda/headers", test_headers);
+    return g_test_run();
+}

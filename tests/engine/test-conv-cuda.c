@@ -1,0 +1,125 @@
+/* The graph that a GPU gets, on libraries of the test in place of NVIDIA's, and what is refused without a GPU. */
+#include "engine/onnxruntime/onnxruntime-conv.h"
+#include "run-model.h"
+
+static const gint64 dims[] = { 1, 4, 8, 8 };
+
+/* x -> first (Conv 3x3) -> second (FusedConv 1x1 of first, without bias, + x, Relu) */
+static IfmModel *make_model(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("two", 17);
+    const gint64 pads[] = { 1, 1, 1, 1 };
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, dims, NULL);
+    ifm_model_builder_output(builder, "z", IFM_DTYPE_F32, 4, dims, NULL);
+    ifm_model_builder_random_weight(builder, "w", 4, (const gint64[]){ 4, 4, 3, 3 }, 1, 1);
+    ifm_model_builder_random_weight(builder, "b", 1, (const gint64[]){ 4 }, 1, 1);
+    ifm_model_builder_random_weight(builder, "v", 4, (const gint64[]){ 4, 4, 1, 1 }, 1, 1);
+    const gsize first = ifm_model_builder_node(builder, "Conv", "first", (const char *[]){ "x", "w", "b", NULL },
+                                               (const char *[]){ "y", NULL });
+    ifm_model_builder_ints(builder, first, "pads", pads, G_N_ELEMENTS(pads));
+    const gsize second = ifm_model_builder_node(builder, "FusedConv", "second", (const char *[]){ "y", "v", "", "x", NULL },
+                                                (const char *[]){ "z", NULL });
+    ifm_model_builder_domain(builder, second, "com.microsoft", 1);
+    ifm_model_builder_string(builder, second, "activation", "Relu");
+    IfmModel *model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static IfmModel *rewrite(IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers, GError **error)
+{
+    g_auto(IfmConvChoice) choice = { 0 };
+    g_autoptr(IfmModel) model = make_model();
+    ifm_conv_choice_init(&choice, lines, error);
+    const OrtConvWish wish = {
+        .model_name = "two", .runtime = "onnxruntime", .choice = &choice, .n_threads = 1, .cuda = cuda
+    };
+    return ifm_ort_conv_rewrite(model, &wish, layers, error);
+}
+
+static void assert_node(const IfmModel *model, gsize index, const char *domain, const char *inputs)
+{
+    const IfmNode *node = ifm_model_node(model, index);
+    g_autoptr(GString) found = g_string_new(NULL);
+    for (gsize i = 0; i < node->n_inputs; i++)
+        g_string_append_printf(found, "%s%s", i > 0 ? "," : "", node->inputs[i]);
+    g_assert_cmpstr(node->domain, ==, domain);
+    g_assert_cmpstr(found->str, ==, inputs);
+}
+
+static void test_graph(void)
+{
+    if (!g_test_subprocess())
+    {
+        g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+        g_test_trap_assert_passed();
+        return;
+    }
+    g_autoptr(GError) error = NULL;
+    g_setenv("IFM_CUDNN_LIBRARY", IFM_BUILD_DIR "/tests/convolution/libcudnn.so.9", TRUE);
+    g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(0, &error);
+    g_assert_no_error(error);
+
+    g_autoptr(GPtrArray) all = ifm_ort_conv_layers_new();
+    g_autoptr(IfmModel) replaced = rewrite(cuda, (const char *[]){ "gemm", NULL }, all, &error);
+    g_assert_no_error(error);
+    assert_node(replaced, 0, "inferometer", "x,w,b");
+    assert_node(replaced, 1, "inferometer", "y,v,,x");
+    g_assert_cmpuint(ifm_model_n_initializers(replaced), ==, 3);
+    const IfmConvLayer *record = ((const OrtConvLayer *)all->pdata[1])->record;
+    g_assert_cmpstr(record->layer, ==, "second");
+    g_assert_cmpstr(record->algorithm, ==, "gemm");
+    g_assert_cmpstr(record->implementation, ==, "cuDNN 9.12.34 forward algorithm 2, FMA, sm_90");
+    g_assert_cmpint(record->workspace_bytes, ==, 2000);
+
+    g_autoptr(GPtrArray) none = ifm_ort_conv_layers_new();
+    g_assert_null(rewrite(cuda, (const char *[]){ "winograd", NULL }, none, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_assert_cmpstr(error->message, ==, "winograd cannot do 1 of 2 layers of two (1x1 kernel)");
+    g_clear_error(&error);
+
+    g_autoptr(GPtrArray) some = ifm_ort_conv_layers_new();
+    g_autoptr(IfmModel) fallen = rewrite(cuda, (const char *[]){ "winograd", "fallback=runtime", NULL }, some, &error);
+    g_assert_no_error(error);
+    assert_node(fallen, 0, "inferometer", "x,w,b");
+    assert_node(fallen, 1, "com.microsoft", "y,v,,x");
+    g_assert_true(((const OrtConvLayer *)some->pdata[1])->record->fell_back);
+    g_assert_cmpstr(((const OrtConvLayer *)some->pdata[1])->record->algorithm, ==, "runtime");
+}
+
+/* The runtime that is installed has no such provider, or finds no GPU. */
+static void test_no_gpu(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &error);
+    if (engine == NULL)
+    {
+        g_test_skip(error->message);
+        return;
+    }
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse("onnxruntime:CUDA", &error);
+    g_assert_no_error(error);
+    IfmDeviceInfo *device = ifm_engine_find_device(engine, spec, NULL);
+    if (device != NULL)
+    {
+        ifm_device_info_free(device);
+        g_test_skip("there is a GPU");
+        return;
+    }
+    g_autoptr(IfmModel) model = make_model();
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.convolutions = (const char *[]){ "gemm", NULL };
+    g_assert_null(ifm_engine_compile(engine, model, spec, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_assert_true(g_str_has_prefix(error->message, "onnxruntime:CUDA: not available"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/engine/conv-cuda/graph", test_graph);
+    g_test_add_func("/engine/conv-cuda/no-gpu", test_no_gpu);
+    return g_test_run();
+}
