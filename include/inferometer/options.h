@@ -10,7 +10,7 @@ IFM_BEGIN_DECLS
  *     IfmRunOptions options;
  *     ifm_options_init(ifm_run_options, &options);
  *     options.repetitions = 5;
- *     result = ifm_run(&options, &error);
+ *     set = ifm_run_set_new(&options, &error);
  *
  * The struct owns nothing. Its texts and lists belong to the caller, who keeps them while the struct is in use; defaults
  * are static. A struct may be copied by assignment.

@@ -61,6 +61,9 @@ struct IfmRecordField
     gint64 min, max;
 };
 
-#define IFM_RECORD(TYPE, STRUCT, member) .name = #member, .offset = offsetof(STRUCT, member), .type = IFM_RECORD_##TYPE
+#define IFM_RECORD(TYPE, STRUCT, member) IFM_RECORD_AS(TYPE, STRUCT, member, #member)
+/** IFM_RECORD_AS: under another name than the member's. */
+#define IFM_RECORD_AS(TYPE, STRUCT, member, label)                                                                         \
+    .name = (label), .offset = offsetof(STRUCT, member), .type = IFM_RECORD_##TYPE
 
 IFM_END_DECLS

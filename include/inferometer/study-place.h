@@ -8,7 +8,8 @@ typedef struct
 {
     IfmStudy *study; /* NULL where only its results are there: imported ones, or a folder was named */
     char *folder, *store_path;
-    const char *const *settings; /* (nullable) borrowed; for ifm_study_open_set(), to be set before ifm_study_place_init() */
+    const char *const
+        *settings; /* (nullable) borrowed; for ifm_study_open_set(), to be set before ifm_study_place_init() */
     char *missing; /* the first part of @folder that was not there; NULL where all of it was */
 } IfmStudyPlace;
 

@@ -435,8 +435,7 @@ gpointer ifm_yaml_read_with(const IfmYamlTable *table, const char *path, const c
 {
     g_autofree char *text = NULL;
     gsize n_bytes = 0;
-    g_autoptr(YamlNode) root =
-        load(path, &text, &n_bytes, error) ? yaml_tree_parse(text, n_bytes, path, error) : NULL;
+    g_autoptr(YamlNode) root = load(path, &text, &n_bytes, error) ? yaml_tree_parse(text, n_bytes, path, error) : NULL;
     if (root == NULL)
         return NULL;
     for (; settings != NULL && *settings != NULL && root->kind == YAML_MAPPING; settings++)

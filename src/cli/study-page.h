@@ -21,8 +21,8 @@ char **study_settings(const Arguments *arguments);
 extern const IfmOption study_list_options[];
 char *study_list(const Arguments *arguments);
 
-/* study_case_options: the rows of devices, protocol and limits of a case, of verbs that measure a study or have it measured.
- * study_take_arguments: sets them in a study but for the limits. Returns: an exit status. */
+/* study_case_options: the rows of devices, protocol and limits of a case, of verbs that measure a study or have it
+ * measured. study_take_arguments: sets them in a study but for the limits. Returns: an exit status. */
 extern const IfmOption study_case_options[];
 int study_take_arguments(IfmStudy *study, const Arguments *arguments);
 /* study_print_shards: of a study that was submitted to a cluster. Returns: an exit status. */

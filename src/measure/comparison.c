@@ -31,7 +31,7 @@ static const char *const sides[] = { "A", "B" };
 
 static const IfmRecordField round_fields[] = {
     { IFM_RECORD(SIZE, IfmCompareRound, pair) },
-    { IFM_RECORD(CHOICE, IfmCompareRound, b_first), .name = "first", .words = sides, .n_words = G_N_ELEMENTS(sides) },
+    { IFM_RECORD_AS(CHOICE, IfmCompareRound, b_first, "first"), .words = sides, .n_words = G_N_ELEMENTS(sides) },
     { IFM_RECORD(DOUBLE, IfmCompareRound, a_ns) },
     { IFM_RECORD(DOUBLE, IfmCompareRound, b_ns) },
     { NULL },
@@ -44,8 +44,8 @@ static const IfmRecordField fields[] = {
     { FIELD(DOUBLE, ratio) },
     { FIELD(PART, interval), .fields = ifm_interval_fields },
     { FIELD(DOUBLE, margin) },
-    { FIELD(DOUBLE, a_ns), .name = "a_median_ns" },
-    { FIELD(DOUBLE, b_ns), .name = "b_median_ns" },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, a_ns, "a_median_ns") },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, b_ns, "b_median_ns") },
     { FIELD(DOUBLE, difference_ns) },
     { FIELD(PART, difference_interval), .fields = ifm_interval_fields },
     { FIELD(NAME, why) },
@@ -53,8 +53,8 @@ static const IfmRecordField fields[] = {
     { FIELD(DOUBLE, n_effective) },
     { FIELD(SIZE, n_looks) },
     { FIELD(INT64, elapsed_ns) },
-    { FIELD(DOUBLE, between), .name = "between_pairs_std" },
-    { FIELD(DOUBLE, within), .name = "within_pairs_std" },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, between, "between_pairs_std") },
+    { IFM_RECORD_AS(DOUBLE, IfmComparison, within, "within_pairs_std") },
     { NULL },
 };
 

@@ -13,7 +13,7 @@ typedef struct
     const char *reason; /* of the first */
     gboolean vary;      /* the reasons differ in their numbers */
     IfmRowState state;
-    const char *kind; /* "", " ranges", " beside others" */
+    const char *kind; /* "", " ranges", " under load" */
     GArray *stages;   /* int, ascending; of a range its first */
     gsize n;
     const IfmStageRow *min; /* the smallest size */

@@ -90,7 +90,8 @@ static void test_refused(Bench *bench, gconstpointer data)
     if (!bench_needs_device(bench, DEVICE, ""))
         return;
     run_line(bench, "profile -q " MODEL " -d " DEVICE " -t 1 --runs 3 --no-peak --conv gemm --conv-workspace 1KiB", &ended);
-    assert_complaint(&ended, 1, "gemm cannot do 2 of 2 layers of small-cnn (workspace over the limit)");
+    assert_complaint(&ended, 1,
+                     "gemm cannot do 2 of 2 layers of small-cnn (workspace over the limit, a limit of 176 KiB would do)");
     run_line(bench, "store show out/profile/store.db", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "unsupported"));
@@ -117,7 +118,10 @@ static void test_misuse(Bench *bench, gconstpointer data)
         assert_complaint(&ended, 2, wrong[i].message);
     }
     run_line(bench, "profile -q " MODEL " -d simulated:lab/FIXED --runs 3 --no-peak --conv direct", &ended);
-    assert_complaint(&ended, 1, "simulated:lab/FIXED: convolution algorithms run on onnxruntime:CPU alone");
+    assert_complaint(&ended, 1,
+                     "direct cannot do any layer of small-cnn (simulated:lab/FIXED describes no such algorithm)");
+    run_line(bench, "profile -q " MODEL " -d openvino:CPU --runs 3 --no-peak --conv direct", &ended);
+    assert_complaint(&ended, 1, "openvino:CPU: convolution algorithms run on onnxruntime:CPU alone");
 }
 
 /* "best" fills the cache, which `tune` shows and clears. */

@@ -92,7 +92,8 @@ static void test_refusals(void)
         { { "layer1.0.bm2=direct" },
           "\"layer1.0.bm2\" is no convolution of the optimised graph; did you mean \"layer1.0.bn2\"?" },
         { { "direct", "workspace=-1" }, "convolutions: \"-1\" is not a number of bytes" },
-        { { "gemm", "workspace=4096" }, "gemm cannot do 20 of 20 layers of resnet18 (workspace over the limit, a limit of 11 MiB would do)" },
+        { { "gemm", "workspace=4096" },
+          "gemm cannot do 20 of 20 layers of resnet18 (workspace over the limit, a limit of 844 KiB would do)" },
         { { "winograd" }, "winograd cannot do 7 of 20 layers of resnet18 (1x1 kernel, 7x7 kernel, stride 2)" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
