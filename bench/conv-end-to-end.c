@@ -6,7 +6,8 @@
  * 1.8 times on VGG-16; on the others the interval of the ratio to ONNX Runtime does not lie wholly below 1. They hold for
  * processors with AVX-512; others are reported. Fails where a whole 95 % interval lies below its bound.
  *
- *     conv-end-to-end [MODEL …]: only these. IFM_TUNING_CACHE: where the choices are kept (docs/convolutions.md)
+ *     conv-end-to-end [--rounds N] [MODEL …]: only these models. IFM_TUNING_CACHE: where the choices are kept
+ *     (docs/convolutions.md)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 enum
 {
     ROUNDS = 31,
+    WARMUP = 3, /* rounds before them */
     N_SUBJECTS = 3,
 };
 
@@ -90,18 +92,37 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_of(double *values, IfmInterval *interval)
+/* Series: times of one model in ms, by subject and round. */
+typedef struct
 {
-    qsort(values, ROUNDS, sizeof *values, compare_doubles);
-    if (interval != NULL)
-        ifm_quantile_interval(values, ROUNDS, ROUNDS, 0.5, 0.95, interval);
-    return ifm_quantile(values, ROUNDS, 0.5);
+    int n_rounds;
+    double *times_ms[N_SUBJECTS];
+} Series;
+
+static double median_of(const Series *series, int subject)
+{
+    g_autofree double *sorted = g_memdup2(series->times_ms[subject], (gsize)series->n_rounds * sizeof(double));
+    qsort(sorted, (gsize)series->n_rounds, sizeof *sorted, compare_doubles);
+    return ifm_quantile(sorted, (gsize)series->n_rounds, 0.5);
 }
 
-static gboolean report(const char *peer, double *ratios, double bound, gboolean binds)
+/* The median over rounds of how many times as long as subject 0 a peer takes. */
+static double ratio_of(const Series *series, int peer, IfmInterval *interval)
+{
+    const gsize n = (gsize)series->n_rounds;
+    g_autofree double *ratios = g_new(double, n);
+    for (gsize i = 0; i < n; i++)
+        ratios[i] = series->times_ms[peer][i] / series->times_ms[0][i];
+    qsort(ratios, n, sizeof *ratios, compare_doubles);
+    ifm_quantile_interval(ratios, n, (double)n, 0.5, 0.95, interval);
+    return ifm_quantile(ratios, n, 0.5);
+}
+
+/* Returns: FALSE where the bound is broken. */
+static gboolean report(const char *peer, const Series *series, int number, double bound, gboolean binds)
 {
     IfmInterval interval;
-    const double ratio = median_of(ratios, &interval);
+    const double ratio = ratio_of(series, number, &interval);
     const gboolean is_broken = binds && bound > 0 && interval.upper < bound;
     printf("  %s / best  %.3f  [%.3f, %.3f]", peer, ratio, interval.lower, interval.upper);
     if (bound > 0)
@@ -110,8 +131,47 @@ static gboolean report(const char *peer, double *ratios, double bound, gboolean 
     return !is_broken;
 }
 
+/* How many layers each algorithm got. */
+static void print_choices(IfmModelSubject *subject, IfmModel *model)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_model_n_inputs(model));
+    if (!ifm_model_make_inputs(model, NULL, 0, 1, inputs, &error))
+        give_up("inputs", error);
+    g_autoptr(IfmEffectiveConfig) effective =
+        ifm_compiled_effective_config(ifm_model_subject_compiled(subject), inputs, &error);
+    if (effective == NULL)
+        give_up("what ran", error);
+    printf("  %u layers:", effective->convolutions->len);
+    for (int algorithm = 0; algorithm < IFM_N_CONV_ALGORITHMS; algorithm++)
+    {
+        const char *name = ifm_conv_algorithm_name((IfmConvAlgorithm)algorithm);
+        int n = 0;
+        for (guint i = 0; i < effective->convolutions->len; i++)
+            n += g_str_equal(((const IfmConvLayer *)effective->convolutions->pdata[i])->algorithm, name);
+        if (n > 0)
+            printf(" %d %s", n, name);
+    }
+    printf("\n");
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        ifm_tensor_clear(&inputs[i]);
+}
+
+static void run_rounds(IfmModelSubject *const *subjects, const Series *series)
+{
+    for (int round = -WARMUP; round < series->n_rounds; round++)
+        for (int i = 0; i < N_SUBJECTS; i++)
+        {
+            const int at = (i + round + WARMUP) % N_SUBJECTS;
+            run_once(subjects[at]); /* with its own data in the caches, as in a series */
+            const double time_ms = run_once(subjects[at]);
+            if (round >= 0)
+                series->times_ms[at][round] = time_ms;
+        }
+}
+
 /* Returns: FALSE where a bound is broken. */
-static gboolean bench_model(const Bound *bound, const char *folder, gboolean binds)
+static gboolean bench_model(const Bound *bound, const char *folder, int n_rounds, gboolean binds)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *name = g_strconcat(bound->model, ".onnx", NULL), *path = g_build_filename(folder, name, NULL);
@@ -122,35 +182,47 @@ static gboolean bench_model(const Bound *bound, const char *folder, gboolean bin
     IfmModelSubject *subjects[N_SUBJECTS] = { subject_new("onnxruntime", path, model, "best"),
                                               subject_new("onnxruntime", path, model, NULL),
                                               subject_new("openvino", path, model, NULL) };
-    double times_ms[N_SUBJECTS][ROUNDS], ratios[N_SUBJECTS][ROUNDS];
-    for (int round = -3; round < ROUNDS; round++)
-    {
-        double now_ms[N_SUBJECTS];
-        for (int i = 0; i < N_SUBJECTS; i++)
-        {
-            const int at = (i + round + 3) % N_SUBJECTS;
-            run_once(subjects[at]); /* with its own data in the caches, as in a series */
-            now_ms[at] = run_once(subjects[at]);
-        }
-        for (int i = 0; i < N_SUBJECTS && round >= 0; i++)
-        {
-            times_ms[i][round] = now_ms[i];
-            ratios[i][round] = now_ms[i] / now_ms[0];
-        }
-    }
-    printf("%s: best %.2f ms, onnxruntime %.2f ms, openvino %.2f ms\n", bound->model, median_of(times_ms[0], NULL),
-           median_of(times_ms[1], NULL), median_of(times_ms[2], NULL));
-    gboolean good = report("onnxruntime", ratios[1], bound->runtime, binds);
-    good &= report("openvino   ", ratios[2], bound->openvino, binds);
+    g_autofree double *times_ms = g_new(double, N_SUBJECTS *n_rounds);
+    const Series series = { n_rounds, { times_ms, times_ms + n_rounds, times_ms + 2 * n_rounds } };
+    run_rounds(subjects, &series);
+    printf("%s: best %.2f ms, onnxruntime %.2f ms, openvino %.2f ms\n", bound->model, median_of(&series, 0),
+           median_of(&series, 1), median_of(&series, 2));
+    gboolean good = report("onnxruntime", &series, 1, bound->runtime, binds);
+    good &= report("openvino   ", &series, 2, bound->openvino, binds);
+    print_choices(subjects[0], model);
     fflush(stdout);
     for (int i = 0; i < N_SUBJECTS; i++)
         ifm_model_subject_free(subjects[i]);
     return good;
 }
 
+/* Reads --rounds and checks the models' names, which stay in @argv. */
+static int read_options(int *argc, char ***argv)
+{
+    g_autoptr(GError) error = NULL;
+    int n_rounds = ROUNDS;
+    const GOptionEntry entries[] = { { "rounds", 0, 0, G_OPTION_ARG_INT, &n_rounds, "Of each model", "N" }, { NULL } };
+    g_autoptr(GOptionContext) context = g_option_context_new("[MODEL …]");
+    g_option_context_add_main_entries(context, entries, NULL);
+    if (!g_option_context_parse(context, argc, argv, &error))
+        give_up("options", error);
+    if (n_rounds < 6)
+        give_up("--rounds: 6 or more are expected, fewer have no interval", NULL);
+    for (int k = 1; k < *argc; k++)
+    {
+        gboolean is_known = FALSE;
+        for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
+            is_known |= g_str_equal((*argv)[k], bounds[i].model);
+        if (!is_known)
+            give_up((*argv)[k], NULL);
+    }
+    return n_rounds;
+}
+
 int main(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
+    const int n_rounds = read_options(&argc, &argv);
     g_autofree char *folder = g_dir_make_tmp("conv-end-to-end-XXXXXX", &error);
     gboolean good = TRUE, binds = FALSE;
     if (folder == NULL)
@@ -160,7 +232,7 @@ int main(int argc, char **argv)
 #endif
     for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
         if (argc < 2 || g_strv_contains((const char *const *)argv + 1, bounds[i].model))
-            good &= bench_model(&bounds[i], folder, binds);
+            good &= bench_model(&bounds[i], folder, n_rounds, binds);
     const char *const remove[] = { "rm", "-r", "--", folder, NULL };
     g_spawn_sync(NULL, (char **)remove, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL);
     return good ? 0 : 1;

@@ -220,13 +220,13 @@ typedef struct
 } IfmPeakCase;
 #define IFM_PEAK_BUDGET_NS (20 * G_GINT64_CONSTANT(1000000000))
 
-/** ifm_kind_peak: IfmPeakCase. The sealed record: subject kind "peak", name "limit". Its key has machine, engine version, device, dtype
- * and threads, and of a device without cores of its own how many processors this process may use, so that a peak is
- * measured once a machine and looked up from then on. IFM_ERROR_INVALID for another dtype, threads below 0, a budget below
- * 0. Its result: {"flop_per_s", "flop_interval": [lower, upper], "bytes_per_s", "bytes_interval",
- * "products": [{"size", "flop_per_s"}], "triad_bytes", "threads", "source": "measured" | "described", …}: docs/formats.md.
- * samples_ns are those of the best product; there are none of a described one. As ifm_runner_measure(), but that half a
- * peak is none: interrupted, it is NULL with IFM_ERROR_CANCELLED. */
+/** ifm_kind_peak: IfmPeakCase. The sealed record: subject kind "peak", name "limit". Its key has machine, engine version,
+ * device, dtype and threads, and of a device without cores of its own how many processors this process may use, so that a
+ * peak is measured once a machine and looked up from then on. IFM_ERROR_INVALID for another dtype, threads below 0, a
+ * budget below 0. Its result: {"flop_per_s", "flop_interval": [lower, upper], "bytes_per_s", "bytes_interval", "products":
+ * [{"size", "flop_per_s"}], "triad_bytes", "threads", "source": "measured" | "described", …}: docs/formats.md. samples_ns
+ * are those of the best product; there are none of a described one. As ifm_runner_measure(), but that half a peak is none:
+ * interrupted, it is NULL with IFM_ERROR_CANCELLED. */
 extern const IfmCaseKind ifm_kind_peak;
 /** IfmPeakResult: of ifm_kind_peak. @described: from the description of a simulated device, not measured */
 typedef struct

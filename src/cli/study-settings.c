@@ -8,7 +8,8 @@ static const char *const levels[] = { "sanity", "quick", "full", NULL };
 
 const IfmOption study_setting_options[] = {
     { "set", 0, IFM_OPTION_TEXT, TRUE, "KEY=VALUE", "replaces a key of the study's file, such as batch=[1,2]" },
-    { "level", 0, IFM_OPTION_TEXT, FALSE, "LEVEL", "of conv-algorithms: sanity, quick or full: 1, 10 or 100 sizes of the image", NULL, levels },
+    { "level", 0, IFM_OPTION_TEXT, FALSE, "LEVEL",
+      "of conv-algorithms: sanity, quick or full: 1, 10 or 100 sizes of the image", NULL, levels },
     { "test", 0, IFM_OPTION_FLAG, FALSE, NULL, "--level sanity" },
     { "quick", 0, IFM_OPTION_FLAG, FALSE, NULL, "--level quick" },
     { "num-sizes", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: so many sizes", .minimum = 1, .maximum = 1000 },

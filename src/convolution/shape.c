@@ -20,7 +20,8 @@ static gboolean check_channels(const IfmConvShape *shape, GError **error)
 
 gboolean ifm_conv_shape_complete(IfmConvShape *shape, GError **error)
 {
-    if ((shape->block != 1 && shape->block != 8 && shape->block != 16) || (shape->input_block != 1 && shape->input_block != shape->block))
+    if ((shape->block != 1 && shape->block != 8 && shape->block != 16) ||
+        (shape->input_block != 1 && shape->input_block != shape->block))
         return ifm_error_refuse(error,
                                 "convolution: blocks of %d and %d channels: 8 or 16 is expected, and the same or 1 for "
                                 "the input",

@@ -11,9 +11,11 @@
 #include "onnxruntime-conv.h"
 
 #define N_ROUNDS 6
-#define N_RUNS 2     /* of a candidate in a round, after one that is not counted */
-#define HOPELESS 1.5 /* times the layer's best of the first round: it is not tried again */
-#define MARGIN 0.98  /* of the runtime's time: what is not faster leaves the layer to the runtime */
+#define N_RUNS 2 /* of a candidate in a round, after one that is not counted */
+/* Times the layer's best so far: it is not tried again. A single round may have met a slow spell. */
+#define HOPELESS_AT_ONCE 3
+#define HOPELESS 1.5
+#define MARGIN 0.98 /* of the runtime's time: what is not faster leaves the layer to the runtime */
 #define RUNTIME IFM_N_CONV_FIXED
 #define N_CANDIDATES (IFM_N_CONV_FIXED + 1)
 
@@ -101,14 +103,20 @@ static gint compare_times(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
-/* The lower quartile: other processes only ever make a run slower. Infinity: nothing was measured. */
-static double time_of(const Times *times, int candidate)
+/* Infinity: nothing was measured. */
+static double quantile_of(const Times *times, int candidate, guint quarters)
 {
     GArray *list = times->times_ns[candidate];
     if (list->len == 0)
         return INFINITY;
     g_array_sort(list, compare_times);
-    return g_array_index(list, double, list->len / 4);
+    return g_array_index(list, double, quarters * list->len / 4);
+}
+
+/* The lower quartile: other processes only ever make a run slower. */
+static double time_of(const Times *times, int candidate)
+{
+    return quantile_of(times, candidate, 1);
 }
 
 static int fastest_own(const Times *times)
@@ -163,14 +171,14 @@ static gboolean run_runtime(Tuner *self, GError **error)
     return TRUE;
 }
 
-static void drop_hopeless(Tuner *self)
+static void drop_hopeless(Tuner *self, double hopeless)
 {
     for (guint i = 0; i < self->times->len; i++)
     {
         Times *times = self->times->pdata[i];
-        const double limit_ns = HOPELESS * time_of(times, fastest_own(times));
+        const double limit_ns = hopeless * time_of(times, fastest_own(times));
         for (int k = 0; k < IFM_N_CONV_FIXED; k++)
-            times->is_hopeless[k] = time_of(times, k) > limit_ns;
+            times->is_hopeless[k] |= time_of(times, k) > limit_ns;
     }
 }
 
@@ -183,8 +191,7 @@ static gboolean run_rounds(Tuner *self, GError **error)
                 return FALSE;
         if (!run_runtime(self, error))
             return FALSE;
-        if (round == 0)
-            drop_hopeless(self);
+        drop_hopeless(self, round == 0 ? HOPELESS_AT_ONCE : HOPELESS);
     }
     return TRUE;
 }
@@ -229,13 +236,19 @@ static gboolean read_profile(Tuner *self, GError **error)
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
+/* The runtime's kernel keeps a layer unless the fastest algorithm is told apart from it: by quartile and by median. */
+static int choice_of(const Times *times)
+{
+    const int own = fastest_own(times);
+    const gboolean is_faster = time_of(times, own) < MARGIN * time_of(times, RUNTIME) &&
+                               quantile_of(times, own, 2) < quantile_of(times, RUNTIME, 2);
+    return is_faster ? own : RUNTIME;
+}
+
 static void set_choice(const Times *times)
 {
     IfmConvTuned *row = times->layer->key;
-    int best = RUNTIME;
-    for (int i = 0; i < IFM_N_CONV_FIXED; i++)
-        if (time_of(times, i) < (best == RUNTIME ? MARGIN : 1) * time_of(times, best))
-            best = i;
+    const int best = choice_of(times);
     g_free(row->algorithm);
     row->algorithm = g_strdup(ifm_conv_algorithm_name(best == RUNTIME ? IFM_CONV_RUNTIME : (IfmConvAlgorithm)best));
     row->time_ns = time_of(times, best);
