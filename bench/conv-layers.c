@@ -158,7 +158,7 @@ static float *random_floats(gsize n)
     return values;
 }
 
-/* Winograd's algorithms in each size beside that of their rule. */
+/* Winograd's algorithms in each size and in that of their rule. */
 static gsize make_variants(const IfmConvShape *shape, const float *weights, Variant *variants)
 {
     gsize n = 0;

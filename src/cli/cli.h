@@ -119,6 +119,9 @@ gboolean cli_can_write(const char *path, GError **error);
  * made, is neither a file that the command line reads, a store nor another of them, and one of them at most goes to
  * standard output. Returns: CLI_EXIT_OK or the exit status of what was reported. */
 int cli_check_outputs(const Arguments *arguments, const char *const *options);
+/* cli_write_table: as the files of --json and --csv that were given. Returns: CLI_EXIT_OK or the exit status of what was
+ * reported. */
+int cli_write_table(const Arguments *arguments, const IfmTable *table);
 /* cli_to_stdout: whether one of them goes to standard output, where no page is printed then. @options: NULL-terminated */
 gboolean cli_to_stdout(const Arguments *arguments, const char *const *options);
 /* cli_check_model_kept: That none of them is a file that the model was read from, its weights included. @options:

@@ -218,3 +218,20 @@ int cli_check_outputs(const Arguments *arguments, const char *const *options)
     return cli_usage(cli_verb_of(arguments), "only one of --%s, --%s and --%s can go to standard output", options[0],
                      options[1], options[2]);
 }
+
+int cli_write_table(const Arguments *arguments, const IfmTable *table)
+{
+    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
+    int status = CLI_EXIT_OK;
+    if (json_path != NULL)
+    {
+        json_auto_t *json = ifm_table_to_json(table);
+        status = cli_write_json(json_path, json);
+    }
+    if (status == CLI_EXIT_OK && csv_path != NULL)
+    {
+        g_autofree char *csv = ifm_table_to_csv(table);
+        status = cli_write(csv_path, csv);
+    }
+    return status;
+}

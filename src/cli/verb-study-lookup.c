@@ -122,21 +122,10 @@ static const IfmField lookup_fields[] = {
 static int show(const IfmStudyTables *tables, const Arguments *arguments)
 {
     gint64 nodes = cli_integer(arguments, "nodes"), edges = cli_integer(arguments, "edges");
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
     g_autoptr(GPtrArray) answers = look_all_up(tables, (double)nodes, (double)edges);
     IfmTable table = { lookup_fields, (const void *const *)answers->pdata, answers->len };
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = ifm_table_to_json(&table);
-        status = cli_write_json(json_path, json);
-    }
-    if (status == CLI_EXIT_OK && csv_path != NULL)
-    {
-        g_autofree char *csv = ifm_table_to_csv(&table);
-        status = cli_write(csv_path, csv);
-    }
-    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
+    int status = cli_write_table(arguments, &table);
+    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autofree char *rows = ifm_table_to_screen(&table, &screen);

@@ -61,24 +61,13 @@ static void append_choice(GString *out, const GArray *predictions, gint64 size)
 
 static int show(const GArray *predictions, const Arguments *arguments)
 {
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
     const gint64 size = cli_integer(arguments, "size");
     g_autoptr(GPtrArray) records = g_ptr_array_new();
     for (guint i = 0; i < predictions->len; i++)
         g_ptr_array_add(records, &g_array_index(predictions, IfmConvPrediction, i));
     const IfmTable table = { fields, (const void *const *)records->pdata, records->len };
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = ifm_table_to_json(&table);
-        status = cli_write_json(json_path, json);
-    }
-    if (status == CLI_EXIT_OK && csv_path != NULL)
-    {
-        g_autofree char *csv = ifm_table_to_csv(&table);
-        status = cli_write(csv_path, csv);
-    }
-    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
+    int status = cli_write_table(arguments, &table);
+    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autofree char *rows = ifm_table_to_screen(&table, &screen);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* A panel of packed rows stays in the second-level cache beside a panel of weights. */
+/* A panel of packed rows stays in the second-level cache together with a panel of weights. */
 #define PANEL_BYTES ((gsize)256 << 10)
 
 typedef struct

@@ -87,9 +87,9 @@ static IfmConvPoint *point_new(const IfmStudyPoint *point)
 
 /* --- the fastest ------------------------------------------------------------------------------------------------------ */
 
-/* Takes one more time into the two shortest. Returns: which of them it is: 0, 1; 2: neither. */
-static int rank(const char *algorithm, double time_ns, const char **fastest, double *time, const char **second,
-                double *second_time)
+/* Takes one more time into the two shortest. */
+static void rank(const char *algorithm, double time_ns, const char **fastest, double *time, const char **second,
+                 double *second_time)
 {
     if (isnan(*time) || time_ns < *time)
     {
@@ -97,16 +97,15 @@ static int rank(const char *algorithm, double time_ns, const char **fastest, dou
         *second_time = *time;
         *fastest = algorithm;
         *time = time_ns;
-        return 0;
     }
-    if (!isnan(*second_time) && time_ns >= *second_time)
-        return 2;
-    *second = algorithm;
-    *second_time = time_ns;
-    return 1;
+    else if (isnan(*second_time) || time_ns < *second_time)
+    {
+        *second = algorithm;
+        *second_time = time_ns;
+    }
 }
 
-/* "best" and "guess" name others: they do not stand beside them. */
+/* "best" and "guess" name others: they are not compared with them. */
 static gboolean is_choice(const char *algorithm)
 {
     return g_str_equal(algorithm, ifm_conv_algorithm_name(IFM_CONV_BEST)) ||

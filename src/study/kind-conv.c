@@ -113,21 +113,26 @@ static const IfmYamlField conv_fields[] = {
 
 /* --- its axes --------------------------------------------------------------------------------------------------------- */
 
-static gboolean add_algorithm(PointAxes *axes, const IfmYamlRecord *record, const char *key, const char *word,
-                              char **canonical, GError **error)
+/* @name: (out) static */
+static gboolean read_algorithm(const IfmYamlRecord *record, const char *key, const char *word, const char **name,
+                               GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     IfmConvAlgorithm algorithm;
     if (!ifm_conv_algorithm_parse(word, &algorithm, &trouble))
         return ifm_yaml_error(record, error, "%s: %s", key, trouble->message);
-    const char *name = ifm_conv_algorithm_name(algorithm);
-    for (guint i = 0; i < axes->algorithms->len && canonical == NULL; i++)
-        if (g_str_equal(axes->algorithms->pdata[i], name))
-            return ifm_yaml_error(record, error, "%s: %s is listed twice", key, name);
-    if (canonical == NULL)
-        g_ptr_array_add(axes->algorithms, g_strdup(name));
-    else
-        *canonical = g_strdup(name);
+    *name = ifm_conv_algorithm_name(algorithm);
+    return TRUE;
+}
+
+static gboolean add_algorithm(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error)
+{
+    const char *name = NULL;
+    if (!read_algorithm(record, "algorithms", word, &name, error))
+        return FALSE;
+    if (g_ptr_array_find_with_equal_func(axes->algorithms, name, g_str_equal, NULL))
+        return ifm_yaml_error(record, error, "algorithms: %s is listed twice", name);
+    g_ptr_array_add(axes->algorithms, g_strdup(name));
     return TRUE;
 }
 
@@ -197,10 +202,12 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
             return FALSE;
     }
     for (guint i = 0; i < text->algorithms->len; i++)
-        if (!add_algorithm(axes, record, "algorithms", text->algorithms->pdata[i], NULL, error))
+        if (!add_algorithm(axes, record, text->algorithms->pdata[i], error))
             return FALSE;
-    if (text->fallback != NULL && !add_algorithm(axes, record, "fallback", text->fallback, &axes->fallback, error))
+    const char *fallback = NULL;
+    if (text->fallback != NULL && !read_algorithm(record, "fallback", text->fallback, &fallback, error))
         return FALSE;
+    axes->fallback = g_strdup(fallback);
     return point_axes_check_not_set(axes, record, "size", error) &&
            point_axes_check_not_set(axes, record, "batch", error) &&
            point_check_once(record, "sizes", text->sizes, NULL, error);
@@ -212,13 +219,5 @@ const StudyKind study_kind_conv = {
     .fields = conv_fields,
     .text_size = sizeof(ConvText),
     .read = read_axes,
-    .take_device = point_take_device,
-    .clear = point_axes_clear,
-    .clear_case = point_clear_case,
-    .span = point_span,
-    .export_files = point_export_files,
-    .fill = point_fill,
-    .drop = point_drop,
-    .pace = point_pace,
-    .definition = point_definition,
+    POINT_KIND_FUNCTIONS,
 };

@@ -53,6 +53,27 @@ json_t *study_case_to_json(const IfmStudyCase *row)
     return json;
 }
 
+char *study_point_title(const char *alias, const json_t *axes)
+{
+    GString *title = g_string_new(NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)axes, name, value)
+    {
+        g_string_append(title, title->len > 0 ? ", " : "");
+        if (json_is_integer(value))
+            g_string_append_printf(title, "%s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
+        else
+            g_string_append(title, json_string_value(value));
+    }
+    if (alias != NULL)
+    {
+        g_string_prepend_c(title, ' ');
+        g_string_prepend(title, alias);
+    }
+    return g_string_free(title, FALSE);
+}
+
 json_t *study_point_to_json(const StudyCase *one)
 {
     const IfmStudyCase *row = &one->row;

@@ -182,22 +182,6 @@ static json_t *axes_of(const PointAxes *axes, const Point *point)
     return json;
 }
 
-/* "CPU resnet50, batch 4" (transfer full) */
-static char *title_of(const IfmStudyDevice *device, const json_t *axes)
-{
-    GString *title = g_string_new(device->alias);
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)axes, name, value)
-    {
-        if (json_is_string(value))
-            g_string_append_printf(title, "%s %s", g_str_equal(name, "model") ? "" : ",", json_string_value(value));
-        else
-            g_string_append_printf(title, ", %s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
-    }
-    return g_string_free(title, FALSE);
-}
-
 static void add_point(IfmStudy *study, int phase, const Point *like, IfmStudyDevice *device)
 {
     const PointAxes *axes = study->own;
@@ -209,8 +193,9 @@ static void add_point(IfmStudy *study, int phase, const Point *like, IfmStudyDev
     one->device = device;
     one->axes = axes_of(axes, point);
     one->items = MAX(point->batch, 1) * MAX(point->streams, 1);
-    one->row =
-        (IfmStudyCase){ .phase = device->phase, .alias = g_strdup(device->alias), .title = title_of(device, one->axes) };
+    one->row = (IfmStudyCase){ .phase = device->phase,
+                               .alias = g_strdup(device->alias),
+                               .title = study_point_title(device->alias, one->axes) };
     study_add_case(study, phase, one);
 }
 

@@ -62,3 +62,9 @@ gboolean point_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCamp
 void point_drop(StudyCase *one);
 int point_pace(const StudyCase *one);
 json_t *point_definition(const IfmStudy *study);
+
+/* POINT_KIND_FUNCTIONS: these members of a StudyKind. */
+#define POINT_KIND_FUNCTIONS                                                                                               \
+    .take_device = point_take_device, .clear = point_axes_clear, .clear_case = point_clear_case, .span = point_span,       \
+    .export_files = point_export_files, .fill = point_fill, .drop = point_drop, .pace = point_pace,                        \
+    .definition = point_definition

@@ -23,26 +23,9 @@ static json_t *ns_of(double ms)
 
 /* --- records -------------------------------------------------------------------------------------------------------- */
 
-/* "resnet50, batch 4" (transfer full) */
-static char *title_of(const ImportRow *row)
-{
-    GString *title = g_string_new(NULL);
-    const char *name;
-    json_t *value;
-    json_object_foreach(row->axes, name, value)
-    {
-        g_string_append(title, title->len > 0 ? ", " : "");
-        if (json_is_integer(value))
-            g_string_append_printf(title, "%s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
-        else
-            g_string_append(title, json_string_value(value));
-    }
-    return g_string_free(title, FALSE);
-}
-
 static IfmCase *point_case_of(const ImportRow *row)
 {
-    g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias), *title = title_of(row);
+    g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias), *title = study_point_title(NULL, row->axes);
     json_t *environment = json_object();
     json_object_set_new(environment, "engine", json_string(ORIGIN));
     IfmCase *record = ifm_case_new();
@@ -160,11 +143,11 @@ static void add_row(json_t *manifest, const ImportTable *table, const ImportRow 
     const json_t *device = device_of(manifest, row->alias, table);
     if (row->axes != NULL)
     {
-        g_autofree char *title = title_of(row), *titled = g_strdup_printf("%s %s", row->alias, title);
+        g_autofree char *title = study_point_title(row->alias, row->axes);
         const StudyCase point = { .row = { .key = record->key,
                                            .phase = (int)json_integer_value(json_object_get(device, "phase")),
                                            .alias = row->alias,
-                                           .title = titled },
+                                           .title = title },
                                   .axes = row->axes,
                                   .items = row->items,
                                   .flop = row->flop };

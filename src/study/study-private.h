@@ -98,6 +98,8 @@ json_t *study_device_to_json(const IfmStudyDevice *device);
 json_t *study_case_to_json(const IfmStudyCase *row);
 /* study_point_to_json: of a kind without stages: what it is of stands in its axes. */
 json_t *study_point_to_json(const StudyCase *one);
+/* study_point_title: (transfer full) "CPU resnet50, batch 4" of its axes. @alias: (nullable) NULL: "resnet50, batch 4" */
+char *study_point_title(const char *alias, const json_t *axes);
 json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed);
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
