@@ -152,7 +152,7 @@ static const char *const profile_examples[] = {
     "inferometer profile model.onnx --dim N=100,500,1000,5000",
     "shows how time, FLOP and memory grow with the dimension N: exponents with intervals, and a plot",
     "inferometer profile resnet18,batch=8 --mode train --optimiser adam -d openvino:CPU",
-    "measures forward, backward and a whole training step, and shows the step's layers",
+    "measures forward, backward and a whole training step, and shows the step's kernels",
     "inferometer profile graph_transformer --dataset peptides --num-layers 6 --pe lap:16",
     "a graph transformer on 64 molecules, and what its positional encodings cost",
     NULL,
@@ -177,7 +177,7 @@ const Verb verb_profile = {
         "With --mode backward or train the model is differentiated into models of ordinary operators. They are kept under "
         "DIR/models and measured like any other: the forward pass, forward and backward in one (the training pass), and "
         "with train also the step, which updates the parameters. Backward is the difference of the first two, which are "
-        "measured once more, interleaved, so that the difference has an interval. Layers, memory and peaks are those of "
+        "measured once more, interleaved, so that the difference has an interval. Kernels, memory and peaks are those of "
         "the pass that was asked for. Models of the zoo that have a training form are trained in it.\n"
         "Several sizes of one dimension (--dim N=100,500,1000), of a parameter of a zoo's model (--dim batch=1,2,4), or "
         "--profile scaling of a graph transformer make a series of models. The page has a table, the exponents of time, "

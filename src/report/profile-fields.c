@@ -98,7 +98,7 @@ static void get_bound(const void *record, const void *user, IfmValue *value)
 #define HIDE IFM_FIELD_HIDE_EMPTY
 
 const IfmField ifm_kernel_fields[] = {
-    { "label", "layer", IFM_FIELD_TEXT, get_label, NULL, SCREEN },
+    { "label", "kernel", IFM_FIELD_TEXT, get_label, NULL, SCREEN },
     { "name", NULL, IFM_FIELD_TEXT, get_node_text, NODE(name), EXPORT },
     { "op_type", "operator", IFM_FIELD_TEXT, get_node_text, NODE(op_type) },
     { "provider", NULL, IFM_FIELD_TEXT, get_node_text, NODE(provider), EXPORT },

@@ -27,7 +27,7 @@ static void append_head(GString *out, const IfmMeasurement *measurement, const I
 {
     g_autofree char *total = ifm_joined_duration(kernels->nodes_ns);
     const char *figure = are_means(measurement->breakdown) ? "mean" : "median";
-    g_string_append_printf(out, "layers by %s", figure);
+    g_string_append_printf(out, "kernels by %s", figure);
     if (measurement->profiled_ns->len > 0)
         g_string_append_printf(out, " of %u profiled runs", measurement->profiled_ns->len);
     double each_ns = ifm_member_number(measurement->breakdown, "resolution_ns");
@@ -85,7 +85,7 @@ static void add_remainder(IfmDocument *document, const IfmKernels *kernels)
     g_autofree char *time = ifm_format_ratio(kernels->unknown_ratio);
     if (kernels->n_unknown > 0)
         g_string_append_printf(text,
-                               "-: %" G_GSIZE_FORMAT " layer%s, %s of the time, of which no work of the model's is known",
+                               "-: %" G_GSIZE_FORMAT " kernel%s, %s of the time, of which no work of the model's is known",
                                kernels->n_unknown, ifm_plural(kernels->n_unknown), time);
     if (kernels->n_marshalling > 0 && kernels->n_marshalling == kernels->n_unknown)
         g_string_append(text, ": data moved for the runtime's sake");
@@ -95,21 +95,21 @@ static void add_remainder(IfmDocument *document, const IfmKernels *kernels)
     if (kernels->n_model_missing > 0)
     {
         g_autofree char *flop = ifm_format_ratio(kernels->missing_ratio);
-        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT " node%s of the model, %s of its FLOPs, found in no layer by %s",
+        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT " layer%s of the model, %s of its FLOPs, found in no kernel by %s",
                                text->len > 0 ? "; " : "", kernels->n_model_missing, ifm_plural(kernels->n_model_missing),
                                flop, kernels->reported_by);
     }
     if (kernels->n_upper_bounds > 0)
         g_string_append_printf(text,
                                "%sof %" G_GSIZE_FORMAT
-                               " layer%s only an upper bound of what %s do is known, since it is unknown which "
+                               " kernel%s only an upper bound of what %s do is known, since it is unknown which "
                                "branch runs: no GFLOP/s and no share of the peak follows",
                                text->len > 0 ? "; " : "", kernels->n_upper_bounds, ifm_plural(kernels->n_upper_bounds),
                                kernels->n_upper_bounds == 1 ? "it can" : "they can");
     if (text->len > 0)
         ifm_document_text(document, "%s", text->str)->indent = 2;
     if (kernels->why_names != NULL) /* a runtime that usually reports its own graph, and did not of this model */
-        ifm_document_text(document, "layers' work by the names of nodes, not by the runtime's own graph: %s",
+        ifm_document_text(document, "kernels' work by the names of nodes, not by the runtime's own graph: %s",
                           kernels->why_names)
             ->indent = 2;
 }
@@ -121,7 +121,7 @@ static void add_above_peak(IfmDocument *document, const IfmKernels *kernels)
         n += ((const IfmKernel *)kernels->rows->pdata[i])->place.attained > ABOVE_PEAK;
     if (n > 0)
         ifm_document_text(document,
-                          "above 100 %% of the peak (%" G_GSIZE_FORMAT " of the layers): caches held what their bytes "
+                          "above 100 %% of the peak (%" G_GSIZE_FORMAT " of the kernels): caches held what their bytes "
                           "count, or their algorithm does with fewer operations than are counted",
                           n)
             ->indent = 2;
@@ -166,7 +166,7 @@ static void add_gains(IfmDocument *document, const IfmKernels *kernels, const GA
     const IfmKernel *kernel = ifm_kernels_furthest(kernels);
     if (kernel == NULL || kernel->place.excess_ns < min_ns || kernels->rows->len < 2)
         return;
-    g_autofree char *what = g_strdup_printf("in one layer, %s", kernel->label != NULL ? kernel->label : kernel->node->name);
+    g_autofree char *what = g_strdup_printf("in one kernel, %s", kernel->label != NULL ? kernel->label : kernel->node->name);
     add_gain(document, what, kernel->share_ratio, kernel->place.attained, kernel->place.excess_ns, order->len == 0);
 }
 
@@ -194,7 +194,7 @@ static const char *what_slowdown_means(double lower, double upper)
         return ": its certainty is unknown";
     if (upper <= SLOWDOWN_SMALL)
         return "";
-    return lower > SLOWDOWN_SMALL ? ": the layers' times hold the cost of profiling too, short layers most of all"
+    return lower > SLOWDOWN_SMALL ? ": the kernels' times include the cost of profiling, short kernels most of all"
                                   : ": too unsure to say what profiling costs";
 }
 
@@ -383,7 +383,7 @@ void ifm_profile_add_inside(const IfmProfilePage *page, gsize device)
     if (kernels != NULL)
         append_head(head, measurement, kernels);
     else if (!has_breakdown)
-        g_string_append_printf(head, "nothing of its layers: %s", why);
+        g_string_append_printf(head, "nothing of its kernels: %s", why);
     ifm_document_part(document);
     IfmBlock *text = ifm_document_text(document, "%s:", ifm_result_name(&report->devices[device].result));
     g_array_index(text->spans, IfmSpan, 0).strong = TRUE;

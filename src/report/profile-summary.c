@@ -414,7 +414,7 @@ static void add_peak(IfmDocument *document, const IfmProfileDevice *device, cons
     if (!isfinite(attained))
         return;
     g_autofree char *share = ifm_format_ratio(attained), *min = ifm_joined_duration(kernels->min_ns);
-    ifm_document_span(document, IFM_TONE_PLAIN, FALSE, "; with all layers at theirs an inference takes %s: it attains %s",
+    ifm_document_span(document, IFM_TONE_PLAIN, FALSE, "; with all kernels at theirs an inference takes %s: it attains %s",
                       min, share);
 }
 

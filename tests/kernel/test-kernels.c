@@ -417,7 +417,7 @@ static void test_page(Fixture *fixture, gconstpointer data)
     g_autofree char *page = ifm_document_show(ifm_profile_document(&report), &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
     g_assert_nonnull(strstr(page, "peak of simulated:x/CPU: 1 GFLOP/s"));
     g_assert_nonnull(strstr(page, "largest possible gain: "));
-    g_assert_nonnull(strstr(page, "in one layer, conv1: "));
+    g_assert_nonnull(strstr(page, "in one kernel, conv1: "));
     g_assert_nonnull(strstr(page, ": data moved for the runtime's sake"));
     g_assert_nonnull(strstr(page, "two-ways.onnx, opset 17, 8 nodes"));
     json_auto_t *json = ifm_profile_to_json(&report);

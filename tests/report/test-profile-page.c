@@ -174,7 +174,7 @@ static void test_slowdown(Fixture *fixture, gconstpointer data)
         { 1.0, 1.04, "(1.00 to 1.04) times as long\n" },
         { 1.0, 1.5, "(1.00 to 1.50) times as long: too unsure to say what profiling costs\n" },
         { 1.5, 2.5,
-          "(1.50 to 2.50) times as long: the layers' times hold the cost of profiling too, short layers most of all\n" },
+          "(1.50 to 2.50) times as long: the kernels' times include the cost of profiling, short kernels most of all\n" },
     };
     json_t *breakdown = fixture->measurements[0]->breakdown;
     json_object_set_new(breakdown, "resolution_ns", json_integer(1000));
@@ -185,7 +185,7 @@ static void test_slowdown(Fixture *fixture, gconstpointer data)
         g_autofree char *page = page_of(fixture, 1, 2, IFM_SCREEN_UNBOUNDED, FALSE);
         g_assert_nonnull(strstr(page, cases[i].line));
         g_assert_nonnull(
-            strstr(page, "layers by median, each to within 1.000 us, as shares of the medians' sum (2.000 ms)\n"));
+            strstr(page, "kernels by median, each to within 1.000 us, as shares of the medians' sum (2.000 ms)\n"));
     }
 }
 
