@@ -195,7 +195,7 @@ static void test_means(Fixture *fixture, gconstpointer data)
     IfmMeasurement *measurement = fixture->measurements[0];
     json_object_set_new(measurement->breakdown, "of", json_string("the mean of the profiled runs"));
     g_autofree char *page = page_of(fixture, 1, 2, IFM_SCREEN_UNBOUNDED, FALSE);
-    g_assert_nonnull(strstr(page, "layers by mean, as shares of the means' sum (2.000 ms)\n"));
+    g_assert_nonnull(strstr(page, "kernels by mean, as shares of the means' sum (2.000 ms)\n"));
     g_assert_nonnull(strstr(page, "  mean   share "));
     g_assert_nonnull(strstr(page, "\ntime breakdown, mean of 30 profiled runs: wall 2.500 ms = nodes 2.400 ms"));
 }
