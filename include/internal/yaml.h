@@ -46,7 +46,8 @@ typedef struct
 {
     const char *file; /* interned */
     gsize line;
-    char *name; /* its key in an IFM_YAML_NAMED map, else NULL */
+    char *name;        /* its key in an IFM_YAML_NAMED map, else NULL */
+    GHashTable *lines; /* const char *key -> GArray of gsize: the line of its value, then those of a list's entries */
 } IfmYamlRecord;
 
 /** IfmYamlScalar: one value of an IFM_YAML_NAMED map of scalars. */
@@ -90,7 +91,7 @@ struct IfmYamlTable
  */
 gpointer ifm_yaml_read(const IfmYamlTable *table, const char *path, GError **error);
 /** ifm_yaml_read_with: The same, with keys of the outermost map replaced or added. @settings: (nullable) NULL-terminated
- * "KEY=VALUE", where VALUE is YAML: "batch=[1, 2]". Their errors have no line. */
+ * "KEY=VALUE", where VALUE is YAML: "batch=[1, 2]". Their errors begin with "setting: " in place of file and line. */
 gpointer ifm_yaml_read_with(const IfmYamlTable *table, const char *path, const char *const *settings, GError **error);
 /** ifm_yaml_free: Frees a record and everything in it. */
 void ifm_yaml_free(const IfmYamlTable *table, gpointer record);
@@ -101,6 +102,10 @@ char *ifm_yaml_describe(const IfmYamlTable *table);
 /** ifm_yaml_error: Sets IFM_ERROR_INVALID "FILE:LINE: ..." with the place of a record. Returns: FALSE, so that a check can
  * return the call. */
 gboolean ifm_yaml_error(const IfmYamlRecord *record, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/** ifm_yaml_key_error: The same, "FILE:LINE: KEY: ...", with the line of a key's value; the record's where the file lacks
+ * the key. @entry: of a list; -1: the whole value */
+gboolean ifm_yaml_key_error(const IfmYamlRecord *record, const char *key, gssize entry, GError **error, const char *format,
+                            ...) G_GNUC_PRINTF(5, 6);
 
 /** ifm_yaml_peek: The scalar under a key of the file's outermost map, for a file that names the table by which it is read.
  * @value: (out) (transfer full) NULL without such a key, or if it is not a scalar    @line: (out) of the value

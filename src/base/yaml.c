@@ -83,8 +83,8 @@ static gboolean fail_at(const Source *source, gsize line, GError **error, const 
     va_end(arguments);
     if (line > 0)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", source->file, line, text);
-    else /* of a setting */
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s", source->file, text);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "setting: %s", text);
     return FALSE;
 }
 
@@ -95,6 +95,29 @@ gboolean ifm_yaml_error(const IfmYamlRecord *record, GError **error, const char 
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     return fail_at(&(Source){ record->file }, record->line, error, "%s", text);
+}
+
+gboolean ifm_yaml_key_error(const IfmYamlRecord *record, const char *key, gssize entry, GError **error, const char *format,
+                            ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    const GArray *lines = record->lines != NULL ? g_hash_table_lookup(record->lines, key) : NULL;
+    const guint at = lines != NULL && entry >= 0 && entry + 1 < (gssize)lines->len ? (guint)entry + 1 : 0;
+    const gsize line = lines != NULL ? g_array_index(lines, gsize, at) : record->line;
+    return fail_at(&(Source){ record->file }, line, error, "%s: %s", key, text);
+}
+
+/* note_lines: @key: static, of the table */
+static void note_lines(IfmYamlRecord *record, const char *key, const YamlNode *node)
+{
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(gsize));
+    g_array_append_val(lines, node->line);
+    for (guint i = 0; node->kind == YAML_SEQUENCE && i < node->items->len; i++)
+        g_array_append_val(lines, ((const YamlNode *)node->items->pdata[i])->line);
+    g_hash_table_insert(record->lines, (gpointer)key, lines);
 }
 
 static gboolean wrong_type(const Source *source, const IfmYamlField *field, IfmYamlType type, const YamlNode *node,
@@ -250,7 +273,7 @@ static gboolean read_named(const Source *source, const IfmYamlField *field, cons
     if (!read_scalar(source, &named, field->element, node, &value, error))
         return FALSE;
     IfmYamlScalar *scalar = g_new0(IfmYamlScalar, 1);
-    scalar->record = (IfmYamlRecord){ source->file, node->line, g_strdup(key->text) };
+    scalar->record = (IfmYamlRecord){ source->file, node->line, g_strdup(key->text), NULL };
     scalar->text = g_strdup(node->text);
     scalar->integer = value.integer;
     scalar->number = value.number;
@@ -352,8 +375,10 @@ static gboolean fill_record(const Source *source, const IfmYamlTable *table, con
             return unknown_key(source, table, key, error);
         if (!g_hash_table_add(given, (gpointer)field)) /* a key given twice is none of these: the tree refuses it */
             return fail_at(source, key->line, error, "%s and %s are one key; give one of them", field->key, field->old_key);
-        if (!read_field(source, field, g_ptr_array_index(node->items, i), record + field->offset, error))
+        const YamlNode *value = g_ptr_array_index(node->items, i);
+        if (!read_field(source, field, value, record + field->offset, error))
             return FALSE;
+        note_lines((IfmYamlRecord *)(gpointer)record, field->key, value);
     }
     for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
         if (field->required && !g_hash_table_contains(given, field))
@@ -372,7 +397,9 @@ static gpointer read_record(const Source *source, const IfmYamlTable *table, con
     }
     g_assert(table->size >= sizeof(IfmYamlRecord));
     char *record = g_malloc0(table->size);
-    *(IfmYamlRecord *)record = (IfmYamlRecord){ source->file, node->line, g_strdup(name) };
+    *(IfmYamlRecord *)(gpointer)record =
+        (IfmYamlRecord){ source->file, node->line, g_strdup(name),
+                         g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref) };
     for (const IfmYamlField *field = table->fields; field->key != NULL; field++)
         set_fallback(field, record + field->offset);
     if (fill_record(source, table, node, record, error))
@@ -513,6 +540,7 @@ void ifm_yaml_free(const IfmYamlTable *table, gpointer record)
             free_container(field, *held);
     }
     g_free(((IfmYamlRecord *)record)->name);
+    g_hash_table_unref(((IfmYamlRecord *)record)->lines);
     g_free(record);
 }
 

@@ -12,10 +12,11 @@ G_BEGIN_DECLS
 #define WHICH_RESULTS                                                                                                      \
     WHICH_STUDY " It may also be a folder with results (out/gnn-stages), or the name of one in out/, as imports have it."
 
-/* study-settings.c: the rows of options that replace keys of a study's file, and what was given of them, for
- * IfmStudyPlace.settings. (transfer full) */
+/* study-settings.c: the rows of options that replace keys of a study's file. study_open_place: opens what a verb's first
+ * word and --output name, with these keys replaced. @results_will_do: a folder with results will do, without its study
+ * Returns: an exit status. */
 extern const IfmOption study_setting_options[];
-char **study_settings(const Arguments *arguments);
+int study_open_place(IfmStudyPlace *place, const Arguments *arguments, gboolean results_will_do);
 /* study_list_options: rows of lists that are printed instead of measuring. study_list: (transfer full) NULL: none is asked
  * for. */
 extern const IfmOption study_list_options[];

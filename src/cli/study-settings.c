@@ -55,7 +55,8 @@ char *study_list(const Arguments *arguments)
     return out->len > 0 ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
-char **study_settings(const Arguments *arguments)
+/* study_settings: What was given of them, as KEY=VALUE. (transfer full) */
+static char **study_settings(const Arguments *arguments)
 {
     static const struct
     {
@@ -79,4 +80,29 @@ char **study_settings(const Arguments *arguments)
     }
     g_strv_builder_addv(settings, (const char **)cli_texts(arguments, "set"));
     return g_strv_builder_end(settings);
+}
+
+/* fail_to_open: A study that opens without the settings is refused for them: the command line is wrong, not the file. */
+static int fail_to_open(const Arguments *arguments, const IfmStudyPlace *place, const GError *error)
+{
+    g_autoptr(IfmStudy) plain = place->settings[0] != NULL ? ifm_study_open(cli_positional(arguments)[0], NULL) : NULL;
+    return plain != NULL ? cli_usage(cli_verb_of(arguments), "%s", error->message) : cli_fail(error);
+}
+
+int study_open_place(IfmStudyPlace *place, const Arguments *arguments, gboolean results_will_do)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(GStrv) settings = study_settings(arguments);
+    const char *name = cli_positional(arguments)[0], *folder = cli_text(arguments, "output");
+    if (cli_given(arguments, "level") + cli_given(arguments, "test") + cli_given(arguments, "quick") > 1)
+        return cli_usage(cli_verb_of(arguments), "--level, --test and --quick: give one of them");
+    place->settings = (const char *const *)settings;
+    const gboolean good = results_will_do ? ifm_study_place_find(place, name, folder, &error)
+                                          : ifm_study_place_init(place, name, folder, &error);
+    const int status = good ? CLI_EXIT_OK : fail_to_open(arguments, place, error);
+    place->settings = NULL;
+    if (good && place->study == NULL && settings[0] != NULL)
+        return cli_usage(cli_verb_of(arguments), "\"%s\": %s holds results, whose study cannot be changed", settings[0],
+                         place->folder);
+    return status;
 }

@@ -119,10 +119,9 @@ int study_take_arguments(IfmStudy *study, const Arguments *arguments)
 static int prepare(IfmStudyPlace *place, const Arguments *arguments, Shard *shard)
 {
     g_autoptr(GError) error = NULL;
-    if (!ifm_study_place_init(place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
-        return cli_fail(error);
-    int status = take_shard(place, arguments, shard);
-    if (status != CLI_EXIT_OK || (status = study_take_arguments(place->study, arguments)) != CLI_EXIT_OK)
+    int status = study_open_place(place, arguments, FALSE);
+    if (status != CLI_EXIT_OK || (status = take_shard(place, arguments, shard)) != CLI_EXIT_OK ||
+        (status = study_take_arguments(place->study, arguments)) != CLI_EXIT_OK)
         return status;
     return ifm_study_place_check(place, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
@@ -265,8 +264,9 @@ static int run_study(const Arguments *arguments)
         return cli_print(list);
     if (cli_given(arguments, "check-cuda"))
         return check_cuda();
-    g_auto(GStrv) settings = study_settings(arguments);
-    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
+    if (cli_positional(arguments)[0] == NULL)
+        return cli_usage(cli_verb_of(arguments), "needs STUDY");
+    g_auto(IfmStudyPlace) place = { 0 };
     Shard shard = { 0 };
     int status = prepare(&place, arguments, &shard);
     if (status != CLI_EXIT_OK)
@@ -325,7 +325,7 @@ const Verb verb_study_run = {
     .name = "study run",
     .summary = "measure all cases of a study on every available device, and write its tables",
     .arguments = "STUDY",
-    .min = 1,
+    .min = 0,
     .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { study_case_options, run_options, ifm_study_options, study_setting_options, study_list_options },

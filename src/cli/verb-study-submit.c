@@ -74,17 +74,11 @@ static int submit(const IfmStudyPlace *place, const Arguments *arguments)
 
 static int run_submit(const Arguments *arguments)
 {
-    g_auto(GStrv) settings = study_settings(arguments);
-    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
-    g_autoptr(GError) error = NULL;
+    g_auto(IfmStudyPlace) place = { 0 };
     gboolean missing = cli_given(arguments, "missing");
-    const char *name = cli_positional(arguments)[0], *folder = cli_text(arguments, "output");
     int status = missing ? check_missing(arguments) : CLI_EXIT_OK;
-    if (status != CLI_EXIT_OK)
+    if (status != CLI_EXIT_OK || (status = study_open_place(&place, arguments, missing)) != CLI_EXIT_OK)
         return status;
-    if (!(missing ? ifm_study_place_find(&place, name, folder, &error)
-                  : ifm_study_place_init(&place, name, folder, &error)))
-        return cli_fail(error);
     if (!missing && (status = study_take_arguments(place.study, arguments)) != CLI_EXIT_OK)
         return status;
     status = submit(&place, arguments);
@@ -130,13 +124,13 @@ const Verb verb_study_submit = {
 
 static int run_merge(const Arguments *arguments)
 {
-    g_auto(GStrv) settings = study_settings(arguments);
-    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
+    g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
     IfmStudyMerge merge;
     const char *const *words = cli_positional(arguments);
-    if (!ifm_study_place_find(&place, words[0], cli_text(arguments, "output"), &error))
-        return cli_fail(error);
+    const int status = study_open_place(&place, arguments, TRUE);
+    if (status != CLI_EXIT_OK)
+        return status;
     if (!ifm_study_merge(place.study, place.folder, words[1] != NULL ? words + 1 : NULL, &merge, &error))
     {
         ifm_study_place_tidy(&place);

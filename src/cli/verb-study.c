@@ -48,14 +48,14 @@ static int report_not_begun(const IfmStudyPlace *place)
 
 static int run_status(const Arguments *arguments)
 {
-    g_auto(GStrv) settings = study_settings(arguments);
-    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
+    g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
-    if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
-        return cli_fail(error);
+    int status = study_open_place(&place, arguments, TRUE);
+    if (status != CLI_EXIT_OK)
+        return status;
     gboolean has_store = g_file_test(place.store_path, G_FILE_TEST_EXISTS),
              is_submitted = ifm_cluster_is_submitted(place.folder);
-    int status = is_submitted ? study_print_shards(place.folder) : CLI_EXIT_OK;
+    status = is_submitted ? study_print_shards(place.folder) : CLI_EXIT_OK;
     if (is_submitted && (status != CLI_EXIT_OK || !has_store))
         return status;
     if (place.study != NULL && !has_store)
@@ -85,12 +85,9 @@ const Verb verb_study_status = {
 
 static int run_export(const Arguments *arguments)
 {
-    g_auto(GStrv) settings = study_settings(arguments);
-    g_auto(IfmStudyPlace) place = { .settings = (const char *const *)settings };
-    g_autoptr(GError) error = NULL;
-    if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
-        return cli_fail(error);
-    return study_write_and_print(&place);
+    g_auto(IfmStudyPlace) place = { 0 };
+    const int status = study_open_place(&place, arguments, TRUE);
+    return status == CLI_EXIT_OK ? study_write_and_print(&place) : status;
 }
 
 static const char *const export_examples[] = {

@@ -17,8 +17,8 @@ gboolean study_prefix_place(const IfmYamlRecord *record, GError *trouble, GError
 
 static gboolean refuse_not_stages(const IfmStudy *study, const DeviceText *text, GError **error)
 {
-    return text->not_stages->len == 0 ||
-           ifm_yaml_error(&text->record, error, "not_stages: a study of kind %s has no stages", study->kind->name);
+    return text->not_stages->len == 0 || ifm_yaml_key_error(&text->record, "not_stages", -1, error,
+                                                            "a study of kind %s has no stages", study->kind->name);
 }
 
 static gboolean take_devices(IfmStudy *study, const StudyText *text, GError **error)
@@ -53,9 +53,9 @@ gboolean study_take_protocol(IfmProtocol *protocol, const ProtocolText *text, GE
                                .max_runs = (gsize)text->max_runs,
                                .time_budget_ns = text->time_budget_ns };
     if (text->min_runs > text->max_runs)
-        return ifm_yaml_error(&text->record, error,
-                              "min_runs: %" G_GINT64_FORMAT " is more than max_runs, %" G_GINT64_FORMAT, text->min_runs,
-                              text->max_runs);
+        return ifm_yaml_key_error(&text->record, "min_runs", -1, error,
+                                  "%" G_GINT64_FORMAT " is more than max_runs, %" G_GINT64_FORMAT, text->min_runs,
+                                  text->max_runs);
     return ifm_protocol_check(protocol, &trouble) || study_prefix_place(&text->record, trouble, error);
 }
 
@@ -67,7 +67,7 @@ static gboolean take_name(IfmStudy *study, const StudyText *text, GError **error
     study->title = g_strdup(text->title);
     study->name = g_strdup(text->name != NULL ? text->name : base);
     return study_is_name(study->name) ||
-           ifm_yaml_error(&text->record, error, "name: \"%s\" is none: letters, digits, - and _", study->name);
+           ifm_yaml_key_error(&text->record, "name", -1, error, "\"%s\" is none: letters, digits, - and _", study->name);
 }
 
 static void take_limits(IfmStudy *study, const LimitsText *limits)

@@ -114,24 +114,25 @@ static const IfmYamlField conv_fields[] = {
 /* --- its axes --------------------------------------------------------------------------------------------------------- */
 
 /* @name: (out) static */
-static gboolean read_algorithm(const IfmYamlRecord *record, const char *key, const char *word, const char **name,
-                               GError **error)
+static gboolean read_algorithm(const IfmYamlRecord *record, const char *key, gssize entry, const char *word,
+                               const char **name, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     IfmConvAlgorithm algorithm;
     if (!ifm_conv_algorithm_parse(word, &algorithm, &trouble))
-        return ifm_yaml_error(record, error, "%s: %s", key, trouble->message);
+        return ifm_yaml_key_error(record, key, entry, error, "%s", trouble->message);
     *name = ifm_conv_algorithm_name(algorithm);
     return TRUE;
 }
 
 static gboolean add_algorithm(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error)
 {
+    const gssize entry = axes->algorithms->len;
     const char *name = NULL;
-    if (!read_algorithm(record, "algorithms", word, &name, error))
+    if (!read_algorithm(record, "algorithms", entry, word, &name, error))
         return FALSE;
     if (g_ptr_array_find_with_equal_func(axes->algorithms, name, g_str_equal, NULL))
-        return ifm_yaml_error(record, error, "algorithms: %s is listed twice", name);
+        return ifm_yaml_key_error(record, "algorithms", entry, error, "%s is listed twice", name);
     g_ptr_array_add(axes->algorithms, g_strdup(name));
     return TRUE;
 }
@@ -165,9 +166,9 @@ static gboolean take_sizes(PointModel *model, const ConvText *text, GError **err
         return TRUE;
     }
     if (text->max_size < least_size(model))
-        return ifm_yaml_error(&text->study.record, error,
-                              "max_size: %s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT,
-                              model->text, least_size(model), text->max_size);
+        return ifm_yaml_key_error(&text->study.record, "max_size", -1, error,
+                                  "%s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT, model->text,
+                                  least_size(model), text->max_size);
     if (n == 1)
     {
         model->sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -196,8 +197,8 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
             return FALSE;
         PointModel *model = axes->models->pdata[i];
         if (ifm_axis_parameter(model->entry, "size") == NULL)
-            return ifm_yaml_error(record, error,
-                                  "models: \"%s\" has no size to vary: expected a convolutional network of the zoo", word);
+            return ifm_yaml_key_error(record, "models", i, error,
+                                      "\"%s\" has no size to vary: expected a convolutional network of the zoo", word);
         if (!take_sizes(model, text, error))
             return FALSE;
     }
@@ -205,7 +206,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
         if (!add_algorithm(axes, record, text->algorithms->pdata[i], error))
             return FALSE;
     const char *fallback = NULL;
-    if (text->fallback != NULL && !read_algorithm(record, "fallback", text->fallback, &fallback, error))
+    if (text->fallback != NULL && !read_algorithm(record, "fallback", -1, text->fallback, &fallback, error))
         return FALSE;
     axes->fallback = g_strdup(fallback);
     return point_axes_check_not_set(axes, record, "size", error) &&

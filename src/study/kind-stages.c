@@ -297,11 +297,11 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
     {
         int number = (int)g_array_index(text->stages, gint64, i);
         if (study_stage(study->staged, number) == NULL)
-            return ifm_yaml_error(&text->record, error, "stages: there is no stage %d; %s has stages 1 to %zu", number,
-                                  study->staged->name, study->staged->n_stages);
+            return ifm_yaml_key_error(&text->record, "stages", i, error, "there is no stage %d; %s has stages 1 to %zu",
+                                      number, study->staged->name, study->staged->n_stages);
         for (guint k = 0; k < study->stages->len; k++)
             if (g_array_index(study->stages, int, k) == number)
-                return ifm_yaml_error(&text->record, error, "stages: %d is listed twice", number);
+                return ifm_yaml_key_error(&text->record, "stages", i, error, "%d is listed twice", number);
         g_array_append_val(study->stages, number);
     }
     for (gsize i = 0; text->stages->len == 0 && i < study->staged->n_stages; i++)
@@ -358,8 +358,8 @@ static IfmGraph *read_real(const RealText *text, const char *path, GError **erro
         return g_steal_pointer(&whole);
     if (text->part < whole->n_graphs)
         return ifm_graph_part(whole, text->part);
-    ifm_yaml_error(&text->record, error, "part: %s has graphs 0 to %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT, text->path,
-                   whole->n_graphs - 1, text->part);
+    ifm_yaml_key_error(&text->record, "part", -1, error, "%s has graphs 0 to %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
+                       text->path, whole->n_graphs - 1, text->part);
     return NULL;
 }
 
@@ -420,8 +420,9 @@ static gboolean take_not_stages(const IfmStudy *study, const DeviceText *text, I
     {
         int number = (int)g_array_index(text->not_stages, gint64, i);
         if (study_stage(study->staged, number) == NULL)
-            return ifm_yaml_error(&text->record, error, "not_stages: there is no stage %d; %s has stages 1 to %zu", number,
-                                  study->staged->name, study->staged->n_stages);
+            return ifm_yaml_key_error(&text->record, "not_stages", -1, error,
+                                      "there is no stage %d; %s has stages 1 to %zu", number, study->staged->name,
+                                      study->staged->n_stages);
         device->not_stages |= study_range_mask(number, number);
     }
     return TRUE;

@@ -84,15 +84,16 @@ void point_clear_case(StudyCase *one)
 /* A path has a slash or a dot; else it is a model of the zoo. */
 gboolean point_axes_add_model(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error)
 {
+    const gssize place = axes->models->len;
     g_autoptr(GError) trouble = NULL;
     g_autofree char *name = g_strndup(word, strcspn(word, ",")), *folder = g_path_get_dirname(record->file);
     gboolean is_path = strchr(name, '/') != NULL || g_str_has_suffix(name, ".onnx");
     const IfmZooEntry *entry = is_path ? NULL : ifm_zoo_find(name, &trouble);
     if (!is_path && entry == NULL)
-        return ifm_yaml_error(record, error, "models: %s", trouble->message);
+        return ifm_yaml_key_error(record, "models", place, error, "%s", trouble->message);
     for (guint i = 0; i < axes->models->len; i++)
         if (g_str_equal(((const PointModel *)axes->models->pdata[i])->text, word))
-            return ifm_yaml_error(record, error, "models: \"%s\" is listed twice", word);
+            return ifm_yaml_key_error(record, "models", place, error, "\"%s\" is listed twice", word);
     PointModel *model = g_new0(PointModel, 1);
     model->text = g_strdup(word);
     model->entry = entry;
@@ -100,7 +101,7 @@ gboolean point_axes_add_model(PointAxes *axes, const IfmYamlRecord *record, cons
         model->path = g_path_is_absolute(word) ? g_strdup(word) : g_build_filename(folder, word, NULL);
     g_ptr_array_add(axes->models, model);
     if (is_path && !g_file_test(model->path, G_FILE_TEST_IS_REGULAR))
-        return ifm_yaml_error(record, error, "models: %s: no such file", model->path);
+        return ifm_yaml_key_error(record, "models", place, error, "%s: no such file", model->path);
     return TRUE;
 }
 
@@ -111,8 +112,8 @@ gboolean point_axes_check_not_set(const PointAxes *axes, const IfmYamlRecord *re
     {
         const PointModel *model = axes->models->pdata[i];
         if (model->entry != NULL && strstr(model->text, set) != NULL)
-            return ifm_yaml_error(record, error, "models: \"%s\": %s is an axis of the study; give it once", model->text,
-                                  axis);
+            return ifm_yaml_key_error(record, "models", i, error, "\"%s\": %s is an axis of the study; give it once",
+                                      model->text, axis);
     }
     return TRUE;
 }
@@ -124,10 +125,11 @@ gboolean point_check_once(const IfmYamlRecord *record, const char *key, const GA
         for (guint k = 0; k < i; k++)
         {
             if (words != NULL && g_array_index(values, int, i) == g_array_index(values, int, k))
-                return ifm_yaml_error(record, error, "%s: %s is listed twice", key, words[g_array_index(values, int, i)]);
+                return ifm_yaml_key_error(record, key, i, error, "%s is listed twice",
+                                          words[g_array_index(values, int, i)]);
             if (words == NULL && g_array_index(values, gint64, i) == g_array_index(values, gint64, k))
-                return ifm_yaml_error(record, error, "%s: %" G_GINT64_FORMAT " is listed twice", key,
-                                      g_array_index(values, gint64, i));
+                return ifm_yaml_key_error(record, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
+                                          g_array_index(values, gint64, i));
         }
     return TRUE;
 }
@@ -136,10 +138,11 @@ gboolean point_take_device(const IfmStudy *study, const DeviceText *text, IfmStu
 {
     const PointAxes *axes = study->own;
     if (text->not_stages->len > 0)
-        return ifm_yaml_error(&text->record, error, "not_stages: a study of kind %s has no stages", study->kind->name);
+        return ifm_yaml_key_error(&text->record, "not_stages", -1, error, "a study of kind %s has no stages",
+                                  study->kind->name);
     return axes->streams->len == 0 || strchr(device->device, '#') == NULL ||
-           ifm_yaml_error(&text->record, error, "device: %s has streams of its own, besides the axis \"streams\"",
-                          device->device);
+           ifm_yaml_key_error(&text->record, "device", -1, error, "%s has streams of its own, besides the axis \"streams\"",
+                              device->device);
 }
 
 /* --- the span --------------------------------------------------------------------------------------------------------- */

@@ -286,7 +286,7 @@ static gboolean take_memory(const ClusterText *text, Asked *asked, GError **erro
     if (asked->memory_bytes != IFM_OPTION_UNSET || text->memory == NULL)
         return TRUE;
     if (!ifm_option_parse(ifm_options_find(rows, "mem", NULL), text->memory, &value, &trouble))
-        return ifm_yaml_error(&text->record, error, "mem: %s", trouble->message + strlen("--mem: "));
+        return ifm_yaml_key_error(&text->record, "mem", -1, error, "%s", trouble->message + strlen("--mem: "));
     asked->memory_bytes = value.integer;
     return TRUE;
 }

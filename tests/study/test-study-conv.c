@@ -137,6 +137,32 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* A mistake in a list names the line of the entry, one of a setting no line of the file. */
+static void test_places(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        const char *text, *message;
+    } rows[] = {
+        { HEAD "models:\n  - resnet18\n  - resnet19\nalgorithms: [direct]\n" DEVICE, ":5: models: zoo: there is no model" },
+        { HEAD "models:\n  - resnet18\n  - resnet18\nalgorithms: [direct]\n" DEVICE, ":5: models: \"resnet18\" is listed" },
+        { HEAD "models: [resnet18]\nalgorithms:\n  - direct\n\n  - drect\n" DEVICE, ":7: algorithms: \"drect\" is not" },
+        { HEAD "models: [resnet18]\nalgorithms: [direct]\nfallback: none\n" DEVICE, ":5: fallback: \"none\" is not" },
+        { HEAD "models: [resnet18]\nalgorithms: [direct]\nsizes: [64,\n  80,\n  64]\n" DEVICE, ":7: sizes: 64 is listed" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = write_file(fixture, "small.yaml", rows[i].text);
+        g_assert_null(ifm_study_open(path, &error));
+        assert_says(&error, IFM_ERROR_INVALID, rows[i].message);
+    }
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = write_file(fixture, "small.yaml", HEAD "models: [resnet18]\nalgorithms: [direct]\n" DEVICE);
+    g_assert_null(ifm_study_open_set(path, (const char *const[]){ "algorithms=[gem]", NULL }, &error));
+    g_assert_true(g_str_has_prefix(error->message, "setting: algorithms: \"gem\" is not"));
+}
+
 /* --- what it comes to ------------------------------------------------------------------------------------------------ */
 
 static void test_findings(Fixture *fixture, gconstpointer data)
@@ -276,6 +302,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     ADD("sizes", test_sizes);
     ADD("mistakes", test_mistakes);
+    ADD("places", test_places);
+    ADD("/study-conv/places", test_places);
     ADD("findings", test_findings);
     ADD("shards", test_shards);
     ADD("predictions", test_predictions);

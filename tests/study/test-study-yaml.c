@@ -304,7 +304,7 @@ static const struct
     { "ci", "title: t\n" SUBJECT SIZES DEVICES "protocol:\n  ci: 1 x\n", "small.yaml:6: " },
     { "least", "title: t\n" SUBJECT SIZES DEVICES "protocol: {min_runs: 30, max_runs: 20}\n",
       "small.yaml:5: min_runs: 30 is more than max_runs, 20" },
-    { "name", "title: t\nname: a b\n" SUBJECT SIZES DEVICES, "small.yaml:1: name: \"a b\" is none" },
+    { "name", "title: t\nname: a b\n" SUBJECT SIZES DEVICES, "small.yaml:2: name: \"a b\" is none" },
     { "graph", "title: t\n" SUBJECT "graphs: [{path: nowhere}]\n" DEVICES, "nowhere" },
 };
 

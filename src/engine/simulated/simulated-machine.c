@@ -516,8 +516,8 @@ static gboolean check_all_contention(MachineDescription *machine, GError **error
     for (guint i = 0; i < machine->units->len; i++)
         machine->contends |= ((const UnitDescription *)machine->units->pdata[i])->contention->len > 0;
     if (machine->contends && machine->units->len > MAX_CONTENDING)
-        return ifm_yaml_error(&machine->record, error, "units: found %u; with contention there may be %d",
-                              machine->units->len, MAX_CONTENDING);
+        return ifm_yaml_key_error(&machine->record, "units", -1, error, "found %u; with contention there may be %d",
+                                  machine->units->len, MAX_CONTENDING);
     for (guint i = 0; i < machine->units->len; i++)
     {
         const UnitDescription *unit = machine->units->pdata[i];
@@ -535,9 +535,9 @@ static gboolean check_outputs(UnitDescription *unit, GError **error)
     g_autoptr(GError) local = NULL;
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(unit->outputs, &local);
     if (spec == NULL)
-        return ifm_yaml_error(&unit->record, error, "outputs: %s", local->message);
+        return ifm_yaml_key_error(&unit->record, "outputs", -1, error, "%s", local->message);
     if (g_str_equal(spec->engine, "simulated"))
-        return ifm_yaml_error(&unit->record, error, "outputs: \"%s\" is simulated itself", unit->outputs);
+        return ifm_yaml_key_error(&unit->record, "outputs", -1, error, "\"%s\" is simulated itself", unit->outputs);
     unit->capabilities |= IFM_CAN_TRUE_OUTPUTS;
     return TRUE;
 }
@@ -561,7 +561,7 @@ static gboolean check_unit(UnitDescription *unit, GError **error)
         return ifm_yaml_error(&unit->record, error, "node-starts without profile");
     for (gsize i = 0; i < unit->dtypes->len; i++)
         if (ifm_dtype_size_bytes(ifm_dtype_from_name(g_ptr_array_index(unit->dtypes, i))) == 0)
-            return ifm_yaml_error(&unit->record, error, "dtypes: no dtype \"%s\"", (char *)unit->dtypes->pdata[i]);
+            return ifm_yaml_key_error(&unit->record, "dtypes", i, error, "no dtype \"%s\"", (char *)unit->dtypes->pdata[i]);
     for (gsize i = 0; i < unit->convolutions->len; i++)
         if (!check_convolution(unit->convolutions->pdata[i], error))
             return FALSE;
