@@ -111,8 +111,8 @@ static gboolean take_dim(PointAxes *axes, const DimText *text, GError **error)
         return ifm_yaml_error(&text->record, error, "dims: more than %d", POINT_MAX_DIMS);
     static const char *const taken[] = { "model", "batch", "mode", "dtype", "threads", "streams", NULL };
     if (g_strv_contains(taken, text->name))
-        return ifm_yaml_key_error(&text->record, "name", -1, error,
-                                  "\"%s\" is an axis of its own; expected another dimension", text->name);
+        return ifm_yaml_error(&text->record, error, "dims: \"%s\" is an axis of its own; expected another dimension",
+                              text->name);
     for (guint i = 0; i < axes->dims->len; i++)
         if (g_str_equal(((const PointDim *)axes->dims->pdata[i])->name, text->name))
             return ifm_yaml_error(&text->record, error, "dims: \"%s\" is listed twice", text->name);
