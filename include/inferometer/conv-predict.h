@@ -8,7 +8,7 @@ IFM_BEGIN_DECLS
  * IfmConvPrediction: what a model takes with an algorithm on a device at a size, by the points of a study of kind
  * `conv-algorithms`. Texts are borrowed from the points.
  * @time_ns, @energy_j: of an inference; energy NaN where the study measured none
- * @lower_ns, @upper_ns: by @p95_ratio; NaN without it
+ * @lower_ns, @upper_ns: by @p95_ratio; NaN without it. At a size that was measured, all are as measured
  * @by_layers: the sum of each layer's own curve was closer, at the sizes left out, than the curve of the whole
  * @n_sizes: that were measured    @mean_ratio, @p95_ratio: |predicted / measured - 1| of inner sizes left out one by one:
  * the mean and the 95 % quantile (of fewer than 20 the most); NaN with fewer than 3 sizes

@@ -47,6 +47,7 @@ typedef struct
     gint64 workspace_bytes;
     gboolean fell_back;
     gint64 in_channels, out_channels, kernel_rows, kernel_columns, macs;
+    gint64 groups, stride_rows, stride_columns, dilation_rows, dilation_columns; /* 0: not recorded */
 } IfmConvLayer;
 /** ifm_conv_layer_fields: of IfmConvLayer, as files and stores have it. */
 extern const IfmRecordField ifm_conv_layer_fields[];

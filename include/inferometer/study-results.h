@@ -6,13 +6,14 @@ IFM_BEGIN_DECLS
 /* What a study of any kind came to, as its files and pages: tables of stages, or points. */
 
 /** IfmStudyResults: one of @tables and @points. @warning: one line, or NULL. @n_refused: how many cases of devices that are
- * here could not even be tried. @reasons: the file that says why a case has no latency: "profiling_report.txt". */
+ * here could not even be tried. @n_incapable: how many ended because their algorithm cannot do
+ * a layer: they count as done. @reasons: the file that says why a case has no latency: "profiling_report.txt". */
 typedef struct
 {
     IfmStudyTables *tables;
     IfmStudyPoints *points;
     char *warning;
-    gsize n_refused;
+    gsize n_refused, n_incapable;
     const char *reasons;
 } IfmStudyResults;
 

@@ -14,6 +14,8 @@ typedef struct
     gint64 input_size;
     GPtrArray *layers;  /* IfmConvLayer*, in the order of the graph; NULL where none was recorded */
     GArray *times_ns;   /* double: of each layer, the median of the profiled runs */
+    GArray *means_ns;   /* double: their mean */
+    double energy_j;    /* of an inference, gross; NaN: not measured */
     double layers_ns;   /* of all of them */
     double nodes_ns;    /* of everything the runtime ran */
     double profiled_ns; /* wall time of a profiled run, the median */
@@ -25,22 +27,24 @@ typedef struct
 typedef struct
 {
     const IfmStudyDevice *device;
-    gint64 in_channels, out_channels, kernel_rows, kernel_columns, macs;
-    gsize n_algorithms; /* that were measured */
+    const IfmConvLayer *layer; /* one of the shape; borrowed */
+    gsize n_algorithms;        /* that were measured */
     const char *fastest, *implementation, *second;
     double time_ns, second_ns, runtime_ns; /* runtime_ns: of the runtime's own kernel */
+    gboolean overlaps;                     /* the times of several such layers by the two overlap */
 } IfmConvShapeRow;
 
 /** IfmConvSizeRow: a model at a size on a device: its fastest algorithm, and what that gains over the runtime's own
  * kernels.
- * @is_apart: whether the intervals of the fastest and the second do not overlap */
+ * @is_apart: whether the intervals of the fastest and the second do not overlap    @has_intervals: both have one
+ * @cheapest: by energy; NULL: not measured */
 typedef struct
 {
     const IfmStudyDevice *device;
-    const char *model, *fastest, *second;
+    const char *model, *fastest, *second, *cheapest, *second_cheapest;
     gint64 input_size;
-    double time_ns, second_ns, runtime_ns, best_ns;
-    gboolean is_apart;
+    double time_ns, second_ns, runtime_ns, best_ns, energy_j, second_j;
+    gboolean is_apart, has_intervals;
 } IfmConvSizeRow;
 
 typedef struct

@@ -43,18 +43,36 @@ static const IfmField fields[] = {
     { NULL },
 };
 
-/* The fastest on each device, and whether the next one may be as fast. */
+/* may_be_as_fast: Whether an algorithm's interval reaches down to the fastest one's. Unknown ones do. */
+static gboolean may_be_as_fast(const IfmConvPrediction *fastest, const IfmConvPrediction *other)
+{
+    return !(fastest->upper_ns < other->lower_ns);
+}
+
+/* The fastest on each device, all that may be as fast, and how far that can be relied on. */
 static void append_choice(GString *out, const GArray *predictions, gint64 size)
 {
     for (guint i = 0; i < predictions->len; i++)
     {
         const IfmConvPrediction *at = &g_array_index(predictions, IfmConvPrediction, i);
-        const IfmConvPrediction *before = i > 0 ? at - 1 : NULL, *next = i + 1 < predictions->len ? at + 1 : NULL;
-        if (before != NULL && before->device == at->device)
+        g_autoptr(GPtrArray) others = g_ptr_array_new();
+        if (i > 0 && at[-1].device == at->device)
             continue;
-        g_string_append_printf(out, "%s: take %s at size %" G_GINT64_FORMAT, at->device->alias, at->algorithm, size);
-        if (next != NULL && next->device == at->device && !(at->upper_ns < next->lower_ns))
-            g_string_append_printf(out, "; %s may be as fast", next->algorithm);
+        for (guint k = i + 1; k < predictions->len && at[k - i].device == at->device; k++)
+            if (may_be_as_fast(at, &at[k - i]))
+                g_ptr_array_add(others, (gpointer)at[k - i].algorithm);
+        g_ptr_array_add(others, NULL);
+        g_autofree char *names = g_strjoinv(", ", (char **)others->pdata);
+        g_string_append_printf(out, "%s: %s at size %" G_GINT64_FORMAT, at->device->alias, at->algorithm, size);
+        if (isnan(at->upper_ns))
+            g_string_append(out,
+                            at->origin == IFM_GRID_EXACT
+                                ? "; too few runs for an interval: how certain that is, is unknown"
+                                : "; measured at 2 sizes, from which no error follows: how certain that is, is unknown");
+        else if (*names != '\0')
+            g_string_append_printf(out, "; as fast within the intervals: %s", names);
+        if (at->origin == IFM_GRID_OUTSIDE)
+            g_string_append(out, "; extrapolated beyond the measured sizes: measure one to be sure");
         g_string_append_c(out, '\n');
     }
 }

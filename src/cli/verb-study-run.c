@@ -171,7 +171,8 @@ static int report_interrupted(const IfmStudyPlace *place, const IfmCampaignProgr
 static int report_outcome(const StudyRun *run, const IfmCampaignProgress *result, gboolean with_report)
 {
     const IfmStudyPlace *place = run->place;
-    gsize n_refused = run->results->n_refused, n_lacking = result->n_failed + result->n_skipped + n_refused;
+    gsize n_refused = run->results->n_refused, n_incapable = MIN(run->results->n_incapable, result->n_failed),
+          n_lacking = result->n_failed - n_incapable + result->n_skipped + n_refused;
     g_autofree char *report = g_build_filename(place->folder, run->results->reasons, NULL);
     g_autofree char *status = g_strdup_printf("\"inferometer study status %s\"", place->folder);
     if (n_lacking == 0)

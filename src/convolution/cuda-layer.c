@@ -100,7 +100,7 @@ static gboolean refuse_shape(const IfmConvShape *shape, IfmConvAlgorithm algorit
     else if (shape->stride[0] != 1 || shape->stride[1] != 1)
         why = g_strdup_printf("stride %" G_GINT64_FORMAT, MAX(shape->stride[0], shape->stride[1]));
     else if (algorithm == IFM_CONV_WINOGRAD || algorithm == IFM_CONV_WINOGRAD_NONFUSED)
-        why = g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT " kernel", shape->kernel[0], shape->kernel[1]);
+        why = g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT, shape->kernel[0], shape->kernel[1]);
     return refuse(error, why != NULL ? why : "cuDNN has no kernel for it on this GPU");
 }
 

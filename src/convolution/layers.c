@@ -16,6 +16,11 @@ const IfmRecordField ifm_conv_layer_fields[] = {
     { FIELD(INT64, kernel_rows) },
     { FIELD(INT64, kernel_columns) },
     { FIELD(INT64, macs) },
+    { FIELD(INT64, groups), .optional = TRUE },
+    { FIELD(INT64, stride_rows), .optional = TRUE },
+    { FIELD(INT64, stride_columns), .optional = TRUE },
+    { FIELD(INT64, dilation_rows), .optional = TRUE },
+    { FIELD(INT64, dilation_columns), .optional = TRUE },
     { NULL },
 };
 

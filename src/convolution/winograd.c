@@ -129,7 +129,7 @@ static const char *refuses(const IfmConvShape *shape)
 {
     g_autofree char *why = NULL;
     if (shape->kernel[0] != 3 || shape->kernel[1] != 3)
-        why = g_strdup_printf("%dx%d kernel", (int)shape->kernel[0], (int)shape->kernel[1]);
+        why = g_strdup_printf("%dx%d", (int)shape->kernel[0], (int)shape->kernel[1]);
     else if (shape->stride[0] != 1 || shape->stride[1] != 1)
         why = g_strdup_printf("stride %d", (int)MAX(shape->stride[0], shape->stride[1]));
     else if (shape->dilation[0] != 1 || shape->dilation[1] != 1)

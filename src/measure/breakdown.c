@@ -256,7 +256,8 @@ static void collect_nodes(const IfmEngineProfile *profile, GHashTable *by_key, G
     }
 }
 
-static void add_row(NodeSeries *series, IfmMeasurement *measurement)
+/* @means: to which the mean over the profiled runs is added */
+static void add_row(NodeSeries *series, IfmMeasurement *measurement, json_t *means)
 {
     const IfmNodeTime *like = series->like;
     IfmNodeRow *row = g_new0(IfmNodeRow, 1);
@@ -268,6 +269,10 @@ static void add_row(NodeSeries *series, IfmMeasurement *measurement)
     row->median_ns = quantile_of(series->durations, 0.5);
     row->start_ns = quantile_of(series->starts, 0.5);
     g_ptr_array_add(measurement->nodes, row);
+    double sum_ns = 0;
+    for (guint i = 0; i < series->durations->len; i++)
+        sum_ns += g_array_index(series->durations, double, i);
+    json_array_append_new(means, ifm_json_real(sum_ns / series->durations->len));
 }
 
 /* The precision each node ran in, as attested of the same model. */
@@ -290,16 +295,19 @@ static void label_rows(IfmMeasurement *measurement)
     }
 }
 
-static void fill_nodes(const GPtrArray *profiles, IfmMeasurement *measurement)
+/* Returns: (transfer full) the mean time of each row of measurement->nodes. */
+static json_t *fill_nodes(const GPtrArray *profiles, IfmMeasurement *measurement)
 {
+    json_t *means = json_array();
     g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GPtrArray) order = g_ptr_array_new_with_free_func((GDestroyNotify)node_series_free);
     for (guint i = 0; i < profiles->len; i++)
         collect_nodes(profiles->pdata[i], by_key, order);
     g_ptr_array_set_size(measurement->nodes, 0);
     for (guint i = 0; i < order->len; i++)
-        add_row(order->pdata[i], measurement);
+        add_row(order->pdata[i], measurement, means);
     label_rows(measurement);
+    return means;
 }
 
 /* --- the breakdown of one run ------------------------------------------------------------------------------------- */
@@ -513,10 +521,11 @@ gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost
     }
     g_array_set_size(measurement->profiled_ns, 0);
     g_array_append_vals(measurement->profiled_ns, profiled.walls->data, profiled.walls->len);
-    fill_nodes(profiled.profiles, measurement);
+    json_t *means = fill_nodes(profiled.profiles, measurement);
     json_decref(measurement->breakdown);
     measurement->breakdown =
         breakdown_of(&profiled, cost, json_array_size(json_object_get(measurement->effective_config, "nodes")));
+    json_object_set_new(measurement->breakdown, "nodes_mean_ns", means);
     gboolean alone = json_integer_value(json_object_get(measurement->effective_config, "n_streams")) <= 1;
     json_object_set_new(measurement->breakdown, "slowdown", alone ? slowdown(profiled.walls, measurement) : json_null());
     return TRUE;

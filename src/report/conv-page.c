@@ -14,9 +14,10 @@ typedef struct
 {
     const char *model, *algorithm;
     const IfmStudyDevice *device;
-    gint64 n_done, n_failed, n_left, n_fell_back;
-    const char *reason; /* of the first that failed */
-    double time_ns;     /* at the largest size that was measured */
+    gint64 n_done, n_refused, n_failed, n_left, n_fell_back;
+    const char *reason;                     /* of the first that failed or was refused */
+    double time_ns, layers_ratio, energy_j; /* at the largest size that was measured; layers_ratio: of a profiled run's
+                                             wall time, convolutions' */
     gint64 input_size;
 } Combination;
 
@@ -29,9 +30,12 @@ static Combination *combination_of(GArray *combinations, const IfmConvPoint *poi
             g_str_equal(one->algorithm, point->algorithm))
             return one;
     }
-    const Combination one = {
-        .model = point->model, .algorithm = point->algorithm, .device = point->point->device, .time_ns = NAN
-    };
+    const Combination one = { .model = point->model,
+                              .algorithm = point->algorithm,
+                              .device = point->point->device,
+                              .time_ns = NAN,
+                              .layers_ratio = NAN,
+                              .energy_j = NAN };
     g_array_append_val(combinations, one);
     return &g_array_index(combinations, Combination, combinations->len - 1);
 }
@@ -48,6 +52,7 @@ static GArray *combine(const IfmConvFindings *findings)
         Combination *one = combination_of(combinations, point);
         const IfmRowState state = ifm_point_state(point->point);
         one->n_done += state == IFM_ROW_MEASURED;
+        one->n_refused += state == IFM_ROW_REFUSED;
         one->n_left += state == IFM_ROW_LEFT;
         one->n_failed += state == IFM_ROW_FAILED || state == IFM_ROW_SKIPPED;
         one->n_fell_back = MAX(one->n_fell_back, (gint64)point->n_fell_back);
@@ -57,6 +62,8 @@ static GArray *combine(const IfmConvFindings *findings)
         {
             one->input_size = point->input_size;
             one->time_ns = point->point->median_ns;
+            one->layers_ratio = point->layers_ns / point->profiled_ns;
+            one->energy_j = point->energy_j;
         }
     }
     return combinations;
@@ -71,9 +78,11 @@ static void get_combination_state(const void *record, const void *user, IfmValue
 {
     const Combination *one = record;
     if (one->n_left > 0)
-        ifm_value_set_text(value, one->n_done + one->n_failed > 0 ? "begun" : "queued");
+        ifm_value_set_text(value, one->n_done + one->n_refused + one->n_failed > 0 ? "begun" : "queued");
+    else if (one->n_failed > 0)
+        ifm_value_set_text(value, one->n_done + one->n_refused == 0 ? "failed" : "in part");
     else
-        ifm_value_set_text(value, one->n_done == 0 ? "failed" : one->n_failed > 0 ? "in part" : "done");
+        ifm_value_set_text(value, one->n_done == 0 && one->n_refused > 0 ? "refused" : "done");
     value->tone = one->n_left > 0 ? IFM_TONE_DIM : one->n_failed > 0 ? IFM_TONE_BAD : IFM_TONE_PLAIN;
 }
 
@@ -91,6 +100,13 @@ static void get_combination_fell_back(const void *record, const void *user, IfmV
         ifm_value_set_integer(value, one->n_fell_back);
 }
 
+static void get_combination_refused(const void *record, const void *user, IfmValue *value)
+{
+    const Combination *one = record;
+    if (one->n_refused > 0)
+        ifm_value_set_integer(value, one->n_refused);
+}
+
 #define OF(member) IFM_FIELD_AT(Combination, member)
 
 static const IfmField combination_fields[] = {
@@ -99,11 +115,14 @@ static const IfmField combination_fields[] = {
     { "device", "on", IFM_FIELD_TEXT, get_combination_alias, NULL, IFM_FIELD_WHOLE },
     { "state", "is", IFM_FIELD_TEXT, get_combination_state, NULL, IFM_FIELD_WHOLE },
     { "done", "measured", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_done) },
+    { "refused", "refused", IFM_FIELD_INTEGER, get_combination_refused, NULL, IFM_FIELD_HIDE_EMPTY },
     { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_failed) },
     { "left", "left", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_left) },
     { "fallback_layers", "fell back", IFM_FIELD_INTEGER, get_combination_fell_back, NULL, IFM_FIELD_HIDE_EMPTY },
     { "input_size", "at size", IFM_FIELD_INTEGER, get_combination_size, NULL, IFM_FIELD_HIDE_EMPTY },
     { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, OF(time_ns), IFM_FIELD_HIDE_EMPTY },
+    { "layers_ratio", "convolutions", IFM_FIELD_RATIO, ifm_field_get_real, OF(layers_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, OF(energy_j), IFM_FIELD_HIDE_EMPTY },
     { "reason", "", IFM_FIELD_TEXT, ifm_field_get_some_text, OF(reason), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
@@ -120,7 +139,7 @@ static void get_ahead(const void *record, const void *user, IfmValue *value)
 {
     const IfmConvSizeRow *row = record;
     ifm_value_set_real(value, row->second_ns / row->time_ns);
-    value->mark = row->is_apart || isnan(row->second_ns) ? IFM_MARK_NONE : IFM_MARK_ROUGH;
+    value->mark = row->is_apart || !row->has_intervals || isnan(row->second_ns) ? IFM_MARK_NONE : IFM_MARK_ROUGH;
 }
 
 static void get_gain(const void *record, const void *user, IfmValue *value)
@@ -147,6 +166,8 @@ static const IfmField size_fields[] = {
     { "ahead", "next/fastest", IFM_FIELD_REAL, get_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
     { "gain", "runtime/fastest", IFM_FIELD_REAL, get_gain, NULL, IFM_FIELD_HIDE_EMPTY },
     { "best_gain", "runtime/best", IFM_FIELD_REAL, get_best_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "cheapest", "cheapest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(cheapest), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
+    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, SIZE(energy_j), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -163,7 +184,9 @@ static void add_crossovers(IfmDocument *document, const IfmConvFindings *finding
         ifm_document_note(document, row->model, IFM_TONE_PLAIN,
                           "%s is the fastest at %" G_GINT64_FORMAT ", %s at %" G_GINT64_FORMAT "%s", before->fastest,
                           before->input_size, row->fastest, row->input_size,
-                          before->is_apart && row->is_apart ? "" : " (not told apart from the next at both)");
+                          before->is_apart && row->is_apart             ? ""
+                          : before->has_intervals && row->has_intervals ? "; within its interval the next may be faster"
+                                                                        : "; without intervals, of too few runs");
     }
 }
 
@@ -174,26 +197,43 @@ static void add_sizes(IfmDocument *document, const IfmConvFindings *findings)
     ifm_document_heading(document, "The fastest algorithm of all layers, by model and size");
     ifm_document_rows(document, "sizes", size_fields, g_array_copy(findings->sizes));
     add_crossovers(document, findings);
+    gboolean overlaps = FALSE, lacks = FALSE;
     for (guint i = 0; i < findings->sizes->len; i++)
     {
         const IfmConvSizeRow *row = &g_array_index(findings->sizes, IfmConvSizeRow, i);
-        if (!row->is_apart && !isnan(row->second_ns))
-        {
-            ifm_document_text(document, "~: the intervals of the two latencies overlap");
-            break;
-        }
+        overlaps |= row->has_intervals && !row->is_apart;
+        lacks |= !row->has_intervals && !isnan(row->second_ns);
     }
+    if (overlaps)
+        ifm_document_text(document, "~: the intervals of the two latencies overlap");
+    if (lacks)
+        ifm_document_text(document,
+                          "latencies of too few runs have no interval: which of the two is faster is not certain");
 }
 
 /* --- layer shapes -------------------------------------------------------------------------------------------------------
  */
 
+/* append_pair: ", stride 2"; nothing of 1 and of what was not recorded, 0. */
+static void append_pair(GString *text, const char *what, gint64 rows, gint64 columns)
+{
+    if (rows != columns)
+        g_string_append_printf(text, ", %s %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT, what, rows, columns);
+    else if (rows > 1)
+        g_string_append_printf(text, ", %s %" G_GINT64_FORMAT, what, rows);
+}
+
 static void get_shape(const void *record, const void *user, IfmValue *value)
 {
-    const IfmConvShapeRow *row = record;
-    ifm_value_take_text(value, g_strdup_printf("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
-                                               "x%" G_GINT64_FORMAT,
-                                               row->in_channels, row->out_channels, row->kernel_rows, row->kernel_columns));
+    const IfmConvLayer *layer = ((const IfmConvShapeRow *)record)->layer;
+    GString *text = g_string_new(NULL);
+    g_string_printf(text, "%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT,
+                    layer->in_channels, layer->out_channels, layer->kernel_rows, layer->kernel_columns);
+    append_pair(text, "stride", layer->stride_rows, layer->stride_columns);
+    append_pair(text, "dilation", layer->dilation_rows, layer->dilation_columns);
+    if (layer->groups > 1)
+        g_string_append_printf(text, ", %" G_GINT64_FORMAT " groups", layer->groups);
+    ifm_value_take_text(value, g_string_free(text, FALSE));
 }
 
 static void get_shape_alias(const void *record, const void *user, IfmValue *value)
@@ -203,19 +243,20 @@ static void get_shape_alias(const void *record, const void *user, IfmValue *valu
 
 static void get_mmac(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, (double)((const IfmConvShapeRow *)record)->macs / 1e6);
+    ifm_value_set_real(value, (double)((const IfmConvShapeRow *)record)->layer->macs / 1e6);
 }
 
 static void get_shape_rate(const void *record, const void *user, IfmValue *value)
 {
     const IfmConvShapeRow *row = record;
-    ifm_value_set_real(value, 2 * (double)row->macs / row->time_ns);
+    ifm_value_set_real(value, 2 * (double)row->layer->macs / row->time_ns);
 }
 
 static void get_shape_ahead(const void *record, const void *user, IfmValue *value)
 {
     const IfmConvShapeRow *row = record;
     ifm_value_set_real(value, row->second_ns / row->time_ns);
+    value->mark = row->overlaps ? IFM_MARK_ROUGH : IFM_MARK_NONE;
 }
 
 static void get_shape_gain(const void *record, const void *user, IfmValue *value)
@@ -249,13 +290,20 @@ static void add_shapes(IfmDocument *document, const IfmConvFindings *findings)
         return;
     ifm_document_heading(document, "The fastest algorithm by the shape of a layer");
     IfmBlock *all = ifm_document_rows(document, "shapes", shape_fields, g_array_copy(findings->shapes));
-    if (findings->shapes->len <= MAX_SHAPES)
-        return;
-    all->no_screen = TRUE;
-    GArray *first = g_array_new(FALSE, FALSE, sizeof(IfmConvShapeRow));
-    g_array_append_vals(first, findings->shapes->data, MAX_SHAPES);
-    ifm_document_rows(document, "largest_shapes", shape_fields, first);
-    ifm_document_text(document, "the %d shapes with the most work, of %u", MAX_SHAPES, findings->shapes->len);
+    if (findings->shapes->len > MAX_SHAPES)
+    {
+        all->no_screen = TRUE;
+        GArray *first = g_array_new(FALSE, FALSE, sizeof(IfmConvShapeRow));
+        g_array_append_vals(first, findings->shapes->data, MAX_SHAPES);
+        ifm_document_rows(document, "largest_shapes", shape_fields, first);
+        ifm_document_text(document, "the %d shapes with the most work, of %u", MAX_SHAPES, findings->shapes->len);
+    }
+    for (guint i = 0; i < findings->shapes->len; i++)
+        if (g_array_index(findings->shapes, IfmConvShapeRow, i).overlaps)
+        {
+            ifm_document_text(document, "~: the times of such layers by the two algorithms overlap");
+            break;
+        }
 }
 
 static void add_growth(IfmDocument *document, const IfmConvFindings *findings)

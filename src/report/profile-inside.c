@@ -95,7 +95,8 @@ static void add_remainder(IfmDocument *document, const IfmKernels *kernels)
     if (kernels->n_model_missing > 0)
     {
         g_autofree char *flop = ifm_format_ratio(kernels->missing_ratio);
-        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT " layer%s of the model, %s of its FLOPs, found in no kernel by %s",
+        g_string_append_printf(text,
+                               "%s%" G_GSIZE_FORMAT " layer%s of the model, %s of its FLOPs, found in no kernel by %s",
                                text->len > 0 ? "; " : "", kernels->n_model_missing, ifm_plural(kernels->n_model_missing),
                                flop, kernels->reported_by);
     }
@@ -166,7 +167,8 @@ static void add_gains(IfmDocument *document, const IfmKernels *kernels, const GA
     const IfmKernel *kernel = ifm_kernels_furthest(kernels);
     if (kernel == NULL || kernel->place.excess_ns < min_ns || kernels->rows->len < 2)
         return;
-    g_autofree char *what = g_strdup_printf("in one kernel, %s", kernel->label != NULL ? kernel->label : kernel->node->name);
+    g_autofree char *what =
+        g_strdup_printf("in one kernel, %s", kernel->label != NULL ? kernel->label : kernel->node->name);
     add_gain(document, what, kernel->share_ratio, kernel->place.attained, kernel->place.excess_ns, order->len == 0);
 }
 

@@ -93,7 +93,11 @@ static void get_device_phase(const void *record, const void *user, IfmValue *val
 
 static void get_device_count(const void *record, const void *user, IfmValue *value)
 {
-    static const IfmTone tones[IFM_ROW_STATES] = { IFM_TONE_GOOD, IFM_TONE_BAD, IFM_TONE_WARN, IFM_TONE_PLAIN };
+    static const IfmTone tones[IFM_ROW_STATES] = { [IFM_ROW_MEASURED] = IFM_TONE_GOOD,
+                                                   [IFM_ROW_FAILED] = IFM_TONE_BAD,
+                                                   [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
+                                                   [IFM_ROW_REFUSED] = IFM_TONE_WARN,
+                                                   [IFM_ROW_LEFT] = IFM_TONE_PLAIN };
     gsize count = ((const DeviceLine *)record)->counts[GPOINTER_TO_UINT(user)];
     ifm_value_set_integer(value, (gint64)count);
     value->tone = count > 0 ? tones[GPOINTER_TO_UINT(user)] : IFM_TONE_DIM;

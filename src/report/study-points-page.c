@@ -16,8 +16,13 @@ IfmRowState ifm_point_state(const IfmStudyPoint *point)
 {
     if (point->reason == NULL)
         return IFM_ROW_MEASURED;
+    if (point->measurement != NULL && point->measurement->outcome == IFM_OUTCOME_SKIPPED)
+        return IFM_ROW_SKIPPED;
     if (point->measurement != NULL)
-        return point->measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_ROW_SKIPPED : IFM_ROW_FAILED;
+        return json_object_get(point->axes, "algorithm") != NULL &&
+                       g_strcmp0(point->code, ifm_error_code_name(IFM_ERROR_UNSUPPORTED)) == 0
+                   ? IFM_ROW_REFUSED
+                   : IFM_ROW_FAILED;
     if (point->device->reason != NULL)
         return IFM_ROW_SKIPPED;
     return *point->code != '\0' ? IFM_ROW_FAILED : IFM_ROW_LEFT;
@@ -113,6 +118,7 @@ static void get_outcome(const void *record, const void *user, IfmValue *value)
     static const IfmTone tones[] = { [IFM_ROW_MEASURED] = IFM_TONE_PLAIN,
                                      [IFM_ROW_FAILED] = IFM_TONE_BAD,
                                      [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
+                                     [IFM_ROW_REFUSED] = IFM_TONE_WARN,
                                      [IFM_ROW_LEFT] = IFM_TONE_DIM };
     IfmRowState state = ifm_point_state(record);
     ifm_value_set_text(value, ifm_row_state_name(state));
@@ -332,6 +338,12 @@ static void get_line_count(const void *record, const void *user, IfmValue *value
     ifm_value_set_integer(value, (gint64)((const DeviceLine *)record)->counts[GPOINTER_TO_SIZE(user)]);
 }
 
+static void get_line_refused(const void *record, const void *user, IfmValue *value)
+{
+    if (((const DeviceLine *)record)->counts[IFM_ROW_REFUSED] > 0)
+        get_line_count(record, GSIZE_TO_POINTER(IFM_ROW_REFUSED), value);
+}
+
 static void add_devices(IfmDocument *document, const IfmStudyPoints *points)
 {
     static const IfmField fields[] = {
@@ -340,6 +352,7 @@ static void add_devices(IfmDocument *document, const IfmStudyPoints *points)
         { "measured", "measured", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_MEASURED) },
         { "failed", "failed", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_FAILED) },
         { "skipped", "skipped", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_SKIPPED) },
+        { "refused", "refused", IFM_FIELD_INTEGER, get_line_refused, NULL, IFM_FIELD_HIDE_EMPTY },
         { "left", "left", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_LEFT) },
         { NULL },
     };
@@ -387,7 +400,8 @@ static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
         IfmRowState state = ifm_point_state(point);
         gboolean absent = point->measurement == NULL && point->device->reason != NULL;
         if (state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT && !absent)
-            ifm_document_note(document, point->title, IFM_TONE_BAD, "%s", point->reason);
+            ifm_document_note(document, point->title, state == IFM_ROW_REFUSED ? IFM_TONE_WARN : IFM_TONE_BAD, "%s",
+                              point->reason);
     }
 }
 
@@ -402,6 +416,8 @@ static void add_summary(IfmDocument *document, const IfmStudyPoints *points, con
         n += counts[state];
     g_string_printf(text, "%zu case%s: %zu measured, %zu failed, %zu skipped", n, n == 1 ? "" : "s",
                     counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
+    if (counts[IFM_ROW_REFUSED] > 0)
+        g_string_append_printf(text, ", %zu refused", counts[IFM_ROW_REFUSED]);
     if (counts[IFM_ROW_LEFT] > 0)
         g_string_append_printf(text, ", %zu left", counts[IFM_ROW_LEFT]);
     if (n_absent > 0)
@@ -451,6 +467,13 @@ static gsize count_refused(const IfmStudyPoints *points)
     return n;
 }
 
+static gsize count_incapable(const IfmStudyPoints *points)
+{
+    gsize counts[IFM_ROW_STATES], n_absent;
+    count(points, NULL, counts, &n_absent);
+    return counts[IFM_ROW_REFUSED];
+}
+
 IfmStudyResults *ifm_study_results(IfmStudy *study, IfmStore *store, GError **error)
 {
     g_autofree char *kind = ifm_study_store_kind(store, error);
@@ -467,6 +490,7 @@ IfmStudyResults *ifm_study_results(IfmStudy *study, IfmStore *store, GError **er
     {
         found.points = ifm_study_points(study, store, error);
         found.n_refused = found.points != NULL ? count_refused(found.points) : 0;
+        found.n_incapable = found.points != NULL ? count_incapable(found.points) : 0;
         found.reasons = "points.csv";
     }
     return found.tables != NULL || found.points != NULL ? g_memdup2(&found, sizeof found) : NULL;

@@ -12,6 +12,7 @@ static void point_free(IfmConvPoint *self)
 {
     g_clear_pointer(&self->layers, g_ptr_array_unref);
     g_array_unref(self->times_ns);
+    g_array_unref(self->means_ns);
     g_free(self);
 }
 
@@ -21,14 +22,14 @@ static const char *axis_text(const IfmStudyPoint *point, const char *axis)
     return text != NULL ? text : "";
 }
 
-/* name -> IfmNodeRow*, borrowed. */
+/* name -> its place in the measurement's nodes, + 1 */
 static GHashTable *nodes_by_name(const IfmMeasurement *measurement)
 {
     GHashTable *nodes = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint i = 0; i < measurement->nodes->len; i++)
     {
         IfmNodeRow *node = measurement->nodes->pdata[i];
-        g_hash_table_insert(nodes, node->name, node);
+        g_hash_table_insert(nodes, node->name, GSIZE_TO_POINTER(i + 1));
     }
     return nodes;
 }
@@ -36,12 +37,17 @@ static GHashTable *nodes_by_name(const IfmMeasurement *measurement)
 static void take_layers(IfmConvPoint *self, const IfmMeasurement *measurement)
 {
     g_autoptr(GHashTable) nodes = nodes_by_name(measurement);
+    const json_t *means = json_object_get(measurement->breakdown, "nodes_mean_ns");
     for (guint i = 0; i < self->layers->len; i++)
     {
         const IfmConvLayer *layer = self->layers->pdata[i];
-        const IfmNodeRow *node = g_hash_table_lookup(nodes, layer->layer);
-        const double time_ns = node != NULL ? node->median_ns : (double)NAN;
+        const gsize at = GPOINTER_TO_SIZE(g_hash_table_lookup(nodes, layer->layer));
+        const IfmNodeRow *node = at > 0 ? measurement->nodes->pdata[at - 1] : NULL;
+        const json_t *mean = at > 0 ? json_array_get(means, at - 1) : NULL;
+        const double time_ns = node != NULL ? node->median_ns : (double)NAN,
+                     mean_ns = json_is_number(mean) ? json_number_value(mean) : (double)NAN;
         g_array_append_val(self->times_ns, time_ns);
+        g_array_append_val(self->means_ns, mean_ns);
         self->layers_ns += isnan(time_ns) ? 0 : time_ns;
         self->n_fell_back += layer->fell_back;
         self->workspace_bytes = MAX(self->workspace_bytes, layer->workspace_bytes);
@@ -70,6 +76,7 @@ static double median_of_times(const GArray *times_ns)
 static IfmConvPoint *point_new(const IfmStudyPoint *point)
 {
     IfmConvPoint *self = g_new0(IfmConvPoint, 1);
+    IfmModelEnergy energy;
     const IfmMeasurement *measurement = point->reason == NULL ? point->measurement : NULL;
     *self = (IfmConvPoint){ .point = point,
                             .model = axis_text(point, "model"),
@@ -77,6 +84,8 @@ static IfmConvPoint *point_new(const IfmStudyPoint *point)
                             .input_size = json_integer_value(json_object_get(point->axes, "input_size")),
                             .layers = ifm_model_convolutions(measurement),
                             .times_ns = g_array_new(FALSE, FALSE, sizeof(double)),
+                            .means_ns = g_array_new(FALSE, FALSE, sizeof(double)),
+                            .energy_j = ifm_model_energy(measurement, &energy) ? energy.gross_j : (double)NAN,
                             .profiled_ns = measurement != NULL ? median_of_times(measurement->profiled_ns) : (double)NAN };
     if (measurement != NULL && self->layers != NULL)
         take_layers(self, measurement);
@@ -133,10 +142,13 @@ static void note_layer(GHashTable *by_shape, const IfmConvPoint *point, guint i)
     const double time_ns = g_array_index(point->times_ns, double, i);
     if (isnan(time_ns) || layer->fell_back || layer->macs <= 0)
         return;
-    char *key = g_strdup_printf("%s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT
-                                " %" G_GINT64_FORMAT,
-                                point->point->device->alias, layer->in_channels, layer->out_channels, layer->kernel_rows,
-                                layer->kernel_columns, layer->macs);
+    const gint64 shape[] = { layer->in_channels,      layer->out_channels, layer->kernel_rows,    layer->kernel_columns,
+                             layer->groups,           layer->stride_rows,  layer->stride_columns, layer->dilation_rows,
+                             layer->dilation_columns, layer->macs };
+    GString *text = g_string_new(point->point->device->alias);
+    for (gsize k = 0; k < G_N_ELEMENTS(shape); k++)
+        g_string_append_printf(text, " %" G_GINT64_FORMAT, shape[k]);
+    char *key = g_string_free(text, FALSE);
     LayerTimes *times = g_hash_table_lookup(by_shape, key);
     if (times == NULL)
     {
@@ -156,17 +168,21 @@ static void note_layer(GHashTable *by_shape, const IfmConvPoint *point, guint i)
     g_hash_table_insert(times->implementations, (gpointer)algorithm, layer->implementation);
 }
 
+/* overlap: Whether the shortest of the second's times is below the longest of the fastest's. One time each says nothing. */
+static gboolean overlap(GHashTable *times, const char *fastest, const char *second)
+{
+    const GArray *first = g_hash_table_lookup(times, fastest),
+                 *next = second != NULL ? g_hash_table_lookup(times, second) : NULL;
+    if (next == NULL || first->len < 2 || next->len < 2) /* sorted by median() */
+        return FALSE;
+    return g_array_index(next, double, 0) <= g_array_index(first, double, first->len - 1);
+}
+
 static IfmConvShapeRow shape_row(const LayerTimes *times)
 {
-    IfmConvShapeRow row = { .device = times->device,
-                            .in_channels = times->layer->in_channels,
-                            .out_channels = times->layer->out_channels,
-                            .kernel_rows = times->layer->kernel_rows,
-                            .kernel_columns = times->layer->kernel_columns,
-                            .macs = times->layer->macs,
-                            .time_ns = NAN,
-                            .second_ns = NAN,
-                            .runtime_ns = NAN };
+    IfmConvShapeRow row = {
+        .device = times->device, .layer = times->layer, .time_ns = NAN, .second_ns = NAN, .runtime_ns = NAN
+    };
     const char *runtime = ifm_conv_algorithm_name(IFM_CONV_RUNTIME);
     GHashTableIter iter;
     gpointer algorithm, of;
@@ -180,20 +196,29 @@ static IfmConvShapeRow shape_row(const LayerTimes *times)
         rank(algorithm, time_ns, &row.fastest, &row.time_ns, &row.second, &row.second_ns);
     }
     row.implementation = g_hash_table_lookup(times->implementations, row.fastest);
+    row.overlaps = overlap(times->times, row.fastest, row.second);
     return row;
 }
 
 static int by_work(gconstpointer a, gconstpointer b)
 {
-    const IfmConvShapeRow *left = a, *right = b;
+    const IfmConvShapeRow *one = a, *other = b;
+    const IfmConvLayer *left = one->layer, *right = other->layer;
     if (left->macs != right->macs)
         return left->macs < right->macs ? 1 : -1;
-    const gint64 order[] = { left->in_channels - right->in_channels, left->out_channels - right->out_channels,
-                             left->kernel_rows - right->kernel_rows, left->kernel_columns - right->kernel_columns };
+    const gint64 order[] = { left->in_channels - right->in_channels,
+                             left->out_channels - right->out_channels,
+                             left->kernel_rows - right->kernel_rows,
+                             left->kernel_columns - right->kernel_columns,
+                             left->groups - right->groups,
+                             left->stride_rows - right->stride_rows,
+                             left->stride_columns - right->stride_columns,
+                             left->dilation_rows - right->dilation_rows,
+                             left->dilation_columns - right->dilation_columns };
     for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
         if (order[i] != 0)
             return order[i] < 0 ? -1 : 1;
-    return strcmp(left->device->alias, right->device->alias);
+    return strcmp(one->device->alias, other->device->alias);
 }
 
 static void find_shapes(IfmConvFindings *self)
@@ -234,7 +259,9 @@ static IfmConvSizeRow *size_row(IfmConvFindings *self, const IfmConvPoint *point
                                  .time_ns = NAN,
                                  .second_ns = NAN,
                                  .runtime_ns = NAN,
-                                 .best_ns = NAN };
+                                 .best_ns = NAN,
+                                 .energy_j = NAN,
+                                 .second_j = NAN };
     g_array_append_val(self->sizes, row);
     return &g_array_index(self->sizes, IfmConvSizeRow, self->sizes->len - 1);
 }
@@ -275,12 +302,16 @@ static void find_sizes(IfmConvFindings *self)
             row->best_ns = time_ns;
         if (!is_choice(point->algorithm))
             rank(point->algorithm, time_ns, &row->fastest, &row->time_ns, &row->second, &row->second_ns);
+        if (!is_choice(point->algorithm) && isfinite(point->energy_j))
+            rank(point->algorithm, point->energy_j, &row->cheapest, &row->energy_j, &row->second_cheapest, &row->second_j);
     }
     for (guint i = 0; i < self->sizes->len; i++)
     {
         IfmConvSizeRow *row = &g_array_index(self->sizes, IfmConvSizeRow, i);
         const IfmStudyPoint *first = point_of(self, row, row->fastest), *second = point_of(self, row, row->second);
-        row->is_apart = first != NULL && second != NULL && first->interval.upper < second->interval.lower;
+        row->has_intervals =
+            first != NULL && second != NULL && isfinite(first->interval.upper) && isfinite(second->interval.lower);
+        row->is_apart = row->has_intervals && first->interval.upper < second->interval.lower;
     }
     g_array_sort(self->sizes, by_model);
 }

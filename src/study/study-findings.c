@@ -9,7 +9,7 @@
 
 const char *ifm_row_state_name(IfmRowState state)
 {
-    static const char *const names[IFM_ROW_STATES] = { "measured", "failed", "skipped", "left" };
+    static const char *const names[IFM_ROW_STATES] = { "measured", "failed", "skipped", "refused", "left" };
     return names[state];
 }
 

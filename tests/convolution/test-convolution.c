@@ -185,9 +185,9 @@ static void test_unsupported(void)
         IfmConvShape shape;
         const char *why;
     } layers[] = {
-        { IFM_CONV_WINOGRAD, { 1, 16, 16, 1, { 8, 8 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } }, "1x1 kernel" },
-        { IFM_CONV_WINOGRAD, { 1, 3, 16, 1, { 8, 8 }, { 7, 7 }, { 2, 2 }, { 1, 1 }, { 0 } }, "7x7 kernel" },
-        { IFM_CONV_WINOGRAD_NONFUSED, { 1, 16, 16, 1, { 8, 8 }, { 3, 1 }, { 1, 1 }, { 1, 1 }, { 0 } }, "3x1 kernel" },
+        { IFM_CONV_WINOGRAD, { 1, 16, 16, 1, { 8, 8 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } }, "1x1" },
+        { IFM_CONV_WINOGRAD, { 1, 3, 16, 1, { 8, 8 }, { 7, 7 }, { 2, 2 }, { 1, 1 }, { 0 } }, "7x7" },
+        { IFM_CONV_WINOGRAD_NONFUSED, { 1, 16, 16, 1, { 8, 8 }, { 3, 1 }, { 1, 1 }, { 1, 1 }, { 0 } }, "3x1" },
         { IFM_CONV_WINOGRAD_NONFUSED, { 1, 16, 16, 1, { 8, 8 }, { 3, 3 }, { 1, 2 }, { 1, 1 }, { 0 } }, "stride 2" },
         { IFM_CONV_WINOGRAD, { 1, 16, 16, 1, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 3, 3 }, { 0 } }, "dilation 3" },
         { IFM_CONV_WINOGRAD, { 1, 16, 16, 16, { 8, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0 } }, "depthwise" },

@@ -94,7 +94,7 @@ static void test_refusals(void)
         { { "direct", "workspace=-1" }, "convolutions: \"-1\" is not a number of bytes" },
         { { "gemm", "workspace=4096" },
           "gemm cannot do 20 of 20 layers of resnet18 (workspace over the limit, a limit of 844 KiB would do)" },
-        { { "winograd" }, "winograd cannot do 7 of 20 layers of resnet18 (1x1 kernel, 7x7 kernel, stride 2)" },
+        { { "winograd" }, "winograd cannot do 7 of 20 layers of resnet18 (1x1, 7x7, stride 2)" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
     {

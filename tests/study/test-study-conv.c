@@ -194,6 +194,7 @@ static void test_findings(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(n_refused, ==, 2);
     g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, fixture->store, NULL);
     g_assert_nonnull(results);
+    g_assert_cmpuint(results->n_incapable, ==, 2);
     g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL),
                     *path = g_build_filename(folder, "results", "2_quick", "small-cnn_winograd_a",
                                              "small-cnn_winograd_layers.csv", NULL),
@@ -261,6 +262,16 @@ static void test_predictions(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmStudyPoints) truth = points_of(store);
     const double true_ns = ((const IfmStudyPoint *)truth->points->pdata[0])->median_ns;
     g_assert_cmpfloat(fabs(first->time_ns / true_ns - 1), <, 0.08);
+    g_autoptr(GArray) there = ifm_conv_predict(points, "small-cnn", 64, NULL);
+    const IfmConvPrediction *known = &g_array_index(there, IfmConvPrediction, 0);
+    g_assert_cmpint(known->origin, ==, IFM_GRID_EXACT);
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        if (json_integer_value(json_object_get(point->axes, "input_size")) == 64 &&
+            g_strcmp0(json_string_value(json_object_get(point->axes, "algorithm")), known->algorithm) == 0)
+            g_assert_cmpfloat(known->time_ns, ==, point->median_ns);
+    }
     g_autoptr(GArray) beyond = ifm_conv_predict(points, "small-cnn", 200, NULL);
     g_assert_cmpint(g_array_index(beyond, IfmConvPrediction, 0).origin, ==, IFM_GRID_OUTSIDE);
     g_assert_null(ifm_conv_predict(points, "small-cn", 72, &error));

@@ -212,6 +212,11 @@ static void record_shape(IfmConvLayer *record, const IfmConvShape *shape)
     record->kernel_rows = shape->kernel[0];
     record->kernel_columns = shape->kernel[1];
     record->macs = ifm_conv_shape_macs(shape);
+    record->groups = shape->groups;
+    record->stride_rows = shape->stride[0];
+    record->stride_columns = shape->stride[1];
+    record->dilation_rows = shape->dilation[0];
+    record->dilation_columns = shape->dilation[1];
 }
 
 static void note_refusal(Rewriting *self, IfmConvAlgorithm algorithm, const char *why)
