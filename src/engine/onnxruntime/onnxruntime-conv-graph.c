@@ -430,7 +430,7 @@ static void refuse_plain(Rewriting *self, IfmConvAlgorithm asked, OrtConvLayer *
         return;
     layer->record->fell_back = self->choice->fallback != IFM_N_CONV_ALGORITHMS;
     if (!layer->record->fell_back)
-        note_refusal(self, asked, "not in blocked channels");
+        note_refusal(self, asked, "kept in NCHW by the runtime");
 }
 
 /* Adds the layer of a convolution. */
