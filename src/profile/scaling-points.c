@@ -98,6 +98,14 @@ static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
     point->allocator_bytes = ifm_member_number(measurement->memory, "device.peak_bytes");
     if (isnan(point->allocator_bytes)) /* the runtime has no memory but the host's */
         point->allocator_bytes = ifm_member_number(measurement->memory, "engine.peak_bytes");
+    IfmModelEnergy energy;
+    if (ifm_model_energy(measurement, &energy))
+    {
+        point->energy_j = energy.gross_j;
+        point->energy_lower_j = energy.gross_lower_j;
+        point->energy_upper_j = energy.gross_upper_j;
+        point->no_energy = energy.unavailable;
+    }
     point->reason = isnan(point->time_ns) ? "there is no median" : NULL;
 }
 
@@ -163,6 +171,9 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
                               .bytes = NAN,
                               .process_bytes = NAN,
                               .allocator_bytes = NAN,
+                              .energy_j = NAN,
+                              .energy_lower_j = NAN,
+                              .energy_upper_j = NAN,
                               .attention_flop_ratio = NAN,
                               .attention_time_ratio = NAN,
                               .attention_estimated_bytes = NAN,

@@ -97,6 +97,9 @@ const IfmField ifm_scaling_line_fields[] = {
     { "model_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
     { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
     { "allocator_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.allocator_bytes) },
+    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_j), HIDE },
+    { "energy_lower_j", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_lower_j) },
+    { "energy_upper_j", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_upper_j) },
     { "departure_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(departure) },
     { "departs", NULL, IFM_FIELD_BOOLEAN, get_departs },
     { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_flop_ratio),
@@ -138,6 +141,12 @@ static void add_points(IfmDocument *document, const IfmScalingPart *part)
             g_array_remove_index(fields, i);
     }
     ifm_document_table(document, ifm_scaling_key(document, "points"), ifm_fields_in(fields), ifm_scaling_records(part));
+    for (gsize i = 0; i < part->row->n; i++)
+        if (part->points[i].no_energy != NULL)
+        {
+            ifm_document_note(document, "no energy", IFM_TONE_WARN, "%s", part->points[i].no_energy);
+            break;
+        }
 }
 
 /* --- exponents ---------------------------------------------------------------------------------------------------------
