@@ -4,6 +4,7 @@
 #include <inferometer/energy.h>
 #include <internal/json.h>
 #include <internal/measure.h>
+#include <internal/nearest.h>
 #include <internal/record-fields.h>
 
 #include "measure-private.h"
@@ -58,10 +59,18 @@ gboolean ifm_model_energy(const IfmMeasurement *measurement, IfmModelEnergy *ene
 gboolean ifm_energy_source_check(const char *text, GError **error)
 {
     static const char *const names[] = { "auto", "rapl", "nvml", "hwmon", "simulated", NULL };
-    if (g_strv_contains(names, text) || (g_str_has_prefix(text, RECORDED) && text[strlen(RECORDED)] != '\0'))
+    if (g_strv_contains(names, text))
         return TRUE;
+    if (g_str_has_prefix(text, RECORDED) && text[strlen(RECORDED)] != '\0')
+    {
+        g_autoptr(IfmClock) clock = ifm_clock_new_real();
+        const IfmEnergyOptions options = { .recording = text + strlen(RECORDED) };
+        g_autoptr(IfmEnergyMeter) meter = ifm_energy_open("recorded", &options, clock, error);
+        return meter != NULL;
+    }
+    g_autofree char *hint = ifm_nearest_hint(text, names);
     return ifm_error_refuse(
-        error, "\"%s\" is no source of energy (there are auto, rapl, nvml, hwmon, recorded:FILE, simulated)", text);
+        error, "\"%s\" is no source of energy%s (there are auto, rapl, nvml, hwmon, recorded:FILE, simulated)", text, hint);
 }
 
 /* What a described device is said to use, whatever it does: 15 W, read as RAPL is. */

@@ -132,7 +132,7 @@ static void add_energy(IfmDocument *document, const IfmProfileReport *report)
             ifm_document_note(document, name, IFM_TONE_WARN, "no energy from %s: %s", energy.source, energy.unavailable);
         else
             ifm_document_note(document, name, IFM_TONE_PLAIN,
-                              "energy from %s: %.4g J an inference (95 %% %.4g to %.4g), mean power %.3g W, %.3g W while "
+                              "energy from %s: %.4g J a run (95 %% %.4g to %.4g), mean power %.3g W, %.3g W while "
                               "nothing ran; reading it took %.2g %% of a processor",
                               energy.source, energy.gross_j, energy.gross_lower_j, energy.gross_upper_j, energy.power_w,
                               energy.idle_w, 100 * energy.sampler_ratio);
