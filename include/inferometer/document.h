@@ -175,12 +175,12 @@ IfmDocument *ifm_trace_diff_document(const GPtrArray *differences, const char *a
 /** ifm_timeline_document: (transfer full) of that figure alone. */
 IfmDocument *ifm_timeline_document(const IfmTrace *const *traces, gsize n_traces, const IfmTraceQuestion *question);
 
-/** ifm_plan_document: (transfer full) borrows all of @report. The plan, block by block; the best single device beside it;
+/** ifm_plan_document: (transfer full) borrows all of @report. The plan, block by block; the best single device next to it;
  * what was searched and how sure it is; the plans that no other beats, where @report has them. */
 IfmDocument *ifm_plan_document(const IfmPlanReport *report);
 
-/** ifm_run_document: (transfer full) borrows all of @stories. Each run, and where there are several all of them in one
- * table at the end. @stories: [n] */
-IfmDocument *ifm_run_document(const IfmRunReport *stories, gsize n);
+/** ifm_run_document: (transfer full) borrows all of @reports. Each run, and where there are several all of them in one
+ * table at the end. @reports: [n] */
+IfmDocument *ifm_run_document(const IfmRunReport *reports, gsize n);
 
 IFM_END_DECLS

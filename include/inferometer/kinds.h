@@ -245,8 +245,8 @@ gboolean ifm_peak_result(const IfmMeasurement *peak, IfmPeakResult *result);
 #define IFM_HOST_DEVICE "host:CPU"
 
 /**
- * IfmCallbackCase: a function of the program's own. The function is no part of the key: @name, @version and @sizes tell one
- * from another.
+ * IfmCallbackCase: a function of the program's own. The function is no part of the key: @name, @version and @sizes
+ * distinguish one from another.
  */
 typedef struct
 {

@@ -112,11 +112,11 @@ typedef struct
 } IfmPlanReport;
 
 /** ifm_plan_answer_to_json: ifm_plan_to_json() of the plan with "sizes", "objective", "cost", "certificate", "best",
- * "single", "prediction" beside it; ifm_plan_from_json() reads it. (transfer full) */
+ * "single", "prediction" next to it; ifm_plan_from_json() reads it. (transfer full) */
 json_t *ifm_plan_answer_to_json(const IfmPlanReport *report);
 /** ifm_plan_report: of one of a result's sizes. */
 IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *planned);
-/** ifm_plan_result_to_json: The plan with "features", "hidden" and, where it was asked for, "pareto" beside what
+/** ifm_plan_result_to_json: The plan with "features", "hidden" and, where it was asked for, "pareto" next to what
  * ifm_plan_answer_to_json() has; several as {"format": "plans", "plans": [...]}. (transfer full) */
 json_t *ifm_plan_result_to_json(const IfmPlanResult *result);
 

@@ -10,7 +10,7 @@ IFM_BEGIN_DECLS
  * kernels by share of time, what would gain most, families, time breakdown; reasons and warnings. @report: borrowed until
  * the document is freed    Returns: (transfer full) */
 IfmDocument *ifm_profile_document(const IfmProfileReport *report);
-/** ifm_profile_to_json: The published keys (of the first device that was measured) with the document of cases beside them,
+/** ifm_profile_to_json: The published keys (of the first device that was measured) and the document of cases,
  * each case with its layers, memory and limit: docs/formats.md. (transfer full) */
 json_t *ifm_profile_to_json(const IfmProfileReport *report);
 /** ifm_profile_to_csv: A row a device, or with a mode a row a device and pass; where layers alone are asked for, a row a

@@ -12,7 +12,7 @@ IFM_BEGIN_DECLS
 /* --- what is asked for ------------------------------------------------------------------------------------------------ */
 
 /** IfmGraphOptions: the numbers of a graph transformer and of its graph. What is not said is IFM_OPTION_UNSET or NULL: the
- * table's default then holds. The same may stand beside the model's name: "gps,hidden_dim=32". */
+ * table's default then holds. The same may stand behind the model's name: "gps,hidden_dim=32". */
 typedef struct
 {
     gint64 num_nodes, num_edges; /* num_edges: of an estimate */
@@ -186,7 +186,7 @@ typedef struct
     const char *help;                /* that in words, or NULL */
     const char *const *values;       /* [n] */
     const char *const *refusals;     /* [n] why there is no such model; NULL where there is one */
-    const IfmProfileReport *stories; /* [n] of a model that there is not, nothing is read; all have a mode, or none has */
+    const IfmProfileReport *reports; /* [n] of a model that there is not, nothing is read; all have a mode, or none has */
     gsize n;
 } IfmScalingRow;
 

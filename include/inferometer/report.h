@@ -188,8 +188,8 @@ json_t *ifm_trace_differences_to_json(const GPtrArray *differences);
 
 /** ifm_run_to_json: {"inferometer": {…, "format": "runs"}, "runs": [{"title", "plan", "prediction", "figures", "case",
  * "measurement", "trace"}]} (transfer full) */
-json_t *ifm_run_to_json(const IfmRunReport *stories, gsize n);
+json_t *ifm_run_to_json(const IfmRunReport *reports, gsize n);
 /** ifm_run_batches_to_csv: A row a run and batch: the time in each block, the cycle, its bottleneck. (transfer full) */
-char *ifm_run_batches_to_csv(const IfmRunReport *stories, gsize n);
+char *ifm_run_batches_to_csv(const IfmRunReport *reports, gsize n);
 
 IFM_END_DECLS

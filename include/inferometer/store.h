@@ -22,7 +22,7 @@ typedef struct
     char *alias;          /* the study's short name for it, or ""; not part of the key */
     json_t *sizes;        /* object: dimension name -> integer */
     json_t *options;      /* object: dtype, threads, vendor options, protocol (ci or warmup and runs), seed */
-    json_t *load;         /* object, or null: the load beside it */
+    json_t *load;         /* object, or null: the background load */
     json_t *environment;  /* object: machine id and engine version: what makes the same case another one elsewhere */
 } IfmCase;
 
@@ -56,7 +56,7 @@ typedef struct
 } IfmNodeRow;
 
 /**
- * IfmMeasurement: a case's samples and what was seen beside them. All times are ns on the measuring clock.
+ * IfmMeasurement: a case's samples and what was observed with them. All times are ns on the measuring clock.
  * JSON members are objects or NULL; their keys are listed in docs/formats.md.
  */
 typedef struct
@@ -70,11 +70,11 @@ typedef struct
     char *stop_reason;        /* "fixed", "interval", "max-runs", "time-budget", "interrupted" */
     GArray *warmup_ns;        /* gint64, in order */
     GArray *samples_ns;       /* gint64, in order: wall time of each run */
-    GArray *profiled_ns;      /* gint64: wall time of each run of the profiled twin; empty where there was none */
+    GArray *profiled_ns;      /* gint64: wall time of each profiled run; empty where there was none */
     GPtrArray *nodes;         /* IfmNodeRow* */
     gboolean has_summary;     /* none of one that was refused: all of it is then NaN */
     IfmSummary summary;       /* over samples_ns; of figures that were measured elsewhere n is 0 */
-    json_t *result;           /* what its kind of case comes to beside samples: see the kind, and docs/formats.md */
+    json_t *result;           /* what its kind of case comes to besides samples: see the kind, and docs/formats.md */
     json_t *environment;      /* runtime, machine, clock, load, temperature, build, warnings */
     json_t *effective_config; /* what really ran */
     json_t *verification;     /* against which reference, tolerance, worst difference; or why not */

@@ -12,7 +12,7 @@ IFM_BEGIN_DECLS
  *     FOLDER/cluster/job.sh                      the script of the last job array
  *     FOLDER/cluster/shard-I-of-N/store.db       the store of shard I
  *
- * The stores are the truth: the queue only tells where a task runs or why it waits. No accounting database is needed.
+ * The stores are the truth: the queue only states where a task runs or why it waits. No accounting database is needed.
  */
 
 /** IfmClusterOptions: what a job array is submitted with. */

@@ -100,8 +100,8 @@ char **ifm_study_names(void);
 gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error);
 void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol);
 /** ifm_study_cases: the span, in the order it is measured: IfmStudyCase*, borrowed; good until a device is set. Sizes in
- * the file's order, at each the stages and then the ranges, at each the devices, at each alone and then beside the others:
- * neighbours in time are those that get compared. A phase begins with its links. */
+ * the file's order, at each the stages and then the ranges, at each the devices, at each alone and then under load by the
+ * others: neighbours in time are those that get compared. A phase begins with its links. */
 const GPtrArray *ifm_study_cases(IfmStudy *study);
 
 /* --- doing it --------------------------------------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyPoints, ifm_study_points_free)
 
 /**
  * ifm_study_import: Reads tables measured elsewhere into a store, as a study of their own: lookup_table.json,
- * raw_measurements.json, checkpoint_*.json, bandwidth_table.json (kept beside the fits), or CSV with the columns device,
+ * raw_measurements.json, checkpoint_*.json, bandwidth_table.json (kept next to the fits), or CSV with the columns device,
  * stage, nodes, edges, latency_ms, std_ms, compute_ms, transfer_ms, flag. A total must be above 0; compute, transfer and
  * std may be null; a row with a flag comes in as failed, with the flag as its reason. Our own files say what they are of
  * (features, hidden, which devices are simulated), and that is kept. The points.csv of a study of points comes in as such

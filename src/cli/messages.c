@@ -43,7 +43,7 @@ void cli_note(const char *format, ...)
 
 int cli_fail(const GError *error)
 {
-    /* A pipe's reader that has gone (`| head`) is no trouble to tell anybody of. */
+    /* A pipe's reader that has gone (`| head`) is no error. */
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
         return CLI_EXIT_SIGNAL + SIGPIPE;
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_USAGE))

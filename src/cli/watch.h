@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* Watch: what the verbs that look at models tell while they do: notes, and the progress of cases. */
+/* Watch: what the verbs that look at models print while they do: notes, and the progress of cases. */
 typedef struct
 {
     const Arguments *arguments;

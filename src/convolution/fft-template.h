@@ -1,6 +1,6 @@
 /* Transforms of one instruction set, for vectors of one block of channels: a lane is a channel, so every operation of a
  * transform is one on whole vectors of the blocked layout. Included by kernels-template.h. A complex value is a vector of
- * real parts and one of imaginary parts; a buffer of them has the two beside each other. */
+ * real parts and one of imaginary parts; a buffer of them has the two next to each other. */
 
 typedef struct
 {

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 gboolean ifm_node_row_is_marshalling(const IfmNodeRow *row);
 
 /* ifm_kernels_cost_by_names: Gives kernels without a known cost the layers that their names, or the names of their parts,
- * tell. @alone: nothing else told any kernel's work: what is then in none counts as missing */
+ * give. @alone: nothing else gave any kernel's work: what is then in none counts as missing */
 void ifm_kernels_cost_by_names(IfmKernels *kernels, const IfmMeasurement *measurement, IfmModel *model,
                                const IfmAnalysis *analysis, gboolean alone);
 

@@ -8,7 +8,7 @@
 
 #include "measure-private.h"
 
-/* How many runs of the profiled twin: enough for a steady median, and no more time than this beyond the fewest. */
+/* How many profiled runs: enough for a steady median, and no more time than this beyond the fewest. */
 #define WARMUP_RUNS 3
 #define MIN_RUNS 5
 #define MAX_RUNS 50
@@ -25,7 +25,7 @@ static gboolean is_copy(const IfmNodeTime *node)
     return ifm_node_is_marshalling(text);
 }
 
-/* --- running the twin --------------------------------------------------------------------------------------------- */
+/* --- the profiled runs --------------------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -275,7 +275,7 @@ static void add_row(NodeSeries *series, IfmMeasurement *measurement, json_t *mea
     json_array_append_new(means, ifm_json_real(sum_ns / series->durations->len));
 }
 
-/* The precision each node ran in, as attested of the same model. */
+/* The precision each node ran in, by the effective configuration of the same model. */
 static void label_rows(IfmMeasurement *measurement)
 {
     json_t *nodes = json_object_get(measurement->effective_config, "nodes"), *node;
@@ -458,7 +458,7 @@ static json_t *breakdown_of(const ProfiledRun *profiled, const IfmCallCost *meas
 }
 
 /*
- * Median of the profiled runs / median of the others; not with several streams, which the twin's runs had for themselves.
+ * Median of the profiled runs / median of the others; not with several streams, which the profiled runs had for themselves.
  * The interval: the relative half-widths of both medians' intervals, added in quadrature, since the two series are
  * independent.
  */
@@ -482,7 +482,7 @@ static void no_breakdown(IfmMeasurement *measurement, const char *why)
     measurement->breakdown = json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(why));
 }
 
-/* A budget of the case is one of its twin, too. */
+/* A time budget of the case is one of its profiled runs, too. */
 static void give_time(ProfiledRun *profiled, const IfmProtocol *protocol, gboolean few)
 {
     if (protocol->runs > 0)
@@ -531,7 +531,7 @@ gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost
     return TRUE;
 }
 
-/* --- what a call costs beside its nodes --------------------------------------------------------------------------- */
+/* --- what a call costs besides its nodes --------------------------------------------------------------------------- */
 
 /* x -> MatMul -> MatMul -> ... -> y, with a weight each: nothing in it that could be fused. */
 static IfmModel *chain_model(gsize n_nodes, GError **error)
@@ -576,7 +576,7 @@ static GBytes *evicting_bytes(void)
     return g_bytes_new_take(data, EVICT_BYTES);
 }
 
-/* The times of inferences beside those of their nodes. */
+/* The times of inferences without those of their nodes. */
 static GArray *time_besides_nodes(IfmEngine *engine, const IfmModelCase *model_case, IfmModel *model)
 {
     IfmModelCase tiny = *model_case;

@@ -231,7 +231,7 @@ IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_c
 /**
  * ifm_breakdown_measure: Makes a profiled run and fills @measurement's profiled_ns, nodes and breakdown. Where the runtime
  * reports only the mean of many inferences, the nodes' medians are that mean, and the breakdown says so.
- * @subject: the twin
+ * @subject: compiled for profiling
  * @cost: NULL: a few runs, for the nodes' shares of the time; the breakdown then has no bound
  * @protocol: of the case: as many runs as its fixed count (5 to 50 are made), else for 3 s, and for its budget at most
  * @measurement: the unprofiled one, for the slow-down

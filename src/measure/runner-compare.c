@@ -190,7 +190,7 @@ static gboolean prepare(Compare *compare, Side *side, GError **error)
         return FALSE;
     json_t *request = ifm_kind_request(side->kind, side->spec, side->sealed, 0);
     json_object_set_new(request, "rounds", json_true());
-    json_object_set_new(request, "attested", json_boolean(compare->n_pairs > 0));
+    json_object_set_new(request, "config_known", json_boolean(compare->n_pairs > 0));
     if (side->kind->in_worker->vary != NULL)
         side->kind->in_worker->vary(json_object_get(request, "case"), compare->random);
     json_auto_t *answer = ask(compare, side, request, error);
@@ -250,7 +250,9 @@ static gboolean end_process(Compare *compare, Side *side, GError **error)
     json_auto_t *answer = ask(compare, side, request, error);
     g_clear_pointer(&side->worker, ifm_worker_free);
     close_subject(side);
-    if (answer != NULL && side->measurement == NULL) /* what is known of the first process holds for all: it was attested */
+    if (answer != NULL &&
+        side->measurement ==
+            NULL) /* what is known of the first process holds for all: its effective configuration is known */
         side->measurement = ifm_measurement_from_json(json_object_get(answer, "measurement"), error);
     return answer != NULL && side->measurement != NULL;
 }
@@ -396,7 +398,7 @@ static gboolean prepare_checks(Compare *compare, GError **error)
 {
     if (!both(compare, add_check, FALSE, error))
         return FALSE;
-    ifm_runner_drop_worker(compare->runner, "reference"); /* nothing idles beside what is measured */
+    ifm_runner_drop_worker(compare->runner, "reference"); /* nothing idles next to what is measured */
     if (must_agree(compare))
         compare->outputs_path = g_build_filename(ifm_runner_folder(compare->runner, NULL), "outputs-of-a", NULL);
     return TRUE;

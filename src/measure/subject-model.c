@@ -7,7 +7,7 @@
 
 #include "measure-private.h"
 
-/* A stream that is kept busy beside the measured one. */
+/* A stream that works while the measured one does. */
 typedef struct
 {
     IfmModelSubject *subject;

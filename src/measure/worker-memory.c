@@ -177,7 +177,7 @@ static char *size_of(gint64 bytes)
     return g_strdup_printf("%.*f GiB", bytes < (gint64)10 << 30 ? 2 : 1, (double)bytes / (1 << 30));
 }
 
-/* Why it does not fit. @alive: what beside the parameters; @there: "available", "within the case's limit" */
+/* Why it does not fit. @alive: what besides the parameters; @there: "available", "within the case's limit" */
 static void refuse(const IfmModel *model, const char *name, const IfmMemoryPlan *plan, gint64 alive, gboolean own_memory,
                    gint64 bound, const char *there, GError **error)
 {

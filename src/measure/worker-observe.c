@@ -4,7 +4,7 @@
 
 #include "worker-private.h"
 
-/* What shapes a model's tensors have in one run: of an unoptimised twin, whose nodes are the model's. */
+/* What shapes a model's tensors have in one run: of the model compiled without optimisation, whose nodes are its own. */
 
 /* A runtime calls a nameless node by its operator and its number in the file, constants apart. */
 static GHashTable *name_nodes(const IfmModel *model)

@@ -35,7 +35,7 @@ typedef struct
     IfmModel *model;
     IfmModelSubject *subject;
     IfmReference *reference; /* of a comparison, which needs it as long as the subject */
-    WorkerLoad *load;        /* NULL: none beside it */
+    WorkerLoad *load;        /* NULL: no background load */
     IfmMeasurement *measurement;
     guint n_warmup_sent, n_samples_sent;
 } Worker;
@@ -52,7 +52,7 @@ gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GErro
 void worker_beat(gsize n, double median_ns, double ci_ratio, void *user);
 /* worker_send_draft: the measurement as far as it is. */
 void worker_send_draft(Worker *worker);
-/* WORKER_EFFECTIVE_CONFIG_STEPS: of asking what runs: runs that are watched, and a profiled twin. */
+/* WORKER_EFFECTIVE_CONFIG_STEPS: of asking what runs: runs that are watched, and profiled runs. */
 #define WORKER_EFFECTIVE_CONFIG_STEPS 10
 /* worker_say_lost: in a worker of several devices: which one it was. */
 void worker_say_lost(Worker *worker, const char *device);
@@ -91,7 +91,7 @@ void worker_note_engine_memory(Worker *worker);
  * Returns: FALSE with IFM_ERROR_INVALID. A device that looks at no numbers takes no memory for them.
  */
 gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 limit_bytes, GError **error);
-/* worker_check_load_fits: The same of a model that runs beside the case, against what is available when all before it is
+/* worker_check_load_fits: The same of a model of the background load, against what is available when all before it is
  * there. @model_case: with that model's path and bindings */
 gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, IfmModel *model,
                                 const IfmModelCase *model_case, GError **error);

@@ -242,7 +242,7 @@ int space_members(guint32 set, int *devices);
 
 /* --- shares of blocks with copies (split-copies.c) -------------------------------------------------------------------- */
 
-/* costs_each_copying_split: Calls @each with shares worth trying for a block some of whose devices copy, beside those
+/* costs_each_copying_split: Calls @each with shares worth trying for a block some of whose devices copy, besides those
  * that make all devices finish together: those that finish together with their copies in, those where the host's copies
  * and @host_ns take as long as the longest of @paces, and all tenths. @alone, @paces: [n] curves of the devices; either
  * may be NULL    @host_ns: [n_host] */

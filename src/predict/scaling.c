@@ -72,7 +72,7 @@ static gboolean has_interval(const IfmScalingPoint *point)
     return point->time_ns > 0 && !isnan(point->interval.lower) && !isnan(point->interval.upper);
 }
 
-/* A time of a run or two may be far off, and nobody knows how far: where enough others are known, it is left out. */
+/* A time of a run or two may be far off, and how far is unknown: where enough others are known, it is left out. */
 static void count_bare(IfmScaling *scaling)
 {
     gsize n_known = 0;

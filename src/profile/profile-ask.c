@@ -59,7 +59,7 @@ static Target *parse_device(const char *option, const char *text, GError **error
     return NULL;
 }
 
-/* Two rows nobody could tell apart are a slip of the pen. */
+/* Two rows that cannot be told apart are a mistake. */
 static gboolean is_new(const GPtrArray *targets, const Target *target, GError **error)
 {
     for (guint i = 0; i < targets->len; i++)
@@ -304,9 +304,10 @@ gboolean profile_plan_init(ProfilePlan *plan, const IfmProfileOptions *options, 
     if (refused == NULL && point && plan->graph != NULL && plan->targets->len > 0)
     {
         plan->parts |=
-            IFM_PROFILE_PE; /* what grows beside the model, and attention's share of the time, are told of each */
+            IFM_PROFILE_PE; /* what grows besides the model, and attention's share of the time, are reported of each */
         plan->base.profile = !options->no_nodes;
-        plan->base.profile_few = (plan->parts & IFM_PROFILE_LAYERS) == 0; /* that share is all that is told of the nodes */
+        plan->base.profile_few =
+            (plan->parts & IFM_PROFILE_LAYERS) == 0; /* that share is all that is reported of the nodes */
     }
     if (refused == NULL && !plan_passes(plan, options, &refused, error)) /* which makes another plan of it */
         return FALSE;

@@ -241,7 +241,7 @@ static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint 
     ifm_campaign_add(campaign, &item);
     if (ifm_campaign_run(campaign, &trouble) ||
         (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) && comparing->comparison->measurements[1] != NULL))
-        return TRUE; /* interrupted, it tells what it has */
+        return TRUE; /* interrupted, it reports what it has */
     g_propagate_error(error, g_steal_pointer(&trouble));
     return FALSE;
 }

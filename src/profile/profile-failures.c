@@ -46,7 +46,7 @@ gboolean profile_all_failed(const GPtrArray *plans)
     return results->len > 0 ? count_failed(results) == results->len : profile_count(plans).targets > 0;
 }
 
-/* A device's refusal is its own affair; one of an operator that nobody knows is the model's. Returns: one of the three
+/* A device's refusal is its own affair; one of an unknown operator is the model's. Returns: one of the three
  * codes that are told apart. */
 static int code_of_failure(const ProfilePlan *plan, const IfmResult *result)
 {
@@ -79,8 +79,8 @@ static int code_of_all(const GPtrArray *plans)
     return n_failed == 0 || n_failed == n ? common : IFM_ERROR_FAILED;
 }
 
-/* Where nothing was measured the reasons are all there is to tell; else they stand below the table, and how many there are
- * is said. @what: "devices" */
+/* Where nothing was measured the reasons are all there is to report; else they stand below the table, and how many there
+ * are is said. @what: "devices" */
 static void add_results(GStrvBuilder *lines, const GArray *results, const char *what)
 {
     guint n_failed = count_failed(results);
@@ -96,7 +96,7 @@ static void add_results(GStrvBuilder *lines, const GArray *results, const char *
         g_strv_builder_add(lines, sum);
 }
 
-/* Failures of the passes beside the one asked for, one by one: the page may not be shown. Returns: how many. */
+/* Failures of the passes besides the one asked for, one by one: the page may not be shown. Returns: how many. */
 static guint add_others(GStrvBuilder *lines, const ProfilePlan *plan)
 {
     guint n = 0;

@@ -8,7 +8,7 @@
 
 #include "profile-private.h"
 
-/* Graph transformers of the zoo: the model that the options tell of, built for a graph, and what it is fed. */
+/* Graph transformers of the zoo: the model that the options describe, built for a graph, and what it is fed. */
 
 static const char *const names[] = { "graph_transformer", "gps", NULL };
 #define ZOO_PREFIX "zoo:"
@@ -36,7 +36,7 @@ gboolean profile_is_graph(const char *text)
     return name_in(text, &settings) != NULL;
 }
 
-/* "hidden_dim" -> the row of "hidden-dim", where that may stand beside a model's name. NULL: it may not. */
+/* "hidden_dim" -> the row of "hidden-dim", where that may stand behind a model's name. NULL: it may not. */
 static const IfmOption *row_of(const char *name, gsize length)
 {
     g_autofree char *option = g_strdelimit(g_strndup(name, length), "_", '-');
@@ -48,7 +48,7 @@ static const IfmOption *row_of(const char *name, gsize length)
     return NULL;
 }
 
-/* What the zoo's table has beside, and here follows from the graph. */
+/* What the zoo's table has in addition, and here follows from the graph. */
 static gboolean is_of_graph(const char *name)
 {
     static const char *const settings[] = { "num_edges", "most_nodes", NULL };
@@ -77,7 +77,7 @@ static void refuse_setting(const char *model, const char *setting, GError **erro
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s has no parameter '%s'%s", model, name, hint);
 }
 
-/* What stands beside the name, "…,hidden_dim=32", by the rows of those names, into @said, which has what was said
+/* What stands behind the name, "…,hidden_dim=32", by the rows of those names, into @said, which has what was said
  * elsewhere. The same thing said twice is a slip of the pen, even where both say the same. @words: (inout) texts that @said
  * borrows */
 static gboolean read_settings(const char *model, const char *text, IfmGraphOptions *said, GPtrArray *words, GError **error)
@@ -219,7 +219,7 @@ static gboolean make_graph(GraphModel *self, const IfmGraphOptions *said, const 
 
 /* --- whether it fits -------------------------------------------------------------------------------------------------- */
 
-/* What this process needs to make it: the weights, which a file is packed of, and beside them the graph and what the model
+/* What this process needs to make it: the weights, which a file is packed of, and the graph and what the model
  * is fed. @graph_bytes: what is still to be made of the graph */
 static gboolean check_making_fits(const ProfilePlan *plan, const GraphModel *self, gint64 graph_bytes, GError **error)
 {
@@ -228,13 +228,13 @@ static gboolean check_making_fits(const ProfilePlan *plan, const GraphModel *sel
     if (!ifm_transformer_estimate(&self->transformer, &estimate, error) ||
         (plan->targets->len > 0 && !ifm_transformer_input_bytes(&self->transformer, &fed_bytes, error)))
         return FALSE;
-    double weights = 4 * (double)estimate.total.parameters, beside = (double)graph_bytes + (double)fed_bytes;
+    double weights = 4 * (double)estimate.total.parameters, inputs = (double)graph_bytes + (double)fed_bytes;
     g_autofree char *of_weights = ifm_format_bytes(weights), *of_graph = ifm_format_bytes((double)graph_bytes),
                     *fed = ifm_format_bytes((double)fed_bytes);
     g_autofree char *more =
         g_strdup_printf("weights %s, graph %s, inputs%s %s", of_weights, of_graph,
                         self->transformer.training && fed_bytes > 0 ? " with masks of dropout" : "", fed);
-    return profile_check_host(self->name, "making it takes", weights + MAX(weights, beside), more, error);
+    return profile_check_host(self->name, "making it takes", weights + MAX(weights, inputs), more, error);
 }
 
 /* Reported by itself, since there is a way out. */
@@ -309,7 +309,7 @@ static void name_sizes(ProfilePlan *plan, const GraphModel *self)
     g_array_append_vals(plan->sizes, sizes, G_N_ELEMENTS(sizes));
 }
 
-/* Where nothing is run and nothing of the encoding is to be told, it is not computed. */
+/* Where nothing is run and nothing of the encoding is to be reported, it is not computed. */
 static gboolean needs_encoding(const ProfilePlan *plan)
 {
     return plan->targets->len > 0 || (plan->parts & IFM_PROFILE_PE) != 0;
@@ -344,16 +344,16 @@ static gboolean build_for_synthetic(ProfilePlan *plan, const IfmProfileOptions *
 
 gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
 {
-    const char *beside;
+    const char *settings;
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     GraphModel *self = plan->graph = profile_graph_new();
     IfmGraphOptions said = options->graph;
     ProfileSizes sizes;
-    self->name = name_in(options->model, &beside);
+    self->name = name_in(options->model, &settings);
     if (options->batch > 0)
         return ifm_error_refuse(error, "batch: %s takes a graph; num_nodes or a dataset says how large it is", self->name);
     self->seed = (guint32)options->seed;
-    if (!read_settings(self->name, beside, &said, words, error))
+    if (!read_settings(self->name, settings, &said, words, error))
         return FALSE;
     profile_sizes_init(&sizes, &said);
     if (!check_graph_options(&said, error) || !read_model(self, &sizes, error))

@@ -110,8 +110,8 @@ GArray *ifm_profile_memory_rows(const IfmProfileReport *report, const IfmProfile
 
 /* --- the peak --------------------------------------------------------------------------------------------------------- */
 
-/* The peak: the first of these that there is. An allocator's own count is beside the model's weights, which a runtime maps
- * or packs elsewhere. */
+/* The peak: the first of these that there is. An allocator's own count does not include the model's weights, which a
+ * runtime maps or packs elsewhere. */
 static const struct
 {
     const char *key, *words;

@@ -82,7 +82,7 @@ static char *stem_of(const ProfilePlan *given, GError **error)
     return digest != NULL ? g_strdup_printf("%s-%.8s", base, digest) : NULL;
 }
 
-/* "train,cross-entropy,adam,0.001": all that a derived model depends on beside the given one. */
+/* "train,cross-entropy,adam,0.001": all that a derived model depends on besides the given one. */
 static char *suffix_of(const ProfileMode *mode, IfmPassKind kind)
 {
     char rate[G_ASCII_DTOSTR_BUF_SIZE];
@@ -96,7 +96,7 @@ static char *suffix_of(const ProfileMode *mode, IfmPassKind kind)
 }
 
 /* file_of: OUT/FOLDER/STEM,SUFFIX.EXTENSION, of models that are not the zoo's in a folder of their own, since weights that
- * lie beside them keep the names of their files. The folder is made. (transfer full) */
+ * lie next to them keep the names of their files. The folder is made. (transfer full) */
 static char *file_of(const ProfileMode *mode, IfmPassKind kind, const char *out, const char *folder, const char *extension,
                      GError **error)
 {
@@ -285,7 +285,7 @@ static IfmModel *cut_forward(const IfmModel *pass, const IfmModel *given, GError
 /* --- what a step is fed ------------------------------------------------------------------------------------------------
  */
 
-/* What the given model is fed from a file, and beside it each parameter and the optimiser's state: this process makes them
+/* What the given model is fed from a file, and besides each parameter and the optimiser's state: this process makes them
  * and writes them into one file, whatever device then reads it. */
 static gboolean check_state(const ProfileMode *mode, GError **error)
 {
@@ -319,7 +319,7 @@ static gint64 bytes_of_states(const ProfilePlan *step)
     return sum;
 }
 
-/* Names and tensors of a file with inputs, beside those of the states; all borrowed. */
+/* Names and tensors of a file with inputs, and those of the states; all borrowed. */
 static void add_given(const IfmTensorFile *file, GPtrArray *names, GArray *tensors)
 {
     for (gsize i = 0; file != NULL && i < ifm_tensor_file_n(file); i++)
@@ -375,7 +375,7 @@ gboolean profile_mode_check_fits(const ProfilePlan *plan, const IfmProfileOption
     IfmPassKind kind = (IfmPassKind)options->mode;
     const IfmTrainingOptions training = training_of(plan, options);
     IfmModel *model = build_pass(plan, &training, kind, NULL);
-    if (model == NULL) /* which profile_mode_init() tells */
+    if (model == NULL) /* which profile_mode_init() reports */
         return TRUE;
     g_autoptr(ProfilePlan) pass = pass_new(plan, model, error);
     g_autofree char *full = name_of(name, kind);

@@ -3,7 +3,7 @@
 
 #include "profile-private.h"
 
-/* Shapes that no rule tells, from one run of the model. */
+/* Shapes that no rule gives, from one run of the model. */
 
 #define OBSERVER "onnxruntime:CPU"
 
@@ -68,14 +68,14 @@ static gboolean refuse_unknown(const ProfilePlan *plan, gssize at, const GError 
 }
 
 /*
- * An operator that the table does not know, and a runtime refuses, is one that nobody knows. One of a domain of its own may
+ * An operator that the table does not know, and a runtime refuses, is unknown. One of a domain of its own may
  * still be known to a device that was asked for: that is then for the device to say.
  */
 static gboolean explain(ProfilePlan *plan, const GError *said, GError **error)
 {
-    gboolean nobody =
+    gboolean is_unknown =
         g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED) || g_error_matches(said, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
-    gssize unknown = nobody ? find_unknown(plan) : -1;
+    gssize unknown = is_unknown ? find_unknown(plan) : -1;
     gboolean own = unknown >= 0 && *ifm_model_node(plan->model, (gsize)unknown)->domain == '\0';
     if (unknown >= 0 && (own || plan->targets->len == 0))
         return refuse_unknown(plan, unknown, said, error);

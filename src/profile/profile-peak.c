@@ -35,7 +35,7 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
     return measurements[0] != NULL;
 }
 
-/* What is in doubt is measured again; so is what somebody asks a new one of. */
+/* What is in doubt is measured again; so is one that is asked for anew. */
 static gboolean stands(const IfmCampaignItem *item, IfmCase *const *cases, const IfmMeasurement *found)
 {
     const Step *step = item->tag;

@@ -38,11 +38,11 @@ typedef struct
     GError *error; /* where there is no measurement */
     gboolean tried, resumed;
     IfmMeasurement *peak;
-    char *no_peak; /* why there is none; NULL where nobody asked */
+    char *no_peak; /* why there is none; NULL where it was not asked for */
     gboolean peak_stored;
     char *peak_doubt;            /* why it may be too low; NULL: nothing speaks for that */
     IfmMeasurement *interleaved; /* of a mode: the training pass's, in turns with the forward pass */
-    char *why_not_interleaved;   /* why there is none; NULL where nobody asked */
+    char *why_not_interleaved;   /* why there is none; NULL where it was not asked for */
 } Target;
 void profile_target_free(Target *target);
 /* profile_targets_copy: (transfer full) the same devices, not tried yet. */
@@ -52,7 +52,7 @@ IfmResult profile_target_result(const Target *target);
 
 /* GraphModel: a graph transformer of the zoo, built for a graph. @words: what was asked for, which built again is the same;
  * @stem: names its files; @title: what people call it; @digest: of the graph. @encoding: NULL where there is none, or
- * nobody needs it. What it costs is measured by itself: @encoding_case, @encoding_cost, or why not */
+ * it is not needed. What it costs is measured by itself: @encoding_case, @encoding_cost, or why not */
 typedef struct
 {
     const char *name; /* "gps" */
@@ -74,7 +74,7 @@ typedef struct
 GraphModel *profile_graph_new(void);
 GraphModel *profile_graph_ref(GraphModel *self);
 void profile_graph_unref(GraphModel *self);
-/* profile_graph_report: what the page tells of it; lives as long as it. */
+/* profile_graph_report: what the page reports of it; lives as long as it. */
 const IfmProfileGraph *profile_graph_report(GraphModel *self);
 
 typedef struct ProfileMode ProfileMode;
@@ -92,7 +92,7 @@ typedef struct
     IfmAnalysis *analysis;
     char *inputs_path; /* a tensor file (tensor-file.h) with those inputs that are not seeded; NULL: all are */
     ProfileMode *mode; /* NULL: the forward pass alone */
-    char *observed_on, *why_not_observed; /* of shapes that no rule tells */
+    char *observed_on, *why_not_observed; /* of shapes that no rule gives */
     GraphModel *graph;                    /* what the model was built of; NULL: no graph transformer */
     GArray *sizes;                        /* IfmDimBinding: recorded under them; NULL: the bindings */
     GStrv convolutions;                   /* IfmModelCase.convolutions; NULL */
@@ -126,7 +126,7 @@ struct ProfileMode
     ProfilePlan *derived[IFM_N_PASSES]; /* IFM_PASS_TRAINING, IFM_PASS_STEP; NULL: none, or the one asked for */
     char *names[IFM_N_PASSES];          /* what cases are called */
     const ProfilePlan *training;        /* that of the training pass, wherever it is */
-    gboolean layers;                    /* are wanted, and told of the pass asked for */
+    gboolean layers;                    /* are wanted, and reported of the pass asked for */
     gint64 gradient_bytes, state_bytes;
     gint64 kind_bytes; /* of one kind of state of all parameters: in half precision twice the gradients' */
 };
@@ -153,7 +153,7 @@ gboolean profile_check_host(const char *name, const char *what, double bytes, co
 gboolean profile_check_fits(const ProfilePlan *plan, const char *name, GError **error);
 /* --- profile-mode.c: other passes than the forward pass -------------------------------------------------------------- */
 
-/* profile_mode_init: What the mode asks for beside the forward pass: the models of the other passes, saved under
+/* profile_mode_init: What the mode asks for besides the forward pass: the models of the other passes, saved under
  * OUT/models, what a step is fed under OUT/inputs. @plan: of the model that was given; afterwards that of the pass that was
  * asked for, with the others behind profile_mode_plan(). Returns: FALSE with IFM_ERROR_USAGE, or where there is no such
  * model. */
@@ -181,13 +181,13 @@ const IfmOption *profile_size_find(const char *name);
 /* profile_size_is_said: whether it is. profile_size_unsay: as though it were not. */
 gboolean profile_size_is_said(const IfmGraphOptions *said, const IfmOption *row);
 void profile_size_unsay(IfmGraphOptions *said, const IfmOption *row);
-/* profile_size_text: as somebody would write it, where it is said. (transfer full) */
+/* profile_size_text: as a user would write it, where it was given. (transfer full) */
 char *profile_size_text(const IfmGraphOptions *said, const IfmOption *row);
 /* profile_check_sizes: That no number is said that means nothing to @use (0: to none that has sizes). @kind: of
  * PROFILE_OF_ESTIMATE */
 gboolean profile_check_sizes(const IfmGraphOptions *said, guint use, IfmProfileEstimate kind, GError **error);
 
-/* ProfileSizes: what is said, on the command line or beside the model's name, and that with the defaults. */
+/* ProfileSizes: what is said, on the command line or behind the model's name, and that with the defaults. */
 typedef struct
 {
     IfmGraphOptions said, full;
@@ -267,7 +267,7 @@ void profile_sweep_add_plans(const Sweep *sweep, GPtrArray *plans);
 
 /* --- profile-observe.c ------------------------------------------------------------------------------------------------ */
 
-/* profile_observe: Where shapes are missing, one run on a runtime that tells them; what is then known goes into the plan.
+/* profile_observe: Where shapes are missing, one run on a runtime that reports them; what is then known goes into the plan.
  * Returns: FALSE with an error where the run shows that the model is wrong. */
 gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, GError **error);
 /* profile_blamed_operator: The operator without costs that a runtime's words name; NULL for none. */
@@ -280,19 +280,19 @@ const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
 gboolean profile_encode(GraphModel *model, gint64 case_time_ns, const IfmProfileWatch *watch, GError **error);
 /* profile_check_encodable: whether its graphs are large enough for it. */
 gboolean profile_check_encodable(const GraphModel *model, GError **error);
-/* profile_measures_encoding: whether what it costs is to be told, and there is one. */
+/* profile_measures_encoding: whether what it costs is to be reported, and there is one. */
 gboolean profile_measures_encoding(const ProfilePlan *plan);
 
 /* --- profile-interleaved.c -------------------------------------------------------------------------------------------- */
 
-/* profile_wants_interleaved: whether the mode tells how long backward takes. */
+/* profile_wants_interleaved: whether the mode reports how long backward takes. */
 gboolean profile_wants_interleaved(const ProfilePlan *plan);
 /* --- profile-measure.c: profiles on their way through their devices -------------------------------------------------- */
 
 typedef struct Step Step;
 /* StepKind: one sort of what a profile measures. @kind: of the step's case; NULL: @own says how it is measured. wanted:
  * (optional) asked when its turn has come. begin: (optional) it is measured now. end: what it came to goes where the
- * profile tells it from. */
+ * profile recognises it by. */
 typedef struct
 {
     const IfmCaseKind *kind;
@@ -342,10 +342,10 @@ const char *profile_outcome_of(const Target *target);
 /* profile_measure: Each plan in workers of its own: the memory that one took would be there for the next. */
 void profile_measure(Measuring *measuring);
 
-/* --- profile-tell.c: what came of it -----------------------------------------------------------------------------------
+/* --- profile-report.c: what came of it -----------------------------------------------------------------------------------
  */
 
-/* Reported: a plan's results as they are told, those of its mode's other passes beside them; the story borrows from all of
+/* Reported: a plan's results as they are reported, with those of its mode's other passes; the report borrows from all of
  * it.
  */
 typedef struct Reported Reported;
@@ -354,12 +354,12 @@ void profile_reported_free(Reported *reported);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Reported, profile_reported_free)
 const IfmProfileReport *profile_reported_report(const Reported *reported);
 
-/* SweepReport: the rows of a sweep as they are told; borrows from the sweep. */
+/* SweepReport: the rows of a sweep as they are reported; borrows from the sweep. */
 typedef struct
 {
     GArray *rows;             /* IfmScalingRow */
     GPtrArray *blocks;        /* what they point to */
-    GPtrArray *reported_list; /* Reported*: what their stories borrow from */
+    GPtrArray *reported_list; /* Reported*: what their reports borrow from */
 } SweepReport;
 void profile_sweep_reported_clear(SweepReport *reported);
 void profile_sweep_report(const Sweep *sweep, gsize n_layers, SweepReport *reported);

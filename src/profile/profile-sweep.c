@@ -149,14 +149,14 @@ static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const 
 /* --- what is varied of a graph transformer ------------------------------------------------------------------------------
  */
 
-/* Whether the caller said it, as an option or beside the model's name. */
+/* Whether the caller said it, as an option or behind the model's name. */
 static gboolean is_said(const IfmProfileOptions *options, const char *option)
 {
     g_autofree char *parameter = g_strdelimit(g_strdup(option), "-", '_');
     return profile_size_is_said(&options->graph, profile_size_find(option)) || is_set_in_name(options->model, parameter);
 }
 
-/* As though nobody had said it, as an option or beside the model's name. */
+/* As though it was not given, as an option or behind the model's name. */
 static void drop(IfmProfilePoint *point, const char *option)
 {
     g_autofree char *start = g_strconcat(option, "=", NULL);

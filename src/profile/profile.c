@@ -81,7 +81,7 @@ static gboolean observe_all(ProfilePlan *plan, IfmRunner *runner, GError **error
     return good;
 }
 
-/* A row of models may take long: what is to come is told before it begins. */
+/* A row of models may take long: what is to come is reported before it begins. */
 static void announce(const IfmProfile *self, guint n_cases)
 {
     const IfmProfileWatch *watch = self->options.watch;

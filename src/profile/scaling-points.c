@@ -28,9 +28,9 @@ static GPtrArray *devices_of(const IfmScalingRow *row)
 {
     GPtrArray *devices = g_ptr_array_new();
     for (gsize i = 0; i < row->n; i++)
-        for (gsize at = 0; row->refusals[i] == NULL && at < row->stories[i].n_devices; at++)
+        for (gsize at = 0; row->refusals[i] == NULL && at < row->reports[i].n_devices; at++)
         {
-            const IfmResult *result = &row->stories[i].devices[at].result;
+            const IfmResult *result = &row->reports[i].devices[at].result;
             gboolean known = FALSE;
             for (guint k = 0; k < devices->len; k++)
                 known |= is_device(devices->pdata[k], result);
@@ -49,14 +49,14 @@ const IfmProfileMode *ifm_scaling_mode(const IfmScalingRow *row)
 {
     for (gsize i = 0; i < row->n; i++)
         if (row->refusals[i] == NULL)
-            return row->stories[i].mode;
+            return row->reports[i].mode;
     return NULL;
 }
 
 /* A point's report of a pass; NULL where that is not run. */
 static const IfmProfileReport *report_of(const IfmScalingRow *row, gsize i, int kind)
 {
-    const IfmProfileReport *report = &row->stories[i];
+    const IfmProfileReport *report = &row->reports[i];
     if (report->mode == NULL || kind == (int)report->mode->asked)
         return report;
     return kind == IFM_PASS_BACKWARD ? NULL : report->mode->passes[kind];
@@ -189,7 +189,7 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
     const IfmProfileReport *report = report_of(row, i, kind);
     if (report == NULL)
     {
-        add_backward(&point, &row->stories[i], device);
+        add_backward(&point, &row->reports[i], device);
         return point;
     }
     const IfmProfileDevice *of = find_device(report, device);

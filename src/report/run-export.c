@@ -23,11 +23,11 @@ static json_t *run_to_json(const IfmRunReport *report)
     return json;
 }
 
-json_t *ifm_run_to_json(const IfmRunReport *stories, gsize n)
+json_t *ifm_run_to_json(const IfmRunReport *reports, gsize n)
 {
     json_t *runs = json_array();
     for (gsize i = 0; i < n; i++)
-        json_array_append_new(runs, run_to_json(&stories[i]));
+        json_array_append_new(runs, run_to_json(&reports[i]));
     json_t *json = ifm_json_begin("runs", 2);
     json_object_set_new(json, "runs", runs);
     return json;
@@ -109,16 +109,16 @@ static void get_bottleneck(const void *record, const void *user, IfmValue *value
         ifm_value_set_integer(value, g_array_index(row->report->analysis->stages, IfmStageUse, column).block);
 }
 
-static gsize max_blocks(const IfmRunReport *stories, gsize n)
+static gsize max_blocks(const IfmRunReport *reports, gsize n)
 {
     gsize max = 0;
     for (gsize i = 0; i < n; i++)
-        if (stories[i].analysis != NULL)
-            max = MAX(max, stories[i].analysis->stages->len);
+        if (reports[i].analysis != NULL)
+            max = MAX(max, reports[i].analysis->stages->len);
     return max;
 }
 
-char *ifm_run_batches_to_csv(const IfmRunReport *stories, gsize n)
+char *ifm_run_batches_to_csv(const IfmRunReport *reports, gsize n)
 {
     g_autoptr(GArray) fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
     g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free), rows = g_ptr_array_new_with_free_func(g_free);
@@ -128,7 +128,7 @@ char *ifm_run_batches_to_csv(const IfmRunReport *stories, gsize n)
                               { "bottleneck_block", "bottleneck", IFM_FIELD_INTEGER, get_bottleneck } };
     g_array_append_vals(fields, head, G_N_ELEMENTS(head));
     for (int turns = 0; turns < 2; turns++)
-        for (gsize b = 0; b < max_blocks(stories, n); b++)
+        for (gsize b = 0; b < max_blocks(reports, n); b++)
         {
             char *key = g_strdup_printf("block_%" G_GSIZE_FORMAT "%s_ns", b + 1, turns ? "_turn" : "");
             IfmField field = { key, key, IFM_FIELD_INTEGER, turns ? get_turn : get_stage, GSIZE_TO_POINTER(b) };
@@ -137,9 +137,9 @@ char *ifm_run_batches_to_csv(const IfmRunReport *stories, gsize n)
         }
     g_array_append_vals(fields, tail, G_N_ELEMENTS(tail));
     for (gsize i = 0; i < n; i++)
-        for (gsize b = 0; stories[i].analysis != NULL && b < stories[i].analysis->n_batches; b++)
+        for (gsize b = 0; reports[i].analysis != NULL && b < reports[i].analysis->n_batches; b++)
         {
-            BatchRow row = { &stories[i], b };
+            BatchRow row = { &reports[i], b };
             g_ptr_array_add(rows, g_memdup2(&row, sizeof row));
         }
     return ifm_rows_to_csv(ifm_fields_in(fields), rows);

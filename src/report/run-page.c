@@ -344,15 +344,15 @@ static void add_run(IfmDocument *document, const IfmRunReport *report, const cha
         add_verdict(document, report, figures);
 }
 
-static void add_all(IfmDocument *document, const IfmRunReport *stories, gsize n)
+static void add_all(IfmDocument *document, const IfmRunReport *reports, gsize n)
 {
     static const char *const run[] = { "run", NULL }, *const times[] = { "predicted_ns", "measured_ns", NULL };
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(RunLine));
     for (gsize i = 0; i < n; i++)
     {
         const GPtrArray *figures =
-            ifm_document_keep(document, ifm_run_figures(&stories[i]), (GDestroyNotify)g_ptr_array_unref);
-        RunLine line = { &stories[i], figures->pdata[0], figures->pdata[1] };
+            ifm_document_keep(document, ifm_run_figures(&reports[i]), (GDestroyNotify)g_ptr_array_unref);
+        RunLine line = { &reports[i], figures->pdata[0], figures->pdata[1] };
         g_array_append_val(lines, line);
     }
     ifm_document_heading(document, "Predicted and measured");
@@ -362,15 +362,15 @@ static void add_all(IfmDocument *document, const IfmRunReport *stories, gsize n)
                       &(IfmPlotColumns){ .label = run, .y = times });
 }
 
-IfmDocument *ifm_run_document(const IfmRunReport *stories, gsize n)
+IfmDocument *ifm_run_document(const IfmRunReport *reports, gsize n)
 {
-    IfmDocument *document = ifm_document_new("run", n > 0 ? stories[0].title : NULL);
+    IfmDocument *document = ifm_document_new("run", n > 0 ? reports[0].title : NULL);
     for (gsize i = 0; i < n; i++)
     {
         g_autofree char *key = n > 1 ? g_strdup_printf("figures_%" G_GSIZE_FORMAT, i + 1) : g_strdup("figures");
-        add_run(document, &stories[i], key);
+        add_run(document, &reports[i], key);
     }
     if (n > 1)
-        add_all(document, stories, n);
+        add_all(document, reports, n);
     return document;
 }

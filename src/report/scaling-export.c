@@ -108,9 +108,9 @@ static void add_cases(json_t *cases, const IfmScalingRow *row)
 {
     for (gsize i = 0; i < row->n; i++)
     {
-        const IfmProfileMode *mode = row->refusals[i] == NULL ? row->stories[i].mode : NULL;
+        const IfmProfileMode *mode = row->refusals[i] == NULL ? row->reports[i].mode : NULL;
         if (row->refusals[i] == NULL)
-            add_results(cases, &row->stories[i], mode != NULL ? (int)mode->asked : -1);
+            add_results(cases, &row->reports[i], mode != NULL ? (int)mode->asked : -1);
         for (int kind = 0; mode != NULL && kind < IFM_N_PASSES; kind++)
             if (kind != (int)mode->asked && mode->passes[kind] != NULL)
                 add_results(cases, mode->passes[kind], kind);

@@ -381,7 +381,7 @@ static gboolean add_warnings_of(GPtrArray *all, const IfmProfileReport *report, 
     for (gsize at = 0; at < report->n_devices; at++)
     {
         const IfmMeasurement *measurement = report->devices[at].result.measurement;
-        ifm_said_add_warnings(all, measurement, whose, &row->stories[i]);
+        ifm_said_add_warnings(all, measurement, whose, &row->reports[i]);
         any |= measurement != NULL;
     }
     return any;
@@ -395,8 +395,8 @@ static void add_warnings(IfmDocument *document, const IfmScalingRow *rows, gsize
     for (gsize r = 0; r < n_rows; r++)
         for (gsize i = 0; i < rows[r].n; i++)
         {
-            const IfmProfileMode *mode = rows[r].refusals[i] == NULL ? rows[r].stories[i].mode : NULL;
-            gboolean any = rows[r].refusals[i] == NULL && add_warnings_of(all, &rows[r].stories[i], &rows[r], i);
+            const IfmProfileMode *mode = rows[r].refusals[i] == NULL ? rows[r].reports[i].mode : NULL;
+            gboolean any = rows[r].refusals[i] == NULL && add_warnings_of(all, &rows[r].reports[i], &rows[r], i);
             for (int kind = 0; mode != NULL && kind < IFM_N_PASSES; kind++)
                 if (kind != (int)mode->asked && mode->passes[kind] != NULL)
                     any |= add_warnings_of(all, mode->passes[kind], &rows[r], i);

@@ -249,7 +249,7 @@ static gboolean copy_to_memory(IfmStore *store, GError **error)
 }
 
 /*
- * A store with a write-ahead log needs a file for shared memory beside it, which a read-only folder does not allow. Where
+ * A store with a write-ahead log needs a file for shared memory next to it, which a read-only folder does not allow. Where
  * the log is empty the file alone is whole: it is then read as an immutable file, and that it did not change is
  * checked afterwards.
  */

@@ -69,7 +69,7 @@ static const char *const steps[] = {
     ") STRICT, WITHOUT ROWID;"
     "CREATE INDEX measurement_by_case ON measurement (case_key, started_unix_ms);",
 
-    /* 2 -> 3: what a room keeps beside the measurements */
+    /* 2 -> 3: what a room keeps besides the measurements */
     "CREATE TABLE document ("
     "  name TEXT PRIMARY KEY NOT NULL,"
     "  digest TEXT NOT NULL,"

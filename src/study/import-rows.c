@@ -5,7 +5,7 @@
 
 #include "import.h"
 
-/* What is in a file of ours beside the rows. */
+/* What is in a file of ours besides the rows. */
 #define METADATA "_metadata"
 /* What stands in parsed text where the file has NaN. */
 #define NOT_A_NUMBER "nan"
@@ -77,7 +77,7 @@ static gboolean check_latency(const ImportRow *row, const char *what, double val
            import_refuse(row, error, "%s: found %g, expected more than 0, or nothing", what, value);
 }
 
-/* Published splits have transfers that exceed the total beside a compute time of 0, cut off there; two that both stand are
+/* Published splits have transfers that exceed the total next to a compute time of 0, cut off there; two that both stand are
  * parts of the whole. */
 static gboolean check_parts(const ImportRow *row, const char *total, GError **error)
 {
@@ -392,7 +392,7 @@ static gboolean read_bandwidth(ImportTable *table, const char *file, const json_
     return TRUE;
 }
 
-/* A file of ours tells sizes; two that tell different ones are not of one study. */
+/* A file of ours states sizes; two that state different ones are not of one study. */
 static gboolean take_size(gint64 *size, const json_t *study, const char *key, const char *file, GError **error)
 {
     gint64 found = 0;
@@ -445,7 +445,7 @@ static gboolean read_document(ImportTable *table, const char *file, const json_t
         if (!(row ? read_json_row(table, file, key, value, error) : read_bandwidth(table, file, json, key, error)))
             return FALSE;
     }
-    /* What failed stands beside the rows of a lookup table of ours. */
+    /* What failed stands next to the rows of a lookup table of ours. */
     json_object_foreach(json_object_get(json_object_get(json, METADATA), "failed"), key,
                         value) if (!read_json_row(table, file, key, value, error)) return FALSE;
     return TRUE;

@@ -13,10 +13,10 @@ typedef struct
     int stage;
     gint64 nodes, edges;
     double total_ms; /* what it says the stage takes */
-    double mean_ms;  /* where it tells that beside a median */
+    double mean_ms;  /* where it has that as well as a median */
     double std_ms, min_ms, max_ms, compute_ms, transfer_ms;
     char *flag; /* why it is no latency; NULL where it is one */
-    char *code; /* of the failure, where it tells */
+    char *code; /* of the failure, where it has one */
     /* Of a study of points: */
     json_t *axes; /* names and values in order; NULL: a row of stages */
     double lower_ms, upper_ms, level, items, flop;

@@ -467,7 +467,7 @@ static gboolean read_rest(IfmStudy *study, const StudyText *common, GError **err
     return take_contention(study, text->contention, error);
 }
 
-/* What takes equally long: links, each stage alone, ranges by their length, and both beside others, by the length, too. */
+/* What takes equally long: links, each stage alone, ranges by their length, and both under load, by the length, too. */
 static int pace_of(const StudyCase *one)
 {
     const IfmStudyCase *row = &one->row;

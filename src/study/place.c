@@ -86,7 +86,7 @@ static IfmStudy *study_of_folder(const char *folder, const char *const *settings
 
 gboolean ifm_study_place_init(IfmStudyPlace *place, const char *name, const char *folder, GError **error)
 {
-    /* a name beside a folder of that name means the study, as it does everywhere else */
+    /* a name where there is a folder of that name, too, means the study, as it does everywhere else */
     gboolean is_folder = strchr(name, '/') != NULL && g_file_test(name, G_FILE_TEST_IS_DIR);
     place->study =
         is_folder ? study_of_folder(name, place->settings, error) : ifm_study_open_set(name, place->settings, error);
@@ -98,7 +98,7 @@ gboolean ifm_study_place_init(IfmStudyPlace *place, const char *name, const char
     return TRUE;
 }
 
-/* Results that somebody else's study left, or an import: no YAML file of theirs need be here. */
+/* Results that another study left, or an import: no YAML file of theirs need be here. */
 static char *results_named(const char *text)
 {
     g_autofree char *folder = g_file_test(text, G_FILE_TEST_IS_DIR) ? g_strdup(text)

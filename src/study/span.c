@@ -5,7 +5,7 @@
 
 /* Of the sizes at which one link is measured: enough for a line and to see whether it is one. */
 #define MAX_LINK_SIZES 12
-/* Far beyond every cache a copy takes as long as its bytes do: larger ones tell nothing more, and take much memory. */
+/* Far beyond every cache a copy takes as long as its bytes do: larger ones show nothing more, and take much memory. */
 #define MAX_LINK_BYTES (G_GINT64_CONSTANT(128) << 20)
 
 /* --- stages --------------------------------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static GPtrArray *others_of(const IfmStudy *study, const StudyRange *range, cons
     return others;
 }
 
-/* Alone, then beside each set of the others: the small sets first. */
+/* Alone, then under load by each set of the others: the small sets first. */
 static void span_device(IfmStudy *study, int phase, const StudyRange *range, StudySize *size, IfmStudyDevice *device)
 {
     study_add_case(study, phase, case_new(study, range, size, device, NULL));

@@ -53,6 +53,6 @@ const StudyKind *study_kind_find(const StudyKind *const *kinds, const char *name
 IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, const char *const *settings, GError **error);
 /* study_new: with nothing but its kind. */
 IfmStudy *study_new(const StudyKind *kind);
-/* study_add_case: @one: (transfer full) with device, to and beside set, and of its row alias and title; a phase that is not
- * the one spanned drops it. */
+/* study_add_case: @one: (transfer full) with device, to and background load set, and of its row alias and title; a phase
+ * that is not the one spanned drops it. */
 void study_add_case(IfmStudy *study, int phase, StudyCase *one);

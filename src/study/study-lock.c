@@ -12,7 +12,7 @@
 /*
  * Two runs side by side would measure the same cases, each in the other's way. So a run holds FOLDER/lock, a file with its
  * process id, locked: the kernel lets go of it however the process ends, so that no killed run leaves one behind. The lock
- * is of the open file, not of the process: a library's user who begins twice in one process is told, too.
+ * is of the open file, not of the process: a library's user who begins twice in one process is refused, too.
  */
 
 #define LOCK_FILE "lock"
@@ -113,7 +113,7 @@ void ifm_study_lock_free(IfmStudyLock *lock)
         return;
     if (lock->fd >= 0)
     {
-        unlink(lock->path); /* while it is held: nobody else's can be meant */
+        unlink(lock->path); /* while it is held: it is no other process's */
         close(lock->fd);
     }
     g_free(lock->path);

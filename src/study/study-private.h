@@ -27,8 +27,8 @@ typedef struct
     StudySize *size;             /* borrowed; NULL: a link */
     const char **specs;          /* of all its devices, NULL-terminated; borrowed from them; NULL until it is measured */
     json_t *axes;                /* of a kind without stages: the point, as names and values; what tables lead with. NULL */
-    double items;                /* of such a point: what one inference takes in: images; 0: not told */
-    double flop;                 /* of an inference; 0: not told */
+    double items;                /* of such a point: what one inference takes in: images; 0: unknown */
+    double flop;                 /* of an inference; 0: unknown */
     char *refused;               /* why such a point cannot even be tried; NULL */
     void *own;                   /* the kind's */
     void *text;                  /* the kind's, while it is sealed or measured */
@@ -81,7 +81,7 @@ void study_forget_cases(IfmStudy *study);
 
 /* --- files (study-export.c) --- */
 /* study_model_path: (transfer full) the model of a stage case, as one of its devices has it: the measured one, or one that
- * works beside. study_inputs_path: the tensors of its graph. */
+ * is its background load. study_inputs_path: the tensors of its graph. */
 char *study_model_path(const StudyCase *self, const IfmStudyDevice *device, const char *folder);
 char *study_inputs_path(const StudyCase *self, const IfmStudyDevice *device, const char *folder);
 /* study_case_model_size: of that model: a real graph may go into a larger static one. */

@@ -1,8 +1,8 @@
-/* One case of a study as the runner is told of it. */
+/* One case of a study, for the runner. */
 
 #include "study-stages.h"
 
-/* What the runner is told of a case; the strings are its own. */
+/* What the runner gets of a case; the strings are its own. */
 typedef struct
 {
     IfmModelCase model_case;
@@ -78,7 +78,7 @@ static char *name_of(const IfmStudy *study, const StudyCase *one)
     return g_strdup_printf("%s stage %d %s", study->staged->name, row->stage, study_stage(study->staged, row->stage)->name);
 }
 
-/* What works beside: the same stages at the same size. */
+/* The background load: the same stages at the same size. */
 static void describe_load(const char *folder, const StudyCase *one, gboolean graph, CaseText *text)
 {
     gsize n = 0;

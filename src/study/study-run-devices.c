@@ -39,7 +39,7 @@ static gboolean check_cores(const IfmStudyDevice *device, const IfmDeviceSpec *s
     return TRUE;
 }
 
-/* A device that was lost is here: its cases are skipped one by one, so that each tells why. */
+/* A device that was lost is here: its cases are skipped one by one, so that each states why. */
 static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
 {
     GError *trouble = NULL;

@@ -165,7 +165,7 @@ static const char **specs_of(const StudyCase *one)
     return (const char **)g_ptr_array_free(specs, FALSE);
 }
 
-/* A device whose own cases cannot be sealed is given up before it is asked to work beside another. */
+/* A device whose own cases cannot be sealed is given up before it becomes a background load. */
 static void add_cases(Run *run)
 {
     const GPtrArray *cases = ifm_study_cases(run->study);
@@ -287,7 +287,7 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
     if (run.campaign == NULL)
         return FALSE;
     if (!good)
-        note_time(&run, TRUE, NULL); /* the error at hand is the one to tell */
+        note_time(&run, TRUE, NULL); /* the error at hand is the one to report */
     if (result != NULL)
     {
         *result = *ifm_campaign_progress(run.campaign);

@@ -147,7 +147,7 @@ static void take_summary(IfmStageRow *row)
     row->interval = summary->median_interval;
 }
 
-/* Why a row has nobody to measure it: its own device, or one that should have worked beside it. NULL: all are here. */
+/* Why a row cannot be measured: its own device, or one of its background load. NULL: all are here. */
 static const char *why_absent(const IfmStudyTables *tables, const IfmStageRow *row)
 {
     const char *why = row->device->reason;

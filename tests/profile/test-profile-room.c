@@ -328,8 +328,8 @@ static void test_sizes(Place *place, gconstpointer data)
     {
         g_autofree char *source = g_strdup_printf("zoo:matmul,m=%s", rows[0].values[i]);
         g_assert_null(rows[0].refusals[i]);
-        g_assert_cmpstr(rows[0].stories[i].source, ==, source);
-        g_assert_nonnull(ifm_result_measured(&rows[0].stories[i].devices[0].result));
+        g_assert_cmpstr(rows[0].reports[i].source, ==, source);
+        g_assert_nonnull(ifm_result_measured(&rows[0].reports[i].devices[0].result));
     }
     g_assert_true(g_str_has_prefix(place->said->str, "3 cases\nnote 3 cases of 3 runs each are to be measured\n"
                                                      "begin m 2: simulated:ideal/CPU 3\nend ok\n"));
@@ -354,8 +354,8 @@ static void test_scaling(Place *place, gconstpointer data)
     g_assert_cmpuint(rows[0].n, ==, 4); /* 1, 2, 4, 8 heads of a layer that is 6 wide */
     for (gsize i = 0; i < rows[0].n; i++)
         g_assert_cmpint(rows[0].refusals[i] == NULL, ==, i < 2);
-    g_assert_cmpstr(rows[0].stories[1].source, ==, "zoo:gps,num_nodes=20,hidden_dim=6,num_layers=1,num_heads=2");
-    g_assert_cmpint(rows[0].stories[1].graph->transformer->sizes.num_heads, ==, 2);
+    g_assert_cmpstr(rows[0].reports[1].source, ==, "zoo:gps,num_nodes=20,hidden_dim=6,num_layers=1,num_heads=2");
+    g_assert_cmpint(rows[0].reports[1].graph->transformer->sizes.num_heads, ==, 2);
     g_assert_cmpstr(ifm_profile_report(profile)->source, ==, "zoo:gps,num_nodes=20,hidden_dim=6,num_layers=1,num_heads=3");
     int code = 0;
     g_auto(GStrv) lines = ifm_profile_failures(profile, &code);

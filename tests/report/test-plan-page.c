@@ -393,19 +393,19 @@ static void test_several(Fixture *fixture, gconstpointer data)
     failed->outcome = IFM_OUTCOME_FAILED;
     ifm_record_set_text(&failed->error_code, "lost");
     ifm_record_set_text(&failed->reason, "block 1: GPU: batch 17: device lost");
-    IfmRunReport stories[] = {
+    IfmRunReport reports[] = {
         { .title = "5000 nodes, 10000 edges",
           .plan = fixture->answer.plan,
           .prediction = fixture->prediction,
           .measurement = measurement },
         { .title = "3000 nodes, 30000 edges", .plan = fixture->answer.single, .measurement = failed, .code = "lost" },
     };
-    g_autofree char *page = ifm_document_show(ifm_run_document(stories, 2), &(IfmScreen){ .width = 80 });
-    g_assert_cmpuint(check_document(ifm_run_document(stories, 2)), >, 0);
+    g_autofree char *page = ifm_document_show(ifm_run_document(reports, 2), &(IfmScreen){ .width = 80 });
+    g_assert_cmpuint(check_document(ifm_run_document(reports, 2)), >, 0);
     check_golden("runs-ascii.txt", page);
     g_assert_true(g_str_is_ascii(page));
     g_assert_nonnull(strstr(page, "failed: block 1: GPU: batch 17: device lost\n"));
-    json_auto_t *json = ifm_run_to_json(stories, 2);
+    json_auto_t *json = ifm_run_to_json(reports, 2);
     const json_t *runs = json_object_get(json, "runs"), *first = json_array_get(runs, 0);
     g_assert_cmpuint(json_array_size(runs), ==, 2);
     g_assert_cmpstr(json_string_value(json_object_get(json_array_get(runs, 1), "error_code")), ==, "lost");

@@ -25,7 +25,7 @@ typedef struct
     IfmCase *cases[N_MODELS][2];
     IfmMeasurement *measurements[N_MODELS][2];
     IfmProfileDevice devices[N_MODELS][2];
-    IfmProfileReport stories[N];
+    IfmProfileReport reports[N];
     const char *refusals[N];
     IfmScalingRow row;
 } Fixture;
@@ -97,7 +97,7 @@ static void set_up(Fixture *fixture, gconstpointer data)
                                                          .subject_case = fixture->cases[i][d],
                                                          .measurement = fixture->measurements[i][d] };
         }
-        fixture->stories[i] = (IfmProfileReport){ .parts = IFM_PROFILE_RUNTIME,
+        fixture->reports[i] = (IfmProfileReport){ .parts = IFM_PROFILE_RUNTIME,
                                                   .model = fixture->models[i],
                                                   .analysis = fixture->analyses[i],
                                                   .devices = fixture->devices[i],
@@ -108,7 +108,7 @@ static void set_up(Fixture *fixture, gconstpointer data)
                                     .help = "rows of the left matrix",
                                     .values = values,
                                     .refusals = fixture->refusals,
-                                    .stories = fixture->stories,
+                                    .reports = fixture->reports,
                                     .n = N };
 }
 
@@ -295,7 +295,7 @@ static void test_bare(Fixture *fixture, gconstpointer data)
 static void test_models_alone(Fixture *fixture, gconstpointer data)
 {
     for (int i = 0; i < N_MODELS; i++)
-        fixture->stories[i].n_devices = 0;
+        fixture->reports[i].n_devices = 0;
     json_auto_t *json = ifm_scaling_add_json(NULL, &fixture->row, 1);
     const json_t *devices = json_object_get(json_array_get(json_object_get(json, "scaling"), 0), "devices");
     g_assert_cmpuint(json_array_size(devices), ==, 1);
@@ -315,7 +315,7 @@ typedef struct
 {
     IfmMeasurement *measurements[N_MODELS];
     IfmProfileDevice devices[N_MODELS];
-    IfmProfileReport stories[N_MODELS];
+    IfmProfileReport reports[N_MODELS];
     IfmProfileMode modes[N_MODELS];
 } Trained;
 
@@ -332,13 +332,13 @@ static void train(Fixture *fixture, Trained *trained)
         trained->measurements[i] = make_measurement(fixture->cases[i][0], forward_ns(i));
         trained->devices[i] = fixture->devices[i][0];
         trained->devices[i].result.measurement = trained->measurements[i];
-        trained->stories[i] = fixture->stories[i];
-        trained->stories[i].devices = &trained->devices[i];
-        trained->stories[i].n_devices = fixture->stories[i].n_devices = 1;
+        trained->reports[i] = fixture->reports[i];
+        trained->reports[i].devices = &trained->devices[i];
+        trained->reports[i].n_devices = fixture->reports[i].n_devices = 1;
         trained->modes[i] = (IfmProfileMode){ .asked = IFM_PASS_TRAINING, .loss = "mse" };
-        trained->modes[i].passes[IFM_PASS_FORWARD] = &trained->stories[i];
-        trained->modes[i].passes[IFM_PASS_TRAINING] = &fixture->stories[i];
-        fixture->stories[i].mode = &trained->modes[i];
+        trained->modes[i].passes[IFM_PASS_FORWARD] = &trained->reports[i];
+        trained->modes[i].passes[IFM_PASS_TRAINING] = &fixture->reports[i];
+        fixture->reports[i].mode = &trained->modes[i];
     }
 }
 
@@ -428,7 +428,7 @@ static void test_encoding_cost(Fixture *fixture, gconstpointer data)
                                        .encoding_name = "lap:4",
                                        .encoding_case = fixture->cases[i][0],
                                        .encoding_cost = costs[i] };
-        fixture->stories[i].graph = &graphs[i];
+        fixture->reports[i].graph = &graphs[i];
     }
     costs[1]->outcome = IFM_OUTCOME_FAILED;
     json_auto_t *json = ifm_scaling_add_json(NULL, &fixture->row, 1);

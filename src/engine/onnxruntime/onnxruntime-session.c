@@ -43,7 +43,7 @@ static gboolean set_threads(const Setup *setup)
            set_entry(setup, "session.force_spinning_stop", "1");
 }
 
-/* Weights of an optimised model go to a file of their own beside it. */
+/* Weights of an optimised model go to a file of their own next to it. */
 static gboolean set_weights_file(const Setup *setup, const char *weights)
 {
     g_autofree char *name = g_path_get_basename(weights);
@@ -201,7 +201,7 @@ static GPtrArray *find_best(const Setup *setup, OrtConvWish *wish, IfmModel *opt
     return ifm_conv_tuning_load(path, setup->error);
 }
 
-/* The names of the nodes stay, so what was saved tells what each of them does. */
+/* The names of the nodes stay, so what was saved shows what each of them does. */
 static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const char *file)
 {
     OrtCompiled *self = setup->compiled;

@@ -75,7 +75,7 @@ gboolean ifm_runner_key_names(const char *key, const char *device)
 }
 
 /*
- * The executing threads pin themselves, wherever the process is. A pool beside them keeps to the process's cores where it
+ * The executing threads pin themselves, wherever the process is. A pool next to them keeps to the process's cores where it
  * is OpenVINO's, so one that has such a pool comes first.
  */
 char *ifm_runner_set_cores(const char *key)

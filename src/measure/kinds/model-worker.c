@@ -105,7 +105,7 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
     describe_compile(worker);
     worker_note_rss(worker, "after_compile_bytes");
     worker_note_peak(worker, "peak_compile_bytes");
-    if (json_is_true(json_object_get(request, "attested"))) /* another process of the same was asked */
+    if (json_is_true(json_object_get(request, "config_known"))) /* another process of the same was asked */
         return TRUE;
     if (!worker_go_on(worker, "checking what runs", WORKER_EFFECTIVE_CONFIG_STEPS, error))
         return FALSE;
@@ -281,7 +281,7 @@ static gboolean run_and_profile(Worker *worker, const json_t *verification, GErr
     return still_there(worker, error);
 }
 
-/* What was measured beside a load that failed is of no use; but a loss of the device itself says more. */
+/* What was measured under a load that failed is of no use; but a loss of the device itself says more. */
 static gboolean measure_case(Worker *worker, const json_t *verification, GError **error)
 {
     g_autoptr(GError) failure = NULL;

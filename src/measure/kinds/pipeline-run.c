@@ -265,7 +265,7 @@ static gboolean place(IfmRunner *runner, void *spec, const IfmCase *sealed, IfmK
     return TRUE;
 }
 
-/* What was predicted stands beside what came of it, also where that is a failure. */
+/* What was predicted is stored with what came of it, also where that is a failure. */
 static void keep_prediction(IfmMeasurement *measurement, const json_t *prediction)
 {
     if (measurement->result == NULL)

@@ -1,4 +1,4 @@
-/* What asking for device time costs: wall times of inferences that were counted beside those that were not. */
+/* What asking for device time costs: wall times of inferences that were counted, compared with those that were not. */
 #include <math.h>
 
 #include <internal/json.h>

@@ -85,7 +85,7 @@ static IfmPipelineOptions options_for_group(IfmPlanSubject *self, const IfmPlanG
     return options;
 }
 
-/* What counting costs shows beside the same without it. */
+/* What counting costs shows in comparison with the same without it. */
 static void compile_plain(IfmPlanSubject *self, IfmPlanGroup *group)
 {
     g_autoptr(GError) error = NULL;

@@ -152,7 +152,7 @@ static json_t *describe_counted(const IfmPlanSubject *self)
     return ifm_plan_counted_to_json(self->counted, first->no_plain);
 }
 
-/* As far as it is known: of those that were sampled, or of all beside the same uncounted. */
+/* As far as it is known: of those that were sampled, or of all, compared with the same uncounted. */
 static json_t *slow_down_of(const IfmPlanSubject *self)
 {
     if (self->task->device_time != IFM_DEVICE_TIME_ON)

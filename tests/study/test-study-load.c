@@ -329,16 +329,16 @@ static void test_lost_beside(Fixture *fixture, gconstpointer data)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add("/study-beside/ranges", Fixture, NULL, set_up, test_ranges, tear_down);
-    g_test_add("/study-beside/sets", Fixture, NULL, set_up, test_sets, tear_down);
-    g_test_add("/study-beside/not-stages", Fixture, NULL, set_up, test_not_stages, tear_down);
-    g_test_add("/study-beside/same-device", Fixture, NULL, set_up, test_same_device, tear_down);
-    g_test_add("/study-beside/mistakes", Fixture, NULL, set_up, test_mistakes, tear_down);
-    g_test_add("/study-beside/whole", Fixture, NULL, set_up, test_whole, tear_down);
-    g_test_add("/study-beside/manifest", Fixture, NULL, set_up, test_manifest, tear_down);
-    g_test_add("/study-beside/resume", Fixture, NULL, set_up, test_resume, tear_down);
-    g_test_add("/study-beside/absent", Fixture, NULL, set_up, test_absent, tear_down);
-    g_test_add("/study-beside/static", Fixture, NULL, set_up, test_static, tear_down);
-    g_test_add("/study-beside/lost", Fixture, NULL, set_up, test_lost_beside, tear_down);
+    g_test_add("/study-load/ranges", Fixture, NULL, set_up, test_ranges, tear_down);
+    g_test_add("/study-load/sets", Fixture, NULL, set_up, test_sets, tear_down);
+    g_test_add("/study-load/not-stages", Fixture, NULL, set_up, test_not_stages, tear_down);
+    g_test_add("/study-load/same-device", Fixture, NULL, set_up, test_same_device, tear_down);
+    g_test_add("/study-load/mistakes", Fixture, NULL, set_up, test_mistakes, tear_down);
+    g_test_add("/study-load/whole", Fixture, NULL, set_up, test_whole, tear_down);
+    g_test_add("/study-load/manifest", Fixture, NULL, set_up, test_manifest, tear_down);
+    g_test_add("/study-load/resume", Fixture, NULL, set_up, test_resume, tear_down);
+    g_test_add("/study-load/absent", Fixture, NULL, set_up, test_absent, tear_down);
+    g_test_add("/study-load/static", Fixture, NULL, set_up, test_static, tear_down);
+    g_test_add("/study-load/lost", Fixture, NULL, set_up, test_lost_beside, tear_down);
     return g_test_run();
 }

@@ -2,7 +2,7 @@
 
 /* What was measured, as results. */
 
-/* What there is to tell of each device that was tried. */
+/* What there is to report of each device that was tried. */
 static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
 {
     GArray *devices = g_array_new(FALSE, TRUE, sizeof(IfmProfileDevice));
@@ -110,15 +110,15 @@ void profile_sweep_report(const Sweep *sweep, gsize n_layers, SweepReport *repor
     for (guint i = 0; i < sweep->rows->len; i++)
     {
         const SweepRow *row = sweep->rows->pdata[i];
-        IfmProfileReport *stories = g_new0(IfmProfileReport, row->points->len);
+        IfmProfileReport *reports = g_new0(IfmProfileReport, row->points->len);
         const char **refusals = g_new0(const char *, row->points->len);
         IfmScalingRow as_reported = { .axis = row->axis,
                                       .help = row->help,
                                       .values = (const char *const *)row->values,
                                       .refusals = refusals,
-                                      .stories = stories,
+                                      .reports = reports,
                                       .n = row->points->len };
-        g_ptr_array_add(reported->blocks, stories);
+        g_ptr_array_add(reported->blocks, reports);
         g_ptr_array_add(reported->blocks, refusals);
         for (guint at = 0; at < row->points->len; at++)
         {
@@ -130,7 +130,7 @@ void profile_sweep_report(const Sweep *sweep, gsize n_layers, SweepReport *repor
             }
             Reported *point = profile_reported_new(plan, n_layers);
             g_ptr_array_add(reported->reported_list, point);
-            stories[at] = point->report;
+            reports[at] = point->report;
         }
         g_array_append_val(reported->rows, as_reported);
     }
