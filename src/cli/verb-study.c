@@ -106,7 +106,8 @@ const Verb verb_study_export = {
     .tables = { results_options, study_setting_options },
     .details = WHICH_RESULTS "\nWritten next to the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
                              "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv; of a study "
-                             "of points (kind: profile) points.csv and points.json.",
+                             "of points (kinds profile and conv-algorithms) points.csv and points.json; of "
+                             "conv-algorithms also results/LEVEL/MODEL_ALGORITHM_DEVICE/.",
     .examples = export_examples,
     .run = run_export,
 };

@@ -61,8 +61,8 @@ static void get_latency(const void *record, const void *user, IfmValue *value)
     value->tone = latencies->decided && latencies->best == device ? IFM_TONE_GOOD : IFM_TONE_PLAIN;
 }
 
-/* Which is the fastest, and by how much; where intervals overlap, that any of them may be, and where there is none, that it is
- * unknown. */
+/* Which is the fastest, and by how much; where intervals overlap, that any of them may be, and where there is none, that it
+ * is unknown. */
 static void get_fastest(const void *record, const void *user, IfmValue *value)
 {
     const Line *line = record;

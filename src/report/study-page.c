@@ -28,19 +28,6 @@ static char *together(char *figure /* (transfer full) */)
     return g_strjoinv(IFM_NO_BREAK, parts);
 }
 
-char *ifm_device_marked(const IfmStudyDevice *device)
-{
-    return g_strconcat(device->alias, device->simulated ? " *" : "", NULL);
-}
-
-char *ifm_stage_title(const IfmStudyTables *tables, int number)
-{
-    for (gsize i = 0; i < tables->staged->n_stages; i++)
-        if (tables->staged->stages[i].number == number)
-            return g_strdup_printf("%d %s", number, tables->staged->stages[i].name);
-    return g_strdup_printf("%d", number);
-}
-
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct

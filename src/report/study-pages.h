@@ -32,6 +32,14 @@ void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables)
 /* ifm_point_state: what became of a point. */
 IfmRowState ifm_point_state(const IfmStudyPoint *point);
 
+/* study-points-page.c. ifm_points_count: @n_refused, @n_incapable: (out) of IfmStudyResults. ifm_points_write: points.csv
+ * and points.json. ifm_points_document: @files: what is written into @folder    @add: in place of the table of points, or
+ * NULL */
+void ifm_points_count(const IfmStudyPoints *points, gsize *n_refused, gsize *n_incapable);
+gboolean ifm_points_write(const IfmStudyPoints *points, const char *folder, GError **error);
+IfmDocument *ifm_points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder, const char *files,
+                                 void (*add)(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page));
+
 /* ifm_conv_write (conv-files.c): results/LEVEL/MODEL_ALGORITHM_DEVICE/MODEL_ALGORITHM_{overall,layers}.csv under @folder,
  * each whole or as it was, of every combination with a point that was measured. */
 gboolean ifm_conv_write(const IfmStudyPoints *points, const char *folder, GError **error);

@@ -287,31 +287,12 @@ json_t *ifm_study_points_to_json(const IfmStudyPoints *points)
     return json;
 }
 
-/* Extra: what a kind has besides the table of points. */
-typedef struct
-{
-    const char *kind, *files;
-    gboolean (*write)(const IfmStudyPoints *points, const char *folder, GError **error);
-    void (*add)(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
-} Extra;
-static const Extra extras[] = { { "conv-algorithms", "points.csv, points.json, results/", ifm_conv_write, ifm_conv_add } };
-
-static const Extra *extra_of(const IfmStudyPoints *points)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(extras); i++)
-        if (g_str_equal(extras[i].kind, points->kind))
-            return &extras[i];
-    return NULL;
-}
-
-static gboolean write_points(const IfmStudyPoints *points, const char *folder, GError **error)
+gboolean ifm_points_write(const IfmStudyPoints *points, const char *folder, GError **error)
 {
     g_autofree char *csv = ifm_study_points_to_csv(points), *csv_path = g_build_filename(folder, "points.csv", NULL);
     g_autofree char *json_path = g_build_filename(folder, "points.json", NULL);
     json_auto_t *json = ifm_study_points_to_json(points);
-    const Extra *extra = extra_of(points);
-    return ifm_output_write(csv_path, csv, strlen(csv), error) && ifm_output_write_json(json_path, json, error) &&
-           (extra == NULL || extra->write(points, folder, error));
+    return ifm_output_write(csv_path, csv, strlen(csv), error) && ifm_output_write_json(json_path, json, error);
 }
 
 /* --- as a document -----------------------------------------------------------------------------------------------------
@@ -405,7 +386,8 @@ static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
     }
 }
 
-static void add_summary(IfmDocument *document, const IfmStudyPoints *points, const char *folder)
+/* @files: what is written into @folder */
+static void add_summary(IfmDocument *document, const IfmStudyPoints *points, const char *folder, const char *files)
 {
     gsize counts[IFM_ROW_STATES], n_absent, n = 0;
     gboolean simulated = FALSE;
@@ -431,11 +413,11 @@ static void add_summary(IfmDocument *document, const IfmStudyPoints *points, con
         ifm_document_text(document, "* simulated: figures of a described device, measured on no hardware");
     ifm_document_text(document, "%s", text->str);
     if (folder != NULL)
-        ifm_document_note(document, folder, IFM_TONE_PLAIN, "%s",
-                          extra_of(points) != NULL ? extra_of(points)->files : "points.csv, points.json");
+        ifm_document_note(document, folder, IFM_TONE_PLAIN, "%s", files);
 }
 
-static IfmDocument *points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder)
+IfmDocument *ifm_points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder, const char *files,
+                                 void (*add)(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page))
 {
     IfmDocument *document = ifm_document_new("study", points->name);
     g_autofree char *rest = g_strconcat("  ", points->title, NULL);
@@ -443,77 +425,26 @@ static IfmDocument *points_document(const IfmStudyPoints *points, IfmStudyPage p
     ifm_document_part(document);
     if (page == IFM_STUDY_STATUS)
         add_devices(document, points);
-    else if (extra_of(points) == NULL)
+    else if (add == NULL)
         add_points(document, points);
-    if (extra_of(points) != NULL)
-        extra_of(points)->add(document, points, page);
+    if (add != NULL)
+        add(document, points, page);
     add_failures(document, points);
     add_energy(document, points);
-    add_summary(document, points, page == IFM_STUDY_STATUS ? NULL : folder);
+    add_summary(document, points, page == IFM_STUDY_STATUS ? NULL : folder, files);
     return document;
 }
 
-/* --- of any kind --------------------------------------------------------------------------------------------------------
- */
-
-static gsize count_refused(const IfmStudyPoints *points)
-{
-    gsize n = 0;
-    for (guint i = 0; i < points->points->len; i++)
-    {
-        const IfmStudyPoint *point = points->points->pdata[i];
-        n += point->measurement == NULL && point->device->reason == NULL && ifm_point_state(point) == IFM_ROW_FAILED;
-    }
-    return n;
-}
-
-static gsize count_incapable(const IfmStudyPoints *points)
+void ifm_points_count(const IfmStudyPoints *points, gsize *n_refused, gsize *n_incapable)
 {
     gsize counts[IFM_ROW_STATES], n_absent;
     count(points, NULL, counts, &n_absent);
-    return counts[IFM_ROW_REFUSED];
-}
-
-IfmStudyResults *ifm_study_results(IfmStudy *study, IfmStore *store, GError **error)
-{
-    g_autofree char *kind = ifm_study_store_kind(store, error);
-    IfmStudyResults found = { 0 };
-    if (kind == NULL)
-        return NULL;
-    if (g_str_equal(kind, "stages"))
+    *n_incapable = counts[IFM_ROW_REFUSED];
+    *n_refused = 0;
+    for (guint i = 0; i < points->points->len; i++)
     {
-        found.tables = study != NULL ? ifm_study_tables_of(study, store, error) : ifm_study_tables(store, error);
-        found.warning = found.tables != NULL ? ifm_study_warning(found.tables) : NULL;
-        found.reasons = "profiling_report.txt";
+        const IfmStudyPoint *point = points->points->pdata[i];
+        *n_refused +=
+            point->measurement == NULL && point->device->reason == NULL && ifm_point_state(point) == IFM_ROW_FAILED;
     }
-    else
-    {
-        found.points = ifm_study_points(study, store, error);
-        found.n_refused = found.points != NULL ? count_refused(found.points) : 0;
-        found.n_incapable = found.points != NULL ? count_incapable(found.points) : 0;
-        found.reasons = "points.csv";
-    }
-    return found.tables != NULL || found.points != NULL ? g_memdup2(&found, sizeof found) : NULL;
-}
-
-void ifm_study_results_free(IfmStudyResults *results)
-{
-    if (results == NULL)
-        return;
-    ifm_study_tables_free(results->tables);
-    ifm_study_points_free(results->points);
-    g_free(results->warning);
-    g_free(results);
-}
-
-gboolean ifm_study_results_write(const IfmStudyResults *results, const char *folder, GError **error)
-{
-    return results->tables != NULL ? ifm_study_write(results->tables, folder, error)
-                                   : write_points(results->points, folder, error);
-}
-
-IfmDocument *ifm_study_results_document(const IfmStudyResults *results, IfmStudyPage page, const char *folder)
-{
-    return results->tables != NULL ? ifm_study_document(results->tables, page, folder)
-                                   : points_document(results->points, page, folder);
 }

@@ -4,6 +4,21 @@
 
 /* What a study's rows, fits and links are made of, for every printer. */
 
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+char *ifm_device_marked(const IfmStudyDevice *device)
+{
+    return g_strconcat(device->alias, device->simulated ? " *" : "", NULL);
+}
+
+char *ifm_stage_title(const IfmStudyTables *tables, int number)
+{
+    for (gsize i = 0; i < tables->staged->n_stages; i++)
+        if (tables->staged->stages[i].number == number)
+            return g_strdup_printf("%d %s", number, tables->staged->stages[i].name);
+    return g_strdup_printf("%d", number);
+}
+
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
 /* @user: the offset of a member in IfmStageRow. */
