@@ -32,10 +32,12 @@ IfmModel *ifm_cnn_build(const IfmCnnArchitecture *architecture, const gint64 *va
 /* ifm_cnn_name: Formats a name, as printf. Returns: a string that the network owns. */
 const char *ifm_cnn_name(IfmCnn *cnn, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
+/* IfmConv: @groups: 0: 1 */
 typedef struct
 {
     gint64 channels; /* out */
     int kernel, stride, pad;
+    gint64 groups;
 } IfmConv;
 
 /* Each function adds one node @name with its weights. Returns: the output of the node. */
@@ -43,6 +45,8 @@ IfmFeatures ifm_cnn_conv(IfmCnn *cnn, IfmFeatures from, const char *name, IfmCon
 /* @gain: the mean of its scale: below 1 for a branch whose output is added to a stream many times */
 IfmFeatures ifm_cnn_norm(IfmCnn *cnn, IfmFeatures from, const char *name, double epsilon, double gain);
 IfmFeatures ifm_cnn_relu(IfmCnn *cnn, IfmFeatures from, const char *name);
+/* ifm_cnn_relu6: A rectifier that ends at 6: a Clip. */
+IfmFeatures ifm_cnn_relu6(IfmCnn *cnn, IfmFeatures from, const char *name);
 IfmFeatures ifm_cnn_add(IfmCnn *cnn, IfmFeatures a, IfmFeatures b, const char *name);
 /* @parts: [n], of equal height and width */
 IfmFeatures ifm_cnn_concat(IfmCnn *cnn, const IfmFeatures *parts, gsize n, const char *name);
@@ -60,13 +64,19 @@ IfmFeatures ifm_cnn_pool(IfmCnn *cnn, IfmFeatures from, const char *name, IfmPoo
  */
 IfmFeatures ifm_cnn_adaptive_average(IfmCnn *cnn, IfmFeatures from, const char *name, gint64 size);
 
+/* ifm_cnn_global_average: The result is [batch, channels, 1, 1]; the node is "avgpool". */
+IfmFeatures ifm_cnn_global_average(IfmCnn *cnn, IfmFeatures from);
 /* ifm_cnn_flatten, _dense: The result is [batch, channels x height x width], with height and width 1. */
 IfmFeatures ifm_cnn_flatten(IfmCnn *cnn, IfmFeatures from, const char *name);
 IfmFeatures ifm_cnn_dense(IfmCnn *cnn, IfmFeatures from, const char *name, gint64 outputs);
 /* ifm_cnn_scores: The last dense layer. It makes the output. */
 void ifm_cnn_scores(IfmCnn *cnn, IfmFeatures from, const char *name);
-/* ifm_cnn_dropout: Of a flat tensor, in the training form only. The input "chance.NAME" decides which elements it drops. */
-IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio);
+/* ifm_cnn_scores_of: Scores of a network that ends in a convolution to ifm_cnn_classes() channels: their global average. */
+void ifm_cnn_scores_of(IfmCnn *cnn, IfmFeatures from);
+gint64 ifm_cnn_classes(const IfmCnn *cnn);
+/* ifm_cnn_dropout: In the training form only. The input "chance.NAME" decides which elements it drops.
+ * @rank: 2 for a flat tensor, 4 before flattening */
+IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio, int rank);
 /* ifm_cnn_pooled_scores: Global average, flatten, ifm_cnn_scores(). @dropout: before the last layer; 0: none */
 void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, double dropout);
 

@@ -92,14 +92,17 @@ static void add_windows(IfmCnn *cnn, gsize node, const gint64 *kernel, const gin
 /* The bound of He et al.: a rectifier and then a convolution keep the variance. */
 IfmFeatures ifm_cnn_conv(IfmCnn *cnn, IfmFeatures from, const char *name, IfmConv conv, gboolean bias)
 {
-    gint64 shape[] = { conv.channels, from.channels, conv.kernel, conv.kernel };
-    double bound = sqrt(6.0 / (double)(from.channels * conv.kernel * conv.kernel));
+    const gint64 groups = MAX(conv.groups, 1);
+    gint64 shape[] = { conv.channels, from.channels / groups, conv.kernel, conv.kernel };
+    double bound = sqrt(6.0 / (double)(shape[1] * conv.kernel * conv.kernel));
     const char *weight = ifm_cnn_name(cnn, "%s.weight", name);
     draw(cnn, weight, 4, shape, -bound, bound);
     const char *offset = bias ? draw_vector(cnn, name, "bias", conv.channels, -0.1, 0.1) : NULL;
     gsize node =
         ifm_model_builder_node(cnn->builder, "Conv", name, IFM_ZOO_NAMES(from.name, weight, offset), IFM_ZOO_NAMES(name));
     add_windows(cnn, node, shape + 2, (gint64[]){ conv.stride, conv.stride }, conv.pad);
+    if (groups > 1)
+        ifm_model_builder_int(cnn->builder, node, "group", groups);
     return (IfmFeatures){ name, conv.channels, slide(cnn, name, from.height, conv.kernel, conv.stride, conv.pad, FALSE),
                           slide(cnn, name, from.width, conv.kernel, conv.stride, conv.pad, FALSE) };
 }
@@ -133,7 +136,7 @@ static const char *number(IfmCnn *cnn, const char *name, float value)
 }
 
 /* The chance is an input: a number in [0, 1) per element, as seeded inputs are. */
-IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio)
+IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio, int rank)
 {
     if (!cnn->training)
         return from;
@@ -142,8 +145,9 @@ IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, dou
     const char *keep = number(cnn, ifm_cnn_name(cnn, "%s.keep", name), (float)(1 - ratio));
     const char *gain = number(cnn, ifm_cnn_name(cnn, "%s.gain", name), (float)(1 / (1 - ratio)));
     g_autofree char *key = g_strdup_printf("inferometer.range.%s", chance);
-    ifm_model_builder_input(cnn->builder, chance, IFM_DTYPE_F32, 2, (gint64[]){ cnn->batch, from.channels },
-                            (const char *const[]){ "N", NULL });
+    ifm_model_builder_input(cnn->builder, chance, IFM_DTYPE_F32, rank,
+                            (gint64[]){ cnn->batch, from.channels, from.height, from.width },
+                            (const char *const[]){ "N", NULL, NULL, NULL });
     ifm_model_builder_metadata(cnn->builder, key, "0 1");
     ifm_model_builder_node(cnn->builder, "Less", kept, IFM_ZOO_NAMES(chance, keep), IFM_ZOO_NAMES(kept));
     gsize cast = ifm_model_builder_node(cnn->builder, "Cast", ones, IFM_ZOO_NAMES(kept), IFM_ZOO_NAMES(ones));
@@ -157,6 +161,15 @@ IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, dou
 IfmFeatures ifm_cnn_relu(IfmCnn *cnn, IfmFeatures from, const char *name)
 {
     ifm_model_builder_node(cnn->builder, "Relu", name, IFM_ZOO_NAMES(from.name), IFM_ZOO_NAMES(name));
+    from.name = name;
+    return from;
+}
+
+IfmFeatures ifm_cnn_relu6(IfmCnn *cnn, IfmFeatures from, const char *name)
+{
+    const char *low = number(cnn, ifm_cnn_name(cnn, "%s.min", name), 0),
+               *high = number(cnn, ifm_cnn_name(cnn, "%s.max", name), 6);
+    ifm_model_builder_node(cnn->builder, "Clip", name, IFM_ZOO_NAMES(from.name, low, high), IFM_ZOO_NAMES(name));
     from.name = name;
     return from;
 }
@@ -346,13 +359,27 @@ void ifm_cnn_scores(IfmCnn *cnn, IfmFeatures from, const char *name)
     dense(cnn, from, name, cnn->classes, "scores");
 }
 
-void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, double dropout)
+gint64 ifm_cnn_classes(const IfmCnn *cnn)
+{
+    return cnn->classes;
+}
+
+IfmFeatures ifm_cnn_global_average(IfmCnn *cnn, IfmFeatures from)
 {
     ifm_model_builder_node(cnn->builder, "GlobalAveragePool", "avgpool", IFM_ZOO_NAMES(from.name),
                            IFM_ZOO_NAMES("avgpool"));
-    IfmFeatures pooled = { "avgpool", from.channels, 1, 1 };
-    IfmFeatures flat = ifm_cnn_flatten(cnn, pooled, "flatten");
-    ifm_cnn_scores(cnn, dropout > 0 ? ifm_cnn_dropout(cnn, flat, "dropout", dropout) : flat, name);
+    return (IfmFeatures){ "avgpool", from.channels, 1, 1 };
+}
+
+void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, double dropout)
+{
+    IfmFeatures flat = ifm_cnn_flatten(cnn, ifm_cnn_global_average(cnn, from), "flatten");
+    ifm_cnn_scores(cnn, dropout > 0 ? ifm_cnn_dropout(cnn, flat, "dropout", dropout, 2) : flat, name);
+}
+
+void ifm_cnn_scores_of(IfmCnn *cnn, IfmFeatures from)
+{
+    ifm_cnn_flatten(cnn, ifm_cnn_global_average(cnn, from), "scores");
 }
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */

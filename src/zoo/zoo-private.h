@@ -32,10 +32,18 @@ IfmModel *ifm_zoo_matmul_stages_build(const gint64 *values, guint32 seed, GError
 IfmModel *ifm_zoo_alexnet_build(const gint64 *values, guint32 seed, GError **error);
 IfmModel *ifm_zoo_densenet121_build(const gint64 *values, guint32 seed, GError **error);
 IfmModel *ifm_zoo_googlenet_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_mobilenet_v2_build(const gint64 *values, guint32 seed, GError **error);
 IfmModel *ifm_zoo_resnet18_build(const gint64 *values, guint32 seed, GError **error);
 IfmModel *ifm_zoo_resnet50_build(const gint64 *values, guint32 seed, GError **error);
 IfmModel *ifm_zoo_resnet152_build(const gint64 *values, guint32 seed, GError **error);
+IfmModel *ifm_zoo_squeezenet_build(const gint64 *values, guint32 seed, GError **error);
 IfmModel *ifm_zoo_vgg16_build(const gint64 *values, guint32 seed, GError **error);
+
+/* Transformer encoders over sequences. */
+extern const IfmZooParameter ifm_zoo_bert_parameters[];
+IfmModel *ifm_zoo_bert_build(const gint64 *values, guint32 seed, GError **error);
+extern const IfmZooParameter ifm_zoo_vit_parameters[];
+IfmModel *ifm_zoo_vit_build(const gint64 *values, guint32 seed, GError **error);
 
 extern const IfmZooParameter ifm_zoo_small_cnn_parameters[];
 IfmModel *ifm_zoo_small_cnn_build(const gint64 *values, guint32 seed, GError **error);

@@ -52,11 +52,11 @@ static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
         const char *dropout = ifm_cnn_name(cnn, "classifier.%d", layers->dropout[i]);
         gboolean before = layers->dropout[i] < layers->dense[i];
         if (before)
-            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT);
+            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT, 2);
         from = ifm_cnn_dense(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i]), HIDDEN);
         from = ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i] + 1));
         if (!before)
-            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT);
+            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT, 2);
     }
     ifm_cnn_scores(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[2]));
 }

@@ -362,7 +362,8 @@ static void test_zoo_list(Bench *bench, gconstpointer data)
     run_line(bench, "zoo export matmull -o x.onnx", &ended);
     assert_complaint(&ended, 3, "matmul");
     run_line(bench, "zoo export nope -o x.onnx", &ended);
-    assert_complaint(&ended, 3, "(there are alexnet, densenet121, googlenet, gps, graph_transformer, graphsage, matmul, ");
+    assert_complaint(&ended, 3,
+                     "(there are alexnet, bert, densenet121, googlenet, gps, graph_transformer, graphsage, matmul, ");
     run_line(bench, "zoo export matmul m=-1 -o x.onnx", &ended);
     assert_complaint(&ended, 3, "m");
     run_line(bench, "zoo export gps mpnn=gcm -o x.onnx", &ended);

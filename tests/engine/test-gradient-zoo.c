@@ -117,9 +117,9 @@ static void test_torch(gconstpointer device)
 
 int main(int argc, char **argv)
 {
-    static const char *const networks[] = { "alexnet",  "densenet121", "googlenet", "resnet152",
-                                            "resnet18", "resnet50",    "vgg16" };
-    static const char *const small[] = { "densenet121", "googlenet", "resnet18" };
+    static const char *const networks[] = { "alexnet",  "densenet121", "googlenet",  "mobilenet_v2", "resnet152",
+                                            "resnet18", "resnet50",    "squeezenet", "vgg16",        "vit" };
+    static const char *const small[] = { "densenet121", "googlenet", "mobilenet_v2", "resnet18" };
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(networks); i++)
     {

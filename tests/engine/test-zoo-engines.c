@@ -12,6 +12,7 @@ static const struct
     const char *name, *settings[2];
 } sizes[] = {
     { "alexnet", { "size=64", "batch=2 height=170 width=301" } },
+    { "bert", { "length=9 layers=2 hidden=24 vocabulary=50", "batch=3 length=5 layers=1 hidden=16 heads=2 mlp=2" } },
     { "densenet121", { "size=32", "batch=2 height=33 width=70" } },
     { "googlenet", { "size=32", "batch=2 height=15 width=70" } },
     { "gps",
@@ -20,12 +21,15 @@ static const struct
     { "graph_transformer", { "num_nodes=21 num_layers=2", "num_nodes=9 pe=lap pe_dim=4 num_layers=0" } },
     { "graphsage", { "nodes=20 edges=60 features=6 hidden=5", "nodes=33 edges=40 features=3 hidden=9 scatter=1" } },
     { "matmul", { "m=3 k=5 n=7", "m=8 k=2 n=4 layers=3" } },
+    { "mobilenet_v2", { "size=32", "batch=2 height=33 width=70" } },
     { "resnet152", { "size=32", "batch=2 height=33 width=50" } },
     { "resnet18", { "size=32", "batch=2 height=1 width=65" } },
     { "resnet50", { "size=32", "batch=2 height=33 width=50" } },
     { "small-cnn", { "size=8 channels=3", "batch=2 size=21 channels=5 classes=4" } },
+    { "squeezenet", { "size=32", "batch=2 height=17 width=70" } },
     { "staged-matmul", { "nodes=17 features=9 hidden=6", "nodes=4 features=3 hidden=5" } },
     { "vgg16", { "size=32", "batch=2 height=80 width=300" } },
+    { "vit", { "size=32 layers=2 hidden=24", "batch=3 size=24 patch=8 layers=1 hidden=32 heads=4 classes=7" } },
 };
 
 static void test_all_are_here(void)
@@ -146,10 +150,19 @@ static const struct
 {
     const char *device, *name, *settings;
 } answers[] = {
-    { "onnxruntime:CPU", "alexnet", "height=63 width=100" }, { "onnxruntime:CPU", "densenet121", "size=32" },
-    { "onnxruntime:CPU", "googlenet", "batch=2 size=64" },   { "onnxruntime:CPU", "resnet18", "batch=2 size=64" },
-    { "openvino:CPU", "alexnet", "height=63 width=100" },    { "openvino:CPU", "densenet121", "size=32" },
-    { "openvino:CPU", "googlenet", "batch=2 size=64" },      { "openvino:CPU", "resnet18", "batch=2 size=64" },
+    { "onnxruntime:CPU", "alexnet", "height=63 width=100" },
+    { "onnxruntime:CPU", "densenet121", "size=32" },
+    { "onnxruntime:CPU", "googlenet", "batch=2 size=64" },
+    { "onnxruntime:CPU", "resnet18", "batch=2 size=64" },
+    { "onnxruntime:CPU", "mobilenet_v2", "batch=2 size=64" },
+    { "onnxruntime:CPU", "squeezenet", "size=64" },
+    { "onnxruntime:CPU", "vit", "batch=2 size=64 layers=3" },
+    { "openvino:CPU", "vit", "batch=2 size=64 layers=3" },
+    { "openvino:CPU", "mobilenet_v2", "batch=2 size=64" },
+    { "openvino:CPU", "alexnet", "height=63 width=100" },
+    { "openvino:CPU", "densenet121", "size=32" },
+    { "openvino:CPU", "googlenet", "batch=2 size=64" },
+    { "openvino:CPU", "resnet18", "batch=2 size=64" },
 };
 
 /* As run_and_compare(), of a deep model: what sums of thousands of products are off by goes with the size of the terms, not

@@ -1,0 +1,71 @@
+/* Inverted residuals (Sandler et al., MobileNetV2: inverted residuals and linear bottlenecks, 2018), as torchvision has
+ * them. */
+#include "cnn-private.h"
+
+#define EPSILON 1e-5
+#define FIRST 32
+#define LAST 1280
+#define DROPOUT 0.2
+/* The branch's share of the stream it is added to: keeps the stream's size through ten sums. */
+#define BRANCH_GAIN 0.3
+
+/* Stage: @repeat blocks of @channels out; their inner convolution has @expand times the channels in. @stride: of the first
+ * block; 0 repeats end the table */
+typedef struct
+{
+    int expand, channels, repeat, stride;
+} Stage;
+
+/* normed: A convolution without bias and its normalisation. */
+static IfmFeatures normed(IfmCnn *cnn, IfmFeatures from, const char *name, const char *norm, IfmConv conv, double gain)
+{
+    from = ifm_cnn_conv(cnn, from, name, conv, FALSE);
+    return ifm_cnn_norm(cnn, from, norm, EPSILON, gain);
+}
+
+/* active: PLACE.0 convolves, PLACE.1 normalises, PLACE.2 rectifies. */
+static IfmFeatures active(IfmCnn *cnn, IfmFeatures from, const char *place, IfmConv conv)
+{
+    from = normed(cnn, from, ifm_cnn_name(cnn, "%s.0", place), ifm_cnn_name(cnn, "%s.1", place), conv, 1);
+    return ifm_cnn_relu6(cnn, from, ifm_cnn_name(cnn, "%s.2", place));
+}
+
+/* block: Expands 1x1, convolves each channel by itself 3x3, and projects 1x1 without a rectifier. A block that keeps the
+ * shape is added to its input. */
+static IfmFeatures block(IfmCnn *cnn, IfmFeatures from, int number, const Stage *stage, int stride)
+{
+    const gint64 inner = from.channels * stage->expand;
+    const gboolean is_sum = stride == 1 && from.channels == stage->channels;
+    IfmFeatures branch = from;
+    int part = 0;
+    if (stage->expand != 1)
+        branch =
+            active(cnn, branch, ifm_cnn_name(cnn, "features.%d.conv.%d", number, part++), (IfmConv){ inner, 1, 1, 0, 1 });
+    branch = active(cnn, branch, ifm_cnn_name(cnn, "features.%d.conv.%d", number, part++),
+                    (IfmConv){ inner, 3, stride, 1, inner });
+    branch = normed(cnn, branch, ifm_cnn_name(cnn, "features.%d.conv.%d", number, part),
+                    ifm_cnn_name(cnn, "features.%d.conv.%d", number, part + 1), (IfmConv){ stage->channels, 1, 1, 0, 1 },
+                    is_sum ? BRANCH_GAIN : 1);
+    return is_sum ? ifm_cnn_add(cnn, from, branch, ifm_cnn_name(cnn, "features.%d.add", number)) : branch;
+}
+
+static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+{
+    int number = 0;
+    from = active(cnn, from, ifm_cnn_name(cnn, "features.%d", number++), (IfmConv){ FIRST, 3, 2, 1, 1 });
+    for (const Stage *stage = data; stage->repeat > 0; stage++)
+        for (int i = 0; i < stage->repeat; i++)
+            from = block(cnn, from, number++, stage, i == 0 ? stage->stride : 1);
+    from = active(cnn, from, ifm_cnn_name(cnn, "features.%d", number), (IfmConv){ LAST, 1, 1, 0, 1 });
+    ifm_cnn_pooled_scores(cnn, from, "classifier.1", DROPOUT);
+}
+
+IfmModel *ifm_zoo_mobilenet_v2_build(const gint64 *values, guint32 seed, GError **error)
+{
+    static const Stage stages[] = {
+        { 1, 16, 1, 1 }, { 6, 24, 2, 2 },  { 6, 32, 3, 2 },  { 6, 64, 4, 2 },
+        { 6, 96, 3, 1 }, { 6, 160, 3, 2 }, { 6, 320, 1, 1 }, { 0 },
+    };
+    static const IfmCnnArchitecture mobilenet_v2 = { "mobilenet_v2", stages, emit };
+    return ifm_cnn_build(&mobilenet_v2, values, seed, error);
+}
