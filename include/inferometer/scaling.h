@@ -35,8 +35,8 @@ typedef struct
     double bytes;           /* what the model's shapes need: parameters and the most activations alive at once */
     double process_bytes;   /* how far the process that ran it grew: NaN if it was not measured */
     double allocator_bytes; /* the most that the runtime's allocator held: NaN if it does not report it */
-    double energy_j, energy_lower_j, energy_upper_j; /* of an inference; NaN: not measured */
-    const char *no_energy; /* why it was asked for and there is none; NULL; borrowed */
+    double energy_j, energy_lower_j, energy_upper_j;           /* of an inference; NaN: not measured */
+    const char *no_energy;                                     /* why it was asked for and there is none; NULL; borrowed */
     double attention_flop_ratio, attention_time_ratio;         /* shares; NaN where the model has no such part, as are: */
     double attention_estimated_bytes, attention_planned_bytes; /* what attention takes: by the closed form, by the shapes */
     double encoding_ns;                                        /* computing the positional encoding, once; NaN: none */

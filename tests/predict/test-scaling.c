@@ -16,7 +16,8 @@ static void assert_near(double value, double expected, double tolerance)
                         .interval = { NAN, NAN, 0.95 },                                                                    \
                         .flop = -1,                                                                                        \
                         .bytes = NAN,                                                                                      \
-                        .process_bytes = NAN, .energy_j = NAN,                                                                             \
+                        .process_bytes = NAN,                                                                              \
+                        .energy_j = NAN,                                                                                   \
                         .attention_planned_bytes = NAN,                                                                    \
                         .attention_flop_ratio = NAN,                                                                       \
                         .attention_time_ratio = NAN,                                                                       \

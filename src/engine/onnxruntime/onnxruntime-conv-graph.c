@@ -543,8 +543,8 @@ static gboolean refuse(const Rewriting *self, const char *model_name, GError **e
         units > 0 ? g_strdup_printf(", a limit of %" G_GSIZE_FORMAT " %s would do", units, is_large ? "MiB" : "KiB")
                   : g_strdup("");
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do %u of %u layers of %.*s (%s%s)",
-                ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len,
-                (int)strcspn(model_name, ","), model_name, text->str, enough); /* without the settings of a zoo's model */
+                ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len, (int)strcspn(model_name, ","),
+                model_name, text->str, enough); /* without the settings of a zoo's model */
     return FALSE;
 }
 
