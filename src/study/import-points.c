@@ -65,13 +65,14 @@ static gboolean read_row(ImportTable *table, const IfmCsv *csv, const gsize *at,
         good = import_csv_number(csv, i, at[of_times[t]], times[t], error);
         *times[t] /= 1e6;
     }
-    if (good && g_str_equal(outcome, "failed"))
+    if (good && (g_str_equal(outcome, "failed") || g_str_equal(outcome, "refused")))
     {
         row->flag = g_strdup(ifm_csv_text(csv, i, at[REASON]));
         row->code = g_strdup(ifm_csv_text(csv, i, at[CODE]));
     }
     else if (good && !g_str_equal(outcome, "measured"))
-        good = import_refuse(row, error, "outcome: found \"%s\", expected measured, failed, skipped or left", outcome);
+        good = import_refuse(row, error, "outcome: found \"%s\", expected measured, failed, refused, skipped or left",
+                             outcome);
     else if (good && (row->lower_ms > row->total_ms || row->upper_ms < row->total_ms))
         good = import_refuse(row, error, "the interval, %g to %g ms, does not hold the median, %g ms", row->lower_ms,
                              row->upper_ms, row->total_ms);

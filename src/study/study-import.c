@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 
 #include "import.h"
+#include "study-kind.h"
 
 #define ORIGIN "imported"
 /* What the published tables are of. */
@@ -383,6 +384,20 @@ static void mark_simulated(json_t *manifest, const ImportTable *table)
     }
 }
 
+/* kind_of_axes: The kind whose points have these axes. */
+static const char *kind_of_axes(const json_t *axes)
+{
+    gboolean has_algorithm = FALSE, has_size = FALSE;
+    gsize i;
+    json_t *axis;
+    json_array_foreach(axes, i, axis)
+    {
+        has_algorithm |= g_str_equal(json_string_value(axis), "algorithm");
+        has_size |= g_str_equal(json_string_value(axis), "input_size");
+    }
+    return has_algorithm && has_size ? study_kind_conv.name : study_kind_profile.name;
+}
+
 static gboolean import_into(ImportTable *table, const char *const *paths, const char *name, const IfmStageSizes *wanted,
                             IfmStore *store, GError **error)
 {
@@ -401,7 +416,7 @@ static gboolean import_into(ImportTable *table, const char *const *paths, const 
     if (is_first && table->axes != NULL)
     {
         json_t *definition = json_object_get(manifest, "definition");
-        json_object_set_new(definition, "kind", json_string("profile"));
+        json_object_set_new(definition, "kind", json_string(kind_of_axes(table->axes)));
         json_object_set(definition, "axes", table->axes);
     }
     note_source(manifest, paths, table);

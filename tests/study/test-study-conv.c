@@ -280,6 +280,25 @@ static void test_predictions(Fixture *fixture, gconstpointer data)
     assert_says(&error, IFM_ERROR_INVALID, "no algorithm was measured at 2 sizes or more");
 }
 
+/* A table of points measured elsewhere is of the kind whose axes it has, and predicts as the study does. */
+static void test_import(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 48, 64]\n");
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autofree char *csv = csv_of(fixture, fixture->store), *path = write_file(fixture, "points.csv", csv);
+    g_autofree char *store_path = g_build_filename(fixture->folder, "imported.db", NULL);
+    g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, NULL);
+    const IfmStageSizes sizes = { 0 };
+    ifm_study_import((const char *const[]){ path, NULL }, "elsewhere", &sizes, FALSE, store, NULL, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmStudyPoints) points = points_of(store);
+    g_assert_cmpstr(points->kind, ==, "conv-algorithms");
+    g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 40, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(g_array_index(predictions, IfmConvPrediction, 0).algorithm, ==, "winograd");
+}
+
 /* Joules of a run, by a source that is described: 15 W, whatever runs. */
 static void test_energy(Fixture *fixture, gconstpointer data)
 {
@@ -314,6 +333,7 @@ int main(int argc, char **argv)
     ADD("sizes", test_sizes);
     ADD("mistakes", test_mistakes);
     ADD("places", test_places);
+    ADD("import", test_import);
     ADD("/study-conv/places", test_places);
     ADD("findings", test_findings);
     ADD("shards", test_shards);
