@@ -13,12 +13,14 @@ typedef struct
     const char *const *(*words)(void);
 } IfmZooParameter;
 
-/** IfmZooEntry: one row of the table of the zoo. @parameters: ends with a NULL name. */
+/** IfmZooEntry: one row of the table of the zoo. @parameters: ends with a NULL name. @is_cnn: a convolutional network; its
+ * parameter "size" is the side of an image, of any number of pixels. */
 typedef struct
 {
     const char *name; /* "matmul", "small-cnn" */
     const char *help;
     const IfmZooParameter *parameters;
+    gboolean is_cnn;
     /* @values: [parameters], in the order of the table, from min to max. */
     IfmModel *(*build)(const gint64 *values, guint32 seed, GError **error);
 } IfmZooEntry;

@@ -19,13 +19,11 @@ const IfmOption study_setting_options[] = {
     { NULL },
 };
 
-/* Convolutional networks of the zoo: what has a size to vary. */
 static void list_models(GString *out)
 {
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
-        for (const IfmZooParameter *at = entry->parameters; at != NULL && at->name != NULL; at++)
-            if (g_str_equal(at->name, "size"))
-                g_string_append_printf(out, "%s\n", entry->name);
+        if (entry->is_cnn)
+            g_string_append_printf(out, "%s\n", entry->name);
 }
 
 static void list_algorithms(GString *out)

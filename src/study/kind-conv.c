@@ -4,7 +4,6 @@
 #include <stddef.h>
 
 #include <inferometer/convolution.h>
-#include <internal/axes.h>
 
 /* Kind "conv-algorithms": convolutional networks of the zoo x algorithms for their convolutions x sizes of the image. */
 
@@ -196,9 +195,10 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
         if (!point_axes_add_model(axes, record, word, error))
             return FALSE;
         PointModel *model = axes->models->pdata[i];
-        if (ifm_axis_parameter(model->entry, "size") == NULL)
-            return ifm_yaml_key_error(record, "models", i, error,
-                                      "\"%s\" has no size to vary: expected a convolutional network of the zoo", word);
+        if (model->entry == NULL || !model->entry->is_cnn)
+            return ifm_yaml_key_error(
+                record, "models", i, error,
+                "\"%s\" is no convolutional network of the zoo (\"study run --list-models\" lists them)", word);
         if (!take_sizes(model, text, error))
             return FALSE;
     }
