@@ -44,6 +44,7 @@ typedef struct
     char *setting; /* for the environment of its processes; NULL: none */
     IfmCase *sealed;
     gboolean true_outputs;
+    json_t *asked; /* what the request of each process has besides the case; NULL: not asked yet */
     json_t *check; /* {"reference"} or {"verification"}, where its kind has outputs to compare */
     IfmMeasurement *measurement;
     GArray *warmup_ns, *samples_ns; /* of all its processes */
@@ -75,9 +76,12 @@ static void close_subject(Side *side)
     side->is_open = FALSE;
 }
 
-static void side_clear(Side *side)
+static void side_clear(Compare *compare, Side *side)
 {
     close_subject(side);
+    if (side->asked != NULL && side->kind->in_worker->finish != NULL)
+        side->kind->in_worker->finish(compare->runner, side->spec, &side->place, NULL);
+    json_decref(side->asked);
     ifm_kind_place_clear(&side->place);
     ifm_case_free(side->sealed);
     ifm_measurement_free(side->measurement);
@@ -91,8 +95,8 @@ static void side_clear(Side *side)
 
 static void compare_clear(Compare *compare)
 {
-    side_clear(&compare->sides[0]);
-    side_clear(&compare->sides[1]);
+    side_clear(compare, &compare->sides[0]);
+    side_clear(compare, &compare->sides[1]);
     ifm_comparer_free(compare->comparer);
     ifm_run_monitor_clear(&compare->monitor);
     g_clear_pointer(&compare->random, g_rand_free);
@@ -181,6 +185,29 @@ static gboolean take_ready(const json_t *answer, GError **error)
     return FALSE;
 }
 
+/* Asks once a side for what its kind's requests need: files, what devices can do. */
+static gboolean complete_request(Compare *compare, Side *side, json_t *request, GError **error)
+{
+    const IfmKindInWorker *way = side->kind->in_worker;
+    IfmMeasurement *skipped = NULL;
+    if (way->ask == NULL)
+        return TRUE;
+    if (side->asked == NULL)
+    {
+        side->asked = json_object();
+        const gboolean good =
+            way->ask(&compare->monitor, side->spec, side->sealed, &side->place, side->asked, &skipped, error);
+        ifm_runner_drop_worker(compare->runner, side->place.worker); /* nothing idles next to what is measured */
+        if (!good && skipped != NULL)
+            g_set_error_literal(error, IFM_ERROR, ifm_error_code_from_name(skipped->error_code), skipped->reason);
+        ifm_measurement_free(skipped);
+        if (!good)
+            return FALSE;
+    }
+    json_object_update(request, side->asked);
+    return TRUE;
+}
+
 static gboolean prepare(Compare *compare, Side *side, GError **error)
 {
     if (side->kind->in_worker == NULL)
@@ -189,6 +216,11 @@ static gboolean prepare(Compare *compare, Side *side, GError **error)
     if (side->worker == NULL && !start_worker(compare, side, device, error))
         return FALSE;
     json_t *request = ifm_kind_request(side->kind, side->spec, side->sealed, 0);
+    if (!complete_request(compare, side, request, error))
+    {
+        json_decref(request);
+        return FALSE;
+    }
     json_object_set_new(request, "rounds", json_true());
     json_object_set_new(request, "config_known", json_boolean(compare->n_pairs > 0));
     if (side->kind->in_worker->vary != NULL)

@@ -163,5 +163,7 @@ void worker_peak_drop(Worker *worker);
 gboolean worker_pipeline_prepare(Worker *worker, const json_t *request, GError **error);
 gboolean worker_pipeline_run(Worker *worker, const json_t *request, GError **error);
 void worker_pipeline_drop(Worker *worker);
+IfmSubject worker_pipeline_subject(Worker *worker);
+gboolean worker_pipeline_still_there(Worker *worker, GError **error);
 
 G_END_DECLS

@@ -1,5 +1,7 @@
 #include <math.h>
 
+#include <inferometer/compare.h>
+
 #include "plan-fixture.h"
 
 #define DEVICES                                                                                                            \
@@ -708,11 +710,41 @@ static void test_trace(void)
     fixture_clear(&fixture);
 }
 
+/* --- two of them ------------------------------------------------------------------------------------------------------ */
+
+/* A run of a comparison is a repetition: the makespan of its 20 batches, 40 ms and 62 ms. */
+static void test_compare(void)
+{
+    Fixture fixture;
+    g_autoptr(GError) error = NULL;
+    g_auto(IfmComparison) comparison = { 0 };
+    g_auto(PlanText) one = { 0 };
+    g_auto(PlanText) other = { 0 };
+    g_autofree char *one_plan = plan_with(exact[0].blocks, DEVICES), *other_plan = plan_with(exact[1].blocks, DEVICES);
+    IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
+    protocol.time_budget_ns = 0;
+    protocol.max_pairs = 20;
+    protocol.rounds = 4;
+    fixture_init(&fixture, NULL);
+    plan_text_init(&one, one_plan, 60, 300);
+    plan_text_init(&other, other_plan, 60, 300);
+    const IfmCompareSide sides[] = { { .kind = &ifm_kind_pipeline, .spec = &one.plan_case },
+                                     { .kind = &ifm_kind_pipeline, .spec = &other.plan_case } };
+    g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SLOWER);
+    g_assert_cmpfloat_with_epsilon(comparison.ratio, (double)exact[1].makespan_ns / (double)exact[0].makespan_ns, 1e-9);
+    for (gsize side = 0; side < 2; side++)
+        g_assert_cmpuint(comparison.measurements[side]->samples_ns->len, ==, 20);
+    fixture_clear(&fixture);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
+    g_test_add_func("/plan/compare", test_compare);
     for (gsize i = 0; i < G_N_ELEMENTS(exact); i++)
     {
         g_autofree char *path = g_strconcat("/plan/exact/", exact[i].name, NULL);

@@ -301,7 +301,9 @@ static const IfmKindInWorker in_worker = { .place = place,
                                            .finish = finish,
                                            .prepare = worker_pipeline_prepare,
                                            .run = worker_pipeline_run,
-                                           .drop = worker_pipeline_drop };
+                                           .drop = worker_pipeline_drop,
+                                           .subject = worker_pipeline_subject,
+                                           .still_there = worker_pipeline_still_there };
 
 const IfmCaseKind ifm_kind_pipeline = { .name = "plan",
                                         .size = sizeof(IfmPlanCase),

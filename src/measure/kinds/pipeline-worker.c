@@ -215,6 +215,29 @@ static gboolean run_plan(Run *run, GError **error)
     return TRUE;
 }
 
+/* --- as a subject: a run is one repetition, all its batches ------------------------------------------------------------
+ */
+
+static gboolean run_once(void *self, GError **error)
+{
+    g_autoptr(GArray) gaps_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
+    return ifm_plan_subject_repeat(((const Run *)self)->subject, TRUE, gaps_ns, error);
+}
+
+IfmSubject worker_pipeline_subject(Worker *worker)
+{
+    Run *run = worker->state;
+    return (IfmSubject){ .name = "pipeline", .clock = run->clock, .run = run_once, .self = run };
+}
+
+gboolean worker_pipeline_still_there(Worker *worker, GError **error)
+{
+    Run *run = worker->state;
+    report_plan(run);
+    ifm_record_set_json(&worker->measurement->verification, ifm_plan_subject_verification(run->subject));
+    return still_there(run, error);
+}
+
 gboolean worker_pipeline_prepare(Worker *worker, const json_t *request, GError **error)
 {
     Run *run = worker->state = g_new0(Run, 1);
