@@ -96,7 +96,7 @@ typedef struct
  * ifm_runner_compare: Two sides, each in a worker process of its own that is made for this, in rounds: some runs of the
  * one, some of the other, one at a time; who begins is drawn for every two rounds and turns in the second. Processes are
  * made anew for every pair, since two of the same thing differ, too; what is measured in this process is opened anew.
- * Interrupted, it returns what it has.
+ * Interrupted, it returns what it has. Of a pipeline a run is one repetition of all its batches.
  * @sides: A and B. Returns: FALSE with the error of the side that failed, its message beginning with "A: " or "B: ", or
  * IFM_ERROR_UNSUPPORTED for a kind that has no runs to repeat, and for two of different kinds.
  */
