@@ -65,6 +65,19 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmClusterJob, ifm_cluster_job_clear)
 gboolean ifm_cluster_submit(IfmStudy *study, const char *folder, const IfmClusterOptions *options, IfmClusterJob *job,
                             GError **error);
 
+/** IfmCaseCounts: cases with a latency, failed, of devices that were not there, and without any result. */
+typedef struct
+{
+    gint64 n_cases, n_done, n_failed, n_unavailable, n_missing;
+} IfmCaseCounts;
+
+/** IfmCombinationStatus: the cases of one combination, such as a model with an algorithm, over all sizes and shards. */
+typedef struct
+{
+    char *name; /* "CPU resnet18, winograd" */
+    IfmCaseCounts counts;
+} IfmCombinationStatus;
+
 /** IfmShardStatus: one shard: its task in the queue, and its store. */
 typedef struct
 {
@@ -75,16 +88,17 @@ typedef struct
     char *log;   /* path of what its tasks printed */
     char *why;   /* why its store cannot be read; NULL where it can, or is not there yet */
     gboolean queued;
-    /* of its cases: with a latency, failed, of devices that were not there, and without any result */
-    gint64 n_cases, n_done, n_failed, n_unavailable, n_missing;
+    IfmCaseCounts counts;
 } IfmShardStatus;
 
 /** IfmClusterStatus: all shards of a submission. */
 typedef struct
 {
-    char *name;          /* the study's */
-    GPtrArray *shards;   /* IfmShardStatus* */
-    char *queue_unknown; /* why the queue could not be asked, one line; NULL where it was */
+    char *name;              /* the study's */
+    GPtrArray *shards;       /* IfmShardStatus* */
+    GPtrArray *combinations; /* IfmCombinationStatus*, in the order of the cases; none before a shard has a store, and in
+                              * studies of stages */
+    char *queue_unknown;     /* why the queue could not be asked, one line; NULL where it was */
 } IfmClusterStatus;
 
 /** ifm_cluster_is_submitted: whether a study's folder holds a submission. */

@@ -13,14 +13,15 @@ typedef struct
     const char *const *(*words)(void);
 } IfmZooParameter;
 
-/** IfmZooEntry: one row of the table of the zoo. @parameters: ends with a NULL name. @is_cnn: a convolutional network; its
- * parameter "size" is the side of an image, of any number of pixels. */
+/** IfmZooEntry: one row of the table of the zoo. @parameters: ends with a NULL name. @min_image: of a
+ * convolutional network, whose parameter "size" is the side of an image: the smallest one that it takes, pixels; 0 of
+ * others. */
 typedef struct
 {
     const char *name; /* "matmul", "small-cnn" */
     const char *help;
     const IfmZooParameter *parameters;
-    gboolean is_cnn;
+    gint64 min_image;
     /* @values: [parameters], in the order of the table, from min to max. */
     IfmModel *(*build)(const gint64 *values, guint32 seed, GError **error);
 } IfmZooEntry;

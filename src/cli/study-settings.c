@@ -22,7 +22,7 @@ const IfmOption study_setting_options[] = {
 static void list_models(GString *out)
 {
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
-        if (entry->is_cnn)
+        if (entry->min_image > 0)
             g_string_append_printf(out, "%s\n", entry->name);
 }
 

@@ -201,14 +201,34 @@ static const IfmField shard_fields[] = {
     { "state", "state", IFM_FIELD_TEXT, get_state, .flags = IFM_FIELD_WHOLE },
     { "job", "job", IFM_FIELD_TEXT, ifm_field_get_text, SHARD(job), .flags = IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "where", "where or why", IFM_FIELD_TEXT, ifm_field_get_text, SHARD(where), .flags = IFM_FIELD_HIDE_EMPTY },
-    { "cases", "cases", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_cases) },
-    { "done", "done", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_done) },
-    { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_failed) },
-    { "unavailable", "unavailable", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_unavailable) },
-    { "missing", "missing", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(n_missing) },
+    { "cases", "cases", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_cases) },
+    { "done", "done", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_done) },
+    { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_failed) },
+    { "unavailable", "unavailable", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_unavailable) },
+    { "missing", "missing", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_missing) },
     { "log", "log", IFM_FIELD_TEXT, get_log, .flags = IFM_FIELD_WHOLE },
     { NULL },
 };
+
+#define COMBINATION(member) IFM_FIELD_AT(IfmCombinationStatus, member)
+
+static const IfmField combination_fields[] = {
+    { "combination", "combination", IFM_FIELD_TEXT, ifm_field_get_text, COMBINATION(name), .flags = IFM_FIELD_KEY },
+    { "cases", "cases", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_cases) },
+    { "done", "done", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_done) },
+    { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_failed) },
+    { "unavailable", "unavailable", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_unavailable) },
+    { "missing", "missing", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_missing) },
+    { NULL },
+};
+
+static void append_combinations(GString *out, const GPtrArray *combinations, const IfmScreen *screen)
+{
+    const IfmTable table = { combination_fields, (const void *const *)combinations->pdata, combinations->len };
+    g_autofree char *rows = combinations->len > 1 ? ifm_table_to_screen(&table, screen) : NULL;
+    if (rows != NULL)
+        g_string_append_printf(out, "\n%s", rows);
+}
 
 static void append_counts(GString *out, const IfmClusterStatus *status)
 {
@@ -216,11 +236,11 @@ static void append_counts(GString *out, const IfmClusterStatus *status)
     for (guint i = 0; i < status->shards->len; i++)
     {
         const IfmShardStatus *shard = status->shards->pdata[i];
-        n_cases += shard->n_cases;
-        n_done += shard->n_done;
-        n_failed += shard->n_failed;
-        n_unavailable += shard->n_unavailable;
-        n_missing += shard->n_missing;
+        n_cases += shard->counts.n_cases;
+        n_done += shard->counts.n_done;
+        n_failed += shard->counts.n_failed;
+        n_unavailable += shard->counts.n_unavailable;
+        n_missing += shard->counts.n_missing;
     }
     g_string_append_printf(out,
                            "%s: %u shards, %" G_GINT64_FORMAT " cases: %" G_GINT64_FORMAT " done, %" G_GINT64_FORMAT
@@ -246,6 +266,7 @@ int study_print_shards(const char *folder)
         if (shard->why != NULL)
             g_string_append_printf(out, "shard %" G_GSIZE_FORMAT ": %s\n", shard->number, shard->why);
     }
+    append_combinations(out, status->combinations, &screen);
     if (status->queue_unknown != NULL)
         cli_note("the queue is unknown: %s", status->queue_unknown);
     return cli_print(out->str);

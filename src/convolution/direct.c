@@ -34,9 +34,41 @@ static gsize n_shares(const IfmConvShape *shape, gsize n_slots)
     return can_split ? MIN(n_slots, (gsize)(shape->out_channels / shape->block)) : 1;
 }
 
+/* The output channels of a share, from @first to @end. */
+static void bounds_of(const IfmConvShape *shape, gsize n, gsize share, gint64 *first, gint64 *end)
+{
+    const gsize n_blocks = (gsize)(shape->out_channels / shape->block);
+    *first = (gint64)conv_split(n_blocks, n, share) * shape->block;
+    *end = (gint64)conv_split(n_blocks, n, share + 1) * shape->block;
+}
+
+/* One image's share of the layer, as a layer. */
+static IfmConvShape share_of(const IfmConvShape *shape, gint64 n_channels)
+{
+    IfmConvShape share = *shape;
+    share.batch = 1;
+    share.out_channels = n_channels;
+    if (is_depthwise(shape))
+        share.channels = share.groups = n_channels;
+    return share;
+}
+
 static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
 {
-    return 0; /* the library needs next to none for these kernels: what it asks for is in IfmConvInfo */
+    const gsize n = n_shares(shape, (gsize)MAX(options->n_threads, 1));
+    gint64 n_channels = 0;
+    gsize share_bytes = 0, n_bytes = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        gint64 first, end;
+        bounds_of(shape, n, i, &first, &end);
+        const IfmConvShape share = share_of(shape, end - first);
+        if (end - first != n_channels) /* most shares are alike */
+            share_bytes = conv_primitive_needs(&share, options);
+        n_channels = end - first;
+        n_bytes += share_bytes;
+    }
+    return n_bytes;
 }
 
 /* Adds the sum and bounds the outputs where the library's kernel did not. */
@@ -79,11 +111,7 @@ static void run(IfmConv *conv, const ConvRun *run)
 
 static gboolean make_part(IfmConv *conv, Part *part, gboolean fused, const float *weights, GError **error)
 {
-    IfmConvShape share = conv->shape;
-    share.batch = 1;
-    share.out_channels = part->end - part->first;
-    if (is_depthwise(&conv->shape))
-        share.channels = share.groups = share.out_channels;
+    const IfmConvShape share = share_of(&conv->shape, part->end - part->first);
     const float *from = weights + (gsize)part->first * conv_depth(&conv->shape);
     part->primitive = conv_primitive_new(&share, &conv->options, fused, from, conv->bias + part->first, error);
     if (part->primitive == NULL)
@@ -111,12 +139,11 @@ static gboolean make_parts(IfmConv *conv, gboolean fused, const float *weights, 
 {
     State *state = conv->state;
     const IfmConvShape *shape = &conv->shape;
-    const gsize n = n_shares(shape, (gsize)conv->options.n_threads), n_blocks = (gsize)(shape->out_channels / shape->block);
+    const gsize n = n_shares(shape, (gsize)conv->options.n_threads);
     state->is_fused = fused;
     for (gsize i = 0; i < n; i++)
     {
-        state->parts[i].first = (gint64)conv_split(n_blocks, n, i) * shape->block;
-        state->parts[i].end = (gint64)conv_split(n_blocks, n, i + 1) * shape->block;
+        bounds_of(shape, n, i, &state->parts[i].first, &state->parts[i].end);
         if (!make_part(conv, &state->parts[i], fused, weights, error))
             return FALSE;
     }

@@ -153,12 +153,20 @@ static GArray *spread(gint64 min, gint64 max, gint64 n)
 /* The first size of a spread: a power of two that the model takes. */
 static gint64 least_size(const PointModel *model)
 {
-    return g_str_has_prefix(model->text, "alexnet") ? 2 * (gint64)LEAST_SIZE : LEAST_SIZE;
+    gint64 size = LEAST_SIZE;
+    while (size < model->entry->min_image)
+        size *= 2;
+    return size;
 }
 
 static gboolean take_sizes(PointModel *model, const ConvText *text, GError **error)
 {
     const gint64 n = text->num_sizes > 0 ? text->num_sizes : level_sizes[text->level], usual = USUAL_SIZE;
+    for (guint i = 0; i < text->sizes->len; i++)
+        if (g_array_index(text->sizes, gint64, i) < model->entry->min_image)
+            return ifm_yaml_key_error(&text->study.record, "sizes", i, error,
+                                      "%s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT, model->text,
+                                      model->entry->min_image, g_array_index(text->sizes, gint64, i));
     if (text->sizes->len > 0)
     {
         model->sizes = g_array_copy(text->sizes);
@@ -195,7 +203,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
         if (!point_axes_add_model(axes, record, word, error))
             return FALSE;
         PointModel *model = axes->models->pdata[i];
-        if (model->entry == NULL || !model->entry->is_cnn)
+        if (model->entry == NULL || model->entry->min_image == 0)
             return ifm_yaml_key_error(
                 record, "models", i, error,
                 "\"%s\" is no convolutional network of the zoo (\"study run --list-models\" lists them)", word);

@@ -101,5 +101,6 @@ typedef struct
 
 /* study_shard_read: FALSE where the manifest is not a shard's. */
 gboolean study_shard_read(const json_t *manifest, StudyShard *shard);
-/* cluster_count_cases: into @status, from the shard's store. */
-void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status);
+/* cluster_count_cases: into @status, from the shard's store, and into @combinations (IfmCombinationStatus*), which the
+ * first store that can be read fills. */
+void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status, GPtrArray *combinations);

@@ -28,6 +28,12 @@ static void shard_free(IfmShardStatus *shard)
     g_free(shard);
 }
 
+static void combination_free(IfmCombinationStatus *combination)
+{
+    g_free(combination->name);
+    g_free(combination);
+}
+
 void ifm_cluster_status_free(IfmClusterStatus *status)
 {
     if (status == NULL)
@@ -35,6 +41,7 @@ void ifm_cluster_status_free(IfmClusterStatus *status)
     g_free(status->name);
     g_free(status->queue_unknown);
     g_ptr_array_unref(status->shards);
+    g_ptr_array_unref(status->combinations);
     g_free(status);
 }
 
@@ -62,15 +69,16 @@ static const char *state_of_store(const IfmShardStatus *shard)
 {
     if (shard->why != NULL)
         return "unreadable";
-    if (shard->n_missing > 0)
+    if (shard->counts.n_missing > 0)
         return "missing";
-    if (shard->n_failed > 0)
+    if (shard->counts.n_failed > 0)
         return "failed";
-    return shard->n_unavailable > 0 ? "unavailable" : "done";
+    return shard->counts.n_unavailable > 0 ? "unavailable" : "done";
 }
 
 /* @tasks: NULL: the queue is not known */
-static IfmShardStatus *shard_of(const char *folder, const ClusterRecord *record, gint64 number, GHashTable *tasks)
+static IfmShardStatus *shard_of(const char *folder, const ClusterRecord *record, gint64 number, GHashTable *tasks,
+                                GPtrArray *combinations)
 {
     IfmShardStatus *shard = g_new0(IfmShardStatus, 1);
     const ClusterJob *job = cluster_record_job_of(record, number);
@@ -78,7 +86,7 @@ static IfmShardStatus *shard_of(const char *folder, const ClusterRecord *record,
     const QueuedTask *task = id != NULL && tasks != NULL ? g_hash_table_lookup(tasks, id) : NULL;
     shard->number = (gsize)number;
     shard->log = cluster_shard_log(folder, number, record->n_shards);
-    cluster_count_cases(folder, record, shard);
+    cluster_count_cases(folder, record, shard, combinations);
     if (task != NULL)
         take_task(shard, task);
     else
@@ -91,8 +99,9 @@ static IfmClusterStatus *status_of(const char *folder, const ClusterRecord *reco
     IfmClusterStatus *status = g_new0(IfmClusterStatus, 1);
     status->name = g_strdup(record->name);
     status->shards = g_ptr_array_new_with_free_func((GDestroyNotify)shard_free);
+    status->combinations = g_ptr_array_new_with_free_func((GDestroyNotify)combination_free);
     for (gint64 number = 1; number <= record->n_shards; number++)
-        g_ptr_array_add(status->shards, shard_of(folder, record, number, tasks));
+        g_ptr_array_add(status->shards, shard_of(folder, record, number, tasks, status->combinations));
     return status;
 }
 
@@ -218,7 +227,8 @@ static gboolean begin_missing(Submission *submission, GError **error)
         gint64 number = (gint64)shard->number;
         if (shard->why != NULL)
             return ifm_error_refuse(error, "%s", shard->why);
-        if (!shard->queued && (shard->n_missing > 0 || (retry && shard->n_failed + shard->n_unavailable > 0)))
+        if (!shard->queued &&
+            (shard->counts.n_missing > 0 || (retry && shard->counts.n_failed + shard->counts.n_unavailable > 0)))
             g_array_append_val(submission->shards, number);
     }
     return TRUE;

@@ -37,8 +37,26 @@ static gboolean is_of(const json_t *row, const char *alias)
     return found;
 }
 
-/* A case that has neither: the device was not there, or the point cannot be tried, which the manifest says. */
-static void count_untried(const json_t *manifest, const json_t *row, IfmShardStatus *status)
+/* What became of a case. */
+typedef enum
+{
+    CASE_DONE,
+    CASE_FAILED,
+    CASE_UNAVAILABLE,
+    CASE_MISSING,
+    CASE_OTHER, /* another shard's */
+} CaseState;
+
+static gint64 *count_of(IfmCaseCounts *counts, CaseState state)
+{
+    return state == CASE_DONE          ? &counts->n_done
+           : state == CASE_FAILED      ? &counts->n_failed
+           : state == CASE_UNAVAILABLE ? &counts->n_unavailable
+                                       : &counts->n_missing;
+}
+
+/* Of a case without a result: the device was not there, or the point cannot be tried, which the manifest says. */
+static CaseState state_untried(const json_t *manifest, const json_t *row)
 {
     gsize i;
     json_t *device;
@@ -48,67 +66,121 @@ static void count_untried(const json_t *manifest, const json_t *row, IfmShardSta
         if (is_of(row, json_string_value(json_object_get(device, "alias"))))
             skipped = skipped || json_is_string(json_object_get(device, "skipped"));
     }
-    if (json_is_string(json_object_get(row, "refused")))
-        status->n_failed++;
-    else if (skipped)
-        status->n_unavailable++;
-    else
-        status->n_missing++;
+    return json_is_string(json_object_get(row, "refused")) ? CASE_FAILED : skipped ? CASE_UNAVAILABLE : CASE_MISSING;
 }
 
-static gboolean count_case(IfmStore *store, const json_t *manifest, const json_t *row, IfmShardStatus *status,
-                           GError **error)
+static gboolean read_state(IfmStore *store, const json_t *manifest, const json_t *row, guint8 *state, GError **error)
 {
     GError *trouble = NULL;
     const char *key = json_string_value(json_object_get(row, "key"));
     g_autoptr(IfmMeasurement) last = key != NULL ? ifm_store_last(store, key, &trouble) : NULL;
+    *state = last == NULL                          ? state_untried(manifest, row)
+             : last->outcome == IFM_OUTCOME_OK     ? CASE_DONE
+             : last->outcome == IFM_OUTCOME_FAILED ? CASE_FAILED
+                                                   : CASE_UNAVAILABLE;
     if (trouble != NULL)
-    {
         g_propagate_error(error, trouble);
-        return FALSE;
-    }
-    if (last == NULL)
-        count_untried(manifest, row, status);
-    else if (last->outcome == IFM_OUTCOME_OK)
-        status->n_done++;
-    else if (last->outcome == IFM_OUTCOME_FAILED)
-        status->n_failed++;
-    else
-        status->n_unavailable++;
-    return TRUE;
+    return trouble == NULL;
 }
 
-static gboolean count_in_store(const char *path, const ClusterRecord *record, IfmShardStatus *status, GError **error)
+/* "CPU resnet18, winograd": the alias and the axes that are words, which sizes and batches are not.
+ * Returns: (transfer full) NULL of a case without axes */
+static char *combination_of(const json_t *row)
+{
+    json_auto_t *words = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(row, "axes"), name, value)
+    {
+        if (json_is_string(value))
+            json_object_set(words, name, value);
+    }
+    return json_object_size(words) > 0 ? study_point_title(json_string_value(json_object_get(row, "alias")), words) : NULL;
+}
+
+static IfmCombinationStatus *find_combination(GPtrArray *combinations, const char *name)
+{
+    for (guint i = combinations->len; name != NULL && i-- > 0;)
+        if (g_str_equal(((IfmCombinationStatus *)combinations->pdata[i])->name, name))
+            return combinations->pdata[i];
+    return NULL;
+}
+
+/* All combinations of a study, by the first manifest that is read. */
+static void list_combinations(const json_t *cases, GPtrArray *combinations)
+{
+    gsize i;
+    json_t *row;
+    json_array_foreach(cases, i, row)
+    {
+        g_autofree char *name = combination_of(row);
+        IfmCombinationStatus *found = find_combination(combinations, name);
+        if (found == NULL && name != NULL)
+        {
+            found = g_new0(IfmCombinationStatus, 1);
+            found->name = g_steal_pointer(&name);
+            g_ptr_array_add(combinations, found);
+        }
+        if (found != NULL)
+            found->counts.n_missing = ++found->counts.n_cases;
+    }
+}
+
+/* @states: [cases] CaseState of this shard's */
+static gboolean read_states(const char *path, const ClusterRecord *record, gsize shard, guint8 *states, json_t **manifest,
+                            GError **error)
 {
     gsize i;
     json_t *row, *cases;
-    json_auto_t *manifest = NULL;
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_READ, error);
-    if (store == NULL || !study_manifest_read(store, &manifest, error))
+    if (store == NULL || !study_manifest_read(store, manifest, error))
         return FALSE;
-    cases = json_object_get(manifest, "cases");
-    if (manifest != NULL && json_array_size(cases) != (gsize)record->n_cases)
+    cases = json_object_get(*manifest, "cases");
+    if (*manifest != NULL && json_array_size(cases) != (gsize)record->n_cases)
         return ifm_error_refuse(error, "%s: has %zu cases, and %s was submitted with %" G_GINT64_FORMAT, path,
                                 json_array_size(cases), record->name, record->n_cases);
     json_array_foreach(cases, i, row)
     {
-        if (ifm_shard_has(i, status->number, (gsize)record->n_shards) && !count_case(store, manifest, row, status, error))
+        if (ifm_shard_has(i, shard, (gsize)record->n_shards) && !read_state(store, *manifest, row, &states[i], error))
             return FALSE;
     }
     return TRUE;
 }
 
-void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status)
+void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status, GPtrArray *combinations)
 {
+    gsize i;
+    json_t *row, *cases;
+    json_auto_t *manifest = NULL;
     g_autoptr(GError) error = NULL;
     g_autofree char *shard = cluster_shard_folder(folder, (gint64)status->number, record->n_shards),
                     *path = g_build_filename(shard, "store.db", NULL);
-    for (gsize i = 0; i < (gsize)record->n_cases; i++)
-        status->n_cases += ifm_shard_has(i, status->number, (gsize)record->n_shards);
-    if (g_file_test(path, G_FILE_TEST_EXISTS) && !count_in_store(path, record, status, &error))
+    g_autofree guint8 *states = g_malloc((gsize)record->n_cases);
+    IfmCaseCounts *counts = &status->counts;
+    memset(states, CASE_OTHER, (gsize)record->n_cases);
+    for (i = 0; i < (gsize)record->n_cases; i++)
+        counts->n_missing = counts->n_cases += ifm_shard_has(i, status->number, (gsize)record->n_shards);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return;
+    if (!read_states(path, record, status->number, states, &manifest, &error))
     {
-        status->n_done = status->n_failed = status->n_unavailable = 0;
         status->why = g_strdup(error->message);
+        return;
     }
-    status->n_missing = status->n_cases - status->n_done - status->n_failed - status->n_unavailable;
+    cases = json_object_get(manifest, "cases");
+    if (combinations->len == 0)
+        list_combinations(cases, combinations);
+    json_array_foreach(cases, i, row)
+    {
+        g_autofree char *name = states[i] < CASE_MISSING ? combination_of(row) : NULL;
+        IfmCombinationStatus *combination = find_combination(combinations, name);
+        if (states[i] >= CASE_MISSING)
+            continue;
+        counts->n_missing--;
+        ++*count_of(counts, states[i]);
+        if (combination == NULL)
+            continue;
+        combination->counts.n_missing--;
+        ++*count_of(&combination->counts, states[i]);
+    }
 }

@@ -9,8 +9,8 @@
 #define SWEEP                                                                                                              \
     "title: A sweep\nkind: profile\nmodels: [matmul]\ndims:\n"                                                             \
     "  - {name: k, sizes: [1, 2, 3, 4, 5, 6]}\n  - {name: n, sizes: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n"                        \
-    "  - {name: m, sizes: [8, 16]}\n"                                                                                      \
-    "devices:\n  A: {device: simulated:lab/GAUSSIAN}\nprotocol: {warmup: 2, runs: 40}\n"
+    "devices:\n  A: {device: simulated:lab/GAUSSIAN}\n  B: {device: simulated:lab/FIXED}\nprotocol: {warmup: 2, runs: " \
+    "40}\n"
 #define N_SWEEP (6 * 9 * 2)
 #define N_SHARDS 6
 #define SMALL_SLOW SMALL_HEAD SMALL_SIZES SMALL_DEVICES "protocol: {warmup: 2, runs: 20}\nlinks: {measure: false}\n"
@@ -134,6 +134,7 @@ static void test_node_dies(Bench *bench, gconstpointer data)
     await_end(&cluster);
     run_line(bench, "study status sweep.yaml", &ended);
     g_assert_nonnull(strstr(ended.out, "sweep: 6 shards, 108 cases: 108 done, 0 failed, 0 unavailable, 0 missing\n"));
+    g_assert_nonnull(strstr(ended.out, "A matmul        54    54       0            0        0\n"));
     run_line(bench, "study submit sweep.yaml --missing", &ended);
     assert_status(&ended, 0);
     g_assert_cmpstr(ended.out, ==, "");

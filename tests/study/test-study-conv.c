@@ -92,7 +92,7 @@ static void test_sizes(Fixture *fixture, gconstpointer data)
         { { "level=quick" }, "alexnet", "64 81 102 128 161 203 256 323 406 512" },
         { { "num_sizes=3", "max_size=128" }, "resnet18", "32 64 128" },
         { { "max_size=100" }, "resnet18", "100" },
-        { { "sizes=[50, 40]", "level=full" }, "resnet18", "50 40" },
+        { { "sizes=[80, 70]", "level=full" }, "resnet18", "80 70" },
     };
     static const char text[] = HEAD "models: [resnet18, alexnet]\nalgorithms: [direct, winograd]\n" DEVICE;
     g_autofree char *path = write_file(fixture, "small.yaml", text);
@@ -150,6 +150,8 @@ static void test_places(Fixture *fixture, gconstpointer data)
         { HEAD "models: [resnet18]\nalgorithms:\n  - direct\n\n  - drect\n" DEVICE, ":7: algorithms: \"drect\" is not" },
         { HEAD "models: [resnet18]\nalgorithms: [direct]\nfallback: none\n" DEVICE, ":5: fallback: \"none\" is not" },
         { HEAD "models: [resnet18]\nalgorithms: [direct]\nsizes: [64,\n  80,\n  64]\n" DEVICE, ":7: sizes: 64 is listed" },
+        { HEAD "models: [alexnet]\nalgorithms: [direct]\nsizes:\n  - 64\n  - 62\n" DEVICE,
+          ":7: sizes: alexnet takes images of 63 or more, not 62" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
