@@ -243,6 +243,27 @@ static void test_workspace(void)
     g_assert_null(why);
 }
 
+/* What is counted before a layer is made is what it then takes: a limit of one byte less refuses it. Direct takes none on
+ * some processors. */
+static void test_workspace_is_counted(void)
+{
+    for (gsize g = 0; g < G_N_ELEMENTS(grid); g++)
+        for (IfmConvAlgorithm algorithm = IFM_CONV_DIRECT; algorithm <= IFM_CONV_IMPLICIT_PRECOMP_GEMM; algorithm++)
+        {
+            g_auto(Layer) layer = { 0 };
+            layer_init(&layer, &grid[g], 16, 2);
+            const gsize counted = ifm_conv_workspace(&layer.shape, algorithm, &layer.options);
+            g_autoptr(IfmConv) conv =
+                ifm_conv_new(&layer.shape, algorithm, &layer.options, layer.weights, layer.bias, NULL);
+            if (conv == NULL)
+                continue;
+            g_assert_cmpuint(ifm_conv_info(conv).workspace_bytes, ==, counted);
+            layer.options.max_workspace_bytes = counted - 1;
+            if (counted > 1)
+                g_assert_false(ifm_conv_supports(&layer.shape, algorithm, &layer.options, NULL));
+        }
+}
+
 /* What has no transform, or none but another algorithm's. */
 static void test_fft_refusals(void)
 {
@@ -323,6 +344,7 @@ int main(int argc, char **argv)
     g_test_add_func("/convolution/refusals", test_refusals);
     g_test_add_func("/convolution/unsupported", test_unsupported);
     g_test_add_func("/convolution/workspace", test_workspace);
+    g_test_add_func("/convolution/workspace-is-counted", test_workspace_is_counted);
     g_test_add_func("/convolution/fft/refusals", test_fft_refusals);
     g_test_add_func("/convolution/fft/limit", test_fft_limit);
     return g_test_run();
