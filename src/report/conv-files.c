@@ -168,6 +168,14 @@ static void get_gflop_per_s(const void *record, const void *user, IfmValue *valu
         ifm_value_set_real(value, 2 * (double)layer_of(record)->macs / time_of(record));
 }
 
+/* Above 100 where an algorithm does with fewer operations than the definition, as Winograd's. */
+static void get_share_of_peak(const void *record, const void *user, IfmValue *value)
+{
+    const double peak = ((const ConvRow *)record)->point->point->device->peak_flop_per_s;
+    if (layer_of(record)->macs > 0 && peak > 0)
+        ifm_value_set_real(value, 100 * 2e9 * (double)layer_of(record)->macs / time_of(record) / peak);
+}
+
 static void get_fell_back(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_boolean(value, layer_of(record)->fell_back);
@@ -190,6 +198,7 @@ static const IfmField layer_fields[] = {
     { "macs", "", IFM_FIELD_INTEGER, get_layer_integer, LAYER(macs) },
     { "gflop_per_s", "", IFM_FIELD_REAL, get_gflop_per_s },
     { "median_ms", "", IFM_FIELD_REAL, get_time },
+    { "peak_percentage", "", IFM_FIELD_REAL, get_share_of_peak },
     { NULL },
 };
 

@@ -228,5 +228,6 @@ const StudyKind study_kind_conv = {
     .fields = conv_fields,
     .text_size = sizeof(ConvText),
     .read = read_axes,
+    .needs_peaks = TRUE,
     POINT_KIND_FUNCTIONS,
 };

@@ -29,6 +29,8 @@ json_t *study_device_to_json(const IfmStudyDevice *device)
                              text_or_null(device->description), "skipped", text_or_null(device->reason));
     if (device->not_stages != 0)
         json_object_set_new(json, "not_stages", stages_to_json(device->not_stages));
+    if (device->peak_flop_per_s > 0)
+        json_object_set_new(json, "peak_flop_per_s", ifm_json_real(device->peak_flop_per_s));
     return json;
 }
 

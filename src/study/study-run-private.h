@@ -23,3 +23,8 @@ typedef struct
 gboolean study_run_find_devices(Run *run, GError **error);
 /* study_run_check_devices: FALSE with IFM_ERROR_UNAVAILABLE where none is here, or left. */
 gboolean study_run_check_devices(const Run *run, GError **error);
+
+/* --- study-run-peaks.c --- */
+/* study_run_find_peaks: the peak of each device that is here: from the store, else measured and kept there. One that cannot
+ * be measured is not known. FALSE where the run must end: it was interrupted, or the store takes nothing. */
+gboolean study_run_find_peaks(Run *run, GError **error);

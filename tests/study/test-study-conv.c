@@ -181,6 +181,8 @@ static void test_findings(Fixture *fixture, gconstpointer data)
         g_assert_cmpstr(row->fastest, ==, "winograd");
         g_assert_cmpfloat_with_epsilon(row->runtime_ns / row->time_ns, 2, 1e-3);
     }
+    for (guint i = 0; i < points->points->len; i++) /* described, so it is not measured */
+        g_assert_cmpfloat(((const IfmStudyPoint *)points->points->pdata[i])->device->peak_flop_per_s, ==, 1e9);
     g_assert_cmpuint(findings->shapes->len, >, 1);
     gsize n_refused = 0;
     for (guint i = 0; i < findings->points->len; i++)
