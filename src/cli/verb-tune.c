@@ -51,6 +51,8 @@ static int run_tune(const Arguments *arguments)
     const int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
     if (status != CLI_EXIT_OK)
         return status;
+    if (cli_given(arguments, "clear") && cli_given(arguments, "json"))
+        return cli_usage(&verb_tune, "--clear removes the cache: there is nothing for --json to write");
     if (!cli_given(arguments, "clear"))
         return show(arguments, path);
     return ifm_conv_tuning_clear(path, &error) ? CLI_EXIT_OK : cli_fail(error);

@@ -174,8 +174,10 @@ static gboolean parse_convolutions(ProfilePlan *plan, const IfmProfileOptions *o
     g_auto(IfmConvChoice) choice = { 0 };
     g_autoptr(GError) trouble = NULL;
     const gboolean is_asked = options->conv != NULL && *options->conv != NULL;
-    if (!is_asked && options->conv_fallback != NULL)
-        return ifm_error_misuse(error, "--conv-fallback: no --conv is given");
+    if (!is_asked && (options->conv_fallback != NULL ||
+                      (options->conv_workspace > 0 && options->conv_workspace != (gint64)IFM_CONV_WORKSPACE_BYTES)))
+        return ifm_error_misuse(error, "--conv-%s: no --conv is given",
+                                options->conv_fallback != NULL ? "fallback" : "workspace");
     if (!is_asked)
         return TRUE;
     for (const char *const *line = options->conv; *line != NULL; line++)

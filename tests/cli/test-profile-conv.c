@@ -107,6 +107,7 @@ static void test_misuse(Bench *bench, gconstpointer data)
           "--conv: \"implicit_gem\" is not a convolution algorithm; did you mean \"implicit_gemm\"?" },
         { "--conv gemm --conv direct", "two algorithms for all layers, gemm and direct" },
         { "--conv-fallback direct", "--conv-fallback: no --conv is given" },
+        { "--conv-workspace 1MiB", "--conv-workspace: no --conv is given" },
         { "--conv gemm --conv-fallback best", "--conv-fallback: convolutions: \"best\" is never refused" },
         { "--conv gemm --conv-workspace much", "--conv-workspace: " },
     };
@@ -117,6 +118,8 @@ static void test_misuse(Bench *bench, gconstpointer data)
         run_line(bench, line, &ended);
         assert_complaint(&ended, 2, wrong[i].message);
     }
+    run_line(bench, "tune --clear --json rows.json", &ended);
+    assert_complaint(&ended, 2, "--clear removes the cache");
     run_line(bench, "profile -q " MODEL " -d simulated:lab/FIXED --runs 3 --no-peak --conv direct", &ended);
     assert_complaint(&ended, 1,
                      "direct cannot do any layer of small-cnn (simulated:lab/FIXED describes no such algorithm)");
