@@ -123,6 +123,7 @@ typedef struct
     IfmDtype dtype;                /* execution precision; default F32 */
     int threads;                   /* 0: as many as the spec has cores, else as this process may use */
     gboolean optimise;             /* graph optimisation; FALSE for the reference */
+    gboolean keep_layout;          /* optimise without layouts of the runtime's own, such as blocked channels */
     gboolean profiling;            /* per-node times; slows the model down */
     gboolean native_async;         /* use the runtime's own asynchrony instead of the driver's threads */
     const IfmDimBinding *bindings; /* free dimensions to fix before compiling; the rest stay free */

@@ -27,6 +27,7 @@ typedef enum
     IFM_RECORD_CHOICE, /* an enumeration, by one of @words */
     IFM_RECORD_JSON,   /* json_t *: an object; NULL is written as null */
     IFM_RECORD_JSONS,  /* const json_t *const *: [@count] */
+    IFM_RECORD_TEXTS,  /* GPtrArray * of char *: owned by the struct, never NULL */
     IFM_RECORD_SERIES, /* GArray * of gint64: owned by the struct, never NULL */
     IFM_RECORD_PART,   /* a nested struct with @fields */
     IFM_RECORD_MAYBE,  /* as PART where the gboolean at @count is TRUE; else null */

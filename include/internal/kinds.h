@@ -19,6 +19,18 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmObservedShapes, ifm_observed_shapes_clear)
  * the runtime reports no shapes. */
 gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error);
 
+/** IfmOptimisedFile: a graph to write. @keep_layout: IfmCompileOptions has it    @outline: without its large weights */
+typedef struct
+{
+    const char *path;
+    gboolean keep_layout, outline;
+} IfmOptimisedFile;
+/** ifm_runner_optimise: Has the runtime of a case optimise its model for its device, and writes the graphs that result.
+ * @version: (out) (optional) (transfer full) of the runtime    Errors: those of compiling; IFM_ERROR_UNSUPPORTED where a
+ * runtime cannot save its graph. */
+gboolean ifm_runner_optimise(IfmRunner *runner, const IfmModelCase *model_case, const IfmOptimisedFile *files, gsize n,
+                             char **version, GError **error);
+
 /**
  * ifm_peak_counts: Which of two peaks of one case counts from now on: the new one if it is not in doubt, else the higher
  * one (by the product of FLOP/s and bytes/s), since other load lowers a peak and nothing raises it. If the one that counts

@@ -1,6 +1,7 @@
 #pragma once
 #include <inferometer/estimate.h>
 #include <inferometer/onnx.h>
+#include <jansson.h>
 
 G_BEGIN_DECLS
 
@@ -76,6 +77,12 @@ const char *ifm_node_string(const IfmNode *node, const char *attribute, const ch
 const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n);
 const float *ifm_node_floats(const IfmNode *node, const char *attribute, gsize *n);
 
+/** ifm_node_attributes: (transfer full) an object of all attributes by name: numbers, texts, lists of them; of a tensor,
+ * graph or type the digest of its bytes. */
+json_t *ifm_node_attributes(const IfmNode *node);
+/** ifm_node_has_subgraph: Whether an attribute is a graph, whose nodes may read any tensor of the outer one. */
+gboolean ifm_node_has_subgraph(const IfmNode *node);
+
 /** ifm_model_analyse_with: As ifm_model_analyse(), with shapes that a run observed. They are used where no rule gives a
  * shape. One that contradicts a rule is IFM_ERROR_INVALID. @observed: [n_observed] */
 IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
@@ -111,6 +118,10 @@ void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *
 /** ifm_model_builder_copy_node: Copies a node of another model with its attributes, subgraphs and domain. The copy keeps
  * the names of its inputs, so the tensors that it reads must exist too. Returns: its index. */
 gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node);
+
+/** ifm_model_builder_copy_node_as: The same under another name, its inputs and outputs renamed.
+ * @tensors: name -> new name; what it does not have keeps its name */
+gsize ifm_model_builder_copy_node_as(IfmModelBuilder *builder, const IfmNode *node, const char *name, GHashTable *tensors);
 
 /** ifm_model_builder_copy_weight: Copies an initializer of any type, with its bytes. */
 void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *model, const char *name);

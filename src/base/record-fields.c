@@ -19,8 +19,9 @@ void ifm_record_init(void *self, const IfmRecordField *fields)
             AT(char *, self, field) = g_strdup("");
         else if (field->type == IFM_RECORD_SERIES)
             AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(gint64));
-        else if (field->type == IFM_RECORD_ROWS)
-            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func(field->free);
+        else if (field->type == IFM_RECORD_ROWS || field->type == IFM_RECORD_TEXTS)
+            AT(GPtrArray *, self, field) =
+                g_ptr_array_new_with_free_func(field->type == IFM_RECORD_ROWS ? field->free : g_free);
 }
 
 void ifm_record_clear(void *self, const IfmRecordField *fields)
@@ -32,7 +33,7 @@ void ifm_record_clear(void *self, const IfmRecordField *fields)
             g_clear_pointer(&AT(GArray *, self, field), g_array_unref);
         else if (field->type == IFM_RECORD_JSON)
             g_clear_pointer(&AT(json_t *, self, field), json_decref);
-        else if (field->type == IFM_RECORD_ROWS)
+        else if (field->type == IFM_RECORD_ROWS || field->type == IFM_RECORD_TEXTS)
             g_clear_pointer(&AT(GPtrArray *, self, field), g_ptr_array_unref);
 }
 
@@ -43,6 +44,14 @@ typedef json_t *(*PartToJson)(const void *self, const IfmRecordField *fields);
 static gint compare_words(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static json_t *texts_to_json(const GPtrArray *texts)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < texts->len; i++)
+        json_array_append_new(json, ifm_json_string(texts->pdata[i]));
+    return json;
 }
 
 static json_t *words_to_json(const char *const *words, gboolean sorted)
@@ -128,6 +137,8 @@ static json_t *field_to_json(const void *self, const IfmRecordField *field, Part
         return json != NULL ? json_deep_copy(json) : json_null();
     case IFM_RECORD_JSONS:
         return jsons_to_json(self, field);
+    case IFM_RECORD_TEXTS:
+        return texts_to_json(CONST_AT(GPtrArray *, self, field));
     case IFM_RECORD_SERIES:
         return ifm_json_int64_array(CONST_AT(GArray *, self, field));
     case IFM_RECORD_PART:
@@ -307,6 +318,22 @@ static gboolean read_list(const Source *source, const IfmRecordField *field, voi
     return TRUE;
 }
 
+static gboolean read_texts(const Source *source, const IfmRecordField *field, GPtrArray *texts)
+{
+    json_t *list = NULL, *one;
+    gsize i;
+    if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
+        return FALSE;
+    g_ptr_array_set_size(texts, 0);
+    json_array_foreach(list, i, one)
+    {
+        if (!json_is_string(one))
+            return ifm_error_refuse(source->error, "%s.%s[%" G_GSIZE_FORMAT "]: not a text", source->where, field->name, i);
+        g_ptr_array_add(texts, g_strdup(json_string_value(one)));
+    }
+    return TRUE;
+}
+
 static gboolean read_rows(const Source *source, const IfmRecordField *field, GPtrArray *rows)
 {
     json_t *list = NULL, *one;
@@ -319,6 +346,7 @@ static gboolean read_rows(const Source *source, const IfmRecordField *field, GPt
         g_autofree char *where = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", source->where, field->name, i);
         void *row = g_malloc0(field->size);
         g_ptr_array_add(rows, row);
+        ifm_record_init(row, field->fields);
         if (!ifm_record_from_json(row, field->fields, one, where, NULL, source->error))
             return FALSE;
     }
@@ -363,6 +391,8 @@ static gboolean read_field(void *self, const IfmRecordField *field, const Source
     case IFM_RECORD_JSONS:
     case IFM_RECORD_PARTS:
         return read_list(source, field, self);
+    case IFM_RECORD_TEXTS:
+        return read_texts(source, field, AT(GPtrArray *, self, field));
     case IFM_RECORD_SERIES:
         return ifm_json_get_int64_array(json, where, field->name, AT(GArray *, self, field), error);
     case IFM_RECORD_PART:

@@ -30,25 +30,55 @@ static gboolean read_shape(const json_t *json, IfmObservedShape *shape)
     return TRUE;
 }
 
-gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error)
+/* Asks about a case as workers take it: its path absolute, its device in full, its dtype named.
+ * @request: (transfer full) without the case
+ * Returns: (transfer full) the answer of a process of its own: what a run leaves allocated would be in a later case's
+ * figures of memory. */
+static json_t *ask(IfmRunner *runner, const IfmModelCase *model_case, const char *what, json_t *request, GError **error)
 {
-    *observed = (IfmObservedShapes){ 0 };
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
     if (spec == NULL)
-        return FALSE;
+    {
+        json_decref(request);
+        return NULL;
+    }
     g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
     IfmModelCase whole = *model_case;
     whole.model_path = path;
     whole.device = spec->text;
     if (whole.dtype == IFM_DTYPE_UNDEFINED)
         whole.dtype = IFM_DTYPE_F32;
+    json_object_set_new(request, "case", ifm_record_to_json(&whole, ifm_kind_model.fields));
     IfmWorkerWatch watch = ifm_runner_watch(runner);
-    /* A process of its own: what the run leaves allocated would be in a later case's figures of memory. */
-    g_autofree char *key = g_strdup_printf("shapes on %s", spec->text);
-    json_auto_t *answer = ifm_runner_ask(
-        runner, key, json_pack("{s:s,s:o}", "do", "observe", "case", ifm_record_to_json(&whole, ifm_kind_model.fields)),
-        &watch, error);
+    g_autofree char *key = g_strdup_printf("%s on %s", what, spec->text);
+    json_t *answer = ifm_runner_ask(runner, key, request, &watch, error);
     ifm_runner_drop_worker(runner, key);
+    return answer;
+}
+
+gboolean ifm_runner_optimise(IfmRunner *runner, const IfmModelCase *model_case, const IfmOptimisedFile *files, gsize n,
+                             char **version, GError **error)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        g_autofree char *file = g_canonicalize_filename(files[i].path, NULL);
+        json_auto_t *answer = ask(runner, model_case, "graph",
+                                  json_pack("{s:s,s:o,s:b,s:b}", "do", "optimise", "file", ifm_json_string(file),
+                                            "keep_layout", files[i].keep_layout, "outline", files[i].outline),
+                                  error);
+        const char *said = json_string_value(json_object_get(answer, "version"));
+        if (answer == NULL)
+            return FALSE;
+        if (version != NULL && i == 0)
+            *version = g_strdup(said != NULL ? said : "");
+    }
+    return TRUE;
+}
+
+gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error)
+{
+    *observed = (IfmObservedShapes){ 0 };
+    json_auto_t *answer = ask(runner, model_case, "shapes", json_pack("{s:s}", "do", "observe"), error);
     if (answer == NULL)
         return FALSE;
     json_t *list = json_object_get(answer, "shapes"), *entry;

@@ -144,6 +144,9 @@ json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError 
 
 /* worker_answer_observe: {"case"} -> {"shapes": [{"tensor", "dtype", "shape"}]} */
 json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_optimise: {"case", "file", "keep_layout", "outline"} -> {"engine", "version", "library"}: writes the graph as
+ * the runtime optimised it */
+json_t *worker_answer_optimise(Worker *worker, const json_t *request, GError **error);
 
 /* --- kinds/: the slots of IfmKindInWorker that are called in the worker ------------------------------------------------
  */

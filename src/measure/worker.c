@@ -225,6 +225,7 @@ static const struct
     { "find", worker_answer_find },
     { "reference", answer_reference },
     { "observe", worker_answer_observe },
+    { "optimise", worker_answer_optimise },
     { "measure", answer_measure },
     { "compare-start", worker_answer_compare_start },
     { "compare-round", worker_answer_compare_round },

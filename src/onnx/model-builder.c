@@ -445,6 +445,30 @@ gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node)
     return graph->n_node - 1;
 }
 
+static void rename_all(char **names, gsize n, GHashTable *tensors)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        const char *name = g_hash_table_lookup(tensors, names[i]);
+        if (name == NULL)
+            continue;
+        free(names[i]); /* protobuf-c's */
+        names[i] = strdup(name);
+    }
+}
+
+gsize ifm_model_builder_copy_node_as(IfmModelBuilder *builder, const IfmNode *node, const char *name, GHashTable *tensors)
+{
+    const gsize index = ifm_model_builder_copy_node(builder, node);
+    Onnx__NodeProto *proto = builder->proto->graph->node[index];
+    if (proto->name != NULL && *proto->name != '\0')
+        free(proto->name);
+    proto->name = strdup(name);
+    rename_all(proto->input, proto->n_input, tensors);
+    rename_all(proto->output, proto->n_output, tensors);
+    return index;
+}
+
 static void clear_shared(gpointer data)
 {
     IfmOnnxExternal *external = data;

@@ -1,6 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <internal/json.h>
+
 #include "onnx-private.h"
 
 static void free_initializer(gpointer data)
@@ -253,4 +255,69 @@ const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n
     const Onnx__AttributeProto *found = ifm_onnx_attribute(node, attribute);
     *n = found != NULL ? found->n_ints : 0;
     return *n > 0 ? found->ints : NULL;
+}
+
+static json_t *digest_of(const void *message)
+{
+    const ProtobufCMessage *from = message;
+    const gsize size = protobuf_c_message_get_packed_size(from);
+    g_autofree guint8 *bytes = g_malloc(MAX(size, 1));
+    protobuf_c_message_pack(from, bytes);
+    g_autofree char *digest = g_compute_checksum_for_data(G_CHECKSUM_SHA256, bytes, size);
+    return json_string(digest);
+}
+
+static json_t *text_of(const ProtobufCBinaryData *bytes)
+{
+    g_autofree char *text = g_strndup(bytes->data != NULL ? (const char *)bytes->data : "", bytes->len);
+    return ifm_json_string(text);
+}
+
+static json_t *attribute_to_json(const Onnx__AttributeProto *attribute)
+{
+    json_t *list;
+    switch (attribute->type)
+    {
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
+        return json_integer(attribute->i);
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
+        return ifm_json_real((double)attribute->f);
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
+        return text_of(&attribute->s);
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
+        list = json_array();
+        for (gsize i = 0; i < attribute->n_ints; i++)
+            json_array_append_new(list, json_integer(attribute->ints[i]));
+        return list;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
+        list = json_array();
+        for (gsize i = 0; i < attribute->n_floats; i++)
+            json_array_append_new(list, ifm_json_real((double)attribute->floats[i]));
+        return list;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
+        list = json_array();
+        for (gsize i = 0; i < attribute->n_strings; i++)
+            json_array_append_new(list, text_of(&attribute->strings[i]));
+        return list;
+    default:
+        return digest_of(attribute);
+    }
+}
+
+json_t *ifm_node_attributes(const IfmNode *node)
+{
+    const Onnx__NodeProto *proto = node->proto;
+    json_t *attributes = json_object();
+    for (gsize i = 0; i < proto->n_attribute; i++)
+        json_object_set_new(attributes, proto->attribute[i]->name, attribute_to_json(proto->attribute[i]));
+    return attributes;
+}
+
+gboolean ifm_node_has_subgraph(const IfmNode *node)
+{
+    const Onnx__NodeProto *proto = node->proto;
+    for (gsize i = 0; i < proto->n_attribute; i++)
+        if (proto->attribute[i]->g != NULL || proto->attribute[i]->n_graphs > 0)
+            return TRUE;
+    return FALSE;
 }

@@ -79,8 +79,10 @@ static gboolean set_graph(const Setup *setup)
     const OrtApi *api = setup->engine->api;
     const IfmCompileOptions *options = &setup->compiled->base.options;
     OrtConvDomain *domain = setup->compiled->conv_domain;
-    const gboolean optimise = options->optimise && domain == NULL;
-    if (!step(setup, api->SetSessionGraphOptimizationLevel(setup->options, optimise ? ORT_ENABLE_ALL : ORT_DISABLE_ALL)) ||
+    const GraphOptimizationLevel level = !options->optimise || domain != NULL ? ORT_DISABLE_ALL
+                                         : options->keep_layout               ? ORT_ENABLE_EXTENDED
+                                                                              : ORT_ENABLE_ALL;
+    if (!step(setup, api->SetSessionGraphOptimizationLevel(setup->options, level)) ||
         (domain != NULL && !step(setup, api->AddCustomOpDomain(setup->options, ifm_ort_conv_domain_handle(domain)))))
         return FALSE;
     for (gsize i = 0; i < options->n_bindings; i++)

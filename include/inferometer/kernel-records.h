@@ -1,0 +1,97 @@
+#pragma once
+#include <inferometer/measure.h>
+
+IFM_BEGIN_DECLS
+
+/*
+ * The kernels of a model as a runtime optimised it: what each node of the optimised graph computes, under one name in every
+ * model, and which nodes of the model as written are in it. Other than IfmKernel (kernel.h), nothing here was measured.
+ */
+
+/** IfmKernelCoverage: how it is known which nodes of the model a kernel covers. */
+typedef enum
+{
+    IFM_COVERAGE_EXACT,
+    IFM_COVERAGE_INSERTED,  /* by the runtime: it moves or converts data, and covers no node */
+    IFM_COVERAGE_GROUP,     /* several kernels cover these nodes together, such as one and its Reshape */
+    IFM_COVERAGE_AMBIGUOUS, /* the graph leaves open which nodes these are: @covers is what is likely */
+} IfmKernelCoverage;
+/** ifm_kernel_coverage_words: "exact", "inserted", "group", "ambiguous", NULL-terminated, in the order of the enumeration.
+ */
+const char *const *ifm_kernel_coverage_words(void);
+
+/** IfmKernelTensor: an input or output of a kernel. @name: "" of an input that is left out, without @dtype and @dims
+ * @constant: a weight, or computed from weights alone    @dims: gint64 */
+typedef struct
+{
+    char *name, *dtype;
+    gboolean constant;
+    GArray *dims;
+} IfmKernelTensor;
+
+/**
+ * IfmKernelRecord: one node of the optimised graph.
+ * @name: what executes: the operator without "Fused", domain or layout, then "_Add" for a sum that is fused in, then the
+ * activation: "Conv_Add_Relu"    @node, @op_type, @domain: as the runtime has them    @digest: hex, equal for kernels that
+ * compute the same on the same shapes    @attributes: object, as ifm_node_attributes()
+ * @flop: NaN where no rule counts it    @input_bytes, @weight_bytes, @output_bytes: each tensor once; of an input that an
+ * index picks rows from, the rows    @covers: names of the model's nodes, or "OP_TYPE #INDEX" of a nameless one
+ * @depends: indices of the kernels whose outputs it reads
+ */
+typedef struct
+{
+    char *name, *node, *op_type, *domain, *digest;
+    json_t *attributes;
+    GPtrArray *inputs, *outputs; /* IfmKernelTensor* */
+    double flop;
+    gint64 input_bytes, weight_bytes, output_bytes;
+    int coverage; /* IfmKernelCoverage */
+    GPtrArray *covers;
+    GArray *depends; /* gint64 */
+} IfmKernelRecord;
+
+/**
+ * IfmKernelRecords: of one model on one device. @model_digest: of the model as written    @settings: its bindings and
+ * threads, "batch=1, threads=1"    @level: "all"    @processor: its name: the graph of another one may differ
+ * @n_folded: nodes of the model that the runtime computed beforehand    @uncovered: names of the model's nodes that are in
+ * no kernel, and whose results are needed    @n_covered_twice: nodes that several kernels cover
+ */
+typedef struct
+{
+    gint64 format_version;
+    char *model, *model_digest, *device, *runtime, *level, *processor, *settings;
+    gint64 n_nodes, n_folded, n_covered_twice;
+    GPtrArray *uncovered; /* char* */
+    GPtrArray *kernels;   /* IfmKernelRecord* in the order of the optimised graph */
+} IfmKernelRecords;
+
+void ifm_kernel_records_free(IfmKernelRecords *records);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelRecords, ifm_kernel_records_free)
+
+/**
+ * ifm_kernel_records_find: Has the runtime of a device optimise a model, and reads its kernels.
+ * @model_case: model_path, device, dtype, threads, bindings and vendor count    @graph: (optional) path of a file that gets
+ * the optimised graph with its weights, whose names the records have
+ * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED (a device whose runtime cannot save its graph),
+ * IFM_ERROR_UNAVAILABLE (no such device: a graph of CUDA needs a GPU), IFM_ERROR_INVALID (a graph of another runtime's
+ * operators), or that of compiling.
+ */
+IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase *model_case, const char *graph,
+                                          GError **error);
+
+/** ifm_kernel_records_to_json: (transfer full) as files have it: docs/formats.md.    ifm_kernel_records_from_json:
+ * (transfer full) NULL with IFM_ERROR_INVALID and the place. @where: the file, for messages */
+json_t *ifm_kernel_records_to_json(const IfmKernelRecords *records);
+IfmKernelRecords *ifm_kernel_records_from_json(const json_t *json, const char *where, GError **error);
+/** ifm_kernel_records_read: a file. ifm_kernel_records_write: atomically. */
+IfmKernelRecords *ifm_kernel_records_read(const char *path, GError **error);
+gboolean ifm_kernel_records_write(const IfmKernelRecords *records, const char *path, GError **error);
+
+/** ifm_kernel_record_moves: whether it only gives data another shape: Reshape, Flatten, Squeeze, Unsqueeze, Identity. In a
+ * model it costs no more than any node does; alone it copies. */
+gboolean ifm_kernel_record_moves(const IfmKernelRecord *record);
+/** ifm_kernel_record_stem: (transfer full) "Conv_Add_Relu_1x64x56x56-1a2b3c4d": its name, the shape of its first input and
+ * the first digits of its digest. */
+char *ifm_kernel_record_stem(const IfmKernelRecord *record);
+
+IFM_END_DECLS

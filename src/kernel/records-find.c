@@ -1,0 +1,196 @@
+/* The graph of a model as a runtime optimises it, and its records. */
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include <inferometer/sensor.h>
+#include <internal/json.h>
+#include <internal/kinds.h>
+
+#include "records-private.h"
+
+/* --- names that lead back ------------------------------------------------------------------------------------------------
+ */
+
+static gboolean has_subgraph(const IfmModel *model)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+        if (ifm_node_has_subgraph(ifm_model_node(model, i)))
+            return TRUE;
+    return FALSE;
+}
+
+/* (transfer full) inner tensor -> its new name */
+static GHashTable *rename_tensors(const IfmModel *model)
+{
+    GHashTable *names = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    if (has_subgraph(model))
+        return names;
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        for (gsize k = 0; k < node->n_outputs; k++)
+            if (*node->outputs[k] != '\0')
+                g_hash_table_insert(names, (gpointer)node->outputs[k],
+                                    g_strdup_printf("T%" G_GSIZE_FORMAT "_%" G_GSIZE_FORMAT, i, k));
+    }
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+        g_hash_table_remove(names, ifm_model_output(model, i)->name);
+    return names;
+}
+
+static void copy_port(IfmModelBuilder *builder, const IfmPort *port, gboolean is_input)
+{
+    (is_input ? ifm_model_builder_input : ifm_model_builder_output)(builder, port->name, port->dtype, port->rank,
+                                                                    port->dims, (const char *const *)port->dim_names);
+}
+
+IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error)
+{
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(ifm_model_name(model), ifm_model_opset(model));
+    g_autoptr(GHashTable) names = rename_tensors(model);
+    ifm_model_builder_copy_context(builder, model);
+    ifm_model_builder_share_external(builder);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        copy_port(builder, ifm_model_input(model, i), TRUE);
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+        copy_port(builder, ifm_model_output(model, i), FALSE);
+    for (gsize i = 0; i < ifm_model_n_initializers(model); i++)
+        ifm_model_builder_copy_weight(builder, model, ifm_model_initializer_name(model, i));
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        g_autofree char *name = g_strdup_printf("N%" G_GSIZE_FORMAT, i);
+        ifm_model_builder_copy_node_as(builder, ifm_model_node(model, i), name, names);
+    }
+    return ifm_model_builder_finish(builder, error);
+}
+
+/* --- the runtime's graph -------------------------------------------------------------------------------------------------
+ */
+
+/* Finding: the files of one look at a model, in a folder of their own. */
+typedef struct
+{
+    char *folder, *model, *extended, *all, *whole;
+} Finding;
+
+static void finding_clear(Finding *self)
+{
+    GDir *folder = self->folder != NULL ? g_dir_open(self->folder, 0, NULL) : NULL;
+    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
+    {
+        g_autofree char *path = g_build_filename(self->folder, name, NULL);
+        g_unlink(path);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+    if (self->folder != NULL)
+        g_rmdir(self->folder);
+    g_free(self->folder);
+    g_free(self->model);
+    g_free(self->extended);
+    g_free(self->all);
+    g_free(self->whole);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Finding, finding_clear)
+
+static gboolean finding_init(Finding *self, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    self->folder = g_dir_make_tmp("inferometer-kernels-XXXXXX", &trouble);
+    if (self->folder == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for the optimised graph: %s", trouble->message);
+        return FALSE;
+    }
+    self->model = g_build_filename(self->folder, "model.onnx", NULL);
+    self->extended = g_build_filename(self->folder, "extended.onnx", NULL);
+    self->all = g_build_filename(self->folder, "all.onnx", NULL);
+    self->whole = g_build_filename(self->folder, "whole.onnx", NULL);
+    return TRUE;
+}
+
+/* Operators of a runtime's own in the model itself: it was optimised before. */
+static gboolean check_operators(const IfmModel *model, GError **error)
+{
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        if (g_str_has_suffix(node->domain, "nchwc") || g_str_has_prefix(node->domain, "org.openvino"))
+            return ifm_error_refuse(error,
+                                    "%s: node %" G_GSIZE_FORMAT
+                                    " (%s.%s): the graph that a runtime optimised; the model as written is expected",
+                                    ifm_model_name(model), i, node->domain, node->op_type);
+    }
+    return TRUE;
+}
+
+static IfmAnalysis *analyse(IfmModel *model, const IfmModelCase *model_case, GError **error)
+{
+    return ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, error);
+}
+
+static void take(char **to, char *text /* (transfer full) */)
+{
+    g_free(*to);
+    *to = text;
+}
+
+static gboolean describe(IfmKernelRecords *records, IfmModel *model, const IfmModelCase *model_case, char *version,
+                         GError **error)
+{
+    json_auto_t *machine = ifm_sensor_machine(NULL);
+    const char *digest = ifm_model_digest(model, error), *cpu = ifm_member_text(machine, "cpu");
+    g_autoptr(GString) settings = g_string_new(NULL);
+    if (digest == NULL)
+        return FALSE;
+    for (gsize i = 0; i < model_case->n_bindings; i++)
+        g_string_append_printf(settings, "%s%s=%" G_GINT64_FORMAT, i > 0 ? ", " : "", model_case->bindings[i].name,
+                               model_case->bindings[i].value);
+    take(&records->model, g_strdup(ifm_model_name(model)));
+    take(&records->model_digest, g_strdup(digest));
+    take(&records->device, g_strdup(model_case->device));
+    take(&records->runtime, g_strdup_printf("onnxruntime %s", version));
+    take(&records->level, g_strdup("all"));
+    take(&records->processor, g_strdup(cpu != NULL ? cpu : ""));
+    take(&records->settings, g_strdup(settings->str));
+    return TRUE;
+}
+
+static IfmKernelRecords *read_graphs(const Finding *files, IfmModel *named, IfmModel *model, const IfmModelCase *model_case,
+                                     GError **error)
+{
+    g_autoptr(IfmModel) extended = ifm_model_open_outline(files->extended, error);
+    g_autoptr(IfmModel) all = extended != NULL ? ifm_model_open_outline(files->all, error) : NULL;
+    g_autoptr(IfmAnalysis) before = all != NULL ? analyse(named, model_case, error) : NULL;
+    g_autoptr(IfmAnalysis) after = before != NULL ? analyse(all, model_case, error) : NULL;
+    if (after == NULL)
+        return NULL;
+    g_autoptr(Cover) of_extended = cover_new(named, before, extended, NULL, NULL);
+    g_autoptr(Cover) cover = cover_new(named, before, all, extended, of_extended);
+    return kernel_records_new(model, all, after, cover);
+}
+
+IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase *model_case, const char *graph,
+                                          GError **error)
+{
+    g_auto(Finding) files = { 0 };
+    g_autofree char *version = NULL;
+    g_autoptr(IfmModel) model = ifm_model_open(model_case->model_path, error);
+    if (model == NULL || !check_operators(model, error) || !finding_init(&files, error))
+        return NULL;
+    g_autoptr(IfmModel) named = kernel_graph_instrument(model, error);
+    if (named == NULL || !ifm_model_save(named, files.model, error))
+        return NULL;
+    const IfmOptimisedFile wanted[] = { { files.extended, TRUE, TRUE },
+                                        { files.all, FALSE, TRUE },
+                                        { files.whole, FALSE, FALSE } };
+    IfmModelCase renamed = *model_case;
+    renamed.model_path = files.model;
+    if (!ifm_runner_optimise(runner, &renamed, wanted, graph != NULL ? 3 : 2, &version, error))
+        return NULL;
+    /* Weights in files of their own go where the graph goes. */
+    g_autoptr(IfmModel) whole = graph != NULL ? ifm_model_open(files.whole, error) : NULL;
+    if (graph != NULL && (whole == NULL || !ifm_model_save(whole, graph, error)))
+        return NULL;
+    g_autoptr(IfmKernelRecords) records = read_graphs(&files, named, model, model_case, error);
+    return records != NULL && describe(records, model, model_case, version, error) ? g_steal_pointer(&records) : NULL;
+}

@@ -1,0 +1,253 @@
+/* The kernels of an optimised graph: what each computes, under one name in every model. */
+#include <math.h>
+#include <string.h>
+
+#include <internal/json.h>
+#include <internal/tensor.h>
+
+#include "records-private.h"
+
+const char *const *ifm_kernel_coverage_words(void)
+{
+    static const char *const words[] = { [IFM_COVERAGE_EXACT] = "exact",
+                                         [IFM_COVERAGE_INSERTED] = "inserted",
+                                         [IFM_COVERAGE_GROUP] = "group",
+                                         [IFM_COVERAGE_AMBIGUOUS] = "ambiguous",
+                                         NULL };
+    return words;
+}
+
+/* --- names --------------------------------------------------------------------------------------------------------------
+ */
+
+/* The operator without "Fused", domain or layout. */
+static const char *base_operator(const IfmNode *node)
+{
+    static const char *const names[][2] = { { "FusedConv", "Conv" },        { "NhwcConv", "Conv" },
+                                            { "NhwcFusedConv", "Conv" },    { "FusedGemm", "Gemm" },
+                                            { "FusedMatMul", "MatMul" },    { "FusedMatMulActivation", "MatMul" },
+                                            { "TransposeMatMul", "MatMul" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (g_str_equal(node->op_type, names[i][0]))
+            return names[i][1];
+    return node->op_type;
+}
+
+static gboolean covers_operator(const IfmModel *model, const GArray *covers, const char *op_type)
+{
+    for (guint i = 0; i < covers->len; i++)
+        if (g_str_equal(ifm_model_node(model, g_array_index(covers, gsize, i))->op_type, op_type))
+            return TRUE;
+    return FALSE;
+}
+
+/* A convolution in blocked channels that covers none is a factor and a summand a channel: of a BatchNormalization. */
+static char *name_of(const IfmModel *model, const IfmNode *node, const CoverGroup *group)
+{
+    const char *base = base_operator(node), *activation = ifm_node_string(node, "activation", NULL);
+    const gboolean is_conv = g_str_equal(base, "Conv");
+    const gboolean is_scale = is_conv && group->covers->len > 0 && !covers_operator(model, group->covers, "Conv");
+    const gboolean has_sum = is_conv && node->n_inputs > 3 && *node->inputs[3] != '\0';
+    return g_strconcat(is_scale ? "BatchNormalization" : base, has_sum ? "_Add" : "", activation != NULL ? "_" : "",
+                       activation != NULL ? activation : "", NULL);
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------------
+ */
+
+/* What all kernels of a graph are made from. */
+typedef struct
+{
+    const IfmModel *model, *optimised;
+    const IfmAnalysis *analysis;
+    GHashTable *weights; /* names */
+} Source;
+
+static IfmKernelTensor *tensor_of(const Source *source, const char *name)
+{
+    IfmKernelTensor *tensor = kernel_tensor_new();
+    gint64 shape[IFM_MAX_RANK];
+    int rank;
+    IfmDtype dtype;
+    g_free(tensor->name);
+    tensor->name = g_strdup(name);
+    tensor->constant = *name != '\0' && g_hash_table_contains(source->weights, name);
+    if (*name == '\0' || !ifm_analysis_shape(source->analysis, name, &dtype, &rank, shape))
+        return tensor;
+    g_free(tensor->dtype);
+    tensor->dtype = g_strdup(ifm_dtype_name(dtype));
+    g_array_append_vals(tensor->dims, shape, (guint)rank);
+    return tensor;
+}
+
+static gint64 bytes_of(const IfmKernelTensor *tensor)
+{
+    gint64 n = *tensor->dtype != '\0' ? (gint64)ifm_dtype_size_bytes(ifm_dtype_from_name(tensor->dtype)) : 0;
+    for (guint i = 0; i < tensor->dims->len; i++)
+        n *= g_array_index(tensor->dims, gint64, i);
+    return n;
+}
+
+/* Indices pick rows: what is not picked is not read. */
+static gboolean picks_rows(const char *op_type)
+{
+    static const char *const types[] = { "Gather", "GatherElements", "GatherND", NULL };
+    return g_strv_contains(types, op_type);
+}
+
+static gboolean is_repeated(const GPtrArray *tensors, guint at)
+{
+    const char *name = ((const IfmKernelTensor *)tensors->pdata[at])->name;
+    for (guint i = 0; i < at; i++)
+        if (g_str_equal(((const IfmKernelTensor *)tensors->pdata[i])->name, name))
+            return TRUE;
+    return FALSE;
+}
+
+static void count_bytes(IfmKernelRecord *record)
+{
+    for (guint i = 0; i < record->outputs->len; i++)
+        record->output_bytes += bytes_of(record->outputs->pdata[i]);
+    for (guint i = 0; i < record->inputs->len; i++)
+    {
+        const IfmKernelTensor *tensor = record->inputs->pdata[i];
+        gint64 bytes = is_repeated(record->inputs, i) ? 0 : bytes_of(tensor);
+        if (i == 0 && picks_rows(record->op_type))
+            bytes = MIN(bytes, record->output_bytes);
+        if (tensor->constant)
+            record->weight_bytes += bytes;
+        else
+            record->input_bytes += bytes;
+    }
+}
+
+/* --- the digest ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Integers that decide what is computed, such as axes. */
+static json_t *small_integers(const Source *source, const char *name)
+{
+    gint64 values[IFM_ANALYSIS_MAX_INTS];
+    gsize n = 0;
+    json_t *list = json_array();
+    if (ifm_analysis_ints(source->analysis, name, values, &n))
+        for (gsize i = 0; i < n; i++)
+            json_array_append_new(list, json_integer(values[i]));
+    return list;
+}
+
+static char *digest_of(const Source *source, const IfmKernelRecord *record)
+{
+    json_auto_t *inputs = json_array();
+    for (guint i = 0; i < record->inputs->len; i++)
+    {
+        const IfmKernelTensor *tensor = record->inputs->pdata[i];
+        json_t *values =
+            tensor->constant && g_str_has_prefix(tensor->dtype, "i") ? small_integers(source, tensor->name) : json_array();
+        json_array_append_new(inputs,
+                              json_pack("[b,s,o,o,b]", tensor->constant, tensor->dtype, ifm_json_int64_array(tensor->dims),
+                                        values, is_repeated(record->inputs, i) && *tensor->name != '\0'));
+    }
+    json_auto_t *all = json_pack("[s,s,s,O,O,I]", record->name, record->domain, record->op_type, record->attributes, inputs,
+                                 (json_int_t)record->outputs->len);
+    g_autofree char *text = json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT);
+    return g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------------
+ */
+
+static void take_text(char **to, const char *text)
+{
+    g_free(*to);
+    *to = g_strdup(text);
+}
+
+static char *node_label(const IfmModel *model, gsize index)
+{
+    const IfmNode *node = ifm_model_node(model, index);
+    return *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s #%" G_GSIZE_FORMAT, node->op_type, index);
+}
+
+static void find_depends(const Source *source, const IfmNode *node, GArray *depends)
+{
+    for (gsize i = 0; i < node->n_inputs; i++)
+    {
+        const gint64 maker = ifm_model_producer(source->optimised, node->inputs[i]);
+        gboolean known = maker < 0;
+        for (guint k = 0; k < depends->len; k++)
+            known |= g_array_index(depends, gint64, k) == maker;
+        if (!known)
+            g_array_append_val(depends, maker);
+    }
+}
+
+static IfmKernelRecord *record_of(const Source *source, gsize index, const CoverGroup *group)
+{
+    const IfmNode *node = ifm_model_node(source->optimised, index);
+    const IfmNodeCost *cost = ifm_analysis_node_cost(source->analysis, index);
+    IfmKernelRecord *record = kernel_record_new();
+    g_free(record->name);
+    record->name = name_of(source->model, node, group);
+    take_text(&record->node, node->name);
+    take_text(&record->op_type, node->op_type);
+    take_text(&record->domain, node->domain);
+    record->attributes = ifm_node_attributes(node);
+    for (gsize i = 0; i < node->n_inputs; i++)
+        g_ptr_array_add(record->inputs, tensor_of(source, node->inputs[i]));
+    for (gsize i = 0; i < node->n_outputs; i++)
+        g_ptr_array_add(record->outputs, tensor_of(source, node->outputs[i]));
+    record->flop = cost->covered && !cost->is_upper_bound ? (double)cost->flop : (double)NAN;
+    count_bytes(record);
+    g_free(record->digest);
+    record->digest = digest_of(source, record);
+    record->coverage = (int)group->coverage;
+    for (guint i = 0; i < group->covers->len; i++)
+        g_ptr_array_add(record->covers, node_label(source->model, g_array_index(group->covers, gsize, i)));
+    find_depends(source, node, record->depends);
+    return record;
+}
+
+IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *optimised, const IfmAnalysis *analysis,
+                                     const Cover *cover)
+{
+    IfmKernelRecords *records = kernel_records_alloc();
+    const gsize n = ifm_model_n_nodes(optimised);
+    g_autofree const CoverGroup **groups = g_new0(const CoverGroup *, MAX(n, 1));
+    g_autoptr(GHashTable) weights = g_hash_table_new(g_str_hash, g_str_equal);
+    const Source source = { model, optimised, analysis, weights };
+    for (gsize i = 0; i < ifm_model_n_initializers(optimised); i++)
+        g_hash_table_add(weights, (gpointer)ifm_model_initializer_name(optimised, i));
+    for (guint i = 0; i < cover->groups->len; i++)
+    {
+        const CoverGroup *group = cover->groups->pdata[i];
+        for (guint k = 0; k < group->nodes->len; k++)
+            groups[g_array_index(group->nodes, gsize, k)] = group;
+    }
+    for (gsize i = 0; i < n; i++)
+        g_ptr_array_add(records->kernels, record_of(&source, i, groups[i]));
+    for (guint i = 0; i < cover->uncovered->len; i++)
+        g_ptr_array_add(records->uncovered, node_label(model, g_array_index(cover->uncovered, gsize, i)));
+    records->n_nodes = (gint64)ifm_model_n_nodes(model);
+    records->n_folded = (gint64)cover->n_folded;
+    records->n_covered_twice = (gint64)cover->n_twice;
+    return records;
+}
+
+gboolean ifm_kernel_record_moves(const IfmKernelRecord *record)
+{
+    static const char *const types[] = { "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", NULL };
+    return g_strv_contains(types, record->op_type);
+}
+
+#define STEM_DIGITS 8
+
+char *ifm_kernel_record_stem(const IfmKernelRecord *record)
+{
+    GString *stem = g_string_new(record->name);
+    const IfmKernelTensor *first = record->inputs->len > 0 ? record->inputs->pdata[0] : NULL;
+    for (guint i = 0; first != NULL && i < first->dims->len; i++)
+        g_string_append_printf(stem, "%c%" G_GINT64_FORMAT, i == 0 ? '_' : 'x', g_array_index(first->dims, gint64, i));
+    g_string_append_printf(stem, "-%.*s", STEM_DIGITS, record->digest);
+    return g_string_free(stem, FALSE);
+}

@@ -1,0 +1,237 @@
+#include <glib/gstdio.h>
+#include <internal/kinds.h>
+#include <math.h>
+
+#include "../../src/kernel/records-private.h"
+#include "../engine/all-outputs.h"
+
+/*
+ * Records of what ONNX Runtime makes of models of the zoo. The oracle are values: the graph as written and the optimised one
+ * are both made to give out every tensor, and where a record says that two tensors are the same, their values are.
+ */
+
+typedef struct
+{
+    const char *name, *settings;
+} Model;
+
+static const Model models[] = {
+    { "resnet18", "size=64" },
+    { "resnet50", "size=32" },
+    { "vgg16", "size=32" },
+    { "alexnet", "size=64" },
+    { "googlenet", "size=32" },
+    { "densenet121", "size=32" },
+    { "mobilenet_v2", "size=64" },
+    { "squeezenet", "size=64" },
+    { "vit", "size=32 layers=2" },
+    { "bert", "length=16 layers=2" },
+    { "graph_transformer", "num_nodes=50" },
+    { "gps", "num_nodes=50 num_layers=2" },
+};
+
+/* --- both graphs --------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    char *folder, *model_path, *extended_path, *all_path;
+    IfmRunner *runner;
+    IfmModel *model, *named, *extended, *all;
+    IfmAnalysis *before, *after;
+    Cover *of_extended, *cover;
+} Graphs;
+
+static char *in_folder(const Graphs *graphs, const char *name)
+{
+    return g_build_filename(graphs->folder, name, NULL);
+}
+
+static void graphs_init(Graphs *graphs, const Model *model)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT };
+    *graphs = (Graphs){ .folder = g_dir_make_tmp("ifm-records-XXXXXX", NULL), .runner = ifm_runner_new(&options) };
+    graphs->model_path = in_folder(graphs, "model.onnx");
+    graphs->extended_path = in_folder(graphs, "extended.onnx");
+    graphs->all_path = in_folder(graphs, "all.onnx");
+    graphs->model = zoo(model->name, model->settings);
+    graphs->named = kernel_graph_instrument(graphs->model, &error);
+    g_assert_no_error(error);
+    ifm_model_save(graphs->named, graphs->model_path, &error);
+    g_assert_no_error(error);
+    const IfmOptimisedFile files[] = { { graphs->extended_path, TRUE, TRUE }, { graphs->all_path, FALSE, FALSE } };
+    const IfmModelCase model_case = { .model_path = graphs->model_path, .device = "onnxruntime:CPU@0" };
+    ifm_runner_optimise(graphs->runner, &model_case, files, 2, NULL, &error);
+    g_assert_no_error(error);
+    graphs->extended = ifm_model_open_outline(graphs->extended_path, &error);
+    g_assert_no_error(error);
+    graphs->all = ifm_model_open(graphs->all_path, &error);
+    g_assert_no_error(error);
+    graphs->before = ifm_model_analyse(graphs->named, NULL, 0, &error);
+    g_assert_no_error(error);
+    graphs->after = ifm_model_analyse(graphs->all, NULL, 0, &error);
+    g_assert_no_error(error);
+    graphs->of_extended = cover_new(graphs->named, graphs->before, graphs->extended, NULL, NULL);
+    graphs->cover = cover_new(graphs->named, graphs->before, graphs->all, graphs->extended, graphs->of_extended);
+}
+
+static void graphs_clear(Graphs *graphs)
+{
+    GDir *folder = g_dir_open(graphs->folder, 0, NULL);
+    for (const char *name; (name = g_dir_read_name(folder)) != NULL;)
+    {
+        g_autofree char *path = in_folder(graphs, name);
+        g_unlink(path);
+    }
+    g_dir_close(folder);
+    g_rmdir(graphs->folder);
+    cover_free(graphs->of_extended);
+    cover_free(graphs->cover);
+    ifm_analysis_free(graphs->before);
+    ifm_analysis_free(graphs->after);
+    ifm_model_unref(graphs->model);
+    ifm_model_unref(graphs->named);
+    ifm_model_unref(graphs->extended);
+    ifm_model_unref(graphs->all);
+    ifm_runner_free(graphs->runner);
+    g_free(graphs->folder);
+    g_free(graphs->model_path);
+    g_free(graphs->extended_path);
+    g_free(graphs->all_path);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Graphs, graphs_clear)
+
+/* --- values -------------------------------------------------------------------------------------------------------------
+ */
+
+static void free_tensor(gpointer tensor)
+{
+    ifm_tensor_clear(tensor);
+    g_free(tensor);
+}
+
+/* (transfer full) name -> IfmTensor* of all that a graph makes, without optimisation */
+static GHashTable *values_of(IfmModel *model, const IfmAnalysis *analysis, const char *folder)
+{
+    g_autoptr(GError) error = NULL;
+    GHashTable *values = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_tensor);
+    Fixture fixture;
+    g_autoptr(IfmModel) open = with_all_outputs(model, analysis, folder);
+    g_assert_true(fixture_open(&fixture, "onnxruntime:CPU"));
+    compile_and_run(&fixture, open, NULL, 0, &error);
+    g_assert_no_error(error);
+    for (gsize i = 0; i < ifm_compiled_info(fixture.compiled).n_outputs; i++)
+    {
+        IfmTensor output, *copy = g_new0(IfmTensor, 1);
+        ifm_request_output(fixture.request, i, &output, &error);
+        g_assert_no_error(error);
+        ifm_tensor_init(copy, output.dtype, output.rank, output.shape, &error);
+        g_assert_no_error(error);
+        if (output.size_bytes > 0)
+            memcpy(copy->data, output.data, output.size_bytes);
+        g_hash_table_insert(values, g_strdup(ifm_compiled_output(fixture.compiled, i)->name), copy);
+    }
+    fixture_close(&fixture);
+    return values;
+}
+
+/* Element of a tensor in blocked channels, by its place in NCHW. */
+static float unblocked(const IfmTensor *tensor, gint64 block, const gint64 *place)
+{
+    const gint64 *shape = tensor->shape;
+    const gint64 at = (((place[0] * (shape[1] / block) + place[1] / block) * shape[2] + place[2]) * shape[3] + place[3]) *
+                          block + place[1] % block;
+    return ((const float *)tensor->data)[at];
+}
+
+/* Whether the values are those of the model's tensor: as they are, or in blocks of channels, of which some are filled up. */
+static gboolean is_same(const IfmTensor *made, const IfmTensor *wanted, gint64 block)
+{
+    double largest = 0, worst = 0;
+    gint64 place[4];
+    const gboolean blocked = block > 1 && made->rank == 4 && wanted->rank == 4;
+    gsize n = 1;
+    for (int i = 0; i < wanted->rank; i++)
+        n *= (gsize)wanted->shape[i];
+    if (wanted->dtype != IFM_DTYPE_F32 || made->dtype != IFM_DTYPE_F32)
+        return made->size_bytes == wanted->size_bytes &&
+               (made->size_bytes == 0 || memcmp(made->data, wanted->data, made->size_bytes) == 0);
+    if (!blocked && made->size_bytes != wanted->size_bytes)
+        return FALSE;
+    for (gsize i = 0; i < n; i++)
+    {
+        gsize rest = i;
+        for (int d = 3; blocked && d >= 0; d--)
+        {
+            place[d] = (gint64)(rest % (gsize)wanted->shape[d]);
+            rest /= (gsize)wanted->shape[d];
+        }
+        const double value = (double)((const float *)wanted->data)[i];
+        const double found = (double)(blocked ? unblocked(made, block, place) : ((const float *)made->data)[i]);
+        largest = MAX(largest, fabs(value));
+        worst = MAX(worst, fabs(found - value));
+    }
+    return worst <= 2e-3 * MAX(1e-3, largest);
+}
+
+static gboolean is_blocked(const IfmModel *model, const char *tensor)
+{
+    const gssize maker = ifm_model_producer(model, tensor);
+    const IfmNode *node = maker >= 0 ? ifm_model_node(model, (gsize)maker) : NULL;
+    if (node == NULL || g_str_equal(node->op_type, "ReorderOutput"))
+        return FALSE;
+    return g_str_has_suffix(node->domain, "nchwc") ||
+           (node->n_inputs > 0 && (g_str_equal(node->op_type, "Concat") || g_str_equal(node->op_type, "Add") ||
+                                   g_str_equal(node->op_type, "Mul")) &&
+            is_blocked(model, node->inputs[0]));
+}
+
+static void test_values(gconstpointer data)
+{
+    const Model *model = data;
+    g_auto(Graphs) graphs;
+    gsize n = 0, n_open = 0, n_ambiguous = 0, n_nodes = 0;
+    graphs_init(&graphs, model);
+    g_autoptr(GHashTable) wanted = values_of(graphs.named, graphs.before, NULL),
+                          made = values_of(graphs.all, graphs.after, graphs.folder);
+    GHashTableIter iter;
+    gpointer name, found;
+    g_hash_table_iter_init(&iter, graphs.cover->anchors);
+    while (g_hash_table_iter_next(&iter, &name, &found))
+    {
+        const Anchor *anchor = found;
+        const IfmTensor *value = g_hash_table_lookup(made, name),
+                        *of_model = anchor->tensor != NULL ? g_hash_table_lookup(wanted, anchor->tensor) : NULL;
+        n_open += anchor->tensor == NULL;
+        if (value == NULL || of_model == NULL || anchor->how == ANCHOR_LAYOUT)
+            continue;
+        const gint64 block = is_blocked(graphs.all, name) ? (value->shape[1] % 16 == 0 ? 16 : 8) : 1;
+        if (!is_same(value, of_model, block) && !is_same(value, of_model, block == 16 ? 8 : 1))
+            g_error("%s: '%s' is not the model's '%s' (%d)", model->name, (const char *)name, anchor->tensor,
+                    (int)anchor->how);
+        n++;
+    }
+    for (guint i = 0; i < graphs.cover->groups->len; i++)
+    {
+        const CoverGroup *group = graphs.cover->groups->pdata[i];
+        n_nodes += group->nodes->len;
+        n_ambiguous += group->coverage == IFM_COVERAGE_AMBIGUOUS ? group->nodes->len : 0;
+    }
+    g_test_message("%s: %zu nodes, %zu ambiguous, %zu tensors compared, %zu open, %u uncovered, %zu twice", model->name,
+                   n_nodes, n_ambiguous, n, n_open, graphs.cover->uncovered->len, graphs.cover->n_twice);
+    g_assert_cmpuint(n, >, 0);
+    g_assert_cmpuint(n_ambiguous * 200, <=, n_nodes);
+    g_assert_cmpuint(graphs.cover->uncovered->len, ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(models); i++)
+    {
+        g_autofree char *path = g_strdup_printf("/records/values/%s", models[i].name);
+        g_test_add_data_func(path, &models[i], test_values);
+    }
+    return g_test_run();
+}
