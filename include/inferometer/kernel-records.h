@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/measure.h>
+#include <inferometer/onnx.h>
 
 IFM_BEGIN_DECLS
 
@@ -21,12 +22,14 @@ typedef enum
 const char *const *ifm_kernel_coverage_words(void);
 
 /** IfmKernelTensor: an input or output of a kernel. @name: "" of an input that is left out, without @dtype and @dims
- * @constant: a weight, or computed from weights alone    @dims: gint64 */
+ * @constant: a weight, or computed from weights alone    @dims: gint64    @values: gint64, those of a small constant of
+ * integers, such as axes; else empty    @number: that of a constant of one float; else NaN */
 typedef struct
 {
     char *name, *dtype;
     gboolean constant;
-    GArray *dims;
+    GArray *dims, *values;
+    double number;
 } IfmKernelTensor;
 
 /**
@@ -44,6 +47,7 @@ typedef struct
     json_t *attributes;
     GPtrArray *inputs, *outputs; /* IfmKernelTensor* */
     double flop;
+    gint64 opset; /* of the default domain */
     gint64 input_bytes, weight_bytes, output_bytes;
     int coverage; /* IfmKernelCoverage */
     GPtrArray *covers;
@@ -93,5 +97,24 @@ gboolean ifm_kernel_record_moves(const IfmKernelRecord *record);
 /** ifm_kernel_record_stem: (transfer full) "Conv_Add_Relu_1x64x56x56-1a2b3c4d": its name, the shape of its first input and
  * the first digits of its digest. */
 char *ifm_kernel_record_stem(const IfmKernelRecord *record);
+
+/* --- kernels as models -------------------------------------------------------------------------------------------------
+ */
+
+/** IFM_KERNEL_RING_BYTES: what the copies of a ring hold together, more than a processor's second-level cache.
+ * IFM_KERNEL_MAX_COPIES: of a small kernel. */
+#define IFM_KERNEL_RING_BYTES ((gint64)16 << 20)
+#define IFM_KERNEL_MAX_COPIES 48
+/** ifm_kernel_ring_copies: how many copies make a ring. */
+gsize ifm_kernel_ring_copies(const IfmKernelRecord *record);
+/**
+ * ifm_kernel_extract: A model of a kernel alone: @n_copies nodes, each with weights, inputs and outputs of its own, named
+ * i<input>_<copy> and o<output>_<copy>. To be run with optimisation off, as it is the outcome of an optimisation.
+ * @graph: (nullable) the optimised graph with its weights, which are kept; NULL: they are drawn from @seed
+ * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED where a shape is not known, IFM_ERROR_INVALID where the record
+ * lacks the value of an attribute or constant, as of a tensor attribute.
+ */
+IfmModel *ifm_kernel_extract(const IfmKernelRecord *record, const IfmModel *graph, gsize n_copies, guint32 seed,
+                             GError **error);
 
 IFM_END_DECLS

@@ -78,7 +78,8 @@ const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n
 const float *ifm_node_floats(const IfmNode *node, const char *attribute, gsize *n);
 
 /** ifm_node_attributes: (transfer full) an object of all attributes by name: numbers, texts, lists of them; of a tensor,
- * graph or type the digest of its bytes. */
+ * graph or type IFM_ATTRIBUTE_DIGEST and the digest of its bytes. */
+#define IFM_ATTRIBUTE_DIGEST "sha256:"
 json_t *ifm_node_attributes(const IfmNode *node);
 /** ifm_node_has_subgraph: Whether an attribute is a graph, whose nodes may read any tensor of the outer one. */
 gboolean ifm_node_has_subgraph(const IfmNode *node);
@@ -115,6 +116,10 @@ void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, 
 
 /** ifm_model_builder_domain: Puts a node into an operator set that is not the default one; the model imports it. */
 void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *domain, gint64 version);
+void ifm_model_builder_floats(IfmModelBuilder *builder, gsize node, const char *attribute, const float *values, gsize n);
+/** ifm_model_builder_attributes: Sets attributes as ifm_node_attributes() gives them. One that is a digest alone is an error
+ * of ifm_model_builder_finish(). */
+void ifm_model_builder_attributes(IfmModelBuilder *builder, gsize node, const json_t *attributes);
 /** ifm_model_builder_copy_node: Copies a node of another model with its attributes, subgraphs and domain. The copy keeps
  * the names of its inputs, so the tensors that it reads must exist too. Returns: its index. */
 gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node);

@@ -1,4 +1,5 @@
 /* Records of kernels as JSON. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@ static const IfmRecordField tensor_fields[] = {
     { IFM_RECORD(TEXT, IfmKernelTensor, dtype) },
     { IFM_RECORD(FLAG, IfmKernelTensor, constant) },
     { IFM_RECORD(SERIES, IfmKernelTensor, dims) },
+    { IFM_RECORD(SERIES, IfmKernelTensor, values) },
+    { IFM_RECORD(DOUBLE, IfmKernelTensor, number) },
     { NULL },
 };
 
@@ -38,6 +41,7 @@ static const IfmRecordField record_fields[] = {
     { TENSORS(inputs) },
     { TENSORS(outputs) },
     { IFM_RECORD(DOUBLE, IfmKernelRecord, flop) },
+    { IFM_RECORD(INT64, IfmKernelRecord, opset) },
     { IFM_RECORD(INT64, IfmKernelRecord, input_bytes) },
     { IFM_RECORD(INT64, IfmKernelRecord, weight_bytes) },
     { IFM_RECORD(INT64, IfmKernelRecord, output_bytes) },
@@ -69,6 +73,7 @@ IfmKernelTensor *kernel_tensor_new(void)
 {
     IfmKernelTensor *tensor = g_new0(IfmKernelTensor, 1);
     ifm_record_init(tensor, tensor_fields);
+    tensor->number = (double)NAN;
     return tensor;
 }
 

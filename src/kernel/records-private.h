@@ -63,6 +63,10 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error);
 IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *optimised, const IfmAnalysis *analysis,
                                      const Cover *cover);
 
+/* kernel_record_digest: (transfer full)    kernel_record_count_bytes: by its tensors, whatever it said before */
+char *kernel_record_digest(const IfmKernelRecord *record);
+void kernel_record_count_bytes(IfmKernelRecord *record);
+
 /* --- records-file.c ----------------------------------------------------------------------------------------------------
  */
 

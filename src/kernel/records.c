@@ -63,6 +63,23 @@ typedef struct
     GHashTable *weights; /* names */
 } Source;
 
+/* Integers decide what is computed, such as axes; a single float may, such as an exponent. */
+static void take_values(const Source *source, IfmKernelTensor *tensor, IfmDtype dtype)
+{
+    gint64 values[IFM_ANALYSIS_MAX_INTS];
+    gsize n = 0;
+    IfmTensor weight;
+    if (g_str_has_prefix(tensor->dtype, "i") && ifm_analysis_ints(source->analysis, tensor->name, values, &n))
+        g_array_append_vals(tensor->values, values, (guint)n);
+    else if (dtype == IFM_DTYPE_F32 && ifm_model_initializer(source->optimised, tensor->name, &weight) &&
+             weight.size_bytes == sizeof(float) && weight.data != NULL)
+    {
+        float value;
+        memcpy(&value, weight.data, sizeof value);
+        tensor->number = (double)value;
+    }
+}
+
 static IfmKernelTensor *tensor_of(const Source *source, const char *name)
 {
     IfmKernelTensor *tensor = kernel_tensor_new();
@@ -77,6 +94,8 @@ static IfmKernelTensor *tensor_of(const Source *source, const char *name)
     g_free(tensor->dtype);
     tensor->dtype = g_strdup(ifm_dtype_name(dtype));
     g_array_append_vals(tensor->dims, shape, (guint)rank);
+    if (tensor->constant)
+        take_values(source, tensor, dtype);
     return tensor;
 }
 
@@ -104,8 +123,9 @@ static gboolean is_repeated(const GPtrArray *tensors, guint at)
     return FALSE;
 }
 
-static void count_bytes(IfmKernelRecord *record)
+void kernel_record_count_bytes(IfmKernelRecord *record)
 {
+    record->input_bytes = record->weight_bytes = record->output_bytes = 0;
     for (guint i = 0; i < record->outputs->len; i++)
         record->output_bytes += bytes_of(record->outputs->pdata[i]);
     for (guint i = 0; i < record->inputs->len; i++)
@@ -124,29 +144,16 @@ static void count_bytes(IfmKernelRecord *record)
 /* --- the digest ---------------------------------------------------------------------------------------------------------
  */
 
-/* Integers that decide what is computed, such as axes. */
-static json_t *small_integers(const Source *source, const char *name)
-{
-    gint64 values[IFM_ANALYSIS_MAX_INTS];
-    gsize n = 0;
-    json_t *list = json_array();
-    if (ifm_analysis_ints(source->analysis, name, values, &n))
-        for (gsize i = 0; i < n; i++)
-            json_array_append_new(list, json_integer(values[i]));
-    return list;
-}
-
-static char *digest_of(const Source *source, const IfmKernelRecord *record)
+char *kernel_record_digest(const IfmKernelRecord *record)
 {
     json_auto_t *inputs = json_array();
     for (guint i = 0; i < record->inputs->len; i++)
     {
         const IfmKernelTensor *tensor = record->inputs->pdata[i];
-        json_t *values =
-            tensor->constant && g_str_has_prefix(tensor->dtype, "i") ? small_integers(source, tensor->name) : json_array();
-        json_array_append_new(inputs,
-                              json_pack("[b,s,o,o,b]", tensor->constant, tensor->dtype, ifm_json_int64_array(tensor->dims),
-                                        values, is_repeated(record->inputs, i) && *tensor->name != '\0'));
+        json_array_append_new(inputs, json_pack("[b,s,o,o,o,b]", tensor->constant, tensor->dtype,
+                                                ifm_json_int64_array(tensor->dims), ifm_json_int64_array(tensor->values),
+                                                ifm_json_real(tensor->number),
+                                                is_repeated(record->inputs, i) && *tensor->name != '\0'));
     }
     json_auto_t *all = json_pack("[s,s,s,O,O,I]", record->name, record->domain, record->op_type, record->attributes, inputs,
                                  (json_int_t)record->outputs->len);
@@ -193,14 +200,15 @@ static IfmKernelRecord *record_of(const Source *source, gsize index, const Cover
     take_text(&record->op_type, node->op_type);
     take_text(&record->domain, node->domain);
     record->attributes = ifm_node_attributes(node);
+    record->opset = ifm_model_opset(source->optimised);
     for (gsize i = 0; i < node->n_inputs; i++)
         g_ptr_array_add(record->inputs, tensor_of(source, node->inputs[i]));
     for (gsize i = 0; i < node->n_outputs; i++)
         g_ptr_array_add(record->outputs, tensor_of(source, node->outputs[i]));
     record->flop = cost->covered && !cost->is_upper_bound ? (double)cost->flop : (double)NAN;
-    count_bytes(record);
+    kernel_record_count_bytes(record);
     g_free(record->digest);
-    record->digest = digest_of(source, record);
+    record->digest = kernel_record_digest(record);
     record->coverage = (int)group->coverage;
     for (guint i = 0; i < group->covers->len; i++)
         g_ptr_array_add(record->covers, node_label(source->model, g_array_index(group->covers, gsize, i)));

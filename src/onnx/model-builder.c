@@ -426,6 +426,58 @@ void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *at
     added->ints = g_memdup2(values, n * sizeof *values);
 }
 
+void ifm_model_builder_floats(IfmModelBuilder *builder, gsize node, const char *attribute, const float *values, gsize n)
+{
+    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+    if (added == NULL)
+        return;
+    added->n_floats = n;
+    added->floats = g_memdup2(values, n * sizeof *values);
+}
+
+/* A list of integers, or of numbers that are all written with a point. */
+static void add_list(IfmModelBuilder *builder, gsize node, const char *attribute, const json_t *list)
+{
+    const gsize n = json_array_size(list);
+    g_autofree gint64 *whole = g_new0(gint64, MAX(n, 1));
+    g_autofree float *real = g_new0(float, MAX(n, 1));
+    gsize n_whole = 0, n_real = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        const json_t *value = json_array_get(list, i);
+        whole[i] = json_integer_value(value);
+        real[i] = (float)json_number_value(value);
+        n_whole += json_is_integer(value);
+        n_real += json_is_real(value);
+    }
+    if (n_whole == n)
+        ifm_model_builder_ints(builder, node, attribute, whole, n);
+    else if (n_real == n)
+        ifm_model_builder_floats(builder, node, attribute, real, n);
+    else
+        fail(builder, "attribute '%s': a list of texts cannot be made", attribute);
+}
+
+void ifm_model_builder_attributes(IfmModelBuilder *builder, gsize node, const json_t *attributes)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)attributes, name, value)
+    {
+        const char *text = json_string_value(value);
+        if (json_is_array(value))
+            add_list(builder, node, name, value);
+        else if (json_is_integer(value))
+            ifm_model_builder_int(builder, node, name, json_integer_value(value));
+        else if (json_is_real(value))
+            ifm_model_builder_float(builder, node, name, json_real_value(value));
+        else if (text != NULL && !g_str_has_prefix(text, IFM_ATTRIBUTE_DIGEST))
+            ifm_model_builder_string(builder, node, name, text);
+        else
+            fail(builder, "attribute '%s': its value is not known", name);
+    }
+}
+
 /* --- copies of parts of another model ----------------------------------------------------------------------------- */
 
 /* copy_message: Packs and unpacks it: protobuf-c has no copy function. */

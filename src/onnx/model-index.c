@@ -264,7 +264,8 @@ static json_t *digest_of(const void *message)
     g_autofree guint8 *bytes = g_malloc(MAX(size, 1));
     protobuf_c_message_pack(from, bytes);
     g_autofree char *digest = g_compute_checksum_for_data(G_CHECKSUM_SHA256, bytes, size);
-    return json_string(digest);
+    g_autofree char *text = g_strconcat(IFM_ATTRIBUTE_DIGEST, digest, NULL);
+    return json_string(text);
 }
 
 static json_t *text_of(const ProtobufCBinaryData *bytes)

@@ -225,13 +225,91 @@ static void test_values(gconstpointer data)
     g_assert_cmpuint(graphs.cover->uncovered->len, ==, 0);
 }
 
+/* --- kernels alone ------------------------------------------------------------------------------------------------------
+ */
+
+/* The tensors that a model is fed, as compile_and_run() makes them, added to what its graph makes. */
+static void add_inputs(IfmModel *model, GHashTable *values)
+{
+    g_autoptr(GError) error = NULL;
+    const gsize n = ifm_model_n_inputs(model);
+    g_autofree IfmTensor *inputs = g_new0(IfmTensor, n + 1);
+    ifm_model_make_inputs(model, NULL, 0, 1, inputs, &error);
+    g_assert_no_error(error);
+    for (gsize i = 0; i < n; i++)
+        g_hash_table_insert(values, g_strdup(ifm_model_input(model, i)->name), g_memdup2(&inputs[i], sizeof inputs[i]));
+}
+
+/* Runs a kernel on the model's own values. Returns: whether its outputs are the model's. */
+static gboolean answers_alike(const Fixture *engine, IfmModel *alone, const IfmKernelRecord *record, GHashTable *values)
+{
+    g_autoptr(GError) error = NULL;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.optimise = FALSE;
+    options.threads = 1;
+    g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine->engine, alone, engine->spec, &options, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmRequest) request = ifm_compiled_request(compiled, 0, &error);
+    g_assert_no_error(error);
+    for (gsize i = 0; i < ifm_model_n_inputs(alone); i++)
+    {
+        const IfmPort *port = ifm_model_input(alone, i);
+        const IfmKernelTensor *tensor = record->inputs->pdata[atoi(port->name + 1)];
+        const IfmTensor *value = g_hash_table_lookup(values, tensor->name);
+        if (value == NULL)
+            g_error("%s: no value of '%s'", record->name, tensor->name);
+        ifm_request_set_input(request, i, value, &error);
+        g_assert_no_error(error);
+    }
+    run(request);
+    for (gsize i = 0; i < ifm_compiled_info(compiled).n_outputs; i++)
+    {
+        const IfmKernelTensor *tensor = record->outputs->pdata[atoi(ifm_compiled_output(compiled, i)->name + 1)];
+        IfmTensor output;
+        ifm_request_output(request, i, &output, &error);
+        g_assert_no_error(error);
+        if (!ifm_tensor_compare(&output, g_hash_table_lookup(values, tensor->name), 1e-5, 1e-6, NULL))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Each kernel of a model, cut out with its weights, makes of the model's own values what it makes in the model. */
+static void test_extract(gconstpointer data)
+{
+    const Model *model = data;
+    g_auto(Graphs) graphs;
+    Fixture engine;
+    graphs_init(&graphs, model);
+    g_autoptr(IfmKernelRecords) records = kernel_records_new(graphs.model, graphs.all, graphs.after, graphs.cover);
+    g_autoptr(GHashTable) values = values_of(graphs.all, graphs.after, graphs.folder),
+                          seen = g_hash_table_new(g_str_hash, g_str_equal);
+    add_inputs(graphs.all, values);
+    g_assert_true(fixture_open(&engine, "onnxruntime:CPU"));
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        const IfmKernelRecord *record = records->kernels->pdata[i];
+        if (!g_hash_table_add(seen, record->digest))
+            continue;
+        g_autoptr(IfmModel) alone = ifm_kernel_extract(record, graphs.all, 1, 1, &error);
+        g_assert_no_error(error);
+        if (!answers_alike(&engine, alone, record, values))
+            g_error("%s: %s (%s) answers otherwise alone", model->name, record->name, record->node);
+    }
+    g_test_message("%s: %u kernels, %u distinct", model->name, records->kernels->len, g_hash_table_size(seen));
+    fixture_close(&engine);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(models); i++)
     {
         g_autofree char *path = g_strdup_printf("/records/values/%s", models[i].name);
+        g_autofree char *alone = g_strdup_printf("/records/extract/%s", models[i].name);
         g_test_add_data_func(path, &models[i], test_values);
+        g_test_add_data_func(alone, &models[i], test_extract);
     }
     return g_test_run();
 }

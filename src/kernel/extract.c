@@ -1,0 +1,173 @@
+/*
+ * Kernels as models of their own. A ring holds several copies, each with weights, inputs and outputs of its own, which one
+ * run visits in turn: so a kernel meets its weights as in a model, in memory and not in the caches of its last run.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <internal/tensor.h>
+
+#include "records-private.h"
+
+/* --- constants ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Extraction: one model on its way. @graph: NULL: weights are seeded */
+typedef struct
+{
+    const IfmKernelRecord *record;
+    const IfmModel *graph;
+    IfmModelBuilder *builder;
+    guint32 seed;
+} Extraction;
+
+/* Seeded weights are within 1 / sqrt(of the sum that they are in), so that results stay of the size of the inputs. */
+static double bound_of(const IfmKernelTensor *tensor)
+{
+    double n = 1;
+    for (guint i = 1; i < tensor->dims->len; i++)
+        n *= (double)MAX(g_array_index(tensor->dims, gint64, i), 1);
+    return 1 / sqrt(MAX(n, 1));
+}
+
+static gboolean is_variance(const IfmKernelRecord *record, gsize input)
+{
+    return g_str_equal(record->op_type, "BatchNormalization") && input == 4;
+}
+
+static gboolean add_values(const Extraction *self, const IfmKernelTensor *tensor, const char *name, GError **error)
+{
+    const IfmDtype dtype = ifm_dtype_from_name(tensor->dtype);
+    const gint64 *dims = (const gint64 *)(const void *)tensor->dims->data;
+    g_auto(IfmTensor) made = { 0 };
+    if (!ifm_tensor_init(&made, dtype, (int)tensor->dims->len, dims, error))
+        return FALSE;
+    const float number = (float)tensor->number;
+    for (guint i = 0; i < tensor->values->len && (gsize)(i + 1) * ifm_dtype_size_bytes(dtype) <= made.size_bytes; i++)
+        if (dtype == IFM_DTYPE_I64)
+            ((gint64 *)made.data)[i] = g_array_index(tensor->values, gint64, i);
+        else if (dtype == IFM_DTYPE_I32)
+            ((gint32 *)made.data)[i] = (gint32)g_array_index(tensor->values, gint64, i);
+    if (dtype == IFM_DTYPE_F32 && made.size_bytes == sizeof number)
+        memcpy(made.data, &number, sizeof number);
+    ifm_model_builder_weight(self->builder, name, &made);
+    return TRUE;
+}
+
+/* One constant of a copy. */
+static gboolean add_constant(const Extraction *self, gsize input, const char *name, GError **error)
+{
+    const IfmKernelTensor *tensor = self->record->inputs->pdata[input];
+    const gboolean is_float = g_str_equal(tensor->dtype, "f32");
+    const gint64 *dims = (const gint64 *)(const void *)tensor->dims->data;
+    IfmTensor kept;
+    if (self->graph != NULL && ifm_model_initializer(self->graph, tensor->name, &kept))
+        ifm_model_builder_weight(self->builder, name, &kept);
+    else if (is_float && isnan(tensor->number))
+    {
+        const double bound = bound_of(tensor);
+        ifm_model_builder_drawn_weight(self->builder, name, (int)tensor->dims->len, dims,
+                                       is_variance(self->record, input) ? 0.5 : -bound,
+                                       is_variance(self->record, input) ? 1.5 : bound, self->seed);
+    }
+    else if (tensor->values->len > 0 || is_float)
+        return add_values(self, tensor, name, error);
+    else
+        return ifm_error_refuse(error, "%s: the values of its constant '%s' (%s) are not known", self->record->name,
+                                tensor->name, tensor->dtype);
+    return TRUE;
+}
+
+/* --- copies -------------------------------------------------------------------------------------------------------------
+ */
+
+static void add_port(const Extraction *self, const IfmKernelTensor *tensor, const char *name, gboolean is_input)
+{
+    (is_input ? ifm_model_builder_input : ifm_model_builder_output)(self->builder, name, ifm_dtype_from_name(tensor->dtype),
+                                                                    (int)tensor->dims->len,
+                                                                    (const gint64 *)(const void *)tensor->dims->data, NULL);
+}
+
+/* The first input of the same tensor: they stay one. */
+static gsize first_of(const IfmKernelRecord *record, gsize input)
+{
+    const char *name = ((const IfmKernelTensor *)record->inputs->pdata[input])->name;
+    gsize first = 0;
+    while (!g_str_equal(((const IfmKernelTensor *)record->inputs->pdata[first])->name, name))
+        first++;
+    return first;
+}
+
+static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
+{
+    const IfmKernelRecord *record = self->record;
+    g_autoptr(GPtrArray) inputs = g_ptr_array_new_with_free_func(g_free), outputs = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < record->inputs->len; i++)
+    {
+        const IfmKernelTensor *tensor = record->inputs->pdata[i];
+        const gsize first = first_of(record, i);
+        char *name =
+            *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("i%" G_GSIZE_FORMAT "_%" G_GSIZE_FORMAT, first, copy);
+        g_ptr_array_add(inputs, name);
+        if (*name == '\0' || first != i)
+            continue;
+        if (!tensor->constant)
+            add_port(self, tensor, name, TRUE);
+        else if (!add_constant(self, i, name, error))
+            return FALSE;
+    }
+    for (guint i = 0; i < record->outputs->len; i++)
+    {
+        const IfmKernelTensor *tensor = record->outputs->pdata[i];
+        g_ptr_array_add(outputs, *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("o%u_%" G_GSIZE_FORMAT, i, copy));
+        if (*tensor->name != '\0')
+            add_port(self, tensor, outputs->pdata[i], FALSE);
+    }
+    g_ptr_array_add(inputs, NULL);
+    g_ptr_array_add(outputs, NULL);
+    g_autofree char *name = g_strdup_printf("k%" G_GSIZE_FORMAT, copy);
+    const gsize node = ifm_model_builder_node(self->builder, record->op_type, name, (const char *const *)inputs->pdata,
+                                              (const char *const *)outputs->pdata);
+    ifm_model_builder_attributes(self->builder, node, record->attributes);
+    if (*record->domain != '\0')
+        ifm_model_builder_domain(self->builder, node, record->domain, 1);
+    return TRUE;
+}
+
+static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tensors, GError **error)
+{
+    for (guint i = 0; i < tensors->len; i++)
+    {
+        const IfmKernelTensor *tensor = tensors->pdata[i];
+        if (*tensor->name != '\0' && *tensor->dtype == '\0')
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s (%s): the shape of '%s' is not known", record->name,
+                        record->node, tensor->name);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+#define USUAL_OPSET 17
+
+IfmModel *ifm_kernel_extract(const IfmKernelRecord *record, const IfmModel *graph, gsize n_copies, guint32 seed,
+                             GError **error)
+{
+    g_autofree char *stem = ifm_kernel_record_stem(record);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(stem, record->opset > 0 ? record->opset : USUAL_OPSET);
+    const Extraction self = { record, graph, builder, seed };
+    if (!check_known(record, record->inputs, error) || !check_known(record, record->outputs, error))
+        return NULL;
+    for (gsize i = 0; i < n_copies; i++)
+        if (!add_copy(&self, i, error))
+            return NULL;
+    ifm_model_builder_metadata(builder, "inferometer.kernel", record->digest);
+    return ifm_model_builder_finish(builder, error);
+}
+
+gsize ifm_kernel_ring_copies(const IfmKernelRecord *record)
+{
+    const gint64 bytes = record->input_bytes + record->weight_bytes + record->output_bytes;
+    return (gsize)CLAMP(IFM_KERNEL_RING_BYTES / MAX(bytes, 1), 1, IFM_KERNEL_MAX_COPIES);
+}
