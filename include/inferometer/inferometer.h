@@ -18,9 +18,11 @@
 #include <inferometer/format.h>
 #include <inferometer/gradient.h>
 #include <inferometer/grid.h>
+#include <inferometer/kernel-records.h>
 #include <inferometer/kernel.h>
 #include <inferometer/kinds.h>
 #include <inferometer/measure.h>
+#include <inferometer/metrics.h>
 #include <inferometer/onnx.h>
 #include <inferometer/options.h>
 #include <inferometer/paths.h>
@@ -41,6 +43,7 @@
 #include <inferometer/sensor.h>
 #include <inferometer/statistics.h>
 #include <inferometer/store.h>
+#include <inferometer/stress.h>
 #include <inferometer/study-cluster.h>
 #include <inferometer/study-place.h>
 #include <inferometer/study-results.h>

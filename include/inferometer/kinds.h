@@ -60,6 +60,14 @@ typedef struct
      */
     const IfmLoadDevice *load;
     gsize n_load;
+    gboolean as_is; /* the model is what an optimisation made: it is run without another one */
+    /* a stressor (stress.h) on those cores from before warm-up until after the last run; part of the case's key (load).
+     * What it reached is in environment.stress. @stress_kind: NULL: none    @stress_cores: NULL: all cores */
+    const char *stress_kind, *stress_cores;
+    double stress_level;
+    /* how long the machine is looked at before the first run, load and all: environment.metrics has "before" and "during";
+     * 0: not at all */
+    gint64 observe_ns;
 } IfmModelCase;
 
 /** ifm_kind_model: IfmModelCase. Its protocol is checked, its model opened and its bindings checked when it is sealed. */

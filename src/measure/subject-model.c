@@ -47,7 +47,7 @@ static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmCompilePu
         options.dtype = model_case->dtype;
     options.threads = model_case->threads;
     options.profiling = profiled == IFM_COMPILE_PROFILED || profiled == IFM_COMPILE_OBSERVED;
-    options.optimise = profiled != IFM_COMPILE_REFERENCE && profiled != IFM_COMPILE_OBSERVED;
+    options.optimise = profiled != IFM_COMPILE_REFERENCE && profiled != IFM_COMPILE_OBSERVED && !model_case->as_is;
     options.native_async = model_case->native_async;
     if (!model_case->free_shapes)
     {

@@ -6,14 +6,18 @@
 #include <unistd.h>
 
 #include <inferometer/measure.h>
+#include <internal/stress.h>
 
 #include "measure-private.h"
 
-/* inferometer-worker FD PARENT [DEVICE]: started by the library alone, with the channel to the program open as FD. */
+/* inferometer-worker FD PARENT [DEVICE]: started by the library alone, with the channel to the program open as FD.
+ * inferometer-worker --stress …: a stressor. */
 int main(int argc, char **argv)
 {
     int type;
     socklen_t size = sizeof type;
+    if (argc >= 2 && g_str_equal(argv[1], IFM_STRESS_ARGUMENT))
+        return ifm_stress_main(argc - 2, argv + 2);
     int fd = argc >= 3 ? atoi(argv[1]) : -1;
     if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
     {

@@ -9,6 +9,7 @@ G_BEGIN_DECLS
  */
 
 typedef struct WorkerLoad WorkerLoad;
+typedef struct WorkerStress WorkerStress;
 
 /*
  * The worker: one thread takes messages off the channel, so that "stop" and the channel's end are seen also while a
@@ -36,6 +37,7 @@ typedef struct
     IfmModelSubject *subject;
     IfmReference *reference; /* of a comparison, which needs it as long as the subject */
     WorkerLoad *load;        /* NULL: no background load */
+    WorkerStress *stress;    /* kept between cases; NULL: no case had one yet */
     IfmMeasurement *measurement;
     guint n_warmup_sent, n_samples_sent;
 } Worker;
@@ -129,6 +131,15 @@ gboolean worker_load_start(Worker *worker, GError **error);
 gboolean worker_load_stop(Worker *worker, GError **error);
 void worker_load_free(WorkerLoad *self);
 
+/* --- kinds/model-stress-worker.c ---------------------------------------------------------------------------------------
+ */
+
+/* worker_stress_start: The stressor of the prepared case, if it has one, and a look at the machine, if it wants one.
+ * worker_stress_stop: Puts the stressor to sleep and fills environment.stress and environment.metrics; also after a start
+ * that failed. Returns: FALSE where the stressor ended before. */
+gboolean worker_stress_start(Worker *worker, GError **error);
+gboolean worker_stress_stop(Worker *worker, GError **error);
+
 /* --- worker-compare.c --------------------------------------------------------------------------------------------- */
 
 /* worker_answer_compare_start: of the prepared case: {"reference", "keep", "other", "other_dtype"} (all optional: a file to
@@ -144,8 +155,8 @@ json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError 
 
 /* worker_answer_observe: {"case"} -> {"shapes": [{"tensor", "dtype", "shape"}]} */
 json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error);
-/* worker_answer_optimise: {"case", "file", "keep_layout", "outline"} -> {"engine", "version", "library"}: writes the graph as
- * the runtime optimised it */
+/* worker_answer_optimise: {"case", "file", "keep_layout", "outline"} -> {"engine", "version", "library"}: writes the graph
+ * as the runtime optimised it */
 json_t *worker_answer_optimise(Worker *worker, const json_t *request, GError **error);
 
 /* --- kinds/: the slots of IfmKindInWorker that are called in the worker ------------------------------------------------

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <inferometer/stress.h>
 #include <internal/json.h>
 
 #include "../runner-private.h"
@@ -33,10 +34,43 @@ static json_t *row_of(IfmRunner *runner, const IfmLoadDevice *device, GError **e
     return row;
 }
 
+/* A stressor loads this machine's cores, whose load a described device does not feel. (transfer full) */
+static json_t *stress_of(const IfmModelCase *model_case, const IfmCase *record, GError **error)
+{
+    IfmStressKind kind;
+    if (!ifm_stress_parse(model_case->stress_kind, &kind, error))
+        return NULL;
+    if (!(model_case->stress_level >= 0 && model_case->stress_level <= 1))
+    {
+        ifm_error_refuse(error, "load: a level of %g: 0 to 1 is expected", model_case->stress_level);
+        return NULL;
+    }
+    if (g_str_has_prefix(record->device, "simulated:"))
+    {
+        ifm_error_refuse(error, "load: a stressor keeps this machine's cores busy, and %s is simulated", record->device);
+        return NULL;
+    }
+    json_t *json =
+        json_pack("{s:s,s:o}", "kind", model_case->stress_kind, "level", ifm_json_real(model_case->stress_level));
+    if (model_case->stress_cores != NULL)
+        json_object_set_new(json, "cores", ifm_json_string(model_case->stress_cores));
+    return json;
+}
+
+static gboolean seal_stress(const IfmModelCase *model_case, IfmCase *record, GError **error)
+{
+    json_t *stress = model_case->stress_kind != NULL ? stress_of(model_case, record, error) : NULL;
+    if (stress != NULL)
+        ifm_record_set_json(&record->load, json_pack("{s:o}", "stress", stress));
+    return stress != NULL || model_case->stress_kind == NULL;
+}
+
 gboolean ifm_runner_seal_load(IfmRunner *runner, const IfmModelCase *model_case, IfmCase *record, GError **error)
 {
     if (model_case->n_load == 0)
-        return TRUE;
+        return seal_stress(model_case, record, error);
+    if (model_case->stress_kind != NULL)
+        return ifm_error_refuse(error, "load: a stressor or other devices, not both");
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
     for (gsize i = 0; i < model_case->n_load; i++)
     {

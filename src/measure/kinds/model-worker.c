@@ -286,9 +286,11 @@ static gboolean measure_case(Worker *worker, const json_t *verification, GError 
 {
     g_autoptr(GError) failure = NULL;
     g_autoptr(GError) load_failure = NULL;
-    gboolean measured = worker_load_start(worker, &failure) && run_and_profile(worker, verification, &failure);
+    gboolean measured = worker_load_start(worker, &failure) && worker_stress_start(worker, &failure) &&
+                        run_and_profile(worker, verification, &failure);
     gboolean lost = g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
-    if (!worker_load_stop(worker, &load_failure) && !lost)
+    gboolean stressed = worker_stress_stop(worker, &load_failure);
+    if ((!worker_load_stop(worker, stressed ? &load_failure : NULL) || !stressed) && !lost)
     {
         g_propagate_error(error, g_steal_pointer(&load_failure));
         return FALSE;

@@ -63,6 +63,11 @@ static const IfmRecordField fields[] = {
     { FIELD(DOUBLE, rtol), .key = "rtol", .counts = has_tolerance },
     { FIELD(DOUBLE, atol), .key = "atol", .counts = has_tolerance },
     { LIST(PARTS, load, n_load), .fields = load_fields, .size = sizeof(IfmLoadDevice) },
+    { FIELD(FLAG, as_is), .key = "as_is", .unless_zero = TRUE },
+    { FIELD(NAME, stress_kind) },
+    { FIELD(NAME, stress_cores) },
+    { FIELD(DOUBLE, stress_level) },
+    { FIELD(INT64, observe_ns), .key = "observe_ns", .unless_zero = TRUE },
     { NULL },
 };
 

@@ -1,0 +1,98 @@
+#include <inferometer/stress.h>
+#include <internal/json.h>
+
+#include "runner-fixture.h"
+
+/* Cases under a stressor, on a real runtime: what they record, and what makes another case of them. */
+
+#define DEVICE "onnxruntime:CPU@0"
+
+static IfmModelCase stressed_on(const Fixture *fixture, const char *kind, double level)
+{
+    IfmModelCase model_case = case_on(fixture, DEVICE);
+    model_case.stress_kind = kind;
+    model_case.stress_level = level;
+    model_case.stress_cores = "0";
+    model_case.observe_ns = 20000000;
+    model_case.as_is = TRUE;
+    return model_case;
+}
+
+static char *key_of(Fixture *fixture, const IfmModelCase *model_case)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_model, model_case, &error);
+    g_assert_no_error(error);
+    return g_strdup(sealed->key);
+}
+
+static void test_record(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_onnxruntime(&fixture))
+        for (int i = 0; i < 2; i++) /* the second finds the stressor of the first */
+        {
+            const IfmModelCase model_case = stressed_on(&fixture, "gemm", 0.5);
+            g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+            assert_ok(measurement);
+            const json_t *stress = json_object_get(measurement->environment, "stress");
+            g_assert_cmpstr(ifm_member_text(stress, "kind"), ==, "gemm");
+            g_assert_cmpfloat(ifm_member_number(stress, "asked"), ==, 0.5);
+            g_assert_cmpfloat(ifm_member_number(stress, "achieved"), >, 0);
+            g_assert_cmpfloat(ifm_member_number(stress, "achieved_before"), >, 0);
+            g_assert_cmpfloat(ifm_member_number(measurement->environment, "metrics.before.values.copy_bytes_per_s"), >, 0);
+            g_assert_nonnull(ifm_member(measurement->environment, "metrics.during.values"));
+        }
+    fixture_clear(&fixture);
+}
+
+static void test_key(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_onnxruntime(&fixture))
+    {
+        const IfmModelCase cases[] = { case_on(&fixture, DEVICE), stressed_on(&fixture, "gemm", 0.5),
+                                       stressed_on(&fixture, "copy", 0.5), stressed_on(&fixture, "gemm", 0.6) };
+        g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+            g_assert_true(g_hash_table_add(keys, key_of(&fixture, &cases[i])));
+    }
+    fixture_clear(&fixture);
+}
+
+static void assert_refused(Fixture *fixture, const IfmModelCase *model_case, const char *part)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(fixture->runner, &ifm_kind_model, model_case, &error);
+    g_assert_null(sealed);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, part));
+}
+
+static void test_refused(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = stressed_on(&fixture, "gemm", 0.5);
+    model_case.device = "simulated:faulty/well";
+    assert_refused(&fixture, &model_case, "is simulated");
+    if (has_onnxruntime(&fixture))
+    {
+        model_case = stressed_on(&fixture, "gem", 0.5);
+        assert_refused(&fixture, &model_case, "did you mean \"gemm\"?");
+        model_case = stressed_on(&fixture, "gemm", 1.5);
+        assert_refused(&fixture, &model_case, "a level of 1.5");
+    }
+    fixture_clear(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/stressed/record", test_record);
+    g_test_add_func("/stressed/key", test_key);
+    g_test_add_func("/stressed/refused", test_refused);
+    return g_test_run();
+}

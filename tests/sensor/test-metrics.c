@@ -1,0 +1,93 @@
+#include <glib/gstdio.h>
+#include <inferometer/metrics.h>
+#include <internal/json.h>
+#include <math.h>
+#include <string.h>
+
+/* Windows over a recorded /proc whose counters are known at both ends. */
+
+typedef struct
+{
+    char *root;
+} Machine;
+
+static void put(const Machine *machine, const char *file, const char *text)
+{
+    g_autofree char *path = g_build_filename(machine->root, file, NULL), *folder = g_path_get_dirname(path);
+    g_mkdir_with_parents(folder, 0755);
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void machine_init(Machine *machine)
+{
+    machine->root = g_dir_make_tmp("ifm-metrics-XXXXXX", NULL);
+}
+
+static void machine_clear(Machine *machine)
+{
+    static const char *const names[] = { "proc/pressure/cpu", "proc/pressure", "proc/stat", "proc", "." };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_autofree char *path = g_build_filename(machine->root, names[i], NULL);
+        g_remove(path);
+    }
+    g_rmdir(machine->root);
+    g_free(machine->root);
+}
+
+static void test_busy(void)
+{
+    Machine machine;
+    machine_init(&machine);
+    put(&machine, "proc/stat",
+        "cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 50 0 50 400 0 0 0 0 0 0\ncpu1 50 0 50 400 0 0 0 0 0 0\nintr 5\n");
+    put(&machine, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0 total=7\n");
+    IfmMetricWindow *window = ifm_metrics_begin(machine.root);
+    put(&machine, "proc/stat",
+        "cpu  130 0 110 840 20 0 0 0 0 0\ncpu0 80 0 60 410 0 0 0 0 0 0\ncpu1 50 0 50 430 20 0 0 0 0 0\nintr 9\n");
+    put(&machine, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n");
+    json_auto_t *json = ifm_metrics_end(window);
+    g_assert_cmpfloat(ifm_member_number(json, "values.busy"), ==, 0.4);
+    g_assert_cmpfloat(ifm_member_number(json, "values.cpu0_busy"), ==, 0.8);
+    g_assert_cmpfloat(ifm_member_number(json, "values.cpu1_busy"), ==, 0);
+    g_assert_cmpfloat(ifm_member_number(json, "values.pressure_cpu"), ==, 0);
+    g_assert_true(isnan(ifm_member_number(json, "values.pressure_io")));
+    g_assert_cmpint(json_integer_value(json_object_get(json, "end_unix_ns")), >=,
+                    json_integer_value(json_object_get(json, "start_unix_ns")));
+    machine_clear(&machine);
+}
+
+/* What is broken, or goes backward, has no number; nothing is made up. */
+static void test_broken(void)
+{
+    static const char *const after[] = { "", "cpu0\n", "cpu0 1 2 x 4\n", "cpu0 0 0 0 0\n",
+                                         "cpu0 999999999999999999999 0 0 0\n" };
+    for (gsize i = 0; i < G_N_ELEMENTS(after); i++)
+    {
+        Machine machine;
+        machine_init(&machine);
+        put(&machine, "proc/stat", "cpu0 50 0 50 400 0 0 0 0\n");
+        put(&machine, "proc/pressure/cpu", "some avg10=0.00 total=\n");
+        IfmMetricWindow *window = ifm_metrics_begin(machine.root);
+        put(&machine, "proc/stat", after[i]);
+        json_auto_t *json = ifm_metrics_end(window);
+        g_assert_cmpuint(json_object_size(json_object_get(json, "values")), ==, 0);
+        machine_clear(&machine);
+    }
+    json_auto_t *nothing = ifm_metrics_end(ifm_metrics_begin("/nonexistent"));
+    g_assert_cmpuint(json_object_size(json_object_get(nothing, "values")), ==, 0);
+}
+
+static void test_copy(void)
+{
+    g_assert_cmpfloat(ifm_metrics_copy_rate(), >, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/metrics/busy", test_busy);
+    g_test_add_func("/metrics/broken", test_broken);
+    g_test_add_func("/metrics/copy", test_copy);
+    return g_test_run();
+}
