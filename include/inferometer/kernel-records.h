@@ -83,6 +83,23 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelRecords, ifm_kernel_records_free)
 IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase *model_case, const char *graph,
                                           GError **error);
 
+/** IfmKernelOptions: zeros are the defaults. @device: NULL: "onnxruntime:CPU"    @seed: of the weights of a model of the zoo
+ * @graph: as of ifm_kernel_records_find()    @interrupted: as of a runner */
+typedef struct
+{
+    const char *device;
+    int threads;
+    guint32 seed;
+    const IfmDimBinding *bindings;
+    gsize n_bindings;
+    const char *graph;
+    const gint *interrupted;
+} IfmKernelOptions;
+/** ifm_kernel_records_open: @text: a file of records (.json), an ONNX file, or a model of the zoo with its settings:
+ * "resnet18,size=64"    @options: NULL: the defaults    Returns: (transfer full) NULL with the errors of reading it, or of
+ * ifm_kernel_records_find(). */
+IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error);
+
 /** ifm_kernel_records_to_json: (transfer full) as files have it: docs/formats.md.    ifm_kernel_records_from_json:
  * (transfer full) NULL with IFM_ERROR_INVALID and the place. @where: the file, for messages */
 json_t *ifm_kernel_records_to_json(const IfmKernelRecords *records);

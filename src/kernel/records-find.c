@@ -67,6 +67,18 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error)
 /* --- the runtime's graph -------------------------------------------------------------------------------------------------
  */
 
+void kernel_remove_folder(const char *path)
+{
+    GDir *folder = g_dir_open(path, 0, NULL);
+    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
+    {
+        g_autofree char *file = g_build_filename(path, name, NULL);
+        g_unlink(file);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+    g_rmdir(path);
+}
+
 /* Finding: the files of one look at a model, in a folder of their own. */
 typedef struct
 {
@@ -75,15 +87,8 @@ typedef struct
 
 static void finding_clear(Finding *self)
 {
-    GDir *folder = self->folder != NULL ? g_dir_open(self->folder, 0, NULL) : NULL;
-    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
-    {
-        g_autofree char *path = g_build_filename(self->folder, name, NULL);
-        g_unlink(path);
-    }
-    g_clear_pointer(&folder, g_dir_close);
     if (self->folder != NULL)
-        g_rmdir(self->folder);
+        kernel_remove_folder(self->folder);
     g_free(self->folder);
     g_free(self->model);
     g_free(self->extended);
