@@ -18,6 +18,7 @@
 #include <inferometer/format.h>
 #include <inferometer/gradient.h>
 #include <inferometer/grid.h>
+#include <inferometer/kernel-record.h>
 #include <inferometer/kernel-records.h>
 #include <inferometer/kernel.h>
 #include <inferometer/kernels-page.h>

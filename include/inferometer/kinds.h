@@ -60,6 +60,11 @@ typedef struct
      */
     const IfmLoadDevice *load;
     gsize n_load;
+    /* instead of a file at model_path: a kernel, as ifm_kernel_record_to_json() has it, of which a ring of so many copies
+     * is made with weights and inputs from the seed, and run as it is. A run visits all copies: the time of one is its part
+     */
+    json_t *kernel;
+    gsize n_copies;
     gboolean as_is; /* the model is what an optimisation made: it is run without another one */
     /* a stressor (stress.h) on those cores from before warm-up until after the last run; part of the case's key (load).
      * What it reached is in environment.stress. @stress_kind: NULL: none    @stress_cores: NULL: all cores */

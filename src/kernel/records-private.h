@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/kernel-records.h>
+#include <internal/kernel-record.h>
 #include <internal/onnx.h>
 
 G_BEGIN_DECLS
@@ -65,16 +66,10 @@ void kernel_remove_folder(const char *path);
 IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *optimised, const IfmAnalysis *analysis,
                                      const Cover *cover);
 
-/* kernel_record_digest: (transfer full)    kernel_record_count_bytes: by its tensors, whatever it said before */
-char *kernel_record_digest(const IfmKernelRecord *record);
-void kernel_record_count_bytes(IfmKernelRecord *record);
-
 /* --- records-file.c ----------------------------------------------------------------------------------------------------
  */
 
 /* (transfer full) empty */
-IfmKernelRecord *kernel_record_new(void);
 IfmKernelRecords *kernel_records_alloc(void);
-IfmKernelTensor *kernel_tensor_new(void);
 
 G_END_DECLS

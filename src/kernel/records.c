@@ -7,16 +7,6 @@
 
 #include "records-private.h"
 
-const char *const *ifm_kernel_coverage_words(void)
-{
-    static const char *const words[] = { [IFM_COVERAGE_EXACT] = "exact",
-                                         [IFM_COVERAGE_INSERTED] = "inserted",
-                                         [IFM_COVERAGE_GROUP] = "group",
-                                         [IFM_COVERAGE_AMBIGUOUS] = "ambiguous",
-                                         NULL };
-    return words;
-}
-
 /* --- names --------------------------------------------------------------------------------------------------------------
  */
 
@@ -82,7 +72,7 @@ static void take_values(const Source *source, IfmKernelTensor *tensor, IfmDtype 
 
 static IfmKernelTensor *tensor_of(const Source *source, const char *name)
 {
-    IfmKernelTensor *tensor = kernel_tensor_new();
+    IfmKernelTensor *tensor = ifm_kernel_tensor_new();
     gint64 shape[IFM_MAX_RANK];
     int rank;
     IfmDtype dtype;
@@ -97,68 +87,6 @@ static IfmKernelTensor *tensor_of(const Source *source, const char *name)
     if (tensor->constant)
         take_values(source, tensor, dtype);
     return tensor;
-}
-
-static gint64 bytes_of(const IfmKernelTensor *tensor)
-{
-    gint64 n = *tensor->dtype != '\0' ? (gint64)ifm_dtype_size_bytes(ifm_dtype_from_name(tensor->dtype)) : 0;
-    for (guint i = 0; i < tensor->dims->len; i++)
-        n *= g_array_index(tensor->dims, gint64, i);
-    return n;
-}
-
-/* Indices pick rows: what is not picked is not read. */
-static gboolean picks_rows(const char *op_type)
-{
-    static const char *const types[] = { "Gather", "GatherElements", "GatherND", NULL };
-    return g_strv_contains(types, op_type);
-}
-
-static gboolean is_repeated(const GPtrArray *tensors, guint at)
-{
-    const char *name = ((const IfmKernelTensor *)tensors->pdata[at])->name;
-    for (guint i = 0; i < at; i++)
-        if (g_str_equal(((const IfmKernelTensor *)tensors->pdata[i])->name, name))
-            return TRUE;
-    return FALSE;
-}
-
-void kernel_record_count_bytes(IfmKernelRecord *record)
-{
-    record->input_bytes = record->weight_bytes = record->output_bytes = 0;
-    for (guint i = 0; i < record->outputs->len; i++)
-        record->output_bytes += bytes_of(record->outputs->pdata[i]);
-    for (guint i = 0; i < record->inputs->len; i++)
-    {
-        const IfmKernelTensor *tensor = record->inputs->pdata[i];
-        gint64 bytes = is_repeated(record->inputs, i) ? 0 : bytes_of(tensor);
-        if (i == 0 && picks_rows(record->op_type))
-            bytes = MIN(bytes, record->output_bytes);
-        if (tensor->constant)
-            record->weight_bytes += bytes;
-        else
-            record->input_bytes += bytes;
-    }
-}
-
-/* --- the digest ---------------------------------------------------------------------------------------------------------
- */
-
-char *kernel_record_digest(const IfmKernelRecord *record)
-{
-    json_auto_t *inputs = json_array();
-    for (guint i = 0; i < record->inputs->len; i++)
-    {
-        const IfmKernelTensor *tensor = record->inputs->pdata[i];
-        json_array_append_new(inputs, json_pack("[b,s,o,o,o,b]", tensor->constant, tensor->dtype,
-                                                ifm_json_int64_array(tensor->dims), ifm_json_int64_array(tensor->values),
-                                                ifm_json_real(tensor->number),
-                                                is_repeated(record->inputs, i) && *tensor->name != '\0'));
-    }
-    json_auto_t *all = json_pack("[s,s,s,O,O,I]", record->name, record->domain, record->op_type, record->attributes, inputs,
-                                 (json_int_t)record->outputs->len);
-    g_autofree char *text = json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT);
-    return g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
 }
 
 /* --- records ------------------------------------------------------------------------------------------------------------
@@ -193,7 +121,7 @@ static IfmKernelRecord *record_of(const Source *source, gsize index, const Cover
 {
     const IfmNode *node = ifm_model_node(source->optimised, index);
     const IfmNodeCost *cost = ifm_analysis_node_cost(source->analysis, index);
-    IfmKernelRecord *record = kernel_record_new();
+    IfmKernelRecord *record = ifm_kernel_record_new();
     g_free(record->name);
     record->name = name_of(source->model, node, group);
     take_text(&record->node, node->name);
@@ -206,9 +134,9 @@ static IfmKernelRecord *record_of(const Source *source, gsize index, const Cover
     for (gsize i = 0; i < node->n_outputs; i++)
         g_ptr_array_add(record->outputs, tensor_of(source, node->outputs[i]));
     record->flop = cost->covered && !cost->is_upper_bound ? (double)cost->flop : (double)NAN;
-    kernel_record_count_bytes(record);
+    ifm_kernel_record_count_bytes(record);
     g_free(record->digest);
-    record->digest = kernel_record_digest(record);
+    record->digest = ifm_kernel_record_digest(record);
     record->coverage = (int)group->coverage;
     for (guint i = 0; i < group->covers->len; i++)
         g_ptr_array_add(record->covers, node_label(source->model, g_array_index(group->covers, gsize, i)));
@@ -240,22 +168,4 @@ IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *opti
     records->n_folded = (gint64)cover->n_folded;
     records->n_covered_twice = (gint64)cover->n_twice;
     return records;
-}
-
-gboolean ifm_kernel_record_moves(const IfmKernelRecord *record)
-{
-    static const char *const types[] = { "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", NULL };
-    return g_strv_contains(types, record->op_type);
-}
-
-#define STEM_DIGITS 8
-
-char *ifm_kernel_record_stem(const IfmKernelRecord *record)
-{
-    GString *stem = g_string_new(record->name);
-    const IfmKernelTensor *first = record->inputs->len > 0 ? record->inputs->pdata[0] : NULL;
-    for (guint i = 0; first != NULL && i < first->dims->len; i++)
-        g_string_append_printf(stem, "%c%" G_GINT64_FORMAT, i == 0 ? '_' : 'x', g_array_index(first->dims, gint64, i));
-    g_string_append_printf(stem, "-%.*s", STEM_DIGITS, record->digest);
-    return g_string_free(stem, FALSE);
 }

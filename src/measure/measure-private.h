@@ -101,6 +101,8 @@ gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, con
  * IFM_ERROR_INVALID naming the port whose tensor in the file is another, and those of the file. */
 gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmTensor *inputs,
                               GError **error);
+/** ifm_model_case_open: (transfer full) the model of a case: read from its file, or made of its kernel. */
+IfmModel *ifm_model_case_open(const IfmModelCase *model_case, GError **error);
 /** ifm_case_inputs_digest: Returns: (transfer full) the digest of the case's file, whose tensors fit; NULL as above.
  * @known: (optional) char* -> char*: digests of files seen before, so that many cases read a large file once */
 char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GHashTable *known, GError **error);

@@ -87,7 +87,7 @@ gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const c
 static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const char *path, GError **error)
 {
     IfmEngine *engine = worker_open_engine(worker, "onnxruntime", error);
-    g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
+    g_autoptr(IfmModel) model = engine != NULL ? ifm_model_case_open(model_case, error) : NULL;
     if (model == NULL)
         return FALSE;
     worker_enter_long_phase(worker, "computing the reference", 2);

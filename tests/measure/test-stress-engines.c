@@ -88,11 +88,52 @@ static void test_refused(void)
     fixture_clear(&fixture);
 }
 
+/* A kernel as a record: a ring of copies, made where it is measured. Two seeds or numbers of copies are two cases. */
+static void test_kernel(void)
+{
+    static const char text[] =
+        "{\"name\": \"MatMul\", \"node\": \"n\", \"op_type\": \"MatMul\", \"domain\": \"\", \"digest\": \"ab12cd34ef\","
+        "\"attributes\": {}, \"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\", \"constant\": false, \"dims\": [4, 8], "
+        "\"values\": [], \"number\": null}, {\"name\": \"w\", \"dtype\": \"f32\", \"constant\": true, \"dims\": [8, 16], "
+        "\"values\": [], \"number\": null}], \"outputs\": [{\"name\": \"y\", \"dtype\": \"f32\", \"constant\": false, "
+        "\"dims\": [4, 16], \"values\": [], \"number\": null}], \"flop\": 1024, \"opset\": 17, \"input_bytes\": 128, "
+        "\"weight_bytes\": 512, \"output_bytes\": 256, \"coverage\": \"exact\", \"covers\": [], \"depends\": []}";
+    Fixture fixture;
+    g_autoptr(GError) error = NULL;
+    json_auto_t *kernel = ifm_json_parse(text, strlen(text), "kernel", &error);
+    g_assert_no_error(error);
+    fixture_init(&fixture, NULL);
+    IfmModelCase model_case = case_on(&fixture, DEVICE);
+    model_case.model_path = NULL;
+    model_case.model_name = NULL;
+    model_case.bindings = NULL;
+    model_case.n_bindings = 0;
+    model_case.kernel = kernel;
+    model_case.n_copies = 3;
+    if (has_onnxruntime(&fixture))
+    {
+        g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+        assert_ok(measurement);
+        g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_model, &model_case, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(sealed->subject_kind, ==, "kernel");
+        g_assert_cmpstr(sealed->subject_name, ==, "MatMul_4x8-ab12cd34");
+        g_assert_cmpstr(sealed->subject_digest, ==, "ab12cd34ef");
+        model_case.n_copies = 4;
+        g_autofree char *other = key_of(&fixture, &model_case);
+        g_assert_cmpstr(other, !=, sealed->key);
+        json_object_set_new(kernel, "digest", json_string("not hex"));
+        assert_refused(&fixture, &model_case, "kernel: needs a name, a digest");
+    }
+    fixture_clear(&fixture);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/stressed/record", test_record);
     g_test_add_func("/stressed/key", test_key);
     g_test_add_func("/stressed/refused", test_refused);
+    g_test_add_func("/stressed/kernel", test_kernel);
     return g_test_run();
 }

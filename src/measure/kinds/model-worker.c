@@ -46,6 +46,8 @@ static gboolean check_same(const char *path, const char *found, const char *then
 static gboolean check_digests(Worker *worker, const json_t *request, GError **error)
 {
     const IfmModelCase *model_case = worker_model_case(worker);
+    if (model_case->kernel != NULL) /* made of the record itself */
+        return TRUE;
     const char *model = ifm_model_digest(worker->model, error);
     if (model == NULL ||
         !check_same(model_case->model_path, model, ifm_member_text(request, "sealed.subject_digest"), error))
@@ -90,7 +92,7 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
     worker_report_base(worker);
     if (!worker_go_on(worker, "reading the model", 1, error))
         return FALSE;
-    worker->model = ifm_model_open(model_case->model_path, error);
+    worker->model = ifm_model_case_open(model_case, error);
     if (worker->model == NULL || !check_digests(worker, request, error) ||
         !worker_check_fits(worker, spec, json_integer_value(json_object_get(request, "memory_bytes")), error))
         return FALSE;

@@ -1,5 +1,6 @@
 /* A model on a device: what describes a case of it, and its record. model-worker.c measures it. */
 #include <internal/json.h>
+#include <internal/kernel-record.h>
 #include <internal/measure.h>
 
 #include "../kind-private.h"
@@ -63,6 +64,8 @@ static const IfmRecordField fields[] = {
     { FIELD(DOUBLE, rtol), .key = "rtol", .counts = has_tolerance },
     { FIELD(DOUBLE, atol), .key = "atol", .counts = has_tolerance },
     { LIST(PARTS, load, n_load), .fields = load_fields, .size = sizeof(IfmLoadDevice) },
+    { FIELD(JSON, kernel) },
+    { FIELD(SIZE, n_copies), .key = "copies", .unless_zero = TRUE },
     { FIELD(FLAG, as_is), .key = "as_is", .unless_zero = TRUE },
     { FIELD(NAME, stress_kind) },
     { FIELD(NAME, stress_cores) },
@@ -76,8 +79,22 @@ static gboolean complete(void *spec, GError **error)
     IfmModelCase *model_case = spec;
     if (model_case->dtype == IFM_DTYPE_UNDEFINED)
         model_case->dtype = IFM_DTYPE_F32;
+    if (model_case->kernel != NULL)
+    {
+        model_case->as_is = TRUE;
+        model_case->n_copies = MAX(model_case->n_copies, 1);
+        model_case->subject_kind = model_case->subject_kind != NULL ? model_case->subject_kind : "kernel";
+    }
     return ifm_protocol_check(&model_case->protocol, error) &&
            (model_case->energy == NULL || ifm_energy_source_check(model_case->energy, error));
+}
+
+IfmModel *ifm_model_case_open(const IfmModelCase *model_case, GError **error)
+{
+    if (model_case->kernel == NULL)
+        return ifm_model_open(model_case->model_path, error);
+    g_autoptr(IfmKernelRecord) kernel = ifm_kernel_record_from_json(model_case->kernel, "kernel", error);
+    return kernel != NULL ? ifm_kernel_extract(kernel, NULL, model_case->n_copies, model_case->seed, error) : NULL;
 }
 
 /* --- the record --------------------------------------------------------------------------------------------------- */
@@ -97,16 +114,42 @@ const char *ifm_runner_inputs_of(const IfmCase *sealed)
     return json_string_value(json_object_get(sealed->options, "inputs"));
 }
 
-static gboolean seal(IfmRunner *runner, const void *given, const json_t *facts, IfmCase *record, GError **error)
+/* What a case is about: a file's model, or a kernel, which is not made for that. */
+typedef struct
 {
-    const IfmModelCase *model_case = given;
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
-    g_autoptr(IfmModel) model = spec == NULL                ? NULL
-                                : model_case->model != NULL ? ifm_model_ref(model_case->model)
-                                                            : ifm_model_open(model_case->model_path, error);
-    if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
+    char *name, *digest, *path;
+} Subject;
+
+static void subject_clear(Subject *subject)
+{
+    g_free(subject->name);
+    g_free(subject->digest);
+    g_free(subject->path);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Subject, subject_clear)
+
+static gboolean find_kernel(const IfmModelCase *model_case, Subject *subject, GError **error)
+{
+    g_autoptr(IfmKernelRecord) kernel = ifm_kernel_record_from_json(model_case->kernel, "kernel", error);
+    if (kernel == NULL)
         return FALSE;
-    const char *digest = ifm_model_digest(model, error);
+    subject->name = ifm_kernel_record_stem(kernel);
+    subject->digest = g_strdup(kernel->digest);
+    subject->path = g_strdup("");
+    return TRUE;
+}
+
+static gboolean find_subject(IfmRunner *runner, const IfmModelCase *model_case, IfmCase *record, Subject *subject,
+                             GError **error)
+{
+    if (model_case->kernel != NULL)
+        return find_kernel(model_case, subject, error);
+    g_autoptr(IfmModel) model =
+        model_case->model != NULL ? ifm_model_ref(model_case->model) : ifm_model_open(model_case->model_path, error);
+    const char *digest =
+        model != NULL && ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error)
+            ? ifm_model_digest(model, error)
+            : NULL;
     g_autofree char *inputs = NULL;
     if (digest != NULL && model_case->inputs_path != NULL)
     {
@@ -115,17 +158,30 @@ static gboolean seal(IfmRunner *runner, const void *given, const json_t *facts, 
             return FALSE;
         json_object_set_new(record->options, "inputs", json_string(inputs));
     }
-    if (facts == NULL && digest != NULL)
-        facts = ifm_runner_engine_facts(runner, spec->text, spec, error);
-    if (facts == NULL || digest == NULL)
+    if (digest == NULL)
         return FALSE;
-    g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
+    subject->name = g_strdup(ifm_model_name(model));
+    subject->digest = g_strdup(digest);
+    subject->path = g_canonicalize_filename(model_case->model_path, NULL);
+    return TRUE;
+}
+
+static gboolean seal(IfmRunner *runner, const void *given, const json_t *facts, IfmCase *record, GError **error)
+{
+    const IfmModelCase *model_case = given;
+    g_auto(Subject) subject = { 0 };
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
+    if (spec == NULL || !find_subject(runner, model_case, record, &subject, error))
+        return FALSE;
+    if (facts == NULL)
+        facts = ifm_runner_engine_facts(runner, spec->text, spec, error);
+    if (facts == NULL)
+        return FALSE;
     if (model_case->subject_kind != NULL)
         ifm_record_set_text(&record->subject_kind, model_case->subject_kind);
-    ifm_record_set_text(&record->subject_name,
-                        model_case->model_name != NULL ? model_case->model_name : ifm_model_name(model));
-    ifm_record_set_text(&record->subject_digest, digest);
-    ifm_record_set_text(&record->model_path, path);
+    ifm_record_set_text(&record->subject_name, model_case->model_name != NULL ? model_case->model_name : subject.name);
+    ifm_record_set_text(&record->subject_digest, subject.digest);
+    ifm_record_set_text(&record->model_path, subject.path);
     ifm_record_set_text(&record->device, spec->text);
     ifm_record_set_text(&record->alias, model_case->alias);
     ifm_record_set_json(&record->sizes, case_sizes(model_case));

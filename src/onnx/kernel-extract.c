@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <internal/kernel-record.h>
 #include <internal/tensor.h>
-
-#include "records-private.h"
 
 /* --- constants ----------------------------------------------------------------------------------------------------------
  */
@@ -98,6 +97,19 @@ static gsize first_of(const IfmKernelRecord *record, gsize input)
     return first;
 }
 
+/* Indices are drawn from all rows of the tensor that they pick from. */
+static void add_range(const Extraction *self, gsize input, const char *name)
+{
+    const IfmKernelTensor *rows = self->record->inputs->pdata[0];
+    const json_t *axis = json_object_get(self->record->attributes, "axis");
+    const gsize at = (gsize)MAX(json_integer_value(axis), 0);
+    if (input != 1 || !g_str_equal(self->record->op_type, "Gather") || at >= rows->dims->len)
+        return;
+    g_autofree char *key = g_strconcat("inferometer.range.", name, NULL);
+    g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, MAX(g_array_index(rows->dims, gint64, at) - 1, 0));
+    ifm_model_builder_metadata(self->builder, key, range);
+}
+
 static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
 {
     const IfmKernelRecord *record = self->record;
@@ -112,7 +124,10 @@ static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
         if (*name == '\0' || first != i)
             continue;
         if (!tensor->constant)
+        {
             add_port(self, tensor, name, TRUE);
+            add_range(self, i, name);
+        }
         else if (!add_constant(self, i, name, error))
             return FALSE;
     }
