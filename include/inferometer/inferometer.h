@@ -20,6 +20,7 @@
 #include <inferometer/grid.h>
 #include <inferometer/kernel-record.h>
 #include <inferometer/kernel-records.h>
+#include <inferometer/kernel-sample.h>
 #include <inferometer/kernel.h>
 #include <inferometer/kernels-page.h>
 #include <inferometer/kinds.h>

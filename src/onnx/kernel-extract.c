@@ -18,6 +18,7 @@ typedef struct
     const IfmModel *graph;
     IfmModelBuilder *builder;
     guint32 seed;
+    gboolean shapes_only; /* large weights are inputs, and shapes of outputs are left open */
 } Extraction;
 
 /* Seeded weights are within 1 / sqrt(of the sum that they are in), so that results stay of the size of the inputs. */
@@ -83,7 +84,8 @@ static gboolean add_constant(const Extraction *self, gsize input, const char *na
 static void add_port(const Extraction *self, const IfmKernelTensor *tensor, const char *name, gboolean is_input)
 {
     (is_input ? ifm_model_builder_input : ifm_model_builder_output)(self->builder, name, ifm_dtype_from_name(tensor->dtype),
-                                                                    (int)tensor->dims->len,
+                                                                    self->shapes_only && !is_input ? -1
+                                                                                                   : (int)tensor->dims->len,
                                                                     (const gint64 *)(const void *)tensor->dims->data, NULL);
 }
 
@@ -123,7 +125,8 @@ static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
         g_ptr_array_add(inputs, name);
         if (*name == '\0' || first != i)
             continue;
-        if (!tensor->constant)
+        const gboolean is_large = tensor->values->len == 0 && isnan(tensor->number);
+        if (!tensor->constant || (self->shapes_only && is_large))
         {
             add_port(self, tensor, name, TRUE);
             add_range(self, i, name);
@@ -166,19 +169,34 @@ static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tens
 
 #define USUAL_OPSET 17
 
-IfmModel *ifm_kernel_extract(const IfmKernelRecord *record, const IfmModel *graph, gsize n_copies, guint32 seed,
-                             GError **error)
+static IfmModel *extract(Extraction *self, gsize n_copies, GError **error)
 {
-    g_autofree char *stem = ifm_kernel_record_stem(record);
+    const IfmKernelRecord *record = self->record;
+    g_autofree char *stem = ifm_kernel_record_stem(record), *copies = g_strdup_printf("%" G_GSIZE_FORMAT, n_copies);
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(stem, record->opset > 0 ? record->opset : USUAL_OPSET);
-    const Extraction self = { record, graph, builder, seed };
+    self->builder = builder;
     if (!check_known(record, record->inputs, error) || !check_known(record, record->outputs, error))
         return NULL;
     for (gsize i = 0; i < n_copies; i++)
-        if (!add_copy(&self, i, error))
+        if (!add_copy(self, i, error))
             return NULL;
     ifm_model_builder_metadata(builder, "inferometer.kernel", record->digest);
+    ifm_model_builder_metadata(builder, "inferometer.copies", copies);
     return ifm_model_builder_finish(builder, error);
+}
+
+IfmModel *ifm_kernel_extract(const IfmKernelRecord *record, const IfmModel *graph, gsize n_copies, guint32 seed,
+                             GError **error)
+{
+    Extraction self = { .record = record, .graph = graph, .seed = seed };
+    return extract(&self, n_copies, error);
+}
+
+IfmAnalysis *ifm_kernel_analyse(const IfmKernelRecord *record, IfmModel **model, GError **error)
+{
+    Extraction self = { .record = record, .shapes_only = TRUE };
+    *model = extract(&self, 1, error);
+    return *model != NULL ? ifm_model_analyse(*model, NULL, 0, error) : NULL;
 }
 
 gsize ifm_kernel_ring_copies(const IfmKernelRecord *record)

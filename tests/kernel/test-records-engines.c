@@ -1,4 +1,5 @@
 #include <glib/gstdio.h>
+#include <inferometer/kernel-sample.h>
 #include <internal/kinds.h>
 #include <math.h>
 
@@ -6,8 +7,8 @@
 #include "../engine/all-outputs.h"
 
 /*
- * Records of what ONNX Runtime makes of models of the zoo. The oracle are values: the graph as written and the optimised one
- * are both made to give out every tensor, and where a record says that two tensors are the same, their values are.
+ * Records of what ONNX Runtime makes of models of the zoo. The oracle are values: the graph as written and the optimised
+ * one are both made to give out every tensor, and where a record says that two tensors are the same, their values are.
  */
 
 typedef struct
@@ -140,12 +141,14 @@ static GHashTable *values_of(IfmModel *model, const IfmAnalysis *analysis, const
 static float unblocked(const IfmTensor *tensor, gint64 block, const gint64 *place)
 {
     const gint64 *shape = tensor->shape;
-    const gint64 at = (((place[0] * (shape[1] / block) + place[1] / block) * shape[2] + place[2]) * shape[3] + place[3]) *
-                          block + place[1] % block;
+    const gint64 at =
+        (((place[0] * (shape[1] / block) + place[1] / block) * shape[2] + place[2]) * shape[3] + place[3]) * block +
+        place[1] % block;
     return ((const float *)tensor->data)[at];
 }
 
-/* Whether the values are those of the model's tensor: as they are, or in blocks of channels, of which some are filled up. */
+/* Whether the values are those of the model's tensor: as they are, or in blocks of channels, of which some are filled up.
+ */
 static gboolean is_same(const IfmTensor *made, const IfmTensor *wanted, gint64 block)
 {
     double largest = 0, worst = 0;
@@ -182,8 +185,9 @@ static gboolean is_blocked(const IfmModel *model, const char *tensor)
     if (node == NULL || g_str_equal(node->op_type, "ReorderOutput"))
         return FALSE;
     return g_str_has_suffix(node->domain, "nchwc") ||
-           (node->n_inputs > 0 && (g_str_equal(node->op_type, "Concat") || g_str_equal(node->op_type, "Add") ||
-                                   g_str_equal(node->op_type, "Mul")) &&
+           (node->n_inputs > 0 &&
+            (g_str_equal(node->op_type, "Concat") || g_str_equal(node->op_type, "Add") ||
+             g_str_equal(node->op_type, "Mul")) &&
             is_blocked(model, node->inputs[0]));
 }
 
@@ -301,6 +305,77 @@ static void test_extract(gconstpointer data)
     fixture_close(&engine);
 }
 
+/* Runs a kernel of other sizes; its outputs have the shapes that the record says. */
+static void assert_runs(const Fixture *engine, const IfmKernelRecord *record)
+{
+    g_autoptr(GError) error = NULL;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.optimise = FALSE;
+    options.threads = 1;
+    g_autoptr(IfmModel) alone = ifm_kernel_extract(record, NULL, 1, 1, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine->engine, alone, engine->spec, &options, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmRequest) request = ifm_compiled_request(compiled, 0, &error);
+    g_assert_no_error(error);
+    const gsize n = ifm_model_n_inputs(alone);
+    g_autofree IfmTensor *inputs = g_new0(IfmTensor, n + 1);
+    ifm_model_make_inputs(alone, NULL, 0, 1, inputs, &error);
+    g_assert_no_error(error);
+    for (gsize i = 0; i < n; i++)
+    {
+        ifm_request_set_input(request, i, &inputs[i], &error);
+        g_assert_no_error(error);
+    }
+    run(request);
+    for (gsize i = 0; i < ifm_compiled_info(compiled).n_outputs; i++)
+    {
+        const IfmKernelTensor *tensor = record->outputs->pdata[atoi(ifm_compiled_output(compiled, i)->name + 1)];
+        IfmTensor output;
+        ifm_request_output(request, i, &output, &error);
+        g_assert_no_error(error);
+        g_assert_cmpint(output.rank, ==, (int)tensor->dims->len);
+        g_assert_cmpmem(output.shape, (gsize)output.rank * sizeof(gint64), tensor->dims->data,
+                        tensor->dims->len * sizeof(gint64));
+    }
+    for (gsize i = 0; i < n; i++)
+        ifm_tensor_clear(&inputs[i]);
+}
+
+/* Kernels around those of a model run, and are counted as their shapes say; equal seeds give equal ones. */
+static void test_vary(gconstpointer data)
+{
+    const Model *model = data;
+    g_auto(Graphs) graphs;
+    Fixture engine;
+    gsize n = 0, n_distinct = 0;
+    graphs_init(&graphs, model);
+    g_autoptr(IfmKernelRecords) records = kernel_records_new(graphs.model, graphs.all, graphs.after, graphs.cover);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_assert_true(fixture_open(&engine, "onnxruntime:CPU"));
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        const IfmKernelRecord *record = records->kernels->pdata[i];
+        if (!g_hash_table_add(seen, record->digest))
+            continue;
+        n_distinct++;
+        g_autoptr(IfmKernelRecord) other = ifm_kernel_vary(record, i), again = ifm_kernel_vary(record, i);
+        if (other == NULL)
+            continue;
+        n++;
+        IfmKernelFeatures features;
+        ifm_kernel_features(other, &features);
+        g_assert_cmpstr(other->digest, ==, again->digest);
+        g_assert_cmpstr(other->name, ==, record->name);
+        if (g_str_has_prefix(other->name, "Conv")) /* as a matrix product it has the same work, but for what is fused */
+            g_assert_cmpfloat(2 * features.m * features.k * features.outputs, <=, other->flop);
+        assert_runs(&engine, other);
+    }
+    g_test_message("%s: %zu of %zu kernels varied", model->name, n, n_distinct);
+    g_assert_cmpuint(2 * n, >=, n_distinct);
+    fixture_close(&engine);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -310,6 +385,8 @@ int main(int argc, char **argv)
         g_autofree char *alone = g_strdup_printf("/records/extract/%s", models[i].name);
         g_test_add_data_func(path, &models[i], test_values);
         g_test_add_data_func(alone, &models[i], test_extract);
+        g_autofree char *varied = g_strdup_printf("/records/vary/%s", models[i].name);
+        g_test_add_data_func(varied, &models[i], test_vary);
     }
     return g_test_run();
 }
