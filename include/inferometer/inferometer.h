@@ -22,6 +22,7 @@
 #include <inferometer/kernel-records.h>
 #include <inferometer/kernel-sample.h>
 #include <inferometer/kernel.h>
+#include <inferometer/kernels-page.h>
 #include <inferometer/kinds.h>
 #include <inferometer/measure.h>
 #include <inferometer/metrics.h>

@@ -15,6 +15,7 @@
 static const IfmRecordField records_fields[] = {
     { IFM_RECORD_AS(INT64, IfmKernelRecords, format_version, "kernel_records") },
     { IFM_RECORD(TEXT, IfmKernelRecords, model) },
+    { IFM_RECORD(TEXT, IfmKernelRecords, source) },
     { IFM_RECORD(TEXT, IfmKernelRecords, model_digest) },
     { IFM_RECORD(TEXT, IfmKernelRecords, device) },
     { IFM_RECORD(TEXT, IfmKernelRecords, runtime) },
