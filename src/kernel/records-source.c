@@ -151,7 +151,10 @@ static IfmKernelRecords *read_records(const char *path, GError **error)
     if (digest != NULL && g_str_equal(digest, records->model_digest))
         return g_steal_pointer(&records);
     if (digest != NULL)
+    {
         ifm_error_refuse(error, "%s: %s has changed since: export its kernels again", path, records->source);
+        ifm_error_make_one_line(error);
+    }
     return NULL;
 }
 

@@ -134,10 +134,11 @@ json_t *ifm_kernel_record_to_json(const IfmKernelRecord *record)
 IfmKernelRecord *ifm_kernel_record_from_json(const json_t *json, const char *where, GError **error)
 {
     g_autoptr(IfmKernelRecord) record = ifm_kernel_record_new();
-    return ifm_record_from_json(record, ifm_kernel_record_fields, json, where, NULL, error) &&
-                   ifm_kernel_record_check(record, where, error)
-               ? g_steal_pointer(&record)
-               : NULL;
+    if (ifm_record_from_json(record, ifm_kernel_record_fields, json, where, NULL, error) &&
+        ifm_kernel_record_check(record, where, error))
+        return g_steal_pointer(&record);
+    ifm_error_make_one_line(error); /* it may quote a key */
+    return NULL;
 }
 
 IfmKernelRecord *ifm_kernel_record_copy(const IfmKernelRecord *record)

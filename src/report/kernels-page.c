@@ -114,9 +114,9 @@ static void get_coverage(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField kernel_fields[] = {
-    { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_FOLD | IFM_FIELD_KEY },
+    { "digest", "digest", IFM_FIELD_TEXT, get_digest, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "kernel", "kernel", IFM_FIELD_TEXT, get_name, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "digest", "digest", IFM_FIELD_TEXT, get_digest, NULL, IFM_FIELD_WHOLE },
+    { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
     { "count", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, IFM_FIELD_AT(Distinct, count) },
     { "input", "first input", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(0), IFM_FIELD_WHOLE },
     { "output", "first output", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(1), IFM_FIELD_WHOLE },
@@ -204,6 +204,14 @@ static const IfmField name_fields[] = {
     { NULL },
 };
 
+static int compare_names(gconstpointer a, gconstpointer b)
+{
+    const NameRow *first = a, *second = b;
+    return first->n_models != second->n_models
+               ? (first->n_models < second->n_models ? 1 : -1)
+               : (first->n_kernels < second->n_kernels) - (first->n_kernels > second->n_kernels);
+}
+
 /* @distinct: Distinct, the rows of a model together    Returns: (transfer full) NameRow, most models first */
 static GArray *names_of(const GArray *distinct)
 {
@@ -223,6 +231,7 @@ static GArray *names_of(const GArray *distinct)
         row->n_models += row->last != kernel->records;
         row->last = kernel->records;
     }
+    g_array_sort(rows, compare_names);
     return rows;
 }
 
@@ -366,6 +375,7 @@ static void refuse_kernel(const IfmKernelRecords *records, const char *wanted, G
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(wanted, (const char *const *)names->pdata);
     ifm_error_refuse(error, "%s has no kernel \"%s\"%s", records->model, wanted, hint);
+    ifm_error_make_one_line(error);
 }
 
 IfmDocument *ifm_kernel_document(const IfmKernelRecords *records, const char *wanted, GError **error)
