@@ -19,8 +19,10 @@
 /* Which version of a runtime it is, without opening it. */
 static json_t *library_of(const char *engine)
 {
-    g_autofree char *path = ifm_path_runtime(engine);
     GStatBuf status;
+    if (ifm_path_runtime_variable(engine) == NULL) /* no library, or no such engine */
+        return json_null();
+    g_autofree char *path = ifm_path_runtime(engine);
     if (g_stat(path, &status) != 0)
         return json_pack("[s]", path);
     return json_pack("[s,I,I]", path, (json_int_t)status.st_size, (json_int_t)status.st_mtime);
