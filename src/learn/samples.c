@@ -1,0 +1,413 @@
+/* Samples of kernels: their table of columns, reading and writing. */
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/learn.h>
+#include <internal/csv.h>
+
+static const char *const load_words[] = { "none", "gemm", "copy", "random" };
+static const char *const cores_words[] = { "", "same", "other" };
+G_STATIC_ASSERT(G_N_ELEMENTS(load_words) == IFM_N_LOAD_KINDS);
+G_STATIC_ASSERT(G_N_ELEMENTS(cores_words) == IFM_N_LOAD_CORES);
+
+#define TEXT(column, member) .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_TEXT
+#define NUMBER(column, member) .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_NUMBER
+#define CHOICE(column, member, list)                                                                                       \
+    .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_CHOICE, .words = (list),             \
+    .n_words = G_N_ELEMENTS(list)
+
+const IfmSampleColumn ifm_sample_columns[] = {
+    { TEXT("Kernel_ID", kernel_id), .required = TRUE, .help = "one kernel: operator, attributes and shapes" },
+    { TEXT("OpType", op_type), .required = TRUE, .help = "what executes: Conv_Add_Relu" },
+    { TEXT("Input_Shape", input_shape), .required = TRUE, .help = "of the first input: 1x64x56x56" },
+    { NUMBER("Latency_ms", latency_ms), .required = TRUE, .positive = TRUE, .help = "mean of the visit's runs" },
+    { NUMBER("Median_ms", median_ms), .positive = TRUE, .help = "median of the visit's runs" },
+    { NUMBER("Std_ms", std_ms), .help = "standard deviation of the visit's runs" },
+    { NUMBER("N", n), .help = "runs of the visit" },
+    { NUMBER("Visit", visit), .help = "number of the visit, from 0" },
+    { NUMBER("Threads", threads), .positive = TRUE, .help = "threads of the kernel" },
+    { CHOICE("Load_Kind", load_kind, load_words), .help = "none, gemm, copy or random" },
+    { NUMBER("Load_Level", load_level), .help = "share of the time that the load asks for, 0 to 1" },
+    { CHOICE("Load_Cores", load_cores, cores_words), .help = "same or other: whether the kernel's; empty without load" },
+    { NUMBER("Achieved_Load", achieved_load), .help = "share of the time that the load reached, 0 to 1" },
+    { NUMBER("Idle_ms", idle_ms), .positive = TRUE, .help = "mean without load in the same visit" },
+    { NUMBER("Roofline_ms", roofline_ms), .help = "by peaks that were measured" },
+    { TEXT("Configuration", configuration), .help = "kernel that the shape was varied from; data are split by it" },
+    { TEXT("Models", models), .help = "models that the kernel is in: resnet18;resnet50; empty: a sampled shape" },
+    { TEXT("Families", families), .help = "their families: residual;plain" },
+    { NUMBER("Batch", features.batch), .help = "of the first input" },
+    { NUMBER("Channels", features.channels), .help = "of the first input" },
+    { NUMBER("Height", features.height), .help = "of the first input" },
+    { NUMBER("Width", features.width), .help = "of the first input" },
+    { NUMBER("Outputs", features.outputs), .help = "output channels" },
+    { NUMBER("Kernel_Size", features.kernel_size), .help = "of a convolution or pooling" },
+    { NUMBER("Stride", features.stride), .help = "of a convolution or pooling" },
+    { NUMBER("Groups", features.groups), .help = "of a convolution" },
+    { NUMBER("Dilation", features.dilation), .help = "of a convolution" },
+    { NUMBER("M", features.m), .help = "rows of the matrix product that it comes to" },
+    { NUMBER("K", features.k), .help = "inner size of that product" },
+    { NUMBER("N_Columns", features.n), .help = "columns of that product" },
+    { NUMBER("FLOP", flop), .help = "of one run" },
+    { NUMBER("Input_Bytes", input_bytes), .help = "read, without weights" },
+    { NUMBER("Weight_Bytes", weight_bytes), .help = "of weights" },
+    { NUMBER("Output_Bytes", output_bytes), .help = "written" },
+    { NULL },
+};
+
+#define TEXT_AT(sample, column) (*(const char **)(void *)((char *)(sample) + (column)->offset))
+#define NUMBER_AT(sample, column) (*(double *)(void *)((char *)(sample) + (column)->offset))
+#define CHOICE_AT(sample, column) (*(int *)(void *)((char *)(sample) + (column)->offset))
+
+struct IfmKernelSamples
+{
+    GArray *rows; /* IfmKernelSample */
+    GPtrArray *metrics;
+    GPtrArray *values; /* double*: of a row each */
+    GStringChunk *texts;
+};
+
+void ifm_kernel_sample_init(IfmKernelSample *sample)
+{
+    *sample = (IfmKernelSample){ 0 };
+    for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
+        if (column->type == IFM_SAMPLE_NUMBER)
+            NUMBER_AT(sample, column) = (double)NAN;
+}
+
+void ifm_kernel_sample_describe(IfmKernelSample *sample, const IfmKernelRecord *record)
+{
+    sample->op_type = record->name;
+    ifm_kernel_features(record, &sample->features);
+    sample->flop = record->flop;
+    sample->input_bytes = (double)record->input_bytes;
+    sample->weight_bytes = (double)record->weight_bytes;
+    sample->output_bytes = (double)record->output_bytes;
+}
+
+/* --- in memory --------------------------------------------------------------------------------------------------------
+ */
+
+IfmKernelSamples *ifm_kernel_samples_new(const char *const *metrics)
+{
+    IfmKernelSamples *samples = g_new0(IfmKernelSamples, 1);
+    samples->rows = g_array_new(FALSE, FALSE, sizeof(IfmKernelSample));
+    samples->metrics = g_ptr_array_new();
+    samples->values = g_ptr_array_new_with_free_func(g_free);
+    samples->texts = g_string_chunk_new(4096);
+    for (; metrics != NULL && *metrics != NULL; metrics++)
+        g_ptr_array_add(samples->metrics, g_string_chunk_insert_const(samples->texts, *metrics));
+    g_ptr_array_add(samples->metrics, NULL);
+    return samples;
+}
+
+void ifm_kernel_samples_free(IfmKernelSamples *samples)
+{
+    if (samples == NULL)
+        return;
+    g_array_unref(samples->rows);
+    g_ptr_array_unref(samples->metrics);
+    g_ptr_array_unref(samples->values);
+    g_string_chunk_free(samples->texts);
+    g_free(samples);
+}
+
+void ifm_kernel_samples_add(IfmKernelSamples *samples, const IfmKernelSample *sample)
+{
+    IfmKernelSample copy = *sample;
+    for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
+        if (column->type == IFM_SAMPLE_TEXT && TEXT_AT(&copy, column) != NULL)
+            TEXT_AT(&copy, column) = g_string_chunk_insert_const(samples->texts, TEXT_AT(&copy, column));
+    if (copy.metrics != NULL)
+    {
+        double *values = g_memdup2(copy.metrics, (samples->metrics->len - 1) * sizeof(double));
+        g_ptr_array_add(samples->values, values);
+        copy.metrics = values;
+    }
+    g_array_append_val(samples->rows, copy);
+}
+
+gsize ifm_kernel_samples_n(const IfmKernelSamples *samples)
+{
+    return samples->rows->len;
+}
+
+const IfmKernelSample *ifm_kernel_samples_at(const IfmKernelSamples *samples, gsize row)
+{
+    g_return_val_if_fail(row < samples->rows->len, NULL);
+    return &g_array_index(samples->rows, IfmKernelSample, row);
+}
+
+const char *const *ifm_kernel_samples_metrics(const IfmKernelSamples *samples)
+{
+    return (const char *const *)samples->metrics->pdata;
+}
+
+/* Which metric of @of each of @samples is; -1: none. (transfer full) */
+static int *find_metrics(const IfmKernelSamples *samples, const IfmKernelSamples *of)
+{
+    int *found = g_new(int, samples->metrics->len);
+    for (guint i = 0; i + 1 < samples->metrics->len; i++)
+    {
+        found[i] = -1;
+        for (guint k = 0; k + 1 < of->metrics->len; k++)
+            if (g_str_equal(samples->metrics->pdata[i], of->metrics->pdata[k]))
+                found[i] = (int)k;
+    }
+    return found;
+}
+
+static void add_matched(IfmKernelSamples *samples, const IfmKernelSamples *from, const int *found)
+{
+    const guint n = samples->metrics->len - 1;
+    g_autofree double *values = g_new(double, n + 1);
+    for (guint row = 0; row < from->rows->len; row++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(from, row);
+        for (guint i = 0; i < n; i++)
+            values[i] = found[i] >= 0 && sample.metrics != NULL ? sample.metrics[found[i]] : (double)NAN;
+        sample.metrics = values;
+        ifm_kernel_samples_add(samples, &sample);
+    }
+}
+
+void ifm_kernel_samples_append(IfmKernelSamples *samples, const IfmKernelSamples *more)
+{
+    g_autofree int *lacking = find_metrics(more, samples);
+    const guint n_before = samples->metrics->len - 1;
+    g_ptr_array_set_size(samples->metrics, (gint)n_before);
+    for (guint i = 0; i + 1 < more->metrics->len; i++)
+        if (lacking[i] < 0)
+            g_ptr_array_add(samples->metrics, g_string_chunk_insert_const(samples->texts, more->metrics->pdata[i]));
+    const guint n = samples->metrics->len;
+    g_ptr_array_add(samples->metrics, NULL);
+    for (guint row = 0; n > n_before && row < samples->rows->len; row++)
+    {
+        IfmKernelSample *sample = &g_array_index(samples->rows, IfmKernelSample, row);
+        double *values = g_new(double, n);
+        for (guint i = 0; i < n; i++)
+            values[i] = i < n_before && sample->metrics != NULL ? sample->metrics[i] : (double)NAN;
+        g_ptr_array_add(samples->values, values);
+        sample->metrics = values;
+    }
+    g_autofree int *found = find_metrics(samples, more);
+    add_matched(samples, more, found);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Reader: where in the file each column of the table and each metric is; -1: nowhere. */
+typedef struct
+{
+    const IfmCsv *csv;
+    int at[G_N_ELEMENTS(ifm_sample_columns)];
+    gsize metrics[IFM_SAMPLES_MAX_METRICS];
+    gsize n_metrics;
+} Reader;
+
+static gboolean fail(const Reader *reader, gsize row, GError **error, const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+static gboolean fail(const Reader *reader, gsize row, GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", ifm_csv_name(reader->csv),
+                ifm_csv_line(reader->csv, row), text);
+    ifm_error_make_one_line(error); /* the message quotes the file */
+    return FALSE;
+}
+
+static gboolean find_columns(Reader *reader, GError **error)
+{
+    for (gsize i = 0; ifm_sample_columns[i].name != NULL; i++)
+    {
+        gsize column = 0;
+        g_autoptr(GError) missing = NULL;
+        const gboolean found = ifm_csv_column(reader->csv, ifm_sample_columns[i].name, &column, &missing);
+        reader->at[i] = found ? (int)column : -1;
+        if (found || !ifm_sample_columns[i].required)
+            continue;
+        g_propagate_error(error, g_steal_pointer(&missing));
+        return FALSE;
+    }
+    for (gsize k = 0; ifm_csv_header(reader->csv, k) != NULL; k++)
+    {
+        if (!g_str_has_prefix(ifm_csv_header(reader->csv, k), IFM_SAMPLE_METRIC_PREFIX))
+            continue;
+        if (reader->n_metrics == IFM_SAMPLES_MAX_METRICS)
+            return ifm_error_refuse(error, "%s:1: more than %d columns of metrics", ifm_csv_name(reader->csv),
+                                    IFM_SAMPLES_MAX_METRICS);
+        reader->metrics[reader->n_metrics++] = k;
+    }
+    return TRUE;
+}
+
+static gboolean read_number(const Reader *reader, gsize row, gsize at, const IfmSampleColumn *column, double *value,
+                            GError **error)
+{
+    if (!ifm_csv_number(reader->csv, row, at, value, error))
+        return FALSE;
+    if (column->positive && *value <= 0)
+        return fail(reader, row, error, "%s: found %g, expected a number above 0", column->name, *value);
+    if (*value < 0)
+        return fail(reader, row, error, "%s: found %g, expected 0 or more", column->name, *value);
+    return TRUE;
+}
+
+static gboolean read_choice(const Reader *reader, gsize row, const IfmSampleColumn *column, const char *text, int *choice,
+                            GError **error)
+{
+    for (gsize i = 0; i < column->n_words; i++)
+        if (g_str_equal(column->words[i], text))
+        {
+            *choice = (int)i;
+            return TRUE;
+        }
+    return fail(reader, row, error, "%s: found \"%s\", expected %s", column->name, text, column->help);
+}
+
+static gboolean read_field(const Reader *reader, gsize row, gsize i, IfmKernelSample *sample, GError **error)
+{
+    const IfmSampleColumn *column = &ifm_sample_columns[i];
+    const char *text = reader->at[i] >= 0 ? ifm_csv_text(reader->csv, row, (gsize)reader->at[i]) : "";
+    if (*text == '\0')
+        return !column->required || fail(reader, row, error, "%s is empty, expected %s", column->name, column->help);
+    if (column->type == IFM_SAMPLE_TEXT)
+        TEXT_AT(sample, column) = text;
+    else if (column->type == IFM_SAMPLE_CHOICE)
+        return read_choice(reader, row, column, text, &CHOICE_AT(sample, column), error);
+    else
+        return read_number(reader, row, (gsize)reader->at[i], column, &NUMBER_AT(sample, column), error);
+    return TRUE;
+}
+
+/* What no column says alone. */
+static gboolean check_load(const Reader *reader, gsize row, const IfmKernelSample *sample, GError **error)
+{
+    if (sample->load_level > 1)
+        return fail(reader, row, error, "Load_Level: found %g, expected a share from 0 to 1", sample->load_level);
+    if (sample->load_kind == IFM_LOAD_NONE)
+        return !(sample->load_level > 0) ||
+               fail(reader, row, error, "Load_Level is %g, but Load_Kind is none", sample->load_level);
+    if (isnan(sample->load_level))
+        return fail(reader, row, error, "Load_Level is empty, but Load_Kind is %s", load_words[sample->load_kind]);
+    return sample->load_cores != IFM_LOAD_CORES_NONE ||
+           fail(reader, row, error, "Load_Cores is empty, but Load_Kind is %s, expected same or other",
+                load_words[sample->load_kind]);
+}
+
+static gboolean read_row(const Reader *reader, gsize row, IfmKernelSamples *samples, GError **error)
+{
+    IfmKernelSample sample;
+    double metrics[IFM_SAMPLES_MAX_METRICS];
+    ifm_kernel_sample_init(&sample);
+    for (gsize i = 0; ifm_sample_columns[i].name != NULL; i++)
+        if (!read_field(reader, row, i, &sample, error))
+            return FALSE;
+    for (gsize i = 0; i < reader->n_metrics; i++)
+    {
+        metrics[i] = (double)NAN;
+        if (*ifm_csv_text(reader->csv, row, reader->metrics[i]) != '\0' &&
+            !ifm_csv_number(reader->csv, row, reader->metrics[i], &metrics[i], error))
+            return FALSE;
+    }
+    sample.metrics = reader->n_metrics > 0 ? metrics : NULL;
+    if (!check_load(reader, row, &sample, error))
+        return FALSE;
+    ifm_kernel_samples_add(samples, &sample);
+    return TRUE;
+}
+
+IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error)
+{
+    g_autoptr(IfmCsv) csv = ifm_csv_open(path, error);
+    Reader reader = { .csv = csv };
+    if (csv == NULL || !find_columns(&reader, error))
+        return NULL;
+    const gsize n = ifm_csv_n_rows(csv);
+    if (n == 0 || n > IFM_SAMPLES_MAX_ROWS)
+    {
+        ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " rows, expected 1 to %d", path, n, IFM_SAMPLES_MAX_ROWS);
+        return NULL;
+    }
+    const char *names[IFM_SAMPLES_MAX_METRICS + 1] = { NULL };
+    for (gsize i = 0; i < reader.n_metrics; i++)
+        names[i] = ifm_csv_header(csv, reader.metrics[i]);
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new(names);
+    for (gsize row = 0; row < n; row++)
+        if (!read_row(&reader, row, samples, error))
+            return NULL;
+    return g_steal_pointer(&samples);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------------
+ */
+
+static void append_text(GString *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL)
+    {
+        g_string_append(out, text);
+        return;
+    }
+    g_string_append_c(out, '"');
+    for (; *text != '\0'; text++)
+        g_string_append(out, *text == '"' ? "\"\"" : (char[]){ *text, '\0' });
+    g_string_append_c(out, '"');
+}
+
+static void append_number(GString *out, double value)
+{
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    if (!isfinite(value))
+        return;
+    if (g_ascii_strtod(g_ascii_formatd(text, sizeof text, "%.15g", value), NULL) != value)
+        g_ascii_dtostr(text, sizeof text, value);
+    g_string_append(out, text);
+}
+
+static void append_field(GString *out, const IfmSampleColumn *column, const IfmKernelSample *sample)
+{
+    const char *field = (const char *)sample + column->offset;
+    if (column->type == IFM_SAMPLE_NUMBER)
+        append_number(out, *(const double *)(const void *)field);
+    else if (column->type == IFM_SAMPLE_CHOICE)
+        g_string_append(out, column->words[*(const int *)(const void *)field]);
+    else if (*(const char *const *)(const void *)field != NULL)
+        append_text(out, *(const char *const *)(const void *)field);
+}
+
+char *ifm_kernel_samples_to_csv(const IfmKernelSamples *samples)
+{
+    GString *out = g_string_new(NULL);
+    const guint n_metrics = samples->metrics->len - 1;
+    for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
+    {
+        g_string_append_printf(out, "%s%s", column == ifm_sample_columns ? "" : ",", column->name);
+        for (guint i = 0; column->offset == offsetof(IfmKernelSample, input_shape) && i < n_metrics; i++)
+        {
+            g_string_append_c(out, ',');
+            append_text(out, samples->metrics->pdata[i]);
+        }
+    }
+    g_string_append_c(out, '\n');
+    for (guint row = 0; row < samples->rows->len; row++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(samples, row);
+        for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
+        {
+            if (column != ifm_sample_columns)
+                g_string_append_c(out, ',');
+            append_field(out, column, sample);
+            for (guint i = 0; column->offset == offsetof(IfmKernelSample, input_shape) && i < n_metrics; i++)
+            {
+                g_string_append_c(out, ',');
+                append_number(out, sample->metrics != NULL ? sample->metrics[i] : (double)NAN);
+            }
+        }
+        g_string_append_c(out, '\n');
+    }
+    return g_string_free(out, FALSE);
+}
