@@ -3,6 +3,7 @@
 #include <inferometer/zoo.h>
 #include <string.h>
 
+#include "../../src/kernel/records-private.h"
 #include "folder.h"
 
 /* Records of models by what they are called: their names, what is kept of them, and what is refused. */
@@ -99,14 +100,18 @@ static void test_models(void)
 /* --- what is kept -------------------------------------------------------------------------------------------------------
  */
 
-/* (transfer full) the path of the one file in a folder */
-static char *only_file(const char *folder)
+/* (transfer full) the path of the one file of that kind in a folder */
+static char *only_file(const char *folder, const char *suffix)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name = g_dir_read_name(dir);
-    g_assert_nonnull(name);
-    char *path = g_build_filename(folder, name, NULL);
-    g_assert_null(g_dir_read_name(dir));
+    char *path = NULL;
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
+        if (g_str_has_suffix(name, suffix))
+        {
+            g_assert_null(path);
+            path = g_build_filename(folder, name, NULL);
+        }
+    g_assert_nonnull(path);
     return path;
 }
 
@@ -125,7 +130,7 @@ static void test_kept(void)
     static const char model[] = "matmul,m=8,k=8,n=8";
     g_autofree char *folder = make_folder();
     g_autoptr(IfmKernelRecords) found = open_in(folder, model);
-    g_autofree char *file = only_file(folder);
+    g_autofree char *file = only_file(folder, ".json");
     g_assert_true(has_name(found, "MatMul"));
     replace_in(file, "\"MatMul\"", "\"Kept\"");
     g_autoptr(IfmKernelRecords) kept = open_in(folder, model);
@@ -139,6 +144,29 @@ static void test_kept(void)
     g_assert_true(g_file_set_contents(file, "{\"kernel_records\": 1", -1, NULL)); /* cut off */
     g_autoptr(IfmKernelRecords) mended = open_in(folder, model);
     g_assert_true(has_name(mended, "MatMul"));
+    remove_tree(folder);
+}
+
+/* A model's digest is known without its bytes as long as its files are what they were; what has just changed may change
+ * again unseen. */
+static void test_digests(void)
+{
+    g_autofree char *folder = make_folder(), *fresh = g_build_filename(folder, "fresh", NULL),
+                    *old = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", "trace", "ours.json", NULL);
+    g_assert_null(kept_digest(folder, "model"));
+    kept_add_digest(folder, "model", "abc", (const char *const[]){ old, NULL });
+    g_autofree char *digest = kept_digest(folder, "model"), *file = only_file(folder, ".digest");
+    g_assert_cmpstr(digest, ==, "abc");
+    g_assert_null(kept_digest(folder, "other"));
+
+    replace_in(file, "[", "[1"); /* another device, another file: not what it was */
+    g_assert_null(kept_digest(folder, "model"));
+    g_assert_true(g_file_set_contents(file, "{\"digest\": \"abc\", \"files\": {}}", -1, NULL));
+    g_assert_null(kept_digest(folder, "model"));
+
+    g_assert_true(g_file_set_contents(fresh, "x", 1, NULL));
+    kept_add_digest(folder, "new", "def", (const char *const[]){ old, fresh, NULL });
+    g_assert_null(kept_digest(folder, "new"));
     remove_tree(folder);
 }
 
@@ -220,6 +248,7 @@ int main(int argc, char **argv)
     g_test_add_func("/records-open/sizes", test_sizes);
     g_test_add_func("/records-open/models", test_models);
     g_test_add_func("/records-open/kept", test_kept);
+    g_test_add_func("/records-open/digests", test_digests);
     g_test_add_func("/records-open/not-kept", test_not_kept);
     g_test_add_func("/records-open/changed-model", test_changed_model);
     g_test_add_func("/records-open/refused", test_refused);
