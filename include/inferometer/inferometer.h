@@ -52,6 +52,7 @@
 #include <inferometer/study-place.h>
 #include <inferometer/study-results.h>
 #include <inferometer/study.h>
+#include <inferometer/study-kernels.h>
 #include <inferometer/tensor-file.h>
 #include <inferometer/tensor.h>
 #include <inferometer/trace-diff.h>
