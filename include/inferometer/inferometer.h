@@ -27,6 +27,7 @@
 #include <inferometer/learn.h>
 #include <inferometer/measure.h>
 #include <inferometer/metrics.h>
+#include <inferometer/model-predict.h>
 #include <inferometer/onnx.h>
 #include <inferometer/options.h>
 #include <inferometer/paths.h>

@@ -35,6 +35,7 @@ static const Verb *const verbs[] = {
     &verb_kernels_show,
     &verb_kernels_export,
     &verb_kernels_dag,
+    &verb_predict,
     &verb_stress,
     &verb_tune,
     &verb_help,
