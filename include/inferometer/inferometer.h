@@ -23,6 +23,7 @@
 #include <inferometer/kernel-sample.h>
 #include <inferometer/kernel.h>
 #include <inferometer/kinds.h>
+#include <inferometer/learn-page.h>
 #include <inferometer/learn.h>
 #include <inferometer/measure.h>
 #include <inferometer/metrics.h>

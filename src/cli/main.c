@@ -9,15 +9,13 @@
 
 /* The table of verbs: parsing, --help, the man page and completion all come from it. How to add one: docs/add-a-verb.md. */
 static const Verb *const verbs[] = {
-    &verb_profile,      &verb_compare,      &verb_study_run,
-    &verb_study_submit, &verb_study_status, &verb_study_merge,
-    &verb_study_export, &verb_study_lookup, &verb_study_predict,
-    &verb_study_import, &verb_study_list,   &verb_plan,
-    &verb_run,          &verb_trace,        &verb_trace_diff,
-    &verb_devices,      &verb_zoo_list,     &verb_zoo_export,
-    &verb_store_show,   &verb_store_merge,  &verb_store_export,
-    &verb_store_check,  &verb_stress,       &verb_tune,
-    &verb_help,         &verb_completion,   NULL,
+    &verb_profile,       &verb_compare,      &verb_study_run,    &verb_study_submit,
+    &verb_study_status,  &verb_study_merge,  &verb_study_export, &verb_study_lookup,
+    &verb_study_predict, &verb_study_import, &verb_study_list,   &verb_plan,
+    &verb_run,           &verb_trace,        &verb_trace_diff,   &verb_devices,
+    &verb_zoo_list,      &verb_zoo_export,   &verb_store_show,   &verb_store_merge,
+    &verb_store_export,  &verb_store_check,  &verb_stress,       &verb_train,
+    &verb_tune,          &verb_help,         &verb_completion,   NULL,
 };
 
 const Verb *const *cli_verbs(void)

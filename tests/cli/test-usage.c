@@ -34,7 +34,8 @@ static void test_every_verb(Bench *bench, gconstpointer data)
                                          "study merge",  "study export", "study import", "study lookup", "study predict",
                                          "study list",   "plan",         "run",          "trace",        "trace diff",
                                          "devices",      "zoo list",     "zoo export",   "store show",   "store merge",
-                                         "store export", "store check",  "tune",         "help",         "completion" };
+                                         "store export", "store check",  "train",        "tune",         "help",
+                                         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
