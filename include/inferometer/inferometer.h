@@ -22,6 +22,7 @@
 #include <inferometer/kernel-records.h>
 #include <inferometer/kernel-sample.h>
 #include <inferometer/kernel.h>
+#include <inferometer/kernels-page.h>
 #include <inferometer/kinds.h>
 #include <inferometer/learn-page.h>
 #include <inferometer/learn.h>
@@ -52,6 +53,7 @@
 #include <inferometer/study-place.h>
 #include <inferometer/study-results.h>
 #include <inferometer/study.h>
+#include <inferometer/study-kernels.h>
 #include <inferometer/tensor-file.h>
 #include <inferometer/tensor.h>
 #include <inferometer/trace-diff.h>

@@ -10,7 +10,8 @@ IFM_BEGIN_DECLS
  */
 
 /**
- * IfmKernelRecords: of one model on one device. @model_digest: of the model as written    @settings: its bindings and
+ * IfmKernelRecords: of one model on one device. @model: what it is called    @source: "zoo:resnet18,size=64", or the file
+ * that it was read from    @model_digest: of the model as written    @settings: its bindings and
  * threads, "batch=1, threads=1"    @level: "all"    @processor: its name: the graph of another one may differ
  * @n_folded: nodes of the model that the runtime computed beforehand    @uncovered: names of the model's nodes that are in
  * no kernel, and whose results are needed    @n_covered_twice: nodes that several kernels cover
@@ -18,7 +19,7 @@ IFM_BEGIN_DECLS
 typedef struct
 {
     gint64 format_version;
-    char *model, *model_digest, *device, *runtime, *level, *processor, *settings;
+    char *model, *source, *model_digest, *device, *runtime, *level, *processor, *settings;
     gint64 n_nodes, n_folded, n_covered_twice;
     GPtrArray *uncovered; /* char* */
     GPtrArray *kernels;   /* IfmKernelRecord* in the order of the optimised graph */
@@ -39,8 +40,9 @@ IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase 
                                           GError **error);
 
 /** IfmKernelOptions: zeros are the defaults. @device: NULL: "onnxruntime:CPU"    @seed: of the weights of a model of the
- * zoo
- * @graph: as of ifm_kernel_records_find()    @interrupted: as of a runner */
+ * zoo    @graph: as of ifm_kernel_records_find()    @cache: folder where records are kept; NULL: $IFM_KERNEL_CACHE or the
+ * user's
+ * @anew: has the model optimised whatever is kept    @interrupted: as of a runner */
 typedef struct
 {
     const char *device;
@@ -48,12 +50,15 @@ typedef struct
     guint32 seed;
     const IfmDimBinding *bindings;
     gsize n_bindings;
-    const char *graph;
+    const char *graph, *cache;
+    gboolean anew;
     const gint *interrupted;
 } IfmKernelOptions;
 /** ifm_kernel_records_open: @text: a file of records (.json), an ONNX file, or a model of the zoo with its settings:
- * "resnet18,size=64"    @options: NULL: the defaults    Returns: (transfer full) NULL with the errors of reading it, or of
- * ifm_kernel_records_find(). */
+ * "resnet18,size=64". What was found once is kept, by the model's digest, the device, the runtime's library and the
+ * processor.    @options: NULL: the defaults
+ * Returns: (transfer full) NULL with the errors of reading it, or of ifm_kernel_records_find(); IFM_ERROR_INVALID where
+ * records are of a file that has changed since. */
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error);
 
 /** ifm_kernel_records_to_json: (transfer full) as files have it: docs/formats.md.    ifm_kernel_records_from_json:

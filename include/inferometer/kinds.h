@@ -65,6 +65,7 @@ typedef struct
      */
     json_t *kernel;
     gsize n_copies;
+    gint64 visit;   /* of several of the same case, which are cases of their own; 0: there is one */
     gboolean as_is; /* the model is what an optimisation made: it is run without another one */
     /* a stressor (stress.h) on those cores from before warm-up until after the last run; part of the case's key (load).
      * What it reached is in environment.stress. @stress_kind: NULL: none    @stress_cores: NULL: all cores */

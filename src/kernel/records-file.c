@@ -15,6 +15,7 @@
 static const IfmRecordField records_fields[] = {
     { IFM_RECORD_AS(INT64, IfmKernelRecords, format_version, "kernel_records") },
     { IFM_RECORD(TEXT, IfmKernelRecords, model) },
+    { IFM_RECORD(TEXT, IfmKernelRecords, source) },
     { IFM_RECORD(TEXT, IfmKernelRecords, model_digest) },
     { IFM_RECORD(TEXT, IfmKernelRecords, device) },
     { IFM_RECORD(TEXT, IfmKernelRecords, runtime) },
@@ -61,7 +62,7 @@ static gboolean check_record(const IfmKernelRecord *record, guint index, const c
     return ifm_kernel_record_check(record, place, error);
 }
 
-IfmKernelRecords *ifm_kernel_records_from_json(const json_t *json, const char *where, GError **error)
+static IfmKernelRecords *from_json(const json_t *json, const char *where, GError **error)
 {
     g_autoptr(IfmKernelRecords) records = kernel_records_alloc();
     gint64 version = 0;
@@ -79,6 +80,14 @@ IfmKernelRecords *ifm_kernel_records_from_json(const json_t *json, const char *w
         if (!check_record(records->kernels->pdata[i], i, where, error))
             return NULL;
     return g_steal_pointer(&records);
+}
+
+IfmKernelRecords *ifm_kernel_records_from_json(const json_t *json, const char *where, GError **error)
+{
+    IfmKernelRecords *records = from_json(json, where, error);
+    if (records == NULL)
+        ifm_error_make_one_line(error); /* it may quote a key */
+    return records;
 }
 
 IfmKernelRecords *ifm_kernel_records_read(const char *path, GError **error)

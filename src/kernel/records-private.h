@@ -55,9 +55,25 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Cover, cover_free)
 /* kernel_graph_instrument: (transfer full) a copy of a model whose nodes are named N0, N1, … and whose inner tensors are
  * named T<node>_<output>, so that each name of the optimised graph leads to one of them. Inputs, outputs and weights keep
  * their names; where a node has a subgraph, all tensors do. */
+IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error);
 /* kernel_remove_folder: a temporary one, with the files in it. */
 void kernel_remove_folder(const char *path);
-IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error);
+
+/* --- records-kept.c ----------------------------------------------------------------------------------------------------
+ */
+
+/* kept_folder: (transfer full) where records are kept. @named: or NULL: $IFM_KERNEL_CACHE or the user's
+ * kept_program: the file of this code, which decides about models of the zoo and about records */
+char *kept_folder(const char *named);
+const char *kept_program(void);
+/* kept_digest: (transfer full) of a model as it was, where its files are what they were; else NULL. @model: its path, or
+ * what it is built from    kept_add_digest: @files: NULL-terminated: all that it depends on */
+char *kept_digest(const char *folder, const char *model);
+void kept_add_digest(const char *folder, const char *model, const char *digest, const char *const *files);
+/* kept_records: (transfer full) of a model of that digest on a device; NULL where there are none. @model_case: its path is
+ * not looked at */
+IfmKernelRecords *kept_records(const char *folder, const char *digest, const IfmModelCase *model_case);
+void kept_add_records(const char *folder, const IfmKernelRecords *records, const IfmModelCase *model_case);
 
 /* --- records.c ---------------------------------------------------------------------------------------------------------
  */

@@ -37,7 +37,9 @@ typedef struct
     IfmModelSubject *subject;
     IfmReference *reference; /* of a comparison, which needs it as long as the subject */
     WorkerLoad *load;        /* NULL: no background load */
-    WorkerStress *stress;    /* kept between cases; NULL: no case had one yet */
+    char *kernel_key;        /* of which kernels @kernel_config is; NULL: none was asked yet */
+    json_t *kernel_config;
+    WorkerStress *stress; /* kept between cases; NULL: no case had one yet */
     IfmMeasurement *measurement;
     guint n_warmup_sent, n_samples_sent;
 } Worker;

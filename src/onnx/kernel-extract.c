@@ -169,7 +169,7 @@ static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tens
 
 #define USUAL_OPSET 17
 
-static IfmModel *extract(Extraction *self, gsize n_copies, GError **error)
+static IfmModel *build(Extraction *self, gsize n_copies, GError **error)
 {
     const IfmKernelRecord *record = self->record;
     g_autofree char *stem = ifm_kernel_record_stem(record), *copies = g_strdup_printf("%" G_GSIZE_FORMAT, n_copies);
@@ -183,6 +183,14 @@ static IfmModel *extract(Extraction *self, gsize n_copies, GError **error)
     ifm_model_builder_metadata(builder, "inferometer.kernel", record->digest);
     ifm_model_builder_metadata(builder, "inferometer.copies", copies);
     return ifm_model_builder_finish(builder, error);
+}
+
+static IfmModel *extract(Extraction *self, gsize n_copies, GError **error)
+{
+    IfmModel *model = build(self, n_copies, error);
+    if (model == NULL)
+        ifm_error_make_one_line(error); /* it names what the record names */
+    return model;
 }
 
 IfmModel *ifm_kernel_extract(const IfmKernelRecord *record, const IfmModel *graph, gsize n_copies, guint32 seed,

@@ -92,16 +92,25 @@ static gboolean is_hex(const char *text)
     return *text != '\0' && text[strspn(text, "0123456789abcdef")] == '\0';
 }
 
+/* More than any memory; sums of such figures do not overflow. */
+#define MAX_BYTES ((gint64)1 << 48)
+
+static gboolean is_size(gint64 bytes)
+{
+    return bytes >= 0 && bytes <= MAX_BYTES;
+}
+
 static gboolean check_tensors(const GPtrArray *tensors, const char *where, const char *what, GError **error)
 {
     for (guint i = 0; i < tensors->len; i++)
     {
         const IfmKernelTensor *tensor = tensors->pdata[i];
-        gboolean good = tensor->dims->len <= IFM_MAX_RANK &&
-                        (*tensor->dtype == '\0' || ifm_dtype_from_name(tensor->dtype) != IFM_DTYPE_UNDEFINED);
-        for (guint k = 0; k < tensor->dims->len; k++)
-            good = good && g_array_index(tensor->dims, gint64, k) >= 0;
-        if (!good)
+        const gint64 *dims = (const gint64 *)(const void *)tensor->dims->data;
+        gsize bytes = 0;
+        const gboolean good = *tensor->dtype == '\0' ? tensor->dims->len == 0
+                                                     : ifm_shape_size_bytes(ifm_dtype_from_name(tensor->dtype),
+                                                                            (int)tensor->dims->len, dims, &bytes, NULL);
+        if (!good || !is_size((gint64)bytes))
             return ifm_error_refuse(error, "%s.%s[%u]: no dtype and shape of a tensor", where, what, i);
     }
     return TRUE;
@@ -109,10 +118,11 @@ static gboolean check_tensors(const GPtrArray *tensors, const char *where, const
 
 gboolean ifm_kernel_record_check(const IfmKernelRecord *record, const char *where, GError **error)
 {
-    if (*record->name == '\0' || !is_hex(record->digest) || record->attributes == NULL)
+    if (*record->name == '\0' || !is_hex(record->digest) || !json_is_object(record->attributes))
         return ifm_error_refuse(error, "%s: needs a name, a digest in hexadecimal digits and attributes", where);
-    if (record->input_bytes < 0 || record->weight_bytes < 0 || record->output_bytes < 0 || record->flop < 0)
-        return ifm_error_refuse(error, "%s: bytes and flop are not below 0", where);
+    if (!is_size(record->input_bytes) || !is_size(record->weight_bytes) || !is_size(record->output_bytes) ||
+        record->flop < 0)
+        return ifm_error_refuse(error, "%s: bytes and flop are neither below 0 nor above 2^48 bytes", where);
     return check_tensors(record->inputs, where, "inputs", error) && check_tensors(record->outputs, where, "outputs", error);
 }
 
@@ -124,10 +134,11 @@ json_t *ifm_kernel_record_to_json(const IfmKernelRecord *record)
 IfmKernelRecord *ifm_kernel_record_from_json(const json_t *json, const char *where, GError **error)
 {
     g_autoptr(IfmKernelRecord) record = ifm_kernel_record_new();
-    return ifm_record_from_json(record, ifm_kernel_record_fields, json, where, NULL, error) &&
-                   ifm_kernel_record_check(record, where, error)
-               ? g_steal_pointer(&record)
-               : NULL;
+    if (ifm_record_from_json(record, ifm_kernel_record_fields, json, where, NULL, error) &&
+        ifm_kernel_record_check(record, where, error))
+        return g_steal_pointer(&record);
+    ifm_error_make_one_line(error); /* it may quote a key */
+    return NULL;
 }
 
 IfmKernelRecord *ifm_kernel_record_copy(const IfmKernelRecord *record)
@@ -216,5 +227,6 @@ char *ifm_kernel_record_stem(const IfmKernelRecord *record)
     for (guint i = 0; first != NULL && i < first->dims->len; i++)
         g_string_append_printf(stem, "%c%" G_GINT64_FORMAT, i == 0 ? '_' : 'x', g_array_index(first->dims, gint64, i));
     g_string_append_printf(stem, "-%.*s", STEM_DIGITS, record->digest);
-    return g_string_free(stem, FALSE);
+    /* An operator of a runtime's own may have any name; this one is of a file. */
+    return g_strcanon(g_string_free(stem, FALSE), G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-", '_');
 }

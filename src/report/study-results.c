@@ -33,6 +33,11 @@ static const KindPages kinds[] = {
       .reasons = "points.csv",
       .write = ifm_conv_write,
       .add = ifm_conv_add },
+    { .kind = "kernels-under-load",
+      .files = POINTS ", kernels.csv",
+      .reasons = "points.csv",
+      .write = ifm_kernels_write,
+      .add = ifm_kernels_add },
 };
 
 /* A kind without a row has points, and a page of these alone. */

@@ -47,7 +47,7 @@ struct StudyKind
 
 /* study_kinds: NULL-terminated. */
 extern const StudyKind *const study_kinds[];
-extern const StudyKind study_kind_stages, study_kind_profile, study_kind_conv;
+extern const StudyKind study_kind_stages, study_kind_profile, study_kind_conv, study_kind_kernels;
 /* study_kind_find: NULL where there is none of that name. */
 const StudyKind *study_kind_find(const StudyKind *const *kinds, const char *name);
 /* study_open_with: ifm_study_open_set() of a study of one of these kinds. */

@@ -34,8 +34,8 @@ static void test_every_verb(Bench *bench, gconstpointer data)
                                          "study merge",  "study export", "study import", "study lookup", "study predict",
                                          "study list",   "plan",         "run",          "trace",        "trace diff",
                                          "devices",      "zoo list",     "zoo export",   "store show",   "store merge",
-                                         "store export", "store check",  "train",        "tune",         "help",
-                                         "completion" };
+                                         "store export", "store check",  "kernels list", "kernels show", "kernels export",
+                                         "kernels dag",  "train",        "tune",         "help",         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -186,6 +186,13 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "store shwo", "did you mean \"show\"?" },
         { "help profil", "did you mean \"profile\"? (see inferometer --help)\n" },
         { "profile", "needs MODEL" },
+        { "kernels", "which of list, show, export, dag?" },
+        { "kernels list", "needs MODEL..." },
+        { "kernels list resnet18 --dim N", "--dim: \"N\" is not NAME=SIZE" },
+        { "kernels show resnet18", "needs MODEL KERNEL" },
+        { "kernels export resnet18", "needs -o FILE" },
+        { "kernels export resnet18 -o - --graph -", "--graph: " },
+        { "kernels dag resnet18", "needs -o FILE" },
         { "compare m", "needs A B" },
         { "compare m m m", "\"m\" is one argument too many" },
         { "compare m m --margin 1", "--margin: \"1\" is not a percentage" },

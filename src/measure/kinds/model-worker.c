@@ -79,6 +79,41 @@ static int compile_steps(const IfmModelCase *model_case)
     return 1;
 }
 
+/* Kernels of one device, precision and number of threads run in the same way: the first is asked. */
+static char *config_key(const IfmModelCase *model_case)
+{
+    return g_strdup_printf("%s %d %d", model_case->device, (int)model_case->dtype, model_case->threads);
+}
+
+static gboolean find_config(Worker *worker, GError **error)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    g_autofree char *key = config_key(model_case);
+    g_autoptr(GError) failure = NULL;
+    if (model_case->kernel != NULL && g_strcmp0(worker->kernel_key, key) == 0)
+    {
+        worker->measurement->effective_config = json_deep_copy(worker->kernel_config);
+        return TRUE;
+    }
+    if (!worker_go_on(worker, "checking what runs", WORKER_EFFECTIVE_CONFIG_STEPS, error))
+        return FALSE;
+    worker->measurement->effective_config =
+        ifm_model_subject_effective_config(worker->subject, worker->measurement, &failure);
+    if (failure != NULL)
+    {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return FALSE;
+    }
+    if (model_case->kernel != NULL)
+    {
+        g_free(worker->kernel_key);
+        json_decref(worker->kernel_config);
+        worker->kernel_key = g_steal_pointer(&key);
+        worker->kernel_config = json_deep_copy(worker->measurement->effective_config);
+    }
+    return TRUE;
+}
+
 gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **error)
 {
     const IfmModelCase *model_case = worker_model_case(worker);
@@ -109,15 +144,7 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
     worker_note_peak(worker, "peak_compile_bytes");
     if (json_is_true(json_object_get(request, "config_known"))) /* another process of the same was asked */
         return TRUE;
-    if (!worker_go_on(worker, "checking what runs", WORKER_EFFECTIVE_CONFIG_STEPS, error))
-        return FALSE;
-    g_autoptr(GError) failure = NULL;
-    worker->measurement->effective_config =
-        ifm_model_subject_effective_config(worker->subject, worker->measurement, &failure);
-    if (failure == NULL)
-        return worker_load_prepare(worker, ifm_member(request, "sealed.load.devices"), error);
-    g_propagate_error(error, g_steal_pointer(&failure));
-    return FALSE;
+    return find_config(worker, error) && worker_load_prepare(worker, ifm_member(request, "sealed.load.devices"), error);
 }
 
 /* --- running -------------------------------------------------------------------------------------------------------- */

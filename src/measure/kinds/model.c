@@ -66,6 +66,7 @@ static const IfmRecordField fields[] = {
     { LIST(PARTS, load, n_load), .fields = load_fields, .size = sizeof(IfmLoadDevice) },
     { FIELD(JSON, kernel) },
     { FIELD(SIZE, n_copies), .key = "copies", .unless_zero = TRUE },
+    { FIELD(INT64, visit), .key = "visit", .unless_zero = TRUE },
     { FIELD(FLAG, as_is), .key = "as_is", .unless_zero = TRUE },
     { FIELD(NAME, stress_kind) },
     { FIELD(NAME, stress_cores) },

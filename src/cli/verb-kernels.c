@@ -1,0 +1,250 @@
+#include <string.h>
+#include <unistd.h>
+
+#include <inferometer/kernels-page.h>
+
+#include "cli.h"
+
+/* Kernels of models as a runtime optimised them. */
+
+static const IfmOption model_options[] = {
+    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT",
+      "onnxruntime:CPU" },
+    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
+    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights of a zoo's model", "1", .maximum = G_MAXUINT32 },
+    { "cache", 0, IFM_OPTION_FOLDER, FALSE, "DIR",
+      "where kernels that were found are kept, instead of $IFM_KERNEL_CACHE or the user's" },
+    { "no-cache", 0, IFM_OPTION_FLAG, FALSE, NULL, "have the model optimised, whatever is kept" },
+    { NULL },
+};
+
+/* --- records ------------------------------------------------------------------------------------------------------------
+ */
+
+/* @bindings: IfmDimBinding, whose names go into @names */
+static gboolean parse_dims(const Arguments *arguments, GArray *bindings, GPtrArray *names, GError **error)
+{
+    for (const char *const *text = cli_texts(arguments, "dim"); *text != NULL; text++)
+    {
+        const char *equals = strrchr(*text, '=');
+        gint64 value = 0;
+        if (equals == NULL || equals == *text || !g_ascii_string_to_signed(equals + 1, 10, 1, G_MAXINT64, &value, NULL))
+            return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE, such as N=8", *text);
+        const IfmDimBinding binding = { g_strndup(*text, (gsize)(equals - *text)), value };
+        g_ptr_array_add(names, (gpointer)binding.name);
+        g_array_append_val(bindings, binding);
+    }
+    return TRUE;
+}
+
+/* @graph: where the optimised graph goes; or NULL    Returns: (transfer full) NULL with *status set, reported. */
+static IfmKernelRecords *open_records(const Arguments *arguments, const char *model, const char *graph, int *status)
+{
+    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GError) error = NULL;
+    IfmKernelRecords *records = NULL;
+    if (parse_dims(arguments, bindings, names, &error))
+    {
+        const IfmKernelOptions options = { .device = cli_text(arguments, "device"),
+                                           .seed = (guint32)cli_integer(arguments, "seed"),
+                                           .bindings = (const IfmDimBinding *)(const void *)bindings->data,
+                                           .n_bindings = bindings->len,
+                                           .graph = graph,
+                                           .cache = cli_text(arguments, "cache"),
+                                           .anew = cli_given(arguments, "no-cache"),
+                                           .interrupted = cli_interrupt_install() };
+        records = ifm_kernel_records_open(model, &options, &error);
+    }
+    if (records == NULL)
+        *status = cli_fail(error);
+    return records;
+}
+
+/* The page, or as JSON. @document: (transfer full) */
+static int show_document(const Arguments *arguments, IfmDocument *document)
+{
+    g_autoptr(IfmDocument) page = document;
+    const char *path = cli_text(arguments, "json");
+    json_auto_t *json = path != NULL ? ifm_document_to_json(page) : NULL;
+    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
+    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
+        return status;
+    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = ifm_document_to_screen(page, &screen);
+    return cli_print(text);
+}
+
+/* --- kernels list -------------------------------------------------------------------------------------------------------
+ */
+
+static int run_list(const Arguments *arguments)
+{
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    for (const char *const *model = cli_positional(arguments); status == CLI_EXIT_OK && *model != NULL; model++)
+    {
+        IfmKernelRecords *records = open_records(arguments, *model, NULL, &status);
+        if (records != NULL)
+            g_ptr_array_add(all, records);
+    }
+    if (status != CLI_EXIT_OK)
+        return status;
+    return show_document(arguments, ifm_kernels_document((const IfmKernelRecords *const *)all->pdata, all->len));
+}
+
+static const IfmOption list_options[] = {
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { NULL },
+};
+
+static const char *const list_examples[] = {
+    "inferometer kernels list resnet18,size=64 vit",
+    "shows the kernels of two models of the zoo, and which names both have",
+    NULL,
+};
+
+const Verb verb_kernels_list = {
+    .name = "kernels list",
+    .summary = "list the kernels of models as a runtime optimises them",
+    .arguments = "MODEL...",
+    .min = 1,
+    .max = -1,
+    .positional = POSITIONAL_FILE,
+    .tables = { model_options },
+    .options = list_options,
+    .details =
+        "MODEL is an ONNX file, NAME[,KEY=VALUE...] for a model of the zoo, or a file that kernels export wrote. The "
+        "runtime "
+        "optimises the model in a process of its own, at its highest level. A kernel is a node of the optimised graph, "
+        "under "
+        "the name of what it computes: Conv_Add_Relu in every model and at every size. Kernels of one digest compute the "
+        "same on the same shapes.\n"
+        "Coverage says how it is known which nodes of the model a kernel covers: exact; group (several kernels together); "
+        "inserted (by the runtime, such as a change of layout); ambiguous (the nodes listed are likely).\n"
+        "What was found is kept in $IFM_KERNEL_CACHE, or inferometer/kernels in $XDG_CACHE_HOME (~/.cache), by the model's "
+        "digest, the device, the runtime's library and the processor.",
+    .examples = list_examples,
+    .run = run_list,
+};
+
+/* --- kernels show -------------------------------------------------------------------------------------------------------
+ */
+
+static int run_show(const Arguments *arguments)
+{
+    const char *const *words = cli_positional(arguments);
+    g_autoptr(GError) error = NULL;
+    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    g_autoptr(IfmKernelRecords) records = status == CLI_EXIT_OK ? open_records(arguments, words[0], NULL, &status) : NULL;
+    if (records == NULL)
+        return status;
+    IfmDocument *document = ifm_kernel_document(records, words[1], &error);
+    return document != NULL ? show_document(arguments, document) : cli_fail(error);
+}
+
+static const char *const show_examples[] = {
+    "inferometer kernels show resnet18 Conv_Add_Relu",
+    "shows each kernel of that name, and where it is in the model",
+    NULL,
+};
+
+const Verb verb_kernels_show = {
+    .name = "kernels show",
+    .summary = "show kernels of a model in full",
+    .arguments = "MODEL KERNEL",
+    .min = 2,
+    .max = 2,
+    .positional = POSITIONAL_FILE,
+    .tables = { model_options },
+    .options = list_options,
+    .details = "KERNEL is a name (Conv_Add_Relu), the first digits of a digest, or both with the shape as files of kernels "
+               "are called. MODEL is as of kernels list.",
+    .examples = show_examples,
+    .run = run_show,
+};
+
+/* --- kernels export -----------------------------------------------------------------------------------------------------
+ */
+
+static int run_export(const Arguments *arguments)
+{
+    const char *output = cli_text(arguments, "output"), *graph = cli_text(arguments, "graph");
+    g_autoptr(GError) error = NULL;
+    int status;
+    if (output == NULL)
+        return cli_usage(&verb_kernels_export, "needs -o FILE: where the records go");
+    if (g_strcmp0(graph, "-") == 0)
+        return cli_usage(&verb_kernels_export, "--graph: a graph may have weights in files of their own: name a file");
+    status = cli_check_outputs(arguments, (const char *const[]){ "output", "graph", NULL });
+    g_autoptr(IfmKernelRecords) records =
+        status == CLI_EXIT_OK ? open_records(arguments, cli_positional(arguments)[0], graph, &status) : NULL;
+    if (records == NULL)
+        return status;
+    if (!g_str_equal(output, "-"))
+        return ifm_kernel_records_write(records, output, &error) ? CLI_EXIT_OK : cli_fail(error);
+    json_auto_t *json = ifm_kernel_records_to_json(records);
+    return cli_write_json("-", json);
+}
+
+static const IfmOption export_options[] = {
+    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where the records go; - is standard output" },
+    { "graph", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the optimised graph, too, as ONNX with its weights" },
+    { NULL },
+};
+
+static const char *const export_examples[] = {
+    "inferometer kernels export resnet18 -o resnet18.json",
+    "writes a record of each kernel: operator, attributes, shapes, FLOP, bytes, covered nodes",
+    NULL,
+};
+
+const Verb verb_kernels_export = {
+    .name = "kernels export",
+    .summary = "write a model's kernels as a file of records",
+    .arguments = "MODEL",
+    .min = 1,
+    .max = 1,
+    .positional = POSITIONAL_FILE,
+    .tables = { model_options },
+    .options = export_options,
+    .details = "MODEL is as of kernels list. Records of an ONNX file are refused later if that file has changed.",
+    .examples = export_examples,
+    .run = run_export,
+};
+
+/* --- kernels dag --------------------------------------------------------------------------------------------------------
+ */
+
+static int run_dag(const Arguments *arguments)
+{
+    const char *output = cli_text(arguments, "output");
+    int status;
+    if (output == NULL)
+        return cli_usage(&verb_kernels_dag, "needs -o FILE: where the graph goes");
+    status = cli_check_outputs(arguments, (const char *const[]){ "output", NULL });
+    g_autoptr(IfmKernelRecords) records =
+        status == CLI_EXIT_OK ? open_records(arguments, cli_positional(arguments)[0], NULL, &status) : NULL;
+    if (records == NULL)
+        return status;
+    json_auto_t *json = ifm_kernel_dag_to_json(records);
+    return cli_write_json(output, json);
+}
+
+static const IfmOption dag_options[] = {
+    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where the graph goes, as JSON; - is standard output" },
+    { NULL },
+};
+
+const Verb verb_kernels_dag = {
+    .name = "kernels dag",
+    .summary = "write which kernels of a model wait for which",
+    .arguments = "RECORD",
+    .min = 1,
+    .max = 1,
+    .positional = POSITIONAL_FILE,
+    .tables = { model_options },
+    .options = dag_options,
+    .details = "RECORD is a file that kernels export wrote, or a MODEL as of kernels list.",
+    .run = run_dag,
+};

@@ -1,0 +1,240 @@
+/* What a study of kernels measured, as samples to learn from. */
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/stress.h>
+#include <inferometer/study-kernels.h>
+#include <internal/kernel-record.h>
+
+#include "kind-kernels.h"
+
+/* Kernel: one of the study, as its manifest has it. */
+typedef struct
+{
+    IfmKernelRecord *record;
+    const char *base, *models; /* borrowed from the manifest */
+    char *families, *shape;
+    double copies;
+} Kernel;
+
+static void kernel_free(Kernel *kernel)
+{
+    ifm_kernel_record_free(kernel->record);
+    g_free(kernel->families);
+    g_free(kernel->shape);
+    g_free(kernel);
+}
+
+/* "resnet18,size=64" and "models/resnet50.onnx" are of the family "resnet", "mobilenet_v2" of "mobilenet". */
+static char *family_of(const char *model)
+{
+    g_autofree char *base = g_path_get_basename(model);
+    gsize n = strcspn(base, "0123456789,.");
+    if (n > 2 && base[n - 1] == 'v' && base[n - 2] == '_')
+        n -= 2;
+    return g_strndup(base, n > 0 ? n : strlen(base));
+}
+
+static char *families_of(const char *models)
+{
+    g_auto(GStrv) names = g_strsplit(models, ";", -1);
+    g_autoptr(GPtrArray) families = g_ptr_array_new_with_free_func(g_free);
+    for (char **name = names; *name != NULL; name++)
+    {
+        char *family = family_of(*name);
+        if (*family != '\0' && !g_ptr_array_find_with_equal_func(families, family, g_str_equal, NULL))
+            g_ptr_array_add(families, family);
+        else
+            g_free(family);
+    }
+    g_ptr_array_add(families, NULL);
+    return g_strjoinv(";", (char **)families->pdata);
+}
+
+static char *shape_of(const IfmKernelRecord *record)
+{
+    const IfmKernelTensor *first = record->inputs->len > 0 ? record->inputs->pdata[0] : NULL;
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; first != NULL && i < first->dims->len; i++)
+        g_string_append_printf(text, "%s%" G_GINT64_FORMAT, i > 0 ? "x" : "", g_array_index(first->dims, gint64, i));
+    if (text->len == 0)
+        g_string_append(text, "scalar");
+    return g_string_free(text, FALSE);
+}
+
+static GHashTable *kernels_of(const IfmStudyPoints *points, GError **error)
+{
+    g_autoptr(GHashTable) kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)kernel_free);
+    const json_t *list = ifm_member(points->manifest, "definition.kernels");
+    for (gsize i = 0; i < json_array_size(list); i++)
+    {
+        const json_t *json = json_array_get(list, i);
+        const char *id = ifm_member_text(json, "id"), *base = ifm_member_text(json, "base"),
+                   *models = ifm_member_text(json, "models");
+        g_autoptr(IfmKernelRecord) record =
+            ifm_kernel_record_from_json(json_object_get(json, "record"), "kernels[]", error);
+        if (record == NULL)
+            return NULL;
+        if (id == NULL || base == NULL || models == NULL)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "kernels[%" G_GSIZE_FORMAT "]: no kernel of a study", i);
+            return NULL;
+        }
+        Kernel *kernel = g_new0(Kernel, 1);
+        kernel->shape = shape_of(record);
+        kernel->copies = (double)ifm_kernel_ring_copies(record);
+        kernel->record = g_steal_pointer(&record);
+        kernel->base = base;
+        kernel->models = models;
+        kernel->families = families_of(models);
+        g_hash_table_replace(kernels, (gpointer)id, kernel);
+    }
+    return g_steal_pointer(&kernels);
+}
+
+/* --- metrics ------------------------------------------------------------------------------------------------------------
+ */
+
+static const char *const windows[] = { "before", "during" };
+
+/* (transfer full) NULL-terminated: "metric:before:busy", …: all that any case has, windows and names in order */
+static char **list_metrics(const IfmStudyPoints *points)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (gsize w = 0; w < G_N_ELEMENTS(windows); w++)
+    {
+        g_autofree char *path = g_strdup_printf("metrics.%s.values", windows[w]);
+        for (guint i = 0; i < points->points->len; i++)
+        {
+            const IfmStudyPoint *point = points->points->pdata[i];
+            const char *name;
+            json_t *value;
+            json_object_foreach(
+                (json_t *)ifm_member(point->measurement != NULL ? point->measurement->environment : NULL, path), name,
+                value)
+            {
+                char *column = g_strdup_printf(IFM_SAMPLE_METRIC_PREFIX "%s:%s", windows[w], name);
+                if (names->len < IFM_SAMPLES_MAX_METRICS &&
+                    !g_ptr_array_find_with_equal_func(names, column, g_str_equal, NULL))
+                    g_ptr_array_add(names, column);
+                else
+                    g_free(column);
+            }
+        }
+    }
+    g_ptr_array_add(names, NULL);
+    return (char **)g_ptr_array_steal(names, NULL);
+}
+
+/* (transfer full) [metrics] */
+static double *metrics_of(const IfmStudyPoint *point, char **metrics)
+{
+    double *values = g_new(double, MAX(g_strv_length(metrics), 1));
+    for (gsize i = 0; metrics[i] != NULL; i++)
+    {
+        g_auto(GStrv) parts = g_strsplit(metrics[i], ":", 3);
+        g_autofree char *path = g_strdup_printf("metrics.%s.values.%s", parts[1], parts[2]);
+        values[i] = ifm_member_number(point->measurement->environment, path);
+    }
+    return values;
+}
+
+/* --- samples ------------------------------------------------------------------------------------------------------------
+ */
+
+static gint64 axis_of(const IfmStudyPoint *point, const char *name)
+{
+    return json_integer_value(json_object_get(point->axes, name));
+}
+
+/* A visit of a kernel, by which its case without load is found. (transfer full) */
+static char *visit_of(const IfmStudyPoint *point)
+{
+    return g_strdup_printf("%s %s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, point->device->alias,
+                           ifm_member_text(point->axes, "kernel"), axis_of(point, "visit"), axis_of(point, "threads"));
+}
+
+static int index_of(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (g_strcmp0(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
+/* (transfer full) visit -> mean latency without load, ns */
+static GHashTable *list_idle(const IfmStudyPoints *points)
+{
+    GHashTable *idle = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        if (point->reason == NULL && g_strcmp0(ifm_member_text(point->axes, "load"), "none") == 0)
+            g_hash_table_replace(idle, visit_of(point), g_memdup2(&point->mean_ns, sizeof point->mean_ns));
+    }
+    return idle;
+}
+
+static void add_sample(IfmKernelSamples *samples, const IfmStudyPoint *point, const Kernel *kernel, GHashTable *idle,
+                       char **metrics)
+{
+    IfmKernelSample sample;
+    const char *load = ifm_member_text(point->axes, "load"), *cores = ifm_member_text(point->axes, "cores");
+    const int kind = index_of(ifm_stress_words(), load);
+    g_autofree char *visit = visit_of(point);
+    g_autofree double *values = metrics_of(point, metrics);
+    const double *alone = g_hash_table_lookup(idle, visit);
+    ifm_kernel_sample_init(&sample);
+    ifm_kernel_sample_describe(&sample, kernel->record);
+    sample.kernel_id = ifm_member_text(point->axes, "kernel");
+    sample.input_shape = kernel->shape;
+    sample.configuration = kernel->base;
+    sample.models = *kernel->models != '\0' ? kernel->models : NULL;
+    sample.families = *kernel->families != '\0' ? kernel->families : NULL;
+    sample.latency_ms = point->mean_ns / kernel->copies / 1e6;
+    sample.median_ms = point->median_ns / kernel->copies / 1e6;
+    sample.std_ms = point->std_ns / kernel->copies / 1e6;
+    sample.n = (double)point->n;
+    sample.visit = (double)axis_of(point, "visit");
+    sample.threads = (double)MAX(axis_of(point, "threads"), 1);
+    sample.load_kind = kind < 0 ? IFM_LOAD_NONE : IFM_LOAD_GEMM + kind;
+    sample.load_cores = kind < 0                        ? IFM_LOAD_CORES_NONE
+                        : g_strcmp0(cores, "same") == 0 ? IFM_LOAD_CORES_SAME
+                                                        : IFM_LOAD_CORES_OTHER;
+    sample.load_level = (double)axis_of(point, "level") / 100;
+    sample.achieved_load = kind < 0 ? 0 : ifm_member_number(point->measurement->environment, "stress.achieved_before");
+    sample.idle_ms = alone != NULL ? *alone / kernel->copies / 1e6 : (double)NAN;
+    sample.metrics = values;
+    ifm_kernel_samples_add(samples, &sample);
+}
+
+IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError **error)
+{
+    if (!g_str_equal(points->kind, study_kind_kernels.name))
+    {
+        ifm_error_refuse(error, "%s: a study of kind %s has no kernels", points->name, points->kind);
+        return NULL;
+    }
+    g_autoptr(GHashTable) kernels = kernels_of(points, error);
+    if (kernels == NULL)
+        return NULL;
+    g_autoptr(GHashTable) idle = list_idle(points);
+    g_auto(GStrv) metrics = list_metrics(points);
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new((const char *const *)metrics);
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        const char *id = ifm_member_text(point->axes, "kernel");
+        const Kernel *kernel = id != NULL ? g_hash_table_lookup(kernels, id) : NULL;
+        if (point->reason != NULL)
+            continue;
+        if (kernel == NULL)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: the kernel \"%s\" is not in it", points->name,
+                        id != NULL ? id : "");
+            return NULL;
+        }
+        add_sample(samples, point, kernel, idle, metrics);
+    }
+    return g_steal_pointer(&samples);
+}

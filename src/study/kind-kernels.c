@@ -1,0 +1,538 @@
+#include <math.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <inferometer/kernel-sample.h>
+#include <inferometer/stress.h>
+#include <internal/kernel-record.h>
+
+#include "definition.h"
+#include "kind-kernels.h"
+
+/* Kind "kernels-under-load": the kernels of models, and others of sizes around theirs, alone and next to a stressor. A case
+ * is a visit: each kernel is visited several times, far apart, and where it is loaded, without load in the same visit. */
+
+/* --- its keys --------------------------------------------------------------------------------------------------------- */
+
+#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
+#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
+#define MAX_SEED 4294967295.0
+#define OBSERVE_NS (20 * G_GINT64_CONSTANT(1000000))
+
+static const char *const core_words[] = { "same", "other", NULL };
+
+typedef struct
+{
+    StudyText study;
+    GPtrArray *models, *stress; /* char* */
+    GArray *levels, *threads;   /* gint64 */
+    GArray *cores;              /* int, a word */
+    gint64 shapes, loaded, visits, seed;
+} KernelsText;
+
+static const IfmYamlField kernels_fields[] = {
+    { .key = "models",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(KernelsText, models),
+      .required = TRUE,
+      .filled = TRUE,
+      .help = "ONNX files, relative to this file, or models of the zoo with their parameters: their kernels are measured" },
+    { .key = "shapes",
+      .type = IFM_YAML_INT,
+      FIELD(KernelsText, shapes),
+      .min = 1,
+      .max = 100000,
+      .fallback = "400",
+      .help = "how many kernels: the distinct ones of the models first, then others of sizes around theirs" },
+    { .key = "loaded",
+      .type = IFM_YAML_INT,
+      FIELD(KernelsText, loaded),
+      .min = 0,
+      .max = 100000,
+      .fallback = "60",
+      .help = "how many of them are also measured under load" },
+    { .key = "visits",
+      .type = IFM_YAML_INT,
+      FIELD(KernelsText, visits),
+      .min = 1,
+      .max = 100,
+      .fallback = "3",
+      .help = "how often each kernel is measured without load, each time in another order" },
+    { .key = "stress",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(KernelsText, stress),
+      .help = "kinds of load: gemm, copy, random (docs/stress.md)" },
+    { .key = "levels",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(KernelsText, levels),
+      .min = 1,
+      .max = 100,
+      .help = "percent of the time that the load's cores are busy" },
+    { .key = "cores",
+      LIST_OF(IFM_YAML_ENUM),
+      .words = core_words,
+      FIELD(KernelsText, cores),
+      .help = "where the load runs: on the device's cores, or on another one" },
+    { .key = "threads",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(KernelsText, threads),
+      .min = 1,
+      .max = 1024,
+      .help = "threads of the runtime; else as many as the device has cores" },
+    { .key = "seed",
+      .type = IFM_YAML_INT,
+      FIELD(KernelsText, seed),
+      .min = 0,
+      .max = MAX_SEED,
+      .fallback = "1",
+      .help = "of sizes, order, weights and inputs" },
+    { 0 }
+};
+
+/* --- its axes --------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    GPtrArray *models; /* char*: as kernels are asked for */
+    GPtrArray *names;  /* char*: as the file has them */
+    GArray *stress;    /* int: IfmStressKind */
+    GArray *levels, *threads;
+    GArray *cores; /* int: 0: same, 1: other */
+    gint64 shapes, loaded, visits;
+    guint32 seed;
+    GPtrArray *kernels; /* StudyKernel*; NULL until they were looked for */
+    GError *error;      /* why there are none */
+} KernelAxes;
+
+static void kernel_free(StudyKernel *kernel)
+{
+    ifm_kernel_record_free(kernel->record);
+    json_decref(kernel->json);
+    g_free(kernel->id);
+    g_free(kernel->base);
+    g_free(kernel->models);
+    g_free(kernel);
+}
+
+static void clear(IfmStudy *study)
+{
+    KernelAxes *axes = study->own;
+    if (axes == NULL)
+        return;
+    g_ptr_array_unref(axes->models);
+    g_ptr_array_unref(axes->names);
+    g_array_unref(axes->stress);
+    g_array_unref(axes->levels);
+    g_array_unref(axes->threads);
+    g_array_unref(axes->cores);
+    g_clear_pointer(&axes->kernels, g_ptr_array_unref);
+    g_clear_error(&axes->error);
+    g_free(axes);
+}
+
+static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **error)
+{
+    for (guint i = 0; i < text->stress->len; i++)
+    {
+        g_autoptr(GError) trouble = NULL;
+        IfmStressKind kind;
+        if (!ifm_stress_parse(text->stress->pdata[i], &kind, &trouble))
+            return ifm_yaml_key_error(&text->study.record, "stress", i, error, "%s", trouble->message);
+        const int value = (int)kind;
+        g_array_append_val(axes->stress, value);
+    }
+    const gboolean some = text->stress->len > 0;
+    if (some != (text->levels->len > 0) || some != (text->cores->len > 0))
+        return ifm_yaml_key_error(&text->study.record,
+                                  some                    ? "stress"
+                                  : text->levels->len > 0 ? "levels"
+                                                          : "cores",
+                                  -1, error,
+                                  "stress, levels and cores go together: a load has a kind, a level and a place");
+    return TRUE;
+}
+
+static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
+{
+    const KernelsText *text = (const KernelsText *)(const void *)common;
+    KernelAxes *axes = study->own = g_new0(KernelAxes, 1);
+    g_autofree char *folder = g_path_get_dirname(common->record.file);
+    axes->models = g_ptr_array_new_with_free_func(g_free);
+    axes->names = g_ptr_array_new_with_free_func(g_free);
+    axes->stress = g_array_new(FALSE, FALSE, sizeof(int));
+    axes->levels = g_array_copy(text->levels);
+    axes->threads = g_array_copy(text->threads);
+    axes->cores = g_array_copy(text->cores);
+    axes->shapes = text->shapes;
+    axes->loaded = text->loaded;
+    axes->visits = text->visits;
+    axes->seed = (guint32)text->seed;
+    for (guint i = 0; i < text->models->len; i++)
+    {
+        const char *word = text->models->pdata[i];
+        const gboolean is_path = strchr(word, '/') != NULL || g_str_has_suffix(word, ".onnx");
+        for (guint k = 0; k < i; k++)
+            if (g_str_equal(word, text->models->pdata[k]))
+                return ifm_yaml_key_error(&common->record, "models", i, error, "\"%s\" is listed twice", word);
+        g_ptr_array_add(axes->names, g_strdup(word));
+        g_ptr_array_add(axes->models,
+                        is_path && !g_path_is_absolute(word) ? g_build_filename(folder, word, NULL) : g_strdup(word));
+    }
+    return read_stress(axes, text, error);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------------
+ */
+
+static StudyKernel *add_kernel(KernelAxes *axes, GHashTable *known, const IfmKernelRecord *record, const char *base)
+{
+    StudyKernel *kernel = g_new0(StudyKernel, 1);
+    kernel->record = ifm_kernel_record_copy(record);
+    g_ptr_array_set_size(kernel->record->covers, 0); /* of one model: no part of what is measured */
+    g_array_set_size(kernel->record->depends, 0);
+    g_free(kernel->record->node);
+    kernel->record->node = g_strdup("");
+    kernel->json = ifm_kernel_record_to_json(kernel->record);
+    kernel->id = ifm_kernel_record_stem(kernel->record);
+    kernel->base = g_strdup(base != NULL ? base : kernel->id);
+    kernel->models = g_strdup("");
+    g_ptr_array_add(axes->kernels, kernel);
+    g_hash_table_insert(known, kernel->record->digest, kernel);
+    return kernel;
+}
+
+static gboolean can_measure(const IfmKernelRecord *record)
+{
+    g_autoptr(IfmModel) model = NULL;
+    if (ifm_kernel_record_moves(record))
+        return FALSE; /* alone it copies; in a model it costs what any node does */
+    g_autoptr(IfmAnalysis) analysis = ifm_kernel_analyse(record, &model, NULL);
+    return analysis != NULL;
+}
+
+static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known, GError **error)
+{
+    const IfmStudyDevice *device = study->devices->pdata[0];
+    for (guint i = 0; i < axes->models->len; i++)
+    {
+        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed };
+        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(axes->models->pdata[i], &options, error);
+        if (records == NULL)
+            return FALSE;
+        for (guint k = 0; k < records->kernels->len; k++)
+        {
+            const IfmKernelRecord *record = records->kernels->pdata[k];
+            StudyKernel *kernel = g_hash_table_lookup(known, record->digest);
+            if (kernel == NULL && can_measure(record))
+                kernel = add_kernel(axes, known, record, NULL);
+            if (kernel == NULL || g_str_has_suffix(kernel->models, axes->names->pdata[i]))
+                continue;
+            char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", axes->names->pdata[i], NULL);
+            g_free(kernel->models);
+            kernel->models = models;
+        }
+    }
+    return TRUE;
+}
+
+#define MAX_TRIES 20
+
+/* Others in turn, so that each kernel of the models has about as many around it. */
+static void add_shapes(KernelAxes *axes, GHashTable *known)
+{
+    const guint n_own = axes->kernels->len;
+    g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed);
+    for (guint tries = 0; n_own > 0 && tries < n_own * MAX_TRIES && axes->kernels->len < (guint)axes->shapes; tries++)
+    {
+        const StudyKernel *base = axes->kernels->pdata[tries % n_own];
+        g_autoptr(IfmKernelRecord) other = ifm_kernel_vary(base->record, g_rand_int(random));
+        if (other != NULL && !g_hash_table_contains(known, other->digest))
+            add_kernel(axes, known, other, base->id);
+    }
+    if (axes->kernels->len > (guint)axes->shapes)
+        g_ptr_array_set_size(axes->kernels, (gint)axes->shapes);
+}
+
+/* Looked for once: it takes the runtime. */
+static const GPtrArray *kernels_of(IfmStudy *study)
+{
+    KernelAxes *axes = study->own;
+    if (axes->kernels != NULL || study->devices->len == 0)
+        return axes->kernels;
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    axes->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_free);
+    if (add_models(study, axes, known, &axes->error))
+        add_shapes(axes, known);
+    else
+        g_ptr_array_set_size(axes->kernels, 0);
+    return axes->kernels;
+}
+
+/* --- cases --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Condition: of one visit. @stress: -1: without load */
+typedef struct
+{
+    int stress, cores;
+    gint64 level;
+} Condition;
+
+typedef struct
+{
+    const StudyKernel *kernel;
+    Condition condition;
+    gint64 visit, threads;
+} Visit;
+
+typedef struct
+{
+    IfmModelCase model_case;
+    char *cores;
+} CaseText;
+
+static json_t *axes_of(const Visit *visit)
+{
+    const Condition *condition = &visit->condition;
+    json_t *axes = json_object();
+    json_object_set_new(axes, "kernel", ifm_json_string(visit->kernel->id));
+    json_object_set_new(axes, "visit", json_integer(visit->visit));
+    if (visit->threads > 0)
+        json_object_set_new(axes, "threads", json_integer(visit->threads));
+    json_object_set_new(axes, "load", json_string(condition->stress < 0 ? "none" : ifm_stress_words()[condition->stress]));
+    json_object_set_new(axes, "level", json_integer(condition->level));
+    json_object_set_new(axes, "cores", json_string(condition->stress < 0 ? "none" : core_words[condition->cores]));
+    return axes;
+}
+
+static void add_case(IfmStudy *study, int phase, IfmStudyDevice *device, const Visit *visit)
+{
+    StudyCase *one = g_new0(StudyCase, 1);
+    one->axes = axes_of(visit);
+    one->device = device;
+    one->flop = isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
+    one->own = g_memdup2(visit, sizeof *visit);
+    one->row = (IfmStudyCase){ .phase = device->phase,
+                               .alias = g_strdup(device->alias),
+                               .title = study_point_title(device->alias, one->axes) };
+    study_add_case(study, phase, one);
+}
+
+static void clear_case(StudyCase *one)
+{
+    g_free(one->own);
+}
+
+static void shuffle(GRand *random, gsize *indices, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        indices[i] = i;
+    for (gsize i = n; i > 1; i--)
+    {
+        const gsize k = (gsize)g_rand_int_range(random, 0, (gint32)i), other = indices[k];
+        indices[k] = indices[i - 1];
+        indices[i - 1] = other;
+    }
+}
+
+/* (transfer full) Condition: without load, and each load. */
+static GArray *list_conditions(const KernelAxes *axes)
+{
+    GArray *conditions = g_array_new(FALSE, FALSE, sizeof(Condition));
+    const Condition idle = { .stress = -1 };
+    g_array_append_val(conditions, idle);
+    for (guint s = 0; s < axes->stress->len; s++)
+        for (guint c = 0; c < axes->cores->len; c++)
+            for (guint l = 0; l < axes->levels->len; l++)
+            {
+                const Condition condition = { g_array_index(axes->stress, int, s), g_array_index(axes->cores, int, c),
+                                              g_array_index(axes->levels, gint64, l) };
+                g_array_append_val(conditions, condition);
+            }
+    return conditions;
+}
+
+/* A kernel's conditions follow each other, in an order of their own. */
+static void add_visit(IfmStudy *study, int phase, IfmStudyDevice *device, Visit visit, const GArray *conditions,
+                      GRand *random)
+{
+    g_autofree gsize *order = g_new(gsize, conditions->len);
+    shuffle(random, order, conditions->len);
+    for (guint i = 0; i < conditions->len; i++)
+    {
+        visit.condition = g_array_index(conditions, Condition, order[i]);
+        add_case(study, phase, device, &visit);
+    }
+}
+
+/* All kernels once a visit, in another order each time. Those of the models come under load before the others. */
+static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint64 threads)
+{
+    const KernelAxes *axes = study->own;
+    const GPtrArray *kernels = axes->kernels;
+    g_autoptr(GRand) random = g_rand_new_with_seed(axes->seed);
+    g_autoptr(GArray) conditions = list_conditions(axes), idle = g_array_new(FALSE, FALSE, sizeof(Condition));
+    g_autofree gsize *order = g_new(gsize, MAX(kernels->len, 1)), *chosen = g_new(gsize, MAX(kernels->len, 1));
+    g_autoptr(GHashTable) loaded = g_hash_table_new(g_direct_hash, g_direct_equal);
+    g_array_append_vals(idle, conditions->data, 1);
+    shuffle(random, chosen, kernels->len);
+    for (gsize i = 0; i < MIN(kernels->len, (gsize)axes->loaded); i++)
+        g_hash_table_add(loaded, kernels->pdata[chosen[i]]);
+    for (gint64 visit = 1; visit <= axes->visits; visit++)
+    {
+        shuffle(random, order, kernels->len);
+        for (gsize i = 0; i < kernels->len; i++)
+        {
+            const StudyKernel *kernel = kernels->pdata[order[i]];
+            const gboolean is_loaded = visit == 1 && g_hash_table_contains(loaded, kernel);
+            add_visit(study, phase, device, (Visit){ .kernel = kernel, .visit = visit, .threads = threads },
+                      is_loaded ? conditions : idle, random);
+        }
+    }
+}
+
+static void span(IfmStudy *study, int phase)
+{
+    const KernelAxes *axes = study->own;
+    if (kernels_of(study) == NULL)
+        return;
+    for (guint i = 0; i < study->devices->len; i++)
+        for (guint t = 0; t < MAX(axes->threads->len, 1); t++)
+            span_device(study, phase, study->devices->pdata[i],
+                        axes->threads->len > 0 ? g_array_index(axes->threads, gint64, t) : 0);
+}
+
+/* --- for the runner -----------------------------------------------------------------------------------------------------
+ */
+
+/* The cores of a device, "0,1", or one that is none of them. (transfer full) NULL with an error: there is no other */
+static char *cores_of(const IfmStudyDevice *device, gboolean other, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
+    g_autoptr(GString) text = g_string_new(NULL);
+    cpu_set_t usable;
+    if (spec == NULL)
+        return NULL;
+    CPU_ZERO(&usable);
+    sched_getaffinity(0, sizeof usable, &usable);
+    for (int core = 0; core < CPU_SETSIZE; core++)
+    {
+        gboolean is_own = spec->n_cores == 0;
+        for (gsize i = 0; i < spec->n_cores; i++)
+            is_own |= spec->cores[i] == core;
+        if (!CPU_ISSET((gsize)core, &usable) || is_own == other)
+            continue;
+        g_string_append_printf(text, "%s%d", text->len > 0 ? "," : "", core);
+        if (other)
+            break;
+    }
+    if (text->len > 0)
+        return g_strdup(text->str);
+    ifm_error_refuse(error, "%s: there is no core for a load that is not one of the device's: name its cores, as in CPU@0",
+                     device->device);
+    return NULL;
+}
+
+static void drop(StudyCase *one)
+{
+    CaseText *text = g_steal_pointer(&one->text);
+    if (text == NULL)
+        return;
+    g_free(text->cores);
+    g_free(text);
+}
+
+static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
+{
+    const KernelAxes *axes = study->own;
+    const Visit *visit = one->own;
+    CaseText *text = one->text = g_new0(CaseText, 1);
+    IfmModelCase *model_case = &text->model_case;
+    *model_case = (IfmModelCase){ .model_name = visit->kernel->id,
+                                  .device = one->device->device,
+                                  .alias = one->row.alias,
+                                  .threads = (int)visit->threads,
+                                  .seed = axes->seed,
+                                  .protocol = study->protocol,
+                                  .kernel = visit->kernel->json,
+                                  .n_copies = ifm_kernel_ring_copies(visit->kernel->record),
+                                  .visit = visit->visit,
+                                  .observe_ns = OBSERVE_NS };
+    if (visit->condition.stress >= 0)
+    {
+        text->cores = cores_of(one->device, visit->condition.cores == 1, error);
+        if (text->cores == NULL)
+            return FALSE;
+        model_case->stress_kind = ifm_stress_words()[visit->condition.stress];
+        model_case->stress_cores = text->cores;
+        model_case->stress_level = (double)visit->condition.level / 100;
+    }
+    item->kind = &ifm_kind_model;
+    item->spec = model_case;
+    return TRUE;
+}
+
+/* Nothing is written; but here it is found out whether there are kernels at all. */
+static gboolean export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
+                             GError **error)
+{
+    const KernelAxes *axes = study->own;
+    kernels_of(study);
+    if (n_models != NULL)
+        *n_models = 0;
+    if (axes->error != NULL)
+        g_propagate_error(error, g_error_copy(axes->error));
+    return axes->error == NULL;
+}
+
+static int pace(const StudyCase *one)
+{
+    return ((const Visit *)one->own)->condition.stress < 0 ? 1 : 2;
+}
+
+/* --- the manifest -------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *definition(const IfmStudy *study)
+{
+    const KernelAxes *axes = study->own;
+    json_t *json = json_object(), *model = json_object(), *models = json_array(), *kernels = json_array();
+    for (guint i = 0; i < axes->names->len; i++)
+        json_array_append_new(models, ifm_json_string(axes->names->pdata[i]));
+    for (guint i = 0; axes->kernels != NULL && i < axes->kernels->len; i++)
+        json_array_append_new(kernels, study_kernel_to_json(axes->kernels->pdata[i]));
+    json_object_set_new(model, "seed", json_integer(axes->seed));
+    json_object_set_new(json, "model", model);
+    json_object_set_new(json, "models", models);
+    json_object_set_new(json, "visits", json_integer(axes->visits));
+    json_object_set_new(json, "levels", ifm_json_int64_array(axes->levels));
+    json_object_set_new(json, "kernels", kernels);
+    return json;
+}
+
+json_t *study_kernel_to_json(const StudyKernel *kernel)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "id", ifm_json_string(kernel->id));
+    json_object_set_new(json, "base", ifm_json_string(kernel->base));
+    json_object_set_new(json, "models", ifm_json_string(kernel->models));
+    json_object_set(json, "record", kernel->json);
+    return json;
+}
+
+const StudyKind study_kind_kernels = {
+    .name = "kernels-under-load",
+    .help = "kernels of models, alone and next to a load of known strength",
+    .fields = kernels_fields,
+    .text_size = sizeof(KernelsText),
+    .read = read_axes,
+    .clear = clear,
+    .clear_case = clear_case,
+    .span = span,
+    .export_files = export_files,
+    .fill = fill,
+    .drop = drop,
+    .pace = pace,
+    .definition = definition,
+};

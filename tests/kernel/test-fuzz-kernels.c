@@ -1,0 +1,10 @@
+/* The corpus of the fuzzer of records of kernels, each input through the fuzzer's own entry, whole, cut off and changed. */
+#include "../../fuzz/fuzz-kernels.c"
+#include "fuzz-corpus.h"
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    fuzz_add_corpus("kernels");
+    return g_test_run();
+}

@@ -1,0 +1,257 @@
+#include <glib/gstdio.h>
+#include <inferometer/kernel-records.h>
+#include <inferometer/zoo.h>
+#include <string.h>
+
+#include "../../src/kernel/records-private.h"
+#include "folder.h"
+
+/* Records of models by what they are called: their names, what is kept of them, and what is refused. */
+
+static IfmKernelRecords *open_in(const char *cache, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmKernelOptions options = { .seed = 1, .cache = cache };
+    IfmKernelRecords *records = ifm_kernel_records_open(text, &options, &error);
+    g_assert_no_error(error);
+    return records;
+}
+
+static void assert_refused(const char *text, const IfmKernelOptions *options, IfmErrorCode code, const char *part)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_kernel_records_open(text, options, &error));
+    if (!g_error_matches(error, IFM_ERROR, (gint)code) || strstr(error->message, part) == NULL)
+        g_error("%s: \"%s\" (%d), not \"%s\"", text, error->message, error->code, part);
+    g_assert_null(strchr(error->message, '\n'));
+}
+
+static char *make_folder(void)
+{
+    char *folder = g_dir_make_tmp("ifm-records-XXXXXX", NULL);
+    g_assert_nonnull(folder);
+    return folder;
+}
+
+static const IfmKernelRecord *kernel_at(const IfmKernelRecords *records, guint index)
+{
+    return records->kernels->pdata[index];
+}
+
+/* --- names --------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean has_name(const IfmKernelRecords *records, const char *name)
+{
+    for (guint i = 0; i < records->kernels->len; i++)
+        if (g_str_equal(kernel_at(records, i)->name, name))
+            return TRUE;
+    return FALSE;
+}
+
+/* At any size a model has the same kernels by name, and others by digest. */
+static void test_sizes(void)
+{
+    g_autofree char *folder = make_folder();
+    g_autoptr(IfmKernelRecords) small = open_in(folder, "resnet18,size=64"), large = open_in(folder, "resnet18,size=96"),
+                                two = open_in(folder, "resnet18,size=64,batch=2");
+    g_assert_cmpuint(small->kernels->len, ==, large->kernels->len);
+    g_assert_cmpuint(small->kernels->len, ==, two->kernels->len);
+    for (guint i = 0; i < small->kernels->len; i++)
+    {
+        const IfmKernelRecord *kernel = kernel_at(small, i);
+        g_assert_cmpstr(kernel->name, ==, kernel_at(large, i)->name);
+        g_assert_cmpstr(kernel->name, ==, kernel_at(two, i)->name);
+        g_assert_cmpstr(kernel->digest, !=, kernel_at(two, i)->digest);
+        g_assert_cmpuint(kernel->covers->len, ==, kernel_at(large, i)->covers->len);
+    }
+    remove_tree(folder);
+}
+
+/* The same structure has one name in every model, and no name has what the runtime calls it. */
+static void test_models(void)
+{
+    static const struct
+    {
+        const char *model, *names[6];
+    } rows[] = {
+        { "resnet18,size=64", { "Conv_Relu", "Conv_Add_Relu", "Conv", "MaxPool", "GlobalAveragePool", "Gemm" } },
+        { "googlenet,size=32", { "Conv_Relu", "MaxPool", "Concat", "Gemm" } },
+        { "densenet121,size=32", { "Conv_Relu", "BatchNormalization_Relu", "AveragePool", "Concat" } },
+        { "mobilenet_v2,size=64", { "Conv", "Conv_Add", "Conv_Clip", "Gemm" } },
+        { "bert,length=16,layers=1", { "SkipLayerNormalization", "Gelu", "Gemm", "Softmax" } },
+        { "vit,size=32,layers=1", { "Conv", "Gelu", "Gemm", "Softmax", "LayerNormalization" } },
+    };
+    static const char *const parts[] = { "Fused", "nchwc", "Nhwc", "microsoft" };
+    g_autofree char *folder = make_folder();
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(IfmKernelRecords) records = open_in(folder, rows[i].model);
+        for (gsize k = 0; k < G_N_ELEMENTS(rows[i].names) && rows[i].names[k] != NULL; k++)
+            if (!has_name(records, rows[i].names[k]))
+                g_error("%s has no %s", rows[i].model, rows[i].names[k]);
+        for (guint k = 0; k < records->kernels->len; k++)
+            for (gsize p = 0; p < G_N_ELEMENTS(parts); p++)
+                g_assert_null(strstr(kernel_at(records, k)->name, parts[p]));
+    }
+    remove_tree(folder);
+}
+
+/* --- what is kept -------------------------------------------------------------------------------------------------------
+ */
+
+/* (transfer full) the path of the one file of that kind in a folder */
+static char *only_file(const char *folder, const char *suffix)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    char *path = NULL;
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
+        if (g_str_has_suffix(name, suffix))
+        {
+            g_assert_null(path);
+            path = g_build_filename(folder, name, NULL);
+        }
+    g_assert_nonnull(path);
+    return path;
+}
+
+static void replace_in(const char *path, const char *from, const char *to)
+{
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_auto(GStrv) parts = g_strsplit(text, from, -1);
+    g_assert_cmpuint(g_strv_length(parts), >, 1);
+    g_autofree char *changed = g_strjoinv(to, parts);
+    g_assert_true(g_file_set_contents(path, changed, -1, NULL));
+}
+
+static void test_kept(void)
+{
+    static const char model[] = "matmul,m=8,k=8,n=8";
+    g_autofree char *folder = make_folder();
+    g_autoptr(IfmKernelRecords) found = open_in(folder, model);
+    g_autofree char *file = only_file(folder, ".json");
+    g_assert_true(has_name(found, "MatMul"));
+    replace_in(file, "\"MatMul\"", "\"Kept\"");
+    g_autoptr(IfmKernelRecords) kept = open_in(folder, model);
+    g_assert_true(has_name(kept, "Kept"));
+    g_assert_cmpstr(kept->source, ==, "zoo:matmul,m=8,k=8,n=8");
+
+    const IfmKernelOptions anew = { .seed = 1, .cache = folder, .anew = TRUE };
+    g_autoptr(IfmKernelRecords) again = ifm_kernel_records_open(model, &anew, NULL);
+    g_assert_true(has_name(again, "MatMul"));
+
+    g_assert_true(g_file_set_contents(file, "{\"kernel_records\": 1", -1, NULL)); /* cut off */
+    g_autoptr(IfmKernelRecords) mended = open_in(folder, model);
+    g_assert_true(has_name(mended, "MatMul"));
+    remove_tree(folder);
+}
+
+/* A model's digest is known without its bytes as long as its files are what they were; what has just changed may change
+ * again unseen. */
+static void test_digests(void)
+{
+    g_autofree char *folder = make_folder(), *fresh = g_build_filename(folder, "fresh", NULL),
+                    *old = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", "trace", "ours.json", NULL);
+    g_assert_null(kept_digest(folder, "model"));
+    kept_add_digest(folder, "model", "abc", (const char *const[]){ old, NULL });
+    g_autofree char *digest = kept_digest(folder, "model"), *file = only_file(folder, ".digest");
+    g_assert_cmpstr(digest, ==, "abc");
+    g_assert_null(kept_digest(folder, "other"));
+
+    replace_in(file, "[", "[1"); /* another device, another file: not what it was */
+    g_assert_null(kept_digest(folder, "model"));
+    g_assert_true(g_file_set_contents(file, "{\"digest\": \"abc\", \"files\": {}}", -1, NULL));
+    g_assert_null(kept_digest(folder, "model"));
+
+    g_assert_true(g_file_set_contents(fresh, "x", 1, NULL));
+    kept_add_digest(folder, "new", "def", (const char *const[]){ old, fresh, NULL });
+    g_assert_null(kept_digest(folder, "new"));
+    remove_tree(folder);
+}
+
+/* A folder that cannot be written to costs time alone. */
+static void test_not_kept(void)
+{
+    g_autoptr(IfmKernelRecords) records = open_in("/proc/nothing/here", "matmul,m=8,k=8,n=8");
+    g_assert_true(has_name(records, "MatMul"));
+}
+
+/* --- refusals -----------------------------------------------------------------------------------------------------------
+ */
+
+static void save(const char *name, const char *setting, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_zoo_build(name, (const char *const[]){ setting, NULL }, 1, &error);
+    g_assert_no_error(error);
+    ifm_model_save(model, path, &error);
+    g_assert_no_error(error);
+}
+
+static void test_changed_model(void)
+{
+    g_autofree char *folder = make_folder(), *model = g_build_filename(folder, "model.onnx", NULL),
+                    *file = g_build_filename(folder, "records.json", NULL), *cache = g_build_filename(folder, "kept", NULL);
+    save("matmul", "m=8", model);
+    g_autoptr(IfmKernelRecords) records = open_in(cache, model);
+    g_assert_cmpstr(records->source, ==, model);
+    g_assert_true(ifm_kernel_records_write(records, file, NULL));
+    g_autoptr(IfmKernelRecords) read = open_in(cache, file);
+    g_assert_cmpstr(read->model_digest, ==, records->model_digest);
+    save("matmul", "m=16", model);
+    assert_refused(file, NULL, IFM_ERROR_INVALID, "has changed since: export its kernels again");
+    g_unlink(model); /* they then stand alone */
+    g_autoptr(IfmKernelRecords) alone = open_in(cache, file);
+    g_assert_cmpuint(alone->kernels->len, ==, records->kernels->len);
+    remove_tree(folder);
+}
+
+static void test_refused(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = make_folder(), *graph = g_build_filename(folder, "graph.onnx", NULL);
+    const IfmKernelOptions saving = { .seed = 1, .cache = folder, .graph = graph };
+    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open("resnet18,size=64", &saving, &error);
+    g_assert_no_error(error);
+    assert_refused(graph, NULL, IFM_ERROR_INVALID, "the model as written is expected");
+    assert_refused("resnet81", NULL, IFM_ERROR_INVALID, "did you mean");
+    assert_refused("no/such.onnx", NULL, IFM_ERROR_UNAVAILABLE, "no/such.onnx");
+    assert_refused("no-such.json", NULL, IFM_ERROR_UNAVAILABLE, "no-such.json");
+    assert_refused("zoo:", NULL, IFM_ERROR_INVALID, "there is no model");
+    assert_refused("resnet18,sice=64", NULL, IFM_ERROR_INVALID, "sice");
+    const IfmKernelOptions other = { .seed = 1, .cache = folder, .device = "simulated:none/CPU" };
+    g_autoptr(IfmKernelRecords) none = ifm_kernel_records_open("resnet18,size=64", &other, &error);
+    g_assert_null(none);
+    g_assert_nonnull(error);
+    remove_tree(folder);
+}
+
+/* A graph of CUDA needs a GPU: it is never the processor's. */
+static void test_cuda(void)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmKernelOptions options = { .seed = 1, .anew = TRUE, .device = "onnxruntime:CUDA" };
+    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open("resnet18,size=64", &options, &error);
+    if (records == NULL)
+    {
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+        return;
+    }
+    for (guint i = 0; i < records->kernels->len; i++)
+        g_assert_null(strstr(kernel_at(records, i)->domain, "nchwc"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/records-open/sizes", test_sizes);
+    g_test_add_func("/records-open/models", test_models);
+    g_test_add_func("/records-open/kept", test_kept);
+    g_test_add_func("/records-open/digests", test_digests);
+    g_test_add_func("/records-open/not-kept", test_not_kept);
+    g_test_add_func("/records-open/changed-model", test_changed_model);
+    g_test_add_func("/records-open/refused", test_refused);
+    g_test_add_func("/records-open/cuda", test_cuda);
+    return g_test_run();
+}
