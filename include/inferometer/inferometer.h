@@ -24,6 +24,7 @@
 #include <inferometer/kernel.h>
 #include <inferometer/kernels-page.h>
 #include <inferometer/kinds.h>
+#include <inferometer/learn-page.h>
 #include <inferometer/learn.h>
 #include <inferometer/measure.h>
 #include <inferometer/metrics.h>

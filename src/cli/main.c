@@ -37,6 +37,7 @@ static const Verb *const verbs[] = {
     &verb_kernels_dag,
     &verb_predict,
     &verb_stress,
+    &verb_train,
     &verb_tune,
     &verb_help,
     &verb_completion,

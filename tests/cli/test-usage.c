@@ -35,7 +35,7 @@ static void test_every_verb(Bench *bench, gconstpointer data)
                                          "study list",   "plan",         "run",          "trace",        "trace diff",
                                          "devices",      "zoo list",     "zoo export",   "store show",   "store merge",
                                          "store export", "store check",  "kernels list", "kernels show", "kernels export",
-                                         "kernels dag",  "tune",         "help",         "completion" };
+                                         "kernels dag",  "train",        "tune",         "help",         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
