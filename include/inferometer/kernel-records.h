@@ -61,6 +61,10 @@ typedef struct
  * records are of a file that has changed since. */
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error);
 
+/** ifm_kernel_records_check_graph: Whether an optimised graph has all weights of these kernels. Returns: FALSE with
+ * IFM_ERROR_INVALID: it is of another model, or of other sizes. */
+gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const IfmModel *graph, GError **error);
+
 /** ifm_kernel_records_to_json: (transfer full) as files have it: docs/formats.md.    ifm_kernel_records_from_json:
  * (transfer full) NULL with IFM_ERROR_INVALID and the place. @where: the file, for messages */
 json_t *ifm_kernel_records_to_json(const IfmKernelRecords *records);

@@ -30,12 +30,14 @@ static void test_help(Bench *bench, gconstpointer data)
 /* Every verb that --help lists explains itself, both ways, and every line fits. */
 static void test_every_verb(Bench *bench, gconstpointer data)
 {
-    static const char *const verbs[] = { "profile",      "compare",      "study run",    "study submit", "study status",
-                                         "study merge",  "study export", "study import", "study lookup", "study predict",
-                                         "study list",   "plan",         "run",          "trace",        "trace diff",
-                                         "devices",      "zoo list",     "zoo export",   "store show",   "store merge",
-                                         "store export", "store check",  "kernels list", "kernels show", "kernels export",
-                                         "kernels dag",  "tune",         "help",         "completion" };
+    static const char *const verbs[] = {
+        "profile",         "compare",      "study run",    "study submit", "study status",
+        "study merge",     "study export", "study import", "study lookup", "study predict",
+        "study list",      "plan",         "run",          "trace",        "trace diff",
+        "devices",         "zoo list",     "zoo export",   "store show",   "store merge",
+        "store export",    "store check",  "kernels list", "kernels show", "kernels export",
+        "kernels extract", "kernels dag",  "tune",         "help",         "completion"
+    };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -186,12 +188,14 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "store shwo", "did you mean \"show\"?" },
         { "help profil", "did you mean \"profile\"? (see inferometer --help)\n" },
         { "profile", "needs MODEL" },
-        { "kernels", "which of list, show, export, dag?" },
+        { "kernels", "which of list, show, export, extract, dag?" },
         { "kernels list", "needs MODEL..." },
         { "kernels list resnet18 --dim N", "--dim: \"N\" is not NAME=SIZE" },
         { "kernels show resnet18", "needs MODEL KERNEL" },
         { "kernels export resnet18", "needs -o FILE" },
         { "kernels export resnet18 -o - --graph -", "--graph: " },
+        { "kernels extract resnet18", "needs -o DIR" },
+        { "kernels extract resnet18 vit -o k --graph g.onnx", "--graph: is of one model" },
         { "kernels dag resnet18", "needs -o FILE" },
         { "compare m", "needs A B" },
         { "compare m m m", "\"m\" is one argument too many" },
