@@ -124,7 +124,8 @@ const Verb verb_kernels_list = {
         "the name of what it computes: Conv_Add_Relu in every model and at every size. Kernels of one digest compute the "
         "same on the same shapes.\n"
         "Coverage says how it is known which nodes of the model a kernel covers: exact; group (several kernels together); "
-        "inserted (by the runtime, such as a change of layout); ambiguous (the nodes listed are likely).\n"
+        "inserted (by the runtime, such as a change of layout); ambiguous (the nodes listed are likely). OpenVINO saves no "
+        "graph: one profiled run shows its kernels, and what it names of their nodes is exact.\n"
         "What was found is kept in $IFM_KERNEL_CACHE, or inferometer/kernels in $XDG_CACHE_HOME (~/.cache), by the model's "
         "digest, the device, the runtime's library and the processor.",
     .examples = list_examples,
