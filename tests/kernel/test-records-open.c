@@ -266,6 +266,8 @@ static void test_openvino(void)
     g_assert_cmpuint(g_hash_table_size(covered), ==, records->n_nodes);
     g_assert_cmpuint(records->uncovered->len, ==, 0);
     g_assert_true(g_str_has_prefix(records->runtime, "openvino "));
+    g_assert_null(ifm_kernel_extract(kernel_at(records, 1), NULL, 1, 1, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
     remove_tree(folder);
 }
 
