@@ -34,6 +34,7 @@ static const Verb *const verbs[] = {
     &verb_kernels_list,
     &verb_kernels_show,
     &verb_kernels_export,
+    &verb_kernels_extract,
     &verb_kernels_dag,
     &verb_predict,
     &verb_stress,
