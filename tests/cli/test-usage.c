@@ -147,7 +147,7 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         { "study run -d NPU = simulated : lab/FIX", "lab/FIXED" },
         { "profile mode", "model.onnx" },
         { "store show --", "--quiet --help" },
-        { "tra", "trace" },
+        { "trac", "trace" },
         { "trace di", "diff" },
         { "trace mode", "model.onnx" },
         { "trace model.onnx --ti", "--timeline" },
