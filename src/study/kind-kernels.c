@@ -650,6 +650,7 @@ const StudyKind study_kind_kernels = {
     .fields = kernels_fields,
     .text_size = sizeof(KernelsText),
     .read = read_axes,
+    .spans_by_run = TRUE,
     .clear = clear,
     .clear_case = clear_case,
     .span = span,
