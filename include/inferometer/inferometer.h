@@ -24,9 +24,11 @@
 #include <inferometer/kernel.h>
 #include <inferometer/kernels-page.h>
 #include <inferometer/kinds.h>
+#include <inferometer/learn-page.h>
 #include <inferometer/learn.h>
 #include <inferometer/measure.h>
 #include <inferometer/metrics.h>
+#include <inferometer/model-predict.h>
 #include <inferometer/onnx.h>
 #include <inferometer/options.h>
 #include <inferometer/paths.h>

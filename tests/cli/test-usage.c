@@ -36,7 +36,8 @@ static void test_every_verb(Bench *bench, gconstpointer data)
         "study list",      "plan",         "run",          "trace",        "trace diff",
         "devices",         "zoo list",     "zoo export",   "store show",   "store merge",
         "store export",    "store check",  "kernels list", "kernels show", "kernels export",
-        "kernels extract", "kernels dag",  "tune",         "help",         "completion"
+        "kernels extract", "kernels dag",  "train",        "tune",         "help",
+        "completion"
     };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
@@ -122,7 +123,7 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         { "study run -d NPU = simulated : lab/FIX", "lab/FIXED" },
         { "profile mode", "model.onnx" },
         { "store show --", "--quiet --help" },
-        { "tra", "trace" },
+        { "trac", "trace" },
         { "trace di", "diff" },
         { "trace mode", "model.onnx" },
         { "trace model.onnx --ti", "--timeline" },

@@ -1,0 +1,112 @@
+#include <unistd.h>
+
+#include <inferometer/learn-page.h>
+
+#include "cli.h"
+
+static IfmKernelSamples *read_all(const char *const *paths, GError **error)
+{
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_read(*paths, error);
+    for (paths++; samples != NULL && *paths != NULL; paths++)
+    {
+        g_autoptr(IfmKernelSamples) more = ifm_kernel_samples_read(*paths, error);
+        if (more == NULL)
+            return NULL;
+        ifm_kernel_samples_append(samples, more);
+    }
+    return g_steal_pointer(&samples);
+}
+
+static int print_page(const Arguments *arguments, const IfmLatencyModel *model)
+{
+    IfmDocument *document = ifm_train_document(model, cli_given(arguments, "show-features"));
+    const char *path = cli_text(arguments, "json");
+    int status = CLI_EXIT_OK;
+    if (path != NULL)
+    {
+        json_auto_t *json = ifm_document_to_json(document);
+        status = cli_write_json(path, json);
+    }
+    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = ifm_document_show(document, &screen);
+    return status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0 ? status : cli_print(text);
+}
+
+static int learn(const Arguments *arguments, const IfmKernelSamples *samples, const IfmLearnOptions *options)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmLatencyModel) model = ifm_learn_train(samples, options, &error);
+    g_autoptr(GPtrArray) errors = NULL;
+    if (model != NULL && !cli_given(arguments, "no-evaluation"))
+        errors = ifm_learn_evaluate(samples, options, &error);
+    if (errors != NULL)
+        ifm_latency_model_set_errors(model, errors);
+    if (error == NULL)
+        ifm_latency_model_write(model, cli_text(arguments, "output"), &error);
+    const int number = cli_interrupt_signal();
+    if (error != NULL && number != 0)
+    {
+        cli_complain("interrupted: no model was written");
+        return CLI_EXIT_SIGNAL + number;
+    }
+    return error != NULL ? cli_fail(error) : print_page(arguments, model);
+}
+
+static int run_train(const Arguments *arguments)
+{
+    static const char *const outputs[] = { "output", "json", NULL };
+    g_autoptr(GError) error = NULL;
+    IfmLearnOptions options = { .interrupted = cli_interrupt_install() };
+    const char *const *paths = cli_positional(arguments);
+    const int status = cli_check_outputs(arguments, outputs);
+    if (status != CLI_EXIT_OK)
+        return status;
+    if (cli_text(arguments, "output") == NULL)
+        return cli_usage(&verb_train, "-o is missing: the file of the model");
+    cli_fill(arguments, ifm_learn_options, &options);
+    g_autofree char *data = g_strjoinv(", ", (char **)paths);
+    options.data = data;
+    options.machine = cli_text(arguments, "machine");
+    options.runtime = cli_text(arguments, "runtime");
+    options.device = cli_text(arguments, "device");
+    options.level = cli_text(arguments, "level");
+    g_autoptr(IfmKernelSamples) samples = read_all(paths, &error);
+    return samples != NULL ? learn(arguments, samples, &options) : cli_fail(error);
+}
+
+static const IfmOption train_options[] = {
+    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "write the model to this file (JSON)" },
+    { "no-evaluation", 0, IFM_OPTION_FLAG, FALSE, NULL, "train only: the evaluation trains some hundred times more" },
+    { "show-features", 0, IFM_OPTION_FLAG, FALSE, NULL, "list what the trees see: ranges and importance" },
+    { "machine", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the machine of the data, for the model" },
+    { "runtime", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the runtime of the data, for the model" },
+    { "device", 'd', IFM_OPTION_TEXT, FALSE, "TEXT", "the device of the data, for the model" },
+    { "level", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the level of optimisation of the data, for the model" },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the page as JSON; - is standard output" },
+    { NULL },
+};
+
+static const char *const train_examples[] = {
+    "inferometer train kernels.csv -o latency.json",
+    "learns the latencies of kernels, and says how well they are predicted",
+    "inferometer train monday.csv tuesday.csv -o latency.json --method forest --show-features",
+    "learns a random forest from two files",
+    NULL,
+};
+
+const Verb verb_train = {
+    .name = "train",
+    .summary = "learn the latency of kernels, alone and under load",
+    .arguments = "DATA…",
+    .min = 1,
+    .max = -1,
+    .positional = POSITIONAL_FILE,
+    .tables = { ifm_learn_options },
+    .options = train_options,
+    .details =
+        "DATA are CSV files of samples with the columns of docs/learning.md. The trees correct a roofline, and under "
+        "load the sharing of cores. Errors are those of data that were left out of the training, beside those of "
+        "baselines and the difference of repeated visits.",
+    .examples = train_examples,
+    .run = run_train,
+};

@@ -1,0 +1,320 @@
+/* Visits of one kernel in one state of load become one case. */
+#include <math.h>
+#include <string.h>
+
+#include <internal/statistics.h>
+
+#include "learn-private.h"
+
+#define NS_PER_MS 1e6
+
+double learn_quantile(double *values, gsize n, double p)
+{
+    if (n == 0)
+        return (double)NAN;
+    ifm_sort_doubles(values, n);
+    return ifm_quantile(values, n, p);
+}
+
+/* Visits: the rows of a case. @latencies, @idles, @ratios: double, of one visit each */
+typedef struct
+{
+    GArray *rows; /* const IfmKernelSample* */
+    GArray *latencies, *idles, *ratios;
+} Visits;
+
+static void visits_free(Visits *visits)
+{
+    g_array_unref(visits->rows);
+    g_array_unref(visits->latencies);
+    g_array_unref(visits->idles);
+    g_array_unref(visits->ratios);
+    g_free(visits);
+}
+
+static Visits *visits_new(void)
+{
+    Visits *visits = g_new0(Visits, 1);
+    visits->rows = g_array_new(FALSE, FALSE, sizeof(const IfmKernelSample *));
+    visits->latencies = g_array_new(FALSE, FALSE, sizeof(double));
+    visits->idles = g_array_new(FALSE, FALSE, sizeof(double));
+    visits->ratios = g_array_new(FALSE, FALSE, sizeof(double));
+    return visits;
+}
+
+static double threads_of(const IfmKernelSample *sample)
+{
+    return sample->threads > 0 ? sample->threads : 1;
+}
+
+static gboolean is_loaded(const IfmKernelSample *sample)
+{
+    return sample->load_kind != IFM_LOAD_NONE && sample->load_level > 0;
+}
+
+/* (transfer full) of a kernel with one number of threads, and of that in one state of load */
+static char *kernel_key(const IfmKernelSample *sample)
+{
+    return g_strdup_printf("%g\x1f%s", threads_of(sample), sample->kernel_id);
+}
+
+static char *case_key(const IfmKernelSample *sample)
+{
+    const gboolean loaded = is_loaded(sample);
+    return g_strdup_printf("%d\x1f%d\x1f%.9g\x1f%g\x1f%s", loaded ? sample->load_kind : IFM_LOAD_NONE,
+                           loaded ? sample->load_cores : IFM_LOAD_CORES_NONE, loaded ? sample->load_level : 0,
+                           threads_of(sample), sample->kernel_id);
+}
+
+/* IdleMeans: means of visits without load by kernel_key(), and by that and the visit. */
+static char *visit_key(const IfmKernelSample *sample)
+{
+    g_autofree char *key = kernel_key(sample);
+    return g_strdup_printf("%.9g\x1e%s", sample->visit, key);
+}
+
+static void add_to(GHashTable *lists, char *key, double value)
+{
+    GArray *list = g_hash_table_lookup(lists, key);
+    if (list == NULL)
+    {
+        list = g_array_new(FALSE, FALSE, sizeof(double));
+        g_hash_table_insert(lists, g_strdup(key), list);
+    }
+    g_array_append_val(list, value);
+    g_free(key);
+}
+
+static double median_of(const GArray *list)
+{
+    if (list == NULL || list->len == 0)
+        return (double)NAN;
+    g_autofree double *copy = g_memdup2(list->data, list->len * sizeof(double));
+    return learn_quantile(copy, list->len, 0.5);
+}
+
+static GHashTable *find_idle_means(const IfmKernelSamples *samples)
+{
+    GHashTable *means = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        if (is_loaded(sample))
+            continue;
+        add_to(means, kernel_key(sample), sample->latency_ms);
+        if (isfinite(sample->visit))
+            add_to(means, visit_key(sample), sample->latency_ms);
+    }
+    return means;
+}
+
+/* What a kernel under load took without: as its row says, or as measured in the same visit, or in any. */
+static double idle_of(const IfmKernelSample *sample, GHashTable *idle_means)
+{
+    if (sample->idle_ms > 0)
+        return sample->idle_ms;
+    g_autofree char *by_visit = visit_key(sample), *by_kernel = kernel_key(sample);
+    const GArray *same = g_hash_table_lookup(idle_means, by_visit);
+    return median_of(same != NULL ? same : g_hash_table_lookup(idle_means, by_kernel));
+}
+
+static gboolean add_visit(Visits *visits, const IfmKernelSample *sample, GHashTable *idle_means, GError **error)
+{
+    const gboolean loaded = is_loaded(sample);
+    const double idle = loaded ? idle_of(sample, idle_means) : sample->latency_ms;
+    const double latency = !loaded && sample->median_ms > 0 ? sample->median_ms : sample->latency_ms;
+    const double ratio = sample->latency_ms / idle;
+    if (isnan(idle))
+        return ifm_error_refuse(error,
+                                "kernel %s: rows under load, but its Idle_ms is empty and it has no row without load",
+                                sample->kernel_id);
+    g_array_append_val(visits->rows, sample);
+    g_array_append_val(visits->latencies, latency);
+    g_array_append_val(visits->idles, idle);
+    g_array_append_val(visits->ratios, ratio);
+    return TRUE;
+}
+
+/* --- one case -----------------------------------------------------------------------------------------------------------
+ */
+
+static double *mean_metrics(const Visits *visits, gsize n)
+{
+    double *means = g_new0(double, n + 1);
+    for (guint i = 0; i < visits->rows->len; i++)
+    {
+        const IfmKernelSample *sample = g_array_index(visits->rows, const IfmKernelSample *, i);
+        for (gsize k = 0; k < n; k++)
+            means[k] += (sample->metrics != NULL ? sample->metrics[k] : (double)NAN) / visits->rows->len;
+    }
+    return means;
+}
+
+static void find_difference(LearnCase *one, const GArray *latencies, GArray *all, GArray *sizes)
+{
+    for (guint i = 0; i < latencies->len; i++)
+        for (guint k = i + 1; k < latencies->len; k++)
+        {
+            const double a = g_array_index(latencies, double, i), b = g_array_index(latencies, double, k);
+            const double difference = fabs(a / b - 1);
+            one->difference += difference;
+            one->n_pairs++;
+            if (one->loaded)
+                continue;
+            g_array_append_val(all, difference);
+            g_array_append_val(sizes, one->latency_ns);
+        }
+    one->difference = one->n_pairs > 0 ? one->difference / (double)one->n_pairs : (double)NAN;
+}
+
+static void make_case(LearnCases *cases, const Visits *visits, gsize n_metrics, GHashTable *configurations, GArray *all,
+                      GArray *sizes)
+{
+    LearnCase one = { .sample = *g_array_index(visits->rows, const IfmKernelSample *, 0) };
+    const IfmKernelSample *sample = &one.sample;
+    double *metrics = mean_metrics(visits, n_metrics);
+    const char *configuration = sample->configuration != NULL ? sample->configuration : sample->kernel_id;
+    gpointer found;
+    g_ptr_array_add(cases->metrics, metrics);
+    one.sample.metrics = metrics;
+    one.sample.threads = threads_of(sample);
+    one.loaded = is_loaded(sample);
+    one.idle_ns = NS_PER_MS * median_of(visits->idles);
+    one.slow_down = one.loaded ? median_of(visits->ratios) : 1;
+    one.latency_ns = one.loaded ? one.idle_ns * one.slow_down : NS_PER_MS * median_of(visits->latencies);
+    if (one.loaded && sample->load_cores == IFM_LOAD_CORES_SAME)
+        one.same = sample->load_level;
+    else if (one.loaded) /* on cores of its own it may be short of what it asks for */
+        one.other = isfinite(sample->achieved_load) ? sample->achieved_load : sample->load_level;
+    if (!g_hash_table_lookup_extended(configurations, configuration, NULL, &found))
+    {
+        found = GUINT_TO_POINTER(g_hash_table_size(configurations));
+        g_hash_table_insert(configurations, (gpointer)configuration, found);
+    }
+    one.configuration = GPOINTER_TO_UINT(found);
+    find_difference(&one, visits->latencies, all, sizes);
+    g_array_append_val(cases->cases, one);
+}
+
+/* --- all of them --------------------------------------------------------------------------------------------------------
+ */
+
+static double mean_difference(const GArray *all, const GArray *sizes, double low, double high)
+{
+    double sum = 0;
+    gsize n = 0;
+    for (guint i = 0; i < all->len; i++)
+        if (g_array_index(sizes, double, i) >= low && g_array_index(sizes, double, i) < high)
+        {
+            sum += g_array_index(all, double, i);
+            n++;
+        }
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+static void sum_up_noise(IfmLearnNoise *noise, const GArray *all, const GArray *sizes)
+{
+    noise->n_pairs = all->len;
+    noise->mean = mean_difference(all, sizes, 0, (double)INFINITY);
+    noise->mean_small = mean_difference(all, sizes, 0, IFM_LEARN_SMALL_NS);
+    noise->mean_large = mean_difference(all, sizes, IFM_LEARN_SMALL_NS, (double)INFINITY);
+    noise->median = median_of(all);
+}
+
+/* Kernels that were measured under load show without load, too, that no load is no slow-down. */
+static void mark_beside_loaded(LearnCases *cases)
+{
+    g_autoptr(GHashTable) loaded = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < cases->cases->len; i++)
+        if (learn_case(cases, i)->loaded)
+            g_hash_table_add(loaded, kernel_key(&learn_case(cases, i)->sample));
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        LearnCase *one = &g_array_index(cases->cases, LearnCase, i);
+        g_autofree char *key = kernel_key(&one->sample);
+        one->beside_loaded = !one->loaded && g_hash_table_contains(loaded, key);
+    }
+}
+
+static void find_metrics(LearnCases *cases, const char *const *names)
+{
+    for (gsize k = 0; names[k] != NULL; k++)
+    {
+        gboolean any = FALSE, all = g_str_has_prefix(names[k], IFM_SAMPLE_BEFORE_PREFIX);
+        for (guint i = 0; all && i < cases->cases->len; i++)
+        {
+            const LearnCase *one = learn_case(cases, i);
+            any = any || one->loaded;
+            all = (!one->loaded && !one->beside_loaded) || isfinite(one->sample.metrics[k]);
+        }
+        if (!all || !any)
+            continue;
+        g_ptr_array_add(cases->names, (gpointer)names[k]);
+        g_array_append_val(cases->places, k);
+    }
+}
+
+gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, GError **error)
+{
+    g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func((GDestroyNotify)visits_free);
+    g_autoptr(GHashTable) by_key = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GHashTable) configurations = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) idle_means = find_idle_means(samples);
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(double));
+    const char *const *names = ifm_kernel_samples_metrics(samples);
+    *cases = (LearnCases){ .cases = g_array_new(FALSE, FALSE, sizeof(LearnCase)),
+                           .metrics = g_ptr_array_new_with_free_func(g_free),
+                           .names = g_ptr_array_new(),
+                           .places = g_array_new(FALSE, FALSE, sizeof(gsize)),
+                           .n_rows = ifm_kernel_samples_n(samples) };
+    for (gsize i = 0; i < cases->n_rows; i++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        char *key = case_key(sample);
+        Visits *visits = g_hash_table_lookup(by_key, key);
+        if (visits == NULL)
+            g_ptr_array_add(groups, visits = visits_new());
+        g_hash_table_insert(by_key, key, visits);
+        if (!add_visit(visits, sample, idle_means, error))
+            return FALSE;
+    }
+    for (guint i = 0; i < groups->len; i++)
+        make_case(cases, groups->pdata[i], g_strv_length((GStrv)names), configurations, all, sizes);
+    cases->n_configurations = g_hash_table_size(configurations);
+    sum_up_noise(&cases->noise, all, sizes);
+    mark_beside_loaded(cases);
+    find_metrics(cases, names);
+    return TRUE;
+}
+
+void learn_cases_clear(LearnCases *cases)
+{
+    g_clear_pointer(&cases->cases, g_array_unref);
+    g_clear_pointer(&cases->metrics, g_ptr_array_unref);
+    g_clear_pointer(&cases->names, g_ptr_array_unref);
+    g_clear_pointer(&cases->places, g_array_unref);
+}
+
+/* Configurations in random order, dealt out in turn. */
+int *learn_cases_folds(const LearnCases *cases, gint64 seed)
+{
+    const guint n = cases->n_configurations;
+    g_autoptr(GRand) random = g_rand_new_with_seed((guint32)seed);
+    g_autofree guint *order = g_new(guint, n + 1);
+    g_autofree int *fold = g_new(int, n + 1);
+    for (guint i = 0; i < n; i++)
+        order[i] = i;
+    for (guint i = n; i > 1; i--)
+    {
+        const guint k = (guint)g_rand_int_range(random, 0, (gint32)i), swapped = order[k];
+        order[k] = order[i - 1];
+        order[i - 1] = swapped;
+    }
+    for (guint i = 0; i < n; i++)
+        fold[order[i]] = (int)(i % IFM_LEARN_FOLDS);
+    int *folds = g_new(int, cases->cases->len + 1);
+    for (guint i = 0; i < cases->cases->len; i++)
+        folds[i] = fold[learn_case(cases, i)->configuration];
+    return folds;
+}

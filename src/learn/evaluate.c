@@ -1,0 +1,585 @@
+/* How well models predict what they were not trained on, beside baselines. */
+#include <math.h>
+#include <string.h>
+
+#include "learn-private.h"
+
+#define WITHIN 0.1
+#define LEAST_OPERATOR_ROWS 3
+
+/* The way that is evaluated comes first; each protocol has its baselines. */
+enum
+{
+    IDLE_MODEL,
+    IDLE_FLOP,
+    IDLE_ROOFLINE,
+    IDLE_LINEAR,
+    N_IDLE,
+    LOAD_MODEL = 0,
+    LOAD_IGNORED,
+    LOAD_SHARED,
+    N_LOAD,
+    MAX_METHODS = N_IDLE,
+};
+static const char *const idle_methods[] = { NULL, "flop", "roofline", "linear" };
+static const char *const load_methods[] = { NULL, "idle", "time-sharing" };
+
+/* Held: one row that was not trained on. @family: that was left out, or NULL */
+typedef struct
+{
+    const LearnCase *one;
+    const char *family;
+    double predicted[MAX_METHODS], low, high;
+} Held;
+
+typedef struct
+{
+    const LearnCases *cases;
+    const IfmLearnOptions *options;
+    gboolean *train, *test;
+    GPtrArray *errors; /* IfmLearnError* */
+} Evaluation;
+
+/* --- errors of rows -----------------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    const char *protocol, *const *methods;
+    gsize n_methods;
+    GArray *held; /* Held */
+} Protocol;
+
+static Protocol protocol_begin(const char *name, gboolean loaded)
+{
+    return (Protocol){ name, loaded ? load_methods : idle_methods, loaded ? N_LOAD : N_IDLE,
+                       g_array_new(FALSE, FALSE, sizeof(Held)) };
+}
+
+/* Part: which rows; @family: NULL: any */
+typedef struct
+{
+    const char *name, *family;
+    double low, high; /* of the measured latency */
+} Part;
+
+static gboolean is_in_part(const Held *held, const Part *part)
+{
+    return held->one->latency_ns >= part->low && held->one->latency_ns < part->high &&
+           (part->family == NULL || g_strcmp0(part->family, held->family) == 0);
+}
+
+/* The pairs of visits of the rows of a part. */
+static double noise_of(const GArray *all, const Part *part)
+{
+    double sum = 0, n = 0;
+    for (guint i = 0; i < all->len; i++)
+    {
+        const Held *held = &g_array_index(all, Held, i);
+        if (!is_in_part(held, part) || held->one->n_pairs == 0)
+            continue;
+        sum += held->one->difference * (double)held->one->n_pairs;
+        n += (double)held->one->n_pairs;
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
+static void sum_up(IfmLearnError *error, double *errors, double missed, double measured)
+{
+    const gsize n = (gsize)error->n;
+    gsize n_within = 0;
+    error->mape = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        error->mape += errors[i] / (double)n;
+        n_within += errors[i] <= WITHIN;
+    }
+    error->within = (double)n_within / (double)n;
+    error->weighted = missed / measured;
+    error->median = learn_quantile(errors, n, 0.5);
+}
+
+static void add_part(Evaluation *self, const Protocol *protocol, gsize method, const Part *part)
+{
+    g_autofree double *errors = g_new(double, protocol->held->len + 1);
+    const gboolean own = method == 0;
+    const char *name = own ? ifm_learn_method_words()[self->options->method] : protocol->methods[method];
+    IfmLearnError *error = learn_error_new(protocol->protocol, name, part->name);
+    double missed = 0, measured = 0;
+    for (guint i = 0; i < protocol->held->len; i++)
+    {
+        const Held *held = &g_array_index(protocol->held, Held, i);
+        const double latency = held->one->latency_ns;
+        if (!is_in_part(held, part))
+            continue;
+        errors[error->n++] = fabs(held->predicted[method] / latency - 1);
+        error->n_covered += own && latency >= held->low && latency <= held->high;
+        missed += fabs(held->predicted[method] - latency);
+        measured += latency;
+    }
+    error->covered = own && error->n > 0 ? (double)error->n_covered / (double)error->n : (double)NAN;
+    error->noise = noise_of(protocol->held, part);
+    g_ptr_array_add(self->errors, error);
+    if (error->n > 0)
+        sum_up(error, errors, missed, measured);
+    else
+        g_ptr_array_set_size(self->errors, (gint)self->errors->len - 1);
+}
+
+/* --- sums over models ---------------------------------------------------------------------------------------------------
+ */
+
+/* Sum: of the kernels of one model, each once. */
+typedef struct
+{
+    double predicted, measured;
+} Sum;
+
+/* Of the models of the family that was left out: a row belongs to those of its models whose row it is in. */
+static GHashTable *sum_models(const Protocol *protocol, gsize method)
+{
+    GHashTable *sums = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    for (guint i = 0; i < protocol->held->len; i++)
+    {
+        const Held *held = &g_array_index(protocol->held, Held, i);
+        g_auto(GStrv) models = g_strsplit(held->one->sample.models != NULL ? held->one->sample.models : "", ";", -1);
+        for (gsize k = 0; models[k] != NULL; k++)
+        {
+            g_autofree char *key = g_strdup_printf("%s\x1f%s\x1f%g", held->family, models[k], held->one->sample.threads);
+            Sum *sum = g_hash_table_lookup(sums, key);
+            if (sum == NULL)
+                g_hash_table_insert(sums, g_steal_pointer(&key), sum = g_new0(Sum, 1));
+            sum->predicted += held->predicted[method];
+            sum->measured += held->one->latency_ns;
+        }
+    }
+    return sums;
+}
+
+/* A model whose kernels are in several families is summed where all of them were left out: there its sum is largest. */
+static gboolean is_whole(GHashTable *sums, const char *key, const Sum *sum)
+{
+    GHashTableIter iterator;
+    gpointer other, value;
+    const char *model = strchr(key, '\x1f');
+    g_hash_table_iter_init(&iterator, sums);
+    while (g_hash_table_iter_next(&iterator, &other, &value))
+        if (other != key && g_str_equal(strchr(other, '\x1f'), model) &&
+            (((Sum *)value)->measured > sum->measured ||
+             (((Sum *)value)->measured == sum->measured && strcmp(other, key) < 0)))
+            return FALSE;
+    return TRUE;
+}
+
+static void add_models(Evaluation *self, const Protocol *protocol, gsize method)
+{
+    g_autoptr(GHashTable) sums = sum_models(protocol, method);
+    const char *name = method == 0 ? ifm_learn_method_words()[self->options->method] : protocol->methods[method];
+    g_autofree double *errors = g_new(double, g_hash_table_size(sums) + 1);
+    IfmLearnError *error = learn_error_new(protocol->protocol, name, "models");
+    double missed = 0, measured = 0;
+    GHashTableIter iterator;
+    gpointer key, value;
+    g_hash_table_iter_init(&iterator, sums);
+    while (g_hash_table_iter_next(&iterator, &key, &value))
+    {
+        const Sum *sum = value;
+        if (!is_whole(sums, key, sum))
+            continue;
+        errors[error->n++] = fabs(sum->predicted / sum->measured - 1);
+        missed += fabs(sum->predicted - sum->measured);
+        measured += sum->measured;
+    }
+    error->covered = error->noise = (double)NAN;
+    g_ptr_array_add(self->errors, error);
+    if (error->n > 0)
+        sum_up(error, errors, missed, measured);
+    else
+        g_ptr_array_set_size(self->errors, (gint)self->errors->len - 1);
+}
+
+/* @families: those left out, or NULL */
+static void protocol_end(Evaluation *self, Protocol *protocol, const GPtrArray *families)
+{
+    static const Part sizes[] = { { "all", NULL, 0, (double)INFINITY },
+                                  { ">= 20 us", NULL, IFM_LEARN_SMALL_NS, (double)INFINITY },
+                                  { "< 20 us", NULL, 0, IFM_LEARN_SMALL_NS } };
+    for (gsize method = 0; method < protocol->n_methods; method++)
+    {
+        for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+            add_part(self, protocol, method, &sizes[i]);
+        for (guint i = 0; families != NULL && i < families->len; i++)
+        {
+            g_autofree char *name = g_strconcat("family ", families->pdata[i], NULL);
+            add_part(self, protocol, method, &(Part){ name, families->pdata[i], 0, (double)INFINITY });
+        }
+        if (families != NULL)
+            add_models(self, protocol, method);
+    }
+    g_array_unref(protocol->held);
+}
+
+/* --- baselines without load ---------------------------------------------------------------------------------------------
+ */
+
+typedef struct
+{
+    const IfmLatencyModel *model; /* for its roofline */
+    double flop[2], linear[3];
+    GHashTable *operators; /* double[3] by operator */
+} Baselines;
+
+static void fill_terms(const LearnCase *one, double *terms)
+{
+    terms[0] = isfinite(one->sample.flop) ? one->sample.flop : 0;
+    terms[1] = 1;
+    terms[2] = learn_bytes(&one->sample);
+}
+
+/* @name: of an operator; NULL: all    Returns: rows */
+static gsize fit_line(const LearnCases *cases, const gboolean *use, const char *name, gsize n_terms, double *weights)
+{
+    g_autoptr(GArray) terms = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autoptr(GArray) latencies = g_array_new(FALSE, FALSE, sizeof(double));
+    double row[3];
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || one->loaded || (name != NULL && !g_str_equal(one->sample.op_type, name)))
+            continue;
+        fill_terms(one, row);
+        g_array_append_vals(terms, row, (guint)n_terms);
+        g_array_append_val(latencies, one->latency_ns);
+    }
+    if (latencies->len >= LEAST_OPERATOR_ROWS)
+        learn_fit_line((const double *)(const void *)terms->data, (const double *)(const void *)latencies->data,
+                       latencies->len, n_terms, weights);
+    return latencies->len;
+}
+
+static void baselines_init(Baselines *self, const IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
+{
+    *self = (Baselines){ .model = model, .operators = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free) };
+    fit_line(cases, use, NULL, 2, self->flop);
+    fit_line(cases, use, NULL, 3, self->linear);
+    for (guint i = 0; i < model->operators->len; i++)
+    {
+        double weights[3];
+        if (fit_line(cases, use, model->operators->pdata[i], 3, weights) >= LEAST_OPERATOR_ROWS)
+            g_hash_table_insert(self->operators, model->operators->pdata[i], g_memdup2(weights, sizeof weights));
+    }
+}
+
+static double line_at(const double *weights, const double *terms, gsize n)
+{
+    double sum = 0;
+    for (gsize i = 0; i < n; i++)
+        sum += weights[i] * terms[i];
+    return sum;
+}
+
+static void predict_baselines(const Baselines *self, const LearnCase *one, double *predicted)
+{
+    double terms[3];
+    const double *weights = g_hash_table_lookup(self->operators, one->sample.op_type);
+    fill_terms(one, terms);
+    predicted[IDLE_FLOP] = line_at(self->flop, terms, 2);
+    predicted[IDLE_ROOFLINE] = learn_roofline_ns(self->model, &one->sample) * self->model->scale;
+    predicted[IDLE_LINEAR] = line_at(weights != NULL ? weights : self->linear, terms, 3);
+}
+
+/* --- one split ----------------------------------------------------------------------------------------------------------
+ */
+
+static void hold_idle(const Evaluation *self, const IfmLatencyModel *model, const char *family, const Protocol *protocol)
+{
+    Baselines baselines;
+    baselines_init(&baselines, model, self->cases, self->train);
+    for (guint i = 0; i < self->cases->cases->len; i++)
+    {
+        Held held = { .one = learn_case(self->cases, i), .family = family };
+        IfmPredictedLatency predicted;
+        if (!self->test[i] || held.one->loaded)
+            continue;
+        ifm_latency_model_predict(model, &held.one->sample, NULL, &predicted);
+        held.predicted[IDLE_MODEL] = predicted.latency_ns;
+        held.low = predicted.low_ns;
+        held.high = predicted.high_ns;
+        predict_baselines(&baselines, held.one, held.predicted);
+        g_array_append_val(protocol->held, held);
+    }
+    g_hash_table_unref(baselines.operators);
+}
+
+/* @idle_known: predicted from the idle latency that was measured in the same visits */
+static void hold_loaded(const Evaluation *self, const IfmLatencyModel *model, gboolean idle_known, const Protocol *protocol)
+{
+    double metrics[IFM_SAMPLES_MAX_METRICS];
+    for (guint i = 0; i < self->cases->cases->len; i++)
+    {
+        Held held = { .one = learn_case(self->cases, i) };
+        IfmPredictedLatency predicted;
+        if (!self->test[i] || !held.one->loaded)
+            continue;
+        for (guint k = 0; k < self->cases->places->len; k++)
+            metrics[k] = held.one->sample.metrics[g_array_index(self->cases->places, gsize, k)];
+        const IfmLoadState load = { held.one->same, held.one->other, idle_known ? held.one->idle_ns : (double)NAN,
+                                    metrics };
+        ifm_latency_model_predict(model, &held.one->sample, &load, &predicted);
+        held.predicted[LOAD_MODEL] = predicted.latency_ns;
+        held.predicted[LOAD_IGNORED] = predicted.idle_ns;
+        held.predicted[LOAD_SHARED] = predicted.idle_ns * learn_time_sharing(held.one->same);
+        held.low = predicted.low_ns;
+        held.high = predicted.high_ns;
+        g_array_append_val(protocol->held, held);
+    }
+}
+
+/* Trains on the rows of @train. Returns: (transfer full) NULL: too few of them, which leaves the split out, or an error */
+static IfmLatencyModel *train(const Evaluation *self, gboolean idle, GError **error)
+{
+    gsize n_train = 0, n_test = 0;
+    for (guint i = 0; i < self->cases->cases->len; i++)
+    {
+        n_train += self->train[i] && !learn_case(self->cases, i)->loaded;
+        n_test += self->test[i];
+    }
+    return n_train >= 2 * IFM_LEARN_FOLDS && n_test > 0
+               ? learn_fit(self->cases, self->train, self->options, TRUE, idle, error)
+               : NULL;
+}
+
+/* --- protocols without load
+ * -----------------------------------------------------------------------------------------------
+ */
+
+static gboolean evaluate_configurations(Evaluation *self, GError **error)
+{
+    g_autofree int *folds = learn_cases_folds(self->cases, self->options->seed + 1);
+    Protocol idle = protocol_begin("held-out configurations", FALSE);
+    Protocol loaded = protocol_begin("held-out configurations under load", TRUE);
+    GError *trouble = NULL;
+    for (int fold = 0; trouble == NULL && fold < IFM_LEARN_FOLDS; fold++)
+    {
+        for (guint i = 0; i < self->cases->cases->len; i++)
+        {
+            self->test[i] = folds[i] == fold;
+            self->train[i] = folds[i] != fold;
+        }
+        g_autoptr(IfmLatencyModel) model = train(self, TRUE, &trouble);
+        if (model == NULL)
+            continue;
+        hold_idle(self, model, NULL, &idle);
+        hold_loaded(self, model, FALSE, &loaded);
+    }
+    protocol_end(self, &idle, NULL);
+    protocol_end(self, &loaded, NULL);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL;
+}
+
+static gboolean is_of(const char *list, const char *name)
+{
+    const gsize length = strlen(name);
+    for (const char *at = list; at != NULL; at = strchr(at, ';'))
+    {
+        at += *at == ';';
+        if (strncmp(at, name, length) == 0 && (at[length] == ';' || at[length] == '\0'))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* (transfer full) names, in the order in which they come first */
+static GPtrArray *find_families(const LearnCases *cases)
+{
+    GPtrArray *families = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        g_auto(GStrv) names = g_strsplit(one->sample.families != NULL ? one->sample.families : "", ";", -1);
+        for (gsize k = 0; !one->loaded && names[k] != NULL; k++)
+            if (*names[k] != '\0' && !g_ptr_array_find_with_equal_func(families, names[k], g_str_equal, NULL))
+                g_ptr_array_add(families, g_strdup(names[k]));
+    }
+    return families;
+}
+
+/* Tests on the kernels of its models. @shapes: leaves out the shapes that were varied from those, too */
+static void leave_family_out(const Evaluation *self, const char *family, gboolean shapes)
+{
+    g_autoptr(GHashTable) left_out = g_hash_table_new(NULL, NULL);
+    for (guint i = 0; i < self->cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(self->cases, i);
+        self->test[i] = !one->loaded && one->sample.models != NULL && is_of(one->sample.families, family);
+        if (self->test[i])
+            g_hash_table_add(left_out, GUINT_TO_POINTER(one->configuration));
+    }
+    for (guint i = 0; i < self->cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(self->cases, i);
+        self->train[i] = !one->loaded && !self->test[i] &&
+                         !(shapes && g_hash_table_contains(left_out, GUINT_TO_POINTER(one->configuration)));
+    }
+}
+
+static gboolean evaluate_families(Evaluation *self, gboolean shapes, GError **error)
+{
+    g_autoptr(GPtrArray) families = find_families(self->cases);
+    Protocol protocol = protocol_begin(shapes ? "family unseen, all its shapes" : "family unseen, its exact shapes", FALSE);
+    GError *trouble = NULL;
+    for (guint k = 0; trouble == NULL && families->len > 1 && k < families->len; k++)
+    {
+        leave_family_out(self, families->pdata[k], shapes);
+        g_autoptr(IfmLatencyModel) model = train(self, TRUE, &trouble);
+        if (model != NULL)
+            hold_idle(self, model, families->pdata[k], &protocol);
+    }
+    protocol_end(self, &protocol, families);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL;
+}
+
+/* --- protocols under load
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/* The level nearest to 60 % that others lie around; NaN: none. */
+static double find_level(const LearnCases *cases)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY, best = (double)NAN;
+    for (guint i = 0; i < cases->cases->len; i++)
+        if (learn_case(cases, i)->loaded)
+        {
+            low = MIN(low, learn_case(cases, i)->sample.load_level);
+            high = MAX(high, learn_case(cases, i)->sample.load_level);
+        }
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        const double level = one->sample.load_level;
+        if (one->loaded && level > low && level < high && !(fabs(level - 0.6) >= fabs(best - 0.6)))
+            best = level;
+    }
+    return best;
+}
+
+/* LoadSplit: which rows are tested; those of the same level or kind are not trained on, nor those of the fold. */
+typedef struct
+{
+    double level; /* NaN: any */
+    int cores;    /* IfmLoadCores; NONE: any */
+    int kind;     /* IfmLoadKind; NONE: any */
+    const int *folds;
+    int fold;
+} LoadSplit;
+
+static void split_loads(const Evaluation *self, const LoadSplit *split)
+{
+    for (guint i = 0; i < self->cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(self->cases, i);
+        const gboolean in_fold = split->folds == NULL || split->folds[i] == split->fold;
+        const gboolean unseen = one->loaded && (isnan(split->level) || one->sample.load_level == split->level) &&
+                                (split->kind == IFM_LOAD_NONE || one->sample.load_kind == split->kind);
+        self->test[i] =
+            unseen && in_fold && (split->cores == IFM_LOAD_CORES_NONE || one->sample.load_cores == split->cores);
+        self->train[i] = !unseen && (split->folds == NULL || !in_fold);
+    }
+}
+
+static gboolean evaluate_level(Evaluation *self, double level, IfmLoadCores cores, GError **error)
+{
+    g_autofree char *name =
+        g_strdup_printf("load of %.3g %% unseen, %s cores", 100 * level, cores == IFM_LOAD_CORES_SAME ? "same" : "other");
+    const LoadSplit split = { .level = level, .cores = (int)cores };
+    GError *trouble = NULL;
+    split_loads(self, &split);
+    g_autoptr(IfmLatencyModel) model = train(self, FALSE, &trouble);
+    if (trouble != NULL)
+    {
+        g_propagate_error(error, trouble);
+        return FALSE;
+    }
+    Protocol protocol = protocol_begin(name, TRUE);
+    if (model != NULL)
+        hold_loaded(self, model, TRUE, &protocol);
+    protocol_end(self, &protocol, NULL);
+    return TRUE;
+}
+
+/* Neither the level nor the kernel was seen; the idle latency is that measured, then that predicted. */
+static gboolean evaluate_level_and_kernels(Evaluation *self, double level, GError **error)
+{
+    g_autofree int *folds = learn_cases_folds(self->cases, self->options->seed + 1);
+    g_autofree char *known = g_strdup_printf("load of %.3g %% and kernels unseen, same cores, idle measured", 100 * level);
+    g_autofree char *unknown = g_strdup_printf("load of %.3g %% and kernels unseen, same cores", 100 * level);
+    Protocol measured = protocol_begin(known, TRUE), predicted = protocol_begin(unknown, TRUE);
+    GError *trouble = NULL;
+    for (int fold = 0; trouble == NULL && fold < IFM_LEARN_FOLDS; fold++)
+    {
+        const LoadSplit split = { .level = level, .cores = IFM_LOAD_CORES_SAME, .folds = folds, .fold = fold };
+        split_loads(self, &split);
+        g_autoptr(IfmLatencyModel) model = train(self, TRUE, &trouble);
+        if (model == NULL)
+            continue;
+        hold_loaded(self, model, TRUE, &measured);
+        hold_loaded(self, model, FALSE, &predicted);
+    }
+    protocol_end(self, &measured, NULL);
+    protocol_end(self, &predicted, NULL);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL;
+}
+
+static gboolean evaluate_kinds(Evaluation *self, GError **error)
+{
+    gboolean found[IFM_N_LOAD_KINDS] = { FALSE };
+    int n = 0;
+    GError *trouble = NULL;
+    for (guint i = 0; i < self->cases->cases->len; i++)
+        found[learn_case(self->cases, i)->sample.load_kind] |= learn_case(self->cases, i)->loaded;
+    for (int kind = 0; kind < IFM_N_LOAD_KINDS; kind++)
+        n += found[kind];
+    Protocol protocol = protocol_begin("kind of load unseen", TRUE);
+    for (int kind = 0; trouble == NULL && n > 1 && kind < IFM_N_LOAD_KINDS; kind++)
+    {
+        const LoadSplit split = { .level = (double)NAN, .kind = kind };
+        split_loads(self, &split);
+        g_autoptr(IfmLatencyModel) model = found[kind] ? train(self, FALSE, &trouble) : NULL;
+        if (model != NULL)
+            hold_loaded(self, model, TRUE, &protocol);
+    }
+    protocol_end(self, &protocol, NULL);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL;
+}
+
+/* --- all of them
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+GPtrArray *ifm_learn_evaluate(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error)
+{
+    g_auto(LearnCases) cases = { 0 };
+    g_autoptr(GPtrArray) errors = learn_errors_new();
+    if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, error) ||
+        !learn_cases_check(&cases, error))
+        return NULL;
+    g_autofree gboolean *train = g_new0(gboolean, cases.cases->len + 1), *test = g_new0(gboolean, cases.cases->len + 1);
+    Evaluation self = { &cases, options, train, test, errors };
+    const double level = find_level(&cases);
+    if (!evaluate_configurations(&self, error) || !evaluate_families(&self, FALSE, error) ||
+        !evaluate_families(&self, TRUE, error))
+        return NULL;
+    if (isfinite(level) &&
+        (!evaluate_level(&self, level, IFM_LOAD_CORES_SAME, error) ||
+         !evaluate_level(&self, level, IFM_LOAD_CORES_OTHER, error) || !evaluate_level_and_kernels(&self, level, error)))
+        return NULL;
+    return evaluate_kinds(&self, error) ? g_steal_pointer(&errors) : NULL;
+}

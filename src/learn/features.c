@@ -1,0 +1,290 @@
+/* What the trees see of a kernel and of the load, and the roofline that they correct. */
+#include <math.h>
+#include <string.h>
+
+#include "learn-private.h"
+
+/* The peaks are what the best cases reach, without those that are measured wrongly; bandwidth only of those that no cache
+ * holds. What each kernel costs at least is added to the roofline. */
+#define FLOP_QUANTILE 0.995
+#define BYTES_QUANTILE 0.95
+#define BYTES_LEAST 2e6
+#define LEAST_NS 300.0
+/* So many cases make a quantile of bandwidth. */
+#define BYTES_LEAST_CASES 5
+
+double learn_bytes(const IfmKernelSample *sample)
+{
+    const double parts[] = { sample->input_bytes, sample->weight_bytes, sample->output_bytes };
+    double sum = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+        sum += isfinite(parts[i]) ? parts[i] : 0;
+    return sum;
+}
+
+static double flop_of(const IfmKernelSample *sample)
+{
+    return isfinite(sample->flop) ? sample->flop : 0;
+}
+
+/* --- the roofline -------------------------------------------------------------------------------------------------------
+ */
+
+static void find_peak(LearnPeak *peak, const LearnCases *cases, const gboolean *use)
+{
+    const guint n = cases->cases->len;
+    g_autofree double *flop = g_new(double, n + 1), *bytes = g_new(double, n + 1), *large = g_new(double, n + 1);
+    gsize n_all = 0, n_large = 0;
+    for (guint i = 0; i < n; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || one->loaded || one->sample.threads != peak->threads)
+            continue;
+        flop[n_all] = flop_of(&one->sample) / one->latency_ns;
+        bytes[n_all] = learn_bytes(&one->sample) / one->latency_ns;
+        if (learn_bytes(&one->sample) > BYTES_LEAST)
+            large[n_large++] = bytes[n_all];
+        n_all++;
+    }
+    peak->flop_per_ns = learn_quantile(flop, n_all, FLOP_QUANTILE);
+    peak->bytes_per_ns = n_large >= BYTES_LEAST_CASES ? learn_quantile(large, n_large, BYTES_QUANTILE)
+                                                      : learn_quantile(bytes, n_all, BYTES_QUANTILE);
+}
+
+static LearnPeak *peak_at(const IfmLatencyModel *model, guint i)
+{
+    return model->peaks->pdata[i];
+}
+
+void learn_find_peaks(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
+{
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        guint k = 0;
+        while (k < model->peaks->len && peak_at(model, k)->threads != one->sample.threads)
+            k++;
+        if (!use[i] || one->loaded || k < model->peaks->len)
+            continue;
+        LearnPeak *peak = g_new0(LearnPeak, 1);
+        peak->threads = one->sample.threads;
+        find_peak(peak, cases, use);
+        g_ptr_array_add(model->peaks, peak);
+    }
+}
+
+/* By the peaks of that many threads, or of the nearest number. */
+double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sample)
+{
+    const double threads = sample->threads > 0 ? sample->threads : 1;
+    const LearnPeak *peak = peak_at(model, 0);
+    for (guint i = 1; i < model->peaks->len; i++)
+        if (fabs(peak_at(model, i)->threads - threads) < fabs(peak->threads - threads))
+            peak = peak_at(model, i);
+    const double compute = peak->flop_per_ns > 0 ? flop_of(sample) / peak->flop_per_ns : 0;
+    const double memory = peak->bytes_per_ns > 0 ? learn_bytes(sample) / peak->bytes_per_ns : 0;
+    return MAX(compute, memory) + LEAST_NS;
+}
+
+/* --- operators ----------------------------------------------------------------------------------------------------------
+ */
+
+static gint compare_texts(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static gboolean is_in(const GPtrArray *sorted, const char *text, gsize length)
+{
+    guint low = 0, high = sorted->len;
+    while (low < high)
+    {
+        const guint middle = (low + high) / 2;
+        const char *name = sorted->pdata[middle];
+        int order = strncmp(name, text, length);
+        order = order != 0 ? order : name[length] != '\0';
+        if (order == 0)
+            return TRUE;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return FALSE;
+}
+
+gboolean learn_knows(const IfmLatencyModel *model, const char *op_type)
+{
+    return is_in(model->operators, op_type, strlen(op_type));
+}
+
+static double ratio_of(const IfmLatencyModel *model, const LearnCase *one)
+{
+    return one->latency_ns / learn_roofline_ns(model, &one->sample);
+}
+
+/* @base: NULL: of all */
+static double median_ratio(const IfmLatencyModel *model, const LearnCases *cases, const gboolean *use, const char *base)
+{
+    g_autofree double *ratios = g_new(double, cases->cases->len + 1);
+    gsize n = 0;
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        const gsize length = base != NULL ? strlen(base) : 0;
+        if (use[i] && !one->loaded &&
+            (base == NULL ||
+             (strncmp(one->sample.op_type, base, length) == 0 && strchr("_", one->sample.op_type[length]) != NULL)))
+            ratios[n++] = ratio_of(model, one);
+    }
+    return learn_quantile(ratios, n, 0.5);
+}
+
+static void add_feature(IfmLatencyModel *model, const char *prefix, const char *name)
+{
+    IfmLearnFeature *feature = g_new0(IfmLearnFeature, 1);
+    feature->name = g_strconcat(prefix, name, NULL);
+    feature->importance = (double)NAN;
+    g_ptr_array_add(model->features, feature);
+}
+
+/* Adds the keys of @names, sorted, each by @add. */
+static void add_sorted(IfmLatencyModel *model, GHashTable *names, void (*add)(IfmLatencyModel *model, const char *name))
+{
+    g_autofree const char **sorted = (const char **)g_hash_table_get_keys_as_array(names, NULL);
+    const guint n = g_hash_table_size(names);
+    if (n > 0)
+        qsort(sorted, n, sizeof *sorted, compare_texts);
+    for (guint i = 0; i < n; i++)
+        add(model, sorted[i]);
+}
+
+static void add_operator(IfmLatencyModel *model, const char *name)
+{
+    g_ptr_array_add(model->operators, g_strdup(name));
+}
+
+static void add_part(IfmLatencyModel *model, const char *name)
+{
+    if (model->features->len + LEARN_N_LOAD_FEATURES + IFM_SAMPLES_MAX_METRICS < LEARN_MAX_FEATURES)
+        add_feature(model, "op:", name);
+}
+
+static void add_base(IfmLatencyModel *model, const char *name)
+{
+    LearnScale *scale = g_new0(LearnScale, 1);
+    scale->name = g_strdup(name);
+    g_ptr_array_add(model->scales, scale);
+}
+
+void learn_find_operators(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) parts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GHashTable) bases = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || one->loaded || !g_hash_table_add(names, (gpointer)one->sample.op_type))
+            continue;
+        g_auto(GStrv) words = g_strsplit(one->sample.op_type, "_", -1);
+        for (gsize k = 0; words[k] != NULL; k++)
+            g_hash_table_add(k == 0 ? bases : parts, g_strdup(words[k]));
+        g_hash_table_add(parts, g_strdup(words[0]));
+    }
+    for (gsize k = 0; learn_base_features[k] != NULL; k++)
+        add_feature(model, "", learn_base_features[k]);
+    add_sorted(model, parts, add_part);
+    add_sorted(model, names, add_operator);
+    add_sorted(model, bases, add_base);
+    model->scale = median_ratio(model, cases, use, NULL);
+    for (guint i = 0; i < model->scales->len; i++)
+    {
+        LearnScale *scale = model->scales->pdata[i];
+        scale->scale = median_ratio(model, cases, use, scale->name);
+    }
+}
+
+double learn_scale(const IfmLatencyModel *model, const char *op_type)
+{
+    const gsize length = strcspn(op_type, "_");
+    for (guint i = 0; i < model->scales->len; i++)
+    {
+        const LearnScale *scale = model->scales->pdata[i];
+        if (strncmp(scale->name, op_type, length) == 0 && scale->name[length] == '\0')
+            return scale->scale;
+    }
+    return model->scale;
+}
+
+/* --- rows ---------------------------------------------------------------------------------------------------------------
+ */
+
+const char *const learn_base_features[] = {
+    "batch",        "channels",     "height",  "width",     "outputs",   "kernel_size", "stride",
+    "groups",       "dilation",     "m",       "k",         "n",         "flop",        "input_bytes",
+    "weight_bytes", "output_bytes", "threads", "depthwise", "intensity", "roofline_ns", NULL,
+};
+#define N_BASE (G_N_ELEMENTS(learn_base_features) - 1)
+
+const char *const learn_load_features[] = { "log_idle_ns", "effective_load", "other_load", NULL };
+G_STATIC_ASSERT(G_N_ELEMENTS(learn_load_features) - 1 == LEARN_N_LOAD_FEATURES);
+
+static gboolean has_part(const char *op_type, const char *part)
+{
+    const gsize length = strlen(part);
+    for (const char *at = op_type;; at++)
+    {
+        const gsize here = strcspn(at, "_");
+        if (here == length && strncmp(at, part, length) == 0)
+            return TRUE;
+        at += here;
+        if (*at == '\0')
+            return FALSE;
+    }
+}
+
+/* In the order of learn_base_features. */
+void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample, double roofline_ns, float *row)
+{
+    const IfmKernelFeatures *shape = &sample->features;
+    const double base[N_BASE] = {
+        shape->batch,
+        shape->channels,
+        shape->height,
+        shape->width,
+        shape->outputs,
+        shape->kernel_size,
+        shape->stride,
+        shape->groups,
+        shape->dilation,
+        shape->m,
+        shape->k,
+        shape->n,
+        sample->flop,
+        sample->input_bytes,
+        sample->weight_bytes,
+        sample->output_bytes,
+        sample->threads > 0 ? sample->threads : 1,
+        shape->groups > 1 && shape->groups == shape->channels,
+        flop_of(sample) / MAX(learn_bytes(sample), 1),
+        roofline_ns,
+    };
+    for (gsize i = 0; i < N_BASE; i++)
+        row[i] = (float)base[i];
+    for (guint i = N_BASE; i < model->features->len; i++)
+        row[i] =
+            (float)has_part(sample->op_type, ((const IfmLearnFeature *)model->features->pdata[i])->name + strlen("op:"));
+}
+
+double learn_time_sharing(double same)
+{
+    return 1 / (1 - MIN(same, LEARN_FAIR_SHARE));
+}
+
+void learn_fill_load(double idle_ns, double same, double other, float *row)
+{
+    row[0] = (float)log(idle_ns);
+    row[1] = (float)MIN(same, LEARN_FAIR_SHARE);
+    row[2] = (float)other;
+}

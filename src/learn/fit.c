@@ -1,0 +1,379 @@
+/* Training: the roofline, trees on what it leaves, and intervals by cross-validation. */
+#include <math.h>
+#include <string.h>
+
+#include "learn-private.h"
+
+/* So many errors are needed that one of them bounds IFM_LEARN_COVERAGE of the next. */
+#define LEAST_ERRORS 9
+#define LEAST_KERNELS 10
+
+static const char *const method_words[] = { "boosted", "forest", NULL };
+G_STATIC_ASSERT(G_N_ELEMENTS(method_words) == IFM_N_LEARN_METHODS + 1);
+
+const char *const *ifm_learn_method_words(void)
+{
+    return method_words;
+}
+
+const IfmOption ifm_learn_options[] = {
+    { "method", 0, IFM_OPTION_CHOICE, FALSE, "METHOD", "boosted trees, or a random forest", "boosted",
+      .choices = method_words, .at = G_STRUCT_OFFSET(IfmLearnOptions, method) },
+    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "of the folds, and of the rows and features that a tree sees", "1",
+      .maximum = G_MAXINT32, .at = G_STRUCT_OFFSET(IfmLearnOptions, seed) },
+    { "threads", 0, IFM_OPTION_COUNT, FALSE, "N", "threads of the training", "1", .minimum = 1, .maximum = 256,
+      .at = G_STRUCT_OFFSET(IfmLearnOptions, threads) },
+    { NULL },
+};
+
+/* --- trees --------------------------------------------------------------------------------------------------------------
+ */
+
+static void fill(const IfmLatencyModel *model, const LearnCase *one, float *row)
+{
+    learn_fill_row(model, &one->sample, learn_roofline_ns(model, &one->sample), row);
+}
+
+static void append_row(LearnTable *table, const float *row, double y)
+{
+    const float target = (float)y;
+    g_array_append_vals(table->x, row, (guint)table->n_columns);
+    g_array_append_val(table->y, target);
+}
+
+static void set_importance(GPtrArray *features, const double *gains, gsize first)
+{
+    double sum = 0;
+    for (gsize i = 0; i < first + features->len; i++)
+        sum += gains[i];
+    for (guint i = 0; i < features->len; i++)
+        ((IfmLearnFeature *)features->pdata[i])->importance = sum > 0 ? gains[first + i] / sum : 0;
+}
+
+static gboolean fit_idle(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
+                         const IfmLearnOptions *options, GError **error)
+{
+    g_auto(LearnTable) table = { 0 };
+    float row[LEARN_MAX_FEATURES];
+    double gains[LEARN_MAX_FEATURES];
+    learn_table_init(&table, model->features->len);
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || one->loaded)
+            continue;
+        fill(model, one, row);
+        append_row(&table, row, log(one->latency_ns / learn_roofline_ns(model, &one->sample)));
+    }
+    if (!learn_trees_train(&model->idle, &table, LEARN_IDLE, options, gains, error))
+        return FALSE;
+    set_importance(model->features, gains, 0);
+    return TRUE;
+}
+
+/* Metrics come last, so that trees without them see the front of the row. */
+static void fill_loaded(const IfmLatencyModel *model, const LearnCases *cases, const LearnCase *one, float *row)
+{
+    const guint n = model->features->len;
+    fill(model, one, row);
+    learn_fill_load(one->idle_ns, one->same, one->other, row + n);
+    for (guint k = 0; k < cases->places->len; k++)
+        row[n + LEARN_N_LOAD_FEATURES + k] = (float)one->sample.metrics[g_array_index(cases->places, gsize, k)];
+}
+
+static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
+                         const IfmLearnOptions *options, GError **error)
+{
+    const gsize n = model->features->len + LEARN_N_LOAD_FEATURES, n_metrics = cases->names->len;
+    g_auto(LearnTable) table = { 0 }, with_metrics = { 0 };
+    float row[LEARN_MAX_FEATURES];
+    double gains[LEARN_MAX_FEATURES];
+    learn_table_init(&table, n);
+    learn_table_init(&with_metrics, n + n_metrics);
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || (!one->loaded && !one->beside_loaded))
+            continue;
+        const double target = log(one->slow_down / learn_time_sharing(one->same));
+        fill_loaded(model, cases, one, row);
+        append_row(&table, row, target);
+        append_row(&with_metrics, row, target);
+        model->n_loaded += one->loaded;
+    }
+    if (model->n_loaded < LEAST_KERNELS)
+        return TRUE;
+    if (!learn_trees_train(&model->load, &table, LEARN_LOAD, options, gains, error) ||
+        (n_metrics > 0 && !learn_trees_train(&model->load_metrics, &with_metrics, LEARN_LOAD, options, gains, error)))
+        return FALSE;
+    set_importance(model->load_features, gains, model->features->len);
+    return TRUE;
+}
+
+/* --- ranges -------------------------------------------------------------------------------------------------------------
+ */
+
+static void widen(IfmLearnFeature *feature, double value, gboolean first)
+{
+    if (isnan(value))
+        return;
+    feature->min = first || isnan(feature->min) ? value : MIN(feature->min, value);
+    feature->max = first || isnan(feature->max) ? value : MAX(feature->max, value);
+}
+
+static void find_ranges(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
+{
+    float row[LEARN_MAX_FEATURES];
+    for (guint k = 0; k < model->features->len + model->load_features->len; k++)
+    {
+        IfmLearnFeature *feature =
+            k < model->features->len ? model->features->pdata[k] : model->load_features->pdata[k - model->features->len];
+        feature->min = feature->max = (double)NAN;
+    }
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i])
+            continue;
+        fill_loaded(model, cases, one, row);
+        for (guint k = 0; !one->loaded && k < model->features->len; k++)
+            widen(model->features->pdata[k], (double)row[k], FALSE);
+        for (guint k = 0; (one->loaded || one->beside_loaded) && k < model->load_features->len; k++)
+            widen(model->load_features->pdata[k], (double)row[model->features->len + k], FALSE);
+    }
+}
+
+static void add_load_feature(IfmLatencyModel *model, const char *name)
+{
+    IfmLearnFeature *feature = g_new0(IfmLearnFeature, 1);
+    feature->name = g_strdup(name);
+    feature->importance = (double)NAN;
+    g_ptr_array_add(model->load_features, feature);
+}
+
+/* --- intervals ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Errors: |log(measured / predicted)|, by the size that was predicted. */
+typedef struct
+{
+    GArray *small, *large; /* double */
+} Errors;
+
+static void errors_init(Errors *errors)
+{
+    errors->small = g_array_new(FALSE, FALSE, sizeof(double));
+    errors->large = g_array_new(FALSE, FALSE, sizeof(double));
+}
+
+static void errors_clear(Errors *errors)
+{
+    g_array_unref(errors->small);
+    g_array_unref(errors->large);
+}
+
+static void add_error(const Errors *errors, double measured, double predicted)
+{
+    const double error = fabs(log(measured / predicted));
+    GArray *list = predicted < IFM_LEARN_SMALL_NS ? errors->small : errors->large;
+    g_array_append_val(list, error);
+}
+
+/* The smallest of the errors that bounds the next one with that probability; NaN: none does. */
+static double conformal(GArray *errors)
+{
+    const gsize n = errors->len;
+    if (n < LEAST_ERRORS)
+        return (double)NAN;
+    learn_quantile((double *)(void *)errors->data, n, 0.5);
+    const gsize rank = (gsize)ceil(((double)n + 1) * IFM_LEARN_COVERAGE - 1e-9);
+    return g_array_index(errors, double, MIN(rank, n) - 1);
+}
+
+/* A size with too few errors has the quantile of both. */
+static void conclude(const Errors *errors, double *small, double *large)
+{
+    *small = conformal(errors->small);
+    *large = conformal(errors->large);
+    g_array_append_vals(errors->small, errors->large->data, errors->large->len);
+    const double all = conformal(errors->small);
+    *small = isnan(*small) ? all : *small;
+    *large = isnan(*large) ? all : *large;
+}
+
+static void predict_held_out(const IfmLatencyModel *fold, const LearnCases *cases, const LearnCase *one, Errors *idle,
+                             Errors *slow, Errors *load)
+{
+    IfmPredictedLatency predicted;
+    double metrics[IFM_SAMPLES_MAX_METRICS];
+    IfmLoadState state = { one->same, one->other, (double)NAN, metrics };
+    for (guint k = 0; k < cases->places->len; k++)
+        metrics[k] = one->sample.metrics[g_array_index(cases->places, gsize, k)];
+    if (fold->idle.n_features > 0 && learn_knows(fold, one->sample.op_type))
+    {
+        ifm_latency_model_predict(fold, &one->sample, one->loaded ? &state : NULL, &predicted);
+        add_error(one->loaded ? load : idle, one->latency_ns, predicted.latency_ns);
+    }
+    state.idle_ns = one->idle_ns;
+    if (!one->loaded)
+        return;
+    ifm_latency_model_predict(fold, &one->sample, &state, &predicted);
+    add_error(slow, one->latency_ns, predicted.latency_ns);
+}
+
+/* Each operator in turn is predicted by the roofline as the others have it. Returns: what IFM_LEARN_COVERAGE of the
+ * operators keep to with that share of their kernels. */
+static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
+{
+    const guint n_cases = cases->cases->len;
+    g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autofree gboolean *others = g_new(gboolean, n_cases + 1);
+    for (guint k = 0; k < model->operators->len; k++)
+    {
+        g_autoptr(IfmLatencyModel) rest = learn_model_alloc();
+        g_autoptr(GArray) own = g_array_new(FALSE, FALSE, sizeof(double));
+        const char *name = model->operators->pdata[k];
+        for (guint i = 0; i < n_cases; i++)
+            others[i] = use[i] && !g_str_equal(learn_case(cases, i)->sample.op_type, name);
+        learn_find_peaks(rest, cases, others);
+        if (rest->peaks->len == 0)
+            continue;
+        learn_find_operators(rest, cases, others);
+        for (guint i = 0; i < n_cases; i++)
+        {
+            const LearnCase *one = learn_case(cases, i);
+            const double error =
+                fabs(log(one->latency_ns / learn_roofline_ns(rest, &one->sample) / learn_scale(rest, name)));
+            if (use[i] && !one->loaded && !others[i])
+                g_array_append_val(own, error);
+        }
+        const double bound = learn_quantile((double *)(void *)own->data, own->len, IFM_LEARN_COVERAGE);
+        g_array_append_val(errors, bound);
+    }
+    return learn_quantile((double *)(void *)errors->data, errors->len, IFM_LEARN_COVERAGE);
+}
+
+/* Where operators are so many that the folds know too few of each, there are too few errors: the wider bound serves. */
+static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
+{
+    if (isnan(quantiles->idle_small))
+        quantiles->idle_small = quantiles->idle_large = quantiles->unknown;
+    if (loaded && isnan(quantiles->load_small))
+    {
+        quantiles->load_small = quantiles->idle_small + quantiles->slow_small;
+        quantiles->load_large = quantiles->idle_large + quantiles->slow_large;
+    }
+}
+
+static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
+                                const IfmLearnOptions *options, gboolean idle, GError **error)
+{
+    g_autofree int *folds = learn_cases_folds(cases, options->seed);
+    g_autofree gboolean *rest = g_new(gboolean, cases->cases->len + 1);
+    Errors of_idle, of_slow, of_load;
+    gboolean good = TRUE;
+    errors_init(&of_idle);
+    errors_init(&of_slow);
+    errors_init(&of_load);
+    for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
+    {
+        for (guint i = 0; i < cases->cases->len; i++)
+            rest[i] = use[i] && folds[i] != k;
+        g_autoptr(IfmLatencyModel) fold = learn_fit(cases, rest, options, FALSE, idle, error);
+        good = fold != NULL;
+        for (guint i = 0; good && i < cases->cases->len; i++)
+            if (use[i] && folds[i] == k)
+                predict_held_out(fold, cases, learn_case(cases, i), &of_idle, &of_slow, &of_load);
+    }
+    LearnQuantiles *quantiles = &model->quantiles;
+    conclude(&of_idle, &quantiles->idle_small, &quantiles->idle_large);
+    conclude(&of_slow, &quantiles->slow_small, &quantiles->slow_large);
+    conclude(&of_load, &quantiles->load_small, &quantiles->load_large);
+    quantiles->unknown = unknown_quantile(model, cases, use);
+    fill_gaps(quantiles, model->load.n_features > 0);
+    errors_clear(&of_idle);
+    errors_clear(&of_slow);
+    errors_clear(&of_load);
+    return good;
+}
+
+/* --- all of it ----------------------------------------------------------------------------------------------------------
+ */
+
+IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options, gboolean calibrate,
+                           gboolean idle, GError **error)
+{
+    g_autoptr(IfmLatencyModel) model = learn_model_alloc();
+    learn_find_peaks(model, cases, use);
+    if (model->peaks->len == 0)
+    {
+        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "no kernel without load to learn from");
+        return NULL;
+    }
+    learn_find_operators(model, cases, use);
+    for (gsize k = 0; learn_load_features[k] != NULL; k++)
+        add_load_feature(model, learn_load_features[k]);
+    for (guint k = 0; k < cases->names->len; k++)
+    {
+        add_load_feature(model, cases->names->pdata[k]);
+        g_ptr_array_add(model->metrics, g_strdup(cases->names->pdata[k]));
+    }
+    learn_model_finish(model);
+    find_ranges(model, cases, use);
+    if ((idle && !fit_idle(model, cases, use, options, error)) || !fit_load(model, cases, use, options, error) ||
+        (calibrate && !calibrate_model(model, cases, use, options, idle, error)))
+        return NULL;
+    return g_steal_pointer(&model);
+}
+
+gboolean learn_cases_check(const LearnCases *cases, GError **error)
+{
+    g_autoptr(GHashTable) configurations = g_hash_table_new(NULL, NULL);
+    g_autoptr(GHashTable) operators = g_hash_table_new(g_str_hash, g_str_equal);
+    const char *name = NULL;
+    guint n = 0;
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        if (one->loaded)
+            continue;
+        n++;
+        name = one->sample.op_type;
+        g_hash_table_add(configurations, GUINT_TO_POINTER(one->configuration));
+        g_hash_table_add(operators, (gpointer)name);
+    }
+    if (n < LEAST_KERNELS || g_hash_table_size(configurations) < IFM_LEARN_FOLDS)
+        return ifm_error_refuse(error, "%u kernels of %u configurations without load, expected at least %d of %d (folds)",
+                                n, g_hash_table_size(configurations), LEAST_KERNELS, IFM_LEARN_FOLDS);
+    return g_hash_table_size(operators) > 1 ||
+           ifm_error_refuse(error, "every kernel is a %s: expected several classes of kernels (OpType)", name);
+}
+
+IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error)
+{
+    g_auto(LearnCases) cases = { 0 };
+    if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, error) ||
+        !learn_cases_check(&cases, error))
+        return NULL;
+    g_autofree gboolean *use = g_new(gboolean, cases.cases->len + 1);
+    for (guint i = 0; i < cases.cases->len; i++)
+        use[i] = TRUE;
+    g_autoptr(IfmLatencyModel) model = learn_fit(&cases, use, options, TRUE, TRUE, error);
+    if (model == NULL)
+        return NULL;
+    const char *texts[] = {
+        method_words[options->method], options->data, options->machine, options->runtime, options->device, options->level
+    };
+    char **members[] = { &model->method, &model->data, &model->machine, &model->runtime, &model->device, &model->level };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+    {
+        g_free(*members[i]);
+        *members[i] = g_strdup(texts[i] != NULL ? texts[i] : "");
+    }
+    model->seed = options->seed;
+    model->n_rows = (gint64)cases.n_rows;
+    model->n_kernels = cases.cases->len - model->n_loaded;
+    model->n_configurations = cases.n_configurations;
+    model->noise = cases.noise;
+    return g_steal_pointer(&model);
+}

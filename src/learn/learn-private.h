@@ -1,0 +1,194 @@
+#pragma once
+#include <inferometer/learn.h>
+
+G_BEGIN_DECLS
+
+/* --- trees -------------------------------------------------------------------------------------------------------------
+ */
+
+/* LearnNode: @left, @right: places in its tree, above its own; 0: a leaf    @value: threshold (left where the feature is
+ * below it), or of a leaf    @default_left: where the feature is NaN */
+typedef struct
+{
+    guint32 left, right;
+    float value;
+    guint16 feature;
+    guint16 default_left;
+} LearnNode;
+
+/* LearnTrees: their sum, from @intercept on, is the prediction. @n_features: 0: there are no trees */
+typedef struct
+{
+    GArray *nodes;  /* LearnNode, tree by tree */
+    GArray *starts; /* guint32: of each tree */
+    gsize n_features;
+    double intercept;
+} LearnTrees;
+
+#define LEARN_MAX_FEATURES 256
+#define LEARN_MAX_TREES 10000
+#define LEARN_MAX_NODES 4000000
+
+/* LearnTable: what trees learn from. @x: [n_rows x n_columns], NaN: unknown    @y: [n_rows] */
+typedef struct
+{
+    GArray *x, *y; /* float */
+    gsize n_columns;
+} LearnTable;
+void learn_table_init(LearnTable *table, gsize n_columns);
+void learn_table_clear(LearnTable *table);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LearnTable, learn_table_clear)
+
+/* LearnTask: the latency without load, or the slow-down: each has its settings. */
+typedef enum
+{
+    LEARN_IDLE,
+    LEARN_LOAD,
+    LEARN_N_TASKS,
+} LearnTask;
+
+/* learn_trees_train: @gains: (out) (nullable) [n_columns] of all splits by a feature */
+gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask task, const IfmLearnOptions *options,
+                           double *gains, GError **error);
+/* learn_trees_from_xgboost: of a model as XGBoost writes it. */
+gboolean learn_trees_from_xgboost(LearnTrees *trees, const json_t *model, gsize n_features, double *gains, GError **error);
+void learn_trees_clear(LearnTrees *trees);
+/* learn_trees_at: @row: [n_features] */
+double learn_trees_at(const LearnTrees *trees, const float *row);
+/* learn_trees_to_json: (transfer full)    learn_trees_from_json: checks all of it. */
+json_t *learn_trees_to_json(const LearnTrees *trees);
+gboolean learn_trees_from_json(LearnTrees *trees, const json_t *json, const char *where, gsize n_features, GError **error);
+
+/* --- cases -------------------------------------------------------------------------------------------------------------
+ */
+
+/* LearnCase: the visits of one kernel with one number of threads in one state of load, as one.
+ * @sample: of the first visit, with the mean of all metrics    @latency_ns: median of the visits; of a loaded one
+ * @idle_ns times @slow_down    @configuration: index    @difference: mean |a / b - 1| of its @n_pairs of visits */
+typedef struct
+{
+    IfmKernelSample sample;
+    double latency_ns, idle_ns, slow_down;
+    double same, other;
+    guint configuration;
+    gsize n_pairs;
+    double difference;
+    gboolean loaded, beside_loaded; /* without load, of a kernel that was measured under load, too */
+} LearnCase;
+
+typedef struct
+{
+    GArray *cases;      /* LearnCase */
+    GPtrArray *metrics; /* double*: of one case each */
+    GPtrArray *names;   /* const char*: of metrics before the kernel that all cases of the slow-down have */
+    GArray *places;     /* gsize: of those among the samples' metrics */
+    guint n_configurations;
+    gsize n_rows;
+    IfmLearnNoise noise;
+} LearnCases;
+
+gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, GError **error);
+void learn_cases_clear(LearnCases *cases);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LearnCases, learn_cases_clear)
+static inline const LearnCase *learn_case(const LearnCases *cases, gsize i)
+{
+    return &g_array_index(cases->cases, LearnCase, i);
+}
+/* learn_cases_folds: (transfer full) the fold of each case, by its configuration: 0 to IFM_LEARN_FOLDS - 1. */
+int *learn_cases_folds(const LearnCases *cases, gint64 seed);
+/* learn_cases_check: whether there are enough to learn from. FALSE with IFM_ERROR_INVALID. */
+gboolean learn_cases_check(const LearnCases *cases, GError **error);
+/* learn_quantile: sorts. NaN for n = 0. */
+double learn_quantile(double *values, gsize n, double p);
+
+/* --- models ------------------------------------------------------------------------------------------------------------
+ */
+
+/* LearnPeak: found in the data of so many threads. */
+typedef struct
+{
+    double threads, flop_per_ns, bytes_per_ns;
+} LearnPeak;
+
+/* LearnScale: median of latency over roofline of the operators that begin so: of "Conv_Relu" and "Conv_Add_Relu" that of
+ * "Conv". */
+typedef struct
+{
+    char *name;
+    double scale;
+} LearnScale;
+
+/* LearnQuantiles: of |log(measured / predicted)| of cases that were not trained on, which IFM_LEARN_COVERAGE are below.
+ * small, large: predicted below IFM_LEARN_SMALL_NS or not. @slow: of the slow-down, the idle latency known; @load: of both;
+ * @unknown: of the roofline for operators that were left out. NaN: there were too few. */
+typedef struct
+{
+    double idle_small, idle_large, slow_small, slow_large, load_small, load_large, unknown;
+} LearnQuantiles;
+
+struct IfmLatencyModel
+{
+    gint64 format_version;
+    char *method, *data, *machine, *runtime, *device, *level;
+    gint64 seed, n_rows, n_kernels, n_configurations, n_loaded;
+    double node_overhead_ns, scale; /* of all operators */
+    IfmLearnNoise noise;
+    LearnQuantiles quantiles;
+    GPtrArray *features;      /* IfmLearnFeature*: those of every model, then one for each part of an operator's name */
+    GPtrArray *load_features; /* IfmLearnFeature*: what the slow-down is learnt from besides, then metrics */
+    GPtrArray *operators;     /* char*, sorted */
+    GPtrArray *metrics;       /* char* */
+    GPtrArray *scales;        /* LearnScale*, sorted */
+    GPtrArray *peaks;         /* LearnPeak* */
+    GPtrArray *errors;        /* IfmLearnError* */
+    json_t *trees_idle, *trees_load, *trees_metrics; /* in a file alone */
+    LearnTrees idle, load, load_metrics;
+    const char **metric_names; /* of @metrics, NULL-terminated */
+};
+
+/* learn_model_alloc: (transfer full) without trees. */
+IfmLatencyModel *learn_model_alloc(void);
+void learn_model_release(IfmLatencyModel *model); /* all but its trees, and itself */
+/* learn_errors_new: (transfer full) IfmLearnError*, none.    learn_error_new: (transfer full) without figures */
+GPtrArray *learn_errors_new(void);
+IfmLearnError *learn_error_new(const char *protocol, const char *method, const char *part);
+/* learn_model_finish: names of metrics, once they are known. */
+void learn_model_finish(IfmLatencyModel *model);
+
+/* learn_fit: Trains on the cases of @use: [n]. @calibrate: quantiles too; else they are NaN    @idle: FALSE: only what the
+ * slow-down needs, for predictions with a known idle latency */
+IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options, gboolean calibrate,
+                           gboolean idle, GError **error);
+
+/* --- features ----------------------------------------------------------------------------------------------------------
+ */
+
+#define LEARN_N_LOAD_FEATURES 3 /* without metrics */
+/* A kernel and the load on its cores share them evenly. */
+#define LEARN_FAIR_SHARE 0.5
+
+/* learn_base_features: names of features of every model, NULL-terminated.    learn_load_features: of the slow-down. */
+extern const char *const learn_base_features[], *const learn_load_features[];
+double learn_bytes(const IfmKernelSample *sample);
+double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sample);
+/* learn_find_peaks, learn_find_operators: of the cases without load of @use. */
+void learn_find_peaks(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use);
+void learn_find_operators(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use);
+/* learn_fill_row: @row: (out) [features] */
+void learn_fill_row(const IfmLatencyModel *model, const IfmKernelSample *sample, double roofline_ns, float *row);
+/* learn_fill_load: @row: (out) [LEARN_N_LOAD_FEATURES], behind those of learn_fill_row() */
+void learn_fill_load(double idle_ns, double same, double other, float *row);
+/* learn_time_sharing: the slow-down by sharing a core alone. */
+double learn_time_sharing(double same);
+gboolean learn_knows(const IfmLatencyModel *model, const char *op_type);
+/* learn_scale: of an operator that the trees do not know. */
+double learn_scale(const IfmLatencyModel *model, const char *op_type);
+
+/* --- baselines ---------------------------------------------------------------------------------------------------------
+ */
+
+/* learn_fit_line: Weights of the terms, none below 0, by least squares of relative errors.
+ * @terms: [n x n_terms], n_terms up to 3    @y: [n], above 0    @weights: (out) [n_terms] */
+void learn_fit_line(const double *terms, const double *y, gsize n, gsize n_terms, double *weights);
+
+G_END_DECLS

@@ -1,0 +1,320 @@
+/* A model of latencies as one JSON file. */
+#include <math.h>
+#include <string.h>
+
+#include <internal/file.h>
+#include <internal/json.h>
+#include <internal/record-fields.h>
+
+#include "learn-private.h"
+
+#define FORMAT_VERSION 1
+#define MAX_ROWS 100000
+
+/* --- tables of fields ---------------------------------------------------------------------------------------------------
+ */
+
+static const IfmRecordField feature_fields[] = {
+    { IFM_RECORD(TEXT, IfmLearnFeature, name) },
+    { IFM_RECORD(DOUBLE, IfmLearnFeature, min) },
+    { IFM_RECORD(DOUBLE, IfmLearnFeature, max) },
+    { IFM_RECORD(DOUBLE, IfmLearnFeature, importance) },
+    { NULL },
+};
+
+static const IfmRecordField scale_fields[] = {
+    { IFM_RECORD(TEXT, LearnScale, name) },
+    { IFM_RECORD(DOUBLE, LearnScale, scale) },
+    { NULL },
+};
+
+static const IfmRecordField peak_fields[] = {
+    { IFM_RECORD(DOUBLE, LearnPeak, threads) },
+    { IFM_RECORD(DOUBLE, LearnPeak, flop_per_ns) },
+    { IFM_RECORD(DOUBLE, LearnPeak, bytes_per_ns) },
+    { NULL },
+};
+
+static const IfmRecordField quantile_fields[] = {
+    { IFM_RECORD(DOUBLE, LearnQuantiles, idle_small) }, { IFM_RECORD(DOUBLE, LearnQuantiles, idle_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_small) }, { IFM_RECORD(DOUBLE, LearnQuantiles, slow_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, load_small) }, { IFM_RECORD(DOUBLE, LearnQuantiles, load_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, unknown) },    { NULL },
+};
+
+static const IfmRecordField noise_fields[] = {
+    { IFM_RECORD(INT64, IfmLearnNoise, n_pairs) },     { IFM_RECORD(DOUBLE, IfmLearnNoise, mean) },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, median) },     { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_small) },
+    { IFM_RECORD(DOUBLE, IfmLearnNoise, mean_large) }, { NULL },
+};
+
+static const IfmRecordField error_fields[] = {
+    { IFM_RECORD(TEXT, IfmLearnError, protocol) },   { IFM_RECORD(TEXT, IfmLearnError, method) },
+    { IFM_RECORD(TEXT, IfmLearnError, part) },       { IFM_RECORD(INT64, IfmLearnError, n) },
+    { IFM_RECORD(INT64, IfmLearnError, n_covered) }, { IFM_RECORD(DOUBLE, IfmLearnError, mape) },
+    { IFM_RECORD(DOUBLE, IfmLearnError, median) },   { IFM_RECORD(DOUBLE, IfmLearnError, weighted) },
+    { IFM_RECORD(DOUBLE, IfmLearnError, within) },   { IFM_RECORD(DOUBLE, IfmLearnError, covered) },
+    { IFM_RECORD(DOUBLE, IfmLearnError, noise) },    { NULL },
+};
+
+static void feature_free(IfmLearnFeature *feature)
+{
+    ifm_record_clear(feature, feature_fields);
+    g_free(feature);
+}
+
+static void scale_free(LearnScale *scale)
+{
+    ifm_record_clear(scale, scale_fields);
+    g_free(scale);
+}
+
+static void error_free(IfmLearnError *error)
+{
+    ifm_record_clear(error, error_fields);
+    g_free(error);
+}
+
+#define ROWS(member, ROW, table, destroy)                                                                                  \
+    IFM_RECORD(ROWS, IfmLatencyModel, member), .fields = (table), .size = sizeof(ROW), .free = (GDestroyNotify)(destroy)
+
+static const IfmRecordField model_fields[] = {
+    { IFM_RECORD_AS(INT64, IfmLatencyModel, format_version, "latency_model") },
+    { IFM_RECORD(TEXT, IfmLatencyModel, method) },
+    { IFM_RECORD(TEXT, IfmLatencyModel, data) },
+    { IFM_RECORD(TEXT, IfmLatencyModel, machine) },
+    { IFM_RECORD(TEXT, IfmLatencyModel, runtime) },
+    { IFM_RECORD(TEXT, IfmLatencyModel, device) },
+    { IFM_RECORD(TEXT, IfmLatencyModel, level) },
+    { IFM_RECORD(INT64, IfmLatencyModel, seed) },
+    { IFM_RECORD(INT64, IfmLatencyModel, n_rows) },
+    { IFM_RECORD(INT64, IfmLatencyModel, n_kernels) },
+    { IFM_RECORD(INT64, IfmLatencyModel, n_configurations) },
+    { IFM_RECORD(INT64, IfmLatencyModel, n_loaded) },
+    { IFM_RECORD(DOUBLE, IfmLatencyModel, node_overhead_ns) },
+    { IFM_RECORD(DOUBLE, IfmLatencyModel, scale) },
+    { IFM_RECORD(PART, IfmLatencyModel, noise), .fields = noise_fields },
+    { IFM_RECORD(PART, IfmLatencyModel, quantiles), .fields = quantile_fields },
+    { ROWS(peaks, LearnPeak, peak_fields, g_free) },
+    { ROWS(scales, LearnScale, scale_fields, scale_free) },
+    { ROWS(features, IfmLearnFeature, feature_fields, feature_free) },
+    { ROWS(load_features, IfmLearnFeature, feature_fields, feature_free) },
+    { IFM_RECORD(TEXTS, IfmLatencyModel, operators) },
+    { IFM_RECORD(TEXTS, IfmLatencyModel, metrics) },
+    { ROWS(errors, IfmLearnError, error_fields, error_free) },
+    { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_idle, "idle_trees") },
+    { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_load, "load_trees") },
+    { IFM_RECORD_AS(JSON, IfmLatencyModel, trees_metrics, "load_trees_with_metrics") },
+    { NULL },
+};
+
+IfmLatencyModel *learn_model_alloc(void)
+{
+    IfmLatencyModel *model = g_new0(IfmLatencyModel, 1);
+    ifm_record_init(model, model_fields);
+    model->format_version = FORMAT_VERSION;
+    model->node_overhead_ns = (double)NAN;
+    double *unknown[] = { &model->quantiles.idle_small, &model->quantiles.idle_large, &model->quantiles.slow_small,
+                          &model->quantiles.slow_large, &model->quantiles.load_small, &model->quantiles.load_large,
+                          &model->quantiles.unknown };
+    for (gsize i = 0; i < G_N_ELEMENTS(unknown); i++)
+        *unknown[i] = (double)NAN;
+    return model;
+}
+
+void learn_model_release(IfmLatencyModel *model)
+{
+    ifm_record_clear(model, model_fields);
+    g_free(model);
+}
+
+IfmLearnError *learn_error_new(const char *protocol, const char *method, const char *part)
+{
+    IfmLearnError *error = g_new0(IfmLearnError, 1);
+    error->protocol = g_strdup(protocol);
+    error->method = g_strdup(method);
+    error->part = g_strdup(part);
+    return error;
+}
+
+GPtrArray *learn_errors_new(void)
+{
+    return g_ptr_array_new_with_free_func((GDestroyNotify)error_free);
+}
+
+void ifm_latency_model_set_errors(IfmLatencyModel *model, const GPtrArray *errors)
+{
+    g_ptr_array_set_size(model->errors, 0);
+    for (guint i = 0; i < errors->len; i++)
+    {
+        const IfmLearnError *from = errors->pdata[i];
+        IfmLearnError *copy = g_memdup2(from, sizeof *from);
+        copy->protocol = g_strdup(from->protocol);
+        copy->method = g_strdup(from->method);
+        copy->part = g_strdup(from->part);
+        g_ptr_array_add(model->errors, copy);
+    }
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------------
+ */
+
+json_t *ifm_latency_model_to_json(const IfmLatencyModel *model)
+{
+    const LearnTrees *trees[] = { &model->idle, &model->load, &model->load_metrics };
+    static const char *const keys[] = { "idle_trees", "load_trees", "load_trees_with_metrics" };
+    json_t *json = ifm_record_to_json(model, model_fields);
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+        if (trees[i]->n_features > 0)
+            json_object_set_new(json, keys[i], learn_trees_to_json(trees[i]));
+    return json;
+}
+
+gboolean ifm_latency_model_write(const IfmLatencyModel *model, const char *path, GError **error)
+{
+    json_auto_t *json = ifm_latency_model_to_json(model);
+    g_autofree char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    g_autofree char *line = g_strconcat(text, "\n", NULL);
+    return ifm_file_save(path, line, strlen(line), error);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean check_features(const IfmLatencyModel *model, const char *where, GError **error)
+{
+    const guint n_base = g_strv_length((GStrv)learn_base_features);
+    if (model->features->len + model->load_features->len > LEARN_MAX_FEATURES ||
+        model->metrics->len > IFM_SAMPLES_MAX_METRICS)
+        return ifm_error_refuse(error, "%s.features: %u and %u features, expected up to %d", where, model->features->len,
+                                model->load_features->len, LEARN_MAX_FEATURES);
+    for (guint i = 0; i < MAX(n_base, model->features->len); i++)
+    {
+        const char *name =
+            i < model->features->len ? ((const IfmLearnFeature *)model->features->pdata[i])->name : "nothing";
+        if (i < n_base ? !g_str_equal(name, learn_base_features[i]) : !g_str_has_prefix(name, "op:"))
+            return ifm_error_refuse(error, "%s.features[%u]: found \"%s\", expected \"%s\": of another version", where, i,
+                                    name, i < n_base ? learn_base_features[i] : "op:…");
+    }
+    for (guint i = 0; i < MAX(LEARN_N_LOAD_FEATURES + model->metrics->len, model->load_features->len); i++)
+    {
+        const char *name =
+            i < model->load_features->len ? ((const IfmLearnFeature *)model->load_features->pdata[i])->name : "nothing";
+        const char *expected = i < LEARN_N_LOAD_FEATURES ? learn_load_features[i]
+                               : i < LEARN_N_LOAD_FEATURES + model->metrics->len
+                                   ? model->metrics->pdata[i - LEARN_N_LOAD_FEATURES]
+                                   : "nothing";
+        if (!g_str_equal(name, expected))
+            return ifm_error_refuse(error, "%s.load_features[%u]: found \"%s\", expected \"%s\"", where, i, name, expected);
+    }
+    return TRUE;
+}
+
+/* @unknown: a value that is not known is right, too */
+static gboolean check_number(double value, double low, double high, gboolean unknown, const char *where, const char *what,
+                             GError **error)
+{
+    if (isnan(value) ? unknown : value >= low && value <= high)
+        return TRUE;
+    return ifm_error_refuse(error, "%s.%s: found %g, expected %g to %g", where, what, value, low, high);
+}
+
+static gboolean check_numbers(const IfmLatencyModel *model, const char *where, GError **error)
+{
+    const gboolean loaded = model->trees_load != NULL;
+    for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
+    {
+        const double value = ifm_record_number(&model->quantiles, quantile_fields, field->name);
+        const gboolean of_load = g_str_has_prefix(field->name, "slow") || g_str_has_prefix(field->name, "load");
+        g_autofree char *place = g_strdup_printf("quantiles.%s", field->name);
+        if (!check_number(value, 0, 50, of_load && !loaded, where, place, error))
+            return FALSE;
+    }
+    for (guint i = 0; i < model->peaks->len; i++)
+    {
+        const LearnPeak *peak = model->peaks->pdata[i];
+        if (!check_number(peak->threads, 0.5, 1e6, FALSE, where, "peaks.threads", error) ||
+            !check_number(peak->flop_per_ns, 0, 1e12, FALSE, where, "peaks.flop_per_ns", error) ||
+            !check_number(peak->bytes_per_ns, 0, 1e12, FALSE, where, "peaks.bytes_per_ns", error))
+            return FALSE;
+    }
+    for (guint i = 0; i < model->scales->len; i++)
+        if (!check_number(((const LearnScale *)model->scales->pdata[i])->scale, 1e-9, 1e9, FALSE, where, "scales", error))
+            return FALSE;
+    return check_number(model->scale, 1e-9, 1e9, FALSE, where, "scale", error) &&
+           check_number(model->node_overhead_ns, 0, 1e12, TRUE, where, "node_overhead_ns", error);
+}
+
+static gboolean check_lists(const IfmLatencyModel *model, const char *where, GError **error)
+{
+    if (model->peaks->len == 0 || model->peaks->len > MAX_ROWS || model->operators->len == 0 ||
+        model->operators->len > MAX_ROWS)
+        return ifm_error_refuse(error, "%s: %u peaks and %u operators, expected 1 or more", where, model->peaks->len,
+                                model->operators->len);
+    for (guint i = 1; i < model->operators->len; i++)
+        if (strcmp(model->operators->pdata[i - 1], model->operators->pdata[i]) >= 0)
+            return ifm_error_refuse(error, "%s.operators[%u]: not in the order of the alphabet, or twice", where, i);
+    return TRUE;
+}
+
+static gboolean read_trees(IfmLatencyModel *model, const char *where, GError **error)
+{
+    const gsize n = model->features->len, n_load = n + LEARN_N_LOAD_FEATURES;
+    const struct
+    {
+        const char *key;
+        json_t **json;
+        LearnTrees *trees;
+        gsize n_features;
+    } parts[] = {
+        { "idle_trees", &model->trees_idle, &model->idle, n },
+        { "load_trees", &model->trees_load, &model->load, n_load },
+        { "load_trees_with_metrics", &model->trees_metrics, &model->load_metrics, n_load + model->metrics->len },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+    {
+        g_autofree char *place = g_strdup_printf("%s.%s", where, parts[i].key);
+        if (*parts[i].json != NULL &&
+            !learn_trees_from_json(parts[i].trees, *parts[i].json, place, parts[i].n_features, error))
+            return FALSE;
+        g_clear_pointer(parts[i].json, json_decref);
+    }
+    if (model->idle.n_features == 0)
+        return ifm_error_refuse(error, "%s.idle_trees: found null, expected trees", where);
+    return model->load_metrics.n_features == 0 || model->load.n_features > 0 ||
+           ifm_error_refuse(error, "%s.load_trees: found null, but there are some with metrics", where);
+}
+
+IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *where, GError **error)
+{
+    gint64 version;
+    if (!json_is_object(json) || json_object_get(json, "latency_model") == NULL)
+    {
+        ifm_error_refuse(error, "%s: not a model of latencies: no \"latency_model\", as inferometer train writes it",
+                         where);
+        return NULL;
+    }
+    if (!ifm_json_get_int64(json, where, "latency_model", &version, error))
+        return NULL;
+    if (version != FORMAT_VERSION)
+    {
+        ifm_error_refuse(error, "%s.latency_model: version %" G_GINT64_FORMAT ", this program reads %d", where, version,
+                         FORMAT_VERSION);
+        return NULL;
+    }
+    g_autoptr(IfmLatencyModel) model = learn_model_alloc();
+    if (!ifm_record_from_json(model, model_fields, json, where, NULL, error) || !check_features(model, where, error) ||
+        !check_lists(model, where, error) || !check_numbers(model, where, error) || !read_trees(model, where, error))
+    {
+        ifm_error_make_one_line(error); /* the message quotes the file */
+        return NULL;
+    }
+    learn_model_finish(model);
+    return g_steal_pointer(&model);
+}
+
+IfmLatencyModel *ifm_latency_model_read(const char *path, GError **error)
+{
+    json_auto_t *json = ifm_json_load(path, error);
+    return json != NULL ? ifm_latency_model_from_json(json, path, error) : NULL;
+}

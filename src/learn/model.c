@@ -1,0 +1,173 @@
+/* A model of latencies: its prediction, and what it says of itself. */
+#include <math.h>
+#include <string.h>
+
+#include "learn-private.h"
+
+/* Outside the ranges of the training data, intervals are so much wider (by the logarithm). */
+#define OUTSIDE_FACTOR 2
+/* Without a model of the slow-down, it may be up to so many times that of time-sharing. */
+#define UNLEARNT_FACTOR 2
+#define MAX_LOG 30
+
+void ifm_latency_model_free(IfmLatencyModel *model)
+{
+    if (model == NULL)
+        return;
+    learn_trees_clear(&model->idle);
+    learn_trees_clear(&model->load);
+    learn_trees_clear(&model->load_metrics);
+    g_free(model->metric_names);
+    learn_model_release(model);
+}
+
+void learn_model_finish(IfmLatencyModel *model)
+{
+    g_free(model->metric_names);
+    model->metric_names = g_new0(const char *, model->metrics->len + 1);
+    for (guint i = 0; i < model->metrics->len; i++)
+        model->metric_names[i] = model->metrics->pdata[i];
+}
+
+/* --- prediction ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Parts of operators' names are no range. */
+static gboolean is_in_range(const GPtrArray *features, const float *row)
+{
+    for (guint i = 0; i < features->len; i++)
+    {
+        const IfmLearnFeature *feature = features->pdata[i];
+        if (isfinite(feature->min) && !g_str_has_prefix(feature->name, "op:") &&
+            ((double)row[i] < feature->min || (double)row[i] > feature->max))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* @half: of the interval, in the logarithm */
+static void set_interval(IfmPredictedLatency *predicted, double half)
+{
+    predicted->low_ns = predicted->latency_ns * exp(-half);
+    predicted->high_ns = predicted->latency_ns * exp(half);
+}
+
+static double pick(double small, double large, double latency_ns)
+{
+    return latency_ns < IFM_LEARN_SMALL_NS ? small : large;
+}
+
+/* What trees say, as a factor. A model's file is not trusted: it is bounded. */
+static double factor_of(const LearnTrees *trees, const float *row)
+{
+    return exp(CLAMP(learn_trees_at(trees, row), -MAX_LOG, MAX_LOG));
+}
+
+/* Trees with metrics where all of them are known. */
+static double slow_down(const IfmLatencyModel *model, const IfmLoadState *load, float *row)
+{
+    const guint n = model->features->len + LEARN_N_LOAD_FEATURES;
+    gboolean known = load->metrics != NULL && model->load_metrics.n_features > 0;
+    for (guint k = 0; known && k < model->metrics->len; k++)
+    {
+        row[n + k] = (float)load->metrics[k];
+        known = isfinite(load->metrics[k]);
+    }
+    return learn_time_sharing(load->same) * factor_of(known ? &model->load_metrics : &model->load, row);
+}
+
+static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, double idle_half, float *row,
+                           IfmPredictedLatency *predicted)
+{
+    const LearnQuantiles *quantiles = &model->quantiles;
+    const gboolean idle_known = load->idle_ns > 0;
+    predicted->load_learned = model->load.n_features > 0;
+    if (!predicted->load_learned)
+    {
+        const double shared = learn_time_sharing(load->same);
+        predicted->latency_ns = predicted->idle_ns * shared;
+        predicted->low_ns = predicted->idle_ns * exp(-idle_half);
+        predicted->high_ns = predicted->latency_ns * exp(idle_half) * UNLEARNT_FACTOR;
+        return;
+    }
+    learn_fill_load(predicted->idle_ns, load->same, load->other, row + model->features->len);
+    predicted->in_range = predicted->in_range && is_in_range(model->load_features, row + model->features->len);
+    predicted->latency_ns = predicted->idle_ns * slow_down(model, load, row);
+    double half = idle_known ? pick(quantiles->slow_small, quantiles->slow_large, predicted->latency_ns)
+                             : pick(quantiles->load_small, quantiles->load_large, predicted->latency_ns);
+    if (!predicted->known && !idle_known)
+        half += quantiles->unknown;
+    set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
+}
+
+void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
+                               IfmPredictedLatency *predicted)
+{
+    float row[LEARN_MAX_FEATURES] = { 0 };
+    const LearnQuantiles *quantiles = &model->quantiles;
+    const gboolean idle_known = load != NULL && load->idle_ns > 0;
+    *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
+    learn_fill_row(model, kernel, predicted->roofline_ns, row);
+    predicted->known = learn_knows(model, kernel->op_type);
+    predicted->in_range = is_in_range(model->features, row);
+    double half = 0;
+    if (idle_known)
+        predicted->idle_ns = load->idle_ns;
+    else if (predicted->known && model->idle.n_features > 0)
+    {
+        predicted->idle_ns = predicted->roofline_ns * factor_of(&model->idle, row);
+        half = pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns);
+    }
+    else
+    {
+        predicted->idle_ns = predicted->roofline_ns * learn_scale(model, kernel->op_type);
+        half = fmax(quantiles->unknown, pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns));
+    }
+    half *= predicted->in_range ? 1 : OUTSIDE_FACTOR;
+    predicted->latency_ns = predicted->idle_ns;
+    set_interval(predicted, half);
+    if (load != NULL && (load->same > 0 || load->other > 0))
+        predict_loaded(model, load, half, row, predicted);
+}
+
+/* --- what it says of itself ---------------------------------------------------------------------------------------------
+ */
+
+void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *info)
+{
+    *info = (IfmLatencyModelInfo){ .method = model->method,
+                                   .data = model->data,
+                                   .machine = model->machine,
+                                   .runtime = model->runtime,
+                                   .device = model->device,
+                                   .level = model->level,
+                                   .seed = model->seed,
+                                   .n_rows = model->n_rows,
+                                   .n_kernels = model->n_kernels,
+                                   .n_configurations = model->n_configurations,
+                                   .n_loaded = model->n_loaded,
+                                   .node_overhead_ns = model->node_overhead_ns,
+                                   .noise = model->noise,
+                                   .features = model->features,
+                                   .load_features = model->load_features,
+                                   .operators = model->operators,
+                                   .errors = model->errors,
+                                   .metrics = model->metric_names };
+    const LearnTrees *all[] = { &model->idle, &model->load, &model->load_metrics };
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+        info->n_trees += all[i]->n_features > 0 ? all[i]->starts->len : 0;
+}
+
+void ifm_latency_model_set_overhead(IfmLatencyModel *model, double node_overhead_ns)
+{
+    model->node_overhead_ns = node_overhead_ns;
+}
+
+char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machine, const char *runtime)
+{
+    if (machine != NULL && *model->machine != '\0' && !g_str_equal(machine, model->machine))
+        return g_strdup_printf("the model is of another machine: %s, and this is %s", model->machine, machine);
+    if (runtime != NULL && *model->runtime != '\0' && !g_str_equal(runtime, model->runtime))
+        return g_strdup_printf("the model is of another runtime: %s, and this is %s", model->runtime, runtime);
+    return NULL;
+}
