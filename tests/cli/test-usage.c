@@ -30,15 +30,39 @@ static void test_help(Bench *bench, gconstpointer data)
 /* Every verb that --help lists explains itself, both ways, and every line fits. */
 static void test_every_verb(Bench *bench, gconstpointer data)
 {
-    static const char *const verbs[] = {
-        "profile",         "compare",      "study run",    "study submit", "study status",
-        "study merge",     "study export", "study import", "study lookup", "study predict",
-        "study list",      "plan",         "run",          "trace",        "trace diff",
-        "devices",         "zoo list",     "zoo export",   "store show",   "store merge",
-        "store export",    "store check",  "kernels list", "kernels show", "kernels export",
-        "kernels extract", "kernels dag",  "train",        "tune",         "help",
-        "completion"
-    };
+    static const char *const verbs[] = { "profile",
+                                         "compare",
+                                         "study run",
+                                         "study submit",
+                                         "study status",
+                                         "study merge",
+                                         "study export",
+                                         "study import",
+                                         "study lookup",
+                                         "study predict",
+                                         "study list",
+                                         "plan",
+                                         "run",
+                                         "trace",
+                                         "trace diff",
+                                         "devices",
+                                         "zoo list",
+                                         "zoo export",
+                                         "store show",
+                                         "store merge",
+                                         "store export",
+                                         "store check",
+                                         "kernels list",
+                                         "kernels show",
+                                         "kernels export",
+                                         "kernels extract",
+                                         "kernels dag",
+                                         "train",
+                                         "predict",
+                                         "stress",
+                                         "tune",
+                                         "help",
+                                         "completion" };
     g_auto(Ended) overview = { 0 };
     run_line(bench, "help", &overview);
     for (gsize i = 0; i < G_N_ELEMENTS(verbs); i++)
