@@ -15,6 +15,7 @@
 #include <inferometer/error.h>
 #include <inferometer/estimate-page.h>
 #include <inferometer/estimate.h>
+#include <inferometer/evaluate.h>
 #include <inferometer/format.h>
 #include <inferometer/gradient.h>
 #include <inferometer/grid.h>

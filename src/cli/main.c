@@ -37,6 +37,7 @@ static const Verb *const verbs[] = {
     &verb_kernels_extract,
     &verb_kernels_dag,
     &verb_predict,
+    &verb_evaluate,
     &verb_stress,
     &verb_train,
     &verb_tune,
