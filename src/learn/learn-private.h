@@ -1,7 +1,11 @@
 #pragma once
 #include <inferometer/learn.h>
+#include <internal/csv.h>
 
 G_BEGIN_DECLS
+
+/* learn_samples_from_csv: what ifm_kernel_samples_read() does, of text that was read. */
+IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error);
 
 /* --- trees -------------------------------------------------------------------------------------------------------------
  */

@@ -234,8 +234,10 @@ static gboolean check_numbers(const IfmLatencyModel *model, const char *where, G
     {
         const LearnPeak *peak = model->peaks->pdata[i];
         if (!check_number(peak->threads, 0.5, 1e6, FALSE, where, "peaks.threads", error) ||
-            !check_number(peak->flop_per_ns, 0, 1e12, FALSE, where, "peaks.flop_per_ns", error) ||
-            !check_number(peak->bytes_per_ns, 0, 1e12, FALSE, where, "peaks.bytes_per_ns", error))
+            (peak->flop_per_ns != 0 &&
+             !check_number(peak->flop_per_ns, 1e-9, 1e12, FALSE, where, "peaks.flop_per_ns", error)) ||
+            (peak->bytes_per_ns != 0 &&
+             !check_number(peak->bytes_per_ns, 1e-9, 1e12, FALSE, where, "peaks.bytes_per_ns", error)))
             return FALSE;
     }
     for (guint i = 0; i < model->scales->len; i++)
