@@ -9,6 +9,7 @@
 /* Without a model of the slow-down, it may be up to so many times that of time-sharing. */
 #define UNLEARNT_FACTOR 2
 #define MAX_LOG 30
+#define LEVEL_TOLERANCE 0.05
 
 void ifm_latency_model_free(IfmLatencyModel *model)
 {
@@ -75,11 +76,29 @@ static gboolean fill_metrics(const IfmLatencyModel *model, const IfmLoadState *l
     return known;
 }
 
-static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, double idle_half, float *row,
-                           IfmPredictedLatency *predicted)
+/* Whether the training data have a load of about this level. */
+static gboolean is_known_level(const IfmLatencyModel *model, double share)
+{
+    for (guint i = 0; i < model->levels->len; i++)
+        if (fabs(((const LearnLevel *)model->levels->pdata[i])->level - share) <= LEVEL_TOLERANCE)
+            return TRUE;
+    return share <= LEVEL_TOLERANCE;
+}
+
+static double half_of_load(const IfmLatencyModel *model, const IfmLoadState *load, double latency_ns)
 {
     const LearnQuantiles *quantiles = &model->quantiles;
     const gboolean idle_known = load->idle_ns > 0;
+    if (is_known_level(model, load->same) && is_known_level(model, load->other))
+        return idle_known ? pick(quantiles->slow_small, quantiles->slow_large, latency_ns)
+                          : pick(quantiles->load_small, quantiles->load_large, latency_ns);
+    return idle_known ? pick(quantiles->slow_between_small, quantiles->slow_between_large, latency_ns)
+                      : pick(quantiles->load_between_small, quantiles->load_between_large, latency_ns);
+}
+
+static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, double idle_half, float *row,
+                           IfmPredictedLatency *predicted)
+{
     predicted->load_learned = model->load.n_features > 0;
     if (!predicted->load_learned)
     {
@@ -97,10 +116,9 @@ static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *loa
         is_in_range(model->load_features, metrics ? model->load_features->len : LEARN_N_LOAD_FEATURES, load_row);
     predicted->latency_ns =
         predicted->idle_ns * learn_time_sharing(load->same) * factor_of(metrics ? &model->load_metrics : &model->load, row);
-    double half = idle_known ? pick(quantiles->slow_small, quantiles->slow_large, predicted->latency_ns)
-                             : pick(quantiles->load_small, quantiles->load_large, predicted->latency_ns);
-    if (!predicted->known && !idle_known)
-        half += quantiles->unknown;
+    double half = half_of_load(model, load, predicted->latency_ns);
+    if (!predicted->known && !(load->idle_ns > 0))
+        half += model->quantiles.unknown;
     set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
 }
 
