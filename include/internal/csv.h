@@ -20,6 +20,8 @@ typedef struct IfmCsv IfmCsv;
  * IFM_ERROR_UNAVAILABLE: the file cannot be read.
  */
 IfmCsv *ifm_csv_open(const char *path, GError **error);
+/** ifm_csv_parse: ifm_csv_open() of a text in memory. @text: [length]    @name: the file name that messages begin with */
+IfmCsv *ifm_csv_parse(const char *text, gsize length, const char *name, GError **error);
 void ifm_csv_free(IfmCsv *csv);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCsv, ifm_csv_free)
 

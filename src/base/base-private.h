@@ -4,9 +4,6 @@
 
 G_BEGIN_DECLS
 
-/** ifm_csv_parse: ifm_csv_open() of a text in memory. @text: [length]    @name: the file name that messages begin with */
-IfmCsv *ifm_csv_parse(const char *text, gsize length, const char *name, GError **error);
-
 /** ifm_json_get_int64_array: Replaces the content of @values. @values: gint64. Errors: as of the strict getters in json.h
  */
 gboolean ifm_json_get_int64_array(const json_t *object, const char *where, const char *key, GArray *values, GError **error);

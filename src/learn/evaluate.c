@@ -471,7 +471,6 @@ static double find_level(const LearnCases *cases)
 typedef struct
 {
     double level; /* NaN: any */
-    int cores;    /* IfmLoadCores; NONE: any */
     int kind;     /* IfmLoadKind; NONE: any */
     const int *folds;
     int fold;
@@ -485,17 +484,26 @@ static void split_loads(const Evaluation *self, const LoadSplit *split)
         const gboolean in_fold = split->folds == NULL || split->folds[i] == split->fold;
         const gboolean unseen = one->loaded && (isnan(split->level) || one->sample.load_level == split->level) &&
                                 (split->kind == IFM_LOAD_NONE || one->sample.load_kind == split->kind);
-        self->test[i] =
-            unseen && in_fold && (split->cores == IFM_LOAD_CORES_NONE || one->sample.load_cores == split->cores);
+        self->test[i] = unseen && in_fold;
         self->train[i] = !unseen && (split->folds == NULL || !in_fold);
     }
 }
 
-static gboolean evaluate_level(Evaluation *self, double level, IfmLoadCores cores, GError **error)
+/* Leaves the rows of one side to be tested. */
+static void keep_cores(const Evaluation *self, double level, IfmLoadCores cores)
 {
-    g_autofree char *name =
-        g_strdup_printf("load of %.3g %% unseen, %s cores", 100 * level, cores == IFM_LOAD_CORES_SAME ? "same" : "other");
-    const LoadSplit split = { .level = level, .cores = (int)cores };
+    for (guint i = 0; i < self->cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(self->cases, i);
+        self->test[i] = one->loaded && one->sample.load_level == level && one->sample.load_cores == (int)cores;
+    }
+}
+
+static gboolean evaluate_level(Evaluation *self, double level, GError **error)
+{
+    g_autofree char *same_name = g_strdup_printf("load of %.3g %% unseen, same cores", 100 * level);
+    g_autofree char *other_name = g_strdup_printf("load of %.3g %% unseen, other cores", 100 * level);
+    const LoadSplit split = { .level = level };
     GError *trouble = NULL;
     split_loads(self, &split);
     g_autoptr(IfmLatencyModel) model = train(self, FALSE, &trouble);
@@ -504,10 +512,16 @@ static gboolean evaluate_level(Evaluation *self, double level, IfmLoadCores core
         g_propagate_error(error, trouble);
         return FALSE;
     }
-    Protocol protocol = protocol_begin(name, TRUE);
+    Protocol same = protocol_begin(same_name, TRUE), other = protocol_begin(other_name, TRUE);
     if (model != NULL)
-        hold_loaded(self, model, TRUE, &protocol);
-    protocol_end(self, &protocol, NULL);
+    {
+        keep_cores(self, level, IFM_LOAD_CORES_SAME);
+        hold_loaded(self, model, TRUE, &same);
+        keep_cores(self, level, IFM_LOAD_CORES_OTHER);
+        hold_loaded(self, model, TRUE, &other);
+    }
+    protocol_end(self, &same, NULL);
+    protocol_end(self, &other, NULL);
     return TRUE;
 }
 
@@ -521,8 +535,10 @@ static gboolean evaluate_level_and_kernels(Evaluation *self, double level, GErro
     GError *trouble = NULL;
     for (int fold = 0; trouble == NULL && fold < IFM_LEARN_FOLDS; fold++)
     {
-        const LoadSplit split = { .level = level, .cores = IFM_LOAD_CORES_SAME, .folds = folds, .fold = fold };
+        const LoadSplit split = { .level = level, .folds = folds, .fold = fold };
         split_loads(self, &split);
+        for (guint i = 0; i < self->cases->cases->len; i++)
+            self->test[i] = self->test[i] && learn_case(self->cases, i)->sample.load_cores == IFM_LOAD_CORES_SAME;
         g_autoptr(IfmLatencyModel) model = train(self, TRUE, &trouble);
         if (model == NULL)
             continue;
@@ -577,9 +593,7 @@ GPtrArray *ifm_learn_evaluate(const IfmKernelSamples *samples, const IfmLearnOpt
     if (!evaluate_configurations(&self, error) || !evaluate_families(&self, FALSE, error) ||
         !evaluate_families(&self, TRUE, error))
         return NULL;
-    if (isfinite(level) &&
-        (!evaluate_level(&self, level, IFM_LOAD_CORES_SAME, error) ||
-         !evaluate_level(&self, level, IFM_LOAD_CORES_OTHER, error) || !evaluate_level_and_kernels(&self, level, error)))
+    if (isfinite(level) && (!evaluate_level(&self, level, error) || !evaluate_level_and_kernels(&self, level, error)))
         return NULL;
     return evaluate_kinds(&self, error) ? g_steal_pointer(&errors) : NULL;
 }

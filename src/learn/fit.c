@@ -143,6 +143,34 @@ static void find_ranges(IfmLatencyModel *model, const LearnCases *cases, const g
     }
 }
 
+static gboolean is_at(const LearnCase *one, double level)
+{
+    return one->loaded && one->sample.load_level == level;
+}
+
+static gint compare_levels(gconstpointer a, gconstpointer b)
+{
+    const double x = (*(const LearnLevel *const *)a)->level, y = (*(const LearnLevel *const *)b)->level;
+    return (x > y) - (x < y);
+}
+
+static void find_levels(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
+{
+    for (guint i = 0; i < cases->cases->len; i++)
+    {
+        const LearnCase *one = learn_case(cases, i);
+        guint k = 0;
+        while (k < model->levels->len && !is_at(one, ((const LearnLevel *)model->levels->pdata[k])->level))
+            k++;
+        if (!use[i] || !one->loaded || k < model->levels->len)
+            continue;
+        LearnLevel *level = g_new0(LearnLevel, 1);
+        level->level = one->sample.load_level;
+        g_ptr_array_add(model->levels, level);
+    }
+    g_ptr_array_sort(model->levels, compare_levels);
+}
+
 static void add_load_feature(IfmLatencyModel *model, const char *name)
 {
     IfmLearnFeature *feature = g_new0(IfmLearnFeature, 1);
@@ -201,24 +229,46 @@ static void conclude(const Errors *errors, double *small, double *large)
     *large = isnan(*large) ? all : *large;
 }
 
-static void predict_held_out(const IfmLatencyModel *fold, const LearnCases *cases, const LearnCase *one, Errors *idle,
-                             Errors *slow, Errors *load)
+static void fill_state(const LearnCases *cases, const LearnCase *one, double *metrics, IfmLoadState *state)
+{
+    for (guint k = 0; k < cases->places->len; k++)
+        metrics[k] = one->sample.metrics[g_array_index(cases->places, gsize, k)];
+    *state = (IfmLoadState){ one->same, one->other, (double)NAN, metrics };
+}
+
+/* HeldOut: errors of rows that were not trained on. @slow: with the idle latency as measured, @load: as predicted
+ * @slow_between, @load_between: where their level of load was not trained on either */
+typedef struct
+{
+    Errors idle, slow, load, slow_between, load_between;
+} HeldOut;
+
+/* @load_model: of the slow-down    @fold: of the latency without load */
+static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCases *cases,
+                           const LearnCase *one, const Errors *slow, const Errors *load)
 {
     IfmPredictedLatency predicted;
     double metrics[IFM_SAMPLES_MAX_METRICS];
-    IfmLoadState state = { one->same, one->other, (double)NAN, metrics };
-    for (guint k = 0; k < cases->places->len; k++)
-        metrics[k] = one->sample.metrics[g_array_index(cases->places, gsize, k)];
-    if (fold->idle.n_features > 0 && learn_knows(fold, one->sample.op_type))
-    {
-        ifm_latency_model_predict(fold, &one->sample, one->loaded ? &state : NULL, &predicted);
-        add_error(one->loaded ? load : idle, one->latency_ns, predicted.latency_ns);
-    }
+    IfmLoadState state;
+    fill_state(cases, one, metrics, &state);
     state.idle_ns = one->idle_ns;
-    if (!one->loaded)
-        return;
-    ifm_latency_model_predict(fold, &one->sample, &state, &predicted);
+    ifm_latency_model_predict(load_model, &one->sample, &state, &predicted);
     add_error(slow, one->latency_ns, predicted.latency_ns);
+    if (fold->idle.n_features == 0 || !learn_knows(fold, one->sample.op_type))
+        return;
+    ifm_latency_model_predict(fold, &one->sample, NULL, &predicted);
+    state.idle_ns = predicted.latency_ns;
+    ifm_latency_model_predict(load_model, &one->sample, &state, &predicted);
+    add_error(load, one->latency_ns, predicted.latency_ns);
+}
+
+static void predict_idle(const IfmLatencyModel *fold, const LearnCase *one, const Errors *idle)
+{
+    IfmPredictedLatency predicted;
+    if (fold->idle.n_features == 0 || !learn_knows(fold, one->sample.op_type))
+        return;
+    ifm_latency_model_predict(fold, &one->sample, NULL, &predicted);
+    add_error(idle, one->latency_ns, predicted.latency_ns);
 }
 
 /* Each operator in turn is predicted by the roofline as the others have it. Returns: what IFM_LEARN_COVERAGE of the
@@ -253,47 +303,105 @@ static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *c
     return learn_quantile((double *)(void *)errors->data, errors->len, IFM_LEARN_COVERAGE);
 }
 
-/* Where operators are so many that the folds know too few of each, there are too few errors: the wider bound serves. */
+/* So much wider are intervals at levels of load between those that were trained on, where they cannot be calibrated. */
+#define BETWEEN_FACTOR 2
+
+static double or_else(double bound, double other)
+{
+    return isfinite(bound) ? bound : other;
+}
+
+/* Where operators are so many that the folds know too few of each, or levels of load so few that none can be left out,
+ * there are too few errors: a wider bound serves. A level that was left out has no narrower interval than others. */
 static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
 {
-    if (isnan(quantiles->idle_small))
-        quantiles->idle_small = quantiles->idle_large = quantiles->unknown;
-    if (loaded && isnan(quantiles->load_small))
+    quantiles->idle_small = or_else(quantiles->idle_small, quantiles->unknown);
+    quantiles->idle_large = or_else(quantiles->idle_large, quantiles->unknown);
+    if (!loaded)
+        return;
+    const double slow_small = quantiles->slow_small, slow_large = quantiles->slow_large;
+    const double load_small = or_else(quantiles->load_small, quantiles->idle_small + slow_small);
+    const double load_large = or_else(quantiles->load_large, quantiles->idle_large + slow_large);
+    quantiles->load_small = load_small;
+    quantiles->load_large = load_large;
+    quantiles->slow_between_small = fmax(slow_small, or_else(quantiles->slow_between_small, BETWEEN_FACTOR * slow_small));
+    quantiles->slow_between_large = fmax(slow_large, or_else(quantiles->slow_between_large, BETWEEN_FACTOR * slow_large));
+    quantiles->load_between_small = fmax(load_small, or_else(quantiles->load_between_small, BETWEEN_FACTOR * load_small));
+    quantiles->load_between_large = fmax(load_large, or_else(quantiles->load_between_large, BETWEEN_FACTOR * load_large));
+}
+
+/* The levels that have another above; no load at all is below. */
+static guint n_levels_between(const IfmLatencyModel *model)
+{
+    return model->levels->len > 0 ? model->levels->len - 1 : 0;
+}
+
+/* Fold: the cases whose configurations are left out, and a level of load that is left out, too; NaN: none is. */
+typedef struct
+{
+    const int *of;
+    int number;
+    double level;
+} Fold;
+
+static gboolean hold_out(const Fold *fold, const LearnCases *cases, const gboolean *use, const IfmLearnOptions *options,
+                         gboolean idle, HeldOut *held, GError **error)
+{
+    const guint n = cases->cases->len;
+    g_autofree gboolean *rest = g_new(gboolean, n + 1);
+    for (guint i = 0; i < n; i++)
+        rest[i] = use[i] && fold->of[i] != fold->number;
+    g_autoptr(IfmLatencyModel) model = learn_fit(cases, rest, options, FALSE, idle, error);
+    for (guint i = 0; i < n; i++)
+        rest[i] = rest[i] && !is_at(learn_case(cases, i), fold->level);
+    g_autoptr(IfmLatencyModel) between =
+        model != NULL && isfinite(fold->level) ? learn_fit(cases, rest, options, FALSE, FALSE, error) : NULL;
+    if (model == NULL || (between == NULL && isfinite(fold->level)))
+        return FALSE;
+    for (guint i = 0; i < n; i++)
     {
-        quantiles->load_small = quantiles->idle_small + quantiles->slow_small;
-        quantiles->load_large = quantiles->idle_large + quantiles->slow_large;
+        const LearnCase *one = learn_case(cases, i);
+        if (!use[i] || fold->of[i] != fold->number)
+            continue;
+        if (one->loaded)
+            predict_loaded(model, model, cases, one, &held->slow, &held->load);
+        else
+            predict_idle(model, one, &held->idle);
+        if (between != NULL && is_at(one, fold->level))
+            predict_loaded(model, between, cases, one, &held->slow_between, &held->load_between);
     }
+    return TRUE;
 }
 
 static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
                                 const IfmLearnOptions *options, gboolean idle, GError **error)
 {
     g_autofree int *folds = learn_cases_folds(cases, options->seed);
-    g_autofree gboolean *rest = g_new(gboolean, cases->cases->len + 1);
-    Errors of_idle, of_slow, of_load;
+    const guint n_between = n_levels_between(model);
+    LearnQuantiles *quantiles = &model->quantiles;
+    HeldOut held;
+    Errors *all[] = { &held.idle, &held.slow, &held.load, &held.slow_between, &held.load_between };
+    double *bounds[][2] = { { &quantiles->idle_small, &quantiles->idle_large },
+                            { &quantiles->slow_small, &quantiles->slow_large },
+                            { &quantiles->load_small, &quantiles->load_large },
+                            { &quantiles->slow_between_small, &quantiles->slow_between_large },
+                            { &quantiles->load_between_small, &quantiles->load_between_large } };
     gboolean good = TRUE;
-    errors_init(&of_idle);
-    errors_init(&of_slow);
-    errors_init(&of_load);
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+        errors_init(all[i]);
     for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
     {
-        for (guint i = 0; i < cases->cases->len; i++)
-            rest[i] = use[i] && folds[i] != k;
-        g_autoptr(IfmLatencyModel) fold = learn_fit(cases, rest, options, FALSE, idle, error);
-        good = fold != NULL;
-        for (guint i = 0; good && i < cases->cases->len; i++)
-            if (use[i] && folds[i] == k)
-                predict_held_out(fold, cases, learn_case(cases, i), &of_idle, &of_slow, &of_load);
+        const LearnLevel *level = n_between > 0 ? model->levels->pdata[(guint)k % n_between] : NULL;
+        const Fold fold = { folds, k, level != NULL ? level->level : (double)NAN };
+        good = hold_out(&fold, cases, use, options, idle, &held, error);
     }
-    LearnQuantiles *quantiles = &model->quantiles;
-    conclude(&of_idle, &quantiles->idle_small, &quantiles->idle_large);
-    conclude(&of_slow, &quantiles->slow_small, &quantiles->slow_large);
-    conclude(&of_load, &quantiles->load_small, &quantiles->load_large);
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+    {
+        conclude(all[i], bounds[i][0], bounds[i][1]);
+        errors_clear(all[i]);
+    }
     quantiles->unknown = unknown_quantile(model, cases, use);
     fill_gaps(quantiles, model->load.n_features > 0);
-    errors_clear(&of_idle);
-    errors_clear(&of_slow);
-    errors_clear(&of_load);
     return good;
 }
 
@@ -320,6 +428,7 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
     }
     learn_model_finish(model);
     find_ranges(model, cases, use);
+    find_levels(model, cases, use);
     if ((idle && !fit_idle(model, cases, use, options, error)) || !fit_load(model, cases, use, options, error) ||
         (calibrate && !calibrate_model(model, cases, use, options, idle, error)))
         return NULL;

@@ -1,7 +1,11 @@
 #pragma once
 #include <inferometer/learn.h>
+#include <internal/csv.h>
 
 G_BEGIN_DECLS
+
+/* learn_samples_from_csv: what ifm_kernel_samples_read() does, of text that was read. */
+IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error);
 
 /* --- trees -------------------------------------------------------------------------------------------------------------
  */
@@ -118,12 +122,20 @@ typedef struct
     double scale;
 } LearnScale;
 
+/* LearnLevel: a share of the time that a load of the training data asked for. */
+typedef struct
+{
+    double level;
+} LearnLevel;
+
 /* LearnQuantiles: of |log(measured / predicted)| of cases that were not trained on, which IFM_LEARN_COVERAGE are below.
  * small, large: predicted below IFM_LEARN_SMALL_NS or not. @slow: of the slow-down, the idle latency known; @load: of both;
+ * @slow_between, @load_between: at a level that was left out, with others around it;
  * @unknown: of the roofline for operators that were left out. NaN: there were too few. */
 typedef struct
 {
-    double idle_small, idle_large, slow_small, slow_large, load_small, load_large, unknown;
+    double idle_small, idle_large, slow_small, slow_large, load_small, load_large;
+    double slow_between_small, slow_between_large, load_between_small, load_between_large, unknown;
 } LearnQuantiles;
 
 struct IfmLatencyModel
@@ -140,6 +152,7 @@ struct IfmLatencyModel
     GPtrArray *metrics;       /* char* */
     GPtrArray *scales;        /* LearnScale*, sorted */
     GPtrArray *peaks;         /* LearnPeak* */
+    GPtrArray *levels;        /* LearnLevel*: of loads, ascending */
     GPtrArray *errors;        /* IfmLearnError* */
     json_t *trees_idle, *trees_load, *trees_metrics; /* in a file alone */
     LearnTrees idle, load, load_metrics;

@@ -35,11 +35,24 @@ static const IfmRecordField peak_fields[] = {
     { NULL },
 };
 
+static const IfmRecordField level_fields[] = {
+    { IFM_RECORD(DOUBLE, LearnLevel, level) },
+    { NULL },
+};
+
 static const IfmRecordField quantile_fields[] = {
-    { IFM_RECORD(DOUBLE, LearnQuantiles, idle_small) }, { IFM_RECORD(DOUBLE, LearnQuantiles, idle_large) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_small) }, { IFM_RECORD(DOUBLE, LearnQuantiles, slow_large) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, load_small) }, { IFM_RECORD(DOUBLE, LearnQuantiles, load_large) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, unknown) },    { NULL },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, idle_small) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, idle_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_small) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, load_small) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, load_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_between_small) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_between_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, load_between_small) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, load_between_large) },
+    { IFM_RECORD(DOUBLE, LearnQuantiles, unknown) },
+    { NULL },
 };
 
 static const IfmRecordField noise_fields[] = {
@@ -96,6 +109,7 @@ static const IfmRecordField model_fields[] = {
     { IFM_RECORD(PART, IfmLatencyModel, noise), .fields = noise_fields },
     { IFM_RECORD(PART, IfmLatencyModel, quantiles), .fields = quantile_fields },
     { ROWS(peaks, LearnPeak, peak_fields, g_free) },
+    { ROWS(levels, LearnLevel, level_fields, g_free) },
     { ROWS(scales, LearnScale, scale_fields, scale_free) },
     { ROWS(features, IfmLearnFeature, feature_fields, feature_free) },
     { ROWS(load_features, IfmLearnFeature, feature_fields, feature_free) },
@@ -114,11 +128,7 @@ IfmLatencyModel *learn_model_alloc(void)
     ifm_record_init(model, model_fields);
     model->format_version = FORMAT_VERSION;
     model->node_overhead_ns = (double)NAN;
-    double *unknown[] = { &model->quantiles.idle_small, &model->quantiles.idle_large, &model->quantiles.slow_small,
-                          &model->quantiles.slow_large, &model->quantiles.load_small, &model->quantiles.load_large,
-                          &model->quantiles.unknown };
-    for (gsize i = 0; i < G_N_ELEMENTS(unknown); i++)
-        *unknown[i] = (double)NAN;
+    model->quantiles = (LearnQuantiles){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
     return model;
 }
 
@@ -234,10 +244,15 @@ static gboolean check_numbers(const IfmLatencyModel *model, const char *where, G
     {
         const LearnPeak *peak = model->peaks->pdata[i];
         if (!check_number(peak->threads, 0.5, 1e6, FALSE, where, "peaks.threads", error) ||
-            !check_number(peak->flop_per_ns, 0, 1e12, FALSE, where, "peaks.flop_per_ns", error) ||
-            !check_number(peak->bytes_per_ns, 0, 1e12, FALSE, where, "peaks.bytes_per_ns", error))
+            (peak->flop_per_ns != 0 &&
+             !check_number(peak->flop_per_ns, 1e-9, 1e12, FALSE, where, "peaks.flop_per_ns", error)) ||
+            (peak->bytes_per_ns != 0 &&
+             !check_number(peak->bytes_per_ns, 1e-9, 1e12, FALSE, where, "peaks.bytes_per_ns", error)))
             return FALSE;
     }
+    for (guint i = 0; i < model->levels->len; i++)
+        if (!check_number(((const LearnLevel *)model->levels->pdata[i])->level, 0, 1, FALSE, where, "levels", error))
+            return FALSE;
     for (guint i = 0; i < model->scales->len; i++)
         if (!check_number(((const LearnScale *)model->scales->pdata[i])->scale, 1e-9, 1e9, FALSE, where, "scales", error))
             return FALSE;

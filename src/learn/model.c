@@ -9,6 +9,7 @@
 /* Without a model of the slow-down, it may be up to so many times that of time-sharing. */
 #define UNLEARNT_FACTOR 2
 #define MAX_LOG 30
+#define LEVEL_TOLERANCE 0.05
 
 void ifm_latency_model_free(IfmLatencyModel *model)
 {
@@ -32,10 +33,10 @@ void learn_model_finish(IfmLatencyModel *model)
 /* --- prediction ---------------------------------------------------------------------------------------------------------
  */
 
-/* Parts of operators' names are no range. */
-static gboolean is_in_range(const GPtrArray *features, const float *row)
+/* Parts of operators' names have no range. @n: the first features */
+static gboolean is_in_range(const GPtrArray *features, guint n, const float *row)
 {
-    for (guint i = 0; i < features->len; i++)
+    for (guint i = 0; i < n; i++)
     {
         const IfmLearnFeature *feature = features->pdata[i];
         if (isfinite(feature->min) && !g_str_has_prefix(feature->name, "op:") &&
@@ -63,24 +64,41 @@ static double factor_of(const LearnTrees *trees, const float *row)
     return exp(CLAMP(learn_trees_at(trees, row), -MAX_LOG, MAX_LOG));
 }
 
-/* Trees with metrics where all of them are known. */
-static double slow_down(const IfmLatencyModel *model, const IfmLoadState *load, float *row)
+/* Whether all metrics are known, so that the trees with metrics serve. @row: (out) them */
+static gboolean fill_metrics(const IfmLatencyModel *model, const IfmLoadState *load, float *row)
 {
-    const guint n = model->features->len + LEARN_N_LOAD_FEATURES;
     gboolean known = load->metrics != NULL && model->load_metrics.n_features > 0;
     for (guint k = 0; known && k < model->metrics->len; k++)
     {
-        row[n + k] = (float)load->metrics[k];
+        row[k] = (float)load->metrics[k];
         known = isfinite(load->metrics[k]);
     }
-    return learn_time_sharing(load->same) * factor_of(known ? &model->load_metrics : &model->load, row);
+    return known;
+}
+
+/* Whether the training data have a load of about this level. */
+static gboolean is_known_level(const IfmLatencyModel *model, double share)
+{
+    for (guint i = 0; i < model->levels->len; i++)
+        if (fabs(((const LearnLevel *)model->levels->pdata[i])->level - share) <= LEVEL_TOLERANCE)
+            return TRUE;
+    return share <= LEVEL_TOLERANCE;
+}
+
+static double half_of_load(const IfmLatencyModel *model, const IfmLoadState *load, double latency_ns)
+{
+    const LearnQuantiles *quantiles = &model->quantiles;
+    const gboolean idle_known = load->idle_ns > 0;
+    if (is_known_level(model, load->same) && is_known_level(model, load->other))
+        return idle_known ? pick(quantiles->slow_small, quantiles->slow_large, latency_ns)
+                          : pick(quantiles->load_small, quantiles->load_large, latency_ns);
+    return idle_known ? pick(quantiles->slow_between_small, quantiles->slow_between_large, latency_ns)
+                      : pick(quantiles->load_between_small, quantiles->load_between_large, latency_ns);
 }
 
 static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, double idle_half, float *row,
                            IfmPredictedLatency *predicted)
 {
-    const LearnQuantiles *quantiles = &model->quantiles;
-    const gboolean idle_known = load->idle_ns > 0;
     predicted->load_learned = model->load.n_features > 0;
     if (!predicted->load_learned)
     {
@@ -90,13 +108,17 @@ static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *loa
         predicted->high_ns = predicted->latency_ns * exp(idle_half) * UNLEARNT_FACTOR;
         return;
     }
-    learn_fill_load(predicted->idle_ns, load->same, load->other, row + model->features->len);
-    predicted->in_range = predicted->in_range && is_in_range(model->load_features, row + model->features->len);
-    predicted->latency_ns = predicted->idle_ns * slow_down(model, load, row);
-    double half = idle_known ? pick(quantiles->slow_small, quantiles->slow_large, predicted->latency_ns)
-                             : pick(quantiles->load_small, quantiles->load_large, predicted->latency_ns);
-    if (!predicted->known && !idle_known)
-        half += quantiles->unknown;
+    float *load_row = row + model->features->len;
+    learn_fill_load(predicted->idle_ns, load->same, load->other, load_row);
+    const gboolean metrics = fill_metrics(model, load, load_row + LEARN_N_LOAD_FEATURES);
+    predicted->in_range =
+        predicted->in_range &&
+        is_in_range(model->load_features, metrics ? model->load_features->len : LEARN_N_LOAD_FEATURES, load_row);
+    predicted->latency_ns =
+        predicted->idle_ns * learn_time_sharing(load->same) * factor_of(metrics ? &model->load_metrics : &model->load, row);
+    double half = half_of_load(model, load, predicted->latency_ns);
+    if (!predicted->known && !(load->idle_ns > 0))
+        half += model->quantiles.unknown;
     set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
 }
 
@@ -109,7 +131,7 @@ void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSamp
     *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
     learn_fill_row(model, kernel, predicted->roofline_ns, row);
     predicted->known = learn_knows(model, kernel->op_type);
-    predicted->in_range = is_in_range(model->features, row);
+    predicted->in_range = is_in_range(model->features, model->features->len, row);
     double half = 0;
     if (idle_known)
         predicted->idle_ns = load->idle_ns;

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/learn.h>
-#include <internal/csv.h>
+#include "learn-private.h"
 
 static const char *const load_words[] = { "none", "gemm", "copy", "random" };
 static const char *const cores_words[] = { "", "same", "other" };
@@ -320,16 +319,16 @@ static gboolean read_row(const Reader *reader, gsize row, IfmKernelSamples *samp
     return TRUE;
 }
 
-IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error)
+IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error)
 {
-    g_autoptr(IfmCsv) csv = ifm_csv_open(path, error);
     Reader reader = { .csv = csv };
-    if (csv == NULL || !find_columns(&reader, error))
+    if (!find_columns(&reader, error))
         return NULL;
     const gsize n = ifm_csv_n_rows(csv);
     if (n == 0 || n > IFM_SAMPLES_MAX_ROWS)
     {
-        ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " rows, expected 1 to %d", path, n, IFM_SAMPLES_MAX_ROWS);
+        ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " rows, expected 1 to %d", ifm_csv_name(csv), n,
+                         IFM_SAMPLES_MAX_ROWS);
         return NULL;
     }
     const char *names[IFM_SAMPLES_MAX_METRICS + 1] = { NULL };
@@ -340,6 +339,12 @@ IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error)
         if (!read_row(&reader, row, samples, error))
             return NULL;
     return g_steal_pointer(&samples);
+}
+
+IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error)
+{
+    g_autoptr(IfmCsv) csv = ifm_csv_open(path, error);
+    return csv != NULL ? learn_samples_from_csv(csv, error) : NULL;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,193 @@
+#include <string.h>
+
+#include "folder.h"
+#include "law.h"
+#include <internal/json.h>
+
+static IfmLatencyModel *train(void)
+{
+    g_autoptr(GError) error = NULL;
+    const Law law = { .n_kernels = 60, .n_visits = 2, .spread = 0.05, .loads = TRUE, .seed = 11 };
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+    IfmLearnOptions options = law_options();
+    options.data = "law.csv";
+    options.machine = "a machine";
+    options.runtime = "a runtime 1.2";
+    IfmLatencyModel *model = ifm_learn_train(samples, &options, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static void assert_same_predictions(const IfmLatencyModel *a, const IfmLatencyModel *b)
+{
+    const Law law = { .n_kernels = 100, .n_visits = 1, .seed = 12 };
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+    const double metrics[] = { 0.6, 0.3 };
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        IfmPredictedLatency from_a, from_b;
+        const IfmLoadState load = { i % 2 == 0 ? 0.6 : 0, i % 3 == 0 ? 0.4 : 0, (double)NAN, i % 5 == 0 ? NULL : metrics };
+        ifm_latency_model_predict(a, ifm_kernel_samples_at(samples, i), i % 7 == 0 ? NULL : &load, &from_a);
+        ifm_latency_model_predict(b, ifm_kernel_samples_at(samples, i), i % 7 == 0 ? NULL : &load, &from_b);
+        g_assert_cmpfloat(from_a.latency_ns, ==, from_b.latency_ns);
+        g_assert_cmpfloat(from_a.low_ns, ==, from_b.low_ns);
+        g_assert_cmpfloat(from_a.high_ns, ==, from_b.high_ns);
+        g_assert_cmpint(from_a.in_range, ==, from_b.in_range);
+    }
+}
+
+static void test_round_trip(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("ifm-model-XXXXXX", &error), *path = g_build_filename(folder, "m.json", NULL);
+    g_autoptr(IfmLatencyModel) model = train();
+    g_autoptr(GPtrArray) errors = g_ptr_array_new();
+    IfmLearnError one = { "held-out configurations", "linear", "all", 10, 0, 0.25, 0.125, 0.5, 0.75, (double)NAN, 0.0625 };
+    IfmLatencyModelInfo info;
+    g_ptr_array_add(errors, &one);
+    ifm_latency_model_set_errors(model, errors);
+    ifm_latency_model_set_overhead(model, 850);
+    g_assert_true(ifm_latency_model_write(model, path, &error));
+    g_autoptr(IfmLatencyModel) again = ifm_latency_model_read(path, &error);
+    g_assert_no_error(error);
+    json_auto_t *before = ifm_latency_model_to_json(model), *after = ifm_latency_model_to_json(again);
+    g_assert_true(json_equal(before, after));
+    assert_same_predictions(model, again);
+    ifm_latency_model_info(again, &info);
+    g_assert_cmpstr(info.machine, ==, "a machine");
+    g_assert_cmpstr(info.data, ==, "law.csv");
+    g_assert_cmpfloat(info.node_overhead_ns, ==, 850);
+    g_assert_cmpint(info.n_kernels, ==, 60);
+    g_assert_cmpint(info.n_loaded, ==, 180);
+    g_assert_cmpint(info.n_trees, ==, 800);
+    g_assert_cmpuint(info.operators->len, ==, 5);
+    g_assert_cmpstr(info.metrics[1], ==, "metric:before:copy");
+    g_assert_null(info.metrics[2]);
+    const IfmLearnError *read = info.errors->pdata[0];
+    g_assert_cmpstr(read->method, ==, "linear");
+    g_assert_cmpfloat(read->median, ==, 0.125);
+    g_assert_true(isnan(read->covered));
+    remove_tree(folder);
+}
+
+static void test_warning(void)
+{
+    g_autoptr(IfmLatencyModel) model = train();
+    g_autofree char *other = ifm_latency_model_warning(model, "b", "a runtime 1.2"),
+                    *newer = ifm_latency_model_warning(model, "a machine", "a runtime 1.3");
+    g_assert_cmpstr(other, ==, "the model is of another machine: a machine, and this is b");
+    g_assert_cmpstr(newer, ==, "the model is of another runtime: a runtime 1.2, and this is a runtime 1.3");
+    g_assert_null(ifm_latency_model_warning(model, "a machine", NULL));
+}
+
+/* --- files that are none ------------------------------------------------------------------------------------------------
+ */
+
+static void set_at(json_t *json, const char *path, gsize index, json_t *value)
+{
+    json_t *array = (json_t *)ifm_member(json, path);
+    g_assert_cmpint(json_array_set_new(array, index, value), ==, 0);
+}
+
+static void assert_refused(const json_t *json, const char *message)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(ifm_latency_model_from_json(json, "m.json", &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_true(g_str_has_prefix(error->message, "m.json"));
+    if (!strstr(error->message, message))
+        g_error("%s: expected %s", error->message, message);
+    g_assert_null(strchr(error->message, '\n'));
+}
+
+/* Spoils a copy of a good model at one place. @index: of an array; SIZE_MAX: the member itself is replaced */
+static void assert_spoilt(const json_t *good, const char *path, gsize index, json_t *value, const char *message)
+{
+    json_auto_t *copy = json_deep_copy(good);
+    const char *point = strrchr(path, '.');
+    g_autofree char *parent = point != NULL ? g_strndup(path, (gsize)(point - path)) : NULL;
+    if (index != G_MAXSIZE)
+        set_at(copy, path, index, value);
+    else
+        json_object_set_new(parent != NULL ? (json_t *)ifm_member(copy, parent) : copy, point != NULL ? point + 1 : path,
+                            value);
+    assert_refused(copy, message);
+}
+
+static void test_hostile(void)
+{
+    g_autoptr(IfmLatencyModel) model = train();
+    json_auto_t *good = ifm_latency_model_to_json(model);
+    assert_spoilt(good, "latency_model", G_MAXSIZE, json_integer(2), "version 2, this program reads 1");
+    assert_spoilt(good, "latency_model", G_MAXSIZE, json_string("1"), "expected an integer");
+    assert_spoilt(good, "idle_trees.left", 0, json_integer(0), "children 0 and 2 of node 0");
+    assert_spoilt(good, "idle_trees.left", 1, json_integer(1), "of node 1, expected both to be above it");
+    assert_spoilt(good, "idle_trees.left", 0, json_integer(100000), "expected an integer from 0 to");
+    assert_spoilt(good, "idle_trees.right", 0, json_integer(-1), "expected an integer from 0 to");
+    assert_spoilt(good, "idle_trees.feature", 0, json_integer(25), "expected an integer from 0 to");
+    assert_spoilt(good, "idle_trees.value", 0, json_string("x"), "expected a number");
+    assert_spoilt(good, "idle_trees.value", 0, json_real(1e300), "expected a number");
+    assert_spoilt(good, "idle_trees.default_left", 0, json_integer(2), "expected an integer from 0 to 1");
+    assert_spoilt(good, "idle_trees.sizes", 0, json_integer(0), "a tree without nodes");
+    assert_spoilt(good, "idle_trees.sizes", 0, json_integer(G_MAXINT64), "expected an integer from 0 to");
+    assert_spoilt(good, "idle_trees.intercept", G_MAXSIZE, json_real(1e6), "expected a logarithm");
+    assert_spoilt(good, "idle_trees.left", G_MAXSIZE, json_array(), "as of left");
+    assert_spoilt(good, "idle_trees", G_MAXSIZE, json_null(), "idle_trees: found null, expected trees");
+    assert_spoilt(good, "load_trees", G_MAXSIZE, json_null(), "load_trees: found null");
+    assert_spoilt(good, "load_trees.feature", 0, json_integer(28), "expected an integer from 0 to");
+    assert_spoilt(good, "operators", G_MAXSIZE, json_pack("[ss]", "Relu", "Conv"), "not in the order");
+    assert_spoilt(good, "operators", G_MAXSIZE, json_array(), "0 operators");
+    assert_spoilt(good, "peaks", G_MAXSIZE, json_array(), "0 peaks");
+    assert_spoilt(good, "quantiles.idle_small", G_MAXSIZE, json_null(), "quantiles.idle_small");
+    assert_spoilt(good, "quantiles.unknown", G_MAXSIZE, json_real(-1), "quantiles.unknown");
+    assert_spoilt(good, "scale", G_MAXSIZE, json_real(0), "scale: found 0");
+    assert_spoilt(good, "metrics", G_MAXSIZE, json_array(), "load_features[3]: found \"metric:before:busy\"");
+    assert_spoilt(good, "unknown_key", G_MAXSIZE, json_true(), "unknown_key");
+    json_auto_t *renamed = json_deep_copy(good), *none = json_object(), *list = json_array();
+    json_object_set_new(json_array_get(json_object_get(renamed, "features"), 3), "name", json_string("x"));
+    assert_refused(renamed, "features[3]: found \"x\", expected \"width\": of another version");
+    assert_refused(none, "not a model of latencies");
+    assert_refused(list, "not a model of latencies");
+}
+
+static void test_files(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("ifm-model-XXXXXX", &error), *path = g_build_filename(folder, "m.json", NULL);
+    g_autofree char *text = NULL;
+    gsize length;
+    g_autoptr(IfmLatencyModel) model = train();
+    g_assert_null(ifm_latency_model_read(path, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    g_assert_true(ifm_latency_model_write(model, path, &error));
+    g_assert_true(g_file_get_contents(path, &text, &length, &error));
+    const gsize cuts[] = { 0, 1, length / 3, length - 3 };
+    for (gsize i = 0; i < G_N_ELEMENTS(cuts); i++)
+    {
+        g_assert_true(g_file_set_contents(path, text, (gssize)cuts[i], NULL));
+        g_assert_null(ifm_latency_model_read(path, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        g_assert_null(strchr(error->message, '\n'));
+        g_assert_nonnull(strstr(error->message, "m.json"));
+        g_clear_error(&error);
+    }
+    g_autofree char *deep = g_strnfill(100000, '[');
+    g_assert_true(g_file_set_contents(path, deep, -1, NULL));
+    g_assert_null(ifm_latency_model_read(path, &error));
+    g_assert_nonnull(strstr(error->message, "nested deeper than"));
+    g_clear_error(&error);
+    g_assert_false(ifm_latency_model_write(model, "/no/such/folder/m.json", &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    remove_tree(folder);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/latency-model/round-trip", test_round_trip);
+    g_test_add_func("/latency-model/warning", test_warning);
+    g_test_add_func("/latency-model/hostile", test_hostile);
+    g_test_add_func("/latency-model/files", test_files);
+    return g_test_run();
+}

@@ -1,0 +1,428 @@
+#include <string.h>
+#include <xgboost/c_api.h>
+
+#include "law.h"
+#include <internal/json.h>
+
+/* --- trees as XGBoost evaluates them ------------------------------------------------------------------------------------
+ */
+
+#define N_ROWS 400
+#define N_COLUMNS 7
+
+static void fill_random(GRand *random, float *x, float *y)
+{
+    for (gsize i = 0; i < N_ROWS; i++)
+    {
+        for (gsize k = 0; k < N_COLUMNS; k++)
+            x[i * N_COLUMNS + k] = g_rand_double(random) < 0.1 ? NAN : (float)floor(g_rand_double_range(random, 0, 30)) / 3;
+        const float a = x[i * N_COLUMNS], b = x[i * N_COLUMNS + 1];
+        y[i] = (isnan(a) ? 2 : sinf(a)) + (isnan(b) ? -1 : 0.1F * b * b);
+    }
+}
+
+/* Rows of the training, among them values equal to a threshold and NaN, and rows of others. */
+static void check_same(const char *const *parameters, int rounds)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
+    g_autoptr(GError) error = NULL;
+    g_autofree float *x = g_new(float, N_ROWS *N_COLUMNS), *y = g_new(float, N_ROWS),
+                     *other = g_new(float, N_ROWS *N_COLUMNS);
+    g_autofree float *unused = g_new(float, N_ROWS);
+    DMatrixHandle matrix, others;
+    BoosterHandle booster;
+    bst_ulong length;
+    const char *text;
+    fill_random(random, x, y);
+    fill_random(random, other, unused);
+    g_assert_cmpint(XGDMatrixCreateFromMat(x, N_ROWS, N_COLUMNS, NAN, &matrix), ==, 0);
+    g_assert_cmpint(XGDMatrixCreateFromMat(other, N_ROWS, N_COLUMNS, NAN, &others), ==, 0);
+    g_assert_cmpint(XGDMatrixSetFloatInfo(matrix, "label", y, N_ROWS), ==, 0);
+    g_assert_cmpint(XGBoosterCreate(&matrix, 1, &booster), ==, 0);
+    for (; *parameters != NULL; parameters += 2)
+        g_assert_cmpint(XGBoosterSetParam(booster, parameters[0], parameters[1]), ==, 0);
+    for (int i = 0; i < rounds; i++)
+        g_assert_cmpint(XGBoosterUpdateOneIter(booster, i, matrix), ==, 0);
+    g_assert_cmpint(XGBoosterSaveModelToBuffer(booster, "{\"format\": \"json\"}", &length, &text), ==, 0);
+    json_auto_t *json = ifm_json_parse(text, length, "xgboost", &error);
+    g_assert_no_error(error);
+    LearnTrees trees, again;
+    g_assert_true(learn_trees_from_xgboost(&trees, json, N_COLUMNS, NULL, &error));
+    g_assert_cmpuint(trees.nodes->len, >, 100);
+    json_auto_t *file = learn_trees_to_json(&trees);
+    g_assert_true(learn_trees_from_json(&again, file, "trees", N_COLUMNS, &error));
+    for (int set = 0; set < 2; set++)
+    {
+        const float *rows = set == 0 ? x : other, *expected;
+        g_assert_cmpint(XGBoosterPredict(booster, set == 0 ? matrix : others, 0, 0, 0, &length, &expected), ==, 0);
+        g_assert_cmpuint(length, ==, N_ROWS);
+        for (gsize i = 0; i < N_ROWS; i++)
+        {
+            const double found = learn_trees_at(&trees, rows + i * N_COLUMNS);
+            g_assert_cmpfloat_with_epsilon(found, (double)expected[i], 1e-6);
+            g_assert_cmpfloat(learn_trees_at(&again, rows + i * N_COLUMNS), ==, found);
+        }
+    }
+    learn_trees_clear(&trees);
+    learn_trees_clear(&again);
+    XGBoosterFree(booster);
+    XGDMatrixFree(matrix);
+    XGDMatrixFree(others);
+}
+
+static void test_same_boosted(void)
+{
+    static const char *const parameters[] = {
+        "objective", "reg:squarederror", "tree_method", "hist",      "base_score", "0", "eta", "0.1", "max_depth",
+        "6",         "subsample",        "0.8",         "verbosity", "0",          NULL
+    };
+    check_same(parameters, 60);
+}
+
+static void test_same_forest(void)
+{
+    static const char *const parameters[] = { "objective",
+                                              "reg:squarederror",
+                                              "tree_method",
+                                              "hist",
+                                              "base_score",
+                                              "0",
+                                              "eta",
+                                              "1",
+                                              "max_depth",
+                                              "12",
+                                              "subsample",
+                                              "0.6",
+                                              "num_parallel_tree",
+                                              "40",
+                                              "colsample_bynode",
+                                              "0.5",
+                                              "verbosity",
+                                              "0",
+                                              NULL };
+    check_same(parameters, 1);
+}
+
+/* --- the baseline -------------------------------------------------------------------------------------------------------
+ */
+
+static void test_line(void)
+{
+    const double exact[] = { 1e9, 1, 1e6, 2e9, 1, 5e6, 4e9, 1, 3e6, 8e9, 1, 1e7 };
+    double y[4], weights[3];
+    for (gsize i = 0; i < 4; i++)
+        y[i] = 2e-3 * exact[3 * i] + 700 * exact[3 * i + 1] + 0.1 * exact[3 * i + 2];
+    learn_fit_line(exact, y, 4, 3, weights);
+    g_assert_cmpfloat_with_epsilon(weights[0], 2e-3, 1e-8);
+    g_assert_cmpfloat_with_epsilon(weights[1], 700, 1);
+    g_assert_cmpfloat_with_epsilon(weights[2], 0.1, 1e-5);
+    /* falling: a line would have a negative slope; without it the best relative fit is sum(1/y) / sum(1/y^2) */
+    const double falling[] = { 1, 1, 2, 1, 3, 1 }, down[] = { 3, 2, 1 };
+    learn_fit_line(falling, down, 3, 2, weights);
+    g_assert_cmpfloat(weights[0], ==, 0);
+    g_assert_cmpfloat_with_epsilon(weights[1], (1 / 3.0 + 1 / 2.0 + 1) / (1 / 9.0 + 1 / 4.0 + 1), 1e-9);
+}
+
+/* --- learning a law -----------------------------------------------------------------------------------------------------
+ */
+
+static const IfmLearnError *find(const GPtrArray *errors, const char *protocol, const char *method, const char *part)
+{
+    for (guint i = 0; i < errors->len; i++)
+    {
+        const IfmLearnError *error = errors->pdata[i];
+        if (g_str_equal(error->protocol, protocol) && g_str_equal(error->method, method) && g_str_equal(error->part, part))
+            return error;
+    }
+    g_error("no row %s, %s, %s", protocol, method, part);
+}
+
+/* Not less than 90 % at the level of 1 %, and not so wide that all rows are in. */
+static void assert_covers(const IfmLearnError *error)
+{
+    const IfmInterval interval = ifm_binomial_interval((gsize)error->n_covered, (gsize)error->n, 0.98);
+    g_assert_cmpfloat(interval.upper, >=, IFM_LEARN_COVERAGE);
+    g_assert_cmpint(error->n_covered, <, error->n);
+    g_assert_cmpfloat_with_epsilon(error->covered, (double)error->n_covered / (double)error->n, 1e-12);
+}
+
+static void test_law(void)
+{
+    g_autoptr(GError) error = NULL;
+    const Law law = { .n_kernels = 180, .n_visits = 2, .spread = 0.05, .loads = TRUE, .seed = 7 };
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+    const IfmLearnOptions options = law_options();
+    g_autoptr(GPtrArray) errors = ifm_learn_evaluate(samples, &options, &error);
+    g_assert_no_error(error);
+    static const char *const protocols[] = { "held-out configurations", "family unseen, its exact shapes",
+                                             "family unseen, all its shapes" };
+    for (gsize i = 0; i < G_N_ELEMENTS(protocols); i++)
+    {
+        const IfmLearnError *own = find(errors, protocols[i], "boosted", "all");
+        g_assert_cmpfloat(own->mape, <, 0.06);
+        g_assert_cmpfloat(own->mape, <, 0.8 * find(errors, protocols[i], "linear", "all")->mape);
+        g_assert_cmpfloat(own->mape, <, find(errors, protocols[i], "roofline", "all")->mape);
+        g_assert_cmpfloat(own->mape, <, find(errors, protocols[i], "flop", "all")->mape);
+        g_assert_cmpfloat(own->median, <, own->mape * 1.2);
+        assert_covers(own);
+        g_assert_true(isnan(find(errors, protocols[i], "linear", "all")->covered));
+    }
+    g_assert_cmpint(find(errors, protocols[0], "boosted", "all")->n, ==, 180);
+    g_assert_cmpint(find(errors, protocols[1], "boosted", "all")->n, ==, 60);
+    g_assert_cmpint(find(errors, protocols[1], "boosted", "models")->n, ==, 6);
+    g_assert_cmpfloat(find(errors, protocols[1], "boosted", "models")->mape, <, 0.06);
+    gint64 n = 0;
+    static const char *const families[] = { "family residual", "family plain", "family dense" };
+    for (gsize i = 0; i < G_N_ELEMENTS(families); i++)
+        n += find(errors, protocols[2], "boosted", families[i])->n;
+    g_assert_cmpint(n, ==, 60);
+    g_assert_cmpint(find(errors, protocols[0], "boosted", ">= 20 us")->n +
+                        find(errors, protocols[0], "boosted", "< 20 us")->n,
+                    ==, 180);
+    static const char *const loads[] = { "held-out configurations under load", "load of 60 % unseen, same cores",
+                                         "load of 60 % and kernels unseen, same cores",
+                                         "load of 60 % and kernels unseen, same cores, idle measured" };
+    for (gsize i = 0; i < G_N_ELEMENTS(loads); i++)
+    {
+        const IfmLearnError *own = find(errors, loads[i], "boosted", "all");
+        g_assert_cmpfloat(own->mape, <,
+                          0.1); /* trees have steps: a copy's 1.24 at 60 % is read as the 1.12 of 30 % or 1.36 */
+        g_assert_cmpfloat(own->mape, <, find(errors, loads[i], "time-sharing", "all")->mape);
+        g_assert_cmpfloat(own->mape, <, 0.4 * find(errors, loads[i], "idle", "all")->mape);
+        assert_covers(own);
+    }
+    g_assert_cmpint(find(errors, loads[1], "boosted", "all")->n, ==, 90);
+    g_assert_cmpint(find(errors, "kind of load unseen", "boosted", "all")->n, ==, 540);
+}
+
+/* Without noise two visits are equal. With it, |a/b - 1| of two factors exp(s z) has the mean of |exp(s sqrt(2) z) - 1|. */
+static void test_noise(void)
+{
+    static const double spreads[] = { 0, 0.05, 0.15 };
+    for (gsize i = 0; i < G_N_ELEMENTS(spreads); i++)
+    {
+        g_auto(LearnCases) cases = { 0 };
+        const Law law = { .n_kernels = 600, .n_visits = 3, .spread = spreads[i], .seed = 9 };
+        g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+        g_assert_true(learn_cases_init(&cases, samples, NULL));
+        double expected = 0;
+        for (int k = -6000; k <= 6000; k++)
+            expected += fabs(exp(spreads[i] * sqrt(2) * k / 1000) - 1) * exp(-k * k / 2e6) / sqrt(2 * G_PI) / 1000;
+        g_assert_cmpint(cases.noise.n_pairs, ==, 1800);
+        g_assert_cmpfloat_with_epsilon(cases.noise.mean, expected, 0.06 * expected + 1e-9);
+        g_assert_cmpuint(cases.cases->len, ==, 600);
+        g_assert_cmpuint(cases.n_configurations, ==, 200);
+    }
+}
+
+static void test_folds(void)
+{
+    g_auto(LearnCases) cases = { 0 };
+    const Law law = { .n_kernels = 60, .n_visits = 1, .loads = TRUE, .seed = 2 };
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+    guint sizes[IFM_LEARN_FOLDS] = { 0 };
+    g_assert_true(learn_cases_init(&cases, samples, NULL));
+    g_autofree int *folds = learn_cases_folds(&cases, 1), *same = learn_cases_folds(&cases, 1),
+                   *others = learn_cases_folds(&cases, 2);
+    gsize n_moved = 0;
+    for (guint i = 0; i < cases.cases->len; i++)
+    {
+        g_assert_cmpint(folds[i], ==, same[i]);
+        n_moved += folds[i] != others[i];
+        sizes[folds[i]] += !learn_case(&cases, i)->loaded;
+        for (guint k = 0; k < i; k++)
+            g_assert_true(learn_case(&cases, i)->configuration != learn_case(&cases, k)->configuration ||
+                          folds[i] == folds[k]);
+    }
+    g_assert_cmpuint(n_moved, >, 0);
+    for (gsize i = 0; i < IFM_LEARN_FOLDS; i++)
+        g_assert_cmpuint(sizes[i], ==, 12);
+}
+
+/* --- one model ----------------------------------------------------------------------------------------------------------
+ */
+
+static IfmLatencyModel *train(const Law *law, int method, gint64 threads)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) samples = law_samples(law);
+    IfmLearnOptions options = law_options();
+    options.method = method;
+    options.threads = threads;
+    options.data = "law.csv";
+    IfmLatencyModel *model = ifm_learn_train(samples, &options, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static const Law small_law = { .n_kernels = 90, .n_visits = 2, .spread = 0.03, .loads = TRUE, .seed = 4 };
+
+/* The same seed gives the same model, with any number of threads; another one another. */
+static void test_deterministic(void)
+{
+    const Law plain_law = { .n_kernels = 45, .n_visits = 1, .spread = 0.03, .seed = 4 };
+    for (int method = 0; method < IFM_N_LEARN_METHODS; method++)
+    {
+        g_autoptr(IfmLatencyModel) one = train(&plain_law, method, 1), again = train(&plain_law, method, 2);
+        json_auto_t *json = ifm_latency_model_to_json(one), *same = ifm_latency_model_to_json(again);
+        g_assert_true(json_equal(json, same));
+        g_assert_cmpstr(ifm_member_text(json, "method"), ==, ifm_learn_method_words()[method]);
+        g_autoptr(IfmKernelSamples) samples = law_samples(&plain_law);
+        IfmLearnOptions options = law_options();
+        options.method = method;
+        options.seed = 99;
+        g_autoptr(IfmLatencyModel) other = ifm_learn_train(samples, &options, NULL);
+        json_auto_t *differing = ifm_latency_model_to_json(other);
+        g_assert_false(json_equal(json_object_get(json, "idle_trees"), json_object_get(differing, "idle_trees")));
+    }
+}
+
+static IfmKernelSample conv(double channels, double size)
+{
+    IfmKernelSample sample;
+    ifm_kernel_sample_init(&sample);
+    sample.op_type = "Conv_Relu";
+    sample.threads = 1;
+    sample.features = (IfmKernelFeatures){ 1, channels, size, size, 64, 3, 1, 1, 1, size * size, channels * 9, 64 };
+    sample.flop = 2 * channels * 64 * 9 * size * size;
+    sample.input_bytes = 4 * channels * size * size;
+    sample.weight_bytes = 4 * channels * 64 * 9;
+    sample.output_bytes = 4 * 64 * size * size;
+    return sample;
+}
+
+static double width(const IfmPredictedLatency *predicted)
+{
+    g_assert_cmpfloat(predicted->low_ns, <=, predicted->latency_ns);
+    g_assert_cmpfloat(predicted->latency_ns, <=, predicted->high_ns);
+    return predicted->high_ns / predicted->low_ns;
+}
+
+static void test_unknown(void)
+{
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
+    IfmKernelSample known = conv(64, 28), unknown = known, related = known, outside = conv(64, 400);
+    IfmPredictedLatency at_known, at_unknown, at_related, at_outside;
+    unknown.op_type = "Einsum_Tanh";
+    related.op_type = "Conv_Tanh";
+    ifm_latency_model_predict(model, &known, NULL, &at_known);
+    ifm_latency_model_predict(model, &unknown, NULL, &at_unknown);
+    ifm_latency_model_predict(model, &related, NULL, &at_related);
+    ifm_latency_model_predict(model, &outside, NULL, &at_outside);
+    g_assert_true(at_known.known && at_known.in_range && at_known.load_learned);
+    g_assert_cmpfloat(fabs(at_known.latency_ns / law_ns(&known, 1) - 1), <, 0.12);
+    g_assert_false(at_unknown.known);
+    g_assert_cmpfloat(at_unknown.roofline_ns, ==, at_known.roofline_ns);
+    g_assert_cmpfloat(at_unknown.latency_ns, ==, at_unknown.roofline_ns * learn_scale(model, "Einsum_Tanh"));
+    g_assert_cmpfloat(width(&at_unknown), >, width(&at_known));
+    g_assert_false(at_related.known); /* scaled as the convolutions are */
+    g_assert_cmpfloat(at_related.latency_ns, !=, at_unknown.latency_ns);
+    g_assert_true(at_outside.known && !at_outside.in_range);
+    g_assert_cmpfloat(width(&at_outside), >, width(&at_known));
+}
+
+static void test_load(void)
+{
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
+    const IfmKernelSample kernel = conv(64, 28);
+    const double copying[] = { 0.6, 0.6 }, unknown[] = { 0.6, (double)NAN };
+    IfmPredictedLatency idle, shared, with_copies, without, given;
+    ifm_latency_model_predict(model, &kernel, NULL, &idle);
+    ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0.6, 0, (double)NAN, copying }, &with_copies);
+    ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0.6, 0, (double)NAN, unknown }, &shared);
+    ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0.6, 0, (double)NAN, NULL }, &without);
+    ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0.6, 0, 5e5, copying }, &given);
+    g_assert_cmpfloat(with_copies.idle_ns, ==, idle.latency_ns);
+    g_assert_cmpfloat(fabs(with_copies.latency_ns / idle.latency_ns / law_slow_down(0.6, TRUE, TRUE) - 1), <, 0.08);
+    g_assert_cmpfloat(shared.latency_ns, ==, without.latency_ns); /* a metric that is not known: none is used */
+    g_assert_cmpfloat(without.latency_ns / idle.latency_ns, >, 1.9);
+    g_assert_cmpfloat(with_copies.latency_ns, >, without.latency_ns);
+    g_assert_cmpfloat(given.idle_ns, ==, 5e5);
+    g_assert_cmpfloat(fabs(given.latency_ns / 5e5 / law_slow_down(0.6, TRUE, TRUE) - 1), <, 0.1);
+    g_assert_true(without.load_learned);
+    g_assert_cmpfloat(width(&with_copies), >, 1);
+    /* no load at all is no slow-down */
+    IfmPredictedLatency none;
+    ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0, 0, (double)NAN, NULL }, &none);
+    g_assert_cmpfloat(none.latency_ns, ==, idle.latency_ns);
+}
+
+static void test_no_load_data(void)
+{
+    Law law = small_law;
+    law.loads = FALSE;
+    g_autoptr(IfmLatencyModel) model = train(&law, IFM_LEARN_FOREST, 1);
+    const IfmKernelSample kernel = conv(64, 28);
+    IfmPredictedLatency idle, shared;
+    ifm_latency_model_predict(model, &kernel, NULL, &idle);
+    ifm_latency_model_predict(model, &kernel, &(IfmLoadState){ 0.9, 0.3, (double)NAN, NULL }, &shared);
+    g_assert_false(shared.load_learned);
+    g_assert_cmpfloat_with_epsilon(shared.latency_ns, 2 * idle.latency_ns, 1e-6 * idle.latency_ns);
+    g_assert_cmpfloat(shared.high_ns, >, idle.high_ns);
+    g_assert_cmpfloat(shared.low_ns, ==, idle.low_ns);
+}
+
+/* --- what cannot be learnt from -----------------------------------------------------------------------------------------
+ */
+
+static void assert_refused(const IfmKernelSamples *samples, const char *message)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmLearnOptions options = law_options();
+    g_assert_null(ifm_learn_train(samples, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==, message);
+    g_assert_null(ifm_learn_evaluate(samples, &options, NULL));
+}
+
+static void test_refused(void)
+{
+    const Law few = { .n_kernels = 12, .n_visits = 1, .seed = 1 };
+    g_autoptr(IfmKernelSamples) too_few = law_samples(&few), alike = ifm_kernel_samples_new(NULL),
+                                without_idle = ifm_kernel_samples_new(NULL);
+    assert_refused(too_few, "12 kernels of 4 configurations without load, expected at least 10 of 5 (folds)");
+    const Law enough = { .n_kernels = 60, .n_visits = 1, .seed = 1 };
+    g_autoptr(IfmKernelSamples) samples = law_samples(&enough);
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(samples, i);
+        sample.op_type = "Relu";
+        sample.metrics = NULL;
+        ifm_kernel_samples_add(alike, &sample);
+        sample.load_kind = IFM_LOAD_GEMM;
+        sample.load_cores = IFM_LOAD_CORES_SAME;
+        sample.load_level = 0.5;
+        ifm_kernel_samples_add(without_idle, &sample);
+    }
+    assert_refused(alike, "every kernel is a Relu: expected several classes of kernels (OpType)");
+    assert_refused(without_idle, "kernel k0: rows under load, but its Idle_ms is empty and it has no row without load");
+}
+
+static void test_interrupted(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) samples = law_samples(&small_law);
+    const gint interrupted = 1;
+    IfmLearnOptions options = law_options();
+    options.interrupted = &interrupted;
+    g_assert_null(ifm_learn_train(samples, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/learn/same-as-xgboost/boosted", test_same_boosted);
+    g_test_add_func("/learn/same-as-xgboost/forest", test_same_forest);
+    g_test_add_func("/learn/line", test_line);
+    g_test_add_func("/learn/law", test_law);
+    g_test_add_func("/learn/noise", test_noise);
+    g_test_add_func("/learn/folds", test_folds);
+    g_test_add_func("/learn/deterministic", test_deterministic);
+    g_test_add_func("/learn/unknown", test_unknown);
+    g_test_add_func("/learn/load", test_load);
+    g_test_add_func("/learn/no-load-data", test_no_load_data);
+    g_test_add_func("/learn/refused", test_refused);
+    g_test_add_func("/learn/interrupted", test_interrupted);
+    return g_test_run();
+}
