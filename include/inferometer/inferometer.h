@@ -15,6 +15,7 @@
 #include <inferometer/error.h>
 #include <inferometer/estimate-page.h>
 #include <inferometer/estimate.h>
+#include <inferometer/evaluate.h>
 #include <inferometer/format.h>
 #include <inferometer/gradient.h>
 #include <inferometer/grid.h>
@@ -28,6 +29,7 @@
 #include <inferometer/learn.h>
 #include <inferometer/measure.h>
 #include <inferometer/metrics.h>
+#include <inferometer/model-predict.h>
 #include <inferometer/onnx.h>
 #include <inferometer/options.h>
 #include <inferometer/paths.h>

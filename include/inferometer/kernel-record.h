@@ -80,8 +80,8 @@ gsize ifm_kernel_ring_copies(const IfmKernelRecord *record);
  * ifm_kernel_extract: A model of a kernel alone: @n_copies nodes, each with weights, inputs and outputs of its own, named
  * i<input>_<copy> and o<output>_<copy>. To be run with optimisation off, as it is the outcome of an optimisation.
  * @graph: (nullable) the optimised graph with its weights, which are kept; NULL: they are drawn from @seed
- * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED where a shape is not known, IFM_ERROR_INVALID where the record
- * lacks the value of an attribute or constant, as of a tensor attribute.
+ * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED where a shape is not known or no model can hold the kernel
+ * (OpenVINO's), IFM_ERROR_INVALID where the record lacks the value of an attribute or constant, as of a tensor attribute.
  */
 IfmModel *ifm_kernel_extract(const IfmKernelRecord *record, const IfmModel *graph, gsize n_copies, guint32 seed,
                              GError **error);

@@ -12,7 +12,8 @@ IFM_BEGIN_DECLS
 /**
  * IfmKernelRecords: of one model on one device. @model: what it is called    @source: "zoo:resnet18,size=64", or the file
  * that it was read from    @model_digest: of the model as written    @settings: its bindings and
- * threads, "batch=1, threads=1"    @level: "all"    @processor: its name: the graph of another one may differ
+ * threads, "batch=1, threads=1"    @level: "all" of a saved graph; "compiled" where the runtime
+ * names what went into its nodes    @processor: its name: the graph of another one may differ
  * @n_folded: nodes of the model that the runtime computed beforehand    @uncovered: names of the model's nodes that are in
  * no kernel, and whose results are needed    @n_covered_twice: nodes that several kernels cover
  */
@@ -32,9 +33,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelRecords, ifm_kernel_records_free)
  * ifm_kernel_records_find: Has the runtime of a device optimise a model, and reads its kernels.
  * @model_case: model_path, device, dtype, threads, bindings and vendor count    @graph: (optional) path of a file that gets
  * the optimised graph with its weights, whose names the records have
- * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED (a device whose runtime cannot save its graph),
- * IFM_ERROR_UNAVAILABLE (no such device: a graph of CUDA needs a GPU), IFM_ERROR_INVALID (a graph of another runtime's
- * operators), or that of compiling.
+ * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED (a device whose runtime neither saves its graph nor names the
+ * nodes that went into its own), IFM_ERROR_UNAVAILABLE (no such device: a graph of CUDA needs a GPU), IFM_ERROR_INVALID (a
+ * graph of another runtime's operators), or that of compiling.
  */
 IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase *model_case, const char *graph,
                                           GError **error);
@@ -60,6 +61,10 @@ typedef struct
  * Returns: (transfer full) NULL with the errors of reading it, or of ifm_kernel_records_find(); IFM_ERROR_INVALID where
  * records are of a file that has changed since. */
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error);
+
+/** ifm_kernel_records_check_graph: Whether an optimised graph has all weights of these kernels. Returns: FALSE with
+ * IFM_ERROR_INVALID: it is of another model, or of other sizes. */
+gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const IfmModel *graph, GError **error);
 
 /** ifm_kernel_records_to_json: (transfer full) as files have it: docs/formats.md.    ifm_kernel_records_from_json:
  * (transfer full) NULL with IFM_ERROR_INVALID and the place. @where: the file, for messages */

@@ -34,4 +34,32 @@ typedef struct
 GArray *ifm_kernel_operator_rows(const IfmKernelSamples *samples);
 GArray *ifm_kernel_load_rows(const IfmKernelSamples *samples);
 
+/** IfmModelVerdict: a held-out model under one load, predicted from what was learnt of other models' kernels, against what
+ * was measured: medians without load, means under it. @name, @records: borrowed from the outcome
+ * @known_ratio: IfmModelPrediction has it    @node_overhead_ns: that it was predicted with: of the other held-out models */
+typedef struct
+{
+    const char *name;
+    int kind, cores; /* IfmLoadKind, IfmLoadCores */
+    double level, measured_ns, predicted_ns, low_ns, high_ns, known_ratio, node_overhead_ns;
+} IfmModelVerdict;
+
+/** IfmKernelsOutcome: what a study of kernels comes to. @samples: those of its kernels    @model: what is learnt from all
+ * of them; NULL where nothing can be, and @why    @verdicts: IfmModelVerdict, models in the order of the study
+ * @mape: mean of |predicted / measured - 1| without load; NaN without held-out models    @mape_loaded: under load */
+typedef struct
+{
+    IfmKernelSamples *samples;
+    IfmLatencyModel *model;
+    char *why;
+    GPtrArray *records; /* IfmKernelRecords* of the held-out models */
+    GArray *verdicts;
+    double mape, mape_loaded;
+} IfmKernelsOutcome;
+/** ifm_study_kernels_outcome: trains and predicts; the same points give the same. Returns: (transfer full) NULL as
+ * ifm_study_kernel_samples(). */
+IfmKernelsOutcome *ifm_study_kernels_outcome(const IfmStudyPoints *points, GError **error);
+void ifm_kernels_outcome_free(IfmKernelsOutcome *outcome);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelsOutcome, ifm_kernels_outcome_free)
+
 IFM_END_DECLS

@@ -45,7 +45,7 @@ extern const Verb verb_compare, verb_devices, verb_profile, verb_zoo_list, verb_
     verb_store_merge, verb_store_export, verb_store_check, verb_study_run, verb_study_submit, verb_study_status,
     verb_study_merge, verb_study_export, verb_study_lookup, verb_study_predict, verb_study_import, verb_study_list,
     verb_plan, verb_run, verb_trace, verb_trace_diff, verb_help, verb_tune, verb_kernels_list, verb_kernels_show,
-    verb_kernels_export, verb_kernels_dag, verb_stress, verb_train, verb_completion;
+    verb_kernels_export, verb_kernels_extract, verb_kernels_dag, verb_stress, verb_train, verb_predict, verb_evaluate, verb_completion;
 
 /* cli_verbs: NULL-terminated, in the order of --help. */
 const Verb *const *cli_verbs(void);

@@ -100,7 +100,7 @@ static void list_verbs(GString *out, const char *group, const IfmScreen *screen)
 {
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
         if (group == NULL || (g_str_has_prefix((*verb)->name, group) && (*verb)->name[strlen(group)] == ' '))
-            item(out, (*verb)->name, 18, (*verb)->summary, screen);
+            item(out, (*verb)->name, 19, (*verb)->summary, screen);
 }
 
 char *cli_help_overview(const IfmScreen *screen)

@@ -1,5 +1,8 @@
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <glib/gstdio.h>
 
 #include <inferometer/kernels-page.h>
 
@@ -121,7 +124,8 @@ const Verb verb_kernels_list = {
         "the name of what it computes: Conv_Add_Relu in every model and at every size. Kernels of one digest compute the "
         "same on the same shapes.\n"
         "Coverage says how it is known which nodes of the model a kernel covers: exact; group (several kernels together); "
-        "inserted (by the runtime, such as a change of layout); ambiguous (the nodes listed are likely).\n"
+        "inserted (by the runtime, such as a change of layout); ambiguous (the nodes listed are likely). OpenVINO saves no "
+        "graph: one profiled run shows its kernels, and what it names of their nodes is exact.\n"
         "What was found is kept in $IFM_KERNEL_CACHE, or inferometer/kernels in $XDG_CACHE_HOME (~/.cache), by the model's "
         "digest, the device, the runtime's library and the processor.",
     .examples = list_examples,
@@ -211,6 +215,128 @@ const Verb verb_kernels_export = {
     .details = "MODEL is as of kernels list. Records of an ONNX file are refused later if that file has changed.",
     .examples = export_examples,
     .run = run_export,
+};
+
+/* --- kernels extract ----------------------------------------------------------------------------------------------------
+ */
+
+/* Extraction: files on their way. @graph: whose weights are kept, or NULL    @done: digests */
+typedef struct
+{
+    const char *folder;
+    const IfmModel *graph;
+    GHashTable *done;
+    guint32 seed;
+    gboolean ring;
+    gsize n_written;
+} Extraction;
+
+static gboolean is_named(const Arguments *arguments, const IfmKernelRecord *kernel)
+{
+    const char *const *names = cli_texts(arguments, "kernel");
+    return *names == NULL || g_strv_contains(names, kernel->name);
+}
+
+/* One kernel's file. A kernel that cannot be cut out is no failure of the others. */
+static int extract_kernel(Extraction *self, const IfmKernelRecord *kernel)
+{
+    g_autoptr(GError) error = NULL;
+    const gsize n_copies = self->ring ? ifm_kernel_ring_copies(kernel) : 1;
+    g_autoptr(IfmModel) model = ifm_kernel_extract(kernel, self->graph, n_copies, self->seed, &error);
+    if (model == NULL)
+    {
+        cli_note("no file: %s", error->message);
+        return CLI_EXIT_OK;
+    }
+    g_autofree char *stem = ifm_kernel_record_stem(kernel), *name = g_strconcat(stem, ".onnx\n", NULL);
+    g_autofree char *file = g_strconcat(stem, ".onnx", NULL), *path = g_build_filename(self->folder, file, NULL);
+    if (!ifm_model_save(model, path, &error))
+        return cli_fail(error);
+    self->n_written++;
+    return cli_print(name);
+}
+
+static int extract_kernels(const Arguments *arguments, Extraction *self, const char *model)
+{
+    int status = CLI_EXIT_OK;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelRecords) records = open_records(arguments, model, NULL, &status);
+    if (records != NULL && self->graph != NULL && !ifm_kernel_records_check_graph(records, self->graph, &error))
+        return cli_fail(error);
+    for (guint i = 0; records != NULL && i < records->kernels->len && status == CLI_EXIT_OK; i++)
+    {
+        const IfmKernelRecord *kernel = records->kernels->pdata[i];
+        if (is_named(arguments, kernel) && g_hash_table_add(self->done, g_strdup(kernel->digest)))
+            status = extract_kernel(self, kernel);
+    }
+    return status;
+}
+
+static int run_extract(const Arguments *arguments)
+{
+    const char *graph = cli_text(arguments, "graph"), *folder = cli_text(arguments, "output");
+    g_autoptr(GError) error = NULL;
+    if (folder == NULL)
+        return cli_usage(&verb_kernels_extract, "needs -o DIR: where the models go");
+    if (graph != NULL && cli_positional(arguments)[1] != NULL)
+        return cli_usage(&verb_kernels_extract, "--graph: is of one model, so with it there is one RECORD");
+    g_autoptr(IfmModel) weights = graph != NULL ? ifm_model_open(graph, &error) : NULL;
+    if (error != NULL)
+        return cli_fail(error);
+    if (g_mkdir_with_parents(folder, 0777) != 0)
+    {
+        cli_complain("%s: %s", folder, g_strerror(errno));
+        return cli_status_of(IFM_ERROR_UNAVAILABLE);
+    }
+    g_autoptr(GHashTable) done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    Extraction self = { .folder = folder,
+                        .graph = weights,
+                        .done = done,
+                        .seed = (guint32)cli_integer(arguments, "seed"),
+                        .ring = cli_given(arguments, "ring") };
+    int status = CLI_EXIT_OK;
+    for (const char *const *model = cli_positional(arguments); *model != NULL && status == CLI_EXIT_OK; model++)
+        status = extract_kernels(arguments, &self, *model);
+    if (status != CLI_EXIT_OK || self.n_written > 0)
+        return status;
+    cli_complain("no kernel of that name could be extracted");
+    return CLI_EXIT_FAILED;
+}
+
+static const IfmOption extract_options[] = {
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "where the models go" },
+    { "kernel", 0, IFM_OPTION_TEXT, TRUE, "NAME", "kernels of this name alone, such as Conv_Add_Relu" },
+    { "graph", 0, IFM_OPTION_FILE, FALSE, "FILE",
+      "the optimised graph as kernels export --graph wrote it: its weights are kept; without it they are drawn from "
+      "--seed" },
+    { "ring", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "as many copies in one model as processor caches cannot hold: one run visits each, as kernels of a model are" },
+    { NULL },
+};
+
+static const char *const extract_examples[] = {
+    "inferometer kernels extract resnet18.json vit.json -o kernels",
+    "writes a model for each distinct kernel of two models",
+    NULL,
+};
+
+const Verb verb_kernels_extract = {
+    .name = "kernels extract",
+    .summary = "write each distinct kernel of models as a model of its own",
+    .arguments = "RECORD...",
+    .min = 1,
+    .max = -1,
+    .positional = POSITIONAL_FILE,
+    .tables = { model_options },
+    .options = extract_options,
+    .details =
+        "RECORD is a file that kernels export wrote, or a MODEL as of kernels list. Each file is called NAME_SHAPE-DIGITS."
+        "onnx, with the shape of the first input and the first digits of the kernel's digest; its name is printed. It is "
+        "the "
+        "outcome of an optimisation: run it with optimisation off. A kernel whose shapes or attributes are not known "
+        "gets no file, and a note says why.",
+    .examples = extract_examples,
+    .run = run_extract,
 };
 
 /* --- kernels dag --------------------------------------------------------------------------------------------------------

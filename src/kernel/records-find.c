@@ -139,9 +139,10 @@ static void take(char **to, char *text /* (transfer full) */)
     *to = text;
 }
 
-static gboolean describe(IfmKernelRecords *records, IfmModel *model, const IfmModelCase *model_case, char *version,
+static gboolean describe(IfmKernelRecords *records, IfmModel *model, const IfmModelCase *model_case, const char *version,
                          GError **error)
 {
+    g_autofree char *engine = g_strndup(model_case->device, strcspn(model_case->device, ":"));
     json_auto_t *machine = ifm_sensor_machine(NULL);
     const char *digest = ifm_model_digest(model, error), *cpu = ifm_member_text(machine, "cpu");
     g_autoptr(GString) settings = g_string_new(NULL);
@@ -153,8 +154,7 @@ static gboolean describe(IfmKernelRecords *records, IfmModel *model, const IfmMo
     take(&records->model, g_strdup(ifm_model_name(model)));
     take(&records->model_digest, g_strdup(digest));
     take(&records->device, g_strdup(model_case->device));
-    take(&records->runtime, g_strdup_printf("onnxruntime %s", version));
-    take(&records->level, g_strdup("all"));
+    take(&records->runtime, g_strdup_printf("%s %s", engine, version));
     take(&records->processor, g_strdup(cpu != NULL ? cpu : ""));
     take(&records->settings, g_strdup(settings->str));
     return TRUE;
@@ -174,6 +174,42 @@ static IfmKernelRecords *read_graphs(const Finding *files, IfmModel *named, IfmM
     return kernel_records_new(model, all, after, cover);
 }
 
+/* Of a runtime that saves its graph. */
+static IfmKernelRecords *by_graph(IfmRunner *runner, const Finding *files, IfmModel *named, IfmModel *model,
+                                  const IfmModelCase *renamed, const char *graph, char **version, GError **error)
+{
+    const IfmOptimisedFile wanted[] = { { files->extended, TRUE, TRUE },
+                                        { files->all, FALSE, TRUE },
+                                        { files->whole, FALSE, FALSE } };
+    if (!ifm_runner_optimise(runner, renamed, wanted, graph != NULL ? 3 : 2, version, error))
+        return NULL;
+    /* Weights in files of their own go where the graph goes. */
+    g_autoptr(IfmModel) whole = graph != NULL ? ifm_model_open(files->whole, error) : NULL;
+    if (graph != NULL && (whole == NULL || !ifm_model_save(whole, graph, error)))
+        return NULL;
+    IfmKernelRecords *records = read_graphs(files, named, model, renamed, error);
+    if (records != NULL)
+        take(&records->level, g_strdup("all"));
+    return records;
+}
+
+/* Of one that does not, by what it says about its nodes, as OpenVINO's processor does; of another device, the graph is what
+ * is missing. */
+static IfmKernelRecords *by_layers(IfmRunner *runner, IfmModel *named, IfmModel *model, const IfmModelCase *renamed,
+                                   char **version, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    IfmKernelRecords *records = kernel_records_by_layers(runner, renamed, model, named, version, &trouble);
+    if (records != NULL)
+        g_clear_error(error);
+    else if (!g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+    {
+        g_clear_error(error);
+        g_propagate_error(error, g_steal_pointer(&trouble));
+    }
+    return records;
+}
+
 IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase *model_case, const char *graph,
                                           GError **error)
 {
@@ -185,17 +221,14 @@ IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase 
     g_autoptr(IfmModel) named = kernel_graph_instrument(model, error);
     if (named == NULL || !ifm_model_save(named, files.model, error))
         return NULL;
-    const IfmOptimisedFile wanted[] = { { files.extended, TRUE, TRUE },
-                                        { files.all, FALSE, TRUE },
-                                        { files.whole, FALSE, FALSE } };
     IfmModelCase renamed = *model_case;
     renamed.model_path = files.model;
-    if (!ifm_runner_optimise(runner, &renamed, wanted, graph != NULL ? 3 : 2, &version, error))
-        return NULL;
-    /* Weights in files of their own go where the graph goes. */
-    g_autoptr(IfmModel) whole = graph != NULL ? ifm_model_open(files.whole, error) : NULL;
-    if (graph != NULL && (whole == NULL || !ifm_model_save(whole, graph, error)))
-        return NULL;
-    g_autoptr(IfmKernelRecords) records = read_graphs(&files, named, model, model_case, error);
+    g_autoptr(GError) trouble = NULL;
+    g_autoptr(IfmKernelRecords) records = by_graph(runner, &files, named, model, &renamed, graph, &version, &trouble);
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED) && graph == NULL &&
+        g_str_has_prefix(model_case->device, "openvino:"))
+        records = by_layers(runner, named, model, &renamed, &version, &trouble);
+    if (trouble != NULL)
+        g_propagate_error(error, g_steal_pointer(&trouble));
     return records != NULL && describe(records, model, model_case, version, error) ? g_steal_pointer(&records) : NULL;
 }

@@ -59,6 +59,16 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error);
 /* kernel_remove_folder: a temporary one, with the files in it. */
 void kernel_remove_folder(const char *path);
 
+/* --- records-layers.c --------------------------------------------------------------------------------------------------
+ */
+
+/* kernel_records_by_layers: (transfer full) of a runtime that does not save its graph, but says which of the model's nodes
+ * went into each of its own: by one profiled run. @named: as kernel_graph_instrument() makes it, which @model_case has the
+ * file of    @version: (out) (transfer full) of the runtime
+ * Returns: NULL with IFM_ERROR_UNSUPPORTED where the runtime does not say it, or the errors of measuring. */
+IfmKernelRecords *kernel_records_by_layers(IfmRunner *runner, const IfmModelCase *model_case, const IfmModel *model,
+                                           IfmModel *named, char **version, GError **error);
+
 /* --- records-kept.c ----------------------------------------------------------------------------------------------------
  */
 
@@ -77,6 +87,20 @@ void kept_add_records(const char *folder, const IfmKernelRecords *records, const
 
 /* --- records.c ---------------------------------------------------------------------------------------------------------
  */
+
+/* KernelSource: what all kernels of a graph are made from. @optimised: the graph that they are nodes of, or the model
+ * itself
+ * @analysis: of it    @weights: names of its initializers, as kernel_weight_names() has them */
+typedef struct
+{
+    const IfmModel *model, *optimised;
+    const IfmAnalysis *analysis;
+    GHashTable *weights;
+} KernelSource;
+GHashTable *kernel_weight_names(const IfmModel *model);
+/* kernel_tensor_of: (transfer full)    kernel_node_label: (transfer full) how records name a node of the model */
+IfmKernelTensor *kernel_tensor_of(const KernelSource *source, const char *name);
+char *kernel_node_label(const IfmModel *model, gsize index);
 
 /* kernel_records_new: (transfer full) of the optimised graph. @model: as written    @analysis: of the optimised graph */
 IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *optimised, const IfmAnalysis *analysis,

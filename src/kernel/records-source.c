@@ -169,6 +169,33 @@ static IfmKernelRecords *read_records(const char *path, const IfmKernelOptions *
     return NULL;
 }
 
+static gboolean has_weight(const IfmModel *graph, const IfmKernelTensor *tensor)
+{
+    IfmTensor weight;
+    return ifm_model_initializer(graph, tensor->name, &weight) &&
+           g_str_equal(ifm_dtype_name(weight.dtype), tensor->dtype) && weight.rank == (int)tensor->dims->len &&
+           memcmp(weight.shape, tensor->dims->data, (gsize)weight.rank * sizeof(gint64)) == 0;
+}
+
+gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const IfmModel *graph, GError **error)
+{
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        const IfmKernelRecord *kernel = records->kernels->pdata[i];
+        for (guint k = 0; k < kernel->inputs->len; k++)
+        {
+            const IfmKernelTensor *tensor = kernel->inputs->pdata[k];
+            if (!tensor->constant || has_weight(graph, tensor))
+                continue;
+            ifm_error_refuse(error, "%s: not the optimised graph of %s: the weight '%s' of %s is not in it",
+                             ifm_model_name(graph), records->model, tensor->name, kernel->name);
+            ifm_error_make_one_line(error);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error)
 {
     const IfmKernelOptions defaults = { .seed = 1 };

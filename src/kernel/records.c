@@ -45,16 +45,16 @@ static char *name_of(const IfmModel *model, const IfmNode *node, const CoverGrou
 /* --- tensors ------------------------------------------------------------------------------------------------------------
  */
 
-/* What all kernels of a graph are made from. */
-typedef struct
+GHashTable *kernel_weight_names(const IfmModel *model)
 {
-    const IfmModel *model, *optimised;
-    const IfmAnalysis *analysis;
-    GHashTable *weights; /* names */
-} Source;
+    GHashTable *names = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < ifm_model_n_initializers(model); i++)
+        g_hash_table_add(names, (gpointer)ifm_model_initializer_name(model, i));
+    return names;
+}
 
 /* Integers decide what is computed, such as axes; a single float may, such as an exponent. */
-static void take_values(const Source *source, IfmKernelTensor *tensor, IfmDtype dtype)
+static void take_values(const KernelSource *source, IfmKernelTensor *tensor, IfmDtype dtype)
 {
     gint64 values[IFM_ANALYSIS_MAX_INTS];
     gsize n = 0;
@@ -70,7 +70,7 @@ static void take_values(const Source *source, IfmKernelTensor *tensor, IfmDtype 
     }
 }
 
-static IfmKernelTensor *tensor_of(const Source *source, const char *name)
+IfmKernelTensor *kernel_tensor_of(const KernelSource *source, const char *name)
 {
     IfmKernelTensor *tensor = ifm_kernel_tensor_new();
     gint64 shape[IFM_MAX_RANK];
@@ -98,13 +98,13 @@ static void take_text(char **to, const char *text)
     *to = g_strdup(text);
 }
 
-static char *node_label(const IfmModel *model, gsize index)
+char *kernel_node_label(const IfmModel *model, gsize index)
 {
     const IfmNode *node = ifm_model_node(model, index);
     return *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s #%" G_GSIZE_FORMAT, node->op_type, index);
 }
 
-static void find_depends(const Source *source, const IfmNode *node, GArray *depends)
+static void find_depends(const KernelSource *source, const IfmNode *node, GArray *depends)
 {
     for (gsize i = 0; i < node->n_inputs; i++)
     {
@@ -117,7 +117,7 @@ static void find_depends(const Source *source, const IfmNode *node, GArray *depe
     }
 }
 
-static IfmKernelRecord *record_of(const Source *source, gsize index, const CoverGroup *group)
+static IfmKernelRecord *record_of(const KernelSource *source, gsize index, const CoverGroup *group)
 {
     const IfmNode *node = ifm_model_node(source->optimised, index);
     const IfmNodeCost *cost = ifm_analysis_node_cost(source->analysis, index);
@@ -130,16 +130,16 @@ static IfmKernelRecord *record_of(const Source *source, gsize index, const Cover
     record->attributes = ifm_node_attributes(node);
     record->opset = ifm_model_opset(source->optimised);
     for (gsize i = 0; i < node->n_inputs; i++)
-        g_ptr_array_add(record->inputs, tensor_of(source, node->inputs[i]));
+        g_ptr_array_add(record->inputs, kernel_tensor_of(source, node->inputs[i]));
     for (gsize i = 0; i < node->n_outputs; i++)
-        g_ptr_array_add(record->outputs, tensor_of(source, node->outputs[i]));
+        g_ptr_array_add(record->outputs, kernel_tensor_of(source, node->outputs[i]));
     record->flop = cost->covered && !cost->is_upper_bound ? (double)cost->flop : (double)NAN;
     ifm_kernel_record_count_bytes(record);
     g_free(record->digest);
     record->digest = ifm_kernel_record_digest(record);
     record->coverage = (int)group->coverage;
     for (guint i = 0; i < group->covers->len; i++)
-        g_ptr_array_add(record->covers, node_label(source->model, g_array_index(group->covers, gsize, i)));
+        g_ptr_array_add(record->covers, kernel_node_label(source->model, g_array_index(group->covers, gsize, i)));
     find_depends(source, node, record->depends);
     return record;
 }
@@ -150,10 +150,8 @@ IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *opti
     IfmKernelRecords *records = kernel_records_alloc();
     const gsize n = ifm_model_n_nodes(optimised);
     g_autofree const CoverGroup **groups = g_new0(const CoverGroup *, MAX(n, 1));
-    g_autoptr(GHashTable) weights = g_hash_table_new(g_str_hash, g_str_equal);
-    const Source source = { model, optimised, analysis, weights };
-    for (gsize i = 0; i < ifm_model_n_initializers(optimised); i++)
-        g_hash_table_add(weights, (gpointer)ifm_model_initializer_name(optimised, i));
+    g_autoptr(GHashTable) weights = kernel_weight_names(optimised);
+    const KernelSource source = { model, optimised, analysis, weights };
     for (guint i = 0; i < cover->groups->len; i++)
     {
         const CoverGroup *group = cover->groups->pdata[i];
@@ -163,7 +161,7 @@ IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *opti
     for (gsize i = 0; i < n; i++)
         g_ptr_array_add(records->kernels, record_of(&source, i, groups[i]));
     for (guint i = 0; i < cover->uncovered->len; i++)
-        g_ptr_array_add(records->uncovered, node_label(model, g_array_index(cover->uncovered, gsize, i)));
+        g_ptr_array_add(records->uncovered, kernel_node_label(model, g_array_index(cover->uncovered, gsize, i)));
     records->n_nodes = (gint64)ifm_model_n_nodes(model);
     records->n_folded = (gint64)cover->n_folded;
     records->n_covered_twice = (gint64)cover->n_twice;

@@ -152,6 +152,16 @@ static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
     return TRUE;
 }
 
+/* A runtime that saves no graph has kernels that no model can hold. */
+static gboolean check_domain(const IfmKernelRecord *record, GError **error)
+{
+    if (!g_str_has_prefix(record->domain, "org.openvino"))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s (%s): no model can hold a kernel of %s", record->name,
+                record->node, record->domain);
+    return FALSE;
+}
+
 static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tensors, GError **error)
 {
     for (guint i = 0; i < tensors->len; i++)
@@ -175,7 +185,8 @@ static IfmModel *build(Extraction *self, gsize n_copies, GError **error)
     g_autofree char *stem = ifm_kernel_record_stem(record), *copies = g_strdup_printf("%" G_GSIZE_FORMAT, n_copies);
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(stem, record->opset > 0 ? record->opset : USUAL_OPSET);
     self->builder = builder;
-    if (!check_known(record, record->inputs, error) || !check_known(record, record->outputs, error))
+    if (!check_domain(record, error) || !check_known(record, record->inputs, error) ||
+        !check_known(record, record->outputs, error))
         return NULL;
     for (gsize i = 0; i < n_copies; i++)
         if (!add_copy(self, i, error))

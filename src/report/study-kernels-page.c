@@ -1,4 +1,5 @@
 /* Studies of kernels under load: the file to learn from, and their page. */
+#include <math.h>
 #include <string.h>
 
 #include <inferometer/stress.h>
@@ -7,12 +8,74 @@
 
 #include "study-pages.h"
 
+/* --- held-out models ----------------------------------------------------------------------------------------------------
+ */
+
+static const char *load_word(int kind)
+{
+    return kind > IFM_LOAD_NONE ? ifm_stress_words()[kind - IFM_LOAD_GEMM] : "none";
+}
+
+static const char *cores_word(int cores)
+{
+    return cores == IFM_LOAD_CORES_SAME ? "the same" : cores == IFM_LOAD_CORES_OTHER ? "another" : "";
+}
+
+static void get_verdict_load(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, load_word(((const IfmModelVerdict *)record)->kind));
+}
+
+static void get_verdict_cores(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, cores_word(((const IfmModelVerdict *)record)->cores));
+}
+
+static void get_error(const void *record, const void *user, IfmValue *value)
+{
+    const IfmModelVerdict *verdict = record;
+    ifm_value_set_real(value, verdict->predicted_ns / verdict->measured_ns - 1);
+}
+
+static void get_inside(const void *record, const void *user, IfmValue *value)
+{
+    const IfmModelVerdict *verdict = record;
+    ifm_value_set_boolean(value, verdict->low_ns <= verdict->measured_ns && verdict->measured_ns <= verdict->high_ns);
+}
+
+#define VERDICT(member) IFM_FIELD_AT(IfmModelVerdict, member)
+
+static const IfmField verdict_fields[] = {
+    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, VERDICT(name), .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "load", "load", IFM_FIELD_TEXT, get_verdict_load },
+    { "cores", "on core", IFM_FIELD_TEXT, get_verdict_cores, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "level", "asked", IFM_FIELD_RATIO, ifm_field_get_real, VERDICT(level) },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(measured_ns) },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(predicted_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(low_ns) },
+    { "high_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(high_ns) },
+    { "error_ratio", "off by", IFM_FIELD_RATIO, get_error },
+    { "inside", "inside", IFM_FIELD_BOOLEAN, get_inside },
+    { "known_ratio", "known", IFM_FIELD_RATIO, ifm_field_get_real, VERDICT(known_ratio) },
+    { NULL },
+};
+
+/* kernels.csv, and where something can be learnt from it latency.json and models.csv: the held-out models. */
 gboolean ifm_kernels_write(const IfmStudyPoints *points, const char *folder, GError **error)
 {
-    g_autoptr(IfmKernelSamples) samples = ifm_study_kernel_samples(points, error);
-    g_autofree char *csv = samples != NULL ? ifm_kernel_samples_to_csv(samples) : NULL;
-    g_autofree char *path = g_build_filename(folder, "kernels.csv", NULL);
-    return csv != NULL && ifm_output_write(path, csv, strlen(csv), error);
+    g_autoptr(IfmKernelsOutcome) outcome = ifm_study_kernels_outcome(points, error);
+    if (outcome == NULL)
+        return FALSE;
+    g_autofree char *csv = ifm_kernel_samples_to_csv(outcome->samples),
+                    *path = g_build_filename(folder, "kernels.csv", NULL),
+                    *model = g_build_filename(folder, "latency.json", NULL),
+                    *models = g_build_filename(folder, "models.csv", NULL);
+    if (!ifm_output_write(path, csv, strlen(csv), error) ||
+        (outcome->model != NULL && !ifm_latency_model_write(outcome->model, model, error)))
+        return FALSE;
+    g_autoptr(GPtrArray) rows = ifm_pointers_to(outcome->verdicts);
+    g_autofree char *table = ifm_rows_to_csv(verdict_fields, rows);
+    return outcome->verdicts->len == 0 || ifm_output_write(models, table, strlen(table), error);
 }
 
 #define OPERATOR(member) IFM_FIELD_AT(IfmOperatorRow, member)
@@ -31,13 +94,12 @@ static const IfmField operator_fields[] = {
 
 static void get_load(const void *record, const void *user, IfmValue *value)
 {
-    const int kind = ((const IfmLoadRow *)record)->kind;
-    ifm_value_set_text(value, kind > IFM_LOAD_NONE ? ifm_stress_words()[kind - IFM_LOAD_GEMM] : "none");
+    ifm_value_set_text(value, load_word(((const IfmLoadRow *)record)->kind));
 }
 
 static void get_cores(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmLoadRow *)record)->cores == IFM_LOAD_CORES_SAME ? "the kernel's" : "another");
+    ifm_value_set_text(value, cores_word(((const IfmLoadRow *)record)->cores));
 }
 
 #define LOAD(member) IFM_FIELD_AT(IfmLoadRow, member)
@@ -53,21 +115,42 @@ static const IfmField load_fields[] = {
     { NULL },
 };
 
+static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome)
+{
+    if (outcome->model == NULL)
+    {
+        ifm_document_note(document, "note", IFM_TONE_DIM, "nothing is learnt yet: %s", outcome->why);
+        return;
+    }
+    if (outcome->verdicts->len == 0)
+        return;
+    ifm_document_heading(document, "Models that were held out, predicted from the kernels of the others");
+    ifm_document_rows(document, "models", verdict_fields, g_array_ref(outcome->verdicts));
+    if (!isnan(outcome->mape))
+        ifm_document_text(document, "Mean error without load: %.1f %%.", 100 * outcome->mape);
+    if (!isnan(outcome->mape_loaded))
+        ifm_document_text(document, "Mean error under load: %.1f %%.", 100 * outcome->mape_loaded);
+}
+
 void ifm_kernels_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page)
 {
     g_autoptr(GError) trouble = NULL;
-    IfmKernelSamples *samples = ifm_study_kernel_samples(points, &trouble);
-    if (samples == NULL)
+    if (page == IFM_STUDY_STATUS)
+        return;
+    IfmKernelsOutcome *outcome = ifm_study_kernels_outcome(points, &trouble);
+    if (outcome == NULL)
     {
         ifm_document_note(document, "error", IFM_TONE_BAD, "%s", trouble->message);
         return;
     }
-    ifm_document_keep(document, samples, (GDestroyNotify)ifm_kernel_samples_free);
+    ifm_document_keep(document, outcome, (GDestroyNotify)ifm_kernels_outcome_free);
+    g_autoptr(GArray) loads = ifm_kernel_load_rows(outcome->samples);
     ifm_document_heading(document, "Kernels without load");
-    ifm_document_rows(document, "operators", operator_fields, ifm_kernel_operator_rows(samples));
-    g_autoptr(GArray) loads = page != IFM_STUDY_STATUS ? ifm_kernel_load_rows(samples) : NULL;
-    if (loads == NULL || loads->len == 0)
-        return;
-    ifm_document_heading(document, "Under load, against the same kernels without it in the same visit");
-    ifm_document_rows(document, "loads", load_fields, g_steal_pointer(&loads));
+    ifm_document_rows(document, "operators", operator_fields, ifm_kernel_operator_rows(outcome->samples));
+    if (loads->len > 0)
+    {
+        ifm_document_heading(document, "Under load, against the same kernels without it in the same visit");
+        ifm_document_rows(document, "loads", load_fields, g_steal_pointer(&loads));
+    }
+    add_verdicts(document, outcome);
 }

@@ -208,6 +208,15 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyPoint *point, co
     ifm_kernel_samples_add(samples, &sample);
 }
 
+static gboolean is_held_out(const IfmStudyPoints *points, const char *name)
+{
+    const json_t *list = ifm_member(points->manifest, "definition.held_out");
+    for (gsize i = 0; i < json_array_size(list); i++)
+        if (g_strcmp0(ifm_member_text(json_array_get(list, i), "name"), name) == 0)
+            return TRUE;
+    return FALSE;
+}
+
 IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError **error)
 {
     if (!g_str_equal(points->kind, study_kind_kernels.name))
@@ -227,6 +236,8 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError 
         const char *id = ifm_member_text(point->axes, "kernel");
         const Kernel *kernel = id != NULL ? g_hash_table_lookup(kernels, id) : NULL;
         if (point->reason != NULL)
+            continue;
+        if (kernel == NULL && is_held_out(points, id)) /* a whole model */
             continue;
         if (kernel == NULL)
         {

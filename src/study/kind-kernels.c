@@ -3,8 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <inferometer/kernel-records.h>
 #include <inferometer/kernel-sample.h>
 #include <inferometer/stress.h>
+#include <inferometer/zoo.h>
 #include <internal/kernel-record.h>
 
 #include "definition.h"
@@ -25,9 +27,9 @@ static const char *const core_words[] = { "same", "other", NULL };
 typedef struct
 {
     StudyText study;
-    GPtrArray *models, *stress; /* char* */
-    GArray *levels, *threads;   /* gint64 */
-    GArray *cores;              /* int, a word */
+    GPtrArray *models, *stress, *held_out; /* char* */
+    GArray *levels, *threads;              /* gint64 */
+    GArray *cores;                         /* int, a word */
     gint64 shapes, loaded, visits, seed;
 } KernelsText;
 
@@ -38,6 +40,10 @@ static const IfmYamlField kernels_fields[] = {
       .required = TRUE,
       .filled = TRUE,
       .help = "ONNX files, relative to this file, or models of the zoo with their parameters: their kernels are measured" },
+    { .key = "held_out",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(KernelsText, held_out),
+      .help = "models that are measured whole and predicted from what is learnt of the others' kernels" },
     { .key = "shapes",
       .type = IFM_YAML_INT,
       FIELD(KernelsText, shapes),
@@ -94,9 +100,10 @@ static const IfmYamlField kernels_fields[] = {
 
 typedef struct
 {
-    GPtrArray *models; /* char*: as kernels are asked for */
-    GPtrArray *names;  /* char*: as the file has them */
-    GArray *stress;    /* int: IfmStressKind */
+    GPtrArray *models;   /* char*: as kernels are asked for */
+    GPtrArray *names;    /* char*: as the file has them */
+    GPtrArray *held_out; /* HeldOut* */
+    GArray *stress;      /* int: IfmStressKind */
     GArray *levels, *threads;
     GArray *cores; /* int: 0: same, 1: other */
     gint64 shapes, loaded, visits;
@@ -104,6 +111,22 @@ typedef struct
     GPtrArray *kernels; /* StudyKernel*; NULL until they were looked for */
     GError *error;      /* why there are none */
 } KernelAxes;
+
+/* HeldOut: a model that is measured whole. @asked: as records and files are asked for    @name: as the file has it
+ * @records: NULL until they were looked for */
+typedef struct
+{
+    char *asked, *name;
+    IfmKernelRecords *records;
+} HeldOut;
+
+static void held_out_free(HeldOut *model)
+{
+    g_free(model->asked);
+    g_free(model->name);
+    ifm_kernel_records_free(model->records);
+    g_free(model);
+}
 
 static void kernel_free(StudyKernel *kernel)
 {
@@ -122,6 +145,7 @@ static void clear(IfmStudy *study)
         return;
     g_ptr_array_unref(axes->models);
     g_ptr_array_unref(axes->names);
+    g_ptr_array_unref(axes->held_out);
     g_array_unref(axes->stress);
     g_array_unref(axes->levels);
     g_array_unref(axes->threads);
@@ -153,6 +177,21 @@ static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **
     return TRUE;
 }
 
+static gboolean is_listed(const GPtrArray *words, guint before, const char *word)
+{
+    for (guint i = 0; i < before; i++)
+        if (g_str_equal(word, words->pdata[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* Paths are relative to the file. (transfer full) */
+static char *asked_as(const char *word, const char *folder)
+{
+    const gboolean is_path = strchr(word, '/') != NULL || g_str_has_suffix(word, ".onnx");
+    return is_path && !g_path_is_absolute(word) ? g_build_filename(folder, word, NULL) : g_strdup(word);
+}
+
 static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
 {
     const KernelsText *text = (const KernelsText *)(const void *)common;
@@ -160,6 +199,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     g_autofree char *folder = g_path_get_dirname(common->record.file);
     axes->models = g_ptr_array_new_with_free_func(g_free);
     axes->names = g_ptr_array_new_with_free_func(g_free);
+    axes->held_out = g_ptr_array_new_with_free_func((GDestroyNotify)held_out_free);
     axes->stress = g_array_new(FALSE, FALSE, sizeof(int));
     axes->levels = g_array_copy(text->levels);
     axes->threads = g_array_copy(text->threads);
@@ -171,13 +211,20 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     for (guint i = 0; i < text->models->len; i++)
     {
         const char *word = text->models->pdata[i];
-        const gboolean is_path = strchr(word, '/') != NULL || g_str_has_suffix(word, ".onnx");
-        for (guint k = 0; k < i; k++)
-            if (g_str_equal(word, text->models->pdata[k]))
-                return ifm_yaml_key_error(&common->record, "models", i, error, "\"%s\" is listed twice", word);
+        if (is_listed(text->models, i, word))
+            return ifm_yaml_key_error(&common->record, "models", i, error, "\"%s\" is listed twice", word);
         g_ptr_array_add(axes->names, g_strdup(word));
-        g_ptr_array_add(axes->models,
-                        is_path && !g_path_is_absolute(word) ? g_build_filename(folder, word, NULL) : g_strdup(word));
+        g_ptr_array_add(axes->models, asked_as(word, folder));
+    }
+    for (guint i = 0; i < text->held_out->len; i++)
+    {
+        const char *word = text->held_out->pdata[i];
+        if (is_listed(text->held_out, i, word) || is_listed(text->models, text->models->len, word))
+            return ifm_yaml_key_error(&common->record, "held_out", i, error, "\"%s\" is listed twice", word);
+        HeldOut *model = g_new0(HeldOut, 1);
+        model->name = g_strdup(word);
+        model->asked = asked_as(word, folder);
+        g_ptr_array_add(axes->held_out, model);
     }
     return read_stress(axes, text, error);
 }
@@ -236,6 +283,20 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
     return TRUE;
 }
 
+static gboolean find_held_out(IfmStudy *study, KernelAxes *axes, GError **error)
+{
+    const IfmStudyDevice *device = study->devices->pdata[0];
+    for (guint i = 0; i < axes->held_out->len; i++)
+    {
+        HeldOut *model = axes->held_out->pdata[i];
+        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed };
+        model->records = ifm_kernel_records_open(model->asked, &options, error);
+        if (model->records == NULL)
+            return FALSE;
+    }
+    return TRUE;
+}
+
 #define MAX_TRIES 20
 
 /* Others in turn, so that each kernel of the models has about as many around it. */
@@ -262,7 +323,7 @@ static const GPtrArray *kernels_of(IfmStudy *study)
         return axes->kernels;
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
     axes->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_free);
-    if (add_models(study, axes, known, &axes->error))
+    if (add_models(study, axes, known, &axes->error) && find_held_out(study, axes, &axes->error))
         add_shapes(axes, known);
     else
         g_ptr_array_set_size(axes->kernels, 0);
@@ -279,9 +340,11 @@ typedef struct
     gint64 level;
 } Condition;
 
+/* Visit: of a kernel, or of a whole model. */
 typedef struct
 {
-    const StudyKernel *kernel;
+    const StudyKernel *kernel; /* NULL: of @model */
+    const HeldOut *model;
     Condition condition;
     gint64 visit, threads;
 } Visit;
@@ -289,14 +352,14 @@ typedef struct
 typedef struct
 {
     IfmModelCase model_case;
-    char *cores;
+    char *cores, *path;
 } CaseText;
 
 static json_t *axes_of(const Visit *visit)
 {
     const Condition *condition = &visit->condition;
     json_t *axes = json_object();
-    json_object_set_new(axes, "kernel", ifm_json_string(visit->kernel->id));
+    json_object_set_new(axes, "kernel", ifm_json_string(visit->kernel != NULL ? visit->kernel->id : visit->model->name));
     json_object_set_new(axes, "visit", json_integer(visit->visit));
     if (visit->threads > 0)
         json_object_set_new(axes, "threads", json_integer(visit->threads));
@@ -311,7 +374,7 @@ static void add_case(IfmStudy *study, int phase, IfmStudyDevice *device, const V
     StudyCase *one = g_new0(StudyCase, 1);
     one->axes = axes_of(visit);
     one->device = device;
-    one->flop = isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
+    one->flop = visit->kernel == NULL || isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
     one->own = g_memdup2(visit, sizeof *visit);
     one->row = (IfmStudyCase){ .phase = device->phase,
                                .alias = g_strdup(device->alias),
@@ -389,6 +452,10 @@ static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint
             add_visit(study, phase, device, (Visit){ .kernel = kernel, .visit = visit, .threads = threads },
                       is_loaded ? conditions : idle, random);
         }
+        for (guint i = 0; i < axes->held_out->len; i++)
+            add_visit(study, phase, device,
+                      (Visit){ .model = axes->held_out->pdata[i], .visit = visit, .threads = threads },
+                      visit == 1 ? conditions : idle, random);
     }
 }
 
@@ -440,7 +507,33 @@ static void drop(StudyCase *one)
     if (text == NULL)
         return;
     g_free(text->cores);
+    g_free(text->path);
     g_free(text);
+}
+
+/* A whole model takes longer than a kernel: its time budget is so many times a kernel's. */
+#define MODEL_TIMES 10
+
+/* (transfer full) where a held-out model is: its own file, or one of the zoo in the study's folder */
+static char *model_path(const HeldOut *model, const char *folder)
+{
+    if (strchr(model->asked, '/') != NULL || g_str_has_suffix(model->asked, ".onnx"))
+        return g_strdup(model->asked);
+    g_autofree char *name = g_strconcat(model->name, ".onnx", NULL);
+    return g_build_filename(folder, "models", name, NULL);
+}
+
+static gboolean write_model(const HeldOut *model, const char *folder, guint32 seed, GError **error)
+{
+    g_autofree char *path = model_path(model, folder), *models = g_path_get_dirname(path);
+    g_auto(GStrv) words = g_strsplit(model->asked, ",", -1);
+    if (g_str_equal(path, model->asked) || g_file_test(path, G_FILE_TEST_EXISTS))
+        return TRUE;
+    g_autoptr(IfmModel) built = ifm_zoo_build(words[0], (const char *const *)words + 1, seed, error);
+    if (built == NULL)
+        return FALSE;
+    g_mkdir_with_parents(models, 0755);
+    return ifm_model_save(built, path, error);
 }
 
 static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
@@ -449,16 +542,25 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     const Visit *visit = one->own;
     CaseText *text = one->text = g_new0(CaseText, 1);
     IfmModelCase *model_case = &text->model_case;
-    *model_case = (IfmModelCase){ .model_name = visit->kernel->id,
-                                  .device = one->device->device,
+    *model_case = (IfmModelCase){ .device = one->device->device,
                                   .alias = one->row.alias,
                                   .threads = (int)visit->threads,
                                   .seed = axes->seed,
                                   .protocol = study->protocol,
-                                  .kernel = visit->kernel->json,
-                                  .n_copies = ifm_kernel_ring_copies(visit->kernel->record),
                                   .visit = visit->visit,
                                   .observe_ns = OBSERVE_NS };
+    if (visit->kernel != NULL)
+    {
+        model_case->model_name = visit->kernel->id;
+        model_case->kernel = visit->kernel->json;
+        model_case->n_copies = ifm_kernel_ring_copies(visit->kernel->record);
+    }
+    else
+    {
+        model_case->model_name = visit->model->name;
+        model_case->model_path = text->path = model_path(visit->model, folder);
+        model_case->protocol.time_budget_ns *= MODEL_TIMES;
+    }
     if (visit->condition.stress >= 0)
     {
         text->cores = cores_of(one->device, visit->condition.cores == 1, error);
@@ -473,26 +575,46 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     return TRUE;
 }
 
-/* Nothing is written; but here it is found out whether there are kernels at all. */
+/* The models that are measured whole. Here it is also found out whether there are kernels at all. */
 static gboolean export_files(IfmStudy *study, const char *folder, const IfmStudyDevice *device, gsize *n_models,
                              GError **error)
 {
     const KernelAxes *axes = study->own;
     kernels_of(study);
-    if (n_models != NULL)
-        *n_models = 0;
     if (axes->error != NULL)
         g_propagate_error(error, g_error_copy(axes->error));
+    for (guint i = 0; axes->error == NULL && i < axes->held_out->len; i++)
+        if (!write_model(axes->held_out->pdata[i], folder, axes->seed, error))
+            return FALSE;
+    if (n_models != NULL)
+        *n_models = axes->held_out->len;
     return axes->error == NULL;
 }
 
 static int pace(const StudyCase *one)
 {
-    return ((const Visit *)one->own)->condition.stress < 0 ? 1 : 2;
+    const Visit *visit = one->own;
+    return visit->kernel == NULL ? 3 : visit->condition.stress < 0 ? 1 : 2;
 }
 
 /* --- the manifest -------------------------------------------------------------------------------------------------------
  */
+
+/* With their kernels, so that a store predicts them without a runtime. */
+static json_t *held_out_to_json(const KernelAxes *axes)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < axes->held_out->len; i++)
+    {
+        const HeldOut *model = axes->held_out->pdata[i];
+        json_t *one = json_object();
+        json_object_set_new(one, "name", ifm_json_string(model->name));
+        json_object_set_new(one, "records",
+                            model->records != NULL ? ifm_kernel_records_to_json(model->records) : json_null());
+        json_array_append_new(json, one);
+    }
+    return json;
+}
 
 static json_t *definition(const IfmStudy *study)
 {
@@ -508,6 +630,7 @@ static json_t *definition(const IfmStudy *study)
     json_object_set_new(json, "visits", json_integer(axes->visits));
     json_object_set_new(json, "levels", ifm_json_int64_array(axes->levels));
     json_object_set_new(json, "kernels", kernels);
+    json_object_set_new(json, "held_out", held_out_to_json(axes));
     return json;
 }
 

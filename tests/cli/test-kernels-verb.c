@@ -39,6 +39,25 @@ static void test_walk(Bench *bench, gconstpointer data)
     json_auto_t *dag = parse_output(&ended);
     g_assert_cmpuint(json_array_size(json_object_get(dag, "kernels")), >, 20);
 
+    run_line(bench, "kernels extract records.json --graph graph.onnx --kernel Conv_Add_Relu -o alone", &ended);
+    assert_status(&ended, 0);
+    g_auto(GStrv) files = g_strsplit(g_strchomp(ended.out), "\n", -1);
+    g_assert_cmpuint(g_strv_length(files), ==, 4); /* one for each number of channels */
+    for (char **file = files; *file != NULL; file++)
+    {
+        g_autofree char *path = g_build_filename(bench->folder, "alone", *file, NULL);
+        g_assert_true(g_str_has_prefix(*file, "Conv_Add_Relu_1x") && g_str_has_suffix(*file, ".onnx"));
+        g_assert_true(g_file_test(path, G_FILE_TEST_IS_REGULAR));
+    }
+    run_line(bench, "kernels extract records.json --kernel Conv_Add_Relu --ring -o ring", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "kernels extract records.json --kernel Softmax -o none", &ended);
+    assert_complaint(&ended, 1, "no kernel of that name");
+    run_with_cache(bench, "kernels extract resnet18,size=96 --graph graph.onnx -o other", &ended); /* the same weights */
+    assert_status(&ended, 0);
+    run_with_cache(bench, "kernels extract vit,size=32,layers=1 --graph graph.onnx -o other", &ended);
+    assert_complaint(&ended, 3, "graph: not the optimised graph of vit,size=32,layers=1: the weight");
+
     run_with_cache(bench, "kernels list graph.onnx", &ended); /* what is optimised is not a model as written */
     assert_complaint(&ended, 3, "the graph that a runtime optimised; the model as written is expected");
     assert_none_left(bench);

@@ -227,6 +227,50 @@ static void test_refused(void)
     remove_tree(folder);
 }
 
+static guint count_named(const IfmKernelRecords *records, const char *name)
+{
+    guint n = 0;
+    for (guint i = 0; i < records->kernels->len; i++)
+        n += g_str_equal(kernel_at(records, i)->name, name);
+    return n;
+}
+
+/* OpenVINO saves no graph, but names what went into its nodes: the same kernels as ONNX Runtime's, and each node in one. */
+static void test_openvino(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = make_folder();
+    const IfmKernelOptions options = { .seed = 1, .cache = folder, .device = "openvino:CPU" };
+    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open("resnet18,size=64", &options, &error);
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+    {
+        g_test_skip(error->message);
+        remove_tree(folder);
+        return;
+    }
+    g_assert_no_error(error);
+    g_autoptr(IfmKernelRecords) other = open_in(folder, "resnet18,size=64");
+    static const char *const names[] = { "Conv_Relu", "Conv_Add_Relu", "Conv", "MaxPool", "Gemm", "GlobalAveragePool" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        g_assert_cmpuint(count_named(records, names[i]), ==, count_named(other, names[i]));
+    g_autoptr(GHashTable) covered = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        const IfmKernelRecord *kernel = kernel_at(records, i);
+        g_assert_true((kernel->covers->len == 0) == (kernel->coverage == IFM_COVERAGE_INSERTED));
+        for (guint k = 0; k < kernel->covers->len; k++)
+            g_assert_true(g_hash_table_add(covered, kernel->covers->pdata[k]));
+        if (g_str_equal(kernel->name, "Conv_Add_Relu"))
+            g_assert_cmpuint(kernel->depends->len, ==, 2); /* the sum runs behind both of its inputs */
+    }
+    g_assert_cmpuint(g_hash_table_size(covered), ==, records->n_nodes);
+    g_assert_cmpuint(records->uncovered->len, ==, 0);
+    g_assert_true(g_str_has_prefix(records->runtime, "openvino "));
+    g_assert_null(ifm_kernel_extract(kernel_at(records, 1), NULL, 1, 1, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    remove_tree(folder);
+}
+
 /* A graph of CUDA needs a GPU: it is never the processor's. */
 static void test_cuda(void)
 {
@@ -252,6 +296,7 @@ int main(int argc, char **argv)
     g_test_add_func("/records-open/not-kept", test_not_kept);
     g_test_add_func("/records-open/changed-model", test_changed_model);
     g_test_add_func("/records-open/refused", test_refused);
+    g_test_add_func("/records-open/openvino", test_openvino);
     g_test_add_func("/records-open/cuda", test_cuda);
     return g_test_run();
 }

@@ -1,0 +1,46 @@
+#pragma once
+#include <inferometer/model-predict.h>
+
+IFM_BEGIN_DECLS
+
+/* Predictions against measurements: whole models and each of their kernels. */
+
+/** IfmEvaluateOptions: @models: as of ifm_kernel_records_open(), NULL-terminated    @device: NULL: "onnxruntime:CPU@0"
+ * @loads: "gemm:60%", "copy:other:30%", NULL-terminated, or NULL: idle alone    @kernels: also each distinct kernel
+ * @interrupted: as of a runner */
+typedef struct
+{
+    const char *const *models;
+    const char *device;
+    int threads;
+    const char *const *loads;
+    gboolean kernels;
+    const gint *interrupted;
+} IfmEvaluateOptions;
+
+/** IfmEvaluated: a model, or with @record a kernel of it (its first digest), @times: how often it is in the model. @load:
+ * "idle", or as asked for. Times are medians when idle, means under load; measured_ns: NaN with @reason */
+typedef struct
+{
+    char *model, *load, *reason;
+    const IfmKernelRecord *record; /* NULL: the whole model */
+    gint64 times;
+    double measured_ns, predicted_ns, low_ns, high_ns;
+    gboolean known;
+} IfmEvaluated;
+
+/** IfmEvaluation: @rows: IfmEvaluated*: whole models first    @records: IfmKernelRecords*, which rows borrow from
+ * @warning: the latency model is of another machine or runtime; or NULL */
+typedef struct
+{
+    GPtrArray *rows, *records;
+    char *warning;
+} IfmEvaluation;
+
+/** ifm_evaluate: Returns: (transfer full) NULL with IFM_ERROR_INVALID (a load that is none, a model that cannot be opened),
+ * IFM_ERROR_UNAVAILABLE (no such device), IFM_ERROR_CANCELLED. A case that fails is a row with its reason. */
+IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptions *options, GError **error);
+void ifm_evaluation_free(IfmEvaluation *evaluation);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEvaluation, ifm_evaluation_free)
+
+IFM_END_DECLS

@@ -1,0 +1,26 @@
+#pragma once
+#include <inferometer/document.h>
+#include <inferometer/evaluate.h>
+#include <inferometer/model-predict.h>
+
+IFM_BEGIN_DECLS
+
+/** IfmPredictReport: all borrowed. @load: in words, "idle", "60 % on the same cores"    @measured_ns: NaN: not measured
+ * @warning: of the latency model, or NULL */
+typedef struct
+{
+    const IfmKernelRecords *records;
+    const IfmModelPrediction *prediction;
+    const char *load, *warning;
+    double measured_ns;
+} IfmPredictReport;
+
+/** ifm_predict_document: (transfer full) of each model its latency with its interval, what is known of it, and its kernels
+ * by operator and by share. Borrows @reports: [n] */
+IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n);
+
+/** ifm_evaluation_document: (transfer full) whole models, kernels by how far they are off, and a figure of predicted over
+ * measured. Borrows @evaluation. */
+IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation);
+
+IFM_END_DECLS

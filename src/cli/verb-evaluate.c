@@ -1,0 +1,107 @@
+#include <glib/gstdio.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <inferometer/predict-page.h>
+
+#include "cli.h"
+
+static gint compare_words(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The models of a word: itself, or the ONNX files of a folder. @words: char* */
+static gboolean add_words(const char *word, GPtrArray *words, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    GDir *folder = g_file_test(word, G_FILE_TEST_IS_DIR) ? g_dir_open(word, 0, &trouble) : NULL;
+    const guint before = words->len;
+    if (!g_file_test(word, G_FILE_TEST_IS_DIR))
+    {
+        g_ptr_array_add(words, g_strdup(word));
+        return TRUE;
+    }
+    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
+        if (g_str_has_suffix(name, ".onnx"))
+            g_ptr_array_add(words, g_build_filename(word, name, NULL));
+    g_clear_pointer(&folder, g_dir_close);
+    g_ptr_array_sort(words, compare_words);
+    if (words->len == before)
+        return ifm_error_refuse(error, "%s: %s", word,
+                                trouble != NULL ? trouble->message : "no ONNX file is in this folder");
+    return TRUE;
+}
+
+static int run_evaluate(const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    const char *with = cli_text(arguments, "with");
+    const int checked = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
+    if (checked != CLI_EXIT_OK)
+        return checked;
+    if (with == NULL)
+        return cli_usage(&verb_evaluate, "needs --with FILE: what `train` wrote");
+    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
+    if (model == NULL)
+        return cli_fail(error);
+    for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
+        if (!add_words(*text, words, &error))
+            return cli_fail(error);
+    g_ptr_array_add(words, NULL);
+    const IfmEvaluateOptions options = { .models = (const char *const *)words->pdata,
+                                         .device = cli_text(arguments, "device"),
+                                         .threads = (int)cli_integer(arguments, "threads"),
+                                         .loads = cli_texts(arguments, "load"),
+                                         .kernels = !cli_given(arguments, "no-kernels"),
+                                         .interrupted = cli_interrupt_install() };
+    g_autoptr(IfmEvaluation) evaluation = ifm_evaluate(model, &options, &error);
+    if (evaluation == NULL)
+        return cli_fail(error);
+    g_autoptr(IfmDocument) document = ifm_evaluation_document(evaluation);
+    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
+    json_auto_t *json = ifm_document_to_json(document);
+    g_autofree char *csv = ifm_document_to_csv(document, NULL);
+    int status = json_path != NULL ? cli_write_json(json_path, json) : CLI_EXIT_OK;
+    if (status == CLI_EXIT_OK && csv_path != NULL)
+        status = cli_write(csv_path, csv);
+    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
+        return status;
+    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = ifm_document_to_screen(document, &screen);
+    return cli_print(text);
+}
+
+static const IfmOption evaluate_options[] = {
+    { "with", 0, IFM_OPTION_FILE, FALSE, "FILE", "what `train` learnt" },
+    { "load", 0, IFM_OPTION_TEXT, TRUE, "KIND:LOAD",
+      "also under a stressor: gemm:60% on the same cores, copy:other:30% on another" },
+    { "no-kernels", 0, IFM_OPTION_FLAG, FALSE, NULL, "whole models alone" },
+    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "that measures them, ENGINE:UNIT@CORES", "onnxruntime:CPU@0" },
+    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024 },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the tables as CSV; - is standard output" },
+    { NULL },
+};
+
+static const char *const evaluate_examples[] = {
+    "inferometer evaluate resnet50 bert --with latency.json --load gemm:60%",
+    "measures two models, alone and under load, and their kernels, against what was predicted",
+    NULL,
+};
+
+const Verb verb_evaluate = {
+    .name = "evaluate",
+    .summary = "measure models and their kernels against what is predicted of them",
+    .arguments = "MODEL|DIR...",
+    .min = 1,
+    .max = -1,
+    .positional = POSITIONAL_FILE,
+    .options = evaluate_options,
+    .details = "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
+               "copies. What was off most comes first. DIR stands for the ONNX files in it.",
+    .examples = evaluate_examples,
+    .run = run_evaluate,
+};

@@ -1,0 +1,156 @@
+#include <math.h>
+#include <unistd.h>
+
+#include <inferometer/predict-page.h>
+#include <inferometer/sensor.h>
+
+#include "cli.h"
+
+/* How long the machine is looked at for --load live. */
+#define WINDOW_NS (300 * G_GINT64_CONSTANT(1000000))
+#define IDLE "idle"
+#define LIVE "live"
+
+/* Answer: what is predicted of one model. */
+typedef struct
+{
+    IfmKernelRecords *records;
+    IfmModelPrediction *prediction;
+} Answer;
+
+static void answer_clear(gpointer data)
+{
+    Answer *answer = data;
+    ifm_model_prediction_free(answer->prediction);
+    ifm_kernel_records_free(answer->records);
+}
+
+/* The load of a word, and the word for the page. (transfer full) NULL with an error */
+static char *load_of(const char *text, const char *device, IfmLoadState *load, GError **error)
+{
+    if (!g_str_equal(text, LIVE))
+        return ifm_load_state_parse(text, load, error) ? g_strdup(g_str_equal(text, IDLE) ? "on an idle machine" : text)
+                                                       : NULL;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
+    if (spec == NULL)
+        return NULL;
+    ifm_load_state_live(spec->cores, spec->n_cores, WINDOW_NS, load);
+    return g_strdup_printf("under the load of now: %.0f %% of its cores, %.0f %% of others", 100 * load->same,
+                           100 * load->other);
+}
+
+static json_t *to_json(const GArray *answers, const char *load)
+{
+    json_t *json = ifm_json_begin("prediction", 1), *models = json_array();
+    for (guint i = 0; i < answers->len; i++)
+    {
+        const Answer *answer = &g_array_index(answers, Answer, i);
+        const IfmModelPrediction *prediction = answer->prediction;
+        json_t *kernels = json_array();
+        for (guint k = 0; k < prediction->kernels->len; k++)
+        {
+            const IfmPredictedKernel *kernel = &g_array_index(prediction->kernels, IfmPredictedKernel, k);
+            json_array_append_new(kernels,
+                                  json_pack("{s:s,s:s,s:s,s:f,s:f,s:f,s:b,s:b}", "node", kernel->record->node, "name",
+                                            kernel->record->name, "digest", kernel->record->digest, "latency_ns",
+                                            kernel->predicted.latency_ns, "low_ns", kernel->predicted.low_ns, "high_ns",
+                                            kernel->predicted.high_ns, "known", kernel->predicted.known, "in_range",
+                                            kernel->predicted.in_range));
+        }
+        json_array_append_new(models,
+                              json_pack("{s:s,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:o}", "model", answer->records->model,
+                                        "load", load, "latency_ns", prediction->latency_ns, "low_ns", prediction->low_ns,
+                                        "high_ns", prediction->high_ns, "overhead_ns", prediction->overhead_ns,
+                                        "critical_ns", prediction->critical_ns, "known_ratio", prediction->known_ratio,
+                                        "n_unknown", (json_int_t)prediction->n_unknown, "kernels", kernels));
+    }
+    json_object_set_new(json, "models", models);
+    return json;
+}
+
+static int show(const Arguments *arguments, const GArray *answers, const char *load, const char *warning)
+{
+    g_autofree IfmPredictReport *reports = g_new0(IfmPredictReport, MAX(answers->len, 1));
+    const char *path = cli_text(arguments, "json");
+    json_auto_t *json = path != NULL ? to_json(answers, load) : NULL;
+    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
+    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
+        return status;
+    for (guint i = 0; i < answers->len; i++)
+    {
+        const Answer *answer = &g_array_index(answers, Answer, i);
+        reports[i] = (IfmPredictReport){ answer->records, answer->prediction, load, warning, (double)NAN };
+    }
+    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = ifm_document_show(ifm_predict_document(reports, answers->len), &screen);
+    return cli_print(text);
+}
+
+static int run_predict(const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GArray) answers = g_array_new(FALSE, FALSE, sizeof(Answer));
+    const char *with = cli_text(arguments, "with"), *device = cli_text(arguments, "device");
+    const int threads = (int)cli_integer(arguments, "threads"),
+              status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    IfmLoadState load;
+    g_array_set_clear_func(answers, answer_clear);
+    if (status != CLI_EXIT_OK)
+        return status;
+    if (with == NULL)
+        return cli_usage(&verb_predict, "needs --with FILE: what `train` wrote");
+    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
+    g_autofree char *words = model != NULL ? load_of(cli_text(arguments, "load"), device, &load, &error) : NULL;
+    if (words == NULL)
+        return model != NULL ? cli_usage(&verb_predict, "--load: %s", error->message) : cli_fail(error);
+    g_autofree char *warning = NULL;
+    for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
+    {
+        const IfmKernelOptions options = {
+            .device = device, .threads = threads, .seed = 1, .interrupted = cli_interrupt_install()
+        };
+        Answer answer = { .records = ifm_kernel_records_open(*text, &options, &error) };
+        if (answer.records == NULL)
+            return cli_fail(error);
+        answer.prediction = ifm_model_predict(model, answer.records, threads, &load);
+        g_array_append_val(answers, answer);
+        if (warning == NULL)
+            warning = ifm_latency_model_warning(model, answer.records->processor, answer.records->runtime);
+    }
+    return show(arguments, answers, words, warning);
+}
+
+static const IfmOption predict_options[] = {
+    { "with", 0, IFM_OPTION_FILE, FALSE, "FILE", "what `train` learnt" },
+    { "load", 0, IFM_OPTION_TEXT, FALSE, "LOAD",
+      "what else the machine does: idle; live: what it does now; 60%: that share of the same cores; other:60%: of others",
+      IDLE },
+    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT",
+      "onnxruntime:CPU@0" },
+    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024 },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { NULL },
+};
+
+static const char *const predict_examples[] = {
+    "inferometer predict resnet18,size=160 --with latency.json --load live",
+    "predicts a model of the zoo under what the machine does now",
+    NULL,
+};
+
+const Verb verb_predict = {
+    .name = "predict",
+    .summary = "predict the latency of models from what was learnt of kernels",
+    .arguments = "MODEL...",
+    .min = 1,
+    .max = -1,
+    .positional = POSITIONAL_FILE,
+    .options = predict_options,
+    .details =
+        "A model is taken apart into the kernels that its runtime would run; the latency of each is predicted with its "
+        "interval, and they are added up. Kernels of unknown operators go by the roofline, and are marked. MODEL is an "
+        "ONNX file, a model of the zoo, or records of `kernels export`. Nothing is run but the runtime's optimisation, "
+        "whose outcome is kept.",
+    .examples = predict_examples,
+    .run = run_predict,
+};

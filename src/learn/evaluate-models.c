@@ -1,0 +1,309 @@
+/* Predictions of models and their kernels against what is measured of them. */
+#include <glib/gstdio.h>
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+
+#include <inferometer/evaluate.h>
+#include <inferometer/kinds.h>
+#include <inferometer/stress.h>
+#include <inferometer/zoo.h>
+#include <internal/measure.h>
+
+#define USUAL_DEVICE "onnxruntime:CPU@0"
+#define MODEL_NS (G_GINT64_CONSTANT(1000000000))
+#define KERNEL_NS (60 * G_GINT64_CONSTANT(1000000))
+
+/* Load: one to evaluate under. @word: as it was asked for    @stress: NULL: idle */
+typedef struct
+{
+    char *word, *cores;
+    const char *stress;
+    double level;
+    IfmLoadState state;
+} Load;
+
+static void load_clear(gpointer data)
+{
+    Load *load = data;
+    g_free(load->word);
+    g_free(load->cores);
+}
+
+/* Evaluating: what all models share. @folder: of models of the zoo */
+typedef struct
+{
+    const IfmLatencyModel *model;
+    const IfmEvaluateOptions *options;
+    IfmDeviceSpec *spec;
+    IfmRunner *runner;
+    GArray *loads;
+    char *folder;
+    IfmEvaluation *evaluation;
+} Evaluating;
+
+/* --- loads --------------------------------------------------------------------------------------------------------------
+ */
+
+/* The cores of a device, or one that is none of them. (transfer full) NULL: there is no other */
+static char *cores_of(const IfmDeviceSpec *spec, gboolean other)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    cpu_set_t usable;
+    CPU_ZERO(&usable);
+    sched_getaffinity(0, sizeof usable, &usable);
+    for (int core = 0; core < CPU_SETSIZE; core++)
+    {
+        gboolean is_own = spec->n_cores == 0;
+        for (gsize i = 0; i < spec->n_cores; i++)
+            is_own |= spec->cores[i] == core;
+        if (!CPU_ISSET((gsize)core, &usable) || is_own == other)
+            continue;
+        g_string_append_printf(text, "%s%d", text->len > 0 ? "," : "", core);
+        if (other)
+            break;
+    }
+    return text->len > 0 ? g_strdup(text->str) : NULL;
+}
+
+/* "gemm:60%", "copy:other:30%" */
+static gboolean add_load(Evaluating *self, const char *text, GError **error)
+{
+    const char *colon = strchr(text, ':');
+    g_autofree char *kind = g_strndup(text, colon != NULL ? (gsize)(colon - text) : strlen(text));
+    IfmStressKind stress;
+    Load load = { .word = NULL };
+    if (colon == NULL)
+        return ifm_error_refuse(error, "load: \"%s\": a kind and a share are expected, such as gemm:60%%", text);
+    if (!ifm_stress_parse(kind, &stress, error) || !ifm_load_state_parse(colon + 1, &load.state, error))
+    {
+        g_prefix_error(error, "load: ");
+        return FALSE;
+    }
+    if (load.state.same > 0 && load.state.other > 0)
+        return ifm_error_refuse(error, "load: \"%s\": one stressor is on the same cores or on others", text);
+    const gboolean is_other = load.state.other > 0;
+    load.cores = cores_of(self->spec, is_other);
+    if (load.cores == NULL)
+        return ifm_error_refuse(error, "load: \"%s\": there is no other core", text);
+    load.word = g_strdup(text);
+    load.stress = ifm_stress_words()[stress];
+    load.level = is_other ? load.state.other : load.state.same;
+    g_array_append_val(self->loads, load);
+    return TRUE;
+}
+
+static gboolean read_loads(Evaluating *self, GError **error)
+{
+    const Load idle = { .word = g_strdup("idle"), .state = { .idle_ns = (double)NAN } };
+    g_array_append_val(self->loads, idle);
+    for (const char *const *text = self->options->loads; text != NULL && *text != NULL; text++)
+        if (!add_load(self, *text, error))
+            return FALSE;
+    return TRUE;
+}
+
+/* --- one row ------------------------------------------------------------------------------------------------------------
+ */
+
+static void evaluated_free(IfmEvaluated *row)
+{
+    g_free(row->model);
+    g_free(row->load);
+    g_free(row->reason);
+    g_free(row);
+}
+
+/* Measures a case. @copies: of a ring    Returns: FALSE where evaluating is to end. */
+static gboolean measure(const Evaluating *self, IfmModelCase *model_case, const Load *load, gint64 budget_ns,
+                        IfmEvaluated *row, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    model_case->device = self->spec->text;
+    model_case->threads = MAX(self->options->threads, 1);
+    model_case->seed = 1;
+    model_case->stress_kind = load->stress;
+    model_case->stress_cores = load->cores;
+    model_case->stress_level = load->level;
+    model_case->protocol = IFM_PROTOCOL_INIT;
+    model_case->protocol.min_runs = 3;
+    model_case->protocol.time_budget_ns = budget_ns;
+    row->measured_ns = (double)NAN;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(self->runner, &ifm_kind_model, model_case, &trouble);
+    g_autoptr(IfmMeasurement) measurement =
+        sealed != NULL ? ifm_runner_measure(self->runner, &ifm_kind_model, model_case, sealed, &trouble) : NULL;
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) ||
+        g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+    {
+        g_propagate_error(error, g_steal_pointer(&trouble));
+        return FALSE;
+    }
+    if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
+        row->reason = g_strdup(measurement != NULL ? measurement->reason : trouble->message);
+    else
+        row->measured_ns = (load->stress == NULL ? measurement->summary.median : measurement->summary.mean) /
+                           (double)MAX(model_case->n_copies, 1);
+    return TRUE;
+}
+
+static IfmEvaluated *add_row(const Evaluating *self, const char *model, const Load *load)
+{
+    IfmEvaluated *row = g_new0(IfmEvaluated, 1);
+    row->model = g_strdup(model);
+    row->load = g_strdup(load->word);
+    row->times = 1;
+    g_ptr_array_add(self->evaluation->rows, row);
+    return row;
+}
+
+static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *records, const char *path, const Load *load,
+                               GError **error)
+{
+    g_autoptr(IfmModelPrediction) prediction =
+        ifm_model_predict(self->model, records, MAX(self->options->threads, 1), &load->state);
+    IfmEvaluated *row = add_row(self, records->model, load);
+    IfmModelCase model_case = { .model_path = path };
+    row->predicted_ns = prediction->latency_ns;
+    row->low_ns = prediction->low_ns;
+    row->high_ns = prediction->high_ns;
+    row->known = prediction->n_unknown == 0;
+    return measure(self, &model_case, load, MODEL_NS, row, error);
+}
+
+static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *records, const IfmKernelRecord *record,
+                                const Load *load, GError **error)
+{
+    IfmKernelSample sample;
+    IfmPredictedLatency predicted;
+    json_auto_t *json = ifm_kernel_record_to_json(record);
+    IfmEvaluated *row = add_row(self, records->model, load);
+    IfmModelCase model_case = { .kernel = json, .n_copies = ifm_kernel_ring_copies(record) };
+    ifm_kernel_sample_init(&sample);
+    ifm_kernel_sample_describe(&sample, record);
+    sample.threads = MAX(self->options->threads, 1);
+    ifm_latency_model_predict(self->model, &sample, &load->state, &predicted);
+    row->record = record;
+    row->times = 0;
+    for (guint i = 0; i < records->kernels->len; i++)
+        row->times += g_str_equal(((const IfmKernelRecord *)records->kernels->pdata[i])->digest, record->digest);
+    row->predicted_ns = predicted.latency_ns;
+    row->low_ns = predicted.low_ns;
+    row->high_ns = predicted.high_ns;
+    row->known = predicted.known && predicted.in_range;
+    return measure(self, &model_case, load, KERNEL_NS, row, error);
+}
+
+/* --- models -------------------------------------------------------------------------------------------------------------
+ */
+
+/* (transfer full) the file of a model; one of the zoo is built into the folder */
+static char *file_of(const Evaluating *self, const char *text, GError **error)
+{
+    if (g_str_has_suffix(text, ".json"))
+    {
+        ifm_error_refuse(error, "%s: records alone cannot be measured: name the model", text);
+        return NULL;
+    }
+    if (g_file_test(text, G_FILE_TEST_IS_REGULAR))
+        return g_strdup(text);
+    g_auto(GStrv) words = g_strsplit(g_str_has_prefix(text, "zoo:") ? text + 4 : text, ",", -1);
+    g_autofree char *name = g_strconcat(text, ".onnx", NULL), *path = g_build_filename(self->folder, name, NULL);
+    g_autoptr(IfmModel) model = ifm_zoo_build(words[0] != NULL ? words[0] : "", (const char *const *)words + 1, 1, error);
+    return model != NULL && ifm_model_save(model, path, error) ? g_steal_pointer(&path) : NULL;
+}
+
+static gboolean evaluate_kernels(const Evaluating *self, const IfmKernelRecords *records, const Load *load, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        const IfmKernelRecord *record = records->kernels->pdata[i];
+        if (g_hash_table_add(seen, record->digest) && !ifm_kernel_record_moves(record) &&
+            !evaluate_kernel(self, records, record, load, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean evaluate_model(const Evaluating *self, const char *text, GError **error)
+{
+    const IfmKernelOptions options = { .device = self->spec->text,
+                                       .threads = MAX(self->options->threads, 1),
+                                       .seed = 1,
+                                       .interrupted = self->options->interrupted };
+    g_autofree char *path = file_of(self, text, error);
+    IfmKernelRecords *records = path != NULL ? ifm_kernel_records_open(text, &options, error) : NULL;
+    if (records == NULL)
+        return FALSE;
+    g_ptr_array_add(self->evaluation->records, records);
+    if (self->evaluation->warning == NULL)
+        self->evaluation->warning = ifm_latency_model_warning(self->model, records->processor, records->runtime);
+    for (guint i = 0; i < self->loads->len; i++)
+    {
+        const Load *load = &g_array_index(self->loads, Load, i);
+        if (!evaluate_whole(self, records, path, load, error) ||
+            (self->options->kernels && !evaluate_kernels(self, records, load, error)))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static void remove_folder(const char *path)
+{
+    GDir *folder = path != NULL ? g_dir_open(path, 0, NULL) : NULL;
+    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
+    {
+        g_autofree char *file = g_build_filename(path, name, NULL);
+        g_unlink(file);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+    if (path != NULL)
+        g_rmdir(path);
+}
+
+static gboolean evaluate_all(Evaluating *self, GError **error)
+{
+    const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
+    if (self->spec == NULL || !read_loads(self, error))
+        return FALSE;
+    g_autoptr(GError) trouble = NULL;
+    self->folder = g_dir_make_tmp("inferometer-evaluate-XXXXXX", &trouble);
+    if (self->folder == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for models: %s", trouble->message);
+        return FALSE;
+    }
+    self->runner = ifm_runner_new(&options);
+    for (const char *const *text = self->options->models; *text != NULL; text++)
+        if (!evaluate_model(self, *text, error))
+            return FALSE;
+    return TRUE;
+}
+
+IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptions *options, GError **error)
+{
+    Evaluating self = { .model = model, .options = options };
+    g_autoptr(IfmEvaluation) evaluation = self.evaluation = g_new0(IfmEvaluation, 1);
+    evaluation->rows = g_ptr_array_new_with_free_func((GDestroyNotify)evaluated_free);
+    evaluation->records = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
+    self.loads = g_array_new(FALSE, FALSE, sizeof(Load));
+    g_array_set_clear_func(self.loads, load_clear);
+    self.spec = ifm_device_spec_parse(options->device != NULL ? options->device : USUAL_DEVICE, error);
+    const gboolean ok = evaluate_all(&self, error);
+    ifm_runner_free(self.runner);
+    remove_folder(self.folder);
+    g_free(self.folder);
+    g_array_unref(self.loads);
+    ifm_device_spec_free(self.spec);
+    return ok ? g_steal_pointer(&evaluation) : NULL;
+}
+
+void ifm_evaluation_free(IfmEvaluation *evaluation)
+{
+    if (evaluation == NULL)
+        return;
+    g_ptr_array_unref(evaluation->rows);
+    g_ptr_array_unref(evaluation->records);
+    g_free(evaluation->warning);
+    g_free(evaluation);
+}

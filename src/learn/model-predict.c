@@ -1,0 +1,170 @@
+/* The latency of a whole model from its kernels. */
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/metrics.h>
+#include <inferometer/model-predict.h>
+#include <internal/json.h>
+
+/* --- a model ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Half the interval of a kernel; both sides of an operator's kernels add up, those of different ones as squares. */
+typedef struct
+{
+    double low, high;
+} Half;
+
+static void add_half(GHashTable *halves, const char *operator_name, const IfmPredictedLatency *predicted)
+{
+    Half *half = g_hash_table_lookup(halves, operator_name);
+    if (half == NULL)
+    {
+        half = g_new0(Half, 1);
+        g_hash_table_insert(halves, (gpointer)operator_name, half);
+    }
+    half->low += MAX(predicted->latency_ns - predicted->low_ns, 0);
+    half->high += MAX(predicted->high_ns - predicted->latency_ns, 0);
+}
+
+static void add_interval(IfmModelPrediction *self, GHashTable *halves)
+{
+    double low = 0, high = 0;
+    GHashTableIter iter;
+    gpointer value;
+    g_hash_table_iter_init(&iter, halves);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+    {
+        const Half *half = value;
+        low += half->low * half->low;
+        high += half->high * half->high;
+    }
+    self->low_ns = MAX(self->latency_ns - sqrt(low), 0);
+    self->high_ns = self->latency_ns + sqrt(high);
+}
+
+/* Kernels come after those that they wait for. */
+static double critical_path(const IfmModelPrediction *self, double overhead_ns)
+{
+    double longest = 0;
+    g_autofree double *ends = g_new0(double, MAX(self->kernels->len, 1));
+    for (guint i = 0; i < self->kernels->len; i++)
+    {
+        const IfmPredictedKernel *kernel = &g_array_index(self->kernels, IfmPredictedKernel, i);
+        double begin = 0;
+        for (guint k = 0; k < kernel->record->depends->len; k++)
+            begin = MAX(begin, ends[g_array_index(kernel->record->depends, gint64, k)]);
+        ends[i] = begin + kernel->predicted.latency_ns + overhead_ns;
+        longest = MAX(longest, ends[i]);
+    }
+    return longest;
+}
+
+IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKernelRecords *records, int threads,
+                                      const IfmLoadState *load)
+{
+    IfmModelPrediction *self = g_new0(IfmModelPrediction, 1);
+    g_autoptr(GHashTable) halves = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    IfmLatencyModelInfo info;
+    double known_ns = 0;
+    ifm_latency_model_info(model, &info);
+    const double overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
+    self->kernels = g_array_sized_new(FALSE, FALSE, sizeof(IfmPredictedKernel), records->kernels->len);
+    for (guint i = 0; i < records->kernels->len; i++)
+    {
+        IfmPredictedKernel kernel = { .record = records->kernels->pdata[i] };
+        IfmKernelSample sample;
+        kernel.moves = ifm_kernel_record_moves(kernel.record);
+        ifm_kernel_sample_init(&sample);
+        ifm_kernel_sample_describe(&sample, kernel.record);
+        sample.threads = MAX(threads, 1);
+        if (kernel.moves)
+            kernel.predicted = (IfmPredictedLatency){ .known = TRUE, .in_range = TRUE, .load_learned = TRUE };
+        else
+            ifm_latency_model_predict(model, &sample, load, &kernel.predicted);
+        self->latency_ns += kernel.predicted.latency_ns;
+        known_ns += kernel.predicted.known && kernel.predicted.in_range ? kernel.predicted.latency_ns : 0;
+        self->n_unknown += !kernel.predicted.known || !kernel.predicted.in_range;
+        add_half(halves, kernel.record->name, &kernel.predicted);
+        g_array_append_val(self->kernels, kernel);
+    }
+    self->known_ratio = self->latency_ns > 0 ? known_ns / self->latency_ns : (double)NAN;
+    self->overhead_ns = overhead_ns * (double)records->kernels->len;
+    self->latency_ns += self->overhead_ns;
+    self->critical_ns = critical_path(self, overhead_ns);
+    add_interval(self, halves);
+    return self;
+}
+
+void ifm_model_prediction_free(IfmModelPrediction *prediction)
+{
+    if (prediction == NULL)
+        return;
+    g_array_unref(prediction->kernels);
+    g_free(prediction);
+}
+
+/* --- loads --------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean parse_share(const char *text, double *share)
+{
+    char *end = NULL;
+    *share = g_ascii_strtod(text, &end);
+    if (end == text)
+        return FALSE;
+    if (g_str_equal(end, "%"))
+        *share /= 100;
+    else if (*end != '\0')
+        return FALSE;
+    return *share >= 0 && *share <= 1;
+}
+
+gboolean ifm_load_state_parse(const char *text, IfmLoadState *load, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    *load = (IfmLoadState){ .idle_ns = (double)NAN };
+    if (g_str_equal(text, "idle"))
+        return TRUE;
+    for (char **part = parts; *part != NULL; part++)
+    {
+        const gboolean is_other = g_str_has_prefix(*part, "other:"), is_same = g_str_has_prefix(*part, "same:");
+        const char *share = is_other || is_same ? strchr(*part, ':') + 1 : *part;
+        if (!parse_share(share, is_other ? &load->other : &load->same))
+            return ifm_error_refuse(
+                error, "load: \"%s\" is no share of the time, such as 60%% of the same cores or other:60%%", *part);
+    }
+    if (parts[0] == NULL)
+        return ifm_error_refuse(error, "load: needs a share of the time, such as 60%%, or idle");
+    return TRUE;
+}
+
+static gboolean is_among(const int *cores, gsize n_cores, int core)
+{
+    for (gsize i = 0; i < n_cores; i++)
+        if (cores[i] == core)
+            return TRUE;
+    return n_cores == 0;
+}
+
+void ifm_load_state_live(const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load)
+{
+    IfmMetricWindow *window = ifm_metrics_begin(NULL);
+    double sums[2] = { 0 };
+    gsize counts[2] = { 0 };
+    const char *name;
+    json_t *value;
+    g_usleep((gulong)(window_ns / 1000));
+    json_auto_t *metrics = ifm_metrics_end(window);
+    json_object_foreach(json_object_get(metrics, "values"), name, value)
+    {
+        if (!g_str_has_prefix(name, "cpu") || !g_str_has_suffix(name, "_busy"))
+            continue;
+        const int core = (int)g_ascii_strtoll(name + 3, NULL, 10), is_other = !is_among(cores, n_cores, core);
+        sums[is_other] += json_number_value(value);
+        counts[is_other]++;
+    }
+    *load = (IfmLoadState){ .idle_ns = (double)NAN,
+                            .same = counts[0] > 0 ? sums[0] / (double)counts[0] : 0,
+                            .other = counts[1] > 0 ? sums[1] / (double)counts[1] : 0 };
+}

@@ -1,0 +1,148 @@
+/* Predictions against measurements. */
+#include <math.h>
+
+#include <inferometer/predict-page.h>
+
+#include "report-private.h"
+
+static void get_kernel(const void *record, const void *user, IfmValue *value)
+{
+    const IfmEvaluated *row = record;
+    if (row->record != NULL)
+        ifm_value_take_text(value, ifm_kernel_record_stem(row->record));
+}
+
+static void get_error(const void *record, const void *user, IfmValue *value)
+{
+    const IfmEvaluated *row = record;
+    ifm_value_set_real(value, row->predicted_ns / row->measured_ns - 1);
+}
+
+static void get_inside(const void *record, const void *user, IfmValue *value)
+{
+    const IfmEvaluated *row = record;
+    if (!isnan(row->measured_ns))
+        ifm_value_set_boolean(value, row->low_ns <= row->measured_ns && row->measured_ns <= row->high_ns);
+}
+
+/* Why it may be off. */
+static void get_why(const void *record, const void *user, IfmValue *value)
+{
+    const IfmEvaluated *row = record;
+    ifm_value_set_text(value, row->reason != NULL ? row->reason : row->known ? NULL : "outside of what was learnt");
+}
+
+#define ROW(member) IFM_FIELD_AT(IfmEvaluated, member)
+
+static const IfmField model_fields[] = {
+    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, ROW(model), .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "load", "load", IFM_FIELD_TEXT, ifm_field_get_text, ROW(load), .flags = IFM_FIELD_KEY },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, ROW(measured_ns) },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, ROW(predicted_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, ROW(low_ns) },
+    { "high_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, ROW(high_ns) },
+    { "error_ratio", "off by", IFM_FIELD_RATIO, get_error },
+    { "inside", "inside", IFM_FIELD_BOOLEAN, get_inside },
+    { "why", "remark", IFM_FIELD_TEXT, get_why, NULL, IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+static const IfmField kernel_fields[] = {
+    { "kernel", "kernel", IFM_FIELD_TEXT, get_kernel, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "load", "load", IFM_FIELD_TEXT, ifm_field_get_text, ROW(load), .flags = IFM_FIELD_KEY },
+    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, ROW(model) },
+    { "times", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(times) },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, ROW(measured_ns) },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, ROW(predicted_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, ROW(low_ns) },
+    { "high_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, ROW(high_ns) },
+    { "error_ratio", "off by", IFM_FIELD_RATIO, get_error },
+    { "inside", "inside", IFM_FIELD_BOOLEAN, get_inside },
+    { "why", "remark", IFM_FIELD_TEXT, get_why, NULL, IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+/* What is off by most of the model's time comes first. */
+static double time_off(const IfmEvaluated *row)
+{
+    return isnan(row->measured_ns) ? (double)INFINITY : fabs(row->predicted_ns - row->measured_ns) * (double)row->times;
+}
+
+static gint compare_rows(gconstpointer a, gconstpointer b)
+{
+    const double x = time_off(*(const IfmEvaluated *const *)a), y = time_off(*(const IfmEvaluated *const *)b);
+    return (x < y) - (x > y);
+}
+
+/* (transfer full) IfmEvaluated*, borrowed: whole models, or kernels */
+static GPtrArray *rows_of(const IfmEvaluation *evaluation, gboolean kernels)
+{
+    GPtrArray *rows = g_ptr_array_new();
+    for (guint i = 0; i < evaluation->rows->len; i++)
+        if ((((const IfmEvaluated *)evaluation->rows->pdata[i])->record != NULL) == kernels)
+            g_ptr_array_add(rows, evaluation->rows->pdata[i]);
+    if (kernels)
+        g_ptr_array_sort(rows, compare_rows);
+    return rows;
+}
+
+static void add_summary(IfmDocument *document, const GPtrArray *rows, const char *what)
+{
+    double sum = 0;
+    gsize n = 0, n_inside = 0;
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmEvaluated *row = rows->pdata[i];
+        if (isnan(row->measured_ns))
+            continue;
+        sum += fabs(row->predicted_ns / row->measured_ns - 1);
+        n_inside += row->low_ns <= row->measured_ns && row->measured_ns <= row->high_ns;
+        n++;
+    }
+    if (n > 0)
+        ifm_document_text(document,
+                          "Mean error of %" G_GSIZE_FORMAT " %s: %.1f %%; %.0f %% of them lie in their 90 %% interval.", n,
+                          what, 100 * sum / (double)n, 100 * (double)n_inside / (double)n);
+}
+
+static void add_scatter(IfmDocument *document, const GPtrArray *rows)
+{
+    IfmBlock *figure = ifm_document_figure(document, "scatter", IFM_FIGURE_SCATTER, "Predicted over measured",
+                                           "Each point is a kernel or a model; on the diagonal the prediction is right.");
+    figure->figure.x.title = "measured";
+    figure->figure.y.title = "predicted";
+    figure->figure.x.logarithmic = figure->figure.y.logarithmic = TRUE;
+    IfmSeries *series = ifm_document_series(document, figure, NULL, NULL);
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmEvaluated *row = rows->pdata[i];
+        IfmPoint point = IFM_POINT_INIT;
+        point.x = row->measured_ns;
+        point.y = row->predicted_ns;
+        point.lower = row->low_ns;
+        point.upper = row->high_ns;
+        if (!isnan(point.x))
+            ifm_document_point(document, series, &point);
+    }
+}
+
+IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation)
+{
+    IfmDocument *document = ifm_document_new("evaluation", "Predicted and measured");
+    GPtrArray *models = rows_of(evaluation, FALSE), *kernels = rows_of(evaluation, TRUE);
+    ifm_document_heading(document, "Models");
+    if (evaluation->warning != NULL)
+        ifm_document_note(document, "warning", IFM_TONE_WARN, "%s", evaluation->warning);
+    add_summary(document, models, "models");
+    add_scatter(document, kernels->len > 0 ? kernels : models);
+    ifm_document_table(document, "models", model_fields, models);
+    if (kernels->len == 0)
+    {
+        g_ptr_array_unref(kernels);
+        return document;
+    }
+    ifm_document_heading(document, "Kernels, those that are off by most time first");
+    add_summary(document, kernels, "kernels");
+    ifm_document_table(document, "kernels", kernel_fields, kernels);
+    return document;
+}

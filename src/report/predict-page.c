@@ -1,0 +1,120 @@
+/* Predicted latencies of models, kernel by kernel. */
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/predict-page.h>
+
+#include "report-private.h"
+
+/* Row: kernels of one digest in a model. */
+typedef struct
+{
+    const IfmPredictedKernel *kernel;
+    gint64 count;
+    double share;
+} Row;
+
+static void get_name(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, ifm_kernel_record_stem(((const Row *)record)->kernel->record));
+}
+
+/* @user: the offset of a double in IfmPredictedLatency. */
+static void get_time(const void *record, const void *user, IfmValue *value)
+{
+    const Row *row = record;
+    if (!row->kernel->moves)
+        ifm_field_get_real(&row->kernel->predicted, user, value);
+}
+
+static void get_sure(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPredictedKernel *kernel = ((const Row *)record)->kernel;
+    const gboolean sure = kernel->predicted.known && kernel->predicted.in_range;
+    ifm_value_set_text(value, kernel->moves              ? "a node's overhead"
+                              : sure                     ? "learnt"
+                              : !kernel->predicted.known ? "operator unknown: by the roofline"
+                                                         : "sizes out of range");
+    value->tone = sure ? IFM_TONE_PLAIN : IFM_TONE_WARN;
+}
+
+#define ROW(member) IFM_FIELD_AT(Row, member)
+#define TIME(member) IFM_FIELD_AT(IfmPredictedLatency, member)
+
+static const IfmField fields[] = {
+    { "kernel", "kernel", IFM_FIELD_TEXT, get_name, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "times", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(count) },
+    { "latency_ns", "latency", IFM_FIELD_DURATION, get_time, TIME(latency_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, get_time, TIME(low_ns) },
+    { "high_ns", "to", IFM_FIELD_DURATION, get_time, TIME(high_ns) },
+    { "roofline_ns", "roofline", IFM_FIELD_DURATION, get_time, TIME(roofline_ns) },
+    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, ROW(share) },
+    { "known", "known by", IFM_FIELD_TEXT, get_sure },
+    { NULL },
+};
+
+static gint compare_rows(gconstpointer a, gconstpointer b)
+{
+    const Row *x = a, *y = b;
+    return (x->share < y->share) - (x->share > y->share);
+}
+
+/* (transfer full) the largest share of the time first */
+static GArray *rows_of(const IfmModelPrediction *prediction)
+{
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < prediction->kernels->len; i++)
+    {
+        const IfmPredictedKernel *kernel = &g_array_index(prediction->kernels, IfmPredictedKernel, i);
+        const guint at = GPOINTER_TO_UINT(g_hash_table_lookup(seen, kernel->record->digest));
+        const Row row = { kernel, 0, 0 };
+        if (at == 0)
+        {
+            g_array_append_val(rows, row);
+            g_hash_table_insert(seen, kernel->record->digest, GUINT_TO_POINTER(rows->len));
+        }
+        Row *one = &g_array_index(rows, Row, at > 0 ? at - 1 : rows->len - 1);
+        one->count++;
+        one->share += kernel->predicted.latency_ns / prediction->latency_ns;
+    }
+    g_array_sort(rows, compare_rows);
+    return rows;
+}
+
+static void add_facts(IfmDocument *document, const IfmPredictReport *report)
+{
+    const IfmModelPrediction *prediction = report->prediction;
+    g_autofree char *latency = ifm_format_duration(prediction->latency_ns), *low = ifm_format_duration(prediction->low_ns),
+                    *high = ifm_format_duration(prediction->high_ns),
+                    *critical = ifm_format_duration(prediction->critical_ns);
+    ifm_document_fact(document, "predicted", "%s, 90 %% from %s to %s, %s", latency, low, high, report->load);
+    if (!isnan(report->measured_ns))
+    {
+        g_autofree char *measured = ifm_format_duration(report->measured_ns);
+        ifm_document_fact(document, "measured", "%s: the prediction is off by %+.1f %%", measured,
+                          100 * (prediction->latency_ns / report->measured_ns - 1));
+    }
+    ifm_document_fact(document, "kernels",
+                      "%u, of which %" G_GSIZE_FORMAT " are outside of what was learnt; %.1f %% of the "
+                      "time is of known operators and sizes",
+                      prediction->kernels->len, prediction->n_unknown, 100 * prediction->known_ratio);
+    ifm_document_fact(document, "lower bound", "%s: the longest path of kernels that wait for each other", critical);
+    ifm_document_fact(document, "on", "%s, %s", report->records->device, report->records->runtime);
+}
+
+IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n)
+{
+    IfmDocument *document = ifm_document_new("prediction", "Predicted latency");
+    for (gsize i = 0; i < n; i++)
+    {
+        g_autofree char *key = g_strdup_printf("kernels_%" G_GSIZE_FORMAT, i + 1);
+        ifm_document_heading(document, reports[i].records->model);
+        if (reports[i].warning != NULL)
+            ifm_document_note(document, "warning", IFM_TONE_WARN, "%s", reports[i].warning);
+        add_facts(document, &reports[i]);
+        ifm_document_part(document);
+        ifm_document_rows(document, n > 1 ? key : "kernels", fields, rows_of(reports[i].prediction));
+    }
+    return document;
+}

@@ -1,0 +1,218 @@
+/* What a study of kernels comes to: a model of latency, and how it does on models that it never saw. */
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/model-predict.h>
+#include <inferometer/stress.h>
+#include <inferometer/study-kernels.h>
+
+#include "kind-kernels.h"
+
+/* Whole: a held-out model as it was measured under one load, over its visits. */
+typedef struct
+{
+    gsize model; /* index into the records */
+    int kind, cores;
+    double level, sum_ns;
+    gsize n;
+} Whole;
+
+/* --- what was measured --------------------------------------------------------------------------------------------------
+ */
+
+static gboolean read_held_out(const IfmStudyPoints *points, IfmKernelsOutcome *outcome, GError **error)
+{
+    const json_t *list = ifm_member(points->manifest, "definition.held_out");
+    for (gsize i = 0; i < json_array_size(list); i++)
+    {
+        IfmKernelRecords *records =
+            ifm_kernel_records_from_json(json_object_get(json_array_get(list, i), "records"), "held_out[]", error);
+        if (records == NULL)
+            return FALSE;
+        g_ptr_array_add(outcome->records, records);
+    }
+    return TRUE;
+}
+
+static gssize find_held_out(const IfmStudyPoints *points, const char *name)
+{
+    const json_t *list = ifm_member(points->manifest, "definition.held_out");
+    for (gsize i = 0; i < json_array_size(list); i++)
+        if (g_strcmp0(ifm_member_text(json_array_get(list, i), "name"), name) == 0)
+            return (gssize)i;
+    return -1;
+}
+
+static int stress_of(const IfmStudyPoint *point)
+{
+    const char *const *words = ifm_stress_words();
+    for (int i = 0; words[i] != NULL; i++)
+        if (g_strcmp0(words[i], ifm_member_text(point->axes, "load")) == 0)
+            return IFM_LOAD_GEMM + i;
+    return IFM_LOAD_NONE;
+}
+
+/* Visits of one model under one load are taken together. Models of several threads or devices are not held out. */
+static GArray *list_whole(const IfmStudyPoints *points)
+{
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(Whole));
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        const gssize model = find_held_out(points, ifm_member_text(point->axes, "kernel"));
+        if (model < 0 || point->reason != NULL)
+            continue;
+        Whole one = { .model = (gsize)model, .kind = stress_of(point) };
+        one.cores = one.kind == IFM_LOAD_NONE                                       ? IFM_LOAD_CORES_NONE
+                    : g_strcmp0(ifm_member_text(point->axes, "cores"), "same") == 0 ? IFM_LOAD_CORES_SAME
+                                                                                    : IFM_LOAD_CORES_OTHER;
+        one.level = (double)json_integer_value(json_object_get(point->axes, "level")) / 100;
+        Whole *found = NULL;
+        for (guint k = 0; k < all->len && found == NULL; k++)
+        {
+            Whole *other = &g_array_index(all, Whole, k);
+            if (other->model == one.model && other->kind == one.kind && other->cores == one.cores &&
+                fabs(other->level - one.level) < 1e-9)
+                found = other;
+        }
+        if (found == NULL)
+        {
+            g_array_append_val(all, one);
+            found = &g_array_index(all, Whole, all->len - 1);
+        }
+        found->sum_ns += one.kind == IFM_LOAD_NONE ? point->median_ns : point->mean_ns;
+        found->n++;
+    }
+    return all;
+}
+
+/* --- predictions --------------------------------------------------------------------------------------------------------
+ */
+
+static gint compare_doubles(gconstpointer a, gconstpointer b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A ring has a node for each copy, so that what a node costs is in a kernel's time. What is left, as for kernels that only
+ * move data, is small: this bounds what errors of the kernels can add to it. */
+#define MAX_OVERHEAD_NS 2000
+
+/* What a node costs beside its kernel: the median over all held-out models but one of what their sums lack, a node. */
+static double overhead_without(const IfmKernelsOutcome *outcome, const GArray *whole, gssize without)
+{
+    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(double));
+    for (guint i = 0; i < whole->len; i++)
+    {
+        const Whole *one = &g_array_index(whole, Whole, i);
+        if (one->kind != IFM_LOAD_NONE || (gssize)one->model == without)
+            continue;
+        const IfmKernelRecords *records = outcome->records->pdata[one->model];
+        g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, 1, NULL);
+        const double lacking = (one->sum_ns / (double)one->n - (prediction->latency_ns - prediction->overhead_ns)) /
+                               (double)MAX(records->kernels->len, 1);
+        g_array_append_val(all, lacking);
+    }
+    g_array_sort(all, compare_doubles);
+    return all->len > 0 ? CLAMP(g_array_index(all, double, all->len / 2), 0, MAX_OVERHEAD_NS) : 0;
+}
+
+static void add_verdict(IfmKernelsOutcome *outcome, const GArray *whole, const Whole *one)
+{
+    const IfmKernelRecords *records = outcome->records->pdata[one->model];
+    const IfmLoadState load = { .same = one->cores == IFM_LOAD_CORES_SAME ? one->level : 0,
+                                .other = one->cores == IFM_LOAD_CORES_OTHER ? one->level : 0,
+                                .idle_ns = (double)NAN };
+    const double overhead_ns = overhead_without(outcome, whole, (gssize)one->model);
+    ifm_latency_model_set_overhead(outcome->model, overhead_ns);
+    g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, 1, &load);
+    const IfmModelVerdict verdict = { .name = records->model,
+                                      .kind = one->kind,
+                                      .cores = one->cores,
+                                      .level = one->level,
+                                      .measured_ns = one->sum_ns / (double)one->n,
+                                      .predicted_ns = prediction->latency_ns,
+                                      .low_ns = prediction->low_ns,
+                                      .high_ns = prediction->high_ns,
+                                      .known_ratio = prediction->known_ratio,
+                                      .node_overhead_ns = overhead_ns };
+    g_array_append_val(outcome->verdicts, verdict);
+}
+
+static gint compare_whole(gconstpointer a, gconstpointer b)
+{
+    const Whole *x = a, *y = b;
+    if (x->model != y->model)
+        return (x->model > y->model) - (x->model < y->model);
+    if (x->kind != y->kind || x->cores != y->cores)
+        return x->kind != y->kind ? x->kind - y->kind : x->cores - y->cores;
+    return (x->level > y->level) - (x->level < y->level);
+}
+
+static double mape_of(const GArray *verdicts, gboolean loaded)
+{
+    double sum = 0;
+    gsize n = 0;
+    for (guint i = 0; i < verdicts->len; i++)
+    {
+        const IfmModelVerdict *verdict = &g_array_index(verdicts, IfmModelVerdict, i);
+        if ((verdict->kind != IFM_LOAD_NONE) != loaded)
+            continue;
+        sum += fabs(verdict->predicted_ns / verdict->measured_ns - 1);
+        n++;
+    }
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+static void learn(IfmKernelsOutcome *outcome, const IfmStudyPoints *points)
+{
+    g_autoptr(GError) trouble = NULL;
+    const IfmKernelRecords *any = outcome->records->len > 0 ? outcome->records->pdata[0] : NULL;
+    const IfmLearnOptions options = { .seed = 1,
+                                      .threads = 1,
+                                      .data = points->name,
+                                      .machine = any != NULL ? any->processor : NULL,
+                                      .runtime = any != NULL ? any->runtime : NULL,
+                                      .device = any != NULL ? any->device : NULL,
+                                      .level = any != NULL ? any->level : NULL };
+    outcome->model = ifm_learn_train(outcome->samples, &options, &trouble);
+    if (outcome->model == NULL)
+    {
+        outcome->why = g_strdup(trouble->message);
+        return;
+    }
+    g_autoptr(GArray) whole = list_whole(points);
+    g_array_sort(whole, compare_whole);
+    for (guint i = 0; i < whole->len; i++)
+        add_verdict(outcome, whole, &g_array_index(whole, Whole, i));
+    ifm_latency_model_set_overhead(outcome->model, overhead_without(outcome, whole, -1));
+}
+
+IfmKernelsOutcome *ifm_study_kernels_outcome(const IfmStudyPoints *points, GError **error)
+{
+    g_autoptr(IfmKernelsOutcome) outcome = g_new0(IfmKernelsOutcome, 1);
+    outcome->records = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
+    outcome->verdicts = g_array_new(FALSE, FALSE, sizeof(IfmModelVerdict));
+    outcome->samples = ifm_study_kernel_samples(points, error);
+    if (outcome->samples == NULL || !read_held_out(points, outcome, error))
+        return NULL;
+    learn(outcome, points);
+    outcome->mape = mape_of(outcome->verdicts, FALSE);
+    outcome->mape_loaded = mape_of(outcome->verdicts, TRUE);
+    return g_steal_pointer(&outcome);
+}
+
+void ifm_kernels_outcome_free(IfmKernelsOutcome *outcome)
+{
+    if (outcome == NULL)
+        return;
+    ifm_kernel_samples_free(outcome->samples);
+    ifm_latency_model_free(outcome->model);
+    g_free(outcome->why);
+    if (outcome->records != NULL)
+        g_ptr_array_unref(outcome->records);
+    if (outcome->verdicts != NULL)
+        g_array_unref(outcome->verdicts);
+    g_free(outcome);
+}
