@@ -359,6 +359,7 @@ static json_t *axes_of(const Visit *visit)
 {
     const Condition *condition = &visit->condition;
     json_t *axes = json_object();
+    g_assert((visit->kernel == NULL) != (visit->model == NULL));
     json_object_set_new(axes, "kernel", ifm_json_string(visit->model != NULL ? visit->model->name : visit->kernel->id));
     json_object_set_new(axes, "visit", json_integer(visit->visit));
     if (visit->threads > 0)
