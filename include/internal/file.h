@@ -33,4 +33,7 @@ gboolean ifm_file_writer_commit(IfmFileWriter *writer, GError **error);
 void ifm_file_writer_free(IfmFileWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmFileWriter, ifm_file_writer_free)
 
+/** ifm_file_remove_folder: A folder that this program made, with all that is in it; links are not followed. */
+void ifm_file_remove_folder(const char *path);
+
 G_END_DECLS

@@ -1,4 +1,5 @@
 #pragma once
+#include <inferometer/engine.h>
 #include <inferometer/stress.h>
 
 G_BEGIN_DECLS
@@ -7,5 +8,9 @@ G_BEGIN_DECLS
 #define IFM_STRESS_ARGUMENT "--stress"
 /** ifm_stress_main: the worker program's, then. @words: KIND PARENT FD CORE…, of @n. Returns: an exit status. */
 int ifm_stress_main(int n, char **words);
+
+/** ifm_stress_cores_of: (transfer full) for IfmStressOptions.cores: the cores of a device, all where it names none; or with
+ * @other one that is none of them. NULL where there is none that this process may use. */
+char *ifm_stress_cores_of(const IfmDeviceSpec *spec, gboolean other);
 
 G_END_DECLS

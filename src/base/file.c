@@ -213,3 +213,19 @@ gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GErro
     g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, TRUE, error);
     return writer != NULL && ifm_file_writer_write(writer, bytes, n_bytes, error) && ifm_file_writer_commit(writer, error);
 }
+
+void ifm_file_remove_folder(const char *path)
+{
+    GDir *folder = g_dir_open(path, 0, NULL);
+    const char *name;
+    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+    {
+        g_autofree char *inside = g_build_filename(path, name, NULL);
+        if (g_file_test(inside, G_FILE_TEST_IS_DIR) && !g_file_test(inside, G_FILE_TEST_IS_SYMLINK))
+            ifm_file_remove_folder(inside);
+        else
+            g_unlink(inside);
+    }
+    g_clear_pointer(&folder, g_dir_close);
+    g_rmdir(path);
+}

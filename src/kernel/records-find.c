@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <inferometer/sensor.h>
+#include <internal/file.h>
 #include <internal/json.h>
 #include <internal/kinds.h>
 
@@ -67,18 +68,6 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error)
 /* --- the runtime's graph -------------------------------------------------------------------------------------------------
  */
 
-void kernel_remove_folder(const char *path)
-{
-    GDir *folder = g_dir_open(path, 0, NULL);
-    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
-    {
-        g_autofree char *file = g_build_filename(path, name, NULL);
-        g_unlink(file);
-    }
-    g_clear_pointer(&folder, g_dir_close);
-    g_rmdir(path);
-}
-
 /* Finding: the files of one look at a model, in a folder of their own. */
 typedef struct
 {
@@ -88,7 +77,7 @@ typedef struct
 static void finding_clear(Finding *self)
 {
     if (self->folder != NULL)
-        kernel_remove_folder(self->folder);
+        ifm_file_remove_folder(self->folder);
     g_free(self->folder);
     g_free(self->model);
     g_free(self->extended);

@@ -56,8 +56,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Cover, cover_free)
  * named T<node>_<output>, so that each name of the optimised graph leads to one of them. Inputs, outputs and weights keep
  * their names; where a node has a subgraph, all tensors do. */
 IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error);
-/* kernel_remove_folder: a temporary one, with the files in it. */
-void kernel_remove_folder(const char *path);
 
 /* --- records-layers.c --------------------------------------------------------------------------------------------------
  */

@@ -4,6 +4,8 @@
 
 #include <inferometer/zoo.h>
 
+#include <internal/file.h>
+
 #include "records-private.h"
 
 #define USUAL_DEVICE "onnxruntime:CPU"
@@ -134,7 +136,7 @@ static IfmKernelRecords *find_in_zoo(const Asked *self, GError **error)
     IfmKernelRecords *records = path != NULL ? find(self, &model_case, error) : NULL;
     if (records != NULL)
         kept_add_digest(self->folder, self->identity, records->model_digest, (const char *const[]){ kept_program(), NULL });
-    kernel_remove_folder(folder);
+    ifm_file_remove_folder(folder);
     return records;
 }
 

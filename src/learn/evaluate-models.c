@@ -1,14 +1,14 @@
 /* Predictions of models and their kernels against what is measured of them. */
-#include <glib/gstdio.h>
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 #include <inferometer/evaluate.h>
 #include <inferometer/kinds.h>
 #include <inferometer/stress.h>
 #include <inferometer/zoo.h>
+#include <internal/file.h>
 #include <internal/measure.h>
+#include <internal/stress.h>
 
 #define USUAL_DEVICE "onnxruntime:CPU@0"
 #define MODEL_NS (G_GINT64_CONSTANT(1000000000))
@@ -45,27 +45,6 @@ typedef struct
 /* --- loads --------------------------------------------------------------------------------------------------------------
  */
 
-/* The cores of a device, or one that is none of them. (transfer full) NULL: there is no other */
-static char *cores_of(const IfmDeviceSpec *spec, gboolean other)
-{
-    g_autoptr(GString) text = g_string_new(NULL);
-    cpu_set_t usable;
-    CPU_ZERO(&usable);
-    sched_getaffinity(0, sizeof usable, &usable);
-    for (int core = 0; core < CPU_SETSIZE; core++)
-    {
-        gboolean is_own = spec->n_cores == 0;
-        for (gsize i = 0; i < spec->n_cores; i++)
-            is_own |= spec->cores[i] == core;
-        if (!CPU_ISSET((gsize)core, &usable) || is_own == other)
-            continue;
-        g_string_append_printf(text, "%s%d", text->len > 0 ? "," : "", core);
-        if (other)
-            break;
-    }
-    return text->len > 0 ? g_strdup(text->str) : NULL;
-}
-
 /* "gemm:60%", "copy:other:30%" */
 static gboolean add_load(Evaluating *self, const char *text, GError **error)
 {
@@ -83,7 +62,7 @@ static gboolean add_load(Evaluating *self, const char *text, GError **error)
     if (load.state.same > 0 && load.state.other > 0)
         return ifm_error_refuse(error, "load: \"%s\": one stressor is on the same cores or on others", text);
     const gboolean is_other = load.state.other > 0;
-    load.cores = cores_of(self->spec, is_other);
+    load.cores = ifm_stress_cores_of(self->spec, is_other);
     if (load.cores == NULL)
         return ifm_error_refuse(error, "load: \"%s\": there is no other core", text);
     load.word = g_strdup(text);
@@ -248,19 +227,6 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
     return TRUE;
 }
 
-static void remove_folder(const char *path)
-{
-    GDir *folder = path != NULL ? g_dir_open(path, 0, NULL) : NULL;
-    for (const char *name; folder != NULL && (name = g_dir_read_name(folder)) != NULL;)
-    {
-        g_autofree char *file = g_build_filename(path, name, NULL);
-        g_unlink(file);
-    }
-    g_clear_pointer(&folder, g_dir_close);
-    if (path != NULL)
-        g_rmdir(path);
-}
-
 static gboolean evaluate_all(Evaluating *self, GError **error)
 {
     const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
@@ -291,7 +257,8 @@ IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptio
     self.spec = ifm_device_spec_parse(options->device != NULL ? options->device : USUAL_DEVICE, error);
     const gboolean ok = evaluate_all(&self, error);
     ifm_runner_free(self.runner);
-    remove_folder(self.folder);
+    if (self.folder != NULL)
+        ifm_file_remove_folder(self.folder);
     g_free(self.folder);
     g_array_unref(self.loads);
     ifm_device_spec_free(self.spec);

@@ -6,23 +6,9 @@
 
 #include <glib/gstdio.h>
 
-#include "runner-private.h"
+#include <internal/file.h>
 
-static void remove_folder(const char *path)
-{
-    GDir *folder = g_dir_open(path, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
-    {
-        g_autofree char *inside = g_build_filename(path, name, NULL);
-        if (g_file_test(inside, G_FILE_TEST_IS_DIR) && !g_file_test(inside, G_FILE_TEST_IS_SYMLINK))
-            remove_folder(inside);
-        else
-            g_unlink(inside);
-    }
-    g_clear_pointer(&folder, g_dir_close);
-    g_rmdir(path);
-}
+#include "runner-private.h"
 
 static int lock_file(const char *folder, const char *name, int flags)
 {
@@ -68,7 +54,7 @@ static void remove_orphans(void)
         int fd = lock_file(path, LOCK, 0);
         if (fd < 0)
             continue;
-        remove_folder(path);
+        ifm_file_remove_folder(path);
         close(fd);
     }
     g_clear_pointer(&folder, g_dir_close);
@@ -90,7 +76,7 @@ gboolean ifm_temporary_make(IfmTemporary *folder, GError **error)
     if (folder->lock_fd < 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a lock in it: %s", path, g_strerror(errno));
-        remove_folder(path);
+        ifm_file_remove_folder(path);
         g_free(path);
         return FALSE;
     }
@@ -102,7 +88,7 @@ void ifm_temporary_clear(IfmTemporary *folder)
 {
     if (folder->path == NULL)
         return;
-    remove_folder(folder->path);
+    ifm_file_remove_folder(folder->path);
     close(folder->lock_fd);
     g_clear_pointer(&folder->path, g_free);
 }

@@ -106,6 +106,26 @@ static GArray *cores_of(const char *text, GError **error)
     return NULL;
 }
 
+char *ifm_stress_cores_of(const IfmDeviceSpec *spec, gboolean other)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    cpu_set_t usable;
+    CPU_ZERO(&usable);
+    sched_getaffinity(0, sizeof usable, &usable);
+    for (int core = 0; core < CPU_SETSIZE; core++)
+    {
+        gboolean is_own = spec->n_cores == 0;
+        for (gsize i = 0; i < spec->n_cores; i++)
+            is_own |= spec->cores[i] == core;
+        if (!CPU_ISSET((gsize)core, &usable) || is_own == other)
+            continue;
+        g_string_append_printf(text, "%s%d", text->len > 0 ? "," : "", core);
+        if (other)
+            break;
+    }
+    return text->len > 0 ? g_strdup(text->str) : NULL;
+}
+
 /* --- the process --------------------------------------------------------------------------------------------------------
  */
 

@@ -1,5 +1,4 @@
 #include <math.h>
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include <inferometer/stress.h>
 #include <inferometer/zoo.h>
 #include <internal/kernel-record.h>
+#include <internal/stress.h>
 
 #include "definition.h"
 #include "kind-kernels.h"
@@ -474,32 +474,15 @@ static void span(IfmStudy *study, int phase)
 /* --- for the runner -----------------------------------------------------------------------------------------------------
  */
 
-/* The cores of a device, "0,1", or one that is none of them. (transfer full) NULL with an error: there is no other */
 static char *cores_of(const IfmStudyDevice *device, gboolean other, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
-    g_autoptr(GString) text = g_string_new(NULL);
-    cpu_set_t usable;
-    if (spec == NULL)
-        return NULL;
-    CPU_ZERO(&usable);
-    sched_getaffinity(0, sizeof usable, &usable);
-    for (int core = 0; core < CPU_SETSIZE; core++)
-    {
-        gboolean is_own = spec->n_cores == 0;
-        for (gsize i = 0; i < spec->n_cores; i++)
-            is_own |= spec->cores[i] == core;
-        if (!CPU_ISSET((gsize)core, &usable) || is_own == other)
-            continue;
-        g_string_append_printf(text, "%s%d", text->len > 0 ? "," : "", core);
-        if (other)
-            break;
-    }
-    if (text->len > 0)
-        return g_strdup(text->str);
-    ifm_error_refuse(error, "%s: there is no core for a load that is not one of the device's: name its cores, as in CPU@0",
-                     device->device);
-    return NULL;
+    char *cores = spec != NULL ? ifm_stress_cores_of(spec, other) : NULL;
+    if (spec != NULL && cores == NULL)
+        ifm_error_refuse(error,
+                         "%s: there is no core for a load that is not one of the device's: name its cores, as in CPU@0",
+                         device->device);
+    return cores;
 }
 
 static void drop(StudyCase *one)
