@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gstdio.h>
 #include <internal/file.h>
 #include <stdio.h>
 #include <stdlib.h>
