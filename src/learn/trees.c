@@ -44,11 +44,11 @@ double learn_trees_at(const LearnTrees *trees, const float *row)
     for (guint i = 0; i < trees->starts->len; i++)
     {
         const LearnNode *tree = nodes + starts[i], *node = tree;
-        while (node->left != 0)
+        while (node->children[0] != 0)
         {
             const float value = row[node->feature];
             const gboolean left = isnan(value) ? node->default_left : value < node->value;
-            node = tree + (left ? node->left : node->right);
+            node = tree + node->children[left ? 0 : 1];
         }
         sum += node->value;
     }
@@ -207,8 +207,8 @@ static gboolean copy_tree(LearnTrees *trees, const SavedTree *saved, double *gai
             if (children[0] >= (gint64)n || children[1] < 0 || children[1] >= (gint64)n || feature < 0 ||
                 feature >= (gint64)trees->n_features || queue->len + 2 > n)
                 return FALSE;
-            node.left = queue->len;
-            node.right = queue->len + 1;
+            node.children[0] = queue->len;
+            node.children[1] = queue->len + 1;
             node.feature = (guint16)feature;
             node.default_left = (guint16)(integer_at(saved->default_left, from) != 0);
             const gsize places[] = { (gsize)children[0], (gsize)children[1] };
@@ -262,8 +262,8 @@ json_t *learn_trees_to_json(const LearnTrees *trees)
     for (guint i = 0; i < trees->nodes->len; i++)
     {
         const LearnNode *node = &g_array_index(trees->nodes, LearnNode, i);
-        json_array_append_new(arrays[2], json_integer(node->left));
-        json_array_append_new(arrays[3], json_integer(node->right));
+        json_array_append_new(arrays[2], json_integer(node->children[0]));
+        json_array_append_new(arrays[3], json_integer(node->children[1]));
         json_array_append_new(arrays[4], json_integer(node->feature));
         json_array_append_new(arrays[5], json_real((double)node->value));
         json_array_append_new(arrays[6], json_integer(node->default_left));
@@ -309,8 +309,9 @@ static gboolean read_node(const TreeFile *file, gsize start, gsize size, gsize n
                                 file->where, file->at, left, right, place);
     if (!json_is_number(value) || fabs(json_number_value(value)) > 1e38)
         return ifm_error_refuse(error, "%s.value[%" G_GSIZE_FORMAT "]: expected a number", file->where, file->at);
-    *node = (LearnNode){ (guint32)left, (guint32)right, (float)json_number_value(value), (guint16)feature,
-                         (guint16)default_left };
+    *node = (LearnNode){
+        { (guint32)left, (guint32)right }, (float)json_number_value(value), (guint16)feature, (guint16)default_left
+    };
     return TRUE;
 }
 
