@@ -35,22 +35,35 @@ static void trees_init(LearnTrees *trees, gsize n_features, double intercept)
     trees->intercept = intercept;
 }
 
-/* The sum is in float, and features are compared as float, as in XGBoost. */
+/* So many trees are walked side by side: which way a row goes is not foreseeable, so that one walk by itself waits. */
+#define ABREAST 8
+
+/* The sum is in float, in the order of the trees, and features are compared as float, as in XGBoost. */
 double learn_trees_at(const LearnTrees *trees, const float *row)
 {
-    const LearnNode *nodes = (const LearnNode *)(const void *)trees->nodes->data;
+    const LearnNode *nodes = (const LearnNode *)(const void *)trees->nodes->data, *at[ABREAST], *tree[ABREAST];
     const guint32 *starts = (const guint32 *)(const void *)trees->starts->data;
     float sum = 0;
-    for (guint i = 0; i < trees->starts->len; i++)
+    for (guint i = 0; i < trees->starts->len; i += ABREAST)
     {
-        const LearnNode *tree = nodes + starts[i], *node = tree;
-        while (node->children[0] != 0)
+        const guint n = MIN(ABREAST, trees->starts->len - i);
+        guint32 moved;
+        for (guint k = 0; k < ABREAST; k++)
+            at[k] = tree[k] = nodes + starts[k < n ? i + k : i];
+        do
         {
-            const float value = row[node->feature];
-            const gboolean left = isnan(value) ? node->default_left : value < node->value;
-            node = tree + node->children[left ? 0 : 1];
-        }
-        sum += node->value;
+            moved = 0;
+            for (guint k = 0; k < ABREAST; k++)
+            {
+                const float value = row[at[k]->feature];
+                const guint left = (guint)(value < at[k]->value) | ((guint)(isnan(value) != 0) & at[k]->default_left);
+                const guint32 child = at[k]->children[1 - left];
+                at[k] = child != 0 ? tree[k] + child : at[k];
+                moved |= child;
+            }
+        } while (moved != 0);
+        for (guint k = 0; k < n; k++)
+            sum += at[k]->value;
     }
     return trees->intercept + (double)sum;
 }
