@@ -35,6 +35,7 @@
 #include <inferometer/paths.h>
 #include <inferometer/pipeline.h>
 #include <inferometer/plan.h>
+#include <inferometer/predict-page.h>
 #include <inferometer/planning.h>
 #include <inferometer/predict.h>
 #include <inferometer/profile-estimate.h>

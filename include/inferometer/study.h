@@ -91,6 +91,7 @@ typedef struct
     const GPtrArray *sizes;   /* IfmStudySize* */
     const IfmProtocol *protocol;
     const IfmLimits *limits;
+    gboolean spans_by_run; /* its cases are known only once a runtime was asked: ifm_study_cases() asks it */
 } IfmStudyInfo;
 IfmStudyInfo ifm_study_info(const IfmStudy *study);
 /** ifm_study_names: the shipped ones. (transfer full) NULL-terminated, sorted. */

@@ -149,7 +149,8 @@ static void get_n_stages(const void *record, const void *user, IfmValue *value)
 static void get_n_points(const void *record, const void *user, IfmValue *value)
 {
     IfmStudy *study = (IfmStudy *)record; /* spans itself */
-    if (ifm_study_info(study).staged == NULL)
+    const IfmStudyInfo info = ifm_study_info(study);
+    if (info.staged == NULL && !info.spans_by_run)
         ifm_value_set_integer(value, ifm_study_cases(study)->len);
 }
 

@@ -97,7 +97,8 @@ static void finding_clear(Finding *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Finding, finding_clear)
 
-static gboolean finding_init(Finding *self, GError **error)
+/* @name: of the model, which messages have */
+static gboolean finding_init(Finding *self, const char *name, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     self->folder = g_dir_make_tmp("inferometer-kernels-XXXXXX", &trouble);
@@ -106,10 +107,10 @@ static gboolean finding_init(Finding *self, GError **error)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for the optimised graph: %s", trouble->message);
         return FALSE;
     }
-    self->model = g_build_filename(self->folder, "model.onnx", NULL);
-    self->extended = g_build_filename(self->folder, "extended.onnx", NULL);
-    self->all = g_build_filename(self->folder, "all.onnx", NULL);
-    self->whole = g_build_filename(self->folder, "whole.onnx", NULL);
+    self->model = g_strdup_printf("%s/%s.onnx", self->folder, name);
+    self->extended = g_strdup_printf("%s/%s.extended.onnx", self->folder, name);
+    self->all = g_strdup_printf("%s/%s.all.onnx", self->folder, name);
+    self->whole = g_strdup_printf("%s/%s.whole.onnx", self->folder, name);
     return TRUE;
 }
 
@@ -216,7 +217,7 @@ IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase 
     g_auto(Finding) files = { 0 };
     g_autofree char *version = NULL;
     g_autoptr(IfmModel) model = ifm_model_open(model_case->model_path, error);
-    if (model == NULL || !check_operators(model, error) || !finding_init(&files, error))
+    if (model == NULL || !check_operators(model, error) || !finding_init(&files, ifm_model_name(model), error))
         return NULL;
     g_autoptr(IfmModel) named = kernel_graph_instrument(model, error);
     if (named == NULL || !ifm_model_save(named, files.model, error))

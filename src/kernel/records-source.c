@@ -63,6 +63,8 @@ static gboolean asked_init(Asked *self, const char *text, const IfmKernelOptions
     self->identity = g_strdup_printf("%s seed=%u", self->source, options->seed);
     g_autofree char *name = g_strndup(self->words, strcspn(self->words, ","));
     g_autoptr(GError) unknown = NULL;
+    if (*name == '\0')
+        return ifm_error_refuse(error, "the model's name is empty: expected an ONNX file, or a model of the zoo");
     if (ifm_zoo_find(name, &unknown) != NULL)
         return TRUE;
     return ifm_error_refuse(error, "%s: no such file, nor in the zoo: %s", text, unknown->message);

@@ -159,7 +159,10 @@ IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *opti
             groups[g_array_index(group->nodes, gsize, k)] = group;
     }
     for (gsize i = 0; i < n; i++)
+    {
+        g_assert(groups[i] != NULL); /* each node is in one */
         g_ptr_array_add(records->kernels, record_of(&source, i, groups[i]));
+    }
     for (guint i = 0; i < cover->uncovered->len; i++)
         g_ptr_array_add(records->uncovered, kernel_node_label(model, g_array_index(cover->uncovered, gsize, i)));
     records->n_nodes = (gint64)ifm_model_n_nodes(model);

@@ -359,7 +359,8 @@ static json_t *axes_of(const Visit *visit)
 {
     const Condition *condition = &visit->condition;
     json_t *axes = json_object();
-    json_object_set_new(axes, "kernel", ifm_json_string(visit->kernel != NULL ? visit->kernel->id : visit->model->name));
+    g_assert((visit->kernel == NULL) != (visit->model == NULL));
+    json_object_set_new(axes, "kernel", ifm_json_string(visit->model != NULL ? visit->model->name : visit->kernel->id));
     json_object_set_new(axes, "visit", json_integer(visit->visit));
     if (visit->threads > 0)
         json_object_set_new(axes, "threads", json_integer(visit->threads));
@@ -374,7 +375,7 @@ static void add_case(IfmStudy *study, int phase, IfmStudyDevice *device, const V
     StudyCase *one = g_new0(StudyCase, 1);
     one->axes = axes_of(visit);
     one->device = device;
-    one->flop = visit->kernel == NULL || isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
+    one->flop = visit->model != NULL || isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
     one->own = g_memdup2(visit, sizeof *visit);
     one->row = (IfmStudyCase){ .phase = device->phase,
                                .alias = g_strdup(device->alias),
@@ -650,6 +651,7 @@ const StudyKind study_kind_kernels = {
     .fields = kernels_fields,
     .text_size = sizeof(KernelsText),
     .read = read_axes,
+    .spans_by_run = TRUE,
     .clear = clear,
     .clear_case = clear_case,
     .span = span,

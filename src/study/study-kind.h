@@ -42,6 +42,7 @@ struct StudyKind
     /* definition: (transfer full) what the manifest says of the axes. Its member "model" is what makes a store this
      * study's: two that differ in it are different studies. */
     json_t *(*definition)(const IfmStudy *study);
+    gboolean spans_by_run; /* span asks a runtime what there is to measure */
     gboolean needs_peaks; /* its tables compare with what each device can at most: measured before the first case */
 };
 

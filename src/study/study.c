@@ -205,6 +205,7 @@ IfmStudyInfo ifm_study_info(const IfmStudy *study)
         .sizes = study->sizes,
         .protocol = &study->protocol,
         .limits = &study->limits,
+        .spans_by_run = study->kind->spans_by_run,
     };
 }
 

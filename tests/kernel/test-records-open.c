@@ -218,7 +218,9 @@ static void test_refused(void)
     assert_refused("resnet81", NULL, IFM_ERROR_INVALID, "did you mean");
     assert_refused("no/such.onnx", NULL, IFM_ERROR_UNAVAILABLE, "no/such.onnx");
     assert_refused("no-such.json", NULL, IFM_ERROR_UNAVAILABLE, "no-such.json");
-    assert_refused("zoo:", NULL, IFM_ERROR_INVALID, "there is no model");
+    assert_refused("zoo:", NULL, IFM_ERROR_INVALID, "the model's name is empty");
+    assert_refused("", NULL, IFM_ERROR_INVALID, "the model's name is empty");
+    assert_refused("squeezenet,size=64,batch=0", NULL, IFM_ERROR_INVALID, "squeezenet,size=64,batch=0: input 'image': dim");
     assert_refused("resnet18,sice=64", NULL, IFM_ERROR_INVALID, "sice");
     const IfmKernelOptions other = { .seed = 1, .cache = folder, .device = "simulated:none/CPU" };
     g_autoptr(IfmKernelRecords) none = ifm_kernel_records_open("resnet18,size=64", &other, &error);

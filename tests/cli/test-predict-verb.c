@@ -1,0 +1,111 @@
+#include "cli/harness.h"
+
+/* train, predict, evaluate and stress, as they are called. */
+
+#define MODEL "small-cnn"
+
+/* A file of samples: products, convolutions and sums whose latency is a known multiple of their work. */
+static void write_samples(const Bench *bench)
+{
+    static const char *const names[] = { "Conv_Relu", "Gemm", "Add", "MaxPool", "Softmax" };
+    g_autoptr(GString) csv = g_string_new("Kernel_ID,OpType,Input_Shape,Latency_ms,Visit,Threads,Configuration,FLOP,"
+                                          "Input_Bytes,Weight_Bytes,Output_Bytes,Batch,Channels,Height,Width\n");
+    for (int i = 0; i < 80; i++)
+        for (int visit = 0; visit < 2; visit++)
+        {
+            const double size = 16 + 7 * i, flop = 1000 * size * size, bytes = 400 * size;
+            g_string_append_printf(csv, "k%d,%s,1x%d,%.9f,%d,1,k%d,%.0f,%.0f,%.0f,%.0f,1,%d,8,8\n", i, names[i % 5],
+                                   (int)size, (flop / 5e7 + 1 + visit * 0.001) / 1e3, visit, i, flop, bytes, bytes / 4,
+                                   bytes / 2, (int)size);
+        }
+    bench_write(bench, "samples.csv", csv->str, csv->len);
+}
+
+static void test_walk(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
+        return;
+    write_samples(bench);
+    run_line(bench, "train samples.csv -o latency.json --no-evaluation", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "predict " MODEL " --with latency.json --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *idle = parse_output(&ended);
+    const json_t *model = json_array_get(json_object_get(idle, "models"), 0);
+    g_assert_cmpfloat(ifm_member_number(model, "latency_ns"), >, 0);
+    g_assert_cmpfloat(ifm_member_number(model, "low_ns"), <=, ifm_member_number(model, "latency_ns"));
+    g_assert_cmpfloat(ifm_member_number(model, "critical_ns"), <=, ifm_member_number(model, "latency_ns"));
+    run_line(bench, "predict " MODEL " --with latency.json --load 50% --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *loaded = parse_output(&ended);
+    g_assert_cmpfloat(ifm_member_number(json_array_get(json_object_get(loaded, "models"), 0), "latency_ns"), >,
+                      1.5 * ifm_member_number(model, "latency_ns")); /* half of a core is left */
+    run_line(bench, "predict " MODEL " --with latency.json --load live", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "under the load of now"));
+    run_line(bench, "evaluate " MODEL " --with latency.json --json evaluation.json", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "Mean error of 1 models"));
+    g_assert_nonnull(strstr(ended.out, "Conv"));
+    assert_none_left(bench);
+}
+
+static void test_misuse(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *line;
+        int status;
+        const char *message;
+    } rows[] = {
+        { "predict " MODEL, 2, "needs --with FILE" },
+        { "predict", 2, "needs MODEL" },
+        { "predict " MODEL " --with none.json", 4, "none.json" },
+        { "predict " MODEL " --with broken.json", 3, "broken.json" },
+        { "evaluate " MODEL, 2, "needs --with FILE" },
+        { "evaluate empty --with broken.json", 3, "broken.json" },
+        { "train samples.csv", 2, "-o" },
+        { "train none.csv -o l.json", 4, "none.csv" },
+        { "train text.csv -o l.json", 3, "text.csv:2" },
+        { "stress --intensity 2", 2, "--intensity: \"2\" is no share from 0 to 1" },
+        { "stress --intensity much", 2, "\"much\" is no share" },
+        { "stress --kind gem", 2, "did you mean \"gemm\"?" },
+        { "stress --cores 1000", 2, "there is no core 1000" },
+    };
+    g_auto(Ended) ended = { 0 };
+    bench_write(bench, "broken.json", "{\"a\": ", 6);
+    bench_write(bench, "samples.csv", "Kernel_ID\n", 10);
+    static const char text[] = "Kernel_ID,OpType,Input_Shape,Latency_ms\nk,Conv,1x1,soon\n";
+    bench_write(bench, "text.csv", text, strlen(text));
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        run_line(bench, rows[i].line, &ended);
+        assert_complaint(&ended, rows[i].status, rows[i].message);
+    }
+}
+
+/* It ends after its time, and at an interruption, and says what it reached. */
+static void test_stress(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "stress --kind gemm --intensity 0.2 --cores 0 --for 300ms", &ended);
+    assert_status(&ended, 0);
+    g_assert_true(g_str_has_prefix(ended.out, "gemm on 1 core: asked 20.0 %, reached "));
+    g_autoptr(GSubprocess) process = start_line(bench, "stress --kind gemm --intensity 0.2 --cores 0");
+    while (count_marked(bench) < 2) /* itself and its stressor */
+        g_usleep(10000);
+    g_subprocess_send_signal(process, SIGINT);
+    g_subprocess_wait(process, NULL, NULL);
+    g_assert_cmpint(status_of(process), ==, 128 + SIGINT);
+    assert_none_left(bench);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/cli/predict/walk", Bench, NULL, bench_init, test_walk, bench_clear);
+    g_test_add("/cli/predict/misuse", Bench, NULL, bench_init, test_misuse, bench_clear);
+    g_test_add("/cli/predict/stress", Bench, NULL, bench_init, test_stress, bench_clear);
+    return g_test_run();
+}

@@ -1,0 +1,144 @@
+#include <math.h>
+
+#include <inferometer/study-kernels.h>
+#include <inferometer/study-results.h>
+#include <internal/study.h>
+
+#include "study-fixture.h"
+
+/* Studies of kernels: their keys, and a small one on the real runtime where it is here. */
+
+#define HEAD "title: kernels\nkind: kernels-under-load\n"
+#define DEVICE "devices: {CPU: {device: \"onnxruntime:CPU@0\"}}\n"
+#define FIXED "protocol: {warmup: 1, runs: 3}\n"
+
+static void set_up(Fixture *fixture, gconstpointer data)
+{
+    fixture_on_machine(fixture, "description: a test's\nprovenance: invented\nunits:\n  A: {description: one, latency: "
+                                "{source: fixed, fixed: 1 ms}}\n");
+}
+
+static void test_mistakes(Fixture *fixture, gconstpointer data)
+{
+    static const char *const rows[][2] = {
+        { HEAD DEVICE, "models" },
+        { HEAD "models: [small-cnn]\nstress: [gem]\nlevels: [50]\ncores: [same]\n" DEVICE,
+          ":4: stress: \"gem\" is no kind of load: gemm, copy or random is expected; did you mean \"gemm\"?" },
+        { HEAD "models: [small-cnn]\nstress: [gemm]\n" DEVICE, ":4: stress: stress, levels and cores go together" },
+        { HEAD "models: [small-cnn]\nlevels: [50]\n" DEVICE, ":4: levels: stress, levels and cores go together" },
+        { HEAD "models: [small-cnn]\nlevels: [500]\n" DEVICE, "levels" },
+        { HEAD "models: [small-cnn]\ncores: [all]\n" DEVICE, "cores" },
+        { HEAD "models:\n  - vit\n  - vit\n" DEVICE, ":5: models: \"vit\" is listed twice" },
+        { HEAD "models: [vit]\nheld_out: [vit]\n" DEVICE, ":4: held_out: \"vit\" is listed twice" },
+        { HEAD "models: [vit]\nvisits: 0\n" DEVICE, "visits" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = write_file(fixture, "small.yaml", rows[i][0]);
+        g_assert_null(ifm_study_open(path, &error));
+        g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+        if (strstr(error->message, rows[i][1]) == NULL)
+            g_error("\"%s\" is not in \"%s\"", rows[i][1], error->message);
+    }
+}
+
+/* A model that there is none of costs its device; nothing is measured. */
+static void test_unknown_model(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = write_file(fixture, "small.yaml", HEAD "models: [no-such-model]\n" DEVICE FIXED),
+                    *folder = g_build_filename(fixture->folder, "out", NULL);
+    g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_study_info(study).spans_by_run);
+    IfmStudyOptions options = { .folder = folder, .limits = IFM_LIMITS_INIT };
+    g_assert_false(ifm_study_measure(study, fixture->store, &options, NULL, &error));
+    g_assert_nonnull(error);
+    g_assert_cmpuint(count(fixture->store), ==, 0);
+}
+
+static gboolean run_study(Fixture *fixture, IfmStudy *study, IfmCampaignProgress *result)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL);
+    IfmStudyOptions options = { .folder = folder, .limits = IFM_LIMITS_INIT };
+    const gboolean ok = ifm_study_measure(study, fixture->store, &options, result, &error);
+    if (!ok && g_error_matches(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+    {
+        g_test_skip(error->message);
+        return FALSE;
+    }
+    g_assert_no_error(error);
+    return TRUE;
+}
+
+/* Visits, loads, the idle case of the same visit, models that were held out; and a second run finds everything. */
+static void test_run(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    static const char text[] = HEAD "models: [small-cnn]\nheld_out: [matmul]\nshapes: 8\nloaded: 2\nvisits: 2\n"
+                                    "stress: [gemm]\nlevels: [50]\ncores: [same]\nthreads: [1]\n" DEVICE FIXED;
+    g_autofree char *path = write_file(fixture, "small.yaml", text);
+    g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
+    g_assert_no_error(error);
+    IfmCampaignProgress result;
+    if (!run_study(fixture, study, &result))
+        return;
+    const gsize n_kernels = 8, n_models = 1; /* each twice, and two kernels and the model once more under load */
+    g_assert_cmpuint(result.n_cases, ==, 2 * (n_kernels + n_models) + 2 + n_models);
+    g_assert_cmpuint(result.n_measured, ==, result.n_cases);
+    g_assert_cmpuint(result.n_failed, ==, 0);
+    g_autoptr(IfmStudyPoints) points = ifm_study_points(NULL, fixture->store, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmKernelSamples) samples = ifm_study_kernel_samples(points, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(ifm_kernel_samples_n(samples), ==, 2 * n_kernels + 2);
+    gsize n_loaded = 0, n_own = 0;
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        g_assert_cmpfloat(sample->latency_ms, >, 0);
+        g_assert_cmpfloat(sample->idle_ms, >, 0);
+        g_assert_cmpfloat(sample->n, ==, 3);
+        n_own += sample->models != NULL;
+        if (sample->load_kind == IFM_LOAD_NONE)
+        {
+            g_assert_cmpfloat(sample->latency_ms, ==, sample->idle_ms);
+            continue;
+        }
+        n_loaded++;
+        g_assert_cmpint(sample->load_kind, ==, IFM_LOAD_GEMM);
+        g_assert_cmpint(sample->load_cores, ==, IFM_LOAD_CORES_SAME);
+        g_assert_cmpfloat(sample->load_level, ==, 0.5);
+        g_assert_cmpfloat(sample->achieved_load, >, 0);
+        g_assert_cmpfloat(sample->visit, ==, 1);
+    }
+    g_assert_cmpuint(n_loaded, ==, 2);
+    g_assert_cmpuint(n_own, >, 0);
+    g_autoptr(GArray) operators = ifm_kernel_operator_rows(samples), loads = ifm_kernel_load_rows(samples);
+    gint64 n = 0;
+    for (guint i = 0; i < operators->len; i++)
+        n += g_array_index(operators, IfmOperatorRow, i).n_kernels;
+    g_assert_cmpint(n, ==, (gint64)n_kernels);
+    g_assert_cmpuint(loads->len, ==, 1);
+    g_assert_cmpint(g_array_index(loads, IfmLoadRow, 0).n, ==, 2);
+    g_autoptr(IfmKernelsOutcome) outcome = ifm_study_kernels_outcome(points, &error);
+    g_assert_no_error(error);
+    g_assert_true((outcome->model == NULL) == (outcome->why != NULL));
+    g_assert_cmpuint(outcome->verdicts->len, ==, outcome->model != NULL ? 2 : 0);
+    g_autoptr(IfmStudy) again = ifm_study_open(path, &error);
+    g_assert_no_error(error);
+    g_assert_true(run_study(fixture, again, &result));
+    g_assert_cmpuint(result.n_measured, ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(name, test) g_test_add("/study-kernels/" name, Fixture, NULL, set_up, test, tear_down)
+    ADD("mistakes", test_mistakes);
+    ADD("unknown-model", test_unknown_model);
+    ADD("run", test_run);
+    return g_test_run();
+}
