@@ -160,7 +160,7 @@ IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *whe
  * IfmLoadState: the load that a kernel will run beside.
  * @same, @other: share of the time that it asks for on the kernel's cores, and on others
  * @idle_ns: (NaN: predicted) the kernel's latency without load, where it is known
- * @metrics: (nullable) [ifm_latency_model_metrics()] before the kernel; NULL or a NaN: predicted without metrics
+ * @metrics: (nullable) those of IfmLatencyModelInfo.metrics, before the kernel; NULL or a NaN: predicted without metrics
  */
 typedef struct
 {
@@ -169,7 +169,8 @@ typedef struct
 } IfmLoadState;
 
 /** IfmPredictedLatency: @latency_ns: at idle the typical (median) one, under load the mean of several runs
- * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE    @roofline_ns: of the peaks found in the training data
+ * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on, where the
+ * metrics of the model are known    @roofline_ns: of the peaks found in the training data
  * @known: the operator was in the training data; else the roofline is scaled    @in_range: all features are in the ranges
  * of the training data    @load_learned: the slow-down is learnt, or there is no load; else it is time-sharing alone */
 typedef struct

@@ -101,7 +101,7 @@ static void sum_up(IfmLearnError *error, double *errors, double missed, double m
 
 static void add_part(Evaluation *self, const Protocol *protocol, gsize method, const Part *part)
 {
-    g_autofree double *errors = g_new(double, protocol->held->len + 1);
+    g_autofree double *errors = g_new0(double, protocol->held->len + 1);
     const gboolean own = method == 0;
     const char *name = own ? ifm_learn_method_words()[self->options->method] : protocol->methods[method];
     IfmLearnError *error = learn_error_new(protocol->protocol, name, part->name);
@@ -175,7 +175,7 @@ static void add_models(Evaluation *self, const Protocol *protocol, gsize method)
 {
     g_autoptr(GHashTable) sums = sum_models(protocol, method);
     const char *name = method == 0 ? ifm_learn_method_words()[self->options->method] : protocol->methods[method];
-    g_autofree double *errors = g_new(double, g_hash_table_size(sums) + 1);
+    g_autofree double *errors = g_new0(double, g_hash_table_size(sums) + 1);
     IfmLearnError *error = learn_error_new(protocol->protocol, name, "models");
     double missed = 0, measured = 0;
     GHashTableIter iterator;

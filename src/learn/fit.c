@@ -81,6 +81,16 @@ static void fill_loaded(const IfmLatencyModel *model, const LearnCases *cases, c
         row[n + LEARN_N_LOAD_FEATURES + k] = (float)one->sample.metrics[g_array_index(cases->places, gsize, k)];
 }
 
+/* Kernels under load are few, and each has many rows: by all features the trees would learn each kernel by heart. A column
+ * without a value is never split. */
+static void hide_shape(const IfmLatencyModel *model, float *row)
+{
+    static const char *const kept[] = { "intensity", "weight_bytes", "threads", NULL };
+    for (guint k = 0; k < model->features->len; k++)
+        if (!g_strv_contains(kept, ((const IfmLearnFeature *)model->features->pdata[k])->name))
+            row[k] = NAN;
+}
+
 static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use,
                          const IfmLearnOptions *options, GError **error)
 {
@@ -97,6 +107,7 @@ static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const 
             continue;
         const double target = log(one->slow_down / learn_time_sharing(one->same));
         fill_loaded(model, cases, one, row);
+        hide_shape(model, row);
         append_row(&table, row, target);
         append_row(&with_metrics, row, target);
         model->n_loaded += one->loaded;

@@ -10,11 +10,11 @@ IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error);
 /* --- trees -------------------------------------------------------------------------------------------------------------
  */
 
-/* LearnNode: @left, @right: places in its tree, above its own; 0: a leaf    @value: threshold (left where the feature is
- * below it), or of a leaf    @default_left: where the feature is NaN */
+/* LearnNode: @children: left and right, places in its tree, above its own; 0: a leaf    @value: threshold (left where the
+ * feature is below it), or of a leaf    @default_left: where the feature is NaN */
 typedef struct
 {
-    guint32 left, right;
+    guint32 children[2];
     float value;
     guint16 feature;
     guint16 default_left;
