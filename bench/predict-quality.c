@@ -1,0 +1,117 @@
+/*
+ * How well latencies of kernels and models are predicted, on data collected here: the kernels.csv of `inferometer study run
+ * kernels`, or another such file; where there is none, it runs that study first, which takes half an hour. Each figure is
+ * of rows that were not trained on, with the noise floor (how far two visits of a kernel are apart) and the baselines
+ * beside it. Bounds: see `bounds`; one on a mean error also holds where it is within the noise floor and two points.
+ *
+ *     predict-quality [FILE]: out/kernels/kernels.csv    IFM_BENCH_STUDY=kernels-quick: that study instead
+ */
+#include <inferometer/learn.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* @metric: which figure of a row    @bound: at most; of "covered" at least, and at most 95 % */
+typedef struct
+{
+    const char *protocol, *part, *metric;
+    double bound;
+} Bound;
+
+static const Bound bounds[] = {
+    { "held-out configurations", ">= 20 us", "mape", 0.10 },
+    { "held-out configurations", ">= 20 us", "median", 0.05 },
+    { "held-out configurations", ">= 20 us", "weighted", 0.07 },
+    { "held-out configurations", "all", "covered", 0.85 },
+    { "family unseen, its exact shapes", "models", "mape", 0.09 },
+    { "family unseen, its exact shapes", "models", "median", 0.06 },
+    { "family unseen, all its shapes", "models", "mape", 0.12 },
+    { "load of 60 % unseen, same cores", "all", "mape", 0.10 },
+    { "load of 60 % and kernels unseen, same cores, idle measured", "all", "mape", 0.13 },
+    { "kind of load unseen", "all", "mape", 0.12 },
+};
+
+static const char *const baselines[] = { "flop", "roofline", "linear", "idle", "time-sharing" };
+
+static const IfmLearnError *find(const GPtrArray *errors, const char *protocol, const char *part, const char *method)
+{
+    for (guint i = 0; i < errors->len; i++)
+    {
+        const IfmLearnError *error = errors->pdata[i];
+        if (g_str_equal(error->protocol, protocol) && g_str_equal(error->part, part) && g_str_equal(error->method, method))
+            return error;
+    }
+    return NULL;
+}
+
+static double figure_of(const IfmLearnError *error, const char *metric)
+{
+    return g_str_equal(metric, "mape")       ? error->mape
+           : g_str_equal(metric, "median")   ? error->median
+           : g_str_equal(metric, "weighted") ? error->weighted
+                                             : error->covered;
+}
+
+/* Returns: whether it is kept, or cannot be said of this data. */
+static gboolean check(const GPtrArray *errors, const Bound *bound)
+{
+    const IfmLearnError *error = find(errors, bound->protocol, bound->part, "boosted");
+    const gboolean covers = g_str_equal(bound->metric, "covered"), is_mean = g_str_equal(bound->metric, "mape");
+    if (error == NULL)
+    {
+        printf("%-60s %-9s %-8s: not in this data\n", bound->protocol, bound->part, bound->metric);
+        return TRUE;
+    }
+    const double figure = figure_of(error, bound->metric), floor = isnan(error->noise) ? 0 : error->noise + 0.02;
+    const gboolean kept =
+        covers ? figure >= bound->bound && figure <= 0.95 : figure <= (is_mean ? MAX(bound->bound, floor) : bound->bound);
+    g_autofree char *noise = isnan(error->noise) ? g_strdup("") : g_strdup_printf(", noise %.1f %%", 100 * error->noise);
+    printf("%-60s %-9s %-8s %5.1f %% of %4d rows (bound %.0f %%%s): %s;", bound->protocol, bound->part, bound->metric,
+           100 * figure, (int)error->n, 100 * bound->bound, noise, kept ? "kept" : "MISSED");
+    for (gsize i = 0; !covers && i < G_N_ELEMENTS(baselines); i++)
+    {
+        const IfmLearnError *other = find(errors, bound->protocol, bound->part, baselines[i]);
+        if (other != NULL)
+            printf(" %s %.1f %%", baselines[i], 100 * figure_of(other, bound->metric));
+    }
+    printf("\n");
+    return kept;
+}
+
+/* Goes on where it was interrupted; what was measured before is found. */
+static gboolean collect(const char *study, GError **error)
+{
+    const char *program = g_getenv("INFEROMETER");
+    const char *const words[] = { program != NULL ? program : "build/inferometer", "study", "run", study, NULL };
+    int status = 0;
+    return g_spawn_sync(NULL, (char **)words, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
+                        NULL, &status, error) &&
+           g_spawn_check_wait_status(status, error);
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    const char *named = g_getenv("IFM_BENCH_STUDY"), *study = named != NULL ? named : "kernels";
+    g_autofree char *collected = g_build_filename("out", study, "kernels.csv", NULL);
+    const char *path = argc > 1 ? argv[1] : collected;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS) && argc == 1 && !collect(study, &error))
+    {
+        fprintf(stderr, "predict-quality: %s\n", error->message);
+        return 1;
+    }
+    IfmLearnOptions options = { 0 };
+    g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_read(path, &error);
+    ifm_options_init(ifm_learn_options, &options);
+    g_autoptr(GPtrArray) errors = samples != NULL ? ifm_learn_evaluate(samples, &options, &error) : NULL;
+    gboolean good = TRUE;
+    if (errors == NULL)
+    {
+        fprintf(stderr, "predict-quality: %s\n", error->message);
+        return 1;
+    }
+    printf("%s: %d samples; trained on all but the rows named, seed 1\n", path, (int)ifm_kernel_samples_n(samples));
+    for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
+        good &= check(errors, &bounds[i]);
+    return good ? 0 : 1;
+}
