@@ -36,6 +36,7 @@ static const Verb *const verbs[] = {
     &verb_kernels_export,
     &verb_kernels_extract,
     &verb_kernels_dag,
+    &verb_kernels_run,
     &verb_predict,
     &verb_evaluate,
     &verb_stress,
