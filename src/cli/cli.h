@@ -115,6 +115,15 @@ int cli_print(const char *text);
 int cli_write(const char *path, const char *text);
 int cli_write_json(const char *path, const json_t *json);
 
+/* --- log.c ------------------------------------------------------------------------------------------------------------ */
+
+/* cli_log_open: The file of --log, where it was given. @words: of the command line    Returns: CLI_EXIT_OK or the exit
+ * status of what was reported. */
+int cli_log_open(const Arguments *arguments, const char *const *words);
+/* cli_log: a line "TIME LEVEL text" of that file; nothing without one. @level: "INFO", "NOTE" or "ERROR" */
+void cli_log(const char *level, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void cli_log_close(int status);
+
 /* --- outputs.c -------------------------------------------------------------------------------------------------------- */
 
 /* cli_can_write: whether an output file could be made, asked before the work begins. */

@@ -151,7 +151,11 @@ static int run_verb(const char *const *words)
         g_autofree char *text = cli_help_verb(verb, &screen);
         return cli_print(text);
     }
-    return verb->run(arguments);
+    int status = cli_log_open(arguments, words);
+    if (status == CLI_EXIT_OK)
+        status = verb->run(arguments);
+    cli_log_close(status);
+    return status;
 }
 
 int main(int argc, char **argv)

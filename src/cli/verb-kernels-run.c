@@ -124,6 +124,7 @@ static guint run_files(const Arguments *arguments, IfmModelCase *model_case, GPt
             break;
         g_ptr_array_add(rows, row);
         n_failed += row->reason != NULL;
+        cli_log("INFO", "%s on %s: %s", *file, row->device, row->reason != NULL ? row->reason : "measured");
     }
     return n_failed;
 }

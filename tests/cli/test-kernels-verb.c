@@ -116,6 +116,25 @@ static void test_run(Bench *bench, gconstpointer data)
     const char *reason = json_string_value(json_object_get(json_array_get(rows, 2), "reason"));
     g_assert_nonnull(strstr(reason, "missing.onnx"));
 
+    static const char *const lines[] = { " INFO inferometer .* begins: kernels run plain\\.onnx missing\\.onnx",
+                                         " INFO plain\\.onnx on simulated:lab/FIXED: measured$",
+                                         " INFO missing\\.onnx on simulated:lab/FIXED: .*missing\\.onnx",
+                                         " INFO ends after .* with status 1$" };
+    g_autofree char *log = bench_path(bench, "run.log"), *logged = NULL;
+    bench_write(bench, "run.log", "kept\n", 5);
+    run_line(bench, "kernels run plain.onnx missing.onnx -q -d simulated:lab/FIXED --runs 3 --log run.log", &ended);
+    assert_status(&ended, 1);
+    g_assert_true(g_file_get_contents(log, &logged, NULL, NULL));
+    g_assert_true(g_str_has_prefix(logged, "kept\n"));
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        g_autofree char *whole = g_strconcat("^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z", lines[i], NULL);
+        g_assert_true(g_regex_match_simple(whole, logged, G_REGEX_MULTILINE, 0));
+    }
+    run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --log /no/such/run.log", &ended);
+    assert_complaint(&ended, 2, "--log: /no/such/run.log: cannot be written");
+    run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --log plain.onnx", &ended);
+    g_assert_cmpint(ended.status, ==, 2);
     run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --runs 0", &ended);
     assert_complaint(&ended, 2, "--runs");
     run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --warmup 3 --no-warmup", &ended);
