@@ -265,7 +265,7 @@ gboolean ifm_prometheus_busy(const char *url, const int *cores, gsize n_cores, g
     {
         g_autofree char *query = busy_query(cores, n_cores, i == 1);
         g_autoptr(GError) trouble = NULL;
-        IfmPrometheusWindow window;
+        IfmPrometheusWindow window = { .mean = 0 };
         if (ifm_prometheus_window(url, query, now_ns - window_ns, now_ns, G_GINT64_CONSTANT(1000000000), &window, &trouble))
             *shares[i] = CLAMP(window.mean, 0, 1);
         else if (i == 0 || !g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* there may be no other core */
