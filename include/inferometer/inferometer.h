@@ -41,6 +41,7 @@
 #include <inferometer/profile-estimate.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/profile.h>
+#include <inferometer/prometheus.h>
 #include <inferometer/protocol.h>
 #include <inferometer/record-fields.h>
 #include <inferometer/report.h>

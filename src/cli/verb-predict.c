@@ -1,7 +1,9 @@
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <inferometer/predict-page.h>
+#include <inferometer/prometheus.h>
 #include <inferometer/sensor.h>
 
 #include "cli.h"
@@ -10,6 +12,9 @@
 #define WINDOW_NS (300 * G_GINT64_CONSTANT(1000000))
 #define IDLE "idle"
 #define LIVE "live"
+#define PROMETHEUS "prometheus:"
+/* What a server is asked about: it holds several scrapes. */
+#define PROMETHEUS_NS (5 * G_GINT64_CONSTANT(1000000000))
 
 /* Answer: what is predicted of one model. */
 typedef struct
@@ -28,13 +33,19 @@ static void answer_clear(gpointer data)
 /* The load of a word, and the word for the page. (transfer full) NULL with an error */
 static char *load_of(const char *text, const char *device, IfmLoadState *load, GError **error)
 {
-    if (!g_str_equal(text, LIVE))
+    const gboolean is_asked = g_str_has_prefix(text, PROMETHEUS);
+    if (!g_str_equal(text, LIVE) && !is_asked)
         return ifm_load_state_parse(text, load, error) ? g_strdup(g_str_equal(text, IDLE) ? "on an idle machine" : text)
                                                        : NULL;
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
     if (spec == NULL)
         return NULL;
-    ifm_load_state_live(spec->cores, spec->n_cores, WINDOW_NS, load);
+    *load = (IfmLoadState){ .idle_ns = (double)NAN };
+    if (!is_asked)
+        ifm_load_state_live(spec->cores, spec->n_cores, WINDOW_NS, load);
+    else if (!ifm_prometheus_busy(text + strlen(PROMETHEUS), spec->cores, spec->n_cores, PROMETHEUS_NS, &load->same,
+                                  &load->other, error))
+        return NULL;
     return g_strdup_printf("under the load of now: %.0f %% of its cores, %.0f %% of others", 100 * load->same,
                            100 * load->other);
 }
@@ -102,7 +113,9 @@ static int run_predict(const Arguments *arguments)
     g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
     g_autofree char *words = model != NULL ? load_of(cli_text(arguments, "load"), device, &load, &error) : NULL;
     if (words == NULL)
-        return model != NULL ? cli_usage(&verb_predict, "--load: %s", error->message) : cli_fail(error);
+        return model != NULL && g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID)
+                   ? cli_usage(&verb_predict, "--load: %s", error->message)
+                   : cli_fail(error);
     g_autofree char *warning = NULL;
     for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
     {
@@ -123,7 +136,8 @@ static int run_predict(const Arguments *arguments)
 static const IfmOption predict_options[] = {
     { "with", 0, IFM_OPTION_FILE, FALSE, "FILE", "what `train` learnt" },
     { "load", 0, IFM_OPTION_TEXT, FALSE, "LOAD",
-      "what else the machine does: idle; live: what it does now; 60%: that share of the same cores; other:60%: of others",
+      "what else the machine does: idle; live: what it does now; prometheus:URL: what that server says; 60%: that share of "
+      "the same cores; other:60%: of others",
       IDLE },
     { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT",
       "onnxruntime:CPU@0" },

@@ -44,6 +44,12 @@ static void test_walk(Bench *bench, gconstpointer data)
     run_line(bench, "predict " MODEL " --with latency.json --load live", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "under the load of now"));
+    run_line(bench, "predict " MODEL " --with latency.json --load prometheus:http://127.0.0.1:1", &ended);
+    assert_complaint(&ended, 4, "prometheus: http://127.0.0.1:1: ");
+    run_line(bench, "predict " MODEL " --with latency.json --load prometheus:nowhere", &ended);
+    assert_complaint(&ended, 2, "a URL such as http://127.0.0.1:9090 is expected");
+    run_line(bench, "predict " MODEL " --with latency.json --load much", &ended);
+    assert_complaint(&ended, 2, "is no share of the time");
     run_line(bench, "evaluate " MODEL " --with latency.json --json evaluation.json", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "Mean error of 1 models"));

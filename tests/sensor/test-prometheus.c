@@ -1,0 +1,162 @@
+#include <internal/prometheus.h>
+#include <math.h>
+
+#include "http-server.h"
+
+/* What servers answer: recorded, broken, none and late. */
+
+#define MATRIX(series) "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[" series "]}}"
+
+static void test_parse(void)
+{
+    static const struct
+    {
+        const char *text, *error;
+        gint64 n_samples, n_series;
+        double mean, min, max;
+        gboolean is_short;
+    } rows[] = {
+        { MATRIX("{\"metric\":{\"cpu\":\"0\"},\"values\":[[1700000000,\"0.25\"],[1700000001.5,\"0.75\"]]}"), NULL, 2, 1,
+          0.5, 0.25, 0.75, FALSE },
+        { MATRIX("{\"metric\":{},\"values\":[[1,\"1\"],[2,\"2\"]]},{\"metric\":{},\"values\":[[1,\"6\"]]}"), NULL, 3, 2, 3,
+          1, 6, TRUE },
+        { MATRIX("{\"metric\":{},\"values\":[[1,\"NaN\"],[2,\"+Inf\"],[3,\"4\"],[4,\"8\"]]}"), NULL, 2, 1, 6, 4, 8, FALSE },
+        { MATRIX(""), NULL, 0, 0, NAN, NAN, NAN, FALSE },
+        { "", "is this a Prometheus server?" },
+        { "<html>", "is this a Prometheus server?" },
+        { "{\"status\":\"succ", "is this a Prometheus server?" },
+        { "{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"1:10: parse error:\\nunclosed\"}",
+          "q: 1:10: parse error: unclosed" },
+        { "{}", "no success" },
+        { "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[]}}", "has no series" },
+        { MATRIX("{\"metric\":{}}"), "a series without values" },
+        { MATRIX("{\"values\":[[1]]}"), "no time and number" },
+        { MATRIX("{\"values\":[[\"1\",\"1\"]]}"), "no time and number" },
+        { MATRIX("{\"values\":[[1,\"much\"]]}"), "no time and number" },
+        { MATRIX("{\"values\":[[1e300,\"1\"]]}"), "no time and number" },
+        { MATRIX("7"), "a series without values" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        IfmPrometheusWindow window;
+        gboolean empty = FALSE;
+        const gboolean ok = ifm_prometheus_parse(rows[i].text, strlen(rows[i].text), "q", &window, &empty, &error);
+        g_assert_cmpint(ok, ==, rows[i].error == NULL);
+        if (!ok)
+        {
+            g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+            g_assert_nonnull(strstr(error->message, rows[i].error));
+            g_assert_null(strchr(error->message, '\n'));
+            continue;
+        }
+        g_assert_cmpint(window.n_samples, ==, rows[i].n_samples);
+        g_assert_cmpint(window.n_series, ==, rows[i].n_series);
+        g_assert_cmpint(empty, ==, rows[i].n_samples == 0);
+        g_assert_cmpint(window.is_short, ==, rows[i].is_short);
+        if (empty)
+            continue;
+        g_assert_cmpfloat(window.mean, ==, rows[i].mean);
+        g_assert_cmpfloat(window.min, ==, rows[i].min);
+        g_assert_cmpfloat(window.max, ==, rows[i].max);
+    }
+}
+
+/* Cut off anywhere, an answer is refused or read, and nothing else. */
+static void test_cut(void)
+{
+    static const char text[] = MATRIX("{\"metric\":{},\"values\":[[1,\"1\"],[2,\"2\"]]}");
+    for (gsize n = 0; n < strlen(text); n++)
+    {
+        IfmPrometheusWindow window;
+        gboolean empty;
+        g_assert_false(ifm_prometheus_parse(text, n, "q", &window, &empty, NULL));
+    }
+}
+
+/* --- a server -----------------------------------------------------------------------------------------------------------
+ */
+
+static char *answer(const char *path, const char *form, void *user)
+{
+    if (g_str_has_prefix(path, "/api/v1/label/"))
+        return g_strdup("{\"status\":\"success\",\"data\":[\"node_load1\",\"node_cpu_seconds_total\",\"up\"]}");
+    if (strstr(form, "query=nothing") != NULL || strstr(form, "query=node_load2") != NULL)
+        return g_strdup(MATRIX(""));
+    if (strstr(form, "query=late") != NULL)
+        return NULL;
+    if (strstr(form, "query=huge") != NULL)
+        return g_strnfill(17 << 20, 'x');
+    if (strstr(form, "query=bad%28") != NULL)
+        return g_strdup("{\"status\":\"error\",\"error\":\"unclosed left parenthesis\"}");
+    if (strstr(form, "start=1700000000.500&end=1700000002.000&step=0.500") == NULL)
+        return g_strdup("{\"status\":\"error\",\"error\":\"another window\"}");
+    return g_strdup(MATRIX("{\"metric\":{},\"values\":[[1700000001,\"0.5\"],[1700000002,\"0.7\"]]}"));
+}
+
+static void test_server(void)
+{
+    static const struct
+    {
+        const char *query;
+        IfmErrorCode code;
+        const char *message;
+    } rows[] = {
+        { "node_load2", IFM_ERROR_UNAVAILABLE,
+          "node_load2: the server has nothing of it in this window; did you mean \"node_load1\"?" },
+        { "nothing", IFM_ERROR_UNAVAILABLE, "nothing of it" },
+        { "bad(", IFM_ERROR_INVALID, "bad(: unclosed left parenthesis" },
+        { "huge", IFM_ERROR_INVALID, "the answer is too large" },
+        { "late", IFM_ERROR_TIMEOUT, "prometheus: http://127.0.0.1" },
+    };
+    HttpServer server = { .answer = answer };
+    IfmPrometheusWindow window;
+    http_start(&server);
+    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d/", server.port);
+    const gint64 start = G_GINT64_CONSTANT(1700000000500000000), end = G_GINT64_CONSTANT(1700000002000000000);
+    g_autoptr(GError) fine = NULL;
+    g_assert_true(ifm_prometheus_window(url, "cpu_busy", start, end, 500000000, &window, &fine));
+    g_assert_no_error(fine);
+    g_assert_cmpfloat_with_epsilon(window.mean, 0.6, 1e-12);
+    g_assert_cmpint(window.last_ns, ==, end);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_assert_false(ifm_prometheus_window(url, rows[i].query, start, end, 500000000, &window, &error));
+        g_assert_error(error, IFM_ERROR, (gint)rows[i].code);
+        if (strstr(error->message, rows[i].message) == NULL)
+            g_error("\"%s\" is not in \"%s\"", rows[i].message, error->message);
+    }
+    http_stop(&server);
+}
+
+static void test_no_server(void)
+{
+    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d", free_port());
+    const struct
+    {
+        const char *url;
+        IfmErrorCode code;
+    } rows[] = { { url, IFM_ERROR_UNAVAILABLE },
+                 { "127.0.0.1:9090", IFM_ERROR_INVALID },
+                 { "file:///etc/passwd", IFM_ERROR_INVALID },
+                 { "", IFM_ERROR_INVALID } };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        double same, other;
+        g_assert_false(ifm_prometheus_busy(rows[i].url, NULL, 0, 1000000000, &same, &other, &error));
+        g_assert_error(error, IFM_ERROR, (gint)rows[i].code);
+        g_assert_null(strchr(error->message, '\n'));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/prometheus/parse", test_parse);
+    g_test_add_func("/prometheus/cut", test_cut);
+    g_test_add_func("/prometheus/server", test_server);
+    g_test_add_func("/prometheus/no-server", test_no_server);
+    return g_test_run();
+}
