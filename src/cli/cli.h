@@ -45,7 +45,8 @@ extern const Verb verb_compare, verb_devices, verb_profile, verb_zoo_list, verb_
     verb_store_merge, verb_store_export, verb_store_check, verb_study_run, verb_study_submit, verb_study_status,
     verb_study_merge, verb_study_export, verb_study_lookup, verb_study_predict, verb_study_import, verb_study_list,
     verb_plan, verb_run, verb_trace, verb_trace_diff, verb_help, verb_tune, verb_kernels_list, verb_kernels_show,
-    verb_kernels_export, verb_kernels_extract, verb_kernels_dag, verb_stress, verb_train, verb_predict, verb_evaluate, verb_completion;
+    verb_kernels_export, verb_kernels_extract, verb_kernels_dag, verb_kernels_run, verb_stress, verb_train, verb_predict,
+    verb_evaluate, verb_completion;
 
 /* cli_verbs: NULL-terminated, in the order of --help. */
 const Verb *const *cli_verbs(void);
@@ -77,6 +78,8 @@ const char *cli_text(const Arguments *self, const char *name);         /* NULL w
 const char *const *cli_texts(const Arguments *self, const char *name); /* NULL-terminated */
 gint64 cli_integer(const Arguments *self, const char *name);           /* count, ns or bytes; 0 where there is none */
 double cli_ratio(const Arguments *self, const char *name);
+/* cli_dims: what --dim NAME=SIZE gave. @bindings: IfmDimBinding, whose names go into @names */
+gboolean cli_dims(const Arguments *arguments, GArray *bindings, GPtrArray *names, GError **error);
 /* cli_positional: NULL-terminated. */
 const char *const *cli_positional(const Arguments *self);
 const Verb *cli_verb_of(const Arguments *self);
@@ -111,6 +114,15 @@ int cli_print(const char *text);
 /* cli_write, cli_write_json: text or JSON to a file or "-"; as above. */
 int cli_write(const char *path, const char *text);
 int cli_write_json(const char *path, const json_t *json);
+
+/* --- log.c ------------------------------------------------------------------------------------------------------------ */
+
+/* cli_log_open: The file of --log, where it was given. @words: of the command line    Returns: CLI_EXIT_OK or the exit
+ * status of what was reported. */
+int cli_log_open(const Arguments *arguments, const char *const *words);
+/* cli_log: a line "TIME LEVEL text" of that file; nothing without one. @level: "INFO", "NOTE" or "ERROR" */
+void cli_log(const char *level, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void cli_log_close(int status);
 
 /* --- outputs.c -------------------------------------------------------------------------------------------------------- */
 

@@ -36,6 +36,7 @@ static const Verb *const verbs[] = {
     &verb_kernels_export,
     &verb_kernels_extract,
     &verb_kernels_dag,
+    &verb_kernels_run,
     &verb_predict,
     &verb_evaluate,
     &verb_stress,
@@ -150,7 +151,11 @@ static int run_verb(const char *const *words)
         g_autofree char *text = cli_help_verb(verb, &screen);
         return cli_print(text);
     }
-    return verb->run(arguments);
+    int status = cli_log_open(arguments, words);
+    if (status == CLI_EXIT_OK)
+        status = verb->run(arguments);
+    cli_log_close(status);
+    return status;
 }
 
 int main(int argc, char **argv)

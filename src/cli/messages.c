@@ -15,29 +15,30 @@ void cli_set_verb(const Verb *verb, gboolean quiet)
 }
 
 /* Whatever a runtime or a file put into a message, it stays one line of harmless text. */
-static void say(const char *format, va_list values)
+static void say(const char *level, gboolean shown, const char *format, va_list values)
 {
     g_autofree char *message = g_strdup_vprintf(format, values);
     g_strdelimit(message, "\r\n\t", ' ');
     g_autofree char *clean = ifm_format_clean(message);
-    g_printerr("inferometer: %s\n", g_strchomp(clean));
+    g_strchomp(clean);
+    cli_log(level, "%s", clean);
+    if (shown)
+        g_printerr("inferometer: %s\n", clean);
 }
 
 void cli_complain(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    say(format, values);
+    say("ERROR", TRUE, format, values);
     va_end(values);
 }
 
 void cli_note(const char *format, ...)
 {
     va_list values;
-    if (is_quiet)
-        return;
     va_start(values, format);
-    say(format, values);
+    say("NOTE", !is_quiet, format, values);
     va_end(values);
 }
 

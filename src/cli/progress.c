@@ -182,6 +182,7 @@ void progress_begin(Progress *self, const char *device, gsize runs, double ci_ra
     g_free(self->device);
     self->device = ifm_format_clean(device);
     Line line = case_line(self, "starts", 0, NAN, NAN);
+    cli_log("INFO", "%s: starts", self->device);
     if (self->quiet)
         return;
     if (self->terminal)
@@ -213,6 +214,7 @@ void progress_end(Progress *self, const char *outcome)
 {
     take_away(self);
     Line line = case_line(self, outcome, 0, NAN, NAN);
+    cli_log("INFO", "%s: %s", self->device != NULL ? self->device : "", outcome);
     if (!self->quiet && !self->terminal)
         log_line(self, &line);
     g_clear_pointer(&self->device, g_free);
@@ -272,6 +274,9 @@ static void report_failure(Progress *self, const IfmStudyCase *study_case, const
 
 void progress_study(Progress *self, const IfmCampaignProgress *progress, const IfmMeasurement *ended)
 {
+    if (ended != NULL && progress->now != NULL)
+        cli_log("INFO", "[%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s: %s%s%s", progress->n_done, progress->n_cases,
+                progress->now->title, ifm_outcome_name(ended->outcome), *ended->reason != '\0' ? ": " : "", ended->reason);
     if (self->quiet)
         return;
     if (ended != NULL && ended->outcome != IFM_OUTCOME_OK && progress->now != NULL)

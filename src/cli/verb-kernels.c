@@ -24,22 +24,6 @@ static const IfmOption model_options[] = {
 /* --- records ------------------------------------------------------------------------------------------------------------
  */
 
-/* @bindings: IfmDimBinding, whose names go into @names */
-static gboolean parse_dims(const Arguments *arguments, GArray *bindings, GPtrArray *names, GError **error)
-{
-    for (const char *const *text = cli_texts(arguments, "dim"); *text != NULL; text++)
-    {
-        const char *equals = strrchr(*text, '=');
-        gint64 value = 0;
-        if (equals == NULL || equals == *text || !g_ascii_string_to_signed(equals + 1, 10, 1, G_MAXINT64, &value, NULL))
-            return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE, such as N=8", *text);
-        const IfmDimBinding binding = { g_strndup(*text, (gsize)(equals - *text)), value };
-        g_ptr_array_add(names, (gpointer)binding.name);
-        g_array_append_val(bindings, binding);
-    }
-    return TRUE;
-}
-
 /* @graph: where the optimised graph goes; or NULL    Returns: (transfer full) NULL with *status set, reported. */
 static IfmKernelRecords *open_records(const Arguments *arguments, const char *model, const char *graph, int *status)
 {
@@ -47,7 +31,7 @@ static IfmKernelRecords *open_records(const Arguments *arguments, const char *mo
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GError) error = NULL;
     IfmKernelRecords *records = NULL;
-    if (parse_dims(arguments, bindings, names, &error))
+    if (cli_dims(arguments, bindings, names, &error))
     {
         const IfmKernelOptions options = { .device = cli_text(arguments, "device"),
                                            .seed = (guint32)cli_integer(arguments, "seed"),

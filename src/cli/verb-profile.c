@@ -89,7 +89,7 @@ static int profile_model(const Arguments *arguments)
 /* Nothing is measured, so what says how means nothing. */
 static int check_nothing_else(const Arguments *arguments)
 {
-    static const char *const outputs[] = { "estimate", "json", "csv", "quiet", NULL };
+    static const char *const outputs[] = { "estimate", "json", "csv", "quiet", "log", NULL };
     g_autofree const IfmOption **all = cli_options(&verb_profile);
     for (gsize i = 0; all[i] != NULL; i++)
     {

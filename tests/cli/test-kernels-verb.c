@@ -1,3 +1,5 @@
+#include <inferometer/onnx.h>
+
 #include "cli/harness.h"
 
 /* The verbs of kernels, from a model of the zoo to files of records and back. */
@@ -51,6 +53,14 @@ static void test_walk(Bench *bench, gconstpointer data)
     }
     run_line(bench, "kernels extract records.json --kernel Conv_Add_Relu --ring -o ring", &ended);
     assert_status(&ended, 0);
+    g_autofree char *measured =
+        g_strdup_printf("kernels run alone/%s ring/%s --warmup 1 --runs 5 --json -", files[0], files[0]);
+    run_line(bench, measured, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *times = parse_output(&ended);
+    g_assert_cmpint(json_integer_value(json_object_get(json_array_get(times, 0), "n_copies")), ==, 1);
+    g_assert_cmpint(json_integer_value(json_object_get(json_array_get(times, 1), "n_copies")), >, 1);
+    g_assert_cmpfloat(json_number_value(json_object_get(json_array_get(times, 1), "median_ns")), >, 0);
     run_line(bench, "kernels extract records.json --kernel Softmax -o none", &ended);
     assert_complaint(&ended, 1, "no kernel of that name");
     run_with_cache(bench, "kernels extract resnet18,size=96 --graph graph.onnx -o other", &ended); /* the same weights */
@@ -60,6 +70,75 @@ static void test_walk(Bench *bench, gconstpointer data)
 
     run_with_cache(bench, "kernels list graph.onnx", &ended); /* what is optimised is not a model as written */
     assert_complaint(&ended, 3, "the graph that a runtime optimised; the model as written is expected");
+    assert_none_left(bench);
+}
+
+/* Those of one copy: a simulated device takes the time it is described with, whatever the model. */
+static void test_run(Bench *bench, gconstpointer data)
+{
+    static const char *const files[] = { "plain.onnx", "ring.onnx" };
+    g_auto(Ended) ended = { 0 };
+    double median_ns[G_N_ELEMENTS(files)];
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *path = bench_path(bench, files[i]);
+        g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("relu", 17);
+        const gint64 dims[] = { 1, 8 };
+        ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, dims, NULL);
+        ifm_model_builder_node(builder, "Relu", "relu", (const char *const[]){ "x", NULL },
+                               (const char *const[]){ "y", NULL });
+        ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, dims, NULL);
+        if (i == 1)
+            ifm_model_builder_metadata(builder, "inferometer.copies", "4");
+        g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+        g_assert_no_error(error);
+        g_assert_true(ifm_model_save(model, path, &error));
+    }
+    run_line(bench, "kernels run plain.onnx ring.onnx missing.onnx -d simulated:lab/FIXED --runs 7 --no-warmup --json -",
+             &ended);
+    assert_status(&ended, 1);
+    json_auto_t *rows = parse_output(&ended);
+    g_assert_cmpuint(json_array_size(rows), ==, 3);
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
+    {
+        const json_t *row = json_array_get(rows, i);
+        const char *start = json_string_value(json_object_get(row, "start"));
+        const char *end = json_string_value(json_object_get(row, "end"));
+        median_ns[i] = json_number_value(json_object_get(row, "median_ns"));
+        g_assert_cmpint(json_integer_value(json_object_get(row, "n_runs")), ==, 7);
+        g_assert_cmpint(json_integer_value(json_object_get(row, "n_copies")), ==, i == 0 ? 1 : 4);
+        g_assert_true(g_regex_match_simple("^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$", start, 0, 0));
+        g_assert_cmpstr(start, <=, end);
+    }
+    g_assert_cmpfloat(median_ns[0], >, 0);
+    g_assert_cmpfloat_with_epsilon(median_ns[1] * 4, median_ns[0], median_ns[0] * 1e-6);
+    const char *reason = json_string_value(json_object_get(json_array_get(rows, 2), "reason"));
+    g_assert_nonnull(strstr(reason, "missing.onnx"));
+
+    static const char *const lines[] = { " INFO inferometer .* begins: kernels run plain\\.onnx missing\\.onnx",
+                                         " INFO plain\\.onnx on simulated:lab/FIXED: measured$",
+                                         " INFO missing\\.onnx on simulated:lab/FIXED: .*missing\\.onnx",
+                                         " INFO ends after .* with status 1$" };
+    g_autofree char *log = bench_path(bench, "run.log"), *logged = NULL;
+    bench_write(bench, "run.log", "kept\n", 5);
+    run_line(bench, "kernels run plain.onnx missing.onnx -q -d simulated:lab/FIXED --runs 3 --log run.log", &ended);
+    assert_status(&ended, 1);
+    g_assert_true(g_file_get_contents(log, &logged, NULL, NULL));
+    g_assert_true(g_str_has_prefix(logged, "kept\n"));
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        g_autofree char *whole = g_strconcat("^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z", lines[i], NULL);
+        g_assert_true(g_regex_match_simple(whole, logged, G_REGEX_MULTILINE, 0));
+    }
+    run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --log /no/such/run.log", &ended);
+    assert_complaint(&ended, 2, "--log: /no/such/run.log: cannot be written");
+    run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --log plain.onnx", &ended);
+    g_assert_cmpint(ended.status, ==, 2);
+    run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --runs 0", &ended);
+    assert_complaint(&ended, 2, "--runs");
+    run_line(bench, "kernels run plain.onnx -d simulated:lab/FIXED --warmup 3 --no-warmup", &ended);
+    assert_complaint(&ended, 2, "--warmup and --no-warmup");
     assert_none_left(bench);
 }
 
@@ -91,6 +170,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/kernels-verb/walk", Bench, NULL, bench_init, test_walk, bench_clear);
+    g_test_add("/kernels-verb/run", Bench, NULL, bench_init, test_run, bench_clear);
     g_test_add("/kernels-verb/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     return g_test_run();
 }

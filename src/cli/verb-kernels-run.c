@@ -1,0 +1,206 @@
+#include <math.h>
+#include <unistd.h>
+
+#include <inferometer/measure.h>
+
+#include "cli.h"
+
+/* Kernels as models of their own, measured as they are. */
+
+#define MAX_COPIES 1000000 /* of a ring; far more than one of 16 MB has */
+
+/* A file. @file, @device: borrowed    Times are those of one copy; NaN where it was not measured. */
+typedef struct
+{
+    const char *file, *device;
+    gint64 n_copies, n_runs, start_ms, end_ms;
+    double mean_ns, median_ns, std_ns, min_ns, max_ns;
+    char *reason; /* why it was not measured; or NULL */
+} RunRow;
+
+static void run_row_free(RunRow *row)
+{
+    g_free(row->reason);
+    g_free(row);
+}
+
+/* ISO 8601 with milliseconds, in UTC. @user: the offset of a gint64 */
+static void get_time(const void *record, const void *user, IfmValue *value)
+{
+    const gint64 unix_ms = G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user));
+    g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(unix_ms / 1000);
+    g_autofree char *seconds = unix_ms > 0 && time != NULL ? g_date_time_format(time, "%Y-%m-%dT%H:%M:%S") : NULL;
+    if (seconds != NULL)
+        ifm_value_take_text(value, g_strdup_printf("%s.%03dZ", seconds, (int)(unix_ms % 1000)));
+}
+
+#define ROW(member) IFM_FIELD_AT(RunRow, member)
+
+static const IfmField run_fields[] = {
+    { "file", "file", IFM_FIELD_TEXT, ifm_field_get_text, ROW(file), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_text, ROW(device), IFM_FIELD_FOLD },
+    { "mean_ns", "mean", IFM_FIELD_DURATION, ifm_field_get_real, ROW(mean_ns) },
+    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(median_ns) },
+    { "std_ns", "std", IFM_FIELD_DURATION, ifm_field_get_real, ROW(std_ns) },
+    { "min_ns", "min", IFM_FIELD_DURATION, ifm_field_get_real, ROW(min_ns) },
+    { "max_ns", "max", IFM_FIELD_DURATION, ifm_field_get_real, ROW(max_ns) },
+    { "n_runs", "runs", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n_runs) },
+    { "n_copies", "copies", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n_copies) },
+    { "start", "start", IFM_FIELD_TEXT, get_time, ROW(start_ms), IFM_FIELD_BREAK | IFM_FIELD_WHOLE },
+    { "end", "end", IFM_FIELD_TEXT, get_time, ROW(end_ms), IFM_FIELD_WHOLE },
+    { "reason", "not measured", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+/* How many copies of a kernel one run of a model visits. */
+static gboolean read_copies(const IfmModel *model, gint64 *n_copies, GError **error)
+{
+    const char *text = ifm_model_metadata(model, "inferometer.copies");
+    *n_copies = 1;
+    if (text == NULL || g_ascii_string_to_signed(text, 10, 1, MAX_COPIES, n_copies, NULL))
+        return TRUE;
+    *n_copies = 1;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "metadata inferometer.copies: \"%s\" is no number of copies", text);
+    return FALSE;
+}
+
+static IfmMeasurement *measure(IfmRunner *runner, IfmModelCase *model_case, RunRow *row, GError **error)
+{
+    g_autoptr(IfmModel) model = ifm_model_open(model_case->model_path, error);
+    if (model == NULL || !read_copies(model, &row->n_copies, error))
+        return NULL;
+    model_case->model = model;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_model, model_case, error);
+    IfmMeasurement *measurement =
+        sealed != NULL ? ifm_runner_measure(runner, &ifm_kind_model, model_case, sealed, error) : NULL;
+    model_case->model = NULL;
+    return measurement;
+}
+
+/* Returns: (transfer full) NULL where it was interrupted before there was a run. */
+static RunRow *run_file(IfmRunner *runner, IfmModelCase *model_case, const char *file)
+{
+    g_autoptr(GError) error = NULL;
+    RunRow *row = g_new0(RunRow, 1);
+    row->file = file;
+    row->device = model_case->device;
+    row->n_copies = 1;
+    row->mean_ns = row->median_ns = row->std_ns = row->min_ns = row->max_ns = (double)NAN;
+    model_case->model_path = file;
+    g_autoptr(IfmMeasurement) measurement = measure(runner, model_case, row, &error);
+    if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        run_row_free(row);
+        return NULL;
+    }
+    if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
+    {
+        row->reason = g_strdup(measurement != NULL ? measurement->reason : error->message);
+        return row;
+    }
+    const IfmSummary *summary = &measurement->summary;
+    const double copies = (double)row->n_copies;
+    row->n_runs = (gint64)summary->n;
+    row->start_ms = measurement->started_unix_ms;
+    row->end_ms = g_get_real_time() / 1000;
+    row->mean_ns = summary->mean / copies;
+    row->median_ns = summary->median / copies;
+    row->std_ns = summary->std / copies;
+    row->min_ns = summary->min / copies;
+    row->max_ns = summary->max / copies;
+    return row;
+}
+
+/* Returns: the number of files that failed. */
+static guint run_files(const Arguments *arguments, IfmModelCase *model_case, GPtrArray *rows)
+{
+    guint n_failed = 0;
+    const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = cli_interrupt_install() };
+    g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
+    for (const char *const *file = cli_positional(arguments); *file != NULL && cli_interrupt_signal() == 0; file++)
+    {
+        RunRow *row = run_file(runner, model_case, *file);
+        if (row == NULL)
+            break;
+        g_ptr_array_add(rows, row);
+        n_failed += row->reason != NULL;
+        cli_log("INFO", "%s on %s: %s", *file, row->device, row->reason != NULL ? row->reason : "measured");
+    }
+    return n_failed;
+}
+
+static int write_rows(const Arguments *arguments, const GPtrArray *rows)
+{
+    const IfmTable table = { run_fields, (const void *const *)rows->pdata, rows->len };
+    const int status = cli_write_table(arguments, &table);
+    if (status != CLI_EXIT_OK || rows->len == 0 || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
+        return status;
+    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *text = ifm_table_to_screen(&table, &screen);
+    return cli_print(text);
+}
+
+static int run_kernels(const Arguments *arguments)
+{
+    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)run_row_free);
+    g_autoptr(GError) error = NULL;
+    const int allowed = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
+    if (allowed != CLI_EXIT_OK)
+        return allowed;
+    if (cli_given(arguments, "warmup") && cli_given(arguments, "no-warmup"))
+        return cli_usage(&verb_kernels_run, "--warmup and --no-warmup: one of them");
+    if (!cli_dims(arguments, bindings, names, &error))
+        return cli_fail(error);
+    IfmModelCase model_case = { .device = cli_text(arguments, "device"),
+                                .as_is = TRUE,
+                                .bindings = (const IfmDimBinding *)(const void *)bindings->data,
+                                .n_bindings = bindings->len,
+                                .threads = (int)cli_integer(arguments, "threads"),
+                                .seed = 1,
+                                .protocol = IFM_PROTOCOL_INIT };
+    model_case.protocol.runs = (gsize)cli_integer(arguments, "runs");
+    model_case.protocol.warmup = cli_given(arguments, "no-warmup") ? 0 : (gsize)cli_integer(arguments, "warmup");
+    const guint n_failed = run_files(arguments, &model_case, rows);
+    const int status = write_rows(arguments, rows);
+    if (cli_interrupt_signal() != 0)
+        return CLI_EXIT_SIGNAL + cli_interrupt_signal();
+    return status == CLI_EXIT_OK && n_failed > 0 ? CLI_EXIT_FAILED : status;
+}
+
+static const IfmOption run_options[] = {
+    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "where they run, ENGINE:UNIT", "onnxruntime:CPU" },
+    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
+    { "warmup", 0, IFM_OPTION_COUNT, FALSE, "N", "runs before measuring", "10", .maximum = IFM_PROTOCOL_MAX_RUNS },
+    { "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "measured runs", "50", .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS },
+    { "no-warmup", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure from the first run on" },
+    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of a run; 0: as many as the runtime takes", "1",
+      .maximum = 1024 },
+    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as CSV; - is standard output" },
+    { NULL },
+};
+
+static const char *const run_examples[] = {
+    "inferometer kernels run kernels/*.onnx --warmup 10 --runs 100 --csv kernels.csv",
+    "measures each kernel that kernels extract wrote",
+    NULL,
+};
+
+const Verb verb_kernels_run = {
+    .name = "kernels run",
+    .summary = "measure extracted kernels, each a model of its own",
+    .arguments = "FILE…",
+    .min = 1,
+    .max = -1,
+    .positional = POSITIONAL_FILE,
+    .options = run_options,
+    .details =
+        "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "
+        "times of a ring are those of one copy: a run's time divided by the copies that the file's metadata names.\n"
+        "Start and end are those of the whole measurement, with loading and warm-up, in UTC. A file that fails has a "
+        "row with its reason; the others are measured all the same, and the exit status is 1.",
+    .examples = run_examples,
+    .run = run_kernels,
+};
