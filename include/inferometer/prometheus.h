@@ -18,12 +18,13 @@ typedef struct
 extern const IfmPrometheusPreset ifm_prometheus_presets[];
 
 /** IfmPrometheusWindow: what a query gave over a window. @mean, @min, @max: over all samples of all series    @first_ns,
- * @last_ns: times of the first and last sample, Unix    @is_short: fewer than two samples of a series: the window is
- * shorter than the interval at which the server scrapes, and is to be repeated until it holds several */
+ * @last_ns: times of the first and last sample, Unix: the server gives one a step, whenever it scraped    @interval_ns: how
+ * far apart scrapes of the server's slowest target are; 0: not known yet    @is_short: the window holds fewer than two
+ * scrapes: what is measured is to be repeated until it holds several */
 typedef struct
 {
     double mean, min, max;
-    gint64 n_samples, n_series, first_ns, last_ns;
+    gint64 n_samples, n_series, first_ns, last_ns, interval_ns;
     gboolean is_short;
 } IfmPrometheusWindow;
 
@@ -36,8 +37,9 @@ typedef struct
 gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_ns, gint64 end_ns, gint64 step_ns,
                                IfmPrometheusWindow *window, GError **error);
 
-/** ifm_prometheus_busy: How busy processors were over the last @window_ns, by node exporter's counters: means of the cores
- * in @cores, and of all others. @cores: NULL or empty: all are the same    Errors: as above */
+/** ifm_prometheus_busy: How busy processors were over the last @window_ns, or where scrapes are farther apart between the
+ * last two, by node exporter's counters: means of the cores in @cores, and of all others (0 where there are none).
+ * @cores: NULL or empty: all count as @same    Errors: as above */
 gboolean ifm_prometheus_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns, double *same,
                              double *other, GError **error);
 

@@ -12,15 +12,18 @@
 #define CONNECT_MS 2000L
 #define TOTAL_MS 5000L
 #define MAX_ANSWER ((gsize)16 << 20)
-/* Node exporter's counters are asked over a rate of this many seconds, which holds several scrapes of one second. */
-#define NODE_RATE "[5s]"
+/* In a preset: a range that holds several scrapes of the server's slowest target. */
+#define RANGE "$range"
+#define RANGE_SCRAPES 4
+/* How far back the server's own scrapes are looked at. */
+#define SCRAPES_QUERY "up[10m]"
+#define IDLE_QUERY "node_cpu_seconds_total{mode=\"idle\"}"
 
 const IfmPrometheusPreset ifm_prometheus_presets[] = {
-    { "cpu_busy", "1 - avg(rate(node_cpu_seconds_total{mode=\"idle\"}" NODE_RATE "))",
-      "share of the time that processors are busy; node exporter" },
-    { "pressure_cpu", "rate(node_pressure_cpu_waiting_seconds_total" NODE_RATE ")",
+    { "cpu_busy", "1 - avg(rate(" IDLE_QUERY "[" RANGE "]))", "share of the time that processors are busy; node exporter" },
+    { "pressure_cpu", "rate(node_pressure_cpu_waiting_seconds_total[" RANGE "])",
       "share of the time that a task waits for a processor; node exporter" },
-    { "pressure_memory", "rate(node_pressure_memory_waiting_seconds_total" NODE_RATE ")",
+    { "pressure_memory", "rate(node_pressure_memory_waiting_seconds_total[" RANGE "])",
       "share of the time that a task waits for memory; node exporter" },
     { "load_1min", "node_load1", "tasks that run or wait, mean of a minute; node exporter" },
     { "gpu_engine_active", "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "share of the time that an engine is active; DCGM exporter" },
@@ -140,13 +143,18 @@ static gboolean add_series(const json_t *series, IfmPrometheusWindow *window, do
                            GError **error)
 {
     const json_t *values = json_object_get(series, "values");
-    const gint64 before = window->n_samples;
+    const gsize n = json_array_size(values);
     if (!json_is_array(values))
         return refuse(where, "a series without values", error);
     for (gsize i = 0; i < json_array_size(values); i++)
         if (!add_sample(json_array_get(values, i), window, sum, where, error))
             return FALSE;
-    window->is_short |= window->n_samples - before < 2;
+    if (n >= 2) /* evenly spaced but for what the server missed */
+    {
+        const double first = json_number_value(json_array_get(json_array_get(values, 0), 0)),
+                     last = json_number_value(json_array_get(json_array_get(values, n - 1), 0));
+        window->interval_ns = MAX(window->interval_ns, (gint64)((last - first) * 1e9 / (double)(n - 1)));
+    }
     window->n_series++;
     return TRUE;
 }
@@ -180,22 +188,47 @@ gboolean ifm_prometheus_parse(const char *bytes, gsize n_bytes, const char *wher
 /* --- windows ------------------------------------------------------------------------------------------------------------
  */
 
-static const char *query_of(const char *text)
+/* (transfer full) the query of a preset, or the text itself */
+static char *query_of(const char *text, gint64 interval_ns)
 {
     for (const IfmPrometheusPreset *preset = ifm_prometheus_presets; preset->name != NULL; preset++)
         if (g_str_equal(preset->name, text))
-            return preset->query;
-    return text;
+        {
+            g_auto(GStrv) parts = g_strsplit(preset->query, RANGE, -1);
+            g_autofree char *range =
+                g_strdup_printf("%" G_GINT64_FORMAT "s", RANGE_SCRAPES * MAX((interval_ns + 999999999) / 1000000000, 1));
+            return g_strjoinv(range, parts);
+        }
+    return g_strdup(text);
 }
 
-/* The first word of a query that may be the name of a metric. (transfer full) */
+static gboolean is_name_byte(char byte)
+{
+    return g_ascii_isalnum(byte) || byte == '_' || byte == ':';
+}
+
+/* The first word of a query that looks like the name of a metric, which has an underscore; else the first that is no
+ * function. (transfer full) */
 static char *metric_in(const char *query)
 {
-    const char *brace = strpbrk(query, "{[");
-    const char *end = brace != NULL ? brace : query + strlen(query), *start = end;
-    while (start > query && (g_ascii_isalnum(start[-1]) || start[-1] == '_' || start[-1] == ':'))
-        start--;
-    return g_strndup(start, (gsize)(end - start));
+    char *first = NULL;
+    for (const char *at = query; *at != '\0';)
+    {
+        const char *end = at;
+        while (is_name_byte(*end))
+            end++;
+        g_autofree char *word = g_strndup(at, (gsize)(end - at));
+        const gboolean is_word = end > at && !g_ascii_isdigit(*at) && *end != '(';
+        if (is_word && strchr(word, '_') != NULL)
+        {
+            g_free(first);
+            return g_steal_pointer(&word);
+        }
+        if (is_word && first == NULL)
+            first = g_steal_pointer(&word);
+        at = end > at ? end : at + 1;
+    }
+    return first != NULL ? first : g_strdup("");
 }
 
 /* "; did you mean …?" by the names that the server has; "" where it has none alike. (transfer full) */
@@ -223,56 +256,111 @@ static char *form_of(const char *query, gint64 start_ns, gint64 end_ns, gint64 s
     return g_strdup_printf("query=%s&start=%s&end=%s&step=%s", escaped, start, end, step);
 }
 
+/* What a server has of a range of raw samples: "up[10m]". */
+static GByteArray *ask_range(const char *url, const char *query, GError **error)
+{
+    g_autofree char *escaped = g_uri_escape_string(query, NULL, FALSE), *form = g_strconcat("query=", escaped, NULL);
+    return ask(url, "/api/v1/query", form, error);
+}
+
+/* How far apart the scrapes of the slowest target are; 0 where the server has not scraped twice. */
+static gboolean find_interval(const char *url, gint64 *interval_ns, GError **error)
+{
+    IfmPrometheusWindow scrapes;
+    gboolean empty = FALSE;
+    g_autoptr(GByteArray) answer = ask_range(url, SCRAPES_QUERY, error);
+    if (answer == NULL ||
+        !ifm_prometheus_parse((const char *)answer->data, answer->len, SCRAPES_QUERY, &scrapes, &empty, error))
+        return FALSE;
+    *interval_ns = scrapes.interval_ns;
+    return TRUE;
+}
+
 gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_ns, gint64 end_ns, gint64 step_ns,
                                IfmPrometheusWindow *window, GError **error)
 {
     gboolean empty = FALSE;
+    gint64 interval_ns = 0;
     if (end_ns < start_ns || step_ns <= 0)
         return ifm_error_refuse(error, "prometheus: a window that ends before it begins, or has no step");
-    query = query_of(query);
-    g_autofree char *form = form_of(query, start_ns, end_ns, step_ns);
-    g_autoptr(GByteArray) answer = ask(url, "/api/v1/query_range", form, error);
-    if (answer == NULL || !ifm_prometheus_parse((const char *)answer->data, answer->len, query, window, &empty, error))
+    if (!find_interval(url, &interval_ns, error))
         return FALSE;
+    g_autofree char *text = query_of(query, interval_ns), *form = form_of(text, start_ns, end_ns, step_ns);
+    g_autoptr(GByteArray) answer = ask(url, "/api/v1/query_range", form, error);
+    if (answer == NULL || !ifm_prometheus_parse((const char *)answer->data, answer->len, text, window, &empty, error))
+        return FALSE;
+    window->interval_ns = interval_ns;
+    window->is_short = interval_ns == 0 || end_ns - start_ns < 2 * interval_ns;
     if (!empty)
         return TRUE;
-    g_autofree char *hint = hint_for(url, query);
+    g_autofree char *hint = hint_for(url, text);
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "prometheus: %s: the server has nothing of it in this window%s",
-                query, hint);
+                text, hint);
     return FALSE;
 }
 
 /* --- processors ---------------------------------------------------------------------------------------------------------
  */
 
-/* {cpu=~"0|2"}, or with @negated all others. */
-static char *busy_query(const int *cores, gsize n_cores, gboolean negated)
+static gboolean is_among(const int *cores, gsize n_cores, const char *cpu)
 {
-    g_autoptr(GString) list = g_string_new(NULL);
     for (gsize i = 0; i < n_cores; i++)
-        g_string_append_printf(list, "%s%d", i > 0 ? "|" : "", cores[i]);
-    g_autofree char *cpus = n_cores > 0 ? g_strdup_printf(",cpu%s\"%s\"", negated ? "!~" : "=~", list->str) : g_strdup("");
-    return g_strdup_printf("1 - avg(rate(node_cpu_seconds_total{mode=\"idle\"%s}" NODE_RATE "))", cpus);
+        if (g_ascii_strtoll(cpu, NULL, 10) == cores[i])
+            return TRUE;
+    return n_cores == 0;
+}
+
+/* Share of the time that one processor was busy, by the raw samples of its idle seconds: the last one against the one that
+ * is a window before it, or where scrapes are farther apart the one before. NaN with fewer than two */
+static double busy_of(const json_t *values, gint64 window_ns)
+{
+    const gsize n = json_array_size(values);
+    double times[2] = { 0 }, idle[2] = { 0 };
+    for (gsize i = n; i-- > 0;)
+    {
+        const json_t *sample = json_array_get(values, i);
+        const char *text = json_string_value(json_array_get(sample, 1));
+        const int at = i + 1 == n ? 1 : 0;
+        times[at] = json_number_value(json_array_get(sample, 0));
+        idle[at] = text != NULL ? g_ascii_strtod(text, NULL) : (double)NAN;
+        if (at == 0 && times[1] - times[0] >= (double)window_ns / 1e9)
+            break;
+    }
+    const double span = times[1] - times[0];
+    return n >= 2 && span > 0 ? 1 - (idle[1] - idle[0]) / span : (double)NAN;
 }
 
 gboolean ifm_prometheus_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns, double *same,
                              double *other, GError **error)
 {
-    const gint64 now_ns = g_get_real_time() * 1000;
-    double *const shares[] = { same, other };
-    *same = *other = 0;
-    for (gsize i = 0; i < G_N_ELEMENTS(shares) && (i == 0 || n_cores > 0); i++)
+    static const char query[] = IDLE_QUERY "[5m]";
+    double sums[2] = { 0 };
+    gsize counts[2] = { 0 };
+    IfmPrometheusWindow window;
+    gboolean empty = FALSE;
+    g_autoptr(GByteArray) answer = ask_range(url, query, error);
+    if (answer == NULL || !ifm_prometheus_parse((const char *)answer->data, answer->len, query, &window, &empty, error))
+        return FALSE;
+    json_auto_t *json = ifm_json_parse((const char *)answer->data, answer->len, "answer", NULL);
+    const json_t *result = ifm_member(json, "data.result");
+    for (gsize i = 0; i < json_array_size(result); i++)
     {
-        g_autofree char *query = busy_query(cores, n_cores, i == 1);
-        g_autoptr(GError) trouble = NULL;
-        IfmPrometheusWindow window = { .mean = 0 };
-        if (ifm_prometheus_window(url, query, now_ns - window_ns, now_ns, G_GINT64_CONSTANT(1000000000), &window, &trouble))
-            *shares[i] = CLAMP(window.mean, 0, 1);
-        else if (i == 0 || !g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* there may be no other core */
-        {
-            g_propagate_error(error, g_steal_pointer(&trouble));
-            return FALSE;
-        }
+        const json_t *series = json_array_get(result, i);
+        const char *cpu = ifm_member_text(series, "metric.cpu");
+        const double busy = busy_of(json_object_get(series, "values"), window_ns);
+        if (cpu == NULL || !isfinite(busy))
+            continue;
+        const int is_other = !is_among(cores, n_cores, cpu);
+        sums[is_other] += CLAMP(busy, 0, 1);
+        counts[is_other]++;
     }
-    return TRUE;
+    *same = counts[0] > 0 ? sums[0] / (double)counts[0] : 0;
+    *other = counts[1] > 0 ? sums[1] / (double)counts[1] : 0;
+    if (counts[0] > 0)
+        return TRUE;
+    g_set_error(
+        error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
+        "prometheus: %s: the server has not scraped a node exporter of these processors twice in the last 5 minutes",
+        query);
+    return FALSE;
 }

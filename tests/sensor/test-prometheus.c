@@ -14,14 +14,13 @@ static void test_parse(void)
         const char *text, *error;
         gint64 n_samples, n_series;
         double mean, min, max;
-        gboolean is_short;
     } rows[] = {
         { MATRIX("{\"metric\":{\"cpu\":\"0\"},\"values\":[[1700000000,\"0.25\"],[1700000001.5,\"0.75\"]]}"), NULL, 2, 1,
-          0.5, 0.25, 0.75, FALSE },
+          0.5, 0.25, 0.75 },
         { MATRIX("{\"metric\":{},\"values\":[[1,\"1\"],[2,\"2\"]]},{\"metric\":{},\"values\":[[1,\"6\"]]}"), NULL, 3, 2, 3,
-          1, 6, TRUE },
-        { MATRIX("{\"metric\":{},\"values\":[[1,\"NaN\"],[2,\"+Inf\"],[3,\"4\"],[4,\"8\"]]}"), NULL, 2, 1, 6, 4, 8, FALSE },
-        { MATRIX(""), NULL, 0, 0, NAN, NAN, NAN, FALSE },
+          1, 6 },
+        { MATRIX("{\"metric\":{},\"values\":[[1,\"NaN\"],[2,\"+Inf\"],[3,\"4\"],[4,\"8\"]]}"), NULL, 2, 1, 6, 4, 8 },
+        { MATRIX(""), NULL, 0, 0, NAN, NAN, NAN },
         { "", "is this a Prometheus server?" },
         { "<html>", "is this a Prometheus server?" },
         { "{\"status\":\"succ", "is this a Prometheus server?" },
@@ -53,7 +52,6 @@ static void test_parse(void)
         g_assert_cmpint(window.n_samples, ==, rows[i].n_samples);
         g_assert_cmpint(window.n_series, ==, rows[i].n_series);
         g_assert_cmpint(empty, ==, rows[i].n_samples == 0);
-        g_assert_cmpint(window.is_short, ==, rows[i].is_short);
         if (empty)
             continue;
         g_assert_cmpfloat(window.mean, ==, rows[i].mean);
@@ -81,7 +79,13 @@ static char *answer(const char *path, const char *form, void *user)
 {
     if (g_str_has_prefix(path, "/api/v1/label/"))
         return g_strdup("{\"status\":\"success\",\"data\":[\"node_load1\",\"node_cpu_seconds_total\",\"up\"]}");
-    if (strstr(form, "query=nothing") != NULL || strstr(form, "query=node_load2") != NULL)
+    if (g_str_equal(path, "/api/v1/query")) /* raw samples: scrapes 15 s apart, and idle seconds of three processors */
+        return g_strdup(strstr(form, "query=up%5B10m%5D") != NULL
+                            ? MATRIX("{\"metric\":{},\"values\":[[0,\"1\"],[15,\"1\"],[30,\"1\"]]}")
+                            : MATRIX("{\"metric\":{\"cpu\":\"0\"},\"values\":[[0,\"0\"],[15,\"15\"],[30,\"18\"]]},"
+                                     "{\"metric\":{\"cpu\":\"1\"},\"values\":[[0,\"0\"],[15,\"15\"],[30,\"30\"]]},"
+                                     "{\"metric\":{\"cpu\":\"2\"},\"values\":[[0,\"0\"],[15,\"15\"],[30,\"22.5\"]]}"));
+    if (strstr(form, "query=nothing") != NULL || strstr(form, "node_load2") != NULL)
         return g_strdup(MATRIX(""));
     if (strstr(form, "query=late") != NULL)
         return NULL;
@@ -104,6 +108,8 @@ static void test_server(void)
     } rows[] = {
         { "node_load2", IFM_ERROR_UNAVAILABLE,
           "node_load2: the server has nothing of it in this window; did you mean \"node_load1\"?" },
+        { "avg(node_load2)", IFM_ERROR_UNAVAILABLE, "did you mean \"node_load1\"?" },
+        { "sum by (cpu) (node_load2 * 100)", IFM_ERROR_UNAVAILABLE, "did you mean \"node_load1\"?" },
         { "nothing", IFM_ERROR_UNAVAILABLE, "nothing of it" },
         { "bad(", IFM_ERROR_INVALID, "bad(: unclosed left parenthesis" },
         { "huge", IFM_ERROR_INVALID, "the answer is too large" },
@@ -119,6 +125,15 @@ static void test_server(void)
     g_assert_no_error(fine);
     g_assert_cmpfloat_with_epsilon(window.mean, 0.6, 1e-12);
     g_assert_cmpint(window.last_ns, ==, end);
+    g_assert_cmpint(window.interval_ns, ==, G_GINT64_CONSTANT(15000000000));
+    g_assert_true(window.is_short); /* 1.5 s, of scrapes that are 15 s apart */
+    const int core = 0;
+    double same, other;
+    g_assert_true(ifm_prometheus_busy(url, &core, 1, 1000000000, &same, &other, &fine));
+    g_assert_cmpfloat_with_epsilon(same, 0.8, 1e-9);
+    g_assert_cmpfloat_with_epsilon(other, 0.25, 1e-9);
+    g_assert_true(ifm_prometheus_busy(url, &core, 1, G_GINT64_CONSTANT(20000000000), &same, &other, &fine));
+    g_assert_cmpfloat_with_epsilon(same, 0.4, 1e-9); /* over 30 s */
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         g_autoptr(GError) error = NULL;
