@@ -35,8 +35,8 @@
 #include <inferometer/paths.h>
 #include <inferometer/pipeline.h>
 #include <inferometer/plan.h>
-#include <inferometer/predict-page.h>
 #include <inferometer/planning.h>
+#include <inferometer/predict-page.h>
 #include <inferometer/predict.h>
 #include <inferometer/profile-estimate.h>
 #include <inferometer/profile-page.h>
@@ -54,10 +54,10 @@
 #include <inferometer/store.h>
 #include <inferometer/stress.h>
 #include <inferometer/study-cluster.h>
+#include <inferometer/study-kernels.h>
 #include <inferometer/study-place.h>
 #include <inferometer/study-results.h>
 #include <inferometer/study.h>
-#include <inferometer/study-kernels.h>
 #include <inferometer/tensor-file.h>
 #include <inferometer/tensor.h>
 #include <inferometer/trace-diff.h>

@@ -117,8 +117,8 @@ void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, 
 /** ifm_model_builder_domain: Puts a node into an operator set that is not the default one; the model imports it. */
 void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *domain, gint64 version);
 void ifm_model_builder_floats(IfmModelBuilder *builder, gsize node, const char *attribute, const float *values, gsize n);
-/** ifm_model_builder_attributes: Sets attributes as ifm_node_attributes() gives them. One that is a digest alone is an error
- * of ifm_model_builder_finish(). */
+/** ifm_model_builder_attributes: Sets attributes as ifm_node_attributes() gives them. One that is a digest alone is an
+ * error of ifm_model_builder_finish(). */
 void ifm_model_builder_attributes(IfmModelBuilder *builder, gsize node, const json_t *attributes);
 /** ifm_model_builder_copy_node: Copies a node of another model with its attributes, subgraphs and domain. The copy keeps
  * the names of its inputs, so the tensors that it reads must exist too. Returns: its index. */

@@ -46,8 +46,8 @@ gboolean ifm_conv_write(const IfmStudyPoints *points, const char *folder, GError
 /* ifm_conv_add (conv-page.c): A line for each combination; on a summary also the fastest algorithm by model and size, where
  * it changes, and by the shape of a layer. */
 void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
-/* ifm_kernels_write, ifm_kernels_add (study-kernels-page.c): kernels.csv, to learn from; kernels by operator, and how a load
- * slows them down. */
+/* ifm_kernels_write, ifm_kernels_add (study-kernels-page.c): kernels.csv, to learn from; kernels by operator, and how a
+ * load slows them down. */
 gboolean ifm_kernels_write(const IfmStudyPoints *points, const char *folder, GError **error);
 void ifm_kernels_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
 

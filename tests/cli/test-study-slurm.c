@@ -9,7 +9,7 @@
 #define SWEEP                                                                                                              \
     "title: A sweep\nkind: profile\nmodels: [matmul]\ndims:\n"                                                             \
     "  - {name: k, sizes: [1, 2, 3, 4, 5, 6]}\n  - {name: n, sizes: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n"                        \
-    "devices:\n  A: {device: simulated:lab/GAUSSIAN}\n  B: {device: simulated:lab/FIXED}\nprotocol: {warmup: 2, runs: " \
+    "devices:\n  A: {device: simulated:lab/GAUSSIAN}\n  B: {device: simulated:lab/FIXED}\nprotocol: {warmup: 2, runs: "    \
     "40}\n"
 #define N_SWEEP (6 * 9 * 2)
 #define N_SHARDS 6

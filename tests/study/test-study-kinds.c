@@ -111,7 +111,8 @@ static const struct
     const char *name, *text, *says;
 } mistakes[] = {
     { "kind", "title: t\nkind: profil\nmodels: [matmul]\n" DEVICES,
-      "small.yaml:2: kind: \"profil\" is none; there are stages, profile, conv-algorithms, kernels-under-load; did you mean \"profile\"?" },
+      "small.yaml:2: kind: \"profil\" is none; there are stages, profile, conv-algorithms, kernels-under-load; did you "
+      "mean \"profile\"?" },
     { "key", HEAD "models: [matmul]\nsizes: []\n" DEVICES, "small.yaml:4: " },
     { "stages-key", "title: t\nmodels: [matmul]\n" DEVICES, "small.yaml:2: unknown key \"models\"" },
     { "none", HEAD DEVICES, "models" },
