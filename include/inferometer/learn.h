@@ -169,8 +169,8 @@ typedef struct
 } IfmLoadState;
 
 /** IfmPredictedLatency: @latency_ns: at idle the typical (median) one, under load the mean of several runs
- * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on, where the
- * metrics of the model are known    @roofline_ns: of the peaks found in the training data
+ * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on; they are
+ * calibrated without metrics    @roofline_ns: of the peaks found in the training data
  * @known: the operator was in the training data; else the roofline is scaled    @in_range: all features are in the ranges
  * of the training data    @load_learned: the slow-down is learnt, or there is no load; else it is time-sharing alone */
 typedef struct
@@ -226,7 +226,7 @@ char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machin
  * IfmLearnError: errors of one way to predict under one protocol, on rows that it was not trained on.
  * @protocol: "held-out configurations", "family unseen, its exact shapes", "family unseen, all its shapes",
  * "level unseen, same cores", …    @method: "boosted" or "forest"; a baseline: "flop", "roofline", "linear", "idle" (the
- * load is ignored), "time-sharing"    @part: "all", ">= 20 us", "< 20 us", "family NAME", "models" (sums over each model's
+ * load is ignored), "time-sharing"; "metrics": trees that see metrics, too    @part: "all", ">= 20 us", "< 20 us", "family NAME", "models" (sums over each model's
  * kernels)
  * @mape, @median, @within: mean and median of |predicted / measured - 1|, share of rows where that is at most 10 %
  * @weighted: sum |predicted - measured| / sum measured    @covered: share of rows within their interval; NaN of a baseline
