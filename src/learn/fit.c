@@ -486,5 +486,7 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     model->n_kernels = cases.cases->len - model->n_loaded;
     model->n_configurations = cases.n_configurations;
     model->noise = cases.noise;
-    return g_steal_pointer(&model);
+    return learn_model_check(model, options->data != NULL ? options->data : "what is learnt", error)
+               ? g_steal_pointer(&model)
+               : NULL;
 }

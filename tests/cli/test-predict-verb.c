@@ -74,6 +74,7 @@ static void test_misuse(Bench *bench, gconstpointer data)
         { "train samples.csv", 2, "-o" },
         { "train none.csv -o l.json", 4, "none.csv" },
         { "train text.csv -o l.json", 3, "text.csv:2" },
+        { "train far.csv -o l.json", 3, "far.csv:2: FLOP: found 1e+300, expected 0 to 1e+18" },
         { "stress --intensity 2", 2, "--intensity: \"2\" is no share from 0 to 1" },
         { "stress --intensity much", 2, "\"much\" is no share" },
         { "stress --kind gem", 2, "did you mean \"gemm\"?" },
@@ -84,6 +85,8 @@ static void test_misuse(Bench *bench, gconstpointer data)
     bench_write(bench, "samples.csv", "Kernel_ID\n", 10);
     static const char text[] = "Kernel_ID,OpType,Input_Shape,Latency_ms\nk,Conv,1x1,soon\n";
     bench_write(bench, "text.csv", text, strlen(text));
+    static const char far[] = "Kernel_ID,OpType,Input_Shape,Latency_ms,FLOP\nk,Conv,1x1,1,1e300\n";
+    bench_write(bench, "far.csv", far, strlen(far));
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         run_line(bench, rows[i].line, &ended);

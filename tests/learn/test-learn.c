@@ -429,6 +429,54 @@ static void test_refused(void)
     assert_refused(without_idle, "kernel k0: rows under load, but its Idle_ms is empty and it has no row without load");
 }
 
+/* What could not be read again is refused before it is written. */
+static void test_out_of_range(void)
+{
+    g_autoptr(GError) error = NULL;
+    Law law = small_law;
+    law.n_kernels = 60;
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law), tiny = ifm_kernel_samples_new(NULL);
+    IfmLearnOptions options = law_options();
+    options.data = "law.csv";
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(samples, i);
+        sample.metrics = NULL;
+        sample.idle_ms = i % 2 == 0 && sample.load_kind != IFM_LOAD_NONE ? 1e-300 : sample.idle_ms;
+        ifm_kernel_samples_add(tiny, &sample);
+    }
+    g_assert_null(ifm_learn_train(tiny, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_true(g_str_has_prefix(error->message, "law.csv."));
+    g_assert_nonnull(strstr(error->message, "expected"));
+    g_autoptr(IfmLatencyModel) model = train(&small_law, IFM_LEARN_BOOSTED, 1);
+    g_clear_error(&error);
+    ifm_latency_model_set_overhead(model, -1);
+    g_assert_false(ifm_latency_model_write(model, "/no/such/folder/m.json", &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==, "/no/such/folder/m.json.node_overhead_ns: found -1, expected 0 to 1e+12");
+    g_assert_false(g_file_test("/no/such/folder/m.json", G_FILE_TEST_EXISTS));
+}
+
+/* XGBoost's message is its first line, without the stack trace. */
+static void test_xgboost_message(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(LearnTable) table = { 0 };
+    LearnTrees trees = { 0 };
+    const IfmLearnOptions options = law_options();
+    const float rows[] = { 1, INFINITY }, y[] = { 1, 2 };
+    double gains[1];
+    learn_table_init(&table, 1);
+    g_array_append_vals(table.x, rows, 2);
+    g_array_append_vals(table.y, y, 2);
+    g_assert_false(learn_trees_train(&trees, &table, LEARN_IDLE, &options, gains, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
+    g_assert_true(g_str_has_prefix(error->message, "XGBoost: "));
+    g_assert_null(strstr(error->message, "tack trace"));
+    g_assert_cmpuint(strlen(error->message), <, 200);
+}
+
 static void test_interrupted(void)
 {
     g_autoptr(GError) error = NULL;
@@ -455,6 +503,8 @@ int main(int argc, char **argv)
     g_test_add_func("/learn/load-intervals", test_load_intervals);
     g_test_add_func("/learn/no-load-data", test_no_load_data);
     g_test_add_func("/learn/refused", test_refused);
+    g_test_add_func("/learn/out-of-range", test_out_of_range);
+    g_test_add_func("/learn/xgboost-message", test_xgboost_message);
     g_test_add_func("/learn/interrupted", test_interrupted);
     return g_test_run();
 }
