@@ -188,6 +188,10 @@ typedef struct
 void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
                                IfmPredictedLatency *predicted);
 
+/** ifm_latency_model_outside: (transfer full) which feature of a kernel, or of the load beside it, is farthest outside of
+ * the training data: "channels 2048, learnt from 16 to 512"; NULL where none is. @load: NULL: idle */
+char *ifm_latency_model_outside(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load);
+
 /** IfmLearnFeature: a number that the trees see. @importance: share of the gain of all splits; NaN in a model from a file
  * that lacks it    @min, @max: in the training data */
 typedef struct

@@ -31,15 +31,12 @@ static void answer_clear(gpointer data)
 }
 
 /* The load of a word, and the word for the page. (transfer full) NULL with an error */
-static char *load_of(const char *text, const char *device, IfmLoadState *load, GError **error)
+static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *load, GError **error)
 {
     const gboolean is_asked = g_str_has_prefix(text, PROMETHEUS);
     if (!g_str_equal(text, LIVE) && !is_asked)
         return ifm_load_state_parse(text, load, error) ? g_strdup(g_str_equal(text, IDLE) ? "on an idle machine" : text)
                                                        : NULL;
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
-    if (spec == NULL)
-        return NULL;
     *load = (IfmLoadState){ .idle_ns = (double)NAN };
     if (!is_asked)
         ifm_load_state_live(spec->cores, spec->n_cores, WINDOW_NS, load);
@@ -110,12 +107,14 @@ static int run_predict(const Arguments *arguments)
         return status;
     if (with == NULL)
         return cli_usage(&verb_predict, "needs --with FILE: what `train` wrote");
-    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
-    g_autofree char *words = model != NULL ? load_of(cli_text(arguments, "load"), device, &load, &error) : NULL;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, &error);
+    g_autoptr(IfmLatencyModel) model = spec != NULL ? ifm_latency_model_read(with, &error) : NULL;
+    if (model == NULL)
+        return cli_fail(error);
+    g_autofree char *words = load_of(cli_text(arguments, "load"), spec, &load, &error);
     if (words == NULL)
-        return model != NULL && g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID)
-                   ? cli_usage(&verb_predict, "--load: %s", error->message)
-                   : cli_fail(error);
+        return g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID) ? cli_usage(&verb_predict, "--load: %s", error->message)
+                                                                    : cli_fail(error);
     g_autofree char *warning = NULL;
     for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
     {

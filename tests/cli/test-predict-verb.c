@@ -49,10 +49,24 @@ static void test_walk(Bench *bench, gconstpointer data)
     run_line(bench, "predict " MODEL " --with latency.json --load prometheus:nowhere", &ended);
     assert_complaint(&ended, 2, "a URL such as http://127.0.0.1:9090 is expected");
     run_line(bench, "predict " MODEL " --with latency.json --load much", &ended);
-    assert_complaint(&ended, 2, "is no share of the time");
+    assert_complaint(&ended, 2, "--load: \"much\" is no share of the time");
+    run_line(bench, "predict " MODEL " --with latency.json --load live --device bogus", &ended);
+    assert_complaint(&ended, 3, "bogus");
+    g_assert_null(strstr(ended.err, "--load"));
+    static const char *const loads[][2] = { { "gemm:much", "--load: \"much\" is no share of the time" },
+                                            { "gemm:0%", "--load: \"gemm:0%\": a share above 0 is expected" },
+                                            { "gemm:idle", "--load: \"gemm:idle\": a share above 0 is expected" },
+                                            { "gem:60%", "did you mean \"gemm\"?" },
+                                            { "60%", "--load: \"60%\": a kind and a share are expected" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(loads); i++)
+    {
+        g_autofree char *line = g_strdup_printf("evaluate " MODEL " --with latency.json --load %s", loads[i][0]);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 2, loads[i][1]);
+    }
     run_line(bench, "evaluate " MODEL " --with latency.json --json evaluation.json", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "Mean error of 1 models"));
+    g_assert_nonnull(strstr(ended.out, "Mean error of 1 model:"));
     g_assert_nonnull(strstr(ended.out, "Conv"));
     assert_none_left(bench);
 }
