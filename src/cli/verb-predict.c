@@ -47,48 +47,19 @@ static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *
                            100 * load->other);
 }
 
-static json_t *to_json(const GArray *answers, const char *load)
-{
-    json_t *json = ifm_json_begin("prediction", 1), *models = json_array();
-    for (guint i = 0; i < answers->len; i++)
-    {
-        const Answer *answer = &g_array_index(answers, Answer, i);
-        const IfmModelPrediction *prediction = answer->prediction;
-        json_t *kernels = json_array();
-        for (guint k = 0; k < prediction->kernels->len; k++)
-        {
-            const IfmPredictedKernel *kernel = &g_array_index(prediction->kernels, IfmPredictedKernel, k);
-            json_array_append_new(kernels,
-                                  json_pack("{s:s,s:s,s:s,s:f,s:f,s:f,s:b,s:b}", "node", kernel->record->node, "name",
-                                            kernel->record->name, "digest", kernel->record->digest, "latency_ns",
-                                            kernel->predicted.latency_ns, "low_ns", kernel->predicted.low_ns, "high_ns",
-                                            kernel->predicted.high_ns, "known", kernel->predicted.known, "in_range",
-                                            kernel->predicted.in_range));
-        }
-        json_array_append_new(models,
-                              json_pack("{s:s,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:o}", "model", answer->records->model,
-                                        "load", load, "latency_ns", prediction->latency_ns, "low_ns", prediction->low_ns,
-                                        "high_ns", prediction->high_ns, "overhead_ns", prediction->overhead_ns,
-                                        "critical_ns", prediction->critical_ns, "known_ratio", prediction->known_ratio,
-                                        "n_unknown", (json_int_t)prediction->n_unknown, "kernels", kernels));
-    }
-    json_object_set_new(json, "models", models);
-    return json;
-}
-
 static int show(const Arguments *arguments, const GArray *answers, const char *load, const char *warning)
 {
     g_autofree IfmPredictReport *reports = g_new0(IfmPredictReport, MAX(answers->len, 1));
     const char *path = cli_text(arguments, "json");
-    json_auto_t *json = path != NULL ? to_json(answers, load) : NULL;
-    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
-    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
-        return status;
     for (guint i = 0; i < answers->len; i++)
     {
         const Answer *answer = &g_array_index(answers, Answer, i);
-        reports[i] = (IfmPredictReport){ answer->records, answer->prediction, load, warning, (double)NAN };
+        reports[i] = (IfmPredictReport){ answer->records, answer->prediction, load, warning, (double)NAN, NULL };
     }
+    json_auto_t *json = path != NULL ? ifm_predictions_to_json(reports, answers->len) : NULL;
+    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
+    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
+        return status;
     const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autofree char *text = ifm_document_show(ifm_predict_document(reports, answers->len), &screen);
     return cli_print(text);

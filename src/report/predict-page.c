@@ -112,6 +112,27 @@ static char *moving_text(const IfmModelPrediction *prediction)
     return n > 0 ? g_strdup_printf("%u (%s)", n, list) : NULL;
 }
 
+static const char *or_unknown(const char *text)
+{
+    return *text != '\0' ? text : "unknown";
+}
+
+/* Of another machine the latency model alone knows. */
+static void add_place(IfmDocument *document, const IfmPredictReport *report)
+{
+    const IfmLatencyModelInfo *place = report->place;
+    if (place == NULL)
+    {
+        ifm_document_fact(document, "on", "%s, %s", report->records->device, report->records->runtime);
+        return;
+    }
+    ifm_document_fact(document, "for", "%s, %s, machine %s: as learnt from %s", or_unknown(place->device),
+                      or_unknown(place->runtime), or_unknown(place->machine), or_unknown(place->data));
+    ifm_document_fact(document, "kernels of", "%s, %s, machine %s", report->records->device, report->records->runtime,
+                      or_unknown(report->records->processor));
+    ifm_document_note(document, "note", IFM_TONE_WARN, "nothing was measured: this is a prediction by kernels");
+}
+
 static void add_facts(IfmDocument *document, const IfmPredictReport *report)
 {
     const IfmModelPrediction *prediction = report->prediction;
@@ -133,7 +154,7 @@ static void add_facts(IfmDocument *document, const IfmPredictReport *report)
     if (moving != NULL)
         ifm_document_fact(document, "", "that only give data another shape and cost a node's overhead alone: %s", moving);
     ifm_document_fact(document, "lower bound", "%s: the longest path of kernels that wait for each other", critical);
-    ifm_document_fact(document, "on", "%s, %s", report->records->device, report->records->runtime);
+    add_place(document, report);
 }
 
 IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n)
@@ -150,4 +171,48 @@ IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n)
         ifm_document_rows(document, n > 1 ? key : "kernels", fields, rows_of(reports[i].prediction));
     }
     return document;
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *kernels_to_json(const IfmModelPrediction *prediction)
+{
+    json_t *kernels = json_array();
+    for (guint k = 0; k < prediction->kernels->len; k++)
+    {
+        const IfmPredictedKernel *kernel = &g_array_index(prediction->kernels, IfmPredictedKernel, k);
+        json_array_append_new(kernels,
+                              json_pack("{s:o,s:o,s:s,s:f,s:f,s:f,s:b,s:b}", "node", ifm_json_string(kernel->record->node),
+                                        "name", ifm_json_string(kernel->record->name), "digest", kernel->record->digest,
+                                        "latency_ns", kernel->predicted.latency_ns, "low_ns", kernel->predicted.low_ns,
+                                        "high_ns", kernel->predicted.high_ns, "known", kernel->predicted.known, "in_range",
+                                        kernel->predicted.in_range));
+    }
+    return kernels;
+}
+
+json_t *ifm_predictions_to_json(const IfmPredictReport *reports, gsize n)
+{
+    json_t *json = ifm_json_begin("prediction", 1), *models = json_array();
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmPredictReport *report = &reports[i];
+        const IfmModelPrediction *prediction = report->prediction;
+        json_t *model =
+            json_pack("{s:o,s:s,s:f,s:f,s:f,s:f,s:f,s:o,s:I,s:o}", "model", ifm_json_string(report->records->model), "load",
+                      report->load, "latency_ns", prediction->latency_ns, "low_ns", prediction->low_ns, "high_ns",
+                      prediction->high_ns, "overhead_ns", prediction->overhead_ns, "critical_ns", prediction->critical_ns,
+                      "known_ratio", ifm_json_real(prediction->known_ratio), "n_unknown", (json_int_t)prediction->n_unknown,
+                      "kernels", kernels_to_json(prediction));
+        if (report->place != NULL)
+            json_object_set_new(model, "for",
+                                json_pack("{s:o,s:o,s:o,s:o}", "device", ifm_json_string(report->place->device), "runtime",
+                                          ifm_json_string(report->place->runtime), "machine",
+                                          ifm_json_string(report->place->machine), "data",
+                                          ifm_json_string(report->place->data)));
+        json_array_append_new(models, model);
+    }
+    json_object_set_new(json, "models", models);
+    return json;
 }

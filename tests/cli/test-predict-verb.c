@@ -64,6 +64,27 @@ static void test_walk(Bench *bench, gconstpointer data)
         run_line(bench, line, &ended);
         assert_complaint(&ended, 2, loads[i][1]);
     }
+    /* profile for the machine of the file: the same prediction, said to be one */
+    run_line(bench, "train samples.csv -o far.json --no-evaluation --machine Farland --device onnxruntime:CPU@7", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile " MODEL " --predict far.json --csv far-profile.csv", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "nothing was measured: this is a prediction by kernels"));
+    g_assert_nonnull(strstr(ended.out, "machine Farland"));
+    g_assert_nonnull(strstr(ended.out, "outside of what was"));
+    run_line(bench, "profile " MODEL " --predict far.json --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *far = parse_output(&ended);
+    const json_t *there = json_array_get(json_object_get(far, "models"), 0);
+    g_assert_cmpfloat(ifm_member_number(there, "latency_ns"), ==, ifm_member_number(model, "latency_ns"));
+    g_assert_cmpfloat(ifm_member_number(there, "low_ns"), <, ifm_member_number(there, "latency_ns"));
+    g_assert_cmpfloat(ifm_member_number(there, "known_ratio"), ==, ifm_member_number(model, "known_ratio"));
+    g_assert_cmpstr(ifm_member_text(there, "for.machine"), ==, "Farland");
+    g_assert_cmpstr(ifm_member_text(there, "for.device"), ==, "onnxruntime:CPU@7");
+    run_line(bench, "profile " MODEL " --predict far.json --runs 5", &ended);
+    assert_complaint(&ended, 2, "--runs: nothing is measured with --predict");
+    run_line(bench, "profile " MODEL " --predict samples.csv", &ended);
+    assert_complaint(&ended, 3, "samples.csv");
     run_line(bench, "evaluate " MODEL " --with latency.json --json evaluation.json", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "Mean error of 1 model:"));
