@@ -240,13 +240,6 @@ static void conclude(const Errors *errors, double *small, double *large)
     *large = isnan(*large) ? all : *large;
 }
 
-static void fill_state(const LearnCases *cases, const LearnCase *one, double *metrics, IfmLoadState *state)
-{
-    for (guint k = 0; k < cases->places->len; k++)
-        metrics[k] = one->sample.metrics[g_array_index(cases->places, gsize, k)];
-    *state = (IfmLoadState){ one->same, one->other, (double)NAN, metrics };
-}
-
 /* HeldOut: errors of rows that were not trained on. @slow: with the idle latency as measured, @load: as predicted
  * @slow_between, @load_between: where their level of load was not trained on either */
 typedef struct
@@ -254,15 +247,13 @@ typedef struct
     Errors idle, slow, load, slow_between, load_between;
 } HeldOut;
 
-/* @load_model: of the slow-down    @fold: of the latency without load */
-static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCases *cases,
-                           const LearnCase *one, const Errors *slow, const Errors *load)
+/* Without metrics: a load that is asked for by its share has none.
+ * @load_model: of the slow-down    @fold: of the latency without load */
+static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCase *one,
+                           const Errors *slow, const Errors *load)
 {
     IfmPredictedLatency predicted;
-    double metrics[IFM_SAMPLES_MAX_METRICS];
-    IfmLoadState state;
-    fill_state(cases, one, metrics, &state);
-    state.idle_ns = one->idle_ns;
+    IfmLoadState state = { one->same, one->other, one->idle_ns, NULL };
     ifm_latency_model_predict(load_model, &one->sample, &state, &predicted);
     add_error(slow, one->latency_ns, predicted.latency_ns);
     if (fold->idle.n_features == 0 || !learn_knows(fold, one->sample.op_type))
@@ -375,11 +366,11 @@ static gboolean hold_out(const Fold *fold, const LearnCases *cases, const gboole
         if (!use[i] || fold->of[i] != fold->number)
             continue;
         if (one->loaded)
-            predict_loaded(model, model, cases, one, &held->slow, &held->load);
+            predict_loaded(model, model, one, &held->slow, &held->load);
         else
             predict_idle(model, one, &held->idle);
         if (between != NULL && is_at(one, fold->level))
-            predict_loaded(model, between, cases, one, &held->slow_between, &held->load_between);
+            predict_loaded(model, between, one, &held->slow_between, &held->load_between);
     }
     return TRUE;
 }
@@ -495,5 +486,7 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     model->n_kernels = cases.cases->len - model->n_loaded;
     model->n_configurations = cases.n_configurations;
     model->noise = cases.noise;
-    return g_steal_pointer(&model);
+    return learn_model_check(model, options->data != NULL ? options->data : "what is learnt", error)
+               ? g_steal_pointer(&model)
+               : NULL;
 }

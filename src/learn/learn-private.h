@@ -32,6 +32,7 @@ typedef struct
 #define LEARN_MAX_FEATURES 256
 #define LEARN_MAX_TREES 10000
 #define LEARN_MAX_NODES 4000000
+#define LEARN_MAX_INTERCEPT 100 /* a logarithm */
 
 /* LearnTable: what trees learn from. @x: [n_rows x n_columns], NaN: unknown    @y: [n_rows] */
 typedef struct
@@ -165,6 +166,8 @@ void learn_model_release(IfmLatencyModel *model); /* all but its trees, and itse
 /* learn_errors_new: (transfer full) IfmLearnError*, none.    learn_error_new: (transfer full) without figures */
 GPtrArray *learn_errors_new(void);
 IfmLearnError *learn_error_new(const char *protocol, const char *method, const char *part);
+/* learn_model_check: whether its numbers are such as a file may have. FALSE with IFM_ERROR_INVALID. */
+gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GError **error);
 /* learn_model_finish: names of metrics, once they are known. */
 void learn_model_finish(IfmLatencyModel *model);
 

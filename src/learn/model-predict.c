@@ -6,6 +6,8 @@
 #include <inferometer/model-predict.h>
 #include <internal/json.h>
 
+#include "learn-private.h"
+
 /* --- a model ------------------------------------------------------------------------------------------------------------
  */
 
@@ -68,7 +70,8 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
     IfmLatencyModelInfo info;
     double known_ns = 0;
     ifm_latency_model_info(model, &info);
-    const double overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
+    const double idle_overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
+    const double overhead_ns = idle_overhead_ns * learn_time_sharing(load != NULL ? load->same : 0);
     self->kernels = g_array_sized_new(FALSE, FALSE, sizeof(IfmPredictedKernel), records->kernels->len);
     for (guint i = 0; i < records->kernels->len; i++)
     {
@@ -131,11 +134,11 @@ gboolean ifm_load_state_parse(const char *text, IfmLoadState *load, GError **err
         const gboolean is_other = g_str_has_prefix(*part, "other:"), is_same = g_str_has_prefix(*part, "same:");
         const char *share = is_other || is_same ? strchr(*part, ':') + 1 : *part;
         if (!parse_share(share, is_other ? &load->other : &load->same))
-            return ifm_error_refuse(
-                error, "load: \"%s\" is no share of the time, such as 60%% of the same cores or other:60%%", *part);
+            return ifm_error_refuse(error, "\"%s\" is no share of the time, such as 60%% of the same cores or other:60%%",
+                                    *part);
     }
     if (parts[0] == NULL)
-        return ifm_error_refuse(error, "load: needs a share of the time, such as 60%%, or idle");
+        return ifm_error_refuse(error, "needs a share of the time, such as 60%%, or idle");
     return TRUE;
 }
 

@@ -33,17 +33,63 @@ void learn_model_finish(IfmLatencyModel *model)
 /* --- prediction ---------------------------------------------------------------------------------------------------------
  */
 
-/* Parts of operators' names have no range. @n: the first features */
+/* Parts of operators' names have no range, nor has what is not known. */
+static gboolean is_inside(const IfmLearnFeature *feature, double value)
+{
+    return !isfinite(feature->min) || g_str_has_prefix(feature->name, "op:") ||
+           !(value < feature->min || value > feature->max);
+}
+
+/* @n: the first features */
 static gboolean is_in_range(const GPtrArray *features, guint n, const float *row)
+{
+    for (guint i = 0; i < n; i++)
+        if (!is_inside(features->pdata[i], (double)row[i]))
+            return FALSE;
+    return TRUE;
+}
+
+/* Farthest: of features, by the logarithm of how many times they are below or above their range. */
+typedef struct
+{
+    const IfmLearnFeature *feature;
+    double value, far;
+} Farthest;
+
+static void look_farther(const GPtrArray *features, guint n, const float *row, Farthest *farthest)
 {
     for (guint i = 0; i < n; i++)
     {
         const IfmLearnFeature *feature = features->pdata[i];
-        if (isfinite(feature->min) && !g_str_has_prefix(feature->name, "op:") &&
-            ((double)row[i] < feature->min || (double)row[i] > feature->max))
-            return FALSE;
+        const double value = (double)row[i];
+        if (is_inside(feature, value))
+            continue;
+        const double far = fabs(log((fabs(value) + 1) / (fabs(value < feature->min ? feature->min : feature->max) + 1)));
+        if (farthest->feature == NULL || far > farthest->far)
+            *farthest = (Farthest){ feature, value, far };
     }
-    return TRUE;
+}
+
+char *ifm_latency_model_outside(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load)
+{
+    float row[LEARN_MAX_FEATURES] = { 0 };
+    Farthest farthest = { NULL, 0, 0 };
+    IfmPredictedLatency predicted;
+    ifm_latency_model_predict(model, kernel, load, &predicted);
+    learn_fill_row(model, kernel, predicted.roofline_ns, row);
+    look_farther(model->features, model->features->len, row, &farthest);
+    if (load != NULL && (load->same > 0 || load->other > 0) && model->load.n_features > 0)
+    {
+        learn_fill_load(predicted.idle_ns, load->same, load->other, row);
+        look_farther(model->load_features, LEARN_N_LOAD_FEATURES, row, &farthest);
+    }
+    if (farthest.feature == NULL)
+        return NULL;
+    const IfmLearnFeature *feature = farthest.feature;
+    if (g_str_equal(feature->name, "log_idle_ns"))
+        return g_strdup_printf("idle_ns %.6g, learnt from %.6g to %.6g", exp(farthest.value), exp(feature->min),
+                               exp(feature->max));
+    return g_strdup_printf("%s %.6g, learnt from %.6g to %.6g", feature->name, farthest.value, feature->min, feature->max);
 }
 
 /* @half: of the interval, in the logarithm */

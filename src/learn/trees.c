@@ -100,7 +100,9 @@ static gboolean check(int status, GError **error)
 {
     if (status == 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "XGBoost: %s", XGBGetLastError());
+    const char *text = XGBGetLastError();
+    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "XGBoost: %.*s", (int)strcspn(text, "\n"),
+                text); /* a stack trace follows */
     ifm_error_make_one_line(error);
     return FALSE;
 }
@@ -372,8 +374,9 @@ gboolean learn_trees_from_json(LearnTrees *trees, const json_t *json, const char
         return ifm_error_refuse(error,
                                 "%s: %" G_GSIZE_FORMAT " trees of %" G_GSIZE_FORMAT " nodes, expected 1 to %d of up to %d",
                                 where, n_trees, n_nodes, LEARN_MAX_TREES, LEARN_MAX_NODES);
-    if (!isfinite(intercept) || fabs(intercept) > 100)
-        return ifm_error_refuse(error, "%s.intercept: found %g, expected a logarithm from -100 to 100", where, intercept);
+    if (!isfinite(intercept) || fabs(intercept) > LEARN_MAX_INTERCEPT)
+        return ifm_error_refuse(error, "%s.intercept: found %g, expected a logarithm from -%d to %d", where, intercept,
+                                LEARN_MAX_INTERCEPT, LEARN_MAX_INTERCEPT);
     trees_init(trees, n_features, intercept);
     if (read_trees(trees, &file, error))
         return TRUE;
