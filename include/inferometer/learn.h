@@ -36,7 +36,8 @@ typedef enum
  * shape was varied from; NULL: @kernel_id    @models, @families: those that the kernel is in, "resnet18;resnet50"; NULL:
  * none
  * @latency_ms: mean    @load_level: share of the time that the load asks for    @achieved_load: what it reached
- * @idle_ms: mean without load in the same visit    @metrics: [n_metrics of its samples] or NULL: all unknown
+ * @idle_ms: mean without load in the same visit    @machine, @runtime, @device, @level: what it was measured on, as
+ * IfmLearnOptions has them; NULL: unknown    @metrics: [n_metrics of its samples] or NULL: all unknown
  */
 typedef struct
 {
@@ -46,6 +47,7 @@ typedef struct
     double load_level, achieved_load, idle_ms, roofline_ms;
     IfmKernelFeatures features;
     double flop, input_bytes, weight_bytes, output_bytes;
+    const char *machine, *runtime, *device, *level;
     const double *metrics;
 } IfmKernelSample;
 
@@ -121,7 +123,8 @@ typedef enum
 const char *const *ifm_learn_method_words(void);
 
 /** IfmLearnOptions: @threads: of the training; the outcome does not depend on it    @data: names of the data, for the model
- * @machine, @runtime, @device, @level: where the samples are from; NULL: unknown    @interrupted: (nullable) ends it */
+ * @machine, @runtime, @device, @level: where the samples are from; NULL: what all samples that say it agree in
+ * @interrupted: (nullable) ends it */
 typedef struct
 {
     int method; /* IfmLearnMethod */

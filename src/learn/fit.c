@@ -460,12 +460,41 @@ gboolean learn_cases_check(const LearnCases *cases, GError **error)
            ifm_error_refuse(error, "every kernel is a %s: expected several classes of kernels (OpType)", name);
 }
 
+/* What all samples that say it agree in. @offset: of a text of IfmKernelSample    @text: (out) borrowed; NULL: none says it
+ * Returns: FALSE where two differ. */
+static gboolean agree(const IfmKernelSamples *samples, gsize offset, const char *name, const char **text, GError **error)
+{
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        const char *one = G_STRUCT_MEMBER(const char *, ifm_kernel_samples_at(samples, i), offset);
+        if (one == NULL || *one == '\0')
+            continue;
+        if (*text != NULL && !g_str_equal(*text, one))
+            return ifm_error_refuse(error, "samples of two: %s is \"%s\" and \"%s\"; learn from one, or name what they are",
+                                    name, *text, one);
+        *text = one;
+    }
+    return TRUE;
+}
+
 IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error)
 {
     g_auto(LearnCases) cases = { 0 };
     if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, error) ||
         !learn_cases_check(&cases, error))
         return NULL;
+    static const struct
+    {
+        const char *name;
+        gsize offset;
+    } origins[] = { { "Machine", G_STRUCT_OFFSET(IfmKernelSample, machine) },
+                    { "Runtime", G_STRUCT_OFFSET(IfmKernelSample, runtime) },
+                    { "Device", G_STRUCT_OFFSET(IfmKernelSample, device) },
+                    { "Level", G_STRUCT_OFFSET(IfmKernelSample, level) } };
+    const char *origin[] = { options->machine, options->runtime, options->device, options->level };
+    for (gsize i = 0; i < G_N_ELEMENTS(origins); i++)
+        if (origin[i] == NULL && !agree(samples, origins[i].offset, origins[i].name, &origin[i], error))
+            return NULL;
     g_autofree gboolean *use = g_new(gboolean, cases.cases->len + 1);
     for (guint i = 0; i < cases.cases->len; i++)
         use[i] = TRUE;
@@ -473,7 +502,7 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     if (model == NULL)
         return NULL;
     const char *texts[] = {
-        method_words[options->method], options->data, options->machine, options->runtime, options->device, options->level
+        method_words[options->method], options->data, origin[0], origin[1], origin[2], origin[3],
     };
     char **members[] = { &model->method, &model->data, &model->machine, &model->runtime, &model->device, &model->level };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)

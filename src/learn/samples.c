@@ -60,6 +60,10 @@ const IfmSampleColumn ifm_sample_columns[] = {
     { NUMBER("Input_Bytes", input_bytes), .help = "read, without weights" },
     { NUMBER("Weight_Bytes", weight_bytes), .help = "of weights" },
     { NUMBER("Output_Bytes", output_bytes), .help = "written" },
+    { TEXT("Machine", machine), .help = "its processor" },
+    { TEXT("Runtime", runtime), .help = "with its version: onnxruntime 1.31.1" },
+    { TEXT("Device", device), .help = "as profile takes it: onnxruntime:CPU@0" },
+    { TEXT("Level", level), .help = "of the optimisation of the graph that the kernel is from" },
     { NULL },
 };
 

@@ -430,6 +430,44 @@ static void test_refused(void)
 }
 
 /* What could not be read again is refused before it is written. */
+/* What all rows agree in is the model's; rows that say nothing agree with any. */
+static void test_origin(void)
+{
+    const Law law = { .n_kernels = 60, .n_visits = 1, .seed = 1 };
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law), one = ifm_kernel_samples_new(NULL),
+                                two = ifm_kernel_samples_new(NULL);
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(samples, i);
+        sample.metrics = NULL;
+        sample.machine = i % 2 == 0 ? "EPYC" : NULL;
+        sample.runtime = "onnxruntime 1.31.1";
+        ifm_kernel_samples_add(one, &sample);
+        sample.machine = i % 2 == 0 ? "EPYC" : "Xeon";
+        ifm_kernel_samples_add(two, &sample);
+    }
+    const char disagree[] = "samples of two: Machine is \"EPYC\" and \"Xeon\"; learn from one, or name what they are";
+    IfmLatencyModelInfo info;
+    g_assert_null(ifm_learn_train(two, &(const IfmLearnOptions){ .seed = 1, .threads = 1 }, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==, disagree);
+    g_clear_error(&error);
+    IfmLearnOptions options = { .seed = 1, .threads = 1, .data = "rows" };
+    g_autoptr(IfmLatencyModel) model = ifm_learn_train(one, &options, &error);
+    g_assert_no_error(error);
+    ifm_latency_model_info(model, &info);
+    g_assert_cmpstr(info.machine, ==, "EPYC");
+    g_assert_cmpstr(info.runtime, ==, "onnxruntime 1.31.1");
+    g_autofree char *warning = ifm_latency_model_warning(model, "Xeon", "onnxruntime 1.31.1");
+    g_assert_nonnull(warning);
+    options.machine = "both";
+    g_autoptr(IfmLatencyModel) named = ifm_learn_train(two, &options, &error);
+    g_assert_no_error(error);
+    ifm_latency_model_info(named, &info);
+    g_assert_cmpstr(info.machine, ==, "both");
+}
+
 static void test_out_of_range(void)
 {
     g_autoptr(GError) error = NULL;
@@ -503,6 +541,7 @@ int main(int argc, char **argv)
     g_test_add_func("/learn/load-intervals", test_load_intervals);
     g_test_add_func("/learn/no-load-data", test_no_load_data);
     g_test_add_func("/learn/refused", test_refused);
+    g_test_add_func("/learn/origin", test_origin);
     g_test_add_func("/learn/out-of-range", test_out_of_range);
     g_test_add_func("/learn/xgboost-message", test_xgboost_message);
     g_test_add_func("/learn/interrupted", test_interrupted);
