@@ -31,11 +31,12 @@ static int write_profile(const Arguments *arguments, IfmProfile *profile)
     }
     if (ifm_profile_is_empty(profile) || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = report != NULL ? ifm_document_show(ifm_profile_document(report), &screen) : g_strdup("");
-    g_autofree char *more = n_rows > 0 ? ifm_document_show(ifm_scaling_document(rows, n_rows), &screen) : g_strdup("");
-    g_autofree char *page = g_strconcat(text, *text != '\0' && *more != '\0' ? "\n" : "", more, NULL);
-    int printed = cli_print(page);
+    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
+    if (report != NULL)
+        g_ptr_array_add(documents, ifm_profile_document(report));
+    if (n_rows > 0)
+        g_ptr_array_add(documents, ifm_scaling_document(rows, n_rows));
+    int printed = cli_show(arguments, documents);
     return status != CLI_EXIT_OK ? status : printed;
 }
 
@@ -227,7 +228,7 @@ const Verb verb_profile = {
     .min = 0,
     .max = 1,
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_profile_options, ifm_graph_options },
+    .tables = { ifm_profile_options, ifm_graph_options, cli_page_options },
     .options = profile_options,
     .details =
         "MODEL is an ONNX file, or NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list). zoo:NAME is the "
