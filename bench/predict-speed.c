@@ -2,7 +2,8 @@
  * What predicting a model's latency costs in a warm process, once its kernels are known: medians of many rounds on one
  * thread, without load and under it. Bounds: 10 ms a model, and 0.3 ms for 60 distinct kernels without load.
  *
- *     predict-speed LATENCY.json MODEL…: as of `inferometer predict`
+ *     predict-speed [LATENCY.json MODEL…]: as of `inferometer predict`; else what predict-quality's study learnt, and some
+ *     models of the zoo    IFM_BENCH_STUDY=kernels-quick: of that study
  */
 #include <inferometer/clock.h>
 #include <inferometer/model-predict.h>
@@ -46,18 +47,22 @@ static guint count_distinct(const IfmKernelRecords *records)
 
 int main(int argc, char **argv)
 {
+    static const char *const usual[] = { "resnet18", "bert", "resnet50", "densenet121", NULL };
+    const char *named = g_getenv("IFM_BENCH_STUDY");
+    g_autofree char *learnt = g_build_filename("out", named != NULL ? named : "kernels", "latency.json", NULL);
+    const char *const *texts = argc > 2 ? (const char *const *)argv + 2 : usual;
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmLatencyModel) model = argc > 2 ? ifm_latency_model_read(argv[1], &error) : NULL;
+    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(argc > 1 ? argv[1] : learnt, &error);
     const IfmLoadState load = { 0.6, 0, (double)NAN, NULL };
     gboolean good = TRUE;
     if (model == NULL)
     {
-        fprintf(stderr, "predict-speed: %s\n", error != NULL ? error->message : "needs LATENCY.json and MODEL…");
-        return 2;
+        fprintf(stderr, "predict-speed: %s\n", error->message);
+        return 1;
     }
-    for (int i = 2; i < argc; i++)
+    for (; *texts != NULL; texts++)
     {
-        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(argv[i], NULL, &error);
+        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(*texts, NULL, &error);
         if (records == NULL)
         {
             fprintf(stderr, "predict-speed: %s\n", error->message);
