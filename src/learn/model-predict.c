@@ -71,7 +71,7 @@ static GArray *predict_kernels(const IfmLatencyModel *model, const IfmKernelReco
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     g_autofree IfmKernelSample *samples = g_new(IfmKernelSample, n + 1);
     g_autofree IfmPredictedLatency *predicted = g_new(IfmPredictedLatency, n + 1);
-    g_autofree guint *first = g_new(guint, n + 1); /* of each kernel the place of its sample */
+    g_autofree guint *first = g_new0(guint, n + 1); /* of each kernel the place of its sample */
     guint n_samples = 0;
     for (guint i = 0; i < n; i++)
     {
