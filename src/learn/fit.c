@@ -515,7 +515,8 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     model->n_kernels = cases.cases->len - model->n_loaded;
     model->n_configurations = cases.n_configurations;
     model->noise = cases.noise;
-    return learn_model_check(model, options->data != NULL ? options->data : "what is learnt", error)
-               ? g_steal_pointer(&model)
-               : NULL;
+    if (learn_model_check(model, "model", error))
+        return g_steal_pointer(&model);
+    g_prefix_error(error, "%s: latencies are too far apart to learn from: ", model->data);
+    return NULL;
 }

@@ -130,18 +130,17 @@ static void add_reasons(IfmDocument *document, const GPtrArray *rows)
     }
 }
 
-/* Loads with one prediction look like a mistake: says why. */
-static void add_alike(IfmDocument *document, const GPtrArray *models)
+void ifm_document_alike(IfmDocument *document, const GArray *predictions)
 {
     g_autoptr(GPtrArray) loads = g_ptr_array_new();
-    for (guint i = 0; i < models->len; i++)
-        for (guint k = 0; k < models->len; k++)
+    for (guint i = 0; i < predictions->len; i++)
+        for (guint k = 0; k < predictions->len; k++)
         {
-            const IfmEvaluated *one = models->pdata[i], *other = models->pdata[k];
-            if (i != k && !isnan(one->asked) && !isnan(other->asked) && g_str_equal(one->model, other->model) &&
-                one->predicted_ns == other->predicted_ns &&
+            const IfmLoadPrediction *one = &g_array_index(predictions, IfmLoadPrediction, i),
+                                    *other = &g_array_index(predictions, IfmLoadPrediction, k);
+            if (i != k && g_str_equal(one->model, other->model) && one->predicted_ns == other->predicted_ns &&
                 !g_ptr_array_find_with_equal_func(loads, one->load, g_str_equal, NULL))
-                g_ptr_array_add(loads, one->load);
+                g_ptr_array_add(loads, (gpointer)one->load);
         }
     if (loads->len == 0)
         return;
@@ -151,6 +150,19 @@ static void add_alike(IfmDocument *document, const GPtrArray *models)
                       "%s: some of these are predicted alike, as a prediction knows the share of a load and not its kind, "
                       "and beside 50 %% or more on the same cores a kernel gets its half of them",
                       list);
+}
+
+static void add_alike(IfmDocument *document, const GPtrArray *models)
+{
+    g_autoptr(GArray) predictions = g_array_new(FALSE, FALSE, sizeof(IfmLoadPrediction));
+    for (guint i = 0; i < models->len; i++)
+    {
+        const IfmEvaluated *row = models->pdata[i];
+        const IfmLoadPrediction one = { row->model, row->load, row->predicted_ns };
+        if (!isnan(row->asked))
+            g_array_append_val(predictions, one);
+    }
+    ifm_document_alike(document, predictions);
 }
 
 static void add_points(IfmDocument *document, IfmBlock *figure, const char *name, const GPtrArray *rows)

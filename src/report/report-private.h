@@ -102,6 +102,16 @@ void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, co
 /* ifm_document_warnings: a section of them. @n_all: a warning of so many is shown without their names */
 void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all);
 
+/* IfmLoadPrediction: of a model under a load, in words. */
+typedef struct
+{
+    const char *model, *load;
+    double predicted_ns;
+} IfmLoadPrediction;
+/* ifm_document_alike: Loads of one model with one prediction look like a mistake: a note says why. @predictions:
+ * IfmLoadPrediction */
+void ifm_document_alike(IfmDocument *document, const GArray *predictions);
+
 /* --- traces --------------------------------------------------------------------------------------------------------- */
 
 /* ifm_track_name: "CPU stream 0", or the thread's name. (transfer full) */

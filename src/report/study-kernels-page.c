@@ -135,6 +135,21 @@ static void add_missed_loads(IfmDocument *document, const GArray *loads)
             n, loads->len, 100 * FAR_BELOW);
 }
 
+static void add_alike(IfmDocument *document, const GArray *verdicts)
+{
+    g_autoptr(GArray) predictions = g_array_new(FALSE, FALSE, sizeof(IfmLoadPrediction));
+    for (guint i = 0; i < verdicts->len; i++)
+    {
+        const IfmModelVerdict *verdict = &g_array_index(verdicts, IfmModelVerdict, i);
+        g_autofree char *load = g_strdup_printf("%s %.0f %% on %s core", load_word(verdict->kind), 100 * verdict->level,
+                                                cores_word(verdict->cores));
+        const IfmLoadPrediction one = { verdict->name, ifm_document_keep_text(document, load), verdict->predicted_ns };
+        if (verdict->kind != IFM_LOAD_NONE)
+            g_array_append_val(predictions, one);
+    }
+    ifm_document_alike(document, predictions);
+}
+
 static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome)
 {
     if (outcome->model == NULL)
@@ -146,6 +161,7 @@ static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome
         return;
     ifm_document_heading(document, "Models that were held out, predicted from the kernels of the others");
     ifm_document_rows(document, "models", verdict_fields, g_array_ref(outcome->verdicts));
+    add_alike(document, outcome->verdicts);
     if (!isnan(outcome->mape))
         ifm_document_text(document, "Mean error without load: %.1f %%.", 100 * outcome->mape);
     if (!isnan(outcome->mape_loaded))
