@@ -74,6 +74,11 @@ typedef struct
     /* how long the machine is looked at before the first run, load and all: environment.metrics has "before" and "during";
      * 0: not at all */
     gint64 observe_ns;
+    /* with @observe_ns, also what a Prometheus server has of these queries: "NAME=PROMQL", NULL-terminated. Both windows
+     * then hold several of its scrapes: the first is as long, and the case goes on, untimed, until it was. A query that the
+     * server refuses or has nothing of fails the case. NULL: none */
+    const char *prometheus;
+    const char *const *queries;
 } IfmModelCase;
 
 /** ifm_kind_model: IfmModelCase. Its protocol is checked, its model opened and its bindings checked when it is sealed. */

@@ -31,6 +31,8 @@ typedef struct
     GPtrArray *models, *stress, *held_out; /* char* */
     GArray *levels, *threads;              /* gint64 */
     GArray *cores;                         /* int, a word */
+    char *prometheus;
+    GPtrArray *queries; /* IfmYamlScalar* */
     gint64 shapes, loaded, visits, seed;
 } KernelsText;
 
@@ -87,6 +89,16 @@ static const IfmYamlField kernels_fields[] = {
       .min = 1,
       .max = 1024,
       .help = "threads of the runtime; else as many as the device has cores" },
+    { .key = "prometheus",
+      .type = IFM_YAML_STRING,
+      FIELD(KernelsText, prometheus),
+      .help =
+          "a server that watches the machine, http://127.0.0.1:9090: each case lasts until it has scraped several times" },
+    { .key = "queries",
+      .type = IFM_YAML_NAMED,
+      .element = IFM_YAML_STRING,
+      FIELD(KernelsText, queries),
+      .help = "what to ask it, by the name of the metric: PromQL, or a name of docs/metrics.md such as cpu_busy" },
     { .key = "seed",
       .type = IFM_YAML_INT,
       FIELD(KernelsText, seed),
@@ -109,6 +121,8 @@ typedef struct
     GArray *cores; /* int: 0: same, 1: other */
     gint64 shapes, loaded, visits;
     guint32 seed;
+    char *prometheus;   /* NULL: none */
+    GPtrArray *queries; /* char* "NAME=PROMQL", NULL-terminated */
     char *level;        /* of the optimisation of the models' graphs; NULL until they were looked for */
     GPtrArray *kernels; /* StudyKernel*; NULL until they were looked for */
     GError *error;      /* why there are none */
@@ -153,6 +167,8 @@ static void clear(IfmStudy *study)
     g_array_unref(axes->threads);
     g_array_unref(axes->cores);
     g_clear_pointer(&axes->kernels, g_ptr_array_unref);
+    g_ptr_array_unref(axes->queries);
+    g_free(axes->prometheus);
     g_free(axes->level);
     g_clear_error(&axes->error);
     g_free(axes);
@@ -212,6 +228,34 @@ static const char *without_prefix(const char *model)
     return g_str_has_prefix(model, "zoo:") ? model + strlen("zoo:") : model;
 }
 
+static gboolean is_metric_name(const char *name)
+{
+    return *name != '\0' && name[strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.")] == '\0';
+}
+
+static gboolean read_queries(KernelAxes *axes, const KernelsText *text, GError **error)
+{
+    const gboolean is_url = text->prometheus != NULL && (g_str_has_prefix(text->prometheus, "http://") ||
+                                                         g_str_has_prefix(text->prometheus, "https://"));
+    if (text->prometheus != NULL && !is_url)
+        return ifm_yaml_key_error(&text->study.record, "prometheus", -1, error,
+                                  "\"%s\" is no URL of a server, such as http://127.0.0.1:9090", text->prometheus);
+    if ((text->prometheus != NULL) != (text->queries->len > 0))
+        return ifm_yaml_key_error(&text->study.record, text->prometheus != NULL ? "prometheus" : "queries", -1, error,
+                                  "prometheus and queries go together: a server, and what to ask it");
+    for (guint i = 0; i < text->queries->len; i++)
+    {
+        const IfmYamlScalar *query = text->queries->pdata[i];
+        if (!is_metric_name(query->record.name))
+            return ifm_yaml_error(&query->record, error, "queries: \"%s\" is no name of letters, digits, _ and .",
+                                  query->record.name);
+        g_ptr_array_add(axes->queries, g_strconcat(query->record.name, "=", query->text, NULL));
+    }
+    g_ptr_array_add(axes->queries, NULL);
+    axes->prometheus = g_strdup(text->prometheus);
+    return TRUE;
+}
+
 /* Paths are relative to the file. (transfer full) */
 static char *asked_as(const char *word, const char *folder)
 {
@@ -239,6 +283,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     axes->models = g_ptr_array_new_with_free_func(g_free);
     axes->names = g_ptr_array_new_with_free_func(g_free);
     axes->held_out = g_ptr_array_new_with_free_func((GDestroyNotify)held_out_free);
+    axes->queries = g_ptr_array_new_with_free_func(g_free);
     axes->stress = g_array_new(FALSE, FALSE, sizeof(int));
     axes->levels = g_array_copy(text->levels);
     axes->threads = g_array_copy(text->threads);
@@ -269,7 +314,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
         if (!check_model(common, "held_out", i, model->asked, error))
             return FALSE;
     }
-    return read_stress(axes, text, error);
+    return read_stress(axes, text, error) && read_queries(axes, text, error);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------------
@@ -603,7 +648,9 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
                                   .seed = axes->seed,
                                   .protocol = study->protocol,
                                   .visit = visit->visit,
-                                  .observe_ns = OBSERVE_NS };
+                                  .observe_ns = OBSERVE_NS,
+                                  .prometheus = axes->prometheus,
+                                  .queries = axes->prometheus != NULL ? (const char *const *)axes->queries->pdata : NULL };
     if (visit->kernel != NULL)
     {
         model_case->model_name = visit->kernel->id;

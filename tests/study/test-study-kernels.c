@@ -2,8 +2,10 @@
 
 #include <inferometer/study-kernels.h>
 #include <inferometer/study-results.h>
+#include <internal/json.h>
 #include <internal/study.h>
 
+#include "sensor/http-server.h"
 #include "study-fixture.h"
 
 /* Studies of kernels: their keys, and a small one on the real runtime where it is here. */
@@ -31,6 +33,12 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
         { HEAD "models:\n  - vit\n  - vit\n" DEVICE, ":5: models: \"vit\" is listed twice" },
         { HEAD "models: [vit]\nheld_out: [vit]\n" DEVICE, ":4: held_out: \"vit\" is listed twice" },
         { HEAD "models: [vit]\nvisits: 0\n" DEVICE, "visits" },
+        { HEAD "models: [vit]\nprometheus: \"ftp://127.0.0.1\"\nqueries: {a: up}\n" DEVICE,
+          ":4: prometheus: \"ftp://127.0.0.1\" is no URL" },
+        { HEAD "models: [vit]\nprometheus: \"http://127.0.0.1:1\"\n" DEVICE, ":4: prometheus: prometheus and queries go" },
+        { HEAD "models: [vit]\nqueries: {up: up}\n" DEVICE, ":4: queries: prometheus and queries go together" },
+        { HEAD "models: [vit]\nprometheus: \"http://127.0.0.1:1\"\nqueries: {\"a,b\": up}\n" DEVICE,
+          ":5: queries: \"a,b\" is no name" },
         { HEAD "models: [no-such-model]\n" DEVICE, ":3: models: " },
         { HEAD "models: [vit]\nheld_out: [nowhere.onnx]\n" DEVICE, ":4: held_out: " },
         { HEAD "models: [vit]\nstress: [gemm, gemm]\nlevels: [30]\ncores: [same]\n" DEVICE,
@@ -150,11 +158,74 @@ static void test_run(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(result.n_measured, ==, 0);
 }
 
+#define SCRAPE_S 0.05
+
+/* A server that scrapes every 50 ms and has one metric; of another it has nothing. */
+static char *answer(const char *path, const char *form, void *user)
+{
+    static const char head[] = "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[";
+    const double now = (double)g_get_real_time() / 1e6;
+    if (form != NULL && strstr(form, "start=") == NULL) /* its scrapes */
+        return g_strdup_printf("%s{\"metric\":{},\"values\":[[%.3f,\"1\"],[%.3f,\"1\"]]}]}}", head, now - SCRAPE_S, now);
+    const gboolean is_there = form != NULL && strstr(form, "query=there") != NULL;
+    return g_strdup_printf("%s%s]}}", head, is_there ? "{\"metric\":{},\"values\":[[1700000000,\"0.25\"]]}" : "");
+}
+
+/* Windows hold several scrapes, and the server's numbers stand in the samples by their names. */
+static void test_prometheus(Fixture *fixture, gconstpointer data)
+{
+    static const char *const queries[] = { "there", "nowhere" };
+    HttpServer server = { .answer = answer };
+    IfmCampaignProgress result;
+    http_start(&server);
+    for (gsize i = 0; i < G_N_ELEMENTS(queries); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text =
+            g_strdup_printf(HEAD "models: [small-cnn]\nshapes: 3\nloaded: 0\nvisits: 1\n"
+                                 "prometheus: \"http://127.0.0.1:%d\"\nqueries: {gpu.busy: %s}\n" DEVICE FIXED,
+                            server.port, queries[i]);
+        g_autofree char *path = write_file(fixture, "small.yaml", text);
+        g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
+        g_assert_no_error(error);
+        if (!run_study(fixture, study, &result))
+            break;
+        g_assert_cmpuint(result.n_failed + result.n_skipped, ==, i == 0 ? 0 : 3);
+        g_autoptr(IfmStudyPoints) points = ifm_study_points(NULL, fixture->store, &error);
+        g_assert_no_error(error);
+        for (guint k = 0; k < points->points->len; k++)
+        {
+            const IfmStudyPoint *point = points->points->pdata[k];
+            if (i == 1)
+            {
+                g_assert_nonnull(
+                    strstr(point->reason, "metric gpu.busy: prometheus: nowhere: the server has nothing of it"));
+                continue;
+            }
+            const json_t *environment = point->measurement->environment;
+            g_assert_cmpfloat(ifm_member_number(environment, "metrics.before.end_unix_ns") -
+                                  ifm_member_number(environment, "metrics.before.start_unix_ns"),
+                              >=, 3e9 * SCRAPE_S * 0.9);
+            g_assert_cmpfloat(ifm_member_number(environment, "metrics.during.end_unix_ns") -
+                                  ifm_member_number(environment, "metrics.during.start_unix_ns"),
+                              >=, 3e9 * SCRAPE_S * 0.9);
+        }
+        g_autoptr(IfmKernelSamples) samples = ifm_study_kernel_samples(points, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(ifm_kernel_samples_n(samples), ==, i == 0 ? 3 : 0);
+        g_autofree char *csv = ifm_kernel_samples_to_csv(samples);
+        g_assert_true((strstr(csv, "metric:before:gpu.busy,") != NULL) == (i == 0));
+        g_assert_true(i == 1 || strstr(csv, ",0.25,") != NULL);
+    }
+    http_stop(&server);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
 #define ADD(name, test) g_test_add("/study-kernels/" name, Fixture, NULL, set_up, test, tear_down)
     ADD("mistakes", test_mistakes);
+    ADD("prometheus", test_prometheus);
     ADD("unknown-model", test_unknown_model);
     ADD("run", test_run);
     return g_test_run();

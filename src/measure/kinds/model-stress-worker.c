@@ -1,5 +1,8 @@
 /* A stressor around a case, and what the machine did before and meanwhile. */
+#include <string.h>
+
 #include <inferometer/metrics.h>
+#include <inferometer/prometheus.h>
 #include <inferometer/stress.h>
 #include <internal/json.h>
 
@@ -18,7 +21,110 @@ struct WorkerStress
     json_t *before;          /* of the case in hand */
     IfmStressReading reading_before;
     gboolean is_stressed;
+    gint64 until_us;    /* of the case in hand, monotonic: until then it goes on; 0: no longer than it is timed */
+    gint64 interval_ns; /* between scrapes of the Prometheus server; 0: it was not asked yet */
 };
+
+/* --- Prometheus --------------------------------------------------------------------------------------------------------
+ */
+
+#define N_SCRAPES 3 /* that a window holds */
+#define STEP_NS (500 * G_GINT64_CONSTANT(1000000))
+#define LOOK_BACK_NS (60 * G_GINT64_CONSTANT(1000000000))
+
+/* @query: "NAME=PROMQL"    @name: (out) (transfer full) */
+static gboolean ask(const IfmModelCase *model_case, const char *query, gint64 start_ns, gint64 end_ns, char **name,
+                    IfmPrometheusWindow *window, GError **error)
+{
+    const char *equals = strchr(query, '=');
+    *name = equals != NULL ? g_strndup(query, (gsize)(equals - query)) : g_strdup(query);
+    if (ifm_prometheus_window(model_case->prometheus, equals != NULL ? equals + 1 : query, start_ns, end_ns, STEP_NS,
+                              window, error))
+        return TRUE;
+    g_prefix_error(error, "metric %s: ", *name);
+    return FALSE;
+}
+
+/* How long a window is to be. 0: as short as it comes, as there is no server. */
+static gboolean find_length(WorkerStress *self, const IfmModelCase *model_case, gint64 *length_ns, GError **error)
+{
+    *length_ns = 0;
+    if (model_case->prometheus == NULL || model_case->queries == NULL || model_case->queries[0] == NULL)
+        return TRUE;
+    if (self->interval_ns == 0)
+    {
+        const gint64 now_ns = g_get_real_time() * 1000;
+        g_autofree char *name = NULL;
+        IfmPrometheusWindow window;
+        if (!ask(model_case, model_case->queries[0], now_ns - LOOK_BACK_NS, now_ns, &name, &window, error))
+            return FALSE;
+        self->interval_ns = window.interval_ns;
+        if (self->interval_ns <= 0)
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
+                        "prometheus: %s has scraped once at most: how long a window must be is not known yet",
+                        model_case->prometheus);
+            return FALSE;
+        }
+    }
+    *length_ns = N_SCRAPES * self->interval_ns;
+    return TRUE;
+}
+
+/* Adds what the server has of a window to its values. */
+static gboolean add_queries(const IfmModelCase *model_case, const json_t *window, GError **error)
+{
+    const gint64 start_ns = json_integer_value(json_object_get(window, "start_unix_ns")),
+                 end_ns = json_integer_value(json_object_get(window, "end_unix_ns"));
+    for (const char *const *query = model_case->prometheus != NULL ? model_case->queries : NULL;
+         query != NULL && *query != NULL; query++)
+    {
+        g_autofree char *name = NULL;
+        IfmPrometheusWindow found;
+        if (!ask(model_case, *query, start_ns, end_ns, &name, &found, error))
+            return FALSE;
+        json_object_set_new(json_object_get(window, "values"), name, ifm_json_real(found.mean));
+    }
+    return TRUE;
+}
+
+/* Repeating: the case in hand, untimed. */
+typedef struct
+{
+    Worker *worker;
+    const IfmSubject *subject;
+    gint64 until_us;
+    GError *error;
+} Repeating;
+
+static void repeat(void *user)
+{
+    Repeating *self = user;
+    while (g_get_monotonic_time() < self->until_us && g_atomic_int_get(&self->worker->interrupted) == 0 &&
+           self->subject->run(self->subject->self, &self->error))
+        continue;
+}
+
+/* Until the window holds several scrapes. */
+static gboolean go_on(Worker *worker, WorkerStress *self, GError **error)
+{
+    if (self->until_us == 0 || worker->subject == NULL)
+        return TRUE;
+    const IfmSubject subject = ifm_model_subject_slots(worker->subject);
+    Repeating repeating = { worker, &subject, self->until_us, NULL };
+    worker_enter_phase(worker, "repeating it until several scrapes");
+    if (subject.invoke != NULL)
+        subject.invoke(subject.self, repeat, &repeating);
+    else
+        repeat(&repeating);
+    self->until_us = 0;
+    if (repeating.error != NULL)
+        g_propagate_error(error, repeating.error);
+    return repeating.error == NULL;
+}
+
+/* --- the stressor ------------------------------------------------------------------------------------------------------
+ */
 
 static gboolean wake(WorkerStress *self, const IfmModelCase *model_case, GError **error)
 {
@@ -53,14 +159,20 @@ gboolean worker_stress_start(Worker *worker, GError **error)
     self->is_stressed = model_case->stress_kind != NULL;
     if (self->is_stressed && !wake(self, model_case, error))
         return FALSE;
+    gint64 length_ns = 0;
     if (model_case->observe_ns == 0)
         return TRUE;
+    if (!find_length(self, model_case, &length_ns, error))
+        return FALSE;
     IfmMetricWindow *before = ifm_metrics_begin(NULL);
-    g_usleep((gulong)(model_case->observe_ns / 1000));
+    g_usleep((gulong)(MAX(model_case->observe_ns, length_ns) / 1000));
     json_decref(self->before);
     self->before = ifm_metrics_end(before);
     json_object_set_new(json_object_get(self->before, "values"), "copy_bytes_per_s",
                         ifm_json_real(ifm_metrics_copy_rate()));
+    if (!add_queries(model_case, self->before, error))
+        return FALSE;
+    self->until_us = length_ns > 0 ? g_get_monotonic_time() + length_ns / 1000 : 0;
     if (self->is_stressed)
         ifm_stressor_read(self->stressor, &self->reading_before);
     self->during = ifm_metrics_begin(NULL);
@@ -94,16 +206,19 @@ static gboolean describe(Worker *worker, WorkerStress *self, GError **error)
 gboolean worker_stress_stop(Worker *worker, GError **error)
 {
     WorkerStress *self = worker->stress;
+    gboolean ok = TRUE;
     if (self == NULL || worker->measurement == NULL)
         return TRUE;
     if (self->during != NULL)
     {
         json_t *metrics = json_object();
+        ok = go_on(worker, self, error);
         json_object_set_new(metrics, "before", g_steal_pointer(&self->before));
         json_object_set_new(metrics, "during", ifm_metrics_end(g_steal_pointer(&self->during)));
+        ok = ok && add_queries(worker_model_case(worker), json_object_get(metrics, "during"), error);
         json_object_set_new(worker->measurement->environment, "metrics", metrics);
     }
-    const gboolean ok = !self->is_stressed || self->stressor == NULL || describe(worker, self, error);
+    const gboolean held = !self->is_stressed || self->stressor == NULL || describe(worker, self, ok ? error : NULL);
     self->is_stressed = FALSE;
-    return ok;
+    return ok && held;
 }

@@ -72,6 +72,8 @@ static const IfmRecordField fields[] = {
     { FIELD(NAME, stress_cores) },
     { FIELD(DOUBLE, stress_level) },
     { FIELD(INT64, observe_ns), .key = "observe_ns", .unless_zero = TRUE },
+    { FIELD(NAME, prometheus) }, /* where a server is, is no part of what was measured */
+    { FIELD(WORDS, queries), .key = "queries", .unless_zero = TRUE },
     { NULL },
 };
 
