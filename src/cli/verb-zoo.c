@@ -108,6 +108,15 @@ static char **zoo_words(const char *const *words)
     return g_strv_builder_end(builder);
 }
 
+/* The files that were written, a line each on standard output. */
+static int announce(const GPtrArray *written)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = 0; i < written->len; i++)
+        g_string_append_printf(text, "%s\n", (const char *)written->pdata[i]);
+    return cli_print(text->str);
+}
+
 static int run_zoo_export(const Arguments *arguments)
 {
     g_auto(GStrv) words = zoo_words(cli_positional(arguments));
@@ -127,7 +136,13 @@ static int run_zoo_export(const Arguments *arguments)
         return cli_fail(error);
     }
     if (!g_str_equal(output, "-"))
-        return ifm_model_save(model, output, &error) ? CLI_EXIT_OK : cli_fail(error);
+    {
+        const IfmModelExport options = { .named = TRUE, .force = cli_given(arguments, "force") };
+        g_autoptr(GPtrArray) written = g_ptr_array_new_with_free_func(g_free);
+        if (!ifm_model_export(model, output, &options, written, &error))
+            return cli_fail(error);
+        return cli_given(arguments, "quiet") ? CLI_EXIT_OK : announce(written);
+    }
     g_autoptr(GBytes) bytes = ifm_model_serialize(model, &error);
     gsize length = 0;
     const char *data = bytes != NULL ? g_bytes_get_data(bytes, &length) : NULL;
@@ -138,6 +153,7 @@ static const IfmOption zoo_export_options[] = {
     { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where the ONNX file goes; - is standard output" },
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
       .maximum = G_MAXUINT32 },
+    { "force", 0, IFM_OPTION_FLAG, FALSE, NULL, "replace files of weights that are there with other content" },
     { NULL },
 };
 
@@ -155,7 +171,11 @@ const Verb verb_zoo_export = {
     .max = -1,
     .positional = POSITIONAL_WORD,
     .options = zoo_export_options,
-    .details = "`inferometer zoo list` names the models and their parameters.",
+    .details =
+        "`inferometer zoo list` names the models and their parameters.\n"
+        "Large weights go into a file of their own, named after the ONNX file: a.weights next to a.onnx. Each file written "
+        "is printed. None is written through a symbolic link, and a file of weights that belongs to another model is not "
+        "replaced without --force.",
     .examples = zoo_export_examples,
     .run = run_zoo_export,
 };
