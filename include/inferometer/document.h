@@ -64,11 +64,13 @@ typedef struct
     }
 
 /** IfmSeries: @name: NULL: there is but one. @group: of a timeline: series of one group stand together under its name;
- * NULL: there are no groups. There a series without a name begins a group, which may have no other. */
+ * NULL: there are no groups. There a series without a name begins a group, which may have no other. @joined: of a scatter:
+ * a line through its points, in their order. */
 typedef struct
 {
     const char *name, *group;
     IfmTone tone;
+    gboolean joined;
     GArray *points; /* IfmPoint */
 } IfmSeries;
 
@@ -154,6 +156,16 @@ json_t *ifm_document_to_json(const IfmDocument *document);
  * NULL: every one, each after a line with its key, an empty line between two. (transfer full) NULL where there is none of
  * that key. */
 char *ifm_document_to_csv(const IfmDocument *document, const char *key);
+
+/** ifm_document_to_svg: The figure of that key as a picture of its own. (transfer full) NULL where there is none of that
+ * key. */
+char *ifm_document_to_svg(const IfmDocument *document, const char *key);
+/** ifm_document_figures: (transfer full) the keys of its figures, in their order; NULL-terminated. */
+GStrv ifm_document_figures(const IfmDocument *document);
+/** ifm_documents_to_html: One page that needs no other file and asks no network: texts, tables that sort and filter,
+ * figures that zoom (and are pictures where no script runs), the data of each as CSV. @documents: [n], at least one, below
+ * each other. @title: of the page. (transfer full) */
+char *ifm_documents_to_html(const IfmDocument *const *documents, gsize n, const char *title);
 
 /* --- the documents of results --------------------------------------------------------------------------------------- */
 

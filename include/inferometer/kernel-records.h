@@ -66,6 +66,28 @@ IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptio
  * IFM_ERROR_INVALID: it is of another model, or of other sizes. */
 gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const IfmModel *graph, GError **error);
 
+/** IfmKernelExtraction: @folder: made where it is not there    @names: of kernels, "Conv_Add_Relu", NULL-terminated; NULL:
+ * all    @graph, @seed: as of ifm_kernel_extract()    @ring: as many copies as make a ring    @written: with a file's name
+ * in
+ * @folder; FALSE ends it    @left_out: with why a kernel has no file */
+typedef struct
+{
+    const char *folder;
+    const char *const *names;
+    const IfmModel *graph;
+    guint32 seed;
+    gboolean ring;
+    gboolean (*written)(const char *file, void *user);
+    void (*left_out)(const char *why, void *user);
+    void *user;
+} IfmKernelExtraction;
+/** ifm_kernel_records_extract: Each distinct kernel of models as a model of its own, ifm_kernel_record_stem() with ".onnx".
+ * A kernel that cannot be cut out is no failure of the others. @records: [n]
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE (a file or the folder cannot be written), IFM_ERROR_INVALID (a graph of another
+ * model), IFM_ERROR_CANCELLED (@written ended it). */
+gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsize n, const IfmKernelExtraction *options,
+                                    GError **error);
+
 /** ifm_kernel_records_to_json: (transfer full) as files have it: docs/formats.md.    ifm_kernel_records_from_json:
  * (transfer full) NULL with IFM_ERROR_INVALID and the place. @where: the file, for messages */
 json_t *ifm_kernel_records_to_json(const IfmKernelRecords *records);

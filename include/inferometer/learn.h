@@ -36,7 +36,8 @@ typedef enum
  * shape was varied from; NULL: @kernel_id    @models, @families: those that the kernel is in, "resnet18;resnet50"; NULL:
  * none
  * @latency_ms: mean    @load_level: share of the time that the load asks for    @achieved_load: what it reached
- * @idle_ms: mean without load in the same visit    @metrics: [n_metrics of its samples] or NULL: all unknown
+ * @idle_ms: mean without load in the same visit    @machine, @runtime, @device, @level: what it was measured on, as
+ * IfmLearnOptions has them; NULL: unknown    @metrics: [n_metrics of its samples] or NULL: all unknown
  */
 typedef struct
 {
@@ -46,6 +47,7 @@ typedef struct
     double load_level, achieved_load, idle_ms, roofline_ms;
     IfmKernelFeatures features;
     double flop, input_bytes, weight_bytes, output_bytes;
+    const char *machine, *runtime, *device, *level;
     const double *metrics;
 } IfmKernelSample;
 
@@ -55,7 +57,7 @@ void ifm_kernel_sample_init(IfmKernelSample *sample);
 void ifm_kernel_sample_describe(IfmKernelSample *sample, const IfmKernelRecord *record);
 
 /** IfmSampleColumn: a column of a file of samples. @offset: in IfmKernelSample    @words: [n_words] of a CHOICE
- * @required: in the header and in each row    @positive: not 0 either    @help: what it is, with its unit */
+ * @required: in the header and in each row    @minimum, @maximum: of a NUMBER    @help: what it is, with its unit */
 typedef struct
 {
     const char *name;
@@ -68,7 +70,8 @@ typedef struct
     } type;
     const char *const *words;
     gsize n_words;
-    gboolean required, positive;
+    gboolean required;
+    double minimum, maximum;
     const char *help;
 } IfmSampleColumn;
 /** ifm_sample_columns: in the order of files; metrics follow Input_Shape. Ends with a row without a name. */
@@ -98,7 +101,8 @@ const char *const *ifm_kernel_samples_metrics(const IfmKernelSamples *samples);
 /**
  * ifm_kernel_samples_read: A CSV file with a header; columns in any order, further ones are ignored.
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID "FILE:LINE: …" for a required column or field that is missing, a
- * latency that is not above 0, a text for a number; IFM_ERROR_UNAVAILABLE where it cannot be read.
+ * latency that is not above 0, a number outside of its column's range, a text for a number; IFM_ERROR_UNAVAILABLE where it
+ * cannot be read.
  */
 IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error);
 /** ifm_kernel_samples_append: Adds the rows of a second file; a metric that one of them lacks is unknown in its rows. */
@@ -119,7 +123,8 @@ typedef enum
 const char *const *ifm_learn_method_words(void);
 
 /** IfmLearnOptions: @threads: of the training; the outcome does not depend on it    @data: names of the data, for the model
- * @machine, @runtime, @device, @level: where the samples are from; NULL: unknown    @interrupted: (nullable) ends it */
+ * @machine, @runtime, @device, @level: where the samples are from; NULL: what all samples that say it agree in
+ * @interrupted: (nullable) ends it */
 typedef struct
 {
     int method; /* IfmLearnMethod */
@@ -142,15 +147,17 @@ typedef struct IfmLatencyModel IfmLatencyModel;
 
 /**
  * ifm_learn_train: Learns the latency without load, and where there are rows with load the slow-down.
- * Returns: (transfer full) NULL with IFM_ERROR_INVALID: fewer configurations without load than folds, or kernels of one
- * class alone (one OpType, from which no other follows); IFM_ERROR_CANCELLED.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID: fewer configurations without load than folds, kernels of one class
+ * alone (one OpType, from which no other follows), or latencies so far apart that no file could hold what is learnt;
+ * IFM_ERROR_CANCELLED.
  */
 IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error);
 void ifm_latency_model_free(IfmLatencyModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLatencyModel, ifm_latency_model_free)
 
 /** ifm_latency_model_read: Returns: (transfer full) NULL with IFM_ERROR_INVALID and one line: cut off, of another version,
- * or with trees that are none.    ifm_latency_model_write: atomically */
+ * or with trees that are none.    ifm_latency_model_write: atomically; FALSE with IFM_ERROR_INVALID where it could not be
+ * read again */
 IfmLatencyModel *ifm_latency_model_read(const char *path, GError **error);
 gboolean ifm_latency_model_write(const IfmLatencyModel *model, const char *path, GError **error);
 json_t *ifm_latency_model_to_json(const IfmLatencyModel *model);
@@ -169,8 +176,8 @@ typedef struct
 } IfmLoadState;
 
 /** IfmPredictedLatency: @latency_ns: at idle the typical (median) one, under load the mean of several runs
- * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on, where the
- * metrics of the model are known    @roofline_ns: of the peaks found in the training data
+ * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on; they are
+ * calibrated without metrics    @roofline_ns: of the peaks found in the training data
  * @known: the operator was in the training data; else the roofline is scaled    @in_range: all features are in the ranges
  * of the training data    @load_learned: the slow-down is learnt, or there is no load; else it is time-sharing alone */
 typedef struct
@@ -183,6 +190,10 @@ typedef struct
  */
 void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
                                IfmPredictedLatency *predicted);
+
+/** ifm_latency_model_outside: (transfer full) which feature of a kernel, or of the load beside it, is farthest outside of
+ * the training data: "channels 2048, learnt from 16 to 512"; NULL where none is. @load: NULL: idle */
+char *ifm_latency_model_outside(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load);
 
 /** IfmLearnFeature: a number that the trees see. @importance: share of the gain of all splits; NaN in a model from a file
  * that lacks it    @min, @max: in the training data */
@@ -226,8 +237,8 @@ char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machin
  * IfmLearnError: errors of one way to predict under one protocol, on rows that it was not trained on.
  * @protocol: "held-out configurations", "family unseen, its exact shapes", "family unseen, all its shapes",
  * "level unseen, same cores", …    @method: "boosted" or "forest"; a baseline: "flop", "roofline", "linear", "idle" (the
- * load is ignored), "time-sharing"    @part: "all", ">= 20 us", "< 20 us", "family NAME", "models" (sums over each model's
- * kernels)
+ * load is ignored), "time-sharing"; "metrics": trees that see metrics, too    @part: "all", ">= 20 us", "< 20 us", "family
+ * NAME", "models" (sums over each model's kernels)
  * @mape, @median, @within: mean and median of |predicted / measured - 1|, share of rows where that is at most 10 %
  * @weighted: sum |predicted - measured| / sum measured    @covered: share of rows within their interval; NaN of a baseline
  * @noise: floor of these rows: mean difference of two visits; NaN where it is unknown

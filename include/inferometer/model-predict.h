@@ -16,7 +16,8 @@ typedef struct
 
 /**
  * IfmModelPrediction: of one inference.
- * Equals: latency_ns = sum over kernels + n_kernels * node overhead; critical_ns: over the longest path of kernels that
+ * Equals: latency_ns = sum over kernels + overhead_ns; overhead_ns = n_kernels * node overhead / (1 - min(load, 1/2)) of
+ * the load on the same cores, as it is work of the processor; critical_ns: over the longest path of kernels that
  * wait for each other: a lower bound, which a runtime that runs one kernel at a time does not reach.
  * @low_ns, @high_ns: kernels of one operator are taken to be wrong together, different operators independently
  * @known_ratio: share of the time that is of operators and ranges which the model learnt    @n_unknown: kernels that are

@@ -6,18 +6,23 @@
 IFM_BEGIN_DECLS
 
 /** IfmPredictReport: all borrowed. @load: in words, "idle", "60 % on the same cores"    @measured_ns: NaN: not measured
- * @warning: of the latency model, or NULL */
+ * @warning: of the latency model, or NULL    @place: what the latency model says of the machine that it predicts for, where
+ * that is not this one; NULL: it is this one */
 typedef struct
 {
     const IfmKernelRecords *records;
     const IfmModelPrediction *prediction;
     const char *load, *warning;
     double measured_ns;
+    const IfmLatencyModelInfo *place;
 } IfmPredictReport;
 
 /** ifm_predict_document: (transfer full) of each model its latency with its interval, what is known of it, and its kernels
  * by operator and by share. Borrows @reports: [n] */
 IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n);
+
+/** ifm_predictions_to_json: (transfer full) the same with every kernel: docs/formats.md, "A prediction of kernels". */
+json_t *ifm_predictions_to_json(const IfmPredictReport *reports, gsize n);
 
 /** ifm_evaluation_document: (transfer full) whole models, kernels by how far they are off, and a figure of predicted over
  * measured. Borrows @evaluation. */

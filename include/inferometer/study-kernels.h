@@ -41,6 +41,7 @@ typedef struct
 {
     const char *name;
     int kind, cores; /* IfmLoadKind, IfmLoadCores */
+    gint64 threads;
     double level, measured_ns, predicted_ns, low_ns, high_ns, known_ratio, node_overhead_ns;
 } IfmModelVerdict;
 

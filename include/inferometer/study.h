@@ -42,7 +42,8 @@ typedef struct
     char *reason;       /* why it is skipped; NULL where it is not */
     gboolean asked;     /* by ifm_study_set_device(): a unit that its engine does not know is a slip, not an absent one */
     guint32 not_stages; /* bit s - 1: stage s was declared not to be for it; has no case, neither alone nor in a range */
-    double peak_flop_per_s; /* of a large matrix product, in studies that compare with it; 0: not known */
+    double peak_flop_per_s;  /* of a large matrix product, in studies that compare with it; 0: not known */
+    double peak_bytes_per_s; /* of a triad over memory, there; 0: not known */
 } IfmStudyDevice;
 
 /** IfmStudySize: a graph to measure on. @graph: "uniform", "power-law" or a path. */

@@ -179,6 +179,15 @@ static const Slot *slot_of(const Arguments *self, const char *name)
     return slot;
 }
 
+gboolean cli_has_option(const Arguments *self, const char *name)
+{
+    g_autofree const IfmOption **rows = cli_options(self->verb);
+    for (gsize i = 0; rows[i] != NULL; i++)
+        if (g_str_equal(rows[i]->name, name))
+            return TRUE;
+    return FALSE;
+}
+
 gboolean cli_given(const Arguments *self, const char *name)
 {
     return slot_of(self, name)->given;

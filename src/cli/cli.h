@@ -34,7 +34,7 @@ typedef struct
     const char *arguments; /* "MODEL", "FILE…"; "" for none */
     int min, max;          /* how many of them; max -1: any number */
     PositionalKind positional;
-    const IfmOption *tables[6];  /* those of the library that it offers, as they are listed; or none */
+    const IfmOption *tables[8];  /* those of the library that it offers, as they are listed; or none */
     const IfmOption *options;    /* its own; or NULL */
     const char *details;         /* paragraphs, each on one line, separated by a newline; or NULL */
     const char *const *examples; /* command line, what it does, …; NULL-terminated, or NULL */
@@ -69,6 +69,8 @@ Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GErro
 void cli_arguments_free(Arguments *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Arguments, cli_arguments_free)
 
+/* cli_has_option: whether the verb has a row of that name. */
+gboolean cli_has_option(const Arguments *self, const char *name);
 /* cli_fill: @options, of one of the verb's tables, with its defaults and what was given over them. The texts in it last as
  * long as @self. */
 void cli_fill(const Arguments *self, const IfmOption *table, gpointer options);
@@ -146,6 +148,22 @@ gboolean cli_to_stdout(const Arguments *arguments, const char *const *options);
  * NULL-terminated. Returns: FALSE with IFM_ERROR_USAGE. */
 gboolean cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model,
                               GError **error);
+
+/* --- pages.c ---------------------------------------------------------------------------------------------------------- */
+
+/* cli_page_options: --html and --figures, for the tables of a verb that shows documents. */
+extern const IfmOption cli_page_options[];
+/* cli_write_pages: what these ask for; nothing where neither was given. @documents: [n]    Returns: CLI_EXIT_OK or the exit
+ * status of what was reported. */
+int cli_write_pages(const Arguments *arguments, IfmDocument *const *documents, gsize n);
+/* cli_add_timeline: a document of that figure, where a page or pictures were asked for; on the terminal with --timeline.
+ * @documents: IfmDocument*    @traces, @question: as ifm_timeline_document() has them */
+void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const IfmTrace *const *traces, gsize n_traces,
+                      const IfmTraceQuestion *question);
+/* cli_page_to_stdout: whether the page goes there, where nothing else is printed then. */
+gboolean cli_page_to_stdout(const Arguments *arguments);
+/* cli_show: the same, and all documents on the terminal, unless the page went there. @documents: IfmDocument*, borrowed */
+int cli_show(const Arguments *arguments, const GPtrArray *documents);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
 

@@ -200,23 +200,27 @@ gboolean cli_check_model_kept(const Arguments *arguments, const char *const *opt
 
 int cli_check_outputs(const Arguments *arguments, const char *const *options)
 {
-    gsize n_to_stdout = 0;
-    g_autoptr(GArray) claimed = claim_inputs(arguments, options);
-    for (gsize i = 0; options[i] != NULL; i++)
+    g_autoptr(GPtrArray) all = g_ptr_array_new(), to_stdout = g_ptr_array_new_with_free_func(g_free);
+    for (; *options != NULL; options++)
+        g_ptr_array_add(all, (gpointer)*options);
+    if (cli_has_option(arguments, "html"))
+        g_ptr_array_add(all, "html");
+    g_ptr_array_add(all, NULL);
+    g_autoptr(GArray) claimed = claim_inputs(arguments, (const char *const *)all->pdata);
+    for (const char *const *option = (const char *const *)all->pdata; *option != NULL; option++)
     {
-        if (!cli_given(arguments, options[i]))
+        if (!cli_given(arguments, *option))
             continue;
-        int status = check_output(arguments, options[i], claimed);
+        int status = check_output(arguments, *option, claimed);
         if (status != CLI_EXIT_OK)
             return status;
-        n_to_stdout += g_str_equal(cli_text(arguments, options[i]), "-");
+        if (g_str_equal(cli_text(arguments, *option), "-"))
+            g_ptr_array_add(to_stdout, g_strconcat("--", *option, NULL));
     }
-    if (n_to_stdout <= 1)
+    if (to_stdout->len <= 1)
         return CLI_EXIT_OK;
-    if (options[2] == NULL)
-        return cli_usage(cli_verb_of(arguments), "--%s and --%s cannot both go to standard output", options[0], options[1]);
-    return cli_usage(cli_verb_of(arguments), "only one of --%s, --%s and --%s can go to standard output", options[0],
-                     options[1], options[2]);
+    return cli_usage(cli_verb_of(arguments), "%s and %s cannot both go to standard output",
+                     (const char *)to_stdout->pdata[0], (const char *)to_stdout->pdata[1]);
 }
 
 int cli_write_table(const Arguments *arguments, const IfmTable *table)

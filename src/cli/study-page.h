@@ -28,9 +28,10 @@ extern const IfmOption study_case_options[];
 int study_take_arguments(IfmStudy *study, const Arguments *arguments);
 /* study_print_shards: of a study that was submitted to a cluster. Returns: an exit status. */
 int study_print_shards(const char *folder);
-/* study_print_page: what one wants to see first. Returns: an exit status. */
-int study_print_page(const IfmStudyResults *results, const char *folder);
+/* study_print_page: what one wants to see first; all there is to say goes into the files of cli_page_options. Returns: an
+ * exit status. */
+int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder);
 /* study_write_and_print: a study's tables from its store, as files of its folder, and the page. Returns: an exit status. */
-int study_write_and_print(const IfmStudyPlace *place);
+int study_write_and_print(const Arguments *arguments, const IfmStudyPlace *place);
 
 G_END_DECLS

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <inferometer/compare-models.h>
 #include <inferometer/compare-page.h>
 
@@ -21,9 +19,9 @@ static int write_comparison(const Arguments *arguments, const IfmComparison *com
     }
     if (g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_show(ifm_comparison_document(comparison), &screen);
-    int printed = cli_print(text);
+    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
+    g_ptr_array_add(documents, ifm_comparison_document(comparison));
+    int printed = cli_show(arguments, documents);
     return status != CLI_EXIT_OK ? status : printed;
 }
 
@@ -85,7 +83,7 @@ const Verb verb_compare = {
     .min = 2,
     .max = 2,
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_compare_options },
+    .tables = { ifm_compare_options, cli_page_options },
     .options = compare_options,
     .details =
         "A and B are models as profile takes them: ONNX files, or names of the zoo. Both may be the same model with "

@@ -1,8 +1,4 @@
-#include <errno.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <glib/gstdio.h>
 
 #include <inferometer/kernels-page.h>
 
@@ -204,62 +200,27 @@ const Verb verb_kernels_export = {
 /* --- kernels extract ----------------------------------------------------------------------------------------------------
  */
 
-/* Extraction: files on their way. @graph: whose weights are kept, or NULL    @done: digests */
-typedef struct
+/* @user: gsize: how many were written */
+static gboolean print_written(const char *file, void *user)
 {
-    const char *folder;
-    const IfmModel *graph;
-    GHashTable *done;
-    guint32 seed;
-    gboolean ring;
-    gsize n_written;
-} Extraction;
-
-static gboolean is_named(const Arguments *arguments, const IfmKernelRecord *kernel)
-{
-    const char *const *names = cli_texts(arguments, "kernel");
-    return *names == NULL || g_strv_contains(names, kernel->name);
+    g_autofree char *line = g_strconcat(file, "\n", NULL);
+    ++*(gsize *)user;
+    return cli_print(line) == CLI_EXIT_OK;
 }
 
-/* One kernel's file. A kernel that cannot be cut out is no failure of the others. */
-static int extract_kernel(Extraction *self, const IfmKernelRecord *kernel)
+static void note_left_out(const char *why, void *user)
 {
-    g_autoptr(GError) error = NULL;
-    const gsize n_copies = self->ring ? ifm_kernel_ring_copies(kernel) : 1;
-    g_autoptr(IfmModel) model = ifm_kernel_extract(kernel, self->graph, n_copies, self->seed, &error);
-    if (model == NULL)
-    {
-        cli_note("no file: %s", error->message);
-        return CLI_EXIT_OK;
-    }
-    g_autofree char *stem = ifm_kernel_record_stem(kernel), *name = g_strconcat(stem, ".onnx\n", NULL);
-    g_autofree char *file = g_strconcat(stem, ".onnx", NULL), *path = g_build_filename(self->folder, file, NULL);
-    if (!ifm_model_save(model, path, &error))
-        return cli_fail(error);
-    self->n_written++;
-    return cli_print(name);
-}
-
-static int extract_kernels(const Arguments *arguments, Extraction *self, const char *model)
-{
-    int status = CLI_EXIT_OK;
-    g_autoptr(GError) error = NULL;
-    g_autoptr(IfmKernelRecords) records = open_records(arguments, model, NULL, &status);
-    if (records != NULL && self->graph != NULL && !ifm_kernel_records_check_graph(records, self->graph, &error))
-        return cli_fail(error);
-    for (guint i = 0; records != NULL && i < records->kernels->len && status == CLI_EXIT_OK; i++)
-    {
-        const IfmKernelRecord *kernel = records->kernels->pdata[i];
-        if (is_named(arguments, kernel) && g_hash_table_add(self->done, g_strdup(kernel->digest)))
-            status = extract_kernel(self, kernel);
-    }
-    return status;
+    cli_note("no file: %s", why);
 }
 
 static int run_extract(const Arguments *arguments)
 {
     const char *graph = cli_text(arguments, "graph"), *folder = cli_text(arguments, "output");
+    const char *const *names = cli_texts(arguments, "kernel");
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
     g_autoptr(GError) error = NULL;
+    gsize n_written = 0;
+    int status = CLI_EXIT_OK;
     if (folder == NULL)
         return cli_usage(&verb_kernels_extract, "needs -o DIR: where the models go");
     if (graph != NULL && cli_positional(arguments)[1] != NULL)
@@ -267,22 +228,25 @@ static int run_extract(const Arguments *arguments)
     g_autoptr(IfmModel) weights = graph != NULL ? ifm_model_open(graph, &error) : NULL;
     if (error != NULL)
         return cli_fail(error);
-    if (g_mkdir_with_parents(folder, 0777) != 0)
+    for (const char *const *model = cli_positional(arguments); *model != NULL; model++)
     {
-        cli_complain("%s: %s", folder, g_strerror(errno));
-        return cli_status_of(IFM_ERROR_UNAVAILABLE);
+        IfmKernelRecords *records = open_records(arguments, *model, NULL, &status);
+        if (records == NULL)
+            return status;
+        g_ptr_array_add(all, records);
     }
-    g_autoptr(GHashTable) done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    Extraction self = { .folder = folder,
-                        .graph = weights,
-                        .done = done,
-                        .seed = (guint32)cli_integer(arguments, "seed"),
-                        .ring = cli_given(arguments, "ring") };
-    int status = CLI_EXIT_OK;
-    for (const char *const *model = cli_positional(arguments); *model != NULL && status == CLI_EXIT_OK; model++)
-        status = extract_kernels(arguments, &self, *model);
-    if (status != CLI_EXIT_OK || self.n_written > 0)
-        return status;
+    const IfmKernelExtraction options = { .folder = folder,
+                                          .names = *names != NULL ? names : NULL,
+                                          .graph = weights,
+                                          .seed = (guint32)cli_integer(arguments, "seed"),
+                                          .ring = cli_given(arguments, "ring"),
+                                          .written = print_written,
+                                          .left_out = note_left_out,
+                                          .user = &n_written };
+    if (!ifm_kernel_records_extract((const IfmKernelRecords *const *)all->pdata, all->len, &options, &error))
+        return g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED) ? CLI_EXIT_FAILED : cli_fail(error);
+    if (n_written > 0)
+        return CLI_EXIT_OK;
     cli_complain("no kernel of that name could be extracted");
     return CLI_EXIT_FAILED;
 }

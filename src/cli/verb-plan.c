@@ -1,4 +1,3 @@
-#include <unistd.h>
 
 #include "study-page.h"
 #include <internal/planning-context.h>
@@ -52,22 +51,19 @@ static int write_files(const IfmPlanResult *result, const Arguments *arguments)
     return status;
 }
 
-static int print_page(const IfmPlanResult *result, gboolean with_timeline)
+static int show(const IfmPlanResult *result, const Arguments *arguments)
 {
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree IfmPlanReport *reports = g_new0(IfmPlanReport, result->planned->len + 1);
+    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
     for (guint i = 0; i < result->planned->len; i++)
     {
         const IfmPlanned *planned = result->planned->pdata[i];
         const IfmTrace *trace = planned->trace;
-        IfmPlanReport report = ifm_plan_report(result, planned);
-        g_autofree char *page = ifm_document_show(ifm_plan_document(&report), &screen),
-                        *timeline =
-                            with_timeline ? ifm_document_show(ifm_timeline_document(&trace, 1, NULL), &screen) : NULL;
-        g_string_append_printf(text, "%s%s%s%s", i > 0 ? "\n" : "", page, timeline != NULL ? "\n" : "",
-                               timeline != NULL ? timeline : "");
+        reports[i] = ifm_plan_report(result, planned);
+        g_ptr_array_add(documents, ifm_plan_document(&reports[i]));
+        cli_add_timeline(arguments, documents, &trace, 1, NULL);
     }
-    return cli_print(text->str);
+    return cli_show(arguments, documents);
 }
 
 /* --- the verb --------------------------------------------------------------------------------------------------------- */
@@ -86,9 +82,7 @@ static int run_plan(const Arguments *arguments)
     if (!ifm_plan_study(&options, &result, &error))
         return cli_fail(error);
     status = write_files(&result, arguments);
-    return status != CLI_EXIT_OK || cli_to_stdout(arguments, outputs)
-               ? status
-               : print_page(&result, cli_given(arguments, "timeline"));
+    return status != CLI_EXIT_OK || cli_to_stdout(arguments, outputs) ? status : show(&result, arguments);
 }
 
 static const IfmOption plan_options[] = {
@@ -117,7 +111,7 @@ const Verb verb_plan = {
     .min = 0,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { ifm_plan_options },
+    .tables = { ifm_plan_options, cli_page_options },
     .options = plan_options,
     .details =
         WHICH_RESULTS " Without it: " IFM_PLAN_STUDY ".\n"

@@ -31,15 +31,12 @@ static void answer_clear(gpointer data)
 }
 
 /* The load of a word, and the word for the page. (transfer full) NULL with an error */
-static char *load_of(const char *text, const char *device, IfmLoadState *load, GError **error)
+static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *load, GError **error)
 {
     const gboolean is_asked = g_str_has_prefix(text, PROMETHEUS);
     if (!g_str_equal(text, LIVE) && !is_asked)
         return ifm_load_state_parse(text, load, error) ? g_strdup(g_str_equal(text, IDLE) ? "on an idle machine" : text)
                                                        : NULL;
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
-    if (spec == NULL)
-        return NULL;
     *load = (IfmLoadState){ .idle_ns = (double)NAN };
     if (!is_asked)
         ifm_load_state_live(spec->cores, spec->n_cores, WINDOW_NS, load);
@@ -50,48 +47,19 @@ static char *load_of(const char *text, const char *device, IfmLoadState *load, G
                            100 * load->other);
 }
 
-static json_t *to_json(const GArray *answers, const char *load)
-{
-    json_t *json = ifm_json_begin("prediction", 1), *models = json_array();
-    for (guint i = 0; i < answers->len; i++)
-    {
-        const Answer *answer = &g_array_index(answers, Answer, i);
-        const IfmModelPrediction *prediction = answer->prediction;
-        json_t *kernels = json_array();
-        for (guint k = 0; k < prediction->kernels->len; k++)
-        {
-            const IfmPredictedKernel *kernel = &g_array_index(prediction->kernels, IfmPredictedKernel, k);
-            json_array_append_new(kernels,
-                                  json_pack("{s:s,s:s,s:s,s:f,s:f,s:f,s:b,s:b}", "node", kernel->record->node, "name",
-                                            kernel->record->name, "digest", kernel->record->digest, "latency_ns",
-                                            kernel->predicted.latency_ns, "low_ns", kernel->predicted.low_ns, "high_ns",
-                                            kernel->predicted.high_ns, "known", kernel->predicted.known, "in_range",
-                                            kernel->predicted.in_range));
-        }
-        json_array_append_new(models,
-                              json_pack("{s:s,s:s,s:f,s:f,s:f,s:f,s:f,s:f,s:I,s:o}", "model", answer->records->model,
-                                        "load", load, "latency_ns", prediction->latency_ns, "low_ns", prediction->low_ns,
-                                        "high_ns", prediction->high_ns, "overhead_ns", prediction->overhead_ns,
-                                        "critical_ns", prediction->critical_ns, "known_ratio", prediction->known_ratio,
-                                        "n_unknown", (json_int_t)prediction->n_unknown, "kernels", kernels));
-    }
-    json_object_set_new(json, "models", models);
-    return json;
-}
-
 static int show(const Arguments *arguments, const GArray *answers, const char *load, const char *warning)
 {
     g_autofree IfmPredictReport *reports = g_new0(IfmPredictReport, MAX(answers->len, 1));
     const char *path = cli_text(arguments, "json");
-    json_auto_t *json = path != NULL ? to_json(answers, load) : NULL;
-    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
-    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
-        return status;
     for (guint i = 0; i < answers->len; i++)
     {
         const Answer *answer = &g_array_index(answers, Answer, i);
-        reports[i] = (IfmPredictReport){ answer->records, answer->prediction, load, warning, (double)NAN };
+        reports[i] = (IfmPredictReport){ answer->records, answer->prediction, load, warning, (double)NAN, NULL };
     }
+    json_auto_t *json = path != NULL ? ifm_predictions_to_json(reports, answers->len) : NULL;
+    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
+    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
+        return status;
     const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autofree char *text = ifm_document_show(ifm_predict_document(reports, answers->len), &screen);
     return cli_print(text);
@@ -110,12 +78,14 @@ static int run_predict(const Arguments *arguments)
         return status;
     if (with == NULL)
         return cli_usage(&verb_predict, "needs --with FILE: what `train` wrote");
-    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
-    g_autofree char *words = model != NULL ? load_of(cli_text(arguments, "load"), device, &load, &error) : NULL;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, &error);
+    g_autoptr(IfmLatencyModel) model = spec != NULL ? ifm_latency_model_read(with, &error) : NULL;
+    if (model == NULL)
+        return cli_fail(error);
+    g_autofree char *words = load_of(cli_text(arguments, "load"), spec, &load, &error);
     if (words == NULL)
-        return model != NULL && g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID)
-                   ? cli_usage(&verb_predict, "--load: %s", error->message)
-                   : cli_fail(error);
+        return g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID) ? cli_usage(&verb_predict, "--load: %s", error->message)
+                                                                    : cli_fail(error);
     g_autofree char *warning = NULL;
     for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
     {

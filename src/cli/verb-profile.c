@@ -1,6 +1,8 @@
+#include <math.h>
 #include <unistd.h>
 
 #include <inferometer/estimate-page.h>
+#include <inferometer/predict-page.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/scaling-page.h>
 
@@ -29,11 +31,12 @@ static int write_profile(const Arguments *arguments, IfmProfile *profile)
     }
     if (ifm_profile_is_empty(profile) || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = report != NULL ? ifm_document_show(ifm_profile_document(report), &screen) : g_strdup("");
-    g_autofree char *more = n_rows > 0 ? ifm_document_show(ifm_scaling_document(rows, n_rows), &screen) : g_strdup("");
-    g_autofree char *page = g_strconcat(text, *text != '\0' && *more != '\0' ? "\n" : "", more, NULL);
-    int printed = cli_print(page);
+    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
+    if (report != NULL)
+        g_ptr_array_add(documents, ifm_profile_document(report));
+    if (n_rows > 0)
+        g_ptr_array_add(documents, ifm_scaling_document(rows, n_rows));
+    int printed = cli_show(arguments, documents);
     return status != CLI_EXIT_OK ? status : printed;
 }
 
@@ -86,20 +89,19 @@ static int profile_model(const Arguments *arguments)
     return code != 0 ? cli_status_of((IfmErrorCode)code) : CLI_EXIT_OK;
 }
 
-/* Nothing is measured, so what says how means nothing. */
-static int check_nothing_else(const Arguments *arguments)
+/* Nothing is measured, so what says how means nothing. @asked: the option that asks for that    @allowed: NULL-terminated
+ * @sizes: whether those of graphs are allowed, too */
+static int check_nothing_else(const Arguments *arguments, const char *asked, const char *const *allowed, gboolean sizes)
 {
-    static const char *const outputs[] = { "estimate", "json", "csv", "quiet", "log", NULL };
     g_autofree const IfmOption **all = cli_options(&verb_profile);
     for (gsize i = 0; all[i] != NULL; i++)
     {
         gboolean is_size = FALSE;
         for (const IfmOption *size = ifm_graph_options; size->name != NULL; size++)
             is_size |= size == all[i];
-        if (!is_size && cli_given(arguments, all[i]->name) && !g_strv_contains(outputs, all[i]->name))
-            return cli_usage(&verb_profile,
-                             "--%s: nothing is measured with --estimate, and nothing written but --json and --csv",
-                             all[i]->name);
+        if (!(is_size && sizes) && cli_given(arguments, all[i]->name) && !g_strv_contains(allowed, all[i]->name))
+            return cli_usage(&verb_profile, "--%s: nothing is measured with --%s, and nothing written but --json and --csv",
+                             all[i]->name, asked);
     }
     return CLI_EXIT_OK;
 }
@@ -109,13 +111,67 @@ static int estimate(const Arguments *arguments)
     g_auto(IfmEstimateAnswer) answer = { 0 };
     g_autoptr(GError) error = NULL;
     IfmGraphOptions said;
-    int status = check_nothing_else(arguments);
+    static const char *const allowed[] = { "estimate", "json", "csv", "quiet", "log", NULL };
+    int status = check_nothing_else(arguments, "estimate", allowed, TRUE);
     if (status != CLI_EXIT_OK || (status = cli_check_outputs(arguments, watch_outputs)) != CLI_EXIT_OK)
         return status;
     cli_fill(arguments, ifm_graph_options, &said);
     return ifm_profile_estimate((IfmProfileEstimate)cli_integer(arguments, "estimate"), &said, &answer, &error)
                ? write_estimate(arguments, &answer)
                : cli_fail(error);
+}
+
+/* --- predicting ------------------------------------------------------------------------------------------------------- */
+
+static int write_prediction(const Arguments *arguments, const IfmPredictReport *report)
+{
+    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
+    g_autoptr(IfmDocument) document = ifm_predict_document(report, 1);
+    json_auto_t *json = ifm_predictions_to_json(report, 1);
+    g_autofree char *csv = ifm_document_to_csv(document, "kernels");
+    int status = json_path != NULL ? cli_write_json(json_path, json) : CLI_EXIT_OK;
+    if (status == CLI_EXIT_OK && csv_path != NULL)
+        status = cli_write(csv_path, csv);
+    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, watch_outputs))
+        return status;
+    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    g_autofree char *page = ifm_document_to_screen(document, &screen);
+    return cli_print(page);
+}
+
+/* By kernels as the runtime here makes them of the model, on the device that the latency model was learnt of. */
+static int predict(const Arguments *arguments)
+{
+    static const char *const allowed[] = { "predict", "device", "threads", "dim", "seed",
+                                           "json",    "csv",    "quiet",   "log", NULL };
+    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GError) error = NULL;
+    const char *const *devices = cli_texts(arguments, "device");
+    const int threads = (int)MAX(cli_integer(arguments, "threads"), 1);
+    IfmLatencyModelInfo info;
+    int status = check_nothing_else(arguments, "predict", allowed, FALSE);
+    if (status != CLI_EXIT_OK || (status = cli_check_outputs(arguments, watch_outputs)) != CLI_EXIT_OK)
+        return status;
+    if (devices[0] != NULL && devices[1] != NULL)
+        return cli_usage(&verb_profile, "--device: with --predict one, whose runtime makes kernels of the model");
+    g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(cli_text(arguments, "predict"), &error);
+    if (model == NULL || !cli_dims(arguments, bindings, names, &error))
+        return cli_fail(error);
+    ifm_latency_model_info(model, &info);
+    const IfmKernelOptions options = { .device = devices[0],
+                                       .threads = threads,
+                                       .seed = (guint32)cli_integer(arguments, "seed"),
+                                       .bindings = (const IfmDimBinding *)(const void *)bindings->data,
+                                       .n_bindings = bindings->len,
+                                       .interrupted = cli_interrupt_install() };
+    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(cli_positional(arguments)[0], &options, &error);
+    if (records == NULL)
+        return cli_fail(error);
+    g_autofree char *warning = ifm_latency_model_warning(model, NULL, records->runtime);
+    g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(model, records, threads, NULL);
+    const IfmPredictReport report = { records, prediction, "on an idle machine", warning, (double)NAN, &info };
+    return write_prediction(arguments, &report);
 }
 
 static int run_profile(const Arguments *arguments)
@@ -127,6 +183,8 @@ static int run_profile(const Arguments *arguments)
         return estimate(arguments);
     if (!has_model)
         return cli_usage(&verb_profile, "needs MODEL: a file, or a name of the zoo");
+    if (cli_given(arguments, "predict"))
+        return predict(arguments);
     int status = cli_check_outputs(arguments, watch_outputs);
     return status != CLI_EXIT_OK ? status : profile_model(arguments);
 }
@@ -141,6 +199,9 @@ static const IfmOption profile_options[] = {
     { "estimate", 0, IFM_OPTION_CHOICE, FALSE, "WHAT",
       "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL,
       ifm_profile_estimate_words },
+    { "predict", 0, IFM_OPTION_FILE, FALSE, "FILE",
+      "measure nothing: predict the latency by kernels, on the device that `train` learnt FILE of, which need not be "
+      "here" },
     { NULL },
 };
 
@@ -155,6 +216,8 @@ static const char *const profile_examples[] = {
     "measures forward, backward and a whole training step, and shows the step's kernels",
     "inferometer profile graph_transformer --dataset peptides --num-layers 6 --pe lap:16",
     "a graph transformer on 64 molecules, and what its positional encodings cost",
+    "inferometer profile resnet50 --predict latency.json",
+    "predicts the latency on the machine that latency.json was learnt on, kernel by kernel",
     NULL,
 };
 
@@ -165,7 +228,7 @@ const Verb verb_profile = {
     .min = 0,
     .max = 1,
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_profile_options, ifm_graph_options },
+    .tables = { ifm_profile_options, ifm_graph_options, cli_page_options },
     .options = profile_options,
     .details =
         "MODEL is an ONNX file, or NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list). zoo:NAME is the "
@@ -183,6 +246,10 @@ const Verb verb_profile = {
         "--profile scaling of a graph transformer make a series of models. The page has a table, the exponents of time, "
         "FLOP and memory, and the points where the time departs from what the FLOP predict. A point that fails costs its "
         "own row.\n"
+        "With --predict FILE nothing is measured. The runtime here makes kernels of the model (or MODEL is a file of "
+        "kernels "
+        "export, made elsewhere), and their latencies are predicted for the machine that `train` learnt FILE of, with "
+        "intervals. The page says it, and how much of the time is of operators and sizes that were learnt.\n"
         "The strip shows, on one scale for all devices, the fastest run, the 95 % interval of the median with the median "
         "in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
         "The exit status is 0 if all devices were measured, 1 if some failed, and 3 or 4 if all failed because the input "

@@ -69,28 +69,16 @@ static int write_files(const Outcome *outcome, const IfmRunReport *runs, gsize n
     return status;
 }
 
-static void append_timelines(GString *text, const Outcome *outcome, const IfmScreen *screen)
+static int show(const Outcome *outcome, const IfmRunReport *runs, gsize n)
 {
+    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
+    g_ptr_array_add(documents, ifm_run_document(runs, n));
     for (gsize i = 0; i < outcome->n; i++)
     {
         g_autoptr(GPtrArray) traces = traces_of(&outcome->runs[i]);
-        g_autofree char *timeline =
-            traces->len > 0 ? ifm_document_show(
-                                  ifm_timeline_document((const IfmTrace *const *)traces->pdata, traces->len, NULL), screen)
-                            : NULL;
-        if (timeline != NULL)
-            g_string_append_printf(text, "\n%s", timeline);
+        cli_add_timeline(outcome->arguments, documents, (const IfmTrace *const *)traces->pdata, traces->len, NULL);
     }
-}
-
-static int print_page(const Outcome *outcome, const IfmRunReport *runs, gsize n)
-{
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *page = ifm_document_show(ifm_run_document(runs, n), &screen);
-    g_autoptr(GString) text = g_string_new(page);
-    if (cli_given(outcome->arguments, "timeline"))
-        append_timelines(text, outcome, &screen);
-    return cli_print(text->str);
+    return cli_show(outcome->arguments, documents);
 }
 
 /* --- how it ended ----------------------------------------------------------------------------------------------------- */
@@ -192,7 +180,7 @@ static int finish(const Outcome *outcome, const GError *store_error)
     int written =
         tried->len > 0 ? write_files(outcome, (const IfmRunReport *)(const void *)tried->data, tried->len) : CLI_EXIT_OK;
     if (written == CLI_EXIT_OK && on_page)
-        written = print_page(outcome, (const IfmRunReport *)(const void *)with_page->data, with_page->len);
+        written = show(outcome, (const IfmRunReport *)(const void *)with_page->data, with_page->len);
     if (store_error != NULL)
         return cli_fail(store_error);
     if (cli_interrupt_signal() != 0)
@@ -287,7 +275,7 @@ const Verb verb_run = {
     .min = 0,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { ifm_run_options },
+    .tables = { ifm_run_options, cli_page_options },
     .options = run_options,
     .details =
         WHICH_RESULTS " Without it, and without a plan: " IFM_PLAN_STUDY ". A study is planned first; given with --plan it "

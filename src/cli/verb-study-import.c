@@ -134,7 +134,7 @@ static int import_into(const IfmStudyPlace *place, const char *name, const Argum
         return cli_fail(error);
     cli_note("%s: %" G_GSIZE_FORMAT " row%s imported; inferometer study export %s writes them in the published formats",
              place->store_path, n_rows, n_rows == 1 ? "" : "s", place->folder);
-    return results->tables != NULL ? print_worth(results->tables) : study_print_page(results, place->folder);
+    return results->tables != NULL ? print_worth(results->tables) : study_print_page(arguments, results, place->folder);
 }
 
 static int run_import(const Arguments *arguments)

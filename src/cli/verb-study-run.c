@@ -197,7 +197,7 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autofree char *text =
         analyze ? NULL : ifm_document_show(ifm_study_results_document(run->results, IFM_STUDY_STATUS, NULL), &screen);
-    int printed = analyze ? study_print_page(run->results, place->folder) : cli_print(text);
+    int printed = analyze ? study_print_page(arguments, run->results, place->folder) : cli_print(text);
     if (run->results->warning != NULL)
         cli_note("warning: %s%s", run->results->warning, analyze ? "; profiling_report.txt lists them" : "");
     int status = report_outcome(run, result, analyze);
@@ -275,7 +275,7 @@ static int run_study(const Arguments *arguments)
     if (wants(arguments, "measure"))
         status = run_measure(&place, arguments, &shard);
     else
-        status = wants(arguments, "export") ? run_export(&place) : study_write_and_print(&place);
+        status = wants(arguments, "export") ? run_export(&place) : study_write_and_print(arguments, &place);
     ifm_study_place_tidy(&place);
     return status;
 }
@@ -329,7 +329,8 @@ const Verb verb_study_run = {
     .min = 0,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { study_case_options, run_options, ifm_study_options, study_setting_options, study_list_options },
+    .tables = { study_case_options, run_options, ifm_study_options, study_setting_options, study_list_options,
+                cli_page_options },
     .details =
         WHICH_STUDY " The study states how long a case is measured and its limits; --ci, --runs, --warmup, --time-budget "
                     "and the options of limits replace that.\n"

@@ -143,7 +143,7 @@ static int run_merge(const Arguments *arguments)
         cli_note("%" G_GSIZE_FORMAT " cases are missing: \"inferometer study submit %s --missing\" measures them",
                  merge.n_missing, words[0]);
     g_clear_pointer(&place.study, ifm_study_free); /* the tables are of what was measured, as those of a run are */
-    return study_write_and_print(&place);
+    return study_write_and_print(arguments, &place);
 }
 
 static const char *const merge_examples[] = {

@@ -11,21 +11,25 @@ static const IfmOption results_options[] = {
     { NULL },
 };
 
-int study_print_page(const IfmStudyResults *results, const char *folder)
+int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder)
 {
+    g_autoptr(IfmDocument) report = ifm_study_results_document(results, IFM_STUDY_REPORT, folder);
+    int status = cli_write_pages(arguments, &report, 1);
+    if (status != CLI_EXIT_OK || cli_page_to_stdout(arguments))
+        return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     g_autofree char *text = ifm_document_show(ifm_study_results_document(results, IFM_STUDY_SUMMARY, folder), &screen);
     return cli_print(text);
 }
 
-int study_write_and_print(const IfmStudyPlace *place)
+int study_write_and_print(const Arguments *arguments, const IfmStudyPlace *place)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmStore) store = ifm_study_place_open(place, IFM_STORE_READ, &error);
     g_autoptr(IfmStudyResults) results = store != NULL ? ifm_study_results(place->study, store, &error) : NULL;
     if (results == NULL || !ifm_study_results_write(results, place->folder, &error))
         return cli_fail(error);
-    return study_print_page(results, place->folder);
+    return study_print_page(arguments, results, place->folder);
 }
 
 static int report_not_begun(const IfmStudyPlace *place)
@@ -87,7 +91,7 @@ static int run_export(const Arguments *arguments)
 {
     g_auto(IfmStudyPlace) place = { 0 };
     const int status = study_open_place(&place, arguments, TRUE);
-    return status == CLI_EXIT_OK ? study_write_and_print(&place) : status;
+    return status == CLI_EXIT_OK ? study_write_and_print(arguments, &place) : status;
 }
 
 static const char *const export_examples[] = {
@@ -103,7 +107,7 @@ const Verb verb_study_export = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { results_options, study_setting_options },
+    .tables = { results_options, study_setting_options, cli_page_options },
     .details = WHICH_RESULTS "\nWritten next to the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
                              "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv; of a study "
                              "of points (kinds profile and conv-algorithms) points.csv and points.json; of "

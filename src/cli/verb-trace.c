@@ -77,27 +77,16 @@ static IfmTraceAnalysis *analyse(const char *path, const IfmTrace *trace, const 
 
 /* --- trace ------------------------------------------------------------------------------------------------------------ */
 
-static void add_page(GString *out, const IfmTrace *trace, const IfmTraceAnalysis *analysis)
-{
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *page = ifm_document_show(ifm_trace_document(trace, analysis), &screen);
-    g_string_append_printf(out, "%s%s", out->len > 0 ? "\n" : "", page);
-}
-
 /* Several on one scale, each from its own beginning: a window is then as far from each one's. */
-static void add_timeline(GString *out, const Arguments *arguments, const GPtrArray *traces)
+static void add_timeline(GPtrArray *documents, const Arguments *arguments, const GPtrArray *traces)
 {
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     gboolean windowed = cli_given(arguments, "window");
     for (guint i = 0; i < (windowed ? traces->len : 1); i++)
     {
         IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
         ask(arguments, traces->pdata[i], &question);
-        g_autofree char *timeline =
-            ifm_document_show(ifm_timeline_document((const IfmTrace *const *)traces->pdata + i, windowed ? 1 : traces->len,
-                                                    windowed ? &question : NULL),
-                              &screen);
-        g_string_append_printf(out, "\n%s", timeline);
+        cli_add_timeline(arguments, documents, (const IfmTrace *const *)traces->pdata + i, windowed ? 1 : traces->len,
+                         windowed ? &question : NULL);
     }
 }
 
@@ -110,17 +99,19 @@ static int run_trace(const Arguments *arguments)
     if (status != CLI_EXIT_OK || (status = parse_window(arguments, window_ns)) != CLI_EXIT_OK)
         return status;
     g_autoptr(GPtrArray) traces = read_traces(path, &status);
-    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GPtrArray) analyses = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_analysis_free),
+                         documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
     json_auto_t *all = json_array();
     for (guint i = 0; traces != NULL && i < traces->len && status == CLI_EXIT_OK; i++)
     {
         IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
         if ((status = ask(arguments, traces->pdata[i], &question)) != CLI_EXIT_OK)
             break;
-        g_autoptr(IfmTraceAnalysis) analysis = analyse(path, traces->pdata[i], &question, &status);
+        IfmTraceAnalysis *analysis = analyse(path, traces->pdata[i], &question, &status);
         if (analysis == NULL)
             break;
-        add_page(text, traces->pdata[i], analysis);
+        g_ptr_array_add(analyses, analysis);
+        g_ptr_array_add(documents, ifm_trace_document(traces->pdata[i], analysis));
         json_array_append_new(all, ifm_trace_analysis_to_json(analysis, traces->pdata[i]));
     }
     if (status == CLI_EXIT_OK && json_path != NULL)
@@ -136,9 +127,8 @@ static int run_trace(const Arguments *arguments)
     }
     if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
-    if (cli_given(arguments, "timeline"))
-        add_timeline(text, arguments, traces);
-    return cli_print(text->str);
+    add_timeline(documents, arguments, traces);
+    return cli_show(arguments, documents);
 }
 
 static const IfmOption trace_options[] = {
@@ -165,6 +155,7 @@ const Verb verb_trace = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_FILE,
+    .tables = { cli_page_options },
     .options = trace_options,
     .details =
         "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip; "

@@ -7,6 +7,7 @@
 #include <inferometer/stress.h>
 #include <inferometer/zoo.h>
 #include <internal/file.h>
+#include <internal/json.h>
 #include <internal/measure.h>
 #include <internal/stress.h>
 
@@ -46,25 +47,25 @@ typedef struct
  */
 
 /* "gemm:60%", "copy:other:30%" */
-static gboolean add_load(Evaluating *self, const char *text, GError **error)
+static gboolean parse_load(Evaluating *self, const char *text, GError **error)
 {
     const char *colon = strchr(text, ':');
     g_autofree char *kind = g_strndup(text, colon != NULL ? (gsize)(colon - text) : strlen(text));
     IfmStressKind stress;
     Load load = { .word = NULL };
     if (colon == NULL)
-        return ifm_error_refuse(error, "load: \"%s\": a kind and a share are expected, such as gemm:60%%", text);
+        return ifm_error_refuse(error, "\"%s\": a kind and a share are expected, such as gemm:60%%", text);
     if (!ifm_stress_parse(kind, &stress, error) || !ifm_load_state_parse(colon + 1, &load.state, error))
-    {
-        g_prefix_error(error, "load: ");
         return FALSE;
-    }
+    if (load.state.same == 0 && load.state.other == 0)
+        return ifm_error_refuse(error, "\"%s\": a share above 0 is expected, such as gemm:60%% (idle is always measured)",
+                                text);
     if (load.state.same > 0 && load.state.other > 0)
-        return ifm_error_refuse(error, "load: \"%s\": one stressor is on the same cores or on others", text);
+        return ifm_error_refuse(error, "\"%s\": one stressor is on the same cores or on others", text);
     const gboolean is_other = load.state.other > 0;
     load.cores = ifm_stress_cores_of(self->spec, is_other);
     if (load.cores == NULL)
-        return ifm_error_refuse(error, "load: \"%s\": there is no other core", text);
+        return ifm_error_refuse(error, "\"%s\": there is no other core", text);
     load.word = g_strdup(text);
     load.stress = ifm_stress_words()[stress];
     load.level = is_other ? load.state.other : load.state.same;
@@ -77,8 +78,11 @@ static gboolean read_loads(Evaluating *self, GError **error)
     const Load idle = { .word = g_strdup("idle"), .state = { .idle_ns = (double)NAN } };
     g_array_append_val(self->loads, idle);
     for (const char *const *text = self->options->loads; text != NULL && *text != NULL; text++)
-        if (!add_load(self, *text, error))
-            return FALSE;
+    {
+        g_autoptr(GError) trouble = NULL;
+        if (!parse_load(self, *text, &trouble))
+            return ifm_error_misuse(error, "--load: %s", trouble->message);
+    }
     return TRUE;
 }
 
@@ -90,6 +94,8 @@ static void evaluated_free(IfmEvaluated *row)
     g_free(row->model);
     g_free(row->load);
     g_free(row->reason);
+    g_free(row->unknown);
+    g_free(row->outside);
     g_free(row);
 }
 
@@ -118,10 +124,14 @@ static gboolean measure(const Evaluating *self, IfmModelCase *model_case, const 
         return FALSE;
     }
     if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
+    {
         row->reason = g_strdup(measurement != NULL ? measurement->reason : trouble->message);
-    else
-        row->measured_ns = (load->stress == NULL ? measurement->summary.median : measurement->summary.mean) /
-                           (double)MAX(model_case->n_copies, 1);
+        return TRUE;
+    }
+    const double n_copies = (double)MAX(model_case->n_copies, 1);
+    row->measured_ns = (load->stress == NULL ? measurement->summary.median : measurement->summary.mean) / n_copies;
+    row->std_ns = measurement->summary.std / n_copies;
+    row->achieved = ifm_member_number(measurement->environment, "stress.achieved");
     return TRUE;
 }
 
@@ -131,8 +141,60 @@ static IfmEvaluated *add_row(const Evaluating *self, const char *model, const Lo
     row->model = g_strdup(model);
     row->load = g_strdup(load->word);
     row->times = 1;
+    row->asked = load->stress != NULL ? load->level : (double)NAN;
+    row->achieved = row->std_ns = row->kernels_ns = (double)NAN;
+    row->same = load->state.same > 0;
     g_ptr_array_add(self->evaluation->rows, row);
     return row;
+}
+
+/* Kernels of less of a model's time explain nothing. */
+#define LEAST_SHARE 0.01
+
+/* "Einsum, Tanh: 12 % of the time"; NULL of none. (transfer full) */
+static char *unknown_of(const IfmModelPrediction *prediction)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    double sum_ns = 0;
+    for (guint i = 0; i < prediction->kernels->len; i++)
+    {
+        const IfmPredictedKernel *kernel = &g_array_index(prediction->kernels, IfmPredictedKernel, i);
+        if (kernel->predicted.known)
+            continue;
+        sum_ns += kernel->predicted.latency_ns;
+        if (!g_ptr_array_find_with_equal_func(names, kernel->record->name, g_str_equal, NULL))
+            g_ptr_array_add(names, kernel->record->name);
+    }
+    if (sum_ns < LEAST_SHARE * prediction->latency_ns || names->len == 0)
+        return NULL;
+    g_ptr_array_add(names, NULL);
+    g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
+    return g_strdup_printf("%s: %.1f %% of the time", list, 100 * sum_ns / prediction->latency_ns);
+}
+
+/* Of the kernel that takes most time of those that are out of range. NULL of none. (transfer full) */
+static char *outside_of(const IfmLatencyModel *model, const IfmModelPrediction *prediction, int threads, const Load *load)
+{
+    const IfmPredictedKernel *largest = NULL;
+    double sum_ns = 0;
+    for (guint i = 0; i < prediction->kernels->len; i++)
+    {
+        const IfmPredictedKernel *kernel = &g_array_index(prediction->kernels, IfmPredictedKernel, i);
+        if (!kernel->predicted.known || kernel->predicted.in_range)
+            continue;
+        sum_ns += kernel->predicted.latency_ns;
+        if (largest == NULL || kernel->predicted.latency_ns > largest->predicted.latency_ns)
+            largest = kernel;
+    }
+    if (largest == NULL || sum_ns < LEAST_SHARE * prediction->latency_ns)
+        return NULL;
+    IfmKernelSample sample;
+    ifm_kernel_sample_init(&sample);
+    ifm_kernel_sample_describe(&sample, largest->record);
+    sample.threads = threads;
+    g_autofree char *feature = ifm_latency_model_outside(model, &sample, &load->state);
+    return g_strdup_printf("%.1f %% of the time, such as %s with %s", 100 * sum_ns / prediction->latency_ns,
+                           largest->record->name, feature);
 }
 
 static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *records, const char *path, const Load *load,
@@ -145,7 +207,8 @@ static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *r
     row->predicted_ns = prediction->latency_ns;
     row->low_ns = prediction->low_ns;
     row->high_ns = prediction->high_ns;
-    row->known = prediction->n_unknown == 0;
+    row->unknown = unknown_of(prediction);
+    row->outside = outside_of(self->model, prediction, MAX(self->options->threads, 1), load);
     return measure(self, &model_case, load, MODEL_NS, row, error);
 }
 
@@ -168,7 +231,8 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
     row->predicted_ns = predicted.latency_ns;
     row->low_ns = predicted.low_ns;
     row->high_ns = predicted.high_ns;
-    row->known = predicted.known && predicted.in_range;
+    row->unknown = predicted.known ? NULL : g_strdup(record->name);
+    row->outside = ifm_latency_model_outside(self->model, &sample, &load->state);
     return measure(self, &model_case, load, KERNEL_NS, row, error);
 }
 
@@ -204,6 +268,18 @@ static gboolean evaluate_kernels(const Evaluating *self, const IfmKernelRecords 
     return TRUE;
 }
 
+/* @at: of the whole model, whose kernels stand behind it */
+static void sum_kernels(const GPtrArray *rows, guint at)
+{
+    IfmEvaluated *whole = rows->pdata[at];
+    whole->kernels_ns = 0;
+    for (guint i = at + 1; i < rows->len; i++)
+    {
+        const IfmEvaluated *kernel = rows->pdata[i];
+        whole->kernels_ns += kernel->measured_ns * (double)kernel->times;
+    }
+}
+
 static gboolean evaluate_model(const Evaluating *self, const char *text, GError **error)
 {
     const IfmKernelOptions options = { .device = self->spec->text,
@@ -220,9 +296,12 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
     for (guint i = 0; i < self->loads->len; i++)
     {
         const Load *load = &g_array_index(self->loads, Load, i);
+        const guint before = self->evaluation->rows->len;
         if (!evaluate_whole(self, records, path, load, error) ||
             (self->options->kernels && !evaluate_kernels(self, records, load, error)))
             return FALSE;
+        if (self->options->kernels)
+            sum_kernels(self->evaluation->rows, before);
     }
     return TRUE;
 }

@@ -18,11 +18,12 @@ enum
     LOAD_MODEL = 0,
     LOAD_IGNORED,
     LOAD_SHARED,
+    LOAD_METRICS, /* no baseline: the trees that see metrics, where they are known */
     N_LOAD,
     MAX_METHODS = N_IDLE,
 };
 static const char *const idle_methods[] = { NULL, "flop", "roofline", "linear" };
-static const char *const load_methods[] = { NULL, "idle", "time-sharing" };
+static const char *const load_methods[] = { NULL, "idle", "time-sharing", "metrics" };
 
 /* Held: one row that was not trained on. @family: that was left out, or NULL */
 typedef struct
@@ -110,7 +111,7 @@ static void add_part(Evaluation *self, const Protocol *protocol, gsize method, c
     {
         const Held *held = &g_array_index(protocol->held, Held, i);
         const double latency = held->one->latency_ns;
-        if (!is_in_part(held, part))
+        if (!is_in_part(held, part) || isnan(held->predicted[method]))
             continue;
         errors[error->n++] = fabs(held->predicted[method] / latency - 1);
         error->n_covered += own && latency >= held->low && latency <= held->high;
@@ -321,10 +322,12 @@ static void hold_loaded(const Evaluation *self, const IfmLatencyModel *model, gb
         IfmPredictedLatency predicted;
         if (!self->test[i] || !held.one->loaded)
             continue;
+        IfmLoadState load = { held.one->same, held.one->other, idle_known ? held.one->idle_ns : (double)NAN, metrics };
         for (guint k = 0; k < self->cases->places->len; k++)
             metrics[k] = held.one->sample.metrics[g_array_index(self->cases->places, gsize, k)];
-        const IfmLoadState load = { held.one->same, held.one->other, idle_known ? held.one->idle_ns : (double)NAN,
-                                    metrics };
+        ifm_latency_model_predict(model, &held.one->sample, &load, &predicted);
+        held.predicted[LOAD_METRICS] = model->load_metrics.n_features > 0 ? predicted.latency_ns : (double)NAN;
+        load.metrics = NULL;
         ifm_latency_model_predict(model, &held.one->sample, &load, &predicted);
         held.predicted[LOAD_MODEL] = predicted.latency_ns;
         held.predicted[LOAD_IGNORED] = predicted.idle_ns;

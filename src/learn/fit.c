@@ -240,13 +240,6 @@ static void conclude(const Errors *errors, double *small, double *large)
     *large = isnan(*large) ? all : *large;
 }
 
-static void fill_state(const LearnCases *cases, const LearnCase *one, double *metrics, IfmLoadState *state)
-{
-    for (guint k = 0; k < cases->places->len; k++)
-        metrics[k] = one->sample.metrics[g_array_index(cases->places, gsize, k)];
-    *state = (IfmLoadState){ one->same, one->other, (double)NAN, metrics };
-}
-
 /* HeldOut: errors of rows that were not trained on. @slow: with the idle latency as measured, @load: as predicted
  * @slow_between, @load_between: where their level of load was not trained on either */
 typedef struct
@@ -254,15 +247,13 @@ typedef struct
     Errors idle, slow, load, slow_between, load_between;
 } HeldOut;
 
-/* @load_model: of the slow-down    @fold: of the latency without load */
-static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCases *cases,
-                           const LearnCase *one, const Errors *slow, const Errors *load)
+/* Without metrics: a load that is asked for by its share has none.
+ * @load_model: of the slow-down    @fold: of the latency without load */
+static void predict_loaded(const IfmLatencyModel *fold, const IfmLatencyModel *load_model, const LearnCase *one,
+                           const Errors *slow, const Errors *load)
 {
     IfmPredictedLatency predicted;
-    double metrics[IFM_SAMPLES_MAX_METRICS];
-    IfmLoadState state;
-    fill_state(cases, one, metrics, &state);
-    state.idle_ns = one->idle_ns;
+    IfmLoadState state = { one->same, one->other, one->idle_ns, NULL };
     ifm_latency_model_predict(load_model, &one->sample, &state, &predicted);
     add_error(slow, one->latency_ns, predicted.latency_ns);
     if (fold->idle.n_features == 0 || !learn_knows(fold, one->sample.op_type))
@@ -375,11 +366,11 @@ static gboolean hold_out(const Fold *fold, const LearnCases *cases, const gboole
         if (!use[i] || fold->of[i] != fold->number)
             continue;
         if (one->loaded)
-            predict_loaded(model, model, cases, one, &held->slow, &held->load);
+            predict_loaded(model, model, one, &held->slow, &held->load);
         else
             predict_idle(model, one, &held->idle);
         if (between != NULL && is_at(one, fold->level))
-            predict_loaded(model, between, cases, one, &held->slow_between, &held->load_between);
+            predict_loaded(model, between, one, &held->slow_between, &held->load_between);
     }
     return TRUE;
 }
@@ -469,12 +460,41 @@ gboolean learn_cases_check(const LearnCases *cases, GError **error)
            ifm_error_refuse(error, "every kernel is a %s: expected several classes of kernels (OpType)", name);
 }
 
+/* What all samples that say it agree in. @offset: of a text of IfmKernelSample    @text: (out) borrowed; NULL: none says it
+ * Returns: FALSE where two differ. */
+static gboolean agree(const IfmKernelSamples *samples, gsize offset, const char *name, const char **text, GError **error)
+{
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
+    {
+        const char *one = G_STRUCT_MEMBER(const char *, ifm_kernel_samples_at(samples, i), offset);
+        if (one == NULL || *one == '\0')
+            continue;
+        if (*text != NULL && !g_str_equal(*text, one))
+            return ifm_error_refuse(error, "samples of two: %s is \"%s\" and \"%s\"; learn from one, or name what they are",
+                                    name, *text, one);
+        *text = one;
+    }
+    return TRUE;
+}
+
 IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error)
 {
     g_auto(LearnCases) cases = { 0 };
     if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, error) ||
         !learn_cases_check(&cases, error))
         return NULL;
+    static const struct
+    {
+        const char *name;
+        gsize offset;
+    } origins[] = { { "Machine", G_STRUCT_OFFSET(IfmKernelSample, machine) },
+                    { "Runtime", G_STRUCT_OFFSET(IfmKernelSample, runtime) },
+                    { "Device", G_STRUCT_OFFSET(IfmKernelSample, device) },
+                    { "Level", G_STRUCT_OFFSET(IfmKernelSample, level) } };
+    const char *origin[] = { options->machine, options->runtime, options->device, options->level };
+    for (gsize i = 0; i < G_N_ELEMENTS(origins); i++)
+        if (origin[i] == NULL && !agree(samples, origins[i].offset, origins[i].name, &origin[i], error))
+            return NULL;
     g_autofree gboolean *use = g_new(gboolean, cases.cases->len + 1);
     for (guint i = 0; i < cases.cases->len; i++)
         use[i] = TRUE;
@@ -482,7 +502,7 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     if (model == NULL)
         return NULL;
     const char *texts[] = {
-        method_words[options->method], options->data, options->machine, options->runtime, options->device, options->level
+        method_words[options->method], options->data, origin[0], origin[1], origin[2], origin[3],
     };
     char **members[] = { &model->method, &model->data, &model->machine, &model->runtime, &model->device, &model->level };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
@@ -495,5 +515,8 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     model->n_kernels = cases.cases->len - model->n_loaded;
     model->n_configurations = cases.n_configurations;
     model->noise = cases.noise;
-    return g_steal_pointer(&model);
+    if (learn_model_check(model, "model", error))
+        return g_steal_pointer(&model);
+    g_prefix_error(error, "%s: latencies are too far apart to learn from: ", model->data);
+    return NULL;
 }

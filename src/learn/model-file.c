@@ -166,6 +166,61 @@ void ifm_latency_model_set_errors(IfmLatencyModel *model, const GPtrArray *error
     }
 }
 
+/* --- checking -----------------------------------------------------------------------------------------------------------
+ */
+
+/* @unknown: a value that is not known is right, too */
+static gboolean check_number(double value, double low, double high, gboolean unknown, const char *where, const char *what,
+                             GError **error)
+{
+    if (isnan(value) ? unknown : value >= low && value <= high)
+        return TRUE;
+    return ifm_error_refuse(error, "%s.%s: found %g, expected %g to %g", where, what, value, low, high);
+}
+
+static gboolean check_numbers(const IfmLatencyModel *model, const char *where, GError **error)
+{
+    const gboolean loaded = model->trees_load != NULL || model->load.n_features > 0;
+    for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
+    {
+        const double value = ifm_record_number(&model->quantiles, quantile_fields, field->name);
+        const gboolean of_load = g_str_has_prefix(field->name, "slow") || g_str_has_prefix(field->name, "load");
+        g_autofree char *place = g_strdup_printf("quantiles.%s", field->name);
+        if (!check_number(value, 0, 50, of_load && !loaded, where, place, error))
+            return FALSE;
+    }
+    for (guint i = 0; i < model->peaks->len; i++)
+    {
+        const LearnPeak *peak = model->peaks->pdata[i];
+        if (!check_number(peak->threads, 0.5, 1e6, FALSE, where, "peaks.threads", error) ||
+            (peak->flop_per_ns != 0 &&
+             !check_number(peak->flop_per_ns, 1e-9, 1e12, FALSE, where, "peaks.flop_per_ns", error)) ||
+            (peak->bytes_per_ns != 0 &&
+             !check_number(peak->bytes_per_ns, 1e-9, 1e12, FALSE, where, "peaks.bytes_per_ns", error)))
+            return FALSE;
+    }
+    for (guint i = 0; i < model->levels->len; i++)
+        if (!check_number(((const LearnLevel *)model->levels->pdata[i])->level, 0, 1, FALSE, where, "levels", error))
+            return FALSE;
+    for (guint i = 0; i < model->scales->len; i++)
+        if (!check_number(((const LearnScale *)model->scales->pdata[i])->scale, 1e-9, 1e9, FALSE, where, "scales", error))
+            return FALSE;
+    return check_number(model->scale, 1e-9, 1e9, FALSE, where, "scale", error) &&
+           check_number(model->node_overhead_ns, 0, 1e12, TRUE, where, "node_overhead_ns", error);
+}
+
+gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GError **error)
+{
+    const LearnTrees *const all[] = { &model->idle, &model->load, &model->load_metrics };
+    static const char *const places[] = { "idle_trees.intercept", "load_trees.intercept",
+                                          "load_trees_with_metrics.intercept" };
+    for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
+        if (all[i]->n_features > 0 &&
+            !check_number(all[i]->intercept, -LEARN_MAX_INTERCEPT, LEARN_MAX_INTERCEPT, FALSE, where, places[i], error))
+            return FALSE;
+    return check_numbers(model, where, error);
+}
+
 /* --- writing ------------------------------------------------------------------------------------------------------------
  */
 
@@ -182,6 +237,8 @@ json_t *ifm_latency_model_to_json(const IfmLatencyModel *model)
 
 gboolean ifm_latency_model_write(const IfmLatencyModel *model, const char *path, GError **error)
 {
+    if (!learn_model_check(model, path, error))
+        return FALSE;
     json_auto_t *json = ifm_latency_model_to_json(model);
     g_autofree char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     g_autofree char *line = g_strconcat(text, "\n", NULL);
@@ -218,46 +275,6 @@ static gboolean check_features(const IfmLatencyModel *model, const char *where, 
             return ifm_error_refuse(error, "%s.load_features[%u]: found \"%s\", expected \"%s\"", where, i, name, expected);
     }
     return TRUE;
-}
-
-/* @unknown: a value that is not known is right, too */
-static gboolean check_number(double value, double low, double high, gboolean unknown, const char *where, const char *what,
-                             GError **error)
-{
-    if (isnan(value) ? unknown : value >= low && value <= high)
-        return TRUE;
-    return ifm_error_refuse(error, "%s.%s: found %g, expected %g to %g", where, what, value, low, high);
-}
-
-static gboolean check_numbers(const IfmLatencyModel *model, const char *where, GError **error)
-{
-    const gboolean loaded = model->trees_load != NULL;
-    for (const IfmRecordField *field = quantile_fields; field->name != NULL; field++)
-    {
-        const double value = ifm_record_number(&model->quantiles, quantile_fields, field->name);
-        const gboolean of_load = g_str_has_prefix(field->name, "slow") || g_str_has_prefix(field->name, "load");
-        g_autofree char *place = g_strdup_printf("quantiles.%s", field->name);
-        if (!check_number(value, 0, 50, of_load && !loaded, where, place, error))
-            return FALSE;
-    }
-    for (guint i = 0; i < model->peaks->len; i++)
-    {
-        const LearnPeak *peak = model->peaks->pdata[i];
-        if (!check_number(peak->threads, 0.5, 1e6, FALSE, where, "peaks.threads", error) ||
-            (peak->flop_per_ns != 0 &&
-             !check_number(peak->flop_per_ns, 1e-9, 1e12, FALSE, where, "peaks.flop_per_ns", error)) ||
-            (peak->bytes_per_ns != 0 &&
-             !check_number(peak->bytes_per_ns, 1e-9, 1e12, FALSE, where, "peaks.bytes_per_ns", error)))
-            return FALSE;
-    }
-    for (guint i = 0; i < model->levels->len; i++)
-        if (!check_number(((const LearnLevel *)model->levels->pdata[i])->level, 0, 1, FALSE, where, "levels", error))
-            return FALSE;
-    for (guint i = 0; i < model->scales->len; i++)
-        if (!check_number(((const LearnScale *)model->scales->pdata[i])->scale, 1e-9, 1e9, FALSE, where, "scales", error))
-            return FALSE;
-    return check_number(model->scale, 1e-9, 1e9, FALSE, where, "scale", error) &&
-           check_number(model->node_overhead_ns, 0, 1e12, TRUE, where, "node_overhead_ns", error);
 }
 
 static gboolean check_lists(const IfmLatencyModel *model, const char *where, GError **error)

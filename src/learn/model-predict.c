@@ -6,6 +6,8 @@
 #include <inferometer/model-predict.h>
 #include <internal/json.h>
 
+#include "learn-private.h"
+
 /* --- a model ------------------------------------------------------------------------------------------------------------
  */
 
@@ -60,6 +62,46 @@ static double critical_path(const IfmModelPrediction *self, double overhead_ns)
     return longest;
 }
 
+/* Kernels of one digest are predicted once. */
+static GArray *predict_kernels(const IfmLatencyModel *model, const IfmKernelRecords *records, int threads,
+                               const IfmLoadState *load)
+{
+    const guint n = records->kernels->len;
+    GArray *kernels = g_array_sized_new(FALSE, FALSE, sizeof(IfmPredictedKernel), n);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autofree IfmKernelSample *samples = g_new(IfmKernelSample, n + 1);
+    g_autofree IfmPredictedLatency *predicted = g_new(IfmPredictedLatency, n + 1);
+    g_autofree guint *first = g_new0(guint, n + 1); /* of each kernel the place of its sample */
+    guint n_samples = 0;
+    for (guint i = 0; i < n; i++)
+    {
+        const IfmKernelRecord *record = records->kernels->pdata[i];
+        gpointer place;
+        if (ifm_kernel_record_moves(record))
+            continue;
+        if (g_hash_table_lookup_extended(seen, record->digest, NULL, &place))
+        {
+            first[i] = GPOINTER_TO_UINT(place);
+            continue;
+        }
+        first[i] = n_samples;
+        g_hash_table_insert(seen, record->digest, GUINT_TO_POINTER(n_samples));
+        ifm_kernel_sample_init(&samples[n_samples]);
+        ifm_kernel_sample_describe(&samples[n_samples], record);
+        samples[n_samples++].threads = MAX(threads, 1);
+    }
+    learn_predict(model, samples, n_samples, load, predicted);
+    for (guint i = 0; i < n; i++)
+    {
+        IfmPredictedKernel kernel = { .record = records->kernels->pdata[i] };
+        kernel.moves = ifm_kernel_record_moves(kernel.record);
+        kernel.predicted = kernel.moves ? (IfmPredictedLatency){ .known = TRUE, .in_range = TRUE, .load_learned = TRUE }
+                                        : predicted[first[i]];
+        g_array_append_val(kernels, kernel);
+    }
+    return kernels;
+}
+
 IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKernelRecords *records, int threads,
                                       const IfmLoadState *load)
 {
@@ -68,25 +110,17 @@ IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKer
     IfmLatencyModelInfo info;
     double known_ns = 0;
     ifm_latency_model_info(model, &info);
-    const double overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
-    self->kernels = g_array_sized_new(FALSE, FALSE, sizeof(IfmPredictedKernel), records->kernels->len);
-    for (guint i = 0; i < records->kernels->len; i++)
+    const double idle_overhead_ns = isnan(info.node_overhead_ns) ? 0 : info.node_overhead_ns;
+    const double overhead_ns = idle_overhead_ns * learn_time_sharing(load != NULL ? load->same : 0);
+    self->kernels = predict_kernels(model, records, threads, load);
+    for (guint i = 0; i < self->kernels->len; i++)
     {
-        IfmPredictedKernel kernel = { .record = records->kernels->pdata[i] };
-        IfmKernelSample sample;
-        kernel.moves = ifm_kernel_record_moves(kernel.record);
-        ifm_kernel_sample_init(&sample);
-        ifm_kernel_sample_describe(&sample, kernel.record);
-        sample.threads = MAX(threads, 1);
-        if (kernel.moves)
-            kernel.predicted = (IfmPredictedLatency){ .known = TRUE, .in_range = TRUE, .load_learned = TRUE };
-        else
-            ifm_latency_model_predict(model, &sample, load, &kernel.predicted);
-        self->latency_ns += kernel.predicted.latency_ns;
-        known_ns += kernel.predicted.known && kernel.predicted.in_range ? kernel.predicted.latency_ns : 0;
-        self->n_unknown += !kernel.predicted.known || !kernel.predicted.in_range;
-        add_half(halves, kernel.record->name, &kernel.predicted);
-        g_array_append_val(self->kernels, kernel);
+        const IfmPredictedKernel *kernel = &g_array_index(self->kernels, IfmPredictedKernel, i);
+        const gboolean known = kernel->predicted.known && kernel->predicted.in_range;
+        self->latency_ns += kernel->predicted.latency_ns;
+        known_ns += known ? kernel->predicted.latency_ns : 0;
+        self->n_unknown += !known;
+        add_half(halves, kernel->record->name, &kernel->predicted);
     }
     self->known_ratio = self->latency_ns > 0 ? known_ns / self->latency_ns : (double)NAN;
     self->overhead_ns = overhead_ns * (double)records->kernels->len;
@@ -131,11 +165,11 @@ gboolean ifm_load_state_parse(const char *text, IfmLoadState *load, GError **err
         const gboolean is_other = g_str_has_prefix(*part, "other:"), is_same = g_str_has_prefix(*part, "same:");
         const char *share = is_other || is_same ? strchr(*part, ':') + 1 : *part;
         if (!parse_share(share, is_other ? &load->other : &load->same))
-            return ifm_error_refuse(
-                error, "load: \"%s\" is no share of the time, such as 60%% of the same cores or other:60%%", *part);
+            return ifm_error_refuse(error, "\"%s\" is no share of the time, such as 60%% of the same cores or other:60%%",
+                                    *part);
     }
     if (parts[0] == NULL)
-        return ifm_error_refuse(error, "load: needs a share of the time, such as 60%%, or idle");
+        return ifm_error_refuse(error, "needs a share of the time, such as 60%%, or idle");
     return TRUE;
 }
 

@@ -33,17 +33,63 @@ void learn_model_finish(IfmLatencyModel *model)
 /* --- prediction ---------------------------------------------------------------------------------------------------------
  */
 
-/* Parts of operators' names have no range. @n: the first features */
+/* Parts of operators' names have no range, nor has what is not known. */
+static gboolean is_inside(const IfmLearnFeature *feature, double value)
+{
+    return !isfinite(feature->min) || g_str_has_prefix(feature->name, "op:") ||
+           !(value < feature->min || value > feature->max);
+}
+
+/* @n: the first features */
 static gboolean is_in_range(const GPtrArray *features, guint n, const float *row)
+{
+    for (guint i = 0; i < n; i++)
+        if (!is_inside(features->pdata[i], (double)row[i]))
+            return FALSE;
+    return TRUE;
+}
+
+/* Farthest: of features, by the logarithm of how many times they are below or above their range. */
+typedef struct
+{
+    const IfmLearnFeature *feature;
+    double value, far;
+} Farthest;
+
+static void look_farther(const GPtrArray *features, guint n, const float *row, Farthest *farthest)
 {
     for (guint i = 0; i < n; i++)
     {
         const IfmLearnFeature *feature = features->pdata[i];
-        if (isfinite(feature->min) && !g_str_has_prefix(feature->name, "op:") &&
-            ((double)row[i] < feature->min || (double)row[i] > feature->max))
-            return FALSE;
+        const double value = (double)row[i];
+        if (is_inside(feature, value))
+            continue;
+        const double far = fabs(log((fabs(value) + 1) / (fabs(value < feature->min ? feature->min : feature->max) + 1)));
+        if (farthest->feature == NULL || far > farthest->far)
+            *farthest = (Farthest){ feature, value, far };
     }
-    return TRUE;
+}
+
+char *ifm_latency_model_outside(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load)
+{
+    float row[LEARN_MAX_FEATURES] = { 0 };
+    Farthest farthest = { NULL, 0, 0 };
+    IfmPredictedLatency predicted;
+    ifm_latency_model_predict(model, kernel, load, &predicted);
+    learn_fill_row(model, kernel, predicted.roofline_ns, row);
+    look_farther(model->features, model->features->len, row, &farthest);
+    if (load != NULL && (load->same > 0 || load->other > 0) && model->load.n_features > 0)
+    {
+        learn_fill_load(predicted.idle_ns, load->same, load->other, row);
+        look_farther(model->load_features, LEARN_N_LOAD_FEATURES, row, &farthest);
+    }
+    if (farthest.feature == NULL)
+        return NULL;
+    const IfmLearnFeature *feature = farthest.feature;
+    if (g_str_equal(feature->name, "log_idle_ns"))
+        return g_strdup_printf("idle_ns %.6g, learnt from %.6g to %.6g", exp(farthest.value), exp(feature->min),
+                               exp(feature->max));
+    return g_strdup_printf("%s %.6g, learnt from %.6g to %.6g", feature->name, farthest.value, feature->min, feature->max);
 }
 
 /* @half: of the interval, in the logarithm */
@@ -58,10 +104,14 @@ static double pick(double small, double large, double latency_ns)
     return latency_ns < IFM_LEARN_SMALL_NS ? small : large;
 }
 
-/* What trees say, as a factor. A model's file is not trusted: it is bounded. */
-static double factor_of(const LearnTrees *trees, const float *row)
+/* What trees say, as factors. A model's file is not trusted: they are bounded. @factors: (out) [n], 1 without trees */
+static void find_factors(const LearnTrees *trees, const LearnRow *rows, guint n, double *factors)
 {
-    return exp(CLAMP(learn_trees_at(trees, row), -MAX_LOG, MAX_LOG));
+    double values[LEARN_BATCH] = { 0 };
+    if (trees->n_features > 0)
+        learn_trees_at(trees, rows, n, values);
+    for (guint i = 0; i < n; i++)
+        factors[i] = exp(CLAMP(values[i], -MAX_LOG, MAX_LOG));
 }
 
 /* Whether all metrics are known, so that the trees with metrics serve. @row: (out) them */
@@ -96,60 +146,112 @@ static double half_of_load(const IfmLatencyModel *model, const IfmLoadState *loa
                       : pick(quantiles->load_between_small, quantiles->load_between_large, latency_ns);
 }
 
-static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, double idle_half, float *row,
-                           IfmPredictedLatency *predicted)
+/* Without trees of the slow-down. @half: of the interval without load */
+static void share_time(const IfmLoadState *load, double half, IfmPredictedLatency *predicted)
 {
-    predicted->load_learned = model->load.n_features > 0;
-    if (!predicted->load_learned)
+    predicted->load_learned = FALSE;
+    predicted->latency_ns = predicted->idle_ns * learn_time_sharing(load->same);
+    predicted->low_ns = predicted->idle_ns * exp(-half);
+    predicted->high_ns = predicted->latency_ns * exp(half) * UNLEARNT_FACTOR;
+}
+
+/* Batch: up to LEARN_BATCH kernels. @halves: of their intervals without load, in the logarithm */
+typedef struct
+{
+    const IfmKernelSample *kernels;
+    IfmPredictedLatency *predicted;
+    guint n;
+    LearnRow rows[LEARN_BATCH];
+    double halves[LEARN_BATCH];
+} Batch;
+
+static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, Batch *batch)
+{
+    const guint n_idle = model->features->len;
+    gboolean metrics = FALSE;
+    double factors[LEARN_BATCH];
+    for (guint i = 0; i < batch->n; i++)
     {
-        const double shared = learn_time_sharing(load->same);
-        predicted->latency_ns = predicted->idle_ns * shared;
-        predicted->low_ns = predicted->idle_ns * exp(-idle_half);
-        predicted->high_ns = predicted->latency_ns * exp(idle_half) * UNLEARNT_FACTOR;
-        return;
+        IfmPredictedLatency *predicted = &batch->predicted[i];
+        float *row = batch->rows[i].x + n_idle;
+        learn_fill_load(predicted->idle_ns, load->same, load->other, row);
+        metrics = fill_metrics(model, load, row + LEARN_N_LOAD_FEATURES);
+        predicted->in_range =
+            predicted->in_range &&
+            is_in_range(model->load_features, metrics ? model->load_features->len : LEARN_N_LOAD_FEATURES, row);
     }
-    float *load_row = row + model->features->len;
-    learn_fill_load(predicted->idle_ns, load->same, load->other, load_row);
-    const gboolean metrics = fill_metrics(model, load, load_row + LEARN_N_LOAD_FEATURES);
-    predicted->in_range =
-        predicted->in_range &&
-        is_in_range(model->load_features, metrics ? model->load_features->len : LEARN_N_LOAD_FEATURES, load_row);
-    predicted->latency_ns =
-        predicted->idle_ns * learn_time_sharing(load->same) * factor_of(metrics ? &model->load_metrics : &model->load, row);
-    double half = half_of_load(model, load, predicted->latency_ns);
-    if (!predicted->known && !(load->idle_ns > 0))
-        half += model->quantiles.unknown;
-    set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
+    find_factors(metrics ? &model->load_metrics : &model->load, batch->rows, batch->n, factors);
+    for (guint i = 0; i < batch->n; i++)
+    {
+        IfmPredictedLatency *predicted = &batch->predicted[i];
+        predicted->latency_ns = predicted->idle_ns * learn_time_sharing(load->same) * factors[i];
+        double half = half_of_load(model, load, predicted->latency_ns);
+        if (!predicted->known && !(load->idle_ns > 0))
+            half += model->quantiles.unknown;
+        set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
+    }
+}
+
+static void predict_idle(const IfmLatencyModel *model, const IfmLoadState *load, Batch *batch)
+{
+    const LearnQuantiles *quantiles = &model->quantiles;
+    const gboolean idle_known = load != NULL && load->idle_ns > 0;
+    double factors[LEARN_BATCH] = { 0 };
+    for (guint i = 0; i < batch->n; i++)
+    {
+        const IfmKernelSample *kernel = &batch->kernels[i];
+        IfmPredictedLatency *predicted = &batch->predicted[i];
+        *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
+        learn_fill_row(model, kernel, predicted->roofline_ns, batch->rows[i].x);
+        predicted->known = learn_knows(model, kernel->op_type);
+        predicted->in_range = is_in_range(model->features, model->features->len, batch->rows[i].x);
+    }
+    if (!idle_known)
+        find_factors(&model->idle, batch->rows, batch->n, factors);
+    for (guint i = 0; i < batch->n; i++)
+    {
+        IfmPredictedLatency *predicted = &batch->predicted[i];
+        double half = 0;
+        if (idle_known)
+            predicted->idle_ns = load->idle_ns;
+        else if (predicted->known && model->idle.n_features > 0)
+        {
+            predicted->idle_ns = predicted->roofline_ns * factors[i];
+            half = pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns);
+        }
+        else
+        {
+            predicted->idle_ns = predicted->roofline_ns * learn_scale(model, batch->kernels[i].op_type);
+            half = fmax(quantiles->unknown, pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns));
+        }
+        batch->halves[i] = half * (predicted->in_range ? 1 : OUTSIDE_FACTOR);
+        predicted->latency_ns = predicted->idle_ns;
+        set_interval(predicted, batch->halves[i]);
+    }
+}
+
+void learn_predict(const IfmLatencyModel *model, const IfmKernelSample *kernels, gsize n, const IfmLoadState *load,
+                   IfmPredictedLatency *predicted)
+{
+    const gboolean loaded = load != NULL && (load->same > 0 || load->other > 0);
+    Batch batch;
+    for (gsize at = 0; at < n; at += LEARN_BATCH)
+    {
+        batch.kernels = kernels + at;
+        batch.predicted = predicted + at;
+        batch.n = (guint)MIN(LEARN_BATCH, n - at);
+        predict_idle(model, load, &batch);
+        if (loaded && model->load.n_features > 0)
+            predict_loaded(model, load, &batch);
+        for (guint i = 0; loaded && model->load.n_features == 0 && i < batch.n; i++)
+            share_time(load, batch.halves[i], &batch.predicted[i]);
+    }
 }
 
 void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
                                IfmPredictedLatency *predicted)
 {
-    float row[LEARN_MAX_FEATURES] = { 0 };
-    const LearnQuantiles *quantiles = &model->quantiles;
-    const gboolean idle_known = load != NULL && load->idle_ns > 0;
-    *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
-    learn_fill_row(model, kernel, predicted->roofline_ns, row);
-    predicted->known = learn_knows(model, kernel->op_type);
-    predicted->in_range = is_in_range(model->features, model->features->len, row);
-    double half = 0;
-    if (idle_known)
-        predicted->idle_ns = load->idle_ns;
-    else if (predicted->known && model->idle.n_features > 0)
-    {
-        predicted->idle_ns = predicted->roofline_ns * factor_of(&model->idle, row);
-        half = pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns);
-    }
-    else
-    {
-        predicted->idle_ns = predicted->roofline_ns * learn_scale(model, kernel->op_type);
-        half = fmax(quantiles->unknown, pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns));
-    }
-    half *= predicted->in_range ? 1 : OUTSIDE_FACTOR;
-    predicted->latency_ns = predicted->idle_ns;
-    set_interval(predicted, half);
-    if (load != NULL && (load->same > 0 || load->other > 0))
-        predict_loaded(model, load, half, row, predicted);
+    learn_predict(model, kernel, 1, load, predicted);
 }
 
 /* --- what it says of itself ---------------------------------------------------------------------------------------------

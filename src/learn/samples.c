@@ -10,7 +10,17 @@ G_STATIC_ASSERT(G_N_ELEMENTS(load_words) == IFM_N_LOAD_KINDS);
 G_STATIC_ASSERT(G_N_ELEMENTS(cores_words) == IFM_N_LOAD_CORES);
 
 #define TEXT(column, member) .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_TEXT
-#define NUMBER(column, member) .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_NUMBER
+#define RANGE(column, member, low, high)                                                                                   \
+    .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_NUMBER, .minimum = (low),            \
+    .maximum = (high)
+#define NUMBER(column, member) RANGE(column, member, 0, 1e18)
+/* A tenth of a nanosecond to eleven days. */
+#define MIN_MS 1e-7
+#define MAX_MS 1e9
+/* Clocks of processor time are coarse: a share may come out above 1. */
+#define MAX_SHARE 1.1
+/* Trees compare in single precision. */
+#define MAX_METRIC 1e30
 #define CHOICE(column, member, list)                                                                                       \
     .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_CHOICE, .words = (list),             \
     .n_words = G_N_ELEMENTS(list)
@@ -19,18 +29,18 @@ const IfmSampleColumn ifm_sample_columns[] = {
     { TEXT("Kernel_ID", kernel_id), .required = TRUE, .help = "one kernel: operator, attributes and shapes" },
     { TEXT("OpType", op_type), .required = TRUE, .help = "what executes: Conv_Add_Relu" },
     { TEXT("Input_Shape", input_shape), .required = TRUE, .help = "of the first input: 1x64x56x56" },
-    { NUMBER("Latency_ms", latency_ms), .required = TRUE, .positive = TRUE, .help = "mean of the visit's runs" },
-    { NUMBER("Median_ms", median_ms), .positive = TRUE, .help = "median of the visit's runs" },
-    { NUMBER("Std_ms", std_ms), .help = "standard deviation of the visit's runs" },
+    { RANGE("Latency_ms", latency_ms, MIN_MS, MAX_MS), .required = TRUE, .help = "mean of the visit's runs" },
+    { RANGE("Median_ms", median_ms, MIN_MS, MAX_MS), .help = "median of the visit's runs" },
+    { RANGE("Std_ms", std_ms, 0, MAX_MS), .help = "standard deviation of the visit's runs" },
     { NUMBER("N", n), .help = "runs of the visit" },
     { NUMBER("Visit", visit), .help = "number of the visit, from 0" },
-    { NUMBER("Threads", threads), .positive = TRUE, .help = "threads of the kernel" },
+    { RANGE("Threads", threads, 1, 1e6), .help = "threads of the kernel" },
     { CHOICE("Load_Kind", load_kind, load_words), .help = "none, gemm, copy or random" },
     { NUMBER("Load_Level", load_level), .help = "share of the time that the load asks for, 0 to 1" },
     { CHOICE("Load_Cores", load_cores, cores_words), .help = "same or other: whether the kernel's; empty without load" },
-    { NUMBER("Achieved_Load", achieved_load), .help = "share of the time that the load reached, 0 to 1" },
-    { NUMBER("Idle_ms", idle_ms), .positive = TRUE, .help = "mean without load in the same visit" },
-    { NUMBER("Roofline_ms", roofline_ms), .help = "by peaks that were measured" },
+    { RANGE("Achieved_Load", achieved_load, 0, MAX_SHARE), .help = "share of the time that the load reached, 0 to 1" },
+    { RANGE("Idle_ms", idle_ms, MIN_MS, MAX_MS), .help = "mean without load in the same visit" },
+    { RANGE("Roofline_ms", roofline_ms, 0, MAX_MS), .help = "by peaks that were measured" },
     { TEXT("Configuration", configuration), .help = "kernel that the shape was varied from; data are split by it" },
     { TEXT("Models", models), .help = "models that the kernel is in: resnet18;resnet50; empty: a sampled shape" },
     { TEXT("Families", families), .help = "their families: residual;plain" },
@@ -50,6 +60,10 @@ const IfmSampleColumn ifm_sample_columns[] = {
     { NUMBER("Input_Bytes", input_bytes), .help = "read, without weights" },
     { NUMBER("Weight_Bytes", weight_bytes), .help = "of weights" },
     { NUMBER("Output_Bytes", output_bytes), .help = "written" },
+    { TEXT("Machine", machine), .help = "its processor" },
+    { TEXT("Runtime", runtime), .help = "with its version: onnxruntime 1.31.1" },
+    { TEXT("Device", device), .help = "as profile takes it: onnxruntime:CPU@0" },
+    { TEXT("Level", level), .help = "of the optimisation of the graph that the kernel is from" },
     { NULL },
 };
 
@@ -248,11 +262,25 @@ static gboolean read_number(const Reader *reader, gsize row, gsize at, const Ifm
 {
     if (!ifm_csv_number(reader->csv, row, at, value, error))
         return FALSE;
-    if (column->positive && *value <= 0)
+    if (column->minimum > 0 && *value <= 0)
         return fail(reader, row, error, "%s: found %g, expected a number above 0", column->name, *value);
     if (*value < 0)
         return fail(reader, row, error, "%s: found %g, expected 0 or more", column->name, *value);
+    if (*value < column->minimum || *value > column->maximum)
+        return fail(reader, row, error, "%s: found %g, expected %g to %g", column->name, *value, column->minimum,
+                    column->maximum);
     return TRUE;
+}
+
+static gboolean read_metric(const Reader *reader, gsize row, gsize at, double *value, GError **error)
+{
+    *value = (double)NAN;
+    if (*ifm_csv_text(reader->csv, row, at) == '\0')
+        return TRUE;
+    if (!ifm_csv_number(reader->csv, row, at, value, error))
+        return FALSE;
+    return fabs(*value) <= MAX_METRIC || fail(reader, row, error, "%s: found %g, expected %g to %g",
+                                              ifm_csv_header(reader->csv, at), *value, -MAX_METRIC, MAX_METRIC);
 }
 
 static gboolean read_choice(const Reader *reader, gsize row, const IfmSampleColumn *column, const char *text, int *choice,
@@ -306,12 +334,8 @@ static gboolean read_row(const Reader *reader, gsize row, IfmKernelSamples *samp
         if (!read_field(reader, row, i, &sample, error))
             return FALSE;
     for (gsize i = 0; i < reader->n_metrics; i++)
-    {
-        metrics[i] = (double)NAN;
-        if (*ifm_csv_text(reader->csv, row, reader->metrics[i]) != '\0' &&
-            !ifm_csv_number(reader->csv, row, reader->metrics[i], &metrics[i], error))
+        if (!read_metric(reader, row, reader->metrics[i], &metrics[i], error))
             return FALSE;
-    }
     sample.metrics = reader->n_metrics > 0 ? metrics : NULL;
     if (!check_load(reader, row, &sample, error))
         return FALSE;

@@ -13,7 +13,13 @@ typedef struct
     IfmPoint point;
 } PointRow;
 
-static const char *const mark_names[] = { [IFM_MARK_ROUGH] = "rough", [IFM_MARK_UNKNOWN] = "unknown" };
+const char *ifm_mark_name(IfmMark mark)
+{
+    static const char *const names[] = {
+        [IFM_MARK_NONE] = NULL, [IFM_MARK_ROUGH] = "rough", [IFM_MARK_UNKNOWN] = "unknown"
+    };
+    return names[mark];
+}
 
 static void get_series(const void *record, const void *user, IfmValue *value)
 {
@@ -22,7 +28,7 @@ static void get_series(const void *record, const void *user, IfmValue *value)
 
 static void get_mark(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, mark_names[((const PointRow *)record)->point.mark]);
+    ifm_value_set_text(value, ifm_mark_name(((const PointRow *)record)->point.mark));
 }
 
 #define POINT(member) IFM_FIELD_AT(PointRow, point.member)
@@ -56,7 +62,7 @@ static GPtrArray *points_of(const IfmSeries *series)
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------- */
 
-static const char *tone_name(IfmTone tone)
+const char *ifm_tone_name(IfmTone tone)
 {
     static const char *const names[] = { "plain", "good", "warn", "bad", "dim" };
     return names[tone];
@@ -90,7 +96,7 @@ static void figure_to_json(json_t *json, const IfmFigure *figure)
     {
         const IfmSeries *series = figure->series->pdata[s];
         json_array_append_new(all, json_pack("{s:o,s:o,s:s,s:o}", "name", ifm_json_text(series->name), "group",
-                                             ifm_json_text(series->group), "tone", tone_name(series->tone), "points",
+                                             ifm_json_text(series->group), "tone", ifm_tone_name(series->tone), "points",
                                              points_to_json(series)));
     }
     json_object_set_new(json, "figure", json_string(ifm_figure_kind_name(figure->kind)));
@@ -118,7 +124,7 @@ static void table_to_json(json_t *json, const IfmTable *table)
             ifm_field_get(field, table->records[row], &value);
             if (value.present && value.mark != IFM_MARK_NONE)
                 json_array_append_new(marks, json_pack("{s:i,s:o,s:s}", "row", (int)row, "column",
-                                                       ifm_json_string(field->key), "mark", mark_names[value.mark]));
+                                                       ifm_json_string(field->key), "mark", ifm_mark_name(value.mark)));
             ifm_value_clear(&value);
         }
     }
@@ -145,7 +151,7 @@ static json_t *block_to_json(const IfmBlock *block)
     }
     case IFM_BLOCK_NOTE:
         json_object_set_new(json, "head", ifm_json_string(block->head.text));
-        json_object_set_new(json, "tone", json_string(tone_name(block->head.tone)));
+        json_object_set_new(json, "tone", json_string(ifm_tone_name(block->head.tone)));
         json_object_set_new(json, "text", ifm_json_string(block->text));
         break;
     case IFM_BLOCK_FACTS:
@@ -208,6 +214,13 @@ static void append_csv(GString *out, const IfmBlock *block)
         for (guint i = 0; i < rows->len; i++)
             ifm_csv_append_record(out, point_fields, rows->pdata[i]);
     }
+}
+
+char *ifm_block_to_csv(const IfmBlock *block)
+{
+    GString *out = g_string_new(NULL);
+    append_csv(out, block);
+    return g_string_free(out, FALSE);
 }
 
 char *ifm_document_to_csv(const IfmDocument *document, const char *key)

@@ -113,17 +113,21 @@ static void get_coverage(const void *record, const void *user, IfmValue *value)
     value->tone = kernel_of(record)->coverage == IFM_COVERAGE_AMBIGUOUS ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
+/* Columns of a screen that has room for these fields, too. The digest, which is never shortened, tells rows apart. */
+#define WIDE 100
+#define WIDEST 120
+
 static const IfmField kernel_fields[] = {
     { "digest", "digest", IFM_FIELD_TEXT, get_digest, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "kernel", "kernel", IFM_FIELD_TEXT, get_name, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
+    { "kernel", "kernel", IFM_FIELD_TEXT, get_name, NULL, IFM_FIELD_KEY },
+    { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_FOLD },
     { "count", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, IFM_FIELD_AT(Distinct, count) },
-    { "input", "first input", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(0), IFM_FIELD_WHOLE },
-    { "output", "first output", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(1), IFM_FIELD_WHOLE },
+    { "input", "first input", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(0) },
+    { "output", "first output", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(1), .min_width = WIDEST },
     { "flop", "FLOP", IFM_FIELD_REAL, get_flop },
-    { "bytes", "moves", IFM_FIELD_BYTES, get_bytes },
-    { "coverage", "coverage", IFM_FIELD_TEXT, get_coverage },
-    { "covers", "covers, the first time", IFM_FIELD_TEXT, get_covers },
+    { "bytes", "moves", IFM_FIELD_BYTES, get_bytes, .min_width = WIDE },
+    { "coverage", "coverage", IFM_FIELD_TEXT, get_coverage, .min_width = WIDE },
+    { "covers", "covers (first)", IFM_FIELD_TEXT, get_covers },
     { NULL },
 };
 
@@ -152,26 +156,49 @@ static void get_uncovered(const void *record, const void *user, IfmValue *value)
     ifm_value_set_integer(value, ((const ModelRow *)record)->records->uncovered->len);
 }
 
+/* Counters that are mostly 0: a screen shows those that are not. @user: which */
+static void get_some(const void *record, const void *user, IfmValue *value)
+{
+    const ModelRow *row = record;
+    const gint64 counts[] = { row->n[IFM_COVERAGE_GROUP], row->n[IFM_COVERAGE_INSERTED], row->n[IFM_COVERAGE_AMBIGUOUS],
+                              row->records->n_folded,     row->records->n_covered_twice, row->records->uncovered->len };
+    const gint64 count = counts[GPOINTER_TO_SIZE(user)];
+    if (count > 0)
+        ifm_value_set_integer(value, count);
+}
+
 #define OF_RECORDS(member) IFM_FIELD_AT(IfmKernelRecords, member)
 #define OF_ROW(member) IFM_FIELD_AT(ModelRow, member)
+#define SOME(title_, place)                                                                                                \
+    .key = (title_), .title = (title_), .kind = IFM_FIELD_INTEGER, .get = get_some, .user = GSIZE_TO_POINTER(place),       \
+    .flags = IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY
 
 static const IfmField model_fields[] = {
     { "model", "model", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(model), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "device", "device", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(device), IFM_FIELD_FOLD },
-    { "runtime", "runtime", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(runtime), IFM_FIELD_FOLD },
-    { "level", "level", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(level), IFM_FIELD_FOLD },
+    { "runtime", "runtime", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(runtime), IFM_FIELD_FOLD, .min_width = WIDE },
+    { "level", "level", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(level), IFM_FIELD_FOLD, .min_width = WIDE },
     { "settings", "settings", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(settings), IFM_FIELD_HIDE_EMPTY },
     { "digest", "digest", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(model_digest), IFM_FIELD_NO_SCREEN },
     { "nodes", "nodes", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_nodes) },
     { "kernels", "kernels", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n_kernels) },
     { "distinct", "distinct", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n_distinct) },
     { "exact", "exact", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_EXACT]) },
-    { "group", "group", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_GROUP]) },
-    { "inserted", "inserted", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_INSERTED]) },
-    { "ambiguous", "ambiguous", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_AMBIGUOUS]) },
-    { "folded", "folded nodes", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_folded) },
-    { "covered_twice", "covered twice", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_covered_twice) },
-    { "uncovered", "uncovered", IFM_FIELD_INTEGER, get_uncovered },
+    { "group", "group", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_GROUP]), IFM_FIELD_NO_SCREEN },
+    { "inserted", "inserted", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_INSERTED]),
+      IFM_FIELD_NO_SCREEN },
+    { "ambiguous", "ambiguous", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_AMBIGUOUS]),
+      IFM_FIELD_NO_SCREEN },
+    { "folded", "folded nodes", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_folded), IFM_FIELD_NO_SCREEN },
+    { "covered_twice", "covered twice", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_covered_twice),
+      IFM_FIELD_NO_SCREEN },
+    { "uncovered", "uncovered", IFM_FIELD_INTEGER, get_uncovered, NULL, IFM_FIELD_NO_SCREEN },
+    { SOME("group", 0) },
+    { SOME("inserted", 1) },
+    { SOME("ambiguous", 2) },
+    { SOME("folded nodes", 3) },
+    { SOME("covered twice", 4) },
+    { SOME("uncovered", 5) },
     { NULL },
 };
 

@@ -64,6 +64,15 @@ void ifm_draw_paragraph(GString *out, const char *text, const IfmScreen *screen)
 void ifm_draw_scatter(GString *out, const IfmFigure *figure, const IfmScreen *screen);
 void ifm_draw_timeline(GString *out, const IfmFigure *figure, const IfmScreen *screen);
 
+/* ifm_svg_append: A figure as SVG. @alone: a file of its own, on white; else a part of a page, in the page's colours. */
+void ifm_svg_append(GString *out, const IfmFigure *figure, gboolean alone);
+
+/* ifm_tone_name: "plain", "good", … ifm_mark_name: "rough", "unknown"; NULL for none. */
+const char *ifm_tone_name(IfmTone tone);
+const char *ifm_mark_name(IfmMark mark);
+/* ifm_block_to_csv: (transfer full) a table or figure, as ifm_document_to_csv() has it. */
+char *ifm_block_to_csv(const IfmBlock *block);
+
 /* ifm_tone_begin / ifm_tone_end: ANSI codes; "" without colour or for IFM_TONE_PLAIN. */
 const char *ifm_tone_begin(const IfmScreen *screen, IfmTone tone);
 const char *ifm_tone_end(const IfmScreen *screen, IfmTone tone);
@@ -92,6 +101,16 @@ GPtrArray *ifm_said_new(void);
 void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, const char *whose, const void *who);
 /* ifm_document_warnings: a section of them. @n_all: a warning of so many is shown without their names */
 void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all);
+
+/* IfmLoadPrediction: of a model under a load, in words. */
+typedef struct
+{
+    const char *model, *load;
+    double predicted_ns;
+} IfmLoadPrediction;
+/* ifm_document_alike: Loads of one model with one prediction look like a mistake: a note says why. @predictions:
+ * IfmLoadPrediction */
+void ifm_document_alike(IfmDocument *document, const GArray *predictions);
 
 /* --- traces --------------------------------------------------------------------------------------------------------- */
 

@@ -49,6 +49,7 @@ static const IfmField verdict_fields[] = {
     { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, VERDICT(name), .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "load", "load", IFM_FIELD_TEXT, get_verdict_load },
     { "cores", "on core", IFM_FIELD_TEXT, get_verdict_cores, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "threads", "threads", IFM_FIELD_INTEGER, ifm_field_get_integer, VERDICT(threads), IFM_FIELD_FOLD },
     { "level", "asked", IFM_FIELD_RATIO, ifm_field_get_real, VERDICT(level) },
     { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(measured_ns) },
     { "predicted_ns", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(predicted_ns) },
@@ -115,6 +116,40 @@ static const IfmField load_fields[] = {
     { NULL },
 };
 
+#define FAR_BELOW 0.03 /* of the time: a load that misses by more is mentioned */
+
+/* Loads that did not reach what was asked, as beside a kernel on the same core, which takes its share. */
+static void add_missed_loads(IfmDocument *document, const GArray *loads)
+{
+    guint n = 0;
+    for (guint i = 0; i < loads->len; i++)
+    {
+        const IfmLoadRow *row = &g_array_index(loads, IfmLoadRow, i);
+        n += row->achieved < row->level - FAR_BELOW;
+    }
+    if (n > 0)
+        ifm_document_note(
+            document, "note", IFM_TONE_WARN,
+            "%u of %u loads reached more than %g %% less than was asked: something else kept the core busy, or "
+            "it was the kernel itself, with which the load shares the core",
+            n, loads->len, 100 * FAR_BELOW);
+}
+
+static void add_alike(IfmDocument *document, const GArray *verdicts)
+{
+    g_autoptr(GArray) predictions = g_array_new(FALSE, FALSE, sizeof(IfmLoadPrediction));
+    for (guint i = 0; i < verdicts->len; i++)
+    {
+        const IfmModelVerdict *verdict = &g_array_index(verdicts, IfmModelVerdict, i);
+        g_autofree char *load = g_strdup_printf("%s %.0f %% on %s core", load_word(verdict->kind), 100 * verdict->level,
+                                                cores_word(verdict->cores));
+        const IfmLoadPrediction one = { verdict->name, ifm_document_keep_text(document, load), verdict->predicted_ns };
+        if (verdict->kind != IFM_LOAD_NONE)
+            g_array_append_val(predictions, one);
+    }
+    ifm_document_alike(document, predictions);
+}
+
 static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome)
 {
     if (outcome->model == NULL)
@@ -126,6 +161,7 @@ static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome
         return;
     ifm_document_heading(document, "Models that were held out, predicted from the kernels of the others");
     ifm_document_rows(document, "models", verdict_fields, g_array_ref(outcome->verdicts));
+    add_alike(document, outcome->verdicts);
     if (!isnan(outcome->mape))
         ifm_document_text(document, "Mean error without load: %.1f %%.", 100 * outcome->mape);
     if (!isnan(outcome->mape_loaded))
@@ -150,6 +186,7 @@ void ifm_kernels_add(IfmDocument *document, const IfmStudyPoints *points, IfmStu
     if (loads->len > 0)
     {
         ifm_document_heading(document, "Under load, against the same kernels without it in the same visit");
+        add_missed_loads(document, loads);
         ifm_document_rows(document, "loads", load_fields, g_steal_pointer(&loads));
     }
     add_verdicts(document, outcome);

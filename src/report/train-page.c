@@ -27,7 +27,7 @@ static const IfmField error_fields[] = {
 typedef struct
 {
     const IfmLearnError *own;
-    double linear, roofline, flop, time_sharing, idle;
+    double linear, roofline, flop, time_sharing, idle, metrics;
 } ErrorRow;
 
 static void get_protocol(const void *record, const void *user, IfmValue *value)
@@ -68,6 +68,7 @@ static const IfmField row_fields[] = {
     { "flop_ratio", "FLOP", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(flop) },
     { "time_sharing_ratio", "sharing", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(time_sharing) },
     { "idle_ratio", "no load", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(idle) },
+    { "metrics_ratio", "metrics", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(metrics) },
     { NULL },
 };
 
@@ -97,7 +98,8 @@ static GArray *rows_of(const IfmLatencyModelInfo *info, const char *protocol)
                                mean_of(info->errors, own, "roofline"),
                                mean_of(info->errors, own, "flop"),
                                mean_of(info->errors, own, "time-sharing"),
-                               mean_of(info->errors, own, "idle") };
+                               mean_of(info->errors, own, "idle"),
+                               mean_of(info->errors, own, "metrics") };
         g_array_append_val(rows, row);
     }
     return rows;
@@ -116,7 +118,7 @@ static void add_errors(IfmDocument *document, const IfmLatencyModelInfo *info)
         "mean, median: of |predicted / measured - 1|. of time: sum of the differences over the sum of the "
         "latencies. in 10 %%: rows that are at most so far off. covered: rows within their interval, which is "
         "to hold %.0f %%. noise: by how much two visits of a kernel differ on average. Then the mean of each "
-        "baseline.",
+        "baseline, and under load that of trees that also see metrics of the machine, where there are any.",
         100 * IFM_LEARN_COVERAGE);
     GPtrArray *records = g_ptr_array_new();
     for (guint i = 0; i < info->errors->len; i++)

@@ -30,6 +30,11 @@ static gboolean take_devices(IfmStudy *study, const StudyText *text, GError **er
         IfmStudyDevice *device = study_device_new(one->record.name, one->device, &trouble);
         if (device == NULL)
             return study_prefix_place(&one->record, trouble, error);
+        if (study->kind->one_device && i > 0)
+        {
+            study_device_free(device);
+            return ifm_yaml_error(&one->record, error, "a second device: a study of kind %s is of one", study->kind->name);
+        }
         if (one->form > 0)
             study_device_set_form(device, (IfmStudyForm)(one->form - 1));
         g_ptr_array_add(study->devices, device);

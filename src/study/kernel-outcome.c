@@ -5,6 +5,7 @@
 #include <inferometer/model-predict.h>
 #include <inferometer/stress.h>
 #include <inferometer/study-kernels.h>
+#include <internal/statistics.h>
 
 #include "kind-kernels.h"
 
@@ -13,6 +14,7 @@ typedef struct
 {
     gsize model; /* index into the records */
     int kind, cores;
+    gint64 threads;
     double level, sum_ns;
     gsize n;
 } Whole;
@@ -34,45 +36,27 @@ static gboolean read_held_out(const IfmStudyPoints *points, IfmKernelsOutcome *o
     return TRUE;
 }
 
-static gssize find_held_out(const IfmStudyPoints *points, const char *name)
-{
-    const json_t *list = ifm_member(points->manifest, "definition.held_out");
-    for (gsize i = 0; i < json_array_size(list); i++)
-        if (g_strcmp0(ifm_member_text(json_array_get(list, i), "name"), name) == 0)
-            return (gssize)i;
-    return -1;
-}
-
-static int stress_of(const IfmStudyPoint *point)
-{
-    const char *const *words = ifm_stress_words();
-    for (int i = 0; words[i] != NULL; i++)
-        if (g_strcmp0(words[i], ifm_member_text(point->axes, "load")) == 0)
-            return IFM_LOAD_GEMM + i;
-    return IFM_LOAD_NONE;
-}
-
-/* Visits of one model under one load are taken together. Models of several threads or devices are not held out. */
+/* Visits of one model with one number of threads under one load are taken together. */
 static GArray *list_whole(const IfmStudyPoints *points)
 {
     GArray *all = g_array_new(FALSE, FALSE, sizeof(Whole));
     for (guint i = 0; i < points->points->len; i++)
     {
         const IfmStudyPoint *point = points->points->pdata[i];
-        const gssize model = find_held_out(points, ifm_member_text(point->axes, "kernel"));
+        const gssize model = study_find_held_out(points, ifm_member_text(point->axes, "kernel"));
         if (model < 0 || point->reason != NULL)
             continue;
-        Whole one = { .model = (gsize)model, .kind = stress_of(point) };
-        one.cores = one.kind == IFM_LOAD_NONE                                       ? IFM_LOAD_CORES_NONE
-                    : g_strcmp0(ifm_member_text(point->axes, "cores"), "same") == 0 ? IFM_LOAD_CORES_SAME
-                                                                                    : IFM_LOAD_CORES_OTHER;
+        Whole one = { .model = (gsize)model,
+                      .kind = study_load_kind_of(point),
+                      .cores = study_load_cores_of(point),
+                      .threads = study_threads_of(point) };
         one.level = (double)json_integer_value(json_object_get(point->axes, "level")) / 100;
         Whole *found = NULL;
         for (guint k = 0; k < all->len && found == NULL; k++)
         {
             Whole *other = &g_array_index(all, Whole, k);
             if (other->model == one.model && other->kind == one.kind && other->cores == one.cores &&
-                fabs(other->level - one.level) < 1e-9)
+                other->threads == one.threads && fabs(other->level - one.level) < 1e-9)
                 found = other;
         }
         if (found == NULL)
@@ -89,12 +73,6 @@ static GArray *list_whole(const IfmStudyPoints *points)
 /* --- predictions --------------------------------------------------------------------------------------------------------
  */
 
-static gint compare_doubles(gconstpointer a, gconstpointer b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* A ring has a node for each copy, so that what a node costs is in a kernel's time. What is left, as for kernels that only
  * move data, is small: this bounds what errors of the kernels can add to it. */
 #define MAX_OVERHEAD_NS 2000
@@ -109,12 +87,12 @@ static double overhead_without(const IfmKernelsOutcome *outcome, const GArray *w
         if (one->kind != IFM_LOAD_NONE || (gssize)one->model == without)
             continue;
         const IfmKernelRecords *records = outcome->records->pdata[one->model];
-        g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, 1, NULL);
+        g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)one->threads, NULL);
         const double lacking = (one->sum_ns / (double)one->n - (prediction->latency_ns - prediction->overhead_ns)) /
                                (double)MAX(records->kernels->len, 1);
         g_array_append_val(all, lacking);
     }
-    g_array_sort(all, compare_doubles);
+    ifm_sort_doubles((double *)(void *)all->data, all->len);
     return all->len > 0 ? CLAMP(g_array_index(all, double, all->len / 2), 0, MAX_OVERHEAD_NS) : 0;
 }
 
@@ -126,10 +104,11 @@ static void add_verdict(IfmKernelsOutcome *outcome, const GArray *whole, const W
                                 .idle_ns = (double)NAN };
     const double overhead_ns = overhead_without(outcome, whole, (gssize)one->model);
     ifm_latency_model_set_overhead(outcome->model, overhead_ns);
-    g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, 1, &load);
+    g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)one->threads, &load);
     const IfmModelVerdict verdict = { .name = records->model,
                                       .kind = one->kind,
                                       .cores = one->cores,
+                                      .threads = one->threads,
                                       .level = one->level,
                                       .measured_ns = one->sum_ns / (double)one->n,
                                       .predicted_ns = prediction->latency_ns,
@@ -145,6 +124,8 @@ static gint compare_whole(gconstpointer a, gconstpointer b)
     const Whole *x = a, *y = b;
     if (x->model != y->model)
         return (x->model > y->model) - (x->model < y->model);
+    if (x->threads != y->threads)
+        return (x->threads > y->threads) - (x->threads < y->threads);
     if (x->kind != y->kind || x->cores != y->cores)
         return x->kind != y->kind ? x->kind - y->kind : x->cores - y->cores;
     return (x->level > y->level) - (x->level < y->level);
@@ -168,14 +149,7 @@ static double mape_of(const GArray *verdicts, gboolean loaded)
 static void learn(IfmKernelsOutcome *outcome, const IfmStudyPoints *points)
 {
     g_autoptr(GError) trouble = NULL;
-    const IfmKernelRecords *any = outcome->records->len > 0 ? outcome->records->pdata[0] : NULL;
-    const IfmLearnOptions options = { .seed = 1,
-                                      .threads = 1,
-                                      .data = points->name,
-                                      .machine = any != NULL ? any->processor : NULL,
-                                      .runtime = any != NULL ? any->runtime : NULL,
-                                      .device = any != NULL ? any->device : NULL,
-                                      .level = any != NULL ? any->level : NULL };
+    const IfmLearnOptions options = { .seed = 1, .threads = 1, .data = points->name };
     outcome->model = ifm_learn_train(outcome->samples, &options, &trouble);
     if (outcome->model == NULL)
     {

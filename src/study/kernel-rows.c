@@ -3,12 +3,7 @@
 #include <string.h>
 
 #include <inferometer/study-kernels.h>
-
-static gint compare_doubles(gconstpointer a, gconstpointer b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include <internal/statistics.h>
 
 /* @values: double, sorted. Share 0.5: the median. */
 static double quantile_of(GArray *values, double share)
@@ -67,12 +62,12 @@ static IfmOperatorRow operator_row(const IfmKernelSamples *samples, const char *
         for (guint i = 0; i < times->len; i++)
             for (guint k = i + 1; k < times->len; k++, n_pairs++)
                 sum += fabs(g_array_index(times, double, k) / g_array_index(times, double, i) - 1);
-        g_array_sort(times, compare_doubles);
+        ifm_sort_doubles((double *)(void *)times->data, times->len);
         const double median = quantile_of(times, 0.5);
         g_array_append_val(medians, median);
         row.n_visits += times->len;
     }
-    g_array_sort(medians, compare_doubles);
+    ifm_sort_doubles((double *)(void *)medians->data, medians->len);
     row.n_kernels = medians->len;
     row.min_ns = quantile_of(medians, 0);
     row.median_ns = quantile_of(medians, 0.5);
@@ -162,7 +157,7 @@ GArray *ifm_kernel_load_rows(const IfmKernelSamples *samples)
     for (guint i = 0; i < loads->len; i++)
     {
         Load *load = &g_array_index(loads, Load, i);
-        g_array_sort(load->ratios, compare_doubles);
+        ifm_sort_doubles((double *)(void *)load->ratios->data, load->ratios->len);
         load->row.n = load->ratios->len;
         load->row.achieved /= (double)load->ratios->len;
         load->row.slow_down = quantile_of(load->ratios, 0.5);

@@ -28,7 +28,7 @@ static void kernel_free(Kernel *kernel)
 /* "resnet18,size=64" and "models/resnet50.onnx" are of the family "resnet", "mobilenet_v2" of "mobilenet". */
 static char *family_of(const char *model)
 {
-    g_autofree char *base = g_path_get_basename(model);
+    g_autofree char *base = g_path_get_basename(g_str_has_prefix(model, "zoo:") ? model + strlen("zoo:") : model);
     gsize n = strcspn(base, "0123456789,.");
     if (n > 2 && base[n - 1] == 'v' && base[n - 2] == '_')
         n -= 2;
@@ -133,8 +133,9 @@ static double *metrics_of(const IfmStudyPoint *point, char **metrics)
     for (gsize i = 0; metrics[i] != NULL; i++)
     {
         g_auto(GStrv) parts = g_strsplit(metrics[i], ":", 3);
-        g_autofree char *path = g_strdup_printf("metrics.%s.values.%s", parts[1], parts[2]);
-        values[i] = ifm_member_number(point->measurement->environment, path);
+        g_autofree char *path = g_strdup_printf("metrics.%s.values", parts[1]);
+        const json_t *value = json_object_get(ifm_member(point->measurement->environment, path), parts[2]);
+        values[i] = json_is_number(value) ? json_number_value(value) : (double)NAN;
     }
     return values;
 }
@@ -154,12 +155,26 @@ static char *visit_of(const IfmStudyPoint *point)
                            ifm_member_text(point->axes, "kernel"), axis_of(point, "visit"), axis_of(point, "threads"));
 }
 
-static int index_of(const char *const *words, const char *word)
+int study_load_kind_of(const IfmStudyPoint *point)
 {
+    const char *const *words = ifm_stress_words();
     for (int i = 0; words[i] != NULL; i++)
-        if (g_strcmp0(words[i], word) == 0)
-            return i;
-    return -1;
+        if (g_strcmp0(words[i], ifm_member_text(point->axes, "load")) == 0)
+            return IFM_LOAD_GEMM + i;
+    return IFM_LOAD_NONE;
+}
+
+int study_load_cores_of(const IfmStudyPoint *point)
+{
+    return study_load_kind_of(point) == IFM_LOAD_NONE                      ? IFM_LOAD_CORES_NONE
+           : g_strcmp0(ifm_member_text(point->axes, "cores"), "same") == 0 ? IFM_LOAD_CORES_SAME
+                                                                           : IFM_LOAD_CORES_OTHER;
+}
+
+gint64 study_threads_of(const IfmStudyPoint *point)
+{
+    const double used = ifm_member_number(point->measurement->effective_config, "n_threads");
+    return used >= 1 ? (gint64)used : MAX(axis_of(point, "threads"), 1);
 }
 
 /* (transfer full) visit -> mean latency without load, ns */
@@ -175,14 +190,32 @@ static GHashTable *list_idle(const IfmStudyPoints *points)
     return idle;
 }
 
+/* What the work or the bytes take at the device's peaks; NaN where these are not known. */
+static double roofline_ms_of(const IfmStudyDevice *device, const IfmKernelSample *sample)
+{
+    const double bytes = sample->input_bytes + sample->weight_bytes + sample->output_bytes;
+    const double work_s = isnan(sample->flop) ? 0 : sample->flop / device->peak_flop_per_s;
+    return device->peak_flop_per_s > 0 && device->peak_bytes_per_s > 0
+               ? 1e3 * fmax(work_s, bytes / device->peak_bytes_per_s)
+               : (double)NAN;
+}
+
+/* (transfer full) as records name it; NULL where it is not known */
+static char *runtime_of(const json_t *environment)
+{
+    const char *engine = ifm_member_text(environment, "runtime.engine"),
+               *version = ifm_member_text(environment, "runtime.version");
+    return engine != NULL && version != NULL ? g_strdup_printf("%s %s", engine, version) : NULL;
+}
+
 static void add_sample(IfmKernelSamples *samples, const IfmStudyPoint *point, const Kernel *kernel, GHashTable *idle,
-                       char **metrics)
+                       char **metrics, const char *level)
 {
     IfmKernelSample sample;
-    const char *load = ifm_member_text(point->axes, "load"), *cores = ifm_member_text(point->axes, "cores");
-    const int kind = index_of(ifm_stress_words(), load);
+    const json_t *environment = point->measurement->environment;
     g_autofree char *visit = visit_of(point);
     g_autofree double *values = metrics_of(point, metrics);
+    g_autofree char *runtime = runtime_of(environment);
     const double *alone = g_hash_table_lookup(idle, visit);
     ifm_kernel_sample_init(&sample);
     ifm_kernel_sample_describe(&sample, kernel->record);
@@ -196,25 +229,28 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyPoint *point, co
     sample.std_ms = point->std_ns / kernel->copies / 1e6;
     sample.n = (double)point->n;
     sample.visit = (double)axis_of(point, "visit");
-    sample.threads = (double)MAX(axis_of(point, "threads"), 1);
-    sample.load_kind = kind < 0 ? IFM_LOAD_NONE : IFM_LOAD_GEMM + kind;
-    sample.load_cores = kind < 0                        ? IFM_LOAD_CORES_NONE
-                        : g_strcmp0(cores, "same") == 0 ? IFM_LOAD_CORES_SAME
-                                                        : IFM_LOAD_CORES_OTHER;
+    sample.threads = (double)study_threads_of(point);
+    sample.load_kind = study_load_kind_of(point);
+    sample.load_cores = study_load_cores_of(point);
     sample.load_level = (double)axis_of(point, "level") / 100;
-    sample.achieved_load = kind < 0 ? 0 : ifm_member_number(point->measurement->environment, "stress.achieved_before");
+    sample.achieved_load = sample.load_kind == IFM_LOAD_NONE ? 0 : ifm_member_number(environment, "stress.achieved_before");
     sample.idle_ms = alone != NULL ? *alone / kernel->copies / 1e6 : (double)NAN;
+    sample.roofline_ms = roofline_ms_of(point->device, &sample);
+    sample.machine = ifm_member_text(environment, "machine.cpu");
+    sample.runtime = runtime;
+    sample.device = point->device->device;
+    sample.level = level;
     sample.metrics = values;
     ifm_kernel_samples_add(samples, &sample);
 }
 
-static gboolean is_held_out(const IfmStudyPoints *points, const char *name)
+gssize study_find_held_out(const IfmStudyPoints *points, const char *name)
 {
     const json_t *list = ifm_member(points->manifest, "definition.held_out");
     for (gsize i = 0; i < json_array_size(list); i++)
         if (g_strcmp0(ifm_member_text(json_array_get(list, i), "name"), name) == 0)
-            return TRUE;
-    return FALSE;
+            return (gssize)i;
+    return -1;
 }
 
 IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError **error)
@@ -229,6 +265,7 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError 
         return NULL;
     g_autoptr(GHashTable) idle = list_idle(points);
     g_auto(GStrv) metrics = list_metrics(points);
+    const char *level = ifm_member_text(points->manifest, "definition.level");
     g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new((const char *const *)metrics);
     for (guint i = 0; i < points->points->len; i++)
     {
@@ -237,7 +274,7 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError 
         const Kernel *kernel = id != NULL ? g_hash_table_lookup(kernels, id) : NULL;
         if (point->reason != NULL)
             continue;
-        if (kernel == NULL && is_held_out(points, id)) /* a whole model */
+        if (kernel == NULL && study_find_held_out(points, id) >= 0) /* a whole model */
             continue;
         if (kernel == NULL)
         {
@@ -245,7 +282,7 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError 
                         id != NULL ? id : "");
             return NULL;
         }
-        add_sample(samples, point, kernel, idle, metrics);
+        add_sample(samples, point, kernel, idle, metrics, level);
     }
     return g_steal_pointer(&samples);
 }

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -72,9 +73,9 @@ static const IfmYamlField kernels_fields[] = {
     { .key = "levels",
       LIST_OF(IFM_YAML_INT),
       FIELD(KernelsText, levels),
-      .min = 1,
+      .min = 0,
       .max = 100,
-      .help = "percent of the time that the load's cores are busy" },
+      .help = "percent of the time that the load's cores are busy; 0 is without load, which is always measured" },
     { .key = "cores",
       LIST_OF(IFM_YAML_ENUM),
       .words = core_words,
@@ -108,6 +109,7 @@ typedef struct
     GArray *cores; /* int: 0: same, 1: other */
     gint64 shapes, loaded, visits;
     guint32 seed;
+    char *level;        /* of the optimisation of the models' graphs; NULL until they were looked for */
     GPtrArray *kernels; /* StudyKernel*; NULL until they were looked for */
     GError *error;      /* why there are none */
 } KernelAxes;
@@ -151,8 +153,28 @@ static void clear(IfmStudy *study)
     g_array_unref(axes->threads);
     g_array_unref(axes->cores);
     g_clear_pointer(&axes->kernels, g_ptr_array_unref);
+    g_free(axes->level);
     g_clear_error(&axes->error);
     g_free(axes);
+}
+
+static gboolean is_listed(const GPtrArray *words, guint before, const char *word)
+{
+    for (guint i = 0; i < before; i++)
+        if (g_str_equal(word, words->pdata[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* @numbers: gint64, the list of @key */
+static gboolean check_distinct(const KernelsText *text, const char *key, const GArray *numbers, GError **error)
+{
+    for (guint i = 0; i < numbers->len; i++)
+        for (guint k = 0; k < i; k++)
+            if (g_array_index(numbers, gint64, i) == g_array_index(numbers, gint64, k))
+                return ifm_yaml_key_error(&text->study.record, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
+                                          g_array_index(numbers, gint64, i));
+    return TRUE;
 }
 
 static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **error)
@@ -161,6 +183,9 @@ static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **
     {
         g_autoptr(GError) trouble = NULL;
         IfmStressKind kind;
+        if (is_listed(text->stress, i, text->stress->pdata[i]))
+            return ifm_yaml_key_error(&text->study.record, "stress", i, error, "\"%s\" is listed twice",
+                                      (const char *)text->stress->pdata[i]);
         if (!ifm_stress_parse(text->stress->pdata[i], &kind, &trouble))
             return ifm_yaml_key_error(&text->study.record, "stress", i, error, "%s", trouble->message);
         const int value = (int)kind;
@@ -174,15 +199,17 @@ static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **
                                                           : "cores",
                                   -1, error,
                                   "stress, levels and cores go together: a load has a kind, a level and a place");
-    return TRUE;
+    for (guint i = 1; i < text->cores->len; i++)
+        if (g_array_index(text->cores, int, i) == g_array_index(text->cores, int, 0))
+            return ifm_yaml_key_error(&text->study.record, "cores", i, error, "\"%s\" is listed twice",
+                                      core_words[g_array_index(text->cores, int, i)]);
+    return check_distinct(text, "levels", text->levels, error) && check_distinct(text, "threads", text->threads, error);
 }
 
-static gboolean is_listed(const GPtrArray *words, guint before, const char *word)
+/* "zoo:" says that it is the zoo's even where a file has that name. */
+static const char *without_prefix(const char *model)
 {
-    for (guint i = 0; i < before; i++)
-        if (g_str_equal(word, words->pdata[i]))
-            return TRUE;
-    return FALSE;
+    return g_str_has_prefix(model, "zoo:") ? model + strlen("zoo:") : model;
 }
 
 /* Paths are relative to the file. (transfer full) */
@@ -190,6 +217,18 @@ static char *asked_as(const char *word, const char *folder)
 {
     const gboolean is_path = strchr(word, '/') != NULL || g_str_has_suffix(word, ".onnx");
     return is_path && !g_path_is_absolute(word) ? g_build_filename(folder, word, NULL) : g_strdup(word);
+}
+
+/* A file that is there, or a name of the zoo; what is in it is found out when it is read. */
+static gboolean check_model(const StudyText *common, const char *key, guint i, const char *asked, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    g_auto(GStrv) words = g_strsplit(without_prefix(asked), ",", -1);
+    const gboolean is_path = strchr(asked, '/') != NULL || g_str_has_suffix(asked, ".onnx");
+    if (is_path && !g_file_test(asked, G_FILE_TEST_EXISTS))
+        return ifm_yaml_key_error(&common->record, key, i, error, "%s: there is no such file", asked);
+    return is_path || ifm_zoo_find(words[0], &trouble) != NULL ||
+           ifm_yaml_key_error(&common->record, key, i, error, "%s", trouble->message);
 }
 
 static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
@@ -215,6 +254,8 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
             return ifm_yaml_key_error(&common->record, "models", i, error, "\"%s\" is listed twice", word);
         g_ptr_array_add(axes->names, g_strdup(word));
         g_ptr_array_add(axes->models, asked_as(word, folder));
+        if (!check_model(common, "models", i, axes->models->pdata[i], error))
+            return FALSE;
     }
     for (guint i = 0; i < text->held_out->len; i++)
     {
@@ -225,6 +266,8 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
         model->name = g_strdup(word);
         model->asked = asked_as(word, folder);
         g_ptr_array_add(axes->held_out, model);
+        if (!check_model(common, "held_out", i, model->asked, error))
+            return FALSE;
     }
     return read_stress(axes, text, error);
 }
@@ -249,6 +292,13 @@ static StudyKernel *add_kernel(KernelAxes *axes, GHashTable *known, const IfmKer
     return kernel;
 }
 
+/* Whether it is the last of the models of a kernel: they are added in their order. */
+static gboolean is_last(const char *models, const char *name)
+{
+    const char *last = strrchr(models, ';');
+    return g_str_equal(last != NULL ? last + 1 : models, name);
+}
+
 static gboolean can_measure(const IfmKernelRecord *record)
 {
     g_autoptr(IfmModel) model = NULL;
@@ -267,13 +317,15 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
         g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(axes->models->pdata[i], &options, error);
         if (records == NULL)
             return FALSE;
+        g_free(axes->level);
+        axes->level = g_strdup(records->level);
         for (guint k = 0; k < records->kernels->len; k++)
         {
             const IfmKernelRecord *record = records->kernels->pdata[k];
             StudyKernel *kernel = g_hash_table_lookup(known, record->digest);
             if (kernel == NULL && can_measure(record))
                 kernel = add_kernel(axes, known, record, NULL);
-            if (kernel == NULL || g_str_has_suffix(kernel->models, axes->names->pdata[i]))
+            if (kernel == NULL || is_last(kernel->models, axes->names->pdata[i]))
                 continue;
             char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", axes->names->pdata[i], NULL);
             g_free(kernel->models);
@@ -410,6 +462,8 @@ static GArray *list_conditions(const KernelAxes *axes)
         for (guint c = 0; c < axes->cores->len; c++)
             for (guint l = 0; l < axes->levels->len; l++)
             {
+                if (g_array_index(axes->levels, gint64, l) == 0)
+                    continue; /* without load */
                 const Condition condition = { g_array_index(axes->stress, int, s), g_array_index(axes->cores, int, c),
                                               g_array_index(axes->levels, gint64, l) };
                 g_array_append_val(conditions, condition);
@@ -430,7 +484,7 @@ static void add_visit(IfmStudy *study, int phase, IfmStudyDevice *device, Visit 
     }
 }
 
-/* All kernels once a visit, in another order each time. Those of the models come under load before the others. */
+/* All kernels once a visit, in another order each time. Which of them come under load is drawn from all of them. */
 static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint64 threads)
 {
     const KernelAxes *axes = study->own;
@@ -485,6 +539,18 @@ static char *cores_of(const IfmStudyDevice *device, gboolean other, GError **err
     return cores;
 }
 
+/* That there is a core for each place that a load is to have. */
+static gboolean check_cores(const KernelAxes *axes, const IfmStudyDevice *device, GError **error)
+{
+    for (guint i = 0; i < axes->cores->len; i++)
+    {
+        g_autofree char *cores = cores_of(device, g_array_index(axes->cores, int, i) == 1, error);
+        if (cores == NULL)
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static void drop(StudyCase *one)
 {
     CaseText *text = g_steal_pointer(&one->text);
@@ -498,25 +564,30 @@ static void drop(StudyCase *one)
 /* A whole model takes longer than a kernel: its time budget is so many times a kernel's. */
 #define MODEL_TIMES 10
 
-/* (transfer full) where a held-out model is: its own file, or one of the zoo in the study's folder */
-static char *model_path(const HeldOut *model, const char *folder)
+/* (transfer full) where a held-out model is: its own file, or one of the zoo in the study's folder,
+ * with the seed of its weights in its name */
+static char *model_path(const HeldOut *model, const char *folder, guint32 seed)
 {
     if (strchr(model->asked, '/') != NULL || g_str_has_suffix(model->asked, ".onnx"))
         return g_strdup(model->asked);
-    g_autofree char *name = g_strconcat(model->name, ".onnx", NULL);
+    g_autofree char *name = g_strdup_printf("%s.seed%u.onnx", without_prefix(model->name), seed);
     return g_build_filename(folder, "models", name, NULL);
 }
 
 static gboolean write_model(const HeldOut *model, const char *folder, guint32 seed, GError **error)
 {
-    g_autofree char *path = model_path(model, folder), *models = g_path_get_dirname(path);
-    g_auto(GStrv) words = g_strsplit(model->asked, ",", -1);
+    g_autofree char *path = model_path(model, folder, seed), *models = g_path_get_dirname(path);
+    g_auto(GStrv) words = g_strsplit(without_prefix(model->asked), ",", -1);
     if (g_str_equal(path, model->asked) || g_file_test(path, G_FILE_TEST_EXISTS))
         return TRUE;
     g_autoptr(IfmModel) built = ifm_zoo_build(words[0], (const char *const *)words + 1, seed, error);
     if (built == NULL)
         return FALSE;
-    g_mkdir_with_parents(models, 0755);
+    if (g_mkdir_with_parents(models, 0755) != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", models, g_strerror(errno));
+        return FALSE;
+    }
     return ifm_model_save(built, path, error);
 }
 
@@ -542,7 +613,7 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     else
     {
         model_case->model_name = visit->model->name;
-        model_case->model_path = text->path = model_path(visit->model, folder);
+        model_case->model_path = text->path = model_path(visit->model, folder, axes->seed);
         model_case->protocol.time_budget_ns *= MODEL_TIMES;
     }
     if (visit->condition.stress >= 0)
@@ -564,6 +635,8 @@ static gboolean export_files(IfmStudy *study, const char *folder, const IfmStudy
                              GError **error)
 {
     const KernelAxes *axes = study->own;
+    if (device != NULL && !check_cores(axes, device, error))
+        return FALSE;
     kernels_of(study);
     if (axes->error != NULL)
         g_propagate_error(error, g_error_copy(axes->error));
@@ -613,6 +686,7 @@ static json_t *definition(const IfmStudy *study)
     json_object_set_new(json, "models", models);
     json_object_set_new(json, "visits", json_integer(axes->visits));
     json_object_set_new(json, "levels", ifm_json_int64_array(axes->levels));
+    json_object_set_new(json, "level", axes->level != NULL ? ifm_json_string(axes->level) : json_null());
     json_object_set_new(json, "kernels", kernels);
     json_object_set_new(json, "held_out", held_out_to_json(axes));
     return json;
@@ -635,6 +709,8 @@ const StudyKind study_kind_kernels = {
     .text_size = sizeof(KernelsText),
     .read = read_axes,
     .spans_by_run = TRUE,
+    .one_device = TRUE,
+    .needs_peaks = TRUE,
     .clear = clear,
     .clear_case = clear_case,
     .span = span,

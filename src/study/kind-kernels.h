@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/kernel-record.h>
+#include <inferometer/study.h>
 
 #include "study-kind.h"
 
@@ -11,6 +12,14 @@ typedef struct
     json_t *json;
     char *id, *base, *models;
 } StudyKernel;
+
+/* What a case of such a study was: IfmLoadKind, IfmLoadCores; the threads that the runtime used. Of one with a
+ * measurement. */
+int study_load_kind_of(const IfmStudyPoint *point);
+int study_load_cores_of(const IfmStudyPoint *point);
+gint64 study_threads_of(const IfmStudyPoint *point);
+/* study_find_held_out: its place among the models that are measured whole; -1: it is none of them. */
+gssize study_find_held_out(const IfmStudyPoints *points, const char *name);
 
 /* study_kernel_to_json: (transfer full) {"id", "base", "models", "record"}, as the manifest has it */
 json_t *study_kernel_to_json(const StudyKernel *kernel);

@@ -127,6 +127,7 @@ static void take_findings(IfmStudyDevice *device, const json_t *found)
     g_free(device->reason);
     device->description = g_strdup(json_string_value(json_object_get(found, "description")));
     device->peak_flop_per_s = json_number_value(json_object_get(found, "peak_flop_per_s"));
+    device->peak_bytes_per_s = json_number_value(json_object_get(found, "peak_bytes_per_s"));
     device->reason = g_strdup(json_string_value(json_object_get(found, "skipped")));
 }
 

@@ -31,6 +31,8 @@ json_t *study_device_to_json(const IfmStudyDevice *device)
         json_object_set_new(json, "not_stages", stages_to_json(device->not_stages));
     if (device->peak_flop_per_s > 0)
         json_object_set_new(json, "peak_flop_per_s", ifm_json_real(device->peak_flop_per_s));
+    if (device->peak_bytes_per_s > 0)
+        json_object_set_new(json, "peak_bytes_per_s", ifm_json_real(device->peak_bytes_per_s));
     return json;
 }
 

@@ -43,6 +43,7 @@ struct StudyKind
      * study's: two that differ in it are different studies. */
     json_t *(*definition)(const IfmStudy *study);
     gboolean spans_by_run; /* span asks a runtime what there is to measure */
+    gboolean one_device;   /* a second one is refused: what its tables come to is learnt of one */
     gboolean needs_peaks;  /* its tables compare with what each device can at most: measured before the first case */
 };
 

@@ -50,7 +50,9 @@ static gboolean on_end(const IfmCampaignItem *item, IfmCampaignEnd *end, void *u
     IfmStudyDevice *device = item->tag;
     const IfmMeasurement *peak = end->measurements != NULL ? known(end->measurements[0]) : NULL;
     IfmPeakResult result;
-    device->peak_flop_per_s = ifm_peak_result(peak, &result) ? result.flop_per_s : 0;
+    gboolean is_known = ifm_peak_result(peak, &result);
+    device->peak_flop_per_s = is_known ? result.flop_per_s : 0;
+    device->peak_bytes_per_s = is_known ? result.bytes_per_s : 0;
     return end->error == NULL || end->n == 0;
 }
 

@@ -92,6 +92,7 @@ IfmStudyDevice *study_read_manifest_device(const json_t *json, GError **error)
     one->device = g_strdup(device);
     read_not_stages(json, one);
     one->peak_flop_per_s = json_number_value(json_object_get(json, "peak_flop_per_s"));
+    one->peak_bytes_per_s = json_number_value(json_object_get(json, "peak_bytes_per_s"));
     one->form = g_str_equal(form, ifm_study_form_name(IFM_STUDY_STATIC)) ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC;
     one->phase = (int)phase;
     return one;

@@ -92,6 +92,13 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
         study_device_free(device);
         return FALSE;
     }
+    if (before == NULL && study->kind->one_device && study->devices->len > 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a second device: a study of kind %s is of one, %s", alias,
+                    study->kind->name, ((const IfmStudyDevice *)study->devices->pdata[0])->alias);
+        study_device_free(device);
+        return FALSE;
+    }
     guint index = 0;
     study_forget_cases(study);
     if (before == NULL)

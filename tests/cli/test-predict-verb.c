@@ -49,10 +49,45 @@ static void test_walk(Bench *bench, gconstpointer data)
     run_line(bench, "predict " MODEL " --with latency.json --load prometheus:nowhere", &ended);
     assert_complaint(&ended, 2, "a URL such as http://127.0.0.1:9090 is expected");
     run_line(bench, "predict " MODEL " --with latency.json --load much", &ended);
-    assert_complaint(&ended, 2, "is no share of the time");
+    assert_complaint(&ended, 2, "--load: \"much\" is no share of the time");
+    run_line(bench, "predict " MODEL " --with latency.json --load live --device bogus", &ended);
+    assert_complaint(&ended, 3, "bogus");
+    g_assert_null(strstr(ended.err, "--load"));
+    static const char *const loads[][2] = { { "gemm:much", "--load: \"much\" is no share of the time" },
+                                            { "gemm:0%", "--load: \"gemm:0%\": a share above 0 is expected" },
+                                            { "gemm:idle", "--load: \"gemm:idle\": a share above 0 is expected" },
+                                            { "gem:60%", "did you mean \"gemm\"?" },
+                                            { "60%", "--load: \"60%\": a kind and a share are expected" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(loads); i++)
+    {
+        g_autofree char *line = g_strdup_printf("evaluate " MODEL " --with latency.json --load %s", loads[i][0]);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 2, loads[i][1]);
+    }
+    /* profile for the machine of the file: the same prediction, said to be one */
+    run_line(bench, "train samples.csv -o far.json --no-evaluation --machine Farland --device onnxruntime:CPU@7", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "profile " MODEL " --predict far.json --csv far-profile.csv", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "nothing was measured: this is a prediction by kernels"));
+    g_assert_nonnull(strstr(ended.out, "machine Farland"));
+    g_assert_nonnull(strstr(ended.out, "outside of what was"));
+    run_line(bench, "profile " MODEL " --predict far.json --json -", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *far = parse_output(&ended);
+    const json_t *there = json_array_get(json_object_get(far, "models"), 0);
+    g_assert_cmpfloat(ifm_member_number(there, "latency_ns"), ==, ifm_member_number(model, "latency_ns"));
+    g_assert_cmpfloat(ifm_member_number(there, "low_ns"), <, ifm_member_number(there, "latency_ns"));
+    g_assert_cmpfloat(ifm_member_number(there, "known_ratio"), ==, ifm_member_number(model, "known_ratio"));
+    g_assert_cmpstr(ifm_member_text(there, "for.machine"), ==, "Farland");
+    g_assert_cmpstr(ifm_member_text(there, "for.device"), ==, "onnxruntime:CPU@7");
+    run_line(bench, "profile " MODEL " --predict far.json --runs 5", &ended);
+    assert_complaint(&ended, 2, "--runs: nothing is measured with --predict");
+    run_line(bench, "profile " MODEL " --predict samples.csv", &ended);
+    assert_complaint(&ended, 3, "samples.csv");
     run_line(bench, "evaluate " MODEL " --with latency.json --json evaluation.json", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "Mean error of 1 models"));
+    g_assert_nonnull(strstr(ended.out, "Mean error of 1 model:"));
     g_assert_nonnull(strstr(ended.out, "Conv"));
     assert_none_left(bench);
 }
@@ -74,6 +109,7 @@ static void test_misuse(Bench *bench, gconstpointer data)
         { "train samples.csv", 2, "-o" },
         { "train none.csv -o l.json", 4, "none.csv" },
         { "train text.csv -o l.json", 3, "text.csv:2" },
+        { "train far.csv -o l.json", 3, "far.csv:2: FLOP: found 1e+300, expected 0 to 1e+18" },
         { "stress --intensity 2", 2, "--intensity: \"2\" is no share from 0 to 1" },
         { "stress --intensity much", 2, "\"much\" is no share" },
         { "stress --kind gem", 2, "did you mean \"gemm\"?" },
@@ -84,6 +120,8 @@ static void test_misuse(Bench *bench, gconstpointer data)
     bench_write(bench, "samples.csv", "Kernel_ID\n", 10);
     static const char text[] = "Kernel_ID,OpType,Input_Shape,Latency_ms\nk,Conv,1x1,soon\n";
     bench_write(bench, "text.csv", text, strlen(text));
+    static const char far[] = "Kernel_ID,OpType,Input_Shape,Latency_ms,FLOP\nk,Conv,1x1,1,1e300\n";
+    bench_write(bench, "far.csv", far, strlen(far));
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         run_line(bench, rows[i].line, &ended);

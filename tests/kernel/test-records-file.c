@@ -2,6 +2,8 @@
 #include <internal/json.h>
 #include <string.h>
 
+#include "folder.h"
+
 /* What the reader of records refuses, each with its place, and what a file of them gives. */
 
 static char *corpus_file(const char *name)
@@ -126,6 +128,60 @@ static void test_written(void)
     }
 }
 
+/* Files: of an extraction. @limit: so many are written */
+typedef struct
+{
+    const char *folder;
+    guint n_written, n_left_out, limit;
+} Files;
+
+static gboolean count_written(const char *file, void *user)
+{
+    Files *files = user;
+    g_autofree char *path = g_build_filename(files->folder, file, NULL);
+    g_assert_true(g_file_test(path, G_FILE_TEST_IS_REGULAR));
+    return ++files->n_written < files->limit;
+}
+
+static void count_left_out(const char *why, void *user)
+{
+    g_assert_null(strchr(why, '\n'));
+    ((Files *)user)->n_left_out++;
+}
+
+/* Each distinct kernel of several models has one file; the caller may end it. */
+static void test_extracted(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = corpus_file("transformer.json"), *made = g_dir_make_tmp("ifm-extract-XXXXXX", NULL),
+                    *folder = g_build_filename(made, "new", "kernels", NULL);
+    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_read(path, &error);
+    g_assert_no_error(error);
+    const IfmKernelRecords *const twice[] = { records, records };
+    static const char *const gemms[] = { "Gemm", NULL };
+    Files files = { .folder = folder, .limit = 100 };
+    IfmKernelExtraction options = {
+        .folder = folder, .seed = 1, .written = count_written, .left_out = count_left_out, .user = &files
+    };
+    g_assert_true(ifm_kernel_records_extract(twice, 2, &options, &error));
+    g_assert_cmpuint(files.n_written + files.n_left_out, ==, records->kernels->len);
+    g_assert_cmpuint(files.n_written, >=, 2);
+    options.names = gemms;
+    files = (Files){ .folder = folder, .limit = 100 };
+    g_assert_true(ifm_kernel_records_extract(twice, 1, &options, &error));
+    g_assert_cmpuint(files.n_written, ==, 1);
+    options.names = NULL;
+    files = (Files){ .folder = folder, .limit = 2 };
+    g_assert_false(ifm_kernel_records_extract(twice, 1, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_CANCELLED);
+    g_assert_cmpuint(files.n_written, ==, 2);
+    g_clear_error(&error);
+    options.folder = path; /* a file */
+    g_assert_false(ifm_kernel_records_extract(twice, 1, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    remove_tree(made);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -133,5 +189,6 @@ int main(int argc, char **argv)
     g_test_add_func("/records-file/no-file", test_no_file);
     g_test_add_func("/records-file/stems", test_stems);
     g_test_add_func("/records-file/written", test_written);
+    g_test_add_func("/records-file/extracted", test_extracted);
     return g_test_run();
 }

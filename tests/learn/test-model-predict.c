@@ -1,3 +1,4 @@
+#include <inferometer/evaluate.h>
 #include <inferometer/model-predict.h>
 #include <internal/kernel-record.h>
 
@@ -75,11 +76,13 @@ static void test_sum(void)
     add_kernel(records, "Relu", 128, 128, 128, 0);
     add_kernel(records, "Relu", 128, 64, 128, 0);
     add_kernel(records, "Reshape", 128, 128, 128, 1);
-    for (int round = 0; round < 2; round++)
+    for (int round = 0; round < 4; round++)
     {
-        const double overhead_ns = round * 700.0;
-        ifm_latency_model_set_overhead(model, overhead_ns);
-        g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(model, records, 1, NULL);
+        /* a load on the same cores slows the nodes' overhead, as it is work of the processor */
+        const IfmLoadState load = { round == 2 ? 0.6 : 0, round == 3 ? 0.6 : 0, (double)NAN, NULL };
+        const double overhead_ns = round == 2 ? 2 * 700 : round > 0 ? 700 : 0;
+        ifm_latency_model_set_overhead(model, round > 0 ? 700 : 0);
+        g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(model, records, 1, round < 2 ? NULL : &load);
         double sum = 0, longest = 0, times[4];
         for (guint i = 0; i < 4; i++)
         {
@@ -139,11 +142,77 @@ static void test_loads(void)
     }
 }
 
+/* --- why a prediction is off --------------------------------------------------------------------------------------------
+ */
+
+/* Which feature is farthest outside, and its range. */
+static void test_outside(void)
+{
+    g_autoptr(IfmLatencyModel) model = learn();
+    IfmKernelSample sample;
+    ifm_kernel_sample_init(&sample);
+    sample.op_type = "Relu";
+    sample.threads = 1;
+    sample.features.channels = 64;
+    g_autofree char *inside = ifm_latency_model_outside(model, &sample, NULL);
+    sample.features.channels = 2048;
+    g_autofree char *outside = ifm_latency_model_outside(model, &sample, NULL);
+    g_assert_cmpstr(outside, ==, "channels 2048, learnt from 16 to 256");
+    g_assert_true(inside == NULL || !g_str_has_prefix(inside, "channels"));
+}
+
+/* A case for each reason, against one that needs none. */
+static void test_why(void)
+{
+    const double nan = (double)NAN;
+    static char unknown[] = "Einsum", outside[] = "channels 2048, learnt from 16 to 256", failed[] = "out of memory";
+    const struct
+    {
+        IfmEvaluated row;
+        const char *why;
+    } rows[] = {
+        { { .measured_ns = 100, .predicted_ns = 105, .low_ns = 90, .high_ns = 120, .asked = nan, .kernels_ns = nan },
+          NULL },
+        { { .measured_ns = nan, .predicted_ns = 105, .reason = failed }, "out of memory" },
+        { { .measured_ns = 100, .predicted_ns = 150, .unknown = unknown, .asked = nan, .kernels_ns = nan },
+          "operator not learnt, by the roofline: Einsum" },
+        { { .measured_ns = 100, .predicted_ns = 150, .outside = outside, .asked = nan, .kernels_ns = nan },
+          "outside of the training data: channels 2048, learnt from 16 to 256" },
+        { { .measured_ns = 100, .predicted_ns = 150, .asked = 0.6, .achieved = 0.3, .kernels_ns = nan },
+          "the load reached 30 % of the time, asked 60 %" },
+        { { .measured_ns = 100, .predicted_ns = 150, .asked = 0.9, .achieved = 0.5, .same = TRUE, .kernels_ns = nan },
+          "not known: operator and sizes were learnt, the load was as asked, the runs differ by 0 %" },
+        { { .measured_ns = 100, .predicted_ns = 150, .std_ns = 30, .asked = nan, .kernels_ns = nan },
+          "noise: the measured runs differ by 30 % (standard deviation)" },
+        { { .measured_ns = 100, .predicted_ns = 150, .std_ns = 3, .asked = nan, .kernels_ns = 145 },
+          "the kernels, each measured by itself, take 145 % of the model's time" },
+        { { .measured_ns = 100, .predicted_ns = 150, .std_ns = 3, .asked = nan, .kernels_ns = 101 },
+          "not known: operator and sizes were learnt, the runs differ by 3 %" },
+        { { .measured_ns = 100,
+            .predicted_ns = 104,
+            .low_ns = 102,
+            .high_ns = 106,
+            .std_ns = 1,
+            .asked = nan,
+            .kernels_ns = nan },
+          "not known: operator and sizes were learnt, the runs differ by 1 %" },
+        { { .measured_ns = 100, .predicted_ns = 150, .unknown = unknown, .std_ns = 40, .asked = nan, .kernels_ns = nan },
+          "operator not learnt, by the roofline: Einsum; noise: the measured runs differ by 40 % (standard deviation)" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autofree char *why = ifm_evaluated_why(&rows[i].row);
+        g_assert_cmpstr(why, ==, rows[i].why);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/model-predict/sum", test_sum);
     g_test_add_func("/model-predict/unknown", test_unknown);
     g_test_add_func("/model-predict/loads", test_loads);
+    g_test_add_func("/model-predict/outside", test_outside);
+    g_test_add_func("/model-predict/why", test_why);
     return g_test_run();
 }

@@ -55,6 +55,28 @@ static void test_list(void)
     check_document(g_steal_pointer(&two));
 }
 
+/* At 80 columns each table is one block, and rows stay distinct, as the digest is never shortened. */
+static void test_narrow(void)
+{
+    const IfmScreen screen = { .width = 80 };
+    g_autoptr(IfmKernelRecords) blocked = read_records("blocked.json"), transformer = read_records("transformer.json");
+    const IfmKernelRecords *const both[] = { blocked, transformer };
+    for (gsize n = 1; n <= 2; n++)
+    {
+        g_autofree char *page = ifm_document_show(ifm_kernels_document(both, n), &screen);
+        g_auto(GStrv) lines = g_strsplit(page, "\n", -1);
+        guint n_heads = 0, n_digests = 0;
+        for (char **line = lines; *line != NULL; line++)
+        {
+            g_assert_cmpuint(strlen(*line), <=, 80);
+            n_heads += g_str_has_prefix(*line, "digest ") || g_str_has_prefix(*line, "model ");
+            n_digests += strspn(*line, "0123456789abcdef") == 8;
+        }
+        g_assert_cmpuint(n_heads - (n == 1), ==, 2 + (n == 2)); /* of one model its name is folded into a line */
+        g_assert_cmpuint(n_digests, >=, blocked->kernels->len + (n == 2 ? transformer->kernels->len : 0));
+    }
+}
+
 /* Nodes that are in no kernel are not passed over. */
 static void test_uncovered(void)
 {
@@ -135,6 +157,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/kernels-page/list", test_list);
+    g_test_add_func("/kernels-page/narrow", test_narrow);
     g_test_add_func("/kernels-page/uncovered", test_uncovered);
     g_test_add_func("/kernels-page/show", test_show);
     g_test_add_func("/kernels-page/wanted", test_wanted);

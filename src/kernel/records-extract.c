@@ -1,0 +1,50 @@
+/* The kernels of models as files, each a model of its own. */
+#include <errno.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/kernel-records.h>
+
+static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKernelRecord *kernel, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    const gsize n_copies = options->ring ? ifm_kernel_ring_copies(kernel) : 1;
+    g_autoptr(IfmModel) model = ifm_kernel_extract(kernel, options->graph, n_copies, options->seed, &trouble);
+    if (model == NULL)
+    {
+        options->left_out(trouble->message, options->user);
+        return TRUE;
+    }
+    g_autofree char *stem = ifm_kernel_record_stem(kernel), *file = g_strconcat(stem, ".onnx", NULL),
+                    *path = g_build_filename(options->folder, file, NULL);
+    if (!ifm_model_save(model, path, error))
+        return FALSE;
+    if (options->written(file, options->user))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "ended after %s", file);
+    return FALSE;
+}
+
+gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsize n, const IfmKernelExtraction *options,
+                                    GError **error)
+{
+    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
+    if (g_mkdir_with_parents(options->folder, 0777) != 0)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", options->folder, g_strerror(errno));
+        return FALSE;
+    }
+    for (gsize i = 0; i < n; i++)
+    {
+        if (options->graph != NULL && !ifm_kernel_records_check_graph(records[i], options->graph, error))
+            return FALSE;
+        for (guint k = 0; k < records[i]->kernels->len; k++)
+        {
+            const IfmKernelRecord *kernel = records[i]->kernels->pdata[k];
+            const gboolean named = options->names == NULL || g_strv_contains(options->names, kernel->name);
+            if (named && g_hash_table_add(done, kernel->digest) && !extract_kernel(options, kernel, error))
+                return FALSE;
+        }
+    }
+    return TRUE;
+}
