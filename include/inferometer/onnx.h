@@ -59,6 +59,28 @@ GBytes *ifm_model_serialize(IfmModel *model, GError **error);
  * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only). The file at @path is then unchanged. */
 gboolean ifm_model_save(IfmModel *model, const char *path, GError **error);
 
+/** IfmModelExport: how ifm_model_export() writes a model.
+ * @named: the user gave the path: an older model there is replaced, and weights in external data are named after the file,
+ * "a.weights" next to "a.onnx"; else those keep their name, and a file is replaced only if it was exported before
+ * @force: also replace other files    @metadata: key, value, …, NULL-terminated, added to metadata_props; or NULL */
+typedef struct
+{
+    gboolean named, force;
+    const char *const *metadata;
+} IfmModelExport;
+/** A key of metadata_props: files with it may be replaced by a later export. */
+#define IFM_MODEL_EXPORTED "inferometer.exported"
+/**
+ * ifm_model_export: ifm_model_save() in places where a user keeps files. No file is written through a symbolic link. A file
+ * of weights with the same bytes is left as it is; one with other bytes is replaced only where the model that is replaced
+ * names it, or with @force.
+ * @written: char*, to which the paths of the files that were written are added
+ * Returns: FALSE with the errors of ifm_model_save(), IFM_ERROR_UNAVAILABLE for a symbolic link, or IFM_ERROR_INVALID for a
+ * file that would be replaced. All files are checked before the first one is written.
+ */
+gboolean ifm_model_export(IfmModel *model, const char *path, const IfmModelExport *options, GPtrArray *written,
+                          GError **error);
+
 /** ifm_model_name: The base name of the file without ".onnx"; the name of the graph where there is no file. */
 const char *ifm_model_name(const IfmModel *model);
 /** ifm_model_digest: SHA-256 in hex of the serialised bytes and the files of external data. (transfer none) */

@@ -4,6 +4,11 @@
 
 G_BEGIN_DECLS
 
+#define IFM_ZOO_MAX_PARAMETERS 32
+/** ifm_zoo_values: The values of the parameters of an entry: from @settings, else the defaults. @values: (out)
+ * [IFM_ZOO_MAX_PARAMETERS]. Errors: of ifm_zoo_build(). */
+gboolean ifm_zoo_values(const IfmZooEntry *entry, const char *const *settings, gint64 *values, GError **error);
+
 /**
  * IfmStagedPort: an input of the model of a partition. @whole: all rows of the sources of the graph ("sources"), which all
  * partitions share; else the own rows ("nodes") or columns ("edges") of the partition.

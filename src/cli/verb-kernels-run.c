@@ -101,8 +101,9 @@ static RunRow *run_file(IfmRunner *runner, IfmModelCase *model_case, const char 
     const IfmSummary *summary = &measurement->summary;
     const double copies = (double)row->n_copies;
     row->n_runs = (gint64)summary->n;
-    row->start_ms = measurement->started_unix_ms;
-    row->end_ms = g_get_real_time() / 1000;
+    const json_t *window = json_object_get(measurement->environment, "measured");
+    row->start_ms = json_integer_value(json_object_get(window, "start_unix_ms"));
+    row->end_ms = json_integer_value(json_object_get(window, "end_unix_ms"));
     row->mean_ns = summary->mean / copies;
     row->median_ns = summary->median / copies;
     row->std_ns = summary->std / copies;
@@ -119,6 +120,7 @@ static guint run_files(const Arguments *arguments, IfmModelCase *model_case, GPt
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     for (const char *const *file = cli_positional(arguments); *file != NULL && cli_interrupt_signal() == 0; file++)
     {
+        cli_log("INFO", "%s on %s: begins", *file, model_case->device);
         RunRow *row = run_file(runner, model_case, *file);
         if (row == NULL)
             break;
@@ -199,7 +201,7 @@ const Verb verb_kernels_run = {
     .details =
         "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "
         "times of a ring are those of one copy: a run's time divided by the copies that the file's metadata names.\n"
-        "Start and end are those of the whole measurement, with loading and warm-up, in UTC. A file that fails has a "
+        "Start and end are those of the measured runs, after warm-up, in UTC. A file that fails has a "
         "row with its reason; the others are measured all the same, and the exit status is 1.",
     .examples = run_examples,
     .run = run_kernels,

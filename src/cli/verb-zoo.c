@@ -102,10 +102,20 @@ const Verb verb_zoo_list = {
 static char **zoo_words(const char *const *words)
 {
     g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
-    g_auto(GStrv) parts = g_strsplit(words[0], ",", -1);
+    g_auto(GStrv) parts = g_strsplit(words[0] != NULL ? words[0] : "", ",", -1);
     g_strv_builder_addv(builder, (const char **)parts);
-    g_strv_builder_addv(builder, (const char **)words + 1);
+    if (words[0] != NULL)
+        g_strv_builder_addv(builder, (const char **)words + 1);
     return g_strv_builder_end(builder);
+}
+
+/* The files that were written, a line each on standard output. */
+static int announce(const GPtrArray *written)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = 0; i < written->len; i++)
+        g_string_append_printf(text, "%s\n", (const char *)written->pdata[i]);
+    return cli_print(text->str);
 }
 
 static int run_zoo_export(const Arguments *arguments)
@@ -115,6 +125,12 @@ static int run_zoo_export(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     if (output == NULL)
         return cli_usage(&verb_zoo_export, "needs -o FILE: where the model goes");
+    if (cli_given(arguments, "config"))
+        return words[0] != NULL || cli_given(arguments, "seed")
+                   ? cli_usage(&verb_zoo_export, "--config FILE names the models and the seed")
+                   : cli_zoo_export_config(arguments);
+    if (words[0] == NULL)
+        return cli_usage(&verb_zoo_export, "needs NAME, or --config FILE");
     int status = cli_check_outputs(arguments, (const char *const[]){ "output", NULL });
     if (status != CLI_EXIT_OK)
         return status;
@@ -127,7 +143,13 @@ static int run_zoo_export(const Arguments *arguments)
         return cli_fail(error);
     }
     if (!g_str_equal(output, "-"))
-        return ifm_model_save(model, output, &error) ? CLI_EXIT_OK : cli_fail(error);
+    {
+        const IfmModelExport options = { .named = TRUE, .force = cli_given(arguments, "force") };
+        g_autoptr(GPtrArray) written = g_ptr_array_new_with_free_func(g_free);
+        if (!ifm_model_export(model, output, &options, written, &error))
+            return cli_fail(error);
+        return cli_given(arguments, "quiet") ? CLI_EXIT_OK : announce(written);
+    }
     g_autoptr(GBytes) bytes = ifm_model_serialize(model, &error);
     gsize length = 0;
     const char *data = bytes != NULL ? g_bytes_get_data(bytes, &length) : NULL;
@@ -135,27 +157,39 @@ static int run_zoo_export(const Arguments *arguments)
 }
 
 static const IfmOption zoo_export_options[] = {
-    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where the ONNX file goes; - is standard output" },
+    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE",
+      "where the ONNX file goes, - is standard output; with --config the folder" },
+    { "config", 0, IFM_OPTION_FILE, FALSE, "FILE",
+      "YAML: models, sizes, batches and providers; writes each ONNX file and its optimised graph" },
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
       .maximum = G_MAXUINT32 },
+    { "force", 0, IFM_OPTION_FLAG, FALSE, NULL, "replace files that are there with other content and were not exported" },
     { NULL },
 };
 
 static const char *const zoo_export_examples[] = {
     "inferometer zoo export matmul m=512 -o matmul.onnx",
     "builds a matrix product of another size",
+    "inferometer zoo export --config examples/export.yaml -o models",
+    "writes models of several sizes and batches, and the graphs that ONNX Runtime makes of them",
     NULL,
 };
 
 const Verb verb_zoo_export = {
     .name = "zoo export",
     .summary = "build a model of the zoo and write it as an ONNX file",
-    .arguments = "NAME [KEY=VALUE…]",
-    .min = 1,
+    .arguments = "[NAME [KEY=VALUE…]]",
+    .min = 0,
     .max = -1,
     .positional = POSITIONAL_WORD,
     .options = zoo_export_options,
-    .details = "`inferometer zoo list` names the models and their parameters.",
+    .details =
+        "`inferometer zoo list` names the models and their parameters.\n"
+        "Large weights go into a file of their own, named after the ONNX file: a.weights next to a.onnx. Each file written "
+        "is printed. None is written through a symbolic link, and a file of weights that belongs to another model is not "
+        "replaced without --force.\n"
+        "With --config each graph, as ONNX Runtime optimises it, is run once. Where the memory for that is not there, its "
+        "like of batch 1 is run, which the output says. A provider that is not on this machine is an error.",
     .examples = zoo_export_examples,
     .run = run_zoo_export,
 };

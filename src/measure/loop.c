@@ -29,9 +29,10 @@ typedef struct
     IfmClock *clock;
     IfmStopper *stopper;
     Series warmup, samples;
-    gint64 began_ns, verified_ns; /* on the measuring clock */
-    gint64 reported_ns;           /* real, coarse */
-    gint64 figures_due_ns;        /* real, coarse: when the figures may be computed again */
+    gint64 began_ns, verified_ns;          /* on the measuring clock */
+    gint64 reported_ns;                    /* real, coarse */
+    gint64 figures_due_ns;                 /* real, coarse: when the figures may be computed again */
+    gint64 window_begin_us, window_end_us; /* of the measured runs, calendar time */
     double median_ns, ci_ratio;
     gsize n_verified; /* checks so far */
     IfmStopReason stop;
@@ -281,7 +282,11 @@ static void loop_main(void *user)
     if (loop->options->interrupted != NULL && g_atomic_int_get(loop->options->interrupted) != 0)
         loop->stop = IFM_STOP_INTERRUPTED;
     else if (warm_up(loop))
+    {
+        loop->window_begin_us = g_get_real_time();
         measure(loop);
+        loop->window_end_us = g_get_real_time();
+    }
     if (!was_given_up(loop) && loop->error == NULL && loop->samples.array->len > 0)
         verify(loop);
 }
@@ -328,6 +333,9 @@ gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions 
         ifm_record_set_text(&measurement->error_code, "");
         ifm_record_set_text(&measurement->reason, "");
         ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(loop.stop));
+        json_object_set_new(measurement->environment, "measured",
+                            json_pack("{s:I,s:I}", "start_unix_ms", (json_int_t)(loop.window_begin_us / 1000),
+                                      "end_unix_ms", (json_int_t)(loop.window_end_us / 1000)));
         describe(&loop);
     }
     ifm_stopper_free(loop.stopper);

@@ -46,8 +46,10 @@ void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static gboolean has_these_bytes(const char *path, const void *data, gsize size)
+gboolean ifm_onnx_has_these_bytes(const char *path, GBytes *bytes)
 {
+    gsize size;
+    const void *data = g_bytes_get_data(bytes, &size);
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
         return FALSE;
     g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, NULL);
@@ -57,14 +59,16 @@ static gboolean has_these_bytes(const char *path, const void *data, gsize size)
 
 /* Writes without fsync: drawn weights can be drawn again, and fsync of half a gigabyte takes seconds. After a crash of the
  * machine the next save finds other bytes and writes the file again. */
-static gboolean save_external(const char *folder, const char *location, GBytes *bytes, GError **error)
+gboolean ifm_onnx_save_external_file(const char *folder, const char *location, GBytes *bytes, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, location, NULL);
     g_autofree char *parent = g_path_get_dirname(path);
     gsize size;
     const void *data = g_bytes_get_data(bytes, &size);
-    if (has_these_bytes(path, data, size))
+    if (ifm_onnx_has_these_bytes(path, bytes))
         return TRUE;
+    if (!ifm_onnx_check_link(path, error))
+        return FALSE;
     if (strchr(location, '/') != NULL)
         g_mkdir_with_parents(parent, 0777); /* if it fails, the write fails too, with a message */
     g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, FALSE, error);
@@ -77,7 +81,7 @@ gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError 
     for (guint i = 0; i < model->external_order->len; i++)
     {
         const char *location = g_ptr_array_index(model->external_order, i);
-        if (!save_external(folder, location, g_hash_table_lookup(model->external, location), error))
+        if (!ifm_onnx_save_external_file(folder, location, g_hash_table_lookup(model->external, location), error))
             return FALSE;
     }
     return TRUE;

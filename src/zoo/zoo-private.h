@@ -1,15 +1,10 @@
 #pragma once
-#include <inferometer/zoo.h>
+#include <internal/zoo.h>
 
 G_BEGIN_DECLS
 
-#define IFM_ZOO_MAX_PARAMETERS 32
 #define IFM_ZOO_OPSET 17
 #define IFM_ZOO_NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
-/* ifm_zoo_values: The values of the parameters of an entry: from @settings, else the defaults. @values: (out)
- * [IFM_ZOO_MAX_PARAMETERS]. Errors: of ifm_zoo_build(). */
-gboolean ifm_zoo_values(const IfmZooEntry *entry, const char *const *settings, gint64 *values, GError **error);
 
 extern const IfmZooParameter ifm_zoo_graph_transformer_parameters[];
 IfmModel *ifm_zoo_graph_transformer_build(const gint64 *values, guint32 seed, GError **error);

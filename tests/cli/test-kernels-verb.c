@@ -117,6 +117,7 @@ static void test_run(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(reason, "missing.onnx"));
 
     static const char *const lines[] = { " INFO inferometer .* begins: kernels run plain\\.onnx missing\\.onnx",
+                                         " INFO plain\\.onnx on simulated:lab/FIXED: begins$",
                                          " INFO plain\\.onnx on simulated:lab/FIXED: measured$",
                                          " INFO missing\\.onnx on simulated:lab/FIXED: .*missing\\.onnx",
                                          " INFO ends after .* with status 1$" };

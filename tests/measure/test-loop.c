@@ -473,6 +473,24 @@ static void test_progress(void)
     g_assert_cmpstr(verification_status(measurement), ==, "none");
 }
 
+/* The window of the measured runs is without warm-up: four runs of 30 ms lie before it, two in it. */
+static void test_window(void)
+{
+    IfmSubject subject = { .name = "slow", .run = slow_run };
+    IfmMeasureOptions options = { .protocol = IFM_PROTOCOL_INIT };
+    options.protocol.warmup = 4;
+    options.protocol.runs = 2;
+    g_autoptr(IfmMeasurement) measurement = ifm_measurement_new();
+    const gint64 begin_ms = g_get_real_time() / 1000;
+    g_assert_true(ifm_measure_subject(&subject, &options, measurement, NULL));
+    const json_t *window = json_object_get(measurement->environment, "measured");
+    const gint64 start_ms = json_integer_value(json_object_get(window, "start_unix_ms"));
+    const gint64 end_ms = json_integer_value(json_object_get(window, "end_unix_ms"));
+    g_assert_cmpint(start_ms - begin_ms, >=, 4 * 30 - 1);
+    g_assert_cmpint(end_ms - start_ms, >=, 2 * 30 - 1);
+    g_assert_cmpint(end_ms, <=, g_get_real_time() / 1000);
+}
+
 static void test_summary_json(void)
 {
     IfmSummary summary;
@@ -501,6 +519,7 @@ int main(int argc, char **argv)
     g_test_add_func("/loop/time-budget", test_time_budget);
     g_test_add_func("/loop/invoke", test_invoke);
     g_test_add_func("/loop/callback", test_callback);
+    g_test_add_func("/loop/window", test_window);
     g_test_add_func("/loop/progress", test_progress);
     g_test_add_func("/loop/summary-json", test_summary_json);
     return g_test_run();

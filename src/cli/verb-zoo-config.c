@@ -1,0 +1,180 @@
+#include <string.h>
+
+#include <inferometer/onnx.h>
+#include <internal/zoo.h>
+
+#include "verb-zoo.h"
+
+const char *const zoo_config_providers[] = { "CPU", "CUDA", NULL };
+const char *const zoo_config_levels[] = { "all", "extended", NULL };
+
+#define FIELD(member) .offset = offsetof(ZooConfig, member)
+#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
+
+static const IfmYamlField config_fields[] = {
+    { .key = "models",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(models),
+      .help = "models of the zoo, with settings other than size and batch after commas: vit,layers=2" },
+    { .key = "files",
+      .type = IFM_YAML_NAMED,
+      .element = IFM_YAML_STRING,
+      FIELD(files),
+      .help = "other ONNX files, relative to this one, each with the type of its first input: mine.onnx: f32" },
+    { .key = "sizes",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(sizes),
+      .required = TRUE,
+      .filled = TRUE,
+      .min = 1,
+      .max = 16384,
+      .help = "sides of an image, pixels; models without images have one size" },
+    { .key = "batches",
+      LIST_OF(IFM_YAML_INT),
+      FIELD(batches),
+      .required = TRUE,
+      .filled = TRUE,
+      .min = 1,
+      .max = 65536,
+      .help = "how many of them in a batch" },
+    { .key = "providers",
+      LIST_OF(IFM_YAML_ENUM),
+      .words = zoo_config_providers,
+      FIELD(providers),
+      .required = TRUE,
+      .filled = TRUE,
+      .help = "ONNX Runtime's execution providers" },
+    { .key = "level",
+      .type = IFM_YAML_ENUM,
+      .words = zoo_config_levels,
+      FIELD(level),
+      .fallback = "all",
+      .help = "of the optimisation; extended is without blocked channels" },
+    { .key = "seed",
+      .type = IFM_YAML_INT,
+      FIELD(seed),
+      .min = 0,
+      .max = G_MAXUINT32,
+      .fallback = "1",
+      .help = "of the weights of the zoo's models" },
+    { 0 }
+};
+static const IfmYamlTable config_table = { config_fields, sizeof(ZooConfig) };
+
+static gboolean check_numbers(const ZooConfig *text, const char *key, const GArray *numbers, GError **error)
+{
+    for (guint i = 0; i < numbers->len; i++)
+        for (guint k = 0; k < i; k++)
+            if (g_array_index(numbers, gint64, i) == g_array_index(numbers, gint64, k))
+                return ifm_yaml_key_error(&text->record, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
+                                          g_array_index(numbers, gint64, i));
+    return TRUE;
+}
+
+static const IfmZooParameter *find_parameter(const IfmZooEntry *entry, const char *name)
+{
+    const IfmZooParameter *parameter = entry->parameters;
+    while (parameter->name != NULL && !g_str_equal(parameter->name, name))
+        parameter++;
+    return parameter->name != NULL ? parameter : NULL;
+}
+
+gboolean zoo_config_has(const IfmZooEntry *entry, const char *parameter)
+{
+    return find_parameter(entry, parameter) != NULL;
+}
+
+/* Sizes or batches that a model does not take. @least: of its own, or 1 */
+static gboolean check_axis(const ZooConfig *text, const IfmZooEntry *entry, const char *key, const GArray *numbers,
+                           const char *name, gint64 least, GError **error)
+{
+    const IfmZooParameter *parameter = find_parameter(entry, name);
+    for (guint i = 0; parameter != NULL && i < numbers->len; i++)
+    {
+        const gint64 number = g_array_index(numbers, gint64, i);
+        if (number < MAX(least, parameter->min) || number > parameter->max)
+            return ifm_yaml_key_error(&text->record, key, i, error,
+                                      "%s takes a %s of %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, entry->name, name,
+                                      MAX(least, parameter->min), parameter->max);
+    }
+    return TRUE;
+}
+
+char *zoo_config_name(const char *model)
+{
+    return g_strndup(model, strcspn(model, ","));
+}
+
+static gboolean check_model(const ZooConfig *text, guint i, GError **error)
+{
+    const char *model = text->models->pdata[i];
+    g_autofree char *name = zoo_config_name(model);
+    g_auto(GStrv) words = g_strsplit(model, ",", -1);
+    gint64 values[IFM_ZOO_MAX_PARAMETERS];
+    g_autoptr(GError) trouble = NULL;
+    const IfmZooEntry *entry = ifm_zoo_find(name, &trouble);
+    if (entry == NULL || !ifm_zoo_values(entry, (const char *const *)words + 1, values, &trouble))
+        return ifm_yaml_key_error(&text->record, "models", i, error, "%s", trouble->message);
+    for (guint k = 0; k < i; k++)
+        if (g_str_equal(text->models->pdata[k], model))
+            return ifm_yaml_key_error(&text->record, "models", i, error, "\"%s\" is listed twice", model);
+    for (char **word = words + 1; *word != NULL; word++)
+        if (g_str_has_prefix(*word, "size=") || g_str_has_prefix(*word, "batch="))
+            return ifm_yaml_key_error(&text->record, "models", i, error, "%s: sizes and batches are lists of their own",
+                                      *word);
+    return check_axis(text, entry, "sizes", text->sizes, "size", entry->min_image, error) &&
+           check_axis(text, entry, "batches", text->batches, "batch", 1, error);
+}
+
+char *zoo_config_path(const ZooConfig *text, const IfmYamlScalar *file)
+{
+    g_autofree char *folder = g_path_get_dirname(text->record.file);
+    return g_path_is_absolute(file->record.name) ? g_strdup(file->record.name)
+                                                 : g_build_filename(folder, file->record.name, NULL);
+}
+
+static gboolean check_file(const ZooConfig *text, const IfmYamlScalar *file, GError **error)
+{
+    g_autoptr(GError) trouble = NULL;
+    g_autofree char *path = zoo_config_path(text, file);
+    g_autoptr(IfmModel) model = ifm_model_open(path, &trouble);
+    if (model == NULL)
+        return ifm_yaml_error(&file->record, error, "%s", trouble->message);
+    if (ifm_model_n_inputs(model) == 0)
+        return ifm_yaml_error(&file->record, error, "%s has no input", path);
+    const IfmPort *input = ifm_model_input(model, 0);
+    return g_str_equal(ifm_dtype_name(input->dtype), file->text) ||
+           ifm_yaml_error(&file->record, error, "\"%s\": the input '%s' of %s is %s", file->text, input->name, path,
+                          ifm_dtype_name(input->dtype));
+}
+
+static gboolean check_config(const ZooConfig *text, GError **error)
+{
+    if (text->models->len + text->files->len == 0)
+        return ifm_yaml_key_error(&text->record, "models", -1, error, "lists no model, and neither does files");
+    if (!check_numbers(text, "sizes", text->sizes, error) || !check_numbers(text, "batches", text->batches, error))
+        return FALSE;
+    for (guint i = 1; i < text->providers->len; i++) /* of two there are at most two different ones */
+        if (i > 1 || g_array_index(text->providers, int, i) == g_array_index(text->providers, int, 0))
+            return ifm_yaml_key_error(&text->record, "providers", i, error, "%s is listed twice",
+                                      zoo_config_providers[g_array_index(text->providers, int, i)]);
+    for (guint i = 0; i < text->models->len; i++)
+        if (!check_model(text, i, error))
+            return FALSE;
+    for (guint i = 0; i < text->files->len; i++)
+        if (!check_file(text, text->files->pdata[i], error))
+            return FALSE;
+    return TRUE;
+}
+
+ZooConfig *zoo_config_read(const char *path, GError **error)
+{
+    g_autoptr(ZooConfig) self = ifm_yaml_read(&config_table, path, error);
+    return self != NULL && check_config(self, error) ? g_steal_pointer(&self) : NULL;
+}
+
+void zoo_config_free(ZooConfig *self)
+{
+    if (self != NULL)
+        ifm_yaml_free(&config_table, self);
+}
