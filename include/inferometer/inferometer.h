@@ -16,6 +16,7 @@
 #include <inferometer/estimate-page.h>
 #include <inferometer/estimate.h>
 #include <inferometer/evaluate.h>
+#include <inferometer/export.h>
 #include <inferometer/format.h>
 #include <inferometer/gradient.h>
 #include <inferometer/grid.h>

@@ -126,10 +126,6 @@ int cli_log_open(const Arguments *arguments, const char *const *words);
 void cli_log(const char *level, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void cli_log_close(int status);
 
-/* --- verb-zoo-graphs.c ------------------------------------------------------------------------------------------------ */
-
-/* cli_zoo_export_config: zoo export with --config. Returns: the exit status. */
-int cli_zoo_export_config(const Arguments *arguments);
 
 /* --- outputs.c -------------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <inferometer/export.h>
 #include <inferometer/zoo.h>
 
 #include "cli.h"
@@ -118,6 +119,26 @@ static int announce(const GPtrArray *written)
     return cli_print(text->str);
 }
 
+static gboolean on_written(const char *path, const char *said, void *user)
+{
+    g_autofree char *line = g_strdup_printf("%s%s%s\n", path, said != NULL ? ": " : "", said != NULL ? said : "");
+    cli_log("INFO", "%s%s%s", path, said != NULL ? ": " : "", said != NULL ? said : "");
+    return cli_print(line) == CLI_EXIT_OK;
+}
+
+static int export_config(const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    const IfmExportOptions options = { .folder = cli_text(arguments, "output"),
+                                       .force = cli_given(arguments, "force"),
+                                       .written = on_written,
+                                       .interrupted = cli_interrupt_install() };
+    const gboolean is_done = ifm_export_config(cli_text(arguments, "config"), &options, &error);
+    if (cli_interrupt_signal() != 0)
+        return CLI_EXIT_SIGNAL + cli_interrupt_signal();
+    return is_done ? CLI_EXIT_OK : cli_fail(error);
+}
+
 static int run_zoo_export(const Arguments *arguments)
 {
     g_auto(GStrv) words = zoo_words(cli_positional(arguments));
@@ -128,7 +149,7 @@ static int run_zoo_export(const Arguments *arguments)
     if (cli_given(arguments, "config"))
         return words[0] != NULL || cli_given(arguments, "seed")
                    ? cli_usage(&verb_zoo_export, "--config FILE names the models and the seed")
-                   : cli_zoo_export_config(arguments);
+                   : export_config(arguments);
     if (words[0] == NULL)
         return cli_usage(&verb_zoo_export, "needs NAME, or --config FILE");
     int status = cli_check_outputs(arguments, (const char *const[]){ "output", NULL });

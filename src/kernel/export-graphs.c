@@ -2,30 +2,28 @@
 #include <string.h>
 
 #include <glib/gstdio.h>
+#include <inferometer/export.h>
+#include <inferometer/format.h>
 #include <inferometer/kinds.h>
 #include <internal/file.h>
 #include <internal/kinds.h>
 #include <internal/measure.h>
 #include <internal/sensor.h>
 
-#include "cli.h"
-#include "verb-zoo.h"
+#include "export-private.h"
 
-/* zoo export --config: models x sizes x batches, each as written and as a runtime optimises it for a provider. */
+/* Models x sizes x batches, each as written and as a runtime optimises it for a provider. */
 
 static const char *const provider_devices[] = { "onnxruntime:CPU", "onnxruntime:CUDA:0" };
 
-/* --- one model
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- one model ------------------------------------------------------------------------------------------------------ */
 
-/* Export: the whole. @folder: where files go    @scratch: a folder of its own, removed at the end */
+/* Export: the whole. @scratch: a folder of its own, removed at the end */
 typedef struct
 {
-    const ZooConfig *text;
-    const char *folder;
+    const ExportConfig *text;
+    const IfmExportOptions *options;
     char *scratch;
-    gboolean force;
     IfmRunner *runner;
 } Export;
 
@@ -63,7 +61,7 @@ static gboolean is_free(const IfmPort *input, int axis)
 /* The axes of a file's first input: batch, and of images [batch, channels, height, width] the sides. */
 static gboolean open_file(const Export *self, Point *point, GError **error)
 {
-    g_autofree char *path = zoo_config_path(self->text, point->file);
+    g_autofree char *path = export_config_path(self->text, point->file);
     point->model = ifm_model_open(path, error);
     if (point->model == NULL)
         return FALSE;
@@ -80,12 +78,12 @@ static gboolean open_file(const Export *self, Point *point, GError **error)
 
 static gboolean build(const Export *self, Point *point, GError **error)
 {
-    g_autofree char *name = zoo_config_name(point->zoo);
+    g_autofree char *name = export_config_name(point->zoo);
     const IfmZooEntry *entry = ifm_zoo_find(name, error);
     if (entry == NULL)
         return FALSE;
-    point->size = zoo_config_has(entry, "size") ? point->size : 0;
-    point->batch = zoo_config_has(entry, "batch") ? point->batch : 0;
+    point->size = export_config_has(entry, "size") ? point->size : 0;
+    point->batch = export_config_has(entry, "batch") ? point->batch : 0;
     g_autoptr(GString) words = g_string_new(point->zoo);
     if (point->size > 0)
         g_string_append_printf(words, ",size=%" G_GINT64_FORMAT, point->size);
@@ -112,9 +110,7 @@ static char *stem_of(const Point *point)
     return g_string_free(g_steal_pointer(&stem), FALSE);
 }
 
-/* --- its optimised graph
- * --------------------------------------------------------------------------------------------------
- */
+/* --- its optimised graph -------------------------------------------------------------------------------------------- */
 
 /* The graph of a point, in the scratch folder. @version: (out) (transfer full) of the runtime */
 static IfmModel *optimise(const Export *self, const Point *point, const char *device, char **version, GError **error)
@@ -124,7 +120,7 @@ static IfmModel *optimise(const Export *self, const Point *point, const char *de
     const IfmModelCase model_case = {
         .model_path = path, .device = device, .bindings = point->bindings, .n_bindings = point->n_bindings
     };
-    const IfmOptimisedFile wanted = { graph, self->text->level == ZOO_LEVEL_EXTENDED, FALSE };
+    const IfmOptimisedFile wanted = { graph, self->text->level == EXPORT_LEVEL_EXTENDED, FALSE };
     if (!ifm_model_save(point->model, path, error) ||
         !ifm_runner_optimise(self->runner, &model_case, &wanted, 1, version, error))
         return NULL;
@@ -198,26 +194,26 @@ static char *check_graph(const Export *self, const Point *point, const char *dev
                                                                           : NULL;
 }
 
-/* --- files
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------------------------------------------------- */
 
-/* Writes a model and prints the files, with @more behind the last. */
+/* Writes a model and reports the files, with what was done of the last. @said: or NULL */
 static gboolean write_model(const Export *self, IfmModel *model, const char *name, const char *const *metadata,
-                            const char *more, GError **error)
+                            const char *said, GError **error)
 {
-    const IfmModelExport options = { .force = self->force, .metadata = metadata };
-    g_autofree char *path = g_build_filename(self->folder, name, NULL);
+    const IfmModelExport options = { .force = self->options->force, .metadata = metadata };
+    g_autofree char *path = g_build_filename(self->options->folder, name, NULL);
     g_autoptr(GPtrArray) written = g_ptr_array_new_with_free_func(g_free);
     if (!ifm_model_export(model, path, &options, written, error))
         return FALSE;
     for (guint i = 0; i < written->len; i++)
     {
-        g_autofree char *line =
-            g_strdup_printf("%s%s%s\n", (const char *)written->pdata[i], i + 1 == written->len && *more != '\0' ? ": " : "",
-                            i + 1 == written->len ? more : "");
-        if (cli_print(line) != CLI_EXIT_OK)
+        const gboolean is_last = i + 1 == written->len;
+        if (self->options->written != NULL &&
+            !self->options->written(written->pdata[i], is_last ? said : NULL, self->options->user))
+        {
+            g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "ended after %s", (const char *)written->pdata[i]);
             return FALSE;
+        }
     }
     return TRUE;
 }
@@ -225,20 +221,20 @@ static gboolean write_model(const Export *self, IfmModel *model, const char *nam
 static gboolean export_graph(const Export *self, const Point *point, int provider, GError **error)
 {
     g_autofree char *version = NULL, *stem = stem_of(point);
-    const char *device = provider_devices[provider], *level = zoo_config_levels[self->text->level];
+    const char *device = provider_devices[provider], *level = export_config_levels[self->text->level];
     g_autoptr(IfmModel) graph = optimise(self, point, device, &version, error);
     g_autofree char *said = graph != NULL ? check_graph(self, point, device, graph, error) : NULL;
     if (said == NULL)
         return FALSE;
     g_autofree char *runtime = g_strdup_printf("onnxruntime %s", version);
     g_autofree char *name =
-        g_strdup_printf("%s.onnxruntime-%s-%s-%s.onnx", stem, version, zoo_config_providers[provider], level);
+        g_strdup_printf("%s.onnxruntime-%s-%s-%s.onnx", stem, version, export_config_providers[provider], level);
     const char *const metadata[] = { IFM_MODEL_EXPORTED,
                                      stem,
                                      "inferometer.runtime",
                                      runtime,
                                      "inferometer.provider",
-                                     zoo_config_providers[provider],
+                                     export_config_providers[provider],
                                      "inferometer.level",
                                      level,
                                      NULL };
@@ -254,7 +250,7 @@ static gboolean export_point(const Export *self, Point *point, GHashTable *done,
         return TRUE;
     g_autofree char *name = g_strconcat(stem, ".onnx", NULL);
     const char *const metadata[] = { IFM_MODEL_EXPORTED, stem, NULL };
-    if (point->file == NULL && !write_model(self, point->model, name, metadata, "", error))
+    if (point->file == NULL && !write_model(self, point->model, name, metadata, NULL, error))
         return FALSE;
     for (guint i = 0; i < self->text->providers->len; i++)
         if (!export_graph(self, point, g_array_index(self->text->providers, int, i), error))
@@ -284,13 +280,13 @@ static gboolean export_points(const Export *self, const char *zoo, const IfmYaml
 /* Devices are looked for before anything is written: a provider that is not here is not replaced by another. */
 static gboolean export_all(const Export *self, GError **error)
 {
-    const ZooConfig *text = self->text;
+    const ExportConfig *text = self->text;
     for (guint i = 0; i < text->providers->len; i++)
         if (!ifm_runner_find_device(self->runner, provider_devices[g_array_index(text->providers, int, i)], NULL, error))
             return FALSE;
-    if (g_mkdir_with_parents(self->folder, 0777) != 0)
+    if (g_mkdir_with_parents(self->options->folder, 0777) != 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", self->folder, g_strerror(errno));
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", self->options->folder, g_strerror(errno));
         return FALSE;
     }
     for (guint i = 0; i < text->models->len; i++)
@@ -304,7 +300,7 @@ static gboolean export_all(const Export *self, GError **error)
 
 static gboolean export_into(Export *self, GError **error)
 {
-    const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = cli_interrupt_install() };
+    const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     g_autoptr(GError) trouble = NULL;
     self->runner = runner;
@@ -320,13 +316,9 @@ static gboolean export_into(Export *self, GError **error)
     return is_done;
 }
 
-int cli_zoo_export_config(const Arguments *arguments)
+gboolean ifm_export_config(const char *config, const IfmExportOptions *options, GError **error)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(ZooConfig) text = zoo_config_read(cli_text(arguments, "config"), &error);
-    Export self = { .text = text, .folder = cli_text(arguments, "output"), .force = cli_given(arguments, "force") };
-    const gboolean is_done = text != NULL && export_into(&self, &error);
-    if (cli_interrupt_signal() != 0)
-        return CLI_EXIT_SIGNAL + cli_interrupt_signal();
-    return is_done ? CLI_EXIT_OK : error != NULL ? cli_fail(error) : CLI_EXIT_FAILED;
+    g_autoptr(ExportConfig) text = export_config_read(config, error);
+    Export self = { .text = text, .options = options };
+    return text != NULL && export_into(&self, error);
 }

@@ -3,12 +3,12 @@
 #include <inferometer/onnx.h>
 #include <internal/zoo.h>
 
-#include "verb-zoo.h"
+#include "export-private.h"
 
-const char *const zoo_config_providers[] = { "CPU", "CUDA", NULL };
-const char *const zoo_config_levels[] = { "all", "extended", NULL };
+const char *const export_config_providers[] = { "CPU", "CUDA", NULL };
+const char *const export_config_levels[] = { "all", "extended", NULL };
 
-#define FIELD(member) .offset = offsetof(ZooConfig, member)
+#define FIELD(member) .offset = offsetof(ExportConfig, member)
 #define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
 
 static const IfmYamlField config_fields[] = {
@@ -39,14 +39,14 @@ static const IfmYamlField config_fields[] = {
       .help = "how many of them in a batch" },
     { .key = "providers",
       LIST_OF(IFM_YAML_ENUM),
-      .words = zoo_config_providers,
+      .words = export_config_providers,
       FIELD(providers),
       .required = TRUE,
       .filled = TRUE,
       .help = "ONNX Runtime's execution providers" },
     { .key = "level",
       .type = IFM_YAML_ENUM,
-      .words = zoo_config_levels,
+      .words = export_config_levels,
       FIELD(level),
       .fallback = "all",
       .help = "of the optimisation; extended is without blocked channels" },
@@ -59,9 +59,9 @@ static const IfmYamlField config_fields[] = {
       .help = "of the weights of the zoo's models" },
     { 0 }
 };
-static const IfmYamlTable config_table = { config_fields, sizeof(ZooConfig) };
+static const IfmYamlTable config_table = { config_fields, sizeof(ExportConfig) };
 
-static gboolean check_numbers(const ZooConfig *text, const char *key, const GArray *numbers, GError **error)
+static gboolean check_numbers(const ExportConfig *text, const char *key, const GArray *numbers, GError **error)
 {
     for (guint i = 0; i < numbers->len; i++)
         for (guint k = 0; k < i; k++)
@@ -79,13 +79,13 @@ static const IfmZooParameter *find_parameter(const IfmZooEntry *entry, const cha
     return parameter->name != NULL ? parameter : NULL;
 }
 
-gboolean zoo_config_has(const IfmZooEntry *entry, const char *parameter)
+gboolean export_config_has(const IfmZooEntry *entry, const char *parameter)
 {
     return find_parameter(entry, parameter) != NULL;
 }
 
 /* Sizes or batches that a model does not take. @least: of its own, or 1 */
-static gboolean check_axis(const ZooConfig *text, const IfmZooEntry *entry, const char *key, const GArray *numbers,
+static gboolean check_axis(const ExportConfig *text, const IfmZooEntry *entry, const char *key, const GArray *numbers,
                            const char *name, gint64 least, GError **error)
 {
     const IfmZooParameter *parameter = find_parameter(entry, name);
@@ -100,15 +100,15 @@ static gboolean check_axis(const ZooConfig *text, const IfmZooEntry *entry, cons
     return TRUE;
 }
 
-char *zoo_config_name(const char *model)
+char *export_config_name(const char *model)
 {
     return g_strndup(model, strcspn(model, ","));
 }
 
-static gboolean check_model(const ZooConfig *text, guint i, GError **error)
+static gboolean check_model(const ExportConfig *text, guint i, GError **error)
 {
     const char *model = text->models->pdata[i];
-    g_autofree char *name = zoo_config_name(model);
+    g_autofree char *name = export_config_name(model);
     g_auto(GStrv) words = g_strsplit(model, ",", -1);
     gint64 values[IFM_ZOO_MAX_PARAMETERS];
     g_autoptr(GError) trouble = NULL;
@@ -126,17 +126,17 @@ static gboolean check_model(const ZooConfig *text, guint i, GError **error)
            check_axis(text, entry, "batches", text->batches, "batch", 1, error);
 }
 
-char *zoo_config_path(const ZooConfig *text, const IfmYamlScalar *file)
+char *export_config_path(const ExportConfig *text, const IfmYamlScalar *file)
 {
     g_autofree char *folder = g_path_get_dirname(text->record.file);
     return g_path_is_absolute(file->record.name) ? g_strdup(file->record.name)
                                                  : g_build_filename(folder, file->record.name, NULL);
 }
 
-static gboolean check_file(const ZooConfig *text, const IfmYamlScalar *file, GError **error)
+static gboolean check_file(const ExportConfig *text, const IfmYamlScalar *file, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
-    g_autofree char *path = zoo_config_path(text, file);
+    g_autofree char *path = export_config_path(text, file);
     g_autoptr(IfmModel) model = ifm_model_open(path, &trouble);
     if (model == NULL)
         return ifm_yaml_error(&file->record, error, "%s", trouble->message);
@@ -148,7 +148,7 @@ static gboolean check_file(const ZooConfig *text, const IfmYamlScalar *file, GEr
                           ifm_dtype_name(input->dtype));
 }
 
-static gboolean check_config(const ZooConfig *text, GError **error)
+static gboolean check_config(const ExportConfig *text, GError **error)
 {
     if (text->models->len + text->files->len == 0)
         return ifm_yaml_key_error(&text->record, "models", -1, error, "lists no model, and neither does files");
@@ -157,7 +157,7 @@ static gboolean check_config(const ZooConfig *text, GError **error)
     for (guint i = 1; i < text->providers->len; i++) /* of two there are at most two different ones */
         if (i > 1 || g_array_index(text->providers, int, i) == g_array_index(text->providers, int, 0))
             return ifm_yaml_key_error(&text->record, "providers", i, error, "%s is listed twice",
-                                      zoo_config_providers[g_array_index(text->providers, int, i)]);
+                                      export_config_providers[g_array_index(text->providers, int, i)]);
     for (guint i = 0; i < text->models->len; i++)
         if (!check_model(text, i, error))
             return FALSE;
@@ -167,13 +167,13 @@ static gboolean check_config(const ZooConfig *text, GError **error)
     return TRUE;
 }
 
-ZooConfig *zoo_config_read(const char *path, GError **error)
+ExportConfig *export_config_read(const char *path, GError **error)
 {
-    g_autoptr(ZooConfig) self = ifm_yaml_read(&config_table, path, error);
+    g_autoptr(ExportConfig) self = ifm_yaml_read(&config_table, path, error);
     return self != NULL && check_config(self, error) ? g_steal_pointer(&self) : NULL;
 }
 
-void zoo_config_free(ZooConfig *self)
+void export_config_free(ExportConfig *self)
 {
     if (self != NULL)
         ifm_yaml_free(&config_table, self);
