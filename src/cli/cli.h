@@ -126,7 +126,6 @@ int cli_log_open(const Arguments *arguments, const char *const *words);
 void cli_log(const char *level, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void cli_log_close(int status);
 
-
 /* --- outputs.c -------------------------------------------------------------------------------------------------------- */
 
 /* cli_can_write: whether an output file could be made, asked before the work begins. */
