@@ -110,6 +110,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLookup, ifm_lookup_free)
 gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, double *latency_ns, IfmGridOrigin *origin,
                        GError **error);
 
+/** ifm_lookup_decades_outside: How far a size lies beyond the points, in nodes or in edges per node, whichever is more: 1:
+ * ten times; 0: within them. Both sizes are above 0. */
+double ifm_lookup_decades_outside(const IfmLookup *lookup, double nodes, double edges);
+
 /** IfmLookupMiss: a point predicted from all others. */
 typedef struct
 {

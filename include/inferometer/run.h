@@ -20,6 +20,7 @@ IFM_BEGIN_DECLS
 
 /* What stands in where neither the options nor the plan's file say. */
 #define IFM_RUN_USUAL_REPETITIONS 3
+#define IFM_RUN_USUAL_MODEL "graphsage"
 #define IFM_RUN_USUAL_FEATURES 500
 #define IFM_RUN_USUAL_HIDDEN 256
 

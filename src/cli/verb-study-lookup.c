@@ -10,12 +10,14 @@ typedef struct
     const IfmStage *stage;
     double latency_ns; /* NaN where there is none */
     IfmGridOrigin origin;
+    char *how; /* it is extrapolated; else NULL */
     const IfmStageFit *fit;
     char *why; /* NULL where there is a latency */
 } Answer;
 
 static void answer_free(Answer *answer)
 {
+    g_free(answer->how);
     g_free(answer->why);
     g_free(answer);
 }
@@ -33,6 +35,19 @@ static const IfmStageFit *fit_of(const IfmStudyTables *tables, const IfmStudyDev
     return NULL;
 }
 
+#define MAX_DECADES 1.0 /* beyond the measured sizes: what lies farther is no answer */
+
+static void limit_guess(Answer *answer, double decades)
+{
+    if (decades <= MAX_DECADES)
+    {
+        answer->how = g_strdup_printf("a guess by %.2g decades", decades);
+        return;
+    }
+    answer->latency_ns = NAN;
+    answer->why = g_strdup_printf("%.2g decades beyond the measured sizes: measure one nearer to it", decades);
+}
+
 static Answer *look_up(const IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStage *stage, double nodes,
                        double edges)
 {
@@ -44,6 +59,8 @@ static Answer *look_up(const IfmStudyTables *tables, const IfmStudyDevice *devic
         answer->why = g_strdup(device->reason != NULL ? "device unavailable" : "has no latency at any size");
     else if (!ifm_lookup_at(lookup, nodes, edges, &answer->latency_ns, &answer->origin, &error))
         answer->why = g_strdup(error->message);
+    else if (answer->origin == IFM_GRID_OUTSIDE)
+        limit_guess(answer, ifm_lookup_decades_outside(lookup, nodes, edges));
     return answer;
 }
 
@@ -100,10 +117,8 @@ static void get_error(const void *record, const void *user, IfmValue *value)
 static void get_origin(const void *record, const void *user, IfmValue *value)
 {
     const Answer *answer = record;
-    static const char *const words[] = {
-        [IFM_GRID_EXACT] = "measured", [IFM_GRID_INTERPOLATED] = "interpolated", [IFM_GRID_OUTSIDE] = "extrapolated"
-    };
-    ifm_value_set_text(value, answer->why != NULL ? answer->why : words[answer->origin]);
+    const char *known = answer->origin == IFM_GRID_EXACT ? "measured" : "interpolated";
+    ifm_value_set_text(value, answer->why != NULL ? answer->why : answer->how != NULL ? answer->how : known);
     value->tone = answer->why != NULL || answer->origin == IFM_GRID_OUTSIDE ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
@@ -113,7 +128,7 @@ static const IfmField lookup_fields[] = {
     { "alias", "alias", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
     { "latency_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(Answer, latency_ns) },
     { "usual_error_ratio", "usually off by", IFM_FIELD_RATIO, get_error },
-    { "origin", "how it is known", IFM_FIELD_TEXT, get_origin },
+    { "origin", "how it is known", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_WHOLE },
     { "device", "device", IFM_FIELD_TEXT, get_device, .flags = IFM_FIELD_WHOLE },
     { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_simulated },
     { NULL },

@@ -113,6 +113,8 @@ static guint32 npus_of(const IfmCosts *costs)
     return mask;
 }
 
+#define MAX_WATTS 1e6
+
 /* "ALIAS=WATTS" or "ALIAS=WATTS,IDLE". (transfer full) the alias; NULL where it is neither. */
 static char *parse_power(const char *text, double *active_w, double *idle_w)
 {
@@ -134,6 +136,8 @@ static gboolean check_powers(const char *const *texts, GError **error)
         g_autofree char *alias = parse_power(*texts, &active_w, &idle_w);
         if (alias == NULL)
             return ifm_error_misuse(error, "--power: \"%s\" is not ALIAS=WATTS or ALIAS=WATTS,IDLE", *texts);
+        if (active_w > MAX_WATTS || idle_w > MAX_WATTS)
+            return ifm_error_misuse(error, "--power: \"%s\" is above %g W, which no device draws", *texts, MAX_WATTS);
     }
     return TRUE;
 }

@@ -10,6 +10,7 @@
 struct IfmLookup
 {
     IfmGrid *grid;
+    double low[2], high[2]; /* of nodes, and of edges per node */
 };
 
 static gboolean check_point(const IfmLookupPoint *point, gsize number, GError **error)
@@ -78,6 +79,15 @@ static IfmLookup *lookup_without(const IfmLookupPoint *points, gsize n, gsize sk
         return NULL;
     IfmLookup *lookup = g_new(IfmLookup, 1);
     lookup->grid = grid;
+    for (gsize axis = 0; axis < 2; axis++)
+    {
+        lookup->low[axis] = lookup->high[axis] = places[axis];
+        for (gsize i = 1; i < kept; i++)
+        {
+            lookup->low[axis] = fmin(lookup->low[axis], places[2 * i + axis]);
+            lookup->high[axis] = fmax(lookup->high[axis], places[2 * i + axis]);
+        }
+    }
     return lookup;
 }
 
@@ -104,6 +114,15 @@ gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, doub
     }
     const double place[] = { nodes, edges / nodes };
     return ifm_grid_at(lookup->grid, place, IFM_GRID_EXTRAPOLATE, latency_ns, origin, error);
+}
+
+double ifm_lookup_decades_outside(const IfmLookup *lookup, double nodes, double edges)
+{
+    const double place[] = { nodes, edges / nodes };
+    double decades = 0;
+    for (gsize axis = 0; axis < 2; axis++)
+        decades = fmax(decades, fmax(log10(place[axis] / lookup->high[axis]), log10(lookup->low[axis] / place[axis])));
+    return decades;
 }
 
 /* The absolute errors of one kind, sorted. */

@@ -151,9 +151,20 @@ static gboolean find_model(IfmRunSet *set, const IfmPlan *demo, GError **error)
     if (json_is_object(file) && json_is_array(json_object_get(file, "plans")))
         file = json_array_get(json_object_get(file, "plans"), 0);
     const char *model = json_is_object(file) ? json_string_value(json_object_get(file, "model")) : NULL;
+    const IfmRunOptions *options = &set->options;
+    const char *idle = options->model != NULL                  ? "model"
+                       : options->features != IFM_OPTION_UNSET ? "features"
+                       : options->hidden != IFM_OPTION_UNSET   ? "hidden"
+                                                               : NULL;
     if (set->staged != NULL)
-        return TRUE;
-    set->staged = ifm_staged_find(demo != NULL ? demo->model : model != NULL ? model : set->options.model, error);
+        return idle == NULL || ifm_error_misuse(error, "--%s: has no effect: the study says it", idle);
+    if (options->model != NULL && (demo != NULL || model != NULL))
+        return ifm_error_misuse(error, "--model: has no effect: the plan says it");
+    set->staged = ifm_staged_find(demo != NULL             ? demo->model
+                                  : model != NULL          ? model
+                                  : options->model != NULL ? options->model
+                                                           : IFM_RUN_USUAL_MODEL,
+                                  error);
     set->sizes.features = size_of(set->options.features, file, "features", IFM_RUN_USUAL_FEATURES);
     set->sizes.hidden = size_of(set->options.hidden, file, "hidden", IFM_RUN_USUAL_HIDDEN);
     return set->staged != NULL;

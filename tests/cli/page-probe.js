@@ -41,8 +41,7 @@
       if (figure.figure === "timeline") {
         const [from, to] = plot.layout.xaxis.range;
         await window.Plotly.relayout(plot, { "xaxis.range": [from, from + (to - from) / 50] });
-        await wait(200);
-        one.zoomed = marks_of(block, figure);
+        for (let i = 0; i < 100 && (one.zoomed = marks_of(block, figure)) === one.marks && one.marks > 100; i++) await wait(50);
         one.zoomed_range = plot.layout.xaxis.range;
       }
       seen.figures.push(one);

@@ -216,6 +216,7 @@ static void test_bad(Bench *bench, gconstpointer data)
         { "plan laptop " SIZE " --without GPUU", 3, "did you mean \"GPU\"?" },
         { "plan laptop " SIZE " --without CPU --without GPU --without NPU", 3, "no device is left to plan with" },
         { "plan laptop " SIZE " --power CPU", 2, "\"CPU\" is not ALIAS=WATTS" },
+        { "plan laptop " SIZE " --power CPU=1e308", 2, "\"CPU=1e308\" is above 1e+06 W" },
         { "plan laptop " SIZE " --power CPU=hot", 2, "\"CPU=hot\" is not ALIAS=WATTS" },
         { "plan laptop " SIZE " --power TPU=5", 3, "no device \"TPU\" has latencies here (there are CPU, GPU, NPU)" },
         { "plan laptop " SIZE " --objective energy", 4, "--power CPU=WATTS" },

@@ -107,6 +107,12 @@ static void test_study(Bench *bench, gconstpointer data)
                                       "FROM measurement) FROM document WHERE name = 'prediction %s'",
                                       key));
     g_assert_cmpint(query(bench, "small/store.db", sql), ==, 1);
+    run_line(bench, "run ./small -q --model nope --size 10,20", &ended);
+    assert_complaint(&ended, 2, "--model: has no effect: the study says it");
+    run_line(bench, "run ./small -q --features 7 --size 10,20", &ended);
+    assert_complaint(&ended, 2, "--features: has no effect: the study says it");
+    run_line(bench, "run ./small -q --batches 1 --size 10,20 --size 5,8", &ended);
+    assert_complaint(&ended, 2, "\"1\" is not a whole number from 2");
     run_line(bench, "run ./small --use CPU --size 10,20 --size 5,8 --batches 20 --repetitions 1", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "Predicted and measured"));

@@ -596,8 +596,11 @@ static void test_lookup(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "5.000 ms"));
     g_assert_nonnull(strstr(ended.out, "measured"));
     g_assert_null(strstr(ended.out, "interpolated"));
+    run_line(bench, "study lookup out/small --nodes 50 --edges 100", &ended);
+    g_assert_nonnull(strstr(ended.out, "a guess by 0.7 decades"));
     run_line(bench, "study lookup out/small --nodes 1000 --edges 20", &ended);
-    g_assert_nonnull(strstr(ended.out, "extrapolated"));
+    g_assert_nonnull(strstr(ended.out, "decades beyond the measured sizes"));
+    g_assert_null(strstr(ended.out, " ms"));
     run_line(bench, "study lookup out/small --nodes 1000", &ended);
     assert_status(&ended, 2);
     run_line(bench, "study lookup out/small --nodes 0 --edges 4", &ended);
