@@ -4,15 +4,17 @@
 IFM_BEGIN_DECLS
 
 /**
- * Paths of the parts of an installation. Each function looks in this order: the environment variable that it names; the
- * layout of an installation, relative to the running program (PREFIX/bin, PREFIX/libexec/inferometer); the source and build
- * tree of this library.
+ * Paths of the parts of an installation. Each function looks in this order: the environment variable that it names; for
+ * what runs from its build folder, wherever that was moved, that folder and its sources; the layout of an installation,
+ * relative to the running program (PREFIX/bin, PREFIX/libexec/inferometer) or to this library. What is installed never
+ * looks at its build folder. Programs and libraries that anyone may write, or whose folder anyone may write, are not taken.
  */
 
 /** ifm_path_data: A data file ($IFM_DATA_DIR). @relative: "devices/meteor-lake.yaml"
  * Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE. */
 char *ifm_path_data(const char *relative, GError **error);
-/** ifm_path_worker: The worker program ($IFM_WORKER). Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE. */
+/** ifm_path_worker: The worker program ($IFM_WORKER). Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE, also where
+ * $IFM_WORKER names no program. */
 char *ifm_path_worker(GError **error);
 /**
  * ifm_path_runtime: The shared library of a runtime.

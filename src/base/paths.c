@@ -1,4 +1,6 @@
 #include <dlfcn.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include <gio/gio.h>
 #include <inferometer/paths.h>
@@ -34,33 +36,115 @@ static char *existing(char *path /* (transfer full) */)
     return NULL;
 }
 
-/* installed: @relative below the prefix of the running program, or below that of the shared library that holds this code
- * (for other programs that use the library). NULL where neither has it. */
-static char *installed(const char *relative)
+/* The same of what is run or loaded: not where anyone may put another in its place. */
+static char *trusted(char *path /* (transfer full) */)
 {
-    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    struct stat file, folder;
+    g_autofree char *above = path != NULL ? g_path_get_dirname(path) : NULL;
+    if (path != NULL && stat(path, &file) == 0 && stat(above, &folder) == 0 && (file.st_mode & S_IWOTH) == 0 &&
+        (folder.st_mode & S_IWOTH) == 0)
+        return path;
+    g_free(path);
+    return NULL;
+}
+
+/* --- where this code is ------------------------------------------------------------------------------------------------
+ */
+
+/* own_file: 0: the running program; 1: what holds this code, which for other programs is the shared library. (transfer
+ * full) NULL where that is not known */
+static char *own_file(int which)
+{
     Dl_info code = { 0 };
-    const char *files[] = { program, dladdr(&runtime_files, &code) != 0 ? code.dli_fname : NULL };
-    char *found = NULL;
-    for (gsize i = 0; i < G_N_ELEMENTS(files) && found == NULL; i++)
+    if (which == 0)
+        return g_file_read_link("/proc/self/exe", NULL);
+    return dladdr(&runtime_files, &code) != 0 && code.dli_fname != NULL && g_path_is_absolute(code.dli_fname)
+               ? g_strdup(code.dli_fname)
+               : NULL;
+}
+
+#define MAX_UP 3 /* folders between a program of a build and the build's own */
+
+/* build_folder: Where this was built, if it runs from there: BUILD of BUILD/inferometer and BUILD/tests/test-paths,
+ * wherever it was moved. (transfer full) NULL: it does not: it is installed, and what its build was is no matter any more
+ */
+static char *build_folder(void)
+{
+    for (int which = 0; which < 2; which++)
     {
-        if (files[i] == NULL || !g_path_is_absolute(files[i]))
-            continue;
-        g_autofree char *prefix = prefix_of(files[i]);
-        found = existing(g_build_filename(prefix, relative, NULL));
+        g_autofree char *file = own_file(which);
+        char *folder = file != NULL ? g_path_get_dirname(file) : NULL;
+        for (int up = 0; folder != NULL && up < MAX_UP; up++)
+        {
+            g_autofree char *ninja = g_build_filename(folder, "build.ninja", NULL),
+                            *worker = g_build_filename(folder, "inferometer-worker", NULL);
+            if (g_file_test(ninja, G_FILE_TEST_EXISTS) && g_file_test(worker, G_FILE_TEST_EXISTS))
+                return folder;
+            char *above = g_path_get_dirname(folder);
+            g_free(folder);
+            folder = above;
+        }
+        g_free(folder);
+    }
+    return NULL;
+}
+
+/* source_folder: The sources of a build folder: above it, or where they were when a build elsewhere was configured.
+ * (transfer full) NULL: not known */
+static char *source_folder(void)
+{
+    g_autofree char *build = build_folder();
+    if (build == NULL)
+        return NULL;
+    g_autofree char *above = g_path_get_dirname(build), *file = g_build_filename(above, "meson.build", NULL);
+    if (g_file_test(file, G_FILE_TEST_EXISTS))
+        return g_steal_pointer(&above);
+    return g_str_equal(build, IFM_BUILD_DIR) ? g_strdup(IFM_SOURCE_DIR) : NULL;
+}
+
+/* (transfer full) what setup/install filled: in the sources, or the folder that the build was told */
+static char *deps_folder(void)
+{
+    g_autofree char *source = source_folder();
+    const gboolean is_inside = g_str_has_prefix(IFM_DEPS_DIR, IFM_SOURCE_DIR "/");
+    if (source == NULL)
+        return NULL;
+    return is_inside ? g_build_filename(source, IFM_DEPS_DIR + strlen(IFM_SOURCE_DIR), NULL) : g_strdup(IFM_DEPS_DIR);
+}
+
+/* below: a path in a folder that may not be known. (transfer full) NULL */
+static char *below(char *folder /* (transfer full) */, const char *relative)
+{
+    char *path = folder != NULL ? g_build_filename(folder, relative, NULL) : NULL;
+    g_free(folder);
+    return path;
+}
+
+/* installed: @relative below the prefix of the running program, or below that of the shared library that holds this code
+ * (for other programs that use the library). @check: existing() or trusted()    NULL where neither has it. */
+static char *installed(const char *relative, char *(*check)(char *path))
+{
+    char *found = NULL;
+    for (int which = 0; which < 2 && found == NULL; which++)
+    {
+        g_autofree char *file = own_file(which), *prefix = file != NULL ? prefix_of(file) : NULL;
+        found = prefix != NULL ? check(g_build_filename(prefix, relative, NULL)) : NULL;
     }
     return found;
 }
+
+/* --- what is looked for ------------------------------------------------------------------------------------------------
+ */
 
 char *ifm_path_data(const char *relative, GError **error)
 {
     const char *folder = g_getenv("IFM_DATA_DIR");
     char *found = folder != NULL && *folder != '\0' ? existing(g_build_filename(folder, relative, NULL)) : NULL;
-    g_autofree char *below = g_build_filename("share", "inferometer", relative, NULL);
+    g_autofree char *shared = g_build_filename("share", "inferometer", relative, NULL);
     if (found == NULL)
-        found = installed(below);
+        found = existing(below(source_folder(), relative));
     if (found == NULL)
-        found = existing(g_build_filename(IFM_SOURCE_DIR, relative, NULL));
+        found = installed(shared, existing);
     if (found == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
                     "%s: not found in the installation (IFM_DATA_DIR names another folder to look in)", relative);
@@ -69,12 +153,17 @@ char *ifm_path_data(const char *relative, GError **error)
 
 char *ifm_path_worker(GError **error)
 {
-    const char *worker = g_getenv("IFM_WORKER");
-    char *found = worker != NULL && *worker != '\0' ? existing(g_strdup(worker)) : NULL;
+    const char *named = g_getenv("IFM_WORKER");
+    if (named != NULL && *named != '\0')
+    {
+        if (g_file_test(named, G_FILE_TEST_IS_EXECUTABLE) && !g_file_test(named, G_FILE_TEST_IS_DIR))
+            return g_strdup(named);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "IFM_WORKER: %s is no program", named);
+        return NULL;
+    }
+    char *found = trusted(below(build_folder(), "inferometer-worker"));
     if (found == NULL)
-        found = installed("libexec/inferometer/inferometer-worker");
-    if (found == NULL)
-        found = existing(g_build_filename(IFM_BUILD_DIR, "inferometer-worker", NULL));
+        found = installed("libexec/inferometer/inferometer-worker", trusted);
     if (found == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
                     "inferometer-worker: not found in the installation (IFM_WORKER names it)");
@@ -90,10 +179,10 @@ char *ifm_path_runtime(const char *runtime)
         const char *named = g_getenv(runtime_files[i].variable);
         if (named != NULL && *named != '\0') /* the user's choice is used, even if it is wrong */
             return g_strdup(named);
-        g_autofree char *below = g_build_filename("lib", "inferometer", runtime_files[i].relative, NULL);
-        char *found = installed(below);
+        g_autofree char *library = g_build_filename("lib", "inferometer", runtime_files[i].relative, NULL);
+        char *found = trusted(below(deps_folder(), runtime_files[i].relative));
         if (found == NULL)
-            found = existing(g_build_filename(IFM_DEPS_DIR, runtime_files[i].relative, NULL));
+            found = installed(library, trusted);
         return found != NULL ? found : g_strdup(runtime_files[i].bare);
     }
     g_assert_not_reached();

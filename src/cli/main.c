@@ -1,6 +1,7 @@
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <internal/nearest.h>
@@ -125,6 +126,19 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
     return verb;
 }
 
+#define LEAST_STACK_KIB 256 /* runtimes need more than a few pages; below that they crash without a word */
+
+static gboolean check_stack(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= LEAST_STACK_KIB * (rlim_t)1024)
+        return TRUE;
+    cli_complain("the stack is limited to %" G_GUINT64_FORMAT " KiB (ulimit -s), and at least %d KiB are needed",
+                 (guint64)limit.rlim_cur / 1024, LEAST_STACK_KIB);
+    return FALSE;
+}
+
 static int run_verb(const char *const *words)
 {
     gsize n_used;
@@ -151,6 +165,8 @@ static int run_verb(const char *const *words)
         g_autofree char *text = cli_help_verb(verb, &screen);
         return cli_print(text);
     }
+    if (!check_stack())
+        return cli_status_of(IFM_ERROR_UNAVAILABLE);
     int status = cli_log_open(arguments, words);
     if (status == CLI_EXIT_OK)
         status = verb->run(arguments);

@@ -514,8 +514,9 @@ static void colour_at(double share, guint colour[3])
     static const double stops[][3] = {
         { 237, 248, 233 }, { 186, 228, 179 }, { 116, 196, 118 }, { 49, 130, 128 }, { 20, 60, 110 }
     };
-    double at = CLAMP(share, 0, 1) * (G_N_ELEMENTS(stops) - 1);
-    guint i = MIN((guint)at, (guint)G_N_ELEMENTS(stops) - 2);
+    const guint last = G_N_ELEMENTS(stops) - 1;
+    double at = CLAMP(share, 0, 1) * last;
+    guint i = MIN((guint)at, last - 1);
     for (int k = 0; k < 3; k++)
         colour[k] = (guint)lround(stops[i][k] + (at - i) * (stops[i + 1][k] - stops[i][k]));
 }

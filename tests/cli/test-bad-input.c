@@ -362,6 +362,8 @@ static void test_file_limit(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     g_autofree char *model = bench_path(bench, "big.onnx");
     export_zoo(bench, "zoo export matmul -o m.onnx");
+    run_shell(bench, "bash", "ulimit -s 64; \"$INFEROMETER\" profile matmul -d onnxruntime:CPU", &ended);
+    assert_complaint(&ended, 4, "the stack is limited to 64 KiB");
     run_shell(bench, "bash", "ulimit -f 8; \"$INFEROMETER\" zoo export matmul m=256 k=256 n=256 -o big.onnx", &ended);
     assert_complaint(&ended, 4, "big.onnx");
     g_assert_false(g_file_test(model, G_FILE_TEST_EXISTS));
