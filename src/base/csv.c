@@ -207,7 +207,9 @@ gboolean ifm_csv_column(const IfmCsv *csv, const char *name, gsize *column, GErr
         return TRUE;
     }
     g_ptr_array_add(names, NULL);
-    g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
+    const gboolean semicolons = csv->n_columns == 1 && strchr(g_ptr_array_index(names, 0), ';') != NULL;
+    g_autofree char *hint = semicolons ? g_strdup(": fields are parted by semicolons, commas are expected")
+                                       : ifm_nearest_hint(name, (const char *const *)names->pdata);
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:1: no column \"%s\"%s", csv->name, name, hint);
     return FALSE;
 }

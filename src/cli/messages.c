@@ -14,12 +14,30 @@ void cli_set_verb(const Verb *verb, gboolean quiet)
     is_quiet = quiet;
 }
 
+#define LONGEST_WORD 240 /* bytes: of what is longer, as a name that somebody made up, both ends are shown */
+
+/* (transfer full) */
+static char *shorten_words(const char *text)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    for (char **word = words; *word != NULL; word++)
+    {
+        const glong n = g_utf8_strlen(*word, -1), keep = LONGEST_WORD / 3;
+        if (n <= LONGEST_WORD)
+            continue;
+        g_autofree char *head = g_utf8_substring(*word, 0, keep), *tail = g_utf8_substring(*word, n - keep, n);
+        g_free(*word);
+        *word = g_strdup_printf("%s…(%ld characters)…%s", head, n - 2 * keep, tail);
+    }
+    return g_strjoinv(" ", words);
+}
+
 /* Whatever a runtime or a file put into a message, it stays one line of harmless text. */
 static void say(const char *level, gboolean shown, const char *format, va_list values)
 {
     g_autofree char *message = g_strdup_vprintf(format, values);
     g_strdelimit(message, "\r\n\t", ' ');
-    g_autofree char *clean = ifm_format_clean(message);
+    g_autofree char *harmless = ifm_format_clean(message), *clean = shorten_words(harmless);
     g_strchomp(clean);
     cli_log(level, "%s", clean);
     if (shown)

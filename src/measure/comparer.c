@@ -345,7 +345,11 @@ static char *what_would_settle(const IfmComparer *self, const Look *look)
         return g_strdup("far more than a thousand times as long would be needed; a wider margin would do");
     double n = ceil((double)self->values->len * factor) + 1;
     g_autofree char *time = in_seconds(MAX((double)self->elapsed_ns * factor, (double)self->elapsed_ns));
-    return g_strdup_printf("about %.0f pairs of processes (%s) would settle it", n, time);
+    const double most = (double)self->protocol.max_pairs;
+    return n <= most ? g_strdup_printf("about %.0f pairs of processes (%s) would settle it", n, time)
+                     : g_strdup_printf("about %.0f pairs of processes (%s) would settle it, and %.0f are the maximum "
+                                       "(--max-pairs); a wider margin or a quieter machine needs fewer",
+                                       n, time, most);
 }
 
 static char *why_uncertain(const IfmComparer *self, const Look *look)

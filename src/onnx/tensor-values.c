@@ -269,11 +269,17 @@ static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GErr
     guint64 needed = (n * types[tensor->data_type].bits + 7) / 8;
     if (!external_number(tensor, "offset", 0, &offset, error) || !external_number(tensor, "length", needed, &length, error))
         return FALSE;
-    if (length != needed || tensor->has_raw_data)
+    if (tensor->has_raw_data && tensor->raw_data.len > 0)
+    {
+        IFM_ONNX_INVALID(error, "%zu bytes in the model and external data '%s', too: one of them is expected",
+                         tensor->raw_data.len, location);
+        return FALSE;
+    }
+    if (length != needed)
     {
         IFM_ONNX_INVALID(error,
                          "shape %s needs %" G_GUINT64_FORMAT " bytes, but external data '%s' gives %" G_GUINT64_FORMAT,
-                         shape, needed, location, length + (tensor->has_raw_data ? tensor->raw_data.len : 0));
+                         shape, needed, location, length);
         return FALSE;
     }
     GBytes *bytes = map_external(model, location, error);

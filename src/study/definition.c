@@ -132,8 +132,12 @@ static char *find_file(const char *name, GError **error)
     if (g_strv_contains((const char *const *)names, name))
         return ifm_path_data(relative, error);
     g_autofree char *all = g_strjoinv(", ", names), *hint = ifm_nearest_hint(name, (const char *const *)names);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no study \"%s\"; there are %s, or name a file: ./%s.yaml%s", name,
-                all, name, hint);
+    if (*name == '\0')
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "the study's name is empty; there are %s, or name a file",
+                    all);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no study \"%s\"; there are %s, or name a file: ./%s.yaml%s",
+                    name, all, name, hint);
     return NULL;
 }
 

@@ -353,6 +353,23 @@ static void test_damaged_store(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 3, "store.db");
 }
 
+/* --- words ---------------------------------------------------------------------------------------------------------- */
+
+static void test_words(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *name = g_strnfill(5000, 'x'), *line = g_strconcat("profile ", name, NULL);
+    run_line(bench, line, &ended);
+    assert_complaint(&ended, 3, "characters");
+    g_assert_cmpuint(strlen(ended.err), <, 1200);
+    bench_write(bench, "s.csv", "a;b\n1;2\n", 8);
+    run_line(bench, "train s.csv -o model.json", &ended);
+    assert_complaint(&ended, 3, "fields are parted by semicolons, commas are expected");
+    run_shell(bench, "sh", "\"$INFEROMETER\" study run ''", &ended);
+    assert_complaint(&ended, 4, "the study's name is empty");
+    g_assert_null(strstr(ended.err, "./.yaml"));
+}
+
 /* --- full disks
  * ------------------------------------------------------------------------------------------------------------ */
 
@@ -438,6 +455,7 @@ int main(int argc, char **argv)
     g_test_add("/bad-input/no-store", Bench, NULL, bench_init, test_no_store, bench_clear);
     g_test_add("/bad-input/damaged-store", Bench, NULL, bench_init, test_damaged_store, bench_clear);
     g_test_add("/bad-input/file-limit", Bench, NULL, bench_init, test_file_limit, bench_clear);
+    g_test_add("/bad-input/words", Bench, NULL, bench_init, test_words, bench_clear);
     g_test_add("/bad-input/full-disk", Bench, NULL, bench_init, test_full_disk, bench_clear);
     return g_test_run();
 }
