@@ -10,14 +10,13 @@ typedef struct
     const IfmStage *stage;
     double latency_ns; /* NaN where there is none */
     IfmGridOrigin origin;
-    char *how; /* it is extrapolated; else NULL */
+    double decades; /* an extrapolated one: beyond the measured sizes by; else NaN */
     const IfmStageFit *fit;
     char *why; /* NULL where there is a latency */
 } Answer;
 
 static void answer_free(Answer *answer)
 {
-    g_free(answer->how);
     g_free(answer->why);
     g_free(answer);
 }
@@ -39,11 +38,9 @@ static const IfmStageFit *fit_of(const IfmStudyTables *tables, const IfmStudyDev
 
 static void limit_guess(Answer *answer, double decades)
 {
-    if (decades <= MAX_DECADES)
-    {
-        answer->how = g_strdup_printf("a guess by %.2g decades", decades);
+    answer->decades = decades;
+    if (decades <= MAX_DECADES + 1e-9)
         return;
-    }
     answer->latency_ns = NAN;
     answer->why = g_strdup_printf("%.2g decades beyond the measured sizes: measure one nearer to it", decades);
 }
@@ -54,7 +51,9 @@ static Answer *look_up(const IfmStudyTables *tables, const IfmStudyDevice *devic
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmLookup) lookup = ifm_study_tables_lookup(tables, device->alias, stage->number, NULL);
     Answer *answer = g_new0(Answer, 1);
-    *answer = (Answer){ .device = device, .stage = stage, .latency_ns = NAN, .fit = fit_of(tables, device, stage->number) };
+    *answer = (Answer){
+        .device = device, .stage = stage, .latency_ns = NAN, .decades = NAN, .fit = fit_of(tables, device, stage->number)
+    };
     if (answer->fit == NULL || answer->fit->n_rows == 0)
         answer->why = g_strdup(device->reason != NULL ? "device unavailable" : "has no latency at any size");
     else if (!ifm_lookup_at(lookup, nodes, edges, &answer->latency_ns, &answer->origin, &error))
@@ -117,8 +116,10 @@ static void get_error(const void *record, const void *user, IfmValue *value)
 static void get_origin(const void *record, const void *user, IfmValue *value)
 {
     const Answer *answer = record;
-    const char *known = answer->origin == IFM_GRID_EXACT ? "measured" : "interpolated";
-    ifm_value_set_text(value, answer->why != NULL ? answer->why : answer->how != NULL ? answer->how : known);
+    static const char *const known[] = {
+        [IFM_GRID_EXACT] = "measured", [IFM_GRID_INTERPOLATED] = "interpolated", [IFM_GRID_OUTSIDE] = "extrapolated"
+    };
+    ifm_value_set_text(value, answer->why != NULL ? answer->why : known[answer->origin]);
     value->tone = answer->why != NULL || answer->origin == IFM_GRID_OUTSIDE ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
@@ -131,6 +132,8 @@ static const IfmField lookup_fields[] = {
     { "origin", "how it is known", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_WHOLE },
     { "device", "device", IFM_FIELD_TEXT, get_device, .flags = IFM_FIELD_WHOLE },
     { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_simulated },
+    { "decades_beyond", "decades beyond", IFM_FIELD_REAL, ifm_field_get_real, IFM_FIELD_AT(Answer, decades),
+      .flags = IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -193,9 +196,9 @@ const Verb verb_study_lookup = {
     .options = lookup_options,
     .details = WHICH_RESULTS
     "\nA size that was measured has its median; one between measured sizes is interpolated between the logarithms of "
-    "nodes, edges per node and latency; one beyond them is extrapolated, which is a guess. \"usually off by\" is how far, "
-    "in the median, "
-    "such answers were off for measured sizes that were left out one by one.",
+    "nodes, edges per node and latency; one beyond them is extrapolated, a guess, by as many powers of ten as \"decades "
+    "beyond\" says. \"usually off by\" is how far, in the median, such "
+    "answers were off for measured sizes that were left out one by one.",
     .examples = lookup_examples,
     .run = run_lookup,
 };

@@ -113,8 +113,7 @@ double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, d
 static double piece_spread(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
 {
     const double place[] = { nodes, edges / nodes };
-    double spread = NAN,
-           miss = origin == IFM_GRID_INTERPOLATED && !isnan(entry->miss_in) ? entry->miss_in : entry->miss_beyond;
+    double spread = NAN, miss = origin == IFM_GRID_INTERPOLATED ? entry->miss_in : entry->miss_beyond;
     if (entry->spread != NULL && !ifm_grid_at(entry->spread, place, IFM_GRID_CLAMP, &spread, NULL, NULL))
         spread = NAN;
     if (origin == IFM_GRID_EXACT)

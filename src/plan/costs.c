@@ -38,8 +38,8 @@ static GArray *errors_beyond(const IfmLookupPoint *points, gsize n, const GArray
     return beyond;
 }
 
-/* The errors of an entry at sizes that are not points, and whether the lookup or the trend is used beyond the
- * points. */
+/* The errors of an entry at sizes that are not points, and whether the lookup or the trend is used beyond the points. Each
+ * has its own: where no left-out point lay between others, the lookup's errors at all of them stand for those between. */
 static void judge_entry(CostEntry *entry, const IfmLookupPoint *points)
 {
     IfmLookupError error;
@@ -49,9 +49,12 @@ static void judge_entry(CostEntry *entry, const IfmLookupPoint *points)
         return;
     if (error.n_interpolated > 0)
         entry->miss_in = error.p90_ratio;
-    entry->miss_beyond = entry->miss_in;
+    const double between = entry->miss_in; /* NaN: not known */
+    entry->miss_beyond = between;
     if (error.n_extrapolated > 0)
-        entry->miss_beyond = fmax(entry->miss_in, error.extrapolated_max_ratio);
+        entry->miss_beyond = fmax(between, error.extrapolated_max_ratio);
+    if (isnan(between))
+        entry->miss_in = entry->miss_beyond;
     if (error.n_extrapolated < MIN_TO_JUDGE)
         return;
     g_autoptr(GArray) beyond = errors_beyond(points, entry->n, misses);
@@ -59,7 +62,7 @@ static void judge_entry(CostEntry *entry, const IfmLookupPoint *points)
     if (beyond->len == 0 || ifm_quantile(sorted, beyond->len, 0.5) >= error.extrapolated_median_ratio)
         return;
     entry->trend = ifm_trend_fit(points, entry->n, NULL);
-    entry->miss_beyond = isnan(entry->miss_in) ? sorted[beyond->len - 1] : fmax(entry->miss_in, sorted[beyond->len - 1]);
+    entry->miss_beyond = isnan(between) ? sorted[beyond->len - 1] : fmax(between, sorted[beyond->len - 1]);
 }
 
 double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin)

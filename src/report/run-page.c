@@ -167,7 +167,10 @@ static void append_own_interval(GString *text, const IfmRunVerdict *verdict)
     }
     g_autofree char *lower = ifm_format_duration(fmax(0, verdict->lower_ns)),
                     *upper = ifm_format_duration(verdict->upper_ns);
-    g_string_append_printf(text, ", %s the predicted %s to %s", verdict->within ? "within" : "outside", lower, upper);
+    if (g_str_equal(lower, upper))
+        g_string_append_printf(text, "; the prediction's own interval is narrower than its digits");
+    else
+        g_string_append_printf(text, ", %s the predicted %s to %s", verdict->within ? "within" : "outside", lower, upper);
 }
 
 /* In one line what it came to. */

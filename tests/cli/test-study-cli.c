@@ -597,7 +597,9 @@ static void test_lookup(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "measured"));
     g_assert_null(strstr(ended.out, "interpolated"));
     run_line(bench, "study lookup out/small --nodes 50 --edges 100", &ended);
-    g_assert_nonnull(strstr(ended.out, "a guess by 0.7 decades"));
+    g_assert_nonnull(strstr(ended.out, "extrapolated"));
+    g_assert_nonnull(strstr(ended.out, "decades beyond"));
+    g_assert_nonnull(strstr(ended.out, " 0.699"));
     run_line(bench, "study lookup out/small --nodes 1000 --edges 20", &ended);
     g_assert_nonnull(strstr(ended.out, "decades beyond the measured sizes"));
     g_assert_null(strstr(ended.out, " ms"));

@@ -146,6 +146,29 @@ static void test_scattered(void)
     }
 }
 
+/* Where no left-out point lies between others, what is looked up between points has the lookup's errors, not those of the
+ * trend, which fits these points exactly. */
+static void test_own_error(void)
+{
+    static const double sizes[][2] = { { 1000, 2000 },  { 1000, 10000 }, { 2000, 6000 },   { 2000, 22000 },
+                                       { 5000, 12500 }, { 5000, 60000 }, { 10000, 22000 }, { 10000, 90000 } };
+    IfmCostPoint points[G_N_ELEMENTS(sizes)];
+    g_autoptr(IfmCosts) costs = ifm_costs_new("chain", 1);
+    g_autoptr(GError) error = NULL;
+    IfmCostLatency latency;
+    int a = add_device(costs, "A", NULL, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+        points[i] =
+            (IfmCostPoint){ (gint64)sizes[i][0], (gint64)sizes[i][1], 1e5 + 5 * sizes[i][0] + 30 * sizes[i][1], 1e-6 };
+    g_assert_true(ifm_costs_set_points(costs, a, 1, 1, points, G_N_ELEMENTS(points), &error));
+    g_assert_true(ifm_costs_latency(costs, a, 1, 1, 3000, 15000, 0, &latency, &error));
+    const double truth = 1e5 + 5 * 3000.0 + 30 * 15000.0, off = fabs(latency.latency_ns / truth - 1);
+    g_test_message("off by %g, stated %g", off, latency.spread_ratio);
+    g_assert_cmpint(latency.origin, ==, IFM_COST_INTERPOLATED);
+    g_assert_cmpfloat(off, >, 1e-4);
+    g_assert_cmpfloat(off, <=, latency.spread_ratio);
+}
+
 /* Three sizes are too few to judge a trend by; what they surround lies between them all the same. */
 static void test_surrounded(void)
 {
@@ -356,6 +379,7 @@ int main(int argc, char **argv)
     g_test_add_func("/costs/one-size", test_one_size);
     g_test_add_func("/costs/scattered", test_scattered);
     g_test_add_func("/costs/surrounded", test_surrounded);
+    g_test_add_func("/costs/own-error", test_own_error);
     g_test_add_func("/costs/busy", test_busy);
     g_test_add_func("/costs/static", test_static);
     g_test_add_func("/costs/refusals", test_refusals);
