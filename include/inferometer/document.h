@@ -76,20 +76,23 @@ typedef struct
 
 /** IfmAxis: its texts are literals, or of ifm_document_keep_text(). @kind: DURATION, BYTES, RATE, RATIO, REAL or INTEGER:
  * how its values are shown. @unit: of its values; NULL: the base unit of @kind, ifm_field_unit(). @low, @high: the least
- * range that is shown; NaN: as the points have it. */
+ * range that is shown; NaN: as the points have it. @categories: of a matrix's y: its values are numbers, from 0, of these
+ * names, NULL-terminated, the last of which is that none is chosen; NULL: they are quantities. */
 typedef struct
 {
     const char *title, *unit;
     IfmFieldKind kind;
     gboolean logarithmic; /* points that are not above 0 are not drawn */
     double low, high;
+    const char *const *categories;
 } IfmAxis;
 
-/** IfmFigure: @title: what it is, a few words; @sentence: what it shows, one sentence, which a terminal has no room for. */
+/** IfmFigure: @title: what it is, a few words; @sentence: what it shows, one sentence, which a terminal has no room for.
+ * @group: figures of one group next to each other are variants of one, of which a page shows one at a time; NULL: none. */
 typedef struct
 {
     IfmFigureKind kind;
-    const char *title, *sentence;
+    const char *title, *sentence, *group;
     IfmAxis x, y;
     GPtrArray *series; /* IfmSeries* */
 } IfmFigure;
@@ -145,6 +148,9 @@ typedef struct
 
 void ifm_document_free(IfmDocument *document);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDocument, ifm_document_free)
+
+/** ifm_document_find: (transfer none) the table or figure of that key; NULL where there is none. */
+const IfmBlock *ifm_document_find(const IfmDocument *document, const char *key);
 
 /** ifm_document_to_screen: for a terminal. Control characters and broken UTF-8 are escaped. (transfer full) */
 char *ifm_document_to_screen(const IfmDocument *document, const IfmScreen *screen);

@@ -1,4 +1,5 @@
 #pragma once
+#include <inferometer/conv-predict.h>
 #include <inferometer/document.h>
 #include <inferometer/evaluate.h>
 #include <inferometer/model-predict.h>
@@ -27,5 +28,9 @@ json_t *ifm_predictions_to_json(const IfmPredictReport *reports, gsize n);
 /** ifm_evaluation_document: (transfer full) whole models, kernels by how far they are off, and a figure of predicted over
  * measured. Borrows @evaluation. */
 IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation);
+
+/** ifm_conv_prediction_document: (transfer full) a table of the predictions, "predictions", and of each device the
+ * algorithm to take. Borrows @predictions: of ifm_conv_predict(), of @model and @size */
+IfmDocument *ifm_conv_prediction_document(const GArray *predictions, const char *model, gint64 size);
 
 IFM_END_DECLS

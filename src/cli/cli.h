@@ -159,6 +159,8 @@ void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const If
 gboolean cli_page_to_stdout(const Arguments *arguments);
 /* cli_show: the same, and all documents on the terminal, unless the page went there. @documents: IfmDocument*, borrowed */
 int cli_show(const Arguments *arguments, const GPtrArray *documents);
+/* cli_show_one: the same for one. */
+int cli_show_one(const Arguments *arguments, IfmDocument *document);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
 

@@ -102,3 +102,10 @@ int cli_show(const Arguments *arguments, const GPtrArray *documents)
     }
     return cli_print(text->str);
 }
+
+int cli_show_one(const Arguments *arguments, IfmDocument *document)
+{
+    g_autoptr(GPtrArray) documents = g_ptr_array_new();
+    g_ptr_array_add(documents, document);
+    return cli_show(arguments, documents);
+}

@@ -19,9 +19,8 @@ static int write_comparison(const Arguments *arguments, const IfmComparison *com
     }
     if (g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
         return status;
-    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
-    g_ptr_array_add(documents, ifm_comparison_document(comparison));
-    int printed = cli_show(arguments, documents);
+    g_autoptr(IfmDocument) document = ifm_comparison_document(comparison);
+    int printed = cli_show_one(arguments, document);
     return status != CLI_EXIT_OK ? status : printed;
 }
 

@@ -69,9 +69,7 @@ static int run_evaluate(const Arguments *arguments)
         status = cli_write(csv_path, csv);
     if (status != CLI_EXIT_OK || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
         return status;
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_to_screen(document, &screen);
-    return cli_print(text);
+    return cli_show_one(arguments, document);
 }
 
 static const IfmOption evaluate_options[] = {
@@ -99,6 +97,7 @@ const Verb verb_evaluate = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
+    .tables = { cli_page_options },
     .options = evaluate_options,
     .details = "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
                "copies. What was off most comes first. DIR stands for the ONNX files in it.",

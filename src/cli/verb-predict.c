@@ -60,9 +60,8 @@ static int show(const Arguments *arguments, const GArray *answers, const char *l
     const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
     if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
         return status;
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_show(ifm_predict_document(reports, answers->len), &screen);
-    return cli_print(text);
+    g_autoptr(IfmDocument) document = ifm_predict_document(reports, answers->len);
+    return cli_show_one(arguments, document);
 }
 
 static int run_predict(const Arguments *arguments)
@@ -129,6 +128,7 @@ const Verb verb_predict = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
+    .tables = { cli_page_options },
     .options = predict_options,
     .details =
         "A model is taken apart into the kernels that its runtime would run; the latency of each is predicted with its "

@@ -19,7 +19,7 @@ static IfmKernelSamples *read_all(const char *const *paths, GError **error)
 
 static int print_page(const Arguments *arguments, const IfmLatencyModel *model)
 {
-    IfmDocument *document = ifm_train_document(model, cli_given(arguments, "show-features"));
+    g_autoptr(IfmDocument) document = ifm_train_document(model, cli_given(arguments, "show-features"));
     const char *path = cli_text(arguments, "json");
     int status = CLI_EXIT_OK;
     if (path != NULL)
@@ -27,9 +27,7 @@ static int print_page(const Arguments *arguments, const IfmLatencyModel *model)
         json_auto_t *json = ifm_document_to_json(document);
         status = cli_write_json(path, json);
     }
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_show(document, &screen);
-    return status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0 ? status : cli_print(text);
+    return status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0 ? status : cli_show_one(arguments, document);
 }
 
 static int learn(const Arguments *arguments, const IfmKernelSamples *samples, const IfmLearnOptions *options)
@@ -101,7 +99,7 @@ const Verb verb_train = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_learn_options },
+    .tables = { ifm_learn_options, cli_page_options },
     .options = train_options,
     .details =
         "DATA are CSV files of samples with the columns of docs/learning.md. The trees correct a roofline, and under "

@@ -70,8 +70,15 @@ const char *ifm_tone_name(IfmTone tone)
 
 static json_t *axis_to_json(const IfmAxis *axis)
 {
-    return json_pack("{s:o,s:s,s:b}", "title", ifm_json_text(axis->title), "unit",
-                     axis->unit != NULL ? axis->unit : ifm_field_unit(axis->kind), "logarithmic", axis->logarithmic);
+    json_t *json =
+        json_pack("{s:o,s:s,s:b}", "title", ifm_json_text(axis->title), "unit",
+                  axis->unit != NULL ? axis->unit : ifm_field_unit(axis->kind), "logarithmic", axis->logarithmic);
+    json_t *categories = axis->categories != NULL ? json_array() : NULL;
+    for (const char *const *name = axis->categories; name != NULL && *name != NULL; name++)
+        json_array_append_new(categories, ifm_json_string(*name));
+    if (categories != NULL)
+        json_object_set_new(json, "categories", categories);
+    return json;
 }
 
 /* What a point has not is left out. */
@@ -225,21 +232,21 @@ char *ifm_block_to_csv(const IfmBlock *block)
 
 char *ifm_document_to_csv(const IfmDocument *document, const char *key)
 {
-    g_autoptr(GString) out = g_string_new(NULL);
+    const IfmBlock *one = key != NULL ? ifm_document_find(document, key) : NULL;
+    if (key != NULL)
+        return one != NULL ? ifm_block_to_csv(one) : NULL;
+    GString *out = g_string_new(NULL);
     for (guint s = 0; s < document->sections->len; s++)
     {
         const GPtrArray *blocks = ((const IfmSection *)document->sections->pdata[s])->blocks;
         for (guint i = 0; i < blocks->len; i++)
         {
             const IfmBlock *block = blocks->pdata[i];
-            if (block->key == NULL || (key != NULL && !g_str_equal(block->key, key)))
+            if (block->key == NULL)
                 continue;
-            if (key == NULL)
-                g_string_append_printf(out, "%s%s\r\n", out->len > 0 ? "\r\n" : "", block->key);
+            g_string_append_printf(out, "%s%s\r\n", out->len > 0 ? "\r\n" : "", block->key);
             append_csv(out, block);
-            if (key != NULL)
-                return g_string_free(g_steal_pointer(&out), FALSE);
         }
     }
-    return key == NULL ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
+    return g_string_free(out, FALSE);
 }

@@ -230,7 +230,7 @@ const char *ifm_field_unit(IfmFieldKind kind)
 IfmBlock *ifm_document_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
                               const char *sentence)
 {
-    const IfmAxis axis = { NULL, NULL, IFM_FIELD_DURATION, FALSE, NAN, NAN };
+    const IfmAxis axis = { .kind = IFM_FIELD_DURATION, .low = (double)NAN, .high = (double)NAN };
     IfmBlock *block = add_block(document, IFM_BLOCK_FIGURE);
     block->key = ifm_document_keep_text(document, key);
     block->figure = (IfmFigure){
@@ -259,4 +259,16 @@ void ifm_document_point(IfmDocument *document, IfmSeries *series, const IfmPoint
     IfmPoint copy = *point;
     copy.label = ifm_document_keep_text(document, point->label);
     g_array_append_val(series->points, copy);
+}
+
+const IfmBlock *ifm_document_find(const IfmDocument *document, const char *key)
+{
+    for (guint s = 0; s < document->sections->len; s++)
+    {
+        const GPtrArray *blocks = ((const IfmSection *)document->sections->pdata[s])->blocks;
+        for (guint i = 0; i < blocks->len; i++)
+            if (g_strcmp0(((const IfmBlock *)blocks->pdata[i])->key, key) == 0)
+                return blocks->pdata[i];
+    }
+    return NULL;
 }

@@ -219,6 +219,12 @@ static void append_axis(GString *out, const char *name, const IfmAxis *axis)
     append_json_text(out, axis->title != NULL ? axis->title : "");
     g_string_append(out, ",\"unit\":");
     append_json_text(out, axis->unit != NULL ? axis->unit : "");
+    for (const char *const *name = axis->categories; name != NULL && *name != NULL; name++)
+    {
+        g_string_append(out, name == axis->categories ? ",\"categories\":[" : ",");
+        append_json_text(out, *name);
+        g_string_append(out, name[1] == NULL ? "]" : "");
+    }
     g_string_append_printf(out, ",\"kind\":\"%s\",\"log\":%s},", kind != NULL ? kind : "real",
                            axis->logarithmic ? "true" : "false");
 }
@@ -305,6 +311,11 @@ static void append_figure(GString *out, const IfmBlock *block)
         return;
     g_string_append(out, "<figure data-key=\"");
     append_escaped(out, block->key);
+    if (figure->group != NULL)
+    {
+        g_string_append(out, "\" data-group=\"");
+        append_escaped(out, figure->group);
+    }
     g_string_append(out, "\">\n<div class=\"plot\"></div>");
     ifm_svg_append(out, figure, FALSE);
     g_string_append(out, "<figcaption>");
@@ -483,28 +494,10 @@ char *ifm_documents_to_html(const IfmDocument *const *documents, gsize n, const 
 
 /* --- pictures --------------------------------------------------------------------------------------------------------- */
 
-/* NULL where there is none of that key. */
-static const IfmBlock *find_figure(const IfmDocument *document, const char *key, GPtrArray *keys)
-{
-    for (guint s = 0; s < document->sections->len; s++)
-    {
-        const GPtrArray *blocks = ((const IfmSection *)document->sections->pdata[s])->blocks;
-        for (guint i = 0; i < blocks->len; i++)
-        {
-            const IfmBlock *block = blocks->pdata[i];
-            if (block->kind == IFM_BLOCK_FIGURE && keys != NULL && block->figure.series->len > 0)
-                g_ptr_array_add(keys, g_strdup(block->key));
-            if (block->kind == IFM_BLOCK_FIGURE && g_strcmp0(block->key, key) == 0)
-                return block;
-        }
-    }
-    return NULL;
-}
-
 char *ifm_document_to_svg(const IfmDocument *document, const char *key)
 {
-    const IfmBlock *block = find_figure(document, key, NULL);
-    if (block == NULL)
+    const IfmBlock *block = ifm_document_find(document, key);
+    if (block == NULL || block->kind != IFM_BLOCK_FIGURE)
         return NULL;
     GString *out = g_string_new(NULL);
     ifm_svg_append(out, &block->figure, TRUE);
@@ -514,7 +507,16 @@ char *ifm_document_to_svg(const IfmDocument *document, const char *key)
 GStrv ifm_document_figures(const IfmDocument *document)
 {
     GPtrArray *keys = g_ptr_array_new();
-    find_figure(document, NULL, keys);
+    for (guint s = 0; s < document->sections->len; s++)
+    {
+        const GPtrArray *blocks = ((const IfmSection *)document->sections->pdata[s])->blocks;
+        for (guint i = 0; i < blocks->len; i++)
+        {
+            const IfmBlock *block = blocks->pdata[i];
+            if (block->kind == IFM_BLOCK_FIGURE && block->figure.series->len > 0)
+                g_ptr_array_add(keys, g_strdup(block->key));
+        }
+    }
     g_ptr_array_add(keys, NULL);
     return (GStrv)g_ptr_array_free(keys, FALSE);
 }

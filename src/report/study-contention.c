@@ -88,6 +88,38 @@ static const IfmField slow_down_fields[] = {
     { NULL },
 };
 
+/* A row for what is slowed down, a column for the load. */
+static void add_matrix(IfmDocument *document, const IfmTable *table)
+{
+    IfmBlock *block = ifm_document_figure(document, "contention_matrix", IFM_FIGURE_MATRIX, "Slow-down",
+                                          "How many times as long a range takes under each load: 1 is no slow-down.");
+    GHashTable *rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    block->no_screen = TRUE; /* which shows the table */
+    block->figure.y.title = "times as long";
+    block->figure.y.kind = IFM_FIELD_REAL;
+    for (gsize i = 0; i < table->n_records; i++)
+    {
+        const Loss *loss = table->records[i];
+        IfmValue texts[4] = { 0 };
+        IfmPoint point = IFM_POINT_INIT;
+        for (gsize k = 0; k < G_N_ELEMENTS(texts); k++)
+            ifm_field_get(&slow_down_fields[k], loss, &texts[k]);
+        char *name = g_strdup_printf("%s %s, %s", texts[0].text, texts[1].text, texts[3].text);
+        IfmSeries *series = g_hash_table_lookup(rows, name);
+        if (series == NULL)
+            series = ifm_document_series(document, block, name, NULL);
+        g_hash_table_insert(rows, name, series);
+        point.label = texts[2].text;
+        point.y = loss->slow_down.ratio;
+        point.lower = loss->slow_down.lower;
+        point.upper = loss->slow_down.upper;
+        ifm_document_point(document, series, &point);
+        for (gsize k = 0; k < G_N_ELEMENTS(texts); k++)
+            ifm_value_clear(&texts[k]);
+    }
+    g_hash_table_unref(rows);
+}
+
 void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *tables, gsize max)
 {
     static const char *const what[] = { "device", "stages", "beside", "size", NULL }, *const times[] = { "alone", "latency",
@@ -112,6 +144,7 @@ void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *table
     ifm_document_plot(document, "losses", IFM_FIGURE_BARS, "Latency alone and under load",
                       "What ranges of stages take on a device alone, and while others do the same.", table,
                       &(IfmPlotColumns){ .label = what, .y = times });
+    add_matrix(document, table);
 }
 
 /* --- ranges.csv ------------------------------------------------------------------------------------------------------- */

@@ -303,6 +303,7 @@ static void add_sizes(IfmDocument *document, const IfmStudyTables *tables)
                                            "How the latency of each stage grows with the data on each device.", &table,
                                            &(IfmPlotColumns){ series, size, "data_bytes", latency, "half_width" })
                              ->figure;
+    figure->x.title = "data size";
     figure->x.kind = IFM_FIELD_BYTES;
     figure->x.logarithmic = figure->y.logarithmic = TRUE;
 }
@@ -373,6 +374,7 @@ IfmDocument *ifm_study_document(const IfmStudyTables *tables, IfmStudyPage page,
         ifm_study_add_latencies(document, tables, -1);
         ifm_study_add_latencies(document, tables, 1);
         add_sizes(document, tables);
+        ifm_study_add_size_figures(document, tables);
         ifm_study_add_precision(document, tables);
         ifm_study_add_splits(document, tables);
         ifm_study_add_lookup_errors(document, tables);

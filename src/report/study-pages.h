@@ -24,6 +24,10 @@ void ifm_study_add_lookup_errors(IfmDocument *document, const IfmStudyTables *ta
 void ifm_study_add_precision(IfmDocument *document, const IfmStudyTables *tables);
 /* ifm_study_add_splits: Bandwidths and compute times. */
 void ifm_study_add_splits(IfmDocument *document, const IfmStudyTables *tables);
+/* ifm_study_add_size_figures: The fastest device at each size; latency over nodes and edges. */
+void ifm_study_add_size_figures(IfmDocument *document, const IfmStudyTables *tables);
+/* ifm_study_add_split_figures: The line through each stage's latencies; bandwidths. */
+void ifm_study_add_split_figures(IfmDocument *document, const IfmStudyTables *tables);
 /* ifm_study_add_contention: What devices lose under load: in figures, and the @max largest losses. */
 void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *tables, gsize max);
 /* ifm_study_add_failures: What has no latency and why, alike cases together. */

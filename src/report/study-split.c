@@ -213,6 +213,7 @@ void ifm_study_add_splits(IfmDocument *document, const IfmStudyTables *tables)
     const GArray *fields = ifm_document_keep(document, split_fields(), (GDestroyNotify)g_array_unref);
     for (guint i = 0; i < tables->devices->len; i++)
         add_split(document, tables, tables->devices->pdata[i], fields);
+    ifm_study_add_split_figures(document, tables);
     if (few)
         ifm_document_text(document, "~ a bandwidth of " G_STRINGIFY(FEW_POINTS) " sizes or fewer");
     add_reasons(document, tables, FALSE);

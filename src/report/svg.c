@@ -521,20 +521,30 @@ static void colour_at(double share, guint colour[3])
         colour[k] = (guint)lround(stops[i][k] + (at - i) * (stops[i + 1][k] - stops[i][k]));
 }
 
+/* The last category is that nothing is chosen: grey. */
+static const char *category_colour(const char *const *categories, int category)
+{
+    return categories[category + 1] == NULL ? tone_colours[IFM_TONE_DIM] : colours[category % N_COLOURS];
+}
+
 static void append_cell(const Plane *plane, const IfmPoint *point, const double at[4])
 {
     guint colour[3];
     double low = plane->y.low, high = plane->y.high;
     gboolean decades = low > 0 && high / low > 20;
     double share = decades ? log(point->y / low) / log(high / low) : (point->y - low) / (high - low);
-    g_autofree char *text = ifm_format_value(plane->figure->y.kind, point->y);
+    const char *const *categories = plane->figure->y.categories;
+    g_autofree char *text =
+        categories != NULL ? g_strdup(categories[(int)point->y]) : ifm_format_value(plane->figure->y.kind, point->y);
     colour_at(high > low ? share : 0, colour);
-    g_string_append_printf(
-        plane->out, "<rect class=\"mark\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#%02x%02x%02x\"/>\n",
-        at[0], at[1], at[2] - 1, at[3] - 1, colour[0], colour[1], colour[2]);
+    g_autofree char *fill = categories != NULL ? g_strdup(category_colour(categories, (int)point->y))
+                                               : g_strdup_printf("#%02x%02x%02x", colour[0], colour[1], colour[2]);
+    g_string_append_printf(plane->out,
+                           "<rect class=\"mark\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
+                           at[0], at[1], at[2] - 1, at[3] - 1, fill);
     if (at[2] > LETTER * (double)strlen(text))
         append_text(plane->out, at[0] + at[2] / 2, at[1] + at[3] / 2 + 4, "middle", g_strstrip(text),
-                    share > 0.5 ? " fill=\"#fff\"" : " fill=\"#111\"");
+                    share > 0.5 || categories != NULL ? " fill=\"#fff\"" : " fill=\"#111\"");
 }
 
 /* (transfer container) the labels of all columns, in the order of their first appearance */

@@ -35,6 +35,7 @@
   try {
     await window.inferometer.draw_all();
     for (const block of window.inferometer.figures) {
+      block.hidden = false; /* a variant that is not chosen */
       const figure = block.ifm.figure, plot = block.querySelector(".plot");
       const one = { key: block.dataset.key, kind: figure.figure, points: drawable(figure), marks: marks_of(block, figure),
         shapes: plot.querySelectorAll("svg path, svg image, canvas").length, height: plot.clientHeight, csv: await save_by(block) };

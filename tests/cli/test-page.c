@@ -60,7 +60,7 @@ static json_t *visit(const Bench *bench, const char *name, int width)
     bench_write(bench, "probed.html", probed->str, probed->len);
     g_autofree char *script = g_strdup_printf(
         "HOME=\"$PWD\" timeout 100 " CHROMIUM " --headless --no-sandbox --disable-gpu --disable-background-networking "
-        "--no-first-run --user-data-dir=\"$PWD/browser\" --window-size=%d,1400 --virtual-time-budget=60000 "
+        "--no-first-run --user-data-dir=\"$PWD/browser\" --window-size=%d,1400 --virtual-time-budget=600000 "
         "--enable-logging=stderr --dump-dom \"file://$PWD/probed.html\"",
         width);
     g_auto(Ended) ended = { 0 };

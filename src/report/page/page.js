@@ -225,17 +225,21 @@
 
   function matrix(figure) {
     const columns = labels_of(figure).labels, values = all_of(figure, ["y"]), y = scale_of(figure.y, values);
-    const low = Math.min(...values), decades = low > 0 && Math.max(...values) / low > 20;
+    const low = Math.min(...values), decades = !figure.y.categories && low > 0 && Math.max(...values) / low > 20;
     const cells = figure.series.map((series) => columns.map((label) => {
       const i = series.text ? series.text.indexOf(label) : -1;
-      return i < 0 || series.y[i] === null ? null : series.y[i] / y.size;
+      return i < 0 || !series.y || series.y[i] === null ? null : series.y[i] / y.size;
     }));
-    const spelt = (v) => (v === null ? "" : Number(v.toPrecision(3)).toString());
+    const names = figure.y.categories, grey = "#7f7f7f"; /* the last category is that nothing is chosen */
+    const spelt = (v) => (v === null ? "" : names ? names[v] : Number(v.toPrecision(3)).toString());
+    const steps = names && names.flatMap((_, i) => [[i / names.length, i + 1 < names.length ? colours[i % 8] : grey],
+      [(i + 1) / names.length, i + 1 < names.length ? colours[i % 8] : grey]]);
     const traces = [{ type: "heatmap", z: cells.map((row) => row.map((v) => (v !== null && decades ? Math.log10(v) : v))),
       x: columns.map((_, i) => i), y: figure.series.map((_, i) => i), text: cells.map((row) => row.map(spelt)),
       customdata: cells.map((row, s) => row.map((v, c) => figure.series[s].name + ", " + columns[c])),
       texttemplate: columns.length * figure.series.length <= 200 ? "%{text}" : "", showscale: false,
-      colorscale: [[0, "#edf8e9"], [0.25, "#bae4b3"], [0.5, "#74c476"], [0.75, "#318280"], [1, "#143c6e"]], xgap: 1, ygap: 1,
+      ...(names ? { zmin: -0.5, zmax: names.length - 0.5 } : {}),
+      colorscale: steps || [[0, "#edf8e9"], [0.25, "#bae4b3"], [0.5, "#74c476"], [0.75, "#318280"], [1, "#143c6e"]], xgap: 1, ygap: 1,
       hovertemplate: "%{customdata}<br>%{text} " + y.unit + "<extra></extra>" }];
     const layout = layout_of(figure, { title: "", log: false }, { title: "", log: false }, 110 + figure.series.length * 26);
     layout.title.text = figure.title + (y.unit ? ` [${y.unit}]` : "");
@@ -316,9 +320,7 @@
     return library;
   }
 
-  async function draw(block) {
-    if (block.ifm.state !== "waiting") return;
-    block.ifm.state = "drawing";
+  async function draw_now(block) {
     const plotly = await load_library(), figure = block.ifm.figure, place = block.querySelector(".plot");
     const made = kinds[figure.figure](figure);
     block.classList.add("drawn");
@@ -335,36 +337,54 @@
         });
       });
     }
-    block.ifm.state = "drawn";
   }
+
+  /* Once, however often it is asked for. */
+  const draw = (block) => (block.ifm.drawn ||= draw_now(block));
 
   function begin_figure(block) {
     const figure = unpack(JSON.parse(block.querySelector("script.data").textContent)), tools = document.createElement("div");
-    block.ifm = { figure, state: "waiting" };
+    block.ifm = { figure, drawn: null };
     tools.className = "tools";
     tools.append(button("CSV", "Save the data of the figure " + figure.title + " as CSV", () => save(block.dataset.key + ".csv", csv_of(figure))));
     block.append(tools);
   }
 
+  /* Variants of a figure: one at a time, chosen by its title. */
+  function begin_group(group) {
+    const label = document.createElement("label"), choice = document.createElement("select");
+    group.forEach((block, i) => choice.add(new Option(block.ifm.figure.title, i)));
+    const show = async () => {
+      group.forEach((block, i) => (block.hidden = i !== Number(choice.value)));
+      const block = group[Number(choice.value)];
+      await draw(block);
+      window.Plotly.Plots.resize(block.querySelector(".plot"));
+    };
+    label.className = "tools variants";
+    label.append(group[0].dataset.group, " ", choice);
+    group[0].before(label);
+    group.forEach((block, i) => (block.hidden = i > 0));
+    choice.addEventListener("change", show);
+  }
+
   document.querySelectorAll(".table").forEach(begin_table);
   const figures = [...document.querySelectorAll("figure")];
   figures.forEach(begin_figure);
+  for (let i = 0, n; i < figures.length; i += n) {
+    const name = figures[i].dataset.group;
+    for (n = 1; name && i + n < figures.length && figures[i + n].dataset.group === name; ) n++;
+    if (n > 1) begin_group(figures.slice(i, i + n));
+  }
   const seen = new IntersectionObserver((entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)),
     { rootMargin: "400px" });
   if (typeof DecompressionStream === "function") figures.forEach((figure) => seen.observe(figure));
 
   async function draw_all() {
-    for (const figure of figures) {
-      await draw(figure);
-      while (figure.ifm.state !== "drawn") await new Promise((done) => setTimeout(done, 10));
-    }
+    for (const figure of figures) await draw(figure);
   }
   dark.addEventListener("change", async () => {
     for (const figure of figures)
-      if (figure.ifm.state === "drawn") {
-        figure.ifm.state = "waiting";
-        await draw(figure);
-      }
+      if (figure.ifm.drawn) await (figure.ifm.drawn = draw_now(figure));
   });
   window.inferometer = { draw_all, figures, csv_of };
 })();
