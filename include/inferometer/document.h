@@ -42,7 +42,8 @@ typedef enum
 {
     IFM_FIGURE_BARS,     /* a bar a point: label, y; its interval lower to upper */
     IFM_FIGURE_STRIPS,   /* a strip a point: label, median y; its interval lower to upper; all values min to max */
-    IFM_FIGURE_SCATTER,  /* a mark a point: x, y; its interval lower to upper; label: what the x is called, or NULL */
+    IFM_FIGURE_SCATTER,  /* a mark a point: x, y; its interval lower to upper; label: what the x is called, or NULL;
+                            where IfmAxis.own is set, what the point is called */
     IFM_FIGURE_LINES,    /* the same, each series joined in the order of its points */
     IFM_FIGURE_TIMELINE, /* a row a series: from x to x_end; label: what stands in it, or NULL */
     IFM_FIGURE_MATRIX,   /* a row a series, a column a label: y, may be coloured by its value */
@@ -85,6 +86,7 @@ typedef struct
     gboolean logarithmic; /* points that are not above 0 are not drawn */
     double low, high;
     const char *const *categories;
+    gboolean own; /* of x: labels name the points, and the axis has values of its own */
 } IfmAxis;
 
 /** IfmFigure: @title: what it is, a few words; @sentence: what it shows, one sentence, which a terminal has no room for.

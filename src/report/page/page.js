@@ -146,13 +146,19 @@
   function layout_of(figure, x, y, height) {
     const style = getComputedStyle(document.body), ink = style.color;
     const line = dark.matches ? "#343c45" : "#e2e6ea", narrow = window.innerWidth < 560;
-    /* Decades alone where there are several: between them stand lines without numbers. */
-    const ticks_of = ([low, high]) => (high / low > 30 ? { dtick: 1, minor: { dtick: "D1", showgrid: false } } : { dtick: "D2" });
-    const axis = (title, log) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear", gridcolor: line,
-      zerolinecolor: line, automargin: true, exponentformat: "SI", ...(log ? ticks_of(log) : {}) });
+    /* Decades alone where there are several: between them stand lines without numbers. Else 1, 2, 5, spelt in full. */
+    const ticks_of = ([low, high], size) => {
+      if (high / low > 30) return { dtick: 1, minor: { dtick: "D1", showgrid: false } };
+      const tickvals = [];
+      for (let power = 10 ** Math.floor(Math.log10(low / size)) / 10; power <= (10 * high) / size; power *= 10)
+        tickvals.push(power, 2 * power, 5 * power);
+      return { tickmode: "array", tickvals, ticktext: tickvals.map((value) => String(Number(value.toPrecision(3)))) };
+    };
+    const axis = (title, log, size) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear", gridcolor: line,
+      zerolinecolor: line, automargin: true, exponentformat: "SI", ...(log ? ticks_of(log, size) : {}) });
     return { title: { text: figure.title, x: 0, xref: "paper", font: { size: 15 } }, height, paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: narrow ? 10 : 12 }, hovermode: "closest",
-      margin: { l: narrow ? 40 : 60, r: 16, t: 44, b: 48 }, xaxis: axis(x.title, x.log), yaxis: axis(y.title, y.log),
+      margin: { l: narrow ? 40 : 60, r: 16, t: 44, b: 48 }, xaxis: axis(x.title, x.log, x.size || 1), yaxis: axis(y.title, y.log, y.size || 1),
       legend: { orientation: "h", y: -0.25 }, showlegend: figure.series.length > 1,
       modebar: { bgcolor: "rgba(0,0,0,0)", color: "#8a949e", activecolor: ink } };
   }
@@ -173,8 +179,8 @@
       x: x.of(series.x), y: y.of(series.y), text: series.text, error_y: error_of(series, y, "y"),
       hovertemplate: "%{text}<br>%{x:.4~g} " + x.unit + "<br>%{y:.4~g} " + y.unit + "<extra>%{fullData.name}</extra>",
       marker: { color: colours[s % 8], symbol: symbols[s % 6], size: many ? 4 : 7 }, line: { color: colours[s % 8], width: 1.8 } }));
-    const layout = layout_of(figure, { title: x.title, log: range_of(figure.x, all_of(figure, ["x"])) },
-      { title: y.title, log: range_of(figure.y, all_of(figure, ["y"])) }, 420);
+    const layout = layout_of(figure, { ...x, log: range_of(figure.x, all_of(figure, ["x"])) },
+      { ...y, log: range_of(figure.y, all_of(figure, ["y"])) }, 420);
     return { traces, layout };
   }
 
@@ -237,7 +243,7 @@
     const traces = [{ type: "heatmap", z: cells.map((row) => row.map((v) => (v !== null && decades ? Math.log10(v) : v))),
       x: columns.map((_, i) => i), y: figure.series.map((_, i) => i), text: cells.map((row) => row.map(spelt)),
       customdata: cells.map((row, s) => row.map((v, c) => figure.series[s].name + ", " + columns[c])),
-      texttemplate: columns.length * figure.series.length <= 200 ? "%{text}" : "", showscale: false,
+      texttemplate: columns.length * figure.series.length <= 600 ? "%{text}" : "", showscale: false,
       ...(names ? { zmin: -0.5, zmax: names.length - 0.5 } : {}),
       colorscale: steps || [[0, "#edf8e9"], [0.25, "#bae4b3"], [0.5, "#74c476"], [0.75, "#318280"], [1, "#143c6e"]], xgap: 1, ygap: 1,
       hovertemplate: "%{customdata}<br>%{text} " + y.unit + "<extra></extra>" }];
@@ -246,7 +252,8 @@
     layout.showlegend = false;
     row_axis(layout, figure.series.map((series) => series.name));
     Object.assign(layout.xaxis, { side: "top", tickmode: "array", tickvals: columns.map((_, i) => i), showgrid: false,
-      ticktext: columns.map((label) => shorten(label, 24)) });
+      ticktext: columns.map((label) => shorten(label, 24)), tickangle: columns.some((label) => label.length > 12) ? -35 : 0 });
+    if (layout.xaxis.tickangle) layout.margin.t = 130;
     return { traces, layout };
   }
 
