@@ -12,10 +12,10 @@ enum
     WIDTH = 760, /* pixels, of all */
     PLANE_HEIGHT = 320,
     ROW = 18,
-    LETTER = 7,      /* of a text, about */
-    MAX_LABEL = 34,  /* letters of a row's name */
-    MAX_ROWS = 300,  /* what follows is counted, not drawn */
-    MAX_SPANS = 400, /* of a row of a timeline: what is nearer than a pixel is drawn as one */
+    LETTER = 7,       /* of a text, about */
+    MAX_LABEL = 34,   /* letters of a row's name */
+    MAX_ROWS = 300,   /* what follows is counted, not drawn */
+    MAX_MARKS = 2000, /* of a series: of more, the range in each column of pixels is drawn */
     N_COLOURS = 8,
 };
 
@@ -266,10 +266,42 @@ static void append_joined(const Plane *plane, const IfmSeries *series, const cha
     g_string_append_printf(plane->out, "\" stroke=\"%s\"/>\n", colour);
 }
 
+/* Of many points, the range in each column of pixels. */
+static void append_ranges(const Plane *plane, const IfmSeries *series, const char *colour)
+{
+    const int n = (int)(plane->x.to - plane->x.from) + 1;
+    g_autofree double *low = g_new(double, (gsize)n), *high = g_new(double, (gsize)n);
+    for (int i = 0; i < n; i++)
+    {
+        low[i] = INFINITY;
+        high[i] = -INFINITY;
+    }
+    for (guint i = 0; i < series->points->len; i++)
+    {
+        const IfmPoint *point = &g_array_index(series->points, IfmPoint, i);
+        if (!has_place(&plane->x, point->x) || !has_place(&plane->y, point->y))
+            continue;
+        const int column = CLAMP((int)(place(&plane->x, point->x) - plane->x.from), 0, n - 1);
+        const double y = place(&plane->y, point->y);
+        low[column] = fmin(low[column], y);
+        high[column] = fmax(high[column], y);
+    }
+    g_string_append(plane->out, "<path class=\"range\" d=\"");
+    for (int i = 0; i < n; i++)
+        if (low[i] <= high[i])
+            g_string_append_printf(plane->out, "M%.1f,%.1fV%.1f", plane->x.from + i + 0.5, low[i] - 0.5, high[i] + 0.5);
+    g_string_append_printf(plane->out, "\" stroke=\"%s\"/>\n", colour);
+}
+
 static void append_series(const Plane *plane, guint s)
 {
     const IfmSeries *series = plane->figure->series->pdata[s];
     const char *colour = colours[s % N_COLOURS];
+    if (series->points->len > MAX_MARKS)
+    {
+        append_ranges(plane, series, colour);
+        return;
+    }
     if (plane->figure->kind == IFM_FIGURE_LINES || series->joined)
         append_joined(plane, series, colour);
     for (guint i = 0; i < series->points->len && !(series->joined && series->points->len > 60); i++)

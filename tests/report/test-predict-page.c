@@ -146,7 +146,7 @@ static void test_evaluate(void)
     gsize i, n_series = 0;
     json_array_foreach(blocks, i, block) n_series += json_array_size(ifm_member(block, "series"));
     g_assert_cmpuint(n_series, ==, 3); /* models, kernels, the diagonal */
-    g_assert_cmpuint(check_document(g_steal_pointer(&document)), ==, 16);
+    g_assert_cmpuint(check_document(g_steal_pointer(&document)), ==, 18);
 }
 
 int main(int argc, char **argv)

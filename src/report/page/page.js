@@ -171,17 +171,53 @@
       arrayminus: value.map((v, i) => (series.lower[i] === null || v === null ? 0 : (v - series.lower[i]) / unit.size)) };
   }
 
+  const MANY = 2000, COLUMNS = 800;
+
+  /* Of many points between two x, the least and the largest of each column. */
+  function thin(series, from, to) {
+    const columns = new Map(), out = { x: [], y: [] };
+    let n = 0;
+    for (let i = 0; i < series.n; i++) {
+      if (series.x[i] === null || series.y[i] === null || series.x[i] < from || series.x[i] > to) continue;
+      const column = Math.floor(((series.x[i] - from) / (to - from || 1)) * COLUMNS), ends = columns.get(column);
+      n++;
+      if (!ends) columns.set(column, [i, i]);
+      else if (series.y[i] < series.y[ends[0]]) ends[0] = i;
+      else if (series.y[i] > series.y[ends[1]]) ends[1] = i;
+    }
+    for (const [least, largest] of columns.values())
+      for (const i of [Math.min(least, largest), Math.max(least, largest)].slice(least === largest ? 1 : 0)) {
+        out.x.push(series.x[i]);
+        out.y.push(series.y[i]);
+      }
+    return { ...out, thinned: n > out.x.length };
+  }
+
   function points(figure) {
     const x = scale_of(figure.x, all_of(figure, ["x"])), y = scale_of(figure.y, all_of(figure, ["y", "upper"]));
-    const many = all_of(figure, ["y"]).length > 2000;
-    const traces = figure.series.map((series, s) => ({ type: many ? "scattergl" : "scatter", name: series.name,
+    if (figure.series.some((series) => series.n > MANY)) return many_points(figure, x, y);
+    const traces = figure.series.map((series, s) => ({ type: "scatter", name: series.name,
       mode: figure.figure === "lines" ? "lines+markers" : series.joined ? (series.n > 60 ? "lines" : "lines+markers") : "markers",
       x: x.of(series.x), y: y.of(series.y), text: series.text, error_y: error_of(series, y, "y"),
       hovertemplate: "%{text}<br>%{x:.4~g} " + x.unit + "<br>%{y:.4~g} " + y.unit + "<extra>%{fullData.name}</extra>",
-      marker: { color: colours[s % 8], symbol: symbols[s % 6], size: many ? 4 : 7 }, line: { color: colours[s % 8], width: 1.8 } }));
+      marker: { color: colours[s % 8], symbol: symbols[s % 6], size: 7 }, line: { color: colours[s % 8], width: 1.8 } }));
     const layout = layout_of(figure, { ...x, log: range_of(figure.x, all_of(figure, ["x"])) },
       { ...y, log: range_of(figure.y, all_of(figure, ["y"])) }, 420);
     return { traces, layout };
+  }
+
+  /* As many as can be told apart; the columns are narrower the nearer one zooms. */
+  function many_points(figure, x, y) {
+    const all = all_of(figure, ["x"]), whole = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
+    const traces_for = (from, to) => figure.series.map((series, s) => {
+      const seen = thin(series, from, to);
+      return { type: "scatter", name: series.name, mode: seen.thinned ? "lines" : "markers", x: x.of(seen.x), y: y.of(seen.y),
+        hovertemplate: "%{x:.6~g} " + x.unit + "<br>%{y:.4~g} " + y.unit + "<extra>%{fullData.name}</extra>",
+        marker: { color: colours[s % 8], size: 4 }, line: { color: colours[s % 8], width: 1 } };
+    });
+    const layout = layout_of(figure, x, { ...y, log: range_of(figure.y, all_of(figure, ["y"])) }, 420);
+    layout.xaxis.range = whole.map((v) => v / x.size);
+    return { traces: traces_for(...whole), layout, zoomed: (range) => traces_for(range[0] * x.size, range[1] * x.size) };
   }
 
   const shorten = (text, most) => (text.length <= most ? text : text.slice(0, most / 2 - 1) + "…" + text.slice(1 - most / 2));
