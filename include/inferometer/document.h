@@ -56,29 +56,32 @@ typedef struct
     double x, x_end, y;
     double lower, upper; /* a confidence interval of y */
     double min, max;     /* of all values that y is the median of */
+    double id;           /* of a timeline: whose event it is, such as a batch's number; what has one id can be followed */
     const char *label;
     IfmMark mark;
 } IfmPoint;
 #define IFM_POINT_INIT                                                                                                     \
     {                                                                                                                      \
-        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, IFM_MARK_NONE                                                             \
+        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, IFM_MARK_NONE                                                        \
     }
 
 /** IfmSeries: @name: NULL: there is but one. @group: of a timeline: series of one group stand together under its name;
  * NULL: there are no groups. There a series without a name begins a group, which may have no other. @joined: of a scatter:
- * a line through its points, in their order. */
+ * a line through its points, in their order. @no_screen: of a timeline: a terminal leaves it out; elsewhere it is drawn in
+ * the row of the series before it where that has the same name and group. */
 typedef struct
 {
     const char *name, *group;
     IfmTone tone;
-    gboolean joined;
+    gboolean joined, no_screen;
     GArray *points; /* IfmPoint */
 } IfmSeries;
 
 /** IfmAxis: its texts are literals, or of ifm_document_keep_text(). @kind: DURATION, BYTES, RATE, RATIO, REAL or INTEGER:
  * how its values are shown. @unit: of its values; NULL: the base unit of @kind, ifm_field_unit(). @low, @high: the least
  * range that is shown; NaN: as the points have it. @categories: of a matrix's y: its values are numbers, from 0, of these
- * names, NULL-terminated, the last of which is that none is chosen; NULL: they are quantities. */
+ * names, NULL-terminated, the last of which is that none is chosen; NULL: they are quantities. Of a timeline's y: what
+ * kinds of events there are, by which they are coloured; NULL: by the tone of their series. */
 typedef struct
 {
     const char *title, *unit;

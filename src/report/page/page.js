@@ -76,7 +76,7 @@
 
   /* --- figures: data ------------------------------------------------------------------------------------------------- */
 
-  const members = ["x", "x_end", "y", "lower", "upper", "min", "max"];
+  const members = ["x", "x_end", "y", "lower", "upper", "min", "max", "id"];
 
   /* Columns to arrays with a value a point; a timeline's x and x_end are steps. */
   function unpack(figure) {
@@ -223,7 +223,7 @@
   const shorten = (text, most) => (text.length <= most ? text : text.slice(0, most / 2 - 1) + "…" + text.slice(1 - most / 2));
 
   /* Names of rows are made distinct by what no reader sees: Plotly joins categories of one name. */
-  const row_axis = (layout, names) => Object.assign(layout.yaxis, { autorange: "reversed", tickmode: "array",
+  const row_axis = (layout, names) => Object.assign(layout.yaxis, { range: [names.length - 0.5, -0.5], tickmode: "array",
     tickvals: names.map((_, i) => i), ticktext: names.map((name) => shorten(name, window.innerWidth < 560 ? 18 : 40)), zeroline: false, showgrid: false });
 
   function labels_of(figure) {
@@ -293,20 +293,30 @@
     return { traces, layout };
   }
 
-  /* Spans in view; what is nearer to the one before than a few pixels is drawn as one with it. */
-  function spans_in(series, row, from, to, least, size, out) {
-    let begin = null, end = 0, text = "", n = 0;
+  /* Kinds of events: what works is strong, why it does not is pale. */
+  const event_colours = ["#0072b2", "#56b4e9", "#009e73", "#cc79a7", "#b8860b", "#0072b2", "#9aa5b1", "#f2cf8f", "#f4b59a",
+    "#d9c7a3", "#e59a94", "#b7c4d6", "#d5dade", "#d5dade"];
+
+  /* Spans in view; what is nearer to the one before of its kind than a few pixels is drawn as one with it.
+   * @out: kind -> bars. @followed: an id, or null for all */
+  function spans_in(series, row, view, out, followed) {
+    const { from, to, size } = view, least = series.n > view.most ? view.least : 0;
+    let begin = null, end = 0, text = "", n = 0, kind = null;
     const push = () => {
       if (begin === null) return;
-      out.base.push(begin / size);
-      out.x.push(Math.max(end - begin, least / 4) / size);
-      out.y.push(row);
-      out.text.push(n > 1 ? `${n} events` : text);
+      const bars = (out[kind] ||= { base: [], x: [], y: [], text: [], width: [] });
+      bars.base.push(begin / size);
+      bars.x.push(Math.max(end - begin, least / 4) / size);
+      bars.y.push(row);
+      bars.width.push(view.names && view.names[kind].startsWith("idle") ? 0.35 : 0.8);
+      bars.text.push(n > 1 ? `${n} events` : text);
     };
     for (let i = 0; i < series.n; i++) {
-      const start = series.x[i], stop = series.x_end[i];
+      const start = series.x[i], stop = series.x_end[i], id = series.id ? series.id[i] : null;
       if (start === null || stop < from || start > to) continue;
-      if (begin !== null && start <= end + least && start >= begin) {
+      if (followed !== null && id !== followed) continue;
+      const next = view.names && series.y ? series.y[i] : series.tone;
+      if (begin !== null && next === kind && start < end + least && start >= begin) {
         end = Math.max(end, stop);
         n++;
         continue;
@@ -314,34 +324,68 @@
       push();
       begin = start;
       end = stop;
+      kind = next;
       n = 1;
-      text = series.text ? series.text[i] : "";
+      text = series.text && series.text[i] ? series.text[i] : id !== null ? String(id) : "";
     }
     push();
   }
 
   const EVENTS_DRAWN = 6000;
 
-  function timeline(figure) {
-    const x = scale_of(figure.x, all_of(figure, ["x_end"])), rows = figure.series.map((s) => s.name || s.group);
+  /* Rows of series; one with the name and group of the one before it is in its row. */
+  function rows_of(figure) {
+    const names = [], places = [];
+    let before = null;
+    for (const series of figure.series) {
+      if (!before || series.name === "" || before.name !== series.name || before.group !== series.group)
+        names.push(series.name || series.group);
+      places.push(names.length - 1);
+      before = series;
+    }
+    return { names, places };
+  }
+
+  function timeline(figure, followed) {
+    const x = scale_of(figure.x, all_of(figure, ["x_end"])), rows = rows_of(figure), names = figure.y.categories;
     const whole = [0, all_of(figure, ["x_end"]).reduce((a, b) => Math.max(a, b), 0)];
-    const traces_for = (from, to) => {
-      const least = (to - from) / (EVENTS_DRAWN / Math.max(1, figure.series.length)), by_tone = {};
-      figure.series.forEach((series, row) => {
-        if (!series.x) return;
-        const out = (by_tone[series.tone] ||= { base: [], x: [], y: [], text: [] });
-        spans_in(series, row, from, to, series.n > EVENTS_DRAWN / figure.series.length ? least : 0, x.size, out);
+    const most = EVENTS_DRAWN / Math.max(1, figure.series.length);
+    const bars_of = (from, to, only) => {
+      const out = {};
+      figure.series.forEach((series, s) => {
+        if (series.x) spans_in(series, rows.places[s], { from, to, size: x.size, names, most, least: (to - from) / most }, out, only);
       });
-      return Object.entries(by_tone).map(([tone, out]) => ({ type: "bar", orientation: "h", ...out, width: 0.8,
-        marker: { color: tones[tone], line: { width: 0 } }, textposition: "inside", insidetextanchor: "middle",
-        hovertemplate: "%{text}<br>from %{base:.6~g} " + x.unit + "<br>for %{x:.4~g} " + x.unit + "<extra></extra>" }));
+      return Object.entries(out).map(([kind, bars]) => ({ type: "bar", orientation: "h", ...bars,
+        name: names ? names[kind] : kind, marker: { color: names ? event_colours[kind] : tones[kind], line: { width: 0 } },
+        textposition: "inside", insidetextanchor: "middle", textangle: 0,
+        hovertemplate: "%{text} %{fullData.name}<br>from %{base:.6~g} " + x.unit + "<br>for %{x:.4~g} " + x.unit + "<extra></extra>" }));
     };
-    const layout = layout_of(figure, { title: x.title, log: false }, { title: "", log: false }, 120 + rows.length * 26);
-    row_axis(layout, rows);
-    Object.assign(layout, { showlegend: false, barmode: "overlay", dragmode: "zoom" });
+    const traces_for = (from, to) => {
+      if (followed === undefined || followed === null) return bars_of(from, to, null);
+      const all = bars_of(from, to, null).map((trace) => ({ ...trace, opacity: 0.2, showlegend: false }));
+      return all.concat(bars_of(from, to, followed));
+    };
+    const layout = layout_of(figure, { title: x.title, log: false }, { title: "", log: false }, 150 + rows.names.length * 26);
+    row_axis(layout, rows.names);
+    Object.assign(layout, { showlegend: Boolean(names), barmode: "overlay", dragmode: "zoom" });
     layout.xaxis.range = whole.map((v) => v / x.size);
     layout.yaxis.fixedrange = true;
     return { traces: traces_for(...whole), layout, zoomed: (range) => traces_for(range[0] * x.size, range[1] * x.size) };
+  }
+
+  /* What has a number, such as a batch, followed through its rows: the rest is dimmed. */
+  function begin_follow(block) {
+    const label = document.createElement("label"), input = document.createElement("input");
+    input.type = "number";
+    input.min = "0";
+    input.addEventListener("change", async () => {
+      await draw(block);
+      const place = block.querySelector(".plot"), range = place.layout.xaxis.range;
+      block.ifm.made = timeline(block.ifm.figure, input.value === "" ? null : Number(input.value));
+      await window.Plotly.react(place, block.ifm.made.zoomed(range), place.layout);
+    });
+    label.append("follow batch ", input);
+    return label;
   }
 
   const kinds = { bars, strips, scatter: points, lines: points, timeline, matrix };
@@ -365,7 +409,7 @@
 
   async function draw_now(block) {
     const plotly = await load_library(), figure = block.ifm.figure, place = block.querySelector(".plot");
-    const made = kinds[figure.figure](figure);
+    const made = (block.ifm.made = kinds[figure.figure](figure));
     block.classList.add("drawn");
     await plotly.newPlot(place, made.traces, made.layout, { responsive: true, displaylogo: false, showSendToCloud: false,
       modeBarButtonsToRemove: ["lasso2d", "select2d"] });
@@ -375,7 +419,7 @@
         if (waiting || !Object.keys(change).some((key) => key.startsWith("xaxis"))) return;
         waiting = true;
         requestAnimationFrame(async () => {
-          await plotly.react(place, made.zoomed(place.layout.xaxis.range), place.layout);
+          await plotly.react(place, block.ifm.made.zoomed(place.layout.xaxis.range), place.layout);
           waiting = false;
         });
       });
@@ -390,6 +434,7 @@
     block.ifm = { figure, drawn: null };
     tools.className = "tools";
     tools.append(button("CSV", "Save the data of the figure " + figure.title + " as CSV", () => save(block.dataset.key + ".csv", csv_of(figure))));
+    if (figure.figure === "timeline" && figure.series.some((series) => series.id)) tools.append(begin_follow(block));
     block.append(tools);
   }
 
