@@ -47,12 +47,18 @@ typedef struct
     double a_ns, b_ns;
 } IfmCompareRound;
 
+/** IfmCompareStep: ratio and interval as they stood after a pair; 0 and infinite: not known yet. */
+typedef struct
+{
+    double ratio, lower, upper;
+} IfmCompareStep;
+
 /**
  * IfmComparison: @ratio: time of B / time of A, geometric mean over pairs of processes. @a_ns, @b_ns: medians of rounds.
  * @difference_ns: time of B - time of A at the machine's mean speed: A's mean time over pairs x (ratio - 1), or,
  * where B is faster, B's x (1 - 1 / ratio)
  * @between, @within: standard deviations of the log ratio: of pairs' values, and of rounds about their pair's; NaN where
- * there are too few. @rounds: IfmCompareRound.
+ * there are too few. @rounds: IfmCompareRound. @history: IfmCompareStep, after each pair.
  */
 typedef struct
 {
@@ -67,7 +73,7 @@ typedef struct
     double n_effective; /* how many independent pairs those count as */
     double correlation; /* of neighbouring pairs, as estimated; NaN where they do not differ at all */
     gint64 elapsed_ns;
-    GArray *rounds;
+    GArray *rounds, *history;
     char *why;        /* one line; NULL unless uncertain */
     GPtrArray *notes; /* char*: what else a reader should know, such as outputs that differ */
     IfmCase *cases[2];

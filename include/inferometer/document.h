@@ -42,7 +42,8 @@ typedef enum
 {
     IFM_FIGURE_BARS,     /* a bar a point: label, y; its interval lower to upper */
     IFM_FIGURE_STRIPS,   /* a strip a point: label, median y; its interval lower to upper; all values min to max */
-    IFM_FIGURE_SCATTER,  /* a mark a point: x, y; its interval lower to upper; label: what the x is called, or NULL */
+    IFM_FIGURE_SCATTER,  /* a mark a point: x, y; its interval lower to upper; label: what the x is called, or NULL;
+                            where IfmAxis.own is set, what the point is called */
     IFM_FIGURE_LINES,    /* the same, each series joined in the order of its points */
     IFM_FIGURE_TIMELINE, /* a row a series: from x to x_end; label: what stands in it, or NULL */
     IFM_FIGURE_MATRIX,   /* a row a series, a column a label: y, may be coloured by its value */
@@ -55,29 +56,32 @@ typedef struct
     double x, x_end, y;
     double lower, upper; /* a confidence interval of y */
     double min, max;     /* of all values that y is the median of */
+    double id;           /* of a timeline: whose event it is, such as a batch's number; what has one id can be followed */
     const char *label;
     IfmMark mark;
 } IfmPoint;
 #define IFM_POINT_INIT                                                                                                     \
     {                                                                                                                      \
-        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, IFM_MARK_NONE                                                             \
+        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, IFM_MARK_NONE                                                        \
     }
 
 /** IfmSeries: @name: NULL: there is but one. @group: of a timeline: series of one group stand together under its name;
  * NULL: there are no groups. There a series without a name begins a group, which may have no other. @joined: of a scatter:
- * a line through its points, in their order. */
+ * a line through its points, in their order. @no_screen: of a timeline: a terminal leaves it out; elsewhere it is drawn in
+ * the row of the series before it where that has the same name and group. */
 typedef struct
 {
     const char *name, *group;
     IfmTone tone;
-    gboolean joined;
+    gboolean joined, no_screen;
     GArray *points; /* IfmPoint */
 } IfmSeries;
 
 /** IfmAxis: its texts are literals, or of ifm_document_keep_text(). @kind: DURATION, BYTES, RATE, RATIO, REAL or INTEGER:
  * how its values are shown. @unit: of its values; NULL: the base unit of @kind, ifm_field_unit(). @low, @high: the least
  * range that is shown; NaN: as the points have it. @categories: of a matrix's y: its values are numbers, from 0, of these
- * names, NULL-terminated, the last of which is that none is chosen; NULL: they are quantities. */
+ * names, NULL-terminated, the last of which is that none is chosen; NULL: they are quantities. Of a timeline's y: what
+ * kinds of events there are, by which they are coloured; NULL: by the tone of their series. */
 typedef struct
 {
     const char *title, *unit;
@@ -85,6 +89,7 @@ typedef struct
     gboolean logarithmic; /* points that are not above 0 are not drawn */
     double low, high;
     const char *const *categories;
+    gboolean own; /* of x: labels name the points, and the axis has values of its own */
 } IfmAxis;
 
 /** IfmFigure: @title: what it is, a few words; @sentence: what it shows, one sentence, which a terminal has no room for.

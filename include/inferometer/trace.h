@@ -204,6 +204,14 @@ typedef struct
     gint64 node_ns;        /* in all nodes; -1 without */
 } IfmTrackUse;
 
+/** IfmIdleSpan: why a device's stream was idle from when to when. */
+typedef struct
+{
+    const IfmTrackInfo *info; /* borrowed from the trace */
+    IfmIdleCause cause;
+    gint64 start_ns, end_ns;
+} IfmIdleSpan;
+
 /** IfmStageUse: one block of the plan over its batches. */
 typedef struct
 {
@@ -253,17 +261,20 @@ typedef struct
     GArray *batch_ids;       /* gint32 [n_batches] */
     gint64 critical_batch;   /* the batch of median latency; -1: none */
     GArray *critical_path;   /* IfmPathStep of that batch */
+    GArray *idle_spans;      /* IfmIdleSpan, where they were asked for: their sums are idle_by_cause_ns, but for what is
+                                before a stream's first batch and after its last */
     gsize n_dropped;         /* events without room */
     gsize n_failed;          /* inferences that ended with an error */
     GPtrArray *warnings;     /* char*: events dropped, overlaps on one device track, clocks that ran backwards */
 } IfmTraceAnalysis;
 
 /** IfmTraceQuestion: @start_ns, @end_ns: the window; both 0: from the first event to the last end. @batch: of the critical
- * path; -1: the one of median latency. */
+ * path; -1: the one of median latency. @idle_spans: not only the sums of idle time but each span, too. */
 typedef struct
 {
     gint64 start_ns, end_ns;
     gint32 batch;
+    gboolean idle_spans;
 } IfmTraceQuestion;
 #define IFM_TRACE_QUESTION_INIT ((IfmTraceQuestion){ .batch = -1 })
 

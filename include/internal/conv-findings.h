@@ -23,14 +23,21 @@ typedef struct
     gint64 workspace_bytes; /* the most of one layer */
 } IfmConvPoint;
 
+/** IfmConvTime: the median of a shape's layers by an algorithm. */
+typedef struct
+{
+    const char *algorithm;
+    double time_ns;
+} IfmConvTime;
+
 /** IfmConvShapeRow: layers of one shape on a device: the algorithm that was the fastest, and the next one. */
 typedef struct
 {
     const IfmStudyDevice *device;
     const IfmConvLayer *layer; /* one of the shape; borrowed */
-    gsize n_algorithms;        /* that were measured */
     const char *fastest, *implementation, *second;
     double time_ns, second_ns, runtime_ns; /* runtime_ns: of the runtime's own kernel */
+    GArray *times;                         /* IfmConvTime, of each algorithm */
     gboolean overlaps;                     /* the times of several such layers by the two overlap */
 } IfmConvShapeRow;
 

@@ -43,7 +43,8 @@ struct IfmComparer
     GArray *levels[2]; /* double: A's and B's time in each pair, ns */
     gint64 elapsed_ns;
     gsize n_looks;
-    double spent; /* of the error, by looks that did not end it */
+    GArray *history; /* IfmCompareStep */
+    double spent;    /* of the error, by looks that did not end it */
     gboolean done;
     double error; /* of the look that ended it */
 };
@@ -77,6 +78,7 @@ IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol)
     self->protocol = *protocol;
     self->rounds = g_array_new(FALSE, FALSE, sizeof(IfmCompareRound));
     self->values = g_array_new(FALSE, FALSE, sizeof(double));
+    self->history = g_array_new(FALSE, FALSE, sizeof(IfmCompareStep));
     for (gsize side = 0; side < G_N_ELEMENTS(self->levels); side++)
         self->levels[side] = g_array_new(FALSE, FALSE, sizeof(double));
     return self;
@@ -88,6 +90,7 @@ void ifm_comparer_free(IfmComparer *self)
         return;
     g_array_unref(self->rounds);
     g_array_unref(self->values);
+    g_array_unref(self->history);
     for (gsize side = 0; side < G_N_ELEMENTS(self->levels); side++)
         g_array_unref(self->levels[side]);
     g_free(self);
@@ -249,12 +252,21 @@ static void take_pair(IfmComparer *self)
     self->pair_begin = self->rounds->len;
 }
 
+/* What would be said if the comparison ended here. */
+static void note_step(IfmComparer *self)
+{
+    const Look look = look_with(self, may_spend(self, 1));
+    const IfmCompareStep step = { exp(look.ratio), exp(look.lower), exp(look.upper) };
+    g_array_append_val(self->history, step);
+}
+
 gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
 {
     self->elapsed_ns = elapsed_ns;
     if (self->rounds->len == self->pair_begin || self->done)
         return self->done;
     take_pair(self);
+    note_step(self);
     double share = share_spent(self);
     if (share < 1 && (self->values->len < self->protocol.min_pairs || share < look_shares[self->n_looks]))
         return FALSE;
@@ -410,6 +422,7 @@ void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
     comparison->n_looks = self->n_looks;
     comparison->elapsed_ns = self->elapsed_ns;
     comparison->rounds = g_array_copy(self->rounds);
+    comparison->history = g_array_copy(self->history);
     comparison->notes = g_ptr_array_new_with_free_func(g_free);
     if (comparison->verdict == IFM_VERDICT_UNCERTAIN)
         comparison->why = why_uncertain(self, &look);

@@ -18,6 +18,7 @@ const char *ifm_verdict_name(IfmVerdict verdict)
 void ifm_comparison_clear(IfmComparison *comparison)
 {
     g_clear_pointer(&comparison->rounds, g_array_unref);
+    g_clear_pointer(&comparison->history, g_array_unref);
     g_clear_pointer(&comparison->notes, g_ptr_array_unref);
     g_clear_pointer(&comparison->why, g_free);
     for (gsize side = 0; side < G_N_ELEMENTS(comparison->cases); side++)

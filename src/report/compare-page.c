@@ -198,6 +198,43 @@ static void add_rounds(IfmDocument *document, const IfmComparison *comparison)
                       &(IfmPlotColumns){ .x = "pair", .y = times });
 }
 
+#define MAX_SPAN 4 /* an interval whose ends are further apart would make all others small */
+
+/* Each round's ratio, and what the comparison knew after each pair. */
+static void add_narrowing(IfmDocument *document, const IfmComparison *comparison)
+{
+    IfmBlock *block = ifm_document_figure(document, "ratios", IFM_FIGURE_SCATTER, "Ratio of the two, pair by pair",
+                                          "Time of B over time of A in each round, and the interval that all pairs so "
+                                          "far give: it narrows as pairs are added.");
+    IfmSeries *ratios = ifm_document_series(document, block, "rounds", NULL),
+              *known = ifm_document_series(document, block, "all pairs so far", NULL);
+    block->no_screen = TRUE;
+    block->figure.x.title = "pair";
+    block->figure.x.kind = IFM_FIELD_INTEGER;
+    block->figure.y.title = "B / A";
+    block->figure.y.kind = IFM_FIELD_REAL;
+    known->joined = TRUE;
+    for (guint i = 0; i < comparison->rounds->len; i++)
+    {
+        const IfmCompareRound *round = &g_array_index(comparison->rounds, IfmCompareRound, i);
+        IfmPoint point = IFM_POINT_INIT;
+        point.x = (double)round->pair + 1;
+        point.y = round->b_ns / round->a_ns;
+        ifm_document_point(document, ratios, &point);
+    }
+    for (guint i = 0; comparison->history != NULL && i < comparison->history->len; i++)
+    {
+        const IfmCompareStep *step = &g_array_index(comparison->history, IfmCompareStep, i);
+        IfmPoint point = IFM_POINT_INIT;
+        point.x = i + 1;
+        point.y = step->ratio;
+        point.lower = step->lower;
+        point.upper = step->upper;
+        if (step->lower > 0 && step->upper < MAX_SPAN * step->lower)
+            ifm_document_point(document, known, &point);
+    }
+}
+
 /* --- the page ------------------------------------------------------------------------------------------------------- */
 
 /* What the verdict stands on. */
@@ -235,6 +272,7 @@ IfmDocument *ifm_comparison_document(const IfmComparison *comparison)
         ifm_document_note(document, "why", IFM_TONE_WARN, "%s", comparison->why);
     add_sides(document, comparison);
     add_rounds(document, comparison);
+    add_narrowing(document, comparison);
     add_basis(document, comparison);
     for (guint i = 0; i < comparison->notes->len; i++)
         ifm_document_warning(document, "%s", (const char *)comparison->notes->pdata[i]);

@@ -223,9 +223,8 @@ static void append_pair(GString *text, const char *what, gint64 rows, gint64 col
         g_string_append_printf(text, ", %s %" G_GINT64_FORMAT, what, rows);
 }
 
-static void get_shape(const void *record, const void *user, IfmValue *value)
+char *ifm_conv_shape_text(const IfmConvLayer *layer)
 {
-    const IfmConvLayer *layer = ((const IfmConvShapeRow *)record)->layer;
     GString *text = g_string_new(NULL);
     g_string_printf(text, "%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT,
                     layer->in_channels, layer->out_channels, layer->kernel_rows, layer->kernel_columns);
@@ -233,7 +232,12 @@ static void get_shape(const void *record, const void *user, IfmValue *value)
     append_pair(text, "dilation", layer->dilation_rows, layer->dilation_columns);
     if (layer->groups > 1)
         g_string_append_printf(text, ", %" G_GINT64_FORMAT " groups", layer->groups);
-    ifm_value_take_text(value, g_string_free(text, FALSE));
+    return g_string_free(text, FALSE);
+}
+
+static void get_shape(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_take_text(value, ifm_conv_shape_text(((const IfmConvShapeRow *)record)->layer));
 }
 
 static void get_shape_alias(const void *record, const void *user, IfmValue *value)
@@ -306,37 +310,6 @@ static void add_shapes(IfmDocument *document, const IfmConvFindings *findings)
         }
 }
 
-static void add_growth(IfmDocument *document, const IfmConvFindings *findings)
-{
-    GArray *combinations = combine(findings);
-    IfmBlock *figure = ifm_document_figure(document, "growth", IFM_FIGURE_LINES, "Latency over the size of the image",
-                                           "The median latency of each model by each algorithm, with its interval.");
-    figure->no_screen = TRUE;
-    figure->figure.x =
-        (IfmAxis){ .title = "size", .kind = IFM_FIELD_INTEGER, .logarithmic = TRUE, .low = NAN, .high = NAN };
-    figure->figure.y.logarithmic = TRUE;
-    for (guint i = 0; i < combinations->len; i++)
-    {
-        const Combination *one = &g_array_index(combinations, Combination, i);
-        g_autofree char *name = g_strdup_printf("%s %s %s", one->device->alias, one->model, one->algorithm);
-        IfmSeries *series = ifm_document_series(document, figure, name, one->model);
-        for (guint k = 0; k < findings->points->len; k++)
-        {
-            const IfmConvPoint *point = findings->points->pdata[k];
-            IfmPoint at = IFM_POINT_INIT;
-            if (point->point->reason != NULL || point->point->device != one->device ||
-                !g_str_equal(point->model, one->model) || !g_str_equal(point->algorithm, one->algorithm))
-                continue;
-            at.x = (double)point->input_size;
-            at.y = point->point->median_ns;
-            at.lower = point->point->interval.lower;
-            at.upper = point->point->interval.upper;
-            ifm_document_point(document, series, &at);
-        }
-    }
-    g_array_unref(combinations);
-}
-
 void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page)
 {
     IfmConvFindings *findings =
@@ -348,5 +321,5 @@ void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyP
         return;
     add_sizes(document, findings);
     add_shapes(document, findings);
-    add_growth(document, findings);
+    ifm_conv_add_figures(document, findings);
 }

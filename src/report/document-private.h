@@ -66,6 +66,13 @@ typedef struct
 IfmBlock *ifm_document_plot(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
                             const char *sentence, const IfmTable *table, const IfmPlotColumns *columns);
 
+/* Predictions over measurements, a scatter: ifm_document_predicted: without points. ifm_document_predicted_point: into the
+ * series of that name, unless it lacks one of the two. @point: x: measured, y: predicted, with its interval
+ * ifm_document_diagonal: where both are the same, over all points; nothing where there are none. */
+IfmBlock *ifm_document_predicted(IfmDocument *document, const char *key, const char *title);
+void ifm_document_predicted_point(IfmDocument *document, IfmBlock *block, const char *name, const IfmPoint *point);
+void ifm_document_diagonal(IfmDocument *document, IfmBlock *block);
+
 /* ifm_field_unit: the base unit of values of a kind: "ns", "bytes", "bytes/s", "ratio"; "" where there is none. */
 const char *ifm_field_unit(IfmFieldKind kind);
 

@@ -136,8 +136,9 @@ static void paint_x(GString *out, const Plane *plane, const IfmScreen *screen)
         double x = coordinate(&plane->figure->x, point->x);
         if (!(x >= plane->x_low && x <= plane->x_high))
             continue;
-        g_autofree char *text =
-            point->label != NULL ? g_strdup(point->label) : ifm_format_value(plane->figure->x.kind, point->x);
+        g_autofree char *text = point->label != NULL && !plane->figure->x.own
+                                    ? g_strdup(point->label)
+                                    : ifm_format_value(plane->figure->x.kind, point->x);
         g_autofree char *label = ifm_format_spelt(text, FALSE); /* a byte a column */
         int length = (int)strlen(label);
         int at = plane->label + 2 + cell_of(x, plane->x_low, plane->x_high, plane->width) - length / 2;
@@ -168,9 +169,17 @@ static void paint_title(GString *out, const IfmFigure *figure, const IfmScreen *
     ifm_draw_paragraph(out, title->str, screen);
 }
 
-void ifm_draw_scatter(GString *out, const IfmFigure *figure, const IfmScreen *screen)
+/* Lines through few points need more than letters: left out. */
+void ifm_draw_scatter(GString *out, const IfmFigure *whole, const IfmScreen *screen)
 {
     Plane plane;
+    g_autoptr(GPtrArray) marks = g_ptr_array_new();
+    IfmFigure drawn = *whole;
+    const IfmFigure *figure = &drawn;
+    for (guint s = 0; s < whole->series->len; s++)
+        if (!series_at(whole, s)->joined)
+            g_ptr_array_add(marks, whole->series->pdata[s]);
+    drawn.series = marks;
     if (!plane_init(&plane, figure))
         return;
     g_autofree char *high = ifm_format_value(figure->y.kind, value_at(&figure->y, plane.y_high)),

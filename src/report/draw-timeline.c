@@ -164,6 +164,8 @@ static Canvas canvas_for(const IfmFigure *figure, const IfmScreen *screen)
     for (guint s = 0; s < figure->series->len; s++)
     {
         const IfmSeries *series = figure->series->pdata[s];
+        if (series->no_screen)
+            continue;
         g_autofree char *label = series->name != NULL ? label_of(series, screen->utf8) : g_strdup("");
         canvas.label = MAX(canvas.label, ifm_text_width(label));
         for (guint i = 0; i < series->points->len; i++)
@@ -182,6 +184,8 @@ void ifm_draw_timeline(GString *out, const IfmFigure *figure, const IfmScreen *s
     for (guint s = 0; s < figure->series->len; s++)
     {
         const IfmSeries *series = figure->series->pdata[s];
+        if (series->no_screen)
+            continue;
         if (series->group != NULL && (series->name == NULL || series->group != group))
         {
             g_autofree char *spelt = ifm_format_spelt(series->group, screen->utf8);

@@ -165,31 +165,23 @@ static void add_alike(IfmDocument *document, const GPtrArray *models)
     ifm_document_alike(document, predictions);
 }
 
-static void add_points(IfmDocument *document, IfmBlock *figure, const char *name, const GPtrArray *rows)
+static void add_scatter(IfmDocument *document, const IfmEvaluation *evaluation)
 {
-    IfmSeries *series = rows->len > 0 ? ifm_document_series(document, figure, name, NULL) : NULL;
-    for (guint i = 0; i < rows->len; i++)
+    IfmBlock *figure = ifm_document_predicted(document, "scatter", "Predicted over measured");
+    for (guint i = 0; i < evaluation->rows->len; i++)
     {
-        const IfmEvaluated *row = rows->pdata[i];
+        const IfmEvaluated *row = evaluation->rows->pdata[i];
+        g_autofree char *name = row->record != NULL ? ifm_kernel_record_stem(row->record) : g_strdup(row->model),
+                        *label = g_strdup_printf("%s, %s", name, row->load);
         IfmPoint point = IFM_POINT_INIT;
         point.x = row->measured_ns;
         point.y = row->predicted_ns;
         point.lower = row->low_ns;
         point.upper = row->high_ns;
-        if (!isnan(point.x))
-            ifm_document_point(document, series, &point);
+        point.label = label;
+        ifm_document_predicted_point(document, figure, row->record != NULL ? "kernels" : "models", &point);
     }
-}
-
-static void add_scatter(IfmDocument *document, const GPtrArray *models, const GPtrArray *kernels)
-{
-    IfmBlock *figure = ifm_document_figure(document, "scatter", IFM_FIGURE_SCATTER, "Predicted over measured",
-                                           "Each point is a kernel or a model; on the diagonal the prediction is right.");
-    figure->figure.x.title = "measured";
-    figure->figure.y.title = "predicted";
-    figure->figure.x.logarithmic = figure->figure.y.logarithmic = TRUE;
-    add_points(document, figure, "models", models);
-    add_points(document, figure, "kernels", kernels);
+    ifm_document_diagonal(document, figure);
 }
 
 IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation)
@@ -200,7 +192,7 @@ IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation)
     if (evaluation->warning != NULL)
         ifm_document_note(document, "warning", IFM_TONE_WARN, "%s", evaluation->warning);
     add_summary(document, models, "model");
-    add_scatter(document, models, kernels);
+    add_scatter(document, evaluation);
     ifm_document_table(document, "models", model_fields, models);
     add_alike(document, models);
     add_reasons(document, models);

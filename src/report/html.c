@@ -287,7 +287,7 @@ static void append_series(GString *out, const IfmFigure *figure, const IfmSeries
         { "x", G_STRUCT_OFFSET(IfmPoint, x) },         { "x_end", G_STRUCT_OFFSET(IfmPoint, x_end) },
         { "y", G_STRUCT_OFFSET(IfmPoint, y) },         { "lower", G_STRUCT_OFFSET(IfmPoint, lower) },
         { "upper", G_STRUCT_OFFSET(IfmPoint, upper) }, { "min", G_STRUCT_OFFSET(IfmPoint, min) },
-        { "max", G_STRUCT_OFFSET(IfmPoint, max) },
+        { "max", G_STRUCT_OFFSET(IfmPoint, max) },     { "id", G_STRUCT_OFFSET(IfmPoint, id) },
     };
     g_string_append(out, "{\"name\":");
     append_json_text(out, series->name != NULL ? series->name : "");

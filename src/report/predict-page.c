@@ -168,7 +168,14 @@ IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n)
             ifm_document_note(document, "warning", IFM_TONE_WARN, "%s", reports[i].warning);
         add_facts(document, &reports[i]);
         ifm_document_part(document);
-        ifm_document_rows(document, n > 1 ? key : "kernels", fields, rows_of(reports[i].prediction));
+        const IfmBlock *table =
+            ifm_document_rows(document, n > 1 ? key : "kernels", fields, rows_of(reports[i].prediction));
+        g_autofree char *shares = g_strdup_printf("%s_shares", table->key),
+                        *title = g_strdup_printf("Time of %s by kernel", reports[i].records->model);
+        ifm_document_plot(document, shares, IFM_FIGURE_BARS, title, "The share of each kernel in the predicted latency.",
+                          &table->table,
+                          &(IfmPlotColumns){ .label = (const char *const[]){ "kernel", NULL },
+                                             .y = (const char *const[]){ "share_ratio", NULL } });
     }
     return document;
 }

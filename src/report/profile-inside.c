@@ -320,32 +320,6 @@ static void add_breakdown(IfmDocument *document, const json_t *breakdown, const 
     }
 }
 
-/* Each kernel's rate over its intensity, and the peaks above them. */
-static void add_roofline(IfmDocument *document, const IfmKernels *kernels, const IfmRoofline *roofline, const char *key)
-{
-    IfmBlock *figure = ifm_document_figure(document, key, IFM_FIGURE_SCATTER, "Kernels under the roofline",
-                                           "How far each kernel is below the peak that bounds it.");
-    IfmSeries *ran = ifm_document_series(document, figure, "kernels", NULL);
-    IfmSeries *peak = ifm_document_series(document, figure, "peak", NULL);
-    figure->no_screen = TRUE;
-    figure->figure.x = (IfmAxis){ "intensity", "FLOP/B", IFM_FIELD_REAL, TRUE, NAN, NAN };
-    figure->figure.y = (IfmAxis){ "rate", "FLOP/s", IFM_FIELD_REAL, TRUE, NAN, NAN };
-    for (guint i = 0; i < kernels->rows->len; i++)
-    {
-        const IfmKernel *kernel = kernels->rows->pdata[i];
-        IfmPoint point = IFM_POINT_INIT;
-        point.x = kernel->place.intensity;
-        if (!(point.x > 0) || !(kernel->node->median_ns > 0))
-            continue;
-        point.label = kernel->label != NULL ? kernel->label : kernel->node->name;
-        point.y = 1e9 * (double)kernel->cost.flop / kernel->node->median_ns;
-        ifm_document_point(document, ran, &point);
-        point.label = NULL;
-        point.y = MIN(roofline->flop_per_s, point.x * roofline->bytes_per_s);
-        ifm_document_point(document, peak, &point);
-    }
-}
-
 /* --- all of it ------------------------------------------------------------------------------------------------------- */
 
 static void add_kernels(const IfmProfilePage *page, gsize device)
@@ -358,7 +332,7 @@ static void add_kernels(const IfmProfilePage *page, gsize device)
     GArray *families = ifm_kernels_families(kernels);
     add_table(document, ifm_profile_key(page, "kernels", device), kernels, are_means(breakdown), report->n_layers);
     if (ifm_roofline_of(report->devices[device].peak, &roofline))
-        add_roofline(document, kernels, &roofline, ifm_profile_key(page, "roofline", device));
+        ifm_profile_add_roofline(document, kernels, &roofline, ifm_profile_key(page, "roofline", device));
     add_remainder(document, kernels);
     add_above_peak(document, kernels);
     add_gains(document, kernels, families);

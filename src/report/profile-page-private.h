@@ -35,6 +35,12 @@ void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *repor
 /* ifm_profile_add_encoding: what the positional encoding costs. */
 void ifm_profile_add_encoding(IfmDocument *document, const IfmProfileReport *report);
 void ifm_profile_add_peaks(const IfmProfilePage *page);
+/* profile-figures.c. ifm_profile_add_runs: every run, and its distribution. ifm_profile_add_roofline: @key: kept
+ * ifm_profile_add_alive: bytes alive at each node; nothing without an analysis. */
+void ifm_profile_add_runs(IfmDocument *document, const IfmProfileReport *report);
+void ifm_profile_add_roofline(IfmDocument *document, const IfmKernels *kernels, const IfmRoofline *roofline,
+                              const char *key);
+void ifm_profile_add_alive(IfmDocument *document, const IfmProfileReport *report);
 /* ifm_profile_add_inside: one device's kernels, gains, families and time breakdown. */
 void ifm_profile_add_inside(const IfmProfilePage *page, gsize device);
 /* ifm_profile_add_convolutions: what computed each convolution of a device, where an algorithm was asked for. */

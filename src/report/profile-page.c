@@ -166,6 +166,7 @@ static void add_devices(const IfmProfilePage *page)
     ifm_document_rows(page->document, "devices", ifm_fields_in(fields), rows);
     add_energy(page->document, report);
     add_strips(page->document, report);
+    ifm_profile_add_runs(page->document, report);
 }
 
 /* --- reasons and warnings --------------------------------------------------------------------------------------------- */
@@ -261,6 +262,7 @@ IfmDocument *ifm_profile_document(const IfmProfileReport *report)
     add_unverified(document, results);
     add_warnings(document, results);
     ifm_profile_add_memory(document, report);
+    ifm_profile_add_alive(document, report);
     ifm_profile_add_encoding(document, report);
     ifm_profile_add_peaks(&page);
     for (gsize i = 0; i < report->n_devices; i++)

@@ -150,6 +150,56 @@ static void add_alike(IfmDocument *document, const GArray *verdicts)
     ifm_document_alike(document, predictions);
 }
 
+/* --- figures ---------------------------------------------------------------------------------------------------------- */
+
+/* A line for each kind of load and core. */
+static void add_slow_downs(IfmDocument *document, const GArray *loads)
+{
+    IfmBlock *block = ifm_document_figure(document, "slow_downs", IFM_FIGURE_LINES, "Slow-down over load",
+                                          "Median time of the kernels under a load over their time without it.");
+    IfmSeries *series = NULL;
+    block->no_screen = TRUE; /* which shows the table */
+    block->figure.x.title = "load reached";
+    block->figure.x.kind = IFM_FIELD_RATIO;
+    block->figure.y.title = "times as long";
+    block->figure.y.kind = IFM_FIELD_REAL;
+    for (guint i = 0; i < loads->len; i++)
+    {
+        const IfmLoadRow *row = &g_array_index(loads, IfmLoadRow, i);
+        IfmPoint point = IFM_POINT_INIT;
+        if (i == 0 || row[-1].kind != row->kind || row[-1].cores != row->cores)
+        {
+            g_autofree char *name = g_strdup_printf("%s, %s core", load_word(row->kind), cores_word(row->cores));
+            series = ifm_document_series(document, block, name, NULL);
+        }
+        point.x = row->achieved;
+        point.y = row->slow_down;
+        ifm_document_point(document, series, &point);
+    }
+}
+
+/* Over the diagonal, where a prediction is right. */
+static void add_scatter(IfmDocument *document, const GArray *verdicts)
+{
+    IfmBlock *block = ifm_document_predicted(document, "predicted_models", "Held-out models");
+    block->no_screen = TRUE; /* which shows the table */
+    for (guint i = 0; i < verdicts->len; i++)
+    {
+        const IfmModelVerdict *verdict = &g_array_index(verdicts, IfmModelVerdict, i);
+        g_autofree char *name = verdict->kind == IFM_LOAD_NONE
+                                    ? g_strdup("no load")
+                                    : g_strdup_printf("%s, %s core", load_word(verdict->kind), cores_word(verdict->cores));
+        IfmPoint point = IFM_POINT_INIT;
+        point.x = verdict->measured_ns;
+        point.y = verdict->predicted_ns;
+        point.lower = verdict->low_ns;
+        point.upper = verdict->high_ns;
+        point.label = verdict->name;
+        ifm_document_predicted_point(document, block, name, &point);
+    }
+    ifm_document_diagonal(document, block);
+}
+
 static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome)
 {
     if (outcome->model == NULL)
@@ -161,6 +211,7 @@ static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome
         return;
     ifm_document_heading(document, "Models that were held out, predicted from the kernels of the others");
     ifm_document_rows(document, "models", verdict_fields, g_array_ref(outcome->verdicts));
+    add_scatter(document, outcome->verdicts);
     add_alike(document, outcome->verdicts);
     if (!isnan(outcome->mape))
         ifm_document_text(document, "Mean error without load: %.1f %%.", 100 * outcome->mape);
@@ -187,6 +238,7 @@ void ifm_kernels_add(IfmDocument *document, const IfmStudyPoints *points, IfmStu
     {
         ifm_document_heading(document, "Under load, against the same kernels without it in the same visit");
         add_missed_loads(document, loads);
+        add_slow_downs(document, loads);
         ifm_document_rows(document, "loads", load_fields, g_steal_pointer(&loads));
     }
     add_verdicts(document, outcome);

@@ -2,6 +2,7 @@
 #include <internal/json.h>
 
 #include "report-private.h"
+#include <internal/conv-findings.h>
 #include <internal/study-findings.h>
 
 G_BEGIN_DECLS
@@ -50,6 +51,10 @@ gboolean ifm_conv_write(const IfmStudyPoints *points, const char *folder, GError
 /* ifm_conv_add (conv-page.c): A line for each combination; on a summary also the fastest algorithm by model and size, where
  * it changes, and by the shape of a layer. */
 void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
+/* ifm_conv_shape_text: "64 to 128, 3x3, stride 2" (transfer full) */
+char *ifm_conv_shape_text(const IfmConvLayer *layer);
+/* ifm_conv_add_figures (conv-figures.c): time and energy over size, algorithms by layer shape, what `best` gains. */
+void ifm_conv_add_figures(IfmDocument *document, const IfmConvFindings *findings);
 /* ifm_kernels_write, ifm_kernels_add (study-kernels-page.c): kernels.csv, to learn from; kernels by operator, and how a
  * load slows them down. */
 gboolean ifm_kernels_write(const IfmStudyPoints *points, const char *folder, GError **error);

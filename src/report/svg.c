@@ -12,10 +12,10 @@ enum
     WIDTH = 760, /* pixels, of all */
     PLANE_HEIGHT = 320,
     ROW = 18,
-    LETTER = 7,      /* of a text, about */
-    MAX_LABEL = 34,  /* letters of a row's name */
-    MAX_ROWS = 300,  /* what follows is counted, not drawn */
-    MAX_SPANS = 400, /* of a row of a timeline: what is nearer than a pixel is drawn as one */
+    LETTER = 7,       /* of a text, about */
+    MAX_LABEL = 34,   /* letters of a row's name */
+    MAX_ROWS = 300,   /* what follows is counted, not drawn */
+    MAX_MARKS = 2000, /* of a series: of more, the range in each column of pixels is drawn */
     N_COLOURS = 8,
 };
 
@@ -27,6 +27,10 @@ static const char *const tone_colours[] = { [IFM_TONE_PLAIN] = "#0072b2",
                                             [IFM_TONE_WARN] = "#e69f00",
                                             [IFM_TONE_BAD] = "#d55e00",
                                             [IFM_TONE_DIM] = "#7f7f7f" };
+
+/* Of kinds of events: what works is strong, why it does not is pale. */
+static const char *const event_colours[] = { "#0072b2", "#56b4e9", "#009e73", "#cc79a7", "#b8860b", "#0072b2", "#9aa5b1",
+                                             "#f2cf8f", "#f4b59a", "#d9c7a3", "#e59a94", "#b7c4d6", "#d5dade", "#d5dade" };
 
 /* Scale: an axis, and the pixels of its two ends. */
 typedef struct
@@ -219,27 +223,60 @@ static void append_marker(GString *out, guint shape, double x, double y, const c
                            paths[shape % G_N_ELEMENTS(paths)], colour);
 }
 
+/* Legend: where its next entry comes to stand. */
+typedef struct
+{
+    GString *out;
+    double x, y;
+} Legend;
+
+static void append_entry(Legend *legend, guint shape, const char *colour, const char *text)
+{
+    g_autofree char *name = shorten(text, MAX_LABEL);
+    double width = 24 + LETTER * (double)g_utf8_strlen(name, -1);
+    if (legend->x + width > WIDTH && legend->x > 20)
+    {
+        legend->x = 20;
+        legend->y += ROW;
+    }
+    append_marker(legend->out, shape, legend->x, legend->y - 4, colour);
+    append_text(legend->out, legend->x + 10, legend->y, "start", name, "");
+    legend->x += width;
+}
+
 /* Names of series with their marks, in as many lines as they need. Returns: the pixels below it */
 static double append_legend(GString *out, const IfmFigure *figure, double top)
 {
-    double x = 20, y = top;
+    Legend legend = { out, 20, top };
     if (figure->series->len < 2)
         return top;
     for (guint s = 0; s < figure->series->len; s++)
+        append_entry(&legend, s, colours[s % N_COLOURS], ((const IfmSeries *)figure->series->pdata[s])->name);
+    return legend.y + ROW;
+}
+
+static gboolean has_kind(const IfmFigure *figure, int kind)
+{
+    for (guint s = 0; s < figure->series->len; s++)
     {
-        const IfmSeries *series = figure->series->pdata[s];
-        g_autofree char *name = shorten(series->name, MAX_LABEL);
-        double width = 24 + LETTER * (double)g_utf8_strlen(name, -1);
-        if (x + width > WIDTH && x > 20)
-        {
-            x = 20;
-            y += ROW;
-        }
-        append_marker(out, s, x, y - 4, colours[s % N_COLOURS]);
-        append_text(out, x + 10, y, "start", name, "");
-        x += width;
+        const GArray *points = ((const IfmSeries *)figure->series->pdata[s])->points;
+        for (guint i = 0; i < points->len; i++)
+            if (g_array_index(points, IfmPoint, i).y == kind)
+                return TRUE;
     }
-    return y + ROW;
+    return FALSE;
+}
+
+/* The same of a timeline's kinds of events, those that are there. */
+static double append_kinds(GString *out, const IfmFigure *figure, double top)
+{
+    Legend legend = { out, 20, top };
+    if (figure->y.categories == NULL)
+        return top - ROW / 2.0;
+    for (int kind = 0; figure->y.categories[kind] != NULL; kind++)
+        if (has_kind(figure, kind))
+            append_entry(&legend, 1, event_colours[(gsize)kind % G_N_ELEMENTS(event_colours)], figure->y.categories[kind]);
+    return legend.y + ROW / 2.0;
 }
 
 /* --- points in a plane ------------------------------------------------------------------------------------------------ */
@@ -266,10 +303,42 @@ static void append_joined(const Plane *plane, const IfmSeries *series, const cha
     g_string_append_printf(plane->out, "\" stroke=\"%s\"/>\n", colour);
 }
 
+/* Of many points, the range in each column of pixels. */
+static void append_ranges(const Plane *plane, const IfmSeries *series, const char *colour)
+{
+    const int n = (int)(plane->x.to - plane->x.from) + 1;
+    g_autofree double *low = g_new(double, (gsize)n), *high = g_new(double, (gsize)n);
+    for (int i = 0; i < n; i++)
+    {
+        low[i] = INFINITY;
+        high[i] = -INFINITY;
+    }
+    for (guint i = 0; i < series->points->len; i++)
+    {
+        const IfmPoint *point = &g_array_index(series->points, IfmPoint, i);
+        if (!has_place(&plane->x, point->x) || !has_place(&plane->y, point->y))
+            continue;
+        const int column = CLAMP((int)(place(&plane->x, point->x) - plane->x.from), 0, n - 1);
+        const double y = place(&plane->y, point->y);
+        low[column] = fmin(low[column], y);
+        high[column] = fmax(high[column], y);
+    }
+    g_string_append(plane->out, "<path class=\"range\" d=\"");
+    for (int i = 0; i < n; i++)
+        if (low[i] <= high[i])
+            g_string_append_printf(plane->out, "M%.1f,%.1fV%.1f", plane->x.from + i + 0.5, low[i] - 0.5, high[i] + 0.5);
+    g_string_append_printf(plane->out, "\" stroke=\"%s\"/>\n", colour);
+}
+
 static void append_series(const Plane *plane, guint s)
 {
     const IfmSeries *series = plane->figure->series->pdata[s];
     const char *colour = colours[s % N_COLOURS];
+    if (series->points->len > MAX_MARKS)
+    {
+        append_ranges(plane, series, colour);
+        return;
+    }
     if (plane->figure->kind == IFM_FIGURE_LINES || series->joined)
         append_joined(plane, series, colour);
     for (guint i = 0; i < series->points->len && !(series->joined && series->points->len > 60); i++)
@@ -323,6 +392,7 @@ typedef struct
     char *name;
     guint series;
     const IfmPoint *point; /* NULL: of all points of the series, or a heading */
+    guint line;            /* where it is, from the top: a series may share that of the one before it */
 } Row;
 
 static void row_free(Row *row)
@@ -334,7 +404,7 @@ static void row_free(Row *row)
 static void add_row(GPtrArray *rows, char *name, guint series, const IfmPoint *point)
 {
     Row *row = g_new(Row, 1);
-    *row = (Row){ name, series, point };
+    *row = (Row){ name, series, point, rows->len == 0 ? 0 : ((const Row *)rows->pdata[rows->len - 1])->line + 1 };
     g_ptr_array_add(rows, row);
 }
 
@@ -384,8 +454,12 @@ static GPtrArray *rows_of_series(const IfmFigure *figure)
     GPtrArray *rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
     for (guint s = 0; s < figure->series->len; s++)
     {
-        const IfmSeries *series = figure->series->pdata[s];
-        add_row(rows, shorten(series->name != NULL ? series->name : series->group, MAX_LABEL), s, NULL);
+        const IfmSeries *series = figure->series->pdata[s], *before = s > 0 ? figure->series->pdata[s - 1] : NULL;
+        gboolean shares = before != NULL && series->name != NULL && g_strcmp0(before->name, series->name) == 0 &&
+                          g_strcmp0(before->group, series->group) == 0;
+        add_row(rows, shares ? g_strdup("") : shorten(series->name != NULL ? series->name : series->group, MAX_LABEL), s,
+                NULL);
+        ((Row *)rows->pdata[s])->line -= shares;
     }
     return rows;
 }
@@ -425,17 +499,23 @@ static void append_strip(const Plane *plane, const Row *row, double top)
     append_marker(plane->out, row->series, place(&plane->x, point->y), middle, colour);
 }
 
-/* What follows within half a pixel is drawn with what is before it. */
+static const char *span_colour(const IfmFigure *figure, const IfmSeries *series, double kind)
+{
+    return figure->y.categories == NULL || !isfinite(kind) ? tone_colours[series->tone]
+                                                           : event_colours[(gsize)kind % G_N_ELEMENTS(event_colours)];
+}
+
+/* What follows within half a pixel and is of one kind is drawn with what is before it. */
 static void append_spans(const Plane *plane, const Row *row, double top)
 {
     const IfmSeries *series = plane->figure->series->pdata[row->series];
-    double from = NAN, to = NAN;
+    double from = NAN, to = NAN, kind = NAN;
     for (guint i = 0; i <= series->points->len; i++)
     {
         const IfmPoint *point = i < series->points->len ? &g_array_index(series->points, IfmPoint, i) : NULL;
         double begin = point != NULL ? place(&plane->x, point->x) : INFINITY;
         double end = point != NULL ? place(&plane->x, point->x_end) : INFINITY;
-        if (isfinite(from) && begin <= to + 0.5 && begin >= from)
+        if (isfinite(from) && begin <= to + 0.5 && begin >= from && (point->y == kind || !isfinite(kind)))
         {
             to = fmax(to, end);
             continue;
@@ -443,7 +523,8 @@ static void append_spans(const Plane *plane, const Row *row, double top)
         if (isfinite(from))
             g_string_append_printf(
                 plane->out, "<rect class=\"mark\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", from,
-                top + 2, fmax(to - from, 0.5), ROW - 4, tone_colours[series->tone]);
+                top + 2, fmax(to - from, 0.5), ROW - 4, span_colour(plane->figure, series, kind));
+        kind = point != NULL ? point->y : (double)NAN;
         from = begin;
         to = end;
     }
@@ -474,9 +555,9 @@ static void append_rows(Plane *plane)
 {
     const IfmFigure *figure = plane->figure;
     gboolean bars = figure->kind == IFM_FIGURE_BARS, spans = figure->kind == IFM_FIGURE_TIMELINE;
-    double top = spans ? 34 : append_legend(plane->out, figure, 44) - 8;
+    double top = spans ? append_kinds(plane->out, figure, 44) : append_legend(plane->out, figure, 44) - 8;
     g_autoptr(GPtrArray) rows = spans ? rows_of_series(figure) : rows_of_points(figure);
-    guint n = MIN(rows->len, MAX_ROWS);
+    guint n = MIN(rows->len, MAX_ROWS), n_lines = n > 0 ? ((const Row *)rows->pdata[n - 1])->line + 1 : 0;
     plane->x.axis = spans ? &figure->x : &figure->y;
     if (bars)
         extend(&plane->x, 0);
@@ -488,13 +569,13 @@ static void append_rows(Plane *plane)
     plane->x.from = 14 + LETTER * (double)letters;
     plane->x.to = WIDTH - (bars ? 90 : 30);
     plane->y.to = top;
-    plane->y.from = top + ROW * n + 4;
+    plane->y.from = top + ROW * n_lines + 4;
     plane->height = plane->y.from + 48;
     append_axis(plane, &plane->x, FALSE);
     for (guint i = 0; i < n; i++)
     {
         const Row *row = rows->pdata[i];
-        double at = top + ROW * i;
+        double at = top + ROW * row->line;
         append_text(plane->out, plane->x.from - 6, at + 13, "end", row->name, "");
         if (spans)
             append_spans(plane, row, at);

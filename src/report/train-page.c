@@ -105,6 +105,37 @@ static GArray *rows_of(const IfmLatencyModelInfo *info, const char *protocol)
     return rows;
 }
 
+/* The trees against every baseline on the rows of a protocol. */
+static void add_bars(IfmDocument *document, const IfmLatencyModelInfo *info, const char *protocol, const char *key)
+{
+    static const char *const method[] = { "method", NULL }, *const part[] = { "part", NULL },
+                             *const mean[] = { "mape_ratio", NULL };
+    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    for (guint i = 0; i < info->errors->len; i++)
+        if (g_str_equal(((const IfmLearnError *)info->errors->pdata[i])->protocol, protocol))
+            g_ptr_array_add(records, info->errors->pdata[i]);
+    const IfmTable table = { error_fields, (const void *const *)records->pdata, records->len };
+    ifm_document_plot(document, key, IFM_FIGURE_BARS, protocol,
+                      "Mean error of the trees and of each baseline on rows that were not trained on.", &table,
+                      &(IfmPlotColumns){ .series = method, .label = part, .y = mean })
+        ->figure.group = "Mean error:";
+}
+
+static void add_protocols(IfmDocument *document, const IfmLatencyModelInfo *info)
+{
+    const char *protocol = "";
+    guint n = 0;
+    for (guint i = 0; i < info->errors->len; i++)
+    {
+        const IfmLearnError *error = info->errors->pdata[i];
+        if (g_str_equal(error->protocol, protocol))
+            continue;
+        protocol = error->protocol;
+        g_autofree char *key = g_strdup_printf("errors_%u", ++n);
+        add_bars(document, info, protocol, key);
+    }
+}
+
 /* A table a protocol, and for exports one of everything. */
 static void add_errors(IfmDocument *document, const IfmLatencyModelInfo *info)
 {
@@ -133,6 +164,7 @@ static void add_errors(IfmDocument *document, const IfmLatencyModelInfo *info)
         ifm_document_rows(document, ifm_document_keep_text(document, key), row_fields, rows_of(info, protocol));
     }
     ifm_document_table(document, "errors", error_fields, records)->no_screen = TRUE;
+    add_protocols(document, info);
 }
 
 static void add_beaten(IfmDocument *document, const IfmLatencyModelInfo *info)

@@ -180,9 +180,12 @@ static gboolean overlap(GHashTable *times, const char *fastest, const char *seco
 
 static IfmConvShapeRow shape_row(const LayerTimes *times)
 {
-    IfmConvShapeRow row = {
-        .device = times->device, .layer = times->layer, .time_ns = NAN, .second_ns = NAN, .runtime_ns = NAN
-    };
+    IfmConvShapeRow row = { .device = times->device,
+                            .layer = times->layer,
+                            .time_ns = NAN,
+                            .second_ns = NAN,
+                            .runtime_ns = NAN,
+                            .times = g_array_new(FALSE, FALSE, sizeof(IfmConvTime)) };
     const char *runtime = ifm_conv_algorithm_name(IFM_CONV_RUNTIME);
     GHashTableIter iter;
     gpointer algorithm, of;
@@ -190,7 +193,8 @@ static IfmConvShapeRow shape_row(const LayerTimes *times)
     while (g_hash_table_iter_next(&iter, &algorithm, &of))
     {
         const double time_ns = median(of);
-        row.n_algorithms++;
+        const IfmConvTime one = { algorithm, time_ns };
+        g_array_append_val(row.times, one);
         if (g_str_equal(algorithm, runtime))
             row.runtime_ns = time_ns;
         rank(algorithm, time_ns, &row.fastest, &row.time_ns, &row.second, &row.second_ns);
@@ -357,6 +361,8 @@ void ifm_conv_findings_free(IfmConvFindings *self)
 {
     if (self == NULL)
         return;
+    for (guint i = 0; i < self->shapes->len; i++)
+        g_array_unref(g_array_index(self->shapes, IfmConvShapeRow, i).times);
     g_ptr_array_unref(self->points);
     g_array_unref(self->shapes);
     g_array_unref(self->sizes);

@@ -37,7 +37,7 @@
     for (const block of window.inferometer.figures) {
       block.hidden = false; /* a variant that is not chosen */
       const figure = block.ifm.figure, plot = block.querySelector(".plot");
-      const one = { key: block.dataset.key, kind: figure.figure, points: drawable(figure), marks: marks_of(block, figure),
+      const one = { key: block.dataset.key, kind: figure.figure, points: drawable(figure), dense: figure.series.some((series) => series.n > 2000), marks: marks_of(block, figure),
         shapes: plot.querySelectorAll("svg path, svg image, canvas").length, height: plot.clientHeight, csv: await save_by(block) };
       if (figure.figure === "timeline") {
         const [from, to] = plot.layout.xaxis.range;

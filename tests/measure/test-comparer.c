@@ -27,6 +27,10 @@ static gsize feed(const IfmCompareProtocol *protocol, const double *logs, gsize 
         done = ifm_comparer_end_pair(comparer, 0);
     }
     ifm_comparer_finish(comparer, comparison);
+    g_assert_cmpuint(comparison->history->len, ==, i); /* after each pair; the last is the result */
+    const IfmCompareStep *last = &g_array_index(comparison->history, IfmCompareStep, i - 1);
+    g_assert_cmpfloat_with_epsilon(last->ratio, comparison->ratio, 1e-12);
+    g_assert_true(i < 2 || (last->lower <= last->ratio && last->ratio <= last->upper));
     return i;
 }
 

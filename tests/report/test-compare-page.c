@@ -91,7 +91,8 @@ static void test_page(void)
     g_ptr_array_add(comparison.notes, g_strdup("the outputs of B differ from those of A: output y"));
     g_autofree char *text = ifm_document_show(ifm_comparison_document(&comparison), &screen);
     check_golden("compare.txt", text);
-    g_assert_cmpuint(check_document(ifm_comparison_document(&comparison)), ==, 2 * comparison.rounds->len);
+    g_assert_cmpuint(check_document(ifm_comparison_document(&comparison)), ==,
+                     3 * comparison.rounds->len); /* A, B, their ratio */
     comparison.verdict = IFM_VERDICT_UNCERTAIN;
     comparison.why = g_strdup("pairs of processes differ by 2.1 %");
     g_autofree char *ascii = ifm_document_show(ifm_comparison_document(&comparison), &narrow);

@@ -145,8 +145,8 @@ static void test_evaluate(void)
     const json_t *blocks = json_object_get(json_array_get(json_object_get(json, "sections"), 0), "blocks"), *block;
     gsize i, n_series = 0;
     json_array_foreach(blocks, i, block) n_series += json_array_size(ifm_member(block, "series"));
-    g_assert_cmpuint(n_series, ==, 2);
-    g_assert_cmpuint(check_document(g_steal_pointer(&document)), ==, 16);
+    g_assert_cmpuint(n_series, ==, 3); /* models, kernels, the diagonal */
+    g_assert_cmpuint(check_document(g_steal_pointer(&document)), ==, 18);
 }
 
 int main(int argc, char **argv)

@@ -13,9 +13,28 @@ static const IfmTrackUse *use_of(const IfmTraceAnalysis *analysis, guint at)
 static IfmTraceAnalysis *analyse(const IfmTrace *trace, const IfmTraceQuestion *question)
 {
     g_autoptr(GError) error = NULL;
-    IfmTraceAnalysis *analysis = ifm_trace_analyse(trace, question, &error);
+    IfmTraceQuestion with_spans = question != NULL ? *question : IFM_TRACE_QUESTION_INIT;
+    with_spans.idle_spans = TRUE;
+    IfmTraceAnalysis *analysis = ifm_trace_analyse(trace, &with_spans, &error);
     g_assert_no_error(error);
     return analysis;
+}
+
+/* Each span lies in the window, and of a device that worked they add up to its causes; what has no work has no span. */
+static void check_spans(const IfmTraceAnalysis *analysis, const IfmTrackUse *use)
+{
+    gint64 sums[IFM_N_IDLE_CAUSES] = { 0 };
+    for (guint i = 0; i < analysis->idle_spans->len; i++)
+    {
+        const IfmIdleSpan *span = &g_array_index(analysis->idle_spans, IfmIdleSpan, i);
+        g_assert_cmpint(span->start_ns, <, span->end_ns);
+        g_assert_cmpint(span->start_ns, >=, analysis->start_ns);
+        g_assert_cmpint(span->end_ns, <=, analysis->end_ns);
+        sums[span->cause] += span->info == use->info ? span->end_ns - span->start_ns : 0;
+    }
+    for (int k = 0; k < IFM_N_IDLE_CAUSES; k++)
+        if (use->n_events > 0 && use->info->kind == IFM_TRACK_DEVICE && k != IFM_IDLE_NO_WORK)
+            g_assert_cmpint(sums[k], ==, use->idle_by_cause_ns[k]);
 }
 
 /* What holds for any trace. */
@@ -35,6 +54,7 @@ static void check_sums(const IfmTraceAnalysis *analysis)
         for (int k = 0; k < IFM_BUBBLE_BINS; k++)
             bins += use->bubble_bins[k];
         g_assert_cmpint(causes, ==, use->idle_ns);
+        check_spans(analysis, use);
         g_assert_cmpint(use->busy_ns + use->idle_ns, ==, analysis->window_ns);
         g_assert_cmpint(use->idle_others_busy_ns + use->idle_alone_ns, ==, use->idle_ns);
         g_assert_cmpint(use->idle_others_busy_ns, >=, 0);

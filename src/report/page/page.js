@@ -76,7 +76,7 @@
 
   /* --- figures: data ------------------------------------------------------------------------------------------------- */
 
-  const members = ["x", "x_end", "y", "lower", "upper", "min", "max"];
+  const members = ["x", "x_end", "y", "lower", "upper", "min", "max", "id"];
 
   /* Columns to arrays with a value a point; a timeline's x and x_end are steps. */
   function unpack(figure) {
@@ -146,13 +146,19 @@
   function layout_of(figure, x, y, height) {
     const style = getComputedStyle(document.body), ink = style.color;
     const line = dark.matches ? "#343c45" : "#e2e6ea", narrow = window.innerWidth < 560;
-    /* Decades alone where there are several: between them stand lines without numbers. */
-    const ticks_of = ([low, high]) => (high / low > 30 ? { dtick: 1, minor: { dtick: "D1", showgrid: false } } : { dtick: "D2" });
-    const axis = (title, log) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear", gridcolor: line,
-      zerolinecolor: line, automargin: true, exponentformat: "SI", ...(log ? ticks_of(log) : {}) });
+    /* Decades alone where there are several: between them stand lines without numbers. Else 1, 2, 5, spelt in full. */
+    const ticks_of = ([low, high], size) => {
+      if (high / low > 30) return { dtick: 1, minor: { dtick: "D1", showgrid: false } };
+      const tickvals = [];
+      for (let power = 10 ** Math.floor(Math.log10(low / size)) / 10; power <= (10 * high) / size; power *= 10)
+        tickvals.push(power, 2 * power, 5 * power);
+      return { tickmode: "array", tickvals, ticktext: tickvals.map((value) => String(Number(value.toPrecision(3)))) };
+    };
+    const axis = (title, log, size) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear", gridcolor: line,
+      zerolinecolor: line, automargin: true, exponentformat: "SI", ...(log ? ticks_of(log, size) : {}) });
     return { title: { text: figure.title, x: 0, xref: "paper", font: { size: 15 } }, height, paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, size: narrow ? 10 : 12 }, hovermode: "closest",
-      margin: { l: narrow ? 40 : 60, r: 16, t: 44, b: 48 }, xaxis: axis(x.title, x.log), yaxis: axis(y.title, y.log),
+      margin: { l: narrow ? 40 : 60, r: 16, t: 44, b: 48 }, xaxis: axis(x.title, x.log, x.size || 1), yaxis: axis(y.title, y.log, y.size || 1),
       legend: { orientation: "h", y: -0.25 }, showlegend: figure.series.length > 1,
       modebar: { bgcolor: "rgba(0,0,0,0)", color: "#8a949e", activecolor: ink } };
   }
@@ -165,23 +171,59 @@
       arrayminus: value.map((v, i) => (series.lower[i] === null || v === null ? 0 : (v - series.lower[i]) / unit.size)) };
   }
 
+  const MANY = 2000, COLUMNS = 800;
+
+  /* Of many points between two x, the least and the largest of each column. */
+  function thin(series, from, to) {
+    const columns = new Map(), out = { x: [], y: [] };
+    let n = 0;
+    for (let i = 0; i < series.n; i++) {
+      if (series.x[i] === null || series.y[i] === null || series.x[i] < from || series.x[i] > to) continue;
+      const column = Math.floor(((series.x[i] - from) / (to - from || 1)) * COLUMNS), ends = columns.get(column);
+      n++;
+      if (!ends) columns.set(column, [i, i]);
+      else if (series.y[i] < series.y[ends[0]]) ends[0] = i;
+      else if (series.y[i] > series.y[ends[1]]) ends[1] = i;
+    }
+    for (const [least, largest] of columns.values())
+      for (const i of [Math.min(least, largest), Math.max(least, largest)].slice(least === largest ? 1 : 0)) {
+        out.x.push(series.x[i]);
+        out.y.push(series.y[i]);
+      }
+    return { ...out, thinned: n > out.x.length };
+  }
+
   function points(figure) {
     const x = scale_of(figure.x, all_of(figure, ["x"])), y = scale_of(figure.y, all_of(figure, ["y", "upper"]));
-    const many = all_of(figure, ["y"]).length > 2000;
-    const traces = figure.series.map((series, s) => ({ type: many ? "scattergl" : "scatter", name: series.name,
+    if (figure.series.some((series) => series.n > MANY)) return many_points(figure, x, y);
+    const traces = figure.series.map((series, s) => ({ type: "scatter", name: series.name,
       mode: figure.figure === "lines" ? "lines+markers" : series.joined ? (series.n > 60 ? "lines" : "lines+markers") : "markers",
       x: x.of(series.x), y: y.of(series.y), text: series.text, error_y: error_of(series, y, "y"),
       hovertemplate: "%{text}<br>%{x:.4~g} " + x.unit + "<br>%{y:.4~g} " + y.unit + "<extra>%{fullData.name}</extra>",
-      marker: { color: colours[s % 8], symbol: symbols[s % 6], size: many ? 4 : 7 }, line: { color: colours[s % 8], width: 1.8 } }));
-    const layout = layout_of(figure, { title: x.title, log: range_of(figure.x, all_of(figure, ["x"])) },
-      { title: y.title, log: range_of(figure.y, all_of(figure, ["y"])) }, 420);
+      marker: { color: colours[s % 8], symbol: symbols[s % 6], size: 7 }, line: { color: colours[s % 8], width: 1.8 } }));
+    const layout = layout_of(figure, { ...x, log: range_of(figure.x, all_of(figure, ["x"])) },
+      { ...y, log: range_of(figure.y, all_of(figure, ["y"])) }, 420);
     return { traces, layout };
+  }
+
+  /* As many as can be told apart; the columns are narrower the nearer one zooms. */
+  function many_points(figure, x, y) {
+    const all = all_of(figure, ["x"]), whole = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
+    const traces_for = (from, to) => figure.series.map((series, s) => {
+      const seen = thin(series, from, to);
+      return { type: "scatter", name: series.name, mode: seen.thinned ? "lines" : "markers", x: x.of(seen.x), y: y.of(seen.y),
+        hovertemplate: "%{x:.6~g} " + x.unit + "<br>%{y:.4~g} " + y.unit + "<extra>%{fullData.name}</extra>",
+        marker: { color: colours[s % 8], size: 4 }, line: { color: colours[s % 8], width: 1 } };
+    });
+    const layout = layout_of(figure, x, { ...y, log: range_of(figure.y, all_of(figure, ["y"])) }, 420);
+    layout.xaxis.range = whole.map((v) => v / x.size);
+    return { traces: traces_for(...whole), layout, zoomed: (range) => traces_for(range[0] * x.size, range[1] * x.size) };
   }
 
   const shorten = (text, most) => (text.length <= most ? text : text.slice(0, most / 2 - 1) + "…" + text.slice(1 - most / 2));
 
   /* Names of rows are made distinct by what no reader sees: Plotly joins categories of one name. */
-  const row_axis = (layout, names) => Object.assign(layout.yaxis, { autorange: "reversed", tickmode: "array",
+  const row_axis = (layout, names) => Object.assign(layout.yaxis, { range: [names.length - 0.5, -0.5], tickmode: "array",
     tickvals: names.map((_, i) => i), ticktext: names.map((name) => shorten(name, window.innerWidth < 560 ? 18 : 40)), zeroline: false, showgrid: false });
 
   function labels_of(figure) {
@@ -237,7 +279,7 @@
     const traces = [{ type: "heatmap", z: cells.map((row) => row.map((v) => (v !== null && decades ? Math.log10(v) : v))),
       x: columns.map((_, i) => i), y: figure.series.map((_, i) => i), text: cells.map((row) => row.map(spelt)),
       customdata: cells.map((row, s) => row.map((v, c) => figure.series[s].name + ", " + columns[c])),
-      texttemplate: columns.length * figure.series.length <= 200 ? "%{text}" : "", showscale: false,
+      texttemplate: columns.length * figure.series.length <= 600 ? "%{text}" : "", showscale: false,
       ...(names ? { zmin: -0.5, zmax: names.length - 0.5 } : {}),
       colorscale: steps || [[0, "#edf8e9"], [0.25, "#bae4b3"], [0.5, "#74c476"], [0.75, "#318280"], [1, "#143c6e"]], xgap: 1, ygap: 1,
       hovertemplate: "%{customdata}<br>%{text} " + y.unit + "<extra></extra>" }];
@@ -246,24 +288,35 @@
     layout.showlegend = false;
     row_axis(layout, figure.series.map((series) => series.name));
     Object.assign(layout.xaxis, { side: "top", tickmode: "array", tickvals: columns.map((_, i) => i), showgrid: false,
-      ticktext: columns.map((label) => shorten(label, 24)) });
+      ticktext: columns.map((label) => shorten(label, 24)), tickangle: columns.some((label) => label.length > 12) ? -35 : 0 });
+    if (layout.xaxis.tickangle) layout.margin.t = 130;
     return { traces, layout };
   }
 
-  /* Spans in view; what is nearer to the one before than a few pixels is drawn as one with it. */
-  function spans_in(series, row, from, to, least, size, out) {
-    let begin = null, end = 0, text = "", n = 0;
+  /* Kinds of events: what works is strong, why it does not is pale. */
+  const event_colours = ["#0072b2", "#56b4e9", "#009e73", "#cc79a7", "#b8860b", "#0072b2", "#9aa5b1", "#f2cf8f", "#f4b59a",
+    "#d9c7a3", "#e59a94", "#b7c4d6", "#d5dade", "#d5dade"];
+
+  /* Spans in view; what is nearer to the one before of its kind than a few pixels is drawn as one with it.
+   * @out: kind -> bars. @followed: an id, or null for all */
+  function spans_in(series, row, view, out, followed) {
+    const { from, to, size } = view, least = series.n > view.most ? view.least : 0;
+    let begin = null, end = 0, text = "", n = 0, kind = null;
     const push = () => {
       if (begin === null) return;
-      out.base.push(begin / size);
-      out.x.push(Math.max(end - begin, least / 4) / size);
-      out.y.push(row);
-      out.text.push(n > 1 ? `${n} events` : text);
+      const bars = (out[kind] ||= { base: [], x: [], y: [], text: [], width: [] });
+      bars.base.push(begin / size);
+      bars.x.push(Math.max(end - begin, least / 4) / size);
+      bars.y.push(row);
+      bars.width.push(view.names && view.names[kind].startsWith("idle") ? 0.35 : 0.8);
+      bars.text.push(n > 1 ? `${n} events` : text);
     };
     for (let i = 0; i < series.n; i++) {
-      const start = series.x[i], stop = series.x_end[i];
+      const start = series.x[i], stop = series.x_end[i], id = series.id ? series.id[i] : null;
       if (start === null || stop < from || start > to) continue;
-      if (begin !== null && start <= end + least && start >= begin) {
+      if (followed !== null && id !== followed) continue;
+      const next = view.names && series.y ? series.y[i] : series.tone;
+      if (begin !== null && next === kind && start < end + least && start >= begin) {
         end = Math.max(end, stop);
         n++;
         continue;
@@ -271,34 +324,68 @@
       push();
       begin = start;
       end = stop;
+      kind = next;
       n = 1;
-      text = series.text ? series.text[i] : "";
+      text = series.text && series.text[i] ? series.text[i] : id !== null ? String(id) : "";
     }
     push();
   }
 
   const EVENTS_DRAWN = 6000;
 
-  function timeline(figure) {
-    const x = scale_of(figure.x, all_of(figure, ["x_end"])), rows = figure.series.map((s) => s.name || s.group);
+  /* Rows of series; one with the name and group of the one before it is in its row. */
+  function rows_of(figure) {
+    const names = [], places = [];
+    let before = null;
+    for (const series of figure.series) {
+      if (!before || series.name === "" || before.name !== series.name || before.group !== series.group)
+        names.push(series.name || series.group);
+      places.push(names.length - 1);
+      before = series;
+    }
+    return { names, places };
+  }
+
+  function timeline(figure, followed) {
+    const x = scale_of(figure.x, all_of(figure, ["x_end"])), rows = rows_of(figure), names = figure.y.categories;
     const whole = [0, all_of(figure, ["x_end"]).reduce((a, b) => Math.max(a, b), 0)];
-    const traces_for = (from, to) => {
-      const least = (to - from) / (EVENTS_DRAWN / Math.max(1, figure.series.length)), by_tone = {};
-      figure.series.forEach((series, row) => {
-        if (!series.x) return;
-        const out = (by_tone[series.tone] ||= { base: [], x: [], y: [], text: [] });
-        spans_in(series, row, from, to, series.n > EVENTS_DRAWN / figure.series.length ? least : 0, x.size, out);
+    const most = EVENTS_DRAWN / Math.max(1, figure.series.length);
+    const bars_of = (from, to, only) => {
+      const out = {};
+      figure.series.forEach((series, s) => {
+        if (series.x) spans_in(series, rows.places[s], { from, to, size: x.size, names, most, least: (to - from) / most }, out, only);
       });
-      return Object.entries(by_tone).map(([tone, out]) => ({ type: "bar", orientation: "h", ...out, width: 0.8,
-        marker: { color: tones[tone], line: { width: 0 } }, textposition: "inside", insidetextanchor: "middle",
-        hovertemplate: "%{text}<br>from %{base:.6~g} " + x.unit + "<br>for %{x:.4~g} " + x.unit + "<extra></extra>" }));
+      return Object.entries(out).map(([kind, bars]) => ({ type: "bar", orientation: "h", ...bars,
+        name: names ? names[kind] : kind, marker: { color: names ? event_colours[kind] : tones[kind], line: { width: 0 } },
+        textposition: "inside", insidetextanchor: "middle", textangle: 0,
+        hovertemplate: "%{text} %{fullData.name}<br>from %{base:.6~g} " + x.unit + "<br>for %{x:.4~g} " + x.unit + "<extra></extra>" }));
     };
-    const layout = layout_of(figure, { title: x.title, log: false }, { title: "", log: false }, 120 + rows.length * 26);
-    row_axis(layout, rows);
-    Object.assign(layout, { showlegend: false, barmode: "overlay", dragmode: "zoom" });
+    const traces_for = (from, to) => {
+      if (followed === undefined || followed === null) return bars_of(from, to, null);
+      const all = bars_of(from, to, null).map((trace) => ({ ...trace, opacity: 0.2, showlegend: false }));
+      return all.concat(bars_of(from, to, followed));
+    };
+    const layout = layout_of(figure, { title: x.title, log: false }, { title: "", log: false }, 150 + rows.names.length * 26);
+    row_axis(layout, rows.names);
+    Object.assign(layout, { showlegend: Boolean(names), barmode: "overlay", dragmode: "zoom" });
     layout.xaxis.range = whole.map((v) => v / x.size);
     layout.yaxis.fixedrange = true;
     return { traces: traces_for(...whole), layout, zoomed: (range) => traces_for(range[0] * x.size, range[1] * x.size) };
+  }
+
+  /* What has a number, such as a batch, followed through its rows: the rest is dimmed. */
+  function begin_follow(block) {
+    const label = document.createElement("label"), input = document.createElement("input");
+    input.type = "number";
+    input.min = "0";
+    input.addEventListener("change", async () => {
+      await draw(block);
+      const place = block.querySelector(".plot"), range = place.layout.xaxis.range;
+      block.ifm.made = timeline(block.ifm.figure, input.value === "" ? null : Number(input.value));
+      await window.Plotly.react(place, block.ifm.made.zoomed(range), place.layout);
+    });
+    label.append("follow batch ", input);
+    return label;
   }
 
   const kinds = { bars, strips, scatter: points, lines: points, timeline, matrix };
@@ -322,7 +409,7 @@
 
   async function draw_now(block) {
     const plotly = await load_library(), figure = block.ifm.figure, place = block.querySelector(".plot");
-    const made = kinds[figure.figure](figure);
+    const made = (block.ifm.made = kinds[figure.figure](figure));
     block.classList.add("drawn");
     await plotly.newPlot(place, made.traces, made.layout, { responsive: true, displaylogo: false, showSendToCloud: false,
       modeBarButtonsToRemove: ["lasso2d", "select2d"] });
@@ -332,7 +419,7 @@
         if (waiting || !Object.keys(change).some((key) => key.startsWith("xaxis"))) return;
         waiting = true;
         requestAnimationFrame(async () => {
-          await plotly.react(place, made.zoomed(place.layout.xaxis.range), place.layout);
+          await plotly.react(place, block.ifm.made.zoomed(place.layout.xaxis.range), place.layout);
           waiting = false;
         });
       });
@@ -347,6 +434,7 @@
     block.ifm = { figure, drawn: null };
     tools.className = "tools";
     tools.append(button("CSV", "Save the data of the figure " + figure.title + " as CSV", () => save(block.dataset.key + ".csv", csv_of(figure))));
+    if (figure.figure === "timeline" && figure.series.some((series) => series.id)) tools.append(begin_follow(block));
     block.append(tools);
   }
 

@@ -259,14 +259,29 @@ static Moment moment_of(guint on)
     return moment;
 }
 
+/* With the one before where that has the same cause. */
+static void note_span(const Gaps *gaps, gint64 start, gint64 end, IfmIdleCause cause)
+{
+    GArray *spans = gaps->analysing->analysis->idle_spans;
+    const IfmIdleSpan span = { gaps->use->info, cause, start, end };
+    IfmIdleSpan *last = spans->len > 0 ? &g_array_index(spans, IfmIdleSpan, spans->len - 1) : NULL;
+    if (last != NULL && last->info == span.info && last->cause == cause && last->end_ns == start)
+        last->end_ns = end;
+    else
+        g_array_append_val(spans, span);
+}
+
 /* Adds the parts of the track's gaps between @start and @end to their cause. */
 static inline void blame_until(Gaps *gaps, gint64 start, gint64 end, Moment moment)
 {
     while (gaps->gap.start < end)
     {
-        gint64 ns = MIN(gaps->gap.end, end) - MAX(gaps->gap.start, start);
-        int partner = moment.min_batch <= gaps->done ? IFM_IDLE_PARTNER : moment.otherwise;
-        gaps->use->idle_by_cause_ns[moment.cause >= 0 ? moment.cause : partner] += ns;
+        gint64 from = MAX(gaps->gap.start, start), to = MIN(gaps->gap.end, end);
+        int partner = moment.min_batch <= gaps->done ? IFM_IDLE_PARTNER : moment.otherwise,
+            cause = moment.cause >= 0 ? moment.cause : partner;
+        gaps->use->idle_by_cause_ns[cause] += to - from;
+        if (gaps->analysing->wants_idle_spans && to > from)
+            note_span(gaps, from, to, (IfmIdleCause)cause);
         if (gaps->gap.end > end)
             return;
         gaps_next(gaps);

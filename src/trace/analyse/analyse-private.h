@@ -186,6 +186,7 @@ typedef struct
     const IfmTrace *trace;
     IfmTraceAnalysis *analysis;
     IfmSpan window;
+    gboolean wants_idle_spans;
     IfmWork *works; /* [n_works], as analysis->tracks */
     gsize n_works;
     gsize n_counted;               /* the first of them are the n_devices */

@@ -69,6 +69,7 @@ static IfmTraceAnalysis *analysis_new(void)
     analysis->batch_turn_ns = g_array_new(FALSE, TRUE, sizeof(gint64));
     analysis->batch_ids = g_array_new(FALSE, TRUE, sizeof(gint32));
     analysis->critical_path = g_array_new(FALSE, TRUE, sizeof(IfmPathStep));
+    analysis->idle_spans = g_array_new(FALSE, TRUE, sizeof(IfmIdleSpan));
     analysis->critical_batch = -1;
     analysis->warnings = g_ptr_array_new_with_free_func(g_free);
     return analysis;
@@ -84,6 +85,7 @@ void ifm_trace_analysis_free(IfmTraceAnalysis *analysis)
     g_array_unref(analysis->batch_turn_ns);
     g_array_unref(analysis->batch_ids);
     g_array_unref(analysis->critical_path);
+    g_clear_pointer(&analysis->idle_spans, g_array_unref); /* NULL in one that was put together by hand */
     g_ptr_array_unref(analysis->warnings);
     g_free(analysis);
 }
@@ -91,6 +93,7 @@ void ifm_trace_analysis_free(IfmTraceAnalysis *analysis)
 static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GError **error)
 {
     IfmSpan all;
+    self->wants_idle_spans = question != NULL && question->idle_spans;
     self->window =
         asks_for_all(question) ? (IfmSpan){ G_MININT64, G_MAXINT64 } : (IfmSpan){ question->start_ns, question->end_ns };
     if (!ifm_analyse_gather(self, &all))

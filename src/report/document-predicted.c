@@ -1,0 +1,52 @@
+#include <math.h>
+
+#include "report-private.h"
+
+/* Figures of predictions over measurements. */
+
+IfmBlock *ifm_document_predicted(IfmDocument *document, const char *key, const char *title)
+{
+    IfmBlock *block = ifm_document_figure(document, key, IFM_FIGURE_SCATTER, title,
+                                          "On the diagonal a prediction is right; bars are its 90 % interval.");
+    block->figure.x.title = "measured";
+    block->figure.x.own = TRUE;
+    block->figure.y.title = "predicted";
+    block->figure.x.logarithmic = block->figure.y.logarithmic = TRUE;
+    return block;
+}
+
+void ifm_document_predicted_point(IfmDocument *document, IfmBlock *block, const char *name, const IfmPoint *point)
+{
+    IfmSeries *series = NULL;
+    if (!isfinite(point->x) || !isfinite(point->y))
+        return;
+    for (guint i = 0; i < block->figure.series->len && series == NULL; i++)
+        if (g_strcmp0(((const IfmSeries *)block->figure.series->pdata[i])->name, name) == 0)
+            series = block->figure.series->pdata[i];
+    ifm_document_point(document, series != NULL ? series : ifm_document_series(document, block, name, NULL), point);
+}
+
+void ifm_document_diagonal(IfmDocument *document, IfmBlock *block)
+{
+    double ends[2] = { INFINITY, -INFINITY };
+    for (guint s = 0; s < block->figure.series->len; s++)
+    {
+        const GArray *points = ((const IfmSeries *)block->figure.series->pdata[s])->points;
+        for (guint i = 0; i < points->len; i++)
+        {
+            const IfmPoint *point = &g_array_index(points, IfmPoint, i);
+            ends[0] = fmin(ends[0], fmin(point->x, point->y));
+            ends[1] = fmax(ends[1], fmax(point->x, point->y));
+        }
+    }
+    if (!(ends[0] <= ends[1]))
+        return;
+    IfmSeries *series = ifm_document_series(document, block, "predicted = measured", NULL);
+    series->joined = TRUE;
+    for (int end = 0; end < 2; end++)
+    {
+        IfmPoint point = IFM_POINT_INIT;
+        point.x = point.y = ends[end];
+        ifm_document_point(document, series, &point);
+    }
+}
