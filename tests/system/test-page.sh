@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# test-page.sh PROGRAM PAGE NEEDS VERB...: The commands of a page of docs/, as they are written there, each after the ones before
+# it (tools/run-page); what takes long is made smaller. NEEDS: a device, "pandas", or - for nothing. VERB: what the page must show.
+set -uo pipefail
+program=$(realpath "$1") page=$2 needs=$3 python=python3
+verbs=("${@:4}")
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+
+skip() { echo "1..0 # SKIP $1" && exit 0; }
+case $needs in
+    -) ;;
+    pandas) # the distribution's belongs to its own python3
+        for python in python3 /usr/bin/python3 -; do
+            "$python" -c 'import pandas' 2>/dev/null && break
+        done
+        [[ $python != - ]] || skip "no python3 with pandas (package python3-pandas)"
+        ;;
+    *) "$program" devices | grep -q "^$needs  *available" || skip "no $needs on this machine" ;;
+esac
+
+for verb in "${verbs[@]}"; do
+    grep -q "^inferometer $verb " "$root/docs/$page" && continue
+    printf '1..1\nnot ok 1 - %s shows %s\n' "$page" "$verb"
+    exit 1
+done
+
+exec "$python" "$root/tools/run-page" \
+    --replace 'resnet18 size=160' 'resnet18 size=64' \
+    --replace 'study run kernels-quick' "study run $here/small-kernels.yaml -o out/kernels-quick" \
+    --replace 'resnet18,size=160' 'squeezenet,size=64' --replace 'resnet18 --dim size=64,96,128,160' 'squeezenet --dim size=64,96' \
+    --replace 'resnet18,size=64,batch=8' 'squeezenet,size=64' --replace 'resnet18,size=64' 'squeezenet,size=64' \
+    --replace '--time-budget 10s' '--time-budget 1s' --replace '--time-budget 5s' '--warmup 1 --runs 3' \
+    --replace '--time-budget 3s' '--warmup 1 --runs 3' --replace '--time-budget 2s -q' '--warmup 1 --runs 3 -q' \
+    --replace 'sizes: [96, 128, 160]' 'sizes: [64, 80]' --replace '[direct, implicit_gemm, winograd, runtime]' '[winograd, runtime]' \
+    --replace 'resnet18,size=96' 'resnet18,size=32' --replace 'runs: 20' 'runs: 3' --replace 'size 144' 'size 72' \
+    "$program" "$root/docs/$page"
