@@ -281,7 +281,7 @@ static void add_scatter(IfmDocument *document, const GArray *changes)
         point.label = label;
         ifm_document_predicted_point(document, block, change->store, &point);
     }
-    ifm_document_diagonal(document, block);
+    ifm_document_diagonal(document, block, "unchanged");
 }
 
 static void add_changes(IfmDocument *document, const GPtrArray *all)
