@@ -59,7 +59,8 @@ typedef struct
     int optimiser;              /* IfmOptimiser, or IFM_OPTION_UNSET: sgd */
     const char *learning_rate;  /* a number; NULL: 0.001 */
     gint64 batch;               /* inputs at once; 0: as the model is */
-    const char *const *dims;    /* "N=8", and one "N=100,500,1000" at most */
+    const char *const *dims;    /* "N=8", "*=1", and one "N=100,500,1000" at most */
+    const char *const *inputs;  /* "image=a.npy", "rate=16000", "ids=0..1000": what inputs are fed; the others are seeded */
     const char *scaling;        /* "nodes,layers", of ifm_scaling_presets() */
     const char *dtype;
     gint64 threads;

@@ -29,6 +29,8 @@ typedef enum
 const char *ifm_dtype_name(IfmDtype dtype);
 /** ifm_dtype_size_bytes: Returns: bytes per element; 0 for strings, undefined and packed sub-byte types. */
 gsize ifm_dtype_size_bytes(IfmDtype dtype);
+/** ifm_dtype_is_float: whether it is f16, bf16, f32 or f64. */
+gboolean ifm_dtype_is_float(IfmDtype dtype);
 
 /** IfmMemoryKind: the memory that holds a tensor. */
 typedef enum

@@ -46,6 +46,15 @@ gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize
  */
 gboolean ifm_model_check_bindings(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
 
+/** ifm_onnx_random: Returns: (transfer full) a generator of its own for (@seed, @name), as an input's values come from. */
+GRand *ifm_onnx_random(guint32 seed, const char *name);
+
+/** ifm_onnx_tensor_read: The tensor of a file with one TensorProto, as ONNX keeps test data.
+ * @data: [size] its bytes    @where: the file's name, for messages    @tensor: (out) holds a copy of the values
+ * Returns: FALSE with IFM_ERROR_INVALID for other bytes, elements that are no numbers, or values in another file; or with
+ * IFM_ERROR_MEMORY. @tensor is then empty. */
+gboolean ifm_onnx_tensor_read(const guint8 *data, gsize size, const char *where, IfmTensor *tensor, GError **error);
+
 /** ifm_model_reserve_inputs: Makes inputs of the same shapes whose values are never read: addresses only, see
  * ifm_tensor_reserve(). They may be larger than the memory of the machine. */
 gboolean ifm_model_reserve_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,

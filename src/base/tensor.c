@@ -254,7 +254,7 @@ static double bfloat_to_double(guint16 half)
     return value;
 }
 
-static gboolean is_float(IfmDtype dtype)
+gboolean ifm_dtype_is_float(IfmDtype dtype)
 {
     return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
 }
@@ -349,7 +349,7 @@ gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, do
     {
         /* 32 bits a draw: half the time of g_rand_double(), and finer than a float needs. */
         double unit = g_rand_int(random) * (1.0 / 4294967296.0);
-        if (is_float(tensor->dtype))
+        if (ifm_dtype_is_float(tensor->dtype))
             store_float(tensor, i, low + unit * (high - low));
         else
             store_integer(tensor, i,
@@ -554,7 +554,7 @@ double ifm_tensor_root_mean_square(const IfmTensor *tensor)
 
 gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor)
 {
-    if (!is_float(tensor->dtype))
+    if (!ifm_dtype_is_float(tensor->dtype))
         return -1;
     gint64 n = ifm_tensor_n_elements(tensor);
     double block[BLOCK];

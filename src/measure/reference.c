@@ -134,14 +134,9 @@ IfmTolerance ifm_tolerance_for(IfmDtype dtype, double rtol, double atol)
     return (IfmTolerance){ .rtol = tolerances[row].rtol, .atol = tolerances[row].atol, .scaled = TRUE };
 }
 
-static gboolean is_float(IfmDtype dtype)
-{
-    return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
-}
-
 static gboolean check_finite(const char *port, const IfmTensor *value, GError **error)
 {
-    if (!is_float(value->dtype))
+    if (!ifm_dtype_is_float(value->dtype))
         return TRUE;
     gint64 at = ifm_tensor_first_not_finite(value);
     if (at < 0)
@@ -186,7 +181,7 @@ static gboolean mismatch(const char *port, const IfmTensor *value, const IfmTens
 /* The place of a maximum, say, is rightly another one where a lower precision rounded two values together. */
 static gboolean is_comparable(const IfmTensor *value, IfmDtype dtype)
 {
-    return is_float(value->dtype) || dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64;
+    return ifm_dtype_is_float(value->dtype) || dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64;
 }
 
 static gboolean is_plain_float(const IfmTensor *tensor)
@@ -220,7 +215,7 @@ static double largest_root_mean_square(const IfmReference *self)
 {
     double largest = 0;
     for (gsize i = 0; i < self->n; i++)
-        if (is_float(self->tensors[i].dtype))
+        if (ifm_dtype_is_float(self->tensors[i].dtype))
             largest = MAX(largest, self->root_mean_squares[i]);
     return largest;
 }
@@ -229,7 +224,7 @@ static double largest_root_mean_square(const IfmReference *self)
 static gboolean is_right_as_whole(const IfmReference *self, gsize index, const IfmTensor *value,
                                   const IfmTolerance *tolerance)
 {
-    if (!is_float(value->dtype) || ifm_tensor_n_elements(value) < 2)
+    if (!ifm_dtype_is_float(value->dtype) || ifm_tensor_n_elements(value) < 2)
         return FALSE;
     double difference = difference_of(value, &self->tensors[index]);
     return difference <= MIN(WHOLE_FACTOR * tolerance->rtol, WHOLE_MAX) * self->root_mean_squares[index] ||
@@ -242,7 +237,7 @@ static gboolean check_against(const IfmReference *self, gsize index, const IfmTe
     const IfmTensor *expected = &self->tensors[index];
     const char *port = self->names[index];
     double rtol = 0, atol = 0;
-    if (is_float(value->dtype)) /* integers are exact */
+    if (ifm_dtype_is_float(value->dtype)) /* integers are exact */
     {
         rtol = tolerance->rtol;
         atol = tolerance->atol * (tolerance->scaled ? self->root_mean_squares[index] : 1);

@@ -39,7 +39,7 @@ static gboolean parse_dim(IfmPort *port, int axis, const Onnx__TensorShapeProto_
         return FALSE;
     }
     gboolean named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param != NULL &&
-                     *dim->dim_param != '\0';
+                     *dim->dim_param != '\0' && !g_str_equal(dim->dim_param, "?"); /* a "?" is none's name */
     port->dim_names[axis] = named ? g_strdup(dim->dim_param) : g_strdup_printf("%s[%d]", port->name, axis);
     return TRUE;
 }
@@ -236,9 +236,7 @@ static gboolean input_range(const IfmModel *model, const IfmPort *port, Range *r
 {
     g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
     const char *text = ifm_model_metadata(model, key);
-    gboolean is_float = port->dtype == IFM_DTYPE_F32 || port->dtype == IFM_DTYPE_F64 || port->dtype == IFM_DTYPE_F16 ||
-                        port->dtype == IFM_DTYPE_BF16;
-    *range = is_float ? (Range){ -1, 1, FALSE } : (Range){ 0, 2, FALSE };
+    *range = ifm_dtype_is_float(port->dtype) ? (Range){ -1, 1, FALSE } : (Range){ 0, 2, FALSE };
     if (text == NULL)
         return TRUE;
     char *middle, *end;

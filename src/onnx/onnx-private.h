@@ -136,8 +136,6 @@ const Onnx__AttributeProto *ifm_onnx_attribute(const IfmNode *node, const char *
 
 /* ifm_onnx_tidy_error: Makes a message that quotes a file's names one line of valid UTF-8, with @prefix in front. */
 void ifm_onnx_tidy_error(GError **error, const char *prefix);
-/* ifm_onnx_random: Returns: (transfer full) a generator of its own for (@seed, @name). */
-GRand *ifm_onnx_random(guint32 seed, const char *name);
 
 /* Nearly all errors of the room have this code. */
 #define IFM_ONNX_INVALID(error, ...) g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__)

@@ -429,3 +429,32 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
     }
     return ifm_tensor_wrap(tensor, (IfmDtype)proto->data_type, (int)proto->n_dims, proto->dims, data, NULL);
 }
+
+/* --- a tensor of a file of its own ------------------------------------------------------------------------------------ */
+
+gboolean ifm_onnx_tensor_read(const guint8 *data, gsize size, const char *where, IfmTensor *tensor, GError **error)
+{
+    Onnx__TensorProto *proto = onnx__tensor_proto__unpack(NULL, size, data);
+    IfmTensor wrapped;
+    gboolean read = FALSE;
+    *tensor = IFM_TENSOR_INIT;
+    if (proto == NULL)
+        return ifm_error_refuse(error, "%s: is no tensor of ONNX (TensorProto), or truncated", where);
+    if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        ifm_error_refuse(error, "%s: its values are in another file: expected them in it", where);
+    else if (!check_tensor(proto, error))
+        g_prefix_error(error, "%s: ", where);
+    else if (!ifm_onnx_tensor_wrap(proto, &wrapped))
+        ifm_error_refuse(error, "%s: its elements are no numbers of whole bytes", where);
+    else
+    {
+        read = ifm_tensor_init(tensor, wrapped.dtype, wrapped.rank, wrapped.shape, error);
+        if (read && wrapped.size_bytes > 0)
+            memcpy(tensor->data, wrapped.data, wrapped.size_bytes);
+        ifm_tensor_clear(&wrapped);
+    }
+    onnx__tensor_proto__free_unpacked(proto, NULL);
+    if (!read)
+        ifm_error_make_one_line(error);
+    return read;
+}

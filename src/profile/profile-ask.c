@@ -269,6 +269,8 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
     if (!is_graph && (plan->parts & IFM_PROFILE_PE) != 0)
         return ifm_error_misuse(error, "--profile pe: %s has no positional encoding: graph_transformer and gps do",
                                 options->model);
+    if (is_graph && options->inputs != NULL && *options->inputs != NULL)
+        return ifm_error_misuse(error, "--input: %s is fed its graph", options->model);
     if (!(is_graph ? profile_graph_init : profile_model_init)(plan, options, &trouble))
     {
         ifm_error_blame_sizes(trouble);

@@ -14,6 +14,8 @@ const IfmOption ifm_compare_options[] = {
     { "a-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what A runs on", OPTION(device_of[0]) },
     { "b-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what B runs on", OPTION(device_of[1]) },
     { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension of both, such as N=8", OPTION(dims) },
+    { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
+      "what an input of both is fed: a file (.npy, .npz, .pb), one number, or random ones of a range", OPTION(inputs) },
     { "a-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of A alone", OPTION(dims_of[0]) },
     { "b-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of B alone", OPTION(dims_of[1]) },
     { "dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes,
@@ -142,6 +144,7 @@ static gboolean read_side(const IfmCompareOptions *options, gsize i, Plans *plan
     of_side.vendor = joined(plans, options->vendor, options->vendor_of[i]);
     of_side.dtype = options->dtype_of[i] != NULL ? options->dtype_of[i] : options->dtype;
     of_side.threads = options->threads_of[i] != IFM_OPTION_UNSET ? options->threads_of[i] : options->threads;
+    of_side.inputs = options->inputs;
     of_side.seed = options->seed;
     of_side.no_verify = options->no_verify;
     of_side.output = options->output;

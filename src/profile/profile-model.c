@@ -147,5 +147,6 @@ gboolean profile_model_init(ProfilePlan *plan, const IfmProfileOptions *options,
 {
     plan->model = open_named(plan, options, error);
     return plan->model != NULL && (options->batch <= 0 || bind_batch(plan, options->batch, error)) &&
-           gives_anything(plan->model, error) && can_be_fed(plan, error) && profile_plan_analyse(plan, error);
+           gives_anything(plan->model, error) && can_be_fed(plan, error) && profile_plan_feed(plan, options, error) &&
+           profile_plan_analyse(plan, error);
 }

@@ -35,8 +35,13 @@ const IfmOption ifm_profile_options[] = {
       "inputs at once: the free first dimension of the model's first input; 0: as the model is", "0", .maximum = 65536,
       .at = PROFILE(batch) },
     { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE[,SIZE...]",
-      "size of a free dimension, such as N=8; several of one, such as N=100,500,1000: how the model grows with it",
+      "size of a free dimension, such as N=8; '*=1': of every one that has none; several of one, such as "
+      "N=100,500,1000: how the model grows with it",
       .at = PROFILE(dims) },
+    { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
+      "what an input is fed: a file of NumPy (.npy, .npz) or ONNX (.pb), one number, or random ones of a range; without "
+      "it -1..1, of whole numbers 0..1",
+      .at = PROFILE(inputs) },
     { "scaling", 0, IFM_OPTION_TEXT, FALSE, "AXES",
       "of a graph transformer: how it grows with nodes, layers, pe, hidden and heads, joined by commas; all where "
       "--profile scaling alone says that",

@@ -213,6 +213,13 @@ const IfmZooEntry *profile_zoo_entry(const char *text);
 /* profile_model_init: The plan's model, source and analysis, by its bindings. */
 gboolean profile_model_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error);
 
+/* --- profile-inputs.c: inputs and free dimensions that the user gives ------------------------------------------------- */
+
+/* profile_plan_feed: Reads the inputs that are given and keeps them as the plan's; binds what is free by them, by
+ * `--dim '*=N'`, and a batch of which nothing is said as 1, with a note. FALSE where anything stays free, all of it named.
+ */
+gboolean profile_plan_feed(ProfilePlan *plan, const IfmProfileOptions *options, GError **error);
+
 /* --- profile-ask.c: from options to a plan --------------------------------------------------------------------------- */
 
 /* profile_parse_parts: @text: "runtime,layers", NULL: all. */

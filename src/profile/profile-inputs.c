@@ -1,0 +1,334 @@
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <inferometer/tensor-file.h>
+#include <internal/numpy.h>
+#include <internal/onnx.h>
+#include <internal/tensor.h>
+
+#include "profile-private.h"
+
+/* What a user feeds a model with (--input), and sizes of its free dimensions: those of the inputs, those asked for, and 1
+ * for a batch that nothing is said of. */
+
+/* Fed: an input of the model and what it gets. */
+typedef struct
+{
+    const IfmPort *port;
+    const char *what; /* "image.npy", "16000", "0..1000" */
+    double low, high; /* of no file */
+    IfmTensor tensor; /* of a file; else empty until its shape is known */
+} Fed;
+
+static void fed_free(gpointer data)
+{
+    ifm_tensor_clear(&((Fed *)data)->tensor);
+    g_free(data);
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------------ */
+
+/* "NAME=WHAT" of an input of the model, whose name may hold a "=". */
+static const IfmPort *find_port(const IfmModel *model, const char *text, const char **what)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        const gsize length = strlen(port->name);
+        if (strncmp(text, port->name, length) == 0 && text[length] == '=')
+        {
+            *what = text + length + 1;
+            return port;
+        }
+    }
+    return NULL;
+}
+
+static gboolean refuse_name(const IfmModel *model, const char *text, GError **error)
+{
+    const char *equals = strchr(text, '=');
+    g_autofree char *name = g_strndup(text, equals != NULL ? (gsize)(equals - text) : strlen(text));
+    g_autoptr(GString) names = g_string_new(NULL);
+    if (equals == NULL)
+        return ifm_error_misuse(error, "--input: \"%s\" is not NAME=FILE, NAME=VALUE or NAME=LOW..HIGH", text);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", ifm_model_input(model, i)->name);
+    return ifm_error_refuse(error, "--input: %s has no input '%s' (it has %s)", ifm_model_name(model), name,
+                            names->len > 0 ? names->str : "none");
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------ */
+
+static gboolean is_file(const char *what)
+{
+    return g_str_has_suffix(what, ".npy") || g_str_has_suffix(what, ".npz") || g_str_has_suffix(what, ".pb");
+}
+
+/* Whether a file's tensor goes into the input; its free dimensions are bound by it. */
+static gboolean fits(const Fed *fed, GError **error)
+{
+    const IfmPort *port = fed->port;
+    gboolean same = fed->tensor.dtype == port->dtype && (port->rank < 0 || fed->tensor.rank == port->rank);
+    for (int axis = 0; same && axis < port->rank; axis++)
+        same = port->dims[axis] < 0 || port->dims[axis] == fed->tensor.shape[axis];
+    if (same)
+        return TRUE;
+    g_autoptr(GString) expected = g_string_new("[");
+    for (int axis = 0; axis < port->rank; axis++)
+        if (port->dims[axis] >= 0)
+            g_string_append_printf(expected, "%s%" G_GINT64_FORMAT, axis > 0 ? ", " : "", port->dims[axis]);
+        else
+            g_string_append_printf(expected, "%s%s", axis > 0 ? ", " : "", port->dim_names[axis]);
+    g_autofree char *found = ifm_shape_to_string(fed->tensor.rank, fed->tensor.shape);
+    return ifm_error_refuse(error, "%s: %s %s, but input '%s' takes %s %s]", fed->what, ifm_dtype_name(fed->tensor.dtype),
+                            found, port->name, ifm_dtype_name(port->dtype), expected->str);
+}
+
+static gboolean read_file(Fed *fed, GError **error)
+{
+    g_autoptr(GMappedFile) file = g_mapped_file_new(fed->what, FALSE, NULL);
+    if (file == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "--input %s: %s: cannot be read: %s", fed->port->name,
+                    fed->what, g_strerror(errno));
+        return FALSE;
+    }
+    const guint8 *data = (const guint8 *)g_mapped_file_get_contents(file);
+    const gsize size = g_mapped_file_get_length(file);
+    gboolean read = g_str_has_suffix(fed->what, ".pb")
+                        ? ifm_onnx_tensor_read(data, size, fed->what, &fed->tensor, error)
+                        : ifm_numpy_read(data, size, fed->port->name, fed->what, &fed->tensor, error);
+    if (read && fits(fed, error))
+        return TRUE;
+    g_prefix_error(error, "--input %s: ", fed->port->name);
+    return FALSE;
+}
+
+/* --- values ----------------------------------------------------------------------------------------------------------- */
+
+/* "16000" or "0..1000" */
+static gboolean parse_values(Fed *fed, GError **error)
+{
+    const char *dots = strstr(fed->what, "..");
+    g_autofree char *first = dots != NULL ? g_strndup(fed->what, (gsize)(dots - fed->what)) : g_strdup(fed->what);
+    const char *second = dots != NULL ? dots + 2 : first;
+    char *end = NULL, *last = NULL;
+    double *low = &fed->low, *high = &fed->high;
+    *low = g_ascii_strtod(first, &end);
+    *high = g_ascii_strtod(second, &last);
+    if (end == first || *end != '\0' || last == second || *last != '\0' || !isfinite(*low) || !isfinite(*high))
+        return ifm_error_misuse(error,
+                                "--input %s: \"%s\" is no file (.npy, .npz, .pb), no number and no range, such as 0..1000",
+                                fed->port->name, fed->what);
+    if (*low > *high)
+        return ifm_error_misuse(error, "--input %s: %s: the first is above the second", fed->port->name, fed->what);
+    if (ifm_dtype_is_float(fed->port->dtype))
+        return TRUE;
+    if (fed->port->dtype == IFM_DTYPE_BOOL && (*low != *high || (*low != 0 && *low != 1)))
+        return ifm_error_misuse(error, "--input %s: %s: it takes 0 or 1 (bool)", fed->port->name, fed->what);
+    if (*low != floor(*low) || *high != floor(*high) || fabs(*low) > 0x1p53 || fabs(*high) > 0x1p53)
+        return ifm_error_misuse(error, "--input %s: %s: it takes whole numbers up to 2^53 (%s)", fed->port->name, fed->what,
+                                ifm_dtype_name(fed->port->dtype));
+    return TRUE;
+}
+
+/* Whether the type of the input has the number. */
+static gboolean has_number(const Fed *fed, double number, GError **error)
+{
+    if (ifm_dtype_is_float(fed->port->dtype) || ifm_tensor_get_double(&fed->tensor, 0) == number)
+        return TRUE;
+    return ifm_error_misuse(error, "--input %s: %s: %s has no %g", fed->port->name, fed->what,
+                            ifm_dtype_name(fed->port->dtype), number);
+}
+
+static gboolean make_values(Fed *fed, const ProfilePlan *plan, guint32 seed, GError **error)
+{
+    gint64 shape[IFM_MAX_RANK];
+    const double low = fed->low, high = fed->high;
+    const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
+    g_autoptr(GRand) random = ifm_onnx_random(seed, fed->port->name);
+    if (!ifm_port_bind(fed->port, bindings, plan->bindings->len, shape, error) ||
+        !ifm_tensor_init(&fed->tensor, fed->port->dtype, fed->port->rank, shape, error))
+        return FALSE;
+    if (fed->tensor.size_bytes == 0)
+        return TRUE;
+    if (fed->port->dtype == IFM_DTYPE_BOOL)
+    {
+        memset(fed->tensor.data, (int)low, fed->tensor.size_bytes);
+        return TRUE;
+    }
+    const double ends[] = { low, high };
+    for (gsize i = 0; i < G_N_ELEMENTS(ends); i++) /* a number beyond the type would be clamped unseen */
+        if (!ifm_tensor_fill_random(&fed->tensor, random, ends[i], ends[i], error) || !has_number(fed, ends[i], error))
+            return FALSE;
+    return ifm_tensor_fill_random(&fed->tensor, random, low, high, error);
+}
+
+/* --- free dimensions -------------------------------------------------------------------------------------------------- */
+
+static const IfmDimBinding *find_binding(const ProfilePlan *plan, const char *name)
+{
+    for (guint i = 0; i < plan->bindings->len; i++)
+        if (g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, name))
+            return &g_array_index(plan->bindings, IfmDimBinding, i);
+    return NULL;
+}
+
+static void bind(ProfilePlan *plan, const char *name, gint64 value)
+{
+    const IfmDimBinding binding = { g_strdup(name), value };
+    g_ptr_array_add(plan->dim_names, (gpointer)binding.name);
+    g_array_append_val(plan->bindings, binding);
+}
+
+/* The sizes of a file's tensor. */
+static gboolean bind_by_file(ProfilePlan *plan, const Fed *fed, GError **error)
+{
+    for (int axis = 0; axis < fed->port->rank; axis++)
+    {
+        const char *name = fed->port->dim_names[axis];
+        const IfmDimBinding *known = name != NULL && fed->port->dims[axis] < 0 ? find_binding(plan, name) : NULL;
+        if (name == NULL || fed->port->dims[axis] >= 0)
+            continue;
+        if (known != NULL && known->value != fed->tensor.shape[axis])
+            return ifm_error_refuse(error, "--input %s: %s has %s=%" G_GINT64_FORMAT ", but it is %" G_GINT64_FORMAT,
+                                    fed->port->name, fed->what, name, fed->tensor.shape[axis], known->value);
+        if (known == NULL)
+            bind(plan, name, fed->tensor.shape[axis]);
+    }
+    return TRUE;
+}
+
+/* "batch", "batch_size", "N": as exporters call it. */
+static gboolean is_batch(const char *name)
+{
+    static const char *const names[] = { "n", "b", "bs", "bsz", "batchsize", "num_batch", "unk__batch", NULL };
+    g_autofree char *lower = g_ascii_strdown(name, -1);
+    return g_str_has_prefix(lower, "batch") || g_strv_contains(names, lower);
+}
+
+/* Takes "*" from the sizes that were asked for; 0: it was not there. */
+static gint64 take_any(ProfilePlan *plan)
+{
+    for (guint i = 0; i < plan->bindings->len; i++)
+    {
+        const IfmDimBinding one = g_array_index(plan->bindings, IfmDimBinding, i);
+        if (!g_str_equal(one.name, "*"))
+            continue;
+        g_array_remove_index(plan->bindings, i);
+        return one.value;
+    }
+    return 0;
+}
+
+/* One message for all, with the words that bind them. */
+static gboolean refuse_free(const ProfilePlan *plan, const GPtrArray *names, GError **error)
+{
+    g_autoptr(GString) command = g_string_new(NULL);
+    for (guint i = 0; i < names->len; i++)
+    {
+        g_autofree char *dim = g_strconcat(names->pdata[i], "=SIZE", NULL), *quoted = g_shell_quote(dim);
+        g_string_append_printf(command, " --dim %s", strpbrk(dim, " []*?'\"$&;<>()|\\") != NULL ? quoted : dim);
+    }
+    return ifm_error_refuse(error, "%s: %u dimension%s of its inputs %s free: add%s, or --dim '*=1' for 1 everywhere",
+                            ifm_model_name(plan->model), names->len, names->len == 1 ? "" : "s",
+                            names->len == 1 ? "is" : "are", command->str);
+}
+
+static gboolean bind_rest(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    const gint64 any = take_any(plan);
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (gsize i = 0; i < ifm_model_n_inputs(plan->model); i++)
+    {
+        const IfmPort *port = ifm_model_input(plan->model, i);
+        for (int axis = 0; axis < port->rank; axis++)
+        {
+            const char *name = port->dim_names[axis];
+            if (port->dims[axis] >= 0 || name == NULL || find_binding(plan, name) != NULL)
+                continue;
+            if (any > 0)
+                bind(plan, name, any);
+            else if (axis == 0 && is_batch(name))
+            {
+                bind(plan, name, 1);
+                profile_note(options->watch, "%s: its free dimension %s is taken as 1 (--dim %s=SIZE sets it)",
+                             ifm_model_name(plan->model), name, name);
+            }
+            else if (!g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+                g_ptr_array_add(names, (gpointer)name);
+        }
+    }
+    return names->len == 0 || refuse_free(plan, names, error);
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+/* (transfer full) Fed*, files read. */
+static GPtrArray *read_inputs(const ProfilePlan *plan, const char *const *texts, GError **error)
+{
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(fed_free);
+    for (const char *const *text = texts; text != NULL && *text != NULL; text++)
+    {
+        const char *what = NULL;
+        const IfmPort *port = find_port(plan->model, *text, &what);
+        if (port == NULL)
+        {
+            refuse_name(plan->model, *text, error);
+            return NULL;
+        }
+        for (guint i = 0; i < all->len; i++)
+            if (((const Fed *)all->pdata[i])->port == port)
+            {
+                ifm_error_misuse(error, "--input %s: is given twice", port->name);
+                return NULL;
+            }
+        Fed *fed = g_new0(Fed, 1);
+        *fed = (Fed){ port, what, 0, 0, IFM_TENSOR_INIT };
+        g_ptr_array_add(all, fed);
+        if (!(is_file(what) ? read_file : parse_values)(fed, error))
+            return NULL;
+    }
+    return g_steal_pointer(&all);
+}
+
+/* A file that is named for what is in it: the same inputs are the same case. */
+static gboolean save_inputs(ProfilePlan *plan, const GPtrArray *all, const char *out, GError **error)
+{
+    g_autofree const char **names = g_new(const char *, all->len);
+    g_autofree IfmTensor *tensors = g_new(IfmTensor, all->len);
+    g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+    for (guint i = 0; i < all->len; i++)
+    {
+        const Fed *fed = all->pdata[i];
+        names[i] = fed->port->name;
+        tensors[i] = fed->tensor;
+        g_checksum_update(checksum, (const guchar *)names[i], (gssize)strlen(names[i]) + 1);
+        g_checksum_update(checksum, (const guchar *)fed->tensor.shape, (gssize)(sizeof(gint64) * (gsize)fed->tensor.rank));
+        g_checksum_update(checksum, fed->tensor.data, (gssize)fed->tensor.size_bytes);
+    }
+    g_autofree char *name = g_strdup_printf("given-%.16s.inputs", g_checksum_get_string(checksum));
+    plan->inputs_path = profile_out_file(out, "inputs", name, error);
+    return plan->inputs_path != NULL && ifm_tensor_file_save(plan->inputs_path, names, tensors, all->len, error);
+}
+
+gboolean profile_plan_feed(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    g_autoptr(GPtrArray) all = read_inputs(plan, options->inputs, error);
+    for (guint i = 0; all != NULL && i < all->len; i++)
+    {
+        const Fed *fed = all->pdata[i];
+        if (is_file(fed->what) && !bind_by_file(plan, fed, error))
+            return FALSE;
+    }
+    if (all == NULL || !bind_rest(plan, options, error))
+        return FALSE;
+    for (guint i = 0; i < all->len; i++)
+    {
+        Fed *fed = all->pdata[i];
+        if (!is_file(fed->what) && !make_values(fed, plan, (guint32)options->seed, error))
+            return FALSE;
+    }
+    return all->len == 0 || save_inputs(plan, all, options->output, error);
+}
