@@ -29,9 +29,9 @@ exec "$python" "$root/tools/run-page" \
     --replace 'resnet18 size=160' 'resnet18 size=64' \
     --replace 'study run kernels-quick' "study run $here/small-kernels.yaml -o out/kernels-quick" \
     --replace 'resnet18,size=160' 'squeezenet,size=64' --replace 'resnet18 --dim size=64,96,128,160' 'squeezenet --dim size=64,96' \
-    --replace 'resnet18,size=64,batch=8' 'squeezenet,size=64' --replace 'resnet18,size=64' 'squeezenet,size=64' \
-    --replace '--time-budget 10s' '--time-budget 1s' --replace '--time-budget 5s' '--warmup 1 --runs 3' \
-    --replace '--time-budget 3s' '--warmup 1 --runs 3' --replace '--time-budget 2s -q' '--warmup 1 --runs 3 -q' \
+    --replace 'resnet18,size=32,batch=8' 'squeezenet,size=64' --replace 'resnet18,size=64' 'squeezenet,size=64' \
+    --replace '--time-budget 20s' '--time-budget 1s' --replace '--time-budget 5s' '--warmup 1 --runs 3' \
+    --replace '--time-budget 8s' '--warmup 1 --runs 3' --replace '--time-budget 4s -q' '--warmup 1 --runs 3 -q' \
     --replace 'sizes: [96, 128, 160]' 'sizes: [64, 80]' --replace '[direct, implicit_gemm, winograd, runtime]' '[winograd, runtime]' \
     --replace 'resnet18,size=96' 'resnet18,size=32' --replace 'runs: 20' 'runs: 3' --replace 'size 144' 'size 72' \
     "$program" "$root/docs/$page"
