@@ -52,6 +52,7 @@
 #include <inferometer/scaling.h>
 #include <inferometer/sensor.h>
 #include <inferometer/statistics.h>
+#include <inferometer/store-report.h>
 #include <inferometer/store.h>
 #include <inferometer/stress.h>
 #include <inferometer/study-cluster.h>

@@ -41,7 +41,7 @@ typedef struct
     int (*run)(const Arguments *arguments);
 } Verb;
 
-extern const Verb verb_compare, verb_devices, verb_profile, verb_zoo_list, verb_zoo_export, verb_store_show,
+extern const Verb verb_compare, verb_devices, verb_profile, verb_zoo_list, verb_zoo_export, verb_report, verb_store_show,
     verb_store_merge, verb_store_export, verb_store_check, verb_study_run, verb_study_submit, verb_study_status,
     verb_study_merge, verb_study_export, verb_study_lookup, verb_study_predict, verb_study_import, verb_study_list,
     verb_plan, verb_run, verb_trace, verb_trace_diff, verb_help, verb_tune, verb_kernels_list, verb_kernels_show,

@@ -28,6 +28,7 @@ static const Verb *const verbs[] = {
     &verb_devices,
     &verb_zoo_list,
     &verb_zoo_export,
+    &verb_report,
     &verb_store_show,
     &verb_store_merge,
     &verb_store_export,

@@ -1,101 +1,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <inferometer/store-report.h>
+
 #include "cli.h"
 
 #define DEFAULT_STORE "out/profile/store.db"
-
-/* Records kept after a store is closed. */
-typedef struct
-{
-    GPtrArray *cases;        /* IfmCase* */
-    GPtrArray *measurements; /* IfmMeasurement*, of the case at the same place */
-    GArray *results;         /* IfmResult, borrowing from the two */
-    gboolean with_samples;
-} Records;
-
-static void records_init(Records *records, gboolean with_samples)
-{
-    records->cases = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_case_free);
-    records->measurements = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_measurement_free);
-    records->results = g_array_new(FALSE, FALSE, sizeof(IfmResult));
-    records->with_samples = with_samples;
-}
-
-static void records_clear(Records *records)
-{
-    g_ptr_array_unref(records->cases);
-    g_ptr_array_unref(records->measurements);
-    g_array_unref(records->results);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Records, records_clear)
-
-static void set_times(GArray **place, GArray *times_ns)
-{
-    g_array_ref(times_ns);
-    g_array_unref(*place);
-    *place = times_ns;
-}
-
-static IfmCase *keep_case(const IfmCase *from)
-{
-    IfmCase *kept = ifm_case_new();
-    ifm_record_set_text(&kept->key, from->key);
-    ifm_record_set_text(&kept->subject_kind, from->subject_kind);
-    ifm_record_set_text(&kept->subject_name, from->subject_name);
-    ifm_record_set_text(&kept->subject_digest, from->subject_digest);
-    ifm_record_set_text(&kept->model_path, from->model_path);
-    ifm_record_set_text(&kept->device, from->device);
-    ifm_record_set_text(&kept->alias, from->alias);
-    ifm_record_set_json(&kept->sizes, json_incref(from->sizes));
-    ifm_record_set_json(&kept->options, json_incref(from->options));
-    ifm_record_set_json(&kept->load, json_incref(from->load));
-    ifm_record_set_json(&kept->environment, json_incref(from->environment));
-    return kept;
-}
-
-/* Everything, or all but the long series that a list has no use for. */
-static IfmMeasurement *keep_measurement(const IfmMeasurement *from, gboolean with_samples)
-{
-    IfmMeasurement *kept = ifm_measurement_new();
-    ifm_record_set_text(&kept->uid, from->uid);
-    ifm_record_set_text(&kept->case_key, from->case_key);
-    kept->started_unix_ms = from->started_unix_ms;
-    kept->outcome = from->outcome;
-    ifm_record_set_text(&kept->error_code, from->error_code);
-    ifm_record_set_text(&kept->reason, from->reason);
-    ifm_record_set_text(&kept->stop_reason, from->stop_reason);
-    ifm_measurement_set_summary(kept, from->has_summary ? &from->summary : NULL);
-    ifm_record_set_json(&kept->result, json_incref(from->result));
-    ifm_record_set_json(&kept->environment, json_incref(from->environment));
-    ifm_record_set_json(&kept->effective_config, json_incref(from->effective_config));
-    ifm_record_set_json(&kept->verification, json_incref(from->verification));
-    ifm_record_set_json(&kept->breakdown, json_incref(from->breakdown));
-    ifm_record_set_json(&kept->memory, json_incref(from->memory));
-    if (!with_samples)
-        return kept;
-    set_times(&kept->warmup_ns, from->warmup_ns);
-    set_times(&kept->samples_ns, from->samples_ns);
-    set_times(&kept->profiled_ns, from->profiled_ns);
-    g_ptr_array_ref(from->nodes);
-    g_ptr_array_unref(kept->nodes);
-    kept->nodes = from->nodes;
-    return kept;
-}
-
-static gboolean keep(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
-{
-    Records *records = user;
-    IfmCase *kept_case = keep_case(subject_case);
-    IfmMeasurement *kept = keep_measurement(measurement, records->with_samples);
-    g_ptr_array_add(records->cases, kept_case);
-    g_ptr_array_add(records->measurements, kept);
-    IfmResult result = {
-        .device = kept_case->device, .alias = kept_case->alias, .subject_case = kept_case, .measurement = kept
-    };
-    g_array_append_val(records->results, result);
-    return TRUE;
-}
 
 /* The stores named on the command line, or the one that profile writes to. */
 static const char *const *stores_of(const Arguments *arguments)
@@ -105,39 +15,35 @@ static const char *const *stores_of(const Arguments *arguments)
     return paths[0] != NULL ? paths : fallback;
 }
 
-/* As they were measured, one after the other. */
-static gint compare_starts(gconstpointer a, gconstpointer b)
+/* (transfer full) NULL: the fault was reported, @status is the exit status. */
+static IfmStoredResults *read_stores(const Arguments *arguments, gboolean with_samples, int *status)
 {
-    const IfmMeasurement *x = ((const IfmResult *)a)->measurement, *y = ((const IfmResult *)b)->measurement;
-    return (x->started_unix_ms > y->started_unix_ms) - (x->started_unix_ms < y->started_unix_ms);
-}
-
-/* Returns: an exit status. */
-static int read_stores(const Arguments *arguments, Records *records)
-{
+    IfmStoredResults *stored = ifm_stored_results_new(with_samples);
     for (const char *const *path = stores_of(arguments); *path != NULL; path++)
     {
         g_autoptr(GError) error = NULL;
         g_autoptr(IfmStore) store = ifm_store_open(*path, IFM_STORE_READ, &error);
-        if (store == NULL || !ifm_store_each(store, keep, records, &error))
-            return cli_fail(error);
+        if (store != NULL && ifm_stored_results_add(stored, store, &error))
+            continue;
+        *status = cli_fail(error);
+        ifm_stored_results_free(stored);
+        return NULL;
     }
-    g_array_sort(records->results, compare_starts); /* a merge sort: equal ones stay as the store has them */
-    return CLI_EXIT_OK;
+    *status = CLI_EXIT_OK;
+    return stored;
 }
 
 /* --- store show ------------------------------------------------------------------------------------------------------- */
 
 static int run_show(const Arguments *arguments)
 {
-    g_auto(Records) records;
-    records_init(&records, FALSE);
-    int status = read_stores(arguments, &records);
-    if (status != CLI_EXIT_OK)
+    int status;
+    g_autoptr(IfmStoredResults) stored = read_stores(arguments, FALSE, &status);
+    if (stored == NULL)
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    const IfmResult *results = (const IfmResult *)(const void *)records.results->data;
-    gsize n = records.results->len;
+    gsize n;
+    const IfmResult *results = ifm_stored_results(stored, &n);
     g_autofree char *text = n > 0 ? ifm_records_to_screen(results, n, &screen) : g_strdup("no measurements\n");
     return cli_print(text);
 }
@@ -224,13 +130,13 @@ static int run_export(const Arguments *arguments)
 {
     gboolean samples = cli_given(arguments, "samples");
     const char *json_path = place_of(arguments, "json"), *csv_path = place_of(arguments, "csv");
-    g_auto(Records) records;
-    records_init(&records, samples || json_path != NULL);
     int status = check_export(arguments, json_path, csv_path);
-    if (status != CLI_EXIT_OK || (status = read_stores(arguments, &records)) != CLI_EXIT_OK)
+    g_autoptr(IfmStoredResults) stored =
+        status == CLI_EXIT_OK ? read_stores(arguments, samples || json_path != NULL, &status) : NULL;
+    if (stored == NULL)
         return status;
-    const IfmResult *results = (const IfmResult *)(const void *)records.results->data;
-    gsize n = records.results->len;
+    gsize n;
+    const IfmResult *results = ifm_stored_results(stored, &n);
     if (json_path != NULL)
     {
         json_auto_t *document = ifm_results_to_json(results, n);

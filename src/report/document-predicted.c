@@ -26,7 +26,7 @@ void ifm_document_predicted_point(IfmDocument *document, IfmBlock *block, const 
     ifm_document_point(document, series != NULL ? series : ifm_document_series(document, block, name, NULL), point);
 }
 
-void ifm_document_diagonal(IfmDocument *document, IfmBlock *block)
+void ifm_document_diagonal(IfmDocument *document, IfmBlock *block, const char *name)
 {
     double ends[2] = { INFINITY, -INFINITY };
     for (guint s = 0; s < block->figure.series->len; s++)
@@ -41,7 +41,7 @@ void ifm_document_diagonal(IfmDocument *document, IfmBlock *block)
     }
     if (!(ends[0] <= ends[1]))
         return;
-    IfmSeries *series = ifm_document_series(document, block, "predicted = measured", NULL);
+    IfmSeries *series = ifm_document_series(document, block, name, NULL);
     series->joined = TRUE;
     for (int end = 0; end < 2; end++)
     {

@@ -71,7 +71,7 @@ IfmBlock *ifm_document_plot(IfmDocument *document, const char *key, IfmFigureKin
  * ifm_document_diagonal: where both are the same, over all points; nothing where there are none. */
 IfmBlock *ifm_document_predicted(IfmDocument *document, const char *key, const char *title);
 void ifm_document_predicted_point(IfmDocument *document, IfmBlock *block, const char *name, const IfmPoint *point);
-void ifm_document_diagonal(IfmDocument *document, IfmBlock *block);
+void ifm_document_diagonal(IfmDocument *document, IfmBlock *block, const char *name);
 
 /* ifm_field_unit: the base unit of values of a kind: "ns", "bytes", "bytes/s", "ratio"; "" where there is none. */
 const char *ifm_field_unit(IfmFieldKind kind);

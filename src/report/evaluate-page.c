@@ -181,7 +181,7 @@ static void add_scatter(IfmDocument *document, const IfmEvaluation *evaluation)
         point.label = label;
         ifm_document_predicted_point(document, figure, row->record != NULL ? "kernels" : "models", &point);
     }
-    ifm_document_diagonal(document, figure);
+    ifm_document_diagonal(document, figure, "predicted = measured");
 }
 
 IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation)

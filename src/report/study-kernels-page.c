@@ -197,7 +197,7 @@ static void add_scatter(IfmDocument *document, const GArray *verdicts)
         point.label = verdict->name;
         ifm_document_predicted_point(document, block, name, &point);
     }
-    ifm_document_diagonal(document, block);
+    ifm_document_diagonal(document, block, "predicted = measured");
 }
 
 static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome)

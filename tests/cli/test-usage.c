@@ -40,6 +40,7 @@ static void test_every_verb(Bench *bench, gconstpointer data)
                                          "study import",
                                          "study lookup",
                                          "study predict",
+                                         "report",
                                          "study list",
                                          "plan",
                                          "run",
