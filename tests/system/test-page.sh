@@ -30,6 +30,8 @@ exec "$python" "$root/tools/run-page" \
     --replace 'study run kernels-quick' "study run $here/small-kernels.yaml -o out/kernels-quick" \
     --replace 'resnet18,size=160' 'squeezenet,size=64' --replace 'resnet18 --dim size=64,96,128,160' 'squeezenet --dim size=64,96' \
     --replace 'resnet18,size=32,batch=8' 'squeezenet,size=64' --replace 'resnet18,size=64' 'squeezenet,size=64' \
+    --replace 'openvino:CPU@0 --nodes 5' 'openvino:CPU@0 --no-peak' \
+    --replace 'CPU@0 --conv best' 'CPU@0 --no-peak --conv best' \
     --replace '--time-budget 20s' '--time-budget 1s' --replace '--time-budget 5s' '--warmup 1 --runs 3' \
     --replace '--time-budget 8s' '--warmup 1 --runs 3' --replace '--time-budget 4s -q' '--warmup 1 --runs 3 -q' \
     --replace 'sizes: [96, 128, 160]' 'sizes: [64, 80]' --replace '[direct, implicit_gemm, winograd, runtime]' '[winograd, runtime]' \
