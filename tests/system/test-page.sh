@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test-page.sh PROGRAM PAGE NEEDS VERB...: The commands of a page of docs/, as they are written there, each after the ones before
+# test-page.sh PROGRAM PAGE NEEDS VERB...: The commands of a page (a path from docs/), as they are written there, each after the ones before
 # it (tools/run-page); what takes long is made smaller. NEEDS: a device, "pandas", or - for nothing. VERB: what the page must show.
 set -uo pipefail
 program=$(realpath "$1") page=$2 needs=$3 python=python3
@@ -29,9 +29,12 @@ exec "$python" "$root/tools/run-page" \
     --replace 'resnet18 size=160' 'resnet18 size=64' \
     --replace 'study run kernels-quick' "study run $here/small-kernels.yaml -o out/kernels-quick" \
     --replace 'resnet18,size=160' 'squeezenet,size=64' --replace 'resnet18 --dim size=64,96,128,160' 'squeezenet --dim size=64,96' \
-    --replace 'resnet18,size=64,batch=8' 'squeezenet,size=64' --replace 'resnet18,size=64' 'squeezenet,size=64' \
-    --replace '--time-budget 10s' '--time-budget 1s' --replace '--time-budget 5s' '--warmup 1 --runs 3' \
-    --replace '--time-budget 3s' '--warmup 1 --runs 3' --replace '--time-budget 2s -q' '--warmup 1 --runs 3 -q' \
+    --replace 'resnet18,size=32,batch=8' 'squeezenet,size=64' --replace 'resnet18,size=64' 'squeezenet,size=64' \
+    --replace 'mobilenet_v2 ' 'squeezenet,size=64 --no-peak --warmup 1 --runs 3 ' --replace 'CPU@1 --html' 'CPU@0 --html' \
+    --replace 'openvino:CPU@0 --nodes 5' 'openvino:CPU@0 --no-peak' \
+    --replace 'CPU@0 --conv best' 'CPU@0 --no-peak --conv best' \
+    --replace '--time-budget 20s' '--time-budget 1s' --replace '--time-budget 5s' '--warmup 1 --runs 3' \
+    --replace '--time-budget 8s' '--warmup 1 --runs 3' --replace '--time-budget 4s -q' '--warmup 1 --runs 3 -q' \
     --replace 'sizes: [96, 128, 160]' 'sizes: [64, 80]' --replace '[direct, implicit_gemm, winograd, runtime]' '[winograd, runtime]' \
     --replace 'resnet18,size=96' 'resnet18,size=32' --replace 'runs: 20' 'runs: 3' --replace 'size 144' 'size 72' \
     "$program" "$root/docs/$page"
