@@ -28,6 +28,10 @@ gint64 ifm_time_coarse_ns(void);
 /** IfmReference: the outputs of one model on one set of inputs, mapped from a file. */
 typedef struct IfmReference IfmReference;
 
+/** IFM_REFERENCE_ROUNDING: after an output's name: a tensor of one f64, the largest difference of that output that rounding
+ * alone makes. */
+#define IFM_REFERENCE_ROUNDING "\nrounding"
+
 /** ifm_reference_open: @path: as ifm_tensor_file_save() wrote it, and with the errors of ifm_tensor_file_open(). */
 IfmReference *ifm_reference_open(const char *path, GError **error);
 void ifm_reference_free(IfmReference *reference);
@@ -56,6 +60,7 @@ typedef struct
     double worst_value, worst_reference;
     gboolean reference_not_finite; /* the model itself gives NaN or infinities on these inputs */
     gsize n_as_wholes;             /* outputs that were right as wholes alone */
+    double rounding;               /* the largest difference that rounding alone was seen to make; 0: not looked for */
     gsize n_skipped;               /* outputs that have no numbers to compare, or not in this precision */
 } IfmVerification;
 void ifm_verification_clear(IfmVerification *verdict);

@@ -13,6 +13,7 @@ struct IfmReference
     char **names;              /* [n] */
     IfmTensor *tensors;        /* [n] of the file borrowed */
     double *root_mean_squares; /* [n] */
+    double *roundings;         /* [n] the largest difference that rounding alone makes; 0: not asked for */
     gboolean *not_finite;      /* [n] the model itself gives NaN or infinities there */
 };
 
@@ -23,6 +24,7 @@ static IfmReference *reference_new(gsize n)
     self->names = g_new0(char *, n + 1);
     self->tensors = g_new0(IfmTensor, n + 1);
     self->root_mean_squares = g_new0(double, n + 1);
+    self->roundings = g_new0(double, n + 1);
     self->not_finite = g_new0(gboolean, n + 1);
     return self;
 }
@@ -32,13 +34,23 @@ IfmReference *ifm_reference_open(const char *path, GError **error)
     IfmTensorFile *file = ifm_tensor_file_open(path, error);
     if (file == NULL)
         return NULL;
-    IfmReference *self = reference_new(ifm_tensor_file_n(file));
+    const gsize n = ifm_tensor_file_n(file);
+    IfmReference *self = reference_new(n);
     self->file = file;
-    for (gsize i = 0; i < self->n; i++)
+    self->n = 0;
+    for (gsize at = 0; at < n; at++)
     {
-        self->names[i] = g_strdup(ifm_tensor_file_name(file, i));
-        self->tensors[i] = *ifm_tensor_file_tensor(file, i);
+        const char *name = ifm_tensor_file_name(file, at);
+        g_autofree char *rounding = g_strconcat(name, IFM_REFERENCE_ROUNDING, NULL);
+        const IfmTensor *moved = ifm_tensor_file_find(file, rounding);
+        const gsize i = self->n;
+        if (g_str_has_suffix(name, IFM_REFERENCE_ROUNDING))
+            continue;
+        self->n++;
+        self->names[i] = g_strdup(name);
+        self->tensors[i] = *ifm_tensor_file_tensor(file, at);
         self->tensors[i].release = NULL; /* the mapping's */
+        self->roundings[i] = moved != NULL ? ifm_tensor_get_double(moved, 0) : 0;
         self->root_mean_squares[i] = ifm_tensor_root_mean_square(&self->tensors[i]);
         self->not_finite[i] = ifm_tensor_first_not_finite(&self->tensors[i]) >= 0;
     }
@@ -79,6 +91,7 @@ IfmReference *ifm_reference_rows(const IfmReference *whole, const gint64 *rows, 
     {
         self->names[i] = g_strdup(whole->names[i]);
         self->root_mean_squares[i] = whole->root_mean_squares[i];
+        self->roundings[i] = whole->roundings[i];
         self->not_finite[i] = whole->not_finite[i];
         if (!ifm_take_rows(&whole->tensors[i], rows, n, &self->tensors[i], error))
             return NULL;
@@ -95,6 +108,7 @@ void ifm_reference_free(IfmReference *self)
     g_strfreev(self->names);
     g_free(self->tensors);
     g_free(self->root_mean_squares);
+    g_free(self->roundings);
     g_free(self->not_finite);
     ifm_tensor_file_free(self->file);
     g_free(self);
@@ -231,6 +245,16 @@ static gboolean is_right_as_whole(const IfmReference *self, gsize index, const I
            difference <= NOISE_FACTOR * tolerance->rtol * largest_root_mean_square(self);
 }
 
+/* Another runtime rounds in other places than the two runs that the rounding was seen between. */
+#define ROUNDING_FACTOR 4
+
+/* What a difference may be besides its share of the value. */
+static double atol_of(const IfmReference *self, gsize index, const IfmTolerance *tolerance)
+{
+    return fmax(tolerance->atol * (tolerance->scaled ? self->root_mean_squares[index] : 1),
+                tolerance->scaled ? ROUNDING_FACTOR * self->roundings[index] : 0);
+}
+
 static gboolean check_against(const IfmReference *self, gsize index, const IfmTensor *value, const IfmTolerance *tolerance,
                               IfmVerification *verdict, GError **error)
 {
@@ -240,7 +264,8 @@ static gboolean check_against(const IfmReference *self, gsize index, const IfmTe
     if (ifm_dtype_is_float(value->dtype)) /* integers are exact */
     {
         rtol = tolerance->rtol;
-        atol = tolerance->atol * (tolerance->scaled ? self->root_mean_squares[index] : 1);
+        atol = atol_of(self, index, tolerance);
+        verdict->rounding = fmax(verdict->rounding, self->roundings[index]);
     }
     verdict->reference_not_finite |= self->not_finite[index];
     IfmTensorDifference difference;
@@ -293,10 +318,11 @@ gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, c
         memcmp(value->shape, self->tensors[index].shape, (gsize)value->rank * sizeof *value->shape) == 0)
     {
         const IfmTensor *expected = &self->tensors[index];
-        double atol = tolerance->atol * (tolerance->scaled ? self->root_mean_squares[index] : 1);
+        double atol = atol_of(self, index, tolerance);
         if (all_right(value->data, expected->data, ifm_tensor_n_elements(value), (float)tolerance->rtol, (float)atol))
         {
             verdict->n_checks++;
+            verdict->rounding = fmax(verdict->rounding, self->roundings[index]);
             return TRUE;
         }
     }
@@ -315,6 +341,8 @@ json_t *ifm_verification_to_json(const IfmVerification *verdict, gboolean wrong,
     json_object_set_new(json, "atol", ifm_json_real(tolerance->atol));
     json_object_set_new(json, "atol_of",
                         json_string(tolerance->scaled ? "the reference output's root mean square" : "the output's unit"));
+    if (verdict->rounding > 0)
+        json_object_set_new(json, "rounding", ifm_json_real(verdict->rounding));
     if (tolerance->as_wholes)
         json_object_set_new(json, "n_as_wholes", json_integer((json_int_t)verdict->n_as_wholes));
     json_object_set_new(json, "reference_not_finite", json_boolean(verdict->reference_not_finite));

@@ -100,7 +100,7 @@ static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const c
     g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_COMPILE_REFERENCE, error);
     IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
     return subject != NULL && slots.run(slots.self, error) &&
-           worker_save_outputs(ifm_model_subject_compiled(subject), ifm_model_subject_request(subject), path, error);
+           worker_save_reference(engine, model, model_case, subject, path, error);
 }
 
 static json_t *answer_reference(Worker *worker, const json_t *request, GError **error)

@@ -187,6 +187,42 @@ static void test_observed(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "all 3 nodes are counted"));
 }
 
+/* Outputs near 0, as sigmoids give them, are right within what rounding does to the model, and wrong beyond. */
+static void test_small_outputs(Bench *bench, gconstpointer data)
+{
+    static const char *const engines[] = { "onnxruntime:CPU", "openvino:CPU" };
+    static const gint64 x[] = { 1, 8, 16, 16 }, w[] = { 16, 8, 3, 3 }, y[] = { 1, 16, 16, 16 }, one[] = { 16 };
+    static const double biases[] = { -40, -25 };
+    for (gsize i = 0; i < G_N_ELEMENTS(biases); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_auto(IfmTensor) bias = IFM_TENSOR_INIT;
+        g_assert_true(ifm_tensor_init(&bias, IFM_DTYPE_F32, 1, one, NULL));
+        for (int k = 0; k < 16; k++)
+            ((float *)bias.data)[k] = (float)biases[i];
+        IfmModelBuilder *builder = ifm_model_builder_new("small", 17);
+        ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, x, NULL);
+        ifm_model_builder_random_weight(builder, "w", 4, w, 2, 1);
+        ifm_model_builder_weight(builder, "b", &bias);
+        gsize conv = ifm_model_builder_node(builder, "Conv", "conv", (const char *[]){ "x", "w", "b", NULL },
+                                            (const char *[]){ "c", NULL });
+        ifm_model_builder_ints(builder, conv, "pads", (gint64[]){ 1, 1, 1, 1 }, 4);
+        ifm_model_builder_node(builder, "Sigmoid", "s", (const char *[]){ "c", NULL }, (const char *[]){ "y", NULL });
+        ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 4, y, NULL);
+        save_model(bench, builder, "small.onnx");
+        for (gsize k = 0; k < G_N_ELEMENTS(engines); k++)
+        {
+            g_autofree char *line =
+                g_strdup_printf("profile small.onnx -q --runs 3 --no-peak --no-nodes -p runtime -d %s", engines[k]);
+            if (!bench_needs_device(bench, engines[k], ""))
+                continue;
+            run_line(bench, line, &ended);
+            assert_status(&ended, 0);
+            g_assert_nonnull(strstr(ended.out, "right"));
+        }
+    }
+}
+
 /* --- what is wrong --------------------------------------------------------------------------------------------------- */
 
 static const char *const parts[] = { "runtime", "memory", "flops", "layers" };
@@ -535,6 +571,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/nodes-csv", Bench, NULL, bench_init, test_nodes_csv, bench_clear);
     g_test_add("/profile-model/parts", Bench, NULL, bench_init, test_parts, bench_clear);
     g_test_add("/profile-model/names", Bench, NULL, bench_init, test_names, bench_clear);
+    g_test_add("/profile-model/small-outputs", Bench, NULL, bench_init, test_small_outputs, bench_clear);
     g_test_add("/profile-model/observed", Bench, NULL, bench_init, test_observed, bench_clear);
     g_test_add("/profile-model/wrong-models", Bench, NULL, bench_init, test_wrong_models, bench_clear);
     g_test_add("/profile-model/wrong-graphs", Bench, NULL, bench_init, test_wrong_graphs, bench_clear);
