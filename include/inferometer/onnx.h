@@ -188,6 +188,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmAnalysis, ifm_analysis_free)
  * Returns: FALSE where it is unknown. */
 gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, IfmDtype *dtype, int *rank, gint64 *shape);
 const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node);
+/** ifm_analysis_contradiction: Returns: (transfer none) the first shape that the model declares and that is another by the
+ * operators' rules, which hold; NULL where there is none. @n: (out) how many there are */
+const char *ifm_analysis_contradiction(const IfmAnalysis *analysis, gsize *n);
 /** ifm_analysis_total: The sums over all covered nodes. @n_covered: (out) their number */
 void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *n_covered);
 

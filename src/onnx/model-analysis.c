@@ -169,7 +169,8 @@ static gboolean is_as_declared(const IfmFact *fact, const Onnx__TensorShapeProto
 }
 
 /* agree: Compares the shape of an output with the fixed dimensions that the model declares; takes the declared shape where
- * it is unknown. Names of free dimensions are ignored: exporters reuse them, and runtimes accept that. */
+ * it is unknown. Names of free dimensions are ignored: exporters reuse them, and runtimes accept that. What contradicts is
+ * noted and goes on as it comes out: runtimes warn of it and run. */
 static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact, GError **error)
 {
     const Onnx__ValueInfoProto *info = g_hash_table_lookup(analyser->declared, name);
@@ -187,7 +188,10 @@ static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact,
     {
         g_autofree char *found = ifm_shape_to_string(fact->rank, fact->dims);
         g_autofree char *declared = ifm_shape_to_string(port->rank, port->dims);
-        IFM_ONNX_INVALID(error, "'%s' comes out as %s, but the model declares %s", name, found, declared);
+        IfmAnalysis *analysis = analyser->analysis;
+        if (analysis->n_contradicted++ == 0)
+            analysis->contradiction =
+                g_strdup_printf("'%s' comes out as %s, but the model declares %s", name, found, declared);
     }
     if (agrees && fact->dtype == IFM_DTYPE_UNDEFINED)
         fact->dtype = port->dtype;
@@ -195,7 +199,7 @@ static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact,
         ifm_port_bind(port, analyser->bindings, analyser->n_bindings, fact->dims, NULL))
         fact->rank = port->rank;
     ifm_port_free(port);
-    return agrees;
+    return TRUE;
 }
 
 /* already_read: Whether the tensor is also an earlier input. Few nodes have many inputs, so there is no table. */
@@ -492,8 +496,15 @@ void ifm_analysis_free(IfmAnalysis *analysis)
     g_free(analysis->operators);
     g_free(analysis->why);
     g_free(analysis->multiplies);
+    g_free(analysis->contradiction);
     ifm_model_unref(analysis->model);
     g_free(analysis);
+}
+
+const char *ifm_analysis_contradiction(const IfmAnalysis *analysis, gsize *n)
+{
+    *n = analysis->n_contradicted;
+    return analysis->contradiction;
 }
 
 const IfmModel *ifm_analysis_model(const IfmAnalysis *analysis)

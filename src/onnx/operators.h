@@ -153,7 +153,8 @@ struct IfmAnalysis
     const IfmOperator **operators; /* [n_costs] NULL where there are none */
     const char **why;              /* [n_costs] why a node is not covered; NULL for a covered one */
     gboolean *multiplies;          /* [n_costs] also TRUE where it is unknown */
-    gsize n_costs, n_observed;
+    gsize n_costs, n_observed, n_contradicted;
+    char *contradiction; /* the first of those; NULL: none */
 };
 
 /* ifm_analysis_model: Returns: (transfer none) the analysed model. The analysis holds a reference. */

@@ -122,6 +122,11 @@ static void add_coverage(IfmDocument *document, const IfmProfileReport *report, 
                           coverage->n_observed, ifm_plural(coverage->n_observed), report->observed_on);
     else if (report->why_not_observed != NULL)
         ifm_document_fact(document, "", "no run reported the missing shapes: %s", report->why_not_observed);
+    gsize n_contradicted;
+    const char *contradiction = ifm_analysis_contradiction(report->analysis, &n_contradicted);
+    if (contradiction != NULL)
+        ifm_document_warning(document, "%s%s", contradiction,
+                             n_contradicted > 1 ? "; further shapes are declared wrongly" : "");
 }
 
 /* What the work is that of. */

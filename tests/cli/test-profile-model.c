@@ -231,12 +231,12 @@ static void test_wrong_models(Bench *bench, gconstpointer data)
     save_model(bench, builder, "contradiction.onnx");
     refuse(bench, "contradiction.onnx", "'product'");
     builder = ifm_model_builder_new("unbound", 17);
-    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, free_dims, (const char *[]){ "N", NULL });
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, free_dims, (const char *[]){ "tokens", NULL });
     ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
-    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, free_dims, (const char *[]){ "N", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, free_dims, (const char *[]){ "tokens", NULL });
     save_model(bench, builder, "unbound.onnx");
-    refuse(bench, "unbound.onnx", "N");
-    refuse(bench, "unbound.onnx --dim M=8", "N");
+    refuse(bench, "unbound.onnx", "--dim tokens=SIZE");
+    refuse(bench, "unbound.onnx --dim M=8", "tokens");
 }
 
 /* Replaces the first @from, of the same length; nodes stand before the graph's inputs and outputs. */
