@@ -10,8 +10,8 @@ typedef struct
 {
     const char *models[2]; /* as IfmProfileOptions has them, but no graph transformers */
     const char *device, *device_of[2];
-    const char *const *dims, *const *dims_of[2]; /* "N=8" */
-    const char *const *inputs;                   /* as IfmProfileOptions has them */
+    const char *const *dims, *const *dims_of[2];     /* "N=8" */
+    const char *const *inputs, *const *inputs_of[2]; /* as IfmProfileOptions has them */
     const char *dtype, *dtype_of[2];
     gint64 threads, threads_of[2];
     const char *const *vendor, *const *vendor_of[2]; /* "[ENGINE:]KEY=VALUE" */

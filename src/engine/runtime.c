@@ -136,6 +136,21 @@ static void make_printable(char **words)
     *words = g_string_free(g_steal_pointer(&clean), FALSE);
 }
 
+#define BETWEEN_LINES " | "
+
+/* The last of several lines says what is wrong, those before it say where: of too many words the middle is left out. */
+static void keep_last_line(char **words)
+{
+    const char *last = g_strrstr(*words, BETWEEN_LINES);
+    const glong n = g_utf8_strlen(*words, -1), n_last = last != NULL ? g_utf8_strlen(last, -1) : 0;
+    if (last == NULL || n <= MAX_WORDS || n_last > MAX_WORDS * 3 / 4)
+        return;
+    g_autofree char *first = g_utf8_substring(*words, 0, MAX_WORDS - n_last - 1);
+    char *shorter = g_strconcat(first, "…", last, NULL);
+    g_free(*words);
+    *words = shorter;
+}
+
 char *ifm_runtime_words(const char *message, const char *const *skip)
 {
     g_autofree char *start = g_strndup(message != NULL ? message : "", MAX_READ);
@@ -145,13 +160,15 @@ char *ifm_runtime_words(const char *message, const char *const *skip)
     for (char **line = lines; *line != NULL; line++)
     {
         if (!is_skipped(g_strstrip(*line), skip))
-            g_string_append_printf(reported, "%s%s", reported->len > 0 ? " | " : "",
+            g_string_append_printf(reported, "%s%s", reported->len > 0 ? BETWEEN_LINES : "",
                                    g_str_has_prefix(*line, "-- ") ? *line + 3 : *line);
         else if (**line != '\0')
             fallback = *line;
     }
     char *words = g_utf8_make_valid(reported->len > 0 ? reported->str : fallback, -1);
     leave_out(&words);
+    if (message != NULL && strlen(message) <= MAX_READ)
+        keep_last_line(&words);
     make_printable(&words);
     return words;
 }

@@ -16,6 +16,8 @@ const IfmOption ifm_compare_options[] = {
     { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension of both, such as N=8", OPTION(dims) },
     { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
       "what an input of both is fed: a file (.npy, .npz, .pb), one number, or random ones of a range", OPTION(inputs) },
+    { "a-input", 0, IFM_OPTION_TEXT, TRUE, "NAME=WHAT", "of A alone", OPTION(inputs_of[0]) },
+    { "b-input", 0, IFM_OPTION_TEXT, TRUE, "NAME=WHAT", "of B alone", OPTION(inputs_of[1]) },
     { "a-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of A alone", OPTION(dims_of[0]) },
     { "b-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of B alone", OPTION(dims_of[1]) },
     { "dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes,
@@ -94,7 +96,7 @@ static gboolean are_the_same(const Plans *plans, const IfmCompareSide sides[2])
     for (gsize i = 0; i < a->n_bindings && same_dims; i++)
         same_dims = g_str_equal(a->bindings[i].name, b->bindings[i].name) && a->bindings[i].value == b->bindings[i].value;
     return g_strcmp0(digest_a, digest_b) == 0 && same_dims && g_str_equal(a->device, b->device) && a->dtype == b->dtype &&
-           a->threads == b->threads && same_words(a->vendor, b->vendor) &&
+           a->threads == b->threads && same_words(a->vendor, b->vendor) && g_strcmp0(a->inputs_path, b->inputs_path) == 0 &&
            g_strcmp0(sides[0].runtime, sides[1].runtime) == 0;
 }
 
@@ -144,7 +146,7 @@ static gboolean read_side(const IfmCompareOptions *options, gsize i, Plans *plan
     of_side.vendor = joined(plans, options->vendor, options->vendor_of[i]);
     of_side.dtype = options->dtype_of[i] != NULL ? options->dtype_of[i] : options->dtype;
     of_side.threads = options->threads_of[i] != IFM_OPTION_UNSET ? options->threads_of[i] : options->threads;
-    of_side.inputs = options->inputs;
+    of_side.inputs = joined(plans, options->inputs, options->inputs_of[i]);
     of_side.seed = options->seed;
     of_side.no_verify = options->no_verify;
     of_side.output = options->output;

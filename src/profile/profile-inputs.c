@@ -162,7 +162,8 @@ static gboolean make_values(Fed *fed, const ProfilePlan *plan, guint32 seed, GEr
     for (gsize i = 0; i < G_N_ELEMENTS(ends); i++) /* a number beyond the type would be clamped unseen */
         if (!ifm_tensor_fill_random(&fed->tensor, random, ends[i], ends[i], error) || !has_number(fed, ends[i], error))
             return FALSE;
-    return ifm_tensor_fill_random(&fed->tensor, random, low, high, error);
+    /* Of whole numbers the generator leaves out the upper end. */
+    return ifm_tensor_fill_random(&fed->tensor, random, low, ifm_dtype_is_float(fed->port->dtype) ? high : high + 1, error);
 }
 
 /* --- free dimensions -------------------------------------------------------------------------------------------------- */

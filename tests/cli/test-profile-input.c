@@ -1,5 +1,6 @@
 /* profile --input and --dim: what a model is fed, and the sizes of its free dimensions. */
 #include <inferometer/onnx.h>
+#include <inferometer/tensor-file.h>
 
 #include "harness.h"
 
@@ -149,11 +150,70 @@ static void test_free(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(ended.out, "right"));
 }
 
+/* x [seq,?], z [?,?] i64: y = x. The two that are named "?" are dimensions of their own. */
+static void write_nameless(const Bench *bench, const char *name)
+{
+    static const gint64 free_dims[] = { -1, -1 };
+    g_autofree char *path = bench_path(bench, name);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("nameless", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_I64, 2, free_dims, (const char *const[]){ "seq", "?" });
+    ifm_model_builder_input(builder, "z", IFM_DTYPE_I64, 2, free_dims, (const char *const[]){ "?", "?" });
+    ifm_model_builder_node(builder, "MatMul", "m", (const char *const[]){ "x", "z", NULL },
+                           (const char *const[]){ "y", NULL });
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_I64, 2, free_dims, (const char *const[]){ "seq", "?" });
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_model_save(model, path, &error));
+}
+
+/* Each "?" has a size of its own; whole numbers of a range include its upper end. */
+static void test_nameless(Bench *bench, gconstpointer data)
+{
+    gsize n_highest = 0;
+    g_auto(Ended) ended = { 0 };
+    write_nameless(bench, "nameless.onnx");
+    run_line(bench,
+             "profile nameless.onnx" QUICK " --dim seq=20 --dim x[1]=3 --dim z[0]=3 --dim z[1]=5 --input x=6..7 -o out",
+             &ended);
+    assert_status(&ended, 0);
+    g_autofree char *folder = bench_path(bench, "out/inputs");
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    g_assert_nonnull(dir);
+    g_autofree char *path = g_build_filename(folder, g_dir_read_name(dir), NULL);
+    g_autoptr(IfmTensorFile) file = ifm_tensor_file_open(path, NULL);
+    const IfmTensor *x = ifm_tensor_file_find(file, "x");
+    g_assert_true(x->shape[0] == 20 && x->shape[1] == 3);
+    for (gint64 i = 0; i < 60; i++)
+    {
+        const double value = ifm_tensor_get_double(x, i);
+        g_assert_true(value == 6 || value == 7);
+        n_highest += value == 7;
+    }
+    g_assert_true(n_highest > 0 && n_highest < 60);
+}
+
+/* Both sides are fed the same, or each its own: then they are not the same. */
+static void test_compare(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_free(bench, "free.onnx");
+    run_line(bench, "compare free.onnx free.onnx --dim seq=4 --dim *=4 --input rate=3 --max-pairs 5 --rounds 2", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "A and B are one and the same"));
+    run_line(bench, "compare free.onnx free.onnx --dim *=4 --a-input rate=3 --b-input rate=4 --max-pairs 5 --rounds 2",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.err, "A and B are one and the same"));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/profile-input/fed", Bench, NULL, bench_init, test_fed, bench_clear);
     g_test_add("/profile-input/bad", Bench, NULL, bench_init, test_bad, bench_clear);
     g_test_add("/profile-input/free", Bench, NULL, bench_init, test_free, bench_clear);
+    g_test_add("/profile-input/nameless", Bench, NULL, bench_init, test_nameless, bench_clear);
+    g_test_add("/profile-input/compare", Bench, NULL, bench_init, test_compare, bench_clear);
     return g_test_run();
 }

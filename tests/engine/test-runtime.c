@@ -68,6 +68,17 @@ static void test_long_words(void)
     }
 }
 
+/* Of a message of several lines that is too long the last one stays, which holds the cause. */
+static void test_last_line(void)
+{
+    g_autofree char *where = g_strnfill(300, 'w'),
+                    *said = g_strdup_printf("While validating node %s:\nChannels do not match: 3 and 4\n", where);
+    g_autofree char *shown = ifm_runtime_words(said, NULL);
+    g_assert_cmpint(g_utf8_strlen(shown, -1), ==, 200);
+    g_assert_true(g_str_has_prefix(shown, "While validating node www"));
+    g_assert_true(g_str_has_suffix(shown, "w… | Channels do not match: 3 and 4"));
+}
+
 /* --- ONNX Runtime's profile ---------------------------------------------------------------------------------------------
  */
 
@@ -129,6 +140,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/runtime/words", test_words);
     g_test_add_func("/runtime/long-words", test_long_words);
+    g_test_add_func("/runtime/last-line", test_last_line);
     g_test_add_func("/runtime/onnxruntime-profile/idle-threads", test_idle_threads);
     g_test_add_func("/runtime/onnxruntime-profile/no-profile", test_no_profile);
     return g_test_run();

@@ -344,8 +344,9 @@ static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, IfmPort *por
     {
         if (port->dims[axis] >= 0)
             continue;
-        g_autofree char *name = names[axis] != NULL && *names[axis] != '\0' ? g_strdup(names[axis])
-                                                                            : g_strdup_printf("%s[%d]", port->name, axis);
+        gboolean is_named = names[axis] != NULL && *names[axis] != '\0' && !g_str_equal(names[axis], "?");
+        g_autofree char *name = is_named ? g_strdup(names[axis])
+                                         : g_strdup_printf("%s[%d]", port->name, axis); /* as ifm_model_input() has it */
         port->dims[axis] =
             ifm_runtime_bound(&self->base.options, name); /* a nameless dimension, which the runtime leaves free */
         port->dim_names[axis] = port->dims[axis] < 0 ? g_steal_pointer(&name) : NULL;
