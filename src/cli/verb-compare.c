@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include <inferometer/compare-models.h>
 #include <inferometer/compare-page.h>
 
@@ -24,6 +26,31 @@ static int write_comparison(const Arguments *arguments, const IfmComparison *com
     return status != CLI_EXIT_OK ? status : printed;
 }
 
+/* "slower" or "slower:1.05". Returns: the ratio above which B fails; NaN where it is neither; infinite: not asked for */
+static double failing_ratio(const Arguments *arguments)
+{
+    static const char word[] = "slower";
+    const char *text = cli_text(arguments, "fail-if");
+    char *end = NULL;
+    if (text == NULL)
+        return (double)INFINITY;
+    if (g_str_equal(text, word))
+        return 1;
+    if (!g_str_has_prefix(text, word) || text[sizeof word - 1] != ':')
+        return (double)NAN;
+    const double ratio = g_ascii_strtod(text + sizeof word, &end);
+    return end != text + sizeof word && *end == '\0' && ratio >= 1 && isfinite(ratio) ? ratio : (double)NAN;
+}
+
+/* By the whole interval: what is not sure does not fail. */
+static int judge(const IfmComparison *comparison, double ratio)
+{
+    if (!(comparison->interval.lower > ratio))
+        return CLI_EXIT_OK;
+    cli_complain("B is slower: at least %.4g times A's time (--fail-if slower:%.4g)", comparison->interval.lower, ratio);
+    return CLI_EXIT_FAILED;
+}
+
 static int run_compare(const Arguments *arguments)
 {
     g_auto(Watch) watch = { .arguments = arguments };
@@ -31,6 +58,10 @@ static int run_compare(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     IfmCompareOptions options;
     const IfmProfileWatch reported = watch_reported(&watch);
+    const double ratio = failing_ratio(arguments);
+    if (isnan(ratio))
+        return cli_usage(&verb_compare, "--fail-if: \"%s\" is not slower, or slower:RATIO with a ratio of 1 or more",
+                         cli_text(arguments, "fail-if"));
     int status = cli_check_outputs(arguments, watch_outputs);
     if (status != CLI_EXIT_OK)
         return status;
@@ -50,7 +81,7 @@ static int run_compare(const Arguments *arguments)
         return cli_fail(error);
     status = write_comparison(arguments, &comparison);
     if (number == 0)
-        return status;
+        return status != CLI_EXIT_OK ? status : judge(&comparison, ratio);
     cli_complain("interrupted: this is what %" G_GSIZE_FORMAT " whole pair%s of processes showed until then",
                  comparison.n_pairs, comparison.n_pairs == 1 ? "" : "s");
     return CLI_EXIT_SIGNAL + number;
@@ -62,6 +93,8 @@ static const IfmOption compare_options[] = {
     { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write everything as JSON, samples included; - is standard output",
       .after = "memory-limit" },
     { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row a round as CSV; - is standard output" },
+    { "fail-if", 0, IFM_OPTION_TEXT, FALSE, "slower[:RATIO]",
+      "exit with 1 where the whole interval says that B takes over RATIO times A's time (1 where it is not given)" },
     { NULL },
 };
 
@@ -72,6 +105,8 @@ static const char *const compare_examples[] = {
     "compares two runtimes",
     "inferometer compare model.onnx model.onnx --b-runtime ./libonnxruntime.so.1.24.1",
     "compares two versions of a runtime",
+    "inferometer compare main.onnx branch.onnx --fail-if slower:1.05",
+    "fails a build that became over 5 % slower",
     NULL,
 };
 
@@ -93,7 +128,7 @@ const Verb verb_compare = {
         "The verdict is faster or slower (B than A) if the whole interval of the ratio lies on one side of 1, same if all "
         "of it is within the margin, and else uncertain, with the reason and what would decide it. A thing compared with "
         "itself is called faster or slower in at most 5 % of the comparisons, whenever they stop.\n"
-        "The measurements of both are stored. The exit status is 0 for any verdict, and 3 or 4 if the input is wrong or "
+        "The measurements of both are stored. The exit status is 0 for any verdict (but see --fail-if), and 3 or 4 if the input is wrong or "
         "something is missing.",
     .examples = compare_examples,
     .run = run_compare,

@@ -128,7 +128,8 @@ IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *sp
     for (guint i = 0; i < devices->len; i++)
     {
         IfmDeviceInfo *info = devices->pdata[i];
-        g_ptr_array_add(names, info->spec);
+        if (info->available)
+            g_ptr_array_add(names, info->spec);
         if (!is_meant(spec, info->spec))
             continue;
         if (info->available)

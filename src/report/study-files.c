@@ -268,8 +268,8 @@ static json_t *link_to_json(const IfmLinkFit *link)
 
 static const IfmFact bandwidth_facts[] = {
     { "ALIAS_stageS", "MB/s (2^20 bytes), 1 / slope of latency over data size (data_bytes: inputs alone) by least squares: "
-                      "compute grows with the size, too, so this is an estimate; null where it is unknown, and fits says "
-                      "why" },
+                      "compute grows with the size, too, so this is an estimate; left out where it is unknown, and fits "
+                      "says why" },
     { "fits", "the lines, with their intervals and how many rows could be split by them" },
     { "links", "moving a tensor from one device to another: a fixed cost and a bandwidth over the medians of points" },
     { "imported_mb_per_s", "what a bandwidth_table.json that was read in says, where there was one; published ones count "
@@ -285,7 +285,8 @@ json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
     {
         const IfmStageFit *fit = tables->fits->pdata[i];
         g_autofree char *key = fit_key(fit);
-        json_object_set_new(json, key, fit->fitted ? mb_per_s(&fit->bandwidth, fit->bandwidth.bytes_per_s) : json_null());
+        if (fit->fitted && fit->bandwidth.identifiable) /* published readers stop at a null; `fits` says why there is none */
+            json_object_set_new(json, key, mb_per_s(&fit->bandwidth, fit->bandwidth.bytes_per_s));
         json_object_set_new(fits, key, fit_to_json(tables, fit));
     }
     for (guint i = 0; i < tables->links->len; i++)

@@ -64,6 +64,34 @@ static void test_verdicts(Bench *bench, gconstpointer data)
     assert_none_left(bench);
 }
 
+/* A build fails by what is sure alone: the whole interval. */
+static void test_fail_if(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options;
+        int status;
+        const char *part;
+    } cases[] = {
+        { "--fail-if slower", 1, "B is slower: at least 1.03 times A's time (--fail-if slower:1)" },
+        { "--fail-if slower:1.02", 1, "at least 1.03 times" },
+        { "--fail-if slower:1.05", 0, NULL },
+        { "--fail-if slower:0.5", 2, "--fail-if: \"slower:0.5\" is not slower" },
+        { "--fail-if faster", 2, "--fail-if: \"faster\" is not slower" },
+    };
+    g_auto(Ended) ended = { 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autofree char *line = g_strconcat("compare small-cnn small-cnn -q -d simulated:compare/BASE --b-device "
+                                            "simulated:compare/MORE --max-pairs 5 --rounds 2 ",
+                                            cases[i].options, NULL);
+        run_line(bench, line, &ended);
+        assert_status(&ended, cases[i].status);
+        if (cases[i].part != NULL)
+            g_assert_nonnull(strstr(ended.err, cases[i].part));
+    }
+}
+
 /* What is said for one side is that side's alone, and what is said for both is both's. */
 static void test_sides(Bench *bench, gconstpointer data)
 {
@@ -219,6 +247,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/compare-verb/different-models", Bench, NULL, bench_init, test_different_models, bench_clear);
     g_test_add("/compare-verb/verdicts", Bench, NULL, set_up, test_verdicts, bench_clear);
+    g_test_add("/compare-verb/fail-if", Bench, NULL, set_up, test_fail_if, bench_clear);
     g_test_add("/compare-verb/sides", Bench, NULL, set_up, test_sides, bench_clear);
     g_test_add("/compare-verb/stored", Bench, NULL, set_up, test_stored, bench_clear);
     g_test_add("/compare-verb/page", Bench, NULL, set_up, test_page, bench_clear);
