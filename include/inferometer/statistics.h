@@ -20,7 +20,8 @@ typedef struct
     double median, p90, p95, p99;
     IfmInterval median_interval; /* distribution-free, widened by autocorrelation */
     double n_effective;          /* for the median: ifm_median_effective_size() */
-    double drift_ratio; /* change from first to last sample / median, see ifm_drift_test(): -0.2 is a fall by a fifth */
+    double drift_ratio; /* change from first to last sample / median, of a fall / the level that it fell from, if that is
+                         * more; see ifm_drift_test(): -0.2 is a fall by a fifth, and -1 the least */
     double drift_p;     /* two-sided p of "no drift", corrected for autocorrelation; NaN below 8 samples */
     gboolean drifting;  /* flagged: drift_p < 0.001 and |drift_ratio| > 1 %, or < 0.01 and > 10 % */
     gsize n_outliers;   /* beyond median +- 5 robust sigmas (1.4826 MAD); never removed */

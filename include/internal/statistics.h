@@ -9,7 +9,9 @@ G_BEGIN_DECLS
  * ifm_drift_test: Tests whether the level of a series changes: along a line, by a step, or as a decaying transient.
  * Equals: 10 times the minimum p of 10 tests (Bonferroni). Nine are least-squares fits of shapes, each for
  * n_effective(residuals) samples. One compares the first tenth with the second half.
- * @series: [n] in order of measurement    @ratio: (out) change from the first to the last sample in the best shape / median
+ * @series: [n] in order of measurement
+ * @ratio: (out) change from the first to the last sample in the best shape / median, or, of a fall, / the level that it
+ * fell from, where that is more
  * Returns: two-sided p of "no drift"; NaN, as @ratio, for n < 8.
  */
 double ifm_drift_test(const double *series, gsize n, double *ratio);

@@ -81,9 +81,15 @@ static double fit_p(const double *values, const double *shape, gsize n, double b
     return ifm_student_p(slope * sqrt(shape_square * freedom / rest), freedom);
 }
 
+/* A rise is a share of the median, a fall one of what it fell from: so positive samples never fall by more than 1. */
+static double relative(double change, double start, double median)
+{
+    return change / (change < 0 ? MAX(MAX(median, start), -change) : median);
+}
+
 /* How far the series goes from one end of the shape to the other: the difference between the medians of the samples in
- * its upper and its lower half, stretched to the whole. @shape: centred. */
-static double amplitude(const double *series, const double *shape, gsize n, double *scratch)
+ * its upper and its lower half, stretched to the whole. @shape: centred. @start: (out) the level at the first sample. */
+static double amplitude(const double *series, const double *shape, gsize n, double *start, double *scratch)
 {
     double middle = (shape[0] + shape[n - 1]) / 2, means[2] = { 0 }, medians[2];
     for (int upper = 0; upper < 2; upper++)
@@ -98,7 +104,9 @@ static double amplitude(const double *series, const double *shape, gsize n, doub
         means[upper] /= count;
         medians[upper] = median_of(scratch, count);
     }
-    return (medians[1] - medians[0]) / (means[1] - means[0]) * (shape[n - 1] - shape[0]);
+    double slope = (medians[1] - medians[0]) / (means[1] - means[0]);
+    *start = medians[0] + slope * (shape[0] - means[0]);
+    return slope * (shape[n - 1] - shape[0]);
 }
 
 /*
@@ -107,7 +115,7 @@ static double amplitude(const double *series, const double *shape, gsize n, doub
  * large as that of a median of so many samples as correlated as the second half's, of which it knows as little as its
  * samples' correlation lets it.
  */
-static double start_p(const double *series, gsize n, double *change, double *scratch)
+static double start_p(const double *series, gsize n, double *change, double *start, double *scratch)
 {
     gsize n_rest = n - n / 2, tenth = n_rest / START_TENTHS;
     double *sorted = scratch, *deviations = scratch + n, medians[START_TENTHS], mean = 0, square = 0;
@@ -120,7 +128,8 @@ static double start_p(const double *series, gsize n, double *change, double *scr
     for (gsize i = 0; i < START_TENTHS; i++)
         square += (medians[i] - mean) * (medians[i] - mean) / (START_TENTHS - 1);
     memcpy(sorted, series, tenth * sizeof *series);
-    *change = mean - median_of(sorted, tenth);
+    *start = median_of(sorted, tenth);
+    *change = mean - *start;
     memcpy(sorted, series + n / 2, n_rest * sizeof *series);
     ifm_sort_doubles(sorted, n_rest);
     double deciles = ifm_quantile(sorted, n_rest, 0.9) - ifm_quantile(sorted, n_rest, 0.1);
@@ -139,7 +148,7 @@ double ifm_drift_test(const double *series, gsize n, double *ratio)
     if (n < MIN_SAMPLES)
         return NAN;
     g_autofree double *room = g_new(double, 4 * n);
-    double *values = room, *shape = room + n, *scratch = room + 2 * n, best = 2;
+    double *values = room, *shape = room + n, *scratch = room + 2 * n, best = 2, start = 0;
     memcpy(scratch, series, n * sizeof *series);
     double median = median_of(scratch, n), sigma = ifm_robust_sigma(scratch, n, values);
     if (sigma <= 0)
@@ -156,14 +165,15 @@ double ifm_drift_test(const double *series, gsize n, double *ratio)
         if (p < best)
         {
             best = p;
-            *ratio = amplitude(series, shape, n, scratch) / median;
+            double change = amplitude(series, shape, n, &start, scratch);
+            *ratio = relative(change, start, median);
         }
     }
-    double change = 0, p = n >= START_SAMPLES ? start_p(series, n, &change, scratch) : 1;
+    double change = 0, p = n >= START_SAMPLES ? start_p(series, n, &change, &start, scratch) : 1;
     if (p < best)
     {
         best = p;
-        *ratio = change / median;
+        *ratio = relative(change, start, median);
     }
     gsize n_fits = G_N_ELEMENTS(shapes) + 1;
     return MIN(best * n_fits, 1);

@@ -46,7 +46,8 @@ struct IfmComparer
     GArray *history; /* IfmCompareStep */
     double spent;    /* of the error, by looks that did not end it */
     gboolean done;
-    double error; /* of the look that ended it */
+    double error;  /* of the look that ended it */
+    gboolean last; /* whether that was the last one of the budget */
 };
 
 gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError **error)
@@ -152,7 +153,28 @@ static double mean_of(const double *values, gsize n)
     return mean;
 }
 
-static Look look_with(const IfmComparer *self, double error)
+/*
+ * What the signs alone show: that all pairs of a thing with itself lie on one side of 1 has a chance of 2^(1 - n), so the
+ * least and the greatest pair bound the ratio, too (the sign test). Of few pairs the estimate of correlation is mostly
+ * chance, and what it does to Student's interval has no bound. Asked at the end of the budget alone: before, more pairs
+ * show whether neighbours are alike (bench/compare-calibration).
+ */
+static void narrow_by_signs(const double *values, gsize n, double error, Look *look)
+{
+    double least = INFINITY, most = -INFINITY;
+    if (ldexp(1, 1 - (int)MIN(n, 1000)) > error)
+        return;
+    for (gsize i = 0; i < n; i++)
+    {
+        least = MIN(least, values[i]);
+        most = MAX(most, values[i]);
+    }
+    look->lower = MAX(look->lower, least);
+    look->upper = MIN(look->upper, most);
+}
+
+/* @last: nothing more will be measured */
+static Look look_with(const IfmComparer *self, double error, gboolean last)
 {
     gsize n = self->values->len;
     const double *values = (const double *)(const void *)self->values->data;
@@ -169,6 +191,8 @@ static Look look_with(const IfmComparer *self, double error)
                               : 0; /* a simulated device without noise */
     look.lower = look.ratio - half;
     look.upper = look.ratio + half;
+    if (last)
+        narrow_by_signs(values, n, error, &look);
     return look;
 }
 
@@ -255,7 +279,7 @@ static void take_pair(IfmComparer *self)
 /* What would be said if the comparison ended here. */
 static void note_step(IfmComparer *self)
 {
-    const Look look = look_with(self, may_spend(self, 1));
+    const Look look = look_with(self, may_spend(self, 1), TRUE);
     const IfmCompareStep step = { exp(look.ratio), exp(look.lower), exp(look.upper) };
     g_array_append_val(self->history, step);
 }
@@ -274,8 +298,9 @@ gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
     while (self->n_looks < G_N_ELEMENTS(look_shares) && look_shares[self->n_looks] <= share)
         self->n_looks++; /* those that went by, too: the shares of the budget are what is counted */
     double error = may_spend(self, share);
-    Look look = look_with(self, error);
+    Look look = look_with(self, error, share >= 1);
     self->done = share >= 1 || (self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : is_settled(self, &look));
+    self->last = share >= 1;
     if (self->done)
         self->error = error;
     else
@@ -395,7 +420,7 @@ static double median_of(const IfmComparer *self, gboolean of_b)
 void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
 {
     ifm_comparison_clear(comparison);
-    Look look = look_with(self, self->done ? self->error : may_spend(self, 1));
+    Look look = self->done ? look_with(self, self->error, self->last) : look_with(self, may_spend(self, 1), TRUE);
     gsize n = self->values->len;
     comparison->verdict = verdict_of(self, &look);
     comparison->ratio = n > 0 ? exp(look.ratio) : (double)NAN;

@@ -41,7 +41,9 @@ static char *as_multiple(const IfmComparison *comparison)
 
 char *ifm_comparison_sentence(const IfmComparison *comparison)
 {
-    gboolean far = comparison->ratio >= 2 || comparison->ratio <= 0.5, exact = comparison->ratio == 1;
+    /* as a share it would be hard to read, or below -100 %, which a multiple never is */
+    gboolean far = comparison->ratio >= 2 || comparison->ratio <= 0.5 || comparison->interval.upper > 2;
+    gboolean exact = comparison->ratio == 1;
     g_autofree char *multiple = as_multiple(comparison);
     g_autofree char *share = as_share(comparison, "faster than", "slower than");
     g_autofree char *time = as_share(comparison, "less time than", "more time than");

@@ -589,6 +589,30 @@ static void test_sort(void)
     ifm_sort_doubles(NULL, 0);
 }
 
+/* Nothing falls by more than all of it: a step, a line and a transient from levels above twice the median. */
+static void test_falls(void)
+{
+    gint64 step[60], line[60], transient[60];
+    for (int i = 0; i < 60; i++)
+    {
+        step[i] = (i < 20 ? 25000 : 10000) + 100 * (i * 7 % 11);
+        line[i] = 60000 - 990 * i + 100 * (i * 7 % 11);
+        transient[i] = 10000 + (gint64)(30000 * exp(-i / 6.0)) + 100 * (i * 7 % 11);
+    }
+    gint64 *const series[] = { step, line, transient };
+    for (gsize kind = 0; kind < G_N_ELEMENTS(series); kind++)
+    {
+        IfmSummary summary;
+        ifm_summary_compute(series[kind], 60, 0.95, &summary);
+        g_test_message("%" G_GSIZE_FORMAT ": %.3f", kind, summary.drift_ratio);
+        g_assert_true(summary.drifting);
+        g_assert_cmpfloat(summary.drift_ratio, >=, -1);
+        g_assert_cmpfloat(summary.drift_ratio, <, -0.5);
+        if (kind == 0)
+            assert_near(summary.drift_ratio, -15000 / 25500.0, 0.05);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -613,5 +637,6 @@ int main(int argc, char **argv)
     g_test_add_func("/statistics/drift/not-flagged", test_drift_not_flagged);
     g_test_add_func("/statistics/steady", test_steady);
     g_test_add_func("/statistics/coverage", test_coverage_smoke);
+    g_test_add_func("/statistics/falls", test_falls);
     return g_test_run();
 }

@@ -124,6 +124,24 @@ static void test_correlated(void)
     g_assert_cmpfloat(log(slow.interval.upper), >, 2 * log(fast.interval.upper));
 }
 
+/* All of seven pairs are far on one side, which chance does in one of 64 comparisons; that neighbours seem alike, of which
+ * seven pairs say little, does not make this uncertain. A pair on the other side does. */
+static void test_all_on_one_side(void)
+{
+    double logs[] = { log(0.555), log(0.57), log(0.62), log(0.70), log(0.74), log(0.80), log(0.837) };
+    g_auto(IfmComparison) comparison = { 0 };
+    IfmCompareProtocol protocol = counted(G_N_ELEMENTS(logs));
+    g_assert_cmpuint(feed(&protocol, logs, G_N_ELEMENTS(logs), &comparison), ==, G_N_ELEMENTS(logs));
+    g_assert_cmpfloat(comparison.n_effective, <, 3);
+    g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_FASTER);
+    g_assert_cmpfloat_with_epsilon(comparison.interval.lower, 0.555, 1e-9);
+    g_assert_cmpfloat_with_epsilon(comparison.interval.upper, 0.837, 1e-9);
+    logs[6] = log(1.01);
+    g_auto(IfmComparison) both_sides = { 0 };
+    feed(&protocol, logs, G_N_ELEMENTS(logs), &both_sides);
+    g_assert_cmpint(both_sides.verdict, ==, IFM_VERDICT_UNCERTAIN);
+}
+
 /* A burst that hits one side in one round of four is not the pair's value; the pair's value is a mean of the others. */
 static void test_burst(void)
 {
@@ -324,9 +342,9 @@ enum
     ROUNDS = 6,
 };
 
-static IfmVerdict simulate(const Noise *noise, double slow_down, GRand *random)
+static IfmVerdict simulate(const Noise *noise, gsize max_pairs, double slow_down, GRand *random)
 {
-    IfmCompareProtocol protocol = counted(PAIRS);
+    IfmCompareProtocol protocol = counted(max_pairs);
     g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
     double state[2] = { gaussian(random), gaussian(random) };
     int step = 0;
@@ -375,9 +393,9 @@ static void test_calibration(void)
         gsize n_wrong = 0, n_found = 0;
         for (int i = 0; i < COUNT; i++)
         {
-            IfmVerdict verdict = simulate(&noises[kind], 0, random);
+            IfmVerdict verdict = simulate(&noises[kind], PAIRS, 0, random);
             n_wrong += verdict == IFM_VERDICT_FASTER || verdict == IFM_VERDICT_SLOWER;
-            n_found += simulate(&noises[kind], 0.03, random) == IFM_VERDICT_SLOWER;
+            n_found += simulate(&noises[kind], PAIRS, 0.03, random) == IFM_VERDICT_SLOWER;
         }
         g_rand_free(random);
         IfmInterval wrong = ifm_binomial_interval(n_wrong, COUNT, 0.95),
@@ -388,6 +406,28 @@ static void test_calibration(void)
         g_assert_cmpfloat(found.upper, >=, 0.9);
         g_assert_cmpuint(n_found, >=, COUNT * 9 / 10);
     }
+}
+
+/* Seven pairs, as ten seconds have room for while others use a core: each round is slowed down by up to a half. */
+static void test_few_pairs(void)
+{
+    static const Noise noise = { "others", .runs = 0.02, .heavy = 0.5, .process = 0.06 };
+    enum
+    {
+        COUNT = 400
+    };
+    GRand *random = g_rand_new_with_seed(1);
+    gsize n_wrong = 0, n_found = 0;
+    for (int i = 0; i < COUNT; i++)
+    {
+        IfmVerdict verdict = simulate(&noise, 7, 0, random);
+        n_wrong += verdict == IFM_VERDICT_FASTER || verdict == IFM_VERDICT_SLOWER;
+        n_found += simulate(&noise, 7, 0.3, random) == IFM_VERDICT_SLOWER;
+    }
+    g_rand_free(random);
+    g_test_message("%" G_GSIZE_FORMAT " wrong, %" G_GSIZE_FORMAT " found of %d", n_wrong, n_found, COUNT);
+    g_assert_cmpfloat(ifm_binomial_interval(n_wrong, COUNT, 0.9).lower, <=, 0.05); /* one-sided: 95 % */
+    g_assert_cmpuint(n_found, >=, COUNT * 38 / 40);
 }
 
 /* --- the difference --------------------------------------------------------------------------------------------------- */
@@ -591,6 +631,8 @@ int main(int argc, char **argv)
     g_test_add_func("/comparer/within-margin", test_within_margin);
     g_test_add_func("/comparer/budget", test_budget);
     g_test_add_func("/comparer/broken-off", test_broken_off);
+    g_test_add_func("/comparer/all-on-one-side", test_all_on_one_side);
+    g_test_add_func("/comparer/few-pairs", test_few_pairs);
     g_test_add_func("/comparer/why", test_why);
     g_test_add_func("/comparer/check", test_check);
     g_test_add_func("/comparer/json", test_json);

@@ -51,6 +51,8 @@ static void test_sentence(void)
         const char *sentence;
     } rows[] = {
         { IFM_VERDICT_SLOWER, 1.031, 1.0271, 1.0354, "B is 3.1 % slower than A [2.7, 3.5]" },
+        { IFM_VERDICT_UNCERTAIN, 0.69, 0.083, 5.728,
+          "uncertain whether A or B is faster: B takes 0.69 times A's time [0.083, 5.728]" },
         { IFM_VERDICT_SLOWER, 1.031, 1.0306, 1.0314, "B is 3.10 % slower than A [3.06, 3.14]" },
         { IFM_VERDICT_FASTER, 0.97, 0.96, 0.98, "B is 3.0 % faster than A [2.0, 4.0]" },
         { IFM_VERDICT_FASTER, 0.25, 0.24, 0.26, "B is faster: 0.25 times A's time [0.24, 0.26]" },
