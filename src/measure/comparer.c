@@ -157,9 +157,11 @@ static double mean_of(const double *values, gsize n)
  * What the signs alone show: that all pairs of a thing with itself lie on one side of 1 has a chance of 2^(1 - n), so the
  * least and the greatest pair bound the ratio, too (the sign test). Of few pairs the estimate of correlation is mostly
  * chance, and what it does to Student's interval has no bound. Asked at the end of the budget alone: before, more pairs
- * show whether neighbours are alike (bench/compare-calibration).
+ * show whether neighbours are alike (bench/compare-calibration); and only where even the pair nearest to 1 is @far from it:
+ * a side whose speed wanders over several pairs can put all of a few on one side, but not that far.
  */
-static void narrow_by_signs(const double *values, gsize n, double error, Look *look)
+#define FAR_MARGINS 5
+static void narrow_by_signs(const double *values, gsize n, double error, double far, Look *look)
 {
     double least = INFINITY, most = -INFINITY;
     if (ldexp(1, 1 - (int)MIN(n, 1000)) > error)
@@ -169,6 +171,8 @@ static void narrow_by_signs(const double *values, gsize n, double error, Look *l
         least = MIN(least, values[i]);
         most = MAX(most, values[i]);
     }
+    if (!(least > far || most < -far))
+        return;
     look->lower = MAX(look->lower, least);
     look->upper = MIN(look->upper, most);
 }
@@ -192,7 +196,7 @@ static Look look_with(const IfmComparer *self, double error, gboolean last)
     look.lower = look.ratio - half;
     look.upper = look.ratio + half;
     if (last)
-        narrow_by_signs(values, n, error, &look);
+        narrow_by_signs(values, n, error, FAR_MARGINS * log1p(self->protocol.margin), &look);
     return look;
 }
 

@@ -89,13 +89,14 @@ static void test_bandwidth(Fixture *fixture, gconstpointer data)
 {
     json_auto_t *json = ifm_study_bandwidth_json(fixture->tables);
     const json_t *about = json_object_get(json, "_metadata"), *fits = json_object_get(about, "fits");
-    g_assert_cmpuint(json_object_size(json), ==, 1 + 4 * 7);
+    g_assert_cmpuint(json_object_size(json), ==, 15); /* what is not known is left out: readers stop at a null */
+    g_assert_cmpuint(json_object_size(fits), ==, 4 * 7);
     g_assert_cmpfloat(number(json, "CPU_stage1"), ==, 4e9 / 1048576); /* a quarter ns a byte */
     g_assert_cmpfloat(number(json, "NPU_stage1"), ==, 8e9 / 1048576);
-    check_null(json, "CPU_stage4");
-    check_null(json, "CPU_stage7");
-    check_null(json, "GPU_stage1");
-    check_null(json, "NPU_stage3");
+    g_assert_null(json_object_get(json, "CPU_stage4"));
+    g_assert_null(json_object_get(json, "CPU_stage7"));
+    g_assert_null(json_object_get(json, "GPU_stage1"));
+    g_assert_null(json_object_get(json, "NPU_stage3"));
     const json_t *fit = json_object_get(fits, "CPU_stage4");
     g_assert_true(json_is_false(json_object_get(fit, "identifiable")));
     g_assert_cmpstr(json_string_value(json_object_get(fit, "why")), ==, "the interval of the slope spans 0");
