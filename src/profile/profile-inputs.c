@@ -237,9 +237,30 @@ static gboolean refuse_free(const ProfilePlan *plan, const GPtrArray *names, GEr
                             names->len == 1 ? "is" : "are", command->str);
 }
 
+/* A size for a dimension that is not free, of any input. */
+static gboolean check_names(const ProfilePlan *plan, GError **error)
+{
+    const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
+    for (guint i = 0; i < plan->bindings->len; i++)
+    {
+        gboolean found = FALSE;
+        for (gsize k = 0; k < ifm_model_n_inputs(plan->model) && !found; k++)
+        {
+            const IfmPort *port = ifm_model_input(plan->model, k);
+            for (int axis = 0; axis < port->rank && !found; axis++)
+                found = g_strcmp0(port->dim_names[axis], bindings[i].name) == 0;
+        }
+        if (!found) /* which says so, and what is free */
+            return ifm_model_check_bindings(plan->model, bindings, plan->bindings->len, error);
+    }
+    return TRUE;
+}
+
 static gboolean bind_rest(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
 {
     const gint64 any = take_any(plan);
+    if (!check_names(plan, error))
+        return FALSE;
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (gsize i = 0; i < ifm_model_n_inputs(plan->model); i++)
     {

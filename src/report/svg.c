@@ -307,7 +307,7 @@ static void append_joined(const Plane *plane, const IfmSeries *series, const cha
 static void append_ranges(const Plane *plane, const IfmSeries *series, const char *colour)
 {
     const int n = (int)(plane->x.to - plane->x.from) + 1;
-    g_autofree double *low = g_new(double, (gsize)n), *high = g_new(double, (gsize)n);
+    g_autofree double *low = g_new0(double, (gsize)n), *high = g_new0(double, (gsize)n);
     for (int i = 0; i < n; i++)
     {
         low[i] = INFINITY;
@@ -515,7 +515,7 @@ static void append_spans(const Plane *plane, const Row *row, double top)
         const IfmPoint *point = i < series->points->len ? &g_array_index(series->points, IfmPoint, i) : NULL;
         double begin = point != NULL ? place(&plane->x, point->x) : INFINITY;
         double end = point != NULL ? place(&plane->x, point->x_end) : INFINITY;
-        if (isfinite(from) && begin <= to + 0.5 && begin >= from && (point->y == kind || !isfinite(kind)))
+        if (point != NULL && isfinite(from) && begin <= to + 0.5 && begin >= from && (point->y == kind || !isfinite(kind)))
         {
             to = fmax(to, end);
             continue;

@@ -180,7 +180,7 @@ static void test_free_dimension(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     g_autofree char *path = bench_path(bench, "free.onnx");
     static const gint64 dims[] = { -1, 4 };
-    static const char *const dim_names[] = { "N", NULL };
+    static const char *const dim_names[] = { "rows", NULL };
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("free", 17);
     ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, dims, dim_names);
     ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
@@ -189,13 +189,13 @@ static void test_free_dimension(Bench *bench, gconstpointer data)
     g_assert_no_error(error);
     g_assert_true(ifm_model_save(model, path, &error));
     profile(bench, "free.onnx", &ended);
-    assert_complaint(&ended, 3, "N");
+    assert_complaint(&ended, 3, "add --dim rows=SIZE");
     profile(bench, "free.onnx --dim M=8", &ended);
-    assert_complaint(&ended, 3, "N");
+    assert_complaint(&ended, 3, "no input has a free dimension 'M' (free: rows)");
     assert_nothing_written(bench);
-    profile(bench, "free.onnx --dim N=8", &ended);
+    profile(bench, "free.onnx --dim rows=8", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "N=8"));
+    g_assert_nonnull(strstr(ended.out, "rows=8"));
 }
 
 /* The device's own words are in the line. */

@@ -654,7 +654,7 @@ static const struct
     { "--dim =5,6", 2, "\"=5,6\" is not NAME=SIZE,SIZE" },
     { "--dim M=5,6 --dim K=1,2", 2, "--dim M=5,6 and --dim K=1,2: one dimension at a time" },
     { "--dim M=5,6 --dim M=7", 2, "M is given twice" },
-    { "--dim Q=5,6", 3, "Q" },
+    { "--dim Q=5,6", 3, "no input has a free dimension 'Q' (free: M)" },
     { "--dim M=5,6 --profile layers", 2, "--profile layers: of one model" },
     { "--dim M=5,6 --profile scaling,flop", 2, "\"flop\" is no part of a profile" },
     { "--dim M=5 --profile scaling", 2, "--profile scaling: of what?" },
