@@ -651,7 +651,7 @@ static void append_matrix(Plane *plane)
     g_autoptr(GPtrArray) labels = labels_of(figure);
     guint n = MIN(figure->series->len, MAX_ROWS);
     double left = 14 + LETTER * 20.0, width = (WIDTH - 20 - left) / MAX(labels->len, 1);
-    glong letters = MAX((glong)(width / LETTER), 1);
+    glong letters = MAX((glong)(width / (LETTER + 2)), 1); /* capitals are wider */
     plane->y.axis = &figure->y;
     for (guint s = 0; s < figure->series->len; s++)
     {
