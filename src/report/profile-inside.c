@@ -244,6 +244,8 @@ static void add_why(IfmDocument *document, const json_t *breakdown, double resid
             ->indent = 2;
 }
 
+#define MAX_BOUND 0.05 /* of the wall time */
+
 /* Behind the residual itself: its share of the wall time, and its bound, or why there is none. */
 static void add_residual(IfmDocument *document, const json_t *breakdown, double residual_ns, double wall_ns)
 {
@@ -253,7 +255,8 @@ static void add_residual(IfmDocument *document, const json_t *breakdown, double 
     gboolean within = fabs(residual_ns) <= bound_ns;
     if (why != NULL) /* a bound that bounds nothing is none */
         ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s: %s)", share, why);
-    else if (!isfinite(bound_ns))
+    else if (!isfinite(bound_ns) ||
+             (within && bound_ns > MAX_BOUND * wall_ns)) /* one that any residual keeps says nothing */
         ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s)", share);
     else
     {

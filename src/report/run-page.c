@@ -119,6 +119,11 @@ static void add_device_time(IfmDocument *document, const IfmRunReport *report)
                     *high = signed_ratio(upper);
     if (why != NULL)
         ifm_document_fact(document, "counters", "how much asking for device time slowed it down is not known: %s", why);
+    else if (upper < 0) /* asking takes time, and never saves any */
+        ifm_document_fact(document, "counters",
+                          "inferences with counters took %s (%s to %s at 95 %%) against those without: the machine changed "
+                          "meanwhile, and what asking for device time costs is not known",
+                          ratio, low, high);
     else
         ifm_document_fact(document, "counters",
                           "asking for device time %s %s (%s to %s at 95 %%), by %.0f inferences with counters and %.0f "
