@@ -156,7 +156,40 @@ static void test_trace(Bench *bench, gconstpointer data)
     g_assert_null(strstr(picture, "<script"));
 }
 
-/* The tables' CSV of a study's page is the table of the exports; each figure has its points. */
+static const json_t *figure_of(const json_t *seen, const char *key)
+{
+    gsize i;
+    json_t *one;
+    json_array_foreach(json_object_get(seen, "figures"), i,
+                       one) if (g_strcmp0(ifm_member_text(one, "key"), key) == 0) return one;
+    g_error("the page has no figure %s", key);
+}
+
+/* The latencies of a surface, as the page saves them, are those of the exported table. */
+static void check_surface(Bench *bench, const json_t *seen, const char *alias, int stage)
+{
+    g_autofree char *key = g_strdup_printf("surface_%s_%d", alias, stage), *text = load(bench, "out/lookup_table.json");
+    g_auto(GStrv) lines = g_strsplit(ifm_member_text(figure_of(seen, key), "csv"), "\r\n", -1);
+    json_auto_t *table = json_loads(text, 0, NULL);
+    gsize n = 0;
+    g_assert_nonnull(table);
+    g_assert_cmpstr(lines[0], ==, "group,series,label,x,x_end,y,lower,upper,min,max,id");
+    for (char **line = lines + 1; *line != NULL && **line != '\0'; line++)
+    {
+        g_auto(GStrv) cells = g_strsplit(*line, ",", -1);
+        g_autofree char *row = g_strdup_printf("%d,%s,%s,%d", atoi(cells[1]), cells[2], alias, stage);
+        const json_t *exported = json_object_get(table, row);
+        g_assert_cmpint(*cells[5] != '\0', ==, exported != NULL); /* "5 nodes" x 20 edges was never asked for */
+        if (exported == NULL)
+            continue;
+        g_assert_cmpfloat_with_epsilon(g_ascii_strtod(cells[5], NULL), 1e6 * ifm_member_number(exported, "total_time_ms"),
+                                       1e-6);
+        n++;
+    }
+    g_assert_cmpuint(n, ==, SMALL_N_SIZES);
+}
+
+/* Each figure has its points, and they are what is exported. */
 static void test_study(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
@@ -167,6 +200,11 @@ static void test_study(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     json_auto_t *seen = visit(bench, "page.html", 1200);
     check_seen(seen, 1, 2);
+    for (int stage = 1; stage <= N_STAGES; stage++)
+    {
+        check_surface(bench, seen, "CPU", stage);
+        check_surface(bench, seen, "NPU", stage);
+    }
 }
 
 /* --- bad input -------------------------------------------------------------------------------------------------------- */
