@@ -152,7 +152,7 @@ gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize
             continue;
         }
         if (binding == NULL)
-            IFM_ONNX_INVALID(error, "input '%s': dimension '%s' is free: bind it (%s=NUMBER)", port->name,
+            IFM_ONNX_INVALID(error, "input '%s': dimension '%s' is free: give it a size (%s=SIZE)", port->name,
                              port->dim_names[i], port->dim_names[i]);
         else
             IFM_ONNX_INVALID(error, "input '%s': dimension '%s' cannot be %" G_GINT64_FORMAT ": 0 or more", port->name,
