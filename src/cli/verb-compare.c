@@ -128,7 +128,8 @@ const Verb verb_compare = {
         "The verdict is faster or slower (B than A) if the whole interval of the ratio lies on one side of 1, same if all "
         "of it is within the margin, and else uncertain, with the reason and what would decide it. A thing compared with "
         "itself is called faster or slower in at most 5 % of the comparisons, whenever they stop.\n"
-        "The measurements of both are stored. The exit status is 0 for any verdict (but see --fail-if), and 3 or 4 if the input is wrong or "
+        "The measurements of both are stored. The exit status is 0 for any verdict (but see --fail-if), and 3 or 4 if the "
+        "input is wrong or "
         "something is missing.",
     .examples = compare_examples,
     .run = run_compare,

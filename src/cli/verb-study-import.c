@@ -27,11 +27,10 @@ static Worth worth_of(const IfmStudyTables *tables)
 static void append_worth(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     Worth worth = worth_of(tables);
-    g_string_append_printf(out,
-                           "%s: %" G_GSIZE_FORMAT " row%s: %" G_GSIZE_FORMAT " latenc%s, %" G_GSIZE_FORMAT " failure%s\n",
-                           tables->name, worth.n_rows, worth.n_rows == 1 ? "" : "s", worth.n_timed,
-                           worth.n_timed == 1 ? "y" : "ies", worth.n_rows - worth.n_timed,
-                           worth.n_rows - worth.n_timed == 1 ? "" : "s");
+    g_string_append_printf(
+        out, "%s: %" G_GSIZE_FORMAT " row%s: %" G_GSIZE_FORMAT " latenc%s, %" G_GSIZE_FORMAT " failure%s\n", tables->name,
+        worth.n_rows, worth.n_rows == 1 ? "" : "s", worth.n_timed, worth.n_timed == 1 ? "y" : "ies",
+        worth.n_rows - worth.n_timed, worth.n_rows - worth.n_timed == 1 ? "" : "s");
     g_autofree char *split = g_strdup_printf("bandwidth: identifiable for %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
                                              " stages of devices; of their latencies %" G_GSIZE_FORMAT
                                              " of %" G_GSIZE_FORMAT " can be split into transfer and compute",

@@ -63,7 +63,8 @@ void worker_say_lost(Worker *worker, const char *device);
 /* worker_report_base: From here on what the process takes counts against the memory limit. */
 void worker_report_base(Worker *worker);
 
-/* worker_save_outputs: the last inference's, as a tensor file. worker_save_reference: the same of the reference, with what rounding alone does to outputs that are small. */
+/* worker_save_outputs: the last inference's, as a tensor file. worker_save_reference: the same of the reference, with what
+ * rounding alone does to outputs that are small. */
 gboolean worker_save_reference(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case, IfmModelSubject *subject,
                                const char *path, GError **error);
 gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error);

@@ -285,7 +285,8 @@ json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
     {
         const IfmStageFit *fit = tables->fits->pdata[i];
         g_autofree char *key = fit_key(fit);
-        if (fit->fitted && fit->bandwidth.identifiable) /* published readers stop at a null; `fits` says why there is none */
+        if (fit->fitted &&
+            fit->bandwidth.identifiable) /* published readers stop at a null; `fits` says why there is none */
             json_object_set_new(json, key, mb_per_s(&fit->bandwidth, fit->bandwidth.bytes_per_s));
         json_object_set_new(fits, key, fit_to_json(tables, fit));
     }
