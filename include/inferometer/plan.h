@@ -33,12 +33,26 @@ typedef struct
     double active_w, idle_w;
 } IfmCostDevice;
 
-/** IfmCostPoint: a measured latency. @spread_ratio: half-width of the 95 % interval of a prediction / latency; NaN:
- * unknown. */
+/** IfmCostStatistic: one figure of latencies that differ from run to run. Pace and throughput follow the mean. */
+typedef enum
+{
+    IFM_COST_MEDIAN,
+    IFM_COST_MEAN,
+    IFM_COST_P95,
+} IfmCostStatistic;
+#define IFM_COST_N_STATISTICS 3
+/** ifm_cost_statistic_words: "median", "mean", "p95", NULL. */
+const char *const *ifm_cost_statistic_words(void);
+
+/** IfmCostPoint: a measured latency. @latency_ns: its median. @spread_ratio: half-width of the 95 % interval of a
+ * prediction / latency; NaN: unknown. @samples_ns: [n_samples] the runs in order, which give the other statistics and
+ * what a simulation draws from; copied. NULL: each run takes @latency_ns */
 typedef struct
 {
     gint64 nodes, edges;
     double latency_ns, spread_ratio;
+    const double *samples_ns;
+    gsize n_samples;
 } IfmCostPoint;
 
 IfmCosts *ifm_costs_new(const char *model, gsize n_stages);
@@ -59,6 +73,10 @@ gsize ifm_costs_n_devices(const IfmCosts *costs);
 const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device);
 /** ifm_costs_find_device: Returns: its index; -1 if there is no such alias or @alias is NULL. */
 int ifm_costs_find_device(const IfmCosts *costs, const char *alias);
+/** ifm_costs_set_statistic: Which statistic the latency of one batch is (default: the median). Cycles and energy are of
+ * means always. Not while another thread reads the costs. */
+void ifm_costs_set_statistic(IfmCosts *costs, IfmCostStatistic statistic);
+IfmCostStatistic ifm_costs_statistic(const IfmCosts *costs);
 gsize ifm_costs_n_stages(const IfmCosts *costs);
 /** ifm_costs_sizes: The smallest and the largest measured size, each of nodes and of edges. @max: (out) 0 without a
  * measurement */
@@ -85,9 +103,10 @@ typedef struct
     double device_ns[IFM_PLAN_MAX_DEVICES]; /* in the order of the block's devices */
 } IfmBlockCost;
 
-/** IfmPlanCost: @latency_ns: of one batch alone: the sum over blocks, each with its own devices busy. @cycle_ns: 1 /
- * throughput while all of the plan's devices are busy: the longest device time of a block, divided by the device's
- * streams, or the longest work of a block's own thread (hand-over, partition, merge). @spread_ratio: of each. */
+/** IfmPlanCost: @latency_ns: of one batch alone: the sum over blocks, each with its own devices busy, in the statistic
+ * of the costs. @cycle_ns: 1 / throughput while all of the plan's devices are busy: the longest mean device time of a
+ * block, divided by the device's streams, or the longest work of a block's own thread (hand-over, partition, merge).
+ * @spread_ratio: of each. @bottleneck_block: from 1 */
 typedef struct
 {
     double latency_ns, latency_spread_ratio;

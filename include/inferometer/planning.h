@@ -16,6 +16,7 @@ IFM_BEGIN_DECLS
 typedef struct
 {
     int objective;     /* IfmObjective; unset: throughput */
+    int by;            /* IfmCostStatistic of the latency of one batch; unset: the median */
     const char *grid;  /* "0.3,0.5,0.7" */
     gint64 max_blocks; /* unset: any number */
     gboolean no_npu_split;

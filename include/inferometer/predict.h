@@ -47,7 +47,7 @@ const char *ifm_bandwidth_split(const IfmBandwidthFit *fit, double data_bytes, d
 /**
  * ifm_link_fit: Fits the line of a link, a fixed cost and a bandwidth, by least squares of the relative errors. The
  * small copies, which determine the fixed cost, then count as much as the large ones, whose errors are larger in ns.
- * Equals: the minimum of the sum of ((intercept_ns + data_bytes / bandwidth) / latency_ns - 1)^2
+ * Equals: the minimum of the sum of ((intercept_ns + data_bytes / bandwidth) / latency_ns - 1)^2 with intercept_ns >= 0
  * @data_bytes, @latency_ns: [n], sizes 0 or more, latencies above 0
  * @fit: (out) residual_std_ns is for the weighted mean latency; r_squared is of the weighted sums
  * Returns, errors: as ifm_bandwidth_fit().

@@ -216,6 +216,8 @@ gboolean ifm_plan_context_init(IfmPlanContext *context, const char *study, const
     context->costs = ifm_costs_from_tables(context->tables, use != NULL && *use != NULL ? use : NULL, error);
     if (context->costs == NULL || !apply_devices(context, search, error))
         return FALSE;
+    if (search->by != IFM_OPTION_UNSET)
+        ifm_costs_set_statistic(context->costs, (IfmCostStatistic)search->by);
     if (context->sizes->len == 0)
         add_sizes(context);
     return TRUE;

@@ -7,31 +7,33 @@
 /* --- slow-down -------------------------------------------------------------------------------------------------------- */
 
 /* Beyond the measured sizes the outermost slow-down is used: a line through two noisy ratios could lead anywhere. */
-static gboolean ratio_of(const CostRange *range, guint32 busy, double nodes, double edges, double *ratio)
+static gboolean ratio_of(const CostRange *range, IfmCostStatistic of, guint32 busy, double nodes, double edges,
+                         double *ratio)
 {
     const double place[] = { nodes, edges / nodes };
     for (guint i = 0; range != NULL && i < range->busy->len; i++)
     {
         const CostEntry *entry = range->busy->pdata[i];
-        if (entry->busy == busy && entry->ratio != NULL)
-            return ifm_grid_at(entry->ratio, place, IFM_GRID_CLAMP, ratio, NULL, NULL);
+        if (entry->busy == busy && entry->ratio[of] != NULL)
+            return ifm_grid_at(entry->ratio[of], place, IFM_GRID_CLAMP, ratio, NULL, NULL);
     }
     return FALSE;
 }
 
 /* The slow-down by the set if it was measured, else the product by its members. @whole: (out) whether all of it was
  * measured */
-static double ratio_by_members(const CostRange *range, guint32 busy, double nodes, double edges, gboolean *whole)
+static double ratio_by_members(const CostRange *range, IfmCostStatistic of, guint32 busy, double nodes, double edges,
+                               gboolean *whole)
 {
     double ratio, product = 1;
     *whole = TRUE;
-    if (ratio_of(range, busy, nodes, edges, &ratio))
+    if (ratio_of(range, of, busy, nodes, edges, &ratio))
         return ratio;
     for (int d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
     {
         if ((busy & 1u << d) == 0)
             continue;
-        if (ratio_of(range, 1u << d, nodes, edges, &ratio))
+        if (ratio_of(range, of, 1u << d, nodes, edges, &ratio))
             product *= ratio;
         else
             *whole = FALSE;
@@ -40,8 +42,8 @@ static double ratio_by_members(const CostRange *range, guint32 busy, double node
 }
 
 /* The mean of the slow-downs of a range's stages, weighted by their latencies. @whole: as above */
-static double ratio_by_stages(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes,
-                              double edges, gboolean *whole)
+static double ratio_by_stages(const IfmCosts *costs, int device, const CostRange *range, IfmCostStatistic of, guint32 busy,
+                              double nodes, double edges, gboolean *whole)
 {
     double sum = 0, weights = 0;
     *whole = TRUE;
@@ -50,9 +52,9 @@ static double ratio_by_stages(const IfmCosts *costs, int device, const CostRange
         gboolean of_stage;
         double ns = 1;
         const CostRange *one = costs_range(costs, device, stage, stage);
-        double ratio = ratio_by_members(one, busy, nodes, edges, &of_stage);
+        double ratio = ratio_by_members(one, of, busy, nodes, edges, &of_stage);
         if (one != NULL && one->alone != NULL)
-            ns = costs_entry_at(one->alone, nodes, edges, NULL);
+            ns = costs_entry_at(one->alone, of, nodes, edges, NULL);
         else
             *whole = FALSE;
         *whole = *whole && of_stage;
@@ -62,8 +64,8 @@ static double ratio_by_stages(const IfmCosts *costs, int device, const CostRange
     return sum / weights;
 }
 
-double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes, double edges,
-                       gboolean *known)
+double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, IfmCostStatistic of, guint32 busy,
+                       double nodes, double edges, gboolean *known)
 {
     gboolean by_members, by_stages = FALSE;
     if (busy == 0)
@@ -73,9 +75,9 @@ double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range
         *known = FALSE;
         return 1;
     }
-    double ratio = ratio_by_members(range, busy, nodes, edges, &by_members);
+    double ratio = ratio_by_members(range, of, busy, nodes, edges, &by_members);
     if (!by_members && range->first < range->last)
-        ratio = ratio_by_stages(costs, device, range, busy, nodes, edges, &by_stages);
+        ratio = ratio_by_stages(costs, device, range, of, busy, nodes, edges, &by_stages);
     *known = *known && (by_members || by_stages);
     return ratio;
 }
@@ -90,14 +92,12 @@ static const IfmCostPoint *point_at(const CostEntry *entry, double nodes, double
     return NULL;
 }
 
-double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
+double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, IfmCostStatistic of, double nodes,
+                      double edges)
 {
-    if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
-    {
-        const IfmCostPoint *point = point_at(range->alone, nodes, edges);
-        return point != NULL ? point->latency_ns : (double)NAN;
-    }
-    return costs_entry_reports(range->alone, nodes, edges) ? costs_entry_at(range->alone, nodes, edges, NULL) : (double)NAN;
+    gboolean known = costs->devices[device]->is.form == IFM_PLAN_STATIC ? point_at(range->alone, nodes, edges) != NULL
+                                                                        : costs_entry_reports(range->alone, nodes, edges);
+    return known ? costs_entry_at(range->alone, of, nodes, edges, NULL) : (double)NAN;
 }
 
 double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, double nodes, double edges)
@@ -107,15 +107,17 @@ double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, d
     return costs->pad_ns_per_byte * costs_cut_bytes(costs, first - 1, (double)size->nodes, (double)size->edges);
 }
 
-/* The relative error of a measured range: the spread of its points, and the error of interpolation at a size that is
- * not one of them. An extrapolated latency without a known error has an unknown spread. If too few left-out points lie
- * between others to estimate the error of interpolation, all left-out points count. */
-static double piece_spread(const CostEntry *entry, double nodes, double edges, IfmGridOrigin origin)
+/* The relative error of a measured range: the spread of its points (@sampled), and the error of interpolation at a size
+ * that is not one of them. An extrapolated latency without a known error has an unknown spread. If too few left-out points
+ * lie between others to estimate the error of interpolation, all left-out points count. */
+static double piece_spread(const CostEntry *entry, IfmCostStatistic of, double nodes, double edges, IfmGridOrigin origin,
+                           double *sampled)
 {
     const double place[] = { nodes, edges / nodes };
     double spread = NAN, miss = origin == IFM_GRID_INTERPOLATED ? entry->miss_in : entry->miss_beyond;
-    if (entry->spread != NULL && !ifm_grid_at(entry->spread, place, IFM_GRID_CLAMP, &spread, NULL, NULL))
+    if (entry->spread[of] != NULL && !ifm_grid_at(entry->spread[of], place, IFM_GRID_CLAMP, &spread, NULL, NULL))
         spread = NAN;
+    *sampled = spread;
     if (origin == IFM_GRID_EXACT)
         return spread;
     if (isnan(miss) && origin == IFM_GRID_INTERPOLATED)
@@ -139,7 +141,9 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
                            IfmCostLatency *latency)
 {
     int piece[IFM_COST_MAX_STAGES + 1], starts[IFM_COST_MAX_STAGES], n = 0;
-    double squares = 0;
+    double squares[2] = { 0 }, sampled_squares = 0, sampled;
+    const IfmCostStatistic asked[2] = { costs->statistic, IFM_COST_MEAN };
+    double *ns_of[2] = { &latency->latency_ns, &latency->mean_ns };
     *latency = (IfmCostLatency){ .busy_known = TRUE };
     costs_pieces(costs, device, first, piece);
     for (int l = last; l >= first; l = piece[l] - 1)
@@ -147,24 +151,33 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
     while (n-- > 0)
     {
         const CostRange *range = costs_range(costs, device, piece[starts[n]], starts[n]);
-        double ns = costs_piece_ns(costs, device, range, nodes, edges);
         IfmGridOrigin origin = IFM_GRID_EXACT;
-        if (isnan(ns) || isnan(costs_entry_at(range->alone, nodes, edges, &origin)))
+        if (isnan(costs_entry_at(range->alone, IFM_COST_MEDIAN, nodes, edges, &origin)))
             return FALSE;
-        ns *= costs_slow_down(costs, device, range, busy, nodes, edges, &latency->busy_known);
-        latency->latency_ns += ns;
-        double half = ns * piece_spread(range->alone, nodes, edges, origin);
-        squares += half * half;
+        for (int k = 0; k < 2; k++)
+        {
+            double ns = costs_piece_ns(costs, device, range, asked[k], nodes, edges);
+            if (isnan(ns))
+                return FALSE;
+            ns *= costs_slow_down(costs, device, range, asked[k], busy, nodes, edges, &latency->busy_known);
+            *ns_of[k] += ns;
+            double half = ns * piece_spread(range->alone, asked[k], nodes, edges, origin, &sampled);
+            squares[k] += half * half;
+            sampled_squares += k == 1 ? ns * sampled * ns * sampled : 0;
+        }
         latency->origin = MAX(latency->origin, origin_of(range->alone, nodes, edges, origin));
         if (range->last - range->first < last - first)
             latency->origin = MAX(latency->origin, IFM_COST_SUMMED);
     }
-    latency->spread_ratio = sqrt(squares) / latency->latency_ns;
+    latency->spread_ratio = sqrt(squares[0]) / latency->latency_ns;
+    latency->mean_spread_ratio = sqrt(squares[1]) / latency->mean_ns;
+    latency->mean_sampled_ratio = sqrt(sampled_squares) / latency->mean_ns;
     const CostCorrection *shown = costs_correction(costs, device, first, last, busy);
     if (shown != NULL)
     {
         latency->latency_ns *= shown->factor;
-        latency->spread_ratio = shown->spread_ratio;
+        latency->mean_ns *= shown->factor;
+        latency->spread_ratio = latency->mean_spread_ratio = latency->mean_sampled_ratio = shown->spread_ratio;
         latency->busy_known = TRUE;
     }
     return TRUE;
@@ -232,7 +245,10 @@ static gboolean static_latency(const IfmCosts *costs, int device, int first, int
     }
     double pad_ns = costs_pad_ns(costs, first, &size, snap(nodes), snap(edges));
     latency->spread_ratio *= latency->latency_ns / (latency->latency_ns + pad_ns);
+    latency->mean_spread_ratio *= latency->mean_ns / (latency->mean_ns + pad_ns);
+    latency->mean_sampled_ratio *= latency->mean_ns / (latency->mean_ns + pad_ns);
     latency->latency_ns += pad_ns;
+    latency->mean_ns += pad_ns;
     return TRUE;
 }
 

@@ -127,7 +127,7 @@ double costs_unheld_ratio(const IfmCosts *costs, const CostHeld *held, int devic
     {
         if (piece[l] == 0)
             return 1;
-        left_ns += costs_entry_at(costs_range(costs, device, piece[l], l)->alone, nodes, edges, NULL);
+        left_ns += costs_entry_at(costs_range(costs, device, piece[l], l)->alone, IFM_COST_MEDIAN, nodes, edges, NULL);
         held_ns += costs_held_ns(costs, held, device, piece[l], l, nodes, edges);
     }
     return left_ns / (left_ns + held_ns);

@@ -82,11 +82,13 @@ void ifm_costs_correct_host(IfmCosts *costs, double partition_excess_ns, double 
 /* ifm_costs_why_not: Returns: (borrowed) why stages @first to @last cannot run on a device; NULL if they can. */
 const char *ifm_costs_why_not(const IfmCosts *costs, int device, int first, int last);
 
-/* IfmCostLatency: @spread_ratio: as in IfmCostPoint; also NaN for an extrapolated latency whose error is unknown.
+/* IfmCostLatency: @latency_ns: in the costs' statistic; of several ranges the sum of theirs. @mean_ns: the mean.
+ * @mean_sampled_ratio: the part of @mean_spread_ratio that more runs would narrow: without the error of interpolation.
+ * @spread_ratio: as in IfmCostPoint; also NaN for an extrapolated latency whose error is unknown.
  * @busy_known: the slow-down was measured. */
 typedef struct
 {
-    double latency_ns, spread_ratio;
+    double latency_ns, spread_ratio, mean_ns, mean_spread_ratio, mean_sampled_ratio;
     IfmCostOrigin origin;
     gboolean busy_known;
 } IfmCostLatency;
@@ -112,17 +114,21 @@ gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, 
  * measure.h. NaN if the device cannot run all stages or is not in the cost model. @device: index in the plan's list */
 double ifm_plan_together(const IfmCosts *costs, const IfmPlan *plan, int device, const IfmPlanSize *sizes, gsize n_sizes);
 
+/* IfmSimulation: @makespan_ns: from the entry of the first batch to the end of the last: the mean of simulations with
+ * other draws. @makespan_spread_ratio: half of its 95 % interval: of the latencies' means, and of the draws. @trace: of the
+ * simulation nearest that mean: the tracks and events of a run; its process is "simulation" */
 typedef struct
 {
-    gint64 makespan_ns; /* from the entry of the first batch to the end of the last */
+    gint64 makespan_ns;
     double throughput_per_s, latency_median_ns, makespan_spread_ratio;
-    IfmTrace *trace; /* the tracks and events of a run; its process is "simulation" */
+    IfmTrace *trace;
 } IfmSimulation;
 void ifm_simulation_clear(IfmSimulation *simulation);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmSimulation, ifm_simulation_clear)
 
 /* ifm_plan_simulate: Simulates discrete events: bounded queues with back-pressure. The remaining work of a device
- * goes on at a rate that follows the set of devices that are busy at each moment. Needs no clock and no thread. */
+ * goes on at a rate that follows the set of devices that are busy at each moment. Each inference's time is drawn from the
+ * runs that were measured; the same costs give the same draws. Needs no clock and no thread. */
 gboolean ifm_plan_simulate(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
                            IfmSimulation *simulation, GError **error);
 

@@ -139,18 +139,35 @@ static gboolean set_links(Reading *reading, GError **error)
 }
 
 /* Subtracts the copies that the pipeline makes itself. Under load the whole latency was slower: the inference is slower
- * by the same ratio. */
-static void take_out_copies(const Reading *reading, int device, const IfmStageRow *row, IfmCostPoint *point)
+ * by the same ratio. @samples: [n_samples] of the point */
+static void take_out_copies(const Reading *reading, int device, const IfmStageRow *row, IfmCostPoint *point,
+                            double *samples)
 {
     if (reading->held == NULL || !reading->costs->devices[device]->copies)
         return;
-    double nodes = (double)row->nodes, edges = (double)row->edges;
-    double left_ns = row->busy == 0 ? point->latency_ns - costs_held_ns(reading->costs, reading->held, device, row->stage,
-                                                                        row_last(row), nodes, edges)
-                                    : point->latency_ns * costs_unheld_ratio(reading->costs, reading->held, device,
-                                                                             row->stage, row_last(row), nodes, edges);
+    double nodes = (double)row->nodes, edges = (double)row->edges, held_ns = 0, ratio = 1;
+    if (row->busy == 0)
+        held_ns = costs_held_ns(reading->costs, reading->held, device, row->stage, row_last(row), nodes, edges);
+    else
+        ratio = costs_unheld_ratio(reading->costs, reading->held, device, row->stage, row_last(row), nodes, edges);
+    double left_ns = point->latency_ns * ratio - held_ns;
     point->spread_ratio *= point->latency_ns / left_ns;
     point->latency_ns = left_ns;
+    for (gsize i = 0; i < point->n_samples; i++)
+        samples[i] = samples[i] * ratio - held_ns;
+}
+
+/* The runs of a row. (transfer full) NULL where its table has none, as one from elsewhere */
+static double *samples_of(const IfmStageRow *row, gsize *n)
+{
+    const GArray *runs = row->measurement != NULL ? row->measurement->samples_ns : NULL;
+    *n = runs != NULL ? runs->len : 0;
+    if (*n == 0)
+        return NULL;
+    double *samples = g_new(double, *n);
+    for (gsize i = 0; i < *n; i++)
+        samples[i] = (double)g_array_index(runs, gint64, i);
+    return samples;
 }
 
 /* --- latencies -------------------------------------------------------------------------------------------------------- */
@@ -195,14 +212,18 @@ static gboolean set_group(const Reading *reading, IfmStageRow **rows, guint n, G
     guint at;
     guint32 busy;
     g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(IfmCostPoint));
+    g_autoptr(GPtrArray) kept = g_ptr_array_new_with_free_func(g_free);
     if (!g_ptr_array_find(reading->tables->devices, rows[0]->device, &at) || at >= G_N_ELEMENTS(reading->index) ||
         reading->index[at] < 0 || !translate_busy(reading, rows[0]->busy, &busy))
         return TRUE;
     for (guint i = 0; i < n; i++)
     {
         double half_ns = (rows[i]->interval.upper - rows[i]->interval.lower) / 2; /* NaN without an interval */
-        IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->total_ns, half_ns / rows[i]->total_ns };
-        take_out_copies(reading, reading->index[at], rows[i], &point);
+        IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->total_ns, half_ns / rows[i]->total_ns, NULL, 0 };
+        double *samples = samples_of(rows[i], &point.n_samples);
+        g_ptr_array_add(kept, samples);
+        take_out_copies(reading, reading->index[at], rows[i], &point, samples);
+        point.samples_ns = samples;
         if (i == 0 || rows[i]->nodes != rows[i - 1]->nodes || rows[i]->edges != rows[i - 1]->edges)
             g_array_append_val(points, point);
     }

@@ -12,11 +12,18 @@ static void entry_free(gpointer data)
     CostEntry *entry = data;
     if (entry == NULL)
         return;
+    for (gsize i = 0; i < entry->n; i++)
+        g_free(entry->samples[i].relative);
+    for (int of = 0; of < IFM_COST_N_STATISTICS; of++)
+    {
+        ifm_grid_free(entry->over_median[of]);
+        ifm_grid_free(entry->spread[of]);
+        ifm_grid_free(entry->ratio[of]);
+    }
+    g_free(entry->samples);
     g_free(entry->points);
     ifm_lookup_free(entry->lookup);
     ifm_trend_free(entry->trend);
-    ifm_grid_free(entry->spread);
-    ifm_grid_free(entry->ratio);
     g_free(entry);
 }
 
@@ -65,15 +72,18 @@ static void judge_entry(CostEntry *entry, const IfmLookupPoint *points)
     entry->miss_beyond = isnan(between) ? sorted[beyond->len - 1] : fmax(between, sorted[beyond->len - 1]);
 }
 
-double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin)
+double costs_entry_at(const CostEntry *entry, IfmCostStatistic of, double nodes, double edges, IfmGridOrigin *origin)
 {
-    double ns;
+    const double place[] = { nodes, edges / nodes };
+    double ns, over = 1;
     IfmGridOrigin found;
     if (!ifm_lookup_at(entry->lookup, nodes, edges, &ns, &found, NULL))
         return NAN;
     if (origin != NULL)
         *origin = found;
-    return found == IFM_GRID_OUTSIDE && entry->trend != NULL ? ifm_trend_at(entry->trend, nodes, edges) : ns;
+    if (entry->over_median[of] != NULL && !ifm_grid_at(entry->over_median[of], place, IFM_GRID_CLAMP, &over, NULL, NULL))
+        over = 1;
+    return over * (found == IFM_GRID_OUTSIDE && entry->trend != NULL ? ifm_trend_at(entry->trend, nodes, edges) : ns);
 }
 
 /* Values at an entry's points, over nodes and edges per node. NULL where one of them is NaN. */
@@ -92,19 +102,32 @@ static IfmGrid *grid_of(const IfmCostPoint *points, gsize n, const double *value
 static CostEntry *entry_new(guint32 busy, const IfmCostPoint *points, gsize n, GError **error)
 {
     g_autofree IfmLookupPoint *bare = g_new(IfmLookupPoint, n + 1);
-    g_autofree double *spreads = g_new(double, n + 1);
     for (gsize i = 0; i < n; i++)
-    {
         bare[i] = (IfmLookupPoint){ points[i].nodes, points[i].edges, points[i].latency_ns };
-        spreads[i] = points[i].spread_ratio;
-    }
     IfmLookup *lookup = ifm_lookup_new(bare, n, error);
     if (lookup == NULL)
         return NULL;
     CostEntry *entry = g_new0(CostEntry, 1);
     *entry = (CostEntry){ .busy = busy, .points = g_memdup2(points, n * sizeof *points), .n = n, .lookup = lookup };
     judge_entry(entry, bare);
-    entry->spread = grid_of(points, n, spreads, IFM_GRID_LINEAR);
+    entry->samples = g_new0(CostSamples, n + 1);
+    for (gsize i = 0; i < n; i++)
+    {
+        entry->samples[i] = costs_samples_of(&points[i]);
+        entry->points[i].samples_ns = NULL; /* the caller's */
+    }
+    g_autofree double *over = g_new(double, n + 1), *spreads = g_new(double, n + 1);
+    for (int of = 0; of < IFM_COST_N_STATISTICS; of++)
+    {
+        gboolean differs = FALSE;
+        for (gsize i = 0; i < n; i++)
+        {
+            over[i] = costs_point_statistic(&points[i], (IfmCostStatistic)of, &spreads[i]) / points[i].latency_ns;
+            differs |= over[i] != 1;
+        }
+        entry->over_median[of] = differs ? grid_of(points, n, over, IFM_GRID_LOG) : NULL;
+        entry->spread[of] = grid_of(points, n, spreads, IFM_GRID_LINEAR);
+    }
     return entry;
 }
 
@@ -229,18 +252,19 @@ void costs_pieces(const IfmCosts *costs, int device, int first, int *piece)
 }
 
 /* The latency of @range alone; the sum of its pieces if it was not measured as one. NaN: unknown. */
-static double alone_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges)
+static double alone_ns(const IfmCosts *costs, int device, const CostRange *range, IfmCostStatistic of, double nodes,
+                       double edges)
 {
     int piece[IFM_COST_MAX_STAGES + 1];
     double sum = 0;
     if (range->alone != NULL)
-        return costs_entry_at(range->alone, nodes, edges, NULL);
+        return costs_entry_at(range->alone, of, nodes, edges, NULL);
     costs_pieces(costs, device, range->first, piece);
     for (int last = range->last; last >= range->first; last = piece[last] - 1)
     {
         if (piece[last] == 0)
             return NAN;
-        sum += costs_entry_at(costs_range(costs, device, piece[last], last)->alone, nodes, edges, NULL);
+        sum += costs_entry_at(costs_range(costs, device, piece[last], last)->alone, of, nodes, edges, NULL);
     }
     return sum;
 }
@@ -248,13 +272,17 @@ static double alone_ns(const IfmCosts *costs, int device, const CostRange *range
 static void rebuild_ratio(const IfmCosts *costs, int device, const CostRange *range, CostEntry *entry)
 {
     g_autofree double *values = g_new(double, entry->n);
-    for (gsize i = 0; i < entry->n; i++)
+    for (int of = 0; of < IFM_COST_N_STATISTICS; of++)
     {
-        const IfmCostPoint *point = &entry->points[i];
-        values[i] = point->latency_ns / alone_ns(costs, device, range, (double)point->nodes, (double)point->edges);
+        for (gsize i = 0; i < entry->n; i++)
+        {
+            double nodes = (double)entry->points[i].nodes, edges = (double)entry->points[i].edges;
+            values[i] = costs_entry_at(entry, (IfmCostStatistic)of, nodes, edges, NULL) /
+                        alone_ns(costs, device, range, (IfmCostStatistic)of, nodes, edges);
+        }
+        g_clear_pointer(&entry->ratio[of], ifm_grid_free);
+        entry->ratio[of] = grid_of(entry->points, entry->n, values, IFM_GRID_LOG);
     }
-    g_clear_pointer(&entry->ratio, ifm_grid_free);
-    entry->ratio = grid_of(entry->points, entry->n, values, IFM_GRID_LOG);
 }
 
 /* Called after each new latency: the caller may set those alone and those under load in any order. */
@@ -378,6 +406,16 @@ void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *min, IfmPlanSize *max)
         for (int first = 1; first <= costs->n_stages; first++)
             for (int last = first; last <= costs->n_stages; last++)
                 widen(costs_range(costs, d, first, last), min, max);
+}
+
+void ifm_costs_set_statistic(IfmCosts *costs, IfmCostStatistic statistic)
+{
+    costs->statistic = statistic;
+}
+
+IfmCostStatistic ifm_costs_statistic(const IfmCosts *costs)
+{
+    return costs->statistic;
 }
 
 void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w)

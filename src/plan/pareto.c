@@ -145,7 +145,7 @@ static void add_block(const double *shares, gpointer user)
     }
     CostPart parts[IFM_PLAN_MAX_DEVICES];
     double steady = longest_of(front, shares, curve_table_pace, front->within, parts, &energy_j);
-    double alone = longest_of(front, shares, curve_table_get, front->set, parts, &unused);
+    double alone = longest_of(front, shares, curve_table_alone, front->set, parts, &unused);
     double host =
         cost_partition_ns(front->costs, n_devices, !label.split, question->edges) + cost_merge_ns(front->costs, n_devices);
     if (!isfinite(alone) || !isfinite(steady))
@@ -193,7 +193,8 @@ static void try_shares(Front *front)
         space_each_share(question->grid, question->n_grid, n, add_block, front);
         return;
     }
-    gboolean two = front->costs->has_busy && front->set != front->within, copies = FALSE;
+    gboolean two = (front->costs->has_busy && front->set != front->within) || front->costs->statistic != IFM_COST_MEAN,
+             copies = FALSE;
     for (int i = 0; i < n; i++)
     {
         const CostDevice *device = front->costs->devices[devices[i]];
@@ -203,8 +204,8 @@ static void try_shares(Front *front)
     for (gsize k = 0; k < (two || copies ? 2 : 1); k++)
     {
         for (int i = 0; i < n; i++)
-            curves[k][i] = (k == 0 ? curve_table_get : curve_table_pace)(front->space->curves, devices[i], front->first,
-                                                                         front->last, busy[k] & ~(1u << devices[i]));
+            curves[k][i] = (k == 0 ? curve_table_alone : curve_table_pace)(front->space->curves, devices[i], front->first,
+                                                                           front->last, busy[k] & ~(1u << devices[i]));
         if (isfinite(curve_split(curves[k], n, shares)))
             add_block(shares, front);
     }

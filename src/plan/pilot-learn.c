@@ -86,7 +86,7 @@ static double held_nodes(const PilotRun *run, const Part *part, gsize i)
                            run->sources != NULL ? (double)run->sources[i] : 0);
 }
 
-/* Its latency and the spread of that, averaged over the batches' sizes. NaN: unknown. */
+/* Its mean latency, as a run reports it, and the spread of that, averaged over the batches' sizes. NaN: unknown. */
 static double predicted_ns(const PilotRun *run, const Part *part, double *spread_ratio)
 {
     double sum = 0;
@@ -98,8 +98,8 @@ static double predicted_ns(const PilotRun *run, const Part *part, double *spread
         if (!ifm_costs_latency(run->costs, part->device, part->first, part->last, part->ratio * held_nodes(run, part, i),
                                part->ratio * (double)size->edges, part->busy, &latency, NULL))
             return NAN;
-        sum += latency.latency_ns;
-        *spread_ratio += latency.spread_ratio / (double)run->n_sizes;
+        sum += latency.mean_ns;
+        *spread_ratio += latency.mean_spread_ratio / (double)run->n_sizes;
     }
     return sum / (double)run->n_sizes;
 }

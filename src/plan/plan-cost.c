@@ -154,13 +154,14 @@ double cost_held_nodes(const IfmCosts *costs, int device, gsize n_devices, doubl
     return alone ? fmax(nodes, sources) : nodes;
 }
 
-/* The time of one device for its share of a block. @half_ns: (out) of its 95 % interval */
-static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int device, double share, guint32 busy, double *ns,
-                            double *half_ns, GError **error)
+/* The time of one device for its share of a block. @pace: the mean. @half_ns: (out) of its 95 % interval */
+static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int device, double share, guint32 busy,
+                            gboolean pace, double *ns, double *half_ns, GError **error)
 {
     IfmCostLatency latency;
     gboolean whole = block->n_devices == 1;
-    const PlanCurve *curve = curve_table_get(sum->curves, device, block->first, block->last, busy);
+    const PlanCurve *curve =
+        curve_table_get(sum->curves, pace ? IFM_COST_MEAN : sum->costs->statistic, device, block->first, block->last, busy);
     double nodes = cost_held_nodes(sum->costs, device, block->n_devices, sum->batch->nodes, sum->batch->sources);
     if (whole)
         share = 1;
@@ -171,7 +172,7 @@ static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int devic
     if (!isfinite(*ns))
         return refuse(error, IFM_ERROR_UNSUPPORTED, "%s: a share of %g is more than its sizes hold",
                       sum->costs->devices[device]->is.alias, share);
-    *half_ns = latency.spread_ratio * *ns;
+    *half_ns = (pace ? latency.mean_spread_ratio : latency.spread_ratio) * *ns;
     sum->cost->origin = MAX(sum->cost->origin, latency.origin);
     sum->cost->busy_known = sum->cost->busy_known && latency.busy_known;
     return TRUE;
@@ -195,7 +196,7 @@ static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int 
     {
         double half = 0, *ns = &cost->device_ns[i];
         int n_streams = pace ? n_streams_at(sum, block, devices, i) : 1;
-        if (!device_time(sum, block, devices[i], block->ratios[i], busy & ~(1u << devices[i]), ns, &half, error))
+        if (!device_time(sum, block, devices[i], block->ratios[i], busy & ~(1u << devices[i]), pace, ns, &half, error))
             return FALSE;
         double nodes = cost_held_nodes(sum->costs, devices[i], block->n_devices, sum->batch->nodes, sum->batch->sources);
         costs_copies(sum->costs, devices[i], block->first, block->last, (int)block->n_devices,
@@ -265,7 +266,7 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
         if (bound > cost->cycle_ns)
         {
             cost->cycle_ns = bound;
-            cost->bottleneck_block = (int)b;
+            cost->bottleneck_block = (int)b + 1;
         }
         cycle_upper = isnan(half) || isnan(cycle_upper) ? (double)NAN : fmax(cycle_upper, fmax(bound, longest + half));
         add_energy(sum, block, devices[b], &steady, &busy_j, &idle_w);
@@ -341,7 +342,7 @@ double ifm_plan_together(const IfmCosts *costs, const IfmPlan *plan, int device,
         if (!ifm_costs_latency(costs, own, 1, costs->n_stages, (double)sizes[i].nodes, (double)sizes[i].edges, others,
                                &latency, NULL))
             return NAN;
-        sum_ns += latency.latency_ns;
+        sum_ns += latency.mean_ns;
     }
     return own >= 0 && n_sizes > 0 ? cost_n_streams(costs, own, described) * 1e9 * (double)n_sizes / sum_ns : (double)NAN;
 }

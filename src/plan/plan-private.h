@@ -7,18 +7,29 @@
 
 /* --- the cost model (costs.c) ----------------------------------------------------------------------------------------- */
 
+/* CostSamples: the runs of a point in order, relative to their mean. @block: how many in a row are drawn together, so
+ * that correlation in time stays. */
+typedef struct
+{
+    double *relative; /* [n]; NULL: all 1 */
+    gsize n;
+    double block;
+} CostSamples;
+
 /* The measurements of one range on one device: alone (@busy 0), or under the load of the devices of @busy. A dynamic
- * device's latency is costs_entry_at(); a static device has latencies only at its points. */
+ * device's latency is costs_entry_at(); a static device has latencies only at its points. @points: without samples */
 typedef struct
 {
     guint32 busy;
     IfmCostPoint *points;
     gsize n;
-    IfmLookup *lookup;
-    IfmGrid *spread;             /* NULL if that of a point is unknown */
+    IfmLookup *lookup;                           /* of medians */
+    CostSamples *samples;                        /* [n] */
+    IfmGrid *over_median[IFM_COST_N_STATISTICS]; /* statistic / median; NULL: 1 */
+    IfmGrid *spread[IFM_COST_N_STATISTICS];      /* NULL if that of a point is unknown */
     IfmTrend *trend;             /* used beyond the points if it predicts left-out ones better than the lookup; or NULL */
     double miss_in, miss_beyond; /* relative errors of what is used, by leave-one-out; NaN: unknown */
-    IfmGrid *ratio;              /* of an entry under load: slow-down by size; NULL without a latency alone */
+    IfmGrid *ratio[IFM_COST_N_STATISTICS]; /* of an entry under load: slow-down by size; NULL without a latency alone */
 } CostEntry;
 
 typedef struct
@@ -50,6 +61,7 @@ typedef struct
 struct IfmCosts
 {
     char *model;
+    IfmCostStatistic statistic; /* of the latency of one batch */
     int n_stages, n_devices;
     CostDevice *devices[IFM_PLAN_MAX_DEVICES];
     guint64 no_split; /* stages, bit 0 the first */
@@ -66,10 +78,14 @@ struct IfmCosts
     double partition_excess_ns, merge_excess_ns; /* time of partition and merge in a run beyond the above */
 };
 
+/* costs_point_statistic: A statistic of a point's runs, ns, and the half-width of its 95 % interval / itself (NaN:
+ * unknown). costs_samples_of: its runs, to be freed (costs-samples.c). */
+double costs_point_statistic(const IfmCostPoint *point, IfmCostStatistic of, double *spread_ratio);
+CostSamples costs_samples_of(const IfmCostPoint *point);
 /* costs_streams_of: The streams of a device specification. @device: NULL or not a specification: 1 */
 int costs_streams_of(const char *device);
 /* costs_entry_at: The latency at a size, interpolated or extrapolated, ns; NaN. @origin: (out) (optional) */
-double costs_entry_at(const CostEntry *entry, double nodes, double edges, IfmGridOrigin *origin);
+double costs_entry_at(const CostEntry *entry, IfmCostStatistic of, double nodes, double edges, IfmGridOrigin *origin);
 /* Bytes that cross after a stage (stage 0: that enter). */
 double costs_cut_bytes(const IfmCosts *costs, int stage, double nodes, double edges);
 /* costs_entry_surrounds: Whether the points of an entry lie all around a size. costs_entry_reports: Whether the entry
@@ -89,11 +105,22 @@ void costs_pieces(const IfmCosts *costs, int device, int first, int *piece);
 
 /* costs_slow_down: The slow-down of a range by the devices of @busy. @known: set to FALSE if a part of it was not
  * measured */
-double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, guint32 busy, double nodes, double edges,
-                       gboolean *known);
+double costs_slow_down(const IfmCosts *costs, int device, const CostRange *range, IfmCostStatistic of, guint32 busy,
+                       double nodes, double edges, gboolean *known);
 /* costs_piece_ns: The latency of a measured range at a size. NaN if it is unknown; that of a static device is known at
  * its points alone. */
-double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, double nodes, double edges);
+double costs_piece_ns(const IfmCosts *costs, int device, const CostRange *range, IfmCostStatistic of, double nodes,
+                      double edges);
+/* CostDraw: one measured range of a run. @samples: borrowed from the costs */
+typedef struct
+{
+    double mean_ns;
+    const CostSamples *samples;
+} CostDraw;
+/* costs_draws: What a run of stages @first to @last alone is drawn from: a draw a measured range, of the nearest measured
+ * size. @draws: (out) [IFM_COST_MAX_STAGES], their means add up to @mean_ns. Returns: how many */
+int costs_draws(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, double mean_ns,
+                CostDraw *draws);
 /* costs_correction: The correction of the range under this load, else the newest of the range, else the newest of the
  * device. NULL without a run. @busy: without the device itself */
 const CostCorrection *costs_correction(const IfmCosts *costs, int device, int first, int last, guint32 busy);
@@ -181,8 +208,10 @@ CurveTable *curve_table_new(const IfmCosts *costs, double nodes, double edges, d
 void curve_table_free(CurveTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CurveTable, curve_table_free)
 /* curve_table_get: first..last must be stages that the device can run. */
-const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy);
-/* curve_table_pace: The time per batch in steady state, when each stream has a batch. */
+const PlanCurve *curve_table_get(CurveTable *table, IfmCostStatistic of, int device, int first, int last, guint32 busy);
+/* curve_table_alone: of the costs' statistic, for the latency of one batch. */
+const PlanCurve *curve_table_alone(CurveTable *table, int device, int first, int last, guint32 busy);
+/* curve_table_pace: The mean time per batch in steady state, when each stream has a batch. */
 const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int last, guint32 busy);
 
 /* The size of a batch. @sources: its nodes with ghosts; 0: @nodes. */

@@ -13,10 +13,21 @@ const char *const *ifm_objective_words(void)
     return objectives;
 }
 
+/* In the order of IfmCostStatistic. */
+static const char *const statistics[] = { "median", "mean", "p95", NULL };
+
+const char *const *ifm_cost_statistic_words(void)
+{
+    return statistics;
+}
+
 const IfmOption ifm_plan_search_options[] = {
     { "objective", 0, IFM_OPTION_CHOICE, FALSE, "WORD",
       "latency: of one batch; throughput: the cycle of many; energy: joules a batch, with the --power of each device",
       "throughput", objectives, .deferred = TRUE, .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, objective) },
+    { "by", 0, IFM_OPTION_CHOICE, FALSE, "WORD",
+      "what the latency of one batch is; cycle, makespan and energy follow the mean whatever this is", "median", statistics,
+      .deferred = TRUE, .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, by) },
     { "grid", 0, IFM_OPTION_TEXT, FALSE, "SHARE,…",
       "shares that a device of a block may have, such as 0.3,0.5,0.7; without it any that let them end together",
       .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, grid) },

@@ -120,7 +120,7 @@ static Trial trial_of(const PlanSpace *space, guint32 set, int first, int last, 
         int at = trial.devices[i];
         const IfmCostDevice *device = &space->costs->devices[at]->is;
         trial.curves[i] =
-            (trial.paces ? curve_table_pace : curve_table_get)(space->curves, at, first, last, busy & ~(1u << at));
+            (trial.paces ? curve_table_pace : curve_table_alone)(space->curves, at, first, last, busy & ~(1u << at));
         trial.copies = trial.copies || space->costs->devices[at]->copies;
         trial.watts[i] = trial.energy ? device->active_w - device->idle_w : 0;
     }

@@ -27,9 +27,41 @@ static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLa
         return FALSE;
     piece->at_nodes = nodes;
     piece->at_edges = edges;
-    piece->alone_ns = latency.latency_ns;
-    piece->spread_ratio = latency.spread_ratio;
+    piece->alone_ns = latency.mean_ns;
+    piece->spread_ratio = latency.mean_spread_ratio;
+    piece->sampled_ratio = latency.mean_sampled_ratio;
+    piece->n_draws = costs_draws(sim->costs, lane->device, block->plan->first, block->plan->last, nodes, edges,
+                                 latency.mean_ns, piece->draws);
     return TRUE;
+}
+
+/* Half of a 95 % interval in standard deviations. */
+#define DEVIATIONS 1.96
+
+/* The mean is off by a lognormal factor of mean 1. */
+static double mean_factor(const SimLane *lane, const SimPiece *piece)
+{
+    double deviation = piece->sampled_ratio / DEVIATIONS, variance = log1p(deviation * deviation);
+    return isfinite(variance) && lane->error != 0 ? exp(sqrt(variance) * lane->error - variance / 2) : 1;
+}
+
+double sim_draw(Simulator *sim, const SimLane *lane, SimPiece *piece)
+{
+    double ns = 0;
+    for (int i = 0; i < piece->n_draws; i++)
+    {
+        const CostDraw *draw = &piece->draws[i];
+        const CostSamples *samples = draw->samples;
+        if (samples->relative == NULL)
+        {
+            ns += draw->mean_ns;
+            continue;
+        }
+        gboolean jumps = g_rand_double(sim->random) * samples->block < 1;
+        piece->at[i] = jumps ? (gsize)(g_rand_double(sim->random) * (double)samples->n) : (piece->at[i] + 1) % samples->n;
+        ns += draw->mean_ns * samples->relative[piece->at[i]];
+    }
+    return ns * mean_factor(lane, piece);
 }
 
 /* All nodes of a batch, with ghosts. */
@@ -112,7 +144,7 @@ double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *la
     SimFactor found = { busy, 1 };
     if (ifm_costs_latency(sim->costs, lane->device, block->plan->first, block->plan->last, piece->at_nodes, piece->at_edges,
                           busy, &latency, NULL))
-        found.factor = latency.latency_ns / piece->alone_ns;
+        found.factor = latency.mean_ns / piece->alone_ns;
     g_array_append_val(piece->factors, found);
     return found.factor;
 }
@@ -139,11 +171,6 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
     lane->runs = g_new0(SimRun, lane->n_streams);
     lane->next = g_new0(gint64, lane->n_streams);
     lane->tracks = g_new0(IfmTrack *, lane->n_streams);
-    for (int stream = 0; stream < lane->n_streams; stream++)
-    {
-        lane->runs[stream].batch = -1;
-        lane->next[stream] = stream;
-    }
     lane->pieces = g_new0(SimPiece, sim->options->n_sizes);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
         if (!piece_init(sim, block, lane, i, &lane->pieces[i], error))
@@ -229,6 +256,63 @@ static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimul
     return FALSE;
 }
 
+gboolean sim_draws(const Simulator *sim)
+{
+    for (int i = 0; i < sim->n_blocks; i++)
+        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
+            for (gsize size = 0; size < sim->options->n_sizes; size++)
+            {
+                const SimPiece *piece = &sim->blocks[i].lanes[place].pieces[size];
+                for (int d = 0; d < piece->n_draws; d++)
+                    if (piece->draws[d].samples->relative != NULL)
+                        return TRUE;
+            }
+    return FALSE;
+}
+
+/* Box and Muller 1958; 1 - u is in (0, 1], so the logarithm is finite. */
+static double draw_normal(GRand *random)
+{
+    double u = g_rand_double(random), v = g_rand_double(random);
+    return sqrt(-2 * log(1 - u)) * cos(2 * G_PI * v);
+}
+
+/* @sign: of its error */
+static void rewind_lane(const Simulator *sim, SimLane *lane, double sign)
+{
+    lane->n_handed = 0;
+    lane->busy_ns = 0;
+    lane->error = sim_draws(sim) ? sign * draw_normal(sim->random) : 0;
+    for (int stream = 0; stream < lane->n_streams; stream++)
+    {
+        lane->runs[stream] = (SimRun){ .batch = -1 };
+        lane->next[stream] = stream;
+    }
+    for (gsize i = 0; i < sim->options->n_sizes; i++)
+        for (int d = 0; d < lane->pieces[i].n_draws; d++)
+            if (lane->pieces[i].draws[d].samples->relative != NULL)
+                lane->pieces[i].at[d] = g_rand_int(sim->random) % lane->pieces[i].draws[d].samples->n;
+}
+
+void sim_rewind(Simulator *sim, guint32 seed, gboolean recorded)
+{
+    g_rand_set_seed(sim->random, seed / 2); /* two with opposite errors have the same draws */
+    sim->now_ns = 0;
+    for (int i = 0; i < sim->n_blocks; i++)
+    {
+        SimBlock *block = &sim->blocks[i];
+        block->n_begun = block->n_merged = block->n_pushed = 0;
+        block->activity = SIM_IDLE;
+        block->turn = 0;
+        block->since_ns = block->until_ns = block->merge_ns = block->free_ns = 0;
+        block->waiting = FALSE;
+        for (int place = 0; place < block->n_lanes; place++)
+            rewind_lane(sim, &block->lanes[place], seed % 2 == 0 ? 1 : -1);
+    }
+    if (recorded)
+        sim_trace_init(sim);
+}
+
 gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
                   GError **error)
 {
@@ -245,11 +329,11 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
     sim->entered_ns = g_new0(gint64, options->n_batches);
     sim->put_ns = g_new0(gint64, options->n_batches);
     sim->left_ns = g_new0(gint64, options->n_batches);
+    sim->random = g_rand_new_with_seed(0);
     int depth = options->block_depth > 0 ? options->block_depth : defaults.block_depth;
     for (int i = 0; i < sim->n_blocks; i++)
         if (!block_init(sim, i, depth, error))
             return FALSE;
-    sim_trace_init(sim);
     return TRUE;
 }
 
@@ -278,5 +362,6 @@ void sim_clear(Simulator *sim)
     g_free(sim->entered_ns);
     g_free(sim->put_ns);
     g_free(sim->left_ns);
+    g_clear_pointer(&sim->random, g_rand_free);
     g_clear_pointer(&sim->trace, ifm_trace_free);
 }

@@ -14,7 +14,10 @@ typedef struct
 {
     gint64 nodes;              /* 0: no share */
     double at_nodes, at_edges; /* the size it runs at: its own, or the static size that it is padded to */
-    double alone_ns, spread_ratio;
+    double alone_ns, spread_ratio, sampled_ratio; /* of the mean */
+    CostDraw draws[IFM_COST_MAX_STAGES];
+    gsize at[IFM_COST_MAX_STAGES]; /* the run of each that was drawn last */
+    int n_draws;
     gint64 pad_ns, pad_bytes, in_ns, in_bytes, out_ns, out_bytes;
     GArray *factors; /* SimFactor */
 } SimPiece;
@@ -54,6 +57,7 @@ typedef struct
     gint64 n_handed;   /* batches whose parts are ready */
     IfmTrack **tracks; /* [n_streams] */
     double busy_ns;
+    double error;     /* of its means, in standard deviations: the same for all sizes */
     SimPiece *pieces; /* [n_sizes] */
 } SimLane;
 
@@ -106,7 +110,8 @@ typedef struct
     SimBlock *blocks;
     gint64 now_ns;
     gint64 *entered_ns, *put_ns, *left_ns; /* [n_batches] */
-    IfmTrace *trace;
+    GRand *random;                         /* of the times that are drawn */
+    IfmTrace *trace;                       /* NULL: not recorded */
     IfmTrack *batches;
     guint32 names[IFM_N_EVENT_KINDS];
     guint32 pad_name, out_name;
@@ -118,6 +123,15 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
                   GError **error);
 void sim_clear(Simulator *sim);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Simulator, sim_clear)
+/* sim_rewind: The state before the first batch. @seed: of the times that are drawn, and of how far each lane's means are
+ * off: a plan's search makes devices equally fast by their tables, and the slower of two that are off sets the pace.
+ * @recorded: with a trace */
+void sim_rewind(Simulator *sim, guint32 seed, gboolean recorded);
+/* sim_draws: whether a time differs from batch to batch of one size. */
+gboolean sim_draws(const Simulator *sim);
+/* sim_draw: The time of an inference alone, ns: runs that were measured, by the stationary bootstrap (Politis and Romano,
+ * JASA 89 (1994) 1303), which keeps their distribution and their correlation in time. */
+double sim_draw(Simulator *sim, const SimLane *lane, SimPiece *piece);
 /* sim_factor: The slow-down of a piece while the devices of @busy work; its own device may be among them. */
 double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *lane, SimPiece *piece, guint32 busy);
 static inline gsize sim_size_of(const Simulator *sim, gint64 batch)

@@ -73,6 +73,8 @@ void sim_trace_init(Simulator *sim)
 void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlock *block, gint64 batch, gint64 start_ns,
                 gint64 end_ns, gint64 bytes)
 {
+    if (sim->trace == NULL)
+        return;
     IfmEvent event = IFM_EVENT_INIT;
     gboolean optional = kind == IFM_EVENT_COPY || kind == IFM_EVENT_WAIT_INPUT || kind == IFM_EVENT_WAIT_OUTPUT;
     if (end_ns == start_ns && optional)

@@ -150,7 +150,7 @@ struct CurveTable
     const IfmCosts *costs;
     double nodes, edges, sources;
     gboolean one_plan; /* only one range of each row is asked for: the others are not made */
-    DeviceCurves *of[IFM_PLAN_MAX_DEVICES][1 << IFM_PLAN_MAX_DEVICES];
+    DeviceCurves *of[IFM_COST_N_STATISTICS][IFM_PLAN_MAX_DEVICES][1 << IFM_PLAN_MAX_DEVICES];
     GPtrArray *owned;
 };
 
@@ -182,31 +182,32 @@ static int n_places(const CurveTable *table, int device)
     return is->form == IFM_PLAN_STATIC ? (int)is->n_sizes : N_LADDER;
 }
 
-static DeviceCurves *background_curves(CurveTable *table, int device, guint32 busy)
+static DeviceCurves *background_curves(CurveTable *table, IfmCostStatistic of, int device, guint32 busy)
 {
-    DeviceCurves **slot = &table->of[device][busy];
+    DeviceCurves **slot = &table->of[of][device][busy];
     if (*slot == NULL)
         *slot = own(table, g_new0(DeviceCurves, 1));
     return *slot;
 }
 
-static const double *piece_values(CurveTable *table, int device, guint32 busy, const CostRange *range)
+static const double *piece_values(CurveTable *table, IfmCostStatistic of, int device, guint32 busy, const CostRange *range)
 {
-    DeviceCurves *curves = background_curves(table, device, busy);
+    DeviceCurves *curves = background_curves(table, of, device, busy);
     double **slot = &curves->pieces[range->first - 1][range->last - 1];
     if (*slot != NULL)
         return *slot;
     const IfmCostDevice *is = &table->costs->devices[device]->is;
     int n = n_places(table, device);
     *slot = own(table, g_new(double, n + 1));
-    const double *alone = busy != 0 ? piece_values(table, device, 0, range) : NULL;
+    const double *alone = busy != 0 ? piece_values(table, of, device, 0, range) : NULL;
     for (int k = 0; k < n; k++)
     {
         gboolean known = TRUE, fixed = is->form == IFM_PLAN_STATIC;
         double nodes = fixed ? (double)is->sizes[k].nodes : ladder[k] * table->nodes;
         double edges = fixed ? (double)is->sizes[k].edges : ladder[k] * table->edges;
-        (*slot)[k] = alone == NULL ? costs_piece_ns(table->costs, device, range, nodes, edges)
-                                   : alone[k] * costs_slow_down(table->costs, device, range, busy, nodes, edges, &known);
+        (*slot)[k] = alone == NULL
+                         ? costs_piece_ns(table->costs, device, range, of, nodes, edges)
+                         : alone[k] * costs_slow_down(table->costs, device, range, of, busy, nodes, edges, &known);
     }
     return *slot;
 }
@@ -241,12 +242,21 @@ static int compare_steps(const void *a, const void *b)
     return x->order != y->order ? (x->order < y->order ? -1 : 1) : (x->share < y->share) - (x->share > y->share);
 }
 
+/* The edges of a share of the nodes are a random number: these many standard deviations of it must fit, too. */
+#define EDGE_DEVIATIONS 4
+
 /* The largest share that a size holds. If its edges are met exactly it may hold one more node, but that place has no
- * width, and a graph with unevenly spread edges misses it. */
+ * width, and a graph with unevenly spread edges misses it. The edges that end in a share of nodes are binomial where a
+ * graph is random: a search leaves room for more than their mean. */
 static double share_of_size(const CurveTable *table, const IfmPlanSize *size, gboolean reads_edges)
 {
-    double nodes = (double)size->nodes - reads_edges;
-    return fmax(0, fmin(1, fmin(nodes / table->nodes, (double)size->edges / table->edges)));
+    double nodes = (double)size->nodes - reads_edges, held = (double)size->edges / table->edges;
+    if (!table->one_plan && reads_edges && held < 1) /* s + k sqrt(s (1 - s) / edges) = held */
+    {
+        double square = EDGE_DEVIATIONS * EDGE_DEVIATIONS / table->edges, half = held + square / 2;
+        held = (half - sqrt(half * half - (1 + square) * held * held)) / (1 + square);
+    }
+    return fmax(0, fmin(1, fmin(nodes / table->nodes, held)));
 }
 
 /* The steps that some share uses: each holds more than all before it. */
@@ -303,7 +313,7 @@ static void static_curve(CurveTable *table, int device, int first, int last, con
 }
 
 /* @needed: the last stage of the range asked for */
-static PlanCurve *make_row(CurveTable *table, int device, int first, int needed, guint32 busy)
+static PlanCurve *make_row(CurveTable *table, IfmCostStatistic of, int device, int first, int needed, guint32 busy)
 {
     const IfmCosts *costs = table->costs;
     int piece[IFM_COST_MAX_STAGES + 1], n = n_places(table, device);
@@ -319,7 +329,7 @@ static PlanCurve *make_row(CurveTable *table, int device, int first, int needed,
             continue;
         }
         const double *before = piece[last] == first ? sums : &sums[(gsize)(piece[last] - 1) * n];
-        const double *own_part = piece_values(table, device, busy, costs_range(costs, device, piece[last], last));
+        const double *own_part = piece_values(table, of, device, busy, costs_range(costs, device, piece[last], last));
         for (int k = 0; k < n; k++)
             sum[k] = before[k] + own_part[k];
         const CostCorrection *shown = costs_correction(costs, device, first, last, busy);
@@ -333,25 +343,30 @@ static PlanCurve *make_row(CurveTable *table, int device, int first, int needed,
     return row;
 }
 
-const PlanCurve *curve_table_get(CurveTable *table, int device, int first, int last, guint32 busy)
+const PlanCurve *curve_table_get(CurveTable *table, IfmCostStatistic of, int device, int first, int last, guint32 busy)
 {
     busy &= ~(1u << device);
     if (!table->costs->has_busy)
         busy = 0;
-    DeviceCurves *curves = background_curves(table, device, busy);
+    DeviceCurves *curves = background_curves(table, of, device, busy);
     if (curves->rows[first - 1] == NULL)
-        curves->rows[first - 1] = make_row(table, device, first, last, busy);
+        curves->rows[first - 1] = make_row(table, of, device, first, last, busy);
     return &curves->rows[first - 1][last - 1];
+}
+
+const PlanCurve *curve_table_alone(CurveTable *table, int device, int first, int last, guint32 busy)
+{
+    return curve_table_get(table, table->costs->statistic, device, first, last, busy);
 }
 
 const PlanCurve *curve_table_pace(CurveTable *table, int device, int first, int last, guint32 busy)
 {
-    const PlanCurve *curve = curve_table_get(table, device, first, last, busy);
+    const PlanCurve *curve = curve_table_get(table, IFM_COST_MEAN, device, first, last, busy);
     int n_streams = table->costs->devices[device]->n_streams;
     if (n_streams < 2)
         return curve;
-    PlanCurve **slot =
-        &background_curves(table, device, table->costs->has_busy ? busy & ~(1u << device) : 0)->paces[first - 1][last - 1];
+    PlanCurve **slot = &background_curves(table, IFM_COST_MEAN, device, table->costs->has_busy ? busy & ~(1u << device) : 0)
+                            ->paces[first - 1][last - 1];
     if (*slot != NULL)
         return *slot;
     double *ns = own(table, g_new(double, curve->n + 1));

@@ -65,6 +65,36 @@ static gboolean check_points(const double *data_bytes, const double *latency_ns,
     return differ;
 }
 
+/* No copy takes less than no time: of the lines that stand at 0 or above without data, the best goes through the origin
+ * where the free one lies below it. @intercept_half: of the free line's interval: what of it is above 0 stays.
+ * @yy: the latencies' weighted sum of squares about their mean */
+static void fit_through_origin(const double *data_bytes, const double *latency_ns, gsize n, double level,
+                               double intercept_half, double yy, IfmBandwidthFit *fit)
+{
+    double xx = 0, x_sum = 0, residuals = 0, weights = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        double x = data_bytes[i] / latency_ns[i]; /* the latency itself is 1 */
+        xx += x * x;
+        x_sum += x;
+        weights += weight(latency_ns[i]);
+    }
+    fit->slope_ns_per_byte = x_sum / xx;
+    for (gsize i = 0; i < n; i++)
+    {
+        double residual = 1 - fit->slope_ns_per_byte * data_bytes[i] / latency_ns[i];
+        residuals += residual * residual;
+    }
+    double spread = sqrt(residuals / (double)(n - 1)),
+           half = ifm_student_quantile((1 + level) / 2, (double)(n - 1)) * spread / sqrt(xx);
+    fit->slope_interval = (IfmInterval){ fit->slope_ns_per_byte - half, fit->slope_ns_per_byte + half, level };
+    fit->intercept_interval = (IfmInterval){ 0, fmax(0, fit->intercept_ns + intercept_half), level };
+    fit->intercept_ns = 0;
+    fit->r_squared = yy > 0 ? CLAMP(1 - residuals / yy, 0, 1) : 0;
+    fit->residual_std_ns = spread / sqrt(weights / (double)n);
+    ifm_bandwidth_judge(fit);
+}
+
 gboolean ifm_link_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
                       GError **error)
 {
@@ -89,6 +119,11 @@ gboolean ifm_link_fit(const double *data_bytes, const double *latency_ns, gsize 
     fit->intercept_ns = sums.mean_y - slope * sums.mean_x;
     fit->r_squared = sums.yy > 0 ? CLAMP(1 - residuals / sums.yy, 0, 1) : 0;
     fit->residual_std_ns = spread / sqrt(sums.weights / (double)n);
+    if (fit->intercept_ns < 0)
+    {
+        fit_through_origin(data_bytes, latency_ns, n, level, intercept_half, sums.yy, fit);
+        return TRUE;
+    }
     fit->slope_interval = (IfmInterval){ fit->slope_ns_per_byte - slope_half, fit->slope_ns_per_byte + slope_half, level };
     fit->intercept_interval =
         (IfmInterval){ fit->intercept_ns - intercept_half, fit->intercept_ns + intercept_half, level };

@@ -453,6 +453,40 @@ static void test_noise_moments(void)
     g_assert_cmpfloat_with_epsilon(below, N_RUNS / 2.0, 5 * sqrt(N_RUNS / 4.0));
 }
 
+/* The kinds beside the normal ones: mean and deviation within 5 standard errors, and the shape that each is named for. */
+static void test_noise_kinds(void)
+{
+    g_auto(Bench) bench;
+    bench_init(&bench);
+    g_autofree double *samples = g_new(double, N_RUNS);
+    double mean, std, lag1, most = 0;
+    int n_slow = 0;
+    draw(&bench, "lab/BIMODAL", "1", NULL, samples, N_RUNS);
+    moments(samples, N_RUNS, &mean, &std, &lag1);
+    g_assert_cmpfloat_with_epsilon(mean, 1e6, 5 * 6e5 / sqrt(N_RUNS));
+    g_assert_cmpfloat_with_epsilon(std, 6e5, 5 * 6e5 * sqrt(7.2 / 4 / N_RUNS)); /* kurtosis 8.11 */
+    for (int i = 0; i < N_RUNS; i++)
+    {
+        gboolean slow = samples[i] > 1e6;
+        g_assert_cmpfloat_with_epsilon(samples[i], slow ? 2.8e6 : 0.8e6, 1); /* 1 + 3 x 0.6 and 1 - 0.6 / 3 */
+        n_slow += slow;
+    }
+    g_assert_cmpfloat_with_epsilon(n_slow, 0.1 * N_RUNS, 5 * sqrt(0.09 * N_RUNS));
+    draw(&bench, "lab/SLOW-BIMODAL", "1", NULL, samples, N_RUNS);
+    moments(samples, N_RUNS, &mean, &std, &lag1);
+    g_assert_cmpfloat_with_epsilon(mean, 1e6, 5 * 4e6 / sqrt(N_RUNS));
+    draw(&bench, "lab/PARETO", "1", NULL, samples, N_RUNS);
+    moments(samples, N_RUNS, &mean, &std, &lag1);
+    g_assert_cmpfloat_with_epsilon(mean, 1e6, 5 * 4e5 / sqrt(N_RUNS));
+    g_assert_cmpfloat_with_epsilon(std, 4e5, 1e5); /* its fourth moment is infinite: no standard error */
+    for (int i = 0; i < N_RUNS; i++)
+    {
+        g_assert_cmpfloat(samples[i], >=, 1e6 * (1 - 0.4 * sqrt(0.5)) - 1);
+        most = fmax(most, samples[i]);
+    }
+    g_assert_cmpfloat(most, >, 1e6 + 8 * 4e5); /* of a normal sample of this size none is 8 deviations off */
+}
+
 static void test_noise_drift(void)
 {
     g_auto(Bench) bench;
@@ -1227,6 +1261,7 @@ int main(int argc, char **argv)
     g_test_add_func("/simulated/relative-folder", test_relative_folder);
     g_test_add_func("/simulated/noise/seeded", test_noise_seeded);
     g_test_add_func("/simulated/noise/moments", test_noise_moments);
+    g_test_add_func("/simulated/noise/kinds", test_noise_kinds);
     g_test_add_func("/simulated/noise/drift", test_noise_drift);
     g_test_add_func("/simulated/capabilities", test_capabilities);
     g_test_add_func("/simulated/outputs", test_outputs);

@@ -551,6 +551,62 @@ static void test_refused(void)
     assert_refused(costs, stranger, &good, IFM_ERROR_INVALID, "block 1: the cost model knows no device \"Z\"");
 }
 
+/* Runs of which one in ten takes 3.5 times as long as the others: median 800, mean 1000, 95th percentile 2800. In units of
+ * @ns: the mean of the whole size. */
+static void set_skewed(IfmCosts *costs, int device, int first, int last, double ns)
+{
+    enum
+    {
+        N_SAMPLES = 400
+    };
+    double samples[2][N_SAMPLES];
+    IfmCostPoint points[2];
+    points_of(0.8 * ns, points);
+    for (int p = 0; p < 2; p++)
+    {
+        for (int i = 0; i < N_SAMPLES; i++) /* 7 and 10 have no common divisor: slow runs are scattered, each tenth one */
+            samples[p][i] = points[p].latency_ns * ((7 * i + i / 10) % 10 == 0 ? 3.5 : 1);
+        points[p].samples_ns = samples[p];
+        points[p].n_samples = N_SAMPLES;
+    }
+    g_assert_true(ifm_costs_set_points(costs, device, first, last, points, 2, NULL));
+}
+
+/* Makespan, cycle and throughput follow means; the latency of one batch is what is asked for. */
+static void test_skewed(void)
+{
+    g_autoptr(IfmCosts) costs = costs_new(2, (const char *[]){ "A", "B", NULL });
+    g_autoptr(IfmPlan) plan = plan_of(costs, NULL), shared = plan_of(costs, NULL);
+    g_autoptr(GError) error = NULL;
+    set_skewed(costs, 0, 1, 2, 1000);
+    set_skewed(costs, 1, 1, 2, 1000);
+    add_single(plan, 1, 2, 0);
+    add_block(shared, 1, 2, 2, (int[]){ 0, 1 }, (double[]){ 0.5, 0.5 });
+    static const double latencies[] = { 800, 1000, 2800 };
+    for (int of = 0; of < IFM_COST_N_STATISTICS; of++)
+    {
+        g_auto(IfmPlanCost) cost = { 0 };
+        ifm_costs_set_statistic(costs, (IfmCostStatistic)of);
+        g_assert_true(ifm_plan_cost(costs, plan, NODES, EDGES, &cost, &error));
+        g_assert_cmpfloat_with_epsilon(cost.latency_ns, latencies[of], 1e-6);
+        g_assert_cmpfloat_with_epsilon(cost.cycle_ns, 1000, 1e-6);
+        g_assert_cmpfloat(cost.cycle_spread_ratio, >, 0.03); /* of 400 runs with a deviation of 0.6 of the mean: 0.06 */
+        g_assert_cmpfloat(cost.cycle_spread_ratio, <, 0.09);
+    }
+    g_auto(IfmSimulation) alone = { 0 }, together = { 0 };
+    simulate(costs, plan, 2000, 2, 2, &alone);
+    g_assert_cmpfloat(fabs((double)alone.makespan_ns / 2000e3 - 1), <, 0.02);
+    g_assert_cmpfloat(fabs(2000e3 / (double)alone.makespan_ns - 1), <, alone.makespan_spread_ratio);
+    g_assert_cmpfloat(alone.makespan_spread_ratio, <, 0.12);
+    g_assert_cmpfloat_with_epsilon(alone.throughput_per_s, 2000e9 / (double)alone.makespan_ns, 1);
+    /* Halves of it on two devices: a block that may run two batches ahead waits for the later one now and then: longer than
+     * either's mean, shorter than the mean of the later of two, which is 0.8 + 2 x 0.19 */
+    simulate(costs, shared, 2000, 2, 2, &together);
+    g_assert_cmpfloat((double)together.makespan_ns, >, 1.03 * 1000e3);
+    g_assert_cmpfloat((double)together.makespan_ns, <, 1.18 * 1000e3 * 1.02);
+    g_assert_cmpfloat(together.makespan_spread_ratio, >, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -565,6 +621,7 @@ int main(int argc, char **argv)
     g_test_add_func("/plan-simulate/changing-rate", test_changing_rate);
     g_test_add_func("/plan-simulate/third-device", test_third_device);
     g_test_add_func("/plan-simulate/same-again", test_same_again);
+    g_test_add_func("/plan-simulate/skewed", test_skewed);
     g_test_add_func("/plan-simulate/refused", test_refused);
     return g_test_run();
 }

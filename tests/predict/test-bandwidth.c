@@ -348,6 +348,15 @@ static void test_link(void)
     assert_near(fit.slope_ns_per_byte, 0.1, 1e-12);
     g_assert_cmpfloat(fit.slope_interval.lower, ==, fit.slope_ns_per_byte);
 
+    /* No copy takes less than no time: by hand, the slope is the sum of x / y over the sum of (x / y)^2. */
+    static const double sizes[] = { 1, 2, 3 }, steep[] = { 1, 3, 5 };
+    g_assert_true(ifm_link_fit(sizes, steep, 3, 0.95, &fit, NULL));
+    g_assert_cmpfloat(fit.intercept_ns, ==, 0);
+    assert_near(fit.slope_ns_per_byte, (1 + 2.0 / 3 + 3.0 / 5) / (1 + 4.0 / 9 + 9.0 / 25), 1e-14);
+    g_assert_cmpfloat(fit.intercept_interval.lower, ==, 0);
+    g_assert_cmpfloat(fit.intercept_interval.upper, >=, 0);
+    g_assert_cmpfloat(fit.slope_interval.lower, <, fit.slope_ns_per_byte);
+
     static const double equal[] = { 5, 5, 5 }, nothing[] = { 1, 0, 4 }, not_a_number[] = { 1, NAN, 4 };
     g_assert_false(ifm_link_fit(x, y, 2, 0.95, &fit, NULL));
     g_assert_false(ifm_link_fit(equal, y, 3, 0.95, &fit, NULL));

@@ -370,13 +370,58 @@ static double draw_normal(GRand *random)
 void noise_init(SimulatedNoise *noise, const NoiseDescription *description, const guint32 *seed, guint n)
 {
     *noise = (SimulatedNoise){ .description = description };
+    noise->seed = g_array_append_vals(g_array_new(FALSE, FALSE, sizeof(guint32)), seed, n);
     noise->random = g_rand_new_with_seed_array(seed, n);
     noise->deviation = draw_normal(noise->random); /* the series is stationary from its first run */
 }
 
+void noise_at(SimulatedNoise *noise, const SimulatedSizes *sizes)
+{
+    if (noise->n_runs > 0 || sizes->n == 0)
+        return;
+    for (gsize i = 0; i < sizes->n; i++)
+    {
+        guint32 value = isfinite(sizes->values[i]) ? (guint32)(gint64)sizes->values[i] : 0;
+        g_array_append_val(noise->seed, value);
+    }
+    g_rand_set_seed_array(noise->random, (const guint32 *)(const void *)noise->seed->data, noise->seed->len);
+    noise->deviation = draw_normal(noise->random);
+}
+
 void noise_clear(SimulatedNoise *noise)
 {
+    g_clear_pointer(&noise->seed, g_array_unref);
     g_clear_pointer(&noise->random, g_rand_free);
+}
+
+/* The runs that are slow: fewer where the others would have to take less than no time. */
+#define SLOW_SHARE 0.1
+/* The shape of the tail: the fourth moment is infinite, the variance is not. Its lowest value is 0 at the standard
+ * deviation of MAX_TAIL_SIGMA, which is the most. */
+#define TAIL 0.25
+#define MAX_TAIL_SIGMA (1 / sqrt(1 - 2 * TAIL))
+
+/* A latency / its mean, with standard deviation @sigma, of which the normal deviate @z is the quantile: the correlation of
+ * deviates in time carries over to every kind. */
+static double noise_factor(NoiseKind kind, double sigma, double z)
+{
+    double spread = sqrt(log1p(sigma * sigma)), beyond = erfc(z * M_SQRT1_2) / 2,
+           scale = fmin(sigma, MAX_TAIL_SIGMA) * (1 - TAIL) * sqrt(1 - 2 * TAIL),
+           slow = fmin(SLOW_SHARE, 0.9 / (1 + sigma * sigma));
+    switch (kind)
+    {
+    case NOISE_GAUSSIAN:
+        return 1 + sigma * z;
+    case NOISE_LOGNORMAL:
+        return exp(spread * z - spread * spread / 2);
+    case NOISE_BIMODAL:
+        return beyond > slow ? 1 - sigma * sqrt(slow / (1 - slow)) : 1 + sigma * sqrt((1 - slow) / slow);
+    case NOISE_PARETO: /* generalised, from its lowest value on */
+        return 1 - scale / (1 - TAIL) + scale / TAIL * (pow(beyond, -TAIL) - 1);
+    case NOISE_NONE:
+        break;
+    }
+    return 1;
 }
 
 gint64 noise_draw(SimulatedNoise *noise, double mean_ns, double table_sigma)
@@ -386,13 +431,10 @@ gint64 noise_draw(SimulatedNoise *noise, double mean_ns, double table_sigma)
     if (description != NULL)
     {
         double sigma = description->from_table && !isnan(table_sigma) ? table_sigma : description->sigma;
-        double rho = description->correlation, spread = sqrt(log1p(sigma * sigma));
+        double rho = description->correlation;
         if (noise->n_runs > 0)
             noise->deviation = rho * noise->deviation + sqrt(1 - rho * rho) * draw_normal(noise->random);
-        if (description->kind == NOISE_GAUSSIAN)
-            latency *= 1 + sigma * noise->deviation;
-        else if (description->kind == NOISE_LOGNORMAL) /* with that mean and that standard deviation */
-            latency *= exp(spread * noise->deviation - spread * spread / 2);
+        latency *= noise_factor((NoiseKind)description->kind, sigma, noise->deviation);
         latency *= 1 + (description->drift - 1) * exp(-(double)noise->n_runs / (double)description->drift_runs);
     }
     noise->n_runs++;

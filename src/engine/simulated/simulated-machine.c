@@ -13,7 +13,7 @@ static const char *const source_words[] = { "table", "roofline", "fixed", NULL }
 static const char *const otherwise_words[] = { "refuse", "roofline", NULL };
 static const char *const scale_words[] = { "log", "linear", NULL };
 static const char *const beyond_words[] = { "extrapolate", "clamp", "refuse", NULL };
-static const char *const noise_words[] = { "none", "gaussian", "lognormal", NULL };
+static const char *const noise_words[] = { "none", "gaussian", "lognormal", "bimodal", "pareto", NULL };
 static const char *const at_words[] = { "run", "compile", NULL };
 static const char *const fault_words[] = { "refuse", "fail", "lose", "hang", "crash", "memory", "wrong", "nan", NULL };
 static const char *const mode_words[] = { "default",     "reported", "reported-once", "silent",   "deaf",
@@ -145,14 +145,15 @@ static const IfmYamlField noise_fields[] = {
       .words = noise_words,
       FIELD(NoiseDescription, kind),
       .required = TRUE,
-      .help = "distribution of the latency around its mean" },
+      .help = "distribution of the latency around its mean; bimodal: a tenth of the runs is slow; pareto: a heavy tail of "
+              "finite variance" },
     { .key = "sigma",
       .type = IFM_YAML_DOUBLE,
       FIELD(NoiseDescription, sigma),
       .min = 0,
       .max = 10,
       .fallback = "0",
-      .help = "standard deviation / mean" },
+      .help = "standard deviation / mean; of pareto 1.41 at most" },
     { .key = "from_table",
       .type = IFM_YAML_BOOL,
       FIELD(NoiseDescription, from_table),

@@ -55,6 +55,8 @@ typedef enum
     NOISE_NONE,
     NOISE_GAUSSIAN,
     NOISE_LOGNORMAL,
+    NOISE_BIMODAL,
+    NOISE_PARETO,
 } NoiseKind;
 
 typedef struct

@@ -95,6 +95,7 @@ void node_shares(const RooflineDescription *roofline, IfmModel *model, const Ifm
 typedef struct
 {
     const NoiseDescription *description; /* NULL: none */
+    GArray *seed;                        /* guint32 */
     GRand *random;
     double deviation; /* of the last run, in standard deviations */
     gint64 n_runs;
@@ -103,6 +104,8 @@ typedef struct
 /* noise_init: @seed: [n] */
 void noise_init(SimulatedNoise *noise, const NoiseDescription *description, const guint32 *seed, guint n);
 void noise_clear(SimulatedNoise *noise);
+/* noise_at: Before the first run: each size has noise of its own. Without sizes nothing changes. */
+void noise_at(SimulatedNoise *noise, const SimulatedSizes *sizes);
 /* noise_draw: Returns: the next latency, at least 1 ns. @table_sigma: NaN: unknown. */
 gint64 noise_draw(SimulatedNoise *noise, double mean_ns, double table_sigma);
 

@@ -570,6 +570,7 @@ static gboolean run_well(SimulatedRequest *request, gint64 started_ns, FaultEffe
     double mean_ns = request->prediction.mean_ns * compiled_of(request)->convolution_ratio;
     if (request->history != NULL && unit->profile != NULL)
         mean_ns *= 1 + unit->profile->slow_down;
+    noise_at(&request->noise, &request->sizes);
     gint64 device_ns = noise_draw(&request->noise, mean_ns, request->prediction.sigma);
     if (compiled_of(request)->contention != NULL)
         return run_contended(request, started_ns, device_ns, effect, spoil, error);

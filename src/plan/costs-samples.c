@@ -1,0 +1,110 @@
+/* What the runs behind a latency say beyond their median: other statistics with their intervals, and what a simulation
+ * draws from. */
+#include <internal/statistics.h>
+#include <math.h>
+
+#include "plan-private.h"
+
+/* Fewer runs give no interval of a mean. */
+#define MIN_SAMPLES 3
+#define LEVEL 0.95
+
+static double mean_of(const double *values, gsize n)
+{
+    double mean = 0;
+    for (gsize i = 0; i < n; i++)
+        mean += values[i] / (double)n;
+    return mean;
+}
+
+/* The half-width of the interval of a mean / mean. Latencies are skewed to the right, and a small sample that lacks its
+ * largest values has a small mean and a small deviation at once: Johnson's correction of Student's t moves the interval up
+ * by the skewness. Source: Johnson, JASA 73 (1978) 536 */
+static double mean_spread(const double *samples, gsize n, double mean)
+{
+    double square = 0, cube = 0;
+    if (n < MIN_SAMPLES)
+        return NAN;
+    double n_effective = ifm_effective_sample_size(samples, n);
+    if (!(n_effective > 2))
+        return NAN;
+    for (gsize i = 0; i < n; i++)
+    {
+        double off = samples[i] - mean;
+        square += off * off / (double)(n - 1);
+        cube += off * off * off / (double)n;
+    }
+    double half = ifm_student_quantile(0.5 + LEVEL / 2, n_effective - 1) * sqrt(square / n_effective);
+    double skew = square > 0 ? fabs(cube) / square : 0;
+    return (half + skew / (6 * n_effective) + half * half * skew / (3 * fmax(square, 1e-300))) / mean;
+}
+
+static double p95_spread(const double *samples, gsize n, double p95)
+{
+    g_autofree double *sorted = g_memdup2(samples, n * sizeof *samples);
+    IfmInterval interval;
+    ifm_sort_doubles(sorted, n);
+    if (!ifm_quantile_interval(sorted, n, ifm_effective_sample_size(samples, n), 0.95, LEVEL, &interval))
+        return NAN;
+    return (interval.upper - interval.lower) / 2 / p95;
+}
+
+static double p95_of(const double *samples, gsize n)
+{
+    g_autofree double *sorted = g_memdup2(samples, n * sizeof *samples);
+    ifm_sort_doubles(sorted, n);
+    return ifm_quantile(sorted, n, 0.95);
+}
+
+double costs_point_statistic(const IfmCostPoint *point, IfmCostStatistic of, double *spread_ratio)
+{
+    *spread_ratio = point->spread_ratio;
+    if (of == IFM_COST_MEDIAN || point->n_samples == 0)
+        return point->latency_ns;
+    double value = (of == IFM_COST_MEAN ? mean_of : p95_of)(point->samples_ns, point->n_samples);
+    *spread_ratio = (of == IFM_COST_MEAN ? mean_spread : p95_spread)(point->samples_ns, point->n_samples, value);
+    return value;
+}
+
+CostSamples costs_samples_of(const IfmCostPoint *point)
+{
+    CostSamples samples = { NULL, point->n_samples, 1 };
+    if (point->n_samples < 2)
+        return samples;
+    double mean = mean_of(point->samples_ns, point->n_samples);
+    samples.relative = g_new(double, point->n_samples);
+    for (gsize i = 0; i < point->n_samples; i++)
+        samples.relative[i] = point->samples_ns[i] / mean;
+    samples.block = (double)samples.n / ifm_effective_sample_size(samples.relative, samples.n);
+    return samples;
+}
+
+int costs_draws(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, double mean_ns,
+                CostDraw *draws)
+{
+    int piece[IFM_COST_MAX_STAGES + 1], n = 0;
+    double sum = 0;
+    costs_pieces(costs, device, first, piece);
+    for (int l = last; l >= first && piece[l] != 0; l = piece[l] - 1)
+    {
+        const CostRange *range = costs_range(costs, device, piece[l], l);
+        gsize nearest = 0;
+        double least = INFINITY;
+        for (gsize i = 0; i < range->alone->n; i++)
+        {
+            const IfmCostPoint *point = &range->alone->points[i];
+            double far = fabs(log((double)point->nodes / nodes)) + fabs(log((double)point->edges / edges));
+            if (far < least)
+            {
+                least = far;
+                nearest = i;
+            }
+        }
+        draws[n] = (CostDraw){ costs_piece_ns(costs, device, range, IFM_COST_MEAN, nodes, edges),
+                               &range->alone->samples[nearest] };
+        sum += draws[n++].mean_ns;
+    }
+    for (int i = 0; i < n; i++) /* a run may have corrected the sum */
+        draws[i].mean_ns *= mean_ns / sum;
+    return n;
+}
