@@ -84,6 +84,7 @@ IfmTrace *ifm_trace_new(const char *name);
 void ifm_trace_free(IfmTrace *trace);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTrace, ifm_trace_free)
 const char *ifm_trace_name(const IfmTrace *trace);
+void ifm_trace_set_name(IfmTrace *trace, const char *name);
 /** ifm_trace_set_meta: Sets JSON that is written and read with the trace: plan, sizes, versions, "device_time",
  * "device_time_slow_down_ratio". @json: (transfer full) an object. ifm_trace_meta(): borrowed, never NULL. */
 void ifm_trace_set_meta(IfmTrace *trace, json_t *json);

@@ -257,6 +257,7 @@ struct IfmPipeline
     GHashTable *tracks;  /* thread's name -> IfmTrack, borrowed from the trace */
     Line *line;          /* NULL: it was abandoned */
     IfmPlan *plan;
+    guint32 refused; /* devices that failed while it was made: the first run reports the other plan */
 };
 
 struct Line

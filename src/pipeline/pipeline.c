@@ -5,6 +5,60 @@
 
 #include "pipeline-private.h"
 
+/* A plan for the same devices that uses none of the lost ones. */
+static gboolean check_replanned(const IfmPlan *old, const IfmPlan *new, guint32 lost, GError **error)
+{
+    const char *wrong = NULL;
+    if (new->devices->len != old->devices->len)
+        wrong = "another number of devices";
+    for (guint i = 0; wrong == NULL && i < new->blocks->len; i++)
+        for (gsize k = 0; k < ifm_plan_block(new, i)->n_devices; k++)
+            if ((lost & 1u << ifm_plan_block(new, i)->devices[k]) != 0)
+                wrong = "a device that is lost";
+    if (wrong != NULL)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "replan: the plan it gave has %s", wrong);
+    return wrong == NULL;
+}
+
+/* A line without the lost devices. A device that fails while its models are compiled is lost, too: another plan is asked
+ * for. Returns: (transfer full) NULL with an error where there is none. */
+static Line *new_line_without(IfmPipeline *pipeline, guint32 *lost, const GError *why, GError **error)
+{
+    const IfmPipelineOptions *options = &pipeline->options;
+    const IfmPlan *plan = pipeline->plan;
+    g_autoptr(GError) reason = g_error_copy(why);
+    for (;;)
+    {
+        int device;
+        GError *local = NULL;
+        g_autoptr(IfmPlan) next = options->replan(plan, *lost, reason, options->replan_user);
+        if (next == NULL)
+        {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return NULL;
+        }
+        if (!check_replanned(plan, next, *lost, error))
+            return NULL;
+        Line *line = ifm_line_new(pipeline, next, &device, &local);
+        if (line != NULL)
+            return line;
+        if (device < 0)
+        {
+            g_propagate_error(error, local);
+            return NULL;
+        }
+        *lost |= 1u << device;
+        g_clear_error(&reason);
+        reason = local;
+    }
+}
+
+static void set_plan(IfmPipeline *pipeline, const IfmPlan *plan)
+{
+    ifm_plan_free(pipeline->plan);
+    pipeline->plan = ifm_plan_copy(plan);
+}
+
 IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *options, GError **error)
 {
     g_autoptr(IfmPipeline) pipeline = g_new0(IfmPipeline, 1);
@@ -23,12 +77,21 @@ IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *opt
                     options->most_nodes, options->max_edges);
         return NULL;
     }
-    pipeline->line = ifm_line_new(pipeline, plan, &device, error);
-    if (pipeline->line == NULL)
-        return NULL;
-    pipeline->line->is_given_ratios = TRUE;
+    g_autoptr(GError) why = NULL;
     pipeline->plan = ifm_plan_copy(plan);
-    return g_steal_pointer(&pipeline);
+    pipeline->line = ifm_line_new(pipeline, plan, &device, &why);
+    if (pipeline->line != NULL)
+        pipeline->line->is_given_ratios = TRUE;
+    else if (device >= 0 && options->replan != NULL)
+    {
+        pipeline->refused = 1u << device;
+        pipeline->line = new_line_without(pipeline, &pipeline->refused, why, error);
+        if (pipeline->line != NULL)
+            set_plan(pipeline, pipeline->line->plan);
+    }
+    else
+        g_propagate_error(error, g_steal_pointer(&why));
+    return pipeline->line != NULL ? g_steal_pointer(&pipeline) : NULL;
 }
 
 void ifm_pipeline_free(IfmPipeline *pipeline)
@@ -150,54 +213,6 @@ static void deliver_failed(const Run *run, const GError *error, IfmPipelineResul
         run->delivered(&run->batches[run->next], NULL, error, run->user);
 }
 
-/* A plan for the same devices that uses none of the lost ones. */
-static gboolean check_replanned(const IfmPlan *old, const IfmPlan *new, guint32 lost, GError **error)
-{
-    const char *wrong = NULL;
-    if (new->devices->len != old->devices->len)
-        wrong = "another number of devices";
-    for (guint i = 0; wrong == NULL && i < new->blocks->len; i++)
-        for (gsize k = 0; k < ifm_plan_block(new, i)->n_devices; k++)
-            if ((lost & 1u << ifm_plan_block(new, i)->devices[k]) != 0)
-                wrong = "a device that is lost";
-    if (wrong != NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "replan: the plan it gave has %s", wrong);
-    return wrong == NULL;
-}
-
-/* A line without the lost devices. A device that fails while its models are compiled is lost, too: another plan is asked
- * for. Returns: (transfer full) NULL with an error where there is none. */
-static Line *new_line_without(IfmPipeline *pipeline, guint32 *lost, const GError *why, GError **error)
-{
-    const IfmPipelineOptions *options = &pipeline->options;
-    const IfmPlan *plan = pipeline->plan;
-    g_autoptr(GError) reason = g_error_copy(why);
-    for (;;)
-    {
-        int device;
-        GError *local = NULL;
-        g_autoptr(IfmPlan) next = options->replan(plan, *lost, reason, options->replan_user);
-        if (next == NULL)
-        {
-            g_propagate_error(error, g_steal_pointer(&reason));
-            return NULL;
-        }
-        if (!check_replanned(plan, next, *lost, error))
-            return NULL;
-        Line *line = ifm_line_new(pipeline, next, &device, &local);
-        if (line != NULL)
-            return line;
-        if (device < 0)
-        {
-            g_propagate_error(error, local);
-            return NULL;
-        }
-        *lost |= 1u << device;
-        g_clear_error(&reason);
-        reason = local;
-    }
-}
-
 static gboolean replan(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *result, GError **error)
 {
     int device;
@@ -208,8 +223,7 @@ static gboolean replan(IfmPipeline *pipeline, const Run *run, IfmPipelineResult 
     if (atomic_load(&pipeline->line->abandoned) == 0)
         ifm_line_free(pipeline->line);
     pipeline->line = line;
-    ifm_plan_free(pipeline->plan);
-    pipeline->plan = ifm_plan_copy(line->plan);
+    set_plan(pipeline, line->plan);
     result->n_replans++;
     line_set_run(line, run);
     return ifm_line_check(line, run->batches + run->next, run->n_batches - run->next, &device, error);
@@ -226,6 +240,9 @@ static void set_meta(const IfmPipeline *pipeline, const IfmPipelineResult *resul
                         isnan(result->device_time_slow_down) ? json_null() : json_real(result->device_time_slow_down));
     json_object_set_new(meta, "plan", ifm_plan_to_json(pipeline->plan));
     ifm_trace_set_meta(pipeline->options.trace, meta);
+    g_autofree char *text = result->n_replans > 0 ? ifm_plan_to_text(pipeline->plan) : NULL;
+    if (text != NULL)
+        ifm_trace_set_name(pipeline->options.trace, text);
 }
 
 static void finish(IfmPipeline *pipeline, const Run *run, IfmPipelineResult *result, const GError *error)
@@ -260,6 +277,9 @@ gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize 
     *result = (IfmPipelineResult){ .n_batches = n_batches, .start_ns = -1, .device_time_slow_down = NAN };
     result->entered_ns = unknown_times(n_batches);
     result->left_ns = unknown_times(n_batches);
+    result->n_replans = (gsize)(pipeline->refused != 0);
+    result->lost = pipeline->refused;
+    pipeline->refused = 0;
     if (pipeline->line == NULL)
     {
         g_set_error_literal(error, IFM_ERROR, IFM_ERROR_LOST,

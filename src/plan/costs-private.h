@@ -115,8 +115,8 @@ gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, 
 double ifm_plan_together(const IfmCosts *costs, const IfmPlan *plan, int device, const IfmPlanSize *sizes, gsize n_sizes);
 
 /* IfmSimulation: @makespan_ns: from the entry of the first batch to the end of the last: the mean of simulations with
- * other draws. @makespan_spread_ratio: half of its 95 % interval: of the latencies' means, and of the draws. @trace: of the
- * simulation nearest that mean: the tracks and events of a run; its process is "simulation" */
+ * other draws. @makespan_spread_ratio: half of its 95 % interval: of the latencies' means, and of the draws. @trace: of a
+ * simulation with the means as they are: the tracks and events of a run; its process is "simulation" */
 typedef struct
 {
     gint64 makespan_ns;

@@ -278,7 +278,7 @@ static double draw_normal(GRand *random)
 }
 
 /* @sign: of its error */
-static void rewind_lane(const Simulator *sim, SimLane *lane, double sign)
+static void rewind_lane(const Simulator *sim, SimLane *lane, int sign)
 {
     lane->n_handed = 0;
     lane->busy_ns = 0;
@@ -294,9 +294,9 @@ static void rewind_lane(const Simulator *sim, SimLane *lane, double sign)
                 lane->pieces[i].at[d] = g_rand_int(sim->random) % lane->pieces[i].draws[d].samples->n;
 }
 
-void sim_rewind(Simulator *sim, guint32 seed, gboolean recorded)
+void sim_rewind(Simulator *sim, guint32 seed, int sign, gboolean recorded)
 {
-    g_rand_set_seed(sim->random, seed / 2); /* two with opposite errors have the same draws */
+    g_rand_set_seed(sim->random, seed);
     sim->now_ns = 0;
     for (int i = 0; i < sim->n_blocks; i++)
     {
@@ -307,7 +307,7 @@ void sim_rewind(Simulator *sim, guint32 seed, gboolean recorded)
         block->since_ns = block->until_ns = block->merge_ns = block->free_ns = 0;
         block->waiting = FALSE;
         for (int place = 0; place < block->n_lanes; place++)
-            rewind_lane(sim, &block->lanes[place], seed % 2 == 0 ? 1 : -1);
+            rewind_lane(sim, &block->lanes[place], sign);
     }
     if (recorded)
         sim_trace_init(sim);

@@ -123,10 +123,10 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
                   GError **error);
 void sim_clear(Simulator *sim);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Simulator, sim_clear)
-/* sim_rewind: The state before the first batch. @seed: of the times that are drawn, and of how far each lane's means are
- * off: a plan's search makes devices equally fast by their tables, and the slower of two that are off sets the pace.
- * @recorded: with a trace */
-void sim_rewind(Simulator *sim, guint32 seed, gboolean recorded);
+/* sim_rewind: The state before the first batch. @seed: of the times that are drawn. @sign: not 0: each lane's means are off
+ * by what their intervals allow, or as much to the other side: a plan's search makes devices equally fast by their tables,
+ * and the slower of two that are off sets the pace. @recorded: with a trace */
+void sim_rewind(Simulator *sim, guint32 seed, int sign, gboolean recorded);
 /* sim_draws: whether a time differs from batch to batch of one size. */
 gboolean sim_draws(const Simulator *sim);
 /* sim_draw: The time of an inference alone, ns: runs that were measured, by the stationary bootstrap (Politis and Romano,

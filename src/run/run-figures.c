@@ -119,76 +119,147 @@ static const json_t *prediction_of_block(const IfmRunReport *report, int number)
     return NULL;
 }
 
-static const json_t *prediction_of_device(const IfmRunReport *report, const IfmTrackInfo *info)
+/* The mean over a device's streams; NaN where nothing was predicted of it. */
+static double predicted_utilisation(const IfmRunReport *report, const char *alias, gsize *n_streams)
 {
     const json_t *devices = json_object_get(prediction_of(report), "devices");
+    double sum = 0;
+    *n_streams = 0;
     for (gsize i = 0; i < json_array_size(devices); i++)
     {
         const json_t *device = json_array_get(devices, i);
-        if (g_strcmp0(ifm_member_text(device, "alias"), info->device) == 0 &&
-            ifm_member_number(device, "stream") == info->stream)
-            return device;
+        if (g_strcmp0(ifm_member_text(device, "alias"), alias) != 0)
+            continue;
+        sum += ifm_member_number(device, "wall_utilisation");
+        ++*n_streams;
     }
-    return NULL;
+    return *n_streams > 0 ? sum / (double)*n_streams : (double)NAN;
 }
 
-/* "CPU+GPU", as it ran in the last repetition. (transfer full) */
-static char *devices_that_ran(const IfmRunReport *report, int number)
+/* A block in every repetition that ran the plan of the last one: each figure has the same population as the makespan. */
+typedef struct
 {
-    GString *out = g_string_new(NULL);
-    const json_t *stages = json_object_get(last_repetition(report), "stages");
-    const char *alias;
-    json_t *value;
-    for (gsize i = 0; i < json_array_size(stages) && out->len == 0; i++)
-        if (ifm_member_number(json_array_get(stages, i), "block") == number)
-            json_object_foreach(json_object_get(json_array_get(stages, i), "device_wall_ns"), alias, value)
-                g_string_append_printf(out, "%s%s", out->len > 0 ? "+" : "", alias);
-    return g_string_free(out, FALSE);
+    const IfmRunReport *report;
+    gsize block; /* index of the repetition's "stages" */
+} BlockRow;
+
+static const json_t *last_stages(const IfmRunReport *report)
+{
+    return json_object_get(last_repetition(report), "stages");
 }
 
-/* "block 1 CPU+GPU 1-3" (transfer full) */
-static char *block_title(const IfmRunReport *report, const IfmStageUse *use)
+/* Of each of those repetitions, double. @alias: of "device_wall_ns"; NULL: @key is a member of the block. @of_makespan: as
+ * a share of the repetition's makespan (transfer full) */
+static GArray *over_repetitions(const BlockRow *row, const char *key, const char *alias, gboolean of_makespan)
 {
-    g_autofree char *name = ifm_run_is_replanned(report) ? devices_that_ran(report, use->block)
-                            : report->plan != NULL       ? ifm_plan_block_name(report->plan, use->block)
-                                                         : g_strdup("");
-    g_autofree char *stages =
-        use->first == use->last ? g_strdup_printf("%d", use->first) : g_strdup_printf("%d-%d", use->first, use->last);
-    return g_strdup_printf("block %d %s%s%s", use->block, name, *name != '\0' ? " " : "", stages);
+    GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
+    const IfmPlanRunResult result = result_of(row->report);
+    const char *plan = ifm_member_text(last_repetition(row->report), "plan");
+    for (gsize r = 0; r < result.n_repetitions; r++)
+    {
+        const json_t *repetition = json_array_get(result.repetitions, r);
+        const json_t *block = json_array_get(json_object_get(repetition, "stages"), row->block);
+        if (g_strcmp0(ifm_member_text(repetition, "plan"), plan) != 0)
+            continue;
+        double value = ifm_member_number(alias != NULL ? json_object_get(block, key) : block, alias != NULL ? alias : key);
+        if (of_makespan)
+            value *= ifm_member_number(block, "n") / ifm_member_number(repetition, "makespan_ns");
+        if (isfinite(value))
+            g_array_append_val(values, value);
+    }
+    return values;
+}
+
+/* @key: (transfer full) @values: (transfer full) of repetitions: their mean, with its interval from three on */
+static void add_mean(GPtrArray *figures, char *key, const char *unit, double predicted, GArray *values)
+{
+    IfmInterval interval;
+    double mean = ifm_mean_interval((const double *)(const void *)values->data, values->len, 0.95, &interval);
+    IfmRunFigure *figure = add_figure(figures, key, unit, predicted, mean);
+    if (values->len > 2)
+        figure->interval = interval;
+    g_array_unref(values);
 }
 
 /* What a block has none of is left out. */
-static void add_part(GPtrArray *figures, const char *key, double predicted_ns, double measured_ns)
+static void add_part(GPtrArray *figures, const BlockRow *row, const char *title, const char *key, double predicted_ns)
 {
-    if (measured_ns > 0 || predicted_ns > 0)
-        add_figure(figures, g_strdup(key), "ns", predicted_ns, measured_ns);
+    GArray *values = over_repetitions(row, key, NULL, FALSE);
+    gboolean any = predicted_ns > 0;
+    for (guint i = 0; i < values->len; i++)
+        any |= g_array_index(values, double, i) > 0;
+    if (any)
+        add_mean(figures, g_strdup(title), "ns", predicted_ns, values);
+    else
+        g_array_unref(values);
+}
+
+/* "block 1 CPU+GPU 1-3" (transfer full) */
+static char *block_title(const json_t *block)
+{
+    GString *out = g_string_new(NULL);
+    int first = (int)ifm_member_number(block, "first"), last = (int)ifm_member_number(block, "last");
+    const char *alias;
+    json_t *value;
+    g_string_append_printf(out, "block %d ", (int)ifm_member_number(block, "block"));
+    gsize before = out->len;
+    json_object_foreach(json_object_get(block, "device_wall_ns"), alias, value)
+        g_string_append_printf(out, "%s%s", out->len > before ? "+" : "", alias);
+    g_string_append_printf(out, " %d", first);
+    if (last != first)
+        g_string_append_printf(out, "-%d", last);
+    return g_string_free(out, FALSE);
 }
 
 static void add_blocks(GPtrArray *figures, const IfmRunReport *report)
 {
-    for (guint i = 0; i < report->analysis->stages->len; i++)
+    const json_t *stages = last_stages(report);
+    for (gsize i = 0; i < json_array_size(stages); i++)
     {
-        const IfmStageUse *use = &g_array_index(report->analysis->stages, IfmStageUse, i);
-        const json_t *predicted = prediction_of_block(report, use->block);
-        add_figure(figures, block_title(report, use), "ns", ifm_member_number(predicted, "mean_ns"), use->mean_ns);
-        add_part(figures, "  partition", ifm_member_number(predicted, "partition_ns"), use->partition_ns);
-        add_part(figures, "  devices", ifm_member_number(predicted, "device_ns"), use->device_ns);
-        add_part(figures, "  merge", ifm_member_number(predicted, "merge_ns"), use->merge_ns);
-        add_part(figures, "  (wait for its turn)", ifm_member_number(predicted, "turn_ns"), use->turn_ns);
+        const BlockRow row = { report, i };
+        const json_t *block = json_array_get(stages, i),
+                     *predicted = prediction_of_block(report, (int)ifm_member_number(block, "block"));
+        add_mean(figures, block_title(block), "ns", ifm_member_number(predicted, "mean_ns"),
+                 over_repetitions(&row, "mean_ns", NULL, FALSE));
+        add_part(figures, &row, "  partition", "partition_ns", ifm_member_number(predicted, "partition_ns"));
+        add_part(figures, &row, "  devices", "device_ns", ifm_member_number(predicted, "device_ns"));
+        add_part(figures, &row, "  merge", "merge_ns", ifm_member_number(predicted, "merge_ns"));
+        add_part(figures, &row, "  (wait for its turn)", "turn_ns", ifm_member_number(predicted, "turn_ns"));
     }
+}
+
+/* The streams of a device of the run, by the plan; where there is none, of an alias, one. */
+static gsize streams_of(const IfmRunReport *report, const char *alias)
+{
+    for (guint i = 0; report->plan != NULL && i < report->plan->devices->len; i++)
+    {
+        const IfmPlanDevice *device = report->plan->devices->pdata[i];
+        g_autoptr(IfmDeviceSpec) spec = device->device != NULL && g_str_equal(device->alias, alias)
+                                            ? ifm_device_spec_parse(device->device, NULL)
+                                            : NULL;
+        if (spec != NULL)
+            return (gsize)MAX(spec->n_streams, 1);
+    }
+    return 1;
 }
 
 static void add_devices(GPtrArray *figures, const IfmRunReport *report)
 {
-    for (guint i = 0; i < report->analysis->tracks->len; i++)
+    const json_t *stages = last_stages(report);
+    for (gsize i = 0; i < json_array_size(stages); i++)
     {
-        const IfmTrackUse *use = &g_array_index(report->analysis->tracks, IfmTrackUse, i);
-        if (use->info->kind != IFM_TRACK_DEVICE)
-            continue;
-        const json_t *predicted = prediction_of_device(report, use->info);
-        g_autofree char *stream = use->info->stream > 0 ? g_strdup_printf(" stream %d", use->info->stream) : g_strdup("");
-        add_figure(figures, g_strdup_printf("%s%s wall utilisation", use->info->device, stream), "ratio",
-                   ifm_member_number(predicted, "wall_utilisation"), use->wall_utilisation);
+        const char *alias;
+        json_t *value;
+        json_object_foreach(json_object_get(json_array_get(stages, i), "device_wall_ns"), alias, value)
+        {
+            const BlockRow row = { report, i };
+            gsize n_predicted, n_streams = streams_of(report, alias);
+            double predicted = predicted_utilisation(report, alias, &n_predicted);
+            GArray *busy = over_repetitions(&row, "device_wall_ns", alias, TRUE);
+            for (guint r = 0; r < busy->len; r++)
+                g_array_index(busy, double, r) /= (double)(n_predicted > 0 ? n_predicted : n_streams);
+            add_mean(figures, g_strdup_printf("%s wall utilisation", alias), "ratio", predicted, busy);
+        }
     }
 }
 
@@ -209,8 +280,6 @@ GPtrArray *ifm_run_figures(const IfmRunReport *report)
     figure = add_figure(figures, g_strdup("batch latency, median"), "ns", ifm_member_number(prediction, "batch_latency_ns"),
                         latency_ns);
     figure->interval = latency;
-    if (report->analysis == NULL)
-        return figures;
     add_blocks(figures, report);
     add_devices(figures, report);
     return figures;

@@ -104,6 +104,9 @@ static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase
     IfmRunner *runner = ifm_campaign_runner(campaign);
     IfmPlanCase like = case_of(running->set, job);
     begin(running, job, &like);
+    if (!run_set_replan_missing(running->set, job, runner, error))
+        return FALSE;
+    like = case_of(running->set, job);
     if (!run_pilot(running->set, job, runner, &like, error))
         return FALSE;
     running->plan_case = case_of(running->set, job);

@@ -62,19 +62,6 @@ static void widen(json_t *prediction, double drift_ratio)
                             ifm_json_real(hypot(json_number_value(spread), drift_ratio)));
 }
 
-/* @plan: (transfer full) with its devices */
-static gboolean take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **error)
-{
-    g_ptr_array_set_size(job->plans, 0);
-    g_ptr_array_set_size(job->documents, 0);
-    g_ptr_array_add(job->plans, plan);
-    g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, 0));
-    if (!run_set_resolve(set, plan, name, error))
-        return FALSE;
-    g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
-    return run_set_predict(set, job, error);
-}
-
 /* The search's plans have their devices bare; the run's plan stands as it is where it came from a file. */
 static IfmPlan *find_plan(IfmRunSet *set, const RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GArray **rounds,
                           GError **error)
@@ -118,7 +105,7 @@ gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlan
     json_t *reported = pilot_to_json(job, budget_ns, rounds);
     if (set->given == NULL && job->origins->len > 0)
         g_string_append(job->origins, " and tried");
-    gboolean taken = take_plan(set, job, plan, error);
+    gboolean taken = run_set_take_plan(set, job, plan, error);
     ifm_costs_forget_corrections(set->context.costs);
     if (taken)
     {

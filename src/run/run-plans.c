@@ -34,7 +34,7 @@ static gboolean is_imported(const char *device)
     return device != NULL && g_str_has_prefix(device, "imported:");
 }
 
-static gboolean is_used(const IfmPlan *plan, int device)
+gboolean run_plan_uses(const IfmPlan *plan, int device)
 {
     for (guint b = 0; b < plan->blocks->len; b++)
     {
@@ -54,7 +54,7 @@ static gboolean check_imported(const IfmRunSet *set, const IfmPlan *plan, const 
     for (guint i = 0; i < plan->devices->len; i++)
     {
         const IfmPlanDevice *device = plan->devices->pdata[i];
-        if (is_used(plan, (int)i) && is_imported(device_behind(set, device)))
+        if (run_plan_uses(plan, (int)i) && is_imported(device_behind(set, device)))
             g_string_append_printf(needed, "%s-d %s=DEVICE", needed->len > 0 ? " " : "", device->alias);
     }
     if (needed->len > 0)
@@ -116,7 +116,7 @@ static void note_substitute(const IfmRunSet *set, const IfmPlan *plan, int index
     const IfmPlanDevice *device = plan->devices->pdata[index];
     const char *measured = device_measured(set, device->alias);
     g_autoptr(IfmDeviceSpec) spec = measured != NULL ? ifm_device_spec_parse(measured, NULL) : NULL;
-    if (measured == NULL || device->device == NULL || !is_used(plan, index) ||
+    if (measured == NULL || device->device == NULL || !run_plan_uses(plan, index) ||
         g_str_equal(device->device, spec != NULL ? spec->text : measured) || !g_hash_table_add(reported, device->alias))
         return;
     g_autofree char *line = g_strdup_printf("%s: planned and predicted by the study's figures of %s; %s is what runs",

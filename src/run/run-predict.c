@@ -1,5 +1,6 @@
 /* What is predicted of a stream before it runs. */
 #include <internal/json.h>
+#include <internal/measure.h>
 
 #include "run-private.h"
 
@@ -90,4 +91,53 @@ gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error)
     IfmPlanQuestion question = run_set_question(set, job, 0);
     job->fallbacks = ifm_plan_fallbacks(set->context.costs, job->plans->pdata[0], &question, error);
     return job->fallbacks != NULL;
+}
+
+gboolean run_set_take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **error)
+{
+    g_ptr_array_set_size(job->plans, 0);
+    g_ptr_array_set_size(job->documents, 0);
+    g_ptr_array_add(job->plans, plan);
+    g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, 0));
+    if (!run_set_resolve(set, plan, name, error))
+        return FALSE;
+    g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
+    return run_set_predict(set, job, error);
+}
+
+/* --- devices that are not here ---------------------------------------------------------------------------------------- */
+
+/* Leaves the devices of a plan that are not here out of what is planned with. Returns: whether there was one. */
+static gboolean drop_missing(IfmRunSet *set, RunJob *job, const IfmPlan *plan, IfmRunner *runner)
+{
+    guint32 before = set->context.question.without;
+    for (guint i = 0; i < plan->devices->len; i++)
+    {
+        const IfmPlanDevice *device = plan->devices->pdata[i];
+        int at = ifm_costs_find_device(set->context.costs, device->alias);
+        g_autoptr(GError) why = NULL;
+        if (at < 0 || !run_plan_uses(plan, (int)i) || ifm_runner_find_device(runner, device->device, NULL, &why) ||
+            (why->code != IFM_ERROR_UNAVAILABLE && why->code != IFM_ERROR_LOST))
+            continue;
+        set->context.question.without |= 1u << at;
+        g_string_append_printf(job->origins, "%swithout %s: %s", job->origins->len > 0 ? "; " : "", device->alias,
+                               why->message);
+    }
+    return set->context.question.without != before;
+}
+
+gboolean run_set_replan_missing(IfmRunSet *set, RunJob *job, IfmRunner *runner, GError **error)
+{
+    if (set->options.on_failure != IFM_RUN_REPLAN || set->context.costs == NULL || job->graphs->len != 1)
+        return TRUE;
+    while (drop_missing(set, job, job->plans->pdata[0], runner))
+    {
+        g_auto(IfmPlanAnswer) answer = { 0 };
+        IfmPlanQuestion question = run_set_question(set, job, 0);
+        if (!ifm_plan_search(set->context.costs, &question, &answer, NULL))
+            return TRUE; /* no other plan: the run itself has the reason */
+        if (!run_set_take_plan(set, job, g_steal_pointer(&answer.plan), error))
+            return FALSE;
+    }
+    return TRUE;
 }

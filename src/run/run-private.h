@@ -69,6 +69,8 @@ IfmPlanQuestion run_set_question(const IfmRunSet *set, const RunJob *job, guint 
 
 /* run_set_plan_for: (transfer full) the plan of a graph of a stream, however it comes. */
 IfmPlan *run_set_plan_for(IfmRunSet *set, RunJob *job, guint graph, GError **error);
+/* run_plan_uses: Whether a block has the device, by its index in the plan's list. */
+gboolean run_plan_uses(const IfmPlan *plan, int device);
 /* run_set_entry_for: the entry for a size, of a file that holds several plans; else the one plan it holds. */
 const json_t *run_set_entry_for(const IfmRunSet *set, const IfmPlanSize *size, GError **error);
 /* run_set_resolve: puts devices behind a plan's aliases, by the options, else as the plan says, else as the study had them.
@@ -90,6 +92,11 @@ void run_set_list_runs(IfmRunSet *set);
 
 /* run_set_predict: (again) by the costs as they are now; nothing where there are none. */
 gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error);
+/* run_set_take_plan: Runs by another plan, predicted anew. @plan: (transfer full) */
+gboolean run_set_take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **error);
+/* run_set_replan_missing: Where it is asked for, plans without the devices that are not here. The reasons stand in the
+ * plan's origin. */
+gboolean run_set_replan_missing(IfmRunSet *set, RunJob *job, IfmRunner *runner, GError **error);
 
 /* run_pilot: where a pilot is asked for and the run is of one graph and has costs: runs its plan for a short while, and
  * plans and predicts anew by what that showed. One that fails changes nothing and is reported with the prediction. Returns:

@@ -330,12 +330,12 @@ static void write_track_info(Writer *self, const IfmTraceLayout *layout, gsize i
     add_text(self, info->spec);
     write_pair(self, ",\"stream\":", info->stream);
     write_pair(self, ",\"block\":", info->block);
-    write_pair(self, ",\"pid\":", info->pid);
-    write_pair(self, ",\"tid\":", info->tid);
+    write_pair(self, ",\"recorded_pid\":", info->pid);
+    write_pair(self, ",\"recorded_tid\":", info->tid);
     write_pair(self,
                ",\"dropped\":", (gint64)atomic_load_explicit(&((IfmTrack *)recorded)->n_dropped, memory_order_acquire));
-    write_pair(self, ",\"written_pid\":", track->pid);
-    add(self, ",\"written_tids\":[");
+    write_pair(self, ",\"pid\":", track->pid); /* as the file's events have them */
+    add(self, ",\"tids\":[");
     for (gsize lane = 0; lane < track->n_lanes; lane++)
         write_pair(self, lane > 0 ? "," : "", track->tids[lane]);
     add(self, "]}");

@@ -125,6 +125,12 @@ const char *ifm_trace_name(const IfmTrace *self)
     return self->name;
 }
 
+void ifm_trace_set_name(IfmTrace *self, const char *name)
+{
+    g_free(self->name);
+    self->name = g_strdup(name);
+}
+
 void ifm_trace_set_meta(IfmTrace *self, json_t *json)
 {
     g_assert(json_is_object(json));

@@ -476,6 +476,21 @@ static void test_replan(Bench *bench, gconstpointer data)
     g_assert_null(strstr(ended.out, "than predicted"));
     run_line(bench, "run ./small --plan chain.json -d CPU=simulated:faulty/FAILS --size 10,20 --batches 12 -q", &ended);
     assert_status(&ended, 1); /* without being asked, nothing is done about it */
+    /* one that is not here at the start is planned without, and the prediction is of the plan that runs */
+    run_line(bench,
+             "run ./small --on-failure replan -d CPU=openvino:GPU.7 --size 10,20 --batches 12 --repetitions 1 -q "
+             "--json gone.json",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *gone = load_json(bench, "gone.json");
+    const json_t *left = first_run(gone);
+    g_assert_nonnull(strstr(text_of(left, "plan_origin"), "without CPU: openvino:GPU.7: "));
+    const char *ran = text_of(json_array_get(json_object_get(plan_reported(left), "repetitions"), 0), "plan");
+    g_assert_true(g_str_has_prefix(ran, "GPU"));
+    g_assert_null(strstr(ran, "CPU"));
+    g_assert_nonnull(strstr(ended.out, "than predicted"));
+    run_line(bench, "run ./small -d CPU=openvino:GPU.7 --size 10,20 --batches 12 -q", &ended);
+    assert_status(&ended, 4);
 }
 
 /* A device that fails ends the run, with what was seen until then. */

@@ -102,6 +102,8 @@ static void test_replans(void)
         { "A=simulated:line/TWO,B=simulated:line/HANGS-4", TWO_BLOCKS, 2 },
         { "A=simulated:line/HANGS-4,B=simulated:line/TWO", PARALLEL, 1 },
         { "A=simulated:line/DEAF-4,B=simulated:line/TWO", TWO_BLOCKS, 1 },
+        /* one of the plan's own devices is lost while it compiles: the run begins with the other plan */
+        { "A=simulated:line/LOSES-COMPILING,B=simulated:line/TWO", TWO_BLOCKS, 1 },
         /* the first to take over is lost, too, while it compiles */
         { "A=simulated:line/LOSES-4,B=simulated:line/TWO,C=simulated:line/LOSES-COMPILING", TWO_BLOCKS, 1 },
         { "A=simulated:line/LOSES-4,C=simulated:line/LOSES-COMPILING,B=simulated:line/SEVEN", TWO_BLOCKS, 3 },

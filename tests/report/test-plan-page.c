@@ -263,8 +263,19 @@ static IfmMeasurement *make_measurement(void)
     json_t *repetitions = json_array();
     const gint64 makespans[] = { 1300000000, 1250000000, 1280000000 };
     for (gsize i = 0; i < G_N_ELEMENTS(makespans); i++)
-        json_array_append_new(repetitions, json_pack("{s:I,s:i,s:{s:i}}", "makespan_ns", (json_int_t)makespans[i],
-                                                     "n_batches", 100, "latency", "p50_ns", 24000000));
+    {
+        /* the second repetition is the mean of all, the others are a hundredth off */
+        const double part = 0.99 + 0.01 * (double)i, batch_ns = (double)makespans[i] / 100;
+        json_t *stages = json_pack(
+            "[{s:i,s:i,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:{s:f,s:f}},{s:i,s:i,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:{s:f}}]", "block", 1,
+            "first", 1, "last", 5, "n", 100, "mean_ns", part * 12.75 * MS, "partition_ns", part * 0.5 * MS, "device_ns",
+            part * 11.75 * MS, "merge_ns", part * 0.5 * MS, "turn_ns", part * 3.5 * MS, "device_wall_ns", "CPU",
+            0.9 * part * batch_ns, "GPU", 0.8 * part * batch_ns, "block", 2, "first", 6, "last", 7, "n", 100, "mean_ns",
+            part * 9.0 * MS, "partition_ns", 0.0, "device_ns", part * 9.0 * MS, "merge_ns", 0.0, "turn_ns", 0.0,
+            "device_wall_ns", "NPU", 0.7 * part * batch_ns);
+        json_array_append_new(repetitions, json_pack("{s:I,s:i,s:{s:i},s:o}", "makespan_ns", (json_int_t)makespans[i],
+                                                     "n_batches", 100, "latency", "p50_ns", 24000000, "stages", stages));
+    }
     ifm_record_set_json(&measurement->result,
                         json_pack("{s:o,s:{s:{s:f,s:f},s:{s:f,s:f},s:f,s:f},s:i,s:f}", "repetitions", repetitions, "bound",
                                   "solo", "CPU", 33.3, "GPU", 44.4, "together", "CPU", 30.0, "GPU", 40.0, "gain", 1.58,
@@ -457,7 +468,9 @@ static void test_replanned(Fixture *fixture, gconstpointer data)
            *last = json_array_get(repetitions, json_array_size(repetitions) - 1);
     json_object_set_new(plan, "replans", json_integer(1));
     json_object_set_new(last, "plan", json_string("GPU 1-7"));
-    json_object_set_new(last, "stages", json_pack("[{s:i,s:{s:f}}]", "block", 1, "device_wall_ns", "GPU", 1e6));
+    json_object_set_new(last, "stages",
+                        json_pack("[{s:i,s:i,s:i,s:i,s:f,s:{s:f}}]", "block", 1, "first", 1, "last", 5, "n", 100, "mean_ns",
+                                  12e6, "device_wall_ns", "GPU", 1e6));
     IfmRunReport report = { .title = "5000 nodes, 10000 edges",
                             .plan = fixture->answer.plan,
                             .prediction = fixture->prediction,

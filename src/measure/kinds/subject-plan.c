@@ -244,7 +244,8 @@ static void describe_trace(const IfmPlanSubject *self, const IfmPlanGroup *group
     static const char *const words[] = { "off", "on", "sampled" };
     const IfmPlanTask *task = self->task;
     json_t *meta = json_copy((json_t *)ifm_trace_meta(group->trace));
-    json_object_set_new(meta, "plan", ifm_plan_to_json(group->plan));
+    if (json_object_get(meta, "plan") == NULL) /* else the pipeline's: another one after a device failed */
+        json_object_set_new(meta, "plan", ifm_plan_to_json(group->plan));
     json_object_set_new(meta, "n_batches", json_integer(group->batches->len));
     json_object_set_new(meta, "nodes", json_integer(group->most_nodes));
     json_object_set_new(meta, "edges", json_integer(group->max_edges));
