@@ -20,6 +20,7 @@ IFM_BEGIN_DECLS
 
 /* What stands in where neither the options nor the plan's file say. */
 #define IFM_RUN_USUAL_REPETITIONS 3
+#define IFM_RUN_USUAL_PILOT_NS (8 * G_GINT64_CONSTANT(1000000000))
 #define IFM_RUN_USUAL_MODEL "graphsage"
 #define IFM_RUN_USUAL_FEATURES 500
 #define IFM_RUN_USUAL_HIDDEN 256
@@ -62,8 +63,8 @@ typedef struct
     gint64 queue_depth, block_depth;
     const char *device_time; /* "on", "off", "sampled" */
     gboolean verify, bound;
-    gint64 pilot_ns;
-    int on_failure; /* IfmRunFailure */
+    gint64 pilot_ns; /* unset: IFM_RUN_USUAL_PILOT_NS where the study does not tell plans apart, else none */
+    int on_failure;  /* IfmRunFailure */
     gint64 watchdog_ns;
     IfmPlanSearchOptions search;
     const char *const *devices; /* "ALIAS=DEVICE" */

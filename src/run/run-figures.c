@@ -1,5 +1,6 @@
 /* The figures of a plan's run, as predicted and as measured, and what they come to. */
 #include <math.h>
+#include <string.h>
 
 #include <inferometer/run.h>
 #include <internal/json.h>
@@ -302,6 +303,13 @@ static double bound_moved(const IfmRunReport *report)
     return measured_sum > 0 ? measured_sum / predicted_sum : (double)NAN;
 }
 
+/* "GPU 1-7": a plan on one device is no slower than that device alone, whatever two measurements of it say. */
+static gboolean is_alone(const char *plan, const char *alias)
+{
+    gsize length = strlen(alias);
+    return plan != NULL && strncmp(plan, alias, length) == 0 && plan[length] == ' ' && strchr(plan, '>') == NULL;
+}
+
 /* What each device makes alone is measured with the bound: a plan that is slower than one of them is not worth running.
  * Both are rates from the first batch's leaving on: filling the pipeline is in neither. */
 static void find_faster_alone(const IfmPlanRunResult *result, IfmRunVerdict *verdict)
@@ -309,9 +317,10 @@ static void find_faster_alone(const IfmPlanRunResult *result, IfmRunVerdict *ver
     const char *alias;
     double max = result->rate_per_s;
     json_t *rate;
+    const char *plan = ifm_member_text(json_array_get(result->repetitions, result->n_repetitions - 1), "plan");
     json_object_foreach((json_t *)json_object_get(result->bound, "solo"), alias, rate)
     {
-        if (!(json_number_value(rate) > max))
+        if (!(json_number_value(rate) > max) || is_alone(plan, alias))
             continue;
         verdict->faster_alone_per_s = max = json_number_value(rate);
         verdict->faster_alone = alias;

@@ -44,8 +44,9 @@ const IfmOption ifm_run_options[] = {
       AT(bound) },
     { "pilot", 0, IFM_OPTION_DURATION, FALSE, "TIME",
       "try each plan in short runs before it is predicted, three rounds in so long and twice as many at most: shares and "
-      "prediction then go by what the devices do together now; 0: by the study alone",
-      "0", .deferred = TRUE, AT(pilot_ns) },
+      "prediction then go by what the devices do together now; 0: by the study alone; without it 8s where the study does "
+      "not tell plans apart, else 0",
+      .deferred = TRUE, AT(pilot_ns) },
     { "on-failure", 0, IFM_OPTION_CHOICE, FALSE, "WORD", "where a device fails: stop, or replan and go on with the others",
       "stop", failures, AT(on_failure) },
     { "watchdog", 0, IFM_OPTION_DURATION, FALSE, "TIME",
@@ -64,7 +65,8 @@ const IfmOption ifm_run_options[] = {
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of weights, features and graphs", "1", .maximum = G_MAXUINT32,
       AT(seed) },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the store; without it the study's, or out/run where none is named", AT(output) },
+      "folder of the study's results, or of the runs alone where it has none; without it the study's, or out/run",
+      AT(output) },
     { NULL },
 };
 

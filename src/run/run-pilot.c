@@ -75,17 +75,29 @@ static IfmPlan *find_plan(IfmRunSet *set, const RunJob *job, IfmRunner *runner, 
                                 .sizes = (const IfmPlanSize *)(const void *)batches->data,
                                 .n_sizes = batches->len,
                                 .sources = (const gint64 *)(const void *)sources->data,
-                                .budget_ns = set->options.pilot_ns,
+                                .budget_ns = run_pilot_budget_ns(set, job),
                                 .keep_plan = set->given != NULL,
                                 .resolve = resolve,
                                 .user = &resolving };
     return ifm_plan_pilot(set->context.costs, &question, job->plans->pdata[0], &options, rounds, error);
 }
 
+/* A study tells plans apart to this part of what was searched for: as far as a machine changes until the run. */
+#define TOLD_APART 0.05
+
+gint64 run_pilot_budget_ns(const IfmRunSet *set, const RunJob *job)
+{
+    if (set->context.costs == NULL || set->table != NULL || job->graphs->len != 1)
+        return 0;
+    if (set->options.pilot_ns != IFM_OPTION_UNSET)
+        return set->options.pilot_ns;
+    return job->searched && !(job->plan_spread <= TOLD_APART) ? IFM_RUN_USUAL_PILOT_NS : 0;
+}
+
 gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GError **error)
 {
-    gint64 budget_ns = set->options.pilot_ns;
-    if (budget_ns <= 0 || set->context.costs == NULL || set->table != NULL || job->graphs->len != 1)
+    gint64 budget_ns = run_pilot_budget_ns(set, job);
+    if (budget_ns <= 0)
         return TRUE;
     g_autoptr(GArray) rounds = NULL;
     g_autoptr(GError) failed = NULL;

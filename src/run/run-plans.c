@@ -211,7 +211,12 @@ IfmPlan *run_set_plan_for(IfmRunSet *set, RunJob *job, guint graph, GError **err
     IfmPlanQuestion question = run_set_question(set, job, graph);
     note_origin(job, "searched at this size");
     if (ifm_plan_search(set->context.costs, &question, &answer, error))
+    {
+        job->searched = TRUE;
+        job->plan_spread = question.objective == IFM_OBJECTIVE_LATENCY ? answer.best_cost.latency_spread_ratio
+                                                                       : answer.best_cost.cycle_spread_ratio;
         return g_steal_pointer(&answer.plan);
+    }
     g_autofree char *title = ifm_plan_size_title(size);
     g_prefix_error(error, "%s: %s: ", ifm_store_path(set->store), title);
     return NULL;

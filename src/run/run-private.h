@@ -10,6 +10,7 @@
 typedef struct
 {
     char *title;
+    gboolean searched;    /* its plan, by the study */
     GArray *graphs;       /* IfmPlanGraph */
     GArray *sizes;        /* IfmPlanSize, of the graphs; of one in parts, its largest part */
     GPtrArray *batches;   /* GArray* of IfmPlanSize: what each graph comes to as batches */
@@ -17,6 +18,7 @@ typedef struct
     GPtrArray *plans;     /* IfmPlan*, of the graphs */
     GPtrArray *documents; /* json_t*, the same */
     GString *origins;     /* how they came about, each once */
+    double plan_spread;   /* of what was searched for, of a plan that was; NaN: unknown */
     json_t *prediction;   /* or NULL */
     json_t *fallbacks;    /* or NULL */
     GPtrArray *simulated; /* IfmTrace* */
@@ -98,6 +100,8 @@ gboolean run_set_take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **
  * plan's origin. */
 gboolean run_set_replan_missing(IfmRunSet *set, RunJob *job, IfmRunner *runner, GError **error);
 
+/* run_pilot_budget_ns: of the pilot of a run; 0: none. */
+gint64 run_pilot_budget_ns(const IfmRunSet *set, const RunJob *job);
 /* run_pilot: where a pilot is asked for and the run is of one graph and has costs: runs its plan for a short while, and
  * plans and predicts anew by what that showed. One that fails changes nothing and is reported with the prediction. Returns:
  * FALSE with an error where it was interrupted.

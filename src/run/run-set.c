@@ -3,6 +3,7 @@
 #include <internal/json.h>
 #include <internal/store.h>
 #include <internal/study.h>
+#include <math.h>
 
 #include "run-private.h"
 
@@ -77,14 +78,28 @@ static gboolean open_own_store(IfmRunSet *set, GError **error)
     return set->store != NULL && hold_folder(set, error);
 }
 
+/* Whether a folder has the results of a study. */
+static gboolean holds_study(const char *folder)
+{
+    g_autofree char *path = g_build_filename(folder, "store.db", NULL);
+    g_autoptr(IfmStore) store = g_file_test(path, G_FILE_TEST_EXISTS) ? ifm_store_open(path, IFM_STORE_READ, NULL) : NULL;
+    return store != NULL && ifm_study_place_begun(store);
+}
+
+/* The study's results are in the folder of the options where that has a study, else where they usually are: then the folder
+ * takes the runs alone. */
 static gboolean open_study(IfmRunSet *set, GError **error)
 {
     const IfmRunOptions *options = &set->options;
-    if (!ifm_plan_context_init(&set->context, options->study, options->output, options->sizes, &options->search,
-                               IFM_STORE_WRITE, error))
+    gboolean apart = options->output != NULL && !holds_study(options->output);
+    if (!ifm_plan_context_init(&set->context, options->study, apart ? NULL : options->output, options->sizes,
+                               &options->search, apart ? IFM_STORE_READ : IFM_STORE_WRITE, error))
         return FALSE;
-    set->folder = g_strdup(set->context.place.folder);
-    set->store = set->context.store;
+    if (!apart)
+    {
+        set->folder = g_strdup(set->context.place.folder);
+        set->store = set->context.store;
+    }
     set->sizes = set->context.tables->sizes;
     set->staged = set->context.tables->staged;
     const json_t *graph = json_object_get(json_object_get(set->context.tables->manifest, "definition"), "graph");
@@ -92,7 +107,7 @@ static gboolean open_study(IfmRunSet *set, GError **error)
     const json_t *seed = json_object_get(graph, "seed");
     set->kind = kind != NULL ? kind : set->kind;
     set->graph_seed = json_is_integer(seed) ? (guint32)json_integer_value(seed) : set->graph_seed;
-    return hold_folder(set, error);
+    return apart ? open_own_store(set, error) : hold_folder(set, error);
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
@@ -223,6 +238,27 @@ void run_set_list_runs(IfmRunSet *set)
         g_array_index(set->runs, IfmRunReport, i) = run_job_report(set->jobs->pdata[i]);
 }
 
+/* The time that nobody asked for is announced. */
+static void note_pilots(const IfmRunSet *set)
+{
+    gsize n = 0;
+    double worst = 0;
+    for (guint i = 0; i < set->jobs->len; i++)
+    {
+        const RunJob *job = set->jobs->pdata[i];
+        n += run_pilot_budget_ns(set, job) > 0;
+        worst = isnan(job->plan_spread) ? job->plan_spread : fmax(worst, job->plan_spread);
+    }
+    if (n == 0 || set->options.pilot_ns != IFM_OPTION_UNSET || set->options.note == NULL)
+        return;
+    double seconds = (double)IFM_RUN_USUAL_PILOT_NS * 1e-9 * (double)n;
+    g_autofree char *known = isfinite(worst) ? g_strdup_printf("only to ±%.3g %%", 100 * worst) : g_strdup("not at all"),
+                    *line = g_strdup_printf("the study tells plans apart %s: pilots come first, about %.0f s to %.0f s and "
+                                            "the compiling; --pilot 0 leaves them out",
+                                            known, seconds, 2 * seconds);
+    set->options.note(line, set->options.user);
+}
+
 IfmRunSet *ifm_run_set_new(const IfmRunOptions *options, GError **error)
 {
     g_autoptr(IfmRunSet) set = g_new0(IfmRunSet, 1);
@@ -245,6 +281,7 @@ IfmRunSet *ifm_run_set_new(const IfmRunOptions *options, GError **error)
         !fill_jobs(set, demo, error) || !run_set_check_devices(set, error))
         return NULL;
     run_set_note_substitutes(set);
+    note_pilots(set);
     run_set_list_runs(set);
     return g_steal_pointer(&set);
 }

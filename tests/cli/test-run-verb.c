@@ -493,6 +493,33 @@ static void test_replan(Bench *bench, gconstpointer data)
     assert_status(&ended, 4);
 }
 
+/* A folder without a study takes the runs alone, again and again; one with results is the study's. Where the study does not
+ * tell plans apart, pilots come first, and are announced with their time. */
+static void test_folder(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "small.yaml", SMALL);
+    run_line(bench, "study run ./small.yaml -q -o small --runs 2 --warmup 1", &ended);
+    assert_status(&ended, 0);
+    gint64 before = query(bench, "small/store.db", "SELECT COUNT(*) FROM measurement");
+    for (int again = 0; again < 2; again++)
+    {
+        run_line(bench, "run ./small -o runs --size 10,20 --batches 4 --repetitions 1 --json run.json", &ended);
+        assert_status(&ended, 0);
+        g_assert_nonnull(strstr(ended.err, "the study tells plans apart not at all: pilots come first, about 8 s to 16 s"));
+    }
+    json_auto_t *json = load_json(bench, "run.json");
+    g_assert_nonnull(json_object_get(json_object_get(first_run(json), "prediction"), "pilot"));
+    g_assert_cmpint(query(bench, "runs/store.db", "SELECT COUNT(*) FROM measurement"), >, 0);
+    g_assert_cmpint(query(bench, "small/store.db", "SELECT COUNT(*) FROM measurement"), ==, before);
+    run_line(bench, "run ./small.yaml -o small --pilot 0 --size 10,20 --batches 4 --repetitions 1 -q --json run.json",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpint(query(bench, "small/store.db", "SELECT COUNT(*) FROM measurement"), >, before);
+    json_auto_t *bare = load_json(bench, "run.json");
+    g_assert_null(json_object_get(json_object_get(first_run(bare), "prediction"), "pilot"));
+}
+
 /* A device that fails ends the run, with what was seen until then. */
 static void test_failure(Bench *bench, gconstpointer data)
 {
@@ -608,6 +635,7 @@ int main(int argc, char **argv)
     g_test_add("/run/interval", Bench, NULL, bench_init, test_interval, bench_clear);
     g_test_add("/run/graph", Bench, NULL, bench_init, test_graph, bench_clear);
     g_test_add("/run/replan", Bench, NULL, bench_init, test_replan, bench_clear);
+    g_test_add("/run/folder", Bench, NULL, bench_init, test_folder, bench_clear);
     g_test_add("/run/failure", Bench, NULL, bench_init, test_failure, bench_clear);
     g_test_add("/run/watchdog", Bench, NULL, bench_init, test_watchdog, bench_clear);
     g_test_add("/run/bad", Bench, NULL, bench_init, test_bad, bench_clear);

@@ -355,6 +355,11 @@ static void test_figures(Fixture *fixture, gconstpointer data)
     g_autofree char *beaten = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 300 });
     g_assert_nonnull(strstr(beaten, "outside the predicted 1.245 s to 1.270 s; "));
     g_assert_nonnull(strstr(beaten, "; GPU alone made 90/s: faster than this plan; outputs equal"));
+    /* a plan on that very device is not slower than itself */
+    json_t *repetitions = json_object_get(plan, "repetitions");
+    json_object_set_new(json_array_get(repetitions, json_array_size(repetitions) - 1), "plan", json_string("GPU 1-7"));
+    g_autofree char *itself = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 300 });
+    g_assert_null(strstr(itself, "faster than this plan"));
 }
 
 /* Three runs' median of 1280 ms, devices that made 30 and 40 a second at once: whether what was predicted of the devices

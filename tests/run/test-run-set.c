@@ -280,6 +280,7 @@ static void test_searched(Place *place, gconstpointer data)
     options.devices = (const char *const[]){ "CPU=simulated:meteor-lake/CPU", "GPU=simulated:meteor-lake/GPU",
                                              "NPU=simulated:meteor-lake/NPU", NULL };
     options.repetitions = 1;
+    options.pilot_ns = 0;
     g_autoptr(IfmRunSet) set = ifm_run_set_new(&options, &error);
     g_assert_no_error(error);
     gsize n;
