@@ -159,6 +159,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTrend, ifm_trend_free)
 /** ifm_trend_at: The plane's value times the ratio of measured to plane at the points, averaged by 1 / distance^2 in
  * the logarithms of nodes and edges per node (Shepard). At a point it is the measured latency. Sizes above 0. */
 double ifm_trend_at(const IfmTrend *trend, double nodes, double edges);
+/** ifm_trend_coefficients: Of the plane. @coefficients: (out) [3] ns, ns a node, ns an edge */
+void ifm_trend_coefficients(const IfmTrend *trend, double *coefficients);
 /** ifm_trend_leave_one_out: @errors: (out) [n] |predicted / measured - 1| of each point from a trend through all others
  * Returns: FALSE with IFM_ERROR_INVALID for fewer than 3 points, and as ifm_lookup_new(). */
 gboolean ifm_trend_leave_one_out(const IfmLookupPoint *points, gsize n, double *errors, GError **error);

@@ -100,6 +100,9 @@ typedef struct
 gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
                            IfmCostLatency *latency, GError **error);
 
+/* ifm_costs_to_json: All that the cost of a plan at a size is computed from: docs/formats.md. (transfer full) */
+json_t *ifm_costs_to_json(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges);
+
 /* ifm_plan_cost_to_json: The figures of the plan, without those of its blocks: docs/formats.md. (transfer full) */
 json_t *ifm_plan_cost_to_json(const IfmPlanCost *cost);
 

@@ -10,7 +10,4 @@ void ifm_bandwidth_judge(IfmBandwidthFit *fit);
  * twice. */
 gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError **error);
 
-/* ifm_trend_coefficients: @coefficients: (out) [3] ns, ns a node, ns an edge */
-void ifm_trend_coefficients(const IfmTrend *trend, double *coefficients);
-
 G_END_DECLS
