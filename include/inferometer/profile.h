@@ -74,6 +74,7 @@ typedef struct
     const char *const *vendor; /* "[ENGINE:]KEY=VALUE" */
     gboolean resume;
     gint64 n_layers;    /* how many of the slowest nodes to show of each device */
+    gboolean group;     /* those that do the same in one row */
     const char *output; /* folder of the store and of what is made */
     IfmGraphOptions graph;
     const IfmProfileWatch *watch; /* or NULL */
@@ -177,6 +178,7 @@ struct IfmProfileReport
     const IfmProfileDevice *devices;
     gsize n_devices;
     gsize n_layers;             /* most to show of each device */
+    gboolean group;             /* kernels that do the same in one row */
     const IfmProfileMode *mode; /* NULL: the forward pass alone */
 };
 

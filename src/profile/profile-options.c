@@ -86,6 +86,8 @@ const IfmOption ifm_profile_options[] = {
       .at = PROFILE(resume) },
     { "nodes", 0, IFM_OPTION_COUNT, FALSE, "N", "how many of the slowest kernels to show for each device", "15",
       .at = PROFILE(n_layers) },
+    { "group", 0, IFM_OPTION_FLAG, FALSE, NULL, "one row for kernels that do the same: a model's repeated layers",
+      .at = PROFILE(group) },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models",
       "out/profile", .at = PROFILE(output) },
     { NULL },

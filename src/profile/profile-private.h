@@ -356,7 +356,7 @@ void profile_measure(Measuring *measuring);
  * it.
  */
 typedef struct Reported Reported;
-Reported *profile_reported_new(const ProfilePlan *plan, gsize n_layers);
+Reported *profile_reported_new(const ProfilePlan *plan, gsize n_layers, gboolean group);
 void profile_reported_free(Reported *reported);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Reported, profile_reported_free)
 const IfmProfileReport *profile_reported_report(const Reported *reported);

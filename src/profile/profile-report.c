@@ -44,7 +44,7 @@ void profile_reported_free(Reported *reported)
 }
 
 /* All but its mode. */
-static Reported *reported_alone(const ProfilePlan *plan, gsize n_layers)
+static Reported *reported_alone(const ProfilePlan *plan, gsize n_layers, gboolean group)
 {
     Reported *reported = g_new0(Reported, 1);
     reported->results = profile_plan_results(plan);
@@ -63,14 +63,15 @@ static Reported *reported_alone(const ProfilePlan *plan, gsize n_layers)
         .devices = (const IfmProfileDevice *)(const void *)reported->devices->data,
         .n_devices = reported->devices->len,
         .n_layers = n_layers,
+        .group = group,
     };
     return reported;
 }
 
 /* The plans of other passes have no mode of their own. */
-Reported *profile_reported_new(const ProfilePlan *plan, gsize n_layers)
+Reported *profile_reported_new(const ProfilePlan *plan, gsize n_layers, gboolean group)
 {
-    Reported *reported = reported_alone(plan, n_layers);
+    Reported *reported = reported_alone(plan, n_layers, group);
     if (plan->mode == NULL)
         return reported;
     profile_mode_report(plan, &reported->mode);
@@ -81,7 +82,7 @@ Reported *profile_reported_new(const ProfilePlan *plan, gsize n_layers)
         const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
         if (other == NULL)
             continue;
-        reported->others[kind] = reported_alone(other, n_layers);
+        reported->others[kind] = reported_alone(other, n_layers, group);
         reported->mode.passes[kind] = &reported->others[kind]->report;
     }
     return reported;
@@ -128,7 +129,7 @@ void profile_sweep_report(const Sweep *sweep, gsize n_layers, SweepReport *repor
                 refusals[at] = plan->refused->message;
                 continue;
             }
-            Reported *point = profile_reported_new(plan, n_layers);
+            Reported *point = profile_reported_new(plan, n_layers, FALSE);
             g_ptr_array_add(reported->reported_list, point);
             reports[at] = point->report;
         }

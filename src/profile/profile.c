@@ -146,7 +146,7 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
 const IfmProfileReport *ifm_profile_report(IfmProfile *self)
 {
     if (self->reported == NULL && self->as_it_is)
-        self->reported = profile_reported_new(&self->plan, (gsize)self->options.n_layers);
+        self->reported = profile_reported_new(&self->plan, (gsize)self->options.n_layers, self->options.group);
     return self->reported != NULL ? profile_reported_report(self->reported) : NULL;
 }
 

@@ -47,17 +47,114 @@ typedef struct
     char name[32];
 } Others;
 
-/* The slowest kernels, and one row for all the others together; where the runtime gives means, the column says so. */
-static void add_table(IfmDocument *document, const char *key, const IfmKernels *kernels, gboolean means, gsize max)
+/* --- repeated layers -------------------------------------------------------------------------------------------------- */
+
+/* Kernels that do the same: a model's repeated layers. */
+static gboolean are_alike(const IfmKernel *a, const IfmKernel *b)
 {
+    return a->known && b->known && !a->cost.is_upper_bound && !b->cost.is_upper_bound && a->family == b->family &&
+           a->cost.flop == b->cost.flop && a->cost.bytes_read == b->cost.bytes_read &&
+           a->cost.bytes_written == b->cost.bytes_written && g_strcmp0(a->node->op_type, b->node->op_type) == 0 &&
+           g_strcmp0(a->node->dtype, b->node->dtype) == 0;
+}
+
+/* Of kernels in one row: sums, and rates of sums. @first: the slowest of them */
+typedef struct
+{
+    IfmKernel kernel;
+    IfmNodeRow row;
+    const IfmKernel *first;
+    gsize n;
+    char *label;
+} Group;
+
+static void group_free(gpointer data)
+{
+    Group *group = data;
+    g_free(group->label);
+    g_free(group);
+}
+
+static void group_take(Group *group, const IfmKernel *kernel)
+{
+    IfmKernel *sum = &group->kernel;
+    group->n++;
+    group->row.median_ns += kernel->node->median_ns;
+    sum->share_ratio += kernel->share_ratio;
+    sum->cost.flop += kernel->cost.flop;
+    sum->cost.macs += kernel->cost.macs;
+    sum->cost.bytes_read += kernel->cost.bytes_read;
+    sum->cost.bytes_written += kernel->cost.bytes_written;
+    sum->place.min_ns += kernel->place.min_ns;
+    sum->place.excess_ns += kernel->place.excess_ns;
+}
+
+/* A group of @first alone; its layers and members are left out, as they are of one of them. */
+static Group *group_new(const IfmKernel *first)
+{
+    Group *group = g_new0(Group, 1);
+    group->first = first;
+    group->kernel = *first;
+    group->row = *first->node;
+    group->row.start_ns = NAN;
+    group->kernel.node = &group->row;
+    group->kernel.layers = NULL;
+    group->kernel.members = NULL;
+    group->n = 1;
+    return group;
+}
+
+static gint by_time(gconstpointer a, gconstpointer b)
+{
+    const Group *x = *(const Group *const *)a, *y = *(const Group *const *)b;
+    return (x->row.median_ns < y->row.median_ns) - (x->row.median_ns > y->row.median_ns);
+}
+
+/* "12 x layer.0.attention", the longest sum first. (transfer full) IfmKernel*, kept by the document */
+static GPtrArray *grouped(IfmDocument *document, const GPtrArray *rows)
+{
+    GPtrArray *groups = ifm_document_keep(document, g_ptr_array_new_with_free_func(group_free),
+                                          (GDestroyNotify)g_ptr_array_unref),
+              *kernels = g_ptr_array_new();
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmKernel *kernel = rows->pdata[i];
+        guint at = 0;
+        while (at < groups->len && !are_alike(((const Group *)groups->pdata[at])->first, kernel))
+            at++;
+        if (at < groups->len)
+            group_take(groups->pdata[at], kernel);
+        else
+            g_ptr_array_add(groups, group_new(kernel));
+    }
+    g_ptr_array_sort(groups, by_time);
+    for (guint i = 0; i < groups->len; i++)
+    {
+        Group *group = groups->pdata[i];
+        const char *name = group->first->label != NULL ? group->first->label : group->first->node->name;
+        if (group->n > 1)
+        {
+            group->kernel.label = group->label = g_strdup_printf("%" G_GSIZE_FORMAT " x %s", group->n, name);
+            group->kernel.place.attained = group->kernel.place.min_ns / group->row.median_ns;
+        }
+        g_ptr_array_add(kernels, &group->kernel);
+    }
+    return kernels;
+}
+
+/* The slowest kernels, and one row for all the others together; where the runtime gives means, the column says so. */
+static void add_table(IfmDocument *document, const char *key, const IfmKernels *kernels, gboolean means, gsize max,
+                      gboolean group)
+{
+    g_autoptr(GPtrArray) rows = group ? grouped(document, kernels->rows) : g_ptr_array_ref(kernels->rows);
     GPtrArray *records = g_ptr_array_new();
     GArray *fields = ifm_fields_join(NULL, ifm_kernel_fields);
-    gsize n = kernels->rows->len, shown = n <= max + 1 ? n : max;
+    gsize n = rows->len, shown = n <= max + 1 ? n : max;
     for (guint i = 0; i < fields->len && means; i++)
         if (g_str_equal(g_array_index(fields, IfmField, i).key, "median_ns"))
             g_array_index(fields, IfmField, i).title = "mean";
     for (gsize i = 0; i < shown; i++)
-        g_ptr_array_add(records, kernels->rows->pdata[i]);
+        g_ptr_array_add(records, rows->pdata[i]);
     if (shown < n)
     {
         Others *others = ifm_document_keep(document, g_new0(Others, 1), g_free);
@@ -66,7 +163,7 @@ static void add_table(IfmDocument *document, const char *key, const IfmKernels *
         others->kernel = (IfmKernel){ .node = &others->row, .place = { IFM_BOUND_NEITHER, NAN, NAN, NAN, NAN } };
         for (gsize i = shown; i < n; i++)
         {
-            const IfmKernel *kernel = kernels->rows->pdata[i];
+            const IfmKernel *kernel = rows->pdata[i];
             others->row.median_ns += kernel->node->median_ns;
             others->kernel.share_ratio += kernel->share_ratio;
         }
@@ -333,7 +430,8 @@ static void add_kernels(const IfmProfilePage *page, gsize device)
     const json_t *breakdown = report->devices[device].result.measurement->breakdown;
     IfmRoofline roofline;
     GArray *families = ifm_kernels_families(kernels);
-    add_table(document, ifm_profile_key(page, "kernels", device), kernels, are_means(breakdown), report->n_layers);
+    add_table(document, ifm_profile_key(page, "kernels", device), kernels, are_means(breakdown), report->n_layers,
+              report->group);
     if (ifm_roofline_of(report->devices[device].peak, &roofline))
         ifm_profile_add_roofline(document, kernels, &roofline, ifm_profile_key(page, "roofline", device));
     add_remainder(document, kernels);

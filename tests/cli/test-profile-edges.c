@@ -257,6 +257,28 @@ static void test_narrow_memory(Bench *bench, gconstpointer data)
     g_assert_cmpuint(n, ==, 3);
 }
 
+/* Layers that do the same share a row: resnet18 has four convolutions 3 x 3 of 64 channels, and three of each wider kind
+ * that come after the first. */
+static void test_group(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    int n_three = 0, n_alone = 0;
+    run_line(bench, "profile resnet18,size=64 -q --runs 2 -d simulated:ideal/CPU --group --nodes 100", &ended);
+    assert_status(&ended, 0);
+    g_auto(GStrv) lines = g_strsplit(ended.out, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+    {
+        gboolean convolution = strstr(*line, " Conv ") != NULL;
+        n_three += convolution && g_str_has_prefix(*line, "3 x lay");
+        n_alone += convolution && (g_str_has_prefix(*line, "layer") || g_str_has_prefix(*line, "conv1"));
+    }
+    g_assert_cmpint(n_three, ==, 3);
+    g_assert_cmpint(n_alone, ==, 7); /* the first, and of each wider kind the first and the one that skips */
+    run_line(bench, "profile resnet18,size=64 -q --runs 2 -d simulated:ideal/CPU --nodes 100", &ended);
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.out, " x lay"));
+}
+
 /* Growth is that of a process that ran nothing before, whether shapes were asked for first or not. */
 static void test_growth(Bench *bench, gconstpointer data)
 {
@@ -374,6 +396,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-edges/growth", Bench, NULL, bench_init, test_growth, bench_clear);
     g_test_add("/profile-edges/unknown-option", Bench, NULL, bench_init, test_unknown_option, bench_clear);
     g_test_add("/profile-edges/tied-square", Bench, NULL, bench_init, test_tied_square, bench_clear);
+    g_test_add("/profile-edges/group", Bench, NULL, bench_init, test_group, bench_clear);
     g_test_add("/profile-edges/alias", Bench, NULL, bench_init, test_alias, bench_clear);
     return g_test_run();
 }
