@@ -77,6 +77,14 @@ const char *ifm_model_initializer_name(const IfmModel *model, gsize index);
  * Returns: FALSE for an unknown name, or a type that IfmTensor cannot hold (strings, 4-bit types). */
 gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
 
+/** ifm_model_weight: As ifm_model_initializer(), also of what a Constant node of the graph makes, where that is
+ * floating-point numbers of rank 1 at least. */
+gboolean ifm_model_weight(const IfmModel *model, const char *name, IfmTensor *tensor);
+
+/** ifm_model_trainable: Names of the weights that training changes: what ifm_model_n_trainable() counts; initializers in
+ * the order of the file, then outputs of Constant nodes. Returns: (transfer container) const char*, of the model */
+GPtrArray *ifm_model_trainable(const IfmModel *model);
+
 /** Attributes. Returns: @fallback where the node has no attribute of that name and type. */
 gint64 ifm_node_int(const IfmNode *node, const char *attribute, gint64 fallback);
 double ifm_node_float(const IfmNode *node, const char *attribute, double fallback);

@@ -80,9 +80,12 @@ const IfmNode *ifm_back_sole_reader(const IfmBack *back, const char *tensor);
 
 /* --- what is known of the forward model's tensors: gradient-shapes.c ---------------------------------------------- */
 
-/* ifm_back_facts_new: Returns: NULL with IFM_ERROR_INVALID where no sizes of the free dimensions fit each other. */
-IfmBackFacts *ifm_back_facts_new(IfmModel *model, GError **error);
+/* ifm_back_facts_new: @bindings: [n_bindings] sizes for dimensions that the model does not leave free, whatever its inputs
+ * do; borrowed    Returns: NULL with IFM_ERROR_INVALID where no sizes of the free dimensions fit each other. */
+IfmBackFacts *ifm_back_facts_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
 void ifm_back_facts_free(IfmBackFacts *facts);
+/* ifm_back_facts_bound: Returns: (transfer full) "batch=1": those that are needed; NULL for none. */
+char *ifm_back_facts_bound(const IfmBackFacts *facts);
 /* ifm_back_facts_shape: FALSE where it is not known. */
 gboolean ifm_back_facts_shape(const IfmBackFacts *facts, const char *tensor, IfmBackShape *shape);
 
