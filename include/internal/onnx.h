@@ -18,6 +18,11 @@ typedef struct
  * values. For a graph without its weights that is read and not run. */
 IfmModel *ifm_model_open_outline(const char *path, GError **error);
 
+/** ifm_model_open_outside: As ifm_model_open(), also where external data lie behind a symbolic link that leaves the model's
+ * folder. Other programs may refuse such a file: save it elsewhere, data and all, before one is to read it.
+ * @is_outside: (out) whether that is so */
+IfmModel *ifm_model_open_outside(const char *path, gboolean *is_outside, GError **error);
+
 /** ifm_model_path: The path of an opened model; NULL for a built or parsed one. */
 const char *ifm_model_path(const IfmModel *model);
 

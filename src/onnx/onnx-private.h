@@ -97,7 +97,9 @@ struct IfmModel
 {
     gatomicrefcount references;
     GBytes *bytes;
-    gboolean outline; /* external data are not read: see ifm_model_open_outline() */
+    gboolean outline;       /* external data are not read: see ifm_model_open_outline() */
+    gboolean allow_outside; /* links may leave the folder: see ifm_model_open_outside() */
+    gboolean is_outside;    /* one does */
     char *path, *name;
     Onnx__ModelProto *proto;
     GPtrArray *attached;       /* Onnx__TensorProto* whose raw_data belongs to `bytes` or `external` */
