@@ -180,6 +180,21 @@ gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question,
  * by latency. */
 GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
 
+/** IfmPlanCandidate: a plan of a question's space. @published: it is in the space of the published search
+ * (docs/planning.md), at its shares */
+typedef struct
+{
+    IfmPlan *plan;
+    IfmPlanCost cost;
+    gboolean published;
+} IfmPlanCandidate;
+void ifm_plan_candidate_free(IfmPlanCandidate *candidate);
+/** ifm_plan_candidates: Every plan of the question's space, best first: each way to cut the stages and to give devices to
+ * the blocks, and of a block of several devices the shares that finish together and those of the grid (without one: 0.3,
+ * 0.5, 0.7). Returns: (transfer full) IfmPlanCandidate*; NULL with the errors of ifm_plan_search(), or with
+ * IFM_ERROR_INVALID where there are more than 100,000. */
+GPtrArray *ifm_plan_candidates(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
+
 /* --- simulating a plan ------------------------------------------------------------------------------------------------ */
 
 typedef struct

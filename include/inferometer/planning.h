@@ -34,6 +34,7 @@ typedef struct
     const char *const *sizes; /* "NODES,EDGES"; NULL: every size of the study */
     IfmPlanSearchOptions search;
     gboolean pareto;     /* also every plan that no other beats */
+    gboolean candidates; /* also every plan of the space. No option: asked for by the file that takes them */
     gint64 batches;      /* to simulate */
     const char *compare; /* a file with a plan to compare with the best */
 } IfmPlanOptions;
@@ -75,9 +76,10 @@ typedef struct
     IfmPlanSize size;
     IfmPlanAnswer answer;
     json_t *prediction;
-    IfmTrace *trace;   /* of the simulation */
-    GPtrArray *pareto; /* IfmPlanAnswer*, or NULL */
-    IfmPlan *other;    /* the one to compare with, or NULL */
+    IfmTrace *trace;       /* of the simulation */
+    GPtrArray *pareto;     /* IfmPlanAnswer*, or NULL */
+    GPtrArray *candidates; /* IfmPlanCandidate*, or NULL */
+    IfmPlan *other;        /* the one to compare with, or NULL */
     IfmPlanCost other_cost;
 } IfmPlanned;
 
@@ -117,6 +119,8 @@ typedef struct
 json_t *ifm_plan_answer_to_json(const IfmPlanReport *report);
 /** ifm_plan_report: of one of a result's sizes. */
 IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *planned);
+/** ifm_plan_candidates_to_csv: a row a candidate of each size. (transfer full) */
+char *ifm_plan_candidates_to_csv(const IfmPlanResult *result);
 /** ifm_plan_result_to_json: The plan with "features", "hidden" and, where it was asked for, "pareto" next to what
  * ifm_plan_answer_to_json() has; several as {"format": "plans", "plans": [...]}. (transfer full) */
 json_t *ifm_plan_result_to_json(const IfmPlanResult *result);

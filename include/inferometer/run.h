@@ -159,6 +159,7 @@ typedef struct
      * faster, than they were found before, and no other plan would have met its prediction. */
     gboolean machine_moved;
     double attained_ratio;     /* the plan's throughput over the bound */
+    IfmInterval attained;      /* of it, over repetitions, from three on: where 1 is within, the two are not told apart */
     const char *faster_alone;  /* the fastest device that by itself makes more than the plan, borrowed; NULL: none */
     double faster_alone_per_s; /* 0: none */
 } IfmRunVerdict;

@@ -37,7 +37,7 @@ static int write_traces(const GPtrArray *planned, const char *path)
 static int write_files(const IfmPlanResult *result, const Arguments *arguments)
 {
     const char *json_path = cli_text(arguments, "json"), *table_path = cli_text(arguments, "table"),
-               *trace_path = cli_text(arguments, "trace");
+               *trace_path = cli_text(arguments, "trace"), *candidates_path = cli_text(arguments, "candidates");
     int status = CLI_EXIT_OK;
     if (json_path != NULL)
     {
@@ -48,6 +48,11 @@ static int write_files(const IfmPlanResult *result, const Arguments *arguments)
         status = write_table(&result->context, table_path);
     if (status == CLI_EXIT_OK && trace_path != NULL)
         status = write_traces(result->planned, trace_path);
+    if (status == CLI_EXIT_OK && candidates_path != NULL)
+    {
+        g_autofree char *csv = ifm_plan_candidates_to_csv(result);
+        status = cli_write(candidates_path, csv);
+    }
     return status;
 }
 
@@ -68,7 +73,7 @@ static int show(const IfmPlanResult *result, const Arguments *arguments)
 
 /* --- the verb --------------------------------------------------------------------------------------------------------- */
 
-static const char *const outputs[] = { "json", "table", "trace", NULL };
+static const char *const outputs[] = { "json", "table", "trace", "candidates", NULL };
 
 static int run_plan(const Arguments *arguments)
 {
@@ -79,6 +84,7 @@ static int run_plan(const Arguments *arguments)
     if (status != CLI_EXIT_OK)
         return status;
     cli_fill(arguments, ifm_plan_options, &options);
+    options.candidates = cli_text(arguments, "candidates") != NULL;
     if (!ifm_plan_study(&options, &result, &error))
         return cli_fail(error);
     status = write_files(&result, arguments);
@@ -89,6 +95,9 @@ static const IfmOption plan_options[] = {
     { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the plan as JSON, for inferometer run; - is standard output",
       .after = "compare" },
     { "table", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the plans of all sizes as a table, for inferometer run --table" },
+    { "candidates", 0, IFM_OPTION_FILE, FALSE, "FILE",
+      "write every plan that was to be chosen from as CSV, best first, with its cost; those of the published search are "
+      "marked" },
     { "trace", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the simulated timeline as a Chrome trace; .gz is compressed" },
     { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw the simulated timeline" },
     { NULL },

@@ -33,7 +33,7 @@ typedef struct
 static gboolean wants(const Arguments *arguments, const char *step)
 {
     const char *only = cli_text(arguments, "only");
-    return only == NULL || g_str_equal(only, step);
+    return only == NULL || g_str_equal(only, step) || g_str_equal(only, "all");
 }
 
 /* An alias that is given twice is a mistake. */
@@ -267,6 +267,8 @@ static int run_study(const Arguments *arguments)
         return check_cuda();
     if (cli_positional(arguments)[0] == NULL)
         return cli_usage(cli_verb_of(arguments), "needs STUDY");
+    if (cli_given(arguments, "all") && cli_given(arguments, "only"))
+        return cli_usage(cli_verb_of(arguments), "--all and --only: all steps or one, not both");
     g_auto(IfmStudyPlace) place = { 0 };
     Shard shard = { 0 };
     int status = prepare(&place, arguments, &shard);
@@ -282,7 +284,7 @@ static int run_study(const Arguments *arguments)
 
 /* --- the verb -------------------------------------------------------------------------------------------------------- */
 
-static const char *const steps[] = { "export", "measure", "analyze", NULL };
+static const char *const steps[] = { "all", "export", "measure", "analyze", NULL };
 
 const IfmOption study_case_options[] = {
     { "device", 'd', IFM_OPTION_TEXT, TRUE, "ALIAS=DEVICE",
@@ -301,7 +303,8 @@ static const IfmOption run_options[] = {
     { "only", 0, IFM_OPTION_TEXT, FALSE, "STEP",
       "export: write the models of all devices, available or not; measure: write no tables; analyze: write the tables "
       "from the store",
-      NULL, steps, .after = "device" },
+      "all", steps, .after = "device" },
+    { "all", 0, IFM_OPTION_FLAG, FALSE, NULL, "all steps, as without --only", .after = "only" },
     { "shard", 0, IFM_OPTION_TEXT, FALSE, "I/N",
       "measure only the I-th of N parts of the cases, into a folder of its own; \"inferometer study merge\" joins the "
       "stores",

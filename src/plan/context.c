@@ -101,7 +101,7 @@ static gboolean is_npu(const char *device)
 }
 
 /* Imported tables know devices by their aliases alone. */
-static guint32 npus_of(const IfmCosts *costs)
+guint32 costs_npus(const IfmCosts *costs)
 {
     guint32 mask = 0;
     for (gsize d = 0; d < ifm_costs_n_devices(costs); d++)
@@ -163,7 +163,7 @@ static gboolean apply_devices(IfmPlanContext *context, const IfmPlanSearchOption
         if (!set_power(context->costs, *text, error))
             return FALSE;
     if (search->no_npu_split)
-        context->question.no_split = npus_of(context->costs);
+        context->question.no_split = costs_npus(context->costs);
     return (context->question.without & all) != all || ifm_error_refuse(error, "--without: no device is left to plan with");
 }
 

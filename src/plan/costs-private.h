@@ -100,6 +100,9 @@ typedef struct
 gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
                            IfmCostLatency *latency, GError **error);
 
+/* costs_npus: The devices that are NPUs, by their units or, of imported tables, by their aliases. Returns: a mask */
+guint32 costs_npus(const IfmCosts *costs);
+
 /* ifm_costs_to_json: All that the cost of a plan at a size is computed from: docs/formats.md. (transfer full) */
 json_t *ifm_costs_to_json(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges);
 

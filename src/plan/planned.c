@@ -68,6 +68,7 @@ static void planned_free(IfmPlanned *planned)
     g_clear_pointer(&planned->prediction, json_decref);
     g_clear_pointer(&planned->trace, ifm_trace_free);
     g_clear_pointer(&planned->pareto, g_ptr_array_unref);
+    g_clear_pointer(&planned->candidates, g_ptr_array_unref);
     g_clear_pointer(&planned->other, ifm_plan_free);
     ifm_plan_cost_clear(&planned->other_cost);
     g_free(planned);
@@ -93,7 +94,10 @@ static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *opt
         planned->prediction = ifm_plan_predict(context->costs, planned->answer.plan, &simulate, &planned->trace, error);
     if (planned->prediction != NULL && options->pareto)
         planned->pareto = ifm_plan_pareto(context->costs, &question, error);
-    if (planned->prediction == NULL || (options->pareto && planned->pareto == NULL))
+    if (planned->prediction != NULL && options->candidates)
+        planned->candidates = ifm_plan_candidates(context->costs, &question, error);
+    if (planned->prediction == NULL || (options->pareto && planned->pareto == NULL) ||
+        (options->candidates && planned->candidates == NULL))
     {
         g_prefix_error(error, "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", context->place.store_path,
                        size->nodes, size->edges);

@@ -52,6 +52,23 @@ static char *rates_text(const json_t *rates)
     return g_string_free(out, FALSE);
 }
 
+/* What a plan makes over what its devices make on whole batches of their own: what is above that surely is no bound of this
+ * plan, since its blocks may give each device what it is best at. (transfer full) */
+static char *attained_text(const IfmRunVerdict *verdict)
+{
+    g_autofree char *ratio = ifm_format_ratio(verdict->attained_ratio),
+                    *above = ifm_format_ratio(verdict->attained_ratio - 1),
+                    *lower = ifm_format_ratio(verdict->attained.lower), *upper = ifm_format_ratio(verdict->attained.upper);
+    if (verdict->attained.lower > 1)
+        return g_strdup_printf("%s above the bound (%s to %s of it): its devices do better in turn than each on whole "
+                               "batches",
+                               above, lower, upper);
+    if (!isfinite(verdict->attained.upper))
+        return g_strdup_printf("%s of the bound", ratio);
+    return g_strdup_printf("%s of the bound (%s to %s)%s", ratio, lower, upper,
+                           verdict->attained.upper >= 1 ? ", not told apart from it" : "");
+}
+
 static void add_bound(IfmDocument *document, const IfmRunReport *report)
 {
     const json_t *none = ifm_measurement_result(report->measurement, "no_bound");
@@ -64,13 +81,10 @@ static void add_bound(IfmDocument *document, const IfmRunReport *report)
     g_autofree char *solo = rates_text(json_object_get(result.bound, "solo")),
                     *together = rates_text(json_object_get(result.bound, "together")),
                     *predicted =
-                        rates_text(ifm_run_is_replanned(report) ? NULL : json_object_get(report->prediction, "together")),
-                    *attained = ifm_format_ratio(result.attained);
+                        rates_text(ifm_run_is_replanned(report) ? NULL : json_object_get(report->prediction, "together"));
     gboolean known = *predicted != '\0';
-    ifm_document_fact(document, "bound",
-                      "alone %s; all at once, each its own batches, %s%s%s%s: %.2f times the best alone; the plan attains "
-                      "%s of it",
-                      solo, together, known ? " (predicted " : "", predicted, known ? ")" : "", result.gain, attained);
+    ifm_document_fact(document, "bound", "alone %s; all at once, each its own batches, %s%s%s%s: %.2f times the best alone",
+                      solo, together, known ? " (predicted " : "", predicted, known ? ")" : "", result.gain);
     const char *alias;
     json_t *why;
     json_object_foreach(json_object_get(result.bound, "left_out"), alias, why)
@@ -187,8 +201,7 @@ static void add_verdict(IfmDocument *document, const IfmRunReport *report, const
     const char *outputs = outputs_words(report, &tone);
     gboolean compared = isfinite(verdict.difference_ratio);
     g_autofree char *by = ifm_format_ratio(fabs(verdict.difference_ratio)),
-                    *moved = ifm_format_ratio(fabs(verdict.bound_ratio - 1)),
-                    *attained = ifm_format_ratio(verdict.attained_ratio);
+                    *moved = ifm_format_ratio(fabs(verdict.bound_ratio - 1)), *attained = attained_text(&verdict);
     if (compared)
     {
         g_string_append_printf(text, "the makespan was %s %s than predicted", by,
@@ -203,7 +216,7 @@ static void add_verdict(IfmDocument *document, const IfmRunReport *report, const
                                "; the machine, not the plan: the bound moved alike, its devices made %s %s than predicted",
                                moved, verdict.bound_ratio < 1 ? "less" : "more");
     if (isfinite(verdict.attained_ratio))
-        g_string_append_printf(text, "; %s of the bound", attained);
+        g_string_append_printf(text, "; %s", attained);
     if (verdict.faster_alone != NULL)
         g_string_append_printf(text, "; %s alone made %.4g/s: faster than this plan", verdict.faster_alone,
                                verdict.faster_alone_per_s);

@@ -327,6 +327,22 @@ static void find_faster_alone(const IfmPlanRunResult *result, IfmRunVerdict *ver
     }
 }
 
+/* Each repetition has a bound of its own, measured next to it. */
+static IfmInterval attained_interval(const IfmPlanRunResult *result)
+{
+    IfmInterval interval = { NAN, NAN, NAN };
+    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
+    for (gsize r = 0; r < result->n_repetitions; r++)
+    {
+        double value = ifm_member_number(json_array_get(result->repetitions, r), "bound.attained");
+        if (isfinite(value))
+            g_array_append_val(values, value);
+    }
+    if (values->len > 2)
+        ifm_mean_interval((const double *)(const void *)values->data, values->len, 0.95, &interval);
+    return interval;
+}
+
 IfmRunVerdict ifm_run_judge(const IfmRunReport *run, const IfmRunFigure *makespan)
 {
     const IfmPlanRunResult result = result_of(run);
@@ -337,6 +353,7 @@ IfmRunVerdict ifm_run_judge(const IfmRunReport *run, const IfmRunFigure *makespa
         .upper_ns = makespan->predicted * (1 + spread),
         .bound_ratio = bound_moved(run),
         .attained_ratio = result.attained,
+        .attained = attained_interval(&result),
     };
     double off = log(1 + verdict.difference_ratio), left = off + log(verdict.bound_ratio);
     verdict.close = fabs(verdict.difference_ratio) <= IFM_RUN_CLOSE_RATIO;

@@ -256,6 +256,82 @@ static void write_flows(Writer *self, const IfmTraceLayout *layout)
     }
 }
 
+/* --- counters --------------------------------------------------------------------------------------------------------- */
+
+/* A change of a count. */
+typedef struct
+{
+    gint64 at_ns;
+    int by;
+} Change;
+
+static gint by_time(gconstpointer a, gconstpointer b)
+{
+    const Change *x = a, *y = b;
+    return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+}
+
+/* Each event of a kind counts from its start to its end. */
+static void add_changes(GArray *changes, const IfmTrace *trace, gsize track, IfmEventKind kind)
+{
+    gsize n;
+    const IfmEvent *events = ifm_trace_events(trace, track, &n);
+    for (gsize i = 0; i < n; i++)
+    {
+        const Change pair[] = { { events[i].start_ns, 1 }, { events[i].start_ns + MAX(events[i].duration_ns, 0), -1 } };
+        if (events[i].kind == kind && events[i].duration_ns > 0)
+            g_array_append_vals(changes, pair, G_N_ELEMENTS(pair));
+    }
+}
+
+/* The count after each moment at which it changes. */
+static void write_counter(Writer *self, const IfmTraceLayout *layout, const IfmTrackLayout *place, const char *name,
+                          GArray *changes)
+{
+    gint64 count = 0, written = 0;
+    g_array_sort(changes, by_time);
+    for (guint i = 0; i < changes->len && !self->failed; i++)
+    {
+        const Change *change = &g_array_index(changes, Change, i);
+        count += change->by;
+        if ((i + 1 < changes->len && (change + 1)->at_ns == change->at_ns) || count == written)
+            continue;
+        written = count;
+        begin_event(self, "C", place->pid, place->tids[0]);
+        add(self, ",\"ts\":");
+        add_us(self, (guint64)change->at_ns - (guint64)layout->origin_ns);
+        add(self, ",\"name\":");
+        add_text(self, name);
+        add(self, ",\"args\":{\"count\":");
+        add_integer(self, count);
+        add(self, "}}");
+    }
+}
+
+/* How many batches wait in each queue, and how many devices are at work (each stream of one for itself). */
+static void write_counters(Writer *self, const IfmTraceLayout *layout)
+{
+    g_autoptr(GArray) busy = g_array_new(FALSE, FALSE, sizeof(Change));
+    const IfmTrackLayout *first = NULL;
+    for (gsize i = 0; i < layout->n_tracks && !self->failed; i++)
+    {
+        const IfmTrackInfo *info = ifm_trace_track_info(layout->trace, i);
+        g_autoptr(GArray) waiting = g_array_new(FALSE, FALSE, sizeof(Change));
+        if (info->kind == IFM_TRACK_DEVICE)
+        {
+            add_changes(busy, layout->trace, i, IFM_EVENT_INFER);
+            first = first != NULL ? first : &layout->tracks[i];
+        }
+        else if (info->kind == IFM_TRACK_QUEUE)
+            add_changes(waiting, layout->trace, i, IFM_EVENT_QUEUE);
+        g_autofree char *name = g_strdup_printf("%s: batches", info->thread != NULL ? info->thread : "queue");
+        if (waiting->len > 0)
+            write_counter(self, layout, &layout->tracks[i], name, waiting);
+    }
+    if (first != NULL && busy->len > 0)
+        write_counter(self, layout, first, "busy devices", busy);
+}
+
 /* --- names of processes and threads ----------------------------------------------------------------------------------- */
 
 static void write_name(Writer *self, const char *what, gint64 pid, gint64 tid, const char *name)
@@ -405,6 +481,8 @@ static gboolean write_all(Writer *self, IfmTraceLayout *layouts, gsize n)
             write_track(self, &layouts[i], track);
     for (gsize i = 0; i < n; i++)
         write_flows(self, &layouts[i]);
+    for (gsize i = 0; i < n; i++)
+        write_counters(self, &layouts[i]);
     add(self, "\n]}\n");
     flush(self, TRUE);
     return !self->failed;

@@ -291,6 +291,9 @@ static void test_shards(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     run_line(bench, "store merge out/points/store.db out/points-1-of-2/store.db out/points-2-of-2/store.db", &ended);
     assert_status(&ended, 0);
+    run_line(bench, "study run points.yaml --all --only analyze", &ended);
+    assert_status(&ended, 2);
+    g_assert_nonnull(strstr(ended.err, "all steps or one, not both"));
     run_line(bench, "study run points.yaml --only analyze", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "3 cases: 3 measured"));

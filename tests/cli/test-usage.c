@@ -267,7 +267,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "study", "which of run, submit, status, merge, export, lookup, predict, import, list?" },
         { "study runs x", "did you mean \"run\"?" },
         { "study run", "needs STUDY" },
-        { "study run gnn-stages --only analyse", "--only: \"analyse\" is none of export, measure, analyze" },
+        { "study run gnn-stages --only analyse", "--only: \"analyse\" is none of all, export, measure, analyze" },
         { "study run gnn-stages --runs 5 --ci 1%", "not both" },
         { "study run gnn-stages --ci 0%", "--ci: above 0%, at most 100%" },
         { "study run gnn-stages --attempts 101", "--attempts: \"101\" is not a whole number from 1 to 100" },

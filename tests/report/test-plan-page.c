@@ -401,6 +401,27 @@ static void test_machine(Fixture *fixture, gconstpointer data)
     json_object_set_new(fixture->prediction, "together", json_pack("{s:f,s:f}", "CPU", 33.0, "GPU", 44.0));
     g_autofree char *page = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 400 });
     g_assert_nonnull(strstr(page, "CPU 30/s, GPU 40/s (predicted CPU 33/s, GPU 44/s): 1.58 times"));
+    /* the bound of each repetition, next to it: above it surely, and not told apart from it */
+    static const struct
+    {
+        double attained, apart;
+        const char *part;
+    } bounds[] = {
+        { 1.32, 0.01, "; 32.0 % above the bound (129.5 % to 134.5 % of it): its devices do better in turn" },
+        { 1.01, 0.02, "; 101.0 % of the bound (96.0 % to 106.0 %), not told apart from it" },
+        { 0.8, 0.01, "; 80.0 % of the bound (77.5 % to 82.5 %); outputs" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
+    {
+        json_t *plan = measurement->result, *repetitions = json_object_get(plan, "repetitions");
+        json_object_set_new(json_object_get(plan, "bound"), "attained", json_real(bounds[i].attained));
+        for (gsize r = 0; r < 3; r++)
+            json_object_set_new(json_array_get(repetitions, r), "bound",
+                                json_pack("{s:f}", "attained", bounds[i].attained + ((double)r - 1) * bounds[i].apart));
+        g_autofree char *told = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 400 });
+        if (strstr(told, bounds[i].part) == NULL)
+            g_error("row %u: %s", (guint)i, told);
+    }
 }
 
 static void test_several(Fixture *fixture, gconstpointer data)

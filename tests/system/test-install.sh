@@ -68,8 +68,8 @@ compile_examples()
     done
 }
 
-# example NAME ARGUMENT...: runs an example with the installed library.
-example() { LD_LIBRARY_PATH=$prefix/lib "./$@"; }
+# example NAME ARGUMENT...: runs an example with the installed library, which pkg-config tells it the place of.
+example() { env -u LD_LIBRARY_PATH "./$@"; }
 
 measure_callback() { prints '"median": [0-9]' example measure-callback; }
 
@@ -120,7 +120,7 @@ int main(void)
 }
 END
     "${CC:-cc}" -Wall -Werror parts.c -o parts $(pkg-config --cflags --libs inferometer) &&
-        LD_LIBRARY_PATH=$prefix/lib prints "^$prefix/libexec/inferometer/inferometer-worker" ./parts &&
+        prints "^$prefix/libexec/inferometer/inferometer-worker" ./parts &&
         grep -q "^$prefix/share/inferometer/devices/meteor-lake.yaml" printed
 }
 

@@ -388,6 +388,43 @@ static void test_full_disk(void)
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
 }
 
+/* How many batches wait, and how many devices work, at each moment at which that changes. */
+static void test_counters(void)
+{
+    static const struct
+    {
+        const char *name;
+        gint64 at_ns, count;
+    } expected[] = {
+        { "A: batches", 0, 1 },    { "A: batches", 5, 2 },    { "A: batches", 15, 0 },   { "busy devices", 20, 1 },
+        { "busy devices", 30, 2 }, { "busy devices", 50, 1 }, { "busy devices", 60, 0 },
+    };
+    g_autoptr(IfmTrace) trace = ifm_trace_new("run");
+    IfmTrack *queue = fixture_track(trace, IFM_TRACK_QUEUE, "A", 1, 4),
+             *one = fixture_track(trace, IFM_TRACK_DEVICE, "B", 1, 4),
+             *two = fixture_track(trace, IFM_TRACK_DEVICE, "C", 1, 4);
+    fixture_record(queue, IFM_EVENT_QUEUE, 0, 15, 0, 1);
+    fixture_record(queue, IFM_EVENT_QUEUE, 5, 15, 1, 1);
+    fixture_record(one, IFM_EVENT_INFER, 20, 40, 0, 1);
+    fixture_record(one, IFM_EVENT_INFER, 40, 60, 1, 1); /* at once after the first: nothing changes */
+    fixture_record(two, IFM_EVENT_INFER, 30, 50, 0, 1);
+    const IfmTrace *traces[] = { trace };
+    json_auto_t *root = write_and_check(traces, 1);
+    gsize found = 0, index;
+    json_t *event;
+    json_array_foreach(json_object_get(root, "traceEvents"), index, event)
+    {
+        if (*text(event, "ph") != 'C')
+            continue;
+        g_assert_cmpuint(found, <, G_N_ELEMENTS(expected));
+        g_assert_cmpstr(text(event, "name"), ==, expected[found].name);
+        g_assert_cmpint(ns_of(event, "ts"), ==, expected[found].at_ns);
+        g_assert_cmpint(integer(json_object_get(event, "args"), "count"), ==, expected[found].count);
+        found++;
+    }
+    g_assert_cmpuint(found, ==, G_N_ELEMENTS(expected));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -396,6 +433,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trace/write/overlap", test_overlap);
     g_test_add_func("/trace/write/side-by-side", test_side_by_side);
     g_test_add_func("/trace/write/random", test_random);
+    g_test_add_func("/trace/write/counters", test_counters);
     g_test_add_func("/trace/write/gzip", test_gzip);
     g_test_add_func("/trace/write/replaced-whole", test_replaced_whole);
     g_test_add_func("/trace/write/full-disk", test_full_disk);
