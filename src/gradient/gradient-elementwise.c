@@ -310,6 +310,18 @@ IFM_GRADIENT_RULE(mul)
             ifm_back_give_sum(back, i, ifm_back_mul(back, g, ifm_back_input(back, 1 - i)), y);
 }
 
+/* y = x where x > 0, else slope x: the slope broadcasts to x */
+IFM_GRADIENT_RULE(prelu)
+{
+    const Unary of = unary(back);
+    const char *zero = ifm_back_scalar(back, of.dtype, 0), *slope = ifm_back_input(back, 1);
+    const char *above = ifm_back_op(back, "Greater", of.x, zero, NULL);
+    if (ifm_back_wants(back, 0))
+        ifm_back_give(back, 0, ifm_back_op(back, "Where", above, of.g, ifm_back_mul(back, of.g, slope), NULL));
+    if (ifm_back_wants(back, 1))
+        ifm_back_give_sum(back, 1, ifm_back_op(back, "Where", above, zero, ifm_back_mul(back, of.g, of.x), NULL), of.y);
+}
+
 /* g / b and -(g / b) y */
 IFM_GRADIENT_RULE(div)
 {

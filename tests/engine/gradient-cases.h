@@ -412,5 +412,15 @@ static const Case cases[] = {
     { "average-pool-dilation",
       "x : [1,2,7,6]; y = AveragePool(x) kernel_shape=[2,3] dilations=[2,1] strides=[2,1] pads=[1,0,0,1]; -> y [1,2,3,5]",
       TRUE, 0, 19 },
+    /* as PyTorch exports PReLU, PixelShuffle and group normalisation */
+    { "prelu", "x : [4,5]; s ! [5]; y = PRelu(x, s); -> y [4,5]", TRUE, 1e-3 },
+    { "prelu-one", "x : [N,3,2]; s ! [1,1]; y = PRelu(x, s); -> y [N,3,2]", TRUE, 1e-3 },
+    { "prelu-channels", "x : [2,3,4]; s ! [3,1]; y = PRelu(x, s); -> y [2,3,4]", TRUE, 1e-3 },
+    { "depth-to-space", "x : [1,8,2,3]; y = DepthToSpace(x) blocksize=2; -> y [1,2,4,6]" },
+    { "depth-to-space-crd", "x : [N,12,2,1]; y = DepthToSpace(x) blocksize=2 mode=CRD; -> y [N,3,4,2]" },
+    { "space-to-depth", "x : [N,2,4,6]; y = SpaceToDepth(x) blocksize=2; -> y [N,8,2,3]" },
+    { "instance-norm", "x : [2,3,8]; w ! [3]; b ! [3]; y = InstanceNormalization(x, w, b); -> y [2,3,8]", TRUE, 1e-2 },
+    { "instance-norm-free",
+      "x : [N,2,3,4]; w ! [2]; b ! [2]; y = InstanceNormalization(x, w, b) epsilon=0.1; -> y [N,2,3,4]", TRUE, 1e-2 },
     { "global-average-pool-1d", "x : [2,3,4]; y = GlobalAveragePool(x); -> y [2,3,1]", TRUE },
 };
