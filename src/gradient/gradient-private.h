@@ -191,6 +191,8 @@ IFM_GRADIENT_RULE(gather_nd);
 IFM_GRADIENT_RULE(gelu);
 IFM_GRADIENT_RULE(gemm);
 IFM_GRADIENT_RULE(global_average_pool);
+IFM_GRADIENT_RULE(hard_sigmoid);
+IFM_GRADIENT_RULE(hard_swish);
 IFM_GRADIENT_RULE(identity);
 IFM_GRADIENT_RULE(instance_normalization);
 IFM_GRADIENT_RULE(layer_normalization);

@@ -41,6 +41,8 @@ static const IfmGradientRule rules[] = {
     { "GlobalAveragePool", ifm_gradient_global_average_pool },
     { "Greater", NULL },
     { "GreaterOrEqual", NULL },
+    { "HardSigmoid", ifm_gradient_hard_sigmoid },
+    { "HardSwish", ifm_gradient_hard_swish },
     { "Identity", ifm_gradient_identity },
     { "InstanceNormalization", ifm_gradient_instance_normalization },
     { "IsInf", NULL },
