@@ -27,6 +27,11 @@ typedef struct
 {
     double flop_per_s;  /* of a large matrix product, same threads and dtype */
     double bytes_per_s; /* of a triad that no cache holds, counted as read + written */
+    struct
+    {
+        double bytes, bytes_per_s;
+    } caches[IFM_PEAK_MAX_CACHES]; /* of the same triad in what a cache holds, from the innermost */
+    gsize n_caches;                /* 0: not known */
 } IfmRoofline;
 
 /** ifm_roofline_of: the peaks that ifm_kind_peak measured. @peak: NULL: they were not measured
@@ -43,8 +48,9 @@ typedef enum
 
 /**
  * IfmRoofPlace: one piece of work under the roofline.
- * Equals: min_ns = max(flop / flop_per_s, bytes / bytes_per_s), attained = min_ns / measured_ns. Above 1 where caches
- * hold what the bytes count, or the algorithm does with fewer FLOP (Winograd): said, not cut off.
+ * Equals: min_ns = max(flop / flop_per_s, bytes / bytes_per_s), attained = min_ns / measured_ns. bytes_per_s: of the
+ * innermost cache that holds the bytes, else of memory. Above 1 where a nearer cache holds part of what the bytes count, or
+ * the algorithm does with fewer FLOP (Winograd): said, not cut off.
  */
 typedef struct
 {

@@ -243,15 +243,23 @@ typedef struct
  * device, dtype and threads, and of a device without cores of its own how many processors this process may use, so that a
  * peak is measured once a machine and looked up from then on. IFM_ERROR_INVALID for another dtype, threads below 0, a
  * budget below 0. Its result: {"flop_per_s", "flop_interval": [lower, upper], "bytes_per_s", "bytes_interval", "products":
- * [{"size", "flop_per_s"}], "triad_bytes", "threads", "source": "measured" | "described", …}: docs/formats.md. samples_ns
- * are those of the best product; there are none of a described one. As ifm_runner_measure(), but that half a peak is none:
- * interrupted, it is NULL with IFM_ERROR_CANCELLED. */
+ * [{"size", "flop_per_s"}], "triad_bytes", "caches": [{"level", "bytes", "bytes_per_s", "n"}], "threads", "source":
+ * "measured" | "described", …}: docs/formats.md. samples_ns are those of the best product; there are none of a described
+ * one. As ifm_runner_measure(), but that half a peak is none: interrupted, it is NULL with IFM_ERROR_CANCELLED. */
 extern const IfmCaseKind ifm_kind_peak;
+#define IFM_PEAK_MAX_CACHES 3
 /** IfmPeakResult: of ifm_kind_peak. @described: from the description of a simulated device, not measured */
 typedef struct
 {
     double flop_per_s, bytes_per_s;
     IfmInterval flop_interval, bytes_interval; /* their level is that of the summary */
+    /* of the same triad in caches, from the innermost: what they hold for the device's cores, and how fast; not slower than
+     * the one behind them */
+    struct
+    {
+        double bytes, bytes_per_s;
+    } caches[IFM_PEAK_MAX_CACHES];
+    gsize n_caches;
     gboolean described;
 } IfmPeakResult;
 /** ifm_peak_result: Returns: FALSE, and NaN in @result, where there is none: it failed, or is of another kind. @peak: NULL:

@@ -9,7 +9,13 @@ gboolean ifm_roofline_of(const IfmMeasurement *peak, IfmRoofline *roofline)
 {
     IfmPeakResult result;
     ifm_peak_result(peak, &result);
-    *roofline = (IfmRoofline){ result.flop_per_s, result.bytes_per_s };
+    *roofline = (IfmRoofline){ .flop_per_s = result.flop_per_s, .bytes_per_s = result.bytes_per_s };
+    roofline->n_caches = result.n_caches;
+    for (gsize i = 0; i < result.n_caches; i++)
+    {
+        roofline->caches[i].bytes = result.caches[i].bytes;
+        roofline->caches[i].bytes_per_s = result.caches[i].bytes_per_s;
+    }
     return roofline->flop_per_s > 0 && roofline->bytes_per_s > 0;
 }
 
@@ -28,9 +34,18 @@ static double time_of(double amount, double per_s)
     return per_s > 0 ? 1e9 * amount / per_s : (double)NAN;
 }
 
+/* Of the innermost that holds so much. */
+static double bandwidth_for(const IfmRoofline *roofline, double bytes)
+{
+    for (gsize i = 0; i < roofline->n_caches; i++)
+        if (bytes <= roofline->caches[i].bytes && roofline->caches[i].bytes_per_s > 0)
+            return roofline->caches[i].bytes_per_s;
+    return roofline->bytes_per_s;
+}
+
 void ifm_roofline_place(const IfmRoofline *roofline, double flop, double bytes, double measured_ns, IfmRoofPlace *place)
 {
-    double compute_ns = time_of(flop, roofline->flop_per_s), memory_ns = time_of(bytes, roofline->bytes_per_s);
+    double compute_ns = time_of(flop, roofline->flop_per_s), memory_ns = time_of(bytes, bandwidth_for(roofline, bytes));
     gboolean known = !isnan(compute_ns) && !isnan(memory_ns);
     *place = (IfmRoofPlace){ .bound = IFM_BOUND_NEITHER, .attained = NAN, .excess_ns = NAN };
     place->intensity = bytes > 0 ? MAX(flop, 0) / bytes : (double)NAN;

@@ -208,6 +208,11 @@ typedef struct IfmTriadSubject IfmTriadSubject;
 
 /** ifm_triad_subject_new: In f64 for that, else in f32. @array_bytes: of each of the three */
 IfmTriadSubject *ifm_triad_subject_new(IfmDtype dtype, int n_threads, gsize array_bytes, GError **error);
+/** ifm_triad_subject_set_rounds: how often a run goes through the arrays; 1. Of small ones, so that starting the threads is
+ * nothing. */
+void ifm_triad_subject_set_rounds(IfmTriadSubject *self, gsize n_rounds);
+/** ifm_triad_level_bytes: what a level of caches ("L2") holds for so many threads on cores of their own; 0: not known. */
+gsize ifm_triad_level_bytes(const char *root, const char *level, int n_threads);
 void ifm_triad_subject_free(IfmTriadSubject *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTriadSubject, ifm_triad_subject_free)
 /** ifm_triad_subject_slots: Its run and its checks, which compare every element, are made by the thread that made it. */

@@ -408,7 +408,15 @@ static void add_peak(IfmDocument *document, const IfmProfileDevice *device, cons
     g_autofree char *flop = ifm_scaled(roofline.flop_per_s), *bytes = ifm_scaled(roofline.bytes_per_s);
     const json_t *peak = ifm_measurement_result(device->peak, NULL);
     gboolean described = g_strcmp0(ifm_member_text(peak, "source"), "described") == 0;
-    ifm_document_text(document, "peak of %s: %sFLOP/s (a matrix product), %sB/s (a triad), %s", name, flop, bytes,
+    g_autoptr(GString) caches = g_string_new(NULL);
+    for (gsize i = 0; i < roofline.n_caches; i++)
+    {
+        g_autofree char *held = ifm_format_bytes(roofline.caches[i].bytes),
+                        *fast = ifm_scaled(roofline.caches[i].bytes_per_s);
+        g_string_append_printf(caches, "%s%sB/s where a cache of %s holds it", i > 0 ? ", " : "; ", fast, held);
+    }
+    ifm_document_text(document, "peak of %s: %sFLOP/s (a matrix product), %sB/s (a triad over memory%s), %s", name, flop,
+                      bytes, caches->str,
                       described             ? "as it is described"
                       : device->peak_stored ? "measured earlier"
                                             : "measured now");

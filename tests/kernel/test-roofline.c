@@ -70,9 +70,30 @@ static void test_unknown_limit(void)
     }
 }
 
+/* Bytes are held against the innermost cache that holds them, others against memory. */
+static void test_caches(void)
+{
+    const IfmRoofline with = {
+        .flop_per_s = 100e9, .bytes_per_s = 10e9, .caches = { { 1e6, 80e9 }, { 30e6, 40e9 } }, .n_caches = 2
+    };
+    static const struct
+    {
+        double bytes, min_ns;
+    } rows[] = { { 1e6, 12500 }, { 1.1e6, 27500 }, { 30e6, 750e3 }, { 31e6, 3100e3 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        IfmRoofPlace place;
+        ifm_roofline_place(&with, 100, rows[i].bytes, 2 * rows[i].min_ns, &place);
+        g_assert_cmpint(place.bound, ==, IFM_BOUND_MEMORY);
+        assert_same(place.min_ns, rows[i].min_ns);
+        assert_same(place.attained, 0.5);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/roofline/caches", test_caches);
     for (gsize i = 0; i < G_N_ELEMENTS(placed); i++)
     {
         g_autofree char *path = g_strdup_printf("/roofline/%s", placed[i].name);

@@ -105,6 +105,20 @@ static void check_triad(const json_t *peak, IfmDtype dtype)
     g_assert_true(json_is_false(json_object_get(peak, "write_allocate_counted")));
     g_assert_cmpfloat(number_in(peak, "bytes_per_s"), >, 0);
     assert_within(peak, "bytes_interval", "bytes_per_s");
+    /* the same in the caches that the machine reports: a nearer one holds less and is not slower, nor is memory faster */
+    const json_t *caches = json_object_get(peak, "caches");
+    double faster = INFINITY, smaller = 0;
+    for (gsize i = 0; i <= json_array_size(caches); i++)
+    {
+        const json_t *one = i < json_array_size(caches) ? json_array_get(caches, i) : peak;
+        g_assert_cmpfloat(number_in(one, "bytes_per_s"), <=, faster);
+        faster = number_in(one, "bytes_per_s");
+        if (one == peak)
+            break;
+        g_assert_cmpfloat(number_in(one, "bytes"), >, smaller);
+        g_assert_cmpint(json_integer_value(json_object_get(one, "n")), >=, 1);
+        smaller = number_in(one, "bytes");
+    }
 }
 
 static void test_real(gconstpointer data)

@@ -281,6 +281,42 @@ static gboolean check_cores(const Limit *self, GError **error)
     return FALSE;
 }
 
+/* Half of what a cache holds is surely held by it. */
+#define CACHE_SHARE 0.5
+/* A run is so long that starting the threads and reading the clock are nothing. */
+#define ROUND_BYTES ((gsize)64 << 20)
+
+/* The same triad within a cache. Its rate is not below that of what is behind the cache, from which it is filled. */
+static gboolean measure_cache(Limit *self, const char *level, double *behind, GError **error)
+{
+    gsize bytes = ifm_triad_level_bytes("/", level, n_threads(self)),
+          array_bytes = (gsize)(CACHE_SHARE * (double)bytes / 3);
+    if (bytes == 0)
+        return TRUE;
+    g_autoptr(IfmTriadSubject) triad = ifm_triad_subject_new(self->peak_case->dtype, n_threads(self), array_bytes, error);
+    if (triad == NULL)
+        return FALSE;
+    ifm_triad_subject_set_rounds(triad, ROUND_BYTES / (3 * array_bytes) + 1);
+    IfmSubject slots = ifm_triad_subject_slots(triad);
+    g_autoptr(IfmMeasurement) measurement = measure_one(self, &slots, left_ns(self, 1) / 8, error);
+    if (measurement == NULL)
+        return FALSE;
+    Rate rate = rate_of(measurement, ifm_triad_subject_bytes(triad));
+    *behind = fmax(*behind, rate.rate);
+    json_array_insert_new(json_object_get(self->peak, "caches"), 0,
+                          json_pack("{s:s,s:I,s:f,s:o,s:i}", "level", level, "bytes", (json_int_t)bytes, "bytes_per_s",
+                                    *behind, "interval", interval_to_json(&rate), "n", (int)measurement->samples_ns->len));
+    return TRUE;
+}
+
+/* Not of the first level: what a layer reads was never just written there as a whole. */
+static gboolean measure_caches(Limit *self, GError **error)
+{
+    double behind = json_number_value(json_object_get(self->peak, "bytes_per_s"));
+    json_object_set_new(self->peak, "caches", json_array());
+    return measure_cache(self, "L3", &behind, error) && measure_cache(self, "L2", &behind, error);
+}
+
 static gboolean triad_by_loops(Limit *self, GError **error)
 {
     gsize cache_bytes = ifm_triad_cache_bytes("/");
@@ -302,7 +338,7 @@ static gboolean triad_by_loops(Limit *self, GError **error)
                              " MiB each, are small compared with caches of %" G_GSIZE_FORMAT
                              " MiB: the memory bandwidth is overestimated",
                              array_bytes >> 20, cache_bytes >> 20);
-    return TRUE;
+    return measure_caches(self, error);
 }
 
 /* The transfers to the device and back are within each inference, where its runtime makes them: the record says so. */

@@ -106,6 +106,13 @@ gboolean ifm_peak_result(const IfmMeasurement *peak, IfmPeakResult *result)
                                .flop_interval = interval_in(peak, "flop_interval"),
                                .bytes_interval = interval_in(peak, "bytes_interval"),
                                .described = g_strcmp0(ifm_member_text(reported, "source"), "described") == 0 };
+    const json_t *caches = json_object_get(reported, "caches");
+    for (gsize i = 0; i < json_array_size(caches) && i < IFM_PEAK_MAX_CACHES; i++)
+    {
+        result->caches[i].bytes = ifm_member_number(json_array_get(caches, i), "bytes");
+        result->caches[i].bytes_per_s = ifm_member_number(json_array_get(caches, i), "bytes_per_s");
+        result->n_caches = i + 1;
+    }
     return isfinite(result->flop_per_s) && isfinite(result->bytes_per_s);
 }
 

@@ -25,6 +25,7 @@ struct IfmTriadSubject
 {
     IfmDtype dtype;
     gsize n;           /* elements an array */
+    gsize n_rounds;    /* of a run */
     IfmTensor a, b, c; /* each thread's share is touched by itself first, so that it lies near it */
     int n_threads;
     Share *shares; /* [n_threads]; the first is the caller's */
@@ -74,6 +75,14 @@ gsize ifm_triad_cache_bytes(const char *root)
     return CACHE_UNKNOWN;
 }
 
+gsize ifm_triad_level_bytes(const char *root, const char *level, int n_threads)
+{
+    json_auto_t *machine = ifm_sensor_machine(root);
+    gint64 bytes = json_integer_value(json_object_get(json_object_get(machine, "caches_bytes"), level));
+    gint64 sharing = n_sharing(root, level[1] - '0'), n = (MAX(n_threads, 1) + sharing - 1) / sharing;
+    return bytes > 0 ? (gsize)(bytes * n) : 0;
+}
+
 gsize ifm_triad_array_bytes(gsize cache_bytes, gint64 memory_bytes)
 {
     gsize wanted = MAX(CACHES * cache_bytes, 64 * MIB);
@@ -105,8 +114,12 @@ gsize ifm_triad_array_bytes(gsize cache_bytes, gint64 memory_bytes)
         const TYPE *restrict b = (const TYPE *)share->triad->b.data + share->first;                                        \
         const TYPE *restrict c = (const TYPE *)share->triad->c.data + share->first;                                        \
         const TYPE s = SCALE;                                                                                              \
-        for (gsize i = 0; i < share->n; i++)                                                                               \
-            a[i] = b[i] + s * c[i];                                                                                        \
+        for (gsize round = 0; round < share->triad->n_rounds; round++)                                                     \
+        {                                                                                                                  \
+            for (gsize i = 0; i < share->n; i++)                                                                           \
+                a[i] = b[i] + s * c[i];                                                                                    \
+            __asm__ volatile("" : : "r"(a) : "memory"); /* each round is made */                                           \
+        }                                                                                                                  \
     }                                                                                                                      \
     static gsize first_wrong_##TYPE(const IfmTriadSubject *self)                                                           \
     {                                                                                                                      \
@@ -184,6 +197,7 @@ IfmTriadSubject *ifm_triad_subject_new(IfmDtype dtype, int n_threads, gsize arra
     self->dtype = dtype == IFM_DTYPE_F64 ? IFM_DTYPE_F64 : IFM_DTYPE_F32;
     self->n = array_bytes / ifm_dtype_size_bytes(self->dtype);
     self->n_threads = MAX(n_threads, 1);
+    self->n_rounds = 1;
     gint64 n = (gint64)self->n;
     if (!ifm_tensor_reserve(&self->a, self->dtype, 1, &n, error) ||
         !ifm_tensor_reserve(&self->b, self->dtype, 1, &n, error) ||
@@ -246,7 +260,12 @@ IfmSubject ifm_triad_subject_slots(IfmTriadSubject *self)
 
 double ifm_triad_subject_bytes(const IfmTriadSubject *self)
 {
-    return 3.0 * (double)self->n * (double)ifm_dtype_size_bytes(self->dtype);
+    return 3.0 * (double)self->n * (double)self->n_rounds * (double)ifm_dtype_size_bytes(self->dtype);
+}
+
+void ifm_triad_subject_set_rounds(IfmTriadSubject *self, gsize n_rounds)
+{
+    self->n_rounds = MAX(n_rounds, 1);
 }
 
 IfmDtype ifm_triad_subject_dtype(const IfmTriadSubject *self)
