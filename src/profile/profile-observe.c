@@ -85,14 +85,21 @@ static gssize find_unknown(const ProfilePlan *plan)
     return found;
 }
 
-/* Where no runtime is here to be asked either, ONNX's own domain ends at the table. */
+/* ONNX's own domain ends at the table. */
+static gboolean refuse_own(const ProfilePlan *plan, gssize at, GError **error)
+{
+    const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
+    return ifm_error_refuse(
+        error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
+        ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+}
+
+/* Where no runtime is here to be asked either. */
 static gboolean refuse_unknown(const ProfilePlan *plan, gssize at, const GError *said, GError **error)
 {
     const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
     if (*node->domain == '\0')
-        return ifm_error_refuse(
-            error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
-            ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+        return refuse_own(plan, at, error);
     return ifm_error_refuse(error,
                             "%s: node %" G_GSSIZE_FORMAT
                             " (%s.%s '%s'): an operator that is unknown here, and no run reports more "
@@ -119,12 +126,12 @@ static gboolean explain(ProfilePlan *plan, const GError *said, GError **error)
     return ifm_error_refuse(error, "%s", said->message);
 }
 
-/* Without a run, ONNX's own domain ends at the table, and shapes stay unknown. */
+/* Without a run shapes stay unknown. */
 static gboolean leave(ProfilePlan *plan, GError **error)
 {
     gssize unknown = find_unknown(plan);
     if (unknown >= 0 && *ifm_model_node(plan->model, (gsize)unknown)->domain == '\0')
-        return refuse_unknown(plan, unknown, NULL, error);
+        return refuse_own(plan, unknown, error);
     if (!lacks_shapes(plan))
         return TRUE;
     g_autofree char *nodes = name_first(plan);
