@@ -8,6 +8,8 @@
 /* Fewer runs give no interval of a mean. */
 #define MIN_SAMPLES 3
 #define LEVEL 0.95
+/* The last runs, to draw from. */
+#define MAX_KEPT 4096
 
 static double mean_of(const double *values, gsize n)
 {
@@ -68,13 +70,14 @@ double costs_point_statistic(const IfmCostPoint *point, IfmCostStatistic of, dou
 
 CostSamples costs_samples_of(const IfmCostPoint *point)
 {
-    CostSamples samples = { NULL, point->n_samples, 1 };
-    if (point->n_samples < 2)
+    CostSamples samples = { NULL, MIN(point->n_samples, MAX_KEPT), 1 };
+    if (samples.n < 2)
         return samples;
-    double mean = mean_of(point->samples_ns, point->n_samples);
-    samples.relative = g_new(double, point->n_samples);
-    for (gsize i = 0; i < point->n_samples; i++)
-        samples.relative[i] = point->samples_ns[i] / mean;
+    const double *last = point->samples_ns + point->n_samples - samples.n;
+    double mean = mean_of(last, samples.n);
+    samples.relative = g_new(double, samples.n);
+    for (gsize i = 0; i < samples.n; i++)
+        samples.relative[i] = last[i] / mean;
     samples.block = (double)samples.n / ifm_effective_sample_size(samples.relative, samples.n);
     return samples;
 }
