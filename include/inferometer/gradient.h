@@ -22,28 +22,34 @@ typedef enum
     IFM_OPTIMISER_ADAM,     /* Kingma and Ba 2015, bias-corrected, as in PyTorch */
 } IfmOptimiser;
 
+#define IFM_GRADIENT_BOUND "inferometer.bound"
+
 typedef struct
 {
     IfmLoss loss;
     const char *output; /* the output that the loss reads; NULL: the first */
-    /* weights to differentiate by, NULL-terminated; NULL: all floating-point initializers except running statistics of
-       batch normalisation and tensors of rank 0 (constants of a formula) */
+    /* weights to differentiate by, NULL-terminated; NULL: all that ifm_model_n_trainable() counts */
     const char *const *parameters;
     gboolean input_gradients; /* differentiate also by the floating-point inputs */
+    /* [n_bindings] sizes of free dimensions, used where the model is right at no other size: exporters may fix a dimension
+       inside of a model whose inputs leave it free. The new model is then for that size alone, and says so in its metadata
+       IFM_GRADIENT_BOUND: "batch=1". */
+    const IfmDimBinding *bindings;
+    gsize n_bindings;
 } IfmGradientOptions;
 
 /**
  * ifm_gradient_backward: Makes one model of the forward and the backward pass.
- * Inputs: those of the model, and "target". Parameters stay initializers.
+ * Inputs: those of the model, and "target". Parameters stay what they are.
  * Outputs: "loss" (a scalar; f64 where the output is f64, else f32), then "grad.NAME" of each parameter (and input), in the
  * order of the model. A gradient is zero where the loss does not depend on the tensor.
  * Batch normalisation keeps its form. The evaluation form uses its fixed statistics, and the training form (training_mode)
  * those of the batch. Running statistics that the node outputs become outputs "next.NAME".
  * Dropout with ratio 0 or without training is the identity. A mask is a Mul by an input.
- * Free dimensions stay free. A rule that needs a size (strides of a convolution) names the dimension to bind.
- * Returns: (transfer full) NULL with an error. IFM_ERROR_UNSUPPORTED: an opset below 13, or "node NAME (OP): no gradient
- * rule" for an operator between a parameter and the loss. IFM_ERROR_INVALID: an unknown output or parameter, or a loss that
- * does not fit the shape of the output.
+ * Free dimensions stay free, but those of IFM_GRADIENT_BOUND. A rule that needs a size (strides of a convolution) names the
+ * dimension to bind. Returns: (transfer full) NULL with an error. IFM_ERROR_UNSUPPORTED: an opset below 13, or "node NAME
+ * (OP): no gradient rule" for an operator between a parameter and the loss. IFM_ERROR_INVALID: an unknown output or
+ * parameter, or a loss that does not fit the shape of the output.
  */
 IfmModel *ifm_gradient_backward(IfmModel *model, const IfmGradientOptions *options, GError **error);
 

@@ -89,10 +89,13 @@ const char *ifm_model_digest(IfmModel *model, GError **error);
 gint64 ifm_model_opset(const IfmModel *model);
 /** ifm_model_metadata: A value of metadata_props; NULL for an unknown key. */
 const char *ifm_model_metadata(const IfmModel *model, const char *key);
-/** ifm_model_n_parameters: The number of elements of all floating-point initializers. */
+/** ifm_model_n_parameters: The number of elements of all floating-point initializers, and of the weights that are written
+ * as Constant nodes: more than a number of a formula, and none of an operator's settings (the scales of Resize, the first
+ * state of LSTM). */
 gint64 ifm_model_n_parameters(const IfmModel *model);
-/** ifm_model_n_trainable: ifm_model_n_parameters() without the running mean and variance of BatchNormalization and without
- * tensors of rank 0. Exporters write constants such as an epsilon with rank 0, and a learnt number as a vector of one. */
+/** ifm_model_n_trainable: ifm_model_n_parameters() without the running mean and variance of BatchNormalization, settings of
+ * operators, and numbers of a formula: tensors of rank 0, and those of one element that only arithmetic reads and whose
+ * name an exporter made up ("val_70"; a learnt number has the name of its module). */
 gint64 ifm_model_n_trainable(const IfmModel *model);
 
 /** ifm_model_n_inputs: The inputs that the caller feeds. Initializers that are listed as inputs (IR version 3) do not

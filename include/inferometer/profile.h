@@ -68,6 +68,8 @@ typedef struct
     gint64 seed;
     const char *energy; /* IfmModelCase.energy; NULL: not measured */
     gboolean no_nodes, no_peak, new_peak, no_verify, native_async;
+    gboolean observe;            /* run the model for shapes that no rule gives, also where no device is measured on */
+    gboolean allow_outside_data; /* external data may lie behind symbolic links that leave the model's folder */
     const char *const *conv;   /* "[LAYER=]ALGORITHM": how convolutions are computed; NULL: by the runtime's own kernels */
     const char *conv_fallback; /* of layers that the algorithm cannot do; NULL: such a model is refused */
     gint64 conv_workspace;     /* bytes a layer, at most; 0: 1 GiB */
@@ -173,8 +175,8 @@ struct IfmProfileReport
     const IfmProfileGraph *graph; /* of a graph transformer; NULL: it is none */
     const IfmDimBinding *bindings;
     gsize n_bindings;
-    const char *observed_on; /* the device whose run gave shapes that no rule gives; NULL: none … */
-    const char *why_not_observed;
+    const char *observed_on;      /* the device whose run gave shapes that no rule gives; NULL: none … */
+    const char *why_not_observed; /* a sentence: which shapes stay unknown, and why; NULL: none … */
     const IfmProfileDevice *devices;
     gsize n_devices;
     gsize n_layers;             /* most to show of each device */

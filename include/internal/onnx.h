@@ -18,6 +18,11 @@ typedef struct
  * values. For a graph without its weights that is read and not run. */
 IfmModel *ifm_model_open_outline(const char *path, GError **error);
 
+/** ifm_model_open_outside: As ifm_model_open(), also where external data lie behind a symbolic link that leaves the model's
+ * folder. Other programs may refuse such a file: save it elsewhere, data and all, before one is to read it.
+ * @is_outside: (out) whether that is so */
+IfmModel *ifm_model_open_outside(const char *path, gboolean *is_outside, GError **error);
+
 /** ifm_model_path: The path of an opened model; NULL for a built or parsed one. */
 const char *ifm_model_path(const IfmModel *model);
 
@@ -76,6 +81,14 @@ const char *ifm_model_initializer_name(const IfmModel *model, gsize index);
  * @tensor: (out) borrows from the model
  * Returns: FALSE for an unknown name, or a type that IfmTensor cannot hold (strings, 4-bit types). */
 gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
+
+/** ifm_model_weight: As ifm_model_initializer(), also of what a Constant node of the graph makes, where that is
+ * floating-point numbers of rank 1 at least. */
+gboolean ifm_model_weight(const IfmModel *model, const char *name, IfmTensor *tensor);
+
+/** ifm_model_trainable: Names of the weights that training changes: what ifm_model_n_trainable() counts; initializers in
+ * the order of the file, then outputs of Constant nodes. Returns: (transfer container) const char*, of the model */
+GPtrArray *ifm_model_trainable(const IfmModel *model);
 
 /** Attributes. Returns: @fallback where the node has no attribute of that name and type. */
 gint64 ifm_node_int(const IfmNode *node, const char *attribute, gint64 fallback);

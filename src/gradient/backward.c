@@ -105,7 +105,7 @@ static void take_node(IfmBack *back, gsize index)
     back->node = ifm_model_node(back->model, index);
     back->node_index = index;
     back->is_live = FALSE;
-    for (gsize i = 0; i < back->node->n_outputs; i++)
+    for (gsize i = 0; i < back->node->n_outputs && back->node->n_inputs > 0; i++) /* a Constant may be a weight: a source */
         back->is_live = back->is_live || g_hash_table_contains(back->live, back->node->outputs[i]);
 }
 
@@ -223,7 +223,8 @@ void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs)
     ifm_model_builder_copy_context(back->builder, back->model);
     for (gsize i = 0; i < n && back->error == NULL; i++)
     {
-        if (!needed[i])
+        const IfmNode *node = ifm_model_node(back->model, i);
+        if (!needed[i] || (node->n_outputs == 1 && g_hash_table_contains(inputs, node->outputs[0])))
             continue;
         take_node(back, i);
         const IfmGradientRule *row = ifm_gradient_rule_find(back->node);
@@ -280,9 +281,9 @@ static void read_model(IfmBack *back)
     }
 }
 
-IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
+IfmBack *ifm_back_new(IfmModel *model, const IfmGradientOptions *options, const char *suffix, GError **error)
 {
-    IfmBackFacts *facts = ifm_back_facts_new(model, error);
+    IfmBackFacts *facts = ifm_back_facts_new(model, options->bindings, options->n_bindings, error);
     if (facts == NULL)
         return NULL;
     g_autofree char *name = g_strdup_printf("%s-%s", ifm_model_name(model), suffix);
@@ -292,6 +293,9 @@ IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error)
     back->opset = MAX(ifm_model_opset(model), IFM_GRADIENT_OPSET);
     back->builder = ifm_model_builder_new(name, back->opset);
     ifm_model_builder_share_external(back->builder);
+    g_autofree char *bound = ifm_back_facts_bound(facts);
+    if (bound != NULL)
+        ifm_model_builder_metadata(back->builder, IFM_GRADIENT_BOUND, bound);
     back->strings = g_string_chunk_new(4096);
     back->taken = g_hash_table_new(g_str_hash, g_str_equal);
     back->taken_nodes = g_hash_table_new(g_str_hash, g_str_equal);

@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 #define IFM_GRADIENT_OPSET 16     /* what is emitted: scatters that add. Of what has rules nothing changed from 13 to 16 */
 
 /* ifm_back_new: Returns: NULL with IFM_ERROR_INVALID of ifm_back_facts_new(). @suffix: of the new model's name */
-IfmBack *ifm_back_new(IfmModel *model, const char *suffix, GError **error);
+IfmBack *ifm_back_new(IfmModel *model, const IfmGradientOptions *options, const char *suffix, GError **error);
 void ifm_back_free(IfmBack *back);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmBack, ifm_back_free)
 

@@ -310,6 +310,41 @@ IFM_GRADIENT_RULE(mul)
             ifm_back_give_sum(back, i, ifm_back_mul(back, g, ifm_back_input(back, 1 - i)), y);
 }
 
+/* between: 1 where @low < @value < @high, else 0 */
+static const char *between(IfmBack *back, const Unary *of, double low, const char *value, double high)
+{
+    return ifm_back_mul(back, is(back, of, value, "Greater", ifm_back_scalar(back, of->dtype, low)),
+                        is(back, of, value, "Less", ifm_back_scalar(back, of->dtype, high)));
+}
+
+/* y = alpha x + beta, cut off at 0 and 1 */
+IFM_GRADIENT_RULE(hard_sigmoid)
+{
+    const Unary of = unary(back);
+    times(back, &of, scaled(back, &of, ifm_node_float(back->node, "alpha", 0.2), between(back, &of, 0, of.y, 1)));
+}
+
+/* y = x (x + 3) / 6 from -3 to 3, below 0, above x: x / 3 + 1 / 2, 0, 1 */
+IFM_GRADIENT_RULE(hard_swish)
+{
+    const Unary of = unary(back);
+    const char *line = ifm_back_add(back, scaled(back, &of, 1.0 / 3, of.x), ifm_back_scalar(back, of.dtype, 0.5));
+    const char *above = is(back, &of, of.x, "GreaterOrEqual", ifm_back_scalar(back, of.dtype, 3));
+    times(back, &of, ifm_back_add(back, ifm_back_mul(back, line, between(back, &of, -3, of.x, 3)), above));
+}
+
+/* y = x where x > 0, else slope x: the slope broadcasts to x */
+IFM_GRADIENT_RULE(prelu)
+{
+    const Unary of = unary(back);
+    const char *zero = ifm_back_scalar(back, of.dtype, 0), *slope = ifm_back_input(back, 1);
+    const char *above = ifm_back_op(back, "Greater", of.x, zero, NULL);
+    if (ifm_back_wants(back, 0))
+        ifm_back_give(back, 0, ifm_back_op(back, "Where", above, of.g, ifm_back_mul(back, of.g, slope), NULL));
+    if (ifm_back_wants(back, 1))
+        ifm_back_give_sum(back, 1, ifm_back_op(back, "Where", above, zero, ifm_back_mul(back, of.g, of.x), NULL), of.y);
+}
+
 /* g / b and -(g / b) y */
 IFM_GRADIENT_RULE(div)
 {

@@ -89,6 +89,37 @@ IFM_GRADIENT_RULE(split)
     ifm_back_give(back, 0, whole);
 }
 
+/* --- blocks of space ---------------------------------------------------------------------------------------------- */
+
+/* SpaceToDepth puts the places of a block before the channels, as DepthToSpace reads them in mode DCR; in CRD each
+ * channel's places follow each other. */
+IFM_GRADIENT_RULE(depth_to_space)
+{
+    IfmBackShape y;
+    const gint64 block = ifm_node_int(back->node, "blocksize", 1), places = block * block;
+    const char *depth = ifm_back_op(back, "SpaceToDepth", ifm_back_gradient(back, 0), NULL);
+    ifm_back_int(back, "blocksize", block);
+    if (!g_str_equal(ifm_node_string(back->node, "mode", "DCR"), "DCR") &&
+        ifm_back_shape(back, ifm_back_output(back, 0), &y))
+    {
+        if (y.dims[1] < 0)
+            ifm_back_fail(back, "mode CRD needs a fixed number of channels");
+        g_autofree gint64 *order = g_new(gint64, (gsize)(MAX(y.dims[1], 0) * places + 1));
+        for (gint64 i = 0; i < y.dims[1] * places; i++)
+            order[i] = i % places * y.dims[1] + i / places;
+        depth = ifm_back_op(back, "Gather", depth, ifm_back_list(back, order, (gsize)(MAX(y.dims[1], 0) * places)), NULL);
+        ifm_back_int(back, "axis", 1);
+    }
+    ifm_back_give(back, 0, depth);
+}
+
+IFM_GRADIENT_RULE(space_to_depth)
+{
+    const char *space = ifm_back_op(back, "DepthToSpace", ifm_back_gradient(back, 0), NULL);
+    ifm_back_int(back, "blocksize", ifm_node_int(back->node, "blocksize", 1));
+    ifm_back_give(back, 0, space);
+}
+
 /* --- slices and padding ------------------------------------------------------------------------------------------- */
 
 /* SliceAxis: one axis of a slice: @step: 1 or more, once a slice backwards has been turned */

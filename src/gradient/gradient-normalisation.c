@@ -198,10 +198,26 @@ IFM_GRADIENT_RULE(batch_normalization)
         by_fixed(back, &norm);
 }
 
-/* --- layer normalisation ------------------------------------------------------------------------------------------ */
+/* --- layer and instance normalisation ----------------------------------------------------------------------------- */
 
-/* dx = inverse (h - m(h) - hat m(h hat)), h = g scale. The statistics are computed again: not every engine gives them out.
- */
+/* by_own: By the mean and variance over the axes of each: dx = inverse (h - m(h) - hat m(h hat)), h = g scale. The
+ * statistics are computed again: not every engine gives them out. @scale: as it broadcasts    Returns: hat */
+static const char *by_own(IfmBack *back, const Norm *norm, const char *scale)
+{
+    const char *centred = ifm_back_sub(back, norm->x, mean(back, norm, norm->x));
+    const char *variance = mean(back, norm, ifm_back_mul(back, centred, centred));
+    const char *inverse = root_inverse(back, norm->wide, variance, norm->epsilon);
+    const char *hat = ifm_back_mul(back, centred, inverse);
+    if (ifm_back_wants(back, 0))
+    {
+        const char *h = ifm_back_mul(back, norm->g, scale);
+        const char *along = ifm_back_mul(back, hat, mean(back, norm, ifm_back_mul(back, h, hat)));
+        const char *rest = ifm_back_sub(back, ifm_back_sub(back, h, mean(back, norm, h)), along);
+        give(back, norm, 0, ifm_back_mul(back, inverse, rest));
+    }
+    return hat;
+}
+
 IFM_GRADIENT_RULE(layer_normalization)
 {
     Norm norm;
@@ -210,21 +226,27 @@ IFM_GRADIENT_RULE(layer_normalization)
         return;
     for (int i = ifm_back_axis(back, -1, norm.shape.rank); i < norm.shape.rank; i++)
         norm.axes[norm.n_axes++] = i;
-    const char *centred = ifm_back_sub(back, norm.x, mean(back, &norm, norm.x));
-    const char *variance = mean(back, &norm, ifm_back_mul(back, centred, centred));
-    const char *inverse = root_inverse(back, norm.wide, variance, norm.epsilon);
-    const char *hat = ifm_back_mul(back, centred, inverse);
-    if (ifm_back_wants(back, 0))
-    {
-        const char *h = ifm_back_mul(back, norm.g, widened(back, &norm, 1));
-        const char *along = ifm_back_mul(back, hat, mean(back, &norm, ifm_back_mul(back, h, hat)));
-        const char *rest = ifm_back_sub(back, ifm_back_sub(back, h, mean(back, &norm, h)), along);
-        give(back, &norm, 0, ifm_back_mul(back, inverse, rest));
-    }
+    const char *hat = by_own(back, &norm, widened(back, &norm, 1));
     if (ifm_back_wants(back, 1))
         give(back, &norm, 1, ifm_back_sum_to(back, ifm_back_mul(back, norm.g, hat), y, ifm_back_input(back, 1)));
     if (ifm_back_wants(back, 2))
         give(back, &norm, 2, ifm_back_sum_to(back, norm.g, y, ifm_back_input(back, 2)));
+}
+
+/* [N, C, rest]: over the rest of each; scale and bias [C] */
+IFM_GRADIENT_RULE(instance_normalization)
+{
+    Norm norm;
+    int others[IFM_MAX_RANK] = { 0 }, n_others = 1; /* all but the channels */
+    if (!read_norm(back, &norm))
+        return;
+    for (int i = 2; i < norm.shape.rank; i++)
+        norm.axes[norm.n_axes++] = others[n_others++] = i;
+    const char *hat = by_own(back, &norm, per_channel(back, &norm, widened(back, &norm, 1)));
+    if (ifm_back_wants(back, 1))
+        give(back, &norm, 1, ifm_back_sum(back, ifm_back_mul(back, norm.g, hat), others, n_others, FALSE));
+    if (ifm_back_wants(back, 2))
+        give(back, &norm, 2, ifm_back_sum(back, norm.g, others, n_others, FALSE));
 }
 
 /* --- local response normalisation

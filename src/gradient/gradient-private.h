@@ -80,9 +80,12 @@ const IfmNode *ifm_back_sole_reader(const IfmBack *back, const char *tensor);
 
 /* --- what is known of the forward model's tensors: gradient-shapes.c ---------------------------------------------- */
 
-/* ifm_back_facts_new: Returns: NULL with IFM_ERROR_INVALID where no sizes of the free dimensions fit each other. */
-IfmBackFacts *ifm_back_facts_new(IfmModel *model, GError **error);
+/* ifm_back_facts_new: @bindings: [n_bindings] sizes for dimensions that the model does not leave free, whatever its inputs
+ * do; borrowed    Returns: NULL with IFM_ERROR_INVALID where no sizes of the free dimensions fit each other. */
+IfmBackFacts *ifm_back_facts_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
 void ifm_back_facts_free(IfmBackFacts *facts);
+/* ifm_back_facts_bound: Returns: (transfer full) "batch=1": those that are needed; NULL for none. */
+char *ifm_back_facts_bound(const IfmBackFacts *facts);
 /* ifm_back_facts_shape: FALSE where it is not known. */
 gboolean ifm_back_facts_shape(const IfmBackFacts *facts, const char *tensor, IfmBackShape *shape);
 
@@ -173,6 +176,7 @@ IFM_GRADIENT_RULE(clip);
 IFM_GRADIENT_RULE(concat);
 IFM_GRADIENT_RULE(conv);
 IFM_GRADIENT_RULE(cos);
+IFM_GRADIENT_RULE(depth_to_space);
 IFM_GRADIENT_RULE(div);
 IFM_GRADIENT_RULE(dropout);
 IFM_GRADIENT_RULE(einsum);
@@ -187,7 +191,10 @@ IFM_GRADIENT_RULE(gather_nd);
 IFM_GRADIENT_RULE(gelu);
 IFM_GRADIENT_RULE(gemm);
 IFM_GRADIENT_RULE(global_average_pool);
+IFM_GRADIENT_RULE(hard_sigmoid);
+IFM_GRADIENT_RULE(hard_swish);
 IFM_GRADIENT_RULE(identity);
+IFM_GRADIENT_RULE(instance_normalization);
 IFM_GRADIENT_RULE(layer_normalization);
 IFM_GRADIENT_RULE(leaky_relu);
 IFM_GRADIENT_RULE(log);
@@ -200,6 +207,7 @@ IFM_GRADIENT_RULE(neg);
 IFM_GRADIENT_RULE(one_hot);
 IFM_GRADIENT_RULE(pad);
 IFM_GRADIENT_RULE(pow);
+IFM_GRADIENT_RULE(prelu);
 IFM_GRADIENT_RULE(reciprocal);
 IFM_GRADIENT_RULE(reduce_extreme);
 IFM_GRADIENT_RULE(reduce_mean);
@@ -213,6 +221,7 @@ IFM_GRADIENT_RULE(sin);
 IFM_GRADIENT_RULE(slice);
 IFM_GRADIENT_RULE(softmax);
 IFM_GRADIENT_RULE(softplus);
+IFM_GRADIENT_RULE(space_to_depth);
 IFM_GRADIENT_RULE(split);
 IFM_GRADIENT_RULE(sqrt);
 IFM_GRADIENT_RULE(sub);

@@ -14,9 +14,27 @@ static const gint64 sizes[][N_ANALYSES] = { { 192, 320 }, { 2304, 3840 }, { 60, 
 struct IfmBackFacts
 {
     IfmAnalysis *analyses[N_ANALYSES];
+    const IfmDimBinding *bound; /* [n_bound] dimensions that have this size alone; borrowed from the options */
+    gsize n_bound;
 };
 
-static IfmAnalysis *analyse(IfmModel *model, gint64 size, GError **error)
+/* Sizes that free dimensions have. @bound: [n_bound] those of these dimensions    @size: of all others */
+typedef struct
+{
+    const IfmDimBinding *bound;
+    gsize n_bound;
+    gint64 size;
+} Sizes;
+
+static gint64 size_of(const Sizes *at, const char *name)
+{
+    for (gsize i = 0; i < at->n_bound; i++)
+        if (g_str_equal(at->bound[i].name, name))
+            return at->bound[i].value;
+    return at->size;
+}
+
+static IfmAnalysis *analyse(IfmModel *model, const Sizes *at, GError **error)
 {
     g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
@@ -25,36 +43,62 @@ static IfmAnalysis *analyse(IfmModel *model, gint64 size, GError **error)
         const IfmPort *port = ifm_model_input(model, i);
         for (int axis = 0; axis < port->rank; axis++)
         {
-            IfmDimBinding binding = { port->dim_names[axis], size };
-            if (port->dims[axis] < 0 && g_hash_table_add(names, port->dim_names[axis]))
-                g_array_append_val(bindings, binding);
+            if (port->dims[axis] >= 0 || !g_hash_table_add(names, port->dim_names[axis]))
+                continue;
+            IfmDimBinding binding = { port->dim_names[axis], size_of(at, port->dim_names[axis]) };
+            g_array_append_val(bindings, binding);
         }
     }
     return ifm_model_analyse(model, (const IfmDimBinding *)bindings->data, bindings->len, error);
 }
 
-static gboolean analyse_at(IfmBackFacts *facts, IfmModel *model, const gint64 *at, GError **error)
+/* analyse_twice: At the first pair of sizes at which the model is right. */
+static gboolean analyse_twice(IfmBackFacts *facts, IfmModel *model, const IfmDimBinding *bound, gsize n_bound,
+                              GError **error)
 {
-    for (int i = 0; i < N_ANALYSES; i++)
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
     {
-        g_clear_pointer(&facts->analyses[i], ifm_analysis_free);
-        facts->analyses[i] = analyse(model, at[i], error);
-        if (facts->analyses[i] == NULL)
-            return FALSE;
+        gboolean good = TRUE;
+        for (int k = 0; good && k < N_ANALYSES; k++)
+        {
+            const Sizes at = { bound, n_bound, sizes[i][k] };
+            g_clear_pointer(&facts->analyses[k], ifm_analysis_free);
+            facts->analyses[k] = analyse(model, &at, *error == NULL ? error : NULL);
+            good = facts->analyses[k] != NULL;
+        }
+        if (good)
+            return TRUE;
     }
-    return TRUE;
+    return FALSE;
 }
 
-IfmBackFacts *ifm_back_facts_new(IfmModel *model, GError **error)
+/* All dimensions free, else one at its given size, else all: an exporter may have fixed a dimension inside of the model
+ * that its inputs leave free. */
+IfmBackFacts *ifm_back_facts_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
 {
     IfmBackFacts *facts = g_new0(IfmBackFacts, 1);
     g_autoptr(GError) first = NULL;
-    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
-        if (analyse_at(facts, model, sizes[i], first == NULL ? &first : NULL))
+    if (analyse_twice(facts, model, NULL, 0, &first))
+        return facts;
+    for (gsize i = 0; i <= n_bindings && n_bindings > 0; i++)
+    {
+        facts->bound = i < n_bindings ? &bindings[i] : bindings;
+        facts->n_bound = i < n_bindings ? 1 : n_bindings;
+        if (analyse_twice(facts, model, facts->bound, facts->n_bound, &first))
             return facts;
+    }
     ifm_back_facts_free(facts);
     g_propagate_error(error, g_steal_pointer(&first));
     return NULL;
+}
+
+char *ifm_back_facts_bound(const IfmBackFacts *facts)
+{
+    GString *text = g_string_new(NULL);
+    for (gsize i = 0; i < facts->n_bound; i++)
+        g_string_append_printf(text, "%s%s=%" G_GINT64_FORMAT, i > 0 ? "," : "", facts->bound[i].name,
+                               facts->bound[i].value);
+    return g_string_free(text, text->len == 0);
 }
 
 void ifm_back_facts_free(IfmBackFacts *facts)

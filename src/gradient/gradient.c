@@ -21,19 +21,6 @@ static const char *source_of(const IfmModel *model, const char *name)
     return name;
 }
 
-/* running_statistics: of batch normalisations: weights that no gradient changes. */
-static GHashTable *running_statistics(const IfmModel *model)
-{
-    GHashTable *statistics = g_hash_table_new(g_str_hash, g_str_equal);
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-    {
-        const IfmNode *node = ifm_model_node(model, i);
-        for (gsize k = 3; g_str_equal(node->op_type, "BatchNormalization") && k < MIN(node->n_inputs, 5); k++)
-            g_hash_table_add(statistics, (gpointer)source_of(model, node->inputs[k]));
-    }
-    return statistics;
-}
-
 /* refuse_name: With the nearest name. @names: (transfer container) */
 static void refuse_name(const IfmModel *model, const char *what, const char *name, GPtrArray *names, GError **error)
 {
@@ -46,46 +33,38 @@ static void refuse_name(const IfmModel *model, const char *what, const char *nam
 static gboolean is_float_weight(const IfmModel *model, const char *name)
 {
     IfmTensor tensor;
-    return ifm_model_initializer(model, name, &tensor) && ifm_back_is_float(tensor.dtype);
+    return ifm_model_weight(model, name, &tensor) && ifm_back_is_float(tensor.dtype);
 }
 
-/* check_named: Each of @names is a floating-point initializer. */
-static gboolean check_named(const IfmModel *model, const char *const *names, GError **error)
-{
-    for (; names != NULL && *names != NULL; names++)
-    {
-        if (is_float_weight(model, *names))
-            continue;
-        GPtrArray *weights = g_ptr_array_new();
-        for (gsize i = 0; i < ifm_model_n_initializers(model); i++)
-            if (is_float_weight(model, ifm_model_initializer_name(model, i)))
-                g_ptr_array_add(weights, (gpointer)ifm_model_initializer_name(model, i));
-        g_autofree char *what =
-            g_strdup_printf("parameter '%s': the model has no floating-point weight of that name", *names);
-        refuse_name(model, what, *names, weights, error);
-        return FALSE;
-    }
-    return TRUE;
-}
-
-/* find_parameters: Returns: (transfer container) names, in the model's order; NULL with an error. */
+/* find_parameters: Returns: (transfer container) names, in the model's order; NULL with an error. @names: (nullable) each
+ * is a floating-point weight */
 static GPtrArray *find_parameters(const IfmModel *model, const char *const *names, GError **error)
 {
-    g_autoptr(GHashTable) statistics = running_statistics(model);
-    if (!check_named(model, names, error))
-        return NULL;
-    GPtrArray *parameters = g_ptr_array_new();
+    if (names == NULL)
+        return ifm_model_trainable(model);
+    g_autoptr(GPtrArray) weights = g_ptr_array_new();
+    g_autoptr(GPtrArray) parameters = g_ptr_array_new();
     for (gsize i = 0; i < ifm_model_n_initializers(model); i++)
+        if (is_float_weight(model, ifm_model_initializer_name(model, i)))
+            g_ptr_array_add(weights, (gpointer)ifm_model_initializer_name(model, i));
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
     {
-        const char *name = ifm_model_initializer_name(model, i);
-        IfmTensor tensor;
-        if (!ifm_model_initializer(model, name, &tensor) || !ifm_back_is_float(tensor.dtype))
-            continue;
-        gboolean is_parameter = tensor.rank > 0 && !g_hash_table_contains(statistics, name);
-        if (names != NULL ? g_strv_contains(names, name) : is_parameter)
-            g_ptr_array_add(parameters, (gpointer)name);
+        const IfmNode *node = ifm_model_node(model, i);
+        if (node->n_outputs == 1 && is_float_weight(model, node->outputs[0]))
+            g_ptr_array_add(weights, (gpointer)node->outputs[0]);
     }
-    return parameters;
+    for (guint i = 0; i < weights->len; i++)
+        if (g_strv_contains(names, weights->pdata[i]))
+            g_ptr_array_add(parameters, weights->pdata[i]);
+    for (; *names != NULL; names++)
+        if (!g_ptr_array_find_with_equal_func(weights, *names, g_str_equal, NULL))
+        {
+            g_autofree char *what =
+                g_strdup_printf("parameter '%s': the model has no floating-point weight of that name", *names);
+            refuse_name(model, what, *names, g_steal_pointer(&weights), error);
+            return NULL;
+        }
+    return g_steal_pointer(&parameters);
 }
 
 /* find_output: Returns: the port that the loss reads; NULL with an error. */
@@ -211,7 +190,7 @@ static gboolean pass_init(Pass *pass, IfmModel *model, GError **error)
     pass->statistics = g_ptr_array_new();
     if (!check_opset(model, error) || (pass->output = find_output(model, pass->options, error)) == NULL ||
         (pass->parameters = find_parameters(model, pass->options->parameters, error)) == NULL ||
-        (pass->back = ifm_back_new(model, pass->training != NULL ? "train" : "backward", error)) == NULL ||
+        (pass->back = ifm_back_new(model, pass->options, pass->training != NULL ? "train" : "backward", error)) == NULL ||
         !check_reserved(pass->back, error) || !check_output(pass->back, pass->options->loss, pass->output, error))
         return FALSE;
     for (gsize i = 0; i < ifm_model_n_inputs(model) && pass->options->input_gradients; i++)
@@ -289,7 +268,7 @@ static gboolean add_parameter_states(const States *states, const IfmModel *model
                                      GError **error)
 {
     IfmTensor weight;
-    if (!ifm_model_initializer(model, name, &weight) || add_state(states, name, &weight, TRUE, error) == NULL)
+    if (!ifm_model_weight(model, name, &weight) || add_state(states, name, &weight, TRUE, error) == NULL)
         return FALSE;
     for (const char *const *kind = ifm_optimiser_states(optimiser); *kind != NULL; kind++)
     {
@@ -315,7 +294,7 @@ static GPtrArray *make_states(const Pass *pass, gboolean ports_alone, GError **e
     {
         IfmTensor weight;
         const char *name = g_ptr_array_index(pass->statistics, i);
-        if (ifm_model_initializer(model, name, &weight) && add_state(&states, name, &weight, TRUE, error) == NULL)
+        if (ifm_model_weight(model, name, &weight) && add_state(&states, name, &weight, TRUE, error) == NULL)
             return NULL;
     }
     IfmTensor step = { .dtype = IFM_DTYPE_I64, .rank = 1, .shape = { 1 } };

@@ -89,7 +89,15 @@ static gboolean load(IfmModel *model, GError **error)
     return TRUE;
 }
 
-static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gboolean outline,
+/* Reading: how external data are read. */
+typedef enum
+{
+    READ_INSIDE, /* those of the model's folder; of others it is an error */
+    READ_ALL,
+    READ_NONE,
+} Reading;
+
+static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, Reading reading,
                            const IfmOnnxExternal *externals, gsize n_externals, GError **error)
 {
     g_autoptr(IfmModel) model = g_new0(IfmModel, 1);
@@ -97,7 +105,8 @@ static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gb
     g_mutex_init(&model->lock);
     model->bytes = g_bytes_ref(bytes);
     model->path = g_strdup(path);
-    model->outline = outline;
+    model->outline = reading == READ_NONE;
+    model->allow_outside = reading == READ_ALL;
     model->attached = g_ptr_array_new();
     model->external = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     model->external_order = g_ptr_array_new();
@@ -111,12 +120,12 @@ static IfmModel *model_new(GBytes *bytes, const char *path, const char *name, gb
 
 IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error)
 {
-    return model_new(bytes, NULL, name, FALSE, NULL, 0, error);
+    return model_new(bytes, NULL, name, READ_INSIDE, NULL, 0, error);
 }
 
 IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const IfmOnnxExternal *externals, gsize n, GError **error)
 {
-    return model_new(bytes, NULL, name, FALSE, externals, n, error);
+    return model_new(bytes, NULL, name, READ_INSIDE, externals, n, error);
 }
 
 /* map_file: Refuses a directory or pipe before it is opened: opening a pipe would wait for its writer. */
@@ -149,7 +158,7 @@ static GMappedFile *map_file(const char *path, GError **error)
     return file;
 }
 
-static IfmModel *open_file(const char *path, gboolean outline, GError **error)
+static IfmModel *open_file(const char *path, Reading reading, GError **error)
 {
     g_autoptr(GMappedFile) file = map_file(path, error);
     if (file == NULL)
@@ -158,17 +167,24 @@ static IfmModel *open_file(const char *path, gboolean outline, GError **error)
         return NULL;
     }
     g_autoptr(GBytes) bytes = g_mapped_file_get_bytes(file);
-    return model_new(bytes, path, path, outline, NULL, 0, error);
+    return model_new(bytes, path, path, reading, NULL, 0, error);
 }
 
 IfmModel *ifm_model_open(const char *path, GError **error)
 {
-    return open_file(path, FALSE, error);
+    return open_file(path, READ_INSIDE, error);
 }
 
 IfmModel *ifm_model_open_outline(const char *path, GError **error)
 {
-    return open_file(path, TRUE, error);
+    return open_file(path, READ_NONE, error);
+}
+
+IfmModel *ifm_model_open_outside(const char *path, gboolean *is_outside, GError **error)
+{
+    IfmModel *model = open_file(path, READ_ALL, error);
+    *is_outside = model != NULL && model->is_outside;
+    return model;
 }
 
 IfmModel *ifm_model_ref(IfmModel *model)

@@ -12,6 +12,14 @@ static void free_initializer(gpointer data)
     g_free(initializer);
 }
 
+static void add_initializer(GHashTable *initializers, const char *name, const Onnx__TensorProto *proto)
+{
+    IfmInitializer *initializer = g_new0(IfmInitializer, 1);
+    initializer->proto = proto;
+    initializer->has_tensor = ifm_onnx_tensor_wrap(proto, &initializer->tensor);
+    g_hash_table_insert(initializers, (gpointer)name, initializer);
+}
+
 static void add_consumer(IfmModel *model, const char *tensor, gsize node)
 {
     if (*tensor == '\0')
@@ -73,15 +81,11 @@ gboolean ifm_onnx_index(IfmModel *model, GError **error)
     model->producers = g_hash_table_new(g_str_hash, g_str_equal);
     model->consumers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
     model->initializers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_initializer);
+    model->constants = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_initializer);
     if (!ifm_onnx_check_graph(graph, &order, error))
         return FALSE;
     for (gsize i = 0; i < graph->n_initializer; i++)
-    {
-        IfmInitializer *initializer = g_new0(IfmInitializer, 1);
-        initializer->proto = graph->initializer[i];
-        initializer->has_tensor = ifm_onnx_tensor_wrap(graph->initializer[i], &initializer->tensor);
-        g_hash_table_insert(model->initializers, graph->initializer[i]->name, initializer);
-    }
+        add_initializer(model->initializers, graph->initializer[i]->name, graph->initializer[i]);
     model->n_nodes = graph->n_node;
     model->nodes = g_new0(IfmNode, graph->n_node + 1);
     for (gsize i = 0; i < graph->n_node; i++)
@@ -91,6 +95,9 @@ gboolean ifm_onnx_index(IfmModel *model, GError **error)
         const GPtrArray *captured = g_ptr_array_index(order.captures, number);
         end_strings(proto);
         ifm_onnx_node_wrap(proto, &model->nodes[i]);
+        const Onnx__TensorProto *constant = ifm_onnx_constant(&model->nodes[i]);
+        if (constant != NULL)
+            add_initializer(model->constants, proto->output[0], constant);
         for (gsize k = 0; k < proto->n_input; k++)
             add_consumer(model, proto->input[k], i);
         for (guint k = 0; captured != NULL && k < captured->len; k++)
@@ -107,6 +114,7 @@ void ifm_onnx_index_clear(IfmModel *model)
     g_clear_pointer(&model->producers, g_hash_table_unref);
     g_clear_pointer(&model->consumers, g_hash_table_unref);
     g_clear_pointer(&model->initializers, g_hash_table_unref);
+    g_clear_pointer(&model->constants, g_hash_table_unref);
     g_clear_pointer(&model->nodes, g_free);
 }
 
@@ -152,66 +160,6 @@ const char *ifm_model_initializer_name(const IfmModel *model, gsize index)
 {
     g_assert(index < model->proto->graph->n_initializer);
     return model->proto->graph->initializer[index]->name;
-}
-
-/* n_floats: elements of a weight, 0 where they are no floating-point numbers. */
-static gint64 n_floats(const Onnx__TensorProto *weight)
-{
-    gint64 n = 1;
-    switch (weight->data_type)
-    {
-    case IFM_DTYPE_F32:
-    case IFM_DTYPE_F64:
-    case IFM_DTYPE_F16:
-    case IFM_DTYPE_BF16:
-        for (gsize d = 0; d < weight->n_dims; d++)
-            n *= weight->dims[d];
-        return n;
-    default:
-        return 0;
-    }
-}
-
-gint64 ifm_model_n_parameters(const IfmModel *model)
-{
-    const Onnx__GraphProto *graph = model->proto->graph;
-    gint64 total = 0;
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        total += n_floats(graph->initializer[i]);
-    return total;
-}
-
-/* Exporters write weights of equal values once, and reach them through Identity from the second place on. */
-static const char *weight_behind(const IfmModel *model, const char *name)
-{
-    for (int hops = 0; hops < 8; hops++)
-    {
-        gssize producer = ifm_model_producer(model, name);
-        if (producer < 0 || !g_str_equal(model->nodes[producer].op_type, "Identity") ||
-            model->nodes[producer].n_inputs == 0)
-            break;
-        name = model->nodes[producer].inputs[0];
-    }
-    return name;
-}
-
-gint64 ifm_model_n_trainable(const IfmModel *model)
-{
-    g_autoptr(GHashTable) statistics = g_hash_table_new(g_str_hash, g_str_equal);
-    for (gsize i = 0; i < model->n_nodes; i++)
-    {
-        const IfmNode *node = &model->nodes[i];
-        if (*node->domain != '\0' || !g_str_equal(node->op_type, "BatchNormalization"))
-            continue;
-        for (gsize k = 3; k < MIN(node->n_inputs, 5); k++) /* the running mean and variance */
-            g_hash_table_add(statistics, (gpointer)weight_behind(model, node->inputs[k]));
-    }
-    const Onnx__GraphProto *graph = model->proto->graph;
-    gint64 total = 0;
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        if (graph->initializer[i]->n_dims > 0 && !g_hash_table_contains(statistics, graph->initializer[i]->name))
-            total += n_floats(graph->initializer[i]);
-    return total;
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */

@@ -97,7 +97,9 @@ struct IfmModel
 {
     gatomicrefcount references;
     GBytes *bytes;
-    gboolean outline; /* external data are not read: see ifm_model_open_outline() */
+    gboolean outline;       /* external data are not read: see ifm_model_open_outline() */
+    gboolean allow_outside; /* links may leave the folder: see ifm_model_open_outside() */
+    gboolean is_outside;    /* one does */
     char *path, *name;
     Onnx__ModelProto *proto;
     GPtrArray *attached;       /* Onnx__TensorProto* whose raw_data belongs to `bytes` or `external` */
@@ -110,6 +112,7 @@ struct IfmModel
     GHashTable *producers;    /* tensor -> node index + 1 */
     GHashTable *consumers;    /* tensor -> GArray of gsize */
     GHashTable *initializers; /* name -> IfmInitializer* */
+    GHashTable *constants;    /* output of a Constant node -> IfmInitializer*, of those that ifm_onnx_constant() returns */
     GMutex lock;              /* of digest */
     char *digest;
 };
@@ -129,6 +132,8 @@ void ifm_onnx_index_clear(IfmModel *model);
 gboolean ifm_onnx_ports(IfmModel *model, GError **error);
 /* ifm_onnx_port_parse: Returns: (transfer full) the port of a ValueInfoProto; NULL with IFM_ERROR_INVALID. */
 IfmPort *ifm_onnx_port_parse(const Onnx__ValueInfoProto *info, GError **error);
+/* ifm_onnx_constant: Returns: the floating-point numbers, of rank 1 at least, that a Constant node makes; NULL. */
+const Onnx__TensorProto *ifm_onnx_constant(const IfmNode *node);
 /* ifm_onnx_node_wrap: Describes a node of the model or of one of its subgraphs; it owns nothing. */
 void ifm_onnx_node_wrap(const Onnx__NodeProto *proto, IfmNode *node);
 /* ifm_onnx_attribute: Returns: the node's attribute of that name, or NULL. */

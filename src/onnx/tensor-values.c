@@ -184,8 +184,9 @@ static gboolean external_number(const Onnx__TensorProto *tensor, const char *key
     return FALSE;
 }
 
-/* inside_folder: The real path of @location, if it is in @folder after all links are resolved. */
-static char *inside_folder(const char *folder, const char *location, GError **error)
+/* inside_folder: The real path of @location, if it is in @folder after all links are resolved, or the model's links may
+ * leave it. */
+static char *inside_folder(IfmModel *model, const char *folder, const char *location, GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(location, "/", -1);
     if (*location == '\0' || *location == '/' || g_strv_contains((const char *const *)parts, ".."))
@@ -201,10 +202,16 @@ static char *inside_folder(const char *folder, const char *location, GError **er
     else
     {
         gsize length = strlen(real_folder);
-        if (strncmp(real, real_folder, length) == 0 && (length == 1 || real[length] == '/' || real[length] == '\0'))
+        gboolean inside =
+            strncmp(real, real_folder, length) == 0 && (length == 1 || real[length] == '/' || real[length] == '\0');
+        model->is_outside = model->is_outside || !inside;
+        if (inside || model->allow_outside)
             result = g_strdup(real);
         else
-            IFM_ONNX_INVALID(error, "external data '%s' leads outside the model's folder", location);
+            IFM_ONNX_INVALID(error,
+                             "external data '%s' leads outside the model's folder, to %s: profile --allow-outside-data "
+                             "reads it",
+                             location, real);
     }
     free(real);
     free(real_folder);
@@ -241,7 +248,7 @@ static GBytes *map_external(IfmModel *model, const char *location, GError **erro
         return NULL;
     }
     g_autofree char *folder = g_path_get_dirname(model->path);
-    g_autofree char *real = inside_folder(folder, location, error);
+    g_autofree char *real = inside_folder(model, folder, location, error);
     if (real == NULL)
         return NULL;
     g_autoptr(GError) trouble = NULL;

@@ -353,7 +353,7 @@ void ifm_values_slice(const IfmOperatorCall *call)
         return;
     const gint64 *starts = ifm_rule_ints(call, 1, "starts", &n), *steps = ifm_rule_ints(call, 4, NULL, &n);
     gint64 step = steps != NULL ? steps[0] : 1, length = x->n_values;
-    if (starts == NULL || starts[0] < -G_MAXINT64 + length)
+    if (starts == NULL)
         return;
     gint64 start = starts[0] < 0 ? starts[0] + length : starts[0];
     start = CLAMP(start, 0, step > 0 ? length : MAX(length - 1, 0));

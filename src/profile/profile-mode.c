@@ -54,6 +54,8 @@ static IfmTrainingOptions training_of(const ProfilePlan *plan, const IfmProfileO
 {
     IfmTrainingOptions training = IFM_TRAINING_OPTIONS_INIT;
     training.gradient.loss = options->loss != IFM_OPTION_UNSET ? (IfmLoss)options->loss : usual_loss(plan);
+    training.gradient.bindings = plan->bindings != NULL ? (const IfmDimBinding *)(const void *)plan->bindings->data : NULL;
+    training.gradient.n_bindings = plan->bindings != NULL ? plan->bindings->len : 0;
     training.optimiser = options->optimiser != IFM_OPTION_UNSET ? (IfmOptimiser)options->optimiser : IFM_OPTIMISER_SGD;
     return training;
 }
@@ -82,17 +84,20 @@ static char *stem_of(const ProfilePlan *given, GError **error)
     return digest != NULL ? g_strdup_printf("%s-%.8s", base, digest) : NULL;
 }
 
-/* "train,cross-entropy,adam,0.001": all that a derived model depends on besides the given one. */
+/* "train,cross-entropy,adam,0.001", and the dimensions that it is made for alone: all that a derived model depends on
+ * besides the given one. */
 static char *suffix_of(const ProfileMode *mode, IfmPassKind kind)
 {
     char rate[G_ASCII_DTOSTR_BUF_SIZE];
     const char *loss = ifm_loss_words()[mode->options.gradient.loss];
+    const char *bound = ifm_model_metadata(mode->training->model, IFM_GRADIENT_BOUND);
+    g_autofree char *dims = bound != NULL ? g_strdelimit(g_strconcat(",", bound, NULL), "/", '-') : g_strdup("");
     if (kind == IFM_PASS_FORWARD)
-        return g_strdup("forward");
+        return g_strconcat("forward", dims, NULL);
     if (kind == IFM_PASS_TRAINING)
-        return g_strdup_printf("backward,%s", loss);
-    return g_strdup_printf("train,%s,%s,%s", loss, ifm_optimiser_words()[mode->options.optimiser],
-                           g_ascii_dtostr(rate, sizeof rate, mode->options.learning_rate));
+        return g_strdup_printf("backward,%s%s", loss, dims);
+    return g_strdup_printf("train,%s,%s,%s%s", loss, ifm_optimiser_words()[mode->options.optimiser],
+                           g_ascii_dtostr(rate, sizeof rate, mode->options.learning_rate), dims);
 }
 
 /* file_of: OUT/FOLDER/STEM,SUFFIX.EXTENSION, of models that are not the zoo's in a folder of their own, since weights that

@@ -75,6 +75,27 @@ static char *training_form(const char *text)
     return g_strconcat(text, takes_form && strstr(text, ",form=") == NULL ? ",form=training" : "", NULL);
 }
 
+/* open_outside: A copy under OUT/models of a model whose data a link has elsewhere: runtimes refuse such links, too. */
+static IfmModel *open_outside(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    gboolean is_outside;
+    g_autoptr(IfmModel) model = ifm_model_open_outside(options->model, &is_outside, error);
+    const char *digest = model != NULL ? ifm_model_digest(model, error) : NULL;
+    if (digest == NULL || !is_outside)
+        return digest != NULL ? g_steal_pointer(&model) : NULL;
+    g_autofree char *stem = g_strdup_printf("%s-%.8s", ifm_model_name(model), digest);
+    g_autofree char *folder = g_build_filename("models", stem, NULL),
+                    *name = g_strconcat(ifm_model_name(model), ".onnx", NULL);
+    g_autofree char *path = profile_out_file(options->output, folder, name, error);
+    if (path == NULL || !ifm_model_save(model, path, error))
+        return NULL;
+    profile_note(options->watch, "%s: weights outside of its folder: model and weights are copied to %s", options->model,
+                 path);
+    g_free(plan->model_path);
+    plan->model_path = g_steal_pointer(&path);
+    return ifm_model_open(plan->model_path, error);
+}
+
 /* The user's own file stands before the zoo's model of the same name. */
 static IfmModel *open_named(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
 {
@@ -100,7 +121,7 @@ static IfmModel *open_named(ProfilePlan *plan, const IfmProfileOptions *options,
     g_autofree char *here = g_get_current_dir();
     plan->model_path = g_canonicalize_filename(text, here);
     plan->source = g_strdup(text);
-    IfmModel *model = ifm_model_open(text, error);
+    IfmModel *model = options->allow_outside_data ? open_outside(plan, options, error) : ifm_model_open(text, error);
     if (model == NULL && !exists)
         explain_absent(text, error);
     return model;

@@ -14,6 +14,39 @@ static gboolean lacks_shapes(const ProfilePlan *plan)
     return memory.n_unknown > 0;
 }
 
+static gboolean has_shapes(const ProfilePlan *plan, const char *const *tensors, gsize n)
+{
+    IfmDtype dtype;
+    int rank;
+    gint64 shape[IFM_MAX_RANK];
+    for (gsize i = 0; i < n; i++)
+        if (*tensors[i] != '\0' && !ifm_analysis_shape(plan->analysis, tensors[i], &dtype, &rank, shape))
+            return FALSE;
+    return TRUE;
+}
+
+#define MAX_NAMED 3
+
+/* name_first: "node 3 (NonZero 'z'), node 7 (Compress 'c') and 2 more": where shapes are lost: nodes whose inputs have all
+ * of theirs. (transfer full) */
+static char *name_first(const ProfilePlan *plan)
+{
+    GString *text = g_string_new(NULL);
+    gsize n = 0;
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+    {
+        const IfmNode *node = ifm_model_node(plan->model, i);
+        if (has_shapes(plan, node->outputs, node->n_outputs) || !has_shapes(plan, node->inputs, node->n_inputs))
+            continue;
+        if (n++ < MAX_NAMED)
+            g_string_append_printf(text, "%snode %" G_GSIZE_FORMAT " (%s%s%s%s)", n > 1 ? ", " : "", i, node->op_type,
+                                   *node->name != '\0' ? " '" : "", node->name, *node->name != '\0' ? "'" : "");
+    }
+    if (n > MAX_NAMED)
+        g_string_append_printf(text, " and %" G_GSIZE_FORMAT " more", n - MAX_NAMED);
+    return g_string_free(text, FALSE);
+}
+
 /* Whether it stands there as a word: "Foo" in "Foo(-1) is not a registered function". */
 static gboolean names_word(const char *text, const char *word)
 {
@@ -52,14 +85,21 @@ static gssize find_unknown(const ProfilePlan *plan)
     return found;
 }
 
-/* Where no runtime is here to be asked either, ONNX's own domain ends at the table. */
+/* ONNX's own domain ends at the table. */
+static gboolean refuse_own(const ProfilePlan *plan, gssize at, GError **error)
+{
+    const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
+    return ifm_error_refuse(
+        error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
+        ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+}
+
+/* Where no runtime is here to be asked either. */
 static gboolean refuse_unknown(const ProfilePlan *plan, gssize at, const GError *said, GError **error)
 {
     const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
     if (*node->domain == '\0')
-        return ifm_error_refuse(
-            error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
-            ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+        return refuse_own(plan, at, error);
     return ifm_error_refuse(error,
                             "%s: node %" G_GSSIZE_FORMAT
                             " (%s.%s '%s'): an operator that is unknown here, and no run reports more "
@@ -80,18 +120,34 @@ static gboolean explain(ProfilePlan *plan, const GError *said, GError **error)
     if (unknown >= 0 && (own || plan->targets->len == 0))
         return refuse_unknown(plan, unknown, said, error);
     gboolean refused = g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
-    plan->why_not_observed = g_strdup(said->message);
+    plan->why_not_observed = g_strdup_printf("no run reported the missing shapes: %s", said->message);
     if (plan->targets->len > 0 || !refused || profile_blamed_operator(plan, said->message) == NULL)
         return TRUE;
     return ifm_error_refuse(error, "%s", said->message);
 }
 
-gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, GError **error)
+/* Without a run shapes stay unknown. */
+static gboolean leave(ProfilePlan *plan, GError **error)
+{
+    gssize unknown = find_unknown(plan);
+    if (unknown >= 0 && *ifm_model_node(plan->model, (gsize)unknown)->domain == '\0')
+        return refuse_own(plan, unknown, error);
+    if (!lacks_shapes(plan))
+        return TRUE;
+    g_autofree char *nodes = name_first(plan);
+    plan->why_not_observed = g_strdup_printf(
+        "no rule gives those of %s: --observe runs the model once on " OBSERVER " and measures them", nodes);
+    return TRUE;
+}
+
+gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, gboolean asked, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     g_auto(IfmObservedShapes) observed = { 0 };
     if (!lacks_shapes(plan) && find_unknown(plan) < 0)
         return TRUE;
+    if (!asked && plan->targets->len == 0)
+        return leave(plan, error);
     IfmModelCase model_case = plan->base;
     model_case.inputs_path = plan->inputs_path;
     model_case.device = OBSERVER;

@@ -275,8 +275,9 @@ void profile_sweep_add_plans(const Sweep *sweep, GPtrArray *plans);
 /* --- profile-observe.c ------------------------------------------------------------------------------------------------ */
 
 /* profile_observe: Where shapes are missing, one run on a runtime that reports them; what is then known goes into the plan.
+ * @asked: also where no device is measured on: without, nothing is then run, and the plan says so
  * Returns: FALSE with an error where the run shows that the model is wrong. */
-gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, GError **error);
+gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, gboolean asked, GError **error);
 /* profile_blamed_operator: The operator without costs that a runtime's words name; NULL for none. */
 const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason);
 

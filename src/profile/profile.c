@@ -70,13 +70,13 @@ IfmProfile *ifm_profile_new(const IfmProfileOptions *options, GError **error)
 /* --- measuring ---------------------------------------------------------------------------------------------------------
  */
 
-static gboolean observe_all(ProfilePlan *plan, IfmRunner *runner, GError **error)
+static gboolean observe_all(ProfilePlan *plan, IfmRunner *runner, gboolean asked, GError **error)
 {
-    gboolean good = profile_observe(plan, runner, error);
+    gboolean good = profile_observe(plan, runner, asked, error);
     for (int kind = 0; kind < IFM_N_PASSES && good; kind++)
     {
         ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
-        good = other == NULL || profile_observe(other, runner, error);
+        good = other == NULL || profile_observe(other, runner, asked, error);
     }
     return good;
 }
@@ -116,7 +116,7 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
     self->interrupted = interrupted;
     profile_watch_cases(watch, counts.cases);
     for (guint i = 0; i < self->plans->len; i++)
-        if (!observe_all(self->plans->pdata[i], runner, error)) /* a wrong model leaves no store behind */
+        if (!observe_all(self->plans->pdata[i], runner, options->observe, error)) /* a wrong model leaves no store behind */
             return FALSE;
     gboolean measures = counts.targets + counts.encodings > 0;
     g_autoptr(IfmStore) store = measures ? ifm_store_open(path, IFM_STORE_WRITE, error) : NULL;

@@ -106,6 +106,8 @@ void ifm_profile_add_model(IfmDocument *document, const IfmProfileReport *report
     g_autofree char *mode = report->mode != NULL ? ifm_profile_mode_line(report) : NULL;
     if (mode != NULL)
         ifm_document_fact(document, "mode", "%s", mode);
+    if (report->why_not_observed != NULL)
+        ifm_document_fact(document, "shapes", "%s", report->why_not_observed);
 }
 
 /* --- its work -------------------------------------------------------------------------------------------------------- */
@@ -120,8 +122,6 @@ static void add_coverage(IfmDocument *document, const IfmProfileReport *report, 
     if (coverage->n_observed > 0 && report->observed_on != NULL)
         ifm_document_fact(document, "", "shapes of %" G_GSIZE_FORMAT " tensor%s from a run on %s, since no rule gives them",
                           coverage->n_observed, ifm_plural(coverage->n_observed), report->observed_on);
-    else if (report->why_not_observed != NULL)
-        ifm_document_fact(document, "", "no run reported the missing shapes: %s", report->why_not_observed);
     gsize n_contradicted;
     const char *contradiction = ifm_analysis_contradiction(report->analysis, &n_contradicted);
     if (contradiction != NULL)

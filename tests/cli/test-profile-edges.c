@@ -158,13 +158,16 @@ static void test_custom_domain(Bench *bench, gconstpointer data)
     g_assert_cmpstr(ended.err, ==, "");
     save_bias_gelu(bench, "operator.onnx");
     replace_all(bench, "operator.onnx", "BiasGelu", "XiasGelu");
-    run_line(bench, "profile operator.onnx --profile flops", &ended);
+    run_line(bench, "profile operator.onnx --profile flops --observe", &ended);
     assert_complaint(&ended, 3, "(com.microsoft.XiasGelu");
     g_assert_cmpstr(ended.out, ==, "");
     save_bias_gelu(bench, "domain.onnx");
     replace_all(bench, "domain.onnx", "com.microsoft", "org.nobody.xx");
-    run_line(bench, "profile domain.onnx --profile flops,memory --json r.json", &ended);
+    run_line(bench, "profile domain.onnx --profile flops,memory --observe --json r.json", &ended);
     assert_complaint(&ended, 3, "(org.nobody.xx.BiasGelu");
+    run_line(bench, "profile domain.onnx --profile flops,memory", &ended); /* nothing runs: what is not counted is said */
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "org.nobody.xx.BiasGelu (1 node): no rule for this operator"));
     if (bench_has_device(bench, "onnxruntime:CPU", ""))
     {
         run_line(bench, "profile domain.onnx -q --runs 3 -d onnxruntime:CPU", &ended);
@@ -215,7 +218,7 @@ static void test_huge_dims(Bench *bench, gconstpointer data)
     builder = one_node("NonZero", IFM_DTYPE_F32);
     ifm_model_builder_output(builder, "y", IFM_DTYPE_I64, 2, (gint64[]){ 2, -1 }, NAMES(NULL, "found"));
     save(bench, builder, "nonzero.onnx");
-    run_line(bench, "profile nonzero.onnx --profile flops --dim N=1099511627776", &ended);
+    run_line(bench, "profile nonzero.onnx --profile flops --observe --dim N=1099511627776", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "no run reported the missing shapes"));
     g_assert_nonnull(strstr(ended.out, "needs at least"));

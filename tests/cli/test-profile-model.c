@@ -168,7 +168,7 @@ static void test_observed(Bench *bench, gconstpointer data)
     if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
         return;
     save_one_node(bench, "NonZero", "nonzero.onnx", IFM_DTYPE_I64, 2);
-    run_line(bench, "profile nonzero.onnx --profile flops", &ended);
+    run_line(bench, "profile nonzero.onnx --profile flops --observe", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "shapes of 1 tensor from a run on onnxruntime:CPU"));
     /* a shape that no rule tells, of a node without a name, and what follows from it */
@@ -181,10 +181,34 @@ static void test_observed(Bench *bench, gconstpointer data)
     ifm_model_builder_node(builder, "Relu", "", (const char *[]){ "f", NULL }, (const char *[]){ "y", NULL });
     ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, y, (const char *[]){ NULL, "found" });
     save_model(bench, builder, "nameless.onnx");
-    run_line(bench, "profile nameless.onnx --profile flops", &ended);
+    run_line(bench, "profile nameless.onnx --profile flops --observe", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "from a run on onnxruntime:CPU"));
     g_assert_nonnull(strstr(ended.out, "all 3 nodes are counted"));
+}
+
+/* Nothing runs where it is not asked for, with no runtime here or ten: one line says what stays unknown. */
+static void test_not_observed(Bench *bench, gconstpointer data)
+{
+    static const char *const parts[] = { "flops", "memory", "flops,memory" };
+    g_auto(Ended) ended = { 0 };
+    save_one_node(bench, "NonZero", "nonzero.onnx", IFM_DTYPE_I64, 2);
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+    {
+        g_autofree char *line = g_strdup_printf("profile nonzero.onnx --profile %s --json r.json", parts[i]);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_assert_null(strstr(ended.out, "a run on"));
+        g_assert_nonnull(strstr(ended.out, "shapes    no rule gives those of node 0 (NonZero"));
+        g_assert_nonnull(strstr(ended.out, "--observe runs the model once"));
+        g_autofree char *path = bench_path(bench, "r.json"), *text = NULL;
+        g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+        g_assert_null(strstr(text, "\"observed_on\": \""));
+    }
+    run_line(bench, "profile matmul --profile flops --observe",
+             &ended); /* all shapes are known: there is nothing to run for */
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.out, "observe"));
 }
 
 /* Outputs near 0, as sigmoids give them, are right within what rounding does to the model, and wrong beyond. */
@@ -329,6 +353,32 @@ static void test_wrong_weights(Bench *bench, gconstpointer data)
 }
 
 /* Said before it is tried, in one line, whatever of the run is asked for. */
+/* Weights behind a link that leaves the folder, as model caches have them: refused with what allows it, then copied. */
+static void test_outside_data(Bench *bench, gconstpointer data)
+{
+    static const float weights[] = { 1, 2, 3, 4 };
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *folder = bench_path(bench, "model"), *link = bench_path(bench, "model/link.bin"), *bytes = NULL;
+    g_autofree char *from = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", "external", "link.onnx", NULL);
+    gsize length = 0;
+    g_assert_true(g_file_get_contents(from, &bytes, &length, NULL));
+    g_assert_cmpint(g_mkdir(folder, 0700), ==, 0);
+    bench_write(bench, "model/link.onnx", bytes, length);
+    bench_write(bench, "outside.bin", weights, sizeof weights);
+    g_assert_cmpint(symlink("../outside.bin", link), ==, 0);
+    refuse(bench, "model/link.onnx --dim N=2", "profile --allow-outside-data reads it");
+    run_line(bench, "profile model/link.onnx --dim N=2 --allow-outside-data --profile flops,memory -o out", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, "weights outside of its folder: model and weights are copied to out/models/link-"));
+    if (!bench_has_device(bench, "onnxruntime:CPU", ""))
+        return;
+    run_line(bench,
+             "profile model/link.onnx --dim N=2 --allow-outside-data -q -p runtime --runs 2 --no-peak -d onnxruntime:CPU",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "right"));
+}
+
 static void test_too_large(Bench *bench, gconstpointer data)
 {
     static const gint64 dims[] = { 1 << 21, 1 << 20 };
@@ -573,6 +623,8 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/names", Bench, NULL, bench_init, test_names, bench_clear);
     g_test_add("/profile-model/small-outputs", Bench, NULL, bench_init, test_small_outputs, bench_clear);
     g_test_add("/profile-model/observed", Bench, NULL, bench_init, test_observed, bench_clear);
+    g_test_add("/profile-model/not-observed", Bench, NULL, bench_init, test_not_observed, bench_clear);
+    g_test_add("/profile-model/outside-data", Bench, NULL, bench_init, test_outside_data, bench_clear);
     g_test_add("/profile-model/wrong-models", Bench, NULL, bench_init, test_wrong_models, bench_clear);
     g_test_add("/profile-model/wrong-graphs", Bench, NULL, bench_init, test_wrong_graphs, bench_clear);
     g_test_add("/profile-model/wrong-weights", Bench, NULL, bench_init, test_wrong_weights, bench_clear);
