@@ -95,7 +95,7 @@ def judge(name, found, runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default=str(ROOT / "build/inferometer"))
+    parser.add_argument("--program", default=os.environ.get("INFEROMETER", str(ROOT / "build/inferometer")))
     parser.add_argument("--trials", type=int, default=200, help="runs in all")
     parser.add_argument("--runs", type=int, default=50, help="of each case of a study")
     parser.add_argument("--batches", type=int, default=1000)
@@ -104,6 +104,7 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="a line a run")
     options = parser.parse_args()
     options.sizes = SIZES[:options.sizes]
+    options.program = os.path.realpath(options.program)
     found = {noise: [] for noise in NOISES}
     studies = max(1, round(options.trials / len(options.sizes)))
     for seed in range(studies):
