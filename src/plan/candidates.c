@@ -98,7 +98,10 @@ static void add_shares(Listing *listing, int n_blocks, guint32 open)
         for (int i = 0; i < n; i++)
             curves[i] = (pace ? curve_table_pace : curve_table_alone)(listing->space->curves, devices[i], block->first,
                                                                       block->last, block->set & ~(1u << devices[i]));
-        if (isfinite(curve_split(curves, n, shares[pace])) && (pace == 0 || memcmp(shares[0], shares[1], sizeof shares[0])))
+        gboolean known = isfinite(curve_split(curves, n, shares[pace])), same = pace == 1;
+        for (int i = 0; i < n && same; i++)
+            same = shares[0][i] == shares[1][i];
+        if (known && !same)
             with_shares(shares[pace], &adding);
     }
     space_each_share(grid ? question->grid : published_shares, grid ? question->n_grid : G_N_ELEMENTS(published_shares), n,
