@@ -324,13 +324,23 @@ static void add_times(IfmDocument *document, const GPtrArray *figures, const cha
         { "measured", "measured", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(IfmRunFigure, measured) },
         { NULL },
     };
-    g_autoptr(GPtrArray) shown = g_ptr_array_new();
+    g_autoptr(GPtrArray) shown = g_ptr_array_new_with_free_func(g_free), names = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *own = g_strconcat(key, "_times", NULL);
-    for (guint i = 0; i < figures->len; i++)
-        if (g_str_equal(((const IfmRunFigure *)figures->pdata[i])->unit, "ns"))
-            g_ptr_array_add(shown, figures->pdata[i]);
-    ifm_document_plot(document, own, IFM_FIGURE_BARS, "Times, predicted and measured",
-                      "Each predicted time next to the measured one.",
+    const char *block = "";
+    for (guint i = 1; i < figures->len; i++) /* the first is the makespan, beside which no other would be seen */
+    {
+        const IfmRunFigure *one = figures->pdata[i];
+        gboolean is_part = g_str_has_prefix(one->key, "  ");
+        block = is_part ? block : one->key;
+        if (!g_str_equal(one->unit, "ns"))
+            continue;
+        IfmRunFigure *copy = g_memdup2(one, sizeof *one);
+        copy->key = is_part ? g_strdup_printf("%s: %s", block, one->key + 2) : g_strdup(one->key);
+        g_ptr_array_add(names, copy->key);
+        g_ptr_array_add(shown, copy);
+    }
+    ifm_document_plot(document, own, IFM_FIGURE_BARS, "Times of a batch, predicted and measured",
+                      "Each predicted time next to the measured one; the makespan is in the table.",
                       &(IfmTable){ fields, (const void *const *)shown->pdata, shown->len },
                       &(IfmPlotColumns){ .label = figure, .y = times });
 }
