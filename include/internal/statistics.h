@@ -43,6 +43,9 @@ gboolean ifm_series_steady(const double *series, gsize n, double tolerance);
  */
 double ifm_student_quantile(double p, double freedom);
 
+/** ifm_normal_deviate: One deviate of the standard normal distribution, of two uniform ones. Source: Box and Muller 1958 */
+double ifm_normal_deviate(GRand *random);
+
 /** ifm_sort_doubles: Sorts ascending. @values: [n] without NaN; n may be 0. */
 void ifm_sort_doubles(double *values, gsize n);
 

@@ -184,3 +184,10 @@ IfmInterval ifm_difference_interval(double a, const IfmInterval *of_a, double b,
         return (IfmInterval){ NAN, NAN, of_a->level };
     return (IfmInterval){ a - b - below, a - b + above, of_a->level };
 }
+
+/* 1 - u is in (0, 1], so the logarithm is finite. */
+double ifm_normal_deviate(GRand *random)
+{
+    double u = g_rand_double(random), v = g_rand_double(random);
+    return sqrt(-2 * log(1 - u)) * cos(2 * G_PI * v);
+}

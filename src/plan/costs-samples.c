@@ -22,13 +22,10 @@ static double mean_of(const double *values, gsize n)
 /* The half-width of the interval of a mean / mean. Latencies are skewed to the right, and a small sample that lacks its
  * largest values has a small mean and a small deviation at once: Johnson's correction of Student's t moves the interval up
  * by the skewness. Source: Johnson, JASA 73 (1978) 536 */
-static double mean_spread(const double *samples, gsize n, double mean)
+static double mean_spread(const double *samples, gsize n, double n_effective, double mean)
 {
     double square = 0, cube = 0;
-    if (n < MIN_SAMPLES)
-        return NAN;
-    double n_effective = ifm_effective_sample_size(samples, n);
-    if (!(n_effective > 2))
+    if (n < MIN_SAMPLES || !(n_effective > 2))
         return NAN;
     for (gsize i = 0; i < n; i++)
     {
@@ -41,31 +38,25 @@ static double mean_spread(const double *samples, gsize n, double mean)
     return (half + skew / (6 * n_effective) + half * half * skew / (3 * fmax(square, 1e-300))) / mean;
 }
 
-static double p95_spread(const double *samples, gsize n, double p95)
+void costs_point_statistics(const IfmCostPoint *point, double *values, double *spread_ratios)
 {
-    g_autofree double *sorted = g_memdup2(samples, n * sizeof *samples);
+    gsize n = point->n_samples;
+    for (int of = 0; of < IFM_COST_N_STATISTICS; of++)
+    {
+        values[of] = point->latency_ns;
+        spread_ratios[of] = point->spread_ratio;
+    }
+    if (n == 0)
+        return;
+    g_autofree double *sorted = g_memdup2(point->samples_ns, n * sizeof *sorted);
+    double n_effective = ifm_effective_sample_size(point->samples_ns, n);
     IfmInterval interval;
     ifm_sort_doubles(sorted, n);
-    if (!ifm_quantile_interval(sorted, n, ifm_effective_sample_size(samples, n), 0.95, LEVEL, &interval))
-        return NAN;
-    return (interval.upper - interval.lower) / 2 / p95;
-}
-
-static double p95_of(const double *samples, gsize n)
-{
-    g_autofree double *sorted = g_memdup2(samples, n * sizeof *samples);
-    ifm_sort_doubles(sorted, n);
-    return ifm_quantile(sorted, n, 0.95);
-}
-
-double costs_point_statistic(const IfmCostPoint *point, IfmCostStatistic of, double *spread_ratio)
-{
-    *spread_ratio = point->spread_ratio;
-    if (of == IFM_COST_MEDIAN || point->n_samples == 0)
-        return point->latency_ns;
-    double value = (of == IFM_COST_MEAN ? mean_of : p95_of)(point->samples_ns, point->n_samples);
-    *spread_ratio = (of == IFM_COST_MEAN ? mean_spread : p95_spread)(point->samples_ns, point->n_samples, value);
-    return value;
+    values[IFM_COST_MEAN] = mean_of(point->samples_ns, n);
+    spread_ratios[IFM_COST_MEAN] = mean_spread(point->samples_ns, n, n_effective, values[IFM_COST_MEAN]);
+    values[IFM_COST_P95] = ifm_quantile(sorted, n, 0.95);
+    gboolean known = ifm_quantile_interval(sorted, n, n_effective, 0.95, LEVEL, &interval);
+    spread_ratios[IFM_COST_P95] = known ? (interval.upper - interval.lower) / 2 / values[IFM_COST_P95] : (double)NAN;
 }
 
 CostSamples costs_samples_of(const IfmCostPoint *point)

@@ -111,18 +111,22 @@ static CostEntry *entry_new(guint32 busy, const IfmCostPoint *points, gsize n, G
     *entry = (CostEntry){ .busy = busy, .points = g_memdup2(points, n * sizeof *points), .n = n, .lookup = lookup };
     judge_entry(entry, bare);
     entry->samples = g_new0(CostSamples, n + 1);
+    g_autofree double *values = g_new(double, (n + 1) * IFM_COST_N_STATISTICS),
+                      *ratios = g_new(double, (n + 1) * IFM_COST_N_STATISTICS), *over = g_new(double, n + 1),
+                      *spreads = g_new(double, n + 1);
     for (gsize i = 0; i < n; i++)
     {
         entry->samples[i] = costs_samples_of(&points[i]);
         entry->points[i].samples_ns = NULL; /* the caller's */
+        costs_point_statistics(&points[i], &values[i * IFM_COST_N_STATISTICS], &ratios[i * IFM_COST_N_STATISTICS]);
     }
-    g_autofree double *over = g_new(double, n + 1), *spreads = g_new(double, n + 1);
-    for (int of = 0; of < IFM_COST_N_STATISTICS; of++)
+    for (gsize of = 0; of < IFM_COST_N_STATISTICS; of++)
     {
         gboolean differs = FALSE;
         for (gsize i = 0; i < n; i++)
         {
-            over[i] = costs_point_statistic(&points[i], (IfmCostStatistic)of, &spreads[i]) / points[i].latency_ns;
+            over[i] = values[i * IFM_COST_N_STATISTICS + of] / points[i].latency_ns;
+            spreads[i] = ratios[i * IFM_COST_N_STATISTICS + of];
             differs |= over[i] != 1;
         }
         entry->over_median[of] = differs ? grid_of(points, n, over, IFM_GRID_LOG) : NULL;

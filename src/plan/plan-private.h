@@ -78,9 +78,10 @@ struct IfmCosts
     double partition_excess_ns, merge_excess_ns; /* time of partition and merge in a run beyond the above */
 };
 
-/* costs_point_statistic: A statistic of a point's runs, ns, and the half-width of its 95 % interval / itself (NaN:
- * unknown). costs_samples_of: its runs, to be freed (costs-samples.c). */
-double costs_point_statistic(const IfmCostPoint *point, IfmCostStatistic of, double *spread_ratio);
+/* costs_point_statistics: The statistics of a point's runs, ns, and the half-width of the 95 % interval of each / itself
+ * (NaN: unknown). @values, @spread_ratios: (out) [IFM_COST_N_STATISTICS]. costs_samples_of: its runs, to be freed
+ * (costs-samples.c). */
+void costs_point_statistics(const IfmCostPoint *point, double *values, double *spread_ratios);
 CostSamples costs_samples_of(const IfmCostPoint *point);
 /* costs_streams_of: The streams of a device specification. @device: NULL or not a specification: 1 */
 int costs_streams_of(const char *device);

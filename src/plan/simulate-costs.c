@@ -1,4 +1,5 @@
 /* The times of a simulated pipeline, taken from the cost model once for each size, before the simulation starts. */
+#include <internal/statistics.h>
 #include <math.h>
 
 #include "simulate-private.h"
@@ -256,7 +257,7 @@ static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimul
     return FALSE;
 }
 
-gboolean sim_draws(const Simulator *sim)
+static gboolean any_draws(const Simulator *sim)
 {
     for (int i = 0; i < sim->n_blocks; i++)
         for (int place = 0; place < sim->blocks[i].n_lanes; place++)
@@ -270,19 +271,12 @@ gboolean sim_draws(const Simulator *sim)
     return FALSE;
 }
 
-/* Box and Muller 1958; 1 - u is in (0, 1], so the logarithm is finite. */
-static double draw_normal(GRand *random)
-{
-    double u = g_rand_double(random), v = g_rand_double(random);
-    return sqrt(-2 * log(1 - u)) * cos(2 * G_PI * v);
-}
-
 /* @sign: of its error */
 static void rewind_lane(const Simulator *sim, SimLane *lane, int sign)
 {
     lane->n_handed = 0;
     lane->busy_ns = 0;
-    lane->error = sim_draws(sim) ? sign * draw_normal(sim->random) : 0;
+    lane->error = sim->draws ? sign * ifm_normal_deviate(sim->random) : 0;
     for (int stream = 0; stream < lane->n_streams; stream++)
     {
         lane->runs[stream] = (SimRun){ .batch = -1 };
@@ -334,6 +328,7 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
     for (int i = 0; i < sim->n_blocks; i++)
         if (!block_init(sim, i, depth, error))
             return FALSE;
+    sim->draws = any_draws(sim);
     return TRUE;
 }
 

@@ -111,6 +111,7 @@ typedef struct
     gint64 now_ns;
     gint64 *entered_ns, *put_ns, *left_ns; /* [n_batches] */
     GRand *random;                         /* of the times that are drawn */
+    gboolean draws;                        /* a time differs from batch to batch of one size */
     IfmTrace *trace;                       /* NULL: not recorded */
     IfmTrack *batches;
     guint32 names[IFM_N_EVENT_KINDS];
@@ -127,8 +128,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Simulator, sim_clear)
  * by what their intervals allow, or as much to the other side: a plan's search makes devices equally fast by their tables,
  * and the slower of two that are off sets the pace. @recorded: with a trace */
 void sim_rewind(Simulator *sim, guint32 seed, int sign, gboolean recorded);
-/* sim_draws: whether a time differs from batch to batch of one size. */
-gboolean sim_draws(const Simulator *sim);
 /* sim_draw: The time of an inference alone, ns: runs that were measured, by the stationary bootstrap (Politis and Romano,
  * JASA 89 (1994) 1303), which keeps their distribution and their correlation in time. */
 double sim_draw(Simulator *sim, const SimLane *lane, SimPiece *piece);

@@ -462,7 +462,7 @@ gboolean ifm_plan_simulate(const IfmCosts *costs, const IfmPlan *plan, const Ifm
     *simulation = (IfmSimulation){ 0 };
     if (!sim_init(&sim, costs, plan, options, error))
         return FALSE;
-    if (sim_draws(&sim))
+    if (sim.draws)
     {
         makespan_ns = replicate(&sim, &drawn);
         show(&sim, &simulation->latency_median_ns);

@@ -327,7 +327,7 @@ static void add_times(IfmDocument *document, const GPtrArray *figures, const cha
     g_autoptr(GPtrArray) shown = g_ptr_array_new_with_free_func(g_free), names = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *own = g_strconcat(key, "_times", NULL);
     const char *block = "";
-    for (guint i = 1; i < figures->len; i++) /* the first is the makespan, beside which no other would be seen */
+    for (guint i = 1; i < figures->len; i++) /* the first is the makespan, far longer than all others */
     {
         const IfmRunFigure *one = figures->pdata[i];
         gboolean is_part = g_str_has_prefix(one->key, "  ");

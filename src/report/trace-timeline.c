@@ -1,3 +1,4 @@
+#include <internal/trace.h>
 #include <math.h>
 
 #include "report-private.h"
@@ -182,31 +183,11 @@ static void add_path(IfmDocument *document, IfmBlock *figure, const IfmTraceAnal
 
 /* --- queues ----------------------------------------------------------------------------------------------------------- */
 
-/* Change: of a queue's depth. */
-typedef struct
-{
-    gint64 at;
-    int by;
-} Change;
-
-static gint compare_changes(gconstpointer a, gconstpointer b)
-{
-    const Change *x = a, *y = b;
-    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : x->by - y->by;
-}
-
 static void add_depth(IfmDocument *document, IfmBlock *figure, const IfmTrace *trace, gsize track, gint64 begin,
                       gboolean one_of_several)
 {
-    gsize n;
-    const IfmEvent *events = ifm_trace_events(trace, track, &n);
-    g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(Change));
-    for (gsize i = 0; i < n; i++)
-    {
-        const Change both[] = { { events[i].start_ns, 1 }, { end_of(&events[i]), -1 } };
-        if (events[i].kind == IFM_EVENT_QUEUE && both[0].at < both[1].at)
-            g_array_append_vals(changes, both, G_N_ELEMENTS(both));
-    }
+    g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(IfmTraceChange));
+    ifm_trace_add_changes(changes, trace, track, IFM_EVENT_QUEUE);
     if (changes->len == 0)
         return;
     g_autofree char *queue = ifm_track_name(ifm_trace_track_info(trace, track)),
@@ -214,12 +195,12 @@ static void add_depth(IfmDocument *document, IfmBlock *figure, const IfmTrace *t
     IfmSeries *series = ifm_document_series(document, figure, name, NULL);
     int depth = 0;
     series->joined = TRUE;
-    g_array_sort(changes, compare_changes);
+    ifm_trace_sort_changes(changes);
     for (guint i = 0; i < changes->len; i++)
     {
-        const Change *change = &g_array_index(changes, Change, i);
+        const IfmTraceChange *change = &g_array_index(changes, IfmTraceChange, i);
         IfmPoint point = IFM_POINT_INIT;
-        point.x = (double)(change->at - begin);
+        point.x = (double)(change->at_ns - begin);
         point.y = depth;
         ifm_document_point(document, series, &point); /* a step: as it was, and as it is */
         depth += change->by;

@@ -105,9 +105,10 @@ gboolean run_set_take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **
     return run_set_predict(set, job, error);
 }
 
-/* --- devices that are not here ---------------------------------------------------------------------------------------- */
+/* --- unavailable devices -----------------------------------------------------------------------------------------------
+ */
 
-/* Leaves the devices of a plan that are not here out of what is planned with. Returns: whether there was one. */
+/* Leaves the unavailable devices of a plan out of what is planned with. Returns: whether there was one. */
 static gboolean drop_missing(IfmRunSet *set, RunJob *job, const IfmPlan *plan, IfmRunner *runner)
 {
     guint32 before = set->context.question.without;

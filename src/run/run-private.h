@@ -96,7 +96,7 @@ void run_set_list_runs(IfmRunSet *set);
 gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error);
 /* run_set_take_plan: Runs by another plan, predicted anew. @plan: (transfer full) */
 gboolean run_set_take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **error);
-/* run_set_replan_missing: Where it is asked for, plans without the devices that are not here. The reasons stand in the
+/* run_set_replan_missing: Where it is asked for, plans without unavailable devices. The reasons stand in the
  * plan's origin. */
 gboolean run_set_replan_missing(IfmRunSet *set, RunJob *job, IfmRunner *runner, GError **error);
 

@@ -1,5 +1,6 @@
 #include <gio/gio.h>
 #include <internal/file.h>
+#include <internal/trace.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -258,41 +259,15 @@ static void write_flows(Writer *self, const IfmTraceLayout *layout)
 
 /* --- counters --------------------------------------------------------------------------------------------------------- */
 
-/* A change of a count. */
-typedef struct
-{
-    gint64 at_ns;
-    int by;
-} Change;
-
-static gint by_time(gconstpointer a, gconstpointer b)
-{
-    const Change *x = a, *y = b;
-    return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
-}
-
-/* Each event of a kind counts from its start to its end. */
-static void add_changes(GArray *changes, const IfmTrace *trace, gsize track, IfmEventKind kind)
-{
-    gsize n;
-    const IfmEvent *events = ifm_trace_events(trace, track, &n);
-    for (gsize i = 0; i < n; i++)
-    {
-        const Change pair[] = { { events[i].start_ns, 1 }, { events[i].start_ns + MAX(events[i].duration_ns, 0), -1 } };
-        if (events[i].kind == kind && events[i].duration_ns > 0)
-            g_array_append_vals(changes, pair, G_N_ELEMENTS(pair));
-    }
-}
-
 /* The count after each moment at which it changes. */
 static void write_counter(Writer *self, const IfmTraceLayout *layout, const IfmTrackLayout *place, const char *name,
                           GArray *changes)
 {
     gint64 count = 0, written = 0;
-    g_array_sort(changes, by_time);
+    ifm_trace_sort_changes(changes);
     for (guint i = 0; i < changes->len && !self->failed; i++)
     {
-        const Change *change = &g_array_index(changes, Change, i);
+        const IfmTraceChange *change = &g_array_index(changes, IfmTraceChange, i);
         count += change->by;
         if ((i + 1 < changes->len && (change + 1)->at_ns == change->at_ns) || count == written)
             continue;
@@ -311,19 +286,19 @@ static void write_counter(Writer *self, const IfmTraceLayout *layout, const IfmT
 /* How many batches wait in each queue, and how many devices are at work (each stream of one for itself). */
 static void write_counters(Writer *self, const IfmTraceLayout *layout)
 {
-    g_autoptr(GArray) busy = g_array_new(FALSE, FALSE, sizeof(Change));
+    g_autoptr(GArray) busy = g_array_new(FALSE, FALSE, sizeof(IfmTraceChange));
     const IfmTrackLayout *first = NULL;
     for (gsize i = 0; i < layout->n_tracks && !self->failed; i++)
     {
         const IfmTrackInfo *info = ifm_trace_track_info(layout->trace, i);
-        g_autoptr(GArray) waiting = g_array_new(FALSE, FALSE, sizeof(Change));
+        g_autoptr(GArray) waiting = g_array_new(FALSE, FALSE, sizeof(IfmTraceChange));
         if (info->kind == IFM_TRACK_DEVICE)
         {
-            add_changes(busy, layout->trace, i, IFM_EVENT_INFER);
+            ifm_trace_add_changes(busy, layout->trace, i, IFM_EVENT_INFER);
             first = first != NULL ? first : &layout->tracks[i];
         }
         else if (info->kind == IFM_TRACK_QUEUE)
-            add_changes(waiting, layout->trace, i, IFM_EVENT_QUEUE);
+            ifm_trace_add_changes(waiting, layout->trace, i, IFM_EVENT_QUEUE);
         g_autofree char *name = g_strdup_printf("%s: batches", info->thread != NULL ? info->thread : "queue");
         if (waiting->len > 0)
             write_counter(self, layout, &layout->tracks[i], name, waiting);

@@ -307,3 +307,33 @@ void ifm_trace_forget_events(IfmTrace *self)
         atomic_store_explicit(&track->n_dropped, 0, memory_order_release);
     }
 }
+
+/* --- how many at once ------------------------------------------------------------------------------------------------- */
+
+void ifm_trace_add_changes(GArray *changes, const IfmTrace *trace, gsize track, IfmEventKind kind)
+{
+    gsize n;
+    const IfmEvent *events = ifm_trace_events(trace, track, &n);
+    for (gsize i = 0; i < n; i++)
+    {
+        gint64 end_ns;
+        if (events[i].kind != kind || events[i].duration_ns <= 0)
+            continue;
+        if (__builtin_add_overflow(events[i].start_ns, events[i].duration_ns, &end_ns))
+            end_ns = G_MAXINT64;
+        const IfmTraceChange both[] = { { events[i].start_ns, 1 }, { end_ns, -1 } };
+        if (both[0].at_ns < both[1].at_ns)
+            g_array_append_vals(changes, both, G_N_ELEMENTS(both));
+    }
+}
+
+static gint compare_changes(gconstpointer a, gconstpointer b)
+{
+    const IfmTraceChange *x = a, *y = b;
+    return x->at_ns != y->at_ns ? (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns) : x->by - y->by;
+}
+
+void ifm_trace_sort_changes(GArray *changes)
+{
+    g_array_sort(changes, compare_changes);
+}

@@ -1,5 +1,6 @@
 #include <internal/csv.h>
 #include <internal/grid.h>
+#include <internal/statistics.h>
 #include <math.h>
 #include <string.h>
 
@@ -360,19 +361,12 @@ void node_shares(const RooflineDescription *roofline, IfmModel *model, const Ifm
 
 /* --- noise ------------------------------------------------------------------------------------------------------------ */
 
-/* One deviate of the standard normal distribution. Box and Muller 1958; 1 - u is in (0, 1], so the logarithm is finite. */
-static double draw_normal(GRand *random)
-{
-    double u = g_rand_double(random), v = g_rand_double(random);
-    return sqrt(-2 * log(1 - u)) * cos(2 * G_PI * v);
-}
-
 void noise_init(SimulatedNoise *noise, const NoiseDescription *description, const guint32 *seed, guint n)
 {
     *noise = (SimulatedNoise){ .description = description };
     noise->seed = g_array_append_vals(g_array_new(FALSE, FALSE, sizeof(guint32)), seed, n);
     noise->random = g_rand_new_with_seed_array(seed, n);
-    noise->deviation = draw_normal(noise->random); /* the series is stationary from its first run */
+    noise->deviation = ifm_normal_deviate(noise->random); /* the series is stationary from its first run */
 }
 
 void noise_at(SimulatedNoise *noise, const SimulatedSizes *sizes)
@@ -385,7 +379,7 @@ void noise_at(SimulatedNoise *noise, const SimulatedSizes *sizes)
         g_array_append_val(noise->seed, value);
     }
     g_rand_set_seed_array(noise->random, (const guint32 *)(const void *)noise->seed->data, noise->seed->len);
-    noise->deviation = draw_normal(noise->random);
+    noise->deviation = ifm_normal_deviate(noise->random);
 }
 
 void noise_clear(SimulatedNoise *noise)
@@ -433,7 +427,7 @@ gint64 noise_draw(SimulatedNoise *noise, double mean_ns, double table_sigma)
         double sigma = description->from_table && !isnan(table_sigma) ? table_sigma : description->sigma;
         double rho = description->correlation;
         if (noise->n_runs > 0)
-            noise->deviation = rho * noise->deviation + sqrt(1 - rho * rho) * draw_normal(noise->random);
+            noise->deviation = rho * noise->deviation + sqrt(1 - rho * rho) * ifm_normal_deviate(noise->random);
         latency *= noise_factor((NoiseKind)description->kind, sigma, noise->deviation);
         latency *= 1 + (description->drift - 1) * exp(-(double)noise->n_runs / (double)description->drift_runs);
     }
