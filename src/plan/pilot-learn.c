@@ -9,8 +9,6 @@
 /* Bounds of makespan / simulated makespan: beyond these the run is not the one that was simulated. */
 #define MIN_REST 0.5
 #define MAX_REST 2.0
-/* Half of a 95 % interval in standard deviations. */
-#define DEVIATIONS 1.96
 
 /* --- figures of its repetitions --------------------------------------------------------------------------------------- */
 
@@ -122,7 +120,7 @@ static void correct(const PilotRun *run, const Part *part, double seen_ns, doubl
     double seen = now * seen_ns / now_ns * rest;
     known_ratio = own != NULL   ? own->spread_ratio
                   : any != NULL ? (double)NAN
-                                : hypot(known_ratio, DEVIATIONS * PILOT_DRIFT);
+                                : hypot(known_ratio, COST_DEVIATIONS * PILOT_DRIFT);
     double known_square = known_ratio * known_ratio, seen_square = seen_ratio * seen_ratio, weight = 1;
     if (isfinite(known_square) && isfinite(seen_square) && seen_square > 0)
         weight = known_square / (known_square + seen_square);

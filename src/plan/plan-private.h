@@ -7,6 +7,9 @@
 
 /* --- the cost model (costs.c) ----------------------------------------------------------------------------------------- */
 
+/* Half of a 95 % interval in standard deviations. */
+#define COST_DEVIATIONS 1.96
+
 /* CostSamples: the runs of a point in order, relative to their mean. @block: how many in a row are drawn together, so
  * that correlation in time stays. */
 typedef struct

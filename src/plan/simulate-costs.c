@@ -36,13 +36,10 @@ static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLa
     return TRUE;
 }
 
-/* Half of a 95 % interval in standard deviations. */
-#define DEVIATIONS 1.96
-
 /* The mean is off by a lognormal factor of mean 1. */
 static double mean_factor(const SimLane *lane, const SimPiece *piece)
 {
-    double deviation = piece->sampled_ratio / DEVIATIONS, variance = log1p(deviation * deviation);
+    double deviation = piece->sampled_ratio / COST_DEVIATIONS, variance = log1p(deviation * deviation);
     return isfinite(variance) && lane->error != 0 ? exp(sqrt(variance) * lane->error - variance / 2) : 1;
 }
 
