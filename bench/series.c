@@ -1,4 +1,5 @@
 #include "series.h"
+#include "build-folders.h"
 
 #include <math.h>
 #include <stdio.h>

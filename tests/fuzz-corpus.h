@@ -3,6 +3,8 @@
 #include <glib.h>
 #include <stdint.h>
 
+#include "build-folders.h"
+
 /* fuzz_bytes: the input whole, cut off at up to 200 places, and with one byte changed at as many. */
 static void fuzz_bytes(const char *bytes, gsize size)
 {

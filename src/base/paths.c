@@ -5,6 +5,8 @@
 #include <gio/gio.h>
 #include <inferometer/paths.h>
 
+#include "build-folders.h"
+
 /* runtime_files: the path of each runtime's library below the folder that setup/install or `make install` filled. */
 static const struct
 {

@@ -12,6 +12,7 @@
 
 #include <internal/json.h>
 
+#include "build-folders.h"
 #include "folder.h"
 
 /* What the tests of the command share: running it in a folder of its own and looking at what it said. */

@@ -1,4 +1,5 @@
 #pragma once
+#include "build-folders.h"
 #include "cli/harness.h"
 
 /* What the tests of layers told by the runtime's own graph share: a profile of them, and what it has to say. */

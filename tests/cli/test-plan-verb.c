@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "build-folders.h"
 #include "cli/study-harness.h"
 
 /*

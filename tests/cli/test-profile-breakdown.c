@@ -2,6 +2,7 @@
 
 #include <inferometer/onnx.h>
 
+#include "build-folders.h"
 #include "cli/harness.h"
 #include "graph-text.h"
 

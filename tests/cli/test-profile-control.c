@@ -1,4 +1,5 @@
 
+#include "build-folders.h"
 #include "cli/harness.h"
 #include <internal/onnx.h>
 

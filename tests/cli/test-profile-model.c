@@ -1,5 +1,6 @@
 #include <inferometer/onnx.h>
 
+#include "build-folders.h"
 #include "cli/harness.h"
 
 /* What `inferometer profile` tells of a model by itself, and of what is wrong with one, whatever part is asked for. */

@@ -1,3 +1,4 @@
+#include "build-folders.h"
 #include "cli/run-harness.h"
 
 /*

@@ -1,3 +1,4 @@
+#include "build-folders.h"
 #include "cli/study-harness.h"
 
 /* What bad input gets from `inferometer study`: one line, the right exit status, nothing changed; and what imports take. */

@@ -3,6 +3,7 @@
 
 #include <inferometer/paths.h>
 
+#include "build-folders.h"
 #include "convolution/cuda-private.h"
 #include "reference.h"
 

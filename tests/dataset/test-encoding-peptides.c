@@ -3,6 +3,8 @@
 #include <internal/dataset.h>
 #include <internal/file.h>
 
+#include "build-folders.h"
+
 #define DIM 16
 
 static IfmGraph *read_peptides(void)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "build-folders.h"
+
 static GPtrArray *partition(const IfmGraph *graph, gint64 n_parts, guint32 seed)
 {
     g_autoptr(GError) error = NULL;

@@ -4,6 +4,8 @@
 #include <internal/file.h>
 #include <string.h>
 
+#include "build-folders.h"
+
 enum
 {
     N_FILES = 8

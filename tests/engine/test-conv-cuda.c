@@ -1,4 +1,5 @@
 /* The graph that a GPU gets, on libraries of the test in place of NVIDIA's, and what is refused without a GPU. */
+#include "build-folders.h"
 #include "engine/onnxruntime/onnxruntime-conv.h"
 #include "run-model.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "build-folders.h"
 #include "fixture.h"
 #include "model-bytes.h"
 

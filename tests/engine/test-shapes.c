@@ -2,6 +2,7 @@
 #include <glib/gstdio.h>
 
 #include "all-outputs.h"
+#include "build-folders.h"
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

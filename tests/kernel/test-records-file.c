@@ -2,6 +2,7 @@
 #include <internal/json.h>
 #include <string.h>
 
+#include "build-folders.h"
 #include "folder.h"
 
 /* What the reader of records refuses, each with its place, and what a file of them gives. */

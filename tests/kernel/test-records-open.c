@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../src/kernel/records-private.h"
+#include "build-folders.h"
 #include "folder.h"
 
 /* Records of models by what they are called: their names, what is kept of them, and what is refused. */

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <sched.h>
 
+#include "build-folders.h"
 #include "runner-fixture.h"
 
 /* The runner on the real runtimes, where they are. Nothing here depends on how fast they are. */

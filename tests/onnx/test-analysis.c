@@ -4,6 +4,8 @@
 #include <inferometer/onnx.h>
 #include <inferometer/zoo.h>
 
+#include "build-folders.h"
+
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define DIMS(...) G_N_ELEMENTS(((gint64[]){ __VA_ARGS__ })), ((gint64[]){ __VA_ARGS__ })
 

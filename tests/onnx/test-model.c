@@ -7,6 +7,8 @@
 #include <inferometer/zoo.h>
 #include <internal/onnx.h>
 
+#include "build-folders.h"
+
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* A graph written out of order on purpose: out = (a + b) * w with free rows; h and an unused w0 beside it. */

@@ -4,6 +4,8 @@
 #include <internal/tensor.h>
 #include <string.h>
 
+#include "build-folders.h"
+
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static IfmModel *seed(const char *name)

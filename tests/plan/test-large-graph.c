@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "build-folders.h"
+
 #define FEATURES 12
 #define HIDDEN 8
 #define RTOL 1e-4

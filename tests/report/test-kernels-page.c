@@ -3,6 +3,7 @@
 #include <inferometer/kernels-page.h>
 #include <internal/json.h>
 
+#include "build-folders.h"
 #include "check-document.h"
 #include "golden.h"
 

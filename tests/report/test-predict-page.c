@@ -3,6 +3,7 @@
 #include <inferometer/kernel-records.h>
 #include <inferometer/predict-page.h>
 
+#include "build-folders.h"
 #include "check-document.h"
 
 /* The pages of `predict` and `evaluate`, of predictions made by hand. */

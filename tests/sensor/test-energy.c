@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "build-folders.h"
+
 #define MS 1000000LL
 #define S (1000 * MS)
 

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "build-folders.h"
+
 static char *machine_root(const char *name)
 {
     const char *tests = g_getenv("IFM_TEST_DATA");

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "build-folders.h"
+
 static IfmCase *example_case(void)
 {
     IfmCase *self = ifm_case_new();
