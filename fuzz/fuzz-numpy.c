@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         g_memdup2(size > 0 ? data : (const uint8_t *)"", MAX(size, 1)); /* of just its size, so that ASan sees its end */
     g_auto(IfmTensor) array = IFM_TENSOR_INIT, tensor = IFM_TENSOR_INIT;
     GError *error = NULL, *other = NULL;
-    gboolean is_array = ifm_numpy_read(copy, size, "x", "input", &array, &error);
+    gboolean is_array = ifm_numpy_read(copy, size, "x", "input", NULL, NULL, &array, &error);
     check(is_array, &array, error);
     gboolean is_tensor = ifm_onnx_tensor_read(copy, size, "input", &tensor, &other);
     check(is_tensor, &tensor, other);

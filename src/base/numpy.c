@@ -167,15 +167,16 @@ static gboolean find_type(const Header *header, const char *where, IfmDtype *dty
                             where, descr);
 }
 
-/* Takes the place and the length of the header. */
-static gboolean find_header(const guint8 *data, gsize size, const char *where, gsize *at, gsize *length, GError **error)
+/* Takes the place and the length of the header. @data: [got] the beginning of the @size bytes of an array */
+static gboolean find_header(const guint8 *data, gsize got, guint64 size, const char *where, gsize *at, gsize *length,
+                            GError **error)
 {
-    gsize width = size > MAGIC_BYTES && data[MAGIC_BYTES] >= 2 ? 4 : 2;
+    gsize width = got > MAGIC_BYTES && data[MAGIC_BYTES] >= 2 ? 4 : 2;
     *at = MAGIC_BYTES + 2 + width;
     *length = 0;
-    if (size < *at)
+    if (got < *at)
         return ifm_error_refuse(error, "%s: ends within the header of an NPY file, after %" G_GSIZE_FORMAT " bytes", where,
-                                size);
+                                got);
     if (data[MAGIC_BYTES] < 1 || data[MAGIC_BYTES] > 3)
         return ifm_error_refuse(error, "%s: version %u.%u of NPY: expected 1.0, 2.0 or 3.0", where, data[MAGIC_BYTES],
                                 data[MAGIC_BYTES + 1]);
@@ -185,7 +186,7 @@ static gboolean find_header(const guint8 *data, gsize size, const char *where, g
         return TRUE;
     return ifm_error_refuse(error,
                             "%s: ends within the header of an NPY file: it says %" G_GSIZE_FORMAT
-                            " bytes, but %" G_GSIZE_FORMAT " are left",
+                            " bytes, but %" G_GUINT64_FORMAT " are left",
                             where, *length, size - *at);
 }
 
@@ -198,12 +199,22 @@ static gboolean order_matters(const Header *header)
     return n > 1;
 }
 
-static gboolean read_array(const guint8 *data, gsize size, const char *where, IfmTensor *tensor, GError **error)
+/* Wanted: what is asked of an array, and where it is. */
+typedef struct
 {
-    gsize at, length, needed;
+    const char *where;
+    IfmNumpyAccept accept;
+    gconstpointer user;
+} Wanted;
+
+/* Makes the tensor of an array by its header, where it is wanted and its values are as many as its shape says.
+ * @data: [at + length] the array's beginning    @n_values: bytes that follow */
+static gboolean make_tensor(const guint8 *data, gsize at, gsize length, guint64 n_values, const Wanted *wanted,
+                            IfmTensor *tensor, GError **error)
+{
+    const char *where = wanted->where;
     IfmDtype dtype = IFM_DTYPE_UNDEFINED;
-    if (!find_header(data, size, where, &at, &length, error))
-        return FALSE;
+    gsize needed;
     g_auto(Header) header = { .at = (const char *)data + at, .end = (const char *)data + at + length };
     if (!take_header(&header))
         return ifm_error_refuse(error,
@@ -216,18 +227,28 @@ static gboolean read_array(const guint8 *data, gsize size, const char *where, If
     if (header.fortran && order_matters(&header))
         return ifm_error_refuse(error, "%s: its values %s lie in Fortran order: expected C order (numpy.ascontiguousarray)",
                                 where, shape);
-    at += length;
-    if (!ifm_shape_size_bytes(dtype, header.rank, header.shape, &needed, NULL) || needed != size - at)
-        return ifm_error_refuse(error, "%s: %s %s does not go with its %" G_GSIZE_FORMAT " bytes of values: the file is %s",
-                                where, ifm_dtype_name(dtype), shape, size - at,
-                                needed > size - at ? "truncated" : "too long");
-    if (!ifm_tensor_init(tensor, dtype, header.rank, header.shape, error))
-    {
-        g_prefix_error(error, "%s: ", where);
+    if (!ifm_shape_size_bytes(dtype, header.rank, header.shape, &needed, NULL))
+        return ifm_error_refuse(error, "%s: %s %s is larger than any memory", where, ifm_dtype_name(dtype), shape);
+    if (needed != n_values)
+        return ifm_error_refuse(
+            error, "%s: %s %s does not go with its %" G_GUINT64_FORMAT " bytes of values: the file is %s", where,
+            ifm_dtype_name(dtype), shape, n_values, needed > n_values ? "truncated" : "too long");
+    if (wanted->accept != NULL && !wanted->accept(dtype, header.rank, header.shape, wanted->user, error))
         return FALSE;
-    }
-    if (needed > 0)
-        memcpy(tensor->data, data + at, needed);
+    if (ifm_tensor_init(tensor, dtype, header.rank, header.shape, error))
+        return TRUE;
+    g_prefix_error(error, "%s: ", where);
+    return FALSE;
+}
+
+static gboolean read_array(const guint8 *data, gsize size, const Wanted *wanted, IfmTensor *tensor, GError **error)
+{
+    gsize at, length;
+    if (!find_header(data, size, size, wanted->where, &at, &length, error) ||
+        !make_tensor(data, at, length, size - at - length, wanted, tensor, error))
+        return FALSE;
+    if (tensor->size_bytes > 0)
+        memcpy(tensor->data, data + at + length, tensor->size_bytes);
     return TRUE;
 }
 
@@ -275,48 +296,75 @@ static gboolean is_plausible(const zip_stat_t *status, gsize file_bytes)
                                                    : FALSE;
 }
 
-static gboolean read_all(zip_file_t *file, guint8 *bytes, zip_uint64_t size)
+static gboolean read_bytes(zip_file_t *file, guint8 *bytes, zip_uint64_t size)
 {
-    zip_uint64_t done = 0;
-    guint8 more;
-    while (done < size)
+    for (zip_uint64_t done = 0; done < size;)
     {
         zip_int64_t n = zip_fread(file, bytes + done, size - done);
         if (n <= 0)
             return FALSE;
         done += (zip_uint64_t)n;
     }
-    return zip_fread(file, &more, 1) == 0; /* the checksum is checked at the end alone */
+    return TRUE;
 }
 
-static gboolean read_member(zip_t *archive, zip_uint64_t index, gsize file_bytes, const char *where, IfmTensor *tensor,
+#define MAX_HEADER (1 << 16) /* of a member; NumPy's are below 300 bytes */
+
+static gboolean refuse_damaged(const char *where, GError **error)
+{
+    return ifm_error_refuse(error, "%s: its archive is truncated or damaged", where);
+}
+
+/* The header first, of which few bytes are unpacked: what it says is judged before there is memory for the values. */
+static gboolean read_packed(zip_file_t *file, zip_uint64_t size, const Wanted *wanted, IfmTensor *tensor, GError **error)
+{
+    g_autofree guint8 *header = g_malloc(MAX_HEADER + 1);
+    const gsize first = (gsize)MIN(size, MAGIC_BYTES + 2 + 4);
+    gsize at, length;
+    guint8 more;
+    if (file == NULL || !read_bytes(file, header, first))
+        return refuse_damaged(wanted->where, error);
+    if (first < MAGIC_BYTES || memcmp(header, MAGIC, MAGIC_BYTES) != 0)
+        return ifm_error_refuse(error, "%s: what its archive holds is no NPY file", wanted->where);
+    if (!find_header(header, first, size, wanted->where, &at, &length, error))
+        return FALSE;
+    if (at + length > MAX_HEADER)
+        return ifm_error_refuse(error, "%s: its NPY header has %" G_GSIZE_FORMAT " bytes: expected %d at most",
+                                wanted->where, length, MAX_HEADER);
+    const gsize end = MAX(at + length, first); /* a header may end within the bytes that are read already */
+    if (!read_bytes(file, header + first, end - first))
+        return refuse_damaged(wanted->where, error);
+    if (!make_tensor(header, at, length, size - at - length, wanted, tensor, error))
+        return FALSE;
+    const gsize n_read = end - at - length;
+    if (n_read > 0)
+        memcpy(tensor->data, header + at + length, n_read);
+    if (read_bytes(file, (guint8 *)tensor->data + n_read, tensor->size_bytes - n_read) &&
+        zip_fread(file, &more, 1) == 0) /* the checksum is checked at the end alone */
+        return TRUE;
+    ifm_tensor_clear(tensor);
+    return refuse_damaged(wanted->where, error);
+}
+
+static gboolean read_member(zip_t *archive, zip_uint64_t index, gsize file_bytes, const Wanted *wanted, IfmTensor *tensor,
                             GError **error)
 {
     zip_stat_t status;
     zip_stat_init(&status);
     if (zip_stat_index(archive, index, 0, &status) != 0 || !is_plausible(&status, file_bytes))
-        return ifm_error_refuse(error, "%s: its archive is damaged, or packed in a way that NumPy does not use", where);
-    g_autofree guint8 *bytes = g_try_malloc(status.size + 1);
-    if (bytes == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for an array of %" G_GUINT64_FORMAT " bytes", where,
-                    status.size);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: its archive is damaged, or packed in a way that NumPy does not use",
+                                wanted->where);
     zip_file_t *file = zip_fopen_index(archive, index, 0);
-    gboolean whole = file != NULL && read_all(file, bytes, status.size);
+    gboolean read = read_packed(file, status.size, wanted, tensor, error);
     if (file != NULL)
         zip_fclose(file);
-    if (!whole)
-        return ifm_error_refuse(error, "%s: its archive is truncated or damaged", where);
-    if (status.size >= MAGIC_BYTES && memcmp(bytes, MAGIC, MAGIC_BYTES) == 0)
-        return read_array(bytes, status.size, where, tensor, error);
-    return ifm_error_refuse(error, "%s: what its archive holds is no NPY file", where);
+    return read;
 }
 
-static gboolean read_archive(const guint8 *data, gsize size, const char *member, const char *where, IfmTensor *tensor,
+static gboolean read_archive(const guint8 *data, gsize size, const char *member, const Wanted *wanted, IfmTensor *tensor,
                              GError **error)
 {
+    const char *where = wanted->where;
     zip_error_t trouble;
     zip_error_init(&trouble);
     zip_source_t *source = zip_source_buffer_create(data, size, 0, &trouble);
@@ -329,21 +377,22 @@ static gboolean read_archive(const guint8 *data, gsize size, const char *member,
         return FALSE;
     }
     zip_int64_t index = find_member(archive, member, where, error);
-    gboolean read = index >= 0 && read_member(archive, (zip_uint64_t)index, size, where, tensor, error);
+    gboolean read = index >= 0 && read_member(archive, (zip_uint64_t)index, size, wanted, tensor, error);
     zip_discard(archive);
     zip_error_fini(&trouble);
     return read;
 }
 
-gboolean ifm_numpy_read(const guint8 *data, gsize size, const char *member, const char *where, IfmTensor *tensor,
-                        GError **error)
+gboolean ifm_numpy_read(const guint8 *data, gsize size, const char *member, const char *where, IfmNumpyAccept accept,
+                        gconstpointer user, IfmTensor *tensor, GError **error)
 {
+    const Wanted wanted = { where, accept, user };
     *tensor = IFM_TENSOR_INIT;
     gboolean read = FALSE;
     if (size >= MAGIC_BYTES && memcmp(data, MAGIC, MAGIC_BYTES) == 0)
-        read = read_array(data, size, where, tensor, error);
+        read = read_array(data, size, &wanted, tensor, error);
     else if (size >= strlen(ZIP_MAGIC) && memcmp(data, ZIP_MAGIC, strlen(ZIP_MAGIC)) == 0)
-        read = read_archive(data, size, member, where, tensor, error);
+        read = read_archive(data, size, member, &wanted, tensor, error);
     else if (size > 0 && data[0] == PICKLE)
         ifm_error_refuse(error, "%s: a Python pickle, which is never loaded: expected an NPY or NPZ file of numbers",
                          where);

@@ -312,8 +312,9 @@ static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, NodeR
     }
     if (!finish_outputs(scope, call, error))
         return FALSE;
-    result->multiplies = row == NULL || ifm_family_multiplies(row->family) || call->body->multiplies;
-    if (row == NULL)
+    gboolean is_ruled = row != NULL && (row->shape != NULL || row->why != NULL);
+    result->multiplies = !is_ruled || ifm_family_multiplies(row->family) || call->body->multiplies;
+    if (!is_ruled)
         result->why = "no rule for this operator";
     else if (row->shape == NULL)
         result->why = row->why;

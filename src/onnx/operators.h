@@ -71,7 +71,7 @@ typedef struct
  * @n_inputs: the number of required inputs. Rules may rely on them and on one output.
  * @shape: Fills the outputs that it can infer; the others stay unknown. FALSE with IFM_ERROR_INVALID where the inputs or
  * the attributes contradict each other (the caller adds the place of the node). NULL: shapes cannot be inferred, for the
- * reason @why. Such a node is never covered.
+ * reason @why (NULL: there is no rule yet). Such a node is never covered.
  * @cost:  Fills macs and flop. It is called with known shapes of all inputs and outputs. FALSE on overflow.
  * @factor: for the cost rules that count per element
  * @values: Fills the values of the first output from known values of the inputs. It is called after @shape where that shape

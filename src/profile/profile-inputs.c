@@ -65,13 +65,14 @@ static gboolean is_file(const char *what)
     return g_str_has_suffix(what, ".npy") || g_str_has_suffix(what, ".npz") || g_str_has_suffix(what, ".pb");
 }
 
-/* Whether a file's tensor goes into the input; its free dimensions are bound by it. */
-static gboolean fits(const Fed *fed, GError **error)
+/* Whether a file's tensor goes into the input (IfmNumpyAccept); its free dimensions are bound by it. */
+static gboolean fits(IfmDtype dtype, int rank, const gint64 *shape, gconstpointer user, GError **error)
 {
+    const Fed *fed = user;
     const IfmPort *port = fed->port;
-    gboolean same = fed->tensor.dtype == port->dtype && (port->rank < 0 || fed->tensor.rank == port->rank);
+    gboolean same = dtype == port->dtype && (port->rank < 0 || rank == port->rank);
     for (int axis = 0; same && axis < port->rank; axis++)
-        same = port->dims[axis] < 0 || port->dims[axis] == fed->tensor.shape[axis];
+        same = port->dims[axis] < 0 || port->dims[axis] == shape[axis];
     if (same)
         return TRUE;
     g_autoptr(GString) expected = g_string_new("[");
@@ -80,9 +81,9 @@ static gboolean fits(const Fed *fed, GError **error)
             g_string_append_printf(expected, "%s%" G_GINT64_FORMAT, axis > 0 ? ", " : "", port->dims[axis]);
         else
             g_string_append_printf(expected, "%s%s", axis > 0 ? ", " : "", port->dim_names[axis]);
-    g_autofree char *found = ifm_shape_to_string(fed->tensor.rank, fed->tensor.shape);
-    return ifm_error_refuse(error, "%s: %s %s, but input '%s' takes %s %s]", fed->what, ifm_dtype_name(fed->tensor.dtype),
-                            found, port->name, ifm_dtype_name(port->dtype), expected->str);
+    g_autofree char *found = ifm_shape_to_string(rank, shape);
+    return ifm_error_refuse(error, "%s: %s %s, but input '%s' takes %s %s]", fed->what, ifm_dtype_name(dtype), found,
+                            port->name, ifm_dtype_name(port->dtype), expected->str);
 }
 
 static gboolean read_file(Fed *fed, GError **error)
@@ -98,8 +99,8 @@ static gboolean read_file(Fed *fed, GError **error)
     const gsize size = g_mapped_file_get_length(file);
     gboolean read = g_str_has_suffix(fed->what, ".pb")
                         ? ifm_onnx_tensor_read(data, size, fed->what, &fed->tensor, error)
-                        : ifm_numpy_read(data, size, fed->port->name, fed->what, &fed->tensor, error);
-    if (read && fits(fed, error))
+                        : ifm_numpy_read(data, size, fed->port->name, fed->what, fits, fed, &fed->tensor, error);
+    if (read && fits(fed->tensor.dtype, fed->tensor.rank, fed->tensor.shape, fed, error))
         return TRUE;
     g_prefix_error(error, "--input %s: ", fed->port->name);
     return FALSE;

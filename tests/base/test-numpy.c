@@ -40,7 +40,7 @@ static void test_arrays(void)
         g_autoptr(GByteArray) file = npy(cases[i].dictionary, cases[i].n_bytes);
         g_autoptr(GError) error = NULL;
         g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
-        g_assert_true(ifm_numpy_read(file->data, file->len, NULL, "a.npy", &tensor, &error));
+        g_assert_true(ifm_numpy_read(file->data, file->len, NULL, "a.npy", NULL, NULL, &tensor, &error));
         g_assert_no_error(error);
         g_assert_cmpint(tensor.dtype, ==, cases[i].dtype);
         g_assert_cmpint(tensor.rank, ==, cases[i].rank);
@@ -53,7 +53,7 @@ static void test_arrays(void)
         {
             g_autoptr(GError) trouble = NULL;
             g_auto(IfmTensor) none = IFM_TENSOR_INIT;
-            g_assert_false(ifm_numpy_read(file->data, length, NULL, "a.npy", &none, &trouble));
+            g_assert_false(ifm_numpy_read(file->data, length, NULL, "a.npy", NULL, NULL, &none, &trouble));
             g_assert_error(trouble, IFM_ERROR, IFM_ERROR_INVALID);
             g_assert_null(strchr(trouble->message, '\n'));
             g_assert_null(none.data);
@@ -76,7 +76,8 @@ static void test_refused(void)
         { "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8, "structures" },
         { DICTIONARY("<f4", "False", "(2, 3)"), 20, "truncated" },
         { DICTIONARY("<f4", "False", "(2, 3)"), 28, "too long" },
-        { DICTIONARY("<f4", "False", "(9223372036854775807, 9)"), 8, "" },
+        { DICTIONARY("<f4", "False", "(9223372036854775807, 9)"), 8, "is larger than any memory" },
+        { DICTIONARY("<f4", "False", "(9223372036854775807, 9223372036854775807)"), 0, "is larger than any memory" },
         { DICTIONARY("<f4", "False", "(-1,)"), 8, "header cannot be read" },
         { "{'descr': '<f4', 'fortran_order': False}", 8, "header cannot be read" },
         { "exit()", 8, "header cannot be read" },
@@ -92,7 +93,7 @@ static void test_refused(void)
             g_byte_array_append(file, pickle, sizeof pickle);
         else if (!is_case)
             g_byte_array_append(file, text, sizeof text);
-        g_assert_false(ifm_numpy_read(file->data, file->len, "x", "a.npy", &tensor, &error));
+        g_assert_false(ifm_numpy_read(file->data, file->len, "x", "a.npy", NULL, NULL, &tensor, &error));
         g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
         g_assert_nonnull(strstr(error->message, "a.npy"));
         g_assert_nonnull(strstr(error->message, is_case                    ? cases[i].part
@@ -138,14 +139,14 @@ static void test_archive(void)
     g_autoptr(GByteArray) file = npz("x.npy", array);
     g_autoptr(GError) error = NULL;
     g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
-    g_assert_true(ifm_numpy_read(file->data, file->len, "x", "a.npz", &tensor, &error));
+    g_assert_true(ifm_numpy_read(file->data, file->len, "x", "a.npz", NULL, NULL, &tensor, &error));
     g_assert_no_error(error);
     g_assert_cmpint(tensor.shape[1], ==, 3);
     for (guint length = 0; length < file->len; length++)
     {
         g_autoptr(GError) trouble = NULL;
         g_auto(IfmTensor) none = IFM_TENSOR_INIT;
-        g_assert_false(ifm_numpy_read(file->data, length, "x", "a.npz", &none, &trouble));
+        g_assert_false(ifm_numpy_read(file->data, length, "x", "a.npz", NULL, NULL, &none, &trouble));
         g_assert_error(trouble, IFM_ERROR, IFM_ERROR_INVALID);
     }
     for (guint at = 0; at < array->len; at++) /* a byte of the array is another: the checksum tells */
@@ -153,8 +154,33 @@ static void test_archive(void)
         g_autoptr(GError) trouble = NULL;
         g_auto(IfmTensor) none = IFM_TENSOR_INIT;
         file->data[30 + strlen("x.npy") + at] ^= 1;
-        g_assert_false(ifm_numpy_read(file->data, file->len, "x", "a.npz", &none, &trouble));
+        g_assert_false(ifm_numpy_read(file->data, file->len, "x", "a.npz", NULL, NULL, &none, &trouble));
         file->data[30 + strlen("x.npy") + at] ^= 1;
+    }
+}
+
+/* Wanted: when it is asked, nothing has been allocated yet. */
+static gboolean is_wanted(IfmDtype dtype, int rank, const gint64 *shape, gconstpointer user, GError **error)
+{
+    const IfmTensor *tensor = user;
+    g_assert_null(tensor->data);
+    g_assert_cmpint(dtype, ==, IFM_DTYPE_F32);
+    return (rank == 1 && shape[0] == 2) || ifm_error_refuse(error, "a.npy: not wanted");
+}
+
+static void test_wanted(void)
+{
+    static const char *const dictionaries[] = { DICTIONARY("<f4", "False", "(2,)"), DICTIONARY("<f4", "False", "(1, 2)") };
+    for (gsize i = 0; i < 4; i++)
+    {
+        g_autoptr(GByteArray) array = npy(dictionaries[i % 2], 8), file = i < 2 ? NULL : npz("x.npy", array);
+        const GByteArray *given = file != NULL ? file : array;
+        g_autoptr(GError) error = NULL;
+        g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
+        gboolean read = ifm_numpy_read(given->data, given->len, "x", "a.npy", is_wanted, &tensor, &tensor, &error);
+        g_assert_cmpint(read, ==, i % 2 == 0);
+        g_assert_cmpuint(tensor.size_bytes, ==, read ? 8 : 0);
+        g_assert_true(read || g_str_has_suffix(error->message, "not wanted"));
     }
 }
 
@@ -164,5 +190,6 @@ int main(int argc, char **argv)
     g_test_add_func("/numpy/arrays", test_arrays);
     g_test_add_func("/numpy/refused", test_refused);
     g_test_add_func("/numpy/archive", test_archive);
+    g_test_add_func("/numpy/wanted", test_wanted);
     return g_test_run();
 }

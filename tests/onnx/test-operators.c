@@ -283,6 +283,70 @@ static void test_refused(void)
     refused("Scan", "it has no body", 1, NULL, NULL, NAMES(NULL));
 }
 
+/* All operators that ONNX's own domain ever had, of the onnx package 1.23: none is called unknown; where there is no rule,
+ * the work is not counted and nothing is refused. A name of the list that is in no table fails. */
+static void test_all_known(void)
+{
+    static const char names[] =
+        "Abs Acos Acosh Add AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization "
+        "Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow Cast CastLike "
+        "CausalConvWithState Ceil Celu CenterCropPad Clip Col2Im Compress Concat ConcatFromSequence Constant "
+        "ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumProd CumSum DFT DeformConv DepthToSpace "
+        "DequantizeLinear Det Div Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor "
+        "GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater "
+        "GreaterOrEqual GridSample GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity "
+        "If ImageDecoder InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual "
+        "LinearAttention Log LogSoftmax Loop LpNormalization LpPool MatMul MatMulInteger Max MaxPool MaxRoiPool "
+        "MaxUnpool Mean MeanVarianceNormalization MelWeightMatrix Min Mish Mod Mul Multinomial Neg "
+        "NegativeLogLikelihoodLoss NonMaxSuppression NonZero Not OneHot Optional OptionalGetElement OptionalHasElement "
+        "Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN RandomNormal RandomNormalLike "
+        "RandomUniform RandomUniformLike Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax "
+        "ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare RegexFullMatch Relu Reshape Resize ReverseSequence "
+        "RoiAlign RotaryEmbedding Round STFT Scan Scatter ScatterElements ScatterND Selu SequenceAt SequenceConstruct "
+        "SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Shrink Sigmoid Sign Sin Sinh Size "
+        "Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split SplitToSequence Sqrt Squeeze "
+        "StringConcat StringNormalizer StringSplit Sub Sum SwiGLU Swish Tan Tanh TensorScatter TfIdfVectorizer "
+        "ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Upsample Where Xor";
+    g_auto(GStrv) all = g_strsplit(names, " ", -1);
+    for (char **name = all; *name != NULL; name++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("one", 28);
+        ifm_model_builder_node(builder, *name, "only", NAMES(NULL), NAMES("y"));
+        ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, -1, NULL, NULL);
+        g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+        g_assert_no_error(error);
+        g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(model, NULL, 0, &error);
+        if (analysis == NULL) /* a rule misses the inputs */
+            continue;
+        if (!ifm_analysis_knows_operator(analysis, 0))
+            g_error("%s is in no table", *name);
+    }
+}
+
+/* What transforms signals has no rule: its work is unknown, and so is the total. */
+static void test_no_rule(void)
+{
+    static const char *const names[] = { "DFT", "STFT", "MelWeightMatrix", "LinearAttention" };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("one", 28);
+        ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 1, (gint64[]){ 8 }, NULL);
+        ifm_model_builder_node(builder, names[i], "only", NAMES("x"), NAMES("y"));
+        ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, -1, NULL, NULL);
+        g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+        g_assert_no_error(error);
+        g_autoptr(IfmAnalysis) analysis = analyse(model);
+        g_auto(IfmCoverage) coverage = { 0 };
+        ifm_analysis_coverage(analysis, &coverage);
+        g_assert_cmpuint(coverage.n_covered, ==, 0);
+        g_assert_cmpuint(coverage.n_mac_nodes, ==, 1);
+        g_autofree char *line = g_strdup_printf("%s (1 node): no rule for this operator", names[i]);
+        g_assert_cmpstr(coverage.missing->pdata[0], ==, line);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -294,5 +358,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/operators/standard-attention", test_standard_attention);
     g_test_add_func("/onnx/operators/training", test_training);
     g_test_add_func("/onnx/operators/refused", test_refused);
+    g_test_add_func("/onnx/operators/all-known", test_all_known);
+    g_test_add_func("/onnx/operators/no-rule", test_no_rule);
     return g_test_run();
 }
