@@ -39,6 +39,11 @@ double ifm_tensor_root_mean_square(const IfmTensor *tensor);
  * finite. */
 gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor);
 
+#define IFM_TENSOR_BLOCK 1024
+/** ifm_tensor_load_block: The elements from @at on of a contiguous host tensor, as doubles. @out: [IFM_TENSOR_BLOCK]
+ * Returns: how many there are: IFM_TENSOR_BLOCK or those that are left. */
+int ifm_tensor_load_block(const IfmTensor *tensor, gint64 at, double *out);
+
 /** ifm_tensor_file_save_temporary: As ifm_tensor_file_save() without fsync, for files that need not survive a crash of the
  * machine. */
 gboolean ifm_tensor_file_save_temporary(const char *path, const char *const *names, const IfmTensor *tensors, gsize n,

@@ -448,11 +448,11 @@ static double difference_of(double value, double reference)
 
 /* Elements are compared in blocks of doubles. The type is tested once a block. Equal elements, nearly all in practice, take
  * no branch. */
-#define BLOCK 1024
+#define BLOCK IFM_TENSOR_BLOCK
 
-static int load_block(const IfmTensor *tensor, gint64 at, gint64 n, double *out)
+int ifm_tensor_load_block(const IfmTensor *tensor, gint64 at, double *out)
 {
-    int n_here = (int)MIN(n - at, BLOCK);
+    int n_here = (int)MIN(ifm_tensor_n_elements(tensor) - at, BLOCK);
     if (tensor->dtype == IFM_DTYPE_F32)
         for (int i = 0; i < n_here; i++)
         {
@@ -526,8 +526,8 @@ gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, 
     }
     for (gint64 at = 0; at < n; at += BLOCK)
     {
-        int n_here = load_block(value, at, n, v);
-        load_block(reference, at, n, r);
+        int n_here = ifm_tensor_load_block(value, at, v);
+        ifm_tensor_load_block(reference, at, r);
         compare_block(&self, v, r, n_here, at);
     }
     if (difference != NULL)
@@ -541,7 +541,7 @@ double ifm_tensor_root_mean_square(const IfmTensor *tensor)
     double sum = 0, block[BLOCK];
     for (gint64 at = 0; at < n; at += BLOCK)
     {
-        int n_here = load_block(tensor, at, n, block);
+        int n_here = ifm_tensor_load_block(tensor, at, block);
         for (int i = 0; i < n_here; i++)
             if (fabs(block[i]) <= DBL_MAX)
             {
@@ -560,7 +560,7 @@ gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor)
     double block[BLOCK];
     for (gint64 at = 0; at < n; at += BLOCK)
     {
-        int n_here = load_block(tensor, at, n, block), n_finite = 0;
+        int n_here = ifm_tensor_load_block(tensor, at, block), n_finite = 0;
         for (int i = 0; i < n_here; i++)
             n_finite += fabs(block[i]) <= DBL_MAX;
         for (int i = 0; n_finite < n_here && i < n_here; i++)
