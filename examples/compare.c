@@ -5,7 +5,7 @@
  *
  * prints the JSON of
  *
- *     inferometer compare old.onnx new.onnx -d openvino:CPU --most-pairs 40 --rounds 4 --json -
+ *     inferometer compare old.onnx new.onnx -d openvino:CPU --max-pairs 40 --rounds 4 --json -
  */
 #include <stdio.h>
 

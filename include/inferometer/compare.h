@@ -9,7 +9,7 @@ typedef enum
 {
     IFM_VERDICT_FASTER,    /* B than A: the whole interval of the ratio is below 1, and not all of it within the margin */
     IFM_VERDICT_SLOWER,    /* the same above 1 */
-    IFM_VERDICT_SAME,      /* the whole interval lies within 1 +- margin, on whatever side of 1 */
+    IFM_VERDICT_SAME,      /* the whole interval lies from 1 / (1 + margin) to 1 + margin, on whatever side of 1 */
     IFM_VERDICT_UNCERTAIN, /* none of these: @why says what stands in the way */
 } IfmVerdict;
 const char *ifm_verdict_name(IfmVerdict verdict);
@@ -36,7 +36,7 @@ typedef struct
     ((IfmCompareProtocol){ .margin = 0.01,                                                                                 \
                            .level = 0.95,                                                                                  \
                            .time_budget_ns = 30 * G_GINT64_CONSTANT(1000000000),                                           \
-                           .min_pairs = 5,                                                                                 \
+                           .min_pairs = 6,                                                                                 \
                            .max_pairs = 200 })
 
 /** IfmCompareRound: medians of some runs of A and some of B, made by the processes of pair @pair (from 0). */
@@ -47,18 +47,21 @@ typedef struct
     double a_ns, b_ns;
 } IfmCompareRound;
 
-/** IfmCompareStep: ratio and interval as they stood after a pair; 0 and infinite: not known yet. */
+/** IfmCompareStep: ratio and interval of a look, after so many pairs; NaN: no interval yet. */
 typedef struct
 {
+    gsize n_pairs;
     double ratio, lower, upper;
 } IfmCompareStep;
 
 /**
- * IfmComparison: @ratio: time of B / time of A, geometric mean over pairs of processes. @a_ns, @b_ns: medians of rounds.
+ * IfmComparison: @ratio: time of B / time of A: the median of the means of two pairs of processes, in the logarithm.
+ * @interval: of it; where the pairs are too few for the protocol's @level, their least and greatest, with the level that
+ * these have. @a_ns, @b_ns: medians of rounds.
  * @difference_ns: time of B - time of A at the machine's mean speed: A's mean time over pairs x (ratio - 1), or,
  * where B is faster, B's x (1 - 1 / ratio)
  * @between, @within: standard deviations of the log ratio: of pairs' values, and of rounds about their pair's; NaN where
- * there are too few. @rounds: IfmCompareRound. @history: IfmCompareStep, after each pair.
+ * there are too few. @rounds: IfmCompareRound. @history: IfmCompareStep, each look; the last is what this states.
  */
 typedef struct
 {
@@ -68,9 +71,11 @@ typedef struct
     double difference_ns;
     IfmInterval difference_interval; /* that of the ratio, in ns: the machine's speed is taken as it was */
     gboolean settled; /* what the protocol asks for is known: a verdict, or a difference to within its ci_ratio */
-    double margin, between, within;
+    double margin, level, between, within;
     gsize n_pairs, n_looks;
-    double n_effective; /* how many independent pairs those count as */
+    double error; /* what the last look spent of 1 - level */
+    double
+        n_effective; /* how many independent pairs those count as: the interval is wider by the root of n_pairs over it */
     double correlation; /* of neighbouring pairs, as estimated; NaN where they do not differ at all */
     gint64 elapsed_ns;
     GArray *rounds, *history;
@@ -85,7 +90,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmComparison, ifm_comparison_clear)
 /** ifm_comparison_to_json: (transfer full) docs/formats.md, "comparison"; measurements are not in it. */
 json_t *ifm_comparison_to_json(const IfmComparison *comparison);
 
-#define IFM_COMPARE_MAX_LOOKS 4
+/** IFM_COMPARE_MAX_PAIRS: of processes, of a protocol. */
+#define IFM_COMPARE_MAX_PAIRS 1000
 
 /** IfmCompareSide: a case of any kind that can be run again and again, in a worker or in this process; both sides are of
  * one kind. @spec: what @kind takes; its protocol, load and profiling mean nothing here. @runtime: path of the runtime's

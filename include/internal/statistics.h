@@ -43,6 +43,32 @@ gboolean ifm_series_steady(const double *series, gsize n, double tolerance);
  */
 double ifm_student_quantile(double p, double freedom);
 
+/**
+ * ifm_signed_rank_cut: How many of the sorted means of two each end of an interval leaves out.
+ * Equals: the largest cut with 2 P(W <= cut) <= @error, W the sum of those ranks 1..n whose fair coin shows heads
+ * @n: at most some 1000: takes O(n^3)    @cut: (out) -1 where n values cannot show it: 2^(1 - n) > @error
+ * Returns: 2 P(W <= cut), what the cut costs of @error; 0 where it is -1.
+ * Source: Wilcoxon's signed-rank distribution, exact; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1
+ */
+double ifm_signed_rank_cut(gsize n, double error, gint64 *cut);
+
+/**
+ * IfmPairedEstimate: @centre: the median of all means of two values, each with itself, too (Hodges & Lehmann 1963).
+ * @lower, @upper: its interval, never beyond @least and @greatest, the values' own range; NaN where there are too few.
+ * @error: what the interval costs. @correlation: of neighbours, without its bias; NaN where all are equal.
+ * @widening: what the interval is widened by about its centre, sqrt((1 + r) / (1 - r)), r the correlation in 0..0.8
+ */
+typedef struct
+{
+    double centre, lower, upper;
+    double error, correlation, widening;
+    double least, greatest;
+} IfmPairedEstimate;
+
+/** ifm_paired_estimate: The centre of values that are symmetric about it, and an interval with that error at most.
+ * @values: [n] in order of measurement; n may be 0 (all NaN) */
+void ifm_paired_estimate(const double *values, gsize n, double error, IfmPairedEstimate *estimate);
+
 /** ifm_normal_deviate: One deviate of the standard normal distribution, of two uniform ones. Source: Box and Muller 1958 */
 double ifm_normal_deviate(GRand *random);
 

@@ -45,7 +45,7 @@ static double failing_ratio(const Arguments *arguments)
 /* By the whole interval: what is not sure does not fail. */
 static int judge(const IfmComparison *comparison, double ratio)
 {
-    if (!(comparison->interval.lower > ratio))
+    if (comparison->interval.level < comparison->level || !(comparison->interval.lower > ratio))
         return CLI_EXIT_OK;
     cli_complain("B is slower: at least %.4g times A's time (--fail-if slower:%.4g)", comparison->interval.lower, ratio);
     return CLI_EXIT_FAILED;

@@ -8,9 +8,11 @@
 /*
  * The rule. What two processes of the very same thing differ by (where their memory lies, which threads they got) does not
  * go away by measuring longer in them, so a pair of processes is one observation however many rounds it has; whatever
- * correlation rounds have within a pair is then harmless. A thing compared with itself has pairs' values that are
- * symmetric about 0, since A and B do not differ and who begins is drawn; on a symmetric distribution with heavy tails
- * Student's interval covers rather more than it says (Efron 1969, Benjamini 1983).
+ * correlation rounds have within a pair is then harmless.
+ *
+ * A thing compared with itself has pairs' values whose signs are fair coins, since who is called A was drawn for each pair:
+ * drift, bursts and processes that differ make a value large or small, but no sign likelier. Wilcoxon's distribution needs
+ * no more. Where neighbours are alike nevertheless (two devices that wander, each by itself), the interval is widened.
  *
  * The difference follows from the ratio, at the mean speed that the machine had: A's mean time x (ratio - 1), or, where B
  * is faster, B's x (1 - 1 / ratio). The rounds' differences themselves scatter with the machine's speed, which is in both
@@ -18,16 +20,17 @@
  * error, too, but what makes it too long makes the ratio too small: with relative errors a and b of the two times the
  * difference is off by b B - a A, and the interval has room for (b - a) B, which scatters more where B is the slower one.
  *
- * It looks at a few shares of the budget. Each look has an error of its own, and the errors add up to 1 - level at most
- * (the union bound), so that "faster" or "slower" at any look is as rare as said, whenever it stops. The share t of the
- * budget frees (1 - level) t^3 of it: little at first, when few pairs do not show whether they are correlated, most at the
- * end. Chosen, as the half standard error in persistence(), by bench/compare-calibration: with t^2 and without it, 8 % of
- * comparisons of a thing with itself were wrong where each side wanders over several pairs, with both 5 %.
+ * Each look has an error of its own, and the errors add up to 1 - level at most (the union bound), so that "faster" or
+ * "slower" at any look is as rare as said, whenever it stops. Few pairs have few ranks: what a look's interval does not
+ * need of its share is left for later ones, and the last look, at the budget's end, has all that is left.
  *
  * It stops by "same", by "faster" or "slower" where the ratio itself is beyond the margin, and else goes on: a difference
  * that is there but within the margin is on its way to "same".
  */
-static const double look_shares[] = { 0.25, 0.5, 0.75, 1 };
+#define USUAL_ERROR 0.05             /* which those shares are of; another level's are in proportion */
+#define FIRST_LOOK_ERROR (1 / 128.0) /* eight pairs all on one side */
+#define LOOK_ERROR 0.005
+static const gsize look_pairs[] = { 8, 12, 18, 27, 40, 60, 90, 135 };
 
 enum
 {
@@ -43,11 +46,10 @@ struct IfmComparer
     GArray *levels[2]; /* double: A's and B's time in each pair, ns */
     gint64 elapsed_ns;
     gsize n_looks;
-    GArray *history; /* IfmCompareStep */
+    GArray *history; /* IfmCompareStep, of the looks */
     double spent;    /* of the error, by looks that did not end it */
     gboolean done;
-    double error;  /* of the look that ended it */
-    gboolean last; /* whether that was the last one of the budget */
+    double error; /* what the look that ended it might spend */
 };
 
 gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError **error)
@@ -58,12 +60,12 @@ gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError *
     else if (!(protocol->level > 0.5 && protocol->level < 1))
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "level %g: an interval's is above 0.5 and below 1",
                     protocol->level);
-    else if (protocol->min_pairs < 2 || protocol->max_pairs < protocol->min_pairs)
+    else if (protocol->min_pairs < 2 || protocol->max_pairs < protocol->min_pairs ||
+             protocol->max_pairs > IFM_COMPARE_MAX_PAIRS)
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                    " pairs of processes: the minimum is 2 or more, the maximum no less than "
-                    "the minimum",
-                    protocol->min_pairs, protocol->max_pairs);
+                    " pairs of processes: the minimum is 2 or more, the maximum no less than the minimum and %d at most",
+                    protocol->min_pairs, protocol->max_pairs, IFM_COMPARE_MAX_PAIRS);
     else if (protocol->time_budget_ns < 0)
         g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "a time budget below 0");
     else if (!(protocol->ci_ratio >= 0))
@@ -122,27 +124,14 @@ static double middle_mean(double *values, gsize n)
     return sum / (double)(n - 2 * cut);
 }
 
-/* Look: the logs of the ratio and its interval. */
+/* Look: the logs of the ratio and its interval; @level: of that. NaN: no interval. */
 typedef struct
 {
-    double ratio, lower, upper;
+    double ratio, lower, upper, level;
+    gboolean is_enough; /* the pairs are: it is an interval of the level that was asked for */
+    double error;       /* what it costs */
     double n_effective, sd, correlation;
 } Look;
-
-/* Lag-1 correlation without its bias of about (1 + 3 r) / n (Marriott & Pope 1954), and half a standard error more; 0 where
- * that is negative. @correlation: (out) without that half; NaN where all values are the same */
-static double persistence(const double *values, gsize n, double mean, double squares, double *correlation)
-{
-    double products = 0;
-    *correlation = NAN;
-    if (!(squares > 0))
-        return 0;
-    for (gsize i = 1; i < n; i++)
-        products += (values[i] - mean) * (values[i - 1] - mean);
-    double r = products / squares;
-    *correlation = r + (1 + 3 * r) / (double)n;
-    return CLAMP(*correlation + 0.5 * sqrt((1 - r * r) / (double)n), 0, 0.8);
-}
 
 /* Running: exact where all are equal. */
 static double mean_of(const double *values, gsize n)
@@ -153,82 +142,77 @@ static double mean_of(const double *values, gsize n)
     return mean;
 }
 
-/*
- * What the signs alone show: that all pairs of a thing with itself lie on one side of 1 has a chance of 2^(1 - n), so the
- * least and the greatest pair bound the ratio, too (the sign test). Of few pairs the estimate of correlation is mostly
- * chance, and what it does to Student's interval has no bound. Asked at the end of the budget alone: before, more pairs
- * show whether neighbours are alike (bench/compare-calibration); and only where even the pair nearest to 1 is @far from it:
- * a side whose speed wanders over several pairs can put all of a few on one side, but not that far.
- */
-#define FAR_MARGINS 5
-static void narrow_by_signs(const double *values, gsize n, double error, double far, Look *look)
+static double spread_of(const double *values, gsize n)
 {
-    double least = INFINITY, most = -INFINITY;
-    if (ldexp(1, 1 - (int)MIN(n, 1000)) > error)
-        return;
+    const double mean = mean_of(values, n);
+    double squares = 0;
     for (gsize i = 0; i < n; i++)
-    {
-        least = MIN(least, values[i]);
-        most = MAX(most, values[i]);
-    }
-    if (!(least > far || most < -far))
-        return;
-    look->lower = MAX(look->lower, least);
-    look->upper = MIN(look->upper, most);
+        squares += (values[i] - mean) * (values[i] - mean);
+    return n > 1 ? sqrt(squares / (double)(n - 1)) : (double)NAN;
 }
 
-/* @last: nothing more will be measured */
-static Look look_with(const IfmComparer *self, double error, gboolean last)
+/* Too few pairs for the level: their own range is an interval of the level that it has by their signs, 1 - 2^(1 - n). */
+static Look look_with(const IfmComparer *self, double error)
 {
-    gsize n = self->values->len;
+    const gsize n = self->values->len;
     const double *values = (const double *)(const void *)self->values->data;
-    Look look = { mean_of(values, n), -INFINITY, INFINITY, (double)n, NAN, NAN };
-    double squares = 0;
-    if (n < 2)
+    IfmPairedEstimate of;
+    ifm_paired_estimate(values, n, error, &of);
+    Look look = { .ratio = of.centre,
+                  .lower = of.lower,
+                  .upper = of.upper,
+                  .level = self->protocol.level,
+                  .is_enough = !isnan(of.lower),
+                  .error = of.error,
+                  .n_effective = (double)n / (of.widening * of.widening),
+                  .sd = spread_of(values, n),
+                  .correlation = of.correlation };
+    if (look.is_enough || n < 2)
         return look;
-    for (gsize i = 0; i < n; i++)
-        squares += (values[i] - look.ratio) * (values[i] - look.ratio);
-    double r = persistence(values, n, look.ratio, squares, &look.correlation);
-    look.sd = sqrt(squares / (double)(n - 1));
-    look.n_effective = MAX((double)n * (1 - r) / (1 + r), 2);
-    double half = look.sd > 0 ? ifm_student_quantile(1 - error / 2, look.n_effective - 1) * look.sd / sqrt(look.n_effective)
-                              : 0; /* a simulated device without noise */
-    look.lower = look.ratio - half;
-    look.upper = look.ratio + half;
-    if (last)
-        narrow_by_signs(values, n, error, FAR_MARGINS * log1p(self->protocol.margin), &look);
+    look.lower = of.least;
+    look.upper = of.greatest;
+    look.level = 1 - ldexp(1, 1 - (int)n);
     return look;
 }
 
+/* The margin reaches as far below 1 as above, so that A and B may change places. */
 static IfmVerdict verdict_of(const IfmComparer *self, const Look *look)
 {
-    double margin = self->protocol.margin;
-    if (self->values->len < self->protocol.min_pairs)
+    if (self->values->len < self->protocol.min_pairs || !look->is_enough)
         return IFM_VERDICT_UNCERTAIN;
-    if (look->lower >= log1p(-margin) && look->upper <= log1p(margin))
+    if (MAX(-look->lower, look->upper) <= log1p(self->protocol.margin))
         return IFM_VERDICT_SAME;
     return look->upper < 0 ? IFM_VERDICT_FASTER : look->lower > 0 ? IFM_VERDICT_SLOWER : IFM_VERDICT_UNCERTAIN;
 }
 
 /* --- when to stop --------------------------------------------------------------------------------------------------- */
 
-/* How much of what may be spent is: 1 where another pair would end further from the budget than this one did. */
-static double share_spent(const IfmComparer *self)
+/* Another pair would end further from the budget than this one did, or there is none. Decided by what does not know which
+ * side is ahead. */
+static gboolean is_last(const IfmComparer *self)
 {
     const IfmCompareProtocol *protocol = &self->protocol;
-    double n = (double)self->values->len, share = n / (double)protocol->max_pairs;
-    if (protocol->time_budget_ns > 0)
-    {
-        double pair_ns = (double)self->elapsed_ns / n, budget_ns = (double)protocol->time_budget_ns;
-        double spent = (double)self->elapsed_ns + pair_ns / 2 > budget_ns ? 1 : (double)self->elapsed_ns / budget_ns;
-        share = MAX(share, spent);
-    }
-    return MIN(share, 1);
+    const double n = (double)self->values->len, pair_ns = (double)self->elapsed_ns / n;
+    return self->values->len >= protocol->max_pairs ||
+           (protocol->time_budget_ns > 0 && (double)self->elapsed_ns + pair_ns / 2 > (double)protocol->time_budget_ns);
 }
 
-static double may_spend(const IfmComparer *self, double share)
+static double left_to_spend(const IfmComparer *self)
 {
-    return (1 - self->protocol.level) * share * share * share - self->spent;
+    return 1 - self->protocol.level - self->spent;
+}
+
+/* @error: (out) what a look after that many pairs may spend. Returns: whether there is one. */
+static gboolean is_look(const IfmComparer *self, double *error)
+{
+    const gsize n = self->values->len;
+    for (gsize i = 0; i < G_N_ELEMENTS(look_pairs); i++)
+        if (n == look_pairs[i] && n >= self->protocol.min_pairs)
+        {
+            *error = (i == 0 ? FIRST_LOOK_ERROR : LOOK_ERROR) * (1 - self->protocol.level) / USUAL_ERROR;
+            return TRUE;
+        }
+    return FALSE;
 }
 
 /* What a log of the ratio is as a difference, ns, at the mean time of the faster side. */
@@ -243,20 +227,19 @@ static double difference_ns(const IfmComparer *self, const Look *look, double lo
 static gboolean is_narrow(const IfmComparer *self, const Look *look)
 {
     double half = (difference_ns(self, look, look->upper) - difference_ns(self, look, look->lower)) / 2;
-    return self->values->len >= self->protocol.min_pairs &&
+    return self->values->len >= self->protocol.min_pairs && look->is_enough &&
            half <= self->protocol.ci_ratio * fabs(difference_ns(self, look, look->ratio));
 }
 
 static gboolean is_settled(const IfmComparer *self, const Look *look)
 {
-    double margin = self->protocol.margin;
     switch (verdict_of(self, look))
     {
     case IFM_VERDICT_SAME:
         return TRUE;
     case IFM_VERDICT_FASTER:
     case IFM_VERDICT_SLOWER:
-        return look->ratio < log1p(-margin) || look->ratio > log1p(margin);
+        return fabs(look->ratio) > log1p(self->protocol.margin);
     default:
         return FALSE;
     }
@@ -280,12 +263,10 @@ static void take_pair(IfmComparer *self)
     self->pair_begin = self->rounds->len;
 }
 
-/* What would be said if the comparison ended here. */
-static void note_step(IfmComparer *self)
+static void note_look(const IfmComparer *self, const Look *look, GArray *history)
 {
-    const Look look = look_with(self, may_spend(self, 1), TRUE);
-    const IfmCompareStep step = { exp(look.ratio), exp(look.lower), exp(look.upper) };
-    g_array_append_val(self->history, step);
+    const IfmCompareStep step = { self->values->len, exp(look->ratio), exp(look->lower), exp(look->upper) };
+    g_array_append_val(history, step);
 }
 
 gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
@@ -294,21 +275,18 @@ gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
     if (self->rounds->len == self->pair_begin || self->done)
         return self->done;
     take_pair(self);
-    note_step(self);
-    double share = share_spent(self);
-    if (share < 1 && (self->values->len < self->protocol.min_pairs || share < look_shares[self->n_looks]))
+    double error = left_to_spend(self);
+    const gboolean last = is_last(self);
+    if (!last && !is_look(self, &error))
         return FALSE;
-    G_STATIC_ASSERT(G_N_ELEMENTS(look_shares) == IFM_COMPARE_MAX_LOOKS);
-    while (self->n_looks < G_N_ELEMENTS(look_shares) && look_shares[self->n_looks] <= share)
-        self->n_looks++; /* those that went by, too: the shares of the budget are what is counted */
-    double error = may_spend(self, share);
-    Look look = look_with(self, error, share >= 1);
-    self->done = share >= 1 || (self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : is_settled(self, &look));
-    self->last = share >= 1;
+    const Look look = look_with(self, error);
+    note_look(self, &look, self->history);
+    self->n_looks++;
+    self->done = last || (self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : is_settled(self, &look));
     if (self->done)
         self->error = error;
     else
-        self->spent += error;
+        self->spent += look.error;
     return self->done;
 }
 
@@ -329,10 +307,7 @@ static double side_spread(const IfmComparer *self, gboolean of_b)
         }
         levels[pair] = middle_mean((double *)(void *)logs->data, logs->len);
     }
-    double mean = mean_of(levels, n_pairs), squares = 0;
-    for (gsize pair = 0; pair < n_pairs; pair++)
-        squares += (levels[pair] - mean) * (levels[pair] - mean);
-    return n_pairs > 1 ? sqrt(squares / (double)(n_pairs - 1)) : (double)NAN;
+    return spread_of(levels, n_pairs);
 }
 
 /* Of rounds about the value of their pair. */
@@ -379,7 +354,7 @@ static char *what_would_settle(const IfmComparer *self, const Look *look)
 {
     if (self->protocol.margin <= 0)
         return g_strdup("nothing is the same within 0 %; a wider margin would do");
-    double room = MIN(log1p(self->protocol.margin) - look->ratio, look->ratio - log1p(-self->protocol.margin));
+    double room = log1p(self->protocol.margin) - fabs(look->ratio);
     double needed = MAX(fabs(look->ratio), room), half = (look->upper - look->lower) / 2;
     double factor = half / needed * (half / needed);
     if (!(factor < 1000))
@@ -393,15 +368,24 @@ static char *what_would_settle(const IfmComparer *self, const Look *look)
                                        n, time, most);
 }
 
+/* Of how many pairs the signs alone can show anything at this level. */
+static gsize pairs_needed(const IfmComparer *self)
+{
+    gsize n = self->protocol.min_pairs;
+    while (ldexp(1, 1 - (int)n) > left_to_spend(self) * (1 + 1e-12))
+        n++;
+    return n;
+}
+
 static char *why_uncertain(const IfmComparer *self, const Look *look)
 {
-    gsize n = self->values->len, min = self->protocol.min_pairs;
+    gsize n = self->values->len, min = pairs_needed(self);
     if (n < min)
     {
-        g_autofree char *time = n > 0 ? in_seconds((double)self->elapsed_ns / (double)n * (double)(min + 1)) : NULL;
+        g_autofree char *time = n > 0 ? in_seconds((double)self->elapsed_ns / (double)n * (double)min) : NULL;
         return g_strdup_printf("%" G_GSIZE_FORMAT " pair%s of processes %s measured, and %" G_GSIZE_FORMAT
-                               " are the minimum for a verdict%s%s",
-                               n, n == 1 ? "" : "s", n == 1 ? "was" : "were", min,
+                               " are the minimum for a verdict at %.3g %%%s%s",
+                               n, n == 1 ? "" : "s", n == 1 ? "was" : "were", min, 100 * self->protocol.level,
                                time != NULL ? ": they would take about " : "", time != NULL ? time : "");
     }
     g_autofree char *hinders = what_hinders(self, look), *settles = what_would_settle(self, look);
@@ -424,11 +408,11 @@ static double median_of(const IfmComparer *self, gboolean of_b)
 void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
 {
     ifm_comparison_clear(comparison);
-    Look look = self->done ? look_with(self, self->error, self->last) : look_with(self, may_spend(self, 1), TRUE);
+    Look look = look_with(self, self->done ? self->error : left_to_spend(self));
     gsize n = self->values->len;
     comparison->verdict = verdict_of(self, &look);
     comparison->ratio = n > 0 ? exp(look.ratio) : (double)NAN;
-    comparison->interval = (IfmInterval){ NAN, NAN, self->protocol.level };
+    comparison->interval = (IfmInterval){ NAN, NAN, look.level };
     comparison->difference_ns = n > 0 ? difference_ns(self, &look, look.ratio) : (double)NAN;
     comparison->difference_interval = comparison->interval;
     if (n > 1)
@@ -441,6 +425,8 @@ void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
     comparison->settled =
         self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : comparison->verdict != IFM_VERDICT_UNCERTAIN;
     comparison->margin = self->protocol.margin;
+    comparison->level = self->protocol.level;
+    comparison->error = look.error;
     comparison->a_ns = median_of(self, FALSE);
     comparison->b_ns = median_of(self, TRUE);
     comparison->between = look.sd;
@@ -452,6 +438,8 @@ void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
     comparison->elapsed_ns = self->elapsed_ns;
     comparison->rounds = g_array_copy(self->rounds);
     comparison->history = g_array_copy(self->history);
+    if (!self->done && n > 0) /* broken off here */
+        note_look(self, &look, comparison->history);
     comparison->notes = g_ptr_array_new_with_free_func(g_free);
     if (comparison->verdict == IFM_VERDICT_UNCERTAIN)
         comparison->why = why_uncertain(self, &look);

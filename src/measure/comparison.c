@@ -53,6 +53,7 @@ static const IfmRecordField fields[] = {
     { FIELD(SIZE, n_pairs) },
     { FIELD(DOUBLE, n_effective) },
     { FIELD(SIZE, n_looks) },
+    { FIELD(DOUBLE, error) },
     { FIELD(INT64, elapsed_ns) },
     { IFM_RECORD_AS(DOUBLE, IfmComparison, between, "between_pairs_std") },
     { IFM_RECORD_AS(DOUBLE, IfmComparison, within, "within_pairs_std") },

@@ -503,19 +503,21 @@ gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError *
 
 /*
  * IfmComparer: the rule as an object: feed it rounds, it says when to stop. Pure: no clock, no I/O.
- * A pair of processes counts as one observation: the mean of the middle third of its rounds' log ratios.
- * Equals: interval = exp(mean +- t(n' - 1, spent / 2) s / sqrt(n')), n' = n (1 - r) / (1 + r), r the pairs' lag-1
- * correlation and half its standard error, where positive; of the error 1 - level a look at share t of the budget may spend
- * as much as (1 - level) t^3 leaves after earlier looks, so that all looks together spend 1 - level at most. Source:
- * repeated confidence intervals, Jennison & Turnbull 1989; the spending function: Kim & DeMets 1987; the looks' errors are
- * added up (Bonferroni), so nothing is assumed of how looks depend on each other.
+ * A pair of processes counts as one observation, d: the mean of the middle third of its rounds' log ratios.
+ * Equals: at a look after n pairs, ifm_paired_estimate(d, n, error). The looks are after 8, 12, 18, 27, 40, 60, 90 and 135
+ * pairs and where the budget ends. The look after 8 may spend 1/128 of error, each later one 0.005, the last one all that
+ * is left of 0.05 (another level: all times (1 - level) / 0.05); what Wilcoxon's distribution does not need is not spent.
+ * With fewer pairs than an interval of the level needs (6 at 95 %) it is their range, of level 1 - 2^(1 - n).
+ * Source: Hodges & Lehmann 1963; repeated confidence intervals, Jennison & Turnbull 1989; the looks' errors are added up
+ * (Bonferroni), so nothing is assumed of how looks depend on each other.
  */
 typedef struct IfmComparer IfmComparer;
 IfmComparer *ifm_comparer_new(const IfmCompareProtocol *protocol);
 void ifm_comparer_free(IfmComparer *comparer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmComparer, ifm_comparer_free)
 
-/* ifm_comparer_add: One round of the pair at hand. */
+/* ifm_comparer_add: One round of the pair at hand. Which side's process was started, warmed up and run first must have been
+ * drawn for each pair. */
 void ifm_comparer_add(IfmComparer *comparer, double a_ns, double b_ns, gboolean b_first);
 
 /* ifm_comparer_end_pair: Its processes are gone. @elapsed_ns: since the first were started, without what

@@ -62,7 +62,8 @@ typedef struct
     IfmComparer *comparer;
     GRand *random;
     IfmRunMonitor monitor; /* without a callback: for the snapshots */
-    char *outputs_path;    /* A's outputs, for B to be compared with; NULL: they are not to be compared */
+    gboolean b_first;      /* of the pair at hand: B's process is started, warmed up and ended first */
+    char *outputs_path;    /* outputs of the side that warms up first; NULL: they are not to be compared */
     char *differs;
     gint64 began_ns; /* later by as much as preparing the checks took */
     gsize n_pairs;
@@ -253,16 +254,17 @@ static double median_of(const json_t *list)
     return n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
 }
 
-/* The outputs of the first pair are compared: A's are kept, B's held against them. */
+/* The outputs of the first pair are compared: those of the side that comes first are kept, the other's held against them.
+ */
 static gboolean warm_up(Compare *compare, Side *side, GError **error)
 {
-    const Side *a = &compare->sides[0];
+    const Side *first = &compare->sides[compare->b_first];
     json_t *request =
         json_pack("{s:s,s:O*}", "do", "compare-start", "reference", json_object_get(side->check, "reference"));
     if (compare->n_pairs == 0 && compare->outputs_path != NULL)
     {
-        json_object_set_new(request, side == a ? "keep" : "other", json_string(compare->outputs_path));
-        json_object_set(request, "other_dtype", json_object_get(a->sealed->options, "dtype"));
+        json_object_set_new(request, side == first ? "keep" : "other", json_string(compare->outputs_path));
+        json_object_set(request, "other_dtype", json_object_get(first->sealed->options, "dtype"));
     }
     json_auto_t *answer = ask(compare, side, request, error);
     if (answer == NULL)
@@ -271,7 +273,8 @@ static gboolean warm_up(Compare *compare, Side *side, GError **error)
     append_samples(side->warmup_ns, runs);
     side->run_ns = median_of(runs);
     if (json_is_string(json_object_get(answer, "differs")))
-        compare->differs = g_strdup(json_string_value(json_object_get(answer, "differs")));
+        compare->differs = g_strdup_printf("the outputs of %c differ from those of %c: %s", side->letter, first->letter,
+                                           json_string_value(json_object_get(answer, "differs")));
     return TRUE;
 }
 
@@ -391,12 +394,12 @@ static gboolean run_rounds(Compare *compare, gint64 made_ns, GError **error)
 
 typedef gboolean (*Step)(Compare *compare, Side *side, GError **error);
 
-/* For both sides; the errors name the one. */
-static gboolean both(Compare *compare, Step step, gboolean b_first, GError **error)
+/* For both sides, in the order drawn for the pair; the errors name the one. */
+static gboolean both(Compare *compare, Step step, GError **error)
 {
     for (gsize i = 0; i < 2; i++)
     {
-        Side *side = &compare->sides[b_first ? 1 - i : i];
+        Side *side = &compare->sides[compare->b_first ? 1 - i : i];
         if (step(compare, side, error))
             continue;
         g_prefix_error(error, "%c: ", side->letter);
@@ -428,7 +431,7 @@ static gboolean must_agree(const Compare *compare)
 
 static gboolean prepare_checks(Compare *compare, GError **error)
 {
-    if (!both(compare, add_check, FALSE, error))
+    if (!both(compare, add_check, error))
         return FALSE;
     ifm_runner_drop_worker(compare->runner, "reference"); /* nothing idles next to what is measured */
     if (must_agree(compare))
@@ -439,8 +442,7 @@ static gboolean prepare_checks(Compare *compare, GError **error)
 static gboolean run_pair(Compare *compare, GError **error)
 {
     gint64 began_ns = now_ns();
-    gboolean b_first = g_rand_boolean(compare->random);
-    if (!both(compare, prepare, b_first, error))
+    if (!both(compare, prepare, error))
         return FALSE;
     if (compare->n_pairs == 0)
     {
@@ -451,11 +453,11 @@ static gboolean run_pair(Compare *compare, GError **error)
         compare->began_ns += checks_ns;
         began_ns += checks_ns;
     }
-    if (!both(compare, warm_up, compare->n_pairs > 0 && b_first, error)) /* at first B waits for A's outputs */
+    if (!both(compare, warm_up, error))
         return FALSE;
     if (compare->monitor.before == NULL)
         compare->monitor.before = ifm_sensor_snapshot("/"); /* while it is busy */
-    return run_rounds(compare, now_ns() - began_ns, error) && both(compare, end_process, b_first, error);
+    return run_rounds(compare, now_ns() - began_ns, error) && both(compare, end_process, error);
 }
 
 static void report(const Compare *compare, const IfmRunnerOptions *options)
@@ -483,6 +485,7 @@ static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **erro
         if (!run_pair(compare, &failure))
             break;
         compare->n_pairs++;
+        compare->b_first = g_rand_boolean(compare->random);
         done = ifm_comparer_end_pair(compare->comparer, now_ns() - compare->began_ns);
         report(compare, ifm_runner_options(compare->runner));
     }
@@ -566,11 +569,10 @@ static gboolean set_runtime(Side *side, const IfmDeviceSpec *device, GError **er
     return TRUE;
 }
 
-/* The engine's facts are those of this side's own runtime, where its kind is on one device. */
-static gboolean seal(Compare *compare, Side *side, GError **error)
+/* What can be said before anything is started. */
+static gboolean check_side(Side *side, GError **error)
 {
     g_autoptr(IfmDeviceSpec) device = NULL;
-    json_auto_t *facts = NULL;
     side->spec = spec_of(side->given);
     if (!check_kind(side->kind, error) || !read_device(side, &device, error))
         return FALSE;
@@ -579,7 +581,27 @@ static gboolean seal(Compare *compare, Side *side, GError **error)
         g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "a comparison has no background load");
         return FALSE;
     }
-    if (!set_runtime(side, device, error))
+    return set_runtime(side, device, error);
+}
+
+static gboolean check_sides(Compare *compare, GError **error)
+{
+    for (gsize i = 0; i < 2; i++)
+    {
+        if (check_side(&compare->sides[i], error))
+            continue;
+        g_prefix_error(error, "%c: ", compare->sides[i].letter);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* The engine's facts are those of this side's own runtime, where its kind is on one device. */
+static gboolean seal(Compare *compare, Side *side, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) device = NULL;
+    json_auto_t *facts = NULL;
+    if (!read_device(side, &device, error))
         return FALSE;
     if (device != NULL)
     {
@@ -614,7 +636,6 @@ static void finish_side(Compare *compare, Side *side, const char *stop_reason, j
         *series[i] = g_steal_pointer(taken[i]);
     }
     ifm_measurement_summarise(measurement, compare->protocol->level);
-    ifm_run_monitor_add_environment(&compare->monitor, measurement);
     if (measurement->result == NULL)
         measurement->result = json_object();
     json_object_update_new(measurement->result,
@@ -622,19 +643,31 @@ static void finish_side(Compare *compare, Side *side, const char *stop_reason, j
                                      other->measurement->uid, "other_case", other->sealed->key, "comparison", comparison));
 }
 
+/* What disturbed the machine disturbed both sides: it is noted once, without a letter. */
+static void add_warnings(Compare *compare, gsize side, IfmComparison *comparison)
+{
+    const json_t *warnings = json_object_get(compare->sides[side].measurement->environment, "warnings"),
+                 *others = json_object_get(compare->sides[1 - side].measurement->environment, "warnings");
+    gsize n;
+    json_t *warning;
+    json_array_foreach(warnings, n, warning)
+    {
+        const char *text = json_string_value(warning);
+        if (!ifm_is_among(others, text))
+            g_ptr_array_add(comparison->notes, g_strdup_printf("%c: %s", compare->sides[side].letter, text));
+        else if (side == 0)
+            g_ptr_array_add(comparison->notes, g_strdup(text));
+    }
+}
+
 static void add_notes(Compare *compare, IfmComparison *comparison)
 {
     if (compare->differs != NULL)
-        g_ptr_array_add(comparison->notes,
-                        g_strdup_printf("the outputs of B differ from those of A: %s", compare->differs));
-    for (gsize i = 0; i < 2; i++)
-    {
-        gsize n;
-        json_t *warning;
-        const json_t *warnings = json_object_get(compare->sides[i].measurement->environment, "warnings");
-        json_array_foreach(warnings, n, warning) g_ptr_array_add(
-            comparison->notes, g_strdup_printf("%c: %s", compare->sides[i].letter, json_string_value(warning)));
-    }
+        g_ptr_array_add(comparison->notes, g_steal_pointer(&compare->differs));
+    for (gsize side = 0; side < 2; side++)
+        ifm_run_monitor_add_environment(&compare->monitor, compare->sides[side].measurement);
+    for (gsize side = 0; side < 2; side++)
+        add_warnings(compare, side, comparison);
 }
 
 static IfmStopReason why_stopped(const Compare *compare, gboolean interrupted, const IfmComparison *comparison)
@@ -688,7 +721,8 @@ gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], co
         compare.sides[i].warmup_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
         compare.sides[i].samples_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
     }
-    if (!both(&compare, seal, FALSE, error) || !run_pairs(&compare, &interrupted, error))
+    compare.b_first = g_rand_boolean(compare.random); /* sealing a side starts its first process */
+    if (!check_sides(&compare, error) || !both(&compare, seal, error) || !run_pairs(&compare, &interrupted, error))
         return FALSE;
     finish(&compare, interrupted, comparison);
     return TRUE;

@@ -38,8 +38,8 @@ const IfmOption ifm_compare_options[] = {
     { "margin", 0, IFM_OPTION_RATIO, FALSE, "PERCENT", "a difference within this is none", "1%", OPTION(margin) },
     { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "the maximum time for it; 0: no limit", "30s",
       OPTION(time_budget_ns) },
-    { "max-pairs", 0, IFM_OPTION_COUNT, FALSE, "N", "the maximum number of pairs of processes", "200", .minimum = 5,
-      .maximum = 10000, .aliases = (const char *const[]){ "most-pairs", NULL }, OPTION(max_pairs) },
+    { "max-pairs", 0, IFM_OPTION_COUNT, FALSE, "N", "the maximum number of pairs of processes", "200", .minimum = 2,
+      .maximum = IFM_COMPARE_MAX_PAIRS, .aliases = (const char *const[]){ "most-pairs", NULL }, OPTION(max_pairs) },
     { "rounds", 0, IFM_OPTION_COUNT, FALSE, "N", "rounds in each pair; 0: as many as take as long as making it", "0",
       .maximum = 10000, OPTION(rounds) },
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the inputs, of a zoo model's weights, and of who begins", "1",
@@ -181,6 +181,7 @@ static IfmCompareProtocol protocol_of(const IfmCompareOptions *options)
     protocol.margin = options->margin;
     protocol.time_budget_ns = options->time_budget_ns;
     protocol.max_pairs = (gsize)options->max_pairs;
+    protocol.min_pairs = MIN(protocol.min_pairs, protocol.max_pairs);
     protocol.rounds = (gsize)options->rounds;
     return protocol;
 }

@@ -12,7 +12,7 @@
  */
 
 #define MAX_PAIRS 40     /* a look at a quarter of them is then not far off where pairs cost nearly nothing */
-#define COUNTED_PAIRS 10 /* where runs are counted: Student's interval of five is twice as wide */
+#define COUNTED_PAIRS 10 /* where runs are counted */
 /* Of a side in a pair of processes: two to warm up, one in each of two rounds, one that is checked. */
 #define MIN_RUNS 5
 
@@ -27,7 +27,7 @@ static IfmCompareProtocol protocol_of(const IfmProtocol *given)
         return protocol;
     protocol.ci_ratio = 0;
     protocol.runs = given->runs;
-    protocol.max_pairs = CLAMP((given->runs + 1) / 2, 2, COUNTED_PAIRS);
+    protocol.max_pairs = CLAMP((given->runs + 1) / 2, MIN(given->runs, protocol.min_pairs), COUNTED_PAIRS);
     protocol.min_pairs = protocol.max_pairs;
     return protocol;
 }

@@ -39,12 +39,20 @@ static char *as_multiple(const IfmComparison *comparison)
                            comparison->interval.upper);
 }
 
+/* "a 93.8 % interval", where the pairs are too few for the level that was asked for. (transfer full) */
+static char *of_level(const IfmComparison *comparison)
+{
+    return comparison->interval.level < comparison->level
+               ? g_strdup_printf(", a %.3g %% interval", 100 * comparison->interval.level)
+               : g_strdup("");
+}
+
 char *ifm_comparison_sentence(const IfmComparison *comparison)
 {
     /* as a share it would be hard to read, or below -100 %, which a multiple never is */
     gboolean far = comparison->ratio >= 2 || comparison->ratio <= 0.5 || comparison->interval.upper > 2;
     gboolean exact = comparison->ratio == 1;
-    g_autofree char *multiple = as_multiple(comparison);
+    g_autofree char *multiple = as_multiple(comparison), *level = of_level(comparison);
     g_autofree char *share = as_share(comparison, "faster than", "slower than");
     g_autofree char *time = as_share(comparison, "less time than", "more time than");
     switch (comparison->verdict)
@@ -59,9 +67,11 @@ char *ifm_comparison_sentence(const IfmComparison *comparison)
     default:
         if (comparison->n_pairs < 2)
             return g_strdup("uncertain whether A or B is faster");
-        return g_strdup_printf("uncertain whether A or B is faster: B takes %s", far     ? multiple
-                                                                                 : exact ? "A's time"
-                                                                                         : time);
+        return g_strdup_printf("uncertain whether A or B is faster: B takes %s%s",
+                               far     ? multiple
+                               : exact ? "A's time"
+                                       : time,
+                               level);
     }
 }
 
@@ -200,14 +210,12 @@ static void add_rounds(IfmDocument *document, const IfmComparison *comparison)
                       &(IfmPlotColumns){ .x = "pair", .y = times });
 }
 
-#define MAX_SPAN 4 /* an interval whose ends are further apart would make all others small */
-
-/* Each round's ratio, and what the comparison knew after each pair. */
+/* Each round's ratio, and what each look came to. */
 static void add_narrowing(IfmDocument *document, const IfmComparison *comparison)
 {
     IfmBlock *block = ifm_document_figure(document, "ratios", IFM_FIGURE_SCATTER, "Ratio of the two, pair by pair",
-                                          "Time of B over time of A in each round, and the interval that all pairs so "
-                                          "far give: it narrows as pairs are added.");
+                                          "Time of B over time of A in each round, and the interval of each look, of "
+                                          "all pairs so far: the last one is the verdict's.");
     IfmSeries *ratios = ifm_document_series(document, block, "rounds", NULL),
               *known = ifm_document_series(document, block, "all pairs so far", NULL);
     block->no_screen = TRUE;
@@ -228,11 +236,11 @@ static void add_narrowing(IfmDocument *document, const IfmComparison *comparison
     {
         const IfmCompareStep *step = &g_array_index(comparison->history, IfmCompareStep, i);
         IfmPoint point = IFM_POINT_INIT;
-        point.x = i + 1;
+        point.x = (double)step->n_pairs;
         point.y = step->ratio;
         point.lower = step->lower;
         point.upper = step->upper;
-        if (step->lower > 0 && step->upper < MAX_SPAN * step->lower)
+        if (!isnan(step->lower))
             ifm_document_point(document, known, &point);
     }
 }
@@ -251,16 +259,15 @@ static void add_basis(IfmDocument *document, const IfmComparison *comparison)
         g_string_append_printf(text, "; the log ratio scatters by %.2g %% from pair to pair", 100 * comparison->between);
     if (isfinite(comparison->within) && comparison->within > 0)
         g_string_append_printf(text, ", by %.2g %% from round to round of one pair", 100 * comparison->within);
-    g_string_append_printf(text, ". Interval: %.3g %%, all looks taken together", 100 * comparison->interval.level);
-    if (comparison->n_looks > 0)
-        g_string_append_printf(text, " (look %" G_GSIZE_FORMAT " of %d: the earlier, the wider)", comparison->n_looks,
-                               IFM_COMPARE_MAX_LOOKS);
+    if (comparison->interval.level < comparison->level)
+        g_string_append_printf(text, ". Interval: %.3g %%, the least and the greatest pair",
+                               100 * comparison->interval.level);
+    else
+        g_string_append_printf(text, ". Interval: %.3g %%, all looks taken together", 100 * comparison->interval.level);
+    if (comparison->n_looks > 1)
+        g_string_append_printf(text, " (this is look %" G_GSIZE_FORMAT ")", comparison->n_looks);
     if (comparison->n_effective > 0 && comparison->n_effective < (double)comparison->n_pairs - 0.05)
-        g_string_append_printf(text,
-                               comparison->correlation > 0
-                                   ? "; pairs resemble their neighbours and count as %.1f"
-                                   : "; whether pairs resemble their neighbours is not sure: they count as %.1f",
-                               comparison->n_effective);
+        g_string_append_printf(text, "; pairs resemble their neighbours and count as %.1f", comparison->n_effective);
     ifm_document_part(document);
     ifm_document_text(document, "%s.", text->str);
 }

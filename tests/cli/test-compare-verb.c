@@ -83,7 +83,7 @@ static void test_fail_if(Bench *bench, gconstpointer data)
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autofree char *line = g_strconcat("compare small-cnn small-cnn -q -d simulated:compare/BASE --b-device "
-                                            "simulated:compare/MORE --max-pairs 5 --rounds 2 ",
+                                            "simulated:compare/MORE --max-pairs 6 --rounds 2 ",
                                             cases[i].options, NULL);
         run_line(bench, line, &ended);
         assert_status(&ended, cases[i].status);
@@ -136,10 +136,10 @@ static void test_different_models(Bench *bench, gconstpointer data)
 {
     static const char remark[] = "A and B are different models";
     g_auto(Ended) ended = { 0 };
-    run_line(bench, "compare matmul small-cnn -d simulated:ideal/GPU --max-pairs 5 --rounds 2", &ended);
+    run_line(bench, "compare matmul small-cnn -d simulated:ideal/GPU --max-pairs 6 --rounds 2", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.err, remark));
-    run_line(bench, "compare matmul matmul -d simulated:ideal/GPU --max-pairs 5 --rounds 2", &ended);
+    run_line(bench, "compare matmul matmul -d simulated:ideal/GPU --max-pairs 6 --rounds 2", &ended);
     assert_status(&ended, 0);
     g_assert_null(strstr(ended.err, remark));
 }
@@ -155,12 +155,12 @@ static void test_page(Bench *bench, gconstpointer data)
     g_assert_true(g_str_has_prefix(ended.out, "B is 3.000 % slower than A [3.000, 3.000]\n"));
     g_assert_nonnull(strstr(ended.out, "1.000 ms"));
     g_assert_nonnull(strstr(ended.out, "1.030 ms"));
-    g_assert_nonnull(strstr(ended.out, "5 pairs of processes, 10 rounds"));
+    g_assert_nonnull(strstr(ended.out, "8 pairs of processes, 16 rounds"));
     g_autofree char *path = bench_path(bench, "rounds.csv");
     g_autofree char *csv = NULL;
     g_assert_true(g_file_get_contents(path, &csv, NULL, NULL));
     g_auto(GStrv) lines = g_strsplit(csv, "\r\n", -1);
-    g_assert_cmpuint(g_strv_length(lines), ==, 12);
+    g_assert_cmpuint(g_strv_length(lines), ==, 18);
     run_line(bench, "compare " MODEL " " MODEL " -d simulated:compare/BASE --time-budget 0 --max-pairs 20 --rounds 2",
              &ended);
     assert_status(&ended, 0);
@@ -176,7 +176,7 @@ static void test_interrupted(Bench *bench, gconstpointer data)
         g_autofree char *out = NULL, *err = NULL;
         g_autoptr(GSubprocess) process =
             start_line(bench, "compare " MODEL " " MODEL " -d simulated:compare/NOISY --margin 0% --time-budget 0 "
-                              "--max-pairs 10000 --rounds 2");
+                              "--max-pairs 1000 --rounds 2");
         g_usleep(wait_us);
         g_subprocess_send_signal(process, SIGINT);
         g_assert_true(g_subprocess_communicate_utf8(process, NULL, NULL, &out, &err, NULL));
@@ -201,7 +201,7 @@ static void test_wrong(Bench *bench, gconstpointer data)
         { MODEL, 2, "needs" },
         { MODEL " " MODEL " --b-dtype f33", 2, "--b-dtype" },
         { MODEL " " MODEL " --margin 2", 2, "--margin" },
-        { MODEL " " MODEL " --max-pairs 4", 2, "from 5" },
+        { MODEL " " MODEL " --max-pairs 1", 2, "from 2" },
         { MODEL " " MODEL " --json - --csv -", 2, "standard output" },
         { MODEL " " MODEL " --a-dim N=1", 3, "A: " },
         { "zoo:nothing " MODEL, 3, "A: " },

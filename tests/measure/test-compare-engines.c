@@ -120,7 +120,7 @@ static void test_outputs_differ(void)
         cases[0].verify = cases[1].verify = FALSE;
         g_assert_true(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
         g_assert_no_error(error);
-        g_assert_true(has_note(&comparison, "the outputs of B differ from those of A: output y"));
+        g_assert_true(has_note(&comparison, "differ from those of"));
         g_assert_cmpfloat(comparison.ratio, ==, 1);
     }
     fixture_clear(&fixture);

@@ -63,8 +63,8 @@ static void test_exact(void)
         compare(&fixture, a, b, 20, 1, &comparison);
         g_assert_cmpint(comparison.verdict, ==, rows[row].verdict);
         g_assert_cmpfloat_with_epsilon(comparison.ratio, rows[row].ratio, 1e-9);
-        g_assert_cmpuint(comparison.n_pairs, ==, 5);
-        g_assert_cmpuint(comparison.rounds->len, ==, 20);
+        g_assert_cmpuint(comparison.n_pairs, ==, 8);
+        g_assert_cmpuint(comparison.rounds->len, ==, 32);
         gsize n_b_first = 0;
         for (guint i = 0; i < comparison.rounds->len; i++)
         {
@@ -74,7 +74,7 @@ static void test_exact(void)
             if (i % 2 == 1) /* each order as often */
                 g_assert_cmpint(round->b_first, ==, !g_array_index(comparison.rounds, IfmCompareRound, i - 1).b_first);
         }
-        g_assert_cmpuint(n_b_first, ==, 10);
+        g_assert_cmpuint(n_b_first, ==, 16);
         g_autoptr(GArray) children = children_of(getpid());
         g_assert_cmpuint(children->len, ==, 0); /* its processes were its own */
     }
@@ -95,10 +95,10 @@ static void test_records(void)
         g_assert_cmpstr(measurement->case_key, ==, comparison.cases[side]->key);
         g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_OK);
         g_assert_cmpstr(measurement->stop_reason, ==, "interval");
-        g_assert_cmpuint(measurement->samples_ns->len, ==, 5 * 4 * 10); /* 10 ms of 1 ms a round */
+        g_assert_cmpuint(measurement->samples_ns->len, ==, 8 * 4 * 10); /* 10 ms of 1 ms a round */
         for (guint i = 0; i < measurement->samples_ns->len; i++)
             g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, i), ==, MS);
-        g_assert_cmpuint(measurement->warmup_ns->len, >=, 5 * 8);
+        g_assert_cmpuint(measurement->warmup_ns->len, >=, 8 * 8);
         json_t *compared = measurement->result;
         g_assert_cmpstr(text_in(compared, "side"), ==, side == 0 ? "A" : "B");
         g_assert_cmpstr(text_in(compared, "other"), ==, comparison.measurements[1 - side]->uid);

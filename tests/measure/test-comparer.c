@@ -1,4 +1,5 @@
 #include <inferometer/compare.h>
+#include <internal/json.h>
 #include <internal/statistics.h>
 #include <math.h>
 #include <string.h>
@@ -12,6 +13,7 @@ static IfmCompareProtocol counted(gsize max_pairs)
     IfmCompareProtocol protocol = IFM_COMPARE_PROTOCOL_INIT;
     protocol.time_budget_ns = 0;
     protocol.max_pairs = max_pairs;
+    protocol.min_pairs = MIN(protocol.min_pairs, max_pairs);
     return protocol;
 }
 
@@ -27,10 +29,16 @@ static gsize feed(const IfmCompareProtocol *protocol, const double *logs, gsize 
         done = ifm_comparer_end_pair(comparer, 0);
     }
     ifm_comparer_finish(comparer, comparison);
-    g_assert_cmpuint(comparison->history->len, ==, i); /* after each pair; the last is the result */
-    const IfmCompareStep *last = &g_array_index(comparison->history, IfmCompareStep, i - 1);
-    g_assert_cmpfloat_with_epsilon(last->ratio, comparison->ratio, 1e-12);
-    g_assert_true(i < 2 || (last->lower <= last->ratio && last->ratio <= last->upper));
+    /* the last look is what is stated, whatever its share of the error is */
+    const IfmCompareStep *last = &g_array_index(comparison->history, IfmCompareStep, comparison->history->len - 1);
+    g_assert_cmpuint(last->n_pairs, ==, i);
+    g_assert_cmpfloat(last->ratio, ==, comparison->ratio);
+    if (i > 1)
+    {
+        g_assert_cmpfloat(last->lower, ==, comparison->interval.lower);
+        g_assert_cmpfloat(last->upper, ==, comparison->interval.upper);
+        g_assert_true(last->lower <= last->ratio && last->ratio <= last->upper);
+    }
     return i;
 }
 
@@ -41,6 +49,174 @@ static void test_names(void)
     g_assert_cmpstr(ifm_verdict_name(IFM_VERDICT_SAME), ==, "same");
     g_assert_cmpstr(ifm_verdict_name(IFM_VERDICT_UNCERTAIN), ==, "uncertain");
     g_assert_cmpstr(ifm_verdict_name((IfmVerdict)99), ==, "unknown");
+}
+
+/* --- the rule's vectors, computed by another program ------------------------------------------------------------------ */
+
+static json_t *read_comparison(const char *name)
+{
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "measure", "comparisons", name, NULL);
+    json_t *json = json_load_file(path, 0, NULL);
+    g_assert_nonnull(json);
+    return json;
+}
+
+#define DIGITS 1e-12
+
+static void check_number(const json_t *object, const char *key, double value)
+{
+    g_assert_cmpfloat_with_epsilon(json_number_value(json_object_get(object, key)), value, DIGITS);
+}
+
+static void test_cuts(void)
+{
+    json_auto_t *vectors = read_comparison("vectors.json");
+    gsize i;
+    json_t *row;
+    json_array_foreach(json_object_get(vectors, "cut"), i, row)
+    {
+        gint64 cut;
+        const double error = ifm_signed_rank_cut((gsize)json_integer_value(json_array_get(row, 0)),
+                                                 json_number_value(json_array_get(row, 1)), &cut);
+        g_assert_cmpint(cut, ==, json_integer_value(json_array_get(row, 2)));
+        g_assert_cmpfloat_with_epsilon(error, json_number_value(json_array_get(row, 3)), DIGITS);
+    }
+    g_assert_cmpuint(i, ==, 9);
+    /* against brute force: every set of heads of ten coins */
+    gsize at_most[56] = { 0 };
+    for (guint heads = 0; heads < 1024; heads++)
+    {
+        gsize sum = 0;
+        for (gsize rank = 1; rank <= 10; rank++)
+            sum += heads >> (rank - 1) & 1 ? rank : 0;
+        for (gsize w = sum; w < G_N_ELEMENTS(at_most); w++)
+            at_most[w]++;
+    }
+    for (gint64 w = 0; w < 20; w++)
+    {
+        gint64 cut;
+        g_assert_cmpfloat(ifm_signed_rank_cut(10, 2 * (double)at_most[w] / 1024, &cut), ==, 2 * (double)at_most[w] / 1024);
+        g_assert_cmpint(cut, >=, w);
+    }
+}
+
+static void check_vector(const json_t *vector, double sign)
+{
+    const json_t *values = json_object_get(vector, "values"), *range = json_object_get(vector, "range");
+    double logs[64];
+    const gsize n = json_array_size(values);
+    for (gsize i = 0; i < n; i++)
+        logs[i] = sign * json_number_value(json_array_get(values, i));
+    g_auto(IfmComparison) comparison = { 0 };
+    const IfmCompareProtocol protocol = counted(n);
+    g_test_message("%s", ifm_member_text(vector, "name"));
+    g_assert_cmpuint(feed(&protocol, logs, n, &comparison), ==, json_integer_value(json_object_get(vector, "n")));
+    double lower = json_number_value(json_object_get(vector, "lower")),
+           upper = json_number_value(json_object_get(vector, "upper"));
+    const char *verdict = ifm_member_text(vector, "verdict");
+    check_number(vector, "error", comparison.error);
+    if (range != NULL)
+    {
+        lower = json_number_value(json_array_get(range, 0));
+        upper = json_number_value(json_array_get(range, 1));
+    }
+    if (range != NULL && n > 1)
+        check_number(vector, "range_level", comparison.interval.level);
+    if (sign > 0)
+    {
+        g_assert_cmpstr(ifm_verdict_name(comparison.verdict), ==, verdict);
+        check_number(vector, "ratio", comparison.ratio);
+        if (n > 1)
+        {
+            g_assert_cmpfloat_with_epsilon(comparison.interval.lower, lower, DIGITS);
+            g_assert_cmpfloat_with_epsilon(comparison.interval.upper, upper, DIGITS);
+        }
+        else
+            g_assert_true(isnan(comparison.interval.lower)); /* of one pair there is none */
+        return;
+    }
+    /* B and A in each other's place: the same of the inverse ratio */
+    g_assert_cmpstr(ifm_verdict_name(comparison.verdict), ==,
+                    g_str_equal(verdict, "faster")   ? "slower"
+                    : g_str_equal(verdict, "slower") ? "faster"
+                                                     : verdict);
+    if (n > 1)
+    {
+        g_assert_cmpfloat_with_epsilon(comparison.interval.lower * upper, 1, DIGITS);
+        g_assert_cmpfloat_with_epsilon(comparison.interval.upper * lower, 1, DIGITS);
+    }
+}
+
+static void test_vectors(void)
+{
+    json_auto_t *vectors = read_comparison("vectors.json");
+    gsize i;
+    json_t *vector;
+    json_array_foreach(json_object_get(vectors, "compare"), i, vector)
+    {
+        check_vector(vector, 1);
+        check_vector(vector, -1);
+    }
+    g_assert_cmpuint(i, ==, 18);
+}
+
+/* Recorded comparisons, by their rounds. */
+static void replay(const char *name, gsize n_pairs, IfmComparison *comparison)
+{
+    json_auto_t *json = read_comparison(name);
+    const IfmCompareProtocol protocol = counted(n_pairs);
+    g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
+    json_int_t pair = 0;
+    gsize i;
+    json_t *round;
+    json_array_foreach(json_object_get(json, "rounds"), i, round)
+    {
+        if (json_integer_value(json_object_get(round, "pair")) != pair)
+        {
+            g_assert_false(ifm_comparer_end_pair(comparer, 0));
+            pair++;
+        }
+        ifm_comparer_add(comparer, json_number_value(json_object_get(round, "a_ns")),
+                         json_number_value(json_object_get(round, "b_ns")),
+                         g_str_equal(ifm_member_text(round, "first"), "B"));
+    }
+    g_assert_true(ifm_comparer_end_pair(comparer, 0));
+    ifm_comparer_finish(comparer, comparison);
+}
+
+static void test_recorded(void)
+{
+    g_auto(IfmComparison) seven = { 0 };
+    replay("compare-7-of-7-pairs.json", 7, &seven);
+    g_assert_cmpint(seven.verdict, ==, IFM_VERDICT_FASTER);
+    g_assert_cmpfloat_with_epsilon(seven.ratio, 0.930, 5e-4);
+    g_assert_cmpfloat_with_epsilon(seven.interval.lower, 0.882, 5e-4);
+    g_assert_cmpfloat_with_epsilon(seven.interval.upper, 0.999, 5e-4);
+    g_auto(IfmComparison) five = { 0 };
+    replay("compare-aa-5-pairs-neff-2.json", 5, &five);
+    g_assert_cmpint(five.verdict, ==, IFM_VERDICT_UNCERTAIN);
+    g_assert_cmpfloat_with_epsilon(five.interval.lower, 0.925, 5e-4);
+    g_assert_cmpfloat_with_epsilon(five.interval.upper, 1.009, 5e-4);
+    g_assert_cmpfloat(five.interval.level, ==, 0.9375);
+    g_assert_cmpfloat(five.level, ==, 0.95);
+    g_assert_nonnull(strstr(five.why, "5 pairs of processes were measured, and 6 are the minimum for a verdict at 95 %"));
+}
+
+/* Another level takes other numbers of pairs: at 99 % the signs of seven show nothing. */
+static void test_level(void)
+{
+    double logs[8] = { 0.3, 0.31, 0.29, 0.3, 0.32, 0.28, 0.3, 0.3 };
+    g_auto(IfmComparison) seven = { 0 };
+    g_auto(IfmComparison) eight = { 0 };
+    IfmCompareProtocol protocol = counted(7);
+    protocol.level = 0.99;
+    feed(&protocol, logs, 7, &seven);
+    g_assert_cmpint(seven.verdict, ==, IFM_VERDICT_UNCERTAIN);
+    g_assert_nonnull(strstr(seven.why, "and 8 are the minimum for a verdict at 99 %"));
+    protocol.max_pairs = 8;
+    feed(&protocol, logs, 8, &eight);
+    g_assert_cmpint(eight.verdict, ==, IFM_VERDICT_SLOWER);
+    g_assert_cmpfloat(eight.interval.level, ==, 0.99);
 }
 
 /* Without any noise it is over at the first look, and the ratio is that of the times. */
@@ -60,20 +236,19 @@ static void test_exact(void)
         double logs[20];
         for (gsize i = 0; i < G_N_ELEMENTS(logs); i++)
             logs[i] = log(rows[row].ratio);
-        g_assert_cmpuint(feed(&protocol, logs, 20, &comparison), ==, 5);
+        g_assert_cmpuint(feed(&protocol, logs, 20, &comparison), ==, 8);
         g_assert_cmpint(comparison.verdict, ==, rows[row].verdict);
         g_assert_cmpfloat_with_epsilon(comparison.ratio, rows[row].ratio, 1e-12);
         g_assert_cmpfloat_with_epsilon(comparison.a_ns, 1e6, 1e-6);
         g_assert_cmpfloat_with_epsilon(comparison.b_ns, 1e6 * rows[row].ratio, 1e-6);
         g_assert_null(comparison.why);
-        g_assert_cmpuint(comparison.rounds->len, ==, 5);
-        g_assert_cmpfloat(comparison.n_effective, ==, 5); /* what never differs shows no likeness of neighbours */
+        g_assert_cmpuint(comparison.rounds->len, ==, 8);
+        g_assert_cmpfloat(comparison.n_effective, ==, 8); /* what never differs shows no likeness of neighbours */
         g_assert_true(isnan(comparison.correlation));
     }
 }
 
-/* The interval, from the formula in the header. With ten pairs at most the looks are after the 5th (half of them: a first
- * look at a quarter would have been before the least), the 8th and the 10th. */
+/* What is beside the interval, which the vectors hold. With ten pairs at most the looks are after the 8th and the 10th. */
 static void test_interval(void)
 {
     static const double logs[] = { 0.05, -0.02, 0.04, -0.03, 0.03, -0.01, 0.05, -0.04, 0.02, 0.01 };
@@ -88,19 +263,19 @@ static void test_interval(void)
     for (int i = 1; i < 10; i++)
         products += (logs[i] - mean) * (logs[i - 1] - mean);
     double r = products / squares;
-    g_assert_cmpfloat(r + (1 + 3 * r) / 10 + 0.5 * sqrt((1 - r * r) / 10), <, 0); /* they alternate: nothing to widen by */
-    double spent_at_5 = 0.05 * 0.125, spent_at_8 = 0.05 * 0.512;
-    g_assert_cmpfloat(spent_at_5, <, spent_at_8);
-    double half = ifm_student_quantile(1 - (0.05 - spent_at_8) / 2, 9) * sqrt(squares / 9 / 10);
     g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_UNCERTAIN);
     g_assert_cmpuint(comparison.n_pairs, ==, 10);
+    g_assert_cmpuint(comparison.n_looks, ==, 2);
+    g_assert_cmpuint(comparison.history->len, ==, 2);
+    g_assert_cmpuint(g_array_index(comparison.history, IfmCompareStep, 0).n_pairs, ==, 8);
     g_assert_cmpfloat_with_epsilon(comparison.correlation, r + (1 + 3 * r) / 10, 1e-9);
+    g_assert_cmpfloat(comparison.correlation, <, 0); /* they alternate: nothing to widen by */
     g_assert_cmpfloat(comparison.n_effective, ==, 10);
-    g_assert_cmpfloat_with_epsilon(log(comparison.ratio), mean, 1e-12);
-    g_assert_cmpfloat_with_epsilon(log(comparison.interval.lower), mean - half, 1e-9);
-    g_assert_cmpfloat_with_epsilon(log(comparison.interval.upper), mean + half, 1e-9);
+    g_assert_cmpfloat(comparison.error, <=, 0.05 - 1 / 128.0);
     g_assert_cmpfloat_with_epsilon(comparison.between, sqrt(squares / 9), 1e-12);
     g_assert_cmpfloat(comparison.interval.level, ==, 0.95);
+    g_assert_cmpfloat(comparison.interval.lower, >, exp(-0.04)); /* within the pairs */
+    g_assert_cmpfloat(comparison.interval.upper, <, exp(0.05));
     g_assert_true(isnan(comparison.within)); /* one round a pair tells nothing of it */
 }
 
@@ -121,7 +296,8 @@ static void test_correlated(void)
     g_assert_cmpfloat_with_epsilon(slow.ratio, fast.ratio, 1e-9);
     g_assert_cmpfloat(slow.correlation, >, 0.5);
     g_assert_cmpfloat(fast.correlation, <, 0);
-    g_assert_cmpfloat(log(slow.interval.upper), >, 2 * log(fast.interval.upper));
+    g_assert_cmpfloat(log(slow.interval.upper), >, 1.5 * log(fast.interval.upper));
+    g_assert_cmpfloat(slow.interval.upper, <=, exp(0.02)); /* never beyond the pairs */
 }
 
 /* All of seven pairs are far on one side, which chance does in one of 64 comparisons; that neighbours seem alike, of which
@@ -134,8 +310,8 @@ static void test_all_on_one_side(void)
     g_assert_cmpuint(feed(&protocol, logs, G_N_ELEMENTS(logs), &comparison), ==, G_N_ELEMENTS(logs));
     g_assert_cmpfloat(comparison.n_effective, <, 3);
     g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_FASTER);
-    g_assert_cmpfloat_with_epsilon(comparison.interval.lower, 0.555, 1e-9);
-    g_assert_cmpfloat_with_epsilon(comparison.interval.upper, 0.837, 1e-9);
+    g_assert_cmpfloat(comparison.interval.lower, >=, 0.555 - 1e-12);
+    g_assert_cmpfloat(comparison.interval.upper, <=, 0.837 + 1e-12);
     logs[6] = log(1.01);
     g_auto(IfmComparison) both_sides = { 0 };
     feed(&protocol, logs, G_N_ELEMENTS(logs), &both_sides);
@@ -158,9 +334,9 @@ static void test_burst(void)
     ifm_comparer_finish(comparer, &comparison);
     g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SLOWER);
     g_assert_cmpfloat_with_epsilon(comparison.ratio, 1.05, 1e-12);
-    g_assert_cmpuint(comparison.rounds->len, ==, 20);
-    const IfmCompareRound *last = &g_array_index(comparison.rounds, IfmCompareRound, 19);
-    g_assert_cmpuint(last->pair, ==, 4);
+    g_assert_cmpuint(comparison.rounds->len, ==, 32);
+    const IfmCompareRound *last = &g_array_index(comparison.rounds, IfmCompareRound, 31);
+    g_assert_cmpuint(last->pair, ==, 7);
     g_assert_true(last->b_first);
     g_assert_cmpfloat(comparison.within, >, 1); /* the rounds did scatter */
 }
@@ -184,7 +360,7 @@ static void test_within_margin(void)
     g_assert_cmpint(strict.verdict, ==, IFM_VERDICT_SLOWER);
     protocol.margin = 0; /* nothing is the same then */
     for (int i = 0; i < 40; i++)
-        logs[i] -= log(1.004);
+        logs[i] = (i % 2 == 0 ? 0.001 : -0.001) * (1 + i % 7);
     g_auto(IfmComparison) none = { 0 };
     g_assert_cmpuint(feed(&protocol, logs, 40, &none), ==, 40);
     g_assert_cmpint(none.verdict, ==, IFM_VERDICT_UNCERTAIN);
@@ -214,7 +390,7 @@ static void test_budget(void)
         ifm_comparer_finish(comparer, &comparison);
         g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_UNCERTAIN);
         g_assert_cmpint(comparison.elapsed_ns, ==, (gint64)n * S);
-        g_assert_nonnull(strstr(comparison.why, row == 0 ? "3 pairs of processes were measured, and 5 are the minimum"
+        g_assert_nonnull(strstr(comparison.why, row == 0 ? "3 pairs of processes were measured, and 6 are the minimum"
                                                          : "would settle it"));
     }
 }
@@ -269,14 +445,14 @@ static void test_why(void)
     g_autofree char *both = why_of(rounds, 20);
     g_assert_true(g_str_has_prefix(both, "pairs of processes differ by "));
     for (int i = 0; i < 20; i++) /* B gets slower and slower */
-        rounds[i][0] = 100, rounds[i][1] = 95 + i / 2.0 + 0.1 * (i % 2);
+        rounds[i][0] = 100, rounds[i][1] = 98 + i / 2.0 + 0.1 * (i % 2);
     g_autofree char *drift = why_of(rounds, 20);
     g_assert_true(g_str_has_prefix(drift, "the ratio itself drifts"));
 }
 
 static void test_check(void)
 {
-    IfmCompareProtocol bad[8];
+    IfmCompareProtocol bad[9];
     for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
         bad[i] = IFM_COMPARE_PROTOCOL_INIT;
     g_assert_true(ifm_compare_protocol_check(&bad[0], NULL));
@@ -288,6 +464,7 @@ static void test_check(void)
     bad[5].max_pairs = 4;
     bad[6].time_budget_ns = -1;
     bad[7].ci_ratio = NAN;
+    bad[8].max_pairs = 1001;
     for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
     {
         g_autoptr(GError) error = NULL;
@@ -298,10 +475,10 @@ static void test_check(void)
 
 static void test_json(void)
 {
-    static const double logs[] = { 0, 0, 0, 0, 0 };
+    static const double logs[6] = { 0 };
     g_auto(IfmComparison) comparison = { 0 };
-    IfmCompareProtocol protocol = counted(5);
-    feed(&protocol, logs, 5, &comparison);
+    IfmCompareProtocol protocol = counted(6);
+    feed(&protocol, logs, 6, &comparison);
     g_ptr_array_add(comparison.notes, g_strdup("a note"));
     json_auto_t *json = ifm_comparison_to_json(&comparison);
     g_assert_cmpstr(json_string_value(json_object_get(json, "verdict")), ==, "same");
@@ -310,10 +487,11 @@ static void test_json(void)
     g_assert_cmpfloat(json_number_value(json_object_get(json, "a_median_ns")), ==, 1e6);
     g_assert_true(json_is_null(json_object_get(json, "why")));
     g_assert_true(json_is_null(json_object_get(json, "within_pairs_std"))); /* NaN is no JSON */
-    g_assert_cmpint(json_integer_value(json_object_get(json, "n_pairs")), ==, 5);
-    json_t *rounds = json_object_get(json, "rounds"), *last = json_array_get(rounds, 4);
-    g_assert_cmpuint(json_array_size(rounds), ==, 5);
-    g_assert_cmpint(json_integer_value(json_object_get(last, "pair")), ==, 4);
+    g_assert_cmpint(json_integer_value(json_object_get(json, "n_pairs")), ==, 6);
+    g_assert_cmpfloat(json_number_value(json_object_get(json, "error")), ==, 1 / 32.0);
+    json_t *rounds = json_object_get(json, "rounds"), *last = json_array_get(rounds, 5);
+    g_assert_cmpuint(json_array_size(rounds), ==, 6);
+    g_assert_cmpint(json_integer_value(json_object_get(last, "pair")), ==, 5);
     g_assert_cmpstr(json_string_value(json_object_get(last, "first")), ==, "A");
     g_assert_cmpstr(json_string_value(json_array_get(json_object_get(json, "notes"), 0)), ==, "a note");
 }
@@ -440,18 +618,19 @@ static void test_difference(void)
     IfmCompareProtocol protocol = counted(10);
     protocol.min_pairs = 10;
     g_autoptr(IfmComparer) comparer = ifm_comparer_new(&protocol);
-    double squares = 0;
     for (int i = 0; i < 10; i++)
     {
         double a_ns = 1000 + 100 * i; /* both get slower and slower: 1450 on average */
         ifm_comparer_add(comparer, a_ns, a_ns * exp(logs[i]), FALSE);
         g_assert_cmpint(ifm_comparer_end_pair(comparer, 0), ==, i == 9);
-        squares += pow(logs[i] - 0.2, 2);
     }
     g_auto(IfmComparison) comparison = { 0 };
     ifm_comparer_finish(comparer, &comparison);
-    double half = ifm_student_quantile(1 - 0.05 / 2, 9) * sqrt(squares / 9 / 10);
-    double ns = 1450 * (exp(0.2) - 1), lower = 1450 * (exp(0.2 - half) - 1), upper = 1450 * (exp(0.2 + half) - 1);
+    double ns = 1450 * (comparison.ratio - 1), lower = 1450 * (comparison.interval.lower - 1),
+           upper = 1450 * (comparison.interval.upper - 1);
+    g_assert_cmpfloat_with_epsilon(comparison.ratio, exp(0.2), 1e-3);
+    g_assert_cmpfloat(lower, <, ns);
+    g_assert_cmpfloat(ns, <, upper);
     g_assert_cmpfloat_with_epsilon(comparison.difference_ns, ns, 1e-6);
     g_assert_cmpfloat_with_epsilon(comparison.difference_interval.lower, lower, 1e-6);
     g_assert_cmpfloat_with_epsilon(comparison.difference_interval.upper, upper, 1e-6);
@@ -476,8 +655,8 @@ static void test_difference(void)
 /* Where a difference is wanted, no verdict ends it, but its interval does. */
 static void test_wanted_difference(void)
 {
-    static const double ratios[] = { 0.5, 0.05, 0.001 };
-    static const gsize expected[] = { 10, 30, 40 };
+    static const double ratios[] = { 0.5, 0.06, 0.001 };
+    static const gsize expected[] = { 8, 18, 40 };
     static const gboolean settled[] = { TRUE, TRUE, FALSE };
     for (gsize row = 0; row < G_N_ELEMENTS(ratios); row++)
     {
@@ -488,7 +667,7 @@ static void test_wanted_difference(void)
         gboolean done = FALSE;
         while (!done)
         {
-            double off = n % 2 == 0 ? 10 : -10; /* half-widths: 17 % after 10, 5 % after 30 */
+            double off = 10 * (double)(n % 3) - 10; /* half-widths: 10 % after 8, 5 % after 18 */
             ifm_comparer_add(comparer, 1000, 1100 + off, FALSE);
             done = ifm_comparer_end_pair(comparer, 0);
             n++;
@@ -624,6 +803,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/comparer/names", test_names);
+    g_test_add_func("/comparer/cuts", test_cuts);
+    g_test_add_func("/comparer/vectors", test_vectors);
+    g_test_add_func("/comparer/recorded", test_recorded);
+    g_test_add_func("/comparer/level", test_level);
     g_test_add_func("/comparer/exact", test_exact);
     g_test_add_func("/comparer/interval", test_interval);
     g_test_add_func("/comparer/correlated", test_correlated);

@@ -150,7 +150,7 @@ static void assert_slower(Fixture *fixture, const IfmCaseKind *kind, const void 
     g_assert_no_error(error);
     g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SLOWER);
     g_assert_cmpfloat_with_epsilon(comparison.ratio, ratio, 1e-9);
-    g_assert_cmpuint(comparison.n_pairs, ==, 5);
+    g_assert_cmpuint(comparison.n_pairs, ==, 8);
     for (gsize side = 0; side < 2; side++)
     {
         g_autoptr(IfmCase) sealed = ifm_runner_compare_case(fixture->runner, &sides[side], side == 1, &protocol, &error);

@@ -735,7 +735,7 @@ static void test_compare(void)
     g_assert_cmpint(comparison.verdict, ==, IFM_VERDICT_SLOWER);
     g_assert_cmpfloat_with_epsilon(comparison.ratio, (double)exact[1].makespan_ns / (double)exact[0].makespan_ns, 1e-9);
     for (gsize side = 0; side < 2; side++)
-        g_assert_cmpuint(comparison.measurements[side]->samples_ns->len, ==, 20);
+        g_assert_cmpuint(comparison.measurements[side]->samples_ns->len, ==, 32);
     fixture_clear(&fixture);
 }
 

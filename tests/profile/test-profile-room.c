@@ -397,7 +397,7 @@ static void test_compare(Place *place, gconstpointer data)
     ifm_compare_options_init(&options);
     options.models[0] = options.models[1] = "matmul,m=8";
     options.device = "simulated:ideal/CPU";
-    options.max_pairs = 5;
+    options.max_pairs = 6;
     options.rounds = 2;
     options.time_budget_ns = 0;
     options.output = place->folder;
