@@ -89,10 +89,24 @@ const char *ifm_model_digest(IfmModel *model, GError **error);
 gint64 ifm_model_opset(const IfmModel *model);
 /** ifm_model_metadata: A value of metadata_props; NULL for an unknown key. */
 const char *ifm_model_metadata(const IfmModel *model, const char *key);
-/** ifm_model_n_parameters: The number of elements of all floating-point initializers, and of the weights that are written
- * as Constant nodes: more than a number of a formula, and none of an operator's settings (the scales of Resize, the first
- * state of LSTM). */
+/** IfmStoredType: What a model stores in one element type. @dtype: static: "f32", "i8", "u4", "f8e4m3fn", "string", …
+ * @bytes: as stored: several elements of 4 or 2 bits in a byte    @n_parameters: as ifm_model_n_parameters() counts */
+typedef struct
+{
+    const char *dtype;
+    gint64 n_tensors, n_elements, bytes, n_parameters;
+} IfmStoredType;
+/** ifm_model_stored: (transfer full) IfmStoredType of each element type, the most bytes first: all initializers and the
+ * values of Constant nodes, of the graph and of its subgraphs (the branches of If, the bodies of Loop and Scan). */
+GArray *ifm_model_stored(const IfmModel *model);
+/** ifm_model_n_parameters: The number of parameters in the graph and its subgraphs: elements of all floating-point
+ * initializers but the scales of quantised operators; weights that are written as Constant nodes: more than a number of a
+ * formula, and none of an operator's settings (the scales of Resize, the first state of LSTM); and integers that a
+ * quantised operator reads as weights or bias, those of 4 bits in a byte one by one. */
 gint64 ifm_model_n_parameters(const IfmModel *model);
+/** ifm_model_dtype: The precision that a model is written in: the lowest floating-point type that a node other than a Cast
+ * reads, in the graph or a subgraph; IFM_DTYPE_F32 where there is none. */
+IfmDtype ifm_model_dtype(const IfmModel *model);
 /** ifm_model_n_trainable: ifm_model_n_parameters() without the running mean and variance of BatchNormalization, settings of
  * operators, and numbers of a formula: tensors of rank 0, and those of one element that only arithmetic reads and whose
  * name an exporter made up ("val_70"; a learnt number has the name of its module). */

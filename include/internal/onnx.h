@@ -119,6 +119,9 @@ gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint
 /** ifm_analysis_knows_operator: Whether the operator table has a row for the operator of the node. */
 gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node);
 
+/** ifm_model_stored_bytes: All that ifm_model_stored() counts. */
+gint64 ifm_model_stored_bytes(const IfmModel *model);
+
 /** ifm_analysis_family_total: The sums over the covered nodes of one family. @family: IFM_N_FAMILIES: of all */
 void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family, IfmNodeCost *total, gsize *n_covered);
 

@@ -7,6 +7,9 @@ G_BEGIN_DECLS
 /** ifm_dtype_from_name: Returns: IFM_DTYPE_UNDEFINED for an unknown name. */
 IfmDtype ifm_dtype_from_name(const char *name);
 
+/** ifm_dtype_lower: Returns: the dtype of lower precision. Only floating-point types count; UNDEFINED does not. */
+IfmDtype ifm_dtype_lower(IfmDtype a, IfmDtype b);
+
 /**
  * ifm_shape_size_bytes:
  * Equals: *size_bytes = product(shape) * ifm_dtype_size_bytes(dtype), 1 element for rank 0

@@ -569,3 +569,29 @@ gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor)
     }
     return -1;
 }
+
+/* Bits of the significand, by which floating-point types are ordered; 0 for other types. */
+static int significand_bits(IfmDtype dtype)
+{
+    switch (dtype)
+    {
+    case IFM_DTYPE_F64:
+        return 53;
+    case IFM_DTYPE_F32:
+        return 24;
+    case IFM_DTYPE_F16:
+        return 11;
+    case IFM_DTYPE_BF16:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+IfmDtype ifm_dtype_lower(IfmDtype a, IfmDtype b)
+{
+    int bits_a = significand_bits(a), bits_b = significand_bits(b);
+    if (bits_a == 0)
+        return bits_b == 0 ? IFM_DTYPE_UNDEFINED : b;
+    return bits_b == 0 || bits_a <= bits_b ? a : b;
+}

@@ -1,4 +1,6 @@
 #pragma once
+#include <internal/tensor.h>
+
 #include "engine-private.h"
 
 G_BEGIN_DECLS
@@ -40,8 +42,5 @@ IfmErrorCode ifm_runtime_code(const char *message, IfmErrorCode other);
  */
 gboolean ifm_ort_profile_read(const char *path, const char *who, GPtrArray *profiles, IfmEffectiveConfig *effective_config,
                               gint64 *n_events, GError **error);
-
-/** ifm_dtype_lower: Returns: the dtype of lower precision. Only floating-point types count; UNDEFINED does not. */
-IfmDtype ifm_dtype_lower(IfmDtype a, IfmDtype b);
 
 G_END_DECLS

@@ -3,64 +3,15 @@
  * node, step i + 1 is node i, step n_nodes + 1 is after the last node.
  */
 #include "memory-place.h"
+#include "model-uses.h"
 #include "operators.h"
 
 /* --- bytes of tensors --------------------------------------------------------------------------------------------- */
-
-/* element_bytes: -1 for a type whose elements have no fixed size (strings). */
-static gint64 element_bytes(int data_type, gint64 n_elements)
-{
-    gint64 bits = ifm_onnx_type_bits(data_type), all;
-    if (bits == 0 || __builtin_mul_overflow(n_elements, bits, &all))
-        return -1;
-    return all / 8 + (all % 8 != 0);
-}
 
 static gint64 fact_bytes(const IfmFact *fact)
 {
     gint64 n;
     return fact != NULL && ifm_fact_n_bytes(fact, &n) ? n : -1;
-}
-
-/* weight_bytes: Of a checked tensor with values in the file, in external data or in a typed field. */
-static gint64 weight_bytes(const Onnx__TensorProto *weight)
-{
-    gint64 n = 1, texts = 0;
-    for (gsize i = 0; i < weight->n_dims; i++)
-        n *= weight->dims[i]; /* checked tensors have no shape that overflows */
-    for (gsize i = 0; i < weight->n_string_data; i++)
-        texts += (gint64)weight->string_data[i].len;
-    gint64 sized = element_bytes(weight->data_type, n);
-    return sized >= 0 ? sized : texts;
-}
-
-static gint64 sparse_bytes(const Onnx__SparseTensorProto *sparse)
-{
-    gint64 total = sparse->values != NULL ? weight_bytes(sparse->values) : 0;
-    return ifm_sum_up_to_max(total, sparse->indices != NULL ? weight_bytes(sparse->indices) : 0);
-}
-
-static gboolean is_constant(const Onnx__NodeProto *node)
-{
-    gboolean is_default = node->domain == NULL || *node->domain == '\0' || g_str_equal(node->domain, "ai.onnx");
-    return is_default && g_strcmp0(node->op_type, "Constant") == 0;
-}
-
-static gint64 constant_bytes(const Onnx__NodeProto *node)
-{
-    gint64 total = 0;
-    for (gsize i = 0; i < node->n_attribute; i++)
-    {
-        const Onnx__AttributeProto *value = node->attribute[i];
-        total += value->t != NULL ? weight_bytes(value->t) : 0;
-        total += value->sparse_tensor != NULL ? sparse_bytes(value->sparse_tensor) : 0;
-        total +=
-            4 * (gint64)(value->n_floats + (value->has_f ? 1 : 0)) + 8 * (gint64)(value->n_ints + (value->has_i ? 1 : 0));
-        total += value->has_s ? (gint64)value->s.len : 0;
-        for (gsize k = 0; k < value->n_strings; k++)
-            total += (gint64)value->strings[k].len;
-    }
-    return total;
 }
 
 /* subgraphs_of: Returns: (transfer full) the subgraphs of the node (Onnx__GraphProto*); NULL for none. */
@@ -79,25 +30,6 @@ static GPtrArray *subgraphs_of(const Onnx__NodeProto *node)
             g_ptr_array_add(graphs, graph);
         }
     return graphs;
-}
-
-/* graph_parameter_bytes: With its subgraphs. The scan of the file has limited the recursion. */
-static gint64 graph_parameter_bytes(const Onnx__GraphProto *graph)
-{
-    gint64 total = 0;
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        total = ifm_sum_up_to_max(total, weight_bytes(graph->initializer[i]));
-    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
-        total = ifm_sum_up_to_max(total, sparse_bytes(graph->sparse_initializer[i]));
-    for (gsize i = 0; i < graph->n_node; i++)
-    {
-        if (is_constant(graph->node[i]))
-            total = ifm_sum_up_to_max(total, constant_bytes(graph->node[i]));
-        g_autoptr(GPtrArray) inner = subgraphs_of(graph->node[i]);
-        for (guint k = 0; inner != NULL && k < inner->len; k++)
-            total = ifm_sum_up_to_max(total, graph_parameter_bytes(g_ptr_array_index(inner, k)));
-    }
-    return total;
 }
 
 /* --- inside a node: the branches of If, the bodies of Loop and Scan ----------------------------------------------- */
@@ -165,7 +97,7 @@ static void inner_steps(Inner *inner, const Onnx__GraphProto *graph)
         inner->need.all_bytes = ifm_sum_up_to_max(inner->need.all_bytes, need.all_bytes);
         inner->need.n_unknown += need.n_unknown;
         read_at(inner, node, i + 1);
-        for (gsize k = 0; k < node->n_output && !is_constant(node); k++)
+        for (gsize k = 0; k < node->n_output && !ifm_onnx_is_constant(node); k++)
             add_inner(inner, node->output[k], i + 1);
     }
 }
@@ -242,7 +174,7 @@ static void add_lifetime(Planner *planner, const char *name, gssize first)
 static void add_node(Planner *planner, gsize index)
 {
     const IfmNode *node = ifm_model_node(planner->model, index);
-    if (is_constant(node->proto)) /* its value is a parameter */
+    if (ifm_onnx_is_constant(node->proto)) /* its value is a parameter */
         return;
     Need need = node_need(planner->analysis, node->proto);
     if (need.peak_bytes > 0)
@@ -276,7 +208,7 @@ void ifm_analysis_memory(const IfmAnalysis *analysis, IfmMemoryPlan *plan)
     g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(IfmMemorySpan));
     Planner planner = { analysis, ifm_analysis_model(analysis), plan, outputs, spans };
     gsize n_nodes = ifm_model_n_nodes(planner.model), step;
-    *plan = (IfmMemoryPlan){ .parameter_bytes = graph_parameter_bytes(planner.model->proto->graph),
+    *plan = (IfmMemoryPlan){ .parameter_bytes = ifm_model_stored_bytes(planner.model),
                              .lifetimes = g_array_new(FALSE, FALSE, sizeof(IfmLifetime)) };
     add_outputs(&planner);
     for (gsize i = 0; i < ifm_model_n_inputs(planner.model); i++)

@@ -1,7 +1,7 @@
 /* Which tensors of a model are its weights: initializers, and what exporters write as Constant nodes instead. */
 #include <string.h>
 
-#include "onnx-private.h"
+#include "model-uses.h"
 
 #define MAX_INPUTS 16 /* of a node with settings */
 #define MAX_HOPS 8    /* between a weight and the node that uses it */
@@ -17,12 +17,22 @@ static gboolean is_float(const Onnx__TensorProto *tensor)
            tensor->data_type == IFM_DTYPE_BF16;
 }
 
-static gint64 count_elements(const Onnx__TensorProto *tensor)
+gint64 ifm_onnx_n_elements(const Onnx__TensorProto *tensor)
 {
     gint64 n = 1;
     for (gsize d = 0; d < tensor->n_dims; d++)
         n *= tensor->dims[d]; /* checked when the tensor was read */
     return n;
+}
+
+static gboolean is_default(const Onnx__NodeProto *node)
+{
+    return node->domain == NULL || *node->domain == '\0' || g_str_equal(node->domain, "ai.onnx");
+}
+
+gboolean ifm_onnx_is_constant(const Onnx__NodeProto *node)
+{
+    return is_default(node) && g_strcmp0(node->op_type, "Constant") == 0;
 }
 
 const Onnx__TensorProto *ifm_onnx_constant(const IfmNode *node)
@@ -33,9 +43,78 @@ const Onnx__TensorProto *ifm_onnx_constant(const IfmNode *node)
     return value != NULL && value->t != NULL && value->t->n_dims > 0 && is_float(value->t) ? value->t : NULL;
 }
 
+/* --- who reads a tensor ----------------------------------------------------------------------------------------------- */
+
+/* Use: a node that reads a tensor, as which of its inputs. */
+typedef struct
+{
+    const Onnx__NodeProto *node;
+    gsize input;
+} Use;
+
+struct IfmUses
+{
+    GHashTable *uses;      /* tensor -> GArray of Use */
+    GHashTable *producers; /* tensor -> Onnx__NodeProto* */
+};
+
+void ifm_onnx_each_graph(const Onnx__GraphProto *graph, void (*visit)(const Onnx__GraphProto *graph, gpointer user),
+                         gpointer user)
+{
+    visit(graph, user);
+    for (gsize i = 0; i < graph->n_node; i++)
+        for (gsize k = 0; k < graph->node[i]->n_attribute; k++)
+        {
+            const Onnx__AttributeProto *attribute = graph->node[i]->attribute[k];
+            if (attribute->g != NULL)
+                ifm_onnx_each_graph(attribute->g, visit, user);
+            for (gsize g = 0; g < attribute->n_graphs; g++)
+                ifm_onnx_each_graph(attribute->graphs[g], visit, user);
+        }
+}
+
+static void note_uses(const Onnx__GraphProto *graph, gpointer user)
+{
+    IfmUses *self = user;
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        const Onnx__NodeProto *node = graph->node[i];
+        for (gsize k = 0; k < node->n_input; k++)
+        {
+            GArray *readers = g_hash_table_lookup(self->uses, node->input[k]);
+            if (readers == NULL)
+            {
+                readers = g_array_new(FALSE, FALSE, sizeof(Use));
+                g_hash_table_insert(self->uses, node->input[k], readers);
+            }
+            g_array_append_val(readers, ((Use){ node, k }));
+        }
+        for (gsize k = 0; k < node->n_output; k++)
+            g_hash_table_insert(self->producers, node->output[k], (gpointer)node);
+    }
+}
+
+IfmUses *ifm_uses_new(const IfmModel *model)
+{
+    IfmUses *self = g_new(IfmUses, 1);
+    self->uses = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
+    self->producers = g_hash_table_new(g_str_hash, g_str_equal);
+    ifm_onnx_each_graph(model->proto->graph, note_uses, self);
+    return self;
+}
+
+void ifm_uses_free(IfmUses *self)
+{
+    if (self == NULL)
+        return;
+    g_hash_table_unref(self->uses);
+    g_hash_table_unref(self->producers);
+    g_free(self);
+}
+
 /* --- how a tensor is used --------------------------------------------------------------------------------------------- */
 
-/* Role: inputs of an operator, from @first to @last, that are floating-point numbers and no weights. */
+/* Role: inputs of an operator, from @first to @last, that have one meaning. */
 typedef struct
 {
     const char *op_type;
@@ -48,50 +127,135 @@ static const Role settings[] = {
     { "Pad", 2, 2 },  { "Range", 0, 2 },   { "RNN", 5, 5 }, { "Resize", 1, 2 }, { "Upsample", 1, 1 },
 };
 
-static gboolean has_role(const Role *roles, gsize n_roles, const IfmNode *node, gsize input)
+/* Of quantised operators, whatever their domain: what is a weight or a bias … */
+static const Role integer_weights[] = {
+    { "ConvInteger", 1, 1 },
+    { "DequantizeLinear", 0, 0 },
+    { "DynamicQuantizeLSTM", 1, 2 },
+    { "DynamicQuantizeMatMul", 1, 1 },
+    { "GatherBlockQuantized", 0, 0 },
+    { "MatMulBnb4", 1, 1 },
+    { "MatMulInteger", 0, 1 },
+    { "MatMulIntegerToFloat", 1, 1 },
+    { "MatMulNBits", 1, 1 },
+    { "QAttention", 1, 1 },
+    { "QEmbedLayerNormalization", 2, 6 },
+    { "QGemm", 3, 3 },
+    { "QGemm", 6, 6 },
+    { "QLinearConv", 3, 3 },
+    { "QLinearConv", 8, 8 },
+    { "QLinearMatMul", 0, 0 },
+    { "QLinearMatMul", 3, 3 },
+};
+/* … and what is a scale or a zero point. */
+static const Role scales[] = {
+    { "ConvInteger", 2, 3 },
+    { "DequantizeLinear", 1, 2 },
+    { "DynamicQuantizeLSTM", 8, 11 },
+    { "DynamicQuantizeMatMul", 2, 3 },
+    { "GatherBlockQuantized", 2, 3 },
+    { "MatMulBnb4", 2, 2 },
+    { "MatMulInteger", 2, 3 },
+    { "MatMulIntegerToFloat", 2, 5 },
+    { "MatMulNBits", 2, 4 },
+    { "QAttention", 3, 4 },
+    { "QAttention", 6, 7 },
+    { "QGemm", 1, 2 },
+    { "QGemm", 4, 5 },
+    { "QGemm", 7, 8 },
+    { "QuantizeLinear", 1, 2 },
+};
+
+#define HAS_ROLE(roles, use) has_role(roles, G_N_ELEMENTS(roles), use)
+
+static gboolean has_role(const Role *roles, gsize n_roles, const Use *use)
 {
     for (gsize i = 0; i < n_roles; i++)
-        if (g_str_equal(roles[i].op_type, node->op_type) && input >= roles[i].first && input <= roles[i].last)
+        if (g_str_equal(roles[i].op_type, use->node->op_type) && use->input >= roles[i].first &&
+            use->input <= roles[i].last)
             return TRUE;
     return FALSE;
 }
 
 /* PyTorch's group normalisation is an InstanceNormalization between two reshapes, by ones and zeros of the exporter's. */
-static gboolean is_group_norm(const IfmModel *model, const IfmNode *node, gsize input)
+static gboolean is_group_norm(const IfmUses *self, const Use *use)
 {
-    if (input == 0 || !g_str_equal(node->op_type, "InstanceNormalization"))
+    const Onnx__NodeProto *node = use->node;
+    if (use->input == 0 || !g_str_equal(node->op_type, "InstanceNormalization"))
         return FALSE;
-    const gssize producer = ifm_model_producer(model, node->inputs[0]);
-    const GArray *readers = ifm_model_consumers(model, node->outputs[0]);
-    return producer >= 0 && g_str_equal(model->nodes[producer].op_type, "Reshape") && readers != NULL &&
-           readers->len == 1 && g_str_equal(model->nodes[g_array_index(readers, gsize, 0)].op_type, "Reshape");
+    const Onnx__NodeProto *producer = g_hash_table_lookup(self->producers, node->input[0]);
+    const GArray *readers = g_hash_table_lookup(self->uses, node->output[0]);
+    return producer != NULL && g_str_equal(producer->op_type, "Reshape") && readers != NULL && readers->len == 1 &&
+           g_str_equal(g_array_index(readers, Use, 0).node->op_type, "Reshape");
 }
 
-/* only_as: Whether all that reads the tensor, directly or moved about, uses it so. @settings: as a setting, else as a
- * running statistic */
-static gboolean only_as(const IfmModel *model, const char *name, gboolean as_setting, int hops)
+static gboolean is_setting(const IfmUses *self, const Use *use)
+{
+    return is_default(use->node) && (HAS_ROLE(settings, use) || is_group_norm(self, use));
+}
+
+static gboolean is_statistic(const IfmUses *self, const Use *use)
+{
+    return is_default(use->node) && HAS_ROLE(statistics, use);
+}
+
+/* All floats that a QLinear operator reads are scales; its integers beside the weights are zero points. */
+static gboolean is_scale(const IfmUses *self, const Use *use)
+{
+    return HAS_ROLE(scales, use) || (g_str_has_prefix(use->node->op_type, "QLinear") && !HAS_ROLE(integer_weights, use));
+}
+
+static gboolean is_integer_weight(const IfmUses *self, const Use *use)
+{
+    return HAS_ROLE(integer_weights, use);
+}
+
+typedef gboolean (*Meaning)(const IfmUses *self, const Use *use);
+
+static gboolean is_mover(const Use *use)
 {
     static const char *const movers[] = { "Cast", "Expand", "Identity", "Reshape", "Transpose", "Unsqueeze", NULL };
-    const GArray *readers = ifm_model_consumers(model, name);
+    return use->input == 0 && is_default(use->node) && is_one_of(movers, use->node->op_type);
+}
+
+/* only_as: Whether all that reads the tensor, directly or moved about, uses it so. */
+static gboolean only_as(const IfmUses *self, const char *name, Meaning meaning, int hops)
+{
+    const GArray *readers = g_hash_table_lookup(self->uses, name);
     for (guint i = 0; readers != NULL && i < readers->len; i++)
     {
-        const IfmNode *node = &model->nodes[g_array_index(readers, gsize, i)];
-        if (*node->domain != '\0' || node->n_inputs > MAX_INPUTS || node->n_outputs == 0)
+        const Use *use = &g_array_index(readers, Use, i);
+        if (use->node->n_input > MAX_INPUTS || use->node->n_output == 0)
             return FALSE;
-        for (gsize k = 0; k < node->n_inputs; k++)
-        {
-            if (!g_str_equal(node->inputs[k], name))
-                continue;
-            gboolean moved = k == 0 && is_one_of(movers, node->op_type) && hops < MAX_HOPS;
-            gboolean fits = moved ? only_as(model, node->outputs[0], as_setting, hops + 1)
-                            : as_setting
-                                ? has_role(settings, G_N_ELEMENTS(settings), node, k) || is_group_norm(model, node, k)
-                                : has_role(statistics, G_N_ELEMENTS(statistics), node, k);
-            if (!fits)
-                return FALSE;
-        }
+        if (!(is_mover(use) && hops < MAX_HOPS ? only_as(self, use->node->output[0], meaning, hops + 1)
+                                               : meaning(self, use)))
+            return FALSE;
     }
     return readers != NULL && readers->len > 0;
+}
+
+/* ever_as: Whether something that reads it, directly, moved about or picked by Gather, uses it so. */
+static gboolean ever_as(const IfmUses *self, const char *name, Meaning meaning, int hops)
+{
+    const GArray *readers = g_hash_table_lookup(self->uses, name);
+    for (guint i = 0; readers != NULL && i < readers->len; i++)
+    {
+        const Use *use = &g_array_index(readers, Use, i);
+        const gboolean moved = is_mover(use) || (use->input == 0 && g_str_equal(use->node->op_type, "Gather"));
+        if (meaning(self, use) ||
+            (moved && use->node->n_output > 0 && hops < MAX_HOPS && ever_as(self, use->node->output[0], meaning, hops + 1)))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* Weights of at most 8 bits that a Cast makes floats of. */
+static gboolean is_widened(const IfmUses *self, const Use *use)
+{
+    for (gsize i = 0; g_str_equal(use->node->op_type, "Cast") && i < use->node->n_attribute; i++)
+        if (g_strcmp0(use->node->attribute[i]->name, "to") == 0)
+            return ifm_dtype_is_float((IfmDtype)use->node->attribute[i]->i);
+    return FALSE;
 }
 
 /* is_generated: Whether an exporter made up the name, as for numbers that stand in the source of a model: "val_70",
@@ -105,25 +269,69 @@ static gboolean is_generated(const char *name)
 
 /* is_number: Whether the tensor of one element is a number of a formula, such as the scale of attention: only arithmetic
  * reads it, and no module has named it. */
-static gboolean is_number(const IfmModel *model, const char *name, const Onnx__TensorProto *tensor)
+static gboolean is_number(const IfmUses *self, const char *name, const Onnx__TensorProto *tensor)
 {
     static const char *const arithmetic[] = { "Add", "Div", "Max", "Min", "Mul", "Pow", "Sub", "Where", NULL };
-    const GArray *readers = ifm_model_consumers(model, name);
+    const GArray *readers = g_hash_table_lookup(self->uses, name);
     if (tensor->n_dims == 0)
         return TRUE;
-    if (count_elements(tensor) != 1 || !is_generated(name))
+    if (ifm_onnx_n_elements(tensor) != 1 || !is_generated(name))
         return FALSE;
     for (guint i = 0; readers != NULL && i < readers->len; i++)
-        if (!is_one_of(arithmetic, model->nodes[g_array_index(readers, gsize, i)].op_type))
+        if (!is_one_of(arithmetic, g_array_index(readers, Use, i).node->op_type))
             return FALSE;
     return TRUE;
 }
 
 /* is_trainable: @tensor: of that name */
-static gboolean is_trainable(const IfmModel *model, const char *name, const Onnx__TensorProto *tensor)
+static gboolean is_trainable(const IfmUses *self, const char *name, const Onnx__TensorProto *tensor)
 {
-    return is_float(tensor) && !is_number(model, name, tensor) && !only_as(model, name, TRUE, 0) &&
-           !only_as(model, name, FALSE, 0);
+    return is_float(tensor) && !is_number(self, name, tensor) && !only_as(self, name, is_setting, 0) &&
+           !only_as(self, name, is_statistic, 0) && !only_as(self, name, is_scale, 0);
+}
+
+/* --- how many parameters it is ---------------------------------------------------------------------------------------- */
+
+static gint64 attribute_of(const Onnx__NodeProto *node, const char *name, gint64 fallback)
+{
+    for (gsize i = 0; i < node->n_attribute; i++)
+        if (g_strcmp0(node->attribute[i]->name, name) == 0 && node->attribute[i]->has_i)
+            return node->attribute[i]->i;
+    return fallback;
+}
+
+/* Bytes into which an operator packs several weights. */
+static gint64 unpacked(const IfmUses *self, const char *name, const Onnx__TensorProto *tensor)
+{
+    const gint64 n = ifm_onnx_n_elements(tensor);
+    const GArray *readers = g_hash_table_lookup(self->uses, name);
+    gint64 product;
+    for (guint i = 0; readers != NULL && tensor->data_type == IFM_DTYPE_U8 && i < readers->len; i++)
+    {
+        const Use *use = &g_array_index(readers, Use, i);
+        const gboolean blocks = g_str_equal(use->node->op_type, "GatherBlockQuantized") && use->input == 0;
+        const gboolean product_of = g_str_has_prefix(use->node->op_type, "MatMul") && use->input == 1;
+        const gint64 rows = attribute_of(use->node, "K", 0), columns = attribute_of(use->node, "N", 0);
+        const gint64 bits = attribute_of(use->node, "bits", 4);
+        if (product_of && rows > 0 && columns > 0 && !__builtin_mul_overflow(rows, columns, &product))
+            return product;
+        if (blocks && bits > 0 && bits < 8)
+            return n * (8 / bits);
+    }
+    return n;
+}
+
+gint64 ifm_uses_n_parameters(const IfmUses *self, const char *name, const Onnx__TensorProto *tensor, gboolean is_constant)
+{
+    if (is_float(tensor))
+    {
+        const gboolean formula = is_constant && (is_number(self, name, tensor) || only_as(self, name, is_setting, 0));
+        return formula || only_as(self, name, is_scale, 0) ? 0 : ifm_onnx_n_elements(tensor);
+    }
+    const gboolean narrow = ifm_onnx_type_bits(tensor->data_type) <= 8 && ifm_onnx_type_bits(tensor->data_type) > 0 &&
+                            tensor->data_type != IFM_DTYPE_BOOL && tensor->n_dims > 0;
+    const gboolean weighs = ever_as(self, name, is_integer_weight, 0) || (narrow && ever_as(self, name, is_widened, 0));
+    return weighs ? unpacked(self, name, tensor) : 0;
 }
 
 /* --- the public functions --------------------------------------------------------------------------------------------- */
@@ -142,33 +350,18 @@ gboolean ifm_model_weight(const IfmModel *model, const char *name, IfmTensor *te
 GPtrArray *ifm_model_trainable(const IfmModel *model)
 {
     const Onnx__GraphProto *graph = model->proto->graph;
+    g_autoptr(IfmUses) uses = ifm_uses_new(model);
     GPtrArray *names = g_ptr_array_new();
     for (gsize i = 0; i < graph->n_initializer; i++)
-        if (is_trainable(model, graph->initializer[i]->name, graph->initializer[i]))
+        if (is_trainable(uses, graph->initializer[i]->name, graph->initializer[i]))
             g_ptr_array_add(names, graph->initializer[i]->name);
     for (gsize i = 0; i < model->n_nodes; i++)
     {
         const Onnx__TensorProto *value = ifm_onnx_constant(&model->nodes[i]);
-        if (value != NULL && is_trainable(model, model->nodes[i].outputs[0], value))
+        if (value != NULL && is_trainable(uses, model->nodes[i].outputs[0], value))
             g_ptr_array_add(names, (gpointer)model->nodes[i].outputs[0]);
     }
     return names;
-}
-
-gint64 ifm_model_n_parameters(const IfmModel *model)
-{
-    const Onnx__GraphProto *graph = model->proto->graph;
-    gint64 total = 0;
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        total += is_float(graph->initializer[i]) ? count_elements(graph->initializer[i]) : 0;
-    for (gsize i = 0; i < model->n_nodes; i++)
-    {
-        const Onnx__TensorProto *value = ifm_onnx_constant(&model->nodes[i]);
-        const char *name = value != NULL ? model->nodes[i].outputs[0] : NULL;
-        if (value != NULL && !is_number(model, name, value) && !only_as(model, name, TRUE, 0))
-            total += count_elements(value);
-    }
-    return total;
 }
 
 gint64 ifm_model_n_trainable(const IfmModel *model)
@@ -180,7 +373,7 @@ gint64 ifm_model_n_trainable(const IfmModel *model)
         const IfmInitializer *weight = g_hash_table_lookup(model->initializers, names->pdata[i]);
         if (weight == NULL)
             weight = g_hash_table_lookup(model->constants, names->pdata[i]);
-        total += count_elements(weight->proto);
+        total += ifm_onnx_n_elements(weight->proto);
     }
     return total;
 }

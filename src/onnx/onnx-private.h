@@ -42,6 +42,8 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
 
 /* ifm_onnx_type_bits: Returns: bits per element of a TensorProto.DataType; 0 for strings and unknown types. */
 guint ifm_onnx_type_bits(int data_type);
+/* ifm_onnx_type_name: Returns: "f32", "i4", "f8e4m3fn", …; "undefined" for an unknown type. */
+const char *ifm_onnx_type_name(int data_type);
 
 /* --- model-external.c: weights in files of their own -------------------------------------------------------------- */
 

@@ -105,6 +105,20 @@ static json_t *inputs_to_json(const IfmProfileReport *report, const IfmModel *mo
     return inputs;
 }
 
+static json_t *stored_to_json(const IfmModel *model)
+{
+    g_autoptr(GArray) stored = ifm_model_stored(model);
+    json_t *json = json_array();
+    for (guint i = 0; i < stored->len; i++)
+    {
+        const IfmStoredType *row = &g_array_index(stored, IfmStoredType, i);
+        json_array_append_new(json, json_pack("{s:s,s:I,s:I,s:I,s:I}", "dtype", row->dtype, "tensors",
+                                              (json_int_t)row->n_tensors, "elements", (json_int_t)row->n_elements, "bytes",
+                                              (json_int_t)row->bytes, "parameters", (json_int_t)row->n_parameters));
+    }
+    return json;
+}
+
 /* Of the model that was given: what a mode makes of it has other inputs. */
 static json_t *model_info(const IfmProfileReport *report)
 {
@@ -124,6 +138,8 @@ static json_t *model_info(const IfmProfileReport *report)
     json_object_set_new(json, "opset", json_integer(ifm_model_opset(model)));
     json_object_set_new(json, "nodes", json_integer((json_int_t)ifm_model_n_nodes(model)));
     json_object_set_new(json, "elements", json_integer(ifm_model_n_parameters(model)));
+    json_object_set_new(json, "dtype", json_string(ifm_dtype_name(ifm_model_dtype(model))));
+    json_object_set_new(json, "stored", stored_to_json(model));
     json_object_set_new(json, "inputs", inputs_to_json(report, model));
     return json;
 }

@@ -79,29 +79,69 @@ static void add_inputs(IfmDocument *document, const IfmProfileReport *report)
     ifm_document_fact(document, "inputs", "%s", n > 0 ? text->str : "none");
 }
 
+static gboolean is_integer(const IfmStoredType *row)
+{
+    return row->dtype[0] == 'i' || row->dtype[0] == 'u';
+}
+
+/* " (i8 11.1 MiB, f32 79.1 KiB)", where parameters are stored in anything but f32. */
+static void append_types(GString *text, const GArray *stored)
+{
+    gboolean plain = TRUE;
+    for (guint i = 0; i < stored->len; i++)
+    {
+        const IfmStoredType *row = &g_array_index(stored, IfmStoredType, i);
+        plain = plain && (row->n_parameters == 0 || g_str_equal(row->dtype, "f32"));
+    }
+    for (guint i = 0; i < stored->len && !plain; i++)
+    {
+        const IfmStoredType *row = &g_array_index(stored, IfmStoredType, i);
+        g_autofree char *bytes = ifm_format_bytes((double)row->bytes);
+        g_string_append_printf(text, "%s%s %s%s", i == 0 ? " (" : ", ", row->dtype, bytes, i + 1 == stored->len ? ")" : "");
+    }
+}
+
+/* "31,432 trainable, and 512 that are not (integers); 45.6 KiB as stored (i8 …)". @sized: with the bytes */
+static char *weights_of(const IfmModel *model, gboolean sized)
+{
+    g_autoptr(GArray) stored = ifm_model_stored(model);
+    gint64 all = 0, integers = 0, n_bytes = 0;
+    for (guint i = 0; i < stored->len; i++)
+    {
+        const IfmStoredType *row = &g_array_index(stored, IfmStoredType, i);
+        all += row->n_parameters;
+        integers += is_integer(row) ? row->n_parameters : 0;
+        n_bytes += row->bytes;
+    }
+    const gint64 trainable = ifm_model_n_trainable(model), more = all - trainable;
+    g_autofree char *n_trainable = ifm_grouped(trainable), *n_more = ifm_grouped(more);
+    GString *text = g_string_new(NULL);
+    g_string_printf(text, "%s trainable", n_trainable);
+    if (more > 0)
+        g_string_append_printf(text, ", and %s that are not (%s)", n_more,
+                               integers == 0      ? "running statistics, scalars"
+                               : integers == more ? "integers"
+                                                  : "integers, running statistics, scalars");
+    if (sized)
+    {
+        g_autofree char *bytes = ifm_format_bytes((double)n_bytes);
+        g_string_append_printf(text, "; %s as stored", bytes);
+        append_types(text, stored);
+    }
+    return g_string_free(text, FALSE);
+}
+
 void ifm_profile_add_model(IfmDocument *document, const IfmProfileReport *report)
 {
     if (report->model == NULL)
         return;
     const IfmModel *model = given_model(report);
     const IfmAnalysis *analysis = report->mode != NULL ? report->mode->analysis : report->analysis;
-    gint64 trainable = ifm_model_n_trainable(model), all = ifm_model_n_parameters(model);
-    g_autofree char *n_trainable = ifm_grouped(trainable), *n_more = ifm_grouped(all - trainable);
-    g_autoptr(GString) weights = g_string_new(NULL);
     gsize n_nodes = ifm_model_n_nodes(model);
     ifm_document_fact(document, "model", "%s, opset %" G_GINT64_FORMAT ", %" G_GSIZE_FORMAT " node%s", report->source,
                       ifm_model_opset(model), n_nodes, ifm_plural(n_nodes));
-    g_string_printf(weights, "%s trainable", n_trainable);
-    if (all > trainable)
-        g_string_append_printf(weights, ", and %s that are not (running statistics, scalars)", n_more);
-    if (analysis != NULL)
-    {
-        g_auto(IfmMemoryPlan) plan = { 0 };
-        ifm_analysis_memory(analysis, &plan);
-        g_autofree char *bytes = ifm_format_bytes((double)plan.parameter_bytes);
-        g_string_append_printf(weights, "; %s as stored", bytes);
-    }
-    ifm_document_fact(document, "weights", "%s", weights->str);
+    g_autofree char *weights = weights_of(model, analysis != NULL);
+    ifm_document_fact(document, "weights", "%s", weights);
     add_inputs(document, report);
     g_autofree char *mode = report->mode != NULL ? ifm_profile_mode_line(report) : NULL;
     if (mode != NULL)

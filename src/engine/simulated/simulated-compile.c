@@ -191,10 +191,25 @@ static gboolean read_convolutions(SimulatedCompiled *compiled, GError **error)
     return TRUE;
 }
 
+/* Floating-point parameters take memory in the precision that they are computed in, all others as they are stored. */
+static gint64 weight_bytes(const SimulatedCompiled *compiled)
+{
+    g_autoptr(GArray) stored = ifm_model_stored(compiled->base.model);
+    gint64 total = 0;
+    for (guint i = 0; i < stored->len; i++)
+    {
+        const IfmStoredType *row = &g_array_index(stored, IfmStoredType, i);
+        const gboolean is_float = ifm_dtype_is_float(ifm_dtype_from_name(row->dtype));
+        total += is_float                ? row->n_parameters * (gint64)ifm_dtype_size_bytes(compiled->base.options.dtype)
+                 : row->n_parameters > 0 ? row->bytes
+                                         : 0;
+    }
+    return total;
+}
+
 static gboolean take_weights(SimulatedCompiled *compiled, GError **error)
 {
-    gint64 bytes =
-        ifm_model_n_parameters(compiled->base.model) * (gint64)ifm_dtype_size_bytes(compiled->base.options.dtype);
+    const gint64 bytes = weight_bytes(compiled);
     if (unit_state_take(compiled->state, bytes, compiled->unit->memory_bytes))
     {
         compiled->taken_bytes = bytes;
