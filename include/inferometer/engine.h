@@ -49,6 +49,8 @@ typedef enum
     IFM_CAN_TRUE_OUTPUTS = 1 << 12,
     IFM_IS_SIMULATED = 1 << 13,
     IFM_CAN_CACHE = 1 << 14, /* keeps compiled models in a folder (options.cache_dir) */
+    /* its profiles are means since it was compiled: an inference's own times are known if they are read after each */
+    IFM_PROFILE_MEANS = 1 << 15,
 } IfmEngineCapability;
 
 #define IFM_UNTRUE_OUTPUT_BYTES 4096
@@ -270,10 +272,10 @@ typedef struct
 typedef struct
 {
     GPtrArray *nodes;     /* IfmNodeTime*, in the order of execution where known */
-    gint64 resolution_ns; /* of each time above: 1000 where whole microseconds are reported */
+    gint64 resolution_ns; /* of each time above: 1000 where whole microseconds are reported; more where a time is the
+                             difference of means */
     gint64 inside_ns;     /* the runtime's own figure for the whole inference; -1 without one */
-    gint64 n_inferences;  /* 1, or how many inferences the times are the mean of, if the runtime reports only means
-                             (OpenVINO) */
+    gint64 n_inferences;  /* 1, or how many inferences the times are the mean of (IFM_PROFILE_MEANS) */
 } IfmEngineProfile;
 void ifm_engine_profile_free(IfmEngineProfile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
@@ -283,8 +285,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
  * first. A runtime that reports by session (ONNX Runtime) ends its profile here and begins another: call it after a
  * batch of runs, not within one, and while no other stream infers. Call it once after warm-up to leave that out.
  * @request: whose inferences
- * Returns: (transfer full) IfmEngineProfile*, one per inference (ONNX Runtime), or one with the mean of all (OpenVINO,
- * which keeps only a running mean); none without an inference. NULL with IFM_ERROR_UNSUPPORTED.
+ * Returns: (transfer full) IfmEngineProfile*, one per inference (ONNX Runtime), or one with the mean of all since the
+ * last call (IFM_PROFILE_MEANS: OpenVINO); none without an inference. NULL with IFM_ERROR_UNSUPPORTED.
  */
 GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error);
 

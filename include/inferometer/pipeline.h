@@ -90,6 +90,11 @@ typedef enum
     IFM_DEVICE_TIME_SAMPLED, /* one inference of each @sample_every, by a second compile with profiling on */
 } IfmDeviceTime;
 
+/* Of an inference that was counted by a runtime that reports means alone (IFM_PROFILE_MEANS): its time is left out, since
+ * what it may be off by, summed over the nodes, is IFM_DEVICE_TIME_MAX_ERROR_RATIO of its wall time or more. */
+#define IFM_DEVICE_TIME_COARSE (-2)
+#define IFM_DEVICE_TIME_MAX_ERROR_RATIO 0.05
+
 /** IfmBatch: one graph that enters. @inputs: tensors for the inputs of the staged model, in the order of its boundaries;
  * borrowed until the batch is delivered. The first @n_own nodes are destinations, and the outputs have their rows. The
  * other nodes (ghosts) are sources alone. The destinations of @edge_index must be below n_own. */
@@ -161,7 +166,7 @@ typedef struct
     gint64 total_ns;
     gint64 device_wall_ns[IFM_PLAN_MAX_DEVICES]; /* of each inference, in the order of the block's devices */
     gint64 device_turn_ns[IFM_PLAN_MAX_DEVICES]; /* from its hand-over to its start: the device had an earlier batch */
-    gint64 device_time_ns[IFM_PLAN_MAX_DEVICES]; /* by counters; -1: unknown */
+    gint64 device_time_ns[IFM_PLAN_MAX_DEVICES]; /* by counters; -1: unknown, IFM_DEVICE_TIME_COARSE */
     gint64 copy_bytes;
 } IfmBlockTimes;
 

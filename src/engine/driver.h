@@ -39,6 +39,8 @@ struct IfmCompiled
     GPtrArray *outputs;        /* driver: IfmPort* */
     GPtrArray *executors;      /* IfmExecutor*, one per stream, made before compile is called; empty with native_async */
     gint n_requests;           /* (atomic) requests not yet freed */
+    gint64 n_profiled;         /* with IFM_PROFILE_MEANS: the inferences that were ever profiled, when last read */
+    GArray *profiled_ns;       /* gint64: … and each node's time in all of them; NULL before */
 };
 
 typedef struct IfmRequestState IfmRequestState; /* request.c: condition, error, times */
@@ -102,7 +104,9 @@ struct IfmDriver
      * reads their masks. */
     gboolean (*effective_config)(IfmCompiled *compiled, const IfmTensor *inputs, IfmEffectiveConfig *effective_config,
                                  GError **error);
-    /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles, ifm_engine_profile_new(). */
+    /* profile: with IFM_CAN_PROFILE. Appends IfmEngineProfile* to @profiles, ifm_engine_profile_new(). With
+     * IFM_PROFILE_MEANS it is one with the means, cut to resolution_ns, of all n_inferences since it was compiled: the
+     * same nodes in the same order each time, duration_ns -1 for one that never ran. */
     gboolean (*profile)(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
     /* parts: optional, executor (stream 0), options.profiling. For each node of the runtime the names of the model's
      * nodes, and of other things, that went into it: char* -> GPtrArray of char*. NULL if the runtime does not report

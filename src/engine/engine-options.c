@@ -6,9 +6,9 @@
 const char *ifm_capability_name(guint32 bit)
 {
     static const char *const names[] = {
-        "cores",       "streams",    "native-async",   "cancel",      "profile",
-        "node-starts", "memory",     "save-optimised", "free-shapes", "set-output",
-        "buffers",     "custom-ops", "true-outputs",   "simulated",   "cache",
+        "cores",        "streams",        "native-async", "cancel",        "profile", "node-starts",
+        "memory",       "save-optimised", "free-shapes",  "set-output",    "buffers", "custom-ops",
+        "true-outputs", "simulated",      "cache",        "profile-means",
     };
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
         if (bit == 1u << i)

@@ -286,6 +286,7 @@ static IfmCompiled *compiled_new(IfmEngine *engine, IfmModel *model, const IfmDe
 
 static void compiled_release(IfmCompiled *compiled)
 {
+    g_clear_pointer(&compiled->profiled_ns, g_array_unref);
     g_ptr_array_unref(compiled->executors);
     g_ptr_array_unref(compiled->inputs);
     g_ptr_array_unref(compiled->outputs);

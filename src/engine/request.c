@@ -386,6 +386,37 @@ IfmEngineProfile *ifm_engine_profile_new(void)
     return profile;
 }
 
+/*
+ * Makes means since the compile into the mean since the last reading. Mean x count is the sum so far, short of it by less
+ * than count x resolution; the difference of two sums, divided by the inferences in between, is their mean. A sum never
+ * falls, so that the differences add up. Returns: whether there was an inference in between.
+ */
+static gboolean difference_means(IfmCompiled *compiled, IfmEngineProfile *profile)
+{
+    gint64 n = profile->n_inferences, n_new = n - compiled->n_profiled;
+    if (n_new <= 0)
+        return FALSE;
+    if (compiled->profiled_ns == NULL)
+        compiled->profiled_ns = g_array_new(FALSE, TRUE, sizeof(gint64));
+    if (compiled->profiled_ns->len < profile->nodes->len)
+        g_array_set_size(compiled->profiled_ns, profile->nodes->len);
+    for (guint i = 0; i < profile->nodes->len; i++)
+    {
+        IfmNodeTime *node = profile->nodes->pdata[i];
+        gint64 *known_ns = &g_array_index(compiled->profiled_ns, gint64, i);
+        gint64 sum_ns = MAX(node->duration_ns * n, *known_ns);
+        node->duration_ns = node->duration_ns < 0 ? -1 : (sum_ns - *known_ns) / n_new;
+        *known_ns = sum_ns;
+    }
+    for (guint i = profile->nodes->len; i > 0; i--)
+        if (((const IfmNodeTime *)profile->nodes->pdata[i - 1])->duration_ns < 0)
+            g_ptr_array_remove_index(profile->nodes, i - 1);
+    profile->resolution_ns = profile->resolution_ns * (n + compiled->n_profiled) / n_new;
+    profile->n_inferences = n_new;
+    compiled->n_profiled = n;
+    return TRUE;
+}
+
 GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error)
 {
     if (!check_not_running(request, error) || !check_capability(request, IFM_CAN_PROFILE, error))
@@ -399,6 +430,9 @@ GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GErr
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     if (!compiled->engine->driver->profile(compiled, request, profiles, error))
         return NULL;
+    if ((compiled->capabilities & IFM_PROFILE_MEANS) != 0 && profiles->len > 0 &&
+        !difference_means(compiled, profiles->pdata[0]))
+        g_ptr_array_set_size(profiles, 0);
     return g_steal_pointer(&profiles);
 }
 

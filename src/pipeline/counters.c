@@ -1,5 +1,6 @@
 /* Device times: the runtimes' own counters. They are read while nothing runs, and each time is written to its
- * inference. */
+ * inference. Where a runtime reports means alone they are read after each inference, whose own time is then the difference
+ * of two sums. */
 #include <math.h>
 
 #include "pipeline-private.h"
@@ -19,9 +20,14 @@ void ifm_variant_note(Variant *variant, const Inference *inference)
         g_array_append_vals(variant->inferences, inference, 1);
 }
 
+gboolean ifm_variant_reads_each(const Variant *variant)
+{
+    return variant->profiled && (ifm_compiled_info(variant->compiled).capabilities & IFM_PROFILE_MEANS) != 0;
+}
+
 gboolean ifm_variant_fetch_due(const Variant *variant)
 {
-    if (!variant->profiled)
+    if (!variant->profiled || ifm_variant_reads_each(variant))
         return FALSE;
     gint64 events = (gint64)variant->inferences->len * (2 * (gint64)ifm_model_n_nodes(variant->model) + 8);
     return events >= MAX_EVENTS || variant->inferences->len >= MAX_OF_A_SLOT;
@@ -42,12 +48,13 @@ static int by_completion(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
+/* A mean of several is nobody's time: 0 of all. */
 static gint64 count_inferences(const GPtrArray *profiles)
 {
-    gint64 n = 0;
     for (guint i = 0; i < profiles->len; i++)
-        n += ((const IfmEngineProfile *)g_ptr_array_index(profiles, i))->n_inferences;
-    return n;
+        if (((const IfmEngineProfile *)g_ptr_array_index(profiles, i))->n_inferences != 1)
+            return 0;
+    return profiles->len;
 }
 
 static void keep_nodes(Variant *variant, const Inference *inference, GPtrArray *profiles, guint index)
@@ -60,24 +67,32 @@ static void keep_nodes(Variant *variant, const Inference *inference, GPtrArray *
     g_array_append_val(variant->nodes_of, kept);
 }
 
-/* Writes the times of the profiles to the inferences of a slot (NULL: of all), in order. A profile may be the mean of
- * several inferences. */
+/* Whether a difference of means says enough of an inference: what each node may be off by adds up. */
+static gboolean is_fine(const Variant *variant, const Inference *inference, const IfmEngineProfile *profile)
+{
+    return !ifm_variant_reads_each(variant) || (double)profile->resolution_ns * profile->nodes->len <
+                                                   IFM_DEVICE_TIME_MAX_ERROR_RATIO * (double)inference->wall_ns;
+}
+
+/* Writes the times of the profiles, of one inference each, to the inferences of a slot (NULL: of all), in order. */
 static void hand_out(Variant *variant, const Slot *slot, GPtrArray *profiles)
 {
     guint at = 0;
-    gint64 left = 0;
     for (guint i = 0; i < variant->inferences->len; i++)
     {
         const Inference *inference = &g_array_index(variant->inferences, Inference, i);
         if (slot != NULL && inference->slot != slot)
             continue;
-        while (left == 0)
-            left = ((const IfmEngineProfile *)g_ptr_array_index(profiles, at++))->n_inferences;
-        gint64 ns = inside_ns(g_ptr_array_index(profiles, at - 1));
-        left--;
-        *inference->device_ns = ns;
+        const IfmEngineProfile *profile = g_ptr_array_index(profiles, at++);
+        if (!is_fine(variant, inference, profile))
+        {
+            variant->is_coarse = TRUE;
+            *inference->device_ns = IFM_DEVICE_TIME_COARSE;
+            continue;
+        }
+        *inference->device_ns = inside_ns(profile);
         if (inference->event != NULL)
-            inference->event->device_ns = ns;
+            inference->event->device_ns = *inference->device_ns;
         keep_nodes(variant, inference, profiles, at - 1);
     }
 }
@@ -92,7 +107,7 @@ static gint64 count_noted(const Variant *variant, const Slot *slot)
 
 /* A runtime reports the inferences of one request, or all of the model's: their number shows which. If it fits neither,
  * some were lost, and no time is used: an unknown time is better than that of another inference. */
-static void fetch_times(Variant *variant)
+void ifm_variant_fetch_times(Variant *variant)
 {
     g_array_sort(variant->inferences, by_completion);
     for (gsize i = 0; i < variant->n_slots && variant->inferences->len > 0; i++)
@@ -117,9 +132,9 @@ void ifm_lane_fetch_times(Lane *lane)
     {
         Variant *variant = g_ptr_array_index(lane->variants, i);
         if (variant->profiled)
-            fetch_times(variant);
+            ifm_variant_fetch_times(variant);
         if (variant->sampled != NULL)
-            fetch_times(variant->sampled);
+            ifm_variant_fetch_times(variant->sampled);
     }
     lane->fetch_due = FALSE;
 }

@@ -24,23 +24,29 @@ static void node_profile_clear(gpointer data)
     g_clear_pointer(&profile->profiles, g_ptr_array_unref);
 }
 
+static void drop_compiled(Variant *variant)
+{
+    for (gsize i = 0; i < variant->n_slots; i++)
+        slot_clear(&variant->slots[i], variant->ports->len, variant->lane->block->outputs->len);
+    variant->n_slots = 0;
+    g_clear_pointer(&variant->slots, g_free);
+    g_clear_pointer(&variant->compiled, ifm_compiled_free);
+    g_clear_pointer(&variant->inputs, g_free);
+    g_clear_pointer(&variant->outputs, g_free);
+}
+
 void ifm_variant_free(gpointer data)
 {
     Variant *variant = data;
     if (variant == NULL)
         return;
     ifm_variant_free(variant->sampled);
-    for (gsize i = 0; i < variant->n_slots; i++)
-        slot_clear(&variant->slots[i], variant->ports->len, variant->lane->block->outputs->len);
-    g_free(variant->slots);
-    ifm_compiled_free(variant->compiled);
+    drop_compiled(variant);
     ifm_model_unref(variant->model);
     g_clear_pointer(&variant->ports, g_array_unref);
     g_clear_pointer(&variant->inferences, g_array_unref);
     g_clear_pointer(&variant->nodes_of, g_array_unref);
     g_clear_pointer(&variant->walls, g_array_unref);
-    g_free(variant->inputs);
-    g_free(variant->outputs);
     g_free(variant);
 }
 
@@ -175,6 +181,15 @@ static const IfmPlanSize *choose_size(const Lane *lane, const Need *need, GError
                     of->n_sizes, nodes, need->edges,
                     lane->block->reads_edges ? ", with a node more where edges have to be added" : "");
     return size;
+}
+
+gboolean ifm_variant_recompile(Variant *variant, GError **error)
+{
+    const IfmPipelineOptions *options = variant->lane->block->line->options;
+    drop_compiled(variant);
+    variant->is_coarse = FALSE;
+    /* only the profiled twin of a sampled variant is not of the options' own kind */
+    return variant_compile(variant, options->device_time == IFM_DEVICE_TIME_SAMPLED, error);
 }
 
 Variant *ifm_lane_variant(Lane *lane, const Need *need, gboolean make, GError **error)

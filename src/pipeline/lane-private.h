@@ -15,6 +15,8 @@ typedef struct
 /* ifm_lane_variant: The model for a share. @make: compiles it unless it exists. Returns: (transfer none) NULL with an
  * error. */
 Variant *ifm_lane_variant(Lane *lane, const Need *need, gboolean make, GError **error);
+/* ifm_variant_recompile: Compiles the variant's model again, with requests of their own. Nothing of it may be running. */
+gboolean ifm_variant_recompile(Variant *variant, GError **error);
 /* ifm_variant_free: a GDestroyNotify; NULL is ignored. */
 void ifm_variant_free(gpointer data);
 /* ifm_lane_set_tensors: Sets the inputs and outputs of a job's request. @start_ns: when copies to the device began */

@@ -94,15 +94,6 @@ void ifm_lane_clear(Lane *lane)
     g_clear_pointer(&lane->spec, ifm_device_spec_free);
 }
 
-gboolean ifm_lane_ready(Lane *lane, const Flight *flight, GError **error)
-{
-    gint64 low, high;
-    ifm_flight_share(flight, lane, &low, &high);
-    Need need = { high - low, ifm_flight_edges_below(flight, high) - ifm_flight_edges_below(flight, low),
-                  flight->batch->nodes };
-    return high == low || ifm_lane_variant(lane, &need, TRUE, error) != NULL;
-}
-
 /* --- a job ------------------------------------------------------------------------------------------------------------ */
 
 /* One of each @sample_every batches, at a place that moves by the golden section. So each of several sizes that
@@ -124,6 +115,17 @@ static Slot *choose_slot(const Job *job, Variant *variant, gint64 n)
     return &variant->slots[(gsize)n % variant->n_slots];
 }
 
+/* A range without a tensor by nodes, or by edges, has no input that shows the size of its part. A static model was
+ * compiled for one size and does not need it. */
+static gboolean set_tensors(Job *job, const Variant *variant, const Need *need, GError **error)
+{
+    gint64 start_ns = ifm_clock_now_ns(job->lane->block->line->clock);
+    const IfmDimBinding sizes[] = { { "nodes", MAX(need->nodes, 1) }, { "edges", MAX(need->edges, 1) } };
+    if (variant->nodes == 0 && !ifm_request_set_sizes(job->slot->request, sizes, G_N_ELEMENTS(sizes), error))
+        return FALSE;
+    return ifm_lane_set_tensors(job, start_ns, error);
+}
+
 gboolean ifm_lane_prepare(Job *job, GError **error)
 {
     Lane *lane = job->lane;
@@ -136,13 +138,47 @@ gboolean ifm_lane_prepare(Job *job, GError **error)
     job->slot = choose_slot(job, variant, n);
     job->slot->taken = TRUE;
     job->stream = (int)(n % lane->n_streams);
-    gint64 start_ns = ifm_clock_now_ns(lane->block->line->clock);
-    /* A range without a tensor by nodes, or by edges, has no input that shows the size of its part. A static model was
-     * compiled for one size and does not need it. */
-    const IfmDimBinding sizes[] = { { "nodes", MAX(need.nodes, 1) }, { "edges", MAX(need.edges, 1) } };
-    if (variant->nodes == 0 && !ifm_request_set_sizes(job->slot->request, sizes, G_N_ELEMENTS(sizes), error))
-        return FALSE;
-    return ifm_lane_set_tensors(job, start_ns, error);
+    return set_tensors(job, variant, &need, error);
+}
+
+/* One inference of the batch's share, whose time is not used: the first one of a compiled model is a cold one. */
+static gboolean warm(Variant *variant, const Need *need, const Flight *flight, GError **error)
+{
+    Block *block = variant->lane->block;
+    Flight copy = *flight;
+    Job job = { .lane = variant->lane, .work = &block->works[0], .slot = &variant->slots[0] };
+    if (need->edges == 0 && block->reads_edges) /* such a share may never run */
+        return TRUE;
+    ifm_flight_share(flight, job.lane, &job.low, &job.high);
+    job.edge_low = ifm_flight_edges_below(flight, job.low);
+    job.edge_high = ifm_flight_edges_below(flight, job.high);
+    job.work->flight = &copy;
+    IfmTrack *host = g_steal_pointer(&block->host); /* the trace is the run's */
+    gboolean ok = set_tensors(&job, variant, need, error) && ifm_request_start(job.slot->request, NULL, NULL, error) &&
+                  ifm_request_wait(job.slot->request, IFM_CLOCK_NEVER, error);
+    block->host = host;
+    job.work->flight = NULL;
+    g_autoptr(GPtrArray) unused = ok ? ifm_compiled_profile(variant->compiled, job.slot->request, NULL) : NULL;
+    return ok;
+}
+
+/* Means that have become too coarse begin anew with the compiled model: a fresh request would not renew them. */
+static gboolean renew(Variant *variant, const Need *need, const Flight *flight, GError **error)
+{
+    for (; variant != NULL; variant = variant->sampled)
+        if (variant->is_coarse && (!ifm_variant_recompile(variant, error) || !warm(variant, need, flight, error)))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean ifm_lane_ready(Lane *lane, const Flight *flight, GError **error)
+{
+    gint64 low, high;
+    ifm_flight_share(flight, lane, &low, &high);
+    Need need = { high - low, ifm_flight_edges_below(flight, high) - ifm_flight_edges_below(flight, low),
+                  flight->batch->nodes };
+    Variant *variant = high > low ? ifm_lane_variant(lane, &need, TRUE, error) : NULL;
+    return high == low || (variant != NULL && renew(variant, &need, flight, error));
 }
 
 static void job_done(IfmRequest *request, const GError *error, void *user)
@@ -178,12 +214,14 @@ static void start_now(Job *job)
     job_done(job->slot->request, error, job);
 }
 
-/* Inferences of different models (sizes, the profiled run) on one stream run one after the other. None begins while
- * device times have to be fetched. */
+/* Inferences of different models (sizes, the profiled run) on one stream run one after the other, and those whose times
+ * are read after each. None begins while device times have to be fetched. */
 static gboolean may_start(const Job *job)
 {
     const Stream *stream = &job->lane->streams[job->stream];
-    return !job->lane->fetch_due && (stream->n_running == 0 || stream->running == job->slot->variant);
+    const Variant *variant = job->slot->variant;
+    return !job->lane->fetch_due &&
+           (stream->n_running == 0 || (stream->running == variant && !ifm_variant_reads_each(variant)));
 }
 
 void ifm_lane_start(Job *job)
@@ -277,6 +315,8 @@ void ifm_lane_see(Job *job)
                                 event,
                                 &row->device_time_ns[lane->place] };
         ifm_variant_note(variant, &inference);
+        if (ifm_variant_reads_each(variant))
+            ifm_variant_fetch_times(variant);
         lane->fetch_due = lane->fetch_due || ifm_variant_fetch_due(variant);
     }
     int n_running = 0;

@@ -138,6 +138,7 @@ struct Variant
     GArray *nodes_of;   /* NodeProfile */
     GArray *walls;      /* Wall: where device time is sampled, of all inferences but the first, which is a cold one */
     gboolean is_warm;   /* the first inference is over */
+    gboolean is_coarse; /* a device time was left out: the means that it is the difference of are of too many inferences */
 };
 
 typedef enum
@@ -378,6 +379,11 @@ void ifm_lane_cancel(Lane *lane);
 
 /* ifm_variant_note: Takes note of an inference of a variant that succeeded. */
 void ifm_variant_note(Variant *variant, const Inference *inference);
+/* ifm_variant_reads_each: Whether the runtime reports means alone: times are read after each inference, before the next
+ * one of the variant begins. */
+gboolean ifm_variant_reads_each(const Variant *variant);
+/* ifm_variant_fetch_times: As ifm_lane_fetch_times(), of one variant, of which nothing may be running. */
+void ifm_variant_fetch_times(Variant *variant);
 /* ifm_variant_fetch_due: Whether the runtime would lose device times if another inference began. */
 gboolean ifm_variant_fetch_due(const Variant *variant);
 /* ifm_lane_fetch_times: Asks the runtime for the device times of the noted inferences; nothing of the lane may be

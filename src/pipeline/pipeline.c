@@ -229,6 +229,15 @@ static gboolean replan(IfmPipeline *pipeline, const Run *run, IfmPipelineResult 
     return ifm_line_check(line, run->batches + run->next, run->n_batches - run->next, &device, error);
 }
 
+static gsize count_coarse(const IfmPipelineResult *result)
+{
+    gsize n = 0;
+    for (gsize i = 0; result->times != NULL && i < result->n_batches * result->n_blocks; i++)
+        for (gsize d = 0; result->times[i].start_ns >= 0 && d < IFM_PLAN_MAX_DEVICES; d++)
+            n += result->times[i].device_time_ns[d] == IFM_DEVICE_TIME_COARSE;
+    return n;
+}
+
 static void set_meta(const IfmPipeline *pipeline, const IfmPipelineResult *result)
 {
     static const char *const words[] = { "off", "on", "sampled" };
@@ -238,6 +247,8 @@ static void set_meta(const IfmPipeline *pipeline, const IfmPipelineResult *resul
     json_object_set_new(meta, "device_time", json_string(words[pipeline->options.device_time]));
     json_object_set_new(meta, "device_time_slow_down_ratio",
                         isnan(result->device_time_slow_down) ? json_null() : json_real(result->device_time_slow_down));
+    if (pipeline->options.device_time != IFM_DEVICE_TIME_OFF)
+        json_object_set_new(meta, "device_time_left_out", json_integer((json_int_t)count_coarse(result)));
     json_object_set_new(meta, "plan", ifm_plan_to_json(pipeline->plan));
     ifm_trace_set_meta(pipeline->options.trace, meta);
     g_autofree char *text = result->n_replans > 0 ? ifm_plan_to_text(pipeline->plan) : NULL;

@@ -144,6 +144,12 @@ static void add_device_time(IfmDocument *document, const IfmRunReport *report)
                           "without",
                           lower <= 0 && upper >= 0 ? "did not surely slow it down:" : "slowed it down by", ratio, low, high,
                           ifm_member_number(cost, "n_counted"), ifm_member_number(cost, "n_plain"));
+    double n_left_out = ifm_member_number(cost, "n_left_out");
+    if (n_left_out > 0)
+        ifm_document_fact(document, "no device time",
+                          "of %.0f counted inferences of %.0f: the runtime reports means in whole microseconds, too coarse "
+                          "for them",
+                          n_left_out, ifm_member_number(cost, "n_counted"));
 }
 
 static void add_replans(IfmDocument *document, const IfmRunReport *report)

@@ -36,11 +36,12 @@ static void test_open(void)
     g_assert_null(ifm_engine_open("onnxruntime", virtual, &error));
     assert_says(&error, IFM_ERROR_INVALID, "virtual clock");
     for (guint bit = 0; bit < 32; bit++)
-        g_assert_true((ifm_capability_name(1u << bit) != NULL) == (1u << bit <= IFM_CAN_CACHE));
+        g_assert_true((ifm_capability_name(1u << bit) != NULL) == (1u << bit <= IFM_PROFILE_MEANS));
     g_assert_cmpstr(ifm_capability_name(IFM_CAN_CORES), ==, "cores");
     g_assert_cmpstr(ifm_capability_name(IFM_CAN_SAVE_OPTIMISED), ==, "save-optimised");
     g_assert_cmpstr(ifm_capability_name(IFM_IS_SIMULATED), ==, "simulated");
     g_assert_cmpstr(ifm_capability_name(IFM_CAN_CACHE), ==, "cache");
+    g_assert_cmpstr(ifm_capability_name(IFM_PROFILE_MEANS), ==, "profile-means");
     g_assert_null(ifm_capability_name(3));
 }
 

@@ -444,6 +444,91 @@ static void test_nodes_again(void)
     run_clear(&run);
 }
 
+/* The trace's event of each batch's inference. Returns: how many nodes the trace has of one. */
+static gsize find_inferences(const IfmTrace *trace, const IfmEvent **inferences)
+{
+    gsize n_here, n_nodes = 0;
+    gint32 batch = -1;
+    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
+    {
+        const IfmEvent *events = ifm_trace_events(trace, t, &n_here);
+        for (gsize i = 0; i < n_here; i++)
+        {
+            if (events[i].kind == IFM_EVENT_INFER)
+                inferences[events[i].batch] = &events[i];
+            if (events[i].kind == IFM_EVENT_NODE && batch < 0)
+                batch = events[i].batch;
+            n_nodes += events[i].kind == IFM_EVENT_NODE && events[i].batch == batch;
+        }
+    }
+    return n_nodes;
+}
+
+/* Where a runtime reports means since the compile alone, an inference has its own time, as long as the means are fine
+ * enough for it, and else none. Its counted inferences before the run's first: @before. Returns: how many have a time. */
+static gsize check_means(const Run *run, gsize n, gsize before, gsize every)
+{
+    const IfmEvent *inferences[200];
+    gsize n_nodes = find_inferences(run->trace, inferences), n_known = 0, n_counted = before, n_coarse = 0;
+    g_assert_cmpuint(n_nodes, >, 1);
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmBlockTimes *times = &run->result.times[i];
+        gint64 wall_ns = times->device_wall_ns[0], device_ns = times->device_time_ns[0];
+        g_assert_cmpint(inferences[i]->device_ns, ==, MAX(device_ns, -1));
+        if (device_ns == -1 && every > 1) /* not sampled */
+            continue;
+        gint64 error_ns = (gint64)(2 * ++n_counted - 1) * US * (gint64)n_nodes;
+        g_assert_true((device_ns == IFM_DEVICE_TIME_COARSE) == ((double)error_ns >= 0.05 * (double)wall_ns));
+        n_coarse += device_ns == IFM_DEVICE_TIME_COARSE;
+        if (device_ns < 0)
+            continue;
+        n_known++;
+        g_assert_cmpint(ABS(device_ns - wall_ns), <=, error_ns);
+    }
+    g_assert_cmpuint(n_counted - before, ==, n / every);
+    g_assert_cmpint(json_integer_value(json_object_get(ifm_trace_meta(run->trace), "device_time_left_out")), ==, n_coarse);
+    return n_known;
+}
+
+static void check_runs_of_means(IfmDeviceTime how, gsize every, gboolean renews)
+{
+    enum
+    {
+        N = 200
+    };
+    Run run;
+    run_init(&run);
+    run.trace = run.options.trace = ifm_trace_new("test");
+    run.options.trace_batches = N;
+    run.options.device_time = how;
+    run.options.sample_every = (int)every;
+    g_autoptr(IfmPlan) plan = make_plan("A=simulated:line/MEANS", ONE_BLOCK);
+    g_autoptr(IfmPipeline) pipeline = ifm_pipeline_new(plan, &run.options, &run.error);
+    g_assert_no_error(run.error);
+    g_autofree IfmBatch *batches = make_batches(&run.graph, 1, N);
+    for (int i = 0; i < 2; i++)
+    {
+        ifm_trace_forget_events(run.trace);
+        ifm_pipeline_result_clear(&run.result);
+        ifm_pipeline_run(pipeline, batches, N, note_delivered, &run.delivered, &run.result, &run.error);
+        g_assert_no_error(run.error);
+        /* what has become too coarse begins anew, with an inference to warm up */
+        gsize known = check_means(&run, N, i == 0 ? 0 : renews ? 1 : N / every, every);
+        g_assert_cmpuint(known, >=, 10);
+        g_assert_true((known < N / every) == renews);
+    }
+    ifm_pipeline_result_clear(&run.result);
+    run_clear(&run);
+}
+
+static void test_means(void)
+{
+    check_runs_of_means(IFM_DEVICE_TIME_ON, 1, TRUE);
+    check_runs_of_means(IFM_DEVICE_TIME_SAMPLED, 4, TRUE);
+    check_runs_of_means(IFM_DEVICE_TIME_SAMPLED, 20, FALSE);
+}
+
 static void test_device_time(void)
 {
     /* the device's profile slows it by a quarter */
@@ -574,6 +659,7 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline/again", test_again);
     g_test_add_func("/pipeline/trace", test_trace);
     g_test_add_func("/pipeline/device-time", test_device_time);
+    g_test_add_func("/pipeline/device-time/means", test_means);
     g_test_add_func("/pipeline/nodes-again", test_nodes_again);
     g_test_add_func("/pipeline/refused", test_refused);
     g_test_add_func("/pipeline/bad-batches", test_bad_batches);

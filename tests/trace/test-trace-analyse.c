@@ -409,6 +409,32 @@ static void test_overlap(void)
     g_assert_cmpint(use_of(analysis, 1)->idle_by_cause_ns[IFM_IDLE_NO_WORK], ==, 100);
 }
 
+/* A mean that every inference was given is no device time of any; times that are the same, and fit, are. */
+static void test_mean_for_all(void)
+{
+    Pipeline p = pipeline_new("mean");
+    g_autoptr(IfmTrace) trace = p.trace;
+    ifm_trace_set_meta(trace, json_pack("{s:i}", "device_time_left_out", 5));
+    for (int i = 0; i < 3; i++)
+    {
+        record(p.cpu, IFM_EVENT_INFER, 1, i, 200 * i, 200 * i + 20 + 60 * i, 43);
+        record(p.gpu, IFM_EVENT_INFER, 2, i, 200 * i, 200 * i + 50, 43);
+    }
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(trace, NULL);
+    check_sums(analysis);
+    const IfmTrackUse *cpu = use_of(analysis, 0), *gpu = use_of(analysis, 1);
+    g_assert_cmpuint(cpu->n_device, ==, 0);
+    g_assert_cmpint(cpu->device_ns, ==, -1);
+    g_assert_true(isnan(cpu->penalty_mean_ns) && isnan(cpu->hw_utilisation));
+    g_assert_cmpuint(gpu->n_device, ==, 3);
+    g_assert_cmpfloat(gpu->penalty_mean_ns, ==, 7);
+    g_assert_cmpuint(analysis->warnings->len, ==, 2);
+    g_assert_cmpstr(analysis->warnings->pdata[0], ==,
+                    "CPU stream 0: all 3 device times are 43 ns, some beyond what the inference took: that is their mean, "
+                    "not the time of each, and not used");
+    g_assert_true(g_str_has_prefix(analysis->warnings->pdata[1], "5 inferences were counted but have no device time"));
+}
+
 static void test_dropped(void)
 {
     Pipeline p = pipeline_new("dropped");
@@ -892,6 +918,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trace/analyse/window", test_window);
     g_test_add_func("/trace/analyse/overlap", test_overlap);
     g_test_add_func("/trace/analyse/dropped", test_dropped);
+    g_test_add_func("/trace/analyse/mean-for-all", test_mean_for_all);
     g_test_add_func("/trace/analyse/failed", test_failed);
     g_test_add_func("/trace/analyse/refusals", test_refusals);
     g_test_add_func("/trace/analyse/streams", test_streams);

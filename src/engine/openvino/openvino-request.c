@@ -180,52 +180,31 @@ void ifm_ov_cancel(IfmRequest *request)
 
 /* --- profiles --------------------------------------------------------------------------------------------------------- */
 
-/*
- * For a node the runtime reports the mean since the model was compiled, truncated to whole microseconds. Mean x count
- * is the sum so far, within count microseconds. The difference of two sums, divided by the inferences in between, is
- * their mean, whose error is the profile's resolution.
- */
-static IfmEngineProfile *make_profile(OvCompiled *self, const ov_profiling_info_list_t *list)
+/* For a node the runtime reports the mean since the model was compiled, truncated to whole microseconds. */
+gboolean ifm_ov_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error)
 {
-    gint64 n = self->n_inferences, n_new = n - self->n_read;
+    ov_profiling_info_list_t list = { 0 };
+    gint64 n = ((OvCompiled *)compiled)->n_inferences;
+    if (n == compiled->n_profiled)
+        return TRUE;
+    if (!check(request, api_of(request)->ov_infer_request_get_profiling_info(self_of(request)->request, &list), error))
+        return FALSE;
     IfmEngineProfile *profile = ifm_engine_profile_new();
-    GArray *sums_us = g_array_new(FALSE, TRUE, sizeof(gint64));
-    g_array_set_size(sums_us, (guint)list->size);
-    for (size_t i = 0; i < list->size; i++)
+    profile->n_inferences = n;
+    profile->resolution_ns = US;
+    for (size_t i = 0; i < list.size; i++)
     {
-        const ov_profiling_info_t *info = &list->profiling_infos[i];
-        gboolean is_known = self->sums_us != NULL && i < self->sums_us->len;
-        gint64 before_us = is_known ? g_array_index(self->sums_us, gint64, i) : 0;
-        gint64 *sum_us = &g_array_index(sums_us, gint64, i);
-        *sum_us = info->real_time * n;
-        if (info->status != EXECUTED)
-            continue;
+        const ov_profiling_info_t *info = &list.profiling_infos[i];
         IfmNodeTime *node = g_new0(IfmNodeTime, 1);
         node->name = g_strdup(info->node_name);
         node->op_type = g_strdup(info->node_type);
         node->provider = g_strdup("");
         node->implementation = g_strdup(info->exec_type);
         node->start_ns = -1;
-        node->duration_ns = MAX(*sum_us - before_us, 0) * US / n_new;
+        node->duration_ns = info->status == EXECUTED ? info->real_time * US : -1;
         g_ptr_array_add(profile->nodes, node);
     }
-    profile->n_inferences = n_new;
-    profile->resolution_ns = US * (self->n_read > 0 ? n + self->n_read : n) / n_new;
-    g_clear_pointer(&self->sums_us, g_array_unref);
-    self->sums_us = sums_us;
-    self->n_read = n;
-    return profile;
-}
-
-gboolean ifm_ov_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error)
-{
-    OvCompiled *self = (OvCompiled *)compiled;
-    ov_profiling_info_list_t list = { 0 };
-    if (self->n_inferences == self->n_read)
-        return TRUE;
-    if (!check(request, api_of(request)->ov_infer_request_get_profiling_info(self_of(request)->request, &list), error))
-        return FALSE;
-    g_ptr_array_add(profiles, make_profile(self, &list));
+    g_ptr_array_add(profiles, profile);
     api_of(request)->ov_profiling_info_list_free(&list);
     return TRUE;
 }

@@ -8,8 +8,8 @@
 #define NAME "openvino"
 
 #define CAPABILITIES                                                                                                       \
-    (IFM_CAN_STREAMS | IFM_CAN_NATIVE_ASYNC | IFM_CAN_PROFILE | IFM_CAN_FREE_SHAPES | IFM_CAN_SET_OUTPUT |                 \
-     IFM_CAN_TRUE_OUTPUTS)
+    (IFM_CAN_STREAMS | IFM_CAN_NATIVE_ASYNC | IFM_CAN_PROFILE | IFM_PROFILE_MEANS | IFM_CAN_FREE_SHAPES |                  \
+     IFM_CAN_SET_OUTPUT | IFM_CAN_TRUE_OUTPUTS)
 #define CPU_CAPABILITIES (CAPABILITIES | IFM_CAN_CORES)
 
 /* Units that a machine may have. One that OpenVINO does not find is listed as unavailable, with its plug-in's
@@ -545,7 +545,6 @@ static void compiled_clear(IfmCompiled *compiled)
     ifm_executor_free(self->collector);
     g_clear_pointer(&self->input_ports, g_ptr_array_unref);
     g_clear_pointer(&self->output_ports, g_ptr_array_unref);
-    g_clear_pointer(&self->sums_us, g_array_unref);
     if (self->model != NULL)
         ov_engine(compiled)->api.ov_compiled_model_free(self->model);
 }

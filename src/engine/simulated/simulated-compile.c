@@ -304,6 +304,10 @@ gboolean simulated_compile(IfmCompiled *base, GError **error)
     if (!simulated_unit((SimulatedEngine *)base->engine, base->spec, &compiled->unit, &compiled->state, error))
         return FALSE;
     base->capabilities = compiled->unit->capabilities;
+    if ((base->capabilities & IFM_PROFILE_MEANS) != 0 && base->spec->n_streams > 1)
+        base->capabilities &= ~(guint32)IFM_CAN_PROFILE; /* as OpenVINO: each stream has means of its own */
+    else if ((base->capabilities & IFM_PROFILE_MEANS) != 0 && base->options.profiling)
+        compiled->node_sums_ns = g_new0(double, ifm_model_n_nodes(base->model) + 1);
     compiled->contention = simulated_contention((SimulatedEngine *)base->engine, base->spec);
     compiled->outputs = compiled->unit->outputs;
     compiled->stage = ifm_model_metadata(base->model, "inferometer.stage");
@@ -327,6 +331,7 @@ void simulated_compiled_clear(IfmCompiled *base)
     range_table_free(compiled->table);
     g_strfreev(compiled->known.names);
     g_free(compiled->known.values);
+    g_free(compiled->node_sums_ns);
     if (compiled->state != NULL)
         unit_state_take(compiled->state, -compiled->taken_bytes, 0);
 }

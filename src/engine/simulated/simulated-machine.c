@@ -19,11 +19,12 @@ static const char *const fault_words[] = { "refuse", "fail", "lose", "hang", "cr
 static const char *const mode_words[] = { "default",     "reported", "reported-once", "silent",   "deaf",
                                           "cancellable", "abort",    "segv",          "allocate", NULL };
 /* In the order of capability_bits. */
-static const char *const capability_words[] = { "cores",  "streams",     "cancel",     "profile", "node-starts",
-                                                "memory", "free-shapes", "set-output", "buffers", NULL };
-static const guint32 capability_bits[] = { IFM_CAN_CORES,       IFM_CAN_STREAMS,     IFM_CAN_CANCEL,
-                                           IFM_CAN_PROFILE,     IFM_CAN_NODE_STARTS, IFM_CAN_MEMORY,
-                                           IFM_CAN_FREE_SHAPES, IFM_CAN_SET_OUTPUT,  IFM_CAN_BUFFERS };
+static const char *const capability_words[] = { "cores",       "streams",       "cancel",      "profile",
+                                                "node-starts", "memory",        "free-shapes", "set-output",
+                                                "buffers",     "profile-means", NULL };
+static const guint32 capability_bits[] = { IFM_CAN_CORES,       IFM_CAN_STREAMS,  IFM_CAN_CANCEL,      IFM_CAN_PROFILE,
+                                           IFM_CAN_NODE_STARTS, IFM_CAN_MEMORY,   IFM_CAN_FREE_SHAPES, IFM_CAN_SET_OUTPUT,
+                                           IFM_CAN_BUFFERS,     IFM_PROFILE_MEANS };
 
 #define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
 #define NAMED_OF(of) .type = IFM_YAML_NAMED, .element = of
@@ -560,6 +561,9 @@ static gboolean check_unit(UnitDescription *unit, GError **error)
         unit->capabilities |= capability_bits[g_array_index(unit->capability_words, int, i)];
     if ((unit->capabilities & IFM_CAN_NODE_STARTS) != 0 && (unit->capabilities & IFM_CAN_PROFILE) == 0)
         return ifm_yaml_error(&unit->record, error, "node-starts without profile");
+    if ((unit->capabilities & IFM_PROFILE_MEANS) != 0 &&
+        (unit->capabilities & (IFM_CAN_PROFILE | IFM_CAN_NODE_STARTS)) != IFM_CAN_PROFILE)
+        return ifm_yaml_error(&unit->record, error, "profile-means goes with profile, and without node-starts");
     for (gsize i = 0; i < unit->dtypes->len; i++)
         if (ifm_dtype_size_bytes(ifm_dtype_from_name(g_ptr_array_index(unit->dtypes, i))) == 0)
             return ifm_yaml_key_error(&unit->record, "dtypes", i, error, "no dtype \"%s\"", (char *)unit->dtypes->pdata[i]);

@@ -224,6 +224,8 @@ typedef struct
     gint64 taken_bytes; /* of the device's memory */
     gint n_requests;    /* ever made */
     _Atomic gint64 n_runs;
+    double *node_sums_ns; /* with IFM_PROFILE_MEANS: each node's time, of all n_summed inferences */
+    gint64 n_summed;
     /* of the engine that computes outputs, if there is one: */
     IfmClock *inner_clock;
     IfmEngine *inner_engine;

@@ -13,6 +13,7 @@ typedef struct
 {
     gsize group, block, device;
     GArray *counted, *plain;
+    guint n_left_out; /* counted, and no time is known: IFM_DEVICE_TIME_COARSE */
 } Lane;
 
 static void lane_free(gpointer data)
@@ -53,8 +54,9 @@ void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult
             {
                 const IfmBlockTimes *times = result->times + i * result->n_blocks + b;
                 double wall_ns = (double)times->device_wall_ns[d];
+                lane->n_left_out += result->left_ns[i] >= 0 && times->device_time_ns[d] == IFM_DEVICE_TIME_COARSE;
                 if (result->left_ns[i] >= 0 && wall_ns > 0)
-                    g_array_append_val(times->device_time_ns[d] >= 0 ? lane->counted : lane->plain, wall_ns);
+                    g_array_append_val(times->device_time_ns[d] != -1 ? lane->counted : lane->plain, wall_ns);
             }
         }
 }
@@ -76,7 +78,7 @@ static double mean_of(const GArray *walls, double *variance)
 typedef struct
 {
     double counted_ns, plain_ns, counted_variance, plain_variance;
-    guint n_counted, n_plain, min;
+    guint n_counted, n_plain, n_left_out, min;
 } Sums;
 
 static Sums sum_up(const GPtrArray *lanes)
@@ -88,6 +90,7 @@ static Sums sum_up(const GPtrArray *lanes)
         double variance;
         sums.n_counted += lane->counted->len;
         sums.n_plain += lane->plain->len;
+        sums.n_left_out += lane->n_left_out;
         if (lane->counted->len < 2 || lane->plain->len < 2)
             continue;
         sums.counted_ns += mean_of(lane->counted, &variance);
@@ -112,8 +115,8 @@ json_t *ifm_plan_counted_to_json(const GPtrArray *lanes, const char *no_plain)
                       : sums.n_plain == 0 && no_plain != NULL ? no_plain
                       : sums.n_plain == 0                     ? "every inference was counted"
                                           : "too few inferences were counted; more batches would show it";
-    return json_pack("{s:o,s:{s:o,s:o,s:f},s:I,s:I,s:o}", "ratio", ifm_json_real(ratio), "interval", "lower",
+    return json_pack("{s:o,s:{s:o,s:o,s:f},s:I,s:I,s:I,s:o}", "ratio", ifm_json_real(ratio), "interval", "lower",
                      ifm_json_real(ratio - half), "upper", ifm_json_real(ratio + half), "level", LEVEL, "n_counted",
-                     (json_int_t)sums.n_counted, "n_plain", (json_int_t)sums.n_plain, "why",
-                     why != NULL ? ifm_json_string(why) : json_null());
+                     (json_int_t)sums.n_counted, "n_plain", (json_int_t)sums.n_plain, "n_left_out",
+                     (json_int_t)sums.n_left_out, "why", why != NULL ? ifm_json_string(why) : json_null());
 }

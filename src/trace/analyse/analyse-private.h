@@ -121,7 +121,9 @@ typedef struct
     gint64 wall_ns, known_wall_ns, device_ns;
     gsize n_overlaps, n_failed;
     gboolean any;
-    gint64 until_ns; /* the latest end of all inferences so far */
+    gint64 until_ns;       /* the latest end of all inferences so far */
+    gint64 same_device_ns; /* the device time of all that have one; -1: they differ */
+    gboolean beyond_wall;  /* one took longer by the device's own time than by the clock */
 } IfmSums;
 
 /* IfmWork: one device track (or foreign thread). */

@@ -1,3 +1,4 @@
+#include <inferometer/format.h>
 #include <internal/trace.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,15 +50,46 @@ void ifm_use_add_run(const IfmSpan *window, const IfmEvent *event, IfmWork *work
     ifm_spans_add(&work->busy, start, end, window, expected);
     if (event->device_ns < 0)
         return;
+    if (use->n_device == 0 || sums->same_device_ns != event->device_ns)
+        sums->same_device_ns = use->n_device == 0 ? event->device_ns : -1;
+    sums->beyond_wall = sums->beyond_wall || event->device_ns > end - start;
     use->n_device++;
     sums->known_wall_ns += part;
     sums->device_ns += share_of(event->device_ns, part, end - start);
+}
+
+/* A mean that was given to every inference is nobody's time: it is the same to the ns, and beyond what the shorter ones
+ * took. @use: then it has no device times. */
+static void drop_mean(const IfmAnalysing *self, IfmTrackUse *use, const IfmSums *sums)
+{
+    if (use->n_device < 3 || sums->same_device_ns < 0 || !sums->beyond_wall)
+        return;
+    g_autofree char *title = ifm_track_title(use->info);
+    g_autofree char *time = ifm_format_duration((double)sums->same_device_ns);
+    g_ptr_array_add(self->analysis->warnings,
+                    g_strdup_printf("%s: all %" G_GSIZE_FORMAT " device times are %s, some beyond what the inference took: "
+                                    "that is their mean, not the time of each, and not used",
+                                    title, use->n_device, time));
+    use->n_device = 0;
+}
+
+static void warn_of_left_out(const IfmAnalysing *self)
+{
+    const json_t *meta = ifm_trace_meta(self->trace);
+    gint64 n = json_integer_value(json_object_get(meta, "device_time_left_out"));
+    if (n > 0)
+        g_ptr_array_add(self->analysis->warnings,
+                        g_strdup_printf("%" G_GINT64_FORMAT
+                                        " inferences were counted but have no device time: the runtime reports means in "
+                                        "whole microseconds, too coarse for them",
+                                        n));
 }
 
 static void conclude_runs(const IfmAnalysing *self, IfmTrackUse *use, const IfmSums *sums)
 {
     double known = (double)sums->known_wall_ns, window = (double)self->window.end - (double)self->window.start;
     self->analysis->n_failed += sums->n_failed;
+    drop_mean(self, use, sums);
     use->device_ns = use->n_events > 0 && use->n_device == use->n_events ? sums->device_ns : -1;
     use->bubble_mean_ns = use->n_bubbles > 0 ? (double)use->bubble_sum_ns / (double)use->n_bubbles : NAN;
     if (use->n_device == 0)
@@ -213,4 +245,5 @@ void ifm_analyse_use(IfmAnalysing *self)
     }
     double all_ns = (double)self->analysis->busy_ns + (double)self->analysis->idle_ns;
     self->analysis->wall_utilisation = all_ns > 0 ? (double)self->analysis->busy_ns / all_ns : NAN;
+    warn_of_left_out(self);
 }
