@@ -218,6 +218,7 @@ typedef struct
 {
     const char *method, *data, *machine, *runtime, *device, *level;
     gint64 seed, n_rows, n_kernels, n_configurations, n_loaded, n_trees;
+    gint64 n_dropped; /* rows under load that were left out: their kernels have no latency without; 0 of a file */
     double node_overhead_ns;
     IfmLearnNoise noise;
     const GPtrArray *features, *load_features, *operators, *errors;

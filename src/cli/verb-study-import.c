@@ -180,8 +180,12 @@ const Verb verb_study_import = {
     .options = import_options,
     .details =
         "FILE is a table as a study writes it (lookup_table.json, raw_measurements.json, checkpoint_*.json, "
-        "bandwidth_table.json) or CSV with the columns device, stage, nodes, edges, latency_ms, std_ms, compute_ms, "
-        "transfer_ms and flag; or the points.csv of a study of points, such as one of another machine. A row that two "
+        "bandwidth_table.json, stages.csv, ranges.csv) or CSV with the columns device, stage, nodes, edges, latency_ms and "
+        "flag, and as many of std_ms, compute_ms, transfer_ms, last, busy, mean_ms, min_ms and max_ms as there are; or the "
+        "points.csv of a study of points, such as one of another machine. last is the last stage of a fused range, busy "
+        "names the devices that worked meanwhile (GPU+NPU). GNX's tables of fused stages and of whole models are read, "
+        "too. "
+        "A row that two "
         "files have, or a file and the folder, must be the same in both except for "
         "rounding; otherwise nothing is imported. With --replace the later row replaces the earlier one. "
         "bandwidth_table.json needs a table of latencies.\n"

@@ -118,21 +118,15 @@ static double idle_of(const IfmKernelSample *sample, GHashTable *idle_means)
     return median_of(same != NULL ? same : g_hash_table_lookup(idle_means, by_kernel));
 }
 
-static gboolean add_visit(Visits *visits, const IfmKernelSample *sample, GHashTable *idle_means, GError **error)
+static void add_visit(Visits *visits, const IfmKernelSample *sample, double idle)
 {
     const gboolean loaded = is_loaded(sample);
-    const double idle = loaded ? idle_of(sample, idle_means) : sample->latency_ms;
     const double latency = !loaded && sample->median_ms > 0 ? sample->median_ms : sample->latency_ms;
     const double ratio = sample->latency_ms / idle;
-    if (isnan(idle))
-        return ifm_error_refuse(error,
-                                "kernel %s: rows under load, but its Idle_ms is empty and it has no row without load",
-                                sample->kernel_id);
     g_array_append_val(visits->rows, sample);
     g_array_append_val(visits->latencies, latency);
     g_array_append_val(visits->idles, idle);
     g_array_append_val(visits->ratios, ratio);
-    return TRUE;
 }
 
 /* --- one case -----------------------------------------------------------------------------------------------------------
@@ -266,19 +260,32 @@ gboolean learn_cases_init(LearnCases *cases, const IfmKernelSamples *samples, GE
     *cases = (LearnCases){ .cases = g_array_new(FALSE, FALSE, sizeof(LearnCase)),
                            .metrics = g_ptr_array_new_with_free_func(g_free),
                            .names = g_ptr_array_new(),
-                           .places = g_array_new(FALSE, FALSE, sizeof(gsize)),
-                           .n_rows = ifm_kernel_samples_n(samples) };
-    for (gsize i = 0; i < cases->n_rows; i++)
+                           .places = g_array_new(FALSE, FALSE, sizeof(gsize)) };
+    gsize n_loaded = 0;
+    const IfmKernelSample *orphan = NULL;
+    for (gsize i = 0; i < ifm_kernel_samples_n(samples); i++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, i);
+        const double idle = is_loaded(sample) ? idle_of(sample, idle_means) : sample->latency_ms;
+        if (isnan(idle)) /* nothing shows what the load did */
+        {
+            orphan = orphan != NULL ? orphan : sample;
+            cases->n_dropped++;
+            continue;
+        }
+        n_loaded += is_loaded(sample);
+        cases->n_rows++;
         char *key = case_key(sample);
         Visits *visits = g_hash_table_lookup(by_key, key);
         if (visits == NULL)
             g_ptr_array_add(groups, visits = visits_new());
         g_hash_table_insert(by_key, key, visits);
-        if (!add_visit(visits, sample, idle_means, error))
-            return FALSE;
+        add_visit(visits, sample, idle);
     }
+    if (orphan != NULL && n_loaded == 0)
+        return ifm_error_refuse(error,
+                                "kernel %s: rows under load, but its Idle_ms is empty and it has no row without load",
+                                orphan->kernel_id);
     for (guint i = 0; i < groups->len; i++)
         make_case(cases, groups->pdata[i], g_strv_length((GStrv)names), configurations, all, sizes);
     cases->n_configurations = g_hash_table_size(configurations);

@@ -512,6 +512,7 @@ IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearn
     }
     model->seed = options->seed;
     model->n_rows = (gint64)cases.n_rows;
+    model->n_dropped = (gint64)cases.n_dropped;
     model->n_kernels = cases.cases->len - model->n_loaded;
     model->n_configurations = cases.n_configurations;
     model->noise = cases.noise;

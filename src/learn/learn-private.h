@@ -106,7 +106,7 @@ typedef struct
     GPtrArray *names;   /* const char*: of metrics before the kernel that all cases of the slow-down have */
     GArray *places;     /* gsize: of those among the samples' metrics */
     guint n_configurations;
-    gsize n_rows;
+    gsize n_rows, n_dropped; /* rows that are used; rows under load of kernels without a latency without */
     IfmLearnNoise noise;
 } LearnCases;
 
@@ -162,6 +162,7 @@ struct IfmLatencyModel
     gint64 format_version;
     char *method, *data, *machine, *runtime, *device, *level;
     gint64 seed, n_rows, n_kernels, n_configurations, n_loaded;
+    gint64 n_dropped; /* of the training; not in the file */
     double node_overhead_ns, scale; /* of all operators */
     IfmLearnNoise noise;
     LearnQuantiles quantiles;

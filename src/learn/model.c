@@ -267,6 +267,7 @@ void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *i
                                    .level = model->level,
                                    .seed = model->seed,
                                    .n_rows = model->n_rows,
+                                   .n_dropped = model->n_dropped,
                                    .n_kernels = model->n_kernels,
                                    .n_configurations = model->n_configurations,
                                    .n_loaded = model->n_loaded,

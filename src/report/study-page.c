@@ -336,17 +336,29 @@ static void add_last(IfmDocument *document, const IfmStudyTables *tables)
         ((IfmBlock *)section->blocks->pdata[0])->name_width = 11; /* as the report has them */
 }
 
+void ifm_study_note_files(IfmDocument *document, const char *folder, const char *files)
+{
+    g_autoptr(GString) there = g_string_new(NULL);
+    g_auto(GStrv) all = folder != NULL ? g_strsplit(files, ", ", -1) : NULL;
+    for (gsize i = 0; all != NULL && all[i] != NULL; i++)
+    {
+        g_autofree char *name = g_strndup(all[i], strcspn(all[i], " ")), *path = g_build_filename(folder, name, NULL);
+        if (g_file_test(path, G_FILE_TEST_EXISTS))
+            g_string_append_printf(there, "%s%s", there->len > 0 ? ", " : "", all[i]);
+    }
+    if (there->len > 0)
+        ifm_document_note(document, folder, IFM_TONE_PLAIN, "%s", there->str);
+}
+
 static void add_summary(IfmDocument *document, const IfmStudyTables *tables, const char *folder)
 {
     g_autofree char *counts = counts_text(tables, 0), *time = long_time(tables->spent_ns);
     g_autofree char *spent = together(g_strconcat(time, " spent measuring", NULL));
     ifm_document_part(document);
     ifm_document_text(document, "%s%s%s", counts, tables->imported ? "" : "; ", tables->imported ? "" : spent);
-    if (folder != NULL)
-        ifm_document_note(document, folder, IFM_TONE_PLAIN,
-                          "profiling_report.txt (read this first), lookup_table.json, bandwidth_table.json, "
-                          "raw_measurements.json, checkpoint_cpugpu.json, checkpoint_npu.json, stages.csv%s",
-                          tables->ranges->len > 0 ? ", ranges.csv" : "");
+    ifm_study_note_files(document, folder,
+                         "profiling_report.txt (read this first), lookup_table.json, bandwidth_table.json, "
+                         "raw_measurements.json, checkpoint_cpugpu.json, checkpoint_npu.json, stages.csv, ranges.csv");
 }
 
 IfmDocument *ifm_study_document(const IfmStudyTables *tables, IfmStudyPage page, const char *folder)

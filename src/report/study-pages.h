@@ -11,6 +11,9 @@ G_BEGIN_DECLS
 
 /* ifm_device_marked: "CPU", "NPU *": a simulated device's figures stand under a name with a mark. (transfer full) */
 char *ifm_device_marked(const IfmStudyDevice *device);
+/* ifm_study_note_files: Names the files of a study's folder. @files: "FILE (a remark), FILE, FOLDER/": those that are there
+ * are named; a study without enough results does not have all. @folder: NULL: nothing is said */
+void ifm_study_note_files(IfmDocument *document, const char *folder, const char *files);
 /* ifm_stage_title: "3 REDUCE_SUM" (transfer full) */
 char *ifm_stage_title(const IfmStudyTables *tables, int number);
 

@@ -412,8 +412,7 @@ static void add_summary(IfmDocument *document, const IfmStudyPoints *points, con
     if (simulated)
         ifm_document_text(document, "* simulated: figures of a described device, measured on no hardware");
     ifm_document_text(document, "%s", text->str);
-    if (folder != NULL)
-        ifm_document_note(document, folder, IFM_TONE_PLAIN, "%s", files);
+    ifm_study_note_files(document, folder, files);
 }
 
 IfmDocument *ifm_points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder, const char *files,

@@ -240,6 +240,10 @@ static void add_facts(IfmDocument *document, const IfmLatencyModelInfo *info)
                       "%" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " kernels without load, %" G_GINT64_FORMAT
                       " cases under load, %" G_GINT64_FORMAT " configurations, %u operators",
                       info->n_rows, info->n_kernels, info->n_loaded, info->n_configurations, info->operators->len);
+    if (info->n_dropped > 0)
+        ifm_document_fact(document, "",
+                          "%" G_GINT64_FORMAT " more left out: rows under load of kernels without a latency without load",
+                          info->n_dropped);
     ifm_document_fact(document, "trees", "%" G_GINT64_FORMAT ", %s, seed %" G_GINT64_FORMAT, info->n_trees, info->method,
                       info->seed);
     add_noise(document, &info->noise);

@@ -9,7 +9,10 @@ enum
 {
     ALIAS,
     MEDIAN,
-    LOWER,
+    OUTCOME,
+    REASON,
+    N_REQUIRED,
+    LOWER = N_REQUIRED,
     UPPER,
     LEVEL,
     MEAN,
@@ -18,15 +21,13 @@ enum
     MAX,
     ITEMS,
     FLOP,
-    OUTCOME,
     CODE,
-    REASON,
     SIMULATED,
     N_COLUMNS,
 };
-static const char *const columns[N_COLUMNS] = { "alias",   "median_ns", "lower_ns",   "upper_ns", "level",
-                                                "mean_ns", "std_ns",    "min_ns",     "max_ns",   "items",
-                                                "flop",    "outcome",   "error_code", "reason",   "simulated" };
+static const char *const columns[N_COLUMNS] = { "alias",    "median_ns", "outcome", "reason",     "lower_ns",
+                                                "upper_ns", "level",     "mean_ns", "std_ns",     "min_ns",
+                                                "max_ns",   "items",     "flop",    "error_code", "simulated" };
 
 gboolean import_is_points(const IfmCsv *csv)
 {
@@ -68,15 +69,12 @@ static gboolean read_row(ImportTable *table, const IfmCsv *csv, const gsize *at,
     if (good && (g_str_equal(outcome, "failed") || g_str_equal(outcome, "refused")))
     {
         row->flag = g_strdup(ifm_csv_text(csv, i, at[REASON]));
-        row->code = g_strdup(ifm_csv_text(csv, i, at[CODE]));
+        row->code = g_strdup(import_csv_text(csv, i, at[CODE]));
     }
     else if (good && !g_str_equal(outcome, "measured"))
         good = import_refuse(row, error, "outcome: found \"%s\", expected measured, failed, refused, skipped or left",
                              outcome);
-    else if (good && (row->lower_ms > row->total_ms || row->upper_ms < row->total_ms))
-        good = import_refuse(row, error, "the interval, %g to %g ms, does not hold the median, %g ms", row->lower_ms,
-                             row->upper_ms, row->total_ms);
-    if (good && g_str_equal(ifm_csv_text(csv, i, at[SIMULATED]), "true"))
+    if (good && g_str_equal(import_csv_text(csv, i, at[SIMULATED]), "true"))
         g_hash_table_add(table->simulated, g_strdup(row->alias));
     if (good)
         return import_add(table, row, "median_ns", error);
@@ -99,9 +97,8 @@ static json_t *read_axes(const IfmCsv *csv, gsize n)
 gboolean import_points(ImportTable *table, const IfmCsv *csv, GError **error)
 {
     gsize at[N_COLUMNS];
-    for (gsize i = 0; i < N_COLUMNS; i++)
-        if (!ifm_csv_column(csv, columns[i], &at[i], error))
-            return FALSE;
+    if (!import_csv_columns(csv, columns, N_COLUMNS, ~G_GUINT64_CONSTANT(0) << N_REQUIRED, at, error))
+        return FALSE;
     json_auto_t *axes = read_axes(csv, at[ALIAS]);
     if (json_array_size(axes) == 0)
         return ifm_error_refuse(error, "%s:1: no axis: expected columns such as model and batch before \"alias\"",

@@ -17,6 +17,7 @@ void import_row_free(ImportRow *row)
     g_free(row->alias);
     g_free(row->flag);
     g_free(row->code);
+    g_strfreev(row->busy);
     json_decref(row->axes);
     g_free(row);
 }
@@ -87,12 +88,26 @@ static gboolean check_parts(const ImportRow *row, const char *total, GError **er
                          row->compute_ms + row->transfer_ms);
 }
 
+static gboolean check_range(const ImportTable *table, const ImportRow *row, GError **error)
+{
+    if (study_stage(table->staged, row->stage) == NULL)
+        return import_refuse(row, error, "stage: found %d, expected 1 to %zu", row->stage, table->staged->n_stages);
+    if (row->last < row->stage || study_stage(table->staged, row->last) == NULL)
+        return import_refuse(row, error, "last: found %d, expected %d to %zu", row->last, row->stage,
+                             table->staged->n_stages);
+    for (gsize i = 0; row->busy != NULL && row->busy[i] != NULL; i++)
+        if (!study_is_alias(row->busy[i]) || g_str_equal(row->busy[i], row->alias))
+            return import_refuse(row, error, "busy: found \"%s\", expected names of other devices, joined by +",
+                                 row->busy[i]);
+    return TRUE;
+}
+
 static gboolean check_row(const ImportTable *table, const ImportRow *row, const char *total, GError **error)
 {
     if (!study_is_alias(row->alias))
         return import_refuse(row, error, "device: found \"%s\", expected a name of letters, digits, - and _", row->alias);
-    if (row->axes == NULL && study_stage(table->staged, row->stage) == NULL)
-        return import_refuse(row, error, "stage: found %d, expected 1 to %zu", row->stage, table->staged->n_stages);
+    if (row->axes == NULL && !check_range(table, row, error))
+        return FALSE;
     if (row->axes == NULL && (row->nodes < 1 || row->edges < 1))
         return import_refuse(row, error,
                              "found %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges, expected 1 or more",
@@ -109,6 +124,9 @@ static gboolean check_row(const ImportTable *table, const ImportRow *row, const 
     if (!check_latency(row, "mean", row->mean_ms, error) || !check_latency(row, "min", row->min_ms, error) ||
         !check_latency(row, "max", row->max_ms, error))
         return FALSE;
+    if (row->lower_ms > row->total_ms || row->upper_ms < row->total_ms)
+        return import_refuse(row, error, "the interval, %g to %g ms, does not hold the median, %g ms", row->lower_ms,
+                             row->upper_ms, row->total_ms);
     if (row->min_ms > row->max_ms)
         return import_refuse(row, error, "the minimum, %g, is more than the maximum, %g", row->min_ms, row->max_ms);
     return check_part(row, "the standard deviation", row->std_ms, error) &&
@@ -157,12 +175,19 @@ static void meet(ImportTable *table, ImportRow *row /* (transfer full) */, Impor
     import_row_free(row);
 }
 
+static char *key_of(const ImportRow *row)
+{
+    g_autofree char *point = row->axes != NULL ? ifm_json_canonical(row->axes) : NULL,
+                    *busy = row->busy != NULL ? g_strjoinv("+", row->busy) : g_strdup("");
+    if (point != NULL)
+        return g_strdup_printf("%s,%s", point, row->alias);
+    return g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d-%d,%s", row->nodes, row->edges, row->alias,
+                           row->stage, row->last, busy);
+}
+
 gboolean import_add(ImportTable *table, ImportRow *row, const char *total, GError **error)
 {
-    g_autofree char *point = row->axes != NULL ? ifm_json_canonical(row->axes) : NULL;
-    char *key = point != NULL ? g_strdup_printf("%s,%s", point, row->alias)
-                              : g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges,
-                                                row->alias, row->stage);
+    char *key = key_of(row);
     ImportRow *before = g_hash_table_lookup(table->by_key, key);
     gboolean good = check_row(table, row, total, error);
     if (good && before != NULL && g_str_equal(before->file, row->file))
@@ -200,20 +225,67 @@ enum
     NODES,
     EDGES,
     LATENCY,
-    STD,
+    FLAG,
+    N_REQUIRED, /* a misspelt "flag" would make latencies of failures */
+    STD = N_REQUIRED,
     COMPUTE,
     TRANSFER,
-    FLAG,
+    LAST,
+    BUSY,
+    SIMULATED,
+    CODE,
+    MEAN,
+    MIN,
+    MAX,
+    LOWER,
+    UPPER,
     N_COLUMNS,
 };
 
-/* All of them: a misspelt "flag" would make latencies of failures. */
-static const char *const columns[N_COLUMNS] = { "device", "stage",      "nodes",       "edges", "latency_ms",
-                                                "std_ms", "compute_ms", "transfer_ms", "flag" };
+static const char *const columns[N_COLUMNS] = {
+    "device",
+    "stage",
+    "nodes",
+    "edges",
+    "latency_ms",
+    "flag",
+    "std_ms",
+    "compute_ms",
+    "transfer_ms",
+    "last",
+    "busy",
+    "simulated",
+    "error_code",
+    "mean_ms",
+    "min_ms",
+    "max_ms",
+    "interval_lower_ms",
+    "interval_upper_ms",
+};
+
+gboolean import_csv_columns(const IfmCsv *csv, const char *const *names, gsize n, guint64 optional, gsize *at,
+                            GError **error)
+{
+    for (gsize i = 0; i < n; i++)
+    {
+        gboolean may_lack = (optional >> i & 1) != 0;
+        if (ifm_csv_column(csv, names[i], &at[i], may_lack ? NULL : error))
+            continue;
+        if (!may_lack)
+            return FALSE;
+        at[i] = IMPORT_NO_COLUMN;
+    }
+    return TRUE;
+}
+
+const char *import_csv_text(const IfmCsv *csv, gsize row, gsize column)
+{
+    return column != IMPORT_NO_COLUMN ? ifm_csv_text(csv, row, column) : "";
+}
 
 gboolean import_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error)
 {
-    return *ifm_csv_text(csv, row, column) == '\0' || ifm_csv_number(csv, row, column, value, error);
+    return *import_csv_text(csv, row, column) == '\0' || ifm_csv_number(csv, row, column, value, error);
 }
 
 static gboolean csv_integer(const IfmCsv *csv, gsize row, gsize column, const char *name, gint64 max, gint64 *value,
@@ -228,23 +300,64 @@ static gboolean csv_integer(const IfmCsv *csv, gsize row, gsize column, const ch
     return FALSE;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What a row of ranges.csv has more: the last stage, and the devices that worked meanwhile. */
+static gboolean read_csv_range(const ImportTable *table, ImportRow *row, const IfmCsv *csv, const gsize *at, gsize i,
+                               GError **error)
+{
+    gint64 last = row->stage;
+    const char *busy = import_csv_text(csv, i, at[BUSY]);
+    if (*import_csv_text(csv, i, at[LAST]) != '\0' &&
+        !csv_integer(csv, i, at[LAST], "last", (gint64)table->staged->n_stages, &last, error))
+        return FALSE;
+    row->last = (int)last;
+    if (*busy == '\0')
+        return TRUE;
+    row->busy = g_strsplit(busy, "+", -1);
+    qsort(row->busy, g_strv_length(row->busy), sizeof *row->busy, compare_texts);
+    return TRUE;
+}
+
+/* The rows of stages.csv and ranges.csv have intervals of 95 %. */
+#define LEVEL 0.95
+
+static gboolean read_csv_times(ImportRow *row, const IfmCsv *csv, const gsize *at, gsize i, GError **error)
+{
+    double *const times[N_COLUMNS] = {
+        [LATENCY] = &row->total_ms,     [STD] = &row->std_ms,     [COMPUTE] = &row->compute_ms,
+        [TRANSFER] = &row->transfer_ms, [MEAN] = &row->mean_ms,   [MIN] = &row->min_ms,
+        [MAX] = &row->max_ms,           [LOWER] = &row->lower_ms, [UPPER] = &row->upper_ms
+    };
+    for (gsize column = 0; column < N_COLUMNS; column++)
+        if (times[column] != NULL && !import_csv_number(csv, i, at[column], times[column], error))
+            return FALSE;
+    row->level = isnan(row->lower_ms) ? (double)NAN : LEVEL;
+    return TRUE;
+}
+
 static gboolean read_csv_row(ImportTable *table, const IfmCsv *csv, const gsize *at, gsize i, GError **error)
 {
     gint64 stage = 0;
-    const char *file = ifm_csv_name(csv), *flag = ifm_csv_text(csv, i, at[FLAG]);
+    const char *file = ifm_csv_name(csv), *flag = ifm_csv_text(csv, i, at[FLAG]), *code = import_csv_text(csv, i, at[CODE]);
     ImportRow *row = import_row_new(file, g_strdup_printf("%s:%zu", file, ifm_csv_line(csv, i)));
     row->alias = g_strdup(ifm_csv_text(csv, i, at[DEVICE]));
     row->flag = *flag != '\0' ? g_strdup(flag) : NULL;
+    row->code = *code != '\0' ? g_strdup(code) : NULL;
     gboolean good = csv_integer(csv, i, at[STAGE], "stage", (gint64)table->staged->n_stages, &stage, error) &&
                     csv_integer(csv, i, at[NODES], "nodes", IFM_GRAPH_MAX_NODES, &row->nodes, error) &&
                     csv_integer(csv, i, at[EDGES], "edges", IFM_GRAPH_MAX_EDGES, &row->edges, error) &&
-                    import_csv_number(csv, i, at[LATENCY], &row->total_ms, error) &&
-                    import_csv_number(csv, i, at[STD], &row->std_ms, error) &&
-                    import_csv_number(csv, i, at[COMPUTE], &row->compute_ms, error) &&
-                    import_csv_number(csv, i, at[TRANSFER], &row->transfer_ms, error);
+                    read_csv_times(row, csv, at, i, error);
     row->stage = (int)stage;
-    if (good)
+    if (good && read_csv_range(table, row, csv, at, i, error))
+    {
+        if (g_str_equal(import_csv_text(csv, i, at[SIMULATED]), "true"))
+            g_hash_table_add(table->simulated, g_strdup(row->alias));
         return import_add(table, row, "latency_ms", error);
+    }
     import_row_free(row);
     return FALSE;
 }
@@ -257,9 +370,8 @@ static gboolean read_csv(ImportTable *table, const char *path, GError **error)
         return FALSE;
     if (import_is_points(csv))
         return import_points(table, csv, error);
-    for (gsize i = 0; i < N_COLUMNS; i++)
-        if (!ifm_csv_column(csv, columns[i], &at[i], error))
-            return FALSE;
+    if (!import_csv_columns(csv, columns, N_COLUMNS, ~G_GUINT64_CONSTANT(0) << N_REQUIRED, at, error))
+        return FALSE;
     for (gsize i = 0; i < ifm_csv_n_rows(csv); i++)
         if (!read_csv_row(table, csv, at, i, error))
             return FALSE;
@@ -268,17 +380,68 @@ static gboolean read_csv(ImportTable *table, const char *path, GError **error)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------------- */
 
-/* "1000,5000,CPU,1" */
-static gboolean parse_key(ImportRow *row, const char *key, GError **error)
+/* GNX's names of fused stages: the blocks of its plan of two, and "fused0_7": from a stage (0: the first) to a stage. */
+static gboolean parse_block(const char *text, gint64 *first, gint64 *last)
+{
+    static const struct
+    {
+        const char *name;
+        int first, last;
+    } blocks[] = { { "block0", 1, 4 }, { "block1", 5, 7 } };
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++)
+        if (g_str_equal(text, blocks[i].name))
+        {
+            *first = blocks[i].first;
+            *last = blocks[i].last;
+            return TRUE;
+        }
+    if (!g_str_has_prefix(text, "fused"))
+        return FALSE;
+    g_auto(GStrv) ends = g_strsplit(text + strlen("fused"), "_", -1);
+    if (g_strv_length(ends) != 2 || !g_ascii_string_to_signed(ends[0], 10, 0, G_MAXINT, first, NULL) ||
+        !g_ascii_string_to_signed(ends[1], 10, 1, G_MAXINT, last, NULL))
+        return FALSE;
+    *first = MAX(*first, 1);
+    return TRUE;
+}
+
+/* "gcn,5000,50000,CPU": a whole model is a point with three axes. */
+static gboolean take_model(ImportTable *table, ImportRow *row, const char *model, GError **error)
+{
+    json_auto_t *axes = json_pack("[s,s,s]", "model", "nodes", "edges");
+    if (table->axes != NULL && !json_equal(table->axes, axes))
+        return import_refuse(row, error, "its axes are not those of the files before it");
+    if (table->axes == NULL)
+        table->axes = json_incref(axes);
+    row->axes = json_pack("{s:o,s:I,s:I}", "model", ifm_json_string(model), "nodes", (json_int_t)row->nodes, "edges",
+                          (json_int_t)row->edges);
+    return TRUE;
+}
+
+/* "1000,5000,CPU,1"; GNX's tables of fused stages and of whole models also have "1000,5000,CPU,block0",
+ * "fused0_7,1000,5000,CPU" and "gcn,1000,5000,CPU". */
+static gboolean parse_key(ImportTable *table, ImportRow *row, const char *key, GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(key, ",", -1);
-    gint64 stage = 0;
-    if (g_strv_length(parts) != 4 || !g_ascii_string_to_signed(parts[0], 10, 1, IFM_GRAPH_MAX_NODES, &row->nodes, NULL) ||
-        !g_ascii_string_to_signed(parts[1], 10, 1, IFM_GRAPH_MAX_EDGES, &row->edges, NULL) ||
-        !g_ascii_string_to_signed(parts[3], 10, 1, G_MAXINT, &stage, NULL))
+    gboolean four = g_strv_length(parts) == 4, leads = four && g_ascii_isdigit(*parts[0]);
+    gsize at = leads ? 0 : 1;
+    gint64 first = 0, last = 0;
+    const char *what = four ? parts[leads ? 3 : 0] : "";
+    if (!four || *what == '\0' || !g_ascii_string_to_signed(parts[at], 10, 1, IFM_GRAPH_MAX_NODES, &row->nodes, NULL) ||
+        !g_ascii_string_to_signed(parts[at + 1], 10, 1, IFM_GRAPH_MAX_EDGES, &row->edges, NULL))
         return import_refuse(row, error, "is no key of a row: expected NODES,EDGES,DEVICE,STAGE, such as 1000,5000,CPU,1");
-    row->alias = g_strdup(parts[2]);
-    row->stage = (int)stage;
+    row->alias = g_strdup(parts[at + 2]);
+    if (!parse_block(what, &first, &last))
+    {
+        if (!leads)
+            return take_model(table, row, what, error);
+        if (!g_ascii_string_to_signed(what, 10, 1, G_MAXINT, &first, NULL))
+            return import_refuse(row, error,
+                                 "is no key of a row: expected NODES,EDGES,DEVICE,STAGE, such as 1000,5000,CPU,1");
+        last = first;
+    }
+    row->stage = (int)first;
+    row->last = (int)last;
     return TRUE;
 }
 
@@ -287,6 +450,26 @@ static gboolean json_number(const ImportRow *row, const json_t *object, const ch
 {
     const json_t *member = json_object_get(object, key);
     return member == NULL || json_is_null(member) || ifm_json_get_double(object, row->place, key, value, error);
+}
+
+/* A standard deviation is NaN where there was one run. */
+static gboolean json_deviation(const ImportRow *row, const json_t *object, const char *key, double *value, GError **error)
+{
+    return g_strcmp0(json_string_value(json_object_get(object, key)), NOT_A_NUMBER) == 0 ||
+           json_number(row, object, key, value, error);
+}
+
+/* GNX's tables of a block's computing alone: the mean is what is left of the original one without the transfer. */
+static gboolean read_computing(ImportRow *row, const json_t *object, const char **total, GError **error)
+{
+    *total = "original_mean";
+    if (!json_number(row, object, *total, &row->total_ms, error) ||
+        !json_deviation(row, object, "std", &row->std_ms, error) ||
+        !json_number(row, object, "mean", &row->compute_ms, error) ||
+        !json_number(row, object, "transfer_time", &row->transfer_ms, error))
+        return FALSE;
+    row->mean_ms = row->total_ms;
+    return TRUE;
 }
 
 static gboolean read_text(const ImportRow *row, const json_t *object, const char *key, char **text, GError **error)
@@ -313,7 +496,8 @@ static gboolean read_failure(ImportRow *row, const json_t *object, GError **erro
         return FALSE;
     if (!failed && json_object_get(object, "outcome") == NULL)
         return TRUE;
-    if (!read_text(row, object, "reason", &row->flag, error) || !read_text(row, object, "error_code", &row->code, error))
+    if (!read_text(row, object, "error", &row->flag, error) || !read_text(row, object, "reason", &row->flag, error) ||
+        !read_text(row, object, "error_code", &row->code, error))
         return FALSE;
     if (row->flag == NULL)
         row->flag = g_strdup("failed");
@@ -323,14 +507,19 @@ static gboolean read_failure(ImportRow *row, const json_t *object, GError **erro
 /* A row of lookup_table.json has a total, one of raw_measurements.json and of checkpoints a mean. */
 static gboolean read_latency(ImportRow *row, const json_t *object, const char **total, GError **error)
 {
+    if (json_object_get(object, "original_mean") != NULL)
+        return read_computing(row, object, total, error);
     gboolean raw = json_object_get(object, "total_time_ms") == NULL && json_object_get(object, "mean") != NULL;
     *total = raw ? "mean" : "total_time_ms";
     if (!json_number(row, object, *total, &row->total_ms, error) ||
-        !json_number(row, object, raw ? "std" : "std_ms", &row->std_ms, error) ||
+        !json_deviation(row, object, raw ? "std" : "std_ms", &row->std_ms, error) ||
         !json_number(row, object, "min", &row->min_ms, error) || !json_number(row, object, "max", &row->max_ms, error) ||
+        !json_number(row, object, "interval_lower_ms", &row->lower_ms, error) ||
+        !json_number(row, object, "interval_upper_ms", &row->upper_ms, error) ||
         !json_number(row, object, "compute_time_ms", &row->compute_ms, error) ||
         !json_number(row, object, "transfer_time_ms", &row->transfer_ms, error))
         return FALSE;
+    row->level = isnan(row->lower_ms) ? (double)NAN : LEVEL;
     if (!raw)
         return json_number(row, object, "mean_time_ms", &row->mean_ms, error);
     row->mean_ms = row->total_ms;
@@ -345,7 +534,7 @@ static gboolean read_json_row(ImportTable *table, const char *file, const char *
 {
     const char *total = "total_time_ms";
     ImportRow *row = import_row_new(file, g_strdup_printf("%s: %s", file, key));
-    gboolean good = parse_key(row, key, error);
+    gboolean good = parse_key(table, row, key, error);
     if (good && !json_is_object(value))
         good = import_refuse(row, error, "expected an object with %s", total);
     good = good && read_failure(row, value, error);
@@ -433,6 +622,8 @@ static gboolean read_document(ImportTable *table, const char *file, const json_t
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: expected an object of rows", file);
         return FALSE;
     }
+    if (json_object_get(json, "points") != NULL)
+        return ifm_error_refuse(error, "%s: a study of points is imported from its points.csv", file);
     json_object_foreach((json_t *)json, key, value)
     {
         if (g_str_equal(key, METADATA))

@@ -10,23 +10,25 @@ typedef struct
 {
     char *file, *place; /* "FILE:LINE" or "FILE: KEY" */
     char *alias;
-    int stage;
+    int stage, last; /* equal where it is one stage; else a range of stages, fused */
+    char **busy;     /* aliases of the devices that work meanwhile, sorted; NULL: none */
     gint64 nodes, edges;
-    double total_ms; /* what it says the stage takes */
+    double total_ms; /* what it says the stages take */
     double mean_ms;  /* where it has that as well as a median */
     double std_ms, min_ms, max_ms, compute_ms, transfer_ms;
     char *flag; /* why it is no latency; NULL where it is one */
     char *code; /* of the failure, where it has one */
     /* Of a study of points: */
     json_t *axes; /* names and values in order; NULL: a row of stages */
-    double lower_ms, upper_ms, level, items, flop;
+    double items, flop;
+    double lower_ms, upper_ms, level; /* the interval of the median */
 } ImportRow;
 
 typedef struct
 {
     const IfmStagedModel *staged;
     GPtrArray *rows;         /* ImportRow* */
-    GHashTable *by_key;      /* "NODES,EDGES,ALIAS,STAGE" -> ImportRow* */
+    GHashTable *by_key;      /* "NODES,EDGES,ALIAS,STAGE-LAST,BUSY" -> ImportRow* */
     GHashTable *simulated;   /* aliases that a file says are simulated */
     gint64 features, hidden; /* as files say; 0: none does */
     gboolean replace;        /* the later of two rows counts; else they must not differ */
@@ -51,6 +53,12 @@ ImportRow *import_row_new(const char *file, char *place);
 gboolean import_add(ImportTable *table, ImportRow *row, const char *total, GError **error);
 /* import_refuse: "FILE:LINE: ..." Returns: FALSE */
 gboolean import_refuse(const ImportRow *row, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* IMPORT_NO_COLUMN: where a table lacks a column that it may lack: its fields are empty. */
+#define IMPORT_NO_COLUMN G_MAXSIZE
+/* import_csv_columns: Finds columns. @names, @at: [n]    @optional: bit i: column i may be missing */
+gboolean import_csv_columns(const IfmCsv *csv, const char *const *names, gsize n, guint64 optional, gsize *at,
+                            GError **error);
+const char *import_csv_text(const IfmCsv *csv, gsize row, gsize column);
 /* import_csv_number: an empty field is NaN. */
 gboolean import_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error);
 /* import-points.c: import_is_points: whether a CSV file is a points.csv. import_points: adds its rows. */

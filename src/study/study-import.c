@@ -40,12 +40,22 @@ static IfmCase *point_case_of(const ImportRow *row)
     return record;
 }
 
+static json_t *texts_to_json(char *const *texts)
+{
+    json_t *array = json_array();
+    for (; *texts != NULL; texts++)
+        json_array_append_new(array, ifm_json_string(*texts));
+    return array;
+}
+
 static IfmCase *case_of(const ImportRow *row, const ImportTable *table, const IfmStageSizes *sizes)
 {
     if (row->axes != NULL)
         return point_case_of(row);
     const IfmStage *stage = study_stage(table->staged, row->stage);
-    g_autofree char *name = g_strdup_printf("%s stage %d %s", table->staged->name, stage->number, stage->name);
+    g_autofree char *name = row->last > row->stage
+                                ? g_strdup_printf("%s stages %d-%d", table->staged->name, row->stage, row->last)
+                                : g_strdup_printf("%s stage %d %s", table->staged->name, stage->number, stage->name);
     g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias);
     IfmCase *record = ifm_case_new();
     ifm_record_set_text(&record->subject_kind, "stage");
@@ -56,6 +66,8 @@ static IfmCase *case_of(const ImportRow *row, const ImportTable *table, const If
                         json_pack("{s:I,s:I}", "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges));
     ifm_record_set_json(&record->options, json_pack("{s:I,s:I}", "features", (json_int_t)sizes->features, "hidden",
                                                     (json_int_t)sizes->hidden));
+    if (row->busy != NULL)
+        json_object_set_new(record->options, "busy", texts_to_json(row->busy));
     ifm_record_set_json(&record->environment, json_pack("{s:s}", "engine", ORIGIN));
     ifm_case_seal(record);
     return record;
@@ -65,13 +77,13 @@ static void set_summary(IfmMeasurement *measurement, const ImportRow *row)
 {
     gboolean has_mean = !isnan(row->mean_ms);
     IfmSummary summary = measurement->summary; /* nothing is known */
-    summary.mean = ns_in(has_mean ? row->mean_ms : row->total_ms);
+    summary.mean = ns_in(has_mean || row->axes != NULL ? row->mean_ms : row->total_ms);
     summary.std = ns_in(row->std_ms);
-    if (has_mean)
+    if (has_mean || row->axes != NULL) /* what a table of points has is a median; another may have means alone */
         summary.median = ns_in(row->total_ms);
     summary.min = ns_in(row->min_ms);
     summary.max = ns_in(row->max_ms);
-    if (row->axes != NULL)
+    if (!isnan(row->lower_ms))
         summary.median_interval = (IfmInterval){ ns_in(row->lower_ms), ns_in(row->upper_ms), row->level };
     ifm_measurement_set_summary(measurement, &summary);
 }
@@ -155,11 +167,14 @@ static void add_row(json_t *manifest, const ImportTable *table, const ImportRow 
         json_array_append_new(json_object_get(manifest, "cases"), study_point_to_json(&point));
         return;
     }
+    for (gsize i = 0; row->busy != NULL && row->busy[i] != NULL; i++)
+        device_of(manifest, row->busy[i], table);
     IfmStudyCase one = { .key = record->key,
                          .phase = (int)json_integer_value(json_object_get(device, "phase")),
                          .alias = row->alias,
                          .stage = row->stage,
-                         .last = row->stage,
+                         .last = row->last,
+                         .busy = row->busy,
                          .nodes = row->nodes,
                          .edges = row->edges };
     add_once(json_object_get(json_object_get(manifest, "definition"), "sizes"),

@@ -108,6 +108,26 @@ static gboolean read_point(IfmStudyPoints *points, IfmStore *store, const json_t
     return TRUE;
 }
 
+/* An axis of numbers and texts, as a table from elsewhere may have one, is one of texts: its values are of one type. */
+static void unify_axis(IfmStudyPoints *points, const char *axis)
+{
+    gsize n_texts = 0;
+    for (guint i = 0; i < points->points->len; i++)
+        n_texts += !json_is_integer(json_object_get(((const IfmStudyPoint *)points->points->pdata[i])->axes, axis));
+    for (guint i = 0; i < points->points->len && n_texts > 0; i++)
+    {
+        IfmStudyPoint *point = points->points->pdata[i];
+        const json_t *value = json_object_get(point->axes, axis);
+        if (json_is_string(value))
+            continue;
+        g_autofree char *text = json_is_null(value) || value == NULL ? g_strdup("") : ifm_json_canonical(value);
+        json_t *unified = json_deep_copy(point->axes);
+        json_object_set_new(unified, axis, ifm_json_string(text));
+        json_decref(point->axes);
+        point->axes = unified;
+    }
+}
+
 static gboolean read_all(IfmStudyPoints *points, IfmStore *store, GError **error)
 {
     const char *name, *title;
@@ -140,6 +160,8 @@ static gboolean read_all(IfmStudyPoints *points, IfmStore *store, GError **error
         if (!read_point(points, store, one, error))
             return FALSE;
     }
+    for (guint axis = 0; axis < points->axes->len; axis++)
+        unify_axis(points, points->axes->pdata[axis]);
     return TRUE;
 }
 

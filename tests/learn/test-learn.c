@@ -439,6 +439,31 @@ static void test_refused(void)
     assert_refused(without_idle, "kernel k0: rows under load, but its Idle_ms is empty and it has no row without load");
 }
 
+/* Two rows under load of a kernel that was never measured without are left out and counted: the others say enough. */
+static void test_orphans(void)
+{
+    const Law law = { .n_kernels = 60, .n_visits = 1, .seed = 1 };
+    const IfmLearnOptions options = law_options();
+    g_autoptr(IfmKernelSamples) samples = law_samples(&law);
+    const gsize n = ifm_kernel_samples_n(samples);
+    g_autoptr(GError) error = NULL;
+    for (int i = 0; i < 4; i++)
+    {
+        IfmKernelSample sample = *ifm_kernel_samples_at(samples, (gsize)i);
+        sample.kernel_id = i < 2 ? "never alone" : sample.kernel_id;
+        sample.load_kind = IFM_LOAD_GEMM;
+        sample.load_cores = IFM_LOAD_CORES_SAME;
+        sample.load_level = 0.25 * (i + 1);
+        ifm_kernel_samples_add(samples, &sample);
+    }
+    g_autoptr(IfmLatencyModel) model = ifm_learn_train(samples, &options, &error);
+    g_assert_no_error(error);
+    IfmLatencyModelInfo info;
+    ifm_latency_model_info(model, &info);
+    g_assert_cmpint(info.n_rows, ==, (gint64)n + 2);
+    g_assert_cmpint(info.n_dropped, ==, 2);
+}
+
 /* What could not be read again is refused before it is written. */
 /* What all rows agree in is the model's; rows that say nothing agree with any. */
 static void test_origin(void)
@@ -551,6 +576,7 @@ int main(int argc, char **argv)
     g_test_add_func("/learn/load-intervals", test_load_intervals);
     g_test_add_func("/learn/no-load-data", test_no_load_data);
     g_test_add_func("/learn/refused", test_refused);
+    g_test_add_func("/learn/orphans", test_orphans);
     g_test_add_func("/learn/origin", test_origin);
     g_test_add_func("/learn/out-of-range", test_out_of_range);
     g_test_add_func("/learn/xgboost-message", test_xgboost_message);

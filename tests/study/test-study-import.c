@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include <inferometer/study-results.h>
 #include <internal/csv.h>
 #include <internal/json.h>
 #include <internal/store.h>
@@ -345,7 +346,13 @@ static const struct
       "t.json: 1,3,CPU,1: max: found inf, expected more than 0" },
     { "infinite-std", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"std_ms\": Infinity}}",
       "t.json: 1,3,CPU,1: the standard deviation: found inf, expected 0 or more" },
-    { "nan-std", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"std_ms\": NaN}}", "t.json: 1,3,CPU,1.std_ms: " },
+    { "csv-range", "t.csv", "device,stage,last,nodes,edges,latency_ms,flag\nCPU,3,2,9,9,1,\n",
+      "t.csv:2: last: found 2, expected 3 to 7" },
+    { "csv-busy", "t.csv", "device,stage,busy,nodes,edges,latency_ms,flag\nCPU,3,GPU+CPU,9,9,1,\n",
+      "t.csv:2: busy: found \"CPU\", expected names of other devices" },
+    { "block", "t.json", "{\"5,6,CPU,block7\": {\"mean\": 1}}", "t.json: 5,6,CPU,block7: is no key of a row" },
+    { "fused", "t.json", "{\"fused0_8,5,6,CPU\": {\"mean\": 1}}", "last: found 8, expected 1 to 7" },
+    { "models", "t.json", "{\"5,6,CPU,2\": {\"mean\": 1}, \"gcn,5,6,CPU\": {\"mean\": 1}}", "import them apart" },
     { "failed", "t.json", "{\"1,3,CPU,1\": {\"total_time_ms\": 1, \"failed\": \"yes\"}}", "t.json: 1,3,CPU,1.failed: " },
     { "failed-1", "t.json", "{\"1,3,CPU,1\": {\"mean\": 1, \"failed\": 1}}", "t.json: 1,3,CPU,1.failed: " },
     { "key", "t.json", "{\"1,3,CPU\": {\"total_time_ms\": 1}}", "t.json: 1,3,CPU: is no key of a row" },
@@ -471,6 +478,194 @@ static void test_widths(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(find_row(tables, "CPU", 3, 7, 8)->table_bytes, ==, 8 * 500 * 4 + 2 * 8 * 8);
 }
 
+/* --- ranges, loads, whole models -------------------------------------------------------------------------------------- */
+
+static char *case_path(const char *file)
+{
+    return g_build_filename(g_getenv("IFM_TEST_DATA"), "study", "data", file, NULL);
+}
+
+/* A fused row is a range and a row under load a loaded one: neither is an idle stage. */
+static void test_ranges(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *path = case_path("ranges.csv");
+    g_assert_cmpuint(import(fixture->store, path), ==, 7);
+    g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
+    g_assert_cmpuint(tables->rows->len, ==, 4);
+    g_assert_cmpuint(tables->ranges->len, ==, 3);
+    g_assert_null(find_row(tables, "GPU", 1, 5000, 50000));
+    g_assert_null(find_row(tables, "GPU", 3, 5000, 50000));
+    const IfmStageRow *whole = tables->ranges->pdata[0], *pair = tables->ranges->pdata[1],
+                      *loaded = tables->ranges->pdata[2];
+    g_assert_cmpint(whole->stage, ==, 1);
+    g_assert_cmpint(whole->last, ==, 7);
+    g_assert_cmpfloat(whole->total_ns, ==, 11889000);
+    g_assert_cmpint(pair->last, ==, 3);
+    g_assert_cmpuint(pair->busy, ==, 0);
+    g_assert_cmpint(loaded->last, ==, 3);
+    g_assert_cmpstr(((const IfmStudyDevice *)tables->devices->pdata[1])->alias, ==, "CPU");
+    g_assert_cmpuint(loaded->busy, ==, 2);
+}
+
+/* The keys of GNX's tables of fused stages: the two blocks of a plan, all stages, and the computing of a block alone. */
+static void test_fused(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *path =
+        write_file(fixture, "fused.json",
+                   "{\"fused0_7,5,60,GPU\": {\"mean\": 12, \"median\": 11.5, \"std\": 0.1, \"failed\": false},"
+                   " \"5,60,CPU,block0\": {\"mean\": 9, \"std\": NaN, \"original_mean\": 10, \"transfer_time\": 1},"
+                   " \"5,60,NPU,block1\": {\"mean\": -1, \"failed\": true, \"error\": \"out of memory\"}}");
+    g_assert_cmpuint(import(fixture->store, path), ==, 3);
+    g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
+    g_assert_cmpuint(tables->rows->len, ==, 0);
+    g_assert_cmpuint(tables->ranges->len, ==, 3);
+    static const struct
+    {
+        int first, last;
+        double total_ns;
+    } expected[] = { { 1, 7, 11.5e6 }, { 1, 4, 10e6 }, { 5, 7, NAN } };
+    for (guint i = 0; i < 3; i++)
+    {
+        const IfmStageRow *row = tables->ranges->pdata[i];
+        g_assert_cmpint(row->stage, ==, expected[i].first);
+        g_assert_cmpint(row->last, ==, expected[i].last);
+        g_assert_true(isnan(expected[i].total_ns) ? isnan(row->total_ns) : row->total_ns == expected[i].total_ns);
+    }
+    g_assert_cmpstr(((const IfmStageRow *)tables->ranges->pdata[2])->reason, ==, "out of memory");
+}
+
+/* GNX's tables of whole models: points with the axes model, nodes and edges. */
+static void test_models(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = write_file(fixture, "models.json",
+                                       "{\"gcn,5,60,CPU\": {\"mean\": 3, \"min\": 2, \"max\": 4, \"std\": 0.5},"
+                                       " \"gat,5,60,GPU\": {\"mean\": 7, \"std\": 0.5}}");
+    g_assert_cmpuint(import(fixture->store, path), ==, 2);
+    g_autoptr(IfmStudyPoints) points = ifm_study_points(NULL, fixture->store, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(points->axes->len, ==, 3);
+    g_assert_cmpuint(points->points->len, ==, 2);
+    const IfmStudyPoint *gat = points->points->pdata[1];
+    g_assert_cmpstr(ifm_member_text(gat->axes, "model"), ==, "gat");
+    g_assert_cmpint(json_integer_value(json_object_get(gat->axes, "edges")), ==, 60);
+    g_assert_cmpfloat(gat->median_ns, ==, 7e6);
+}
+
+/* An axis of integers and texts is one of texts, in a store that was written before that was so, too. */
+static void test_mixed_axis(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = case_path("mixed-axis.csv");
+    g_assert_cmpuint(import(fixture->store, path), ==, 2);
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, fixture->store, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < 2; i++)
+    {
+        const IfmStudyPoint *point = results->points->points->pdata[i];
+        g_assert_cmpstr(ifm_member_text(point->axes, "batch"), ==, i == 0 ? "1" : "auto");
+    }
+    IfmDocument *document = ifm_study_results_document(results, IFM_STUDY_REPORT, NULL);
+    g_autofree char *shown = ifm_document_show(document, &(IfmScreen){ .width = 100 });
+    g_assert_nonnull(strstr(shown, "auto"));
+}
+
+/* --- export, import, export ------------------------------------------------------------------------------------------- */
+
+static void export_to(const Fixture *fixture, IfmStore *store, const char *folder)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, store, &error);
+    g_autofree char *path = g_build_filename(fixture->folder, folder, NULL);
+    g_assert_no_error(error);
+    g_assert_cmpint(g_mkdir_with_parents(path, 0700), ==, 0);
+    g_assert_true(ifm_study_results_write(results, path, &error));
+    g_assert_no_error(error);
+}
+
+static char *text_of(const Fixture *fixture, const char *folder, const char *file)
+{
+    g_autofree char *path = g_build_filename(fixture->folder, folder, file, NULL);
+    char *text;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    return text;
+}
+
+/* What each format that the program exports has, it has again once it was imported: byte for byte. */
+typedef struct
+{
+    const char *name, *text, *files[8]; /* imported; exported and imported, each by itself or (second) with the first */
+} RoundTrip;
+
+#define STAGE_COLUMNS                                                                                                      \
+    "nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag,simulated,error_code,mean_ms,min_ms,max_ms,"                \
+    "interval_lower_ms,interval_upper_ms\n"
+#define POINT_COLUMNS                                                                                                      \
+    "alias,median_ns,lower_ns,upper_ns,level,mean_ns,std_ns,min_ns,max_ns,items,flop,outcome,error_code,"                  \
+    "reason,simulated\n"
+static const RoundTrip round_trips[] = {
+    { "stages",
+      "device,stage,last,busy," STAGE_COLUMNS "CPU,1,,,5,6,2.25,0.125,,,,true,,2.5,2,3,2.125,2.5\n"
+      "CPU,1,,,9,18,4.5,,,,,true,,,,,,\nCPU,1,,,50,70,9.125,0.5,,,,true,,9.5,,,,\nCPU,2,,,5,6,,,,,\"lost, "
+      "twice\",true,lost,,,,,\n"
+      "NPU,3,,,5,6,1.5,0.25,,,,false,,1.5,1,2,,\nCPU,1,7,,5,6,3.5,0.5,,,,true,,3.75,3,4,3.25,3.75\n"
+      "CPU,2,4,NPU+GPU,5,6,6.25,,,,,true,,,,,,\nCPU,1,1,NPU,5,6,,,,,no memory,true,memory,,,,,\n",
+      { "stages.csv", "ranges.csv" } },
+    { "lookup",
+      "device,stage," STAGE_COLUMNS "CPU,1,5,6,2.25,0.125,,,,false,,2.5,,,2.125,2.5\nCPU,2,5,6,,,,,gone,false,lost,,,,,\n",
+      { "lookup_table.json" } },
+    { "raw",
+      "device,stage," STAGE_COLUMNS
+      "CPU,1,5,6,2.25,0.125,,,,false,,2.5,2,3,2.125,2.5\nCPU,2,5,6,,,,,gone,false,lost,,,,,\n",
+      { "raw_measurements.json" } },
+    { "points",
+      "model,batch," POINT_COLUMNS "a,1,CPU,1000,900,1100,0.95,1010,5,800,1300,1,2000,measured,,,false\n"
+      "a,auto,CPU,2000,,,,,,,,,,measured,,,false\n\"b, c\",2,GPU,,,,,,,,,,,failed,memory,\"too, large\",true\n",
+      { "points.csv" } },
+    { "conv",
+      "model,input_size,algorithm," POINT_COLUMNS
+      "alexnet,64,direct,CPU,1000,900,1100,0.95,1010,5,800,1300,1,,measured,,,false\n"
+      "alexnet,64,winograd,CPU,,,,,,,,,,,refused,unsupported,no 3x3,false\n",
+      { "points.csv" } },
+};
+
+static void test_round_trip(Fixture *fixture, gconstpointer data)
+{
+    const RoundTrip *trip = &round_trips[GPOINTER_TO_SIZE(data)];
+    g_autofree char *given = write_file(fixture, "given.csv", trip->text);
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpuint(import(fixture->store, given), >, 0);
+    export_to(fixture, fixture->store, "first");
+    for (guint i = 0; trip->files[i] != NULL; i++)
+    {
+        g_autofree char *store_name = g_strdup_printf("store-%u.db", i), *folder = g_strdup_printf("again-%u", i);
+        g_autofree char *store_path = g_build_filename(fixture->folder, store_name, NULL);
+        g_autofree char *exported = g_build_filename(fixture->folder, "first", trip->files[i], NULL);
+        g_autofree char *other = g_build_filename(fixture->folder, "first", trip->files[0], NULL);
+        g_autoptr(IfmStore) store = ifm_store_open(store_path, IFM_STORE_WRITE, &error);
+        g_assert_no_error(error);
+        import(store, other);
+        if (i > 0)
+            import(store, exported);
+        export_to(fixture, store, folder);
+        g_autofree char *before = text_of(fixture, "first", trip->files[i]),
+                        *after = text_of(fixture, folder, trip->files[i]);
+        g_assert_cmpstr(after, ==, before);
+    }
+}
+
+/* The help says that these may be missing. */
+static void test_no_deviation(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *stages = write_file(fixture, "stages.csv", "device,stage,nodes,edges,latency_ms,flag\nCPU,1,5,6,2,\n");
+    g_autofree char *nan = write_file(fixture, "t.json", "{\"5,6,CPU,2\": {\"total_time_ms\": 1, \"std_ms\": NaN}}");
+    g_assert_cmpuint(import(fixture->store, stages), ==, 1);
+    g_assert_cmpuint(import(fixture->store, nan), ==, 1);
+    g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
+    g_assert_true(isnan(find_row(tables, "CPU", 1, 5, 6)->std_ns));
+    g_assert_true(isnan(find_row(tables, "CPU", 2, 5, 6)->std_ns));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -480,6 +675,16 @@ int main(int argc, char **argv)
     g_test_add("/study-import/flagged", Fixture, NULL, set_up, test_flagged, tear_down);
     g_test_add("/study-import/lookup-json", Fixture, NULL, set_up, test_lookup_json, tear_down);
     g_test_add("/study-import/raw-json", Fixture, NULL, set_up, test_raw_json, tear_down);
+    g_test_add("/study-import/ranges", Fixture, NULL, set_up, test_ranges, tear_down);
+    g_test_add("/study-import/fused", Fixture, NULL, set_up, test_fused, tear_down);
+    g_test_add("/study-import/models", Fixture, NULL, set_up, test_models, tear_down);
+    g_test_add("/study-import/mixed-axis", Fixture, NULL, set_up, test_mixed_axis, tear_down);
+    for (gsize i = 0; i < G_N_ELEMENTS(round_trips); i++)
+    {
+        g_autofree char *name = g_strdup_printf("/study-import/round-trip/%s", round_trips[i].name);
+        g_test_add(name, Fixture, GSIZE_TO_POINTER(i), set_up, test_round_trip, tear_down);
+    }
+    g_test_add("/study-import/no-deviation", Fixture, NULL, set_up, test_no_deviation, tear_down);
     g_test_add("/study-import/widths", Fixture, NULL, set_up, test_widths, tear_down);
     g_test_add("/study-import/about", Fixture, NULL, set_up, test_about, tear_down);
     for (gsize i = 0; i < G_N_ELEMENTS(mistakes); i++)
