@@ -162,7 +162,7 @@ struct IfmLatencyModel
     gint64 format_version;
     char *method, *data, *machine, *runtime, *device, *level;
     gint64 seed, n_rows, n_kernels, n_configurations, n_loaded;
-    gint64 n_dropped; /* of the training; not in the file */
+    gint64 n_dropped;               /* of the training; not in the file */
     double node_overhead_ns, scale; /* of all operators */
     IfmLearnNoise noise;
     LearnQuantiles quantiles;
