@@ -7,8 +7,9 @@ DESTDIR ?=
 MESON_EXTRA ?=
 # make check SUITE=unit: only that suite (unit, engine, cli, system, fuzz)
 SUITE ?=
-# make bench BENCH=overhead: only that bench
+# make bench BENCH=overhead: only that bench; QUICK=1: a run of seconds of each, which shows that it works
 BENCH ?=
+QUICK ?=
 FUZZ_SECONDS ?= 60
 
 MESON_OPTIONS = --prefix=$(abspath $(PREFIX)) --libdir=lib $(MESON_EXTRA)
@@ -36,9 +37,9 @@ build: setup ## set-up, then build/inferometer
 	test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_OPTIONS)
 	ninja -C $(BUILD)
 
-bench: build ## the benches, each a ratio against a named peer or bound (BENCH=NAME: only that)
+bench: build ## the benches, each a ratio against a named peer or bound (BENCH=NAME: only that; QUICK=1: seconds of each)
 	setup/install bench
-	tools/run-benches $(BUILD) $(BENCH)
+	tools/run-benches $(BUILD) $(if $(QUICK),--quick) $(BENCH)
 
 lint: ## formatting, static analysis, layers, and a build with warnings as errors
 	setup/install lint

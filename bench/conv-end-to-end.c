@@ -14,6 +14,7 @@
 
 #include <inferometer/zoo.h>
 
+#include "bench.h"
 #include "measure/measure-private.h"
 
 enum
@@ -200,7 +201,7 @@ static gboolean bench_model(const Bound *bound, const char *folder, int n_rounds
 static int read_options(int *argc, char ***argv)
 {
     g_autoptr(GError) error = NULL;
-    int n_rounds = ROUNDS;
+    int n_rounds = bench_rounds(ROUNDS, 6);
     const GOptionEntry entries[] = { { "rounds", 0, 0, G_OPTION_ARG_INT, &n_rounds, "Of each model", "N" }, { NULL } };
     g_autoptr(GOptionContext) context = g_option_context_new("[MODEL …]");
     g_option_context_add_main_entries(context, entries, NULL);
@@ -231,9 +232,9 @@ int main(int argc, char **argv)
     binds = __builtin_cpu_supports("avx512f");
 #endif
     for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
-        if (argc < 2 || g_strv_contains((const char *const *)argv + 1, bounds[i].model))
+        if (argc < 2 ? i == 0 || !bench_is_quick() : g_strv_contains((const char *const *)argv + 1, bounds[i].model))
             good &= bench_model(&bounds[i], folder, n_rounds, binds);
     const char *const remove[] = { "rm", "-r", "--", folder, NULL };
     g_spawn_sync(NULL, (char **)remove, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL);
-    return good ? 0 : 1;
+    return bench_status(good);
 }

@@ -18,11 +18,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench.h"
+
 enum
 {
     ROUNDS = 25,
     MAX_VARIANTS = IFM_N_CONV_FIXED + 6,
 };
+
+static gsize n_rounds;
 #define LARGE 100000000
 #define MIN_RATIO 1.3
 
@@ -92,10 +96,10 @@ static double median(const double *values, IfmInterval *interval)
 {
     double sorted[ROUNDS];
     memcpy(sorted, values, sizeof sorted);
-    qsort(sorted, ROUNDS, sizeof *sorted, compare_doubles);
+    qsort(sorted, n_rounds, sizeof *sorted, compare_doubles);
     if (interval != NULL)
-        ifm_quantile_interval(sorted, ROUNDS, ROUNDS, 0.5, 0.95, interval);
-    return ifm_quantile(sorted, ROUNDS, 0.5);
+        ifm_quantile_interval(sorted, n_rounds, n_rounds, 0.5, 0.95, interval);
+    return ifm_quantile(sorted, n_rounds, 0.5);
 }
 
 /* --- the peak --------------------------------------------------------------------------------------------------------- */
@@ -184,7 +188,7 @@ static void measure(Variant *variants, gsize n, const float *input, float *outpu
 {
     for (gsize v = 0; v < n; v++)
         ifm_conv_run(variants[v].conv, input, NULL, output, NULL, NULL);
-    for (gsize round = 0; round < ROUNDS; round++)
+    for (gsize round = 0; round < n_rounds; round++)
     {
         for (gsize i = 0; i < n; i++)
         {
@@ -298,6 +302,7 @@ static gboolean is_asked(const char *name, char **words)
 
 int main(int argc, char **argv)
 {
+    n_rounds = (gsize)bench_rounds(ROUNDS, 3);
     cpu_set_t cores;
     CPU_ZERO(&cores);
     CPU_SET(g_get_num_processors() - 1, &cores);
@@ -307,10 +312,10 @@ int main(int argc, char **argv)
     gboolean is_good = TRUE;
     Guesses guesses = { 0 };
     for (gsize i = 0; i < G_N_ELEMENTS(layers); i++)
-        if (is_asked(layers[i].name, argv + 1))
+        if (argc > 1 ? is_asked(layers[i].name, argv + 1) : i < 2 || !bench_is_quick())
             is_good &= bench_layer(&layers[i], peak, &guesses);
     if (guesses.n > 0)
         printf("\nguess is within 5 %% of the fastest on %u of %u layers that its rule was not made from%s\n",
                guesses.n_near, guesses.n, 10 * guesses.n_near < 9 * guesses.n ? ": MISSED, 9 of 10 are asked for" : "");
-    return is_good && 10 * guesses.n_near >= 9 * guesses.n ? 0 : 1;
+    return bench_status(is_good && 10 * guesses.n_near >= 9 * guesses.n);
 }

@@ -140,8 +140,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=peers.BUILD, type=pathlib.Path)
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
-    parser.add_argument("--rounds", default=5, type=int)
-    parser.add_argument("--nodes", default="1000,5000,20000")
+    parser.add_argument("--rounds", default=peers.usual(5), type=int)
+    parser.add_argument("--nodes", default=peers.usual("1000,5000,20000", "1000"))
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     os.environ["OPENBLAS_NUM_THREADS"] = "1"

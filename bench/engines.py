@@ -50,8 +50,8 @@ FUNCTIONS = {
     "ifm_model_input": (ctypes.POINTER(Port), [POINTER, ctypes.c_size_t]),
     "ifm_model_n_outputs": (ctypes.c_size_t, [POINTER]),
     "ifm_model_output": (ctypes.POINTER(Port), [POINTER, ctypes.c_size_t]),
-    "ifm_model_n_initializers": (ctypes.c_size_t, [POINTER]),
-    "ifm_model_initializer_name": (ctypes.c_char_p, [POINTER, ctypes.c_size_t]),
+    "bench_model_n_initializers": (ctypes.c_size_t, [POINTER]),
+    "bench_model_initializer_name": (ctypes.c_char_p, [POINTER, ctypes.c_size_t]),
     "ifm_gradient_backward": (POINTER, [POINTER, ctypes.POINTER(Gradient), POINTER]),
     "ifm_gradient_training_step": (POINTER, [POINTER, ctypes.POINTER(Training), POINTER]),
     "ifm_gradient_state": (ctypes.POINTER(PointerArray), [POINTER, ctypes.POINTER(Training), POINTER]),
@@ -95,9 +95,9 @@ class Library(peers.Library):
     def weights(self, model):
         """Name and a copy of each initializer, as numpy has it."""
         found = {}
-        for i in range(self.c.ifm_model_n_initializers(model)):
-            name, tensor = self.c.ifm_model_initializer_name(model, i), peers.Tensor()
-            if self.c.ifm_model_initializer(model, name, ctypes.byref(tensor)) and tensor.dtype in BYTES:
+        for i in range(self.c.bench_model_n_initializers(model)):
+            name, tensor = self.c.bench_model_initializer_name(model, i), peers.Tensor()
+            if self.c.bench_model_initializer(model, name, ctypes.byref(tensor)) and tensor.dtype in BYTES:
                 found[name.decode()] = as_array(tensor)
         return found
 

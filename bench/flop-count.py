@@ -155,9 +155,10 @@ def compare(title, library, path, torch_total):
         print(f"{kind:<20}{count.nodes:>6}{count.macs:>16}{count.flop:>16}{counted[kind]:>16}  {why}")
     total, _ = library.total(analysis)
     print(f"{'all':<20}{sum(c.nodes for c in ours.values()):>6}{total.macs:>16}{total.flop:>16}{int(theirs.graph.macs[0]):>16}")
-    print(f"PyTorch's counter: {torch_total} FLOP: it counts products alone, twice the MACs; "
-          f"the other {total.flop - torch_total} of ours are biases, normalisation, activations, pooling")
-    if torch_total != 2 * total.macs:
+    if torch_total is not None:
+        print(f"PyTorch's counter: {torch_total} FLOP: it counts products alone, twice the MACs; "
+              f"the other {total.flop - torch_total} of ours are biases, normalisation, activations, pooling")
+    if torch_total not in (None, 2 * total.macs):
         bad.append(f"{title}: PyTorch counts {torch_total} FLOP, twice our MACs are {2 * total.macs}")
     library.c.ifm_analysis_free(analysis)
     library.c.ifm_model_unref(model)
@@ -174,11 +175,33 @@ def timed(work, prepare=lambda: None):
     return (time.process_time_ns() - before) / 1e6
 
 
-def timers(library, path, torch, module, sample):
-    """Of each (what, who): a function that does it once and returns ms."""
+def torch_or_none():
+    if not peers.has("torch"):
+        print("PyTorch is not installed here: left out of this quick run")
+        return None
+    import torch
+    torch.set_num_threads(1)
+    return torch
+
+
+def torch_counter(torch, make):
+    """What counts once, and returns the total."""
+    from torch.utils.flop_counter import FlopCounterMode
+    with torch.device("meta"):
+        module, sample = make(torch)
+
+    def count(_=None):
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            module(sample)
+        return counter.get_total_flops()
+
+    return count
+
+
+def timers(library, path, torch, make):
+    """Of each (what, who): a function that does it once and returns ms; and PyTorch's total, None without PyTorch."""
     import onnx
     import onnx_tool
-    from torch.utils.flop_counter import FlopCounterMode
     opened, proto = library.open(path), onnx.load(path)
 
     def ours_file(_):
@@ -203,15 +226,13 @@ def timers(library, path, torch, module, sample):
     def load(_=None):
         return onnx_tool.Model(proto, {"verbose": False})
 
-    def torch_model(_=None):
-        with FlopCounterMode(display=False) as counter, torch.no_grad():
-            module(sample)
-        return counter.get_total_flops()
-
-    return {("file", "ours"): lambda: timed(ours_file), ("file", "onnx-tool"): lambda: timed(tool_file),
-            ("model", "ours"): lambda: timed(ours_model), ("model", "PyTorch"): lambda: timed(torch_model),
-            ("model", "onnx-tool"): lambda: timed(lambda _: tool_graph(load())),
-            ("graph", "onnx-tool"): lambda: timed(tool_graph, load)}, torch_model()
+    torch_model = torch_counter(torch, make) if torch else None
+    steps = {("file", "ours"): lambda: timed(ours_file), ("file", "onnx-tool"): lambda: timed(tool_file),
+             ("model", "ours"): lambda: timed(ours_model), ("model", "onnx-tool"): lambda: timed(lambda _: tool_graph(load())),
+             ("graph", "onnx-tool"): lambda: timed(tool_graph, load)}
+    if torch_model:
+        steps["model", "PyTorch"] = lambda: timed(torch_model)
+    return steps, torch_model() if torch_model else None
 
 
 def race(title, steps, rounds):
@@ -237,22 +258,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=peers.BUILD, type=pathlib.Path)
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
-    parser.add_argument("--rounds", default=15, type=int)
+    parser.add_argument("--rounds", default=peers.usual(15), type=int)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     peers.in_environment(options.folder, *peers.TORCH)
     warnings.simplefilter("ignore")
-    import torch
-    torch.set_num_threads(1)
+    torch = torch_or_none()
     library, bad = peers.Library(options.build), []
     with tempfile.TemporaryDirectory() as name:
         resnet, encoder = pathlib.Path(name) / "resnet152.onnx", pathlib.Path(name) / "encoder.onnx"
         subprocess.run([options.build / "inferometer", "zoo", "export", "resnet152", "-o", resnet], check=True, capture_output=True)
         write_encoder(encoder)
         for title, path, make in (("ResNet-152", resnet, torch_resnet), ("encoder", encoder, torch_encoder)):
-            with torch.device("meta"):
-                module, sample = make(torch)
-            steps, torch_total = timers(library, path, torch, module, sample)
+            steps, torch_total = timers(library, path, torch, make)
             bad += compare(title, library, path, torch_total)
             bad += race(title, steps, options.rounds)
     for line in bad:

@@ -14,6 +14,7 @@
 #include <inferometer/paths.h>
 #include <inferometer/zoo.h>
 
+#include "bench.h"
 #include "measure/measure-private.h"
 
 enum
@@ -22,6 +23,7 @@ enum
     PAIRS = 4,  /* of loops a round */
     RUNS = 200, /* of a loop */
 };
+static int n_rounds;
 #define TARGET_NS 100000.0
 #define MAX_RATIO 1.01
 
@@ -196,11 +198,11 @@ static double round_ratio(IfmModelSubject *subject, gboolean (*call)(void *self)
 static gboolean report(const char *device, const char *peer, double model_ns, double *ratios)
 {
     IfmInterval interval;
-    double median = median_of(ratios, ROUNDS);
-    ifm_quantile_interval(ratios, ROUNDS, ROUNDS, 0.5, 0.95, &interval);
+    double median = median_of(ratios, n_rounds);
+    ifm_quantile_interval(ratios, n_rounds, n_rounds, 0.5, 0.95, &interval);
     gboolean good = interval.lower <= MAX_RATIO;
     printf("%-18s model %6.1f us   ours / %-38s %.4f  [%.4f, %.4f]  of %d rounds   bound %.2f: %s\n", device,
-           model_ns / 1000, peer, median, interval.lower, interval.upper, ROUNDS, MAX_RATIO,
+           model_ns / 1000, peer, median, interval.lower, interval.upper, n_rounds, MAX_RATIO,
            good ? median <= MAX_RATIO ? "kept" : "not told apart" : "BROKEN");
     return good;
 }
@@ -251,7 +253,7 @@ static gboolean compare(IfmEngine *engine, const char *device, Raw *raw)
     g_autofree char *path = g_build_filename(folder, "matmul.onnx", NULL);
     if (!ifm_model_save(model, path, NULL))
         give_up(path, NULL);
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < n_rounds; i++)
     {
         g_autoptr(IfmModelSubject) subject = compile(engine, model, device);
         requests[i] = round_ratio(subject, call_request, ifm_model_subject_request(subject));
@@ -269,6 +271,7 @@ static gboolean compare(IfmEngine *engine, const char *device, Raw *raw)
 
 int main(void)
 {
+    n_rounds = bench_rounds(ROUNDS, 2);
     static const char *const engines[] = { "onnxruntime", "openvino" };
     gboolean good = TRUE;
     g_setenv("ORT_DISABLE_TELEMETRY", "1", TRUE);
@@ -293,5 +296,5 @@ int main(void)
             raw.api->ReleaseEnv(raw.env);
         }
     }
-    return good ? 0 : 1;
+    return bench_status(good);
 }

@@ -16,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
+
 #define DEVICE "onnxruntime:CPU@0"
 #define ROUNDS 3
+static int n_rounds;
 #define MODEL_NS (600 * G_GINT64_CONSTANT(1000000))
 #define KERNEL_NS (50 * G_GINT64_CONSTANT(1000000))
 #define NODE_NS 500.0
@@ -106,18 +109,18 @@ static double error_of(const char *name)
     const IfmRunnerOptions runner_options = { .limits = IFM_LIMITS_INIT };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&runner_options);
     double whole[ROUNDS], sums[ROUNDS], ratios[ROUNDS];
-    for (int round = 0; round < ROUNDS; round++)
+    for (int round = 0; round < n_rounds; round++)
     {
         sums[round] = sum_ns(runner, records, path, &whole[round]);
         ratios[round] = sums[round] / whole[round];
     }
-    qsort(whole, ROUNDS, sizeof *whole, compare_doubles);
-    qsort(sums, ROUNDS, sizeof *sums, compare_doubles);
-    qsort(ratios, ROUNDS, sizeof *ratios, compare_doubles);
-    const double off = ratios[ROUNDS / 2] - 1;
+    qsort(whole, n_rounds, sizeof *whole, compare_doubles);
+    qsort(sums, n_rounds, sizeof *sums, compare_doubles);
+    qsort(ratios, n_rounds, sizeof *ratios, compare_doubles);
+    const double off = ratios[n_rounds / 2] - 1;
     printf("%-22s %3u kernels: model %9.1f us, sum %9.1f us, off by %+5.1f %% (rounds %+.1f to %+.1f %%)\n", name,
-           records->kernels->len, whole[ROUNDS / 2] / 1e3, sums[ROUNDS / 2] / 1e3, 100 * off, 100 * (ratios[0] - 1),
-           100 * (ratios[ROUNDS - 1] - 1));
+           records->kernels->len, whole[n_rounds / 2] / 1e3, sums[n_rounds / 2] / 1e3, 100 * off, 100 * (ratios[0] - 1),
+           100 * (ratios[n_rounds - 1] - 1));
     fflush(stdout);
     g_autofree char *command_folder = g_strdup(folder);
     GDir *dir = g_dir_open(command_folder, 0, NULL);
@@ -135,10 +138,11 @@ int main(int argc, char **argv)
 {
     double sum = 0;
     int n = 0;
+    n_rounds = bench_rounds(ROUNDS, 1);
     const char *const *names = argc > 1 ? (const char *const *)argv + 1 : models;
-    for (; *names != NULL; names++, n++)
+    for (; *names != NULL && (argc > 1 || n < bench_rounds(G_MAXINT, 1)); names++, n++)
         sum += fabs(error_of(*names));
     printf("mean error of %d models: %.1f %% (bound %.0f %%): %s\n", n, 100 * sum / n, 100 * BOUND,
            sum / n <= BOUND ? "kept" : "MISSED");
-    return sum / n <= BOUND ? 0 : 1;
+    return bench_status(sum / n <= BOUND);
 }

@@ -66,8 +66,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default=os.environ.get("INFEROMETER", "build/inferometer"))
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
-    parser.add_argument("--rounds", default=30, type=int)
-    parser.add_argument("--seconds", default=2, type=int)
+    parser.add_argument("--rounds", default=peers.usual(30), type=int)
+    parser.add_argument("--seconds", default=peers.usual(2), type=int)
     parser.add_argument("--core", default=0, type=int)
     parser.add_argument("--model", help="an ONNX file; else the zoo's matmul 512 x 512 x 512")
     options = parser.parse_args()
@@ -95,7 +95,7 @@ def main():
     verdict = judge(lower, upper)
     print(f"median of {len(ratios)} ratios {statistics.median(ratios):.4f}, 95 % interval {lower:.4f} to {upper:.4f} "
           f"(aim: {LEAST_RATIO} to {MOST_RATIO}): {verdict}")
-    return 1 if verdict == "missed" else 0
+    return 1 if verdict == "missed" and not peers.QUICK else 0
 
 
 if __name__ == "__main__":

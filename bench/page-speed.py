@@ -9,11 +9,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+import peers
 
 BOUND_S, BOUND_BYTES = 2.0, 6 << 20
 EVENTS = 100_000
@@ -46,6 +49,14 @@ def fastest(command, runs):
     return min(times)
 
 
+def end(process):
+    """The browser and the processes that it started, which go on writing its folder otherwise."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 def usable(page, folder, browser, runs):
     """Seconds; None without a browser."""
     if browser is None:
@@ -60,8 +71,8 @@ def usable(page, folder, browser, runs):
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
         options += ["--user-data-dir=" + os.path.join(folder, "browser"), "--window-size=1600,1000"]
         options += ["--remote-debugging-port=0", "--enable-logging=stderr"]  # the first: it stays until it is ended
-        with subprocess.Popen([browser, *options, "file://" + probed], stderr=subprocess.PIPE, text=True) as process:
-            alarm = threading.Timer(30, process.kill)
+        with subprocess.Popen([browser, *options, "file://" + probed], stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+            alarm = threading.Timer(30, end, [process])
             alarm.start()
             for line in process.stderr:
                 found = re.search(r"usable after (\d+)", line)
@@ -69,7 +80,7 @@ def usable(page, folder, browser, runs):
                     times.append(int(found.group(1)) / 1000)
                     break
             alarm.cancel()
-            process.kill()
+            end(process)
     return min(times) if times else None
 
 
@@ -85,11 +96,11 @@ def report(name, value, bound, unit):
 def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     program = os.path.abspath(os.environ.get("INFEROMETER", os.path.join(root, "build", "inferometer")))
-    runs = int(sys.argv[1]) if len(sys.argv) == 2 else 5
+    runs = int(sys.argv[1]) if len(sys.argv) == 2 else peers.usual(5)
     table = os.path.join(root, "data", "meteor-lake", "large-55-sizes.csv")
     browser = shutil.which("chromium")
     kept = True
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         trace, study = os.path.join(folder, "trace.json"), os.path.join(folder, "study")
         write_trace(trace)
         subprocess.run([program, "study", "import", table, "--hidden", "500", "--name", "large", "-o", study], check=True,
@@ -100,7 +111,7 @@ def main():
             kept &= report(name + ": made", fastest([program, *arguments, "--html", page], runs), BOUND_S, "s")
             kept &= report(name + ": size", os.path.getsize(page) / (1 << 20), BOUND_BYTES / (1 << 20), "MB")
             kept &= report(name + ": usable in Chromium", usable(page, folder, browser, runs), BOUND_S, "s")
-    sys.exit(0 if kept else 1)
+    sys.exit(0 if kept or peers.QUICK else 1)
 
 
 main()

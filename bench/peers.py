@@ -1,5 +1,6 @@
 """What benches against a peer in Python share: the peer's environment, our library, the interval of a median."""
 import ctypes
+import importlib.util
 import math
 import os
 import pathlib
@@ -7,12 +8,29 @@ import subprocess
 import sys
 
 BUILD = os.environ.get("IFM_BENCH_BUILD", "build")  # set by tools/run-benches
+# A run of seconds (tools/run-benches --quick): it shows that a bench starts and finds its figures. Results are judged, times are not.
+QUICK = "IFM_BENCH_QUICK" in os.environ
 # The environment of benches against PyTorch: its wheel brings several GB along, so that they share one.
+LARGE = {"torch", "torchvision"}
 TORCH = "torch", ["onnx-tool==1.0.1", "onnx==1.23.2", "numpy==2.4.6", "torch==2.15.0", "torchvision==0.29.2"]
 
 
+def usual(rounds, quick=1):
+    """How many rounds, runs or seconds: a quick run makes do with less."""
+    return quick if QUICK else rounds
+
+
+def has(module):
+    """Whether a peer is in the environment. Large ones are left out of quick runs."""
+    return importlib.util.find_spec(module) is not None
+
+
 def in_environment(folder, name, wheels):
-    """Goes on in a private Python environment that has the wheels; made once, in folder/name."""
+    """Goes on in a private Python environment that has the wheels; made once, in folder/name. A quick run makes do without the wheels
+    of LARGE, where that environment has not been made before."""
+    home = folder.resolve() / name
+    if QUICK and not (home / ".ready").exists() and any(wheel.split("==")[0] in LARGE for wheel in wheels):
+        name, wheels = name + "-small", [wheel for wheel in wheels if wheel.split("==")[0] not in LARGE]
     home = folder.resolve() / name
     stamp = home / ".ready"
     if not stamp.exists() or stamp.read_text().split() != wheels:
@@ -41,7 +59,7 @@ def judge(ratios, aim):
     if aim is None:
         return words, False
     verdict = "reached" if lower >= aim else "missed" if upper < aim else "not told apart"
-    return f"{words} (aim: {aim}): {verdict}", upper < aim
+    return f"{words} (aim: {aim}): {verdict}", upper < aim and not QUICK
 
 
 class Node(ctypes.Structure):
@@ -75,7 +93,7 @@ FUNCTIONS = {
     "ifm_model_n_nodes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "ifm_model_node": (ctypes.POINTER(Node), [ctypes.c_void_p, ctypes.c_size_t]),
     "ifm_model_n_parameters": (ctypes.c_int64, [ctypes.c_void_p]),
-    "ifm_model_initializer": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Tensor)]),
+    "bench_model_initializer": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Tensor)]),
     "ifm_model_analyse": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
     "ifm_analysis_free": (None, [ctypes.c_void_p]),
     "ifm_analysis_total": (None, [ctypes.c_void_p, ctypes.POINTER(NodeCost), ctypes.POINTER(ctypes.c_size_t)]),
@@ -87,7 +105,7 @@ class Library:
     """Our shared library, in this very process: no process of ours starts within what is timed."""
 
     def __init__(self, build):
-        self.c = ctypes.CDLL(str(pathlib.Path(build).resolve() / "libinferometer.so.0"))
+        self.c = ctypes.CDLL(str(pathlib.Path(build).resolve() / "bench" / "libinferometer-bench.so"))
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(self.c, name)
             function.restype, function.argtypes = result, arguments

@@ -11,6 +11,8 @@
 #include <internal/json.h>
 #include <internal/pipeline.h>
 
+#include "bench.h"
+
 enum
 {
     ROUNDS = 400,
@@ -77,7 +79,8 @@ static void bench(gint64 nodes, gint64 edges)
     IfmTensor inputs[] = { x, edge_index };
     g_autoptr(IfmPipeline) pipeline = make_pipeline(clock, nodes, edges);
     const gint64 cuts[] = { nodes * 2 / 5, nodes };
-    for (int i = 0; i < ROUNDS; i++)
+    const int n_rounds = bench_rounds(ROUNDS, 20);
+    for (int i = 0; i < n_rounds; i++)
     {
         gint64 ends[2], start_ns = ifm_clock_now_ns(clock);
         memcpy(other.data, edge_index.data, edge_index.size_bytes);
@@ -96,11 +99,12 @@ static void bench(gint64 nodes, gint64 edges)
         ratios[i] = orders[i] / copies[i];
         hosts[i] = (partitions[i] + merges[i]) / copies[i];
     }
-    double copy = median(copies, ROUNDS);
+    double copy = median(copies, n_rounds);
     printf("%7" G_GINT64_FORMAT " nodes %8" G_GINT64_FORMAT " edges: memcpy %8.1f us (%.1f GB/s)  order edges %8.1f us  "
            "partition %8.1f us  merge %6.1f us   order / memcpy %5.2f   (partition + merge) / memcpy %5.2f\n",
-           nodes, edges, copy / 1e3, (double)edge_index.size_bytes / copy, median(orders, ROUNDS) / 1e3,
-           median(partitions, ROUNDS) / 1e3, median(merges, ROUNDS) / 1e3, median(ratios, ROUNDS), median(hosts, ROUNDS));
+           nodes, edges, copy / 1e3, (double)edge_index.size_bytes / copy, median(orders, n_rounds) / 1e3,
+           median(partitions, n_rounds) / 1e3, median(merges, n_rounds) / 1e3, median(ratios, n_rounds),
+           median(hosts, n_rounds));
 }
 
 int main(void)

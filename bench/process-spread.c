@@ -10,6 +10,8 @@
 #include <inferometer/measure.h>
 #include <inferometer/zoo.h>
 
+#include "bench.h"
+
 enum
 {
     PROCESSES = 12,
@@ -17,6 +19,7 @@ enum
     RESAMPLES = 2000,
 };
 
+static int n_processes, n_repeats;
 typedef double Medians[PROCESSES][REPEATS];
 
 typedef struct
@@ -52,10 +55,10 @@ static double measure_once(IfmRunner *runner, const char *path, const char *devi
 static void measure_all(const char *path, const char *device, Medians medians)
 {
     IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT };
-    for (int process = 0; process < PROCESSES; process++)
+    for (int process = 0; process < n_processes; process++)
     {
-        g_autoptr(IfmRunner) runner = ifm_runner_new(&options); /* its worker is a fresh process, used REPEATS times */
-        for (int repeat = 0; repeat < REPEATS; repeat++)
+        g_autoptr(IfmRunner) runner = ifm_runner_new(&options); /* its worker is a fresh process, used for all repeats */
+        for (int repeat = 0; repeat < n_repeats; repeat++)
             medians[process][repeat] = measure_once(runner, path, device);
     }
 }
@@ -63,20 +66,20 @@ static void measure_all(const char *path, const char *device, Medians medians)
 static Spread analyse(const Medians medians, const int *chosen)
 {
     double grand = 0, within = 0, between = 0, means[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++)
+    for (int i = 0; i < n_processes; i++)
     {
         means[i] = 0;
-        for (int k = 0; k < REPEATS; k++)
-            means[i] += medians[chosen[i]][k] / REPEATS;
-        grand += means[i] / PROCESSES;
+        for (int k = 0; k < n_repeats; k++)
+            means[i] += medians[chosen[i]][k] / n_repeats;
+        grand += means[i] / n_processes;
     }
-    for (int i = 0; i < PROCESSES; i++)
+    for (int i = 0; i < n_processes; i++)
     {
-        between += REPEATS * (means[i] - grand) * (means[i] - grand) / (PROCESSES - 1);
-        for (int k = 0; k < REPEATS; k++)
-            within += pow(medians[chosen[i]][k] - means[i], 2) / (PROCESSES * (REPEATS - 1));
+        between += n_repeats * (means[i] - grand) * (means[i] - grand) / (n_processes - 1);
+        for (int k = 0; k < n_repeats; k++)
+            within += pow(medians[chosen[i]][k] - means[i], 2) / (n_processes * (n_repeats - 1));
     }
-    double component = MAX(0, (between - within) / REPEATS);
+    double component = MAX(0, (between - within) / n_repeats);
     return (Spread){ sqrt(within) / grand, sqrt(component) / grand,
                      component + within > 0 ? component / (component + within) : 0 };
 }
@@ -92,13 +95,13 @@ static void report(const char *device, const Medians medians)
     int chosen[PROCESSES];
     double shares[RESAMPLES], betweens[RESAMPLES];
     GRand *random = g_rand_new_with_seed(1);
-    for (int i = 0; i < PROCESSES; i++)
+    for (int i = 0; i < n_processes; i++)
         chosen[i] = i;
     Spread spread = analyse(medians, chosen);
     for (int sample = 0; sample < RESAMPLES; sample++)
     {
-        for (int i = 0; i < PROCESSES; i++)
-            chosen[i] = g_rand_int_range(random, 0, PROCESSES);
+        for (int i = 0; i < n_processes; i++)
+            chosen[i] = g_rand_int_range(random, 0, n_processes);
         Spread other = analyse(medians, chosen);
         shares[sample] = other.share;
         betweens[sample] = other.between_ratio;
@@ -108,13 +111,15 @@ static void report(const char *device, const Medians medians)
     qsort(betweens, RESAMPLES, sizeof *betweens, compare_doubles);
     printf("%-18s medians of %d measurements in each of %d processes: within a process %.2f %%, between processes %.2f %% "
            "[%.2f, %.2f] (std / mean); between is %.0f %% of the variance [%.0f, %.0f]\n",
-           device, REPEATS, PROCESSES, 100 * spread.within_ratio, 100 * spread.between_ratio,
+           device, n_repeats, n_processes, 100 * spread.within_ratio, 100 * spread.between_ratio,
            100 * ifm_quantile(betweens, RESAMPLES, 0.025), 100 * ifm_quantile(betweens, RESAMPLES, 0.975),
            100 * spread.share, 100 * ifm_quantile(shares, RESAMPLES, 0.025), 100 * ifm_quantile(shares, RESAMPLES, 0.975));
 }
 
 int main(void)
 {
+    n_processes = bench_rounds(PROCESSES, 2);
+    n_repeats = bench_rounds(REPEATS, 2);
     static const char *const engines[] = { "onnxruntime", "openvino" };
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = g_dir_make_tmp("inferometer-bench-XXXXXX", &error);

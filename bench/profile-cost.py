@@ -19,12 +19,14 @@ import sys
 import tempfile
 import time
 
+import peers
+
 
 def profile(command, folder, device, options):
     """Runs one. Returns its seconds and the measurement."""
     result = os.path.join(folder, "result.json")
     start = time.monotonic()
-    told = subprocess.run([*command, "profile", "resnet50,batch=1", "--device", device, "--ci", "1%", "--output", folder, "--json", result,
+    told = subprocess.run([*command, "profile", peers.usual("resnet50,batch=1", "squeezenet"), "--device", device, "--ci", "1%", "--output", folder, "--json", result,
                            *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     seconds = time.monotonic() - start
     if told.returncode != 0:
@@ -35,7 +37,7 @@ def profile(command, folder, device, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=peers.usual(3))
     parser.add_argument("--device", default="onnxruntime:CPU")
     arguments, options = parser.parse_known_args()
     command = [os.environ.get("INFEROMETER", "build/inferometer")]

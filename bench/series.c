@@ -1,4 +1,5 @@
 #include "series.h"
+#include "bench.h"
 #include "build-folders.h"
 
 #include <math.h>
@@ -178,6 +179,7 @@ gint64 bench_source_next(BenchSource *source)
 
 gboolean bench_options(int argc, char **argv, gsize *n_series, guint64 *seed)
 {
+    *n_series = (gsize)bench_rounds((int)*n_series, 50);
     for (int i = 1; i < argc; i += 2)
     {
         char *end = NULL;

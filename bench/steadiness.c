@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench.h"
 #include "measure/measure-private.h"
 #include "series.h"
 
@@ -181,8 +182,6 @@ int main(int argc, char **argv)
     printf("\nWarm-up of the rule, of %" G_GSIZE_FORMAT " series\n\n%-48s %8s %9s %12s\n", n_series / 5, "series", "runs",
            "steady %", "drift left %");
     gsize n_transients = G_N_ELEMENTS(drifts) - 2; /* a line and a step do not end */
-    return print_warmup(drifts, n_transients, n_series / 5, seed + 200) &&
-                   print_warmup(levels, G_N_ELEMENTS(levels), n_series / 5, seed + 300) && kept
-               ? 0
-               : 1;
+    return bench_status(print_warmup(drifts, n_transients, n_series / 5, seed + 200) &&
+                        print_warmup(levels, G_N_ELEMENTS(levels), n_series / 5, seed + 300) && kept);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "measure/measure-private.h"
 #include "series.h"
 
@@ -285,5 +286,5 @@ int main(int argc, char **argv)
     if (!bench_options(argc, argv, &n_series, &seed))
         return 2;
     gboolean kept = TRUE;
-    return print_coverage(n_series, seed, &kept) && print_cost(MAX(n_series / 20, 10), seed) && kept ? 0 : 1;
+    return bench_status(print_coverage(n_series, seed, &kept) && print_cost(MAX(n_series / 20, 10), seed) && kept);
 }

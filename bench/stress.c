@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "bench.h"
+
 #define N_WINDOWS 10
 #define BOUND 0.03
 
@@ -14,18 +16,19 @@ static gboolean hold(IfmStressKind kind, double intensity, const char *core)
     g_autoptr(GError) error = NULL;
     const IfmStressOptions options = { kind, intensity, core };
     g_autoptr(IfmStressor) stressor = ifm_stressor_start(&options, &error);
+    const int n_windows = bench_rounds(N_WINDOWS, 1);
     double sum = 0, worst = 0;
     if (stressor == NULL)
     {
         fprintf(stderr, "%s\n", error->message);
         return FALSE;
     }
-    for (int i = 0; i < N_WINDOWS; i++)
+    for (int i = 0; i < n_windows; i++)
     {
         IfmStressReading reading;
         g_usleep(G_USEC_PER_SEC);
         ifm_stressor_read(stressor, &reading);
-        sum += reading.achieved / N_WINDOWS;
+        sum += reading.achieved / n_windows;
         worst = fmax(worst, fabs(reading.achieved - intensity));
     }
     const gboolean good = fabs(sum - intensity) <= BOUND;
@@ -41,5 +44,5 @@ int main(int argc, char **argv)
     for (int kind = 0; kind < IFM_N_STRESS_KINDS; kind++)
         for (gsize i = 0; i < G_N_ELEMENTS(intensities); i++)
             good &= hold((IfmStressKind)kind, intensities[i], argc > 1 ? argv[1] : "0");
-    return good ? 0 : 1;
+    return bench_status(good);
 }

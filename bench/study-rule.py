@@ -22,6 +22,8 @@ import sys
 import tempfile
 import time
 
+import peers
+
 TARGET = 0.01
 PROTOCOLS = {"rule": ["--ci", "1%"], "fixed": ["--warmup", "10", "--runs", "50"]}
 SIZE_LINE = re.compile(r"\s*- \{nodes: (\d+), edges: \[([\d, ]+)\]\}\s*$")
@@ -144,9 +146,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default=os.environ.get("INFEROMETER", "build/inferometer"))
     parser.add_argument("--study", default="studies/gnn-stages.yaml", type=pathlib.Path, help="a study's file")
-    parser.add_argument("--sizes", default=3, type=int, help="how many of the study's sizes")
+    parser.add_argument("--sizes", default=peers.usual(3), type=int, help="how many of the study's sizes")
     parser.add_argument("--full", action="store_true", help="all of them")
-    parser.add_argument("--rounds", default=2, type=int)
+    parser.add_argument("--rounds", default=peers.usual(2), type=int)
     parser.add_argument("--device", action="append", help="ALIAS=DEVICE; else both runtimes, on a core each")
     options = parser.parse_args()
     if options.sizes < 1 or options.rounds < 1:

@@ -342,7 +342,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=f"{peers.BUILD}/bench/trace-analysis")
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
-    parser.add_argument("--rounds", default=9, type=int)
+    parser.add_argument("--rounds", default=peers.usual(9), type=int)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     peers.in_environment(options.folder, "pandas", WHEELS)
@@ -381,7 +381,7 @@ def main():
         verdict = "" if aim is None else f" (aim: {aim}): {'missed' if upper < aim else 'reached' if lower >= aim else 'not told apart'}"
         print(f"median of {len(ratios[peer])} ratios ({peer} / inferometer) {statistics.median(ratios[peer]):.1f}, "
               f"95 % interval {lower:.1f} to {upper:.1f}{verdict}")
-        missed = missed or bad or (aim is not None and upper < aim)
+        missed = missed or bad or (aim is not None and upper < aim and not peers.QUICK)
     return 1 if missed else 0
 
 

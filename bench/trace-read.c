@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench.h"
+
 enum
 {
     TRACKS = 4,
@@ -104,7 +106,7 @@ int main(void)
     double bytes = (double)plain_stat.st_size;
     printf("%.1f MB of JSON (%.1f MB gzip, written in %.2f s), %d events of 64 bytes: %.1f MiB\n", bytes / 1e6,
            (double)packed_stat.st_size / 1e6, packing.seconds, TRACKS * EVENTS, 64.0 * TRACKS * EVENTS / MIB);
-    for (int round = 0; round < 3; round++)
+    for (int round = 0; round < bench_rounds(3, 1); round++)
     {
         Cost ours = run(read_trace, plain, "reading"), document = run(read_document, plain, "jansson");
         Cost unpacking = run(read_trace, packed, "reading gzip");
@@ -117,5 +119,5 @@ int main(void)
     g_unlink(packed);
     g_rmdir(folder);
     printf("peak %.1f MiB   bound %.1f MiB: %s\n", peak / MIB, max / MIB, peak <= max ? "kept" : "BROKEN");
-    return peak <= max ? 0 : 1;
+    return bench_status(peak <= max);
 }

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench.h"
+
 enum
 {
     ROUNDS = 41,
@@ -113,5 +115,5 @@ int main(void)
     Loop loop = { .clock = clock, .track = ifm_trace_add_track(trace, &info, EVENTS) };
     gboolean good = compare(&loop, "an event", MAX_NS);
     loop.looks_at_clock = TRUE;
-    return compare(&loop, "with two clock readings", MAX_NS) && good ? 0 : 1;
+    return bench_status(compare(&loop, "with two clock readings", MAX_NS) && good);
 }

@@ -150,13 +150,14 @@ def check(case, all_peers):
         values = peer.ask("forward", 1)["found"]
         losses = [peer.ask("backward", 1)["found"]] + [peer.ask("step", 1)["found"] for _ in range(N_CHECKED)]
         found[peer.who] = values, losses
-    right_values, right_losses = found["torch"]
+    right, *others = found  # PyTorch's, where it is there
+    right_values, right_losses = found[right]
     bad, scale = [], max(abs(value) for value in right_values)
-    for who, (values, losses) in found.items():
+    for who in others:
+        values, losses = found[who]
         off = max(abs(a - b) for a, b in zip(values, right_values)) / scale
         off_loss = max(abs(a - b) / abs(b) for a, b in zip(losses, right_losses))
-        if who != "torch":
-            print(f"{case}: {who}: outputs differ by {off:.1e} of the largest, the loss of the first {N_CHECKED + 1} by {off_loss:.1e} of itself")
+        print(f"{case}: {who}: outputs differ by {off:.1e} of {right}'s largest, the loss of the first {N_CHECKED + 1} by {off_loss:.1e} of itself")
         if not (off <= 1e-3 and off_loss <= 1e-3 and len(values) == len(right_values)):
             bad.append(f"{case}: {who}: the results differ")
     return bad
@@ -185,7 +186,7 @@ def race(case, all_peers, rounds):
     for phase in PHASES:
         print(f"{case}, {phase:<8}" + "".join(f"  {who} {median(times[who, phase]) / 1e6:.2f} ms" for who in whos))
         for who in whos[1:]:
-            print(f"    PyTorch / {who}: {words([b / a for a, b in zip(times[who, phase], times['torch', phase])])}")
+            print(f"    {whos[0]} / {who}: {words([b / a for a, b in zip(times[who, phase], times[whos[0], phase])])}")
     for who in whos:
         ratios = [[b / a for a, b in zip(times[who, "forward"], times[who, phase])] for phase in PHASES[1:]]
         print(f"{case}, {who}: backward / forward {words(ratios[0])}; step / forward {words(ratios[1])}", flush=True)
@@ -195,9 +196,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=peers.BUILD, type=pathlib.Path)
     parser.add_argument("--folder", default=".deps/bench", type=pathlib.Path)
-    parser.add_argument("--rounds", default=9, type=int)
+    parser.add_argument("--rounds", default=peers.usual(9), type=int)
     parser.add_argument("--cores", default="0", help="0 or 0,1: where all peers run, a thread each")
-    parser.add_argument("--case", nargs="+", default=["resnet18", "dense", "sparse", "peptides"])
+    parser.add_argument("--case", nargs="+", default=peers.usual(["resnet18", "dense", "sparse", "peptides"], ["sparse"]))
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--layers", default=6, type=int)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
@@ -210,7 +211,7 @@ def main():
     sys.stdout.reconfigure(line_buffering=True)
     bad = []
     for case in options.case:
-        all_peers = [Peer(options, case, who) for who in ["torch", *ENGINES]]
+        all_peers = [Peer(options, case, who) for who in (["torch"] if peers.has("torch") else []) + ENGINES]
         bad += check(case, all_peers)
         race(case, all_peers, options.rounds)
         for peer in all_peers:
