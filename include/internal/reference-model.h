@@ -15,9 +15,10 @@ G_BEGIN_DECLS
 
 /**
  * ifm_model_reference: The model with its low precision written out as plain arithmetic.
- * Integer and quantised operators become floating-point arithmetic on the integer values, each sum split so that it is exact,
- * each rounding and clipping as the operator's definition has it. f16 and bf16 are computed in f32. Bodies of If, Loop and
- * Scan are rewritten too. Weights are unpacked by nodes, so the model does not grow and external data stay where they are.
+ * Integer and quantised operators become floating-point arithmetic on the integer values, each sum split so that it is
+ * exact, each rounding and clipping as the operator's definition has it. f16 and bf16 are computed in f32. Bodies of If,
+ * Loop and Scan are rewritten too. Weights are unpacked by nodes, so the model does not grow and external data stay where
+ * they are.
  * @kept: (out) (transfer full) (optional) char*: types of the operators that are quantised or of low precision and stay as
  *        they are, each once, sorted: where an engine is compared with this model they judge themselves. Empty: none
  * Returns: (transfer full) the model itself, referenced, where there is nothing to rewrite. NULL with IFM_ERROR_INVALID or
@@ -46,11 +47,11 @@ typedef struct
 void ifm_disturbance_init(IfmDisturbance *disturbance, const IfmModel *model);
 
 /**
- * ifm_model_disturbed: The model with noise behind every operation that rounds: y becomes y (1 + d), d uniform in +-a, drawn
- * anew for each element, node and run.
- * Equals: a = 2 u factor at an output that is rounded, 8 u factor behind exp and the like, and 2 u sqrt(K) factor at the data
- * input of a sum of K products or terms (2 u factor for half precision, whose sums engines keep in f32).
- * Exact arithmetic of ifm_model_reference(), moves of data, and what follows from shapes and constants alone have no noise.
+ * ifm_model_disturbed: The model with noise behind every operation that rounds: y becomes y (1 + d), d uniform in +-a,
+ * drawn anew for each element, node and run. Equals: a = 2 u factor at an output that is rounded, 8 u factor behind exp and
+ * the like, and 2 u sqrt(K) factor at the data input of a sum of K products or terms (2 u factor for half precision, whose
+ * sums engines keep in f32). Exact arithmetic of ifm_model_reference(), moves of data, and what follows from shapes and
+ * constants alone have no noise.
  * @n_disturbed: (out) (optional) the number of places with noise; 0: all runs are equal
  * Returns: (transfer full) NULL with the errors of ifm_model_reference().
  */
