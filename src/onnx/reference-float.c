@@ -1,0 +1,305 @@
+/* Half precision computed in f32, and packed integers of 2 and 4 bits as bytes. Nothing is converted here: nodes do it, so
+ * that a model does not grow, wherever its weights are. */
+#include "rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Head: the nodes that come first in the top-level graph, and what reads their outputs instead. */
+typedef struct
+{
+    IfmRewriteScope scope;
+    GHashTable *names;
+} Head;
+
+static gboolean is_half(int dtype)
+{
+    return dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
+}
+
+static gboolean is_packed(int dtype)
+{
+    return dtype == ONNX__TENSOR_PROTO__DATA_TYPE__UINT4 || dtype == ONNX__TENSOR_PROTO__DATA_TYPE__INT4 ||
+           dtype == ONNX__TENSOR_PROTO__DATA_TYPE__UINT2 || dtype == ONNX__TENSOR_PROTO__DATA_TYPE__INT2;
+}
+
+static gboolean is_signed(int dtype)
+{
+    return dtype == ONNX__TENSOR_PROTO__DATA_TYPE__INT4 || dtype == ONNX__TENSOR_PROTO__DATA_TYPE__INT2;
+}
+
+/* --- packed integers ---------------------------------------------------------------------------------------------- */
+
+const char *ifm_emit_unpacked(IfmRewriteScope *scope, const char *bytes, int bits)
+{
+    IfmRewrite *rewrite = scope->rewrite;
+    const gint64 column[] = { -1, 1 }, flat[] = { -1 };
+    const int n = 8 / bits;
+    const char *down = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1.0 / (1 << bits));
+    const char *up = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1 << bits);
+    const char *rest = ifm_emit_cast(scope, NULL, ifm_emit_reshape(scope, bytes, column, 2), IFM_DTYPE_F32), *parts[4];
+    for (int i = 0; i < n; i++)
+    {
+        parts[i] = rest;
+        if (i + 1 == n)
+            break;
+        const char *above = ifm_exact(scope, "Floor", ifm_exact(scope, "Mul", rest, down, NULL), NULL);
+        parts[i] = ifm_exact(scope, "Sub", rest, ifm_exact(scope, "Mul", above, up, NULL), NULL);
+        rest = above;
+    }
+    if (n == 1)
+        return ifm_emit_reshape(scope, rest, flat, 1);
+    const char *side = n == 2 ? ifm_exact(scope, "Concat", parts[0], parts[1], NULL)
+                              : ifm_exact(scope, "Concat", parts[0], parts[1], parts[2], parts[3], NULL);
+    ifm_emit_int(scope, "axis", 1);
+    return ifm_emit_reshape(scope, side, flat, 1);
+}
+
+/* as_bytes: The same values as a tensor of bytes, in the same place. */
+static const char *as_bytes(IfmRewrite *rewrite, const Onnx__TensorProto *tensor, gint64 n_bytes)
+{
+    Onnx__GraphProto *graph = rewrite->copy->proto->graph;
+    const gsize size = (gsize)n_bytes;
+    g_autofree guint8 *bytes = NULL;
+    if (tensor->n_int32_data > 0) /* a byte in each */
+    {
+        bytes = g_malloc0(size);
+        for (gsize i = 0; i < MIN(size, tensor->n_int32_data); i++)
+            bytes[i] = (guint8)tensor->int32_data[i];
+    }
+    const gboolean is_external =
+        tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if (!is_external)
+        return ifm_emit_tensor(rewrite, "inferometer.packed", IFM_DTYPE_U8, 1, &n_bytes,
+                               bytes != NULL ? bytes : tensor->raw_data.data, size);
+    const char *name = ifm_emit_tensor(rewrite, "inferometer.packed", IFM_DTYPE_U8, 1, &n_bytes, NULL, 0);
+    Onnx__TensorProto *added = graph->initializer[graph->n_initializer - 1];
+    added->has_raw_data = FALSE;
+    added->has_data_location = TRUE;
+    added->data_location = tensor->data_location;
+    added->n_external_data = tensor->n_external_data;
+    added->external_data = g_new0(Onnx__StringStringEntryProto *, tensor->n_external_data);
+    for (gsize i = 0; i < tensor->n_external_data; i++)
+    {
+        added->external_data[i] = g_new(Onnx__StringStringEntryProto, 1);
+        onnx__string_string_entry_proto__init(added->external_data[i]);
+        added->external_data[i]->key = g_strdup(tensor->external_data[i]->key);
+        added->external_data[i]->value = g_strdup(tensor->external_data[i]->value);
+    }
+    return name;
+}
+
+/* unpack: A constant of 2 or 4 bits as one of bytes. Returns: its name */
+static const char *unpack(IfmRewriteScope *scope, const Onnx__TensorProto *tensor)
+{
+    IfmRewrite *rewrite = scope->rewrite;
+    const int dtype = tensor->data_type, bits = (int)ifm_onnx_type_bits(dtype);
+    gint64 n = 1;
+    for (gsize i = 0; i < tensor->n_dims; i++)
+        n *= tensor->dims[i]; /* checked when the tensor was read */
+    const gint64 n_bytes = (n * bits + 7) / 8;
+    const char *x = ifm_emit_unpacked(scope, as_bytes(rewrite, tensor, n_bytes), bits);
+    if (n != n_bytes * 8 / bits)
+    {
+        const gint64 start = 0;
+        x = ifm_exact(scope, "Slice", x, ifm_emit_list(rewrite, &start, 1), ifm_emit_list(rewrite, &n, 1), NULL);
+    }
+    x = ifm_emit_reshape(scope, x, tensor->dims, tensor->n_dims);
+    if (is_signed(dtype)) /* two's complement: 2^bits less from 2^(bits - 1) on */
+    {
+        const char *count = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1 << bits);
+        const char *half = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1.0 / (1 << (bits - 1)));
+        const char *sign = ifm_exact(scope, "Floor", ifm_exact(scope, "Mul", x, half, NULL), NULL);
+        x = ifm_exact(scope, "Sub", x, ifm_exact(scope, "Mul", sign, count, NULL), NULL);
+    }
+    x = ifm_emit_cast(scope, NULL, x, is_signed(dtype) ? IFM_DTYPE_I8 : IFM_DTYPE_U8);
+    g_hash_table_insert(rewrite->narrow, (gpointer)x, GINT_TO_POINTER(dtype));
+    return x;
+}
+
+/* --- types that a graph states ------------------------------------------------------------------------------------ */
+
+static void widen_type(Onnx__TypeProto *type)
+{
+    if (type == NULL)
+        return;
+    switch (type->value_case)
+    {
+    case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
+        if (is_half(type->tensor_type->elem_type))
+            type->tensor_type->elem_type = IFM_DTYPE_F32;
+        else if (is_packed(type->tensor_type->elem_type))
+            type->tensor_type->elem_type = is_signed(type->tensor_type->elem_type) ? IFM_DTYPE_I8 : IFM_DTYPE_U8;
+        break;
+    case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
+        widen_type(type->sequence_type->elem_type);
+        break;
+    case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
+        widen_type(type->optional_type->elem_type);
+        break;
+    default:
+        break;
+    }
+}
+
+/* widen_attributes: What names a type of half precision names f32. */
+static gboolean widen_attributes(Onnx__NodeProto *node)
+{
+    static const char *const names[] = {
+        "dtype", "output_datatype", "output_dtype", "precision", "softmax_precision", "stash_type", "to", NULL
+    };
+    gboolean found = FALSE;
+    for (gsize i = 0; i < node->n_attribute; i++)
+    {
+        Onnx__AttributeProto *attribute = node->attribute[i];
+        if (attribute->tp != NULL)
+            widen_type(attribute->tp);
+        if (attribute->has_i && is_half((int)attribute->i) && g_strv_contains(names, attribute->name))
+        {
+            attribute->i = IFM_DTYPE_F32;
+            found = TRUE;
+        }
+    }
+    return found;
+}
+
+/* makes_constant: Returns: the tensor attribute that gives the node's output its type; NULL. */
+static const Onnx__TensorProto *makes_constant(const Onnx__NodeProto *node)
+{
+    if (node->n_output == 0 || (!g_str_equal(node->op_type, "Constant") && !g_str_equal(node->op_type, "ConstantOfShape")))
+        return NULL;
+    for (gsize i = 0; i < node->n_attribute; i++)
+        if (g_str_equal(node->attribute[i]->name, "value"))
+            return node->attribute[i]->t;
+    return NULL;
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+/* stand_in: Emits what everything reads instead of a tensor of half precision or of packed integers. */
+static void stand_in(Head *head, const char *name, int dtype, const Onnx__TensorProto *constant)
+{
+    const char *other = NULL;
+    if (is_half(dtype))
+        other = ifm_emit_cast(&head->scope, NULL, name, IFM_DTYPE_F32);
+    else if (is_packed(dtype) && constant != NULL)
+        other = unpack(&head->scope, constant);
+    if (other != NULL)
+    {
+        const char *kept = g_string_chunk_insert_const(head->scope.rewrite->strings, name);
+        g_hash_table_insert(head->names, (gpointer)kept, (gpointer)other);
+        g_hash_table_insert(head->scope.rewrite->stands_for, (gpointer)other, (gpointer)kept);
+    }
+}
+
+static int port_dtype(const Onnx__ValueInfoProto *port)
+{
+    const Onnx__TypeProto *type = port->type;
+    return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->elem_type : 0;
+}
+
+static void widen_nodes(IfmRewrite *rewrite, Onnx__GraphProto *graph, gboolean is_body);
+
+/* widen_body: A body's constants are converted at its start; what comes in is f32 already. */
+static void widen_body(IfmRewrite *rewrite, Onnx__GraphProto *body)
+{
+    for (gsize i = 0; i < body->n_input; i++)
+        widen_type(body->input[i]->type);
+    for (gsize i = 0; i < body->n_output; i++)
+        widen_type(body->output[i]->type);
+    widen_nodes(rewrite, body, TRUE);
+}
+
+static const char *keep_string(IfmRewrite *rewrite, const char *text)
+{
+    return g_string_chunk_insert_const(rewrite->strings, text);
+}
+
+/* constant_node: A Constant of half precision gets another name, and a Cast makes the old one. Of packed integers bytes
+ * take its place. FALSE: it is neither. */
+static gboolean constant_node(Head *head, Onnx__NodeProto *node)
+{
+    const Onnx__TensorProto *tensor = makes_constant(node);
+    const int dtype = tensor != NULL ? tensor->data_type : 0;
+    if (is_packed(dtype) && g_str_equal(node->op_type, "Constant"))
+    {
+        stand_in(head, node->output[0], dtype, tensor);
+        g_ptr_array_add(head->scope.nodes, node);
+        return TRUE;
+    }
+    if (!is_half(dtype))
+        return FALSE;
+    const char *name = keep_string(head->scope.rewrite, node->output[0]);
+    free(node->output[0]);
+    node->output[0] = g_strdup(ifm_rewrite_name(head->scope.rewrite, "inferometer.half"));
+    g_ptr_array_add(head->scope.nodes, node);
+    ifm_emit_cast(&head->scope, name, node->output[0], IFM_DTYPE_F32);
+    return TRUE;
+}
+
+/* give_outputs: An output of half precision that a node makes: the node makes another in f32, which all read, and a Cast at
+ * the end makes the output. */
+static void give_outputs(IfmRewrite *rewrite, Onnx__GraphProto *graph)
+{
+    g_autoptr(GHashTable) ports = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < graph->n_output; i++)
+        if (is_half(port_dtype(graph->output[i])))
+            g_hash_table_insert(ports, graph->output[i]->name, GINT_TO_POINTER(port_dtype(graph->output[i])));
+    IfmRewriteScope scope;
+    ifm_rewrite_scope_init(&scope, rewrite, NULL, graph);
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        g_ptr_array_add(scope.nodes, graph->node[i]);
+        for (gsize k = 0; k < graph->node[i]->n_output; k++)
+        {
+            char **output = &graph->node[i]->output[k];
+            if (!g_hash_table_contains(ports, *output))
+                continue;
+            const char *other = ifm_rewrite_name(rewrite, "inferometer.output");
+            const char *name = keep_string(rewrite, *output);
+            g_hash_table_insert(names, (gpointer)name, (gpointer)other);
+            g_hash_table_insert(rewrite->stands_for, (gpointer)other, (gpointer)name);
+            free(*output);
+            *output = g_strdup(other);
+        }
+    }
+    ifm_rewrite_replace(graph, names);
+    GHashTableIter iter;
+    gpointer port, wide;
+    g_hash_table_iter_init(&iter, names);
+    while (g_hash_table_iter_next(&iter, &port, &wide))
+        ifm_emit_cast(&scope, port, wide, GPOINTER_TO_INT(g_hash_table_lookup(ports, port)));
+    ifm_rewrite_scope_end(&scope);
+}
+
+static void widen_nodes(IfmRewrite *rewrite, Onnx__GraphProto *graph, gboolean is_body)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    Head head = { .names = names };
+    ifm_rewrite_scope_init(&head.scope, rewrite, NULL, graph);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        stand_in(&head, graph->initializer[i]->name, graph->initializer[i]->data_type, graph->initializer[i]);
+    for (gsize i = 0; i < graph->n_input && !is_body; i++)
+        if (!g_hash_table_contains(names, graph->input[i]->name))
+            stand_in(&head, graph->input[i]->name, port_dtype(graph->input[i]), NULL);
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
+        for (guint k = 0; k < bodies->len; k++)
+            widen_body(rewrite, bodies->pdata[k]);
+        rewrite->n_changes += widen_attributes(graph->node[i]) ? 1 : 0;
+        if (!constant_node(&head, graph->node[i]))
+            g_ptr_array_add(head.scope.nodes, graph->node[i]);
+    }
+    ifm_rewrite_replace(graph, names); /* in the nodes that were there */
+    ifm_rewrite_scope_end(&head.scope);
+    if (!is_body)
+        give_outputs(rewrite, graph);
+}
+
+void ifm_reference_widen(IfmRewrite *rewrite)
+{
+    widen_nodes(rewrite, rewrite->copy->proto->graph, FALSE);
+    rewrite->is_widened = TRUE;
+}

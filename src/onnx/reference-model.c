@@ -1,0 +1,112 @@
+/* The reference model: which operators are rewritten, and what stays. */
+#include <internal/reference-model.h>
+
+#include "rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const IfmReferenceRow rows[] = {
+    { "ConvInteger", FALSE, ifm_reference_conv_integer },
+    { "DequantizeLinear", FALSE, ifm_reference_dequantize },
+    { "DynamicQuantizeLinear", FALSE, ifm_reference_dynamic_quantize },
+    { "MatMulInteger", FALSE, ifm_reference_matmul_integer },
+    { "QLinearConv", FALSE, ifm_reference_qlinear_conv },
+    { "QLinearMatMul", FALSE, ifm_reference_qlinear_matmul },
+    { "QuantizeLinear", FALSE, ifm_reference_quantize },
+};
+
+#define FUSED_DOMAIN "com.microsoft"
+
+static IfmReferenceRule find_rule(const IfmNode *node)
+{
+    const gboolean is_fused = g_str_equal(node->domain, FUSED_DOMAIN);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        if (g_str_equal(rows[i].op_type, node->op_type))
+            return is_fused || (*node->domain == '\0' && !rows[i].is_fused) ? rows[i].rule : NULL;
+    return NULL;
+}
+
+/* is_low_precision: Whether an operator is one of integer or quantised arithmetic, by its name: each runtime has its own.
+ */
+static gboolean is_low_precision(const char *op_type)
+{
+    static const char *const parts[] = { "Quantize", "QLinear", "Integer", "NBits", "Bnb4", "Fp8", "QOrdered", NULL };
+    for (gsize i = 0; parts[i] != NULL; i++)
+        if (strstr(op_type, parts[i]) != NULL)
+            return TRUE;
+    return op_type[0] == 'Q' && g_ascii_isupper(op_type[1]); /* QGemm, QAttention, QMoE */
+}
+
+/* --- walking ------------------------------------------------------------------------------------------------------ */
+
+static void rewrite_graph(IfmRewrite *rewrite, const IfmRewriteScope *outer, Onnx__GraphProto *graph, GHashTable *kept);
+
+static void rewrite_node(IfmRewriteScope *scope, Onnx__NodeProto *proto, GHashTable *kept)
+{
+    IfmNode node;
+    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(proto);
+    for (guint i = 0; i < bodies->len; i++)
+        rewrite_graph(scope->rewrite, scope, bodies->pdata[i], kept);
+    ifm_onnx_node_wrap(proto, &node);
+    const IfmReferenceRule rule = find_rule(&node);
+    if (rule != NULL && rule(scope, &node))
+    {
+        ifm_rewrite_learn(scope, proto);
+        onnx__node_proto__free_unpacked(proto, NULL);
+        return;
+    }
+    if (is_low_precision(node.op_type))
+        g_hash_table_add(kept, g_strdup(node.op_type));
+    ifm_rewrite_keep(scope, proto);
+}
+
+static void rewrite_graph(IfmRewrite *rewrite, const IfmRewriteScope *outer, Onnx__GraphProto *graph, GHashTable *kept)
+{
+    IfmRewriteScope scope;
+    ifm_rewrite_scope_init(&scope, rewrite, outer, graph);
+    for (gsize i = 0; i < graph->n_node; i++)
+        rewrite_node(&scope, graph->node[i], kept);
+    ifm_rewrite_scope_end(&scope);
+}
+
+/* keep_functions: Local functions stay as they are: what they call is kept, too. */
+static void keep_functions(const Onnx__ModelProto *proto, GHashTable *kept)
+{
+    for (gsize i = 0; i < proto->n_functions; i++)
+        for (gsize k = 0; k < proto->functions[i]->n_node; k++)
+            if (is_low_precision(proto->functions[i]->node[k]->op_type))
+                g_hash_table_add(kept, g_strdup(proto->functions[i]->node[k]->op_type));
+}
+
+static int compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static GPtrArray *sorted_names(GHashTable *set)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    GHashTableIter iter;
+    gpointer name;
+    g_hash_table_iter_init(&iter, set);
+    while (g_hash_table_iter_next(&iter, &name, NULL))
+        g_ptr_array_add(names, g_strdup(name));
+    g_ptr_array_sort(names, compare_names);
+    return names;
+}
+
+IfmModel *ifm_model_reference(IfmModel *model, GPtrArray **kept, GError **error)
+{
+    g_autoptr(GHashTable) set = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(IfmRewrite) rewrite = ifm_rewrite_new(model, NULL, 0, error);
+    if (rewrite == NULL)
+        return NULL;
+    ifm_reference_widen(rewrite);
+    rewrite_graph(rewrite, NULL, rewrite->copy->proto->graph, set);
+    keep_functions(rewrite->copy->proto, set);
+    IfmModel *reference = ifm_rewrite_finish(rewrite, error);
+    if (reference != NULL && kept != NULL)
+        *kept = sorted_names(set);
+    return reference;
+}

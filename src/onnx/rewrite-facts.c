@@ -1,0 +1,247 @@
+/* What is known of a tensor while a model is rewritten: constants, types, shapes. */
+#include "rewrite.h"
+
+#include <string.h>
+
+static const Onnx__TensorProto *constant_of(const Onnx__NodeProto *node)
+{
+    IfmNode wrapped;
+    ifm_onnx_node_wrap(node, &wrapped);
+    if (*wrapped.domain != '\0' || !g_str_equal(wrapped.op_type, "Constant"))
+        return NULL;
+    const Onnx__AttributeProto *value = ifm_onnx_attribute(&wrapped, "value");
+    return value != NULL ? value->t : NULL;
+}
+
+/* original: the tensor of the source that has the same shape and values */
+static const char *original(const IfmRewriteScope *scope, const char *name)
+{
+    const char *other = name != NULL ? g_hash_table_lookup(scope->rewrite->stands_for, name) : NULL;
+    return other != NULL ? other : name;
+}
+
+const Onnx__TensorProto *ifm_rewrite_value(const IfmRewriteScope *scope, const char *name)
+{
+    name = original(scope, name);
+    for (; scope != NULL && name != NULL; scope = scope->outer)
+    {
+        const Onnx__TensorProto *value = g_hash_table_lookup(scope->values, name);
+        if (value != NULL)
+            return value;
+    }
+    return NULL;
+}
+
+gboolean ifm_rewrite_tensor(const IfmRewriteScope *scope, const char *name, IfmTensor *tensor)
+{
+    const Onnx__TensorProto *value = ifm_rewrite_value(scope, name);
+    *tensor = IFM_TENSOR_INIT;
+    return value != NULL && ifm_onnx_tensor_wrap(value, tensor);
+}
+
+/* --- facts of the source ------------------------------------------------------------------------------------------ */
+
+static const IfmFact *fact_at(const IfmRewriteScope *scope, int at, const char *name)
+{
+    name = original(scope, name);
+    const IfmAnalysis *analysis = scope->rewrite->analyses[at];
+    for (; analysis != NULL && scope != NULL; scope = scope->outer)
+    {
+        const Onnx__GraphProto *origin = g_hash_table_lookup(scope->rewrite->origins, scope->graph);
+        GHashTable *facts = scope->outer == NULL ? analysis->facts : g_hash_table_lookup(analysis->inner, origin);
+        const IfmFact *fact = facts != NULL ? g_hash_table_lookup(facts, name) : NULL;
+        if (fact != NULL)
+            return fact;
+    }
+    return NULL;
+}
+
+int ifm_rewrite_rank(const IfmRewriteScope *scope, const char *name, gint64 *dims)
+{
+    const Onnx__TensorProto *value = ifm_rewrite_value(scope, name);
+    if (value != NULL)
+    {
+        memcpy(dims, value->dims, value->n_dims * sizeof *dims);
+        return (int)value->n_dims;
+    }
+    const IfmFact *fact = fact_at(scope, 0, name), *other = fact_at(scope, 1, name);
+    if (fact == NULL || fact->rank < 0 || (other != NULL && other->rank != fact->rank))
+        return -1;
+    for (int i = 0; i < fact->rank; i++)
+        dims[i] = other == NULL || other->dims[i] == fact->dims[i] ? fact->dims[i] : -1;
+    return fact->rank;
+}
+
+gint64 ifm_rewrite_size(const IfmRewriteScope *scope, const char *name)
+{
+    gint64 dims[IFM_MAX_RANK], n = 1;
+    const int rank = ifm_rewrite_rank(scope, name, dims);
+    for (int i = 0; i < rank; i++)
+        if (dims[i] < 0 || __builtin_mul_overflow(n, dims[i], &n))
+            return -1;
+    return rank < 0 ? -1 : n;
+}
+
+/* known_dtype: as the source has it */
+static int known_dtype(const IfmRewriteScope *scope, const char *name)
+{
+    const Onnx__TensorProto *value = ifm_rewrite_value(scope, name);
+    if (value != NULL)
+        return value->data_type;
+    for (const IfmRewriteScope *at = scope; at != NULL; at = at->outer)
+    {
+        gpointer dtype = g_hash_table_lookup(at->dtypes, name);
+        if (dtype != NULL)
+            return GPOINTER_TO_INT(dtype);
+    }
+    const IfmFact *fact = fact_at(scope, 0, name);
+    return fact != NULL ? (int)fact->dtype : 0;
+}
+
+int ifm_rewrite_dtype(const IfmRewriteScope *scope, const char *name)
+{
+    if (name == NULL)
+        return 0;
+    gpointer narrow = g_hash_table_lookup(scope->rewrite->narrow, name);
+    const int dtype = narrow != NULL ? GPOINTER_TO_INT(narrow) : known_dtype(scope, name);
+    const gboolean is_half = dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
+    return is_half && scope->rewrite->is_widened ? IFM_DTYPE_F32 : dtype;
+}
+
+/* --- types that nodes make ---------------------------------------------------------------------------------------- */
+
+/* From: where an operator's outputs have their type from: an input, if it is 0 or more. */
+enum
+{
+    FROM_TO = -1,
+    FROM_DTYPE = -2, /* the attribute of that name, else the first input */
+    FROM_VALUE = -3, /* … the tensor, else f32 */
+    FROM_BOOL = -4,
+    FROM_I64 = -5,
+    FROM_BODY = -6,
+    FROM_ZERO = -7, /* u8 where input 2 is left out */
+    FROM_I32 = -8,
+    FROM_F32 = -9,
+};
+
+static const struct
+{
+    const char *op_type;
+    int from;
+} types[] = {
+    { "And", FROM_BOOL },
+    { "ArgMax", FROM_I64 },
+    { "ArgMin", FROM_I64 },
+    { "Bernoulli", FROM_DTYPE },
+    { "BlackmanWindow", FROM_F32 },
+    { "Cast", FROM_TO },
+    { "CastLike", 1 },
+    { "Constant", FROM_VALUE },
+    { "ConstantOfShape", FROM_VALUE },
+    { "ConvInteger", FROM_I32 },
+    { "DequantizeLinear", 1 },
+    { "Equal", FROM_BOOL },
+    { "EyeLike", FROM_DTYPE },
+    { "Greater", FROM_BOOL },
+    { "GreaterOrEqual", FROM_BOOL },
+    { "HammingWindow", FROM_F32 },
+    { "HannWindow", FROM_F32 },
+    { "If", FROM_BODY },
+    { "IsInf", FROM_BOOL },
+    { "IsNaN", FROM_BOOL },
+    { "Less", FROM_BOOL },
+    { "LessOrEqual", FROM_BOOL },
+    { "Loop", FROM_BODY },
+    { "MatMulInteger", FROM_I32 },
+    { "NonMaxSuppression", FROM_I64 },
+    { "NonZero", FROM_I64 },
+    { "Not", FROM_BOOL },
+    { "OneHot", 2 },
+    { "Or", FROM_BOOL },
+    { "QuantizeLinear", FROM_ZERO },
+    { "RandomNormal", FROM_F32 },
+    { "RandomNormalLike", FROM_DTYPE },
+    { "RandomUniform", FROM_F32 },
+    { "RandomUniformLike", FROM_DTYPE },
+    { "Scan", FROM_BODY },
+    { "Shape", FROM_I64 },
+    { "Size", FROM_I64 },
+    { "Where", 1 },
+    { "Xor", FROM_BOOL },
+};
+
+/* body_dtype: of output @index of If, Loop or Scan: what the body's output is. A Loop's first is the condition. */
+static int body_dtype(const Onnx__NodeProto *node, gsize index)
+{
+    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(node);
+    const Onnx__GraphProto *body = bodies->len > 0 ? bodies->pdata[0] : NULL;
+    index += g_str_equal(node->op_type, "Loop") ? 1 : 0;
+    const Onnx__TypeProto *type = body != NULL && index < body->n_output ? body->output[index]->type : NULL;
+    return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->elem_type : 0;
+}
+
+static int value_dtype(const IfmNode *node)
+{
+    const Onnx__AttributeProto *value = ifm_onnx_attribute(node, "value");
+    if (value != NULL && value->t != NULL)
+        return value->t->data_type;
+    return ifm_onnx_attribute(node, "value_int") != NULL || ifm_onnx_attribute(node, "value_ints") != NULL ? IFM_DTYPE_I64
+                                                                                                           : IFM_DTYPE_F32;
+}
+
+static int made_dtype(const IfmRewriteScope *scope, const Onnx__NodeProto *proto, gsize index)
+{
+    static const char *const with_indices[] = { "MaxPool", "TopK", "Unique", NULL };
+    IfmNode node;
+    int from = 0;
+    ifm_onnx_node_wrap(proto, &node);
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
+        if (g_str_equal(types[i].op_type, node.op_type))
+            from = types[i].from;
+    if (index > 0 && g_strv_contains(with_indices, node.op_type))
+        return IFM_DTYPE_I64;
+    if (index > 0 && g_str_equal(node.op_type, "Dropout"))
+        return IFM_DTYPE_BOOL;
+    const char *input = ifm_rewrite_input(&node, from >= 0 ? (gsize)from : 0);
+    const int as_input = input != NULL ? ifm_rewrite_dtype(scope, input) : 0;
+    const char *zero = ifm_rewrite_input(&node, 2);
+    switch (from)
+    {
+    case FROM_TO:
+        return (int)ifm_node_int(&node, "to", IFM_DTYPE_F32);
+    case FROM_DTYPE:
+        return (int)ifm_node_int(&node, "dtype", as_input);
+    case FROM_VALUE:
+        return value_dtype(&node);
+    case FROM_BOOL:
+        return IFM_DTYPE_BOOL;
+    case FROM_I64:
+        return IFM_DTYPE_I64;
+    case FROM_BODY:
+        return body_dtype(proto, index);
+    case FROM_ZERO:
+        return zero != NULL ? ifm_rewrite_dtype(scope, zero) : (int)ifm_node_int(&node, "output_dtype", IFM_DTYPE_U8);
+    case FROM_I32:
+        return IFM_DTYPE_I32;
+    case FROM_F32:
+        return (int)ifm_node_int(&node, "dtype", IFM_DTYPE_F32);
+    default:
+        return as_input;
+    }
+}
+
+void ifm_rewrite_learn(IfmRewriteScope *scope, const Onnx__NodeProto *node)
+{
+    const Onnx__TensorProto *constant = constant_of(node);
+    if (constant != NULL && node->n_output > 0)
+        g_hash_table_insert(scope->values, node->output[0], (gpointer)constant);
+    for (gsize i = 0; i < node->n_output; i++)
+    {
+        const IfmFact *fact = fact_at(scope, 0, node->output[i]);
+        const int dtype =
+            fact != NULL && fact->dtype != IFM_DTYPE_UNDEFINED ? (int)fact->dtype : made_dtype(scope, node, i);
+        if (dtype != 0 && *node->output[i] != '\0')
+            g_hash_table_insert(scope->dtypes, g_string_chunk_insert_const(scope->rewrite->strings, node->output[i]),
+                                GINT_TO_POINTER(dtype));
+    }
+}

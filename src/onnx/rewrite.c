@@ -1,0 +1,504 @@
+/* A private copy of a model, what is known of its tensors, and what is emitted into it. */
+#include "rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the copy ----------------------------------------------------------------------------------------------------- */
+
+GPtrArray *ifm_rewrite_bodies(const Onnx__NodeProto *node)
+{
+    GPtrArray *bodies = g_ptr_array_new();
+    for (gsize i = 0; i < node->n_attribute; i++)
+    {
+        if (node->attribute[i]->g != NULL)
+            g_ptr_array_add(bodies, node->attribute[i]->g);
+        for (gsize k = 0; k < node->attribute[i]->n_graphs; k++)
+            g_ptr_array_add(bodies, node->attribute[i]->graphs[k]);
+    }
+    return bodies;
+}
+
+static void take(IfmRewrite *rewrite, const char *name)
+{
+    g_hash_table_add(rewrite->taken, g_string_chunk_insert_const(rewrite->strings, name));
+}
+
+/* pair: Notes the names of a graph, and the graph of the source that it is a copy of. */
+static void pair(IfmRewrite *rewrite, const Onnx__GraphProto *graph, const Onnx__GraphProto *origin)
+{
+    g_hash_table_insert(rewrite->origins, (gpointer)graph, (gpointer)origin);
+    for (gsize i = 0; i < graph->n_input; i++)
+        take(rewrite, graph->input[i]->name);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        take(rewrite, graph->initializer[i]->name);
+    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
+        take(rewrite, graph->sparse_initializer[i]->values->name);
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
+        g_autoptr(GPtrArray) origins = ifm_rewrite_bodies(origin->node[i]);
+        for (gsize k = 0; k < graph->node[i]->n_output; k++)
+            take(rewrite, graph->node[i]->output[k]);
+        for (guint k = 0; k < bodies->len; k++)
+            pair(rewrite, bodies->pdata[k], origins->pdata[k]);
+    }
+}
+
+static IfmModel *copy_model(IfmModel *model, GBytes *bytes, GError **error)
+{
+    g_autoptr(GArray) externals = g_array_new(FALSE, FALSE, sizeof(IfmOnnxExternal));
+    for (guint i = 0; i < model->external_order->len; i++)
+    {
+        char *location = g_ptr_array_index(model->external_order, i);
+        IfmOnnxExternal external = { location, g_hash_table_lookup(model->external, location) };
+        g_array_append_val(externals, external);
+    }
+    return ifm_onnx_parse_built(bytes, model->name, (const IfmOnnxExternal *)(const void *)externals->data, externals->len,
+                                error);
+}
+
+/* sort_nodes: A file's nodes may be in any order; rules are called in one in which all that a node reads is known. */
+static void sort_nodes(IfmModel *model)
+{
+    for (gsize i = 0; i < model->n_nodes; i++)
+        model->proto->graph->node[i] = (Onnx__NodeProto *)model->nodes[i].proto;
+}
+
+/* Shapes are inferred for fixed sizes alone: what is the same at both sizes is known, what is not is free. */
+static const gint64 sizes[][2] = { { 192, 320 }, { 60, 84 }, { 6, 10 }, { 2, 3 }, { 1, 1 } };
+
+static IfmAnalysis *analyse(IfmModel *model, gint64 size)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        for (int axis = 0; axis < port->rank; axis++)
+        {
+            IfmDimBinding binding = { port->dim_names[axis], size };
+            if (port->dims[axis] < 0 && g_hash_table_add(names, port->dim_names[axis]))
+                g_array_append_val(bindings, binding);
+        }
+    }
+    return ifm_model_analyse(model, (const IfmDimBinding *)(const void *)bindings->data, bindings->len, NULL);
+}
+
+static void analyse_source(IfmRewrite *rewrite, const IfmDimBinding *bindings, gsize n_bindings)
+{
+    IfmModel *model = rewrite->source;
+    if (n_bindings > 0)
+        rewrite->analyses[0] = ifm_model_analyse(model, bindings, n_bindings, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes) && rewrite->analyses[0] == NULL; i++)
+    {
+        rewrite->analyses[0] = analyse(model, sizes[i][0]);
+        rewrite->analyses[1] = rewrite->analyses[0] != NULL ? analyse(model, sizes[i][1]) : NULL;
+        if (rewrite->analyses[1] == NULL)
+            g_clear_pointer(&rewrite->analyses[0], ifm_analysis_free);
+    }
+}
+
+IfmRewrite *ifm_rewrite_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
+{
+    IfmModel *copy = copy_model(model, model->bytes, error);
+    if (copy == NULL)
+        return NULL;
+    IfmRewrite *rewrite = g_new0(IfmRewrite, 1);
+    rewrite->source = ifm_model_ref(model);
+    rewrite->copy = copy;
+    rewrite->origins = g_hash_table_new(NULL, NULL);
+    rewrite->taken = g_hash_table_new(g_str_hash, g_str_equal);
+    rewrite->constants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    rewrite->stands_for = g_hash_table_new(g_str_hash, g_str_equal);
+    rewrite->narrow = g_hash_table_new(g_str_hash, g_str_equal);
+    rewrite->strings = g_string_chunk_new(4096);
+    pair(rewrite, copy->proto->graph, model->proto->graph);
+    sort_nodes(copy);
+    analyse_source(rewrite, bindings, n_bindings);
+    return rewrite;
+}
+
+void ifm_rewrite_free(IfmRewrite *rewrite)
+{
+    if (rewrite == NULL)
+        return;
+    for (gsize i = 0; i < G_N_ELEMENTS(rewrite->analyses); i++)
+        ifm_analysis_free(rewrite->analyses[i]);
+    ifm_model_unref(rewrite->copy);
+    ifm_model_unref(rewrite->source);
+    g_hash_table_unref(rewrite->origins);
+    g_hash_table_unref(rewrite->taken);
+    g_hash_table_unref(rewrite->constants);
+    g_hash_table_unref(rewrite->stands_for);
+    g_hash_table_unref(rewrite->narrow);
+    g_string_chunk_free(rewrite->strings);
+    g_free(rewrite);
+}
+
+/* --- the result --------------------------------------------------------------------------------------------------- */
+
+static void add_read(const Onnx__GraphProto *graph, GHashTable *read)
+{
+    for (gsize i = 0; i < graph->n_output; i++)
+        g_hash_table_add(read, graph->output[i]->name);
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
+        for (gsize k = 0; k < graph->node[i]->n_input; k++)
+            g_hash_table_add(read, graph->node[i]->input[k]);
+        for (guint k = 0; k < bodies->len; k++)
+            add_read(bodies->pdata[k], read);
+    }
+}
+
+static gboolean is_external(const Onnx__TensorProto *tensor)
+{
+    return tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+/* drop_unread: Moves initializers that nothing reads any more behind the others, where they are not packed. They stay in
+ * memory, as the model of the copy knows them. Returns: how many are read. */
+static gsize drop_unread(Onnx__GraphProto *graph)
+{
+    g_autoptr(GHashTable) read = g_hash_table_new(g_str_hash, g_str_equal);
+    gsize n = 0;
+    add_read(graph, read);
+    for (gsize i = 0; i < graph->n_input; i++) /* an input with a default value */
+        g_hash_table_add(read, graph->input[i]->name);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+    {
+        Onnx__TensorProto *tensor = graph->initializer[i];
+        if (!g_hash_table_contains(read, tensor->name))
+            continue;
+        graph->initializer[i] = graph->initializer[n];
+        graph->initializer[n++] = tensor;
+    }
+    return n;
+}
+
+/* place_values: External data of the top-level graph stay outside; others, which nothing but the copy knows, go in. */
+static void place_values(IfmModel *copy)
+{
+    const Onnx__GraphProto *graph = copy->proto->graph;
+    g_autoptr(GHashTable) top = g_hash_table_new(NULL, NULL);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        g_hash_table_add(top, graph->initializer[i]);
+    for (guint i = 0; i < copy->attached->len; i++)
+    {
+        Onnx__TensorProto *tensor = g_ptr_array_index(copy->attached, i);
+        if (!is_external(tensor))
+            continue;
+        if (g_hash_table_contains(top, tensor))
+        {
+            tensor->has_raw_data = FALSE;
+            tensor->raw_data = (ProtobufCBinaryData){ 0 };
+            continue;
+        }
+        for (gsize k = 0; k < tensor->n_external_data; k++)
+            onnx__string_string_entry_proto__free_unpacked(tensor->external_data[k], NULL);
+        tensor->n_external_data = 0;
+        tensor->has_data_location = FALSE;
+    }
+}
+
+/* forget_declared: What the graph declares of tensors within it is of other types now. */
+static void forget_declared(Onnx__GraphProto *graph)
+{
+    for (gsize i = 0; i < graph->n_value_info; i++)
+        onnx__value_info_proto__free_unpacked(graph->value_info[i], NULL);
+    graph->n_value_info = 0;
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
+        for (guint k = 0; k < bodies->len; k++)
+            forget_declared(bodies->pdata[k]);
+    }
+}
+
+static GBytes *pack(IfmModel *copy, GError **error)
+{
+    Onnx__GraphProto *graph = copy->proto->graph;
+    const gsize n_all = graph->n_initializer;
+    forget_declared(graph);
+    graph->n_initializer = drop_unread(graph);
+    place_values(copy);
+    const gsize size = onnx__model_proto__get_packed_size(copy->proto);
+    guint8 *bytes = size <= IFM_ONNX_MAX_FILE_BYTES ? g_try_malloc(MAX(size, 1)) : NULL;
+    if (bytes != NULL)
+        onnx__model_proto__pack(copy->proto, bytes);
+    else if (size > IFM_ONNX_MAX_FILE_BYTES)
+        IFM_ONNX_INVALID(error,
+                         "%s: rewritten for a reference it has %" G_GSIZE_FORMAT
+                         " bytes, more than the %d (2 GiB) that one ONNX file can hold",
+                         copy->name, size, IFM_ONNX_MAX_FILE_BYTES);
+    else
+        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for the %" G_GSIZE_FORMAT " bytes of its reference",
+                    copy->name, size);
+    graph->n_initializer = n_all;
+    return bytes != NULL ? g_bytes_new_take(bytes, size) : NULL;
+}
+
+#define INITIALIZERS_WITHOUT_INPUTS 4 /* the IR version since which an initializer need not be listed as an input */
+
+IfmModel *ifm_rewrite_finish(IfmRewrite *rewrite, GError **error)
+{
+    if (rewrite->n_changes == 0)
+        return ifm_model_ref(rewrite->source);
+    Onnx__ModelProto *proto = rewrite->copy->proto;
+    proto->ir_version = MAX(proto->ir_version, INITIALIZERS_WITHOUT_INPUTS);
+    g_autoptr(GBytes) bytes = pack(rewrite->copy, error);
+    return bytes != NULL ? copy_model(rewrite->source, bytes, error) : NULL;
+}
+
+/* --- walking ------------------------------------------------------------------------------------------------------ */
+
+void ifm_rewrite_scope_init(IfmRewriteScope *scope, IfmRewrite *rewrite, const IfmRewriteScope *outer,
+                            Onnx__GraphProto *graph)
+{
+    *scope = (IfmRewriteScope){ .rewrite = rewrite, .outer = outer, .graph = graph };
+    scope->nodes = g_ptr_array_new();
+    scope->values = g_hash_table_new(g_str_hash, g_str_equal);
+    scope->dtypes = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < graph->n_input; i++)
+    {
+        const Onnx__TypeProto *type = graph->input[i]->type;
+        if (type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+            g_hash_table_insert(scope->dtypes, graph->input[i]->name, GINT_TO_POINTER(type->tensor_type->elem_type));
+    }
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        g_hash_table_insert(scope->values, graph->initializer[i]->name, graph->initializer[i]);
+}
+
+void ifm_rewrite_scope_end(IfmRewriteScope *scope)
+{
+    Onnx__GraphProto *graph = scope->graph;
+    free(graph->node); /* protobuf-c's allocator is malloc, and so is GLib's */
+    graph->n_node = scope->nodes->len;
+    graph->node = (Onnx__NodeProto **)g_ptr_array_free(g_steal_pointer(&scope->nodes), FALSE);
+    g_hash_table_unref(scope->values);
+    g_hash_table_unref(scope->dtypes);
+}
+
+void ifm_rewrite_keep(IfmRewriteScope *scope, Onnx__NodeProto *node)
+{
+    ifm_rewrite_learn(scope, node);
+    g_ptr_array_add(scope->nodes, node);
+}
+
+/* --- emitting ----------------------------------------------------------------------------------------------------- */
+
+const char *ifm_rewrite_name(IfmRewrite *rewrite, const char *like)
+{
+    for (;;)
+    {
+        g_autofree char *name = g_strdup_printf("%s.%u", like, ++rewrite->n_names);
+        if (g_hash_table_contains(rewrite->taken, name))
+            continue;
+        const char *kept = g_string_chunk_insert(rewrite->strings, name);
+        g_hash_table_add(rewrite->taken, (gpointer)kept);
+        return kept;
+    }
+}
+
+/* The messages belong to protobuf-c, which frees with free(). */
+static void append(void *array, size_t *n, void *element)
+{
+    void ***elements = array;
+    *elements = g_renew(void *, *elements, *n + 1);
+    (*elements)[(*n)++] = element;
+}
+
+static Onnx__NodeProto *new_node(IfmRewriteScope *scope, gboolean exact, const char *output, const char *op_type)
+{
+    Onnx__NodeProto *node = g_new(Onnx__NodeProto, 1);
+    onnx__node_proto__init(node);
+    node->op_type = g_strdup(op_type);
+    node->name = g_strdup_printf("%s%s", exact ? IFM_REWRITE_EXACT : "inferometer.rounded.", output);
+    append(&node->output, &node->n_output, g_strdup(output));
+    g_ptr_array_add(scope->nodes, node);
+    scope->rewrite->n_changes++;
+    return node;
+}
+
+const char *ifm_emit(IfmRewriteScope *scope, gboolean exact, const char *output, const char *op_type, ...)
+{
+    const char *name = output != NULL ? output : ifm_rewrite_name(scope->rewrite, "inferometer");
+    Onnx__NodeProto *node = new_node(scope, exact, name, op_type);
+    va_list inputs;
+    va_start(inputs, op_type);
+    for (const char *input = va_arg(inputs, const char *); input != NULL; input = va_arg(inputs, const char *))
+        append(&node->input, &node->n_input, g_strdup(input));
+    va_end(inputs);
+    return name;
+}
+
+static Onnx__NodeProto *last_node(IfmRewriteScope *scope)
+{
+    return g_ptr_array_index(scope->nodes, scope->nodes->len - 1);
+}
+
+static Onnx__AttributeProto *add_attribute(IfmRewriteScope *scope, const char *name,
+                                           Onnx__AttributeProto__AttributeType type)
+{
+    Onnx__NodeProto *node = last_node(scope);
+    Onnx__AttributeProto *attribute = g_new(Onnx__AttributeProto, 1);
+    onnx__attribute_proto__init(attribute);
+    attribute->name = g_strdup(name);
+    attribute->has_type = TRUE;
+    attribute->type = type;
+    append(&node->attribute, &node->n_attribute, attribute);
+    return attribute;
+}
+
+void ifm_emit_int(IfmRewriteScope *scope, const char *attribute, gint64 value)
+{
+    Onnx__AttributeProto *added = add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    added->has_i = TRUE;
+    added->i = value;
+}
+
+void ifm_emit_ints(IfmRewriteScope *scope, const char *attribute, const gint64 *values, gsize n)
+{
+    Onnx__AttributeProto *added = add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    added->n_ints = n;
+    added->ints = g_memdup2(values, n * sizeof *values);
+}
+
+void ifm_emit_float(IfmRewriteScope *scope, const char *attribute, double value)
+{
+    Onnx__AttributeProto *added = add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    added->has_f = TRUE;
+    added->f = (float)value;
+}
+
+void ifm_emit_attributes(IfmRewriteScope *scope, const IfmNode *from, const char *const *without)
+{
+    const Onnx__NodeProto *proto = from->proto;
+    Onnx__NodeProto *node = last_node(scope);
+    for (gsize i = 0; i < proto->n_attribute; i++)
+    {
+        if (without != NULL && g_strv_contains(without, proto->attribute[i]->name))
+            continue;
+        const gsize size = onnx__attribute_proto__get_packed_size(proto->attribute[i]);
+        g_autofree guint8 *bytes = g_malloc(MAX(size, 1)); /* protobuf-c has no function that copies */
+        onnx__attribute_proto__pack(proto->attribute[i], bytes);
+        append(&node->attribute, &node->n_attribute, onnx__attribute_proto__unpack(NULL, size, bytes));
+    }
+}
+
+void ifm_emit_output(IfmRewriteScope *scope, const char *name)
+{
+    Onnx__NodeProto *node = last_node(scope);
+    append(&node->output, &node->n_output, g_strdup(name));
+}
+
+const char *ifm_emit_cast(IfmRewriteScope *scope, const char *output, const char *x, int dtype)
+{
+    const char *cast = ifm_exact_to(scope, output, "Cast", x, NULL);
+    ifm_emit_int(scope, "to", dtype);
+    return cast;
+}
+
+const char *ifm_emit_reshape(IfmRewriteScope *scope, const char *x, const gint64 *dims, gsize n)
+{
+    return ifm_exact(scope, "Reshape", x, ifm_emit_list(scope->rewrite, dims, n), NULL);
+}
+
+/* --- constants ---------------------------------------------------------------------------------------------------- */
+
+const char *ifm_emit_tensor(IfmRewrite *rewrite, const char *like, int dtype, gsize rank, const gint64 *dims,
+                            const void *data, gsize size)
+{
+    const char *name = ifm_rewrite_name(rewrite, like);
+    Onnx__GraphProto *graph = rewrite->copy->proto->graph;
+    Onnx__TensorProto *tensor = g_new(Onnx__TensorProto, 1);
+    onnx__tensor_proto__init(tensor);
+    tensor->name = g_strdup(name);
+    tensor->has_data_type = TRUE;
+    tensor->data_type = dtype;
+    tensor->n_dims = rank;
+    tensor->dims = g_memdup2(dims, rank * sizeof *dims);
+    tensor->has_raw_data = TRUE;
+    tensor->raw_data = (ProtobufCBinaryData){ size, g_memdup2(data, size) };
+    append(&graph->initializer, &graph->n_initializer, tensor);
+    return name;
+}
+
+const char *ifm_emit_number(IfmRewrite *rewrite, IfmDtype dtype, double value)
+{
+    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    g_autofree char *key = g_strconcat(ifm_dtype_name(dtype), g_ascii_dtostr(text, sizeof text, value), NULL);
+    const char *known = g_hash_table_lookup(rewrite->constants, key);
+    const float single = (float)value;
+    if (known != NULL)
+        return known;
+    g_assert(dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64);
+    const char *name = dtype == IFM_DTYPE_F32
+                           ? ifm_emit_tensor(rewrite, "inferometer.number", dtype, 0, NULL, &single, sizeof single)
+                           : ifm_emit_tensor(rewrite, "inferometer.number", dtype, 0, NULL, &value, sizeof value);
+    g_hash_table_insert(rewrite->constants, g_steal_pointer(&key), (gpointer)name);
+    return name;
+}
+
+const char *ifm_emit_list(IfmRewrite *rewrite, const gint64 *values, gsize n)
+{
+    g_autoptr(GString) key = g_string_new("list");
+    const gint64 dims[] = { (gint64)n };
+    for (gsize i = 0; i < n; i++)
+        g_string_append_printf(key, " %" G_GINT64_FORMAT, values[i]);
+    const char *known = g_hash_table_lookup(rewrite->constants, key->str);
+    if (known != NULL)
+        return known;
+    const char *name = ifm_emit_tensor(rewrite, "inferometer.list", IFM_DTYPE_I64, 1, dims, values, n * sizeof values[0]);
+    g_hash_table_insert(rewrite->constants, g_strdup(key->str), (gpointer)name);
+    return name;
+}
+
+/* --- renaming ----------------------------------------------------------------------------------------------------- */
+
+static void rename_one(char **name, GHashTable *names)
+{
+    const char *other = g_hash_table_lookup(names, *name);
+    if (other == NULL)
+        return;
+    free(*name);
+    *name = strdup(other);
+}
+
+/* without_own: @names but those that a body defines itself. (transfer full) */
+static GHashTable *without_own(const Onnx__GraphProto *body, GHashTable *names)
+{
+    GHashTable *rest = g_hash_table_new(g_str_hash, g_str_equal);
+    GHashTableIter iter;
+    gpointer name, other;
+    g_hash_table_iter_init(&iter, names);
+    while (g_hash_table_iter_next(&iter, &name, &other))
+        g_hash_table_insert(rest, name, other);
+    for (gsize i = 0; i < body->n_input; i++)
+        g_hash_table_remove(rest, body->input[i]->name);
+    for (gsize i = 0; i < body->n_initializer; i++)
+        g_hash_table_remove(rest, body->initializer[i]->name);
+    for (gsize i = 0; i < body->n_node; i++)
+        for (gsize k = 0; k < body->node[i]->n_output; k++)
+            g_hash_table_remove(rest, body->node[i]->output[k]);
+    return rest;
+}
+
+void ifm_rewrite_replace(Onnx__GraphProto *graph, GHashTable *names)
+{
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
+        for (gsize k = 0; k < graph->node[i]->n_input; k++)
+            rename_one(&graph->node[i]->input[k], names);
+        for (guint k = 0; k < bodies->len; k++)
+        {
+            Onnx__GraphProto *body = bodies->pdata[k];
+            g_autoptr(GHashTable) rest = without_own(body, names);
+            ifm_rewrite_replace(body, rest);
+            for (gsize o = 0; o < body->n_output; o++)
+                rename_one(&body->output[o]->name, rest);
+        }
+    }
+}
