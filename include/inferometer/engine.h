@@ -189,6 +189,7 @@ typedef struct
     int n_threads;    /* threads in /proc/self/task that took processor time while it ran, with the executing thread */
     int n_streams;    /* as the runtime reports it, else the number of executing threads */
     char *cores;      /* the affinity mask of those threads, "0-3" */
+    gint64 first_ns;  /* the first inference after the compile, by the host's clock; 0: not on record */
     GPtrArray *nodes; /* IfmNodeConfig*; from one profiled run */
     GPtrArray *convolutions; /* IfmConvLayer*, in the order of the graph; NULL without options.convolutions */
     GPtrArray *notes;        /* char*: what else is to be known of how it ran; NULL: nothing */

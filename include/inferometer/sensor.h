@@ -25,10 +25,10 @@ json_t *ifm_sensor_machine(const char *root);
 
 /**
  * ifm_sensor_snapshot: The state that changes: "unix_ms", "load_1min", "running", "clock_mhz", "temperature_c",
- * "throttle_counts", "cpu_jiffies", "own_jiffies", "memory_available_bytes", "pressure". Take one snapshot after the
- * warm-up and one after the last run: the clock of an idle processor differs from that of a busy one. "own_jiffies" is the
- * processor time of the calling process, its living descendants and the children it has waited for. Returns: (transfer
- * full) an object
+ * "throttle_counts", "cpu_jiffies", "own_jiffies", "memory_available_bytes", "pressure", "cpu_quotas". Take one snapshot
+ * after the warm-up and one after the last run: the clock of an idle processor differs from that of a busy one.
+ * "own_jiffies" is the processor time of the calling process, its living descendants and the children it has waited for.
+ * Returns: (transfer full) an object
  */
 json_t *ifm_sensor_snapshot(const char *root);
 
@@ -36,7 +36,8 @@ json_t *ifm_sensor_snapshot(const char *root);
  * ifm_sensor_environment: The environment of a measurement: two snapshots, their differences, and one warning (a line) for
  * each condition that makes the measurement doubtful.
  * @machine, @before, @after: (nullable) borrowed; NULL or null where unknown
- * Returns: (transfer full) {"machine", "before", "after", "others_ratio", "steal_ratio", "warnings": [...]}
+ * Returns: (transfer full) {"machine", "before", "after", "others_ratio", "steal_ratio", "throttled_ratio", "warnings":
+ * [...]}
  */
 json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after);
 

@@ -182,7 +182,9 @@ static void observe(void *user)
     g_autoptr(GHashTable) active = g_hash_table_new(g_direct_hash, g_direct_equal);
     if (observation->waiting == gettid())
         observation->waiting = 0;
+    gint64 begin_ns = ifm_clock_now_ns(clock);
     observation->ok = run_once(observation->request, observation->inputs, &observation->error); /* a warm-up */
+    observation->effective_config->first_ns = ifm_clock_now_ns(clock) - begin_ns;
     for (int left = N_LOOKS; observation->ok && !is_decided(active, left); left--)
     {
         settle(clock);

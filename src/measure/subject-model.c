@@ -398,6 +398,7 @@ json_t *ifm_model_subject_effective_config(IfmModelSubject *self, IfmMeasurement
     g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(self->compiled, inputs, error);
     if (effective_config == NULL)
         return NULL;
+    json_object_set_new(measurement->environment, "first_inference_ns", json_integer(effective_config->first_ns));
     ifm_effective_config_check(effective_config, self->spec, &self->options, error);
     g_auto(GStrv) warnings = ifm_effective_config_warnings(effective_config, self->spec, &self->options);
     gboolean threads_matter =

@@ -179,6 +179,52 @@ static void add_energy(IfmDocument *document, const IfmProfileReport *report)
     }
 }
 
+/* The first inference after the compile; of a case whose configuration was known, the first of the warm-up. NaN: unknown */
+static double first_inference(const IfmMeasurement *measurement)
+{
+    double first_ns = ifm_member_number(measurement->environment, "first_inference_ns");
+    const GArray *warmup = measurement->warmup_ns;
+    return isnan(first_ns) && warmup->len > 0 ? (double)g_array_index(warmup, gint64, 0) : first_ns;
+}
+
+/* Appends ", WORD TIME" where the time is known. */
+static void add_time(GString *line, const char *word, double ns)
+{
+    g_autofree char *time = isfinite(ns) ? ifm_joined_duration(ns) : NULL;
+    if (time != NULL)
+        g_string_append_printf(line, "%s%s %s", line->len > 0 ? ", " : "", word, time);
+}
+
+/* What it costs before it is warm: the compile, the first inference; and the memory that its process took at most. */
+static void add_starts(IfmDocument *document, const IfmProfileReport *report)
+{
+    for (gsize i = 0; i < report->n_devices; i++)
+    {
+        const IfmMeasurement *measurement = ifm_result_measured(&report->devices[i].result);
+        g_autoptr(GString) line = g_string_new(NULL);
+        if (measurement == NULL)
+            continue;
+        const json_t *cached = ifm_member(measurement->environment, "compile.from_cache");
+        double first_ns = first_inference(measurement), more = first_ns / measurement->summary.median;
+        double peak = ifm_member_number(measurement->memory, "process.peak_runs_bytes"),
+               growth = ifm_member_number(measurement->memory, "process.growth_runs_bytes");
+        add_time(line, "compile", ifm_member_number(measurement->environment, "compile.time_ns"));
+        if (json_is_boolean(cached))
+            g_string_append(line, json_is_true(cached) ? " (from the cache)" : " (written to the cache)");
+        add_time(line, "first inference", first_ns);
+        if (more >= 1.05)
+            g_string_append_printf(line, " (%.3g times the median)", more);
+        g_autofree char *most = isfinite(peak) ? ifm_format_bytes(peak) : NULL;
+        g_autofree char *own = isfinite(growth) ? ifm_format_bytes(growth) : NULL;
+        if (most != NULL)
+            g_string_append_printf(line, "%speak memory %s", line->len > 0 ? ", " : "", most);
+        if (most != NULL && own != NULL)
+            g_string_append_printf(line, ", %s of it since before the compile", own);
+        if (line->len > 0)
+            ifm_document_note(document, ifm_result_name(&report->devices[i].result), IFM_TONE_PLAIN, "%s", line->str);
+    }
+}
+
 static void add_devices(const IfmProfilePage *page)
 {
     const IfmProfileReport *report = page->report;
@@ -199,6 +245,7 @@ static void add_devices(const IfmProfilePage *page)
     }
     ifm_document_part(page->document);
     ifm_document_rows(page->document, "devices", ifm_fields_in(fields), rows);
+    add_starts(page->document, report);
     add_energy(page->document, report);
     add_strips(page->document, report);
     ifm_profile_add_runs(page->document, report);

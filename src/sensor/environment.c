@@ -9,6 +9,7 @@
 #define OTHERS_RATIO 0.02
 #define STEAL_RATIO 0.01
 #define PRESSURE_RATIO 0.01
+#define THROTTLED_RATIO 0.01
 #define NEAR_LIMIT_C 10.0
 #define HOT_C 90.0 /* where the limit of the machine is unknown */
 #define MIN_AVAILABLE_RATIO 0.05
@@ -147,6 +148,46 @@ static void check_memory(json_t *warnings, const json_t *machine, const json_t *
         warn(warnings, "tasks waited for memory during %.0f %% of the time", fmin(stalled_us / wall_us, 1) * 100);
 }
 
+static const json_t *find_quota(const json_t *snapshot, const json_t *like)
+{
+    gsize i;
+    json_t *quota;
+    json_array_foreach(json_object_get(snapshot, "cpu_quotas"), i, quota)
+    {
+        if (json_equal(json_object_get(quota, "group"), json_object_get(like, "group")))
+            return quota;
+    }
+    return NULL;
+}
+
+/* A control group that has used up its quota of processor time waits for the next period, as if the processor were taken
+ * away. Returns: the wait of the group that waited longest / the time that passed; it may be above 1, since all processors
+ * count. NaN where no group has a quota. */
+static double check_quotas(json_t *warnings, const json_t *before, const json_t *after)
+{
+    double wall_us = (ifm_member_number(after, "unix_ms") - ifm_member_number(before, "unix_ms")) * 1000, most_us = NAN;
+    double n = 0, processors = NAN;
+    gsize i;
+    json_t *now;
+    json_array_foreach(json_object_get(after, "cpu_quotas"), i, now)
+    {
+        const json_t *then = find_quota(before, now);
+        double waited_us = ifm_member_number(now, "throttled_us") - ifm_member_number(then, "throttled_us");
+        if (!(waited_us >= 0) || waited_us <= most_us)
+            continue;
+        most_us = waited_us;
+        n = ifm_member_number(now, "throttled") - ifm_member_number(then, "throttled");
+        processors = ifm_member_number(now, "processors");
+    }
+    double ratio = wall_us > 0 ? most_us / wall_us : NAN;
+    if (n > 0 && ratio > THROTTLED_RATIO)
+        warn(warnings,
+             "the control group's quota of %.4g processors was used up %.0f times: its tasks waited during %.0f %% of the "
+             "time",
+             processors, n, fmin(ratio, 1) * 100);
+    return ratio;
+}
+
 static json_t *copy_or_null(const json_t *json)
 {
     return json != NULL ? json_deep_copy(json) : json_null();
@@ -165,6 +206,7 @@ json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, cons
         warn(warnings, "other processes used %.0f %% of the processors", others * 100);
     if (steal > STEAL_RATIO)
         warn(warnings, "the hypervisor took away %.0f %% of the processors (steal time)", steal * 100);
+    double throttled = check_quotas(warnings, before, after);
     check_memory(warnings, machine, before, after);
 
     json_t *environment = json_object();
@@ -173,6 +215,7 @@ json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, cons
     json_object_set_new(environment, "after", copy_or_null(after));
     json_object_set_new(environment, "others_ratio", ifm_json_real(others));
     json_object_set_new(environment, "steal_ratio", ifm_json_real(steal));
+    json_object_set_new(environment, "throttled_ratio", ifm_json_real(throttled));
     json_object_set_new(environment, "warnings", warnings);
     return environment;
 }

@@ -21,4 +21,12 @@ gboolean ifm_sensor_parse_count(const char *text, gint64 *value);
 json_t *ifm_sensor_text_or_null(const char *text);
 json_t *ifm_sensor_int64_or_null(gboolean known, gint64 value);
 
+/* cgroups.c: the control groups of this process, and the groups above them, of version 1 and 2. */
+/* ifm_sensor_group_memory_left: The least that their limits leave; G_MAXINT64: no limit. */
+gint64 ifm_sensor_group_memory_left(const char *root);
+/* ifm_sensor_cpu_quotas: (transfer full) a list of those with a quota of processor time: "group", "processors" (quota /
+ * period), and since the group was made "throttled" (how often it had used up its quota) and "throttled_us" (how long its
+ * tasks waited then, summed over processors). */
+json_t *ifm_sensor_cpu_quotas(const char *root);
+
 G_END_DECLS

@@ -293,60 +293,6 @@ static json_t *own_jiffies(const char *root)
     return json_integer(sum);
 }
 
-/* The rest in the limit of a control group: the limit minus the memory that the kernel cannot reclaim at once. G_MAXINT64:
- * no limit. */
-static gint64 group_left(const char *root, const char *folder, const char *limit_file, const char *usage_file)
-{
-    gint64 limit = 0, usage = 0, file = 0;
-    g_autofree char *stat = ifm_sensor_readf(root, "%s/memory.stat", folder);
-    g_autofree char *text = stat != NULL ? g_strdelimit(g_strdup(stat), " ", ':') : NULL;
-    g_autofree char *dropped = text != NULL ? ifm_sensor_field(text, "inactive_file") : NULL;
-    if (!ifm_sensor_read_int64(root, &limit, "%s/%s", folder, limit_file) || limit < 0 ||
-        limit >= G_MAXINT64 / 8 || /* version 1 writes "no limit" as this number; version 2 writes "max" */
-        !ifm_sensor_read_int64(root, &usage, "%s/%s", folder, usage_file))
-        return G_MAXINT64;
-    if (dropped == NULL || !ifm_sensor_parse_count(dropped, &file))
-        file = 0;
-    return MAX(limit - MAX(usage - file, 0), 0);
-}
-
-/* The minimum of the rests of a control group and its parents. @path: "/a/b". A container sees only the end of the path, as
- * a top-level group. */
-static gint64 groups_left(const char *root, const char *top, const char *path, const char *limit, const char *usage)
-{
-    gint64 min = G_MAXINT64;
-    for (g_autofree char *at = g_strdup(path);;)
-    {
-        g_autofree char *folder = g_strconcat(top, g_str_equal(at, "/") ? "" : at, NULL);
-        min = MIN(min, group_left(root, folder, limit, usage));
-        char *slash = strrchr(at, '/');
-        if (slash == NULL || *at == '\0')
-            return min;
-        *slash = '\0';
-    }
-}
-
-/* Of version 2 ("0::/a/b") and of version 1 ("4:memory:/a/b"). */
-static gint64 memory_left_in_groups(const char *root)
-{
-    g_autofree char *text = ifm_sensor_read(root, "proc/self/cgroup");
-    g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
-    gint64 min = G_MAXINT64;
-    for (gsize i = 0; lines[i] != NULL; i++)
-    {
-        g_auto(GStrv) fields = g_strsplit(lines[i], ":", 3);
-        if (g_strv_length(fields) < 3 || *fields[2] != '/' || strstr(fields[2], "..") != NULL)
-            continue;
-        if (*fields[1] == '\0')
-            min = MIN(min, groups_left(root, "sys/fs/cgroup", fields[2], "memory.max", "memory.current"));
-        g_auto(GStrv) controllers = g_strsplit(fields[1], ",", -1);
-        if (g_strv_contains((const char *const *)controllers, "memory"))
-            min = MIN(min, groups_left(root, "sys/fs/cgroup/memory", fields[2], "memory.limit_in_bytes",
-                                       "memory.usage_in_bytes"));
-    }
-    return min;
-}
-
 /* "KEY:   1234 kB" of a file, in bytes. */
 static gboolean read_kib(const char *root, const char *file, const char *key, gint64 *bytes)
 {
@@ -362,7 +308,7 @@ static gboolean read_kib(const char *root, const char *file, const char *key, gi
 /* G_MAXINT64: unknown. */
 static gint64 left_of_machine(const char *root)
 {
-    gint64 bytes, left = memory_left_in_groups(root);
+    gint64 bytes, left = ifm_sensor_group_memory_left(root);
     return read_kib(root, "proc/meminfo", "MemAvailable", &bytes) ? MIN(bytes, left) : left;
 }
 
@@ -417,5 +363,6 @@ json_t *ifm_sensor_snapshot(const char *root)
     gint64 available = left_of_machine(root);
     json_object_set_new(snapshot, "memory_available_bytes", ifm_sensor_int64_or_null(available < G_MAXINT64, available));
     json_object_set_new(snapshot, "pressure", pressure(root));
+    json_object_set_new(snapshot, "cpu_quotas", ifm_sensor_cpu_quotas(root));
     return snapshot;
 }

@@ -102,6 +102,11 @@ static void set_up(Fixture *fixture, gconstpointer data)
     add_breakdown(fixture->measurements[0], 40000);
     ifm_record_set_json(&fixture->measurements[0]->environment,
                         json_pack("{s:[s,s]}", "warnings", "a debug build", "the latency drifts"));
+    json_object_update_new(
+        fixture->measurements[0]->environment,
+        json_pack("{s:{s:i,s:b},s:i}", "compile", "time_ns", 12345678, "from_cache", 1, "first_inference_ns", 4100000));
+    ifm_record_set_json(&fixture->measurements[0]->memory,
+                        json_pack("{s:{s:i,s:i}}", "process", "peak_runs_bytes", 64 << 20, "growth_runs_bytes", 24 << 20));
     ifm_record_set_json(&fixture->measurements[1]->environment, json_pack("{s:[s]}", "warnings", "a debug build"));
     fixture->measurements[2]->outcome = IFM_OUTCOME_FAILED;
     ifm_record_set_text(&fixture->measurements[2]->error_code, "lost");

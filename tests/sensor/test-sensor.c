@@ -243,6 +243,48 @@ static void test_environment_steal(void)
     assert_member(backwards, "others_ratio", "null");
 }
 
+/* @machine: recorded twice, the second time as "MACHINE-throttled", a second later */
+static json_t *throttled_environment(const char *machine)
+{
+    g_autofree char *again = g_strconcat(machine, "-throttled", NULL);
+    g_autofree char *root = machine_root(machine), *later = machine_root(again);
+    json_auto_t *before = ifm_sensor_snapshot(root), *after = ifm_sensor_snapshot(later);
+    json_object_set_new(before, "unix_ms", json_integer(1000));
+    json_object_set_new(after, "unix_ms", json_integer(2000));
+    return ifm_sensor_environment(NULL, before, after);
+}
+
+/* A quota of processor time that was used up takes the processor away, as a hypervisor does. */
+static void test_environment_quota(void)
+{
+    json_auto_t *two = throttled_environment("container"), *one = throttled_environment("container-v1");
+    const char *const of_two[] = {
+        "the control group's quota of 1.5 processors was used up 12 times: its tasks waited during "
+        "50 % of the time",
+        NULL
+    };
+    const char *const of_one[] = {
+        "the control group's quota of 0.5 processors was used up 20 times: its tasks waited during "
+        "100 % of the time",
+        NULL
+    };
+    assert_warnings(two, of_two);
+    assert_warnings(one, of_one);
+    assert_member(two, "throttled_ratio", "0.5");
+    assert_member(one, "throttled_ratio", "1.0");
+    json_t *quotas = json_object_get(json_object_get(two, "before"), "cpu_quotas");
+    assert_canonical(quotas, "[{\"group\":\"/pod\",\"processors\":1.5,\"throttled\":40,\"throttled_us\":900000}]");
+    /* what did not have to wait is not disturbed */
+    const char *const none[] = { NULL };
+    json_auto_t *same = ifm_sensor_environment(NULL, json_object_get(two, "before"), json_object_get(two, "before"));
+    assert_warnings(same, none);
+    g_autofree char *vm = machine_root("vm");
+    json_auto_t *free_one = ifm_sensor_snapshot(vm);
+    assert_member(free_one, "cpu_quotas", "[]");
+    json_auto_t *unlimited = ifm_sensor_environment(NULL, free_one, free_one);
+    assert_member(unlimited, "throttled_ratio", "null");
+}
+
 static void test_rss(void)
 {
     g_autofree char *root = machine_root("laptop");
@@ -492,6 +534,7 @@ int main(int argc, char **argv)
     g_test_add_func("/sensor/environment/hot", test_environment_hot);
     g_test_add_func("/sensor/environment/quiet", test_environment_quiet);
     g_test_add_func("/sensor/environment/steal", test_environment_steal);
+    g_test_add_func("/sensor/environment/quota", test_environment_quota);
     g_test_add_func("/sensor/groups", test_groups);
     g_test_add_func("/sensor/free", test_free);
     g_test_add_func("/sensor/rss", test_rss);

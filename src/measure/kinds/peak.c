@@ -140,6 +140,9 @@ char *ifm_peak_doubt(const IfmMeasurement *peak)
     ifm_peak_result(peak, &reported);
     if (!ifm_peak_is_measured(peak))
         return NULL;
+    double throttled_ratio = ifm_member_number(peak->environment, "throttled_ratio");
+    if (throttled_ratio > MAX_OTHERS)
+        return g_strdup("the control group had used up its quota of processor time then");
     if (others_ratio > MAX_OTHERS)
         return g_strdup_printf("other processes used %.0f %% of the processors then", 100 * others_ratio);
     if (is_wide(reported.flop_per_s, &reported.flop_interval) || is_wide(reported.bytes_per_s, &reported.bytes_interval))
