@@ -93,6 +93,9 @@ const IfmConvShape *ifm_conv_shape(const IfmConv *conv);
  * @sum: NULL without has_sum; not @output    @parallel: NULL: all on this thread */
 void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *output, IfmConvParallel parallel, void *user);
 
+/** ifm_conv_isa: The instruction set of the own kernels for a block, as max_isa of the options limits it: "avx512", "avx2",
+ * "portable". Returns: static text; NULL where there are none. */
+const char *ifm_conv_isa(int block, const char *max_isa);
 /** ifm_conv_supports: whether an algorithm can do a layer, without making it. @why: (out) (optional) static text, such as
  * "stride 2"; NULL where it can. */
 gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
@@ -103,12 +106,13 @@ gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, 
  * the reduction and f32 rounding. */
 double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
 /** ifm_conv_guess: The fixed algorithm that a rule names from the shape: Winograd's or tiles of spectra where they save
- * multiplications; else indices for few outputs, else direct. */
+ * multiplications; else indices for few outputs or where oneDNN has no direct kernel, else direct. */
 IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions *options);
 
 /**
  * IfmConvChoice: which algorithm each layer of a model gets.
- * @all: of layers that @layers does not name    @fallback: of those that refuse it; IFM_N_CONV_ALGORITHMS: none
+ * @all: of layers that @layers does not name
+ * @fallback: of those that refuse it, else the runtime's kernel; IFM_N_CONV_ALGORITHMS: none, the model is refused
  * @layers: name -> GINT_TO_POINTER(IfmConvAlgorithm)
  */
 typedef struct

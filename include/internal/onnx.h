@@ -99,6 +99,11 @@ const char *ifm_node_string(const IfmNode *node, const char *attribute, const ch
 const gint64 *ifm_node_ints(const IfmNode *node, const char *attribute, gsize *n);
 const float *ifm_node_floats(const IfmNode *node, const char *attribute, gsize *n);
 
+/** ifm_window_pads: What the attribute auto_pad makes of the pads of one axis: NOTSET keeps @pads, VALID makes them 0;
+ * SAME_UPPER and SAME_LOWER make them so many that there are ceil(in / stride) windows, an odd one behind or before.
+ * @reach: dilation (kernel - 1) + 1    @pads: [2] before and behind the axis */
+void ifm_window_pads(const char *auto_pad, gint64 in, gint64 stride, gint64 reach, gint64 pads[2]);
+
 /** ifm_node_attributes: (transfer full) an object of all attributes by name: numbers, texts, lists of them; of a tensor,
  * graph or type IFM_ATTRIBUTE_DIGEST and the digest of its bytes. */
 #define IFM_ATTRIBUTE_DIGEST "sha256:"

@@ -145,7 +145,7 @@ typedef struct ConvAlgorithm
 {
     const char *name, *meaning;
     /* refuses: static text why it cannot do the shape; NULL: it can. The workspace is checked by workspace. */
-    const char *(*refuses)(const IfmConvShape *shape);
+    const char *(*refuses)(const IfmConvShape *shape, const IfmConvOptions *options);
     /* workspace: bytes for one run, and those of the transformed weights. */
     gsize (*workspace)(const IfmConvShape *shape, const IfmConvOptions *options);
     /* make: fills state, info.implementation (through conv_set_implementation()), info.workspace_bytes, weights_bytes. */
@@ -167,7 +167,7 @@ G_GNUC_PRINTF(2, 3) void conv_set_implementation(IfmConv *conv, const char *form
 /* conv_no_memory: sets IFM_ERROR_MEMORY. Returns: FALSE */
 gboolean conv_no_memory(const IfmConv *conv, GError **error);
 /* conv_refuses_groups: why vectors of channels cannot do these groups, for ConvAlgorithm.refuses. */
-const char *conv_refuses_groups(const IfmConvShape *shape);
+const char *conv_refuses_groups(const IfmConvShape *shape, const IfmConvOptions *options);
 
 /* conv_depth: multiplications for one output: channels / groups * kernel */
 static inline gsize conv_depth(const IfmConvShape *shape)

@@ -167,7 +167,7 @@ gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm
     const char *reason = NULL;
     if (algorithm < IFM_N_CONV_FIXED)
     {
-        reason = algorithms[algorithm]->refuses(shape);
+        reason = algorithms[algorithm]->refuses(shape, options);
         const gsize limit = options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
         if (reason == NULL && algorithms[algorithm]->workspace(shape, options) > limit)
             reason = "workspace over the limit";
@@ -179,7 +179,9 @@ gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm
 
 gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
 {
-    return algorithms[algorithm]->refuses(shape) == NULL ? algorithms[algorithm]->workspace(shape, options) : 0;
+    const IfmConvOptions defaults = { 0 };
+    options = options != NULL ? options : &defaults;
+    return algorithms[algorithm]->refuses(shape, options) == NULL ? algorithms[algorithm]->workspace(shape, options) : 0;
 }
 
 void ifm_conv_free(IfmConv *conv)

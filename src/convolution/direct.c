@@ -17,11 +17,6 @@ typedef struct
     gboolean is_fused;
 } State;
 
-static const char *refuses(const IfmConvShape *shape)
-{
-    return NULL;
-}
-
 static gboolean is_depthwise(const IfmConvShape *shape)
 {
     return shape->groups == shape->channels && shape->out_channels == shape->channels && shape->input_block != 1;
@@ -53,22 +48,44 @@ static IfmConvShape share_of(const IfmConvShape *shape, gint64 n_channels)
     return share;
 }
 
-static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+/* Whether the library has a kernel for each share, and the workspace that they ask for together. */
+static gboolean shares_need(const IfmConvShape *shape, const IfmConvOptions *options, gboolean fused, gsize *n_bytes)
 {
     const gsize n = n_shares(shape, (gsize)MAX(options->n_threads, 1));
     gint64 n_channels = 0;
-    gsize share_bytes = 0, n_bytes = 0;
+    gsize share_bytes = 0;
+    *n_bytes = 0;
     for (gsize i = 0; i < n; i++)
     {
         gint64 first, end;
         bounds_of(shape, n, i, &first, &end);
         const IfmConvShape share = share_of(shape, end - first);
-        if (end - first != n_channels) /* most shares are alike */
-            share_bytes = conv_primitive_needs(&share, options);
+        /* Most shares are alike. */
+        if (end - first != n_channels && !conv_primitive_needs(&share, options, fused, &share_bytes))
+            return FALSE;
         n_channels = end - first;
-        n_bytes += share_bytes;
+        *n_bytes += share_bytes;
     }
-    return n_bytes;
+    return TRUE;
+}
+
+/* Not each kernel takes a sum: then it is added afterwards. */
+static gboolean any_need(const IfmConvShape *shape, const IfmConvOptions *options, gsize *n_bytes)
+{
+    return shares_need(shape, options, TRUE, n_bytes) || shares_need(shape, options, FALSE, n_bytes);
+}
+
+/* Without the library that is said when a layer is made. */
+static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
+{
+    gsize n_bytes;
+    return !conv_onednn_check(NULL) || any_need(shape, options, &n_bytes) ? NULL : "no optimised kernel of oneDNN";
+}
+
+static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+{
+    gsize n_bytes = 0;
+    return any_need(shape, options, &n_bytes) ? n_bytes : 0;
 }
 
 /* Adds the sum and bounds the outputs where the library's kernel did not. */
@@ -155,7 +172,6 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     State *state = g_new0(State, 1);
     conv->state = state;
     state->parts = g_new0(Part, conv->options.n_threads);
-    /* Not each kernel takes a sum: then it is added afterwards. */
     if (!make_parts(conv, TRUE, weights, NULL))
     {
         clear_parts(conv);

@@ -186,18 +186,18 @@ static gboolean plan_tiling(const IfmConvShape *shape, const IfmConvOptions *opt
     return is_planned;
 }
 
-static const char *refuses(const IfmConvShape *shape)
+static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
 {
     if (shape->kernel[0] == 1 && shape->kernel[1] == 1)
         return "1x1";
     Plan plan;
     plan_tiles(shape, &(IfmConvOptions){ 0 }, 0, &plan);
-    return plan.reach[0] == 1 && plan.reach[1] == 1 ? "stride not below the kernel" : conv_refuses_groups(shape);
+    return plan.reach[0] == 1 && plan.reach[1] == 1 ? "stride not below the kernel" : conv_refuses_groups(shape, options);
 }
 
-static const char *tiling_refuses(const IfmConvShape *shape)
+static const char *tiling_refuses(const IfmConvShape *shape, const IfmConvOptions *options)
 {
-    const char *why = refuses(shape);
+    const char *why = refuses(shape, options);
     Plan plan;
     if (why != NULL || plan_tiling(shape, &(IfmConvOptions){ 0 }, &plan))
         return why;

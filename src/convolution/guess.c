@@ -1,5 +1,5 @@
 /* Which algorithm a layer gets without measuring. */
-#include "convolution-private.h"
+#include "onednn-private.h"
 
 /* Above this many outputs the packed or direct kernels read their inputs from nearer caches than indices do. */
 #define FEW_OUTPUTS 196
@@ -18,7 +18,8 @@ IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions 
         return IFM_CONV_WINOGRAD;
     if (is_deep && is_stride_1 && is_large && ifm_conv_supports(shape, IFM_CONV_FFT_TILING, options, NULL))
         return IFM_CONV_FFT_TILING;
-    return is_small && ifm_conv_supports(shape, IFM_CONV_IMPLICIT_PRECOMP_GEMM, options, NULL)
+    const gboolean has_direct = conv_onednn_check(NULL) && ifm_conv_supports(shape, IFM_CONV_DIRECT, options, NULL);
+    return (is_small || !has_direct) && ifm_conv_supports(shape, IFM_CONV_IMPLICIT_PRECOMP_GEMM, options, NULL)
                ? IFM_CONV_IMPLICIT_PRECOMP_GEMM
                : IFM_CONV_DIRECT;
 }

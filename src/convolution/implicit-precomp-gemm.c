@@ -15,11 +15,11 @@ typedef struct
     gsize n_taps;
 } State;
 
-static const char *refuses(const IfmConvShape *shape)
+static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
 {
     if (shape->in[0] * shape->in[1] >= PADDING)
         return "more than 2^31 input pixels";
-    return conv_refuses_groups(shape);
+    return conv_refuses_groups(shape, options);
 }
 
 static gsize offsets_bytes(const IfmConvShape *shape)

@@ -32,3 +32,9 @@ const ConvKernels *conv_kernels(int block, const char *max_isa)
 #endif
     return block == 16 ? &conv_kernels_portable_16 : block == 8 ? &conv_kernels_portable_8 : NULL;
 }
+
+const char *ifm_conv_isa(int block, const char *max_isa)
+{
+    const ConvKernels *kernels = conv_kernels(block, max_isa);
+    return kernels != NULL ? kernels->isa : NULL;
+}

@@ -18,8 +18,9 @@ typedef struct ConvPrimitive ConvPrimitive;
 ConvPrimitive *conv_primitive_new(const IfmConvShape *shape, const IfmConvOptions *options, gboolean fused,
                                   const float *weights, const float *bias, GError **error);
 void conv_primitive_free(ConvPrimitive *primitive);
-/* conv_primitive_needs: the bytes of workspace that its kernel for this shape asks for; 0 where the library has none. */
-gsize conv_primitive_needs(const IfmConvShape *shape, const IfmConvOptions *options);
+/* conv_primitive_needs: @n_bytes: (out) of workspace that its kernel for this shape asks for
+ * Returns: FALSE where the library has none, or is not there. */
+gboolean conv_primitive_needs(const IfmConvShape *shape, const IfmConvOptions *options, gboolean fused, gsize *n_bytes);
 const char *conv_primitive_implementation(const ConvPrimitive *primitive);
 gsize conv_primitive_workspace(const ConvPrimitive *primitive);
 gsize conv_primitive_weights(const ConvPrimitive *primitive);

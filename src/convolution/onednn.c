@@ -334,23 +334,18 @@ static gboolean take_weights(ConvPrimitive *self, const IfmConvShape *shape, con
     return ok;
 }
 
-gsize conv_primitive_needs(const IfmConvShape *shape, const IfmConvOptions *options)
+gboolean conv_primitive_needs(const IfmConvShape *shape, const IfmConvOptions *options, gboolean fused, gsize *n_bytes)
 {
-    gsize n_bytes = 0;
-    gboolean is_described = FALSE;
     if (!conv_onednn_check(NULL))
-        return 0;
+        return FALSE;
     use_this_thread();
-    for (int fused = 1; fused >= 0 && !is_described; fused--)
-    {
-        g_auto(Descs) descs = { 0 };
-        ConvPrimitive *self = g_new0(ConvPrimitive, 1);
-        is_described = descs_init(&descs, shape) && describe(self, shape, options, fused, &descs);
-        if (is_described)
-            n_bytes = dnnl.memory_desc_get_size(dnnl.primitive_desc_query_md(self->desc, dnnl_query_scratchpad_md, 0));
-        conv_primitive_free(self);
-    }
-    return n_bytes;
+    g_auto(Descs) descs = { 0 };
+    ConvPrimitive *self = g_new0(ConvPrimitive, 1);
+    const gboolean is_described = descs_init(&descs, shape) && describe(self, shape, options, fused, &descs);
+    if (is_described)
+        *n_bytes = dnnl.memory_desc_get_size(dnnl.primitive_desc_query_md(self->desc, dnnl_query_scratchpad_md, 0));
+    conv_primitive_free(self);
+    return is_described;
 }
 
 ConvPrimitive *conv_primitive_new(const IfmConvShape *shape, const IfmConvOptions *options, gboolean fused,

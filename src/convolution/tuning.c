@@ -82,11 +82,11 @@ static char *shape_text(const IfmConvShape *shape, const IfmConvOptions *options
 
 IfmConvTuned *ifm_conv_tuned_key(const IfmConvShape *shape, const IfmConvOptions *options, const char *runtime)
 {
-    const ConvKernels *kernels = conv_kernels(shape->block, options->max_isa);
+    const char *isa = ifm_conv_isa(shape->block, options->max_isa);
     const char *onednn = conv_onednn_check(NULL) ? conv_onednn_version() : "none";
     g_autofree char *name = processor_name();
     IfmConvTuned *key = g_new0(IfmConvTuned, 1);
-    key->processor = g_strdup_printf("%s, %s", name, kernels != NULL ? kernels->isa : "none");
+    key->processor = g_strdup_printf("%s, %s", name, isa != NULL ? isa : "none");
     key->library = g_strdup_printf("%s, oneDNN %s, inferometer %s", runtime, onednn, IFM_VERSION);
     key->shape = shape_text(shape, options);
     key->n_threads = MAX(options->n_threads, 1);

@@ -125,7 +125,7 @@ static gsize workspace_nonfused(const IfmConvShape *shape, const IfmConvOptions 
     return workspace_of(shape, options, FALSE);
 }
 
-static const char *refuses(const IfmConvShape *shape)
+static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
 {
     g_autofree char *why = NULL;
     if (shape->kernel[0] != 3 || shape->kernel[1] != 3)
@@ -134,7 +134,7 @@ static const char *refuses(const IfmConvShape *shape)
         why = g_strdup_printf("stride %d", (int)MAX(shape->stride[0], shape->stride[1]));
     else if (shape->dilation[0] != 1 || shape->dilation[1] != 1)
         why = g_strdup_printf("dilation %d", (int)MAX(shape->dilation[0], shape->dilation[1]));
-    return why != NULL ? g_intern_string(why) : conv_refuses_groups(shape);
+    return why != NULL ? g_intern_string(why) : conv_refuses_groups(shape, options);
 }
 
 /* --- the three steps -------------------------------------------------------------------------------------------------- */

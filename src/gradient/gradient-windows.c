@@ -17,8 +17,6 @@ static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *au
     gint64 in = windows->in[axis], out = windows->out[axis], stride = windows->stride[axis];
     gint64 reach = (windows->kernel[axis] - 1) * windows->dilation[axis] + 1;
     gboolean is_same = g_str_has_prefix(auto_pad, "SAME");
-    if (g_str_equal(auto_pad, "VALID"))
-        windows->begin[axis] = windows->end[axis] = 0;
     windows->rest[axis] = windows->beyond[axis] = 0;
     if ((in < 0 || out < 0) && (stride != 1 || is_same))
     {
@@ -26,14 +24,12 @@ static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *au
                       axis + 2, ifm_back_input(back, 0));
         return FALSE;
     }
+    gint64 pads[] = { windows->begin[axis], windows->end[axis] };
+    ifm_window_pads(auto_pad, in, stride, reach, pads);
+    windows->begin[axis] = pads[0];
+    windows->end[axis] = pads[1];
     if (in < 0 || out < 0)
         return TRUE;
-    gint64 total = MAX((out - 1) * stride + reach - in, 0);
-    if (is_same)
-    {
-        windows->begin[axis] = g_str_equal(auto_pad, "SAME_UPPER") ? total / 2 : (total + 1) / 2;
-        windows->end[axis] = total - windows->begin[axis];
-    }
     gint64 left = in + windows->begin[axis] + windows->end[axis] - ((out - 1) * stride + reach);
     windows->rest[axis] = MAX(left, 0);
     windows->beyond[axis] = MAX(-left, 0);

@@ -57,9 +57,13 @@ static gint64 integer_of(const IfmKernelRecord *record, const char *attribute, g
 
 static gint64 output_size(const IfmKernelRecord *record, gint64 in, gint64 kernel, gsize axis)
 {
-    const gint64 pads = integer_of(record, "pads", axis, 0) + integer_of(record, "pads", axis + 2, 0);
+    const char *auto_pad = json_string_value(json_object_get(record->attributes, "auto_pad"));
+    const gint64 stride = integer_of(record, "strides", axis, 1);
     const gint64 reach = integer_of(record, "dilations", axis, 1) * (kernel - 1) + 1;
-    return (in + pads - reach) / integer_of(record, "strides", axis, 1) + 1;
+    gint64 pads[] = { integer_of(record, "pads", axis, 0), integer_of(record, "pads", axis + 2, 0) };
+    ifm_window_pads(auto_pad != NULL ? auto_pad : "", in, stride, reach, pads);
+    const gint64 padded = in + pads[0] + pads[1];
+    return padded >= reach ? (padded - reach) / stride + 1 : 0;
 }
 
 /* Groups of several channels stay whole; depthwise ones follow the channels. */

@@ -14,6 +14,17 @@ typedef struct
     gboolean ceil_mode;
 } Windows;
 
+void ifm_window_pads(const char *auto_pad, gint64 in, gint64 stride, gint64 reach, gint64 pads[2])
+{
+    if (g_str_equal(auto_pad, "VALID"))
+        pads[0] = pads[1] = 0;
+    if (!g_str_equal(auto_pad, "SAME_UPPER") && !g_str_equal(auto_pad, "SAME_LOWER"))
+        return;
+    const gint64 n_windows = in / stride + (in % stride != 0), total = MAX((n_windows - 1) * stride + reach - in, 0);
+    pads[0] = g_str_equal(auto_pad, "SAME_UPPER") ? total / 2 : (total + 1) / 2;
+    pads[1] = total - pads[0];
+}
+
 /* read_ints: an attribute of @n numbers, each at least @min; @values is left as it is where there is none. */
 static gboolean read_ints(const IfmNode *node, const char *attribute, int n, gint64 min, gint64 *values, GError **error)
 {

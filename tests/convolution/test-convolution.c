@@ -1,23 +1,57 @@
-/* Every algorithm against sums in double, over a grid of shapes, instruction sets, blocks and threads. */
+/* Every algorithm against sums in double, over a grid of shapes, instruction sets, blocks and threads. Each instruction set
+ * that the processor has is forced, in oneDNN, too; the others are skipped by name. */
 #include <internal/convolution.h>
 #include <math.h>
 #include <string.h>
 
 #include "convolution/reference.h"
 
-/* Runs an algorithm on a layer; checks it against the reference. Returns: FALSE where it refuses the layer. */
-static gboolean check(const Layer *layer, IfmConvAlgorithm algorithm, const char *isa, int n_threads)
+/* Isa: an instruction set of the own kernels, and what limits oneDNN to it.
+ * @block: for which oneDNN has kernels of it; own kernels have both blocks where @has_both */
+typedef struct
+{
+    const char *name, *onednn, *beyond; /* beyond: part of the names of better kernels of oneDNN */
+    int block;
+    gboolean has_both;
+} Isa;
+static const Isa isas[] = {
+    { "avx512", "AVX512_CORE", "avx512_core_amx", 16, FALSE },
+    { "avx2", "AVX2", "avx512", 8, TRUE },
+    { "portable", "SSE41", "avx", 8, TRUE },
+};
+
+static gboolean is_of_onednn(IfmConvAlgorithm algorithm)
+{
+    return algorithm == IFM_CONV_DIRECT || algorithm == IFM_CONV_GEMM;
+}
+
+/* That no other instruction set than the forced one is in the kernel's name. */
+static void check_isa(const char *implementation, IfmConvAlgorithm algorithm, const Isa *isa)
+{
+    if (is_of_onednn(algorithm))
+        g_assert_null(strstr(implementation, isa->beyond));
+    else
+        for (gsize i = 0; i < G_N_ELEMENTS(isas); i++)
+            g_assert_true((strstr(implementation, isas[i].name) != NULL) == (isa == &isas[i]));
+}
+
+/* Runs an algorithm on a layer; checks it against the reference. Returns: FALSE where it refuses the layer.
+ * @isa: NULL: the best one */
+static gboolean check(const Layer *layer, IfmConvAlgorithm algorithm, const Isa *isa, int n_threads)
 {
     IfmConvOptions options = layer->options;
-    options.max_isa = isa;
+    options.max_isa = isa != NULL ? isa->name : NULL;
     options.n_threads = n_threads;
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmConv) conv = ifm_conv_new(&layer->shape, algorithm, &options, layer->weights, layer->bias, &error);
+    g_assert_cmpint(ifm_conv_supports(&layer->shape, algorithm, &options, NULL), ==, conv != NULL);
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
         return FALSE;
     g_assert_no_error(error);
     g_assert_cmpint(ifm_conv_info(conv).algorithm, ==, algorithm);
     g_assert_nonnull(ifm_conv_info(conv).implementation);
+    if (isa != NULL)
+        check_isa(ifm_conv_info(conv).implementation, algorithm, isa);
     g_autofree float *output = g_new(float, layer->n_outputs);
     /* A second run gives the same: nothing of the first is left. */
     for (int round = 0; round < 2; round++)
@@ -67,21 +101,85 @@ static const IfmConvShape grid[] = {
     { 2, 32, 32, 32, { 9, 9 }, { 5, 5 }, { 2, 2 }, { 1, 1 }, { 2, 2, 2, 2 } },
 };
 
-static void test_grid(gconstpointer data)
+/* A test of one algorithm with one instruction set, for each block. */
+typedef struct
 {
-    const IfmConvAlgorithm algorithm = (IfmConvAlgorithm)GPOINTER_TO_INT(data);
-    static const char *const isas[] = { NULL, "avx2", "portable" };
+    const Isa *isa;
+    IfmConvAlgorithm algorithm;
+    void (*test)(const Isa *isa, IfmConvAlgorithm algorithm, int block);
+} Forced;
+
+static void test_grid(const Isa *isa, IfmConvAlgorithm algorithm, int block)
+{
     guint n_run = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(grid); i++)
-        for (int block = 8; block <= 16; block += 8)
+    {
+        g_auto(Layer) layer = { 0 };
+        layer_init(&layer, &grid[i], block, (guint32)i);
+        n_run += check(&layer, algorithm, isa, 1 + (int)(i % 3));
+    }
+    if (block == isa->block || !is_of_onednn(algorithm))
+        g_assert_cmpuint(n_run, >, 0);
+}
+
+/* What is done to the outputs beside the convolution, by each algorithm. */
+static void test_fused(const Isa *isa, IfmConvAlgorithm algorithm, int block)
+{
+    static const IfmConvShape shape = { 1, 16, 48, 1, { 10, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } };
+    for (int activation = 0; activation < IFM_N_CONV_ACTIVATIONS; activation++)
+        for (int parts = 0; parts < 4; parts++)
         {
             g_auto(Layer) layer = { 0 };
-            layer_init(&layer, &grid[i], block, (guint32)i);
-            for (gsize isa = 0; isa < G_N_ELEMENTS(isas); isa++)
-                n_run += check(&layer, algorithm, isas[isa], 1 + (int)((i + isa) % 3));
+            layer_init(&layer, &shape, block, 7);
+            layer.options.activation = (IfmConvActivation)activation;
+            layer.options.alpha = activation == IFM_CONV_CLIP ? -0.5F : 0.2F;
+            layer.options.beta = 0.6F;
+            layer.options.has_sum = (parts & 1) != 0;
+            layer_set(&layer, (parts & 2) != 0);
+            g_assert_true(check(&layer, algorithm, isa, 1) || (algorithm == IFM_CONV_DIRECT && block != isa->block));
         }
-    g_test_message("%s: %u of %" G_GSIZE_FORMAT " run", ifm_conv_algorithm_name(algorithm), n_run, 6 * G_N_ELEMENTS(grid));
-    g_assert_cmpuint(n_run, >, 0);
+}
+
+static gboolean has(const Isa *isa)
+{
+    return g_str_equal(ifm_conv_isa(isa->block, isa->name), isa->name);
+}
+
+/* In a process of its own: oneDNN takes its limit from the environment, once. */
+static void test_forced(gconstpointer data)
+{
+    const Forced *forced = data;
+    const Isa *isa = forced->isa;
+    if (!has(isa))
+    {
+        g_autofree char *why = g_strdup_printf("this processor has no %s", isa->name);
+        g_test_skip(why);
+        return;
+    }
+    if (!g_test_subprocess())
+    {
+        g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+        g_test_trap_assert_passed();
+        return;
+    }
+    g_setenv("ONEDNN_MAX_CPU_ISA", isa->onednn, TRUE);
+    g_setenv("DNNL_MAX_CPU_ISA", isa->onednn, TRUE); /* its older name */
+    for (int block = 8; block <= 16; block += 8)
+        if (isa->has_both || block == isa->block)
+            forced->test(isa, forced->algorithm, block);
+}
+
+/* Which of the tests above ran: tools/count-tests prints that line. */
+static void test_isas(void)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(isas); i++)
+        if (has(&isas[i]))
+            g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", isas[i].name);
+    g_test_message("instruction sets: %s", names->str);
+    g_assert_true(g_str_has_suffix(names->str, "portable"));
+    g_assert_null(ifm_conv_isa(16, "avx3"));
+    g_assert_null(ifm_conv_isa(4, NULL));
 }
 
 /* Each of Winograd's tiles, with odd sizes, groups, one thread and several; in the accuracy that its points are chosen for:
@@ -119,24 +217,6 @@ static void test_winograd(void)
                 }
     }
     g_assert_cmpuint(n_run, ==, 9 * 3 * 2 * 2);
-}
-
-/* What is done to the outputs beside the convolution, by each algorithm. */
-static void test_fused(gconstpointer data)
-{
-    const IfmConvAlgorithm algorithm = (IfmConvAlgorithm)GPOINTER_TO_INT(data);
-    for (int activation = 0; activation < IFM_N_CONV_ACTIVATIONS; activation++)
-        for (int parts = 0; parts < 4; parts++)
-        {
-            g_auto(Layer) layer = { 0 };
-            layer_init(&layer, &grid[0], 16, 7);
-            layer.options.activation = (IfmConvActivation)activation;
-            layer.options.alpha = activation == IFM_CONV_CLIP ? -0.5F : 0.2F;
-            layer.options.beta = 0.6F;
-            layer.options.has_sum = (parts & 1) != 0;
-            layer_set(&layer, (parts & 2) != 0);
-            g_assert_true(check(&layer, algorithm, NULL, 1));
-        }
 }
 
 /* Shapes that are none, and names of algorithms. */
@@ -331,14 +411,18 @@ static void test_fft_limit(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    for (int i = 0; i < IFM_N_CONV_FIXED; i++)
-    {
-        const char *name = ifm_conv_algorithm_name((IfmConvAlgorithm)i);
-        g_autofree char *path = g_strdup_printf("/convolution/grid/%s", name);
-        g_autofree char *fused = g_strdup_printf("/convolution/fused/%s", name);
-        g_test_add_data_func(path, GINT_TO_POINTER(i), test_grid);
-        g_test_add_data_func(fused, GINT_TO_POINTER(i), test_fused);
-    }
+    for (gsize k = 0; k < G_N_ELEMENTS(isas); k++)
+        for (int i = 0; i < IFM_N_CONV_FIXED; i++)
+        {
+            const char *name = ifm_conv_algorithm_name((IfmConvAlgorithm)i);
+            g_autofree char *path = g_strdup_printf("/convolution/%s/grid/%s", isas[k].name, name);
+            g_autofree char *fused = g_strdup_printf("/convolution/%s/fused/%s", isas[k].name, name);
+            const Forced of_grid = { &isas[k], (IfmConvAlgorithm)i, test_grid };
+            const Forced of_fused = { &isas[k], (IfmConvAlgorithm)i, test_fused };
+            g_test_add_data_func_full(path, g_memdup2(&of_grid, sizeof of_grid), test_forced, g_free);
+            g_test_add_data_func_full(fused, g_memdup2(&of_fused, sizeof of_fused), test_forced, g_free);
+        }
+    g_test_add_func("/convolution/isas", test_isas);
     g_test_add_func("/convolution/winograd", test_winograd);
     g_test_add_func("/convolution/winograd-rule", test_winograd_rule);
     g_test_add_func("/convolution/refusals", test_refusals);

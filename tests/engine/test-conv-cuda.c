@@ -1,6 +1,7 @@
 /* The graph that a GPU gets, on libraries of the test in place of NVIDIA's, and what is refused without a GPU. */
 #include "build-folders.h"
 #include "engine/onnxruntime/onnxruntime-conv.h"
+#include "graph-text.h"
 #include "run-model.h"
 
 static const gint64 dims[] = { 1, 4, 8, 8 };
@@ -28,15 +29,21 @@ static IfmModel *make_model(void)
     return model;
 }
 
-static IfmModel *rewrite(IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers, GError **error)
+static IfmModel *rewrite_model(IfmModel *model, IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers,
+                               GError **error)
 {
     g_auto(IfmConvChoice) choice = { 0 };
-    g_autoptr(IfmModel) model = make_model();
     ifm_conv_choice_init(&choice, lines, error);
     const OrtConvWish wish = {
         .model_name = "two", .runtime = "onnxruntime", .choice = &choice, .n_threads = 1, .cuda = cuda
     };
     return ifm_ort_conv_rewrite(model, &wish, layers, error);
+}
+
+static IfmModel *rewrite(IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers, GError **error)
+{
+    g_autoptr(IfmModel) model = make_model();
+    return rewrite_model(model, cuda, lines, layers, error);
 }
 
 static void assert_node(const IfmModel *model, gsize index, const char *domain, const char *inputs)
@@ -87,6 +94,51 @@ static void test_graph(void)
     assert_node(fallen, 1, "com.microsoft", "y,v,,x");
     g_assert_true(((const OrtConvLayer *)some->pdata[1])->record->fell_back);
     g_assert_cmpstr(((const OrtConvLayer *)some->pdata[1])->record->algorithm, ==, "runtime");
+
+    /* A chain of fallbacks ends there, too. */
+    g_autoptr(GPtrArray) chained = ifm_ort_conv_layers_new();
+    g_autoptr(IfmModel) last = rewrite(cuda, (const char *[]){ "winograd", "fallback=winograd", NULL }, chained, &error);
+    g_assert_no_error(error);
+    assert_node(last, 1, "com.microsoft", "y,v,,x");
+    g_assert_true(((const OrtConvLayer *)chained->pdata[1])->record->fell_back);
+    g_assert_cmpstr(((const OrtConvLayer *)chained->pdata[1])->record->algorithm, ==, "runtime");
+}
+
+/* What the algorithms cannot do at all is refused as any layer is; and pads that auto_pad means are those of the layer. */
+static void test_forms(void)
+{
+    static const char *const text =
+        "s : [1,4,8]; u ! [4,4,3]; t = Conv(s,u); -> t [1,4,6]; x : [1,4,9,8]; w ! [4,4,3,3]; y = Conv(x,w) "
+        "auto_pad=SAME_LOWER strides=[1,2]; -> y [1,4,9,4]";
+    if (!g_test_subprocess())
+    {
+        g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+        g_test_trap_assert_passed();
+        return;
+    }
+    g_autoptr(GError) error = NULL;
+    g_setenv("IFM_CUDNN_LIBRARY", IFM_BUILD_DIR "/tests/convolution/libcudnn.so.9", TRUE);
+    g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(0, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(GPtrArray) none = ifm_ort_conv_layers_new(), layers = ifm_ort_conv_layers_new();
+    g_assert_null(rewrite_model(model, cuda, (const char *[]){ "direct", NULL }, none, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_assert_cmpstr(error->message, ==, "direct cannot do 1 of 2 layers of two (not of two dimensions)");
+    g_clear_error(&error);
+    g_autoptr(IfmModel) fallen =
+        rewrite_model(model, cuda, (const char *[]){ "direct", "fallback=gemm", NULL }, layers, &error);
+    g_assert_no_error(error);
+    const OrtConvLayer *first = layers->pdata[0], *second = layers->pdata[1];
+    g_assert_null(first->cuda);
+    g_assert_true(first->record->fell_back);
+    g_assert_cmpstr(first->record->algorithm, ==, "runtime");
+    const IfmConvShape *shape = ifm_conv_cuda_layer_shape(second->cuda);
+    g_assert_cmpstr(second->record->algorithm, ==, "direct");
+    g_assert_cmpint(shape->pads[0], ==, 1);
+    g_assert_cmpint(shape->pads[1], ==, 1); /* one is needed, and SAME_LOWER puts it before */
+    g_assert_cmpint(shape->pads[2], ==, 1);
+    g_assert_cmpint(shape->pads[3], ==, 0);
 }
 
 /* The runtime that is installed has no such provider, or finds no GPU. */
@@ -121,6 +173,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/engine/conv-cuda/graph", test_graph);
+    g_test_add_func("/engine/conv-cuda/forms", test_forms);
     g_test_add_func("/engine/conv-cuda/no-gpu", test_no_gpu);
     return g_test_run();
 }

@@ -139,9 +139,12 @@ static void test_record(void)
         const IfmConvLayer *layer = effective->convolutions->pdata[i];
         n_fell_back += layer->fell_back != FALSE;
         n_gemm += g_str_equal(layer->algorithm, "gemm");
-        n_runtime += g_str_equal(layer->algorithm, "runtime");
+        n_runtime += g_str_equal(layer->asked, "runtime");
         g_assert_cmpint(layer->workspace_bytes, <=, 200000);
-        g_assert_cmpstr(layer->algorithm, ==, layer->fell_back ? "direct" : layer->asked);
+        if (!layer->fell_back)
+            g_assert_cmpstr(layer->algorithm, ==, layer->asked);
+        else if (!g_str_equal(layer->algorithm, "runtime")) /* where oneDNN has no direct kernel for this processor */
+            g_assert_cmpstr(layer->algorithm, ==, "direct");
         g_assert_cmpint(layer->macs, >, 0);
         g_assert_cmpint(*layer->implementation, !=, 0);
         for (guint k = 0; k < effective->nodes->len; k++)

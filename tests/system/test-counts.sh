@@ -20,6 +20,7 @@ crash='{"name": "c", "result": "ERROR", "returncode": -11, "stdout": "ok 1 /x\n"
 hang='{"name": "d", "result": "TIMEOUT", "returncode": -15, "stdout": ""}'
 none='{"name": "e", "result": "OK", "returncode": 0, "stdout": "hello\n"}'
 whole='{"name": "f", "result": "SKIP", "returncode": 0, "stdout": "1..0 # SKIP needs a server\n"}'
+sets='{"name": "g", "result": "OK", "returncode": 0, "stdout": "# instruction sets: avx2, portable\nok 1 /x\n1..1\n"}'
 check 'passed and skipped' counts 0 '2 passed, 0 failed, 1 skipped' "$good"
 check 'the reason of a skip' counts 0 'SKIP a /y: no GPU here' "$good"
 check 'a failed test, named' counts 1 'FAIL b /y' "$good" "$bad"
@@ -28,6 +29,7 @@ check 'a crash is a failed test' counts 1 '1 passed, 1 failed, 0 skipped' "$cras
 check 'so is a time-out' counts 1 'FAIL d: timeout, exit status -15' "$hang"
 check 'and a program that printed no result' counts 1 'FAIL e: printed no test result' "$none"
 check 'a program skipped whole, with its reason' counts 0 'SKIP f: needs a server' "$good" "$whole"
+check 'the instruction sets that ran' counts 0 'RAN g: instruction sets: avx2, portable' "$sets"
 check 'nothing run is not success' counts 1 '0 passed, 0 failed, 0 skipped' ''
 check 'nor is a missing log' bash -c '! "$1" /no/such/log' - "$counter"
 finish

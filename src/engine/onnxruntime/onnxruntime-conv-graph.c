@@ -116,18 +116,52 @@ static void read_ints(const IfmNode *node, const char *attribute, gint64 *values
         values[i] = found != NULL && n_found == n ? found[i] : fallback;
 }
 
+/* Why no algorithm of ours can compute a layer that the runtime can: as other refusals, IFM_ERROR_UNSUPPORTED. */
+static gboolean cannot(const char *why, GError **error)
+{
+    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, why);
+    return FALSE;
+}
+
+/* The pads that auto_pad means are explicit in a shape. */
+static void read_pads(const IfmNode *node, IfmConvShape *shape)
+{
+    read_ints(node, "pads", shape->pads, 4, 0);
+    for (int i = 0; i < 2; i++)
+    {
+        const gint64 reach = (shape->kernel[i] - 1) * shape->dilation[i] + 1;
+        gint64 pads[] = { shape->pads[i], shape->pads[i + 2] };
+        ifm_window_pads(ifm_node_string(node, "auto_pad", "NOTSET"), shape->in[i], shape->stride[i], reach, pads);
+        shape->pads[i] = pads[0];
+        shape->pads[i + 2] = pads[1];
+    }
+}
+
+/* That the layer's outputs are those that the operator's rule gives. */
+static gboolean check_output(const Rewriting *self, const IfmNode *node, const IfmConvShape *shape, GError **error)
+{
+    IfmDtype dtype;
+    int rank = 0;
+    gint64 dims[IFM_MAX_RANK];
+    if (ifm_analysis_shape(self->analysis, node->outputs[0], &dtype, &rank, dims) && rank == 4 && dims[0] == shape->batch &&
+        dims[1] == shape->out_channels && dims[2] == shape->out[0] && dims[3] == shape->out[1])
+        return TRUE;
+    return cannot("an output of another shape", error);
+}
+
 static gboolean read_shape(const Rewriting *self, const IfmNode *node, const IfmTensor *weights, IfmConvShape *shape,
                            GError **error)
 {
     IfmDtype dtype;
     int rank = 0;
     gint64 dims[IFM_MAX_RANK];
-    if (!ifm_analysis_shape(self->analysis, node->inputs[0], &dtype, &rank, dims) || rank != 4 || weights->rank != 4 ||
-        dtype != IFM_DTYPE_F32 || weights->dtype != IFM_DTYPE_F32)
-        return ifm_error_refuse(error,
-                                "%s: the size of its input is not known, or it is not f32: convolution algorithms need "
-                                "fixed sizes",
+    if (!ifm_analysis_shape(self->analysis, node->inputs[0], &dtype, &rank, dims))
+        return ifm_error_refuse(error, "%s: the size of its input is not known: convolution algorithms need fixed sizes",
                                 layer_name(node));
+    if (dtype != IFM_DTYPE_F32 || weights->dtype != IFM_DTYPE_F32)
+        return cannot("not f32", error);
+    if (rank != 4 || weights->rank != 4)
+        return cannot("not of two dimensions", error);
     *shape = (IfmConvShape){ .batch = dims[0],
                              .channels = dims[1],
                              .out_channels = weights->shape[0],
@@ -138,8 +172,8 @@ static gboolean read_shape(const Rewriting *self, const IfmNode *node, const Ifm
     shape->input_block = shape->channels < self->block ? 1 : self->block;
     read_ints(node, "strides", shape->stride, 2, 1);
     read_ints(node, "dilations", shape->dilation, 2, 1);
-    read_ints(node, "pads", shape->pads, 4, 0);
-    return ifm_conv_shape_complete(shape, error);
+    read_pads(node, shape);
+    return ifm_conv_shape_complete(shape, error) && check_output(self, node, shape, error);
 }
 
 static gboolean read_activation(const IfmNode *node, IfmConvOptions *options, GError **error)
@@ -169,7 +203,7 @@ static gboolean read_activation(const IfmNode *node, IfmConvOptions *options, GE
             options->beta = n > 1 ? parameters[1] : activations[i].beta;
             return TRUE;
         }
-    return ifm_error_refuse(error, "%s: the activation \"%s\" is not known here", layer_name(node), name);
+    return cannot("an activation that is not known here", error);
 }
 
 /* The runtime's order of weights, [O / b][I / b][rows][columns][b of I][b of O], or without the blocks of I where there are
@@ -242,35 +276,62 @@ static void layer_parts_clear(LayerParts *parts)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LayerParts, layer_parts_clear)
 
-/* Makes the layer by the algorithm, or by the fallback. @layer->conv stays NULL where the runtime's kernel is the fallback,
- * or where both refuse; that is noted. */
+/* The runtime's kernel computes the layer. Where a fixed algorithm was asked for that is noted: it fell back, or without a
+ * fallback it is refused. */
+static void refuse_layer(Rewriting *self, IfmConvAlgorithm asked, OrtConvLayer *layer, const char *why)
+{
+    layer->record->fell_back = self->choice->fallback != IFM_N_CONV_ALGORITHMS && asked < IFM_N_CONV_FIXED;
+    if (asked < IFM_N_CONV_FIXED && !layer->record->fell_back && !self->wish->tune)
+        note_refusal(self, asked, why);
+}
+
+static gboolean try_algorithm(const Rewriting *self, IfmConvAlgorithm algorithm, const LayerParts *parts,
+                              OrtConvLayer *layer, GError **error)
+{
+    if (self->wish->cuda != NULL) /* weights stay inputs of the node */
+        layer->cuda = ifm_conv_cuda_layer_new(self->wish->cuda, &parts->shape, algorithm, &parts->options, error);
+    else
+        layer->conv = ifm_conv_new(&parts->shape, algorithm, &parts->options, parts->weights, parts->bias, error);
+    return layer->cuda != NULL || layer->conv != NULL;
+}
+
+static const char *reason_of(Rewriting *self, IfmConvAlgorithm asked, const LayerParts *parts, const GError *refusal)
+{
+    const char *why = NULL;
+    if (self->wish->cuda == NULL && asked < IFM_N_CONV_FIXED)
+    {
+        ifm_conv_supports(&parts->shape, asked, &parts->options, &why);
+        self->workspace_bytes = MAX(self->workspace_bytes, ifm_conv_workspace(&parts->shape, asked, &parts->options));
+    }
+    return why != NULL ? why : refusal->message;
+}
+
+/* Makes the layer by the algorithm, else by the fallback. Where they cannot do it the chain ends at the runtime's kernel.
+ */
 static gboolean make_layer(Rewriting *self, IfmConvAlgorithm asked, const LayerParts *parts, OrtConvLayer *layer,
                            GError **error)
 {
-    g_autoptr(GError) local = NULL;
     const IfmConvAlgorithm fallback = self->choice->fallback;
-    layer->conv = ifm_conv_new(&parts->shape, asked, &parts->options, parts->weights, parts->bias, &local);
-    if (layer->conv != NULL)
+    g_autoptr(GError) refusal = NULL, local = NULL;
+    if (try_algorithm(self, asked, parts, layer, &refusal))
         return TRUE;
-    if (!g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+    const gboolean is_refused =
+        g_error_matches(refusal, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
+        (asked == IFM_CONV_GUESS && g_error_matches(refusal, IFM_ERROR, IFM_ERROR_UNAVAILABLE)); /* no oneDNN */
+    if (is_refused && fallback < IFM_CONV_RUNTIME && try_algorithm(self, fallback, parts, layer, &local))
     {
-        g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
-        return FALSE;
-    }
-    layer->record->fell_back = fallback != IFM_N_CONV_ALGORITHMS;
-    if (fallback == IFM_CONV_RUNTIME)
-        return TRUE;
-    if (fallback == IFM_N_CONV_ALGORITHMS)
-    {
-        const char *why = NULL;
-        ifm_conv_supports(&parts->shape, asked, &parts->options, &why);
-        if (asked < IFM_N_CONV_FIXED)
-            self->workspace_bytes = MAX(self->workspace_bytes, ifm_conv_workspace(&parts->shape, asked, &parts->options));
-        note_refusal(self, asked, why != NULL ? why : local->message);
+        layer->record->fell_back = TRUE;
         return TRUE;
     }
-    layer->conv = ifm_conv_new(&parts->shape, fallback, &parts->options, parts->weights, parts->bias, error);
-    return layer->conv != NULL;
+    if (is_refused && (local == NULL || g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
+                       g_error_matches(local, IFM_ERROR, IFM_ERROR_UNAVAILABLE)))
+    {
+        refuse_layer(self, asked, layer, reason_of(self, asked, parts, refusal));
+        return TRUE;
+    }
+    g_propagate_prefixed_error(error, is_refused ? g_steal_pointer(&local) : g_steal_pointer(&refusal),
+                               "%s: ", layer->record->layer);
+    return FALSE;
 }
 
 static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *parts, OrtConvLayer *layer, GError **error)
@@ -282,7 +343,7 @@ static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *par
                                         .has_sum = has_input(node, 3) } };
     if (!ifm_model_initializer(self->model, node->inputs[1], &weights) ||
         (has_input(node, 2) && !ifm_model_initializer(self->model, node->inputs[2], &bias)))
-        return ifm_error_refuse(error, "%s: its weights are no constants", layer_name(node));
+        return cannot("weights that are no constants", error);
     if (!read_shape(self, node, &weights, &parts->shape, error) || !read_activation(node, &parts->options, error))
         return FALSE;
     record_shape(layer->record, &parts->shape);
@@ -376,35 +437,24 @@ static gboolean resolve_best(Rewriting *self, LayerParts *parts, OrtConvLayer *l
     return found == NULL || self->wish->tune || ifm_conv_algorithm_parse(found->algorithm, algorithm, error);
 }
 
-/* On a GPU: by the algorithm, or by the fallback. Weights stay inputs of the node. */
-static gboolean fill_cuda_layer(Rewriting *self, IfmConvAlgorithm asked, const LayerParts *parts, OrtConvLayer *layer,
-                                GError **error)
-{
-    g_autoptr(GError) local = NULL;
-    const IfmConvAlgorithm fallback = self->choice->fallback;
-    layer->cuda = ifm_conv_cuda_layer_new(self->wish->cuda, &parts->shape, asked, &parts->options, &local);
-    if (layer->cuda == NULL && g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
-    {
-        layer->record->fell_back = fallback != IFM_N_CONV_ALGORITHMS;
-        if (!layer->record->fell_back)
-            note_refusal(self, asked, local->message);
-        if (!layer->record->fell_back || fallback == IFM_CONV_RUNTIME)
-            return TRUE;
-        g_clear_error(&local);
-        layer->cuda = ifm_conv_cuda_layer_new(self->wish->cuda, &parts->shape, fallback, &parts->options, &local);
-    }
-    if (layer->cuda != NULL)
-        return TRUE;
-    g_propagate_prefixed_error(error, g_steal_pointer(&local), "%s: ", layer->record->layer);
-    return FALSE;
-}
-
 static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorithm asked, OrtConvLayer *layer,
                            GError **error)
 {
     g_auto(LayerParts) parts = { 0 };
-    if (!read_layer(self, node, &parts, layer, error))
-        return asked == IFM_CONV_RUNTIME; /* what it computes makes no difference then */
+    g_autoptr(GError) trouble = NULL;
+    const gboolean is_read = read_layer(self, node, &parts, layer, &trouble);
+    if (asked == IFM_CONV_RUNTIME) /* what it computes makes no difference then */
+        return TRUE;
+    if (!is_read && g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+    {
+        refuse_layer(self, asked, layer, trouble->message);
+        return TRUE;
+    }
+    if (!is_read)
+    {
+        g_propagate_error(error, g_steal_pointer(&trouble));
+        return FALSE;
+    }
     const gboolean is_on_cuda = self->wish->cuda != NULL;
     if (asked == IFM_CONV_BEST && !is_on_cuda && !resolve_best(self, &parts, layer, &asked, error))
         return FALSE;
@@ -412,7 +462,7 @@ static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorith
         return TRUE;
     if (!is_on_cuda)
         parts.weights = plain_weights(&parts.shape, parts.blocked);
-    if (!(is_on_cuda ? fill_cuda_layer : make_layer)(self, asked, &parts, layer, error))
+    if (!make_layer(self, asked, &parts, layer, error))
         return FALSE;
     if (layer->conv == NULL && layer->cuda == NULL)
         return TRUE;
@@ -421,16 +471,6 @@ static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorith
     set_text(&layer->record->implementation, info.implementation);
     layer->record->workspace_bytes = (gint64)info.workspace_bytes;
     return TRUE;
-}
-
-/* The runtime's kernel computes it, whatever was asked for: the algorithms compute in blocked channels. */
-static void refuse_plain(Rewriting *self, IfmConvAlgorithm asked, OrtConvLayer *layer)
-{
-    if (asked >= IFM_N_CONV_FIXED || self->wish->tune)
-        return;
-    layer->record->fell_back = self->choice->fallback != IFM_N_CONV_ALGORITHMS;
-    if (!layer->record->fell_back)
-        note_refusal(self, asked, "kept in NCHW by the runtime");
 }
 
 /* Adds the layer of a convolution. */
@@ -446,10 +486,10 @@ static gboolean add_layer(Rewriting *self, const IfmNode *node, OrtConvLayer **a
     leave_to_runtime(layer, node);
     if (!is_blocked_conv(node) && self->wish->cuda == NULL)
     {
-        refuse_plain(self, asked, layer);
+        refuse_layer(self, asked, layer, "kept in NCHW by the runtime");
         return TRUE;
     }
-    return fill_layer(self, node, asked, layer, asked == IFM_CONV_RUNTIME ? NULL : error);
+    return fill_layer(self, node, asked, layer, error);
 }
 
 /* @is_replaced: (out) the node is one of this operator now */
@@ -561,8 +601,8 @@ static IfmModel *build(Rewriting *self, GError **error)
         if (!copy_node(self, builder, node, &is_replaced, error))
             return NULL;
         /* Weights and bias belong to one node each in the runtime's graph; where they do not, the copy stays. */
-        for (gsize input = 1; is_replaced && self->wish->cuda == NULL && input <= 2 && input < node->n_inputs; input++)
-            if (ifm_model_consumers(self->model, node->inputs[input])->len == 1)
+        for (gsize input = 1; is_replaced && self->wish->cuda == NULL && input <= 2; input++)
+            if (has_input(node, input) && ifm_model_consumers(self->model, node->inputs[input])->len == 1)
                 g_hash_table_add(replaced, (gpointer)node->inputs[input]);
     }
     if (self->wish->tune && self->n_tuned == 0)

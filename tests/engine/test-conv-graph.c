@@ -1,0 +1,219 @@
+/* Every form that a convolution has in ONNX Runtime's optimised graph, by every algorithm, against the runtime's own
+ * kernels: inputs that are left out, and attributes that change the shape. */
+#include <internal/convolution.h>
+#include <math.h>
+
+#include "folder.h"
+#include "graph-text.h"
+#include "run-model.h"
+
+#define DEVICE "onnxruntime:CPU"
+
+/* --- models ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    GString *text;
+    guint n;
+} Branches;
+
+/* A branch "y = OP(...)" from x to an output of its own. */
+static void add_output(Branches *branches, const char *name)
+{
+    g_string_append_printf(branches->text, "; -> %s [a%u,b%u,c%u,d%u]", name, branches->n, branches->n, branches->n,
+                           branches->n);
+    branches->n++;
+}
+
+/* The input is odd, so that paddings before and behind it differ. */
+#define INPUT "x : [2,32,13,18]; z : [2,3,15,14]"
+
+/* Kernels, strides, dilations and pads by each auto_pad. Pads beside SAME and VALID mean nothing. */
+static void add_windows(Branches *branches)
+{
+    static const char *const forms[] = { "", "auto_pad=NOTSET pads=[1,0,2,1]", "auto_pad=VALID", "auto_pad=SAME_UPPER",
+                                         "auto_pad=SAME_LOWER" };
+    static const int kernels[][2] = { { 1, 1 }, { 3, 3 }, { 4, 2 }, { 5, 5 } };
+    for (gsize form = 0; form < G_N_ELEMENTS(forms); form++)
+        for (gsize k = 0; k < G_N_ELEMENTS(kernels); k++)
+            for (int stride = 1; stride <= 3; stride++)
+                for (int dilation = 1; dilation <= 2; dilation++)
+                {
+                    if (dilation == 2 && (form > 2 || kernels[k][0] == 1)) /* the runtime has no SAME with dilations */
+                        continue;
+                    const int rows = kernels[k][0], columns = kernels[k][1];
+                    g_autofree char *name = g_strdup_printf("y%u", branches->n);
+                    g_string_append_printf(
+                        branches->text,
+                        "; %sw ! [16,32,%d,%d] -0.1 0.1; %s = Conv(x,%sw) %s strides=[%d,%d] dilations=[%d,%d]", name, rows,
+                        columns, name, name, forms[form], stride, stride, dilation, dilation);
+                    add_output(branches, name);
+                }
+}
+
+/* With and without bias, sum and activation; images in NCHW; groups. */
+static void add_inputs(Branches *branches)
+{
+    static const char *const activations[] = { "", "Relu", "LeakyRelu", "Sigmoid", "Tanh" };
+    static const char *const convolutions[] = {
+        "%s = Conv(x,%sw) pads=[1,1,1,1]",
+        "%s = Conv(x,%sw,%sb) pads=[1,1,1,1]",
+        "%s = Conv(x,%sw) auto_pad=SAME_LOWER",
+        "%s = Conv(x,%sw,) pads=[1,1,1,1]",
+    };
+    for (gsize a = 0; a < G_N_ELEMENTS(activations); a++)
+        for (gsize c = 0; c < G_N_ELEMENTS(convolutions); c++)
+            for (int has_sum = 0; has_sum <= 1; has_sum++)
+            {
+                g_autofree char *name = g_strdup_printf("y%u", branches->n), *left = g_strconcat(name, "c", NULL);
+                g_autofree char *other = g_strconcat(name, "o", NULL), *sum = g_strconcat(name, "s", NULL);
+                g_auto(GStrv) parts = g_strsplit(convolutions[c], "%s", -1);
+                g_autofree char *call = g_strjoinv(left, parts);
+                g_string_append_printf(branches->text, "; %sw ! [32,32,3,3] -0.1 0.1; %sb ! [32]; %s", left, left, call);
+                if (has_sum)
+                    g_string_append_printf(branches->text,
+                                           "; %sw ! [32,32,1,1] -0.1 0.1; %s = Conv(x,%sw); %s = Add(%s,%s)", other, other,
+                                           other, sum, left, other);
+                g_string_append_printf(branches->text, "; %s = %s(%s)", name,
+                                       *activations[a] != '\0' ? activations[a] : "Neg", has_sum ? sum : left);
+                add_output(branches, name);
+            }
+    g_string_append(branches->text, "; iw ! [32,3,3,3]; i = Conv(z,iw) auto_pad=SAME_UPPER strides=[2,2]"
+                                    "; gw ! [64,16,3,3]; g = Conv(x,gw) auto_pad=SAME_UPPER group=2"
+                                    "; dw ! [32,1,3,3]; d = Conv(x,dw) auto_pad=SAME_LOWER group=32 strides=[2,1]");
+    add_output(branches, "i");
+    add_output(branches, "g");
+    add_output(branches, "d");
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------------- */
+
+/* (transfer full) IfmTensor*, copies of all outputs; NULL: skipped. @layers: (out) (optional) what ran */
+static GPtrArray *outputs_of(IfmModel *model, const char *const *lines, GPtrArray **layers)
+{
+    Fixture fixture;
+    g_autoptr(GError) error = NULL;
+    if (!fixture_open(&fixture, DEVICE))
+        return NULL;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.threads = 1;
+    options.convolutions = lines;
+    fixture_compile(&fixture, ifm_model_ref(model), &options);
+    g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_model_n_inputs(model));
+    ifm_model_make_inputs(model, NULL, 0, 3, inputs, &error);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        ifm_request_set_input(fixture.request, i, &inputs[i], &error);
+    run(fixture.request);
+    GPtrArray *outputs = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+    {
+        IfmTensor output;
+        ifm_request_output(fixture.request, i, &output, &error);
+        g_assert_no_error(error);
+        GArray *copy = g_array_new(FALSE, FALSE, sizeof(float));
+        g_array_append_vals(copy, output.data, (guint)(output.size_bytes / sizeof(float)));
+        g_ptr_array_add(outputs, copy);
+    }
+    if (layers != NULL)
+    {
+        g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(fixture.compiled, inputs, &error);
+        g_assert_no_error(error);
+        *layers = g_ptr_array_ref(effective->convolutions);
+    }
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        ifm_tensor_clear(&inputs[i]);
+    fixture_close(&fixture);
+    return outputs;
+}
+
+static void check_equal(const char *algorithm, const GPtrArray *expected, const GPtrArray *got)
+{
+    g_assert_cmpuint(got->len, ==, expected->len);
+    for (guint k = 0; k < expected->len; k++)
+    {
+        const GArray *left = expected->pdata[k], *right = got->pdata[k];
+        double largest = 0, worst = 0;
+        g_assert_cmpuint(left->len, ==, right->len);
+        for (guint i = 0; i < left->len; i++)
+        {
+            const double a = (double)g_array_index(left, float, i), b = (double)g_array_index(right, float, i);
+            largest = fmax(largest, fabs(a));
+            worst = fabs(a - b) <= worst ? worst : fabs(a - b); /* a NaN is the worst */
+        }
+        if (!(worst <= 1e-4 * largest))
+            g_error("%s: output %u of %u is off by %g of the largest, %g", algorithm, k, expected->len, worst, largest);
+    }
+}
+
+/* That the algorithm runs of the layers those that it can do, and the runtime's kernel the others. */
+static void check_layers(const char *algorithm, const GPtrArray *layers)
+{
+    guint n_own = 0;
+    for (guint i = 0; i < layers->len; i++)
+    {
+        const IfmConvLayer *layer = layers->pdata[i];
+        const gboolean is_runtime = g_str_equal(layer->algorithm, "runtime");
+        g_assert_cmpstr(layer->asked, ==, algorithm);
+        n_own += !is_runtime;
+        if (g_str_equal(algorithm, "guess") || g_str_equal(algorithm, "best"))
+            continue;
+        g_assert_cmpstr(layer->algorithm, ==, layer->fell_back ? "runtime" : algorithm);
+    }
+    g_test_message("%s: %u of %u layers", algorithm, n_own, layers->len);
+#ifdef __x86_64__ /* elsewhere the runtime may have no blocked layout */
+    if (!g_str_equal(algorithm, "best"))
+        g_assert_cmpuint(n_own, >, 0);
+#endif
+}
+
+static void test_forms(gconstpointer data)
+{
+    void (*const add)(Branches *) = *(void (*const *)(Branches *))data;
+    g_autofree char *folder = g_dir_make_tmp("ifm-forms-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "cache.json", NULL);
+    Branches branches = { g_string_new(INPUT), 0 };
+    add(&branches);
+    g_autofree char *text = g_string_free(branches.text, FALSE);
+    g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(GPtrArray) expected = outputs_of(model, NULL, NULL);
+    g_setenv("IFM_TUNING_CACHE", path, TRUE);
+    for (int i = 0; expected != NULL && i <= IFM_CONV_BEST; i++)
+    {
+        const char *lines[] = { ifm_conv_algorithm_name((IfmConvAlgorithm)i), "fallback=runtime", NULL };
+        g_autoptr(GPtrArray) layers = NULL, got = NULL;
+        got = outputs_of(model, lines, &layers);
+        check_equal(lines[0], expected, got);
+        check_layers(lines[0], layers);
+    }
+    g_unsetenv("IFM_TUNING_CACHE");
+    remove_tree(folder);
+}
+
+/* A chain of fallbacks ends at the runtime's kernel: here, as no algorithm with a workspace keeps within one byte. */
+static void test_chain(void)
+{
+    static const char *const lines[] = { "gemm", "fallback=fft", "workspace=1", NULL };
+    g_autoptr(IfmModel) model =
+        text_model(INPUT "; w ! [32,32,3,3]; y = Conv(x,w); -> y [a,b,c,d]", IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(GPtrArray) layers = NULL, expected = outputs_of(model, NULL, NULL), got = NULL;
+    if (expected == NULL)
+        return;
+    got = outputs_of(model, lines, &layers);
+    check_equal("gemm", expected, got);
+    g_assert_cmpuint(layers->len, ==, 1);
+    const IfmConvLayer *layer = layers->pdata[0];
+    g_assert_cmpstr(layer->asked, ==, "gemm");
+    g_assert_cmpstr(layer->algorithm, ==, "runtime");
+    g_assert_true(g_str_has_prefix(layer->implementation, "ONNX Runtime "));
+    g_assert_true(layer->fell_back);
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const windows)(Branches *) = add_windows, (*const inputs)(Branches *) = add_inputs;
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/conv-graph/windows", &windows, test_forms);
+    g_test_add_data_func("/conv-graph/inputs", &inputs, test_forms);
+    g_test_add_func("/conv-graph/chain", test_chain);
+    return g_test_run();
+}
