@@ -10,8 +10,8 @@ typedef struct
 {
     const char *models[2]; /* as IfmProfileOptions has them, but no graph transformers */
     const char *device, *device_of[2];
-    const char *const *dims, *const *dims_of[2];     /* "N=8" */
-    const char *const *inputs, *const *inputs_of[2]; /* as IfmProfileOptions has them */
+    IfmModelOptions open;                                /* how both are opened */
+    const char *const *dims_of[2], *const *inputs_of[2]; /* besides those of both */
     const char *dtype, *dtype_of[2];
     gint64 threads, threads_of[2];
     const char *const *vendor, *const *vendor_of[2]; /* "[ENGINE:]KEY=VALUE" */

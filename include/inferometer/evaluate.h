@@ -15,7 +15,10 @@ typedef struct
     int threads;
     const char *const *loads;
     gboolean kernels;
+    IfmModelOptions open; /* how each model is opened */
     const gint *interrupted;
+    void (*note)(const char *message, void *user); /* (nullable) */
+    void *user;
 } IfmEvaluateOptions;
 
 /** IfmEvaluated: a model, or with @record a kernel of it (its first digest), @times: how often it is in the model. @load:

@@ -1,6 +1,7 @@
 #pragma once
 #include <inferometer/kernel-record.h>
 #include <inferometer/measure.h>
+#include <inferometer/model-options.h>
 
 IFM_BEGIN_DECLS
 
@@ -43,17 +44,19 @@ IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase 
 /** IfmKernelOptions: zeros are the defaults. @device: NULL: "onnxruntime:CPU"    @seed: of the weights of a model of the
  * zoo    @graph: as of ifm_kernel_records_find()    @cache: folder where records are kept; NULL: $IFM_KERNEL_CACHE or the
  * user's
- * @anew: has the model optimised whatever is kept    @interrupted: as of a runner */
+ * @open: how the model is opened    @anew: has the model optimised whatever is kept    @interrupted: as of a runner
+ * @note: (nullable) receives what is worth knowing and no error */
 typedef struct
 {
     const char *device;
     int threads;
     guint32 seed;
-    const IfmDimBinding *bindings;
-    gsize n_bindings;
+    IfmModelOptions open;
     const char *graph, *cache;
     gboolean anew;
     const gint *interrupted;
+    void (*note)(const char *message, void *user);
+    void *user;
 } IfmKernelOptions;
 /** ifm_kernel_records_open: @text: a file of records (.json), an ONNX file, or a model of the zoo with its settings:
  * "resnet18,size=64". What was found once is kept, by the model's digest, the device, the runtime's library and the

@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/gradient.h>
+#include <inferometer/model-options.h>
 #include <inferometer/protocol.h>
 #include <inferometer/result.h>
 #include <inferometer/transformer.h>
@@ -58,9 +59,7 @@ typedef struct
     int loss;                   /* IfmLoss, or IFM_OPTION_UNSET */
     int optimiser;              /* IfmOptimiser, or IFM_OPTION_UNSET: sgd */
     const char *learning_rate;  /* a number; NULL: 0.001 */
-    gint64 batch;               /* inputs at once; 0: as the model is */
-    const char *const *dims;    /* "N=8", "*=1", and one "N=100,500,1000" at most */
-    const char *const *inputs;  /* "image=a.npy", "rate=16000", "ids=0..1000": what inputs are fed; the others are seeded */
+    IfmModelOptions open;       /* how the model is opened; of its dims one may have a list: "N=100,500,1000" */
     const char *scaling;        /* "nodes,layers", of ifm_scaling_presets() */
     const char *dtype;
     gint64 threads;
@@ -68,8 +67,7 @@ typedef struct
     gint64 seed;
     const char *energy; /* IfmModelCase.energy; NULL: not measured */
     gboolean no_nodes, no_peak, new_peak, no_verify, native_async;
-    gboolean observe;            /* run the model for shapes that no rule gives, also where no device is measured on */
-    gboolean allow_outside_data; /* external data may lie behind symbolic links that leave the model's folder */
+    gboolean observe;          /* run the model for shapes that no rule gives, also where no device is measured on */
     const char *const *conv;   /* "[LAYER=]ALGORITHM": how convolutions are computed; NULL: by the runtime's own kernels */
     const char *conv_fallback; /* of layers that the algorithm cannot do; NULL: such a model is refused */
     gint64 conv_workspace;     /* bytes a layer, at most; 0: 1 GiB */

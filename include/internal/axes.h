@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/zoo.h>
+#include <inferometer/error.h>
 
 G_BEGIN_DECLS
 
@@ -12,9 +12,5 @@ typedef gboolean (*IfmPointFunc)(const guint *at, void *user, GError **error);
 /** ifm_axes_each: Visits every point of axes, the last axis innermost. @lengths: [n] how many values each axis has; an axis
  * without values has no points    @n: 1 or more. Returns: FALSE with the error of @visit. */
 gboolean ifm_axes_each(const guint *lengths, gsize n, IfmPointFunc visit, void *user, GError **error);
-
-/** ifm_axis_parameter: The parameter of a model of the zoo that an axis of that name varies. NULL: there is none; the axis
- * is a free dimension of the inputs. @entry: (nullable) NULL: the model is a file */
-const IfmZooParameter *ifm_axis_parameter(const IfmZooEntry *entry, const char *name);
 
 G_END_DECLS

@@ -23,6 +23,14 @@ IfmModel *ifm_model_open_outline(const char *path, GError **error);
  * @is_outside: (out) whether that is so */
 IfmModel *ifm_model_open_outside(const char *path, gboolean *is_outside, GError **error);
 
+/** ifm_model_inline_functions: The model with the functions that it brings put in where they are called, those in subgraphs
+ * and in other functions too, attributes by reference resolved. A function of another version of an operator set stays a
+ * call.
+ * @inlined: (out) (transfer full) of the same name, in no file; NULL: the model calls none
+ * Returns: FALSE with IFM_ERROR_INVALID (functions that call themselves, or come to over 200,000 nodes), IFM_ERROR_MEMORY.
+ */
+gboolean ifm_model_inline_functions(const IfmModel *model, IfmModel **inlined, GError **error);
+
 /** ifm_model_path: The path of an opened model; NULL for a built or parsed one. */
 const char *ifm_model_path(const IfmModel *model);
 
@@ -111,10 +119,27 @@ json_t *ifm_node_attributes(const IfmNode *node);
 /** ifm_node_has_subgraph: Whether an attribute is a graph, whose nodes may read any tensor of the outer one. */
 gboolean ifm_node_has_subgraph(const IfmNode *node);
 
-/** ifm_model_analyse_with: As ifm_model_analyse(), with shapes that a run observed. They are used where no rule gives a
- * shape. One that contradicts a rule is IFM_ERROR_INVALID. @observed: [n_observed] */
-IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
-                                    const IfmObservedShape *observed, gsize n_observed, GError **error);
+/** IfmGivenInput: what an input is fed. */
+typedef struct
+{
+    const char *name;
+    IfmTensor tensor;
+} IfmGivenInput;
+
+/** IfmKnown: what is known of a model besides its bindings. @observed: [n_observed] used where no rule gives a shape; one
+ * that contradicts a rule is IFM_ERROR_INVALID    @given: [n_given] inputs whose values, where they are few, are followed:
+ * turns of a loop, a shape */
+typedef struct
+{
+    const IfmObservedShape *observed;
+    gsize n_observed;
+    const IfmGivenInput *given;
+    gsize n_given;
+} IfmKnown;
+
+/** ifm_model_analyse_with: As ifm_model_analyse(), with what else is known. */
+IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, const IfmKnown *known,
+                                    GError **error);
 
 /** ifm_analysis_ints: The values of a small integer tensor that follow from the model and the bindings: axes, shapes, split
  * sizes. @values: (out) [IFM_ANALYSIS_MAX_INTS]    @n: (out)    Returns: FALSE where they are unknown. */

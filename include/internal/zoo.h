@@ -4,6 +4,10 @@
 
 G_BEGIN_DECLS
 
+/** ifm_zoo_parameter: (transfer none) The parameter of that name; NULL: there is none. @entry: (nullable) NULL: the model
+ * is a file */
+const IfmZooParameter *ifm_zoo_parameter(const IfmZooEntry *entry, const char *name);
+
 #define IFM_ZOO_MAX_PARAMETERS 32
 /** ifm_zoo_values: The values of the parameters of an entry: from @settings, else the defaults. @values: (out)
  * [IFM_ZOO_MAX_PARAMETERS]. Errors: of ifm_zoo_build(). */

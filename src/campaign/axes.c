@@ -21,11 +21,3 @@ gboolean ifm_axes_each(const guint *lengths, gsize n, IfmPointFunc visit, void *
     while (advance(lengths, n, at));
     return TRUE;
 }
-
-const IfmZooParameter *ifm_axis_parameter(const IfmZooEntry *entry, const char *name)
-{
-    for (const IfmZooParameter *at = entry != NULL ? entry->parameters : NULL; at != NULL && at->name != NULL; at++)
-        if (g_str_equal(at->name, name))
-            return at;
-    return NULL;
-}

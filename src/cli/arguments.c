@@ -234,21 +234,6 @@ void cli_fill(const Arguments *self, const IfmOption *table, gpointer options)
     fill_given(self, table, options);
 }
 
-gboolean cli_dims(const Arguments *arguments, GArray *bindings, GPtrArray *names, GError **error)
-{
-    for (const char *const *text = cli_texts(arguments, "dim"); *text != NULL; text++)
-    {
-        const char *equals = strrchr(*text, '=');
-        gint64 value = 0;
-        if (equals == NULL || equals == *text || !g_ascii_string_to_signed(equals + 1, 10, 1, G_MAXINT64, &value, NULL))
-            return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE, such as N=8", *text);
-        const IfmDimBinding binding = { g_strndup(*text, (gsize)(equals - *text)), value };
-        g_ptr_array_add(names, (gpointer)binding.name);
-        g_array_append_val(bindings, binding);
-    }
-    return TRUE;
-}
-
 const char *const *cli_positional(const Arguments *self)
 {
     return (const char *const *)self->positional->pdata;

@@ -80,8 +80,6 @@ const char *cli_text(const Arguments *self, const char *name);         /* NULL w
 const char *const *cli_texts(const Arguments *self, const char *name); /* NULL-terminated */
 gint64 cli_integer(const Arguments *self, const char *name);           /* count, ns or bytes; 0 where there is none */
 double cli_ratio(const Arguments *self, const char *name);
-/* cli_dims: what --dim NAME=SIZE gave. @bindings: IfmDimBinding, whose names go into @names */
-gboolean cli_dims(const Arguments *arguments, GArray *bindings, GPtrArray *names, GError **error);
 /* cli_positional: NULL-terminated. */
 const char *const *cli_positional(const Arguments *self);
 const Verb *cli_verb_of(const Arguments *self);
@@ -103,6 +101,8 @@ char *cli_completion_fish(void);
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* cli_note: the same for what is no error; silenced by --quiet. */
 void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* cli_note_of: cli_note() of a message. @user: not used */
+void cli_note_of(const char *message, void *user);
 /* cli_set_verb: what is being done, and whether with --quiet. */
 void cli_set_verb(const Verb *verb, gboolean quiet);
 /* cli_fail: complains and returns the exit status of that error; one of usage points to the verb's help. */

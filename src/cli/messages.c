@@ -60,6 +60,11 @@ void cli_note(const char *format, ...)
     va_end(values);
 }
 
+void cli_note_of(const char *message, void *user)
+{
+    cli_note("%s", message);
+}
+
 int cli_fail(const GError *error)
 {
     /* A pipe's reader that has gone (`| head`) is no error. */

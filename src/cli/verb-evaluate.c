@@ -51,12 +51,14 @@ static int run_evaluate(const Arguments *arguments)
         if (!add_words(*text, words, &error))
             return cli_fail(error);
     g_ptr_array_add(words, NULL);
-    const IfmEvaluateOptions options = { .models = (const char *const *)words->pdata,
-                                         .device = cli_text(arguments, "device"),
-                                         .threads = (int)cli_integer(arguments, "threads"),
-                                         .loads = cli_texts(arguments, "load"),
-                                         .kernels = !cli_given(arguments, "no-kernels"),
-                                         .interrupted = cli_interrupt_install() };
+    IfmEvaluateOptions options = { .models = (const char *const *)words->pdata,
+                                   .device = cli_text(arguments, "device"),
+                                   .threads = (int)cli_integer(arguments, "threads"),
+                                   .loads = cli_texts(arguments, "load"),
+                                   .kernels = !cli_given(arguments, "no-kernels"),
+                                   .interrupted = cli_interrupt_install(),
+                                   .note = cli_note_of };
+    cli_fill(arguments, ifm_model_options, &options.open);
     g_autoptr(IfmEvaluation) evaluation = ifm_evaluate(model, &options, &error);
     if (evaluation == NULL)
         return cli_fail(error);
@@ -97,7 +99,7 @@ const Verb verb_evaluate = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
-    .tables = { cli_page_options },
+    .tables = { ifm_model_options, cli_page_options },
     .options = evaluate_options,
     .details = "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
                "copies. What was off most comes first. DIR stands for the ONNX files in it.",

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <inferometer/measure.h>
+#include <internal/model-source.h>
 
 #include "cli.h"
 
@@ -64,30 +65,32 @@ static gboolean read_copies(const IfmModel *model, gint64 *n_copies, GError **er
     return FALSE;
 }
 
-static IfmMeasurement *measure(IfmRunner *runner, IfmModelCase *model_case, RunRow *row, GError **error)
+static IfmMeasurement *measure(IfmRunner *runner, const IfmModelRequest *request, const IfmModelCase *model_case,
+                               RunRow *row, GError **error)
 {
-    g_autoptr(IfmModel) model = ifm_model_open(model_case->model_path, error);
-    if (model == NULL || !read_copies(model, &row->n_copies, error))
+    g_auto(IfmModelSource) source = { 0 };
+    IfmModelCase of_file = *model_case;
+    if (!ifm_model_source_open(request, &source, error) || !read_copies(source.model, &row->n_copies, error))
         return NULL;
-    model_case->model = model;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_model, model_case, error);
-    IfmMeasurement *measurement =
-        sealed != NULL ? ifm_runner_measure(runner, &ifm_kind_model, model_case, sealed, error) : NULL;
-    model_case->model = NULL;
-    return measurement;
+    of_file.model = source.model;
+    of_file.model_path = source.path;
+    of_file.inputs_path = source.inputs_path;
+    of_file.bindings = ifm_model_feed_bindings(&source.feed);
+    of_file.n_bindings = source.feed.bindings->len;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_model, &of_file, error);
+    return sealed != NULL ? ifm_runner_measure(runner, &ifm_kind_model, &of_file, sealed, error) : NULL;
 }
 
 /* Returns: (transfer full) NULL where it was interrupted before there was a run. */
-static RunRow *run_file(IfmRunner *runner, IfmModelCase *model_case, const char *file)
+static RunRow *run_file(IfmRunner *runner, const IfmModelRequest *request, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
     RunRow *row = g_new0(RunRow, 1);
-    row->file = file;
+    row->file = request->text;
     row->device = model_case->device;
     row->n_copies = 1;
     row->mean_ns = row->median_ns = row->std_ns = row->min_ns = row->max_ns = (double)NAN;
-    model_case->model_path = file;
-    g_autoptr(IfmMeasurement) measurement = measure(runner, model_case, row, &error);
+    g_autoptr(IfmMeasurement) measurement = measure(runner, request, model_case, row, &error);
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         run_row_free(row);
@@ -113,15 +116,18 @@ static RunRow *run_file(IfmRunner *runner, IfmModelCase *model_case, const char 
 }
 
 /* Returns: the number of files that failed. */
-static guint run_files(const Arguments *arguments, IfmModelCase *model_case, GPtrArray *rows)
+static guint run_files(const Arguments *arguments, const IfmModelOptions *open, const IfmModelCase *model_case,
+                       GPtrArray *rows)
 {
+    IfmModelRequest request = { .open = open, .seed = model_case->seed, .is_run = TRUE, .note = cli_note_of };
     guint n_failed = 0;
     const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = cli_interrupt_install() };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     for (const char *const *file = cli_positional(arguments); *file != NULL && cli_interrupt_signal() == 0; file++)
     {
         cli_log("INFO", "%s on %s: begins", *file, model_case->device);
-        RunRow *row = run_file(runner, model_case, *file);
+        request.text = *file;
+        RunRow *row = run_file(runner, &request, model_case);
         if (row == NULL)
             break;
         g_ptr_array_add(rows, row);
@@ -144,27 +150,26 @@ static int write_rows(const Arguments *arguments, const GPtrArray *rows)
 
 static int run_kernels(const Arguments *arguments)
 {
-    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)run_row_free);
     g_autoptr(GError) error = NULL;
+    g_auto(IfmModelFeed) sizes = { 0 };
+    IfmModelOptions open;
     const int allowed = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
     if (allowed != CLI_EXIT_OK)
         return allowed;
     if (cli_given(arguments, "warmup") && cli_given(arguments, "no-warmup"))
         return cli_usage(&verb_kernels_run, "--warmup and --no-warmup: one of them");
-    if (!cli_dims(arguments, bindings, names, &error))
+    cli_fill(arguments, ifm_model_options, &open);
+    if (!ifm_model_feed_init(&sizes, open.dims, &error)) /* once, not for each file */
         return cli_fail(error);
     IfmModelCase model_case = { .device = cli_text(arguments, "device"),
                                 .as_is = TRUE,
-                                .bindings = (const IfmDimBinding *)(const void *)bindings->data,
-                                .n_bindings = bindings->len,
                                 .threads = (int)cli_integer(arguments, "threads"),
                                 .seed = 1,
                                 .protocol = IFM_PROTOCOL_INIT };
     model_case.protocol.runs = (gsize)cli_integer(arguments, "runs");
     model_case.protocol.warmup = cli_given(arguments, "no-warmup") ? 0 : (gsize)cli_integer(arguments, "warmup");
-    const guint n_failed = run_files(arguments, &model_case, rows);
+    const guint n_failed = run_files(arguments, &open, &model_case, rows);
     const int status = write_rows(arguments, rows);
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
@@ -173,7 +178,6 @@ static int run_kernels(const Arguments *arguments)
 
 static const IfmOption run_options[] = {
     { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "where they run, ENGINE:UNIT", "onnxruntime:CPU" },
-    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
     { "warmup", 0, IFM_OPTION_COUNT, FALSE, "N", "runs before measuring", "10", .maximum = IFM_PROTOCOL_MAX_RUNS },
     { "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "measured runs", "50", .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS },
     { "no-warmup", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure from the first run on" },
@@ -197,6 +201,7 @@ const Verb verb_kernels_run = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
+    .tables = { ifm_model_options },
     .options = run_options,
     .details =
         "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "

@@ -9,7 +9,6 @@
 static const IfmOption model_options[] = {
     { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT",
       "onnxruntime:CPU" },
-    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension, such as N=8" },
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights of a zoo's model", "1", .maximum = G_MAXUINT32 },
     { "cache", 0, IFM_OPTION_FOLDER, FALSE, "DIR",
       "where kernels that were found are kept, instead of $IFM_KERNEL_CACHE or the user's" },
@@ -23,22 +22,16 @@ static const IfmOption model_options[] = {
 /* @graph: where the optimised graph goes; or NULL    Returns: (transfer full) NULL with *status set, reported. */
 static IfmKernelRecords *open_records(const Arguments *arguments, const char *model, const char *graph, int *status)
 {
-    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GError) error = NULL;
-    IfmKernelRecords *records = NULL;
-    if (cli_dims(arguments, bindings, names, &error))
-    {
-        const IfmKernelOptions options = { .device = cli_text(arguments, "device"),
-                                           .seed = (guint32)cli_integer(arguments, "seed"),
-                                           .bindings = (const IfmDimBinding *)(const void *)bindings->data,
-                                           .n_bindings = bindings->len,
-                                           .graph = graph,
-                                           .cache = cli_text(arguments, "cache"),
-                                           .anew = cli_given(arguments, "no-cache"),
-                                           .interrupted = cli_interrupt_install() };
-        records = ifm_kernel_records_open(model, &options, &error);
-    }
+    IfmKernelOptions options = { .device = cli_text(arguments, "device"),
+                                 .seed = (guint32)cli_integer(arguments, "seed"),
+                                 .graph = graph,
+                                 .cache = cli_text(arguments, "cache"),
+                                 .anew = cli_given(arguments, "no-cache"),
+                                 .interrupted = cli_interrupt_install(),
+                                 .note = cli_note_of };
+    cli_fill(arguments, ifm_model_options, &options.open);
+    IfmKernelRecords *records = ifm_kernel_records_open(model, &options, &error);
     if (records == NULL)
         *status = cli_fail(error);
     return records;
@@ -94,7 +87,7 @@ const Verb verb_kernels_list = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
-    .tables = { model_options },
+    .tables = { model_options, ifm_model_options },
     .options = list_options,
     .details =
         "MODEL is an ONNX file, NAME[,KEY=VALUE...] for a model of the zoo, or a file that kernels export wrote. The "
@@ -140,7 +133,7 @@ const Verb verb_kernels_show = {
     .min = 2,
     .max = 2,
     .positional = POSITIONAL_FILE,
-    .tables = { model_options },
+    .tables = { model_options, ifm_model_options },
     .options = list_options,
     .details = "KERNEL is a name (Conv_Add_Relu), the first digits of a digest, or both with the shape as files of kernels "
                "are called. MODEL is as of kernels list.",
@@ -190,7 +183,7 @@ const Verb verb_kernels_export = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_FILE,
-    .tables = { model_options },
+    .tables = { model_options, ifm_model_options },
     .options = export_options,
     .details = "MODEL is as of kernels list. Records of an ONNX file are refused later if that file has changed.",
     .examples = export_examples,
@@ -275,7 +268,7 @@ const Verb verb_kernels_extract = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
-    .tables = { model_options },
+    .tables = { model_options, ifm_model_options },
     .options = extract_options,
     .details =
         "RECORD is a file that kernels export wrote, or a MODEL as of kernels list. Each file is called NAME_SHAPE-DIGITS."
@@ -317,7 +310,7 @@ const Verb verb_kernels_dag = {
     .min = 1,
     .max = 1,
     .positional = POSITIONAL_FILE,
-    .tables = { model_options },
+    .tables = { model_options, ifm_model_options },
     .options = dag_options,
     .details = "RECORD is a file that kernels export wrote, or a MODEL as of kernels list.",
     .run = run_dag,

@@ -88,9 +88,10 @@ static int run_predict(const Arguments *arguments)
     g_autofree char *warning = NULL;
     for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
     {
-        const IfmKernelOptions options = {
-            .device = device, .threads = threads, .seed = 1, .interrupted = cli_interrupt_install()
+        IfmKernelOptions options = {
+            .device = device, .threads = threads, .seed = 1, .interrupted = cli_interrupt_install(), .note = cli_note_of
         };
+        cli_fill(arguments, ifm_model_options, &options.open);
         Answer answer = { .records = ifm_kernel_records_open(*text, &options, &error) };
         if (answer.records == NULL)
             return cli_fail(error);
@@ -128,7 +129,7 @@ const Verb verb_predict = {
     .min = 1,
     .max = -1,
     .positional = POSITIONAL_FILE,
-    .tables = { cli_page_options },
+    .tables = { ifm_model_options, cli_page_options },
     .options = predict_options,
     .details =
         "A model is taken apart into the kernels that its runtime would run; the latency of each is predicted with its "

@@ -142,10 +142,9 @@ static int write_prediction(const Arguments *arguments, const IfmPredictReport *
 /* By kernels as the runtime here makes them of the model, on the device that the latency model was learnt of. */
 static int predict(const Arguments *arguments)
 {
-    static const char *const allowed[] = { "predict", "device", "threads", "dim", "seed",
-                                           "json",    "csv",    "quiet",   "log", NULL };
-    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    static const char *const allowed[] = { "predict", "device", "threads", "dim",   "input", "batch",
+                                           "seed",    "json",   "csv",     "quiet", "log",   "allow-outside-data",
+                                           NULL };
     g_autoptr(GError) error = NULL;
     const char *const *devices = cli_texts(arguments, "device");
     const int threads = (int)MAX(cli_integer(arguments, "threads"), 1);
@@ -156,15 +155,15 @@ static int predict(const Arguments *arguments)
     if (devices[0] != NULL && devices[1] != NULL)
         return cli_usage(&verb_profile, "--device: with --predict one, whose runtime makes kernels of the model");
     g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(cli_text(arguments, "predict"), &error);
-    if (model == NULL || !cli_dims(arguments, bindings, names, &error))
+    if (model == NULL)
         return cli_fail(error);
     ifm_latency_model_info(model, &info);
-    const IfmKernelOptions options = { .device = devices[0],
-                                       .threads = threads,
-                                       .seed = (guint32)cli_integer(arguments, "seed"),
-                                       .bindings = (const IfmDimBinding *)(const void *)bindings->data,
-                                       .n_bindings = bindings->len,
-                                       .interrupted = cli_interrupt_install() };
+    IfmKernelOptions options = { .device = devices[0],
+                                 .threads = threads,
+                                 .seed = (guint32)cli_integer(arguments, "seed"),
+                                 .interrupted = cli_interrupt_install(),
+                                 .note = cli_note_of };
+    cli_fill(arguments, ifm_model_options, &options.open);
     g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(cli_positional(arguments)[0], &options, &error);
     if (records == NULL)
         return cli_fail(error);

@@ -2,11 +2,6 @@
 
 const char *const watch_outputs[] = { "json", "csv", NULL };
 
-static void on_note(const char *message, void *user)
-{
-    cli_note("%s", message);
-}
-
 static void on_cases(gsize n_cases, void *user)
 {
     Watch *self = user;
@@ -40,7 +35,7 @@ static gboolean on_model(const IfmModel *model, void *user, GError **error)
 
 IfmProfileWatch watch_reported(Watch *self)
 {
-    return (IfmProfileWatch){ on_note, on_cases, on_begin, on_update, on_end, on_model, self };
+    return (IfmProfileWatch){ cli_note_of, on_cases, on_begin, on_update, on_end, on_model, self };
 }
 
 void watch_clear(Watch *self)

@@ -131,10 +131,11 @@ static char *records_file(const char *folder, const char *digest, const IfmModel
     json_auto_t *machine = ifm_sensor_machine(NULL), *dims = json_object();
     for (gsize i = 0; i < model_case->n_bindings; i++)
         json_object_set_new(dims, model_case->bindings[i].name, json_integer(model_case->bindings[i].value));
-    json_auto_t *key =
-        json_pack("{s:s,s:s,s:i,s:O,s:s?,s:i,s:o,s:o}", "model", digest, "device", model_case->device, "threads",
-                  model_case->threads, "dims", dims, "processor", ifm_member_text(machine, "cpu"), "vector_bits",
-                  vector_bits(), "library", library_of(model_case->device), "program", state_of(kept_program(), NULL));
+    g_autofree char *inputs = model_case->inputs_path != NULL ? g_path_get_basename(model_case->inputs_path) : NULL;
+    json_auto_t *key = json_pack("{s:s,s:s?,s:s,s:i,s:O,s:s?,s:i,s:o,s:o}", "model", digest, "inputs", inputs, "device",
+                                 model_case->device, "threads", model_case->threads, "dims", dims, "processor",
+                                 ifm_member_text(machine, "cpu"), "vector_bits", vector_bits(), "library",
+                                 library_of(model_case->device), "program", state_of(kept_program(), NULL));
     return file_in(folder, key, ".json");
 }
 

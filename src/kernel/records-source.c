@@ -1,76 +1,28 @@
 /* Records by what a user calls a model: a file of records, an ONNX file or a model of the zoo. */
-#include <glib/gstdio.h>
 #include <string.h>
 
-#include <inferometer/zoo.h>
-
-#include <internal/file.h>
+#include <internal/model-source.h>
 
 #include "records-private.h"
 
 #define USUAL_DEVICE "onnxruntime:CPU"
-#define ZOO_PREFIX "zoo:"
 
-/* Asked: a model. @words: of the zoo; NULL of a file    @source: how records name it    @identity: what digests are kept by
- * @folder: of what is kept    @model_case: without its path as long as it is not built */
+/* Asked: a model, opened. @folder: of what is kept    @identity: what digests are kept by */
 typedef struct
 {
     const IfmKernelOptions *options;
-    const char *words;
-    char *source, *identity, *folder;
+    char *folder, *identity;
+    IfmModelSource source;
     IfmModelCase model_case;
 } Asked;
 
 static void asked_clear(Asked *self)
 {
-    g_free(self->source);
-    g_free(self->identity);
     g_free(self->folder);
+    g_free(self->identity);
+    ifm_model_source_clear(&self->source);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
-
-/* Whether it begins with the name of a model of the zoo: "resnet18,size=64". */
-static gboolean is_of_zoo(const char *text)
-{
-    const gsize length = strcspn(text, ",");
-    for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
-        if (strlen(entry->name) == length && strncmp(entry->name, text, length) == 0)
-            return TRUE;
-    return FALSE;
-}
-
-/* What is like the name of a file was meant as one. */
-static gboolean is_file(const char *text)
-{
-    return g_file_test(text, G_FILE_TEST_IS_REGULAR) || (strpbrk(text, "./") != NULL && !is_of_zoo(text));
-}
-
-static gboolean asked_init(Asked *self, const char *text, const IfmKernelOptions *options, GError **error)
-{
-    const gboolean prefixed = g_str_has_prefix(text, ZOO_PREFIX);
-    *self = (Asked){ .options = options, .folder = kept_folder(options->cache) };
-    self->model_case = (IfmModelCase){ .device = options->device != NULL ? options->device : USUAL_DEVICE,
-                                       .threads = options->threads,
-                                       .bindings = options->bindings,
-                                       .n_bindings = options->n_bindings };
-    if (!prefixed && is_file(text))
-    {
-        self->source = g_canonicalize_filename(text, NULL);
-        self->identity = g_strdup(self->source);
-        self->model_case.model_path = self->source;
-        return TRUE;
-    }
-    self->words = prefixed ? text + strlen(ZOO_PREFIX) : text;
-    self->source = g_strconcat(ZOO_PREFIX, self->words, NULL);
-    self->identity = g_strdup_printf("%s seed=%u", self->source, options->seed);
-    g_autofree char *name = g_strndup(self->words, strcspn(self->words, ","));
-    g_autoptr(GError) unknown = NULL;
-    if (*name == '\0')
-        return ifm_error_refuse(error, "the model's name is empty: expected an ONNX file, or a model of the zoo");
-    if (ifm_zoo_find(name, &unknown) != NULL)
-        return TRUE;
-    return ifm_error_refuse(error, "%s: no such file, nor in the zoo: %s", text, unknown->message);
-}
 
 /* --- the model's digest --------------------------------------------------------------------------------------------------
  */
@@ -100,60 +52,93 @@ static IfmKernelRecords *take_kept(const Asked *self, const char *digest)
     return kept_records(self->folder, digest, &self->model_case);
 }
 
-static IfmKernelRecords *find(const Asked *self, const IfmModelCase *model_case, GError **error)
+static IfmKernelRecords *find(const Asked *self, GError **error)
 {
     const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    IfmKernelRecords *records = ifm_kernel_records_find(runner, model_case, self->options->graph, error);
+    IfmKernelRecords *records = ifm_kernel_records_find(runner, &self->model_case, self->options->graph, error);
     if (records != NULL)
         kept_add_records(self->folder, records, &self->model_case);
     return records;
 }
 
-/* Builds it into a folder. Returns: (transfer full) the path */
-static char *build(const Asked *self, const char *folder, GError **error)
+static IfmKernelRecords *name_source(IfmKernelRecords *records, char *source /* (transfer full) */)
 {
-    g_auto(GStrv) words = g_strsplit(self->words, ",", -1);
-    g_autofree char *name = g_strconcat(self->words, ".onnx", NULL), *path = g_build_filename(folder, name, NULL);
-    g_autoptr(IfmModel) model = ifm_zoo_build(words[0], (const char *const *)words + 1, self->options->seed, error);
-    if (model == NULL)
-        ifm_error_blame_sizes(*error);
-    return model != NULL && ifm_model_save(model, path, error) ? g_steal_pointer(&path) : NULL;
+    g_free(records->source);
+    records->source = source;
+    return records;
 }
 
-static IfmKernelRecords *find_in_zoo(const Asked *self, GError **error)
+/* What a model of the zoo is kept by, with all its weights: it need not be built to be found. NULL: a file, or sizes or
+ * inputs are asked for. (transfer full) */
+static char *identity_of(const char *text, const IfmKernelOptions *options)
 {
-    g_autoptr(GError) trouble = NULL;
-    g_autofree char *folder = g_dir_make_tmp("inferometer-model-XXXXXX", &trouble);
-    if (folder == NULL)
+    const IfmModelOptions *open = &options->open;
+    const gboolean plain =
+        open->batch == 0 && (open->dims == NULL || *open->dims == NULL) && (open->inputs == NULL || *open->inputs == NULL);
+    if (!plain || ifm_model_source_entry(text) == NULL)
+        return NULL;
+    return g_strdup_printf(IFM_ZOO_PREFIX "%s seed=%u",
+                           text + (g_str_has_prefix(text, IFM_ZOO_PREFIX) ? strlen(IFM_ZOO_PREFIX) : 0), options->seed);
+}
+
+static void take_source(Asked *self)
+{
+    const IfmModelFeed *feed = &self->source.feed;
+    self->model_case.model_path = self->source.path;
+    self->model_case.inputs_path = self->source.inputs_path;
+    self->model_case.bindings = ifm_model_feed_bindings(feed);
+    self->model_case.n_bindings = feed->bindings->len;
+}
+
+/* Of a model that is opened. @is_file: a user's, which may be worked on as a copy: what is recorded of it is the file's. */
+static IfmKernelRecords *records_of(Asked *self, const char *text, gboolean is_file, GError **error)
+{
+    g_autofree char *path = is_file ? g_canonicalize_filename(text, NULL) : NULL;
+    const gboolean is_copy = is_file && !g_str_equal(path, self->source.path);
+    g_autofree char *digest =
+        is_file && !is_copy ? digest_of(path, self->folder, error) : g_strdup(ifm_model_digest(self->source.model, error));
+    if (digest == NULL)
+        return NULL;
+    g_autoptr(IfmKernelRecords) records = take_kept(self, digest);
+    if (records == NULL && (records = find(self, error)) == NULL)
+        return NULL;
+    g_autofree char *own = is_copy ? digest_of(path, self->folder, NULL) : NULL;
+    if (own != NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for the model: %s", trouble->message);
+        g_free(records->model_digest);
+        records->model_digest = g_steal_pointer(&own);
+    }
+    if (self->identity != NULL)
+        kept_add_digest(self->folder, self->identity, digest, (const char *const[]){ kept_program(), NULL });
+    return name_source(g_steal_pointer(&records), is_file ? g_steal_pointer(&path) : g_strdup(self->source.source));
+}
+
+static IfmKernelRecords *open_model(const char *text, const IfmKernelOptions *options, GError **error)
+{
+    g_auto(Asked) self = { .options = options,
+                           .folder = kept_folder(options->cache),
+                           .identity = identity_of(text, options),
+                           .model_case = { .device = options->device != NULL ? options->device : USUAL_DEVICE,
+                                           .threads = options->threads } };
+    const IfmModelRequest request = { .text = text,
+                                      .open = &options->open,
+                                      .seed = options->seed,
+                                      .is_run = TRUE,
+                                      .note = options->note,
+                                      .user = options->user };
+    g_autofree char *digest = self.identity != NULL ? kept_digest(self.folder, self.identity) : NULL;
+    IfmKernelRecords *records = take_kept(&self, digest);
+    if (records != NULL)
+        return name_source(records, g_strndup(self.identity, (gsize)(strrchr(self.identity, ' ') - self.identity)));
+    if (!ifm_model_source_open(&request, &self.source, error))
+    {
+        if (error != NULL)
+            ifm_error_blame_sizes(*error);
         return NULL;
     }
-    g_autofree char *path = build(self, folder, error);
-    IfmModelCase model_case = self->model_case;
-    model_case.model_path = path;
-    IfmKernelRecords *records = path != NULL ? find(self, &model_case, error) : NULL;
-    if (records != NULL)
-        kept_add_digest(self->folder, self->identity, records->model_digest, (const char *const[]){ kept_program(), NULL });
-    ifm_file_remove_folder(folder);
-    return records;
-}
-
-static IfmKernelRecords *open_model(const Asked *self, GError **error)
-{
-    g_autofree char *digest =
-        self->words != NULL ? kept_digest(self->folder, self->identity) : digest_of(self->source, self->folder, error);
-    if (digest == NULL && self->words == NULL)
-        return NULL;
-    IfmKernelRecords *records = take_kept(self, digest);
-    if (records == NULL)
-        records = self->words != NULL ? find_in_zoo(self, error) : find(self, &self->model_case, error);
-    if (records == NULL)
-        return NULL;
-    g_free(records->source);
-    records->source = g_strdup(self->source);
-    return records;
+    take_source(&self);
+    return records_of(&self, text, ifm_model_source_entry(text) == NULL, error);
 }
 
 /* Records of a file, whose model is still what it was; where it is not there, they stand alone. */
@@ -203,9 +188,8 @@ gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const I
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error)
 {
     const IfmKernelOptions defaults = { .seed = 1 };
-    g_auto(Asked) asked = { 0 };
     options = options != NULL ? options : &defaults;
-    if (g_str_has_suffix(text, ".json") && !g_str_has_prefix(text, ZOO_PREFIX))
+    if (g_str_has_suffix(text, ".json") && !g_str_has_prefix(text, IFM_ZOO_PREFIX))
         return read_records(text, options, error);
-    return asked_init(&asked, text, options, error) ? open_model(&asked, error) : NULL;
+    return open_model(text, options, error);
 }

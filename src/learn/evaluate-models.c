@@ -5,10 +5,9 @@
 #include <inferometer/evaluate.h>
 #include <inferometer/kinds.h>
 #include <inferometer/stress.h>
-#include <inferometer/zoo.h>
-#include <internal/file.h>
 #include <internal/json.h>
 #include <internal/measure.h>
+#include <internal/model-source.h>
 #include <internal/stress.h>
 
 #define USUAL_DEVICE "onnxruntime:CPU@0"
@@ -31,7 +30,7 @@ static void load_clear(gpointer data)
     g_free(load->cores);
 }
 
-/* Evaluating: what all models share. @folder: of models of the zoo */
+/* Evaluating: what all models share. */
 typedef struct
 {
     const IfmLatencyModel *model;
@@ -39,7 +38,6 @@ typedef struct
     IfmDeviceSpec *spec;
     IfmRunner *runner;
     GArray *loads;
-    char *folder;
     IfmEvaluation *evaluation;
 } Evaluating;
 
@@ -197,13 +195,16 @@ static char *outside_of(const IfmLatencyModel *model, const IfmModelPrediction *
                            largest->record->name, feature);
 }
 
-static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *records, const char *path, const Load *load,
-                               GError **error)
+static gboolean evaluate_whole(const Evaluating *self, const IfmKernelRecords *records, const IfmModelSource *source,
+                               const Load *load, GError **error)
 {
     g_autoptr(IfmModelPrediction) prediction =
         ifm_model_predict(self->model, records, MAX(self->options->threads, 1), &load->state);
     IfmEvaluated *row = add_row(self, records->model, load);
-    IfmModelCase model_case = { .model_path = path };
+    IfmModelCase model_case = { .model_path = source->path,
+                                .inputs_path = source->inputs_path,
+                                .bindings = ifm_model_feed_bindings(&source->feed),
+                                .n_bindings = source->feed.bindings->len };
     row->predicted_ns = prediction->latency_ns;
     row->low_ns = prediction->low_ns;
     row->high_ns = prediction->high_ns;
@@ -239,22 +240,6 @@ static gboolean evaluate_kernel(const Evaluating *self, const IfmKernelRecords *
 /* --- models -------------------------------------------------------------------------------------------------------------
  */
 
-/* (transfer full) the file of a model; one of the zoo is built into the folder */
-static char *file_of(const Evaluating *self, const char *text, GError **error)
-{
-    if (g_str_has_suffix(text, ".json"))
-    {
-        ifm_error_refuse(error, "%s: records alone cannot be measured: name the model", text);
-        return NULL;
-    }
-    if (g_file_test(text, G_FILE_TEST_IS_REGULAR))
-        return g_strdup(text);
-    g_auto(GStrv) words = g_strsplit(g_str_has_prefix(text, "zoo:") ? text + 4 : text, ",", -1);
-    g_autofree char *name = g_strconcat(text, ".onnx", NULL), *path = g_build_filename(self->folder, name, NULL);
-    g_autoptr(IfmModel) model = ifm_zoo_build(words[0] != NULL ? words[0] : "", (const char *const *)words + 1, 1, error);
-    return model != NULL && ifm_model_save(model, path, error) ? g_steal_pointer(&path) : NULL;
-}
-
 static gboolean evaluate_kernels(const Evaluating *self, const IfmKernelRecords *records, const Load *load, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -285,9 +270,20 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
     const IfmKernelOptions options = { .device = self->spec->text,
                                        .threads = MAX(self->options->threads, 1),
                                        .seed = 1,
+                                       .open = self->options->open,
                                        .interrupted = self->options->interrupted };
-    g_autofree char *path = file_of(self, text, error);
-    IfmKernelRecords *records = path != NULL ? ifm_kernel_records_open(text, &options, error) : NULL;
+    const IfmModelRequest request = { .text = text,
+                                      .open = &self->options->open,
+                                      .seed = 1,
+                                      .is_run = TRUE,
+                                      .note = self->options->note,
+                                      .user = self->options->user };
+    g_auto(IfmModelSource) source = { 0 };
+    if (g_str_has_suffix(text, ".json"))
+        return ifm_error_refuse(error, "%s: records alone cannot be measured: name the model", text);
+    if (!ifm_model_source_open(&request, &source, error))
+        return FALSE;
+    IfmKernelRecords *records = ifm_kernel_records_open(text, &options, error);
     if (records == NULL)
         return FALSE;
     g_ptr_array_add(self->evaluation->records, records);
@@ -297,7 +293,7 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
     {
         const Load *load = &g_array_index(self->loads, Load, i);
         const guint before = self->evaluation->rows->len;
-        if (!evaluate_whole(self, records, path, load, error) ||
+        if (!evaluate_whole(self, records, &source, load, error) ||
             (self->options->kernels && !evaluate_kernels(self, records, load, error)))
             return FALSE;
         if (self->options->kernels)
@@ -311,13 +307,6 @@ static gboolean evaluate_all(Evaluating *self, GError **error)
     const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
     if (self->spec == NULL || !read_loads(self, error))
         return FALSE;
-    g_autoptr(GError) trouble = NULL;
-    self->folder = g_dir_make_tmp("inferometer-evaluate-XXXXXX", &trouble);
-    if (self->folder == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for models: %s", trouble->message);
-        return FALSE;
-    }
     self->runner = ifm_runner_new(&options);
     for (const char *const *text = self->options->models; *text != NULL; text++)
         if (!evaluate_model(self, *text, error))
@@ -336,9 +325,6 @@ IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptio
     self.spec = ifm_device_spec_parse(options->device != NULL ? options->device : USUAL_DEVICE, error);
     const gboolean ok = evaluate_all(&self, error);
     ifm_runner_free(self.runner);
-    if (self.folder != NULL)
-        ifm_file_remove_folder(self.folder);
-    g_free(self.folder);
     g_array_unref(self.loads);
     ifm_device_spec_free(self.spec);
     return ok ? g_steal_pointer(&evaluation) : NULL;

@@ -80,6 +80,13 @@ IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
     return fact;
 }
 
+void ifm_fact_take_values(IfmFact *fact, const IfmTensor *tensor)
+{
+    gint64 n;
+    if (ifm_fact_n_elements(fact, &n) && n <= IFM_FACT_MAX_VALUES)
+        read_values(tensor, n, fact);
+}
+
 /* --- a call's tensors --------------------------------------------------------------------------------------------- */
 
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input)

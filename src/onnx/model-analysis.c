@@ -12,6 +12,7 @@ typedef struct
     GHashTable *observed; /* name -> IfmObservedShape*, of the top-level graph */
     const IfmDimBinding *bindings;
     gsize n_bindings;
+    const IfmKnown *known;
 } Analyser;
 
 /* The names of a graph, linked to those of the enclosing graphs. */
@@ -98,6 +99,18 @@ static gboolean observe(IfmScope *scope, const char *name, IfmFact *fact, GError
     return IFM_RULE_FAIL(error, "'%s' comes out as %s, but a run had %s", name, found, run);
 }
 
+/* The values of an input that is given, where they are few. */
+static void take_given(const Analyser *analyser, const char *name, IfmFact *fact)
+{
+    for (gsize i = 0; i < analyser->known->n_given; i++)
+    {
+        const IfmGivenInput *given = &analyser->known->given[i];
+        if (g_str_equal(given->name, name) && given->tensor.dtype == fact->dtype && given->tensor.rank == fact->rank &&
+            (fact->rank == 0 || memcmp(given->tensor.shape, fact->dims, (gsize)fact->rank * sizeof fact->dims[0]) == 0))
+            ifm_fact_take_values(fact, &given->tensor);
+    }
+}
+
 static gboolean add_inputs(IfmScope *scope, GError **error)
 {
     const Analyser *analyser = scope->analyser;
@@ -114,6 +127,7 @@ static gboolean add_inputs(IfmScope *scope, GError **error)
         }
         if (!observe(scope, port->name, &fact, error) || !check_size(&fact, port->name, error))
             return FALSE;
+        take_given(analyser, port->name, &fact);
         set_fact(scope, port->name, &fact);
     }
     return TRUE;
@@ -455,13 +469,14 @@ static GHashTable *index_observed(const IfmObservedShape *observed, gsize n_obse
 
 #define NEWEST_OPSET 28 /* of ONNX 1.23; a later opset may change the meaning of a name */
 
-IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
-                                    const IfmObservedShape *observed, gsize n_observed, GError **error)
+IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, const IfmKnown *known,
+                                    GError **error)
 {
+    const gsize n_observed = known->n_observed;
     g_autoptr(IfmAnalysis) analysis = new_analysis(model);
     g_autoptr(GHashTable) declared = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GHashTable) seen = n_observed > 0 ? index_observed(observed, n_observed, error) : NULL;
-    Analyser analyser = { model, analysis, declared, seen, bindings, n_bindings };
+    g_autoptr(GHashTable) seen = n_observed > 0 ? index_observed(known->observed, n_observed, error) : NULL;
+    Analyser analyser = { model, analysis, declared, seen, bindings, n_bindings, known };
     IfmScope scope = { &analyser, analysis->facts, NULL };
     gboolean ok = n_observed == 0 || seen != NULL;
     if (ok && model->opset > NEWEST_OPSET)
@@ -484,7 +499,7 @@ IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindin
 
 IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
 {
-    return ifm_model_analyse_with(model, bindings, n_bindings, NULL, 0, error);
+    return ifm_model_analyse_with(model, bindings, n_bindings, &(IfmKnown){ 0 }, error);
 }
 
 void ifm_analysis_free(IfmAnalysis *analysis)

@@ -39,7 +39,8 @@ static gboolean parse_dim(IfmPort *port, int axis, const Onnx__TensorShapeProto_
         return FALSE;
     }
     gboolean named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param != NULL &&
-                     *dim->dim_param != '\0' && !g_str_equal(dim->dim_param, "?"); /* a "?" is none's name */
+                     *dim->dim_param != '\0' && !g_str_equal(dim->dim_param, "?") &&
+                     !g_str_equal(dim->dim_param, "-1"); /* none's names */
     port->dim_names[axis] = named ? g_strdup(dim->dim_param) : g_strdup_printf("%s[%d]", port->name, axis);
     return TRUE;
 }

@@ -112,6 +112,8 @@ gboolean ifm_fact_n_elements(const IfmFact *fact, gint64 *n);
 gboolean ifm_fact_n_bytes(const IfmFact *fact, gint64 *n);
 /* ifm_fact_from_tensor: The dtype and shape of a constant, and its values if they are few. */
 IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *tensor);
+/* ifm_fact_take_values: The values of a tensor of the fact's dtype and shape, if they are few. */
+void ifm_fact_take_values(IfmFact *fact, const IfmTensor *tensor);
 /* ifm_fact_ints: Returns: (transfer none) the values if they are known integers, else NULL. */
 static inline const gint64 *ifm_fact_ints(const IfmFact *fact)
 {

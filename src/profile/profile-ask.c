@@ -197,30 +197,6 @@ static gboolean parse_convolutions(ProfilePlan *plan, const IfmProfileOptions *o
     return TRUE;
 }
 
-/* --- free dimensions ---------------------------------------------------------------------------------------------------
- */
-
-static gboolean parse_dims(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
-{
-    plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    plan->dim_names = g_ptr_array_new_with_free_func(g_free);
-    for (const char *const *text = options->dims; text != NULL && *text != NULL; text++)
-    {
-        const char *equals = strrchr(*text, '=');
-        gint64 value = 0;
-        if (equals == NULL || equals == *text || !g_ascii_string_to_signed(equals + 1, 10, 1, G_MAXINT64, &value, NULL))
-            return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE, such as N=8", *text);
-        char *name = g_strndup(*text, (gsize)(equals - *text));
-        g_ptr_array_add(plan->dim_names, name);
-        for (guint i = 0; i < plan->bindings->len; i++)
-            if (g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, name))
-                return ifm_error_misuse(error, "--dim: %s is given twice", name);
-        IfmDimBinding binding = { name, value };
-        g_array_append_val(plan->bindings, binding);
-    }
-    return TRUE;
-}
-
 /* --- all of it ---------------------------------------------------------------------------------------------------------
  */
 
@@ -261,15 +237,14 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
     }
     if (!ifm_protocol_options_check(&options->protocol, error) ||
         !profile_parse_parts(options->parts, &plan->parts, error) || !parse_devices(plan, options, "device", error) ||
-        !give_options(plan, options, error) || !parse_convolutions(plan, options, error) ||
-        !parse_dims(plan, options, error))
+        !give_options(plan, options, error) || !parse_convolutions(plan, options, error))
         return FALSE;
     gboolean is_graph = profile_is_graph(options->model);
     plan->training = options->mode == IFM_PASS_STEP;
     if (!is_graph && (plan->parts & IFM_PROFILE_PE) != 0)
         return ifm_error_misuse(error, "--profile pe: %s has no positional encoding: graph_transformer and gps do",
                                 options->model);
-    if (is_graph && options->inputs != NULL && *options->inputs != NULL)
+    if (is_graph && options->open.inputs != NULL && *options->open.inputs != NULL)
         return ifm_error_misuse(error, "--input: %s is fed its graph", options->model);
     if (!(is_graph ? profile_graph_init : profile_model_init)(plan, options, &trouble))
     {
@@ -326,12 +301,12 @@ gboolean profile_plan_init_side(ProfilePlan *plan, const IfmProfileOptions *opti
                                 const char *device_option, GError **error)
 {
     plan->parts = IFM_PROFILE_RUNTIME;
-    if (!parse_devices(plan, options, device_option, error) || !give_options(plan, options, error) ||
-        !parse_dims(plan, options, error))
+    if (!parse_devices(plan, options, device_option, error) || !give_options(plan, options, error))
         return FALSE;
     if (!profile_model_init(plan, options, error))
     {
-        g_prefix_error(error, "%s: ", name);
+        if (!g_error_matches(*error, IFM_ERROR, IFM_ERROR_USAGE)) /* which names the option */
+            g_prefix_error(error, "%s: ", name);
         return FALSE;
     }
     if (!is_accepted(plan, options->watch, error))

@@ -13,9 +13,7 @@ const IfmOption ifm_compare_options[] = {
       "onnxruntime:CPU", OPTION(device) },
     { "a-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what A runs on", OPTION(device_of[0]) },
     { "b-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what B runs on", OPTION(device_of[1]) },
-    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "size of a free dimension of both, such as N=8", OPTION(dims) },
-    { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
-      "what an input of both is fed: a file (.npy, .npz, .pb), one number, or random ones of a range", OPTION(inputs) },
+    { .table = ifm_model_options, OPTION(open) },
     { "a-input", 0, IFM_OPTION_TEXT, TRUE, "NAME=WHAT", "of A alone", OPTION(inputs_of[0]) },
     { "b-input", 0, IFM_OPTION_TEXT, TRUE, "NAME=WHAT", "of B alone", OPTION(inputs_of[1]) },
     { "a-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of A alone", OPTION(dims_of[0]) },
@@ -142,11 +140,12 @@ static gboolean read_side(const IfmCompareOptions *options, gsize i, Plans *plan
     ifm_profile_options_init(&of_side);
     of_side.model = options->models[i];
     of_side.devices = devices;
-    of_side.dims = joined(plans, options->dims, options->dims_of[i]);
+    of_side.open = options->open;
+    of_side.open.dims = joined(plans, options->open.dims, options->dims_of[i]);
     of_side.vendor = joined(plans, options->vendor, options->vendor_of[i]);
     of_side.dtype = options->dtype_of[i] != NULL ? options->dtype_of[i] : options->dtype;
     of_side.threads = options->threads_of[i] != IFM_OPTION_UNSET ? options->threads_of[i] : options->threads;
-    of_side.inputs = joined(plans, options->inputs, options->inputs_of[i]);
+    of_side.open.inputs = joined(plans, options->open.inputs, options->inputs_of[i]);
     of_side.seed = options->seed;
     of_side.no_verify = options->no_verify;
     of_side.output = options->output;

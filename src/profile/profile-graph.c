@@ -11,15 +11,14 @@
 /* Graph transformers of the zoo: the model that the options describe, built for a graph, and what it is fed. */
 
 static const char *const names[] = { "graph_transformer", "gps", NULL };
-#define ZOO_PREFIX "zoo:"
 
 /* --- what is asked for ------------------------------------------------------------------------------------------------ */
 
 /* "graph_transformer" of "zoo:graph_transformer,hidden_dim=32"; NULL for anything else, and for a file of that name. */
 static const char *name_in(const char *text, const char **settings)
 {
-    gboolean prefixed = g_str_has_prefix(text, ZOO_PREFIX);
-    const char *bare = prefixed ? text + strlen(ZOO_PREFIX) : text;
+    gboolean prefixed = g_str_has_prefix(text, IFM_ZOO_PREFIX);
+    const char *bare = prefixed ? text + strlen(IFM_ZOO_PREFIX) : text;
     gsize length = strcspn(bare, ",");
     *settings = bare + length;
     if (!prefixed && g_file_test(text, G_FILE_TEST_EXISTS) && !g_file_test(text, G_FILE_TEST_IS_DIR))
@@ -342,6 +341,16 @@ static gboolean build_for_synthetic(ProfilePlan *plan, const IfmProfileOptions *
            build_model(plan, options, graph_bytes, error);
 }
 
+static gboolean take_dims(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+{
+    g_auto(IfmModelFeed) feed = { 0 };
+    if (!ifm_model_feed_init(&feed, options->open.dims, error))
+        return FALSE;
+    plan->bindings = g_steal_pointer(&feed.bindings);
+    plan->dim_names = g_steal_pointer(&feed.names);
+    return TRUE;
+}
+
 gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
 {
     const char *settings;
@@ -350,17 +359,17 @@ gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options,
     IfmGraphOptions said = options->graph;
     ProfileSizes sizes;
     self->name = name_in(options->model, &settings);
-    if (options->batch > 0)
+    if (options->open.batch > 0)
         return ifm_error_refuse(error, "batch: %s takes a graph; num_nodes or a dataset says how large it is", self->name);
     self->seed = (guint32)options->seed;
-    if (!read_settings(self->name, settings, &said, words, error))
+    if (!take_dims(plan, options, error) || !read_settings(self->name, settings, &said, words, error))
         return FALSE;
     profile_sizes_init(&sizes, &said);
     if (!check_graph_options(&said, error) || !read_model(self, &sizes, error))
         return FALSE;
     self->transformer.training = plan->training;
     self->words = words_of(self->name, &said);
-    plan->source = g_strconcat(ZOO_PREFIX, self->words, NULL);
+    plan->source = g_strconcat(IFM_ZOO_PREFIX, self->words, NULL);
     if (options->parts == NULL && self->encoding_name != NULL)
         plan->parts |= IFM_PROFILE_PE;
     return (said.dataset != NULL || build_for_synthetic(plan, options, error)) &&

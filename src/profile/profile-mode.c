@@ -126,6 +126,7 @@ static void take_bindings(ProfilePlan *plan, const ProfilePlan *given, IfmModel 
 {
     plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
     plan->dim_names = g_ptr_array_new_with_free_func(g_free);
+    plan->given = given->given != NULL ? g_array_ref(given->given) : NULL;
     g_array_append_vals(plan->bindings, given->bindings->data, given->bindings->len);
     const IfmPort *target = NULL;
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)

@@ -156,9 +156,7 @@ gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, gboolean asked, G
     model_case.convolutions = NULL;
     if (!ifm_runner_observe(runner, &model_case, &observed, &trouble))
         return explain(plan, trouble, error);
-    IfmAnalysis *analysis =
-        ifm_model_analyse_with(plan->model, plan->base.bindings, plan->base.n_bindings,
-                               (const IfmObservedShape *)(const void *)observed.shapes->data, observed.shapes->len, error);
+    IfmAnalysis *analysis = profile_analyse(plan, &observed, error);
     if (analysis == NULL)
         return FALSE;
     ifm_analysis_free(plan->analysis);

@@ -31,17 +31,7 @@ const IfmOption ifm_profile_options[] = {
       .deferred = TRUE, .at = PROFILE(optimiser) },
     { "learning-rate", 0, IFM_OPTION_TEXT, FALSE, "RATE", "of train: how far a step goes", "0.001", .deferred = TRUE,
       .at = PROFILE(learning_rate) },
-    { "batch", 0, IFM_OPTION_COUNT, FALSE, "N",
-      "inputs at once: the free first dimension of the model's first input; 0: as the model is", "0", .maximum = 65536,
-      .at = PROFILE(batch) },
-    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE[,SIZE...]",
-      "size of a free dimension, such as N=8; '*=1': of every one that has none; several of one, such as "
-      "N=100,500,1000: how the model grows with it",
-      .at = PROFILE(dims) },
-    { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
-      "what an input is fed: a file of NumPy (.npy, .npz) or ONNX (.pb), one number, or random ones of a range; without "
-      "it -1..1, of whole numbers 0..1",
-      .at = PROFILE(inputs) },
+    { .table = ifm_model_options, .at = PROFILE(open) },
     { "scaling", 0, IFM_OPTION_TEXT, FALSE, "AXES",
       "of a graph transformer: how it grows with nodes, layers, pe, hidden and heads, joined by commas; all where "
       "--profile scaling alone says that",
@@ -70,9 +60,6 @@ const IfmOption ifm_profile_options[] = {
     { "observe", 0, IFM_OPTION_FLAG, FALSE, NULL,
       "shapes that no rule gives: run the model once to measure them, also where nothing else is run (--profile flops)",
       .at = PROFILE(observe) },
-    { "allow-outside-data", 0, IFM_OPTION_FLAG, FALSE, NULL,
-      "weights behind a symbolic link that leaves the model's folder: copy them under --output, with the model",
-      .at = PROFILE(allow_outside_data) },
     { "native-async", 0, IFM_OPTION_FLAG, FALSE, NULL, "use the runtime's own asynchrony instead of a pinned thread",
       .at = PROFILE(native_async) },
     { "conv", 0, IFM_OPTION_TEXT, TRUE, "[LAYER=]ALGORITHM",

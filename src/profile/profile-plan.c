@@ -144,6 +144,7 @@ void profile_plan_clear(ProfilePlan *plan)
     g_clear_pointer(&plan->mode, profile_mode_free);
     g_clear_pointer(&plan->targets, g_ptr_array_unref);
     g_clear_pointer(&plan->bindings, g_array_unref);
+    g_clear_pointer(&plan->given, g_array_unref);
     g_clear_pointer(&plan->dim_names, g_ptr_array_unref);
     g_clear_pointer(&plan->model, ifm_model_unref);
     g_clear_pointer(&plan->analysis, ifm_analysis_free);
@@ -176,12 +177,24 @@ char *profile_out_file(const char *out, const char *folder, const char *name, GE
     return NULL;
 }
 
+IfmAnalysis *profile_analyse(const ProfilePlan *plan, const IfmObservedShapes *observed, GError **error)
+{
+    const IfmKnown known = {
+        .observed = observed != NULL ? (const IfmObservedShape *)(const void *)observed->shapes->data : NULL,
+        .n_observed = observed != NULL ? observed->shapes->len : 0,
+        .given = plan->given != NULL ? (const IfmGivenInput *)(const void *)plan->given->data : NULL,
+        .n_given = plan->given != NULL ? plan->given->len : 0,
+    };
+    return ifm_model_analyse_with(plan->model, (const IfmDimBinding *)(const void *)plan->bindings->data,
+                                  plan->bindings->len, &known, error);
+}
+
 gboolean profile_plan_analyse(ProfilePlan *plan, GError **error)
 {
     const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
     g_clear_pointer(&plan->analysis, ifm_analysis_free);
     if (ifm_model_check_bindings(plan->model, bindings, plan->bindings->len, error))
-        plan->analysis = ifm_model_analyse(plan->model, bindings, plan->bindings->len, error);
+        plan->analysis = profile_analyse(plan, NULL, error);
     return plan->analysis != NULL;
 }
 

@@ -30,28 +30,28 @@ const char *profile_point_own(IfmProfilePoint *self, char *text)
 void profile_point_drop_dim(IfmProfilePoint *self, const char *dim)
 {
     GPtrArray *dims = g_ptr_array_new();
-    for (const char *const *at = self->options.dims; at != NULL && *at != NULL; at++)
+    for (const char *const *at = self->options.open.dims; at != NULL && *at != NULL; at++)
         if (*at != dim)
             g_ptr_array_add(dims, (gpointer)*at);
     g_ptr_array_add(dims, NULL);
-    self->options.dims = (const char *const *)dims->pdata;
+    self->options.open.dims = (const char *const *)dims->pdata;
     g_ptr_array_add(self->owned, g_ptr_array_free(dims, FALSE));
 }
 
 void ifm_profile_point_set(IfmProfilePoint *self, const char *name, gint64 size)
 {
     const char *text = profile_point_own(self, g_strdup_printf("%s=%" G_GINT64_FORMAT, name, size));
-    if (ifm_axis_parameter(profile_zoo_entry(self->options.model), name) != NULL)
+    if (ifm_zoo_parameter(ifm_model_source_entry(self->options.model), name) != NULL)
     {
         self->options.model = profile_point_own(self, g_strdup_printf("%s,%s", self->options.model, text));
         return;
     }
-    const guint n = self->options.dims != NULL ? g_strv_length((char **)self->options.dims) : 0;
+    const guint n = self->options.open.dims != NULL ? g_strv_length((char **)self->options.open.dims) : 0;
     const char **dims = g_new0(const char *, n + 2);
     for (guint i = 0; i < n; i++)
-        dims[i] = self->options.dims[i];
+        dims[i] = self->options.open.dims[i];
     dims[n] = text;
-    self->options.dims = dims;
+    self->options.open.dims = dims;
     g_ptr_array_add(self->owned, dims);
 }
 

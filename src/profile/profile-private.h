@@ -5,7 +5,8 @@
 #include <inferometer/profile-estimate.h>
 #include <inferometer/profile.h>
 #include <inferometer/zoo.h>
-#include <internal/onnx.h>
+#include <internal/kinds.h>
+#include <internal/model-source.h>
 #include <internal/profile-point.h>
 
 G_BEGIN_DECLS
@@ -86,7 +87,8 @@ typedef struct
     gboolean training;    /* a model of the zoo is wanted in its training form, where it has one */
     GPtrArray *targets;   /* Target*; empty where the model alone is looked at */
     GArray *bindings;     /* IfmDimBinding */
-    GPtrArray *dim_names; /* what the bindings' names point to */
+    GArray *given;        /* IfmGivenInput; NULL: there are none */
+    GPtrArray *dim_names; /* what the names of both point to */
     IfmModel *model;
     char *model_path, *source; /* where it lies, and what people call that */
     IfmAnalysis *analysis;
@@ -110,6 +112,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProfilePlan, profile_plan_free)
 gboolean profile_plan_save(ProfilePlan *plan, GError **error);
 /* profile_plan_analyse: Whether the plan's model goes with its bindings; its shapes and work by them. */
 gboolean profile_plan_analyse(ProfilePlan *plan, GError **error);
+/* profile_analyse: (transfer full) its analysis with what else is known. @observed: (nullable) */
+IfmAnalysis *profile_analyse(const ProfilePlan *plan, const IfmObservedShapes *observed, GError **error);
 /* profile_plan_case: the case of one target; borrows from both. */
 IfmModelCase profile_plan_case(const ProfilePlan *plan, const Target *target);
 /* profile_plan_results: (transfer full) IfmResult of the targets that were tried; borrow from the plan. */
@@ -208,17 +212,8 @@ gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options,
 
 /* --- profile-model.c: files and the rest of the zoo ------------------------------------------------------------------ */
 
-/* profile_zoo_entry: The model of the zoo that a MODEL means; NULL: a file, or nothing. */
-const IfmZooEntry *profile_zoo_entry(const char *text);
 /* profile_model_init: The plan's model, source and analysis, by its bindings. */
 gboolean profile_model_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error);
-
-/* --- profile-inputs.c: inputs and free dimensions that the user gives ------------------------------------------------- */
-
-/* profile_plan_feed: Reads the inputs that are given and keeps them as the plan's; binds what is free by them, by
- * `--dim '*=N'`, and a batch of which nothing is said as 1, with a note. FALSE where anything stays free, all of it named.
- */
-gboolean profile_plan_feed(ProfilePlan *plan, const IfmProfileOptions *options, GError **error);
 
 /* --- profile-ask.c: from options to a plan --------------------------------------------------------------------------- */
 

@@ -104,7 +104,7 @@ static gboolean parse_list(SweepRow *row, const char *text, GError **error)
 static gboolean find_list(const IfmProfileOptions *options, const char **text, GError **error)
 {
     *text = NULL;
-    for (const char *const *dim = options->dims; dim != NULL && *dim != NULL; dim++)
+    for (const char *const *dim = options->open.dims; dim != NULL && *dim != NULL; dim++)
     {
         if (!is_list(*dim))
             continue;
@@ -139,7 +139,7 @@ static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const 
     Varying varying = { .put = put_list_value, .options = options, .row = row, .list = list };
     if (!parse_list(row, list, error))
         return FALSE;
-    const IfmZooParameter *parameter = ifm_axis_parameter(profile_zoo_entry(options->model), row->name);
+    const IfmZooParameter *parameter = ifm_zoo_parameter(ifm_model_source_entry(options->model), row->name);
     row->help = parameter != NULL ? parameter->help : NULL;
     if (row->help != NULL && is_set_in_name(options->model, row->name))
         return ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);

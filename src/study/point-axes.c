@@ -288,7 +288,7 @@ static const IfmProfilePoint *plan_point(IfmStudy *study, const char *folder, co
     options.devices = (const char *const *)devices->pdata;
     options.parts = "runtime";
     options.mode = point->mode;
-    options.batch = point->batch;
+    options.open.batch = point->batch;
     options.seed = axes->seed;
     options.output = folder;
     g_autoptr(IfmProfilePoint) planned = ifm_profile_point_new(&options);

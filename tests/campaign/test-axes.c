@@ -1,4 +1,5 @@
 #include <internal/axes.h>
+#include <internal/zoo.h>
 
 /* Axes and their points. */
 
@@ -30,9 +31,9 @@ static void test_axis_parameter(void)
 {
     const IfmZooEntry *entry = ifm_zoo_find("matmul", NULL);
     g_assert_nonnull(entry);
-    g_assert_cmpstr(ifm_axis_parameter(entry, "m")->name, ==, "m");
-    g_assert_null(ifm_axis_parameter(entry, "N"));
-    g_assert_null(ifm_axis_parameter(NULL, "m")); /* a file */
+    g_assert_cmpstr(ifm_zoo_parameter(entry, "m")->name, ==, "m");
+    g_assert_null(ifm_zoo_parameter(entry, "N"));
+    g_assert_null(ifm_zoo_parameter(NULL, "m")); /* a file */
 }
 
 int main(int argc, char **argv)

@@ -219,14 +219,42 @@ static void test_refused(void)
     assert_refused("resnet81", NULL, IFM_ERROR_INVALID, "did you mean");
     assert_refused("no/such.onnx", NULL, IFM_ERROR_UNAVAILABLE, "no/such.onnx");
     assert_refused("no-such.json", NULL, IFM_ERROR_UNAVAILABLE, "no-such.json");
-    assert_refused("zoo:", NULL, IFM_ERROR_INVALID, "the model's name is empty");
+    assert_refused("zoo:", NULL, IFM_ERROR_INVALID, "zoo: which model?");
     assert_refused("", NULL, IFM_ERROR_INVALID, "the model's name is empty");
-    assert_refused("squeezenet,size=64,batch=0", NULL, IFM_ERROR_INVALID, "squeezenet,size=64,batch=0: input 'image': dim");
+    const IfmKernelOptions large = { .seed = 1, .cache = folder, .open = { .dims = (const char *const[]){ "M=2", NULL } } };
+    g_autoptr(IfmKernelRecords) unknown = ifm_kernel_records_open("squeezenet,size=64,batch=0", &large, &error);
+    g_assert_null(unknown);
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+    g_assert_nonnull(strstr(error->message, "no input has a free dimension 'M' (free: N)"));
+    g_clear_error(&error);
     assert_refused("resnet18,sice=64", NULL, IFM_ERROR_INVALID, "sice");
     const IfmKernelOptions other = { .seed = 1, .cache = folder, .device = "simulated:none/CPU" };
     g_autoptr(IfmKernelRecords) none = ifm_kernel_records_open("resnet18,size=64", &other, &error);
     g_assert_null(none);
     g_assert_nonnull(error);
+    remove_tree(folder);
+}
+
+/* As profile opens it: a free batch is 1 where nothing is said of it, or what --batch says, of a file and of the zoo. */
+static void test_open_options(void)
+{
+    g_autofree char *folder = make_folder(), *model = g_build_filename(folder, "model.onnx", NULL);
+    static const char *const settings[] = { "N=1", "N=3", "N=4" };
+    save("squeezenet", "batch=0", model);
+    for (gsize i = 0; i < 6; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        const IfmKernelOptions options = { .seed = 1,
+                                           .cache = folder,
+                                           .open = { .batch = i / 2 == 1 ? 3 : 0,
+                                                     .dims = i / 2 == 2 ? (const char *const[]){ "*=4", NULL } : NULL } };
+        const char *text = i % 2 == 0 ? model : i / 2 == 1 ? "squeezenet,size=64" : "squeezenet,size=64,batch=0";
+        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(text, &options, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(records->settings, ==, settings[i / 2]);
+        const IfmKernelTensor *first = kernel_at(records, 0)->inputs->pdata[0];
+        g_assert_cmpint(g_array_index(first->dims, gint64, 0), ==, settings[i / 2][2] - '0');
+    }
     remove_tree(folder);
 }
 
@@ -299,6 +327,7 @@ int main(int argc, char **argv)
     g_test_add_func("/records-open/not-kept", test_not_kept);
     g_test_add_func("/records-open/changed-model", test_changed_model);
     g_test_add_func("/records-open/refused", test_refused);
+    g_test_add_func("/records-open/open-options", test_open_options);
     g_test_add_func("/records-open/openvino", test_openvino);
     g_test_add_func("/records-open/cuda", test_cuda);
     return g_test_run();

@@ -67,7 +67,8 @@ static void test_observed(void)
                                       { "f", IFM_DTYPE_I64, 2, { 2, 11 } },
                                       { "g", IFM_DTYPE_I64, 2, { 2, 13 } },
                                       { "nobody", IFM_DTYPE_F32, 1, { 1 } } };
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse_with(model, NULL, 0, seen, G_N_ELEMENTS(seen), &error);
+    g_autoptr(IfmAnalysis) analysis =
+        ifm_model_analyse_with(model, NULL, 0, &(IfmKnown){ .observed = seen, .n_observed = G_N_ELEMENTS(seen) }, &error);
     g_assert_no_error(error);
     g_auto(IfmCoverage) coverage = { 0 };
     ifm_analysis_coverage(analysis, &coverage);
@@ -90,7 +91,8 @@ static void expect_contradiction(const IfmObservedShape *seen, const char *messa
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmModel) model = mixed();
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse_with(model, NULL, 0, seen, 1, &error);
+    g_autoptr(IfmAnalysis) analysis =
+        ifm_model_analyse_with(model, NULL, 0, &(IfmKnown){ .observed = seen, .n_observed = 1 }, &error);
     g_assert_null(analysis);
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_cmpstr(error->message, ==, message);

@@ -122,9 +122,9 @@ static void test_refusals(Place *place, gconstpointer data)
     REFUSED("matmul", IFM_ERROR_USAGE, "--learning-rate: \"-1\" is not a number above 0",
             (options.mode = IFM_PASS_STEP, options.learning_rate = "-1"));
     REFUSED("matmul", IFM_ERROR_USAGE, "--dim m=2,4 and --dim n=2,4: one dimension at a time has a list of sizes",
-            options.dims = two_lists);
+            options.open.dims = two_lists);
     REFUSED("matmul", IFM_ERROR_USAGE, "--dim m=4,2: 2 is not above 4: the sizes of a list ascend",
-            options.dims = descending);
+            options.open.dims = descending);
     REFUSED("matmul", IFM_ERROR_USAGE,
             "--hidden-dim is of graph transformers: it goes with --estimate, "
             "graph_transformer or gps",
@@ -316,7 +316,7 @@ static void test_sizes(Place *place, gconstpointer data)
     static const char *const sizes[] = { "m=2,4,8", NULL };
     IfmProfileOptions options = options_of(place, "matmul");
     gsize n_rows = 0;
-    options.dims = sizes;
+    options.open.dims = sizes;
     g_autoptr(IfmProfile) profile = measured(&options);
     assert_all_good(profile);
     g_assert_null(ifm_profile_report(profile));

@@ -4,13 +4,29 @@
 
 #include <inferometer/tensor-file.h>
 #include <internal/numpy.h>
-#include <internal/onnx.h>
 #include <internal/tensor.h>
 
-#include "profile-private.h"
+#include <internal/model-feed.h>
 
 /* What a user feeds a model with (--input), and sizes of its free dimensions: those of the inputs, those asked for, and 1
  * for a batch that nothing is said of. */
+
+const IfmOption ifm_model_options[] = {
+    { "batch", 0, IFM_OPTION_COUNT, FALSE, "N",
+      "inputs at once: the free first dimension of the model's first input; 0: as the model is", "0", .maximum = 65536,
+      .at = G_STRUCT_OFFSET(IfmModelOptions, batch) },
+    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE",
+      "size of a free dimension, such as N=8; '*=1': of every one that has none",
+      .at = G_STRUCT_OFFSET(IfmModelOptions, dims) },
+    { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
+      "what an input is fed: a file of NumPy (.npy, .npz) or ONNX (.pb), one number, or random ones of a range; without "
+      "it -1..1, of whole numbers 0..1",
+      .at = G_STRUCT_OFFSET(IfmModelOptions, inputs) },
+    { "allow-outside-data", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "weights behind a symbolic link that leaves the model's folder: work on a copy of them and of the model",
+      .at = G_STRUCT_OFFSET(IfmModelOptions, allow_outside_data) },
+    { NULL },
+};
 
 /* Fed: an input of the model and what it gets. */
 typedef struct
@@ -143,13 +159,12 @@ static gboolean has_number(const Fed *fed, double number, GError **error)
                             ifm_dtype_name(fed->port->dtype), number);
 }
 
-static gboolean make_values(Fed *fed, const ProfilePlan *plan, guint32 seed, GError **error)
+static gboolean make_values(Fed *fed, const IfmModelFeed *feed, guint32 seed, GError **error)
 {
     gint64 shape[IFM_MAX_RANK];
     const double low = fed->low, high = fed->high;
-    const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
     g_autoptr(GRand) random = ifm_onnx_random(seed, fed->port->name);
-    if (!ifm_port_bind(fed->port, bindings, plan->bindings->len, shape, error) ||
+    if (!ifm_port_bind(fed->port, ifm_model_feed_bindings(feed), feed->bindings->len, shape, error) ||
         !ifm_tensor_init(&fed->tensor, fed->port->dtype, fed->port->rank, shape, error))
         return FALSE;
     if (fed->tensor.size_bytes == 0)
@@ -169,35 +184,71 @@ static gboolean make_values(Fed *fed, const ProfilePlan *plan, guint32 seed, GEr
 
 /* --- free dimensions -------------------------------------------------------------------------------------------------- */
 
-static const IfmDimBinding *find_binding(const ProfilePlan *plan, const char *name)
+static const IfmDimBinding *find_binding(const IfmModelFeed *feed, const char *name)
 {
-    for (guint i = 0; i < plan->bindings->len; i++)
-        if (g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, name))
-            return &g_array_index(plan->bindings, IfmDimBinding, i);
+    for (guint i = 0; i < feed->bindings->len; i++)
+        if (g_str_equal(g_array_index(feed->bindings, IfmDimBinding, i).name, name))
+            return &g_array_index(feed->bindings, IfmDimBinding, i);
     return NULL;
 }
 
-static void bind(ProfilePlan *plan, const char *name, gint64 value)
+void ifm_model_feed_bind(IfmModelFeed *feed, const char *name, gint64 size)
 {
-    const IfmDimBinding binding = { g_strdup(name), value };
-    g_ptr_array_add(plan->dim_names, (gpointer)binding.name);
-    g_array_append_val(plan->bindings, binding);
+    const IfmDimBinding binding = { g_strdup(name), size };
+    g_ptr_array_add(feed->names, (gpointer)binding.name);
+    g_array_append_val(feed->bindings, binding);
+}
+
+static gboolean parse_dim(IfmModelFeed *feed, const char *text, GError **error)
+{
+    const char *equals = strrchr(text, '=');
+    gint64 size = 0;
+    if (equals == NULL || equals == text || !g_ascii_string_to_signed(equals + 1, 10, 0, G_MAXINT64, &size, NULL))
+        return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE, such as N=8", text);
+    g_autofree char *name = g_strndup(text, (gsize)(equals - text));
+    if (find_binding(feed, name) != NULL)
+        return ifm_error_misuse(error, "--dim: %s is given twice", name);
+    ifm_model_feed_bind(feed, name, size);
+    return TRUE;
+}
+
+static void given_clear(gpointer data)
+{
+    ifm_tensor_clear(&((IfmGivenInput *)data)->tensor);
+}
+
+gboolean ifm_model_feed_init(IfmModelFeed *feed, const char *const *dims, GError **error)
+{
+    *feed = (IfmModelFeed){ g_array_new(FALSE, FALSE, sizeof(IfmDimBinding)), g_ptr_array_new_with_free_func(g_free),
+                            g_array_new(FALSE, FALSE, sizeof(IfmGivenInput)) };
+    g_array_set_clear_func(feed->given, given_clear);
+    for (; dims != NULL && *dims != NULL; dims++)
+        if (!parse_dim(feed, *dims, error))
+            return FALSE;
+    return TRUE;
+}
+
+void ifm_model_feed_clear(IfmModelFeed *feed)
+{
+    g_clear_pointer(&feed->given, g_array_unref);
+    g_clear_pointer(&feed->bindings, g_array_unref);
+    g_clear_pointer(&feed->names, g_ptr_array_unref);
 }
 
 /* The sizes of a file's tensor. */
-static gboolean bind_by_file(ProfilePlan *plan, const Fed *fed, GError **error)
+static gboolean bind_by_file(IfmModelFeed *feed, const Fed *fed, GError **error)
 {
     for (int axis = 0; axis < fed->port->rank; axis++)
     {
         const char *name = fed->port->dim_names[axis];
-        const IfmDimBinding *known = name != NULL && fed->port->dims[axis] < 0 ? find_binding(plan, name) : NULL;
+        const IfmDimBinding *known = name != NULL && fed->port->dims[axis] < 0 ? find_binding(feed, name) : NULL;
         if (name == NULL || fed->port->dims[axis] >= 0)
             continue;
         if (known != NULL && known->value != fed->tensor.shape[axis])
             return ifm_error_refuse(error, "--input %s: %s has %s=%" G_GINT64_FORMAT ", but it is %" G_GINT64_FORMAT,
                                     fed->port->name, fed->what, name, fed->tensor.shape[axis], known->value);
         if (known == NULL)
-            bind(plan, name, fed->tensor.shape[axis]);
+            ifm_model_feed_bind(feed, name, fed->tensor.shape[axis]);
     }
     return TRUE;
 }
@@ -210,22 +261,80 @@ static gboolean is_batch(const char *name)
     return g_str_has_prefix(lower, "batch") || g_strv_contains(names, lower);
 }
 
-/* Takes "*" from the sizes that were asked for; 0: it was not there. */
-static gint64 take_any(ProfilePlan *plan)
+/* The first dimension of an input that is free; NULL: it has none. */
+static const char *first_dim(const IfmPort *port)
 {
-    for (guint i = 0; i < plan->bindings->len; i++)
+    return port->rank > 0 && port->dims[0] < 0 ? port->dim_names[0] : NULL;
+}
+
+static gboolean is_nameless(const IfmPort *port)
+{
+    g_autofree char *made = g_strdup_printf("%s[0]", port->name);
+    return g_strcmp0(first_dim(port), made) == 0;
+}
+
+/* "unk__749" of tf2onnx, "DynamicDimension.0" of other converters. */
+static gboolean is_made_up(const char *name)
+{
+    static const char *const prefixes[] = { "unk__", "DynamicDimension." };
+    for (gsize i = 0; i < G_N_ELEMENTS(prefixes); i++)
+        if (g_str_has_prefix(name, prefixes[i]) && g_ascii_isdigit(name[strlen(prefixes[i])]))
+            return TRUE;
+    return FALSE;
+}
+
+/* Whether the first dimension of the first input, which says nothing of what it is, is that of all inputs. */
+static gboolean all_have_it(const IfmModel *model)
+{
+    const IfmPort *first = ifm_model_n_inputs(model) > 0 ? ifm_model_input(model, 0) : NULL;
+    const gboolean nameless = first != NULL && is_nameless(first);
+    if (first == NULL || first_dim(first) == NULL || (!nameless && !is_made_up(first_dim(first))))
+        return FALSE;
+    for (gsize i = 1; i < ifm_model_n_inputs(model); i++)
     {
-        const IfmDimBinding one = g_array_index(plan->bindings, IfmDimBinding, i);
+        const IfmPort *port = ifm_model_input(model, i);
+        if (nameless ? !is_nameless(port) : g_strcmp0(first_dim(port), first_dim(first)) != 0)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* --batch: of an input without a name for it, also the other inputs' where none has one. */
+static gboolean bind_batch(IfmModelFeed *feed, const IfmModel *model, gint64 batch, GError **error)
+{
+    const char *name = ifm_model_n_inputs(model) > 0 ? first_dim(ifm_model_input(model, 0)) : NULL;
+    if (name == NULL)
+        return ifm_error_refuse(error, "batch: the first dimension of the first input of %s is not free",
+                                ifm_model_name(model));
+    const gsize n = all_have_it(model) ? ifm_model_n_inputs(model) : 1;
+    for (gsize i = 0; i < n; i++)
+    {
+        name = first_dim(ifm_model_input(model, i));
+        const IfmDimBinding *known = find_binding(feed, name);
+        if (known != NULL && i == 0)
+            return ifm_error_misuse(error, "--batch and --dim %s: the size of one dimension is given twice", name);
+        if (known == NULL)
+            ifm_model_feed_bind(feed, name, batch);
+    }
+    return TRUE;
+}
+
+/* Takes "*" from the sizes that were asked for; -1: it was not there. */
+static gint64 take_any(IfmModelFeed *feed)
+{
+    for (guint i = 0; i < feed->bindings->len; i++)
+    {
+        const IfmDimBinding one = g_array_index(feed->bindings, IfmDimBinding, i);
         if (!g_str_equal(one.name, "*"))
             continue;
-        g_array_remove_index(plan->bindings, i);
+        g_array_remove_index(feed->bindings, i);
         return one.value;
     }
-    return 0;
+    return -1;
 }
 
 /* One message for all, with the words that bind them. */
-static gboolean refuse_free(const ProfilePlan *plan, const GPtrArray *names, GError **error)
+static gboolean refuse_free(const IfmModel *model, const GPtrArray *names, GError **error)
 {
     g_autoptr(GString) command = g_string_new(NULL);
     for (guint i = 0; i < names->len; i++)
@@ -234,71 +343,85 @@ static gboolean refuse_free(const ProfilePlan *plan, const GPtrArray *names, GEr
         g_string_append_printf(command, " --dim %s", strpbrk(dim, " []*?'\"$&;<>()|\\") != NULL ? quoted : dim);
     }
     return ifm_error_refuse(error, "%s: %u dimension%s of its inputs %s free: add%s, or --dim '*=1' for 1 everywhere",
-                            ifm_model_name(plan->model), names->len, names->len == 1 ? "" : "s",
-                            names->len == 1 ? "is" : "are", command->str);
+                            ifm_model_name(model), names->len, names->len == 1 ? "" : "s", names->len == 1 ? "is" : "are",
+                            command->str);
 }
 
 /* A size for a dimension that is not free, of any input. */
-static gboolean check_names(const ProfilePlan *plan, GError **error)
+static gboolean check_names(const IfmModelFeed *feed, const IfmModel *model, GError **error)
 {
-    const IfmDimBinding *bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
-    for (guint i = 0; i < plan->bindings->len; i++)
+    const IfmDimBinding *bindings = ifm_model_feed_bindings(feed);
+    for (guint i = 0; i < feed->bindings->len; i++)
     {
         gboolean found = FALSE;
-        for (gsize k = 0; k < ifm_model_n_inputs(plan->model) && !found; k++)
+        for (gsize k = 0; k < ifm_model_n_inputs(model) && !found; k++)
         {
-            const IfmPort *port = ifm_model_input(plan->model, k);
+            const IfmPort *port = ifm_model_input(model, k);
             for (int axis = 0; axis < port->rank && !found; axis++)
                 found = g_strcmp0(port->dim_names[axis], bindings[i].name) == 0;
         }
         if (!found) /* which says so, and what is free */
-            return ifm_model_check_bindings(plan->model, bindings, plan->bindings->len, error);
+            return ifm_model_check_bindings(model, bindings, feed->bindings->len, error);
     }
     return TRUE;
 }
 
-static gboolean bind_rest(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+/* Binds what is still free of one input. @names: what nothing says the size of */
+static void bind_port(IfmModelFeed *feed, const IfmPort *port, gint64 any, gboolean is_common, GPtrArray *names,
+                      GString *taken)
 {
-    const gint64 any = take_any(plan);
-    if (!check_names(plan, error))
+    for (int axis = 0; axis < port->rank; axis++)
+    {
+        const char *name = port->dim_names[axis];
+        if (port->dims[axis] >= 0 || name == NULL || find_binding(feed, name) != NULL)
+            continue;
+        if (any >= 0)
+            ifm_model_feed_bind(feed, name, any);
+        else if (axis == 0 && (is_batch(name) || is_common))
+        {
+            ifm_model_feed_bind(feed, name, 1);
+            g_string_append_printf(taken, "%s%s", taken->len > 0 ? ", " : "", name);
+        }
+        else if (!g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+            g_ptr_array_add(names, (gpointer)name);
+    }
+}
+
+static gboolean bind_rest(IfmModelFeed *feed, const IfmModel *model, IfmNote note, void *user, GError **error)
+{
+    const gint64 any = take_any(feed);
+    const gboolean is_common = all_have_it(model);
+    if (!check_names(feed, model, error))
         return FALSE;
     g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (gsize i = 0; i < ifm_model_n_inputs(plan->model); i++)
-    {
-        const IfmPort *port = ifm_model_input(plan->model, i);
-        for (int axis = 0; axis < port->rank; axis++)
-        {
-            const char *name = port->dim_names[axis];
-            if (port->dims[axis] >= 0 || name == NULL || find_binding(plan, name) != NULL)
-                continue;
-            if (any > 0)
-                bind(plan, name, any);
-            else if (axis == 0 && is_batch(name))
-            {
-                bind(plan, name, 1);
-                profile_note(options->watch, "%s: its free dimension %s is taken as 1 (--dim %s=SIZE sets it)",
-                             ifm_model_name(plan->model), name, name);
-            }
-            else if (!g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
-                g_ptr_array_add(names, (gpointer)name);
-        }
-    }
-    return names->len == 0 || refuse_free(plan, names, error);
+    g_autoptr(GString) taken = g_string_new(NULL);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+        bind_port(feed, ifm_model_input(model, i), any, is_common, names, taken);
+    if (names->len > 0)
+        return refuse_free(model, names, error);
+    const gboolean one = strstr(taken->str, ", ") == NULL;
+    g_autofree char *line = one ? g_strdup_printf("%s: its free dimension %s is taken as 1 (--dim %s=SIZE sets it)",
+                                                  ifm_model_name(model), taken->str, taken->str)
+                                : g_strdup_printf("%s: its free dimensions %s are taken as 1 (--batch sets them)",
+                                                  ifm_model_name(model), taken->str);
+    if (taken->len > 0 && note != NULL)
+        note(line, user);
+    return TRUE;
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
 /* (transfer full) Fed*, files read. */
-static GPtrArray *read_inputs(const ProfilePlan *plan, const char *const *texts, GError **error)
+static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, GError **error)
 {
     g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(fed_free);
     for (const char *const *text = texts; text != NULL && *text != NULL; text++)
     {
         const char *what = NULL;
-        const IfmPort *port = find_port(plan->model, *text, &what);
+        const IfmPort *port = find_port(model, *text, &what);
         if (port == NULL)
         {
-            refuse_name(plan->model, *text, error);
+            refuse_name(model, *text, error);
             return NULL;
         }
         for (guint i = 0; i < all->len; i++)
@@ -316,42 +439,49 @@ static GPtrArray *read_inputs(const ProfilePlan *plan, const char *const *texts,
     return g_steal_pointer(&all);
 }
 
-/* A file that is named for what is in it: the same inputs are the same case. */
-static gboolean save_inputs(ProfilePlan *plan, const GPtrArray *all, const char *out, GError **error)
+char *ifm_model_feed_save(const IfmModelFeed *feed, const char *folder, GError **error)
 {
-    g_autofree const char **names = g_new(const char *, all->len);
-    g_autofree IfmTensor *tensors = g_new(IfmTensor, all->len);
+    const guint n = feed->given->len;
+    g_autofree const char **names = g_new(const char *, n + 1);
+    g_autofree IfmTensor *tensors = g_new(IfmTensor, n + 1);
     g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
-    for (guint i = 0; i < all->len; i++)
+    for (guint i = 0; i < n; i++)
     {
-        const Fed *fed = all->pdata[i];
-        names[i] = fed->port->name;
-        tensors[i] = fed->tensor;
+        const IfmGivenInput *given = &g_array_index(feed->given, IfmGivenInput, i);
+        names[i] = given->name;
+        tensors[i] = given->tensor;
         g_checksum_update(checksum, (const guchar *)names[i], (gssize)strlen(names[i]) + 1);
-        g_checksum_update(checksum, (const guchar *)fed->tensor.shape, (gssize)(sizeof(gint64) * (gsize)fed->tensor.rank));
-        g_checksum_update(checksum, fed->tensor.data, (gssize)fed->tensor.size_bytes);
+        g_checksum_update(checksum, (const guchar *)tensors[i].shape, (gssize)(sizeof(gint64) * (gsize)tensors[i].rank));
+        g_checksum_update(checksum, tensors[i].data, (gssize)tensors[i].size_bytes);
     }
     g_autofree char *name = g_strdup_printf("given-%.16s.inputs", g_checksum_get_string(checksum));
-    plan->inputs_path = profile_out_file(out, "inputs", name, error);
-    return plan->inputs_path != NULL && ifm_tensor_file_save(plan->inputs_path, names, tensors, all->len, error);
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return ifm_tensor_file_save(path, names, tensors, n, error) ? g_steal_pointer(&path) : NULL;
 }
 
-gboolean profile_plan_feed(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+gboolean ifm_model_feed_fill(IfmModelFeed *feed, const IfmModel *model, const IfmModelOptions *options, guint32 seed,
+                             IfmNote note, void *user, GError **error)
 {
-    g_autoptr(GPtrArray) all = read_inputs(plan, options->inputs, error);
+    if (options->batch > 0 && !bind_batch(feed, model, options->batch, error))
+        return FALSE;
+    g_autoptr(GPtrArray) all = read_inputs(model, options->inputs, error);
     for (guint i = 0; all != NULL && i < all->len; i++)
     {
         const Fed *fed = all->pdata[i];
-        if (is_file(fed->what) && !bind_by_file(plan, fed, error))
+        if (is_file(fed->what) && !bind_by_file(feed, fed, error))
             return FALSE;
     }
-    if (all == NULL || !bind_rest(plan, options, error))
+    if (all == NULL || !bind_rest(feed, model, note, user, error))
         return FALSE;
     for (guint i = 0; i < all->len; i++)
     {
         Fed *fed = all->pdata[i];
-        if (!is_file(fed->what) && !make_values(fed, plan, (guint32)options->seed, error))
+        if (!is_file(fed->what) && !make_values(fed, feed, seed, error))
             return FALSE;
+        const IfmGivenInput given = { g_strdup(fed->port->name), fed->tensor };
+        g_ptr_array_add(feed->names, (gpointer)given.name);
+        g_array_append_val(feed->given, given);
+        fed->tensor = (IfmTensor)IFM_TENSOR_INIT;
     }
-    return all->len == 0 || save_inputs(plan, all, options->output, error);
+    return TRUE;
 }

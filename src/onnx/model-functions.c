@@ -1,0 +1,391 @@
+/* Functions of a model's own, put in where they are called. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx-private.h"
+
+#define MAX_CALLS_DEEP 32
+#define MAX_NODES 200000 /* of all calls: two calls a level make 2^32 of a few lines */
+
+/* Inliner: @functions: "domain\nname\noverload" -> Onnx__FunctionProto*    @n_calls: made so far, which tells names apart
+ */
+typedef struct
+{
+    GHashTable *functions;
+    guint n_calls;
+    gsize n_nodes;
+} Inliner;
+
+/* Call: one place where a function is called. @names: of the function -> of the graph */
+typedef struct
+{
+    const Onnx__FunctionProto *function;
+    const Onnx__NodeProto *node;
+    GHashTable *names;
+    char *prefix;
+} Call;
+
+/* --- messages -----------------------------------------------------------------------------------------------------------
+ */
+
+/* protobuf-c's own allocator is malloc, and frees what is put into its messages. */
+static void set_text(char **where, char *text /* (transfer full) */)
+{
+    free(*where);
+    *where = text;
+}
+
+/* (transfer full) */
+static gpointer copy_message(gconstpointer message)
+{
+    const ProtobufCMessage *from = message;
+    const gsize size = protobuf_c_message_get_packed_size(from);
+    g_autofree guint8 *bytes = g_malloc(size + 1);
+    protobuf_c_message_pack(from, bytes);
+    ProtobufCMessage *copy = protobuf_c_message_unpack(from->descriptor, NULL, size, bytes);
+    g_assert(copy != NULL);
+    return copy;
+}
+
+static const char *text_or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* ONNX's own domain has two names. */
+static const char *domain_of(const char *domain)
+{
+    return domain == NULL || g_str_equal(domain, "ai.onnx") ? "" : domain;
+}
+
+static char *key_of(const char *domain, const char *name, const char *overload)
+{
+    return g_strdup_printf("%s\n%s\n%s", domain_of(domain), text_or_empty(name), text_or_empty(overload));
+}
+
+static const Onnx__FunctionProto *function_of(const Inliner *self, const Onnx__NodeProto *node)
+{
+    g_autofree char *key = key_of(node->domain, node->op_type, node->overload);
+    return g_hash_table_lookup(self->functions, key);
+}
+
+/* --- names --------------------------------------------------------------------------------------------------------------
+ */
+
+static void rename_text(const Call *call, char **name)
+{
+    const char *known = *name != NULL ? g_hash_table_lookup(call->names, *name) : NULL;
+    if (*name != NULL && **name != '\0')
+        set_text(name, known != NULL ? g_strdup(known) : g_strconcat(call->prefix, *name, NULL));
+}
+
+static void rename_node(const Call *call, Onnx__NodeProto *node);
+
+static void rename_ports(const Call *call, Onnx__ValueInfoProto **ports, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        rename_text(call, &ports[i]->name);
+}
+
+static void rename_graph(const Call *call, Onnx__GraphProto *graph)
+{
+    rename_ports(call, graph->input, graph->n_input);
+    rename_ports(call, graph->output, graph->n_output);
+    rename_ports(call, graph->value_info, graph->n_value_info);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        rename_text(call, &graph->initializer[i]->name);
+    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
+        if (graph->sparse_initializer[i]->values != NULL)
+            rename_text(call, &graph->sparse_initializer[i]->values->name);
+    for (gsize i = 0; i < graph->n_node; i++)
+        rename_node(call, graph->node[i]);
+}
+
+static Onnx__AttributeProto *find_attribute(Onnx__AttributeProto **attributes, gsize n, const char *name)
+{
+    for (gsize i = 0; i < n; i++)
+        if (g_strcmp0(attributes[i]->name, name) == 0)
+            return attributes[i];
+    return NULL;
+}
+
+/* An attribute that stands for one of the call: that, or its default. (transfer full) NULL: it is left out */
+static Onnx__AttributeProto *resolve(const Call *call, const Onnx__AttributeProto *attribute)
+{
+    const char *name = attribute->ref_attr_name;
+    const Onnx__AttributeProto *found = find_attribute(call->node->attribute, call->node->n_attribute, name);
+    if (found == NULL)
+        found = find_attribute(call->function->attribute_proto, call->function->n_attribute_proto, name);
+    Onnx__AttributeProto *copy = found != NULL ? copy_message(found) : NULL;
+    if (copy != NULL)
+        set_text(&copy->name, g_strdup(attribute->name));
+    return copy;
+}
+
+static void rename_attributes(const Call *call, Onnx__NodeProto *node)
+{
+    gsize n = 0;
+    for (gsize i = 0; i < node->n_attribute; i++)
+    {
+        Onnx__AttributeProto *attribute = node->attribute[i];
+        if (*text_or_empty(attribute->ref_attr_name) != '\0')
+        {
+            Onnx__AttributeProto *resolved = resolve(call, attribute); /* its graphs have the caller's names */
+            onnx__attribute_proto__free_unpacked(attribute, NULL);
+            if (resolved != NULL)
+                node->attribute[n++] = resolved;
+            continue;
+        }
+        if (attribute->g != NULL)
+            rename_graph(call, attribute->g);
+        for (gsize k = 0; k < attribute->n_graphs; k++)
+            rename_graph(call, attribute->graphs[k]);
+        node->attribute[n++] = attribute;
+    }
+    node->n_attribute = n;
+}
+
+static void rename_node(const Call *call, Onnx__NodeProto *node)
+{
+    for (gsize i = 0; i < node->n_input; i++)
+        rename_text(call, &node->input[i]);
+    for (gsize i = 0; i < node->n_output; i++)
+        rename_text(call, &node->output[i]);
+    if (*text_or_empty(node->name) != '\0')
+        set_text(&node->name, g_strconcat(call->prefix, node->name, NULL));
+    rename_attributes(call, node);
+}
+
+/* --- one call -----------------------------------------------------------------------------------------------------------
+ */
+
+static void call_clear(Call *call)
+{
+    g_clear_pointer(&call->names, g_hash_table_unref);
+    g_clear_pointer(&call->prefix, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Call, call_clear)
+
+static gboolean call_init(Call *call, Inliner *self, const Onnx__FunctionProto *function, const Onnx__NodeProto *node,
+                          GError **error)
+{
+    const gboolean named = *text_or_empty(node->name) != '\0';
+    if (node->n_input > function->n_input || node->n_output > function->n_output)
+    {
+        IFM_ONNX_INVALID(error,
+                         "node %s '%s': %" G_GSIZE_FORMAT " inputs and %" G_GSIZE_FORMAT
+                         " outputs, but the function has %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
+                         node->op_type, text_or_empty(node->name), node->n_input, node->n_output, function->n_input,
+                         function->n_output);
+        return FALSE;
+    }
+    *call = (Call){ .function = function, .node = node };
+    call->prefix = g_strdup_printf("%s#%u/", named ? node->name : node->op_type, self->n_calls++);
+    call->names = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < function->n_output; i++)
+        if (i < node->n_output && *node->output[i] != '\0')
+            g_hash_table_insert(call->names, function->output[i], node->output[i]);
+    for (gsize i = 0; i < function->n_input; i++) /* what is left out has an empty name inside, too */
+        g_hash_table_insert(call->names, function->input[i], i < node->n_input ? node->input[i] : (char *)"");
+    return TRUE;
+}
+
+/* --- graphs -------------------------------------------------------------------------------------------------------------
+ */
+
+static gboolean expand_graph(Inliner *self, Onnx__GraphProto *graph, guint depth, GError **error);
+
+static gboolean expand_subgraphs(Inliner *self, Onnx__NodeProto *node, guint depth, GError **error)
+{
+    for (gsize i = 0; i < node->n_attribute; i++)
+    {
+        Onnx__AttributeProto *attribute = node->attribute[i];
+        if (attribute->g != NULL && !expand_graph(self, attribute->g, depth, error))
+            return FALSE;
+        for (gsize k = 0; k < attribute->n_graphs; k++)
+            if (!expand_graph(self, attribute->graphs[k], depth, error))
+                return FALSE;
+    }
+    return TRUE;
+}
+
+static void free_node(gpointer node)
+{
+    if (node != NULL)
+        onnx__node_proto__free_unpacked(node, NULL);
+}
+
+/* Puts a node, or all of the function that it calls, into @out. @node: (transfer full) */
+static gboolean expand_node(Inliner *self, Onnx__NodeProto *node, guint depth, GPtrArray *out, GError **error)
+{
+    g_autoptr(GPtrArray) body = NULL;
+    g_auto(Call) call = { 0 };
+    const Onnx__FunctionProto *function = function_of(self, node);
+    if (function == NULL)
+    {
+        g_ptr_array_add(out, node);
+        return expand_subgraphs(self, node, depth, error);
+    }
+    gboolean good = call_init(&call, self, function, node, error);
+    if (good && (depth == MAX_CALLS_DEEP || (self->n_nodes += function->n_node) > MAX_NODES))
+    {
+        good = FALSE;
+        IFM_ONNX_INVALID(error, "function %s: %s", function->name,
+                         depth == MAX_CALLS_DEEP ? "calls go deeper than 32 functions: does it call itself?"
+                                                 : "its calls make more than 200000 nodes");
+    }
+    body = g_ptr_array_new_with_free_func(free_node);
+    for (gsize i = 0; good && i < function->n_node; i++)
+    {
+        g_ptr_array_add(body, copy_message(function->node[i]));
+        rename_node(&call, body->pdata[i]);
+    }
+    for (guint i = 0; good && i < body->len; i++)
+        good = expand_node(self, g_steal_pointer(&body->pdata[i]), depth + 1, out, error);
+    free_node(node);
+    return good;
+}
+
+static gboolean expand_graph(Inliner *self, Onnx__GraphProto *graph, guint depth, GError **error)
+{
+    g_autoptr(GPtrArray) out = g_ptr_array_new();
+    gboolean good = TRUE;
+    for (gsize i = 0; i < graph->n_node; i++)
+        if (!good)
+            g_ptr_array_add(out, graph->node[i]);
+        else
+            good = expand_node(self, graph->node[i], depth, out, error);
+    free(graph->node);
+    graph->n_node = out->len;
+    graph->node = g_memdup2(out->pdata, out->len * sizeof *graph->node);
+    return good;
+}
+
+/* --- the model ----------------------------------------------------------------------------------------------------------
+ */
+
+static Onnx__OperatorSetIdProto *find_import(const Onnx__ModelProto *proto, const char *domain)
+{
+    for (gsize i = 0; i < proto->n_opset_import; i++)
+        if (g_str_equal(domain_of(proto->opset_import[i]->domain), domain_of(domain)))
+            return proto->opset_import[i];
+    return NULL;
+}
+
+/* Whether the function's operators mean the same in the model. What only it imports, the model then does, too. */
+static gboolean take_imports(Onnx__ModelProto *proto, const Onnx__FunctionProto *function)
+{
+    for (gsize i = 0; i < function->n_opset_import; i++)
+    {
+        const Onnx__OperatorSetIdProto *known = find_import(proto, function->opset_import[i]->domain);
+        if (known != NULL && known->version != function->opset_import[i]->version)
+            return FALSE;
+    }
+    for (gsize i = 0; i < function->n_opset_import; i++)
+        if (find_import(proto, function->opset_import[i]->domain) == NULL)
+        {
+            proto->opset_import = g_realloc_n(proto->opset_import, proto->n_opset_import + 1, sizeof *proto->opset_import);
+            proto->opset_import[proto->n_opset_import++] = copy_message(function->opset_import[i]);
+        }
+    return TRUE;
+}
+
+static gboolean calls_any(const Inliner *self, const Onnx__GraphProto *graph)
+{
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        const Onnx__NodeProto *node = graph->node[i];
+        if (function_of(self, node) != NULL)
+            return TRUE;
+        for (gsize k = 0; k < node->n_attribute; k++)
+        {
+            const Onnx__AttributeProto *attribute = node->attribute[k];
+            gboolean found = attribute->g != NULL && calls_any(self, attribute->g);
+            for (gsize n = 0; n < attribute->n_graphs && !found; n++)
+                found = calls_any(self, attribute->graphs[n]);
+            if (found)
+                return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* Where all functions are put in, none is left. */
+static void drop_functions(Onnx__ModelProto *proto)
+{
+    for (gsize i = 0; i < proto->n_functions; i++)
+        onnx__function_proto__free_unpacked(proto->functions[i], NULL);
+    proto->n_functions = 0;
+}
+
+static GBytes *pack(const Onnx__ModelProto *proto, GError **error)
+{
+    const gsize size = onnx__model_proto__get_packed_size(proto);
+    guint8 *bytes = size <= IFM_ONNX_MAX_FILE_BYTES ? g_try_malloc(size) : NULL;
+    if (bytes == NULL)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY,
+                    "no memory for its %" G_GSIZE_FORMAT " bytes, or more than a file holds", size);
+        return NULL;
+    }
+    onnx__model_proto__pack(proto, bytes);
+    return g_bytes_new_take(bytes, size);
+}
+
+/* @bytes: of the new model    Its external data are those of the model that it is made of. */
+static IfmModel *parse(const IfmModel *model, GBytes *bytes, GError **error)
+{
+    const guint n = model->external_order->len;
+    g_autofree IfmOnnxExternal *externals = g_new0(IfmOnnxExternal, n + 1);
+    for (guint i = 0; i < n; i++)
+    {
+        externals[i].location = model->external_order->pdata[i];
+        externals[i].bytes = g_hash_table_lookup(model->external, externals[i].location);
+    }
+    IfmModel *made = ifm_onnx_parse_built(bytes, model->name, externals, n, error);
+    if (made != NULL)
+    {
+        g_free(made->name);
+        made->name = g_strdup(model->name);
+    }
+    return made;
+}
+
+/* Returns: (transfer full) NULL with an error */
+static GBytes *expand(Inliner *self, Onnx__ModelProto *proto, GError **error)
+{
+    if (!expand_graph(self, proto->graph, 0, error))
+        return NULL;
+    if (g_hash_table_size(self->functions) == proto->n_functions)
+        drop_functions(proto);
+    return pack(proto, error);
+}
+
+gboolean ifm_model_inline_functions(const IfmModel *model, IfmModel **inlined, GError **error)
+{
+    *inlined = NULL;
+    if (model->proto->n_functions == 0)
+        return TRUE;
+    gsize size;
+    const guint8 *data = g_bytes_get_data(model->bytes, &size);
+    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, data);
+    g_assert(proto != NULL); /* it was when the model was opened */
+    g_autoptr(GHashTable) functions = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    Inliner self = { .functions = functions };
+    for (gsize i = 0; i < proto->n_functions; i++)
+    {
+        Onnx__FunctionProto *function = proto->functions[i];
+        if (function->name != NULL && take_imports(proto, function))
+            g_hash_table_insert(functions, key_of(function->domain, function->name, function->overload), function);
+    }
+    gboolean good = TRUE;
+    if (calls_any(&self, proto->graph))
+    {
+        g_autoptr(GBytes) bytes = expand(&self, proto, error);
+        good = bytes != NULL && (*inlined = parse(model, bytes, error)) != NULL;
+    }
+    onnx__model_proto__free_unpacked(proto, NULL);
+    if (!good)
+        ifm_onnx_tidy_error(error, NULL);
+    return good;
+}
