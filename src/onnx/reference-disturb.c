@@ -1,0 +1,489 @@
+/*
+ * Monte Carlo arithmetic on a graph (Parker, 1997; Denis et al., Verificarlo, 2016; Jezequel & Chesneaux, CADNA, 2008): the
+ * spread of runs with noise of the size of the rounding errors is what rounding may do to each element of the result.
+ */
+#include <internal/reference-model.h>
+
+#include "rewrite.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT_OUTPUT 2.0 /* units of roundoff */
+#define AT_CURVE 8.0  /* libraries of exp and the like are good to about 4 ulp */
+#define AT_SUM 2.0    /* times the root of the number of terms */
+#define UNKNOWN_TERMS 64.0
+#define HALF_ROUNDOFF 1e-6 /* below every half precision's, above f32's */
+
+/* Operators that move, choose or compare: their outputs are numbers that came in, or integers. */
+static const char *const exact[] = {
+    "Abs",
+    "ArgMax",
+    "ArgMin",
+    "Cast",
+    "CastLike",
+    "Ceil",
+    "CenterCropPad",
+    "Clip",
+    "Compress",
+    "Concat",
+    "ConcatFromSequence",
+    "Constant",
+    "ConstantOfShape",
+    "DepthToSpace",
+    "Dropout",
+    "Expand",
+    "EyeLike",
+    "Flatten",
+    "Floor",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "GlobalMaxPool",
+    "Hardmax",
+    "Identity",
+    "If",
+    "Loop",
+    "Max",
+    "MaxPool",
+    "MaxRoiPool",
+    "MaxUnpool",
+    "Min",
+    "Mod",
+    "Neg",
+    "NonMaxSuppression",
+    "NonZero",
+    "OneHot",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "Pad",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Range",
+    "ReduceMax",
+    "ReduceMin",
+    "Relu",
+    "Reshape",
+    "ReverseSequence",
+    "Round",
+    "Scan",
+    "ScatterElements",
+    "ScatterND",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "Shape",
+    "Shrink",
+    "Sign",
+    "Size",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "SplitToSequence",
+    "Squeeze",
+    "ThresholdedRelu",
+    "Tile",
+    "TopK",
+    "Transpose",
+    "Trilu",
+    "Unique",
+    "Unsqueeze",
+    "Upsample",
+    "Where",
+    NULL,
+};
+
+/* Operators of functions that libraries approximate, and those of many roundings. */
+static const char *const curves[] = {
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Attention",
+    "BiasGelu",
+    "Celu",
+    "Cos",
+    "Cosh",
+    "DecoderMaskedMultiHeadAttention",
+    "Elu",
+    "EmbedLayerNormalization",
+    "Erf",
+    "Exp",
+    "FastGelu",
+    "GRU",
+    "Gelu",
+    "GroupNormalization",
+    "GroupQueryAttention",
+    "HardSigmoid",
+    "InstanceNormalization",
+    "LRN",
+    "LSTM",
+    "LayerNormalization",
+    "Log",
+    "LogSoftmax",
+    "LpNormalization",
+    "MeanVarianceNormalization",
+    "Mish",
+    "MultiHeadAttention",
+    "Pow",
+    "QuickGelu",
+    "RMSNormalization",
+    "RNN",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "Selu",
+    "Sigmoid",
+    "SimplifiedLayerNormalization",
+    "Sin",
+    "Sinh",
+    "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Swish",
+    "Tan",
+    "Tanh",
+    NULL,
+};
+
+/* Sum: an operator whose outputs are sums. @n_sides: how many of its inputs, from the first, are factors of the terms */
+typedef struct
+{
+    const char *op_type;
+    gsize n_sides;
+} Sum;
+static const Sum sums[] = {
+    { "Attention", 3 },
+    { "AveragePool", 1 },
+    { "Conv", 1 },
+    { "ConvTranspose", 1 },
+    { "DeformConv", 1 },
+    { "Einsum", 2 },
+    { "FusedConv", 1 },
+    { "FusedGemm", 1 },
+    { "FusedMatMul", 2 },
+    { "GRU", 1 },
+    { "Gemm", 1 },
+    { "GlobalAveragePool", 1 },
+    { "GlobalLpPool", 1 },
+    { "GroupQueryAttention", 3 },
+    { "LSTM", 1 },
+    { "MatMul", 2 },
+    { "MatMulNBits", 1 },
+    { "Mean", G_MAXSIZE },
+    { "MultiHeadAttention", 3 },
+    { "NhwcFusedConv", 1 },
+    { "RNN", 1 },
+    { "ReduceL1", 1 },
+    { "ReduceL2", 1 },
+    { "ReduceLogSum", 1 },
+    { "ReduceLogSumExp", 1 },
+    { "ReduceMean", 1 },
+    { "ReduceSum", 1 },
+    { "ReduceSumSquare", 1 },
+    { "Sum", G_MAXSIZE },
+};
+
+/* Level: a graph in work. @data: names that depend on the values of inputs, not on shapes and constants alone */
+typedef struct Level
+{
+    IfmRewriteScope scope;
+    const struct Level *outer;
+    GHashTable *data;
+    const IfmDisturbance *options;
+    gsize *n_places;
+} Level;
+
+/* --- what depends on the inputs --------------------------------------------------------------------------------------- */
+
+static gboolean is_data(const Level *level, const char *name)
+{
+    for (; level != NULL; level = level->outer)
+        if (g_hash_table_contains(level->data, name))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean body_reads_data(const Level *level, const Onnx__GraphProto *body)
+{
+    for (gsize i = 0; i < body->n_output; i++)
+        if (is_data(level, body->output[i]->name))
+            return TRUE;
+    for (gsize i = 0; i < body->n_node; i++)
+    {
+        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(body->node[i]);
+        for (gsize k = 0; k < body->node[i]->n_input; k++)
+            if (is_data(level, body->node[i]->input[k]))
+                return TRUE;
+        for (guint k = 0; k < bodies->len; k++)
+            if (body_reads_data(level, bodies->pdata[k]))
+                return TRUE;
+    }
+    return FALSE;
+}
+
+static gboolean reads_data(const Level *level, const Onnx__NodeProto *node, const GPtrArray *bodies)
+{
+    if (g_str_equal(node->op_type, "Shape") || g_str_equal(node->op_type, "Size"))
+        return FALSE;
+    if (g_str_has_prefix(node->op_type, "Random") || g_str_equal(node->op_type, "Multinomial"))
+        return TRUE;
+    for (gsize k = 0; k < node->n_input; k++)
+        if (is_data(level, node->input[k]))
+            return TRUE;
+    for (guint k = 0; k < bodies->len; k++)
+        if (body_reads_data(level, bodies->pdata[k]))
+            return TRUE;
+    return FALSE;
+}
+
+/* --- the number of terms ---------------------------------------------------------------------------------------------- */
+
+static double product(const gint64 *dims, int first, int end)
+{
+    double n = 1;
+    for (int i = first; i < end; i++)
+        n *= (double)dims[i];
+    return n;
+}
+
+/* terms_of_weights: from the shape of the second factor; below 1 where it does not tell. */
+static double terms_of_weights(const Level *level, const IfmNode *node)
+{
+    gint64 dims[IFM_MAX_RANK], more[IFM_MAX_RANK];
+    const char *w = ifm_rewrite_input(node, 1), *recurrent = ifm_rewrite_input(node, 2);
+    const int rank = w != NULL ? ifm_rewrite_rank(&level->scope, w, dims) : -1;
+    if (rank < 1)
+        return 0;
+    if (g_str_equal(node->op_type, "MatMul") || g_str_equal(node->op_type, "FusedMatMul"))
+        return (double)(rank == 1 ? dims[0] : dims[rank - (ifm_node_int(node, "transB", 0) != 0 ? 1 : 2)]);
+    if (g_str_equal(node->op_type, "Gemm"))
+        return rank == 2 ? (double)dims[ifm_node_int(node, "transB", 0) != 0 ? 1 : 0] : 0;
+    if (g_str_has_suffix(node->op_type, "Conv"))
+        return product(dims, 1, rank);
+    if (g_str_equal(node->op_type, "ConvTranspose"))
+        return (double)dims[0] * product(dims, 2, rank);
+    if (rank == 3 && recurrent != NULL && ifm_rewrite_rank(&level->scope, recurrent, more) == 3 &&
+        strlen(node->op_type) <= 4) /* LSTM, GRU, RNN */
+        return (double)(dims[2] + more[2]);
+    return 0;
+}
+
+/* terms: How many products or numbers each output is a sum of. @index: of the node in its graph */
+static double terms(const Level *level, const IfmNode *node, gsize index)
+{
+    const IfmAnalysis *analysis = level->scope.rewrite->analyses[0];
+    const char *output = ifm_rewrite_output(node, 0), *input = ifm_rewrite_input(node, 0);
+    const gint64 made = output != NULL ? ifm_rewrite_size(&level->scope, output) : -1;
+    const gint64 read = input != NULL ? ifm_rewrite_size(&level->scope, input) : -1;
+    double n = terms_of_weights(level, node);
+    if (n < 1 && (g_str_equal(node->op_type, "Sum") || g_str_equal(node->op_type, "Mean")))
+        n = (double)node->n_inputs;
+    if (n < 1 && (g_str_has_prefix(node->op_type, "Reduce") || g_str_has_suffix(node->op_type, "Pool")) && made > 0)
+        n = (double)read / (double)made;
+    if (n < 1 && analysis != NULL && level->outer == NULL && made > 0)
+        n = (double)ifm_analysis_node_cost(analysis, index)->macs / (double)made;
+    return n >= 1 ? n : UNKNOWN_TERMS;
+}
+
+/* --- noise ------------------------------------------------------------------------------------------------------------ */
+
+/* seed_of: Neighbouring seeds make neighbouring sequences in a linear congruential generator, so they are mixed. ONNX keeps
+ * seeds as f32, which has integers of 24 bits. */
+static double seed_of(guint32 seed, gsize place)
+{
+    guint64 z = ((guint64)seed << 32 | (guint64)(place & G_MAXUINT32)) + G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * G_GUINT64_CONSTANT(0xbf58476d1ce4e5b9); /* SplitMix64 */
+    z = (z ^ (z >> 27)) * G_GUINT64_CONSTANT(0x94d049bb133111eb);
+    return (double)((z ^ (z >> 31)) >> 40);
+}
+
+/* add_noise: @output: NULL: a new name    @units: amplitude in units of roundoff    Returns: the disturbed tensor */
+static const char *add_noise(Level *level, const char *output, const char *x, int dtype, double units)
+{
+    const double amplitude = units * level->options->roundoff * level->options->factor;
+    const char *factors = ifm_exact(&level->scope, "RandomUniformLike", x, NULL);
+    ifm_emit_int(&level->scope, "dtype", dtype);
+    ifm_emit_float(&level->scope, "low", 1 - amplitude);
+    ifm_emit_float(&level->scope, "high", 1 + amplitude);
+    ifm_emit_float(&level->scope, "seed", seed_of(level->options->seed, (*level->n_places)++));
+    return ifm_exact_to(&level->scope, output, "Mul", x, factors, NULL);
+}
+
+static gboolean is_real(int dtype)
+{
+    return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64;
+}
+
+/* disturb_inputs: of a sum, each for this node alone. */
+static void disturb_inputs(Level *level, Onnx__NodeProto *proto, const IfmNode *node, gsize index)
+{
+    gsize n_sides = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(sums); i++)
+        if (g_str_equal(sums[i].op_type, node->op_type))
+            n_sides = sums[i].n_sides;
+    if (n_sides == 0)
+        return;
+    const gboolean is_half = level->options->roundoff > HALF_ROUNDOFF; /* engines keep those sums in f32 */
+    const double units = AT_SUM * (is_half ? 1 : sqrt(terms(level, node, index)));
+    gsize n = 0;
+    for (gsize k = 0; k < proto->n_input && n < n_sides; k++)
+    {
+        const int dtype = ifm_rewrite_dtype(&level->scope, proto->input[k]);
+        if (!is_data(level, proto->input[k]) || !is_real(dtype))
+            continue;
+        const char *disturbed = add_noise(level, NULL, proto->input[k], dtype, units);
+        free(proto->input[k]);
+        proto->input[k] = g_strdup(disturbed);
+        n++;
+    }
+}
+
+/* disturb_outputs: of a node that is in the list already. */
+static void disturb_outputs(Level *level, Onnx__NodeProto *proto)
+{
+    const double units = g_strv_contains(curves, proto->op_type) ? AT_CURVE : AT_OUTPUT;
+    for (gsize k = 0; k < proto->n_output; k++)
+    {
+        const int dtype = *proto->output[k] != '\0' ? ifm_rewrite_dtype(&level->scope, proto->output[k]) : 0;
+        if (!is_real(dtype))
+            continue;
+        g_autofree char *output = g_strdup(proto->output[k]);
+        free(proto->output[k]);
+        proto->output[k] = g_strdup(ifm_rewrite_name(level->scope.rewrite, "inferometer.undisturbed"));
+        add_noise(level, output, proto->output[k], dtype, units);
+    }
+}
+
+/* --- walking ---------------------------------------------------------------------------------------------------------- */
+
+static void disturb_graph(Level *level, Onnx__GraphProto *graph, gboolean has_data);
+
+static void disturb_node(Level *level, Onnx__NodeProto *proto, gsize index)
+{
+    IfmNode node;
+    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(proto);
+    const gboolean depends = reads_data(level, proto, bodies);
+    for (guint i = 0; i < bodies->len; i++)
+    {
+        Level inner = { .outer = level, .options = level->options, .n_places = level->n_places };
+        disturb_graph(&inner, bodies->pdata[i], depends);
+    }
+    ifm_onnx_node_wrap(proto, &node);
+    ifm_rewrite_learn(&level->scope, proto);
+    const gboolean is_ours = proto->name != NULL && g_str_has_prefix(proto->name, IFM_REWRITE_EXACT);
+    for (gsize k = 0; k < proto->n_output && depends; k++)
+        g_hash_table_add(level->data,
+                         (gpointer)g_string_chunk_insert_const(level->scope.rewrite->strings, proto->output[k]));
+    if (depends && !is_ours)
+        disturb_inputs(level, proto, &node, index);
+    g_ptr_array_add(level->scope.nodes, proto);
+    if (depends && !is_ours && bodies->len == 0 && !g_strv_contains(exact, proto->op_type))
+        disturb_outputs(level, proto);
+}
+
+/* @level: its outer graph and what it shares with it are set    @has_data: whether its inputs depend on the model's */
+static void disturb_graph(Level *level, Onnx__GraphProto *graph, gboolean has_data)
+{
+    IfmRewrite *rewrite = level->outer != NULL ? level->outer->scope.rewrite : level->scope.rewrite;
+    level->data = g_hash_table_new(g_str_hash, g_str_equal);
+    ifm_rewrite_scope_init(&level->scope, rewrite, level->outer != NULL ? &level->outer->scope : NULL, graph);
+    for (gsize i = 0; i < graph->n_input && has_data; i++)
+        if (!g_hash_table_contains(level->scope.values, graph->input[i]->name)) /* a default value is a constant */
+            g_hash_table_add(level->data, graph->input[i]->name);
+    for (gsize i = 0; i < graph->n_node; i++)
+        disturb_node(level, graph->node[i], i);
+    ifm_rewrite_scope_end(&level->scope);
+    g_hash_table_unref(level->data);
+}
+
+IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturbance, gsize *n_disturbed, GError **error)
+{
+    gsize n_places = 0;
+    g_autoptr(IfmRewrite) rewrite = ifm_rewrite_new(reference, disturbance->bindings, disturbance->n_bindings, error);
+    if (rewrite == NULL)
+        return NULL;
+    Level level = { .scope.rewrite = rewrite, .options = disturbance, .n_places = &n_places };
+    disturb_graph(&level, rewrite->copy->proto->graph, TRUE);
+    if (n_disturbed != NULL)
+        *n_disturbed = n_places;
+    return ifm_rewrite_finish(rewrite, error);
+}
+
+/* --- what a model is judged by ---------------------------------------------------------------------------------------- */
+
+/* Precision: what is found in a model. */
+typedef struct
+{
+    double roundoff;
+    gboolean quantises;
+} Precision;
+
+static void see_dtype(Precision *precision, int dtype)
+{
+    precision->roundoff = MAX(precision->roundoff, dtype == IFM_DTYPE_BF16 ? 0x1p-8 : dtype == IFM_DTYPE_F16 ? 0x1p-11 : 0);
+}
+
+/* is_quantiser: Whether it rounds activations to integers: not where weights alone are quantised. */
+static gboolean is_quantiser(const char *op_type)
+{
+    return g_str_equal(op_type, "QuantizeLinear") || g_str_has_prefix(op_type, "DynamicQuantize") ||
+           (op_type[0] == 'Q' && g_ascii_isupper(op_type[1]));
+}
+
+static void see_type(Precision *precision, const Onnx__ValueInfoProto *port)
+{
+    if (port->type != NULL && port->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        see_dtype(precision, port->type->tensor_type->elem_type);
+}
+
+static void see_node(Precision *precision, const Onnx__NodeProto *node);
+
+static void see_graph(Precision *precision, const Onnx__GraphProto *graph)
+{
+    for (gsize i = 0; i < graph->n_input; i++)
+        see_type(precision, graph->input[i]);
+    for (gsize i = 0; i < graph->n_output; i++)
+        see_type(precision, graph->output[i]);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        see_dtype(precision, graph->initializer[i]->data_type);
+    for (gsize i = 0; i < graph->n_node; i++)
+        see_node(precision, graph->node[i]);
+}
+
+static void see_node(Precision *precision, const Onnx__NodeProto *node)
+{
+    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(node);
+    precision->quantises = precision->quantises || is_quantiser(node->op_type);
+    for (gsize i = 0; i < node->n_attribute; i++)
+    {
+        if (node->attribute[i]->t != NULL)
+            see_dtype(precision, node->attribute[i]->t->data_type);
+        if (g_str_equal(node->op_type, "Cast") && g_str_equal(node->attribute[i]->name, "to"))
+            see_dtype(precision, (int)node->attribute[i]->i);
+    }
+    for (guint i = 0; i < bodies->len; i++)
+        see_graph(precision, bodies->pdata[i]);
+}
+
+void ifm_disturbance_init(IfmDisturbance *disturbance, const IfmModel *model)
+{
+    Precision precision = { .roundoff = 0x1p-24 };
+    see_graph(&precision, model->proto->graph);
+    for (gsize i = 0; i < model->proto->n_functions; i++)
+        for (gsize k = 0; k < model->proto->functions[i]->n_node; k++)
+            see_node(&precision, model->proto->functions[i]->node[k]);
+    *disturbance =
+        (IfmDisturbance){ .roundoff = precision.roundoff, .factor = precision.quantises ? IFM_DISTURBANCE_QUANTISED : 1 };
+}
