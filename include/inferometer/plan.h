@@ -114,6 +114,9 @@ typedef struct
     double energy_j; /* of a batch in steady state; NaN if the power of a device is unknown */
     IfmCostOrigin origin;
     gboolean busy_known;
+    gboolean summed; /* of ranges measured apart: fusing may change it, and the spreads hold that or are unknown */
+    double fused_least_ratio, fused_most_ratio; /* of the devices summed on: ranges measured as one / the sums of their
+                                                   stages; NaN: none was measured */
     int bottleneck_block;
     GArray *alone;  /* IfmBlockCost: of one batch alone */
     GArray *steady; /* IfmBlockCost: in steady state */

@@ -136,6 +136,15 @@ static IfmCostOrigin origin_of(const CostEntry *entry, double nodes, double edge
                                                         : IFM_COST_EXTRAPOLATED;
 }
 
+/* What fusing changes is no part of a sum: it may lie as far from it as any range that was measured as one. Unknown where
+ * none was. */
+static void widen_sum(const CostDevice *device, IfmCostLatency *latency)
+{
+    double fusing = fmax(1 - device->fused_least, device->fused_most - 1);
+    latency->spread_ratio = isnan(fusing) ? (double)NAN : hypot(latency->spread_ratio, fmax(fusing, 0));
+    latency->mean_spread_ratio = isnan(fusing) ? (double)NAN : hypot(latency->mean_spread_ratio, fmax(fusing, 0));
+}
+
 /* The sum of all pieces at a size. FALSE if a static device has no model of that size. */
 static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
                            IfmCostLatency *latency)
@@ -167,7 +176,10 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
         }
         latency->origin = MAX(latency->origin, origin_of(range->alone, nodes, edges, origin));
         if (range->last - range->first < last - first)
+        {
             latency->origin = MAX(latency->origin, IFM_COST_SUMMED);
+            latency->summed = TRUE;
+        }
     }
     latency->spread_ratio = sqrt(squares[0]) / latency->latency_ns;
     latency->mean_spread_ratio = sqrt(squares[1]) / latency->mean_ns;
@@ -179,7 +191,10 @@ static gboolean sum_pieces(const IfmCosts *costs, int device, int first, int las
         latency->mean_ns *= shown->factor;
         latency->spread_ratio = latency->mean_spread_ratio = latency->mean_sampled_ratio = shown->spread_ratio;
         latency->busy_known = TRUE;
+        latency->summed = FALSE;
     }
+    else if (latency->summed)
+        widen_sum(costs->devices[device], latency);
     return TRUE;
 }
 

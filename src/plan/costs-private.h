@@ -85,12 +85,14 @@ const char *ifm_costs_why_not(const IfmCosts *costs, int device, int first, int 
 /* IfmCostLatency: @latency_ns: in the costs' statistic; of several ranges the sum of theirs. @mean_ns: the mean.
  * @mean_sampled_ratio: the part of @mean_spread_ratio that more runs would narrow: without the error of interpolation.
  * @spread_ratio: as in IfmCostPoint; also NaN for an extrapolated latency whose error is unknown.
- * @busy_known: the slow-down was measured. */
+ * @busy_known: the slow-down was measured.
+ * @summed: of ranges measured apart, and no run corrects it. The spreads then hold how far ranges that were measured as one
+ * on the device lie from the sums of their stages, and are NaN where none was. */
 typedef struct
 {
     double latency_ns, spread_ratio, mean_ns, mean_spread_ratio, mean_sampled_ratio;
     IfmCostOrigin origin;
-    gboolean busy_known;
+    gboolean busy_known, summed;
 } IfmCostLatency;
 
 /* ifm_costs_latency: The latency of stages @first to @last. @busy: mask of the other busy devices

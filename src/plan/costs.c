@@ -217,6 +217,7 @@ int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **
     one->sizes = g_memdup2(device->sizes, device->n_sizes * sizeof *device->sizes);
     one->is.sizes = one->sizes;
     one->n_streams = costs_streams_of(device->device);
+    one->fused_least = one->fused_most = NAN;
     costs->devices[costs->n_devices] = one;
     return costs->n_devices++;
 }
@@ -303,6 +304,35 @@ static void rebuild_ratios(IfmCosts *costs, int device, int first, int last)
         }
 }
 
+/* What fusing changes on a device: each range that was measured as one, at each of its sizes, against its stages. */
+static void rebuild_fused(const IfmCosts *costs, int device)
+{
+    CostDevice *on = costs->devices[device];
+    on->fused_least = on->fused_most = NAN;
+    for (int f = 1; f <= costs->n_stages; f++)
+        for (int l = f + 1; l <= costs->n_stages; l++)
+        {
+            const CostRange *range = costs_range(costs, device, f, l);
+            for (gsize i = 0; range != NULL && range->alone != NULL && i < range->alone->n; i++)
+            {
+                const IfmCostPoint *point = &range->alone->points[i];
+                double nodes = (double)point->nodes, edges = (double)point->edges, sum = 0;
+                for (int stage = f; stage <= l; stage++)
+                {
+                    const CostRange *one = costs_range(costs, device, stage, stage);
+                    sum += one != NULL && one->alone != NULL
+                               ? costs_piece_ns(costs, device, one, IFM_COST_MEDIAN, nodes, edges)
+                               : (double)NAN;
+                }
+                if (isnan(sum))
+                    continue;
+                double ratio = costs_entry_at(range->alone, IFM_COST_MEDIAN, nodes, edges, NULL) / sum;
+                on->fused_least = fmin(on->fused_least, ratio); /* of NaN and a number: that */
+                on->fused_most = fmax(on->fused_most, ratio);
+            }
+        }
+}
+
 /* --- setting latencies ------------------------------------------------------------------------------------------------ */
 
 static gboolean check_range(const IfmCosts *costs, int device, int first, int last, GError **error)
@@ -340,6 +370,7 @@ gboolean ifm_costs_set_points(IfmCosts *costs, int device, int first, int last, 
     entry_free(range->alone);
     range->alone = entry;
     rebuild_ratios(costs, device, first, last);
+    rebuild_fused(costs, device);
     return TRUE;
 }
 

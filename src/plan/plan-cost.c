@@ -175,6 +175,13 @@ static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int devic
     *half_ns = (pace ? latency.mean_spread_ratio : latency.spread_ratio) * *ns;
     sum->cost->origin = MAX(sum->cost->origin, latency.origin);
     sum->cost->busy_known = sum->cost->busy_known && latency.busy_known;
+    if (latency.summed)
+    {
+        const CostDevice *on = sum->costs->devices[device];
+        sum->cost->summed = TRUE;
+        sum->cost->fused_least_ratio = fmin(sum->cost->fused_least_ratio, on->fused_least);
+        sum->cost->fused_most_ratio = fmax(sum->cost->fused_most_ratio, on->fused_most);
+    }
     return TRUE;
 }
 
@@ -285,7 +292,7 @@ gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *
 {
     guint32 used;
     g_autofree BlockDevices *devices = g_new0(BlockDevices, plan->blocks->len + 1);
-    *cost = (IfmPlanCost){ .busy_known = TRUE };
+    *cost = (IfmPlanCost){ .busy_known = TRUE, .fused_least_ratio = NAN, .fused_most_ratio = NAN };
     if (!check_plan(costs, plan, devices, &used, error))
         return FALSE;
     cost->alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));

@@ -51,6 +51,7 @@ typedef struct
     IfmCostLink in, out;
     CostRange *ranges[IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES];
     char *why[IFM_COST_MAX_STAGES];
+    double fused_least, fused_most; /* ranges measured as one / the sum of their stages, over all sizes; NaN: none was */
 } CostDevice;
 
 /* What a run showed: a factor on the latency of a range while exactly the devices of @busy work. */

@@ -377,7 +377,7 @@ static double spread_of(const Simulator *sim, double drawn)
     {
         const SimPiece *piece = &busiest->pieces[i];
         double ratio = piece->spread_ratio;
-        if (drawn > 0 && isfinite(piece->sampled_ratio))
+        if (drawn > 0 && isfinite(piece->sampled_ratio) && isfinite(ratio))
             ratio = sqrt(fmax(ratio * ratio - piece->sampled_ratio * piece->sampled_ratio, 0));
         half += piece->nodes > 0 ? piece->alone_ns * ratio : 0;
         sum += piece->alone_ns;

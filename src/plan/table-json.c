@@ -31,6 +31,9 @@ static const IfmRecordField cost_fields[] = {
     { IFM_RECORD(DOUBLE, IfmPlanCost, energy_j) },
     { IFM_RECORD(CHOICE, IfmPlanCost, origin), .words = origin_words, .n_words = IFM_COST_EXTRAPOLATED + 1 },
     { IFM_RECORD(FLAG, IfmPlanCost, busy_known) },
+    { IFM_RECORD(FLAG, IfmPlanCost, summed) },
+    { IFM_RECORD(DOUBLE, IfmPlanCost, fused_least_ratio) },
+    { IFM_RECORD(DOUBLE, IfmPlanCost, fused_most_ratio) },
     { IFM_RECORD(INT, IfmPlanCost, bottleneck_block) },
     { NULL },
 };
@@ -142,6 +145,9 @@ static gboolean read_cost(const json_t *json, const char *where, IfmPlanCost *co
         !read_figure(json, where, "energy_j", TRUE, &cost->energy_j, error) ||
         (origin = read_word(json, where, "origin", origin_words, error)) < 0 ||
         !ifm_json_get_boolean(json, where, "busy_known", &cost->busy_known, error) ||
+        !ifm_json_get_boolean(json, where, "summed", &cost->summed, error) ||
+        !read_figure(json, where, "fused_least_ratio", TRUE, &cost->fused_least_ratio, error) ||
+        !read_figure(json, where, "fused_most_ratio", TRUE, &cost->fused_most_ratio, error) ||
         !read_count(json, where, "bottleneck_block", 0, IFM_COST_MAX_STAGES, &bottleneck, error))
         return FALSE;
     cost->origin = (IfmCostOrigin)origin;
@@ -162,9 +168,21 @@ static IfmPlan *read_plan(const json_t *table, const json_t *row, const char *wh
 
 static gboolean read_row(IfmPlanTable *table, const json_t *json, const json_t *json_row, const char *where, GError **error)
 {
-    static const char *const keys[] = { "nodes",      "edges",    "plan",   "latency_ns",       "latency_spread_ratio",
-                                        "cycle_ns",   "energy_j", "origin", "bottleneck_block", "cycle_spread_ratio",
-                                        "busy_known", NULL };
+    static const char *const keys[] = { "nodes",
+                                        "edges",
+                                        "plan",
+                                        "latency_ns",
+                                        "latency_spread_ratio",
+                                        "cycle_ns",
+                                        "energy_j",
+                                        "origin",
+                                        "bottleneck_block",
+                                        "cycle_spread_ratio",
+                                        "busy_known",
+                                        "summed",
+                                        "fused_least_ratio",
+                                        "fused_most_ratio",
+                                        NULL };
     TableRow row = { 0 };
     gboolean good = ifm_json_check_object(json_row, where, keys, error) &&
                     read_count(json_row, where, "nodes", 1, IFM_GRAPH_MAX_NODES, &row.size.nodes, error) &&

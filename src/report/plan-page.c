@@ -230,7 +230,7 @@ static void add_trust(IfmDocument *document, const IfmPlanReport *report)
     static const char *const origins[] = {
         "latencies measured at this very size",
         "latencies interpolated between measured sizes",
-        "sums of stages measured one by one, which may take less when they are fused",
+        "sums of stages measured one by one",
         "latencies extrapolated from the measured sizes, which do not surround those of its shares: a guess",
     };
     gsize n_devices = 0;
@@ -240,6 +240,18 @@ static void add_trust(IfmDocument *document, const IfmPlanReport *report)
                       n_devices < 2      ? ""
                       : cost->busy_known ? "; how its devices slow each other was measured"
                                          : "; how its devices slow each other was not measured");
+    if (cost->summed && isfinite(cost->fused_least_ratio))
+        ifm_document_note(
+            document, "fusing", IFM_TONE_WARN,
+            "stages measured apart are added up; ranges that were measured as one took %.3g to %.3g times the "
+            "sum of their stages, and the intervals hold that",
+            cost->fused_least_ratio, cost->fused_most_ratio);
+    else if (cost->summed)
+        ifm_document_note(
+            document, "fusing", IFM_TONE_WARN,
+            "stages measured apart are added up, and what running them as one saves is not included: no range "
+            "was measured, published ones are 2 to 11 times as fast as such sums, so there is no interval; "
+            "measure the ranges (a study's key ranges)");
 }
 
 #define FAR 10 /* times beyond what was measured: no trend is known to hold so far */
@@ -271,9 +283,9 @@ static void add_prediction(IfmDocument *document, const json_t *prediction)
     g_autofree char *makespan = ifm_format_duration(ifm_member_number(prediction, "makespan_ns")),
                     *latency = ifm_format_duration(ifm_member_number(prediction, "batch_latency_ns")),
                     *spread = ifm_format_ratio(spread_ratio);
-    ifm_document_fact(document, "predicted", "%.0f batches in %s ±%s, %.4g batches/s, a batch takes %s in the median",
-                      ifm_member_number(prediction, "n_batches"), makespan, isfinite(spread_ratio) ? spread : "?",
-                      ifm_member_number(prediction, "throughput_per_s"), latency);
+    ifm_document_fact(document, "predicted", "%.0f batches in %s%s%s, %.4g batches/s, a batch takes %s in the median",
+                      ifm_member_number(prediction, "n_batches"), makespan, isfinite(spread_ratio) ? " ±" : ", no interval",
+                      isfinite(spread_ratio) ? spread : "", ifm_member_number(prediction, "throughput_per_s"), latency);
 }
 
 static void add_verdict(IfmDocument *document, const IfmPlanReport *report)

@@ -77,9 +77,18 @@ static void test_pipeline(void)
     CLOSE(cost.energy_j, 9 * 4.5e-3 + 18 * 7.5e-3 + 3 * 7.5e-3);
     CLOSE(g_array_index(cost.alone, IfmBlockCost, 0).total_ns, 3e6);
     CLOSE(g_array_index(cost.steady, IfmBlockCost, 0).device_ns[0], 4.5e6);
-    /* half-widths: of A's two stages 0.02 and 0.04 ms, of B's 0.12 */
-    CLOSE(cost.latency_spread_ratio, sqrt(0.02 * 0.02 + 0.04 * 0.04 + 0.12 * 0.12) / 9);
-    CLOSE(cost.cycle_spread_ratio, 0.02);
+    /* A's stages were measured one by one alone: what fusing them saves, nobody knows */
+    g_assert_true(cost.summed && isnan(cost.fused_least_ratio) && isnan(cost.fused_most_ratio));
+    g_assert_true(isnan(cost.latency_spread_ratio) && isnan(cost.cycle_spread_ratio));
+    ifm_plan_cost_clear(&cost);
+    const IfmCostPoint fused[] = { { 100, 200, 1.25e5, 0.02 }, { 1000, 2000, 2.5e6, 0.02 } };
+    g_assert_true(ifm_costs_set_points(costs, 0, 2, 3, fused, 2, NULL)); /* of 0.5 and 5 ms: a quarter, and half */
+    price(costs, plan, &cost);
+    CLOSE(cost.fused_least_ratio, 0.25);
+    CLOSE(cost.fused_most_ratio, 0.5);
+    /* half-widths: of A's two stages 0.02 and 0.04 ms, and three quarters of their 3 ms for fusing; of B's 0.12 */
+    CLOSE(cost.latency_spread_ratio, sqrt(0.02 * 0.02 + 0.04 * 0.04 + 2.25 * 2.25 + 0.12 * 0.12) / 9);
+    CLOSE(cost.cycle_spread_ratio, 4.5 * (1 + hypot(hypot(0.02, 0.04) / 3, 0.75)) / 7.5 - 1);
 }
 
 static void test_parallel(void)

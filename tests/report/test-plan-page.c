@@ -177,6 +177,24 @@ static void test_uncertain(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(guess, "extrapolated from the measured sizes"));
 }
 
+/* What fusing may change of a sum: the range of ratios where ranges were measured; else that there is no interval. */
+static void test_fusing(Fixture *fixture, gconstpointer data)
+{
+    IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED };
+    g_autofree char *apart = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
+    g_assert_null(strstr(apart, "fusing"));
+    fixture->answer.cost.summed = TRUE;
+    fixture->answer.cost.fused_least_ratio = fixture->answer.cost.fused_most_ratio = NAN;
+    json_object_set_new(fixture->prediction, "makespan_spread_ratio", json_null());
+    g_autofree char *unknown = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
+    g_assert_nonnull(strstr(unknown, "what running them as one saves is not included"));
+    g_assert_nonnull(strstr(unknown, ", no interval, "));
+    fixture->answer.cost.fused_least_ratio = 0.21;
+    fixture->answer.cost.fused_most_ratio = 0.5;
+    g_autofree char *known = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
+    g_assert_nonnull(strstr(known, "ranges that were measured as one took 0.21 to 0.5 times the sum of their stages"));
+}
+
 /* Whether contention was measured is told of plans that have any. */
 static void test_contention(Fixture *fixture, gconstpointer data)
 {
@@ -521,6 +539,7 @@ int main(int argc, char **argv)
     g_test_add("/plan-page/answer", Fixture, NULL, set_up, test_answer, tear_down);
     g_test_add("/plan-page/uncertain", Fixture, NULL, set_up, test_uncertain, tear_down);
     g_test_add("/plan-page/contention", Fixture, NULL, set_up, test_contention, tear_down);
+    g_test_add("/plan-page/fusing", Fixture, NULL, set_up, test_fusing, tear_down);
     g_test_add("/plan-page/json", Fixture, NULL, set_up, test_answer_json, tear_down);
     g_test_add("/plan-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
     g_test_add("/plan-page/figures", Fixture, NULL, set_up, test_figures, tear_down);
