@@ -151,6 +151,13 @@ typedef struct
     gint64 most_visited; /* maximum number of nodes of the search; 0: 50 million */
 } IfmPlanQuestion;
 
+/** IfmPlanForecast: what a stream comes to by simulation: @cycle_ns: makespan / batches, 1 / throughput. @spread_ratio: of
+ * it. NaN: not known */
+typedef struct
+{
+    double cycle_ns, spread_ratio;
+} IfmPlanForecast;
+
 typedef struct
 {
     IfmPlan *plan; /* the answer: the single device unless the best plan is certainly better */
@@ -159,6 +166,7 @@ typedef struct
     IfmPlanCost best_cost;
     IfmPlan *single; /* the best on one device; NULL if no device can run all stages */
     IfmPlanCost single_cost;
+    IfmPlanForecast best_forecast, single_forecast; /* of ifm_plan_settle(); else all 0 */
     gboolean within_uncertainty; /* the gain of best over single is within the uncertainty of both, as far as it is known */
     gboolean spread_unknown;     /* the uncertainty of one of them is unknown, and so is how certain the gain is */
     gboolean optimal;            /* best is optimal under this cost model; else: */

@@ -67,6 +67,15 @@ char *ifm_plan_size_title(const IfmPlanSize *size);
 json_t *ifm_plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, IfmTrace **trace,
                          GError **error);
 
+/** ifm_plan_foresee: Simulates a stream of a plan, as ifm_plan_predict() does. */
+gboolean ifm_plan_foresee(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
+                          IfmPlanForecast *forecast, GError **error);
+
+/** ifm_plan_settle: Foresees the best plan and the best single device of a search, and, for throughput, chooses between
+ * them by that: so the answer, its gain and what is predicted of it follow from one simulation. */
+gboolean ifm_plan_settle(const IfmCosts *costs, IfmObjective objective, const IfmSimulateOptions *options,
+                         IfmPlanAnswer *answer, GError **error);
+
 /* --- planning -----------------------------------------------------------------------------------------------------------
  */
 
@@ -81,6 +90,7 @@ typedef struct
     GPtrArray *candidates; /* IfmPlanCandidate*, or NULL */
     IfmPlan *other;        /* the one to compare with, or NULL */
     IfmPlanCost other_cost;
+    IfmPlanForecast other_forecast;
 } IfmPlanned;
 
 typedef struct
@@ -111,6 +121,7 @@ typedef struct
     const json_t *prediction;
     const IfmPlan *other;
     const IfmPlanCost *other_cost;
+    const IfmPlanForecast *other_forecast;
     const GPtrArray *pareto;
 } IfmPlanReport;
 

@@ -1,5 +1,6 @@
 #include <inferometer/planning.h>
 #include <internal/pipeline.h>
+#include <math.h>
 
 #include <internal/json.h>
 #include <internal/record-fields.h>
@@ -17,12 +18,15 @@ const char *ifm_costs_why_never(const IfmCosts *costs, int device, int stage)
     return ifm_costs_why_not(costs, device, stage, stage);
 }
 
-static json_t *choice_to_json(const IfmPlan *plan, const IfmPlanCost *cost)
+static json_t *choice_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmPlanForecast *forecast)
 {
     if (plan == NULL)
         return json_null();
     json_t *json = ifm_plan_cost_to_json(cost);
     json_object_set_new(json, "plan", ifm_plan_blocks_to_json(plan));
+    gboolean known = forecast != NULL && forecast->cycle_ns > 0;
+    json_object_set_new(json, "predicted_cycle_ns", ifm_json_real(known ? forecast->cycle_ns : (double)NAN));
+    json_object_set_new(json, "predicted_cycle_spread_ratio", ifm_json_real(known ? forecast->spread_ratio : (double)NAN));
     return json;
 }
 
@@ -54,10 +58,10 @@ json_t *ifm_plan_answer_to_json(const IfmPlanReport *report)
     json_object_set_new(json, "costs",
                         ifm_costs_to_json(report->costs, answer->plan, (double)report->nodes, (double)report->edges));
     json_object_set_new(json, "certificate", ifm_record_to_json(answer, certificate_fields));
-    json_object_set_new(json, "best", choice_to_json(answer->best, &answer->best_cost));
-    json_object_set_new(json, "single", choice_to_json(answer->single, &answer->single_cost));
+    json_object_set_new(json, "best", choice_to_json(answer->best, &answer->best_cost, &answer->best_forecast));
+    json_object_set_new(json, "single", choice_to_json(answer->single, &answer->single_cost, &answer->single_forecast));
     if (report->other != NULL)
-        json_object_set_new(json, "given", choice_to_json(report->other, report->other_cost));
+        json_object_set_new(json, "given", choice_to_json(report->other, report->other_cost, report->other_forecast));
     json_object_set_new(json, "prediction", report->prediction != NULL ? json_deep_copy(report->prediction) : json_null());
     return json;
 }
@@ -77,6 +81,7 @@ IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *pla
         .prediction = planned->prediction,
         .other = planned->other,
         .other_cost = planned->other != NULL ? &planned->other_cost : NULL,
+        .other_forecast = planned->other != NULL ? &planned->other_forecast : NULL,
         .pareto = planned->pareto,
     };
 }

@@ -75,10 +75,13 @@ static void planned_free(IfmPlanned *planned)
 }
 
 /* @path: of the file with @other, which is what is wrong where it cannot be costed */
-static gboolean compare(const IfmCosts *costs, const IfmPlan *other, const char *path, IfmPlanned *planned, GError **error)
+static gboolean compare(const IfmCosts *costs, const IfmPlan *other, const char *path, const IfmSimulateOptions *simulate,
+                        IfmPlanned *planned, GError **error)
 {
     planned->other = ifm_plan_copy(other);
-    if (ifm_plan_cost(costs, other, (double)planned->size.nodes, (double)planned->size.edges, &planned->other_cost, error))
+    if (ifm_plan_cost(costs, other, (double)planned->size.nodes, (double)planned->size.edges, &planned->other_cost,
+                      error) &&
+        ifm_plan_foresee(costs, other, simulate, &planned->other_forecast, error))
         return TRUE;
     g_prefix_error(error, "%s: ", path);
     return FALSE;
@@ -90,7 +93,8 @@ static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *opt
     const IfmPlanSize *size = &planned->size;
     IfmPlanQuestion question = ifm_plan_context_question(context, size->nodes, size->edges);
     IfmSimulateOptions simulate = { .n_batches = (gsize)options->batches, .sizes = size, .n_sizes = 1 };
-    if (ifm_plan_search(context->costs, &question, &planned->answer, error))
+    if (ifm_plan_search(context->costs, &question, &planned->answer, error) &&
+        ifm_plan_settle(context->costs, question.objective, &simulate, &planned->answer, error))
         planned->prediction = ifm_plan_predict(context->costs, planned->answer.plan, &simulate, &planned->trace, error);
     if (planned->prediction != NULL && options->pareto)
         planned->pareto = ifm_plan_pareto(context->costs, &question, error);
@@ -103,7 +107,7 @@ static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *opt
                        size->nodes, size->edges);
         return FALSE;
     }
-    return other == NULL || compare(context->costs, other, options->compare, planned, error);
+    return other == NULL || compare(context->costs, other, options->compare, &simulate, planned, error);
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------------------ */

@@ -83,6 +83,8 @@ static json_t *prediction_to_json(const IfmPlan *plan, const IfmPlanCost *cost, 
     json_object_set_new(json, "plan", ifm_plan_blocks_to_json(plan));
     json_object_set_new(json, "n_batches", json_integer((json_int_t)n_batches));
     json_object_update_new(json, ifm_record_to_json(simulation, simulation_fields));
+    json_object_set_new(json, "cycle_ns", ifm_json_real((double)simulation->makespan_ns / (double)n_batches));
+    json_object_set_new(json, "cycle_spread_ratio", ifm_json_real(simulation->makespan_spread_ratio));
     json_object_set_new(json, "blocks", blocks_to_json(plan, analysis));
     json_object_set_new(json, "devices", devices_to_json(analysis));
     return json;

@@ -10,10 +10,17 @@
 
 /* --- words ------------------------------------------------------------------------------------------------------------ */
 
-static double value_of(const IfmPlanCost *cost, IfmObjective objective)
+/* The cycle of a stream, 1 / throughput: by the simulation where there is one, and not by the longest block with every
+ * device busy throughout, which the prediction of the same plan would contradict. */
+static double cycle_of(const IfmPlanCost *cost, const IfmPlanForecast *forecast)
+{
+    return forecast != NULL && forecast->cycle_ns > 0 ? forecast->cycle_ns : cost->cycle_ns;
+}
+
+static double value_of(const IfmPlanCost *cost, const IfmPlanForecast *forecast, IfmObjective objective)
 {
     return objective == IFM_OBJECTIVE_LATENCY      ? cost->latency_ns
-           : objective == IFM_OBJECTIVE_THROUGHPUT ? cost->cycle_ns
+           : objective == IFM_OBJECTIVE_THROUGHPUT ? cycle_of(cost, forecast)
                                                    : cost->energy_j;
 }
 
@@ -148,9 +155,25 @@ static void get_cost(const void *record, const void *user, IfmValue *value)
     ifm_field_get_real(((const IfmPlanLine *)record)->cost, user, value);
 }
 
+static void get_cycle(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPlanLine *line = record;
+    ifm_value_set_real(value, cycle_of(line->cost, line->forecast));
+}
+
+static void get_cycle_spread(const void *record, const void *user, IfmValue *value)
+{
+    const IfmPlanLine *line = record;
+    gboolean foreseen = line->forecast != NULL && line->forecast->cycle_ns > 0;
+    double ratio = foreseen ? line->forecast->spread_ratio : line->cost->cycle_spread_ratio;
+    if (isfinite(ratio))
+        ifm_value_set_real(value, ratio);
+}
+
 static void get_throughput(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, 1e9 / ((const IfmPlanLine *)record)->cost->cycle_ns);
+    const IfmPlanLine *line = record;
+    ifm_value_set_real(value, 1e9 / cycle_of(line->cost, line->forecast));
 }
 
 static void get_origin(const void *record, const void *user, IfmValue *value)
@@ -167,8 +190,8 @@ const IfmField ifm_plan_line_fields[] = {
     { "which", "", IFM_FIELD_TEXT, ifm_field_get_text, LINE(which), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "latency_ns", "one batch", IFM_FIELD_DURATION, get_cost, COST(latency_ns) },
     { "latency_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(latency_spread_ratio), IFM_FIELD_HIDE_EMPTY },
-    { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_cost, COST(cycle_ns) },
-    { "cycle_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(cycle_spread_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_cycle },
+    { "cycle_spread_ratio", "±", IFM_FIELD_RATIO, get_cycle_spread, .flags = IFM_FIELD_HIDE_EMPTY },
     { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_throughput, .flags = IFM_FIELD_NO_SCREEN },
     { "energy_j", "J a batch", IFM_FIELD_REAL, get_cost, COST(energy_j), IFM_FIELD_HIDE_EMPTY },
     { "gain_ratio", "gain", IFM_FIELD_RATIO, ifm_field_get_real, LINE(gain_ratio), IFM_FIELD_HIDE_EMPTY },
@@ -178,13 +201,16 @@ const IfmField ifm_plan_line_fields[] = {
 };
 
 static void add_line(GArray *lines, const IfmPlanReport *report, const char *which, const IfmPlan *plan,
-                     const IfmPlanCost *cost)
+                     const IfmPlanCost *cost, const IfmPlanForecast *forecast)
 {
-    IfmPlanLine line = { which, plan, cost, NAN };
+    const IfmPlanAnswer *answer = report->answer;
+    IfmPlanLine line = { which, plan, cost, forecast, NAN };
     if (plan == NULL)
         return;
     if (report->answer->single != NULL && plan != report->answer->single)
-        line.gain_ratio = value_of(&report->answer->single_cost, report->objective) / value_of(cost, report->objective) - 1;
+        line.gain_ratio = value_of(&answer->single_cost, &answer->single_forecast, report->objective) /
+                              value_of(cost, forecast, report->objective) -
+                          1;
     g_array_append_val(lines, line);
 }
 
@@ -193,9 +219,9 @@ static void add_lines(IfmDocument *document, const IfmPlanReport *report)
     static const char *const which[] = { "which", NULL }, *const cycle[] = { "cycle_ns", NULL };
     const IfmPlanAnswer *answer = report->answer;
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(IfmPlanLine));
-    add_line(lines, report, "best of all", answer->best, &answer->best_cost);
-    add_line(lines, report, "single device", answer->single, &answer->single_cost);
-    add_line(lines, report, "given", report->other, report->other_cost);
+    add_line(lines, report, "best of all", answer->best, &answer->best_cost, &answer->best_forecast);
+    add_line(lines, report, "single device", answer->single, &answer->single_cost, &answer->single_forecast);
+    add_line(lines, report, "given", report->other, report->other_cost, report->other_forecast);
     ifm_document_part(document);
     const IfmTable *table = &ifm_document_rows(document, "plans", ifm_plan_line_fields, lines)->table;
     ifm_document_plot(document, "cycles", IFM_FIGURE_BARS, "Cycles of the plans",
@@ -215,8 +241,10 @@ static void add_certificate(IfmDocument *document, const IfmPlanReport *report)
             : g_strdup("");
     g_autofree char *bound = value_text(answer->lower_bound, report->objective), *gap = ifm_format_ratio(answer->gap_ratio);
     g_autofree char *proof =
-        answer->optimal ? g_strdup("optimal under this cost model")
-                        : g_strdup_printf("not proved optimal: no plan is below %s, which leaves a gap of %s", bound, gap);
+        answer->optimal
+            ? g_strdup("optimal under this cost model")
+            : g_strdup_printf("not proved optimal: no plan is below %s by this cost model, which leaves a gap of %s", bound,
+                              gap);
     ifm_document_fact(
         document, "searched",
         "%" G_GINT64_FORMAT " ranges of stages%s, %" G_GINT64_FORMAT " sets of devices, %.15g structures: %" G_GINT64_FORMAT
@@ -292,10 +320,10 @@ static void add_verdict(IfmDocument *document, const IfmPlanReport *report)
 {
     const IfmPlanAnswer *answer = report->answer;
     const char *objective = ifm_objective_words()[report->objective];
-    double gain =
-        answer->single != NULL
-            ? value_of(&answer->single_cost, report->objective) / value_of(&answer->best_cost, report->objective) - 1
-            : NAN;
+    double gain = answer->single != NULL ? value_of(&answer->single_cost, &answer->single_forecast, report->objective) /
+                                                   value_of(&answer->best_cost, &answer->best_forecast, report->objective) -
+                                               1
+                                         : NAN;
     g_autofree char *gained = ifm_format_ratio(gain);
     if (answer->single == NULL)
         ifm_document_note(document, "verdict", IFM_TONE_GOOD, "no single device can run all stages");
@@ -355,10 +383,12 @@ static void add_pareto(IfmDocument *document, const GPtrArray *answers)
         IfmPlanLine line = { i == 0                  ? "minimum latency"
                              : i + 1 == answers->len ? "last"
                                                      : "",
-                             answer->plan, &answer->cost, NAN };
+                             answer->plan, &answer->cost, NULL, NAN };
         g_array_append_val(lines, line);
     }
-    g_autofree char *head = g_strdup_printf("%u plan%s that no other beats", answers->len, answers->len == 1 ? "" : "s");
+    g_autofree char *head =
+        g_strdup_printf("%u plan%s that no other beats, by the cost model: every device busy throughout", answers->len,
+                        answers->len == 1 ? "" : "s");
     ifm_document_heading(document, head);
     const IfmTable *table = &ifm_document_rows(document, "pareto", ifm_plan_line_fields, lines)->table;
     ifm_document_plot(

@@ -154,6 +154,7 @@ typedef struct
     const char *which; /* "plan", "best", "single", "given" */
     const IfmPlan *plan;
     const IfmPlanCost *cost;
+    const IfmPlanForecast *forecast; /* NULL, or of cycle_ns 0: the cost's */
     double gain_ratio;
 } IfmPlanLine;
 extern const IfmField ifm_plan_line_fields[]; /* IfmPlanLine */

@@ -209,12 +209,20 @@ IfmPlan *run_set_plan_for(IfmRunSet *set, RunJob *job, guint graph, GError **err
     }
     g_auto(IfmPlanAnswer) answer = { 0 };
     IfmPlanQuestion question = run_set_question(set, job, graph);
+    const GArray *batches = job->batches->pdata[graph], *sources = job->sources->pdata[graph];
+    const IfmSimulateOptions simulate = { .n_batches = (gsize)set->options.batches,
+                                          .sizes = (const IfmPlanSize *)(const void *)batches->data,
+                                          .n_sizes = batches->len,
+                                          .queue_depth = (int)set->options.queue_depth,
+                                          .block_depth = (int)set->options.block_depth,
+                                          .sources = (const gint64 *)(const void *)sources->data };
     note_origin(job, "searched at this size");
-    if (ifm_plan_search(set->context.costs, &question, &answer, error))
+    if (ifm_plan_search(set->context.costs, &question, &answer, error) &&
+        ifm_plan_settle(set->context.costs, question.objective, &simulate, &answer, error))
     {
         job->searched = TRUE;
         job->plan_spread = question.objective == IFM_OBJECTIVE_LATENCY ? answer.best_cost.latency_spread_ratio
-                                                                       : answer.best_cost.cycle_spread_ratio;
+                                                                       : answer.best_forecast.spread_ratio;
         return g_steal_pointer(&answer.plan);
     }
     g_autofree char *title = ifm_plan_size_title(size);

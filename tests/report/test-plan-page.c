@@ -170,7 +170,8 @@ static void test_uncertain(Fixture *fixture, gconstpointer data)
     answer->gap_ratio = 0.2;
     g_autofree char *open =
         ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
-    g_assert_nonnull(strstr(open, "not proved optimal: no plan is below 25.00 ms, which leaves a gap of 20.0 %"));
+    g_assert_nonnull(
+        strstr(open, "not proved optimal: no plan is below 25.00 ms by this cost model, which leaves a gap of 20.0 %"));
     answer->cost.origin = IFM_COST_EXTRAPOLATED;
     g_autofree char *guess =
         ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = IFM_SCREEN_UNBOUNDED });
