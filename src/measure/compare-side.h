@@ -1,0 +1,83 @@
+#pragma once
+#include <inferometer/compare.h>
+
+#include "kind-private.h"
+
+G_BEGIN_DECLS
+
+/* What comparisons share: sides that are measured in processes made anew again and again, in a drawn order. Two in pairs:
+ * runner-compare.c; several one after the other in rounds: runner-rounds.c. */
+
+/** IfmSide: one of those that are compared, and its process at hand. */
+typedef struct
+{
+    const char *name; /* for messages */
+    const IfmCompareSide *given;
+    const IfmCaseKind *kind;
+    void *spec; /* completed; of a worker, as in its message */
+    IfmKindPlace place;
+    char *setting; /* for the environment of its processes; NULL: none */
+    IfmCase *sealed;
+    gboolean true_outputs;
+    json_t *asked; /* what the request of each process has besides the case; NULL: not asked yet */
+    json_t *check; /* {"reference"} or {"verification"}, where its kind has outputs to compare; NULL: not asked yet */
+    IfmMeasurement *measurement;    /* of its first process */
+    GArray *warmup_ns, *samples_ns; /* of all its processes */
+    IfmWorker *worker;
+    IfmSubject subject; /* in this process, where it has no worker */
+    gboolean is_open;
+    double run_ns; /* about */
+} IfmSide;
+
+typedef struct
+{
+    IfmRunner *runner;
+    IfmSide *sides;
+    gsize n;
+    GRand *random;         /* the order, and what differs between processes */
+    IfmRunMonitor monitor; /* without a callback: for the snapshots */
+    gint64 began_ns;       /* later by as much as what is done once took */
+    gsize n_ended;         /* how often each side's process was made, run and ended */
+} IfmSides;
+
+/** ifm_sides_init: @given: [n] @names: [n], both borrowed */
+void ifm_sides_init(IfmSides *self, IfmRunner *runner, const IfmCompareSide *given, const char *const *names, gsize n,
+                    guint32 seed);
+void ifm_sides_clear(IfmSides *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmSides, ifm_sides_clear)
+gint64 ifm_sides_now_ns(void);
+
+/** ifm_side_case: The sealed record of a side by its own kind, with that for a protocol. @protocol: (transfer full) */
+IfmCase *ifm_side_case(IfmRunner *runner, const IfmCompareSide *given, json_t *protocol, GError **error);
+
+/** ifm_sides_check: What can be said before anything is started. All errors of these functions begin with the side's name,
+ * "A: ". */
+gboolean ifm_sides_check(IfmSides *self, GError **error);
+/** ifm_sides_seal: Every side's record, in that order: it starts their first processes. @order: [n]
+ * @protocols: [n] of their records */
+gboolean ifm_sides_seal(IfmSides *self, const gsize *order, json_t *const *protocols, GError **error);
+
+/* One process of a side, from its start to its end. */
+typedef gboolean (*IfmSideStep)(IfmSides *self, IfmSide *side, GError **error);
+/** ifm_side_prepare: Started, opened, compiled. */
+gboolean ifm_side_prepare(IfmSides *self, IfmSide *side, GError **error);
+/** ifm_side_check_with: What its outputs are compared with, asked for once a side. */
+gboolean ifm_side_check_with(IfmSides *self, IfmSide *side, GError **error);
+/** ifm_side_warm_up: @request: {"do": "compare-start"} and what else is asked of it; (transfer full)
+ * Returns: (transfer full) the answer */
+json_t *ifm_side_warm_up(IfmSides *self, IfmSide *side, json_t *request, GError **error);
+/** ifm_side_run: @n_warm runs, then @n_runs timed ones. @median_ns: (out) at least 1 */
+gboolean ifm_side_run(IfmSides *self, IfmSide *side, gsize n_warm, gsize n_runs, double *median_ns, GError **error);
+/** ifm_side_end: Checked once more, and ended. */
+gboolean ifm_side_end(IfmSides *self, IfmSide *side, GError **error);
+/** ifm_sides_step: @step of those sides, in that order. */
+gboolean ifm_sides_step(IfmSides *self, IfmSideStep step, const gsize *order, gsize n, GError **error);
+
+/** ifm_sides_end: The machine's last snapshot, and what it says into each side's record. */
+void ifm_sides_end(IfmSides *self);
+/** ifm_sides_warnings: (transfer full) char*: of all sides' records; without a name what is in every one. */
+GPtrArray *ifm_sides_warnings(const IfmSides *self);
+/** ifm_side_finish: Its samples into its record. @result: (transfer full) into its result */
+void ifm_side_finish(IfmSide *side, const char *stop_reason, double level, json_t *result);
+
+G_END_DECLS
