@@ -124,4 +124,72 @@ IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmCompareSide *side, 
  * compared with another, or the comparison was interrupted. */
 const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a);
 
+/* --- the fastest of several ---------------------------------------------------------------------------------------------
+ */
+
+/** IfmLead: who leads rounds of several. @leader: of the least median over the rounds (of two alike the first). @n_led:
+ * rounds in which it alone took the least time. @told_apart: all of them, and they are enough for the level. */
+typedef struct
+{
+    gsize leader, n_rounds, n_led;
+    gboolean told_apart;
+} IfmLead;
+
+/** IfmRival: a time over the leader's, in each round: the median of the ratios, the least and the greatest. */
+typedef struct
+{
+    double ratio, least, most;
+} IfmRival;
+
+/**
+ * ifm_lead_judge: Of k that are equally fast one leads all R rounds by chance in k^(1 - R), at most 2^(1 - R), however many
+ * slower ones there are: so "the fastest" is one that leads all of R rounds with 2^(1 - R) <= 1 - @level; 6 at 95 %.
+ * @log_ns: [n_rounds][n] logs of the times: of each round's processes, made anew and in a drawn order; n_rounds and n above
+ * 0
+ * @rivals: [n] (out)
+ */
+void ifm_lead_judge(const double *log_ns, gsize n_rounds, gsize n, double level, IfmLead *lead, IfmRival *rivals);
+
+/** IfmRoundsProtocol: @max_rounds: fewer tell nothing apart where 2^(1 - max_rounds) is above 1 - level. @runs: of each in
+ * each round, and at least as many as take @block_ns; 0: as many as take that, three at least. @time_budget_ns: no round
+ * begins that would end after it, but the first; 0: none
+ */
+typedef struct
+{
+    double level;
+    gsize max_rounds, runs;
+    gint64 block_ns, time_budget_ns;
+} IfmRoundsProtocol;
+#define IFM_ROUNDS_PROTOCOL_INIT                                                                                           \
+    ((IfmRoundsProtocol){ .level = 0.95, .max_rounds = 6, .block_ns = 300 * G_GINT64_CONSTANT(1000000) })
+
+/** IfmRounds: what rounds of several came to. @json: docs/formats.md, "rounds". @cases, @measurements: [n], of each side,
+ * with all its samples; to be stored together */
+typedef struct
+{
+    IfmLead lead;
+    json_t *json;
+    gsize n;
+    IfmCase **cases;
+    IfmMeasurement **measurements;
+} IfmRounds;
+void ifm_rounds_clear(IfmRounds *rounds);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmRounds, ifm_rounds_clear)
+
+/**
+ * ifm_runner_rounds: Several sides in rounds: in each round a process of each, made anew, one after the other in an order
+ * that is drawn. It ends at the first round that another one leads than led before, for then none leads them all.
+ * Interrupted, it returns the rounds that are whole.
+ * @names: [n] what they are called    @n: 2 or more, of any kinds that ifm_runner_compare() takes
+ * Returns: FALSE with the error of the side that failed, its message beginning with "NAME: ".
+ */
+gboolean ifm_runner_rounds(IfmRunner *runner, const IfmCompareSide *sides, const char *const *names, gsize n,
+                           const IfmRoundsProtocol *protocol, guint32 seed, IfmRounds *rounds, GError **error);
+/** ifm_runner_rounds_case: The sealed record that ifm_runner_rounds() gives side @at of @n, asked for beforehand. */
+IfmCase *ifm_runner_rounds_case(IfmRunner *runner, const IfmCompareSide *sides, gsize at, gsize n,
+                                const IfmRoundsProtocol *protocol, GError **error);
+/** ifm_rounds_stored: (transfer none) the rounds of these, whole, as a measurement of one of them has them; NULL: of
+ * others, or interrupted. @cases: [n] */
+const json_t *ifm_rounds_stored(const IfmMeasurement *measurement, IfmCase *const *cases, gsize n);
+
 IFM_END_DECLS

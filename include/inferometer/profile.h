@@ -180,6 +180,9 @@ struct IfmProfileReport
     gsize n_layers;             /* most to show of each device */
     gboolean group;             /* kernels that do the same in one row */
     const IfmProfileMode *mode; /* NULL: the forward pass alone */
+    /* of several devices: one of the records that ifm_runner_rounds() made of them, with the rounds in its result; NULL: */
+    const IfmMeasurement *rounds;
+    const char *why_not_rounds; /* why; NULL if they were not tried */
 };
 
 /** IfmScalingRow: a row of models along one axis, profiled on the same devices. All borrowed. */

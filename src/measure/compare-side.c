@@ -392,6 +392,12 @@ gboolean ifm_sides_seal(IfmSides *self, const gsize *order, json_t *const *proto
     return TRUE;
 }
 
+void ifm_sides_end_processes(IfmSides *self)
+{
+    for (gsize i = 0; i < self->n; i++)
+        g_clear_pointer(&self->sides[i].worker, ifm_worker_free);
+}
+
 void ifm_sides_end(IfmSides *self)
 {
     self->monitor.after = ifm_sensor_snapshot("/");

@@ -56,6 +56,8 @@ gboolean ifm_sides_check(IfmSides *self, GError **error);
 /** ifm_sides_seal: Every side's record, in that order: it starts their first processes. @order: [n]
  * @protocols: [n] of their records */
 gboolean ifm_sides_seal(IfmSides *self, const gsize *order, json_t *const *protocols, GError **error);
+/** ifm_sides_end_processes: Those that sealing started, where no two are to be there at once. */
+void ifm_sides_end_processes(IfmSides *self);
 
 /* One process of a side, from its start to its end. */
 typedef gboolean (*IfmSideStep)(IfmSides *self, IfmSide *side, GError **error);

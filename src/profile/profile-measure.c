@@ -137,6 +137,11 @@ static void add_plan(IfmCampaign *campaign, GPtrArray *steps, const Measuring *m
     }
     for (guint i = 0; i < plan->targets->len; i++)
         add_target(campaign, steps, measuring, plan, i, 2 * index + 1, renew && i == 0);
+    if (profile_wants_rounds(plan))
+        add(campaign,
+            step_new(steps, measuring, &profile_step_rounds, plan, plan, G_MAXUINT,
+                     g_strdup_printf("%u devices in rounds", plan->targets->len)),
+            2 * index + 1, measuring->resume, TRUE);
 }
 
 /* --- what the campaign asks ---------------------------------------------------------------------------------------------
@@ -178,7 +183,11 @@ void profile_measure(Measuring *measuring)
     g_autoptr(GPtrArray) steps = g_ptr_array_new_with_free_func((GDestroyNotify)step_free);
     g_autoptr(IfmCampaign) campaign = measuring->campaign = ifm_campaign_new(measuring->store, &options);
     for (guint i = 0; i < measuring->plans->len; i++)
-        add_plan(campaign, steps, measuring, measuring->plans->pdata[i], (int)i);
+    {
+        ProfilePlan *plan = measuring->plans->pdata[i];
+        plan->rounds = profile_wants_rounds(plan) ? g_new0(ProfileRounds, 1) : NULL;
+        add_plan(campaign, steps, measuring, plan, (int)i);
+    }
     if (!ifm_campaign_run(campaign, &error) && !g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
         measuring->store_error = g_steal_pointer(&error);
 }

@@ -156,6 +156,7 @@ void profile_plan_clear(ProfilePlan *plan)
     g_clear_pointer(&plan->label, g_free);
     g_clear_error(&plan->refused);
     g_clear_pointer(&plan->graph, profile_graph_unref);
+    g_clear_pointer(&plan->rounds, profile_rounds_free);
     g_clear_pointer(&plan->sizes, g_array_unref);
     g_clear_pointer(&plan->convolutions, g_strfreev);
 }

@@ -80,6 +80,15 @@ const IfmProfileGraph *profile_graph_report(GraphModel *self);
 
 typedef struct ProfileMode ProfileMode;
 
+/* ProfileRounds: what came of the rounds of a plan's devices. @measurement: one of their records; NULL: none, and
+ * @why_not, where they were tried */
+typedef struct
+{
+    IfmMeasurement *measurement;
+    char *why_not;
+} ProfileRounds;
+void profile_rounds_free(ProfileRounds *rounds);
+
 /* ProfilePlan: what is to be measured on what, checked before anything is started or written. */
 typedef struct
 {
@@ -100,6 +109,7 @@ typedef struct
     GStrv convolutions;                   /* IfmModelCase.convolutions; NULL */
     IfmModelCase base;                    /* all that the targets share */
     char *label;                          /* of one of several plans: "nodes 1000"; NULL */
+    ProfileRounds *rounds;                /* of its devices */
     GError *refused;                      /* of one of several: why there is no such model; NULL */
     GHashTable *written;                  /* (nullable) paths of models of the zoo that were written before; borrowed */
 } ProfilePlan;
@@ -290,6 +300,11 @@ gboolean profile_measures_encoding(const ProfilePlan *plan);
 
 /* profile_wants_interleaved: whether the mode reports how long backward takes. */
 gboolean profile_wants_interleaved(const ProfilePlan *plan);
+/* --- profile-rounds.c --------------------------------------------------------------------------------------------------
+ */
+
+/* profile_wants_rounds: whether its devices are compared: of several points of a row they are not. */
+gboolean profile_wants_rounds(const ProfilePlan *plan);
 /* --- profile-measure.c: profiles on their way through their devices -------------------------------------------------- */
 
 typedef struct Step Step;
@@ -305,8 +320,8 @@ typedef struct
     void (*end)(const Step *step, IfmCampaignEnd *end);
 } StepKind;
 /* profile-encoding.c: what an encoding costs. profile-interleaved.c: forward and training pass interleaved. profile-peak.c:
- * the peak of the device. */
-extern const StepKind profile_step_encoding, profile_step_interleaved, profile_step_peak;
+ * the peak of the device. profile-rounds.c: all devices of a plan in rounds. */
+extern const StepKind profile_step_encoding, profile_step_interleaved, profile_step_peak, profile_step_rounds;
 
 /* Measuring: what all steps share. */
 typedef struct

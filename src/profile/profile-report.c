@@ -64,6 +64,8 @@ static Reported *reported_alone(const ProfilePlan *plan, gsize n_layers, gboolea
         .n_devices = reported->devices->len,
         .n_layers = n_layers,
         .group = group,
+        .rounds = plan->rounds != NULL ? plan->rounds->measurement : NULL,
+        .why_not_rounds = plan->rounds != NULL ? plan->rounds->why_not : NULL,
     };
     return reported;
 }

@@ -399,6 +399,11 @@ json_t *ifm_profile_to_json(const IfmProfileReport *report)
         json_object_set_new(json, "graph_transformer", ifm_profile_graph_to_json(report));
     if (report->graph != NULL && (report->parts & IFM_PROFILE_PE) != 0)
         json_object_set_new(json, "pe", ifm_profile_encoding_to_json(report));
+    if (report->n_devices > 1)
+        json_object_set_new(json, "rounds",
+                            ifm_profile_rounds(report) != NULL ? json_deep_copy(ifm_profile_rounds(report)) : json_null());
+    if (report->why_not_rounds != NULL)
+        json_object_set_new(json, "why_no_rounds", json_string(report->why_not_rounds));
     json_object_set_new(json, "cases", cases);
     return json;
 }

@@ -22,6 +22,10 @@ typedef struct
 const char *ifm_profile_key(const IfmProfilePage *page, const char *word, gsize device);
 
 /* What a page is made of; nothing where there is nothing to show. */
+/* profile-headline.c. ifm_profile_add_headline: of several devices: which is the fastest, or that they are not told apart.
+ * ifm_profile_rounds: their rounds; NULL: there are none. */
+void ifm_profile_add_headline(IfmDocument *document, const IfmProfileReport *report);
+const json_t *ifm_profile_rounds(const IfmProfileReport *report);
 void ifm_profile_add_model(IfmDocument *document, const IfmProfileReport *report);
 /* ifm_profile_add_graph: what a graph transformer was built of. */
 void ifm_profile_add_graph(IfmDocument *document, const IfmProfileReport *report);

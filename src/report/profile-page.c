@@ -45,41 +45,6 @@ static void add_head(IfmDocument *document, const IfmProfileReport *report)
     ifm_document_title(document, called, rest->str);
 }
 
-/* Of several devices: the fastest, by how much, and whether the intervals tell it apart from the next. */
-static void add_headline(IfmDocument *document, const IfmProfileReport *report)
-{
-    IfmTiming best = { 0 }, next = { 0 };
-    const char *best_name = NULL, *next_name = NULL;
-    for (gsize i = 0; i < report->n_devices; i++)
-    {
-        const IfmResult *result = &report->devices[i].result;
-        IfmTiming timing;
-        ifm_timing_of(ifm_result_measured(result), &timing);
-        if (!isfinite(timing.median_ns))
-            continue;
-        if (best_name == NULL || timing.median_ns < best.median_ns)
-        {
-            next = best;
-            next_name = best_name;
-            best = timing;
-            best_name = ifm_result_name(result);
-        }
-        else if (next_name == NULL || timing.median_ns < next.median_ns)
-        {
-            next = timing;
-            next_name = ifm_result_name(result);
-        }
-    }
-    if (next_name == NULL)
-        return;
-    const gboolean known = isfinite(best.interval.upper) && isfinite(next.interval.lower);
-    ifm_document_text(document, "fastest: %s, %.3g times as fast as %s; %s", best_name, next.median_ns / best.median_ns,
-                      next_name,
-                      !known                                      ? "too few runs for intervals that tell them apart"
-                      : best.interval.upper < next.interval.lower ? "their intervals are apart"
-                                                                  : "their intervals overlap: not told apart");
-}
-
 /* --- the devices ----------------------------------------------------------------------------------------------------- */
 
 /* Shown: a device with what follows from its time and the model's work. What reads an IfmResult reads this. */
@@ -333,7 +298,7 @@ IfmDocument *ifm_profile_document(const IfmProfileReport *report)
         if ((kernels[i] = ifm_profile_kernels(report, &report->devices[i])) != NULL)
             ifm_document_keep(document, kernels[i], (GDestroyNotify)ifm_kernels_free);
     add_head(document, report);
-    add_headline(document, report);
+    ifm_profile_add_headline(document, report);
     ifm_profile_add_model(document, report);
     ifm_profile_add_graph(document, report);
     ifm_profile_add_work(&page);

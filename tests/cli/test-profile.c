@@ -89,7 +89,8 @@ static void test_faults(Bench *bench, gconstpointer data)
     }
     assert_none_left(bench);
     assert_store_whole(bench, "out/profile/store.db");
-    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, G_N_ELEMENTS(faults) + 2);
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==,
+                     G_N_ELEMENTS(faults) + 4); /* two worked, and were in rounds */
 }
 
 /* The same as people see it: the row says what happened, the reason stands below, the others' rows are whole. */
@@ -167,11 +168,46 @@ static void test_resume(Bench *bench, gconstpointer data)
     g_assert_true(json_is_true(json_object_get(case_of(document, "simulated:lab/FIXED"), "resumed")));
     g_assert_true(json_is_false(json_object_get(case_of(document, "simulated:faulty/FAILS"), "resumed")));
     g_assert_true(json_is_false(json_object_get(case_of(document, "simulated:lab/PLAIN"), "resumed")));
-    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 4);
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 6); /* two of them in rounds */
     /* Other counts are another case. */
     run_line(bench, "profile " MODEL " -q --resume --runs 21 -d simulated:lab/FIXED", &ended);
     assert_status(&ended, 0);
-    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 5);
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 7);
+}
+
+/* Which of several is the fastest follows from rounds of fresh processes: one device twice is not told apart from itself,
+ * one that leads all is the fastest. The rounds are stored, and found again. */
+static void test_rounds(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    run_line(bench, "profile " MODEL " -q --runs 20 -d A=simulated:lab/GAUSSIAN -d B=simulated:lab/GAUSSIAN", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "\nnot told apart: "));
+    g_assert_null(strstr(ended.out, "fastest"));
+    static const char line[] = "profile " MODEL " -q --resume --runs 20 --json - -d A=simulated:lab/HALF "
+                               "-d simulated:lab/FIXED -d C=simulated:lab/PLAIN";
+    run_line(bench, line, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *rounds = json_object_get(document, "rounds"), *list = json_object_get(rounds, "rounds"),
+                 *leader = json_array_get(json_object_get(rounds, "sides"),
+                                          (gsize)json_integer_value(json_object_get(rounds, "leader")));
+    g_assert_cmpstr(text_of(rounds, "verdict"), ==, "fastest");
+    g_assert_cmpstr(text_of(leader, "name"), ==, "A");
+    g_assert_cmpuint(json_array_size(list), ==, 6);
+    for (gsize i = 0; i < 6; i++)
+        g_assert_cmpint(json_integer_value(json_array_get(json_object_get(json_array_get(list, i), "rank"), 0)), ==, 1);
+    const gsize n_stored = count_stored(bench, "out/profile/store.db");
+    run_line(bench, line, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *again = parse_output(&ended);
+    g_assert_true(json_equal(json_object_get(again, "rounds"), (json_t *)rounds));
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, n_stored);
+    run_line(bench, "profile " MODEL " -q --runs 20 -d A=simulated:lab/HALF -d simulated:lab/FIXED", &ended);
+    g_assert_nonnull(strstr(ended.out, "\nfastest: A led all 6 rounds of fresh processes, "));
+    run_line(bench, "profile " MODEL " -q --runs 20 --json - -d A=simulated:lab/HALF", &ended); /* of one there are none */
+    json_auto_t *alone = parse_output(&ended);
+    g_assert_null(json_object_get(alone, "rounds"));
 }
 
 static void test_merge(Bench *bench, gconstpointer data)
@@ -183,11 +219,11 @@ static void test_merge(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     run_line(bench, "store merge all.db one/store.db two/store.db", &ended);
     assert_status(&ended, 0);
-    g_assert_cmpuint(count_stored(bench, "all.db"), ==, 3);
+    g_assert_cmpuint(count_stored(bench, "all.db"), ==, 5);
     run_line(bench, "store merge all.db two/store.db", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.err, "all.db: 0 new measurements from two/store.db"));
-    g_assert_cmpuint(count_stored(bench, "all.db"), ==, 3);
+    g_assert_cmpuint(count_stored(bench, "all.db"), ==, 5);
     run_line(bench, "store show all.db", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "simulated:lab/PLAIN"));
@@ -209,7 +245,7 @@ static void test_two_processes(Bench *bench, gconstpointer data)
     g_assert_cmpstr(ended.err, ==, "");
     g_assert_cmpstr(ended.out, ==, "0 0\n");
     assert_store_whole(bench, "out/profile/store.db");
-    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 8);
+    g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, 16);
 }
 
 /* --- interruption
@@ -373,6 +409,7 @@ int main(int argc, char **argv)
     g_test_add("/profile/fault-page", Bench, NULL, bench_init, test_fault_page, bench_clear);
     g_test_add("/profile/exports", Bench, NULL, bench_init, test_exports, bench_clear);
     g_test_add("/profile/resume", Bench, NULL, bench_init, test_resume, bench_clear);
+    g_test_add("/profile/rounds", Bench, NULL, bench_init, test_rounds, bench_clear);
     g_test_add("/profile/merge", Bench, NULL, bench_init, test_merge, bench_clear);
     g_test_add("/profile/two-processes", Bench, NULL, bench_init, test_two_processes, bench_clear);
     g_test_add("/profile/interrupt-hanging", Bench, NULL, bench_init, test_interrupt_hanging, bench_clear);

@@ -143,6 +143,60 @@ static void test_screen(Fixture *fixture, gconstpointer data)
     g_assert_true(g_str_is_ascii(wide));
 }
 
+/* What rounds of the devices came to; @least: of the second device's time over the leader's, the first's. */
+static json_t *rounds_of(const char *verdict, const char *stopped, int n_rounds, int n_led, double least)
+{
+    return json_pack("{s:s,s:s,s:i,s:i,s:i,s:[{s:s,s:f,s:f,s:f},{s:s,s:f,s:f,s:f}],s:[s]}", "verdict", verdict, "stopped",
+                     stopped, "leader", 0, "n_rounds", n_rounds, "n_led", n_led, "sides", "name", "CPU", "ratio", 1.0,
+                     "least_ratio", 1.0, "most_ratio", 1.0, "name", "GPU", "ratio", 1.1, "least_ratio", least, "most_ratio",
+                     1.25, "notes", "others were busy");
+}
+
+/* "fastest" is said of one that leads all of enough rounds, and of no other; what disturbed them stands beside it. */
+static void test_headline(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        const char *verdict, *stopped;
+        int n_rounds, n_led;
+        double least;
+        const char *line;
+    } cases[] = {
+        { "fastest", "rounds", 6, 6, 1.05,
+          "fastest: CPU led all 6 rounds of fresh processes, 1.1 times as fast as GPU (1.05 to 1.25)\n" },
+        { "not told apart", "another led", 3, 2, 0.9,
+          "not told apart: CPU led 2 of 3 rounds of fresh processes; GPU takes 0.9 to 1.25 times its time\n" },
+        { "led all", "time-budget", 3, 3, 1.05,
+          "CPU led 3 of 3 rounds of fresh processes, too few to call it the fastest: the time for more was spent "
+          "(--time-budget); GPU takes 1.05 to 1.25 times its time\n" },
+    };
+    const IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED, .utf8 = TRUE };
+    IfmProfileDevice devices[2] = { 0 };
+    for (gsize i = 0; i < 2; i++)
+        devices[i].result = fixture->results[i];
+    IfmProfileReport report = { .parts = IFM_PROFILE_RUNTIME, .devices = devices, .n_devices = 2 };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autoptr(IfmMeasurement) rounds = ifm_measurement_new();
+        ifm_record_set_json(&rounds->result, json_pack("{s:o}", "rounds",
+                                                       rounds_of(cases[i].verdict, cases[i].stopped, cases[i].n_rounds,
+                                                                 cases[i].n_led, cases[i].least)));
+        report.rounds = rounds;
+        g_autofree char *page = ifm_document_show(ifm_profile_document(&report), &screen);
+        g_assert_nonnull(strstr(page, cases[i].line));
+        g_assert_cmpint(strstr(page, "\nfastest: ") != NULL, ==, i == 0);
+        g_assert_nonnull(strstr(page, "warning: in the rounds: others were busy\n"));
+        json_auto_t *json = ifm_profile_to_json(&report);
+        g_assert_cmpstr(json_string_value(json_object_get(json_object_get(json, "rounds"), "verdict")), ==,
+                        cases[i].verdict);
+    }
+    report.rounds = NULL; /* one process of each: two intervals that do not overlap prove nothing */
+    report.why_not_rounds = "CPU: lost";
+    g_autofree char *page = ifm_document_show(ifm_profile_document(&report), &screen);
+    g_assert_null(strstr(page, "fastest"));
+    g_assert_nonnull(strstr(page, "does not tell them apart; they were not compared in rounds: CPU: lost\n"));
+}
+
 /* What the terminal has no room for is there as data: each device's time with its interval, and what a run was spent on. */
 static void test_document(Fixture *fixture, gconstpointer data)
 {
@@ -315,6 +369,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-page/screen", Fixture, NULL, set_up, test_screen, tear_down);
     g_test_add("/profile-page/means", Fixture, NULL, set_up, test_means, tear_down);
     g_test_add("/profile-page/widths", Fixture, NULL, set_up, test_widths, tear_down);
+    g_test_add("/profile-page/headline", Fixture, NULL, set_up, test_headline, tear_down);
     g_test_add("/profile-page/document", Fixture, NULL, set_up, test_document, tear_down);
     g_test_add("/profile-page/slowdown", Fixture, NULL, set_up, test_slowdown, tear_down);
     g_test_add("/profile-page/records", Fixture, NULL, set_up, test_records, tear_down);

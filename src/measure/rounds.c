@@ -1,0 +1,88 @@
+#include <inferometer/compare.h>
+#include <internal/json.h>
+#include <internal/statistics.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "measure-private.h"
+
+/* Who leads rounds of several: the rule, and how it is written down. */
+
+/* @buffer: [n_rounds], sorted afterwards */
+static void column(const double *log_ns, gsize n_rounds, gsize n, gsize at, double *buffer)
+{
+    for (gsize round = 0; round < n_rounds; round++)
+        buffer[round] = log_ns[round * n + at];
+    ifm_sort_doubles(buffer, n_rounds);
+}
+
+static gsize least_median(const double *log_ns, gsize n_rounds, gsize n)
+{
+    g_autofree double *buffer = g_new(double, n_rounds);
+    double least = INFINITY;
+    gsize leader = 0;
+    for (gsize at = 0; at < n; at++)
+    {
+        column(log_ns, n_rounds, n, at, buffer);
+        if (buffer[n_rounds / 2] < least)
+        {
+            least = buffer[n_rounds / 2];
+            leader = at;
+        }
+    }
+    return leader;
+}
+
+static gboolean leads(const double *round, gsize n, gsize at)
+{
+    for (gsize other = 0; other < n; other++)
+        if (other != at && !(round[at] < round[other]))
+            return FALSE;
+    return TRUE;
+}
+
+static IfmRival rival_of(const double *log_ns, gsize n_rounds, gsize n, gsize leader, gsize at)
+{
+    g_autofree double *ratios = g_new(double, n_rounds);
+    for (gsize round = 0; round < n_rounds; round++)
+        ratios[round] = exp(log_ns[round * n + at] - log_ns[round * n + leader]);
+    ifm_sort_doubles(ratios, n_rounds);
+    return (IfmRival){ ifm_quantile(ratios, n_rounds, 0.5), ratios[0], ratios[n_rounds - 1] };
+}
+
+void ifm_lead_judge(const double *log_ns, gsize n_rounds, gsize n, double level, IfmLead *lead, IfmRival *rivals)
+{
+    *lead = (IfmLead){ .leader = least_median(log_ns, n_rounds, n), .n_rounds = n_rounds };
+    for (gsize round = 0; round < n_rounds; round++)
+        lead->n_led += leads(log_ns + round * n, n, lead->leader);
+    lead->told_apart = lead->n_led == n_rounds && ldexp(1, 1 - (int)MIN(n_rounds, 1000)) <= (1 - level) * (1 + 1e-12);
+    for (gsize at = 0; at < n; at++)
+        rivals[at] = rival_of(log_ns, n_rounds, n, lead->leader, at);
+}
+
+void ifm_rounds_clear(IfmRounds *rounds)
+{
+    g_clear_pointer(&rounds->json, json_decref);
+    for (gsize i = 0; i < rounds->n; i++)
+    {
+        if (rounds->cases != NULL)
+            ifm_case_free(rounds->cases[i]);
+        if (rounds->measurements != NULL)
+            ifm_measurement_free(rounds->measurements[i]);
+    }
+    g_clear_pointer(&rounds->cases, g_free);
+    g_clear_pointer(&rounds->measurements, g_free);
+    rounds->n = 0;
+}
+
+const json_t *ifm_rounds_stored(const IfmMeasurement *measurement, IfmCase *const *cases, gsize n)
+{
+    const json_t *json = ifm_measurement_result(measurement, "rounds"), *sides = json_object_get(json, "sides");
+    if (g_strcmp0(measurement->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED)) == 0 || json_array_size(sides) != n)
+        return NULL;
+    for (gsize i = 0; i < n; i++)
+        if (g_strcmp0(ifm_member_text(json_array_get(sides, i), "case"), cases[i]->key) != 0)
+            return NULL;
+    return json;
+}
