@@ -40,16 +40,19 @@ typedef struct
 typedef struct
 {
     IfmProfileEstimate kind;
-    IfmTransformerSizes sizes;
+    IfmTransformerSizes sizes; /* of one graph */
+    gint64 batch;
     GArray *lines, *storage;
 } IfmEstimateAnswer;
 
 /**
  * ifm_profile_estimate: @said: numbers that mean nothing to @kind are IFM_ERROR_USAGE
+ * @batch: how many graphs of these sizes at once, 1 or more: work and what is stored are so many times one graph's, and the
+ * weights are read once
  * @answer: (out) to be cleared, whatever comes back
  * Returns: FALSE with IFM_ERROR_USAGE, or with the errors of estimate.h
  */
-gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *said, IfmEstimateAnswer *answer,
+gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *said, gint64 batch, IfmEstimateAnswer *answer,
                               GError **error);
 void ifm_estimate_answer_clear(IfmEstimateAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmEstimateAnswer, ifm_estimate_answer_clear)

@@ -26,11 +26,12 @@ const IfmScalingPreset *ifm_scaling_presets(void);
 /** IfmScalingPoint: one point on one device. What is not known is NaN (time, bytes) or -1 (flop). */
 typedef struct
 {
-    const char *value;    /* "1000", "lap:16"; borrowed */
-    double x;             /* the number; NaN of a word */
-    double time_ns;       /* the median */
-    IfmInterval interval; /* its */
-    const char *reason;   /* why there is no time; NULL where there is one; borrowed */
+    const char *value;                      /* "1000", "lap:16"; borrowed */
+    double x;                               /* the number; NaN of a word */
+    double time_ns;                         /* the median */
+    double mean_ns, std_ns, min_ns, max_ns; /* of the runs; NaN: not known */
+    IfmInterval interval;                   /* its */
+    const char *reason;                     /* why there is no time; NULL where there is one; borrowed */
     gint64 flop;
     double bytes;           /* what the model's shapes need: parameters and the most activations alive at once */
     double process_bytes;   /* how far the process that ran it grew: NaN if it was not measured */

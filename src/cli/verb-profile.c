@@ -111,12 +111,13 @@ static int estimate(const Arguments *arguments)
     g_auto(IfmEstimateAnswer) answer = { 0 };
     g_autoptr(GError) error = NULL;
     IfmGraphOptions said;
-    static const char *const allowed[] = { "estimate", "json", "csv", "quiet", "log", NULL };
+    static const char *const allowed[] = { "estimate", "batch", "json", "csv", "quiet", "log", NULL };
     int status = check_nothing_else(arguments, "estimate", allowed, TRUE);
     if (status != CLI_EXIT_OK || (status = cli_check_outputs(arguments, watch_outputs)) != CLI_EXIT_OK)
         return status;
     cli_fill(arguments, ifm_graph_options, &said);
-    return ifm_profile_estimate((IfmProfileEstimate)cli_integer(arguments, "estimate"), &said, &answer, &error)
+    return ifm_profile_estimate((IfmProfileEstimate)cli_integer(arguments, "estimate"), &said,
+                                cli_integer(arguments, "batch"), &answer, &error)
                ? write_estimate(arguments, &answer)
                : cli_fail(error);
 }

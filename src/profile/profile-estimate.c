@@ -135,11 +135,41 @@ void ifm_estimate_answer_clear(IfmEstimateAnswer *answer)
     g_clear_pointer(&answer->storage, g_array_unref);
 }
 
-gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *said, IfmEstimateAnswer *answer,
+#define WEIGHT_BYTES 4 /* f32 */
+
+/* Counts saturate in estimates, too: what does not fit is refused as there. */
+static gboolean times(gint64 *count, gint64 batch, GError **error)
+{
+    if (!__builtin_mul_overflow(*count, batch, count))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %" G_GINT64_FORMAT ": more work than 64 bits count", batch);
+    return FALSE;
+}
+
+/* All but the weights is there once a graph. */
+static gboolean multiply(IfmEstimateAnswer *answer, GError **error)
+{
+    for (guint i = 0; i < answer->lines->len; i++)
+    {
+        IfmEstimate *of = &g_array_index(answer->lines, IfmEstimateLine, i).estimate;
+        gint64 weights = MIN(WEIGHT_BYTES * of->parameters, of->bytes), moved = of->bytes - weights;
+        if (!times(&of->macs, answer->batch, error) || !times(&of->flop, answer->batch, error) ||
+            !times(&moved, answer->batch, error))
+            return FALSE;
+        of->bytes = moved + weights;
+    }
+    for (guint i = 0; i < answer->storage->len; i++)
+        if (!times(&g_array_index(answer->storage, IfmEstimateStorage, i).bytes, answer->batch, error))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *said, gint64 batch, IfmEstimateAnswer *answer,
                               GError **error)
 {
     ProfileSizes from;
     *answer = (IfmEstimateAnswer){ .kind = kind,
+                                   .batch = MAX(batch, 1),
                                    .lines = g_array_new(FALSE, FALSE, sizeof(IfmEstimateLine)),
                                    .storage = g_array_new(FALSE, FALSE, sizeof(IfmEstimateStorage)) };
     if (!ifm_options_check(ifm_graph_options, said, error) || !profile_check_sizes(said, PROFILE_OF_ESTIMATE, kind, error))
@@ -155,5 +185,5 @@ gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *sa
         sizes->mpnn = IFM_MESSAGE_GIN;
     if (said->pe == NULL && kind == IFM_PROFILE_ESTIMATE_ENCODING)
         sizes->pe = IFM_ENCODING_LAPLACIAN;
-    return profile_check_encoding(&from, sizes, error) && estimators[kind](answer, error);
+    return profile_check_encoding(&from, sizes, error) && estimators[kind](answer, error) && multiply(answer, error);
 }

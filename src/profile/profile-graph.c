@@ -119,8 +119,6 @@ static gboolean check_graph_options(const IfmGraphOptions *said, GError **error)
         return ifm_error_misuse(error, "--num-nodes: the graph of --dataset has its own");
     if (read && said->avg_degree != NULL)
         return ifm_error_misuse(error, "--avg-degree: the graph of --dataset has its own");
-    if (!read && said->num_graphs != IFM_OPTION_UNSET)
-        return ifm_error_misuse(error, "--num-graphs: the first so many of --dataset, which is not given");
     return TRUE;
 }
 
@@ -199,12 +197,34 @@ static IfmGraph *read_dataset(const IfmGraphOptions *said, GError **error)
     return first;
 }
 
+/* As many as there are to be, all of one size, each of a seed of its own. */
+static IfmGraph *make_synthetic(const GraphModel *self, GError **error)
+{
+    const IfmTransformer *transformer = &self->transformer;
+    g_autoptr(GPtrArray) graphs = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_graph_free);
+    for (gint64 i = 0; i < transformer->num_graphs; i++)
+    {
+        IfmGraph *graph = ifm_graph_synthetic(transformer->most_nodes, self->degree, transformer->sizes.feature_dim,
+                                              self->seed + (guint32)i, error);
+        if (graph == NULL)
+            return NULL;
+        g_ptr_array_add(graphs, graph);
+    }
+    if (graphs->len == 1)
+        return g_ptr_array_steal_index(graphs, 0);
+    IfmGraph *batch = ifm_graph_batch((const IfmGraph *const *)(const void *)graphs->pdata, graphs->len, error);
+    if (batch != NULL) /* the names of the first and the last are alike but for the seeds */
+    {
+        g_free(batch->name);
+        batch->name = g_strdup_printf("%u x %s", graphs->len, ((const IfmGraph *)graphs->pdata[0])->name);
+    }
+    return batch;
+}
+
 static gboolean make_graph(GraphModel *self, const IfmGraphOptions *said, const IfmProfileWatch *watch, GError **error)
 {
     const IfmTransformerSizes *sizes = &self->transformer.sizes;
-    self->graph = said->dataset != NULL
-                      ? read_dataset(said, error)
-                      : ifm_graph_synthetic(sizes->num_nodes, self->degree, sizes->feature_dim, self->seed, error);
+    self->graph = said->dataset != NULL ? read_dataset(said, error) : make_synthetic(self, error);
     if (self->graph == NULL)
         return FALSE;
     if (self->graph->n_node_values > 0 && said->dataset != NULL && said->feature_dim != IFM_OPTION_UNSET)
@@ -329,16 +349,23 @@ static gboolean build(ProfilePlan *plan, const IfmProfileOptions *options, GErro
            (plan->targets->len == 0 || write_inputs(plan, options->output, error));
 }
 
-/* A graph that is made is known before it is there. */
-static gboolean build_for_synthetic(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+/* Graphs that are made are known before they are there. @n: how many */
+static gboolean build_for_synthetic(ProfilePlan *plan, const IfmProfileOptions *options, gint64 n, GError **error)
 {
     IfmTransformer *transformer = &plan->graph->transformer;
     gint64 graph_bytes;
-    transformer->num_graphs = 1;
+    transformer->num_graphs = n;
     transformer->most_nodes = transformer->sizes.num_nodes;
-    return ifm_graph_synthetic_size(transformer->sizes.num_nodes, plan->graph->degree, transformer->sizes.feature_dim,
-                                    &transformer->sizes.num_edges, &graph_bytes, error) &&
-           build_model(plan, options, graph_bytes, error);
+    if (!ifm_graph_synthetic_size(transformer->sizes.num_nodes, plan->graph->degree, transformer->sizes.feature_dim,
+                                  &transformer->sizes.num_edges, &graph_bytes, error))
+        return FALSE;
+    if (__builtin_mul_overflow(n, transformer->sizes.num_nodes, &transformer->sizes.num_nodes) ||
+        __builtin_mul_overflow(n, transformer->sizes.num_edges, &transformer->sizes.num_edges) ||
+        __builtin_mul_overflow(n, graph_bytes, &graph_bytes) || transformer->sizes.num_nodes > IFM_GRAPH_MAX_NODES ||
+        transformer->sizes.num_edges > IFM_GRAPH_MAX_EDGES)
+        return ifm_error_misuse(error,
+                                "--num-graphs %" G_GINT64_FORMAT ": more nodes or edges in all than a graph may have", n);
+    return build_model(plan, options, graph_bytes, error);
 }
 
 static gboolean take_dims(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
@@ -372,6 +399,7 @@ gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options,
     plan->source = g_strconcat(IFM_ZOO_PREFIX, self->words, NULL);
     if (options->parts == NULL && self->encoding_name != NULL)
         plan->parts |= IFM_PROFILE_PE;
-    return (said.dataset != NULL || build_for_synthetic(plan, options, error)) &&
+    return (said.dataset != NULL ||
+            build_for_synthetic(plan, options, said.num_graphs != IFM_OPTION_UNSET ? said.num_graphs : 1, error)) &&
            make_graph(self, &said, options->watch, error) && build(plan, options, error);
 }

@@ -108,7 +108,8 @@ const IfmOption ifm_graph_options[] = {
       "graph transformer: its graph: peptides (64 that are shipped), a folder of the TUDataset layout, an edge list or a "
       "Matrix Market file",
       .at = GRAPH(dataset) },
-    { "num-graphs", 0, IFM_OPTION_COUNT, FALSE, "N", "graph transformer: the first so many graphs of --dataset; else all",
+    { "num-graphs", 0, IFM_OPTION_COUNT, FALSE, "N",
+      "graph transformer: the first so many graphs of --dataset; else all; without it so many seeded graphs, else one",
       .minimum = 1, .at = GRAPH(num_graphs) },
     ROW_SIZE("feature-dim", "numbers a node comes with", G_STRINGIFY(IFM_TRANSFORMER_USUAL_FEATURES), feature_dim),
     ROW_SIZE("hidden-dim", "width of a layer", G_STRINGIFY(IFM_TRANSFORMER_USUAL_HIDDEN), hidden_dim),

@@ -66,55 +66,8 @@ static gboolean make_points(Varying *varying, GError **error)
     return ifm_axes_each(&length, 1, take_point, varying, error);
 }
 
-/* --- a list of sizes ----------------------------------------------------------------------------------------------------
+/* --- what the caller said of a graph transformer ------------------------------------------------------------------------
  */
-
-/* "N=100,500": its name ends at the last "=". */
-static gboolean is_list(const char *text)
-{
-    const char *equals = strrchr(text, '=');
-    return equals != NULL && strchr(equals, ',') != NULL;
-}
-
-/* Sizes that ascend are what a growth is read from; a size twice is a slip of the pen. */
-static gboolean parse_list(SweepRow *row, const char *text, GError **error)
-{
-    const char *equals = strrchr(text, '=');
-    gint64 before = 0, size = 0;
-    row->name = g_strndup(text, (gsize)(equals - text));
-    row->axis = row->name;
-    row->values = g_strsplit(equals + 1, ",", -1);
-    if (*row->name == '\0')
-        return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE,SIZE..., such as N=100,500,1000", text);
-    for (char **value = row->values; *value != NULL; value++, before = size)
-    {
-        if (!g_ascii_isdigit(**value) || !g_ascii_string_to_signed(*value, 10, 1, G_MAXINT64, &size, NULL))
-            return ifm_error_misuse(error, "--dim %s: \"%s\" is no size (a whole number, 1 or more)", text, *value);
-        if (size <= before)
-            return ifm_error_misuse(error, "--dim %s: %s is not above %" G_GINT64_FORMAT ": the sizes of a list ascend",
-                                    text, *value, before);
-    }
-    if (g_strv_length(row->values) > MAX_VALUES)
-        return ifm_error_misuse(error, "--dim %s=: %u sizes, %d at most", row->name, g_strv_length(row->values),
-                                MAX_VALUES);
-    return TRUE;
-}
-
-/* @text: (out) the one list there is; NULL: none. */
-static gboolean find_list(const IfmProfileOptions *options, const char **text, GError **error)
-{
-    *text = NULL;
-    for (const char *const *dim = options->open.dims; dim != NULL && *dim != NULL; dim++)
-    {
-        if (!is_list(*dim))
-            continue;
-        if (*text != NULL)
-            return ifm_error_misuse(error, "--dim %s and --dim %s: one dimension at a time has a list of sizes", *text,
-                                    *dim);
-        *text = *dim;
-    }
-    return TRUE;
-}
 
 static gboolean is_set_in_name(const char *model, const char *name)
 {
@@ -125,29 +78,6 @@ static gboolean is_set_in_name(const char *model, const char *name)
             return TRUE;
     return FALSE;
 }
-
-static gboolean put_list_value(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
-{
-    profile_point_drop_dim(point, varying->list);
-    ifm_profile_point_set(point, varying->row->name, g_ascii_strtoll(value, NULL, 10));
-    return TRUE;
-}
-
-static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const char *list, GError **error)
-{
-    SweepRow *row = add_row(sweep, NULL, NULL);
-    Varying varying = { .put = put_list_value, .options = options, .row = row, .list = list };
-    if (!parse_list(row, list, error))
-        return FALSE;
-    const IfmZooParameter *parameter = ifm_zoo_parameter(ifm_model_source_entry(options->model), row->name);
-    row->help = parameter != NULL ? parameter->help : NULL;
-    if (row->help != NULL && is_set_in_name(options->model, row->name))
-        return ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);
-    return make_points(&varying, error);
-}
-
-/* --- what is varied of a graph transformer ------------------------------------------------------------------------------
- */
 
 /* Whether the caller said it, as an option or behind the model's name. */
 static gboolean is_said(const IfmProfileOptions *options, const char *option)
@@ -181,13 +111,124 @@ static gboolean put(IfmProfilePoint *point, const char *option, const char *text
     return TRUE;
 }
 
+/* --- a list of sizes ----------------------------------------------------------------------------------------------------
+ */
+
+/* "N=100,500": its name ends at the last "=". */
+static gboolean is_list(const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    return equals != NULL && strchr(equals, ',') != NULL;
+}
+
+/* The option of a graph transformer that a list has words of, such as pe=none,lap:8; NULL: it is of sizes. */
+static const IfmOption *words_option(const char *model, const char *name)
+{
+    g_autofree char *option = g_strdelimit(g_strdup(name), "_", '-');
+    const IfmOption *row = profile_is_graph(model) ? profile_size_find(option) : NULL;
+    return row != NULL && (row->kind == IFM_OPTION_CHOICE || g_str_equal(option, "pe")) ? row : NULL;
+}
+
+static gboolean check_words(const SweepRow *row, const char *text, GError **error)
+{
+    for (char **value = row->values; *value != NULL; value++)
+        for (char **before = row->values; before < value; before++)
+            if (g_str_equal(*before, *value))
+                return ifm_error_misuse(error, "--dim %s: %s is given twice", text, *value);
+    return TRUE;
+}
+
+/* Sizes that ascend are what a growth is read from; a size twice is a slip of the pen. */
+static gboolean parse_list(SweepRow *row, const char *model, const char *text, GError **error)
+{
+    const char *equals = strrchr(text, '=');
+    gint64 before = 0, size = 0;
+    row->name = g_strndup(text, (gsize)(equals - text));
+    row->axis = row->name;
+    row->values = g_strsplit(equals + 1, ",", -1);
+    if (*row->name == '\0')
+        return ifm_error_misuse(error, "--dim: \"%s\" is not NAME=SIZE,SIZE..., such as N=100,500,1000", text);
+    if (words_option(model, row->name) != NULL)
+        return check_words(row, text, error);
+    for (char **value = row->values; *value != NULL; value++, before = size)
+    {
+        if (!g_ascii_isdigit(**value) || !g_ascii_string_to_signed(*value, 10, 1, G_MAXINT64, &size, NULL))
+            return ifm_error_misuse(error, "--dim %s: \"%s\" is no size (a whole number, 1 or more)", text, *value);
+        if (size <= before)
+            return ifm_error_misuse(error, "--dim %s: %s is not above %" G_GINT64_FORMAT ": the sizes of a list ascend",
+                                    text, *value, before);
+    }
+    if (g_strv_length(row->values) > MAX_VALUES)
+        return ifm_error_misuse(error, "--dim %s=: %u sizes, %d at most", row->name, g_strv_length(row->values),
+                                MAX_VALUES);
+    return TRUE;
+}
+
+/* @text: (out) the one list there is; NULL: none. */
+static gboolean find_list(const IfmProfileOptions *options, const char **text, GError **error)
+{
+    *text = NULL;
+    for (const char *const *dim = options->open.dims; dim != NULL && *dim != NULL; dim++)
+    {
+        if (!is_list(*dim))
+            continue;
+        if (*text != NULL)
+            return ifm_error_misuse(error, "--dim %s and --dim %s: one dimension at a time has a list of sizes", *text,
+                                    *dim);
+        *text = *dim;
+    }
+    return TRUE;
+}
+
+static gboolean put_list_value(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
+{
+    profile_point_drop_dim(point, varying->list);
+    ifm_profile_point_set(point, varying->row->name, g_ascii_strtoll(value, NULL, 10));
+    return TRUE;
+}
+
+static gboolean put_list_word(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
+{
+    const IfmOption *option = words_option(varying->options->model, varying->row->name);
+    profile_point_drop_dim(point, varying->list);
+    if (g_str_equal(option->name, "pe") && (strchr(value, ':') != NULL || g_str_equal(value, "none")))
+        drop(point, "pe-dim");
+    return put(point, option->name, value, error);
+}
+
+static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const char *list, GError **error)
+{
+    SweepRow *row = add_row(sweep, NULL, NULL);
+    Varying varying = { .put = put_list_value, .options = options, .row = row, .list = list };
+    if (!parse_list(row, options->model, list, error))
+        return FALSE;
+    const IfmOption *option = words_option(options->model, row->name);
+    if (option != NULL)
+    {
+        varying.put = put_list_word;
+        row->help = option->help;
+        if (is_said(options, option->name))
+            return ifm_error_misuse(error, "--%s and --dim %s: %s is given twice", option->name, list, option->name);
+        return make_points(&varying, error);
+    }
+    const IfmZooParameter *parameter = ifm_zoo_parameter(ifm_model_source_entry(options->model), row->name);
+    row->help = parameter != NULL ? parameter->help : NULL;
+    if (row->help != NULL && is_set_in_name(options->model, row->name))
+        return ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);
+    return make_points(&varying, error);
+}
+
+/* --- what is varied of a graph transformer ------------------------------------------------------------------------------
+ */
+
 /* One value of what is varied, on a graph that is made: one that is read, and what else contradicts the value, is of the
  * model as it is. */
 static gboolean put_preset_value(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
 {
     const IfmScalingPreset *preset = varying->preset;
+    if (is_said(varying->options, "dataset"))
+        drop(point, "num-graphs");
     drop(point, "dataset");
-    drop(point, "num-graphs");
     if (g_str_equal(preset->option, "pe"))
         drop(point, "pe-dim");
     for (const char *const *setting = preset->settings; *setting != NULL; setting++)
@@ -200,11 +241,47 @@ static gboolean put_preset_value(const Varying *varying, IfmProfilePoint *point,
     return put(point, preset->option, value, error);
 }
 
+/* What the caller said of an option, as one or behind the model's name; NULL: nothing. (transfer full) */
+static char *said_text(const IfmProfileOptions *options, const char *option)
+{
+    g_autofree char *parameter = g_strdelimit(g_strdup(option), "-", '_'), *start = g_strconcat(parameter, "=", NULL);
+    g_auto(GStrv) settings = g_strsplit(options->model, ",", -1);
+    for (char **setting = settings; *setting != NULL; setting++)
+        if (g_str_has_prefix(*setting, start))
+            return g_strdup(*setting + strlen(start));
+    return profile_size_text(&options->graph, profile_size_find(option));
+}
+
+/* As a value of its axis: an encoding with its numbers. (transfer full) */
+static char *said_value(const IfmProfileOptions *options, const char *option)
+{
+    char *value = said_text(options, option);
+    if (value == NULL || !g_str_equal(option, "pe") || strchr(value, ':') != NULL || g_str_equal(value, "none"))
+        return value;
+    g_autofree char *word = value, *dim = said_text(options, "pe-dim");
+    return g_strdup_printf("%s:%s", word, dim != NULL ? dim : G_STRINGIFY(IFM_TRANSFORMER_USUAL_PE));
+}
+
+/* The preset's, and of words the one that the command line asks for: numbers have an order and a range of their own.
+ * (transfer full) */
+static GStrv values_of(const IfmProfileOptions *options, const IfmScalingPreset *preset)
+{
+    g_autofree char *said =
+        words_option(options->model, preset->option) != NULL ? said_value(options, preset->option) : NULL;
+    const guint n = g_strv_length((char **)preset->values);
+    GStrv values = g_new0(char *, n + 2);
+    for (guint i = 0; i < n; i++)
+        values[i] = g_strdup(preset->values[i]);
+    if (said != NULL && !g_strv_contains(preset->values, said))
+        values[n] = g_steal_pointer(&said);
+    return values;
+}
+
 static gboolean vary_axis(Sweep *sweep, const IfmProfileOptions *options, const IfmScalingPreset *preset, GError **error)
 {
     SweepRow *row = add_row(sweep, preset->axis, preset->help);
     Varying varying = { .put = put_preset_value, .options = options, .row = row, .preset = preset };
-    row->values = g_strdupv((char **)preset->values);
+    row->values = values_of(options, preset);
     return make_points(&varying, error);
 }
 

@@ -92,6 +92,10 @@ static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
         return;
     }
     point->time_ns = measurement->summary.median;
+    point->mean_ns = measurement->summary.mean;
+    point->std_ns = measurement->summary.std;
+    point->min_ns = measurement->summary.min;
+    point->max_ns = measurement->summary.max;
     point->interval.lower = measurement->summary.median_interval.lower;
     point->interval.upper = measurement->summary.median_interval.upper;
     point->process_bytes = ifm_member_number(measurement->memory, "process.growth_runs_bytes");
@@ -154,6 +158,8 @@ static void add_backward(IfmScalingPoint *point, const IfmProfileReport *report,
     ifm_mode_backward(report->mode, find_device(report, device), &backward);
     ifm_mode_work(report->mode, IFM_PASS_BACKWARD, &work);
     point->time_ns = backward.timing.median_ns;
+    point->mean_ns = backward.timing.mean_ns;
+    point->std_ns = backward.timing.std_ns;
     point->interval = backward.timing.interval;
     point->flop = isfinite(work.flop) ? (gint64)work.flop : -1;
     if (point->reason != NULL)
@@ -165,6 +171,10 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
     IfmScalingPoint point = { .value = row->values[i],
                               .x = number_of(row->values[i]),
                               .time_ns = NAN,
+                              .mean_ns = NAN,
+                              .std_ns = NAN,
+                              .min_ns = NAN,
+                              .max_ns = NAN,
                               .interval = { NAN, NAN, 0.95 },
                               .reason = device != NULL ? "not measured" : NULL,
                               .flop = -1,

@@ -58,6 +58,7 @@ json_t *ifm_estimate_answer_to_json(const IfmEstimateAnswer *answer)
     json_t *json = ifm_json_begin("estimate", 1);
     json_object_set_new(json, "estimate", json_string(ifm_profile_estimate_words[answer->kind]));
     json_object_set_new(json, "sizes", sizes_to_json(&answer->sizes));
+    json_object_set_new(json, "batch", json_integer(answer->batch));
     json_object_set_new(json, "parts", ifm_rows_to_json(line_fields, lines));
     json_object_set_new(json, "memory", ifm_rows_to_json(storage_fields, storage));
     return json;

@@ -74,6 +74,8 @@ json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement)
     if (!json_is_object(json))
         return json;
     gsize n = measurement->summary.n;
+    json_object_set_new(json, "min", ifm_json_real(measurement->summary.min / 1e6));
+    json_object_set_new(json, "max", ifm_json_real(measurement->summary.max / 1e6));
     json_object_set_new(json, "n", n > 0 ? json_integer((json_int_t)n) : json_null());
     json_object_set_new(json, "throughput_per_s", ifm_json_real(1e9 / timing.median_ns));
     return json;

@@ -527,6 +527,23 @@ static void test_datasets(Bench *bench, gconstpointer data)
     json_auto_t *first = profile(bench, "graph_transformer --dataset two --num-graphs 1 --profile flops");
     g_assert_cmpfloat(number_at(first, "graph_transformer.num_nodes"), ==, 3);
     g_assert_cmpfloat(number_at(first, "graph_transformer.num_graphs"), ==, 1);
+    /* several seeded graphs of one size; an estimate of as many at once lacks only the masks between them */
+    json_auto_t *three = profile(bench, "graph_transformer --hidden-dim 16 --num-nodes 20 --num-graphs 3 --profile flops");
+    g_assert_cmpfloat(number_at(three, "graph_transformer.num_graphs"), ==, 3);
+    g_assert_cmpfloat(number_at(three, "graph_transformer.num_nodes"), ==, 60);
+    g_assert_cmpfloat(number_at(three, "graph_transformer.most_nodes"), ==, 20);
+    json_auto_t *estimated = profile(bench, "--estimate transformer --hidden-dim 16 --num-nodes 20 --batch 3");
+    g_autofree char *total = g_strdup_printf("parts.%zu.flop", json_array_size(at(estimated, "parts")) - 1);
+    g_assert_cmpfloat(number_at(estimated, total), <, number_at(three, "flops.total_flop"));
+    g_assert_cmpfloat(number_at(estimated, total), >, 0.98 * number_at(three, "flops.total_flop"));
+    json_auto_t *one = profile(bench, "--estimate attention --hidden-dim 16 --num-nodes 20");
+    json_auto_t *four = profile(bench, "--estimate attention --hidden-dim 16 --num-nodes 20 --batch 4");
+    g_assert_cmpfloat(number_at(four, "batch"), ==, 4);
+    g_assert_cmpfloat(number_at(four, "parts.0.flop"), ==, 4 * number_at(one, "parts.0.flop"));
+    g_assert_cmpfloat(number_at(four, "parts.0.parameters"), ==, number_at(one, "parts.0.parameters"));
+    g_assert_cmpfloat(number_at(four, "memory.0.bytes"), ==, 4 * number_at(one, "memory.0.bytes"));
+    g_assert_cmpfloat(number_at(four, "parts.0.bytes"), ==,
+                      4 * number_at(one, "parts.0.bytes") - 3 * 4 * number_at(one, "parts.0.parameters"));
     /* labels are features where there are no attributes */
     write_text(bench, "two/T_node_labels.txt", "3\n4\n4\n3\n5\n");
     json_auto_t *both_there = profile(bench, "graph_transformer --dataset two --profile flops");
@@ -653,7 +670,7 @@ static void test_refusals(Bench *bench, gconstpointer data)
         { "graph_transformer --avg-degree x", 2, "--avg-degree" },
         { "graph_transformer --num-nodes 4 --avg-degree 5", 3, "neighbours" },
         { "graph_transformer --num-edges 8", 2, "it goes with --estimate" },
-        { "graph_transformer --num-graphs 2", 2, "--dataset, which is not given" },
+        { "graph_transformer --num-graphs 9000000000000000", 2, "more nodes or edges in all" },
         { "graph_transformer --dim N=3", 3, "N" },
         { "graph_transformer --dataset two --num-nodes 8", 2, "--num-nodes: the graph of --dataset has its own" },
         { "graph_transformer --dataset two --feature-dim 8", 2, "have 2 numbers each" },

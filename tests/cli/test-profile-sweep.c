@@ -451,6 +451,55 @@ static void test_settings(Bench *bench, gconstpointer data)
     assert_near(number_at(fit, "exponent"), 1, 0.01);
 }
 
+static void assert_values(const json_t *document, const char *const *values)
+{
+    const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+    g_assert_cmpuint(json_array_size(points), ==, g_strv_length((char **)values));
+    for (size_t i = 0; values[i] != NULL; i++)
+    {
+        const json_t *point = json_array_get(points, i);
+        g_assert_cmpstr(json_string_value(json_object_get(point, "value")), ==, values[i]);
+        g_assert_true(json_is_null(json_object_get(point, "reason")));
+        g_assert_cmpfloat(number_at(point, "min_ns"), <=, number_at(point, "median_ns"));
+        g_assert_cmpfloat(number_at(point, "max_ns"), >=, number_at(point, "median_ns"));
+        g_assert_cmpfloat(number_at(point, "mean_ns"), >, 0);
+        g_assert_cmpfloat(number_at(point, "std_ns"), >=, 0);
+    }
+}
+
+/* Words are varied as sizes are, and what is asked for of an axis is one of its points. */
+static void test_words(Bench *bench, gconstpointer data)
+{
+#define SMALL "graph_transformer --num-layers 1 --num-nodes 20 --runs 3 -q -d simulated:scaling/ARITHMETIC --json - "
+    static const struct
+    {
+        const char *line, *values[7];
+    } known[] = {
+        { "--dim pe=none,lap:4", { "none", "lap:4", NULL } },
+        { "--dim attention=dense,sparse", { "dense", "sparse", NULL } },
+        { "--pe lap:4 --scaling pe", { "none", "lap:16", "rwse:16", "lap:4", NULL } },
+        { "--pe lap --pe-dim 4 --scaling pe", { "none", "lap:16", "rwse:16", "lap:4", NULL } },
+        { "--pe lap:16 --scaling pe", { "none", "lap:16", "rwse:16", NULL } },
+        { "--hidden-dim 48 --scaling hidden", { "32", "64", "128", "256", NULL } },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strconcat("profile " SMALL, known[i].line, NULL);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        json_auto_t *document = parse_output(&ended);
+        assert_values(document, known[i].values);
+    }
+    g_auto(Ended) twice = { 0 };
+    run_line(bench, "profile " SMALL "--dim pe=none,none", &twice);
+    assert_status(&twice, 2);
+    g_assert_nonnull(strstr(twice.err, "none is given twice"));
+    run_line(bench, "profile " SMALL "--dim pe=none,lapp:4", &twice);
+    assert_status(&twice, 2);
+    g_assert_nonnull(strstr(twice.err, "did you mean \"lap\"?"));
+}
+
 /* A preset is of a seeded graph, whatever graph the model as it is is on; a list of sizes is of that one. */
 static void test_dataset(Bench *bench, gconstpointer data)
 {
@@ -516,7 +565,7 @@ static void test_beside_the_name(Bench *bench, gconstpointer data)
         double nodes; /* 0: as varied */
     } known[] = {
         { "graph_transformer,num_layers=3,num_nodes=20", "layers", 6, 20 },
-        { "zoo:gps,num_nodes=20,pe=rwse,pe_dim=4,num_layers=1", "pe", 3, 20 },
+        { "zoo:gps,num_nodes=20,pe=rwse,pe_dim=4,num_layers=1", "pe", 4, 20 },
         { "graph_transformer,dataset=peptides,num_graphs=2,num_layers=1,attention=sparse", "nodes", 5, 0 },
         { "graph_transformer,hidden_dim=16,num_layers=1,num_nodes=20", "heads", 4, 20 },
     };
@@ -724,6 +773,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/memory", Bench, NULL, set_up, test_memory, bench_clear);
     g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
     g_test_add("/profile-sweep/dataset", Bench, NULL, set_up, test_dataset, bench_clear);
+    g_test_add("/profile-sweep/words", Bench, NULL, set_up, test_words, bench_clear);
     g_test_add("/profile-sweep/told-before", Bench, NULL, set_up, test_reported_before, bench_clear);
     g_test_add("/profile-sweep/beside-the-name", Bench, NULL, set_up, test_beside_the_name, bench_clear);
     g_test_add("/profile-sweep/interrupted-encodings", Bench, NULL, set_up, test_interrupted_encodings, bench_clear);

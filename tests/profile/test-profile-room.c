@@ -376,14 +376,14 @@ static void test_estimate(Place *place, gconstpointer data)
     said.num_nodes = 10;
     said.hidden_dim = 8;
     said.ffn_dim = 24;
-    g_assert_true(ifm_profile_estimate(IFM_PROFILE_ESTIMATE_FFN, &said, &answer, &error));
+    g_assert_true(ifm_profile_estimate(IFM_PROFILE_ESTIMATE_FFN, &said, 1, &answer, &error));
     g_assert_true(ifm_estimate_feed_forward(10, 8, 24, &expected, NULL));
     g_assert_cmpuint(answer.lines->len, ==, 1);
     g_assert_cmpint(g_array_index(answer.lines, IfmEstimateLine, 0).estimate.flop, ==, expected.flop);
     json_auto_t *json = ifm_estimate_answer_to_json(&answer);
     g_assert_cmpstr(json_string_value(json_object_get(json, "estimate")), ==, "ffn");
     said.num_edges = 3;
-    g_assert_false(ifm_profile_estimate(IFM_PROFILE_ESTIMATE_FFN, &said, &wrong, &error));
+    g_assert_false(ifm_profile_estimate(IFM_PROFILE_ESTIMATE_FFN, &said, 1, &wrong, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_USAGE);
     g_assert_cmpstr(error->message, ==,
                     "--num-edges means nothing to --estimate ffn, which reads --num-nodes, --hidden-dim, --ffn-dim");
