@@ -53,7 +53,8 @@ void ifm_disturbance_init(IfmDisturbance *disturbance, const IfmModel *model);
  * sums engines keep in f32). Exact arithmetic of ifm_model_reference(), moves of data, and what follows from shapes and
  * constants alone have no noise.
  * @n_disturbed: (out) (optional) the number of places with noise; 0: all runs are equal
- * Returns: (transfer full) NULL with the errors of ifm_model_reference().
+ * Returns: (transfer full) the reference itself, referenced, where there is nothing to disturb. NULL with the errors of
+ * ifm_model_reference(), or IFM_ERROR_UNSUPPORTED for an opset below 7, which has no product that broadcasts.
  */
 IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturbance, gsize *n_disturbed, GError **error);
 

@@ -309,15 +309,48 @@ static double seed_of(guint32 seed, gsize place)
     return (double)((z ^ (z >> 31)) >> 40);
 }
 
-/* add_noise: @output: NULL: a new name    @units: amplitude in units of roundoff    Returns: the disturbed tensor */
-static const char *add_noise(Level *level, const char *output, const char *x, int dtype, double units)
+/* drawn_uniform: Factors uniform in 1 +- amplitude, of the shape of @x. */
+static const char *drawn_uniform(Level *level, const char *x, int dtype, double amplitude, double seed)
 {
-    const double amplitude = units * level->options->roundoff * level->options->factor;
     const char *factors = ifm_exact(&level->scope, "RandomUniformLike", x, NULL);
     ifm_emit_int(&level->scope, "dtype", dtype);
     ifm_emit_float(&level->scope, "low", 1 - amplitude);
     ifm_emit_float(&level->scope, "high", 1 + amplitude);
-    ifm_emit_float(&level->scope, "seed", seed_of(level->options->seed, (*level->n_places)++));
+    ifm_emit_float(&level->scope, "seed", seed);
+    return factors;
+}
+
+/*
+ * drawn_of_two: Factors that are one of two numbers, with mean 1 and the variance of the uniform ones. ONNX Runtime has no
+ * RandomUniformLike of opset 22 and later, but it has Dropout: of numbers c it makes 0 with a probability r, else c / (1 -
+ * r). 1 - low + that is 1 - low or 1 + high: in f32 both have steps below and above 1, of which those below are half as
+ * large.
+ */
+static const char *drawn_of_two(Level *level, const char *x, int dtype, double amplitude, double seed)
+{
+    IfmRewrite *rewrite = level->scope.rewrite;
+    const double step = 0x1p-23, deviation = amplitude / sqrt(3), n_steps = MAX(1, round(deviation / step));
+    const double low = deviation < 0.75 * step ? step / 2 : n_steps * step, high = n_steps * step;
+    const double ratio = high / (low + high);
+    const char *shape = ifm_exact(&level->scope, "Shape", x, NULL);
+    const char *all = ifm_emit_filled(&level->scope, shape, (float)((low + high) * (1 - ratio)));
+    const char *kept = ifm_exact(&level->scope, "Dropout", all, ifm_emit_number(rewrite, IFM_DTYPE_F32, ratio),
+                                 ifm_emit_true(rewrite), NULL);
+    ifm_emit_int(&level->scope, "seed", (gint64)seed);
+    const char *factors = ifm_exact(&level->scope, "Add", kept, ifm_emit_number(rewrite, IFM_DTYPE_F32, 1 - low), NULL);
+    return dtype == IFM_DTYPE_F32 ? factors : ifm_emit_cast(&level->scope, NULL, factors, dtype);
+}
+
+#define NO_RANDOM_OPSET 22 /* since which ONNX Runtime lacks RandomUniformLike on the processor */
+
+/* add_noise: @output: NULL: a new name    @units: amplitude in units of roundoff    Returns: the disturbed tensor */
+static const char *add_noise(Level *level, const char *output, const char *x, int dtype, double units)
+{
+    const double amplitude = units * level->options->roundoff * level->options->factor;
+    const double seed = seed_of(level->options->seed, (*level->n_places)++);
+    const char *factors = ifm_model_opset(level->scope.rewrite->source) < NO_RANDOM_OPSET
+                              ? drawn_uniform(level, x, dtype, amplitude, seed)
+                              : drawn_of_two(level, x, dtype, amplitude, seed);
     return ifm_exact_to(&level->scope, output, "Mul", x, factors, NULL);
 }
 
@@ -408,6 +441,8 @@ static void disturb_graph(Level *level, Onnx__GraphProto *graph, gboolean has_da
     g_hash_table_unref(level->data);
 }
 
+#define BROADCAST_OPSET 7 /* since which Mul has no attributes, and ONNX Runtime has it */
+
 IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturbance, gsize *n_disturbed, GError **error)
 {
     gsize n_places = 0;
@@ -416,6 +451,14 @@ IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturb
         return NULL;
     Level level = { .scope.rewrite = rewrite, .options = disturbance, .n_places = &n_places };
     disturb_graph(&level, rewrite->copy->proto->graph, TRUE);
+    const gint64 opset = ifm_model_opset(reference);
+    if (n_places > 0 && opset > 0 && opset < BROADCAST_OPSET)
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: opset %" G_GINT64_FORMAT ": noise is multiplied as opset %d and later do it",
+                    ifm_model_name(reference), opset, BROADCAST_OPSET);
+        return NULL;
+    }
     if (n_disturbed != NULL)
         *n_disturbed = n_places;
     return ifm_rewrite_finish(rewrite, error);

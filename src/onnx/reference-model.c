@@ -9,10 +9,26 @@
 static const IfmReferenceRow rows[] = {
     { "ConvInteger", FALSE, ifm_reference_conv_integer },
     { "DequantizeLinear", FALSE, ifm_reference_dequantize },
+    { "DynamicQuantizeLSTM", TRUE, ifm_reference_dynamic_lstm },
     { "DynamicQuantizeLinear", FALSE, ifm_reference_dynamic_quantize },
+    { "DynamicQuantizeMatMul", TRUE, ifm_reference_dynamic_matmul },
     { "MatMulInteger", FALSE, ifm_reference_matmul_integer },
+    { "MatMulIntegerToFloat", TRUE, ifm_reference_matmul_to_float },
+    { "MatMulNBits", TRUE, ifm_reference_matmul_n_bits },
+    { "QAttention", TRUE, ifm_reference_q_attention },
+    { "QGemm", TRUE, ifm_reference_q_gemm },
+    { "QLinearAdd", TRUE, ifm_reference_q_binary },
+    { "QLinearAveragePool", TRUE, ifm_reference_q_unary },
+    { "QLinearConcat", TRUE, ifm_reference_q_concat },
     { "QLinearConv", FALSE, ifm_reference_qlinear_conv },
+    { "QLinearGlobalAveragePool", TRUE, ifm_reference_q_unary },
+    { "QLinearLeakyRelu", TRUE, ifm_reference_q_unary },
     { "QLinearMatMul", FALSE, ifm_reference_qlinear_matmul },
+    { "QLinearMul", TRUE, ifm_reference_q_binary },
+    { "QLinearReduceMean", TRUE, ifm_reference_q_unary },
+    { "QLinearSigmoid", TRUE, ifm_reference_q_unary },
+    { "QLinearSoftmax", TRUE, ifm_reference_q_unary },
+    { "QLinearWhere", TRUE, ifm_reference_q_where },
     { "QuantizeLinear", FALSE, ifm_reference_quantize },
 };
 
@@ -42,6 +58,19 @@ static gboolean is_low_precision(const char *op_type)
 
 static void rewrite_graph(IfmRewrite *rewrite, const IfmRewriteScope *outer, Onnx__GraphProto *graph, GHashTable *kept);
 
+/* restore_packed: What stays as it is reads the packed integers themselves. */
+static void restore_packed(const IfmRewrite *rewrite, Onnx__NodeProto *proto)
+{
+    for (gsize i = 0; i < proto->n_input; i++)
+    {
+        if (!g_hash_table_contains(rewrite->narrow, proto->input[i]))
+            continue;
+        const char *packed = g_hash_table_lookup(rewrite->stands_for, proto->input[i]);
+        free(proto->input[i]);
+        proto->input[i] = g_strdup(packed);
+    }
+}
+
 static void rewrite_node(IfmRewriteScope *scope, Onnx__NodeProto *proto, GHashTable *kept)
 {
     IfmNode node;
@@ -57,7 +86,10 @@ static void rewrite_node(IfmRewriteScope *scope, Onnx__NodeProto *proto, GHashTa
         return;
     }
     if (is_low_precision(node.op_type))
+    {
         g_hash_table_add(kept, g_strdup(node.op_type));
+        restore_packed(scope->rewrite, proto);
+    }
     ifm_rewrite_keep(scope, proto);
 }
 

@@ -149,11 +149,12 @@ void ifm_reference_quantised(IfmRewriteScope *scope, const char *output, const c
     ifm_emit_cast(scope, output, bounded(scope, y, in, low, high), stored_as(dtype, low));
 }
 
-void ifm_reference_quantise(IfmRewriteScope *scope, const char *output, const char *x, const char *scale, const char *zero)
+void ifm_reference_quantise(IfmRewriteScope *scope, const char *output, const char *x, const char *scale, const char *zero,
+                            int dtype)
 {
     const char *y = ifm_rounded(scope, "Div", x, scale, NULL);
     const char *z = is_zero(scope, zero) ? NULL : ifm_emit_cast(scope, NULL, zero, IFM_DTYPE_F32);
-    ifm_reference_quantised(scope, output, y, z, IFM_DTYPE_F32, ifm_reference_zero_dtype(scope, zero));
+    ifm_reference_quantised(scope, output, y, z, IFM_DTYPE_F32, dtype);
 }
 
 const char *ifm_reference_real(IfmRewriteScope *scope, const char *output, const char *x, const char *scale,

@@ -239,6 +239,26 @@ static GBytes *pack(IfmModel *copy, GError **error)
     return bytes != NULL ? g_bytes_new_take(bytes, size) : NULL;
 }
 
+/* The messages belong to protobuf-c, which frees with free(). */
+static void append(void *array, size_t *n, void *element)
+{
+    void ***elements = array;
+    *elements = g_renew(void *, *elements, *n + 1);
+    (*elements)[(*n)++] = element;
+}
+
+#define OWN_OPSET 17
+
+static Onnx__OperatorSetIdProto *new_default_set(void)
+{
+    Onnx__OperatorSetIdProto *set = g_new(Onnx__OperatorSetIdProto, 1);
+    onnx__operator_set_id_proto__init(set);
+    set->domain = g_strdup("");
+    set->has_version = TRUE;
+    set->version = OWN_OPSET;
+    return set;
+}
+
 #define INITIALIZERS_WITHOUT_INPUTS 4 /* the IR version since which an initializer need not be listed as an input */
 
 IfmModel *ifm_rewrite_finish(IfmRewrite *rewrite, GError **error)
@@ -246,6 +266,8 @@ IfmModel *ifm_rewrite_finish(IfmRewrite *rewrite, GError **error)
     if (rewrite->n_changes == 0)
         return ifm_model_ref(rewrite->source);
     Onnx__ModelProto *proto = rewrite->copy->proto;
+    if (rewrite->source->opset < 1) /* of nodes of other domains alone */
+        append(&proto->opset_import, &proto->n_opset_import, new_default_set());
     proto->ir_version = MAX(proto->ir_version, INITIALIZERS_WITHOUT_INPUTS);
     g_autoptr(GBytes) bytes = pack(rewrite->copy, error);
     return bytes != NULL ? copy_model(rewrite->source, bytes, error) : NULL;
@@ -299,14 +321,6 @@ const char *ifm_rewrite_name(IfmRewrite *rewrite, const char *like)
         g_hash_table_add(rewrite->taken, (gpointer)kept);
         return kept;
     }
-}
-
-/* The messages belong to protobuf-c, which frees with free(). */
-static void append(void *array, size_t *n, void *element)
-{
-    void ***elements = array;
-    *elements = g_renew(void *, *elements, *n + 1);
-    (*elements)[(*n)++] = element;
 }
 
 static Onnx__NodeProto *new_node(IfmRewriteScope *scope, gboolean exact, const char *output, const char *op_type)
@@ -393,6 +407,48 @@ void ifm_emit_output(IfmRewriteScope *scope, const char *name)
     append(&node->output, &node->n_output, g_strdup(name));
 }
 
+void ifm_emit_input(IfmRewriteScope *scope, const char *name)
+{
+    Onnx__NodeProto *node = last_node(scope);
+    append(&node->input, &node->n_input, g_strdup(name));
+}
+
+void ifm_emit_domain(IfmRewriteScope *scope, const char *domain)
+{
+    last_node(scope)->domain = g_strdup(domain);
+}
+
+void ifm_emit_graph(IfmRewriteScope *scope, const char *attribute, Onnx__GraphProto *graph)
+{
+    add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)->g = graph;
+}
+
+Onnx__GraphProto *ifm_rewrite_new_graph(const char *name)
+{
+    Onnx__GraphProto *graph = g_new(Onnx__GraphProto, 1);
+    onnx__graph_proto__init(graph);
+    graph->name = g_strdup(name);
+    return graph;
+}
+
+void ifm_rewrite_graph_port(Onnx__GraphProto *graph, gboolean is_input, const char *name, IfmDtype dtype)
+{
+    Onnx__ValueInfoProto *port = g_new(Onnx__ValueInfoProto, 1);
+    onnx__value_info_proto__init(port);
+    port->name = g_strdup(name);
+    port->type = g_new(Onnx__TypeProto, 1);
+    onnx__type_proto__init(port->type);
+    port->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    port->type->tensor_type = g_new(Onnx__TypeProto__Tensor, 1);
+    onnx__type_proto__tensor__init(port->type->tensor_type);
+    port->type->tensor_type->has_elem_type = TRUE;
+    port->type->tensor_type->elem_type = (gint32)dtype;
+    if (is_input)
+        append(&graph->input, &graph->n_input, port);
+    else
+        append(&graph->output, &graph->n_output, port);
+}
+
 const char *ifm_emit_cast(IfmRewriteScope *scope, const char *output, const char *x, int dtype)
 {
     const char *cast = ifm_exact_to(scope, output, "Cast", x, NULL);
@@ -407,11 +463,9 @@ const char *ifm_emit_reshape(IfmRewriteScope *scope, const char *x, const gint64
 
 /* --- constants ---------------------------------------------------------------------------------------------------- */
 
-const char *ifm_emit_tensor(IfmRewrite *rewrite, const char *like, int dtype, gsize rank, const gint64 *dims,
-                            const void *data, gsize size)
+static Onnx__TensorProto *new_tensor(const char *name, int dtype, gsize rank, const gint64 *dims, const void *data,
+                                     gsize size)
 {
-    const char *name = ifm_rewrite_name(rewrite, like);
-    Onnx__GraphProto *graph = rewrite->copy->proto->graph;
     Onnx__TensorProto *tensor = g_new(Onnx__TensorProto, 1);
     onnx__tensor_proto__init(tensor);
     tensor->name = g_strdup(name);
@@ -421,7 +475,15 @@ const char *ifm_emit_tensor(IfmRewrite *rewrite, const char *like, int dtype, gs
     tensor->dims = g_memdup2(dims, rank * sizeof *dims);
     tensor->has_raw_data = TRUE;
     tensor->raw_data = (ProtobufCBinaryData){ size, g_memdup2(data, size) };
-    append(&graph->initializer, &graph->n_initializer, tensor);
+    return tensor;
+}
+
+const char *ifm_emit_tensor(IfmRewrite *rewrite, const char *like, int dtype, gsize rank, const gint64 *dims,
+                            const void *data, gsize size)
+{
+    const char *name = ifm_rewrite_name(rewrite, like);
+    Onnx__GraphProto *graph = rewrite->copy->proto->graph;
+    append(&graph->initializer, &graph->n_initializer, new_tensor(name, dtype, rank, dims, data, size));
     return name;
 }
 
@@ -439,6 +501,26 @@ const char *ifm_emit_number(IfmRewrite *rewrite, IfmDtype dtype, double value)
                            : ifm_emit_tensor(rewrite, "inferometer.number", dtype, 0, NULL, &value, sizeof value);
     g_hash_table_insert(rewrite->constants, g_steal_pointer(&key), (gpointer)name);
     return name;
+}
+
+const char *ifm_emit_true(IfmRewrite *rewrite)
+{
+    const guint8 yes = 1;
+    const char *name = g_hash_table_lookup(rewrite->constants, "true");
+    if (name != NULL)
+        return name;
+    name = ifm_emit_tensor(rewrite, "inferometer.true", IFM_DTYPE_BOOL, 0, NULL, &yes, sizeof yes);
+    g_hash_table_insert(rewrite->constants, g_strdup("true"), (gpointer)name);
+    return name;
+}
+
+const char *ifm_emit_filled(IfmRewriteScope *scope, const char *shape, float value)
+{
+    const gint64 one = 1;
+    const char *filled = ifm_exact(scope, "ConstantOfShape", shape, NULL);
+    add_attribute(scope, "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t =
+        new_tensor("value", IFM_DTYPE_F32, 1, &one, &value, sizeof value);
+    return filled;
 }
 
 const char *ifm_emit_list(IfmRewrite *rewrite, const gint64 *values, gsize n)

@@ -102,15 +102,27 @@ void ifm_emit_float(IfmRewriteScope *scope, const char *attribute, double value)
 void ifm_emit_attributes(IfmRewriteScope *scope, const IfmNode *from, const char *const *without);
 /* ifm_emit_output: One more output of the last node emitted. */
 void ifm_emit_output(IfmRewriteScope *scope, const char *name);
+/* ifm_emit_input: One more input of the last node emitted. */
+void ifm_emit_input(IfmRewriteScope *scope, const char *name);
+void ifm_emit_domain(IfmRewriteScope *scope, const char *domain);
+/* ifm_emit_graph: @graph: (transfer full) */
+void ifm_emit_graph(IfmRewriteScope *scope, const char *attribute, Onnx__GraphProto *graph);
 const char *ifm_emit_cast(IfmRewriteScope *scope, const char *output, const char *x, int dtype);
 const char *ifm_emit_reshape(IfmRewriteScope *scope, const char *x, const gint64 *dims, gsize n);
 
 /* Constants, each once. */
 const char *ifm_emit_number(IfmRewrite *rewrite, IfmDtype dtype, double value); /* f32 or f64, rank 0 */
 const char *ifm_emit_list(IfmRewrite *rewrite, const gint64 *values, gsize n);  /* i64 [n] */
+const char *ifm_emit_true(IfmRewrite *rewrite);                                 /* bool, rank 0 */
+/* ifm_emit_filled: A tensor of f32 of shape @shape, all of it @value. */
+const char *ifm_emit_filled(IfmRewriteScope *scope, const char *shape, float value);
 /* ifm_emit_tensor: a new initializer of the top-level graph. @data: copied */
 const char *ifm_emit_tensor(IfmRewrite *rewrite, const char *like, int dtype, gsize rank, const gint64 *dims,
                             const void *data, gsize size);
+
+/* A body of a node that is emitted: (transfer full), and its inputs and outputs, of any shape. */
+Onnx__GraphProto *ifm_rewrite_new_graph(const char *name);
+void ifm_rewrite_graph_port(Onnx__GraphProto *graph, gboolean is_input, const char *name, IfmDtype dtype);
 
 /* ifm_rewrite_replace: Renames what the nodes of a graph and their bodies read. */
 void ifm_rewrite_replace(Onnx__GraphProto *graph, GHashTable *names);
@@ -150,6 +162,7 @@ IFM_REFERENCE_RULE(dynamic_matmul);
 IFM_REFERENCE_RULE(q_gemm);
 IFM_REFERENCE_RULE(q_binary);
 IFM_REFERENCE_RULE(q_unary);
+IFM_REFERENCE_RULE(q_where);
 IFM_REFERENCE_RULE(q_concat);
 IFM_REFERENCE_RULE(q_attention);
 /* reference-recurrent.c */
@@ -180,7 +193,8 @@ const char *ifm_reference_real(IfmRewriteScope *scope, const char *output, const
 void ifm_reference_quantised(IfmRewriteScope *scope, const char *output, const char *y, const char *zero, IfmDtype in,
                              int dtype);
 /* ifm_reference_quantise: the same of a real tensor f32, with one scale and zero point. */
-void ifm_reference_quantise(IfmRewriteScope *scope, const char *output, const char *x, const char *scale, const char *zero);
+void ifm_reference_quantise(IfmRewriteScope *scope, const char *output, const char *x, const char *scale, const char *zero,
+                            int dtype);
 /* ifm_reference_product: Equals: (a - zero_a) (b - zero_b), f64, exact. @zero_a: of one number, or one a row of @a */
 const char *ifm_reference_product(IfmRewriteScope *scope, const char *a, const char *zero_a, const char *b,
                                   const char *zero_b);
