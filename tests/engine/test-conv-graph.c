@@ -80,10 +80,12 @@ static void add_inputs(Branches *branches)
             }
     g_string_append(branches->text, "; iw ! [32,3,3,3]; i = Conv(z,iw) auto_pad=SAME_UPPER strides=[2,2]"
                                     "; gw ! [64,16,3,3]; g = Conv(x,gw) auto_pad=SAME_UPPER group=2"
-                                    "; dw ! [32,1,3,3]; d = Conv(x,dw) auto_pad=SAME_LOWER group=32 strides=[2,1]");
+                                    "; dw ! [32,1,3,3]; d = Conv(x,dw) auto_pad=SAME_LOWER group=32 strides=[2,1]"
+                                    "; lw ! [64,3,11,11] -0.1 0.1; l = Conv(z,lw) pads=[2,2,2,2] strides=[4,4]");
     add_output(branches, "i");
     add_output(branches, "g");
     add_output(branches, "d");
+    add_output(branches, "l"); /* AlexNet's first */
 }
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
@@ -166,26 +168,46 @@ static void check_layers(const char *algorithm, const GPtrArray *layers)
 #endif
 }
 
-static void test_forms(gconstpointer data)
+/* A model, and an algorithm for all of its layers. */
+typedef struct
 {
-    void (*const add)(Branches *) = *(void (*const *)(Branches *))data;
-    g_autofree char *folder = g_dir_make_tmp("ifm-forms-XXXXXX", NULL);
-    g_autofree char *path = g_build_filename(folder, "cache.json", NULL);
-    Branches branches = { g_string_new(INPUT), 0 };
-    add(&branches);
-    g_autofree char *text = g_string_free(branches.text, FALSE);
-    g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, 17);
-    g_autoptr(GPtrArray) expected = outputs_of(model, NULL, NULL);
-    g_setenv("IFM_TUNING_CACHE", path, TRUE);
-    for (int i = 0; expected != NULL && i <= IFM_CONV_BEST; i++)
+    const char *name;
+    void (*add)(Branches *); /* NULL: of tests/data */
+    IfmConvAlgorithm algorithm;
+} Form;
+
+static IfmModel *model_of(const Form *form)
+{
+    if (form->add != NULL)
     {
-        const char *lines[] = { ifm_conv_algorithm_name((IfmConvAlgorithm)i), "fallback=runtime", NULL };
-        g_autoptr(GPtrArray) layers = NULL, got = NULL;
+        Branches branches = { g_string_new(INPUT), 0 };
+        form->add(&branches);
+        g_autofree char *text = g_string_free(branches.text, FALSE);
+        return text_model(text, IFM_DTYPE_F32, FALSE, 17);
+    }
+    g_autoptr(GError) error = NULL;
+    g_autofree char *file = g_strconcat(form->name, ".onnx", NULL);
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "data", file, NULL);
+    IfmModel *model = ifm_model_open(path, &error);
+    g_assert_no_error(error);
+    return model;
+}
+
+static void test_form(gconstpointer data)
+{
+    const Form *form = data;
+    g_autofree char *folder = g_dir_make_tmp("ifm-forms-XXXXXX", NULL);
+    g_autofree char *cache = g_build_filename(folder, "cache.json", NULL);
+    const char *lines[] = { ifm_conv_algorithm_name(form->algorithm), "fallback=runtime", NULL };
+    g_autoptr(IfmModel) model = model_of(form);
+    g_autoptr(GPtrArray) layers = NULL, got = NULL, expected = outputs_of(model, NULL, NULL);
+    g_setenv("IFM_TUNING_CACHE", cache, TRUE);
+    if (expected != NULL)
+    {
         got = outputs_of(model, lines, &layers);
         check_equal(lines[0], expected, got);
         check_layers(lines[0], layers);
     }
-    g_unsetenv("IFM_TUNING_CACHE");
     remove_tree(folder);
 }
 
@@ -210,10 +232,25 @@ static void test_chain(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const windows)(Branches *) = add_windows, (*const inputs)(Branches *) = add_inputs;
+    static const struct
+    {
+        const char *name;
+        void (*add)(Branches *);
+    } models[] = {
+        { "windows", add_windows },
+        { "inputs", add_inputs },
+        { "preact-resnet", NULL }, /* no biases, sums */
+        { "same-upper", NULL },
+    };
     g_test_init(&argc, &argv, NULL);
-    g_test_add_data_func("/conv-graph/windows", &windows, test_forms);
-    g_test_add_data_func("/conv-graph/inputs", &inputs, test_forms);
+    for (gsize k = 0; k < G_N_ELEMENTS(models); k++)
+        for (int i = 0; i <= IFM_CONV_BEST; i++)
+        {
+            const Form form = { models[k].name, models[k].add, (IfmConvAlgorithm)i };
+            g_autofree char *path =
+                g_strdup_printf("/conv-graph/%s/%s", form.name, ifm_conv_algorithm_name(form.algorithm));
+            g_test_add_data_func_full(path, g_memdup2(&form, sizeof form), test_form, g_free);
+        }
     g_test_add_func("/conv-graph/chain", test_chain);
     return g_test_run();
 }
