@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test-page.sh PROGRAM PAGE NEEDS VERB...: The commands of a page (a path from docs/), as they are written there, each after the ones before
+# test-page.sh PROGRAM PAGE NEEDS VERB...: Every command of a page (a path from docs/), as they are written there, each after the ones before
 # it (tools/run-page); what takes long is made smaller. NEEDS: a device, "pandas", or - for nothing. VERB: what the page must show.
 set -uo pipefail
 program=$(realpath "$1") page=$2 needs=$3 python=python3
@@ -26,6 +26,12 @@ for verb in "${verbs[@]}"; do
 done
 
 exec "$python" "$root/tools/run-page" \
+    --replace 'build/inferometer study run gnn-stages' 'build/inferometer study run gnn-stages --warmup 1 --runs 1' \
+    --replace 'study run gnn-plan' "study run gnn-plan --warmup 1 --runs 2 --set 'sizes=[{nodes: 2000, edges: [4000]}, {nodes: 5000, edges: [10000]}]'" \
+    --replace 'bound --verify' 'bound --verify --batches 5 --repetitions 1' \
+    --replace 'resnet18,batch=8 --mode train' 'squeezenet,size=64 --mode train --no-peak --warmup 1 --runs 3' \
+    --replace 'study run conv-algorithms' "study run $here/small-convolutions.yaml" \
+    --replace 'compare squeezenet mobilenet_v2' 'compare squeezenet,size=64 squeezenet,size=32 --time-budget 1s' \
     --replace 'resnet18 size=160' 'resnet18 size=64' \
     --replace 'study run kernels-quick' "study run $here/small-kernels.yaml -o out/kernels-quick" \
     --replace 'resnet18,size=160' 'squeezenet,size=64' --replace 'resnet18 --dim size=64,96,128,160' 'squeezenet --dim size=64,96' \
