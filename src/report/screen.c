@@ -18,6 +18,7 @@ typedef struct
     char *title;
     gsize n;
     char **texts;     /* [n] NULL where not present; unused for strips and bars */
+    char **shown;     /* [n] the same, shortened to the width; NULL: as they are */
     IfmTone *tones;   /* [n] */
     IfmValue *values; /* [n] */
     IfmScale scale;   /* strips */
@@ -35,10 +36,12 @@ static void column_free(Column *column)
     for (gsize i = 0; i < column->n; i++)
     {
         g_free(column->texts[i]);
+        g_free(column->shown != NULL ? column->shown[i] : NULL);
         ifm_value_clear(&column->values[i]);
     }
     g_free(column->title);
     g_free(column->texts);
+    g_free(column->shown);
     g_free(column->tones);
     g_free(column->values);
     g_free(column);
@@ -145,6 +148,132 @@ static gboolean is_constant(const Column *column)
         if (column->texts[i] == NULL || !g_str_equal(column->texts[i], column->texts[0]))
             return FALSE;
     return TRUE;
+}
+
+/* --- shortening ----------------------------------------------------------------------------------------------------- */
+
+/* Where @text has taken @columns columns at most, from its beginning. */
+static const char *after_columns(const char *text, int columns)
+{
+    for (int used = 0; *text != '\0'; text = g_utf8_next_char(text))
+    {
+        gunichar c = g_utf8_get_char(text);
+        used += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
+        if (used > columns)
+            break;
+    }
+    return text;
+}
+
+/* Shortens to @width columns with an ellipsis, of what is left a share of @head tenths in front of it. */
+static char *shorten(const char *text, int width, int head_tenths, gboolean utf8)
+{
+    const char *dots = utf8 ? "…" : "..";
+    const int total = ifm_text_width(text), keep = MAX(width - ifm_text_width(dots), 0);
+    const int head = (keep * head_tenths + 9) / 10, tail = keep - head;
+    if (total <= width)
+        return g_strdup(text);
+    const char *after = after_columns(text, head), *from = after_columns(text, total - tail);
+    if (ifm_text_width(from) > tail) /* a wide character was cut through */
+        from = g_utf8_next_char(from);
+    return g_strdup_printf("%.*s%s%s", (int)(after - text), text, dots, MAX(from, after));
+}
+
+/* How many bytes all texts begin with, up to and with a separator of names; 0 where they have too little in common. */
+static gsize common_prefix(const Column *column)
+{
+    const char *first = NULL;
+    gsize common = 0;
+    for (gsize i = 0; i < column->n; i++)
+    {
+        const char *text = column->texts[i];
+        gsize same = 0;
+        if (text == NULL)
+            continue;
+        if (first == NULL)
+            common = strlen(first = text);
+        while (same < common && text[same] == first[same])
+            same++;
+        common = same;
+    }
+    while (common > 0 && strchr("/.:", first[common - 1]) == NULL)
+        common--;
+    return common > 3 ? common : 0;
+}
+
+/* Shortens all of a column alike. Returns: (transfer full) [n] NULL where texts that differ do not differ any more. */
+static char **shorten_alike(const Column *column, int width, gsize prefix, int head_tenths, gboolean utf8)
+{
+    char **shown = g_new0(char *, column->n + 1);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal); /* shown -> whole */
+    for (gsize i = 0; i < column->n; i++)
+    {
+        if (column->texts[i] == NULL)
+            continue;
+        g_autofree char *cut = prefix > 0 ? g_strconcat(utf8 ? "…" : "..", column->texts[i] + prefix, NULL) : NULL;
+        shown[i] = shorten(cut != NULL ? cut : column->texts[i], width, head_tenths, utf8);
+        const char *other = g_hash_table_lookup(seen, shown[i]);
+        if (other == NULL)
+            g_hash_table_insert(seen, shown[i], column->texts[i]);
+        else if (!g_str_equal(other, column->texts[i]))
+        {
+            for (gsize k = 0; k <= i; k++)
+                g_free(shown[k]);
+            g_free(shown);
+            return NULL;
+        }
+    }
+    return shown;
+}
+
+/*
+ * Shortens a column as a whole, so that rows stay distinct: both ends of a name say more than its middle, so the middle
+ * goes first; where names then look alike, what they all begin with goes, and then more of one end than of the other.
+ * Returns: (transfer full) [n] NULL where no way of these keeps them apart.
+ */
+static char **shorten_column(const Column *column, int width, gboolean utf8)
+{
+    static const int head_tenths[] = { 5, 3, 7, 0, 10 };
+    const gsize prefix = common_prefix(column);
+    for (gsize i = 0; i < G_N_ELEMENTS(head_tenths); i++)
+        for (int cut = 0; cut <= (prefix > 0); cut++)
+        {
+            char **shown = shorten_alike(column, width, cut ? prefix : 0, head_tenths[i], utf8);
+            if (shown != NULL)
+                return shown;
+        }
+    return NULL;
+}
+
+/* The least width, from column->min up, at which the names that identify rows stay distinct. */
+static void keep_apart(Column *column, gboolean utf8)
+{
+    for (; column->min < column->natural; column->min += MAX(column->min / 4, 1))
+    {
+        char **shown = shorten_column(column, column->min, utf8);
+        for (gsize i = 0; shown != NULL && i < column->n; i++)
+            g_free(shown[i]);
+        g_free(shown);
+        if (shown != NULL)
+            return;
+    }
+    column->min = column->natural;
+}
+
+/* Sets what a column shows at its width. */
+static void set_shown(Column *column, gboolean utf8)
+{
+    for (gsize i = 0; column->shown != NULL && i < column->n; i++)
+        g_free(column->shown[i]);
+    g_clear_pointer(&column->shown, g_free);
+    if (is_drawn(column))
+        return;
+    column->shown = shorten_column(column, column->width, utf8);
+    if (column->shown != NULL)
+        return;
+    column->shown = g_new0(char *, column->n + 1);
+    for (gsize i = 0; i < column->n; i++)
+        column->shown[i] = column->texts[i] != NULL ? shorten(column->texts[i], column->width, 5, utf8) : NULL;
 }
 
 /* --- layout --------------------------------------------------------------------------------------------------------- */
@@ -268,31 +397,6 @@ static GPtrArray *layout(GPtrArray *columns, int width)
 
 /* --- painting ------------------------------------------------------------------------------------------------------- */
 
-/* Shortens to @width columns with an ellipsis in the middle: both ends of a name say more than its middle. */
-static char *shorten(const char *text, int width, gboolean utf8)
-{
-    const char *dots = utf8 ? "…" : "..";
-    int keep = width - (utf8 ? 1 : 2), head = (keep + 1) / 2, tail = keep - head;
-    const char *after = text, *from = text + strlen(text);
-    for (int used = 0; *after != '\0'; after = g_utf8_next_char(after))
-    {
-        gunichar c = g_utf8_get_char(after);
-        used += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
-        if (used > head)
-            break;
-    }
-    for (int used = 0; from > after;)
-    {
-        const char *previous = g_utf8_prev_char(from);
-        gunichar c = g_utf8_get_char(previous);
-        used += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
-        if (used > tail)
-            break;
-        from = previous;
-    }
-    return g_strdup_printf("%.*s%s%s", (int)(after - text), text, dots, from);
-}
-
 static gboolean is_right(const Column *column)
 {
     return column->field->kind != IFM_FIELD_TEXT && column->field->kind != IFM_FIELD_BOOLEAN && !is_drawn(column);
@@ -302,11 +406,9 @@ static gboolean is_right(const Column *column)
 static void paint_text(GString *out, const Column *column, const char *text, IfmTone tone, gboolean last,
                        const IfmScreen *screen)
 {
-    g_autofree char *shorter = ifm_text_width(text) > column->width ? shorten(text, column->width, screen->utf8) : NULL;
-    const char *shown = shorter != NULL ? shorter : text;
-    int blanks = column->width - ifm_text_width(shown);
+    int blanks = column->width - ifm_text_width(text);
     gboolean right = is_right(column);
-    g_string_append_printf(out, "%*s%s%s%s", right ? blanks : 0, "", ifm_tone_begin(screen, tone), shown,
+    g_string_append_printf(out, "%*s%s%s%s", right ? blanks : 0, "", ifm_tone_begin(screen, tone), text,
                            ifm_tone_end(screen, tone));
     if (!right && !last)
         g_string_append_printf(out, "%*s", blanks, "");
@@ -326,7 +428,7 @@ static void paint_cell(GString *out, const Column *column, gsize row, gboolean l
                                ifm_tone_end(screen, IFM_TONE_GOOD));
     }
     else
-        paint_text(out, column, column->texts[row], column->tones[row], last, screen);
+        paint_text(out, column, column->shown[row], column->tones[row], last, screen);
 }
 
 static void trim_line(GString *out)
@@ -343,7 +445,8 @@ static void paint_head(GString *out, const GPtrArray *block, const IfmScreen *sc
     {
         const Column *column = block->pdata[i];
         g_string_append_printf(out, "%*s", i > 0 ? GAP : 0, "");
-        paint_text(out, column, column->title, IFM_TONE_PLAIN, i + 1 == block->len, screen);
+        g_autofree char *title = shorten(column->title, column->width, 5, screen->utf8);
+        paint_text(out, column, title, IFM_TONE_PLAIN, i + 1 == block->len, screen);
     }
     g_string_append(out, ifm_bold_end(screen));
     trim_line(out);
@@ -376,6 +479,8 @@ static void paint_axes(GString *out, const GPtrArray *block, const IfmScreen *sc
 static void paint_block(GString *out, const GPtrArray *block, gsize n, gboolean further, const IfmScreen *screen)
 {
     paint_head(out, block, screen);
+    for (guint i = 0; i < block->len; i++)
+        set_shown(block->pdata[i], screen->utf8);
     for (gsize row = 0; row < n; row++)
     {
         if (further && !has_values(block, row))
@@ -408,6 +513,8 @@ char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
         g_string_append_printf(folded, "%s%s %s", folded->len > 0 ? ", " : "", column->title, column->texts[0]);
         column_free(column);
     }
+    for (guint i = 0; i < MIN(count_keys(columns), columns->len); i++)
+        keep_apart(columns->pdata[i], screen->utf8);
     g_autoptr(GPtrArray) blocks = layout(columns, screen->width);
     GString *out = g_string_new(NULL);
     if (folded->len > 0)

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "folder.h"
 #include "report/check-document.h"
 #include "report/golden.h"
 #include "report/report-private.h"
@@ -13,14 +14,37 @@ static void test_report(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(check_document(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL)), >, 0);
 }
 
+/* The page names the files that are there: out/gnn-stages has all but ranges.csv. Returns: (transfer full) the folder */
+static char *make_files(void)
+{
+    static const char *const names[] = { "profiling_report.txt",
+                                         "lookup_table.json",
+                                         "bandwidth_table.json",
+                                         "raw_measurements.json",
+                                         "checkpoint_cpugpu.json",
+                                         "checkpoint_npu.json",
+                                         "stages.csv" };
+    char *folder = g_dir_make_tmp("ifm-study-page-XXXXXX", NULL);
+    g_assert_true(folder != NULL && g_chdir(folder) == 0 && g_mkdir_with_parents("out/gnn-stages", 0777) == 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        g_autofree char *path = g_build_filename("out", "gnn-stages", names[i], NULL);
+        g_assert_true(g_file_set_contents(path, "", 0, NULL));
+    }
+    return folder;
+}
+
 static void test_screen(Fixture *fixture, gconstpointer data)
 {
+    g_autofree char *folder = make_files();
     g_autofree char *page = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, "out/gnn-stages"),
                                               &(IfmScreen){ .width = 100, .utf8 = TRUE });
     check_golden("study-screen.txt", page);
     g_autofree char *colour = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_SUMMARY, "out/gnn-stages"),
                                                 &(IfmScreen){ .width = 100, .utf8 = TRUE, .colour = TRUE });
     g_assert_nonnull(strchr(colour, '\033'));
+    g_assert_cmpint(g_chdir("/"), ==, 0);
+    remove_tree(folder);
 }
 
 static void test_status(Fixture *fixture, gconstpointer data)

@@ -119,6 +119,50 @@ static const NamedRow named_rows[] = {
 };
 
 /* What tells a row from the others stands in every block: many have the same name. */
+static void check_distinct(const char *const *names, int width, gboolean utf8)
+{
+    static const IfmField named[] = { { "name", "layer", IFM_FIELD_TEXT, ifm_field_get_text, AT(name) },
+                                      { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, AT(time_ns) },
+                                      { NULL } };
+    Row some[8] = { { NULL } };
+    const void *records[8];
+    gsize n = 0;
+    for (; names[n] != NULL; n++)
+    {
+        some[n].name = names[n];
+        some[n].time_ns = 1e6;
+        records[n] = &some[n];
+    }
+    g_autofree char *text =
+        ifm_table_to_screen(&(IfmTable){ named, records, n }, &(IfmScreen){ .width = width, .utf8 = utf8 });
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < n; i++)
+        g_assert_true(g_hash_table_add(seen, lines[2 + i]));
+}
+
+/* Names that differ in one place only, at the beginning, in the middle and at the end, stay distinct where they are cut. */
+static void test_distinct(void)
+{
+    static const char *const tables[][6] = {
+        { "/model/layers.0/self_attn/q_proj/MatMul_quant_output", "/model/layers.0/self_attn/k_proj/MatMul_quant_output",
+          "/model/layers.1/self_attn/k_proj/MatMul_quant_output" },
+        { "a/encoder/block/attention/self/projection/of/the/value",
+          "b/encoder/block/attention/self/projection/of/the/value" },
+        { "encoder.block.attention.self.projection.of.the.value.weight0",
+          "encoder.block.attention.self.projection.of.the.value.weight1" },
+        { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaXaaaaaaaaaaaaaaaaaaaaaaaaa",
+          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaYaaaaaaaaaaaaaaaaaaaaaaaaa",
+          "aaaaaaaaaaaaaaaaaZaaaaaaaaaaaaaaaaaXaaaaaaaaaaaaaaaaaaaaaaaaa" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(tables); i++)
+        for (int width = 40; width <= 90; width += 7)
+        {
+            check_distinct(tables[i], MAX(width, i == 3 ? 80 : 0), TRUE);
+            check_distinct(tables[i], MAX(width, i == 3 ? 80 : 0), FALSE);
+        }
+}
+
 static void test_keys(void)
 {
     static const Row few[] = { { .name = "CPU", .n = 1, .time_ns = 1e6, .bytes = 1048576, .share = 0.25 },
@@ -503,6 +547,7 @@ int main(int argc, char **argv)
     g_test_add_func("/report/screen", test_screen);
     g_test_add_func("/report/fits", test_fits);
     g_test_add_func("/report/whole", test_whole);
+    g_test_add_func("/report/distinct", test_distinct);
     g_test_add_func("/report/keys", test_keys);
     g_test_add_func("/report/getters", test_getters);
     g_test_add_func("/report/marks", test_marks);
