@@ -11,6 +11,9 @@ char *ifm_number_fixed(double value, int decimals, const char *unit);
 /** ifm_format_duration: "1.234 ms": four significant digits and the largest unit of ns, us, ms, s with a value of at
  * least 1. "0" for 0; "-" for NaN and infinity. (transfer full) */
 char *ifm_format_duration(double ns);
+/** ifm_is_precision: Whether half an interval, over the value that it is of, says how well that is known: not where it is
+ * as large as the value, or not finite. */
+gboolean ifm_is_precision(double half_ratio);
 /** ifm_format_ratio: 0.0123 gives "1.23 %". (transfer full) */
 char *ifm_format_ratio(double ratio);
 /** ifm_format_bytes: 2097152 gives "2.00 MiB". (transfer full) */

@@ -10,16 +10,18 @@ IFM_BEGIN_DECLS
 /** IfmFieldKind: what a field's values are; decides how each printer writes them. Exports are always in base units. */
 typedef enum
 {
-    IFM_FIELD_TEXT,     /* screen: left-aligned, may be shortened with an ellipsis where the table does not fit */
-    IFM_FIELD_BOOLEAN,  /* screen: yes, no */
-    IFM_FIELD_INTEGER,  /* screen: right-aligned */
-    IFM_FIELD_REAL,     /* screen: four significant digits */
-    IFM_FIELD_DURATION, /* ns; screen: four significant digits and their unit (ns, us, ms, s); 0 has none */
-    IFM_FIELD_BYTES,    /* screen: B, KiB, MiB, GiB */
-    IFM_FIELD_RATE,     /* bytes/s; screen: three significant digits in MB/s, MB = 2^20 bytes, which the title says */
-    IFM_FIELD_RATIO,    /* 0.25; screen: 25.0 % */
-    IFM_FIELD_BAR,      /* 0 to 1; screen: a bar of that length */
-    IFM_FIELD_INTERVAL, /* five marks in ns; screen: drawn on one scale for all rows; exports: KEY_min … KEY_max */
+    IFM_FIELD_TEXT,      /* screen: left-aligned, may be shortened with an ellipsis where the table does not fit */
+    IFM_FIELD_BOOLEAN,   /* screen: yes, no */
+    IFM_FIELD_INTEGER,   /* screen: right-aligned */
+    IFM_FIELD_REAL,      /* screen: four significant digits */
+    IFM_FIELD_DURATION,  /* ns; screen: four significant digits and their unit (ns, us, ms, s); 0 has none */
+    IFM_FIELD_BYTES,     /* screen: B, KiB, MiB, GiB */
+    IFM_FIELD_RATE,      /* bytes/s; screen: three significant digits in MB/s, MB = 2^20 bytes, which the title says */
+    IFM_FIELD_RATIO,     /* 0.25; screen: 25.0 % */
+    IFM_FIELD_BAR,       /* 0 to 1; screen: a bar of that length */
+    IFM_FIELD_PRECISION, /* half an interval over the value: 0.25; screen: 25.0 %, "no interval" where it is no precision,
+                            ifm_is_precision() */
+    IFM_FIELD_INTERVAL,  /* five marks in ns; screen: drawn on one scale for all rows; exports: KEY_min … KEY_max */
 } IfmFieldKind;
 
 /** IfmTone: how a cell of text is coloured where there is colour. */

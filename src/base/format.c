@@ -43,6 +43,11 @@ char *ifm_format_duration(double ns)
     return ifm_number_fixed(value, decimals, units[unit].name);
 }
 
+gboolean ifm_is_precision(double half_ratio)
+{
+    return half_ratio < 1; /* and no NaN */
+}
+
 char *ifm_format_ratio(double ratio)
 {
     if (!isfinite(ratio))

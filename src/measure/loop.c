@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <inferometer/format.h>
 #include <internal/json.h>
 
 #include "measure-private.h"
@@ -139,7 +140,7 @@ static void describe(Loop *loop)
     double ratio = half_width_ratio(&summary);
     if (protocol->runs == 0 && (isnan(ratio) || ratio > protocol->ci_ratio))
     {
-        g_autofree char *width = isnan(ratio) ? g_strdup("unknown") : g_strdup_printf("±%.2f %%", 100 * ratio);
+        g_autofree char *width = !ifm_is_precision(ratio) ? g_strdup("unknown") : g_strdup_printf("±%.2f %%", 100 * ratio);
         g_autofree char *stop = g_strdelimit(g_strdup(ifm_stop_reason_name(loop->stop)), "-", ' ');
         ifm_measurement_warn(measurement, "the median's interval is %s, not the ±%.3g %% asked for (%s after %u runs)",
                              width, 100 * protocol->ci_ratio, stop, measurement->samples_ns->len);

@@ -116,7 +116,7 @@ static void append_points(GString *out, const IfmFigure *figure, const IfmScreen
         { "series", "", IFM_FIELD_TEXT, get_series, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_KEY },
         { "label", figure->x.title != NULL ? figure->x.title : "", IFM_FIELD_TEXT, get_label, NULL, IFM_FIELD_KEY },
         { "y", title, figure->y.kind, get_y },
-        { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width, NULL, IFM_FIELD_HIDE_EMPTY },
+        { "half_width_ratio", "±", IFM_FIELD_PRECISION, get_half_width, NULL, IFM_FIELD_HIDE_EMPTY },
         { "drawn", "", strips ? IFM_FIELD_INTERVAL : IFM_FIELD_BAR, strips ? get_strip : get_bar, .of = figure->y.kind },
         { NULL },
     };

@@ -221,8 +221,9 @@ const char *ifm_figure_kind_name(IfmFigureKind kind)
 const char *ifm_field_unit(IfmFieldKind kind)
 {
     static const char *const units[] = {
-        [IFM_FIELD_DURATION] = "ns",  [IFM_FIELD_INTERVAL] = "ns", [IFM_FIELD_BYTES] = "bytes",
-        [IFM_FIELD_RATE] = "bytes/s", [IFM_FIELD_RATIO] = "ratio", [IFM_FIELD_BAR] = "ratio"
+        [IFM_FIELD_DURATION] = "ns",    [IFM_FIELD_INTERVAL] = "ns", [IFM_FIELD_BYTES] = "bytes",
+        [IFM_FIELD_RATE] = "bytes/s",   [IFM_FIELD_RATIO] = "ratio", [IFM_FIELD_BAR] = "ratio",
+        [IFM_FIELD_PRECISION] = "ratio"
     };
     return (gsize)kind < G_N_ELEMENTS(units) && units[kind] != NULL ? units[kind] : "";
 }

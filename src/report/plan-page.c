@@ -189,9 +189,9 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
 const IfmField ifm_plan_line_fields[] = {
     { "which", "", IFM_FIELD_TEXT, ifm_field_get_text, LINE(which), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
     { "latency_ns", "one batch", IFM_FIELD_DURATION, get_cost, COST(latency_ns) },
-    { "latency_spread_ratio", "±", IFM_FIELD_RATIO, get_cost, COST(latency_spread_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "latency_spread_ratio", "±", IFM_FIELD_PRECISION, get_cost, COST(latency_spread_ratio), IFM_FIELD_HIDE_EMPTY },
     { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_cycle },
-    { "cycle_spread_ratio", "±", IFM_FIELD_RATIO, get_cycle_spread, .flags = IFM_FIELD_HIDE_EMPTY },
+    { "cycle_spread_ratio", "±", IFM_FIELD_PRECISION, get_cycle_spread, .flags = IFM_FIELD_HIDE_EMPTY },
     { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_throughput, .flags = IFM_FIELD_NO_SCREEN },
     { "energy_j", "J a batch", IFM_FIELD_REAL, get_cost, COST(energy_j), IFM_FIELD_HIDE_EMPTY },
     { "gain_ratio", "gain", IFM_FIELD_RATIO, ifm_field_get_real, LINE(gain_ratio), IFM_FIELD_HIDE_EMPTY },
@@ -312,8 +312,9 @@ static void add_prediction(IfmDocument *document, const json_t *prediction)
                     *latency = ifm_format_duration(ifm_member_number(prediction, "batch_latency_ns")),
                     *spread = ifm_format_ratio(spread_ratio);
     ifm_document_fact(document, "predicted", "%.0f batches in %s%s%s, %.4g batches/s, a batch takes %s in the median",
-                      ifm_member_number(prediction, "n_batches"), makespan, isfinite(spread_ratio) ? " ±" : ", no interval",
-                      isfinite(spread_ratio) ? spread : "", ifm_member_number(prediction, "throughput_per_s"), latency);
+                      ifm_member_number(prediction, "n_batches"), makespan,
+                      ifm_is_precision(spread_ratio) ? " ±" : ", no interval", ifm_is_precision(spread_ratio) ? spread : "",
+                      ifm_member_number(prediction, "throughput_per_s"), latency);
 }
 
 static void add_verdict(IfmDocument *document, const IfmPlanReport *report)

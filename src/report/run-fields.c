@@ -53,7 +53,7 @@ const IfmField ifm_run_figure_fields[] = {
     { "predicted", "predicted", IFM_FIELD_TEXT, get_words, FIGURE(predicted),
       IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "measured", "measured", IFM_FIELD_TEXT, get_words, FIGURE(measured), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
-    { "interval_ratio", "±", IFM_FIELD_RATIO, get_interval, .flags = IFM_FIELD_HIDE_EMPTY },
+    { "interval_ratio", "±", IFM_FIELD_PRECISION, get_interval, .flags = IFM_FIELD_HIDE_EMPTY },
     { "difference", "off by", IFM_FIELD_TEXT, ifm_run_get_difference, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { "unit", "unit", IFM_FIELD_TEXT, ifm_field_get_text, FIGURE(unit), IFM_FIELD_NO_SCREEN },
     { "predicted", "predicted", IFM_FIELD_REAL, ifm_field_get_real, FIGURE(predicted), IFM_FIELD_NO_SCREEN },

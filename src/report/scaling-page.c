@@ -85,7 +85,7 @@ const IfmField ifm_scaling_line_fields[] = {
     { "error_code", NULL, IFM_FIELD_TEXT, get_code },
     { "reason", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(point.reason) },
     { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.time_ns) },
-    { "half_width_ratio", "±", IFM_FIELD_RATIO, get_half_width, NULL, SCREEN },
+    { "half_width_ratio", "±", IFM_FIELD_PRECISION, get_half_width, NULL, SCREEN },
     { "median_lower_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.lower) },
     { "median_upper_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.upper) },
     { "mean_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.mean_ns) },

@@ -78,12 +78,12 @@ typedef struct
 /* Without a device there are the FLOP of each. */
 static const IfmField passes_fields[] = {
     { "forward_ns", "forward", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_FORWARD, time_ns), HIDE },
-    { "forward_half", "±", IFM_FIELD_RATIO, ifm_field_get_real, OF(IFM_PASS_FORWARD, half_ratio), HIDE },
+    { "forward_half", "±", IFM_FIELD_PRECISION, ifm_field_get_real, OF(IFM_PASS_FORWARD, half_ratio), HIDE },
     { "backward_ns", "backward", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, time_ns), HIDE },
     { "backward_lower", "95 % from", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, lower_ns), HIDE },
     { "backward_upper", "to", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, upper_ns), HIDE },
     { "training_ns", "training pass", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_TRAINING, time_ns), HIDE },
-    { "training_half", "±", IFM_FIELD_RATIO, ifm_field_get_real, OF(IFM_PASS_TRAINING, half_ratio), HIDE },
+    { "training_half", "±", IFM_FIELD_PRECISION, ifm_field_get_real, OF(IFM_PASS_TRAINING, half_ratio), HIDE },
     { "step_ns", "training step", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_STEP, time_ns), HIDE },
     { "forward_gflop", "GFLOP: forward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_FORWARD, gflop), HIDE },
     { "backward_gflop", "backward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_BACKWARD, gflop), HIDE },

@@ -240,8 +240,8 @@ static void add_runs(IfmDocument *document, const IfmStudyTables *tables)
         const char *ending = row->measurement != NULL ? row->measurement->stop_reason : "";
         fewest = MIN(fewest, row->n);
         max = MAX(max, row->n);
-        narrowest = MIN(narrowest, isfinite(width) ? width : INFINITY);
-        widest = MAX(widest, isfinite(width) ? width : 0);
+        narrowest = MIN(narrowest, ifm_is_precision(width) ? width : INFINITY);
+        widest = MAX(widest, ifm_is_precision(width) ? width : 0);
         json_object_set_new(endings, ending, json_integer(json_integer_value(json_object_get(endings, ending)) + 1));
     }
     if (max == 0)

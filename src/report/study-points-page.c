@@ -131,7 +131,7 @@ static const IfmField point_fields[] = {
     { "alias", "", IFM_FIELD_TEXT, get_alias, NULL, IFM_FIELD_NO_SCREEN },
     { "marked", "on", IFM_FIELD_TEXT, get_marked, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
     { "median_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, AT(median_ns) },
-    { "width", "±", IFM_FIELD_RATIO, get_width, NULL, IFM_FIELD_NO_EXPORT },
+    { "width", "±", IFM_FIELD_PRECISION, get_width, NULL, IFM_FIELD_NO_EXPORT },
     { "lower_ns", "", IFM_FIELD_DURATION, get_lower, NULL, IFM_FIELD_NO_SCREEN },
     { "upper_ns", "", IFM_FIELD_DURATION, get_upper, NULL, IFM_FIELD_NO_SCREEN },
     { "level", "", IFM_FIELD_REAL, get_level, NULL, IFM_FIELD_NO_SCREEN },

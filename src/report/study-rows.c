@@ -92,7 +92,7 @@ const IfmField ifm_stage_row_fields[] = {
     { "transfer_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(transfer_ns), EXPORT },
     { "flag", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), EXPORT },
     { "latency", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(total_ns), SCREEN },
-    { "half_width", "±", IFM_FIELD_RATIO, get_row_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "half_width", "±", IFM_FIELD_PRECISION, get_row_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "std", "±std", IFM_FIELD_DURATION, ifm_field_get_real, ROW(std_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "device_spec", NULL, IFM_FIELD_TEXT, get_row_device, NULL, EXPORT },
     { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_row_simulated, NULL, IFM_FIELD_FOLD },

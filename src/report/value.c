@@ -121,14 +121,17 @@ static char *format_one(IfmFieldKind kind, double number)
 }
 
 /* One decimal for all of a column where any is 10 % or more: then they are read against each other. */
-static void format_ratios(const double *numbers, gsize n, char **texts)
+static void format_ratios(const double *numbers, gsize n, gboolean precisions, char **texts)
 {
     double max = 0;
     for (gsize i = 0; i < n; i++)
-        max = MAX(max, isfinite(numbers[i]) ? fabs(numbers[i]) : 0);
+        if (isfinite(numbers[i]) && (!precisions || ifm_is_precision(numbers[i])))
+            max = MAX(max, fabs(numbers[i]));
     for (gsize i = 0; i < n; i++)
         if (isfinite(numbers[i]))
-            texts[i] = ifm_number_fixed(100 * numbers[i], max >= 0.1 || max == 0 ? 1 : 2, "%");
+            texts[i] = precisions && !ifm_is_precision(numbers[i])
+                           ? g_strdup("no interval")
+                           : ifm_number_fixed(100 * numbers[i], max >= 0.1 || max == 0 ? 1 : 2, "%");
 }
 
 /* Values end in a column of their own, and units begin in one. */
@@ -153,9 +156,9 @@ static void align_units(char **texts, gsize n)
 void ifm_format_column(IfmFieldKind kind, const double *numbers, gsize n, char **texts)
 {
     memset(texts, 0, n * sizeof *texts);
-    if (kind == IFM_FIELD_RATIO)
+    if (kind == IFM_FIELD_RATIO || kind == IFM_FIELD_PRECISION)
     {
-        format_ratios(numbers, n, texts);
+        format_ratios(numbers, n, kind == IFM_FIELD_PRECISION, texts);
         return;
     }
     for (gsize i = 0; i < n; i++)

@@ -1,4 +1,5 @@
 /* Everything that is asked to be run, looked at before anything is started. */
+#include <inferometer/format.h>
 #include <internal/dataset.h>
 #include <internal/json.h>
 #include <internal/store.h>
@@ -252,7 +253,8 @@ static void note_pilots(const IfmRunSet *set)
     if (n == 0 || set->options.pilot_ns != IFM_OPTION_UNSET || set->options.note == NULL)
         return;
     double seconds = (double)IFM_RUN_USUAL_PILOT_NS * 1e-9 * (double)n;
-    g_autofree char *known = isfinite(worst) ? g_strdup_printf("only to ±%.3g %%", 100 * worst) : g_strdup("not at all"),
+    g_autofree char *known =
+                        ifm_is_precision(worst) ? g_strdup_printf("only to ±%.3g %%", 100 * worst) : g_strdup("not at all"),
                     *line = g_strdup_printf("the study tells plans apart %s: pilots come first, about %.0f s to %.0f s and "
                                             "the compiling; --pilot 0 leaves them out",
                                             known, seconds, 2 * seconds);

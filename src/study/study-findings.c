@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/format.h>
 #include <internal/json.h>
 
 #include <internal/study-findings.h>
@@ -134,7 +135,7 @@ static IfmPrecision row_precision(const IfmStudyTables *tables, const IfmStageRo
     double width = ifm_stage_row_width(row);
     if (row->reason != NULL || row->n == 0)
         return IFM_PRECISION_REACHED;
-    if (!isfinite(width))
+    if (!ifm_is_precision(width))
         return IFM_PRECISION_UNKNOWN;
     return width > ifm_study_target(tables) * (1 + 1e-9) ? IFM_PRECISION_MISSED : IFM_PRECISION_REACHED;
 }

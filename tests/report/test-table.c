@@ -404,6 +404,22 @@ static void test_other_numbers(void)
     g_assert_cmpstr(edge, ==, "1.00 KiB");
 }
 
+/* An interval as wide as its value says nothing: "no interval", and the others keep their own two digits. */
+static void test_precisions(void)
+{
+    const double ratios[] = { 0.0123, 237.659, NAN, 1, 0.0999 };
+    char *texts[G_N_ELEMENTS(ratios)];
+    ifm_format_column(IFM_FIELD_PRECISION, ratios, G_N_ELEMENTS(ratios), texts);
+    g_assert_cmpstr(texts[0], ==, "1.23 %");
+    g_assert_cmpstr(texts[1], ==, "no interval");
+    g_assert_null(texts[2]);
+    g_assert_cmpstr(texts[3], ==, "no interval");
+    g_assert_cmpstr(texts[4], ==, "9.99 %");
+    for (gsize i = 0; i < G_N_ELEMENTS(ratios); i++)
+        g_free(texts[i]);
+    g_assert_cmpstr(ifm_field_unit(IFM_FIELD_PRECISION), ==, "ratio");
+}
+
 static void test_clean(void)
 {
     g_autofree char *escaped = ifm_format_clean("a\033[31m\nb\xff\u202e");
@@ -559,6 +575,7 @@ int main(int argc, char **argv)
     g_test_add_func("/report/locale", test_locale);
     g_test_add_func("/report/durations", test_durations);
     g_test_add_func("/report/numbers", test_other_numbers);
+    g_test_add_func("/report/precisions", test_precisions);
     g_test_add_func("/report/clean", test_clean);
     g_test_add_func("/report/screen-detect", test_screen_detect);
     g_test_add_func("/report/screen-terminal", test_screen_terminal);
