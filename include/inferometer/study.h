@@ -219,13 +219,18 @@ typedef struct
     gint64 last_unix_ms; /* when the newest measurement began; 0 where there is none */
 } IfmStudyTables;
 
-/** ifm_study_tables: Returns: (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study), or
- * IFM_ERROR_CORRUPT. */
+/** ifm_study_tables: Latencies that those of other sizes contradict are none: their rows have the code "implausible" and
+ * the reason, and keep what was measured. Returns: (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no
+ * study), or IFM_ERROR_CORRUPT. */
 IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error);
 /** ifm_study_tables_of: The same over a study's span as it is now: a size that is new since the last run has rows that were
  * never tried, one that is gone has none. Devices that the last run was asked for stay, and are set in @study. Also
  * IFM_ERROR_INVALID where the store is another study's. */
 IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error);
+/** ifm_study_tables_implausible: how many rows of stages and ranges those are. ifm_study_tables_admit: takes them for
+ * latencies all the same; the fits follow. */
+gsize ifm_study_tables_implausible(const IfmStudyTables *tables);
+void ifm_study_tables_admit(IfmStudyTables *tables);
 void ifm_study_tables_free(IfmStudyTables *tables);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyTables, ifm_study_tables_free)
 /** ifm_study_tables_lookup: (transfer full) a device's stage as a function of sizes; NULL with IFM_ERROR_INVALID for an

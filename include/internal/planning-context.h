@@ -12,6 +12,8 @@ void ifm_costs_forget_corrections(IfmCosts *costs);
 /** ifm_costs_why_sparse: Why the measurements of a device give no latency at a size: there is one size alone, or all
  * have one number of nodes, and the size has another. Returns: (transfer full) one line; NULL if they do give one. */
 char *ifm_costs_why_sparse(const IfmCosts *costs, int device, double nodes, double edges);
+/** ifm_costs_n_implausible: how many latencies of the tables are left out, since those of other sizes contradict them. */
+gsize ifm_costs_n_implausible(const IfmCosts *costs);
 /** ifm_costs_why_never: why a stage is not for a device, whatever range it is in; NULL where some range with it is. */
 const char *ifm_costs_why_never(const IfmCosts *costs, int device, int stage);
 

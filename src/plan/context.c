@@ -176,7 +176,7 @@ static void add_sizes(IfmPlanContext *context)
     {
         const IfmStageRow *row = context->tables->rows->pdata[i];
         IfmPlanSize size = { row->nodes, row->edges };
-        gboolean known = isnan(row->total_ns);
+        gboolean known = row->reason != NULL;
         for (guint s = 0; s < context->sizes->len && !known; s++)
             known = memcmp(&g_array_index(context->sizes, IfmPlanSize, s), &size, sizeof size) == 0;
         if (!known)
@@ -213,6 +213,8 @@ gboolean ifm_plan_context_init(IfmPlanContext *context, const char *study, const
     if (!parse_grid(context, search->grid, error) || !ifm_plan_parse_sizes(sizes, context->sizes, error) ||
         !check_powers(search->power, error) || !open_tables(context, study, folder, mode, error))
         return FALSE;
+    if (search->implausible)
+        ifm_study_tables_admit(context->tables);
     context->costs = ifm_costs_from_tables(context->tables, use != NULL && *use != NULL ? use : NULL, error);
     if (context->costs == NULL || !apply_devices(context, search, error))
         return FALSE;

@@ -369,6 +369,7 @@ IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const 
     for (guint at = 0; at < MIN(tables->devices->len, G_N_ELEMENTS(reading.index)); at++)
         if (reading.index[at] >= 0 && !judge_stages(&reading, at, error))
             return NULL;
+    costs->n_implausible = ifm_study_tables_implausible(tables);
     set_cuts(&reading);
     set_readers(&reading);
     forbid_splits(&reading);

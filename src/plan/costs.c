@@ -563,6 +563,11 @@ int ifm_costs_find_device(const IfmCosts *costs, const char *alias)
     return -1;
 }
 
+gsize ifm_costs_n_implausible(const IfmCosts *costs)
+{
+    return costs->n_implausible;
+}
+
 gsize ifm_costs_n_stages(const IfmCosts *costs)
 {
     return (gsize)costs->n_stages;

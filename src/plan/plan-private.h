@@ -77,6 +77,7 @@ struct IfmCosts
     IfmCostCrossing
         *crossings[2][IFM_COST_MAX_STAGES][IFM_COST_MAX_STAGES]; /* [static][first - 1][last - 1]; NULL: nothing */
     gboolean has_busy;
+    gsize n_implausible; /* latencies of the tables that were left out */
     double partition_fixed_ns, partition_ns_per_edge, merge_ns, pad_ns_per_byte;
     GArray *corrections;                         /* CostCorrection */
     double partition_excess_ns, merge_excess_ns; /* time of partition and merge in a run beyond the above */

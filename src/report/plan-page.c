@@ -374,6 +374,16 @@ static void add_sparse(IfmDocument *document, const IfmPlanReport *report)
     }
 }
 
+static void add_implausible(IfmDocument *document, const IfmCosts *costs)
+{
+    const gsize n = costs != NULL ? ifm_costs_n_implausible(costs) : 0;
+    if (n > 0)
+        ifm_document_note(document, "left out", IFM_TONE_WARN,
+                          "%" G_GSIZE_FORMAT " implausible latenc%s: another size contradicts %s (study export has which; "
+                          "--implausible plans by %s, too)",
+                          n, n == 1 ? "y" : "ies", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
+}
+
 static void add_pareto(IfmDocument *document, const GPtrArray *answers)
 {
     static const char *const plan[] = { "plan", NULL }, *const cycle[] = { "cycle_ns", NULL };
@@ -416,6 +426,7 @@ IfmDocument *ifm_plan_document(const IfmPlanReport *report)
     add_certificate(document, report);
     add_forbidden(document, report->costs);
     add_sparse(document, report);
+    add_implausible(document, report->costs);
     add_verdict(document, report);
     if (report->pareto != NULL)
         add_pareto(document, report->pareto);

@@ -110,7 +110,7 @@ static char *reason_of(const Group *group)
     g_string_append_printf(text, "%" G_GSIZE_FORMAT " case%s %s", group->n, group->n > 1 ? "s" : "",
                            group->state == IFM_ROW_SKIPPED ? "skipped" : "failed");
     if (group->state == IFM_ROW_FAILED && group->code != NULL && *group->code != '\0' &&
-        !g_str_equal(group->code, "failed"))
+        !g_str_equal(group->code, "failed") && !g_str_has_prefix(group->reason, group->code))
         g_string_append_printf(text, " (%s)", group->code);
     g_string_append_printf(text, ", %s %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges%s: %s%s",
                            group->several_sizes ? "from" : "at", group->min->nodes, group->min->edges,

@@ -59,8 +59,10 @@ static void get_row_width(const void *record, const void *user, IfmValue *value)
 static void get_row_outcome(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageRow *row = record;
-    IfmOutcome outcome = row->measurement != NULL ? row->measurement->outcome : IFM_OUTCOME_FAILED;
-    ifm_value_set_text(value, ifm_outcome_name(row->reason == NULL ? IFM_OUTCOME_OK : outcome));
+    const gboolean skipped = row->measurement != NULL && row->measurement->outcome == IFM_OUTCOME_SKIPPED;
+    ifm_value_set_text(value, ifm_outcome_name(row->reason == NULL ? IFM_OUTCOME_OK
+                                               : skipped           ? IFM_OUTCOME_SKIPPED
+                                                                   : IFM_OUTCOME_FAILED));
 }
 
 static void get_row_stop(const void *record, const void *user, IfmValue *value)

@@ -199,6 +199,7 @@ static gboolean check_planless(const IfmRunOptions *options, GError **error)
         { "grid", search->grid != NULL },
         { "max-blocks", search->max_blocks != IFM_OPTION_UNSET },
         { "no-npu-split", search->no_npu_split },
+        { "implausible", search->implausible },
         { "use", search->use != NULL },
         { "without", search->without != NULL },
         { "power", search->power != NULL },

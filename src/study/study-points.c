@@ -162,6 +162,7 @@ static gboolean read_all(IfmStudyPoints *points, IfmStore *store, GError **error
     }
     for (guint axis = 0; axis < points->axes->len; axis++)
         unify_axis(points, points->axes->pdata[axis]);
+    study_mark_points(points);
     return TRUE;
 }
 

@@ -1,3 +1,4 @@
+#include <internal/implausible.h>
 #include <internal/store.h>
 #include <internal/study.h>
 #include <internal/zoo.h>
@@ -498,8 +499,41 @@ static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfe
         g_error_free(trouble);
         return NULL;
     }
+    study_mark_rows(tables->rows);
+    study_mark_rows(tables->ranges);
     fit_all(tables);
     return g_steal_pointer(&tables);
+}
+
+static void admit(GPtrArray *rows)
+{
+    for (guint i = 0; i < rows->len; i++)
+    {
+        IfmStageRow *row = rows->pdata[i];
+        if (g_strcmp0(row->code, IFM_IMPLAUSIBLE) != 0)
+            continue;
+        g_clear_pointer(&row->code, g_free);
+        g_clear_pointer(&row->reason, g_free);
+        row->split_why = NULL;
+    }
+}
+
+void ifm_study_tables_admit(IfmStudyTables *tables)
+{
+    admit(tables->rows);
+    admit(tables->ranges);
+    g_ptr_array_set_size(tables->fits, 0);
+    fit_all(tables);
+}
+
+gsize ifm_study_tables_implausible(const IfmStudyTables *tables)
+{
+    gsize n = 0;
+    for (guint i = 0; i < tables->rows->len; i++)
+        n += g_strcmp0(((const IfmStageRow *)tables->rows->pdata[i])->code, IFM_IMPLAUSIBLE) == 0;
+    for (guint i = 0; i < tables->ranges->len; i++)
+        n += g_strcmp0(((const IfmStageRow *)tables->ranges->pdata[i])->code, IFM_IMPLAUSIBLE) == 0;
+    return n;
 }
 
 IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)

@@ -237,6 +237,38 @@ static void test_sparse(Bench *bench, gconstpointer data)
     g_assert_cmpstr(ended.out, ==, "");
 }
 
+/* An NPU that takes a quarter of what it took for a smaller graph: the latency is marked, no plan rests on it unless it is
+ * asked for, and the page says so. */
+static void test_implausible(Bench *bench, gconstpointer data)
+{
+    static const int nodes[] = { 1000, 2000, 4000 };
+    static const char question[] = "plan ./lost --size 4000,40000 --objective latency";
+    g_auto(Ended) ended = { 0 };
+    g_autoptr(GString) table = g_string_new("device,stage,nodes,edges,latency_ms,std_ms,flag\n");
+    for (int stage = 1; stage <= 7; stage++)
+        for (gsize i = 0; i < G_N_ELEMENTS(nodes); i++)
+            g_string_append_printf(table, "CPU,%d,%d,%d,%d,0.1,\nNPU,%d,%d,%d,%d,0.1,\n", stage, nodes[i], 10 * nodes[i],
+                                   nodes[i] / 100, stage, nodes[i], 10 * nodes[i], i < 2 ? nodes[i] / 50 : 10);
+    write_text(bench, "lost.csv", table->str);
+    run_line(bench, "study import lost.csv --name lost -o lost", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *path = bench_path(bench, "lost/stages.csv"), *rows = NULL;
+    run_line(bench, "study export ./lost", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "NPU: 7 cases failed, at 4000 nodes / 40000 edges: implausible: 10.00 ms, but"));
+    g_assert_true(g_file_get_contents(path, &rows, NULL, NULL));
+    g_assert_nonnull(strstr(rows, "NPU,1,4000,40000,10,0.1,,,\"implausible: "));
+    run_line(bench, question, &ended);
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.out, "best latency: NPU 1-7"));
+    g_assert_nonnull(strstr(ended.out, "left out: 7 implausible latencies: another size contradicts them"));
+    g_autofree char *asked = g_strconcat(question, " --implausible", NULL);
+    run_line(bench, asked, &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "best latency: NPU 1-7"));
+    g_assert_null(strstr(ended.out, "left out"));
+}
+
 static void test_bad(Bench *bench, gconstpointer data)
 {
     static const struct
@@ -294,6 +326,7 @@ int main(int argc, char **argv)
     g_test_add("/plan/files", Bench, NULL, set_up, test_files, bench_clear);
     g_test_add("/plan/candidates", Bench, NULL, set_up, test_candidates, bench_clear);
     g_test_add("/plan/sparse", Bench, NULL, bench_init, test_sparse, bench_clear);
+    g_test_add("/plan/implausible", Bench, NULL, bench_init, test_implausible, bench_clear);
     g_test_add("/plan/bad", Bench, NULL, set_up, test_bad, bench_clear);
     return g_test_run();
 }

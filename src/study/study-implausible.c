@@ -1,0 +1,134 @@
+#include <inferometer/format.h>
+#include <internal/implausible.h>
+#include <internal/json.h>
+#include <math.h>
+
+#include "study-kind.h"
+
+/* Latencies of a study that those of other sizes contradict. They are kept, but are none: nothing is fitted to them,
+ * planned by them or called the fastest, and the pages list them with the reason. */
+
+/* --- stages -----------------------------------------------------------------------------------------------------------
+ */
+
+/* The same stages on the same device under the same load. */
+static gboolean is_same_but_size(const IfmStageRow *row, const IfmStageRow *other)
+{
+    return row->device == other->device && row->stage == other->stage && row->last == other->last &&
+           row->busy == other->busy;
+}
+
+/* (transfer full) */
+static char *why_implausible(const IfmStageRow *row, const IfmStageRow *other)
+{
+    g_autofree char *own = ifm_format_duration(row->total_ns), *others = ifm_format_duration(other->total_ns);
+    return g_strdup_printf("implausible: %s, but %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT
+                           " edges, which is %s work, "
+                           "took %s",
+                           own, other->nodes, other->edges, row->total_ns < other->total_ns ? "less" : "more", others);
+}
+
+/* @rows: IfmStageRow*, of different sizes alone */
+static void mark_among(const GPtrArray *rows)
+{
+    const guint n = rows->len;
+    g_autofree double *work = g_new(double, 2 * n + 1);
+    g_autofree IfmTimedWork *cases = g_new(IfmTimedWork, n + 1);
+    g_autofree gssize *against = g_new(gssize, n + 1);
+    for (guint i = 0; i < n; i++)
+    {
+        const IfmStageRow *row = rows->pdata[i];
+        work[2 * i] = (double)row->nodes;
+        work[2 * i + 1] = (double)row->edges;
+        cases[i] = (IfmTimedWork){ &work[2 * i], row->total_ns, row->interval.lower, row->interval.upper };
+    }
+    ifm_find_implausible(cases, n, 2, against);
+    for (guint i = 0; i < n; i++)
+    {
+        IfmStageRow *row = rows->pdata[i];
+        if (against[i] < 0)
+            continue;
+        row->code = g_strdup(IFM_IMPLAUSIBLE);
+        row->reason = why_implausible(row, rows->pdata[against[i]]);
+    }
+}
+
+void study_mark_rows(GPtrArray *rows)
+{
+    g_autofree gboolean *done = g_new0(gboolean, rows->len + 1);
+    for (guint begin = 0; begin < rows->len; begin++)
+    {
+        g_autoptr(GPtrArray) same = g_ptr_array_new();
+        for (guint i = begin; i < rows->len; i++)
+        {
+            IfmStageRow *row = rows->pdata[i];
+            if (done[i] || row->reason != NULL || !is_same_but_size(row, rows->pdata[begin]))
+                continue;
+            done[i] = TRUE;
+            g_ptr_array_add(same, row);
+        }
+        mark_among(same);
+    }
+}
+
+/* --- points -----------------------------------------------------------------------------------------------------------
+ */
+
+/* The same device and values of all axes but one. (transfer full) */
+static char *group_of(const IfmStudyPoint *point, const char *axis)
+{
+    json_auto_t *others = json_deep_copy(point->axes);
+    json_object_del(others, axis);
+    g_autofree char *values = ifm_json_canonical(others);
+    return g_strdup_printf("%p %s", (const void *)point->device, values);
+}
+
+/* @points: IfmStudyPoint*, along one axis. By their FLOP: more threads, or another precision, are no more work. */
+static void mark_along(const GPtrArray *points)
+{
+    const guint n = points->len;
+    g_autofree IfmTimedWork *cases = g_new(IfmTimedWork, n + 1);
+    g_autofree gssize *against = g_new(gssize, n + 1);
+    for (guint i = 0; i < n; i++)
+    {
+        const IfmStudyPoint *point = points->pdata[i];
+        cases[i] = (IfmTimedWork){ &point->flop, point->median_ns, point->interval.lower, point->interval.upper };
+    }
+    ifm_find_implausible(cases, n, 1, against);
+    for (guint i = 0; i < n; i++)
+    {
+        IfmStudyPoint *point = points->pdata[i];
+        const IfmStudyPoint *other = against[i] >= 0 ? points->pdata[against[i]] : NULL;
+        if (other == NULL || point->reason != NULL)
+            continue;
+        g_autofree char *own = ifm_format_duration(point->median_ns), *others = ifm_format_duration(other->median_ns);
+        point->code = g_strdup(IFM_IMPLAUSIBLE);
+        point->reason = g_strdup_printf("implausible: %s, but %s, which is %s work, took %s", own, other->title,
+                                        point->median_ns < other->median_ns ? "less" : "more", others);
+    }
+}
+
+void study_mark_points(IfmStudyPoints *points)
+{
+    for (guint axis = 0; axis < points->axes->len; axis++)
+    {
+        g_autoptr(GHashTable) groups =
+            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+        GHashTableIter iter;
+        gpointer group;
+        for (guint i = 0; i < points->points->len; i++)
+        {
+            IfmStudyPoint *point = points->points->pdata[i];
+            if (point->reason != NULL || !isfinite(point->flop))
+                continue;
+            char *key = group_of(point, points->axes->pdata[axis]);
+            if (!g_hash_table_contains(groups, key))
+                g_hash_table_insert(groups, g_strdup(key), g_ptr_array_new());
+            g_ptr_array_add(g_hash_table_lookup(groups, key), point);
+            g_free(key);
+        }
+        g_hash_table_iter_init(&iter, groups);
+        while (g_hash_table_iter_next(&iter, NULL, &group))
+            mark_along(group);
+    }
+}
