@@ -279,12 +279,12 @@ IfmDocument *ifm_comparison_document(const IfmComparison *comparison)
     ifm_document_title(document, sentence, NULL);
     if (comparison->why != NULL)
         ifm_document_note(document, "why", IFM_TONE_WARN, "%s", comparison->why);
+    for (guint i = 0; i < comparison->notes->len; i++) /* beside the verdict that they concern */
+        ifm_document_warning(document, "%s", (const char *)comparison->notes->pdata[i]);
     add_sides(document, comparison);
     add_rounds(document, comparison);
     add_narrowing(document, comparison);
     add_basis(document, comparison);
-    for (guint i = 0; i < comparison->notes->len; i++)
-        ifm_document_warning(document, "%s", (const char *)comparison->notes->pdata[i]);
     return document;
 }
 
