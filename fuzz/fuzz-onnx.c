@@ -5,6 +5,7 @@
 
 #include "fuzz.h"
 #include <internal/onnx.h>
+#include <internal/reference-model.h>
 #include <internal/tensor.h>
 
 static volatile guint8 last_byte; /* so that the read is not left out */
@@ -101,6 +102,27 @@ static void analyse(IfmModel *model, const GArray *bindings)
     must(total.macs >= 0 && total.flop >= 0 && total.bytes_read >= 0 && total.bytes_written >= 0);
 }
 
+/* rewrite: its reference, and a disturbed copy of that */
+static void rewrite(IfmModel *model)
+{
+    GError *error = NULL;
+    IfmDisturbance disturbance;
+    gsize n = 0;
+    g_autoptr(IfmModel) reference = ifm_model_reference(model, NULL, &error);
+    if (reference == NULL)
+    {
+        must_be_line(error);
+        return;
+    }
+    ifm_disturbance_init(&disturbance, model);
+    must(disturbance.roundoff > 0 && disturbance.factor >= 1);
+    g_autoptr(IfmModel) disturbed = ifm_model_disturbed(reference, &disturbance, &n, &error);
+    if (disturbed == NULL)
+        must_be_line(error);
+    else
+        must((n == 0) == (disturbed == reference));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     GError *error = NULL;
@@ -118,5 +140,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(GArray) bindings = bind_all(model);
     make_inputs(model, bindings);
     analyse(model, bindings);
+    rewrite(model);
     return 0;
 }

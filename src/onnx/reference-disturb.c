@@ -446,7 +446,9 @@ static void disturb_graph(Level *level, Onnx__GraphProto *graph, gboolean has_da
 IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturbance, gsize *n_disturbed, GError **error)
 {
     gsize n_places = 0;
-    g_autoptr(IfmRewrite) rewrite = ifm_rewrite_new(reference, disturbance->bindings, disturbance->n_bindings, error);
+    g_autoptr(IfmModel) whole = ifm_rewrite_inlined(reference, error);
+    g_autoptr(IfmRewrite) rewrite =
+        whole != NULL ? ifm_rewrite_new(whole, disturbance->bindings, disturbance->n_bindings, error) : NULL;
     if (rewrite == NULL)
         return NULL;
     Level level = { .scope.rewrite = rewrite, .options = disturbance, .n_places = &n_places };
@@ -457,11 +459,12 @@ IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturb
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                     "%s: opset %" G_GINT64_FORMAT ": noise is multiplied as opset %d and later do it",
                     ifm_model_name(reference), opset, BROADCAST_OPSET);
+        ifm_onnx_tidy_error(error, NULL);
         return NULL;
     }
     if (n_disturbed != NULL)
         *n_disturbed = n_places;
-    return ifm_rewrite_finish(rewrite, error);
+    return n_places > 0 ? ifm_rewrite_finish(rewrite, error) : ifm_model_ref(reference);
 }
 
 /* --- what a model is judged by ---------------------------------------------------------------------------------------- */
@@ -513,7 +516,7 @@ static void see_node(Precision *precision, const Onnx__NodeProto *node)
     {
         if (node->attribute[i]->t != NULL)
             see_dtype(precision, node->attribute[i]->t->data_type);
-        if (g_str_equal(node->op_type, "Cast") && g_str_equal(node->attribute[i]->name, "to"))
+        if (g_str_equal(node->op_type, "Cast") && g_strcmp0(node->attribute[i]->name, "to") == 0)
             see_dtype(precision, (int)node->attribute[i]->i);
     }
     for (guint i = 0; i < bodies->len; i++)
@@ -526,7 +529,8 @@ void ifm_disturbance_init(IfmDisturbance *disturbance, const IfmModel *model)
     see_graph(&precision, model->proto->graph);
     for (gsize i = 0; i < model->proto->n_functions; i++)
         for (gsize k = 0; k < model->proto->functions[i]->n_node; k++)
-            see_node(&precision, model->proto->functions[i]->node[k]);
+            if (model->proto->functions[i]->node[k]->op_type != NULL)
+                see_node(&precision, model->proto->functions[i]->node[k]);
     *disturbance =
         (IfmDisturbance){ .roundoff = precision.roundoff, .factor = precision.quantises ? IFM_DISTURBANCE_QUANTISED : 1 };
 }

@@ -154,7 +154,8 @@ static gboolean widen_attributes(Onnx__NodeProto *node)
         Onnx__AttributeProto *attribute = node->attribute[i];
         if (attribute->tp != NULL)
             widen_type(attribute->tp);
-        if (attribute->has_i && is_half((int)attribute->i) && g_strv_contains(names, attribute->name))
+        if (attribute->has_i && is_half((int)attribute->i) && attribute->name != NULL &&
+            g_strv_contains(names, attribute->name))
         {
             attribute->i = IFM_DTYPE_F32;
             found = TRUE;
@@ -169,7 +170,7 @@ static const Onnx__TensorProto *makes_constant(const Onnx__NodeProto *node)
     if (node->n_output == 0 || (!g_str_equal(node->op_type, "Constant") && !g_str_equal(node->op_type, "ConstantOfShape")))
         return NULL;
     for (gsize i = 0; i < node->n_attribute; i++)
-        if (g_str_equal(node->attribute[i]->name, "value"))
+        if (g_strcmp0(node->attribute[i]->name, "value") == 0)
             return node->attribute[i]->t;
     return NULL;
 }

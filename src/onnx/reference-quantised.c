@@ -52,6 +52,8 @@ static int stored_as(int dtype, int low)
 
 /* --- scales and zero points --------------------------------------------------------------------------------------- */
 
+#define MAX_BLOCKED (1 << 24) /* elements along an axis whose blocks are written out one by one */
+
 gboolean ifm_reference_can_spread(const IfmRewriteScope *scope, const char *name, const IfmSpread *spread)
 {
     gint64 dims[IFM_MAX_RANK];
@@ -63,7 +65,8 @@ gboolean ifm_reference_can_spread(const IfmRewriteScope *scope, const char *name
     if (spread->block == 0)
         return rank == 1;
     const gint64 n = spread->axis < rank ? dims[spread->axis] : -1;
-    return rank == spread->rank && n > 0 && spread->length > 0 && (spread->length + spread->block - 1) / spread->block == n;
+    return rank == spread->rank && n > 0 && spread->length > 0 && spread->length <= MAX_BLOCKED &&
+           (spread->length + spread->block - 1) / spread->block == n;
 }
 
 /* repeat: each element of @axis for a whole block, the last one for what is left. */
@@ -178,7 +181,9 @@ static gboolean spread_of(const IfmRewriteScope *scope, const IfmNode *node, Ifm
         spread->length = dims[spread->axis];
     else
         spread->rank = -1;
-    return ifm_reference_can_spread(scope, node->inputs[1], spread) &&
+    if (spread->length > 0) /* one block may be longer than the axis */
+        spread->block = MIN(spread->block, spread->length);
+    return spread->block >= 0 && ifm_reference_can_spread(scope, node->inputs[1], spread) &&
            ifm_reference_can_spread(scope, ifm_rewrite_input(node, 2), spread);
 }
 
@@ -216,6 +221,8 @@ void ifm_reference_dynamic(IfmRewriteScope *scope, const char *x, const char *co
     IfmRewrite *rewrite = scope->rewrite;
     const char *zero = ifm_emit_number(rewrite, IFM_DTYPE_F32, 0), *one = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1);
     const char *highest = ifm_emit_number(rewrite, IFM_DTYPE_F32, G_MAXUINT8);
+    for (int i = 1; i < 3; i++)
+        g_hash_table_add(rewrite->scalars, (gpointer)g_string_chunk_insert_const(rewrite->strings, outputs[i]));
     const char *low = ifm_exact(scope, "ReduceMin", x, NULL);
     ifm_emit_int(scope, "keepdims", 0);
     low = ifm_exact(scope, "Min", low, zero, NULL);
@@ -237,7 +244,10 @@ IFM_REFERENCE_RULE(dynamic_quantize)
 {
     const char *outputs[3];
     for (gsize i = 0; i < G_N_ELEMENTS(outputs); i++)
-        outputs[i] = ifm_rewrite_output(node, i);
+    {
+        const char *output = ifm_rewrite_output(node, i);
+        outputs[i] = output != NULL ? output : ifm_rewrite_name(scope->rewrite, "inferometer");
+    }
     ifm_reference_dynamic(scope, node->inputs[0], outputs);
     return TRUE;
 }

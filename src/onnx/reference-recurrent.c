@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define N_GATES 4
+#define MAX_HIDDEN (1 << 24)
 
 enum
 {
@@ -52,7 +53,7 @@ static gboolean can_write(const IfmNode *node, Lstm *lstm)
     }
     *lstm = (Lstm){ .node = node, .hidden = ifm_node_int(node, "hidden_size", 0) };
     lstm->n_directions = g_str_equal(direction, "bidirectional") ? 2 : 1;
-    return lstm->hidden > 0 && node->n_inputs > IN_R_ZERO && ifm_onnx_attribute(node, "clip") == NULL &&
+    return lstm->hidden > 0 && lstm->hidden <= MAX_HIDDEN && ifm_onnx_attribute(node, "clip") == NULL &&
            ifm_node_int(node, "input_forget", 0) == 0 && ifm_rewrite_input(node, IN_LENGTHS) == NULL &&
            ifm_rewrite_input(node, IN_PEEPHOLES) == NULL;
 }

@@ -59,9 +59,12 @@ static const IfmFact *fact_at(const IfmRewriteScope *scope, int at, const char *
 int ifm_rewrite_rank(const IfmRewriteScope *scope, const char *name, gint64 *dims)
 {
     const Onnx__TensorProto *value = ifm_rewrite_value(scope, name);
+    if (g_hash_table_contains(scope->rewrite->scalars, name))
+        return 0;
     if (value != NULL)
     {
-        memcpy(dims, value->dims, value->n_dims * sizeof *dims);
+        for (gsize i = 0; i < value->n_dims; i++)
+            dims[i] = value->dims[i];
         return (int)value->n_dims;
     }
     const IfmFact *fact = fact_at(scope, 0, name), *other = fact_at(scope, 1, name);

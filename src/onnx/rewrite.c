@@ -111,6 +111,7 @@ IfmRewrite *ifm_rewrite_new(IfmModel *model, const IfmDimBinding *bindings, gsiz
     rewrite->taken = g_hash_table_new(g_str_hash, g_str_equal);
     rewrite->constants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     rewrite->stands_for = g_hash_table_new(g_str_hash, g_str_equal);
+    rewrite->scalars = g_hash_table_new(g_str_hash, g_str_equal);
     rewrite->narrow = g_hash_table_new(g_str_hash, g_str_equal);
     rewrite->strings = g_string_chunk_new(4096);
     pair(rewrite, copy->proto->graph, model->proto->graph);
@@ -131,9 +132,18 @@ void ifm_rewrite_free(IfmRewrite *rewrite)
     g_hash_table_unref(rewrite->taken);
     g_hash_table_unref(rewrite->constants);
     g_hash_table_unref(rewrite->stands_for);
+    g_hash_table_unref(rewrite->scalars);
     g_hash_table_unref(rewrite->narrow);
     g_string_chunk_free(rewrite->strings);
     g_free(rewrite);
+}
+
+IfmModel *ifm_rewrite_inlined(IfmModel *model, GError **error)
+{
+    IfmModel *inlined = NULL;
+    if (!ifm_model_inline_functions(model, &inlined, error))
+        return NULL;
+    return inlined != NULL ? inlined : ifm_model_ref(model);
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
@@ -263,14 +273,15 @@ static Onnx__OperatorSetIdProto *new_default_set(void)
 
 IfmModel *ifm_rewrite_finish(IfmRewrite *rewrite, GError **error)
 {
-    if (rewrite->n_changes == 0)
-        return ifm_model_ref(rewrite->source);
     Onnx__ModelProto *proto = rewrite->copy->proto;
     if (rewrite->source->opset < 1) /* of nodes of other domains alone */
         append(&proto->opset_import, &proto->n_opset_import, new_default_set());
     proto->ir_version = MAX(proto->ir_version, INITIALIZERS_WITHOUT_INPUTS);
     g_autoptr(GBytes) bytes = pack(rewrite->copy, error);
-    return bytes != NULL ? copy_model(rewrite->source, bytes, error) : NULL;
+    IfmModel *made = bytes != NULL ? copy_model(rewrite->source, bytes, error) : NULL;
+    if (made == NULL)
+        ifm_onnx_tidy_error(error, NULL);
+    return made;
 }
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
@@ -392,7 +403,8 @@ void ifm_emit_attributes(IfmRewriteScope *scope, const IfmNode *from, const char
     Onnx__NodeProto *node = last_node(scope);
     for (gsize i = 0; i < proto->n_attribute; i++)
     {
-        if (without != NULL && g_strv_contains(without, proto->attribute[i]->name))
+        const char *name = proto->attribute[i]->name;
+        if (without != NULL && name != NULL && g_strv_contains(without, name))
             continue;
         const gsize size = onnx__attribute_proto__get_packed_size(proto->attribute[i]);
         g_autofree guint8 *bytes = g_malloc(MAX(size, 1)); /* protobuf-c has no function that copies */

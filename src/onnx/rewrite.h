@@ -18,6 +18,7 @@ typedef struct
     GHashTable *taken;        /* names of tensors in all graphs */
     GHashTable *constants;    /* content -> name */
     GHashTable *stands_for;   /* name -> the name of the tensor that it has the values of, in another type */
+    GHashTable *scalars;      /* names of tensors of one element, whatever is known of shapes */
     GHashTable *narrow;       /* name of what stands for a tensor of 2 or 4 bits -> ONNX's type of that */
     gboolean is_widened;      /* f16 and bf16 have become f32 */
     GStringChunk *strings;
@@ -41,8 +42,11 @@ typedef struct IfmRewriteScope
 IfmRewrite *ifm_rewrite_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error);
 void ifm_rewrite_free(IfmRewrite *rewrite);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRewrite, ifm_rewrite_free)
-/* ifm_rewrite_finish: (transfer full) the source where nothing was changed. */
+/* ifm_rewrite_finish: (transfer full) */
 IfmModel *ifm_rewrite_finish(IfmRewrite *rewrite, GError **error);
+/* ifm_rewrite_inlined: (transfer full) The model with its functions put in where they are called, so that what is in them
+ * is rewritten, too; itself where it calls none. */
+IfmModel *ifm_rewrite_inlined(IfmModel *model, GError **error);
 
 /* --- walking ------------------------------------------------------------------------------------------------------ */
 
@@ -138,10 +142,12 @@ const char *ifm_emit_unpacked(IfmRewriteScope *scope, const char *bytes, int bit
 
 /* IfmReferenceRule: Returns: FALSE where the node must stay as it is; nothing was emitted then. */
 typedef gboolean (*IfmReferenceRule)(IfmRewriteScope *scope, const IfmNode *node);
+/* IfmReferenceRow: @required: a bit for each input that the rule relies on. It may rely on one output, too. */
 typedef struct
 {
     const char *op_type;
     gboolean is_fused; /* com.microsoft alone has it; else the default domain, too */
+    guint required;
     IfmReferenceRule rule;
 } IfmReferenceRow;
 

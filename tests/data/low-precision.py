@@ -160,7 +160,20 @@ def fused():
                           port("tokens", T.FLOAT, (1, 5, 8))], outputs, weights)
 
 
+def functions():
+    """A function of the model's own whose operators are of low precision."""
+    body = [node("DynamicQuantizeLinear", "v", "q,s,z"), node("MatMulInteger", "q,w,z", "sums"),
+            node("Cast", "sums", "real", to=T.FLOAT), node("Mul", "real,s", "product")]
+    function = h.make_function("own", "Product", ["v", "w"], ["product"], body, [h.make_opsetid("", 17)])
+    graph = h.make_graph([node("Product", "x,w1", "hidden", "own"), node("Product", "hidden,w2", "y", "own")], "functions",
+                         [port("x", T.FLOAT, ("N", 6))], [port("y", T.FLOAT, ("N", 5))],
+                         [nh.from_array(i8(6, 4), "w1"), nh.from_array(i8(4, 5), "w2")])
+    model = h.make_model(graph, functions=[function], opset_imports=[h.make_opsetid("", 17), h.make_opsetid("own", 1)],
+                         ir_version=10)
+    onnx.save(model, os.path.join(folder, "functions.onnx"))
+
+
 folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "low-precision")
 os.makedirs(folder, exist_ok=True)
-for make in (half_in_bodies, integers_in_bodies, four_bits, dynamic_lstm, fused):
+for make in (half_in_bodies, integers_in_bodies, four_bits, dynamic_lstm, fused, functions):
     make()

@@ -164,6 +164,26 @@ static void test_exact(void)
     fixture_close(&fixture);
 }
 
+/* Weights that are unpacked by nodes are constants: the product has noise before and behind it, the unpacking has none. */
+static void test_constants(void)
+{
+    static const gint64 shape[] = { 4, 64 }, shape_w[] = { 64, 8 }, made[] = { 4, 8 };
+    gsize n = 0;
+    const char *const dequantise[] = { "w", "s", "z", NULL }, *const real[] = { "real", NULL };
+    const char *const product[] = { "x", "real", NULL }, *const y[] = { "y", NULL };
+    IfmModelBuilder *builder = ifm_model_builder_new("constants", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, shape, NULL);
+    add_weight(builder, "w", draw(IFM_DTYPE_I8, 2, shape_w, 2, FALSE));
+    add_number(builder, "s", IFM_DTYPE_F32, 0.3);
+    add_number(builder, "z", IFM_DTYPE_I8, 3);
+    ifm_model_builder_node(builder, "DequantizeLinear", "", dequantise, real);
+    ifm_model_builder_node(builder, "MatMul", "", product, y);
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, made, NULL);
+    g_autoptr(IfmModel) reference = make_reference(finish(builder));
+    g_autoptr(IfmModel) disturbed = disturb(reference, 1, &n);
+    g_assert_cmpuint(n, ==, 2);
+}
+
 /* A quantiser's division has noise, its rounding and zero point have none: every answer is a whole number, and only an
  * element within the noise of a tie may move, by one. */
 static void test_quantiser(void)
@@ -241,6 +261,7 @@ int main(int argc, char **argv)
     g_test_add_func("/disturbed/spread", test_spread);
     g_test_add_func("/disturbed/seeds", test_seeds);
     g_test_add_func("/disturbed/exact", test_exact);
+    g_test_add_func("/disturbed/constants", test_constants);
     g_test_add_func("/disturbed/quantiser", test_quantiser);
     g_test_add_func("/disturbed/init", test_init);
     return g_test_run();

@@ -1,5 +1,6 @@
 /* The reference of operators of low precision in bodies, with packed integers, and of those that ONNX Runtime alone has,
  * against the runtime's own answers (tests/data/low-precision.py: weights of 7 bits, which no kernel saturates). */
+#include <glib/gstdio.h>
 #include <internal/onnx.h>
 #include <math.h>
 
@@ -92,6 +93,55 @@ static void test_dynamic_lstm(void)
 static void test_fused(void)
 {
     check("fused", 1e-5);
+}
+
+/* What a model's own functions call is rewritten, too. */
+static void test_functions(void)
+{
+    check("functions", 1e-6);
+}
+
+/* --- weights outside of the model ------------------------------------------------------------------------------------- */
+
+/* They stay outside: the reference names the same file, and is saved and run with it. */
+static void test_outside(void)
+{
+    Fixture fixture;
+    g_autoptr(GError) error = NULL;
+    const gint64 shape[] = { 3, 80 }, shape_w[] = { 80, 64 }, made[] = { 3, 64 };
+    const char *const x[] = { "x", NULL }, *const q[] = { "q", "s", "z", NULL }, *const back[] = { "real", NULL };
+    const char *const product[] = { "real", "w", NULL }, *const y[] = { "y", NULL };
+    if (!fixture_open(&fixture, "onnxruntime:CPU"))
+        return;
+    IfmModelBuilder *builder = ifm_model_builder_new("outside", 17);
+    ifm_model_builder_external(builder, "outside.weights");
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, shape, NULL);
+    ifm_model_builder_drawn_weight(builder, "w", 2, shape_w, -1, 1, 3);
+    ifm_model_builder_node(builder, "DynamicQuantizeLinear", "", x, q);
+    ifm_model_builder_node(builder, "DequantizeLinear", "", q, back);
+    ifm_model_builder_node(builder, "MatMul", "", product, y);
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 2, made, NULL);
+    g_autoptr(IfmModel) model = finish(builder);
+    g_autoptr(IfmModel) reference = make_reference(ifm_model_ref(model));
+    g_auto(IfmTensor) input = new_tensor(IFM_DTYPE_F32, 2, shape);
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    ifm_tensor_fill_random(&input, random, -1, 1, NULL);
+    g_auto(Answers) own = run_model(&fixture, model, &input), answers = run_model(&fixture, reference, &input);
+    assert_same(&own.tensors[0], &answers.tensors[0]);
+    g_autofree char *folder = g_dir_make_tmp("outside-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(folder, "reference.onnx", NULL);
+    g_autofree char *weights = g_build_filename(folder, "outside.weights", NULL);
+    ifm_model_save(reference, path, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmModel) opened = ifm_model_open(path, &error);
+    g_assert_no_error(error);
+    g_auto(Answers) again = run_model(&fixture, opened, &input);
+    assert_same(&own.tensors[0], &again.tensors[0]);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    g_assert_cmpint(g_unlink(weights), ==, 0);
+    g_assert_cmpint(g_rmdir(folder), ==, 0);
+    fixture_close(&fixture);
 }
 
 /* --- bf16, of which the runtime has hardly a kernel ------------------------------------------------------------------- */
@@ -211,6 +261,25 @@ static void test_bits(void)
     fixture_close(&fixture);
 }
 
+/* A node that lacks an input which its rule relies on is no rule's, and ends nothing. */
+static void test_too_few(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) kept = NULL;
+    const gint64 n = 4;
+    const char *const inputs[] = { "x", "s", NULL }, *const outputs[] = { "y", NULL };
+    IfmModelBuilder *builder = ifm_model_builder_new("few", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_U8, 1, &n, NULL);
+    add_number(builder, "s", IFM_DTYPE_F32, 0.5);
+    ifm_model_builder_node(builder, "QLinearConv", "", inputs, outputs);
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_U8, 1, &n, NULL);
+    g_autoptr(IfmModel) model = finish(builder);
+    g_autoptr(IfmModel) reference = ifm_model_reference(model, &kept, &error);
+    g_assert_no_error(error);
+    g_assert_true(reference == model);
+    g_assert_cmpstr(kept->pdata[0], ==, "QLinearConv");
+}
+
 /* What cannot be rewritten stays, and is named. */
 static void test_kept(void)
 {
@@ -242,8 +311,11 @@ int main(int argc, char **argv)
     g_test_add_func("/low-precision/four-bits", test_four_bits);
     g_test_add_func("/low-precision/dynamic-lstm", test_dynamic_lstm);
     g_test_add_func("/low-precision/fused", test_fused);
+    g_test_add_func("/low-precision/functions", test_functions);
+    g_test_add_func("/low-precision/outside", test_outside);
     g_test_add_func("/low-precision/brain", test_brain);
     g_test_add_func("/low-precision/bits", test_bits);
+    g_test_add_func("/low-precision/too-few", test_too_few);
     g_test_add_func("/low-precision/kept", test_kept);
     return g_test_run();
 }

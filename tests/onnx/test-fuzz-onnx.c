@@ -21,6 +21,23 @@ static void run_zoo(gconstpointer name)
     fuzz_bytes(data, size);
 }
 
+/* Operators of low precision, which are rewritten. */
+static void run_low_precision(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_build_filename(g_getenv("IFM_TEST_DATA"), "data", "low-precision", NULL);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, &error);
+    g_assert_no_error(error);
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;)
+    {
+        g_autofree char *path = g_build_filename(folder, name, NULL), *data = NULL;
+        gsize size;
+        g_file_get_contents(path, &data, &size, &error);
+        g_assert_no_error(error);
+        fuzz_bytes(data, size);
+    }
+}
+
 /* A megabyte of subgraphs in subgraphs: it must end at the depth that is allowed. */
 static void run_deep(void)
 {
@@ -37,6 +54,7 @@ int main(int argc, char **argv)
         g_autofree char *test = g_strconcat("/fuzz/onnx/zoo/", entry->name, NULL);
         g_test_add_data_func(test, entry->name, run_zoo);
     }
+    g_test_add_func("/fuzz/onnx/low-precision", run_low_precision);
     g_test_add_func("/fuzz/onnx/deep", run_deep);
     return g_test_run();
 }
