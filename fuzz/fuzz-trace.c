@@ -21,7 +21,7 @@ static void check_track(const IfmTrace *trace, gsize index)
     {
         gint64 end_ns;
         const char *name = ifm_trace_text(trace, events[i].name);
-        must(events[i].kind < IFM_N_EVENT_KINDS && events[i].track == index && events[i].reserved == 0);
+        must(events[i].kind < IFM_N_EVENT_KINDS && events[i].track == index && (events[i].provider == 0 || events[i].kind == IFM_EVENT_NODE));
         must(!__builtin_add_overflow(events[i].start_ns, events[i].duration_ns, &end_ns));
         must(strlen(name) <= 4096 + 4096 + 1 && g_utf8_validate(name, -1, NULL));
     }
@@ -40,6 +40,8 @@ static void check_same(const IfmTrace *a, const IfmTrace *b)
         {
             IfmEvent moved = y[j];
             moved.name = x[j].name;
+            moved.provider = x[j].provider;
+            must(g_str_equal(ifm_trace_text(a, x[j].provider), ifm_trace_text(b, y[j].provider)));
             must(memcmp(&x[j], &moved, sizeof moved) == 0);
             /* a name made of an operator and a node may have become longer than what is read */
             must(strncmp(ifm_trace_text(a, x[j].name), ifm_trace_text(b, y[j].name), 4000) == 0);

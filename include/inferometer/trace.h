@@ -27,20 +27,27 @@ typedef enum
     IFM_EVENT_BLOCK,       /* a batch's whole time in a block: partition, its wait for the device's turn, device, merge */
     IFM_EVENT_BATCH,       /* a batch's whole time in the pipeline */
     IFM_EVENT_NODE,        /* one node within an inference (profiled runs, imported profiles); named "OP_TYPE NODE" */
+    IFM_EVENT_KERNEL,      /* of a foreign trace: a kernel, copy or fill that a device's stream ran */
+    IFM_EVENT_LAUNCH,      /* a host's call of a device's runtime, which launches kernels or waits for them */
+    IFM_EVENT_SPAN,        /* an annotation, a span of the profiler itself, an instant: no work */
     IFM_EVENT_OTHER,       /* of a foreign trace */
     IFM_N_EVENT_KINDS,
 } IfmEventKind;
 
 /** ifm_event_kind_name: "infer", "partition", "merge", "copy", "queue", "wait-input", "wait-output", "block", "batch",
- * "node", "other": the Chrome category. */
+ * "node", "kernel", "launch", "annotation", "other": the Chrome category. */
 const char *ifm_event_kind_name(IfmEventKind kind);
 
-/** IfmEvent: 64 bytes. Times are on the recording's clock. Leave @reserved 0. */
+/** IfmEvent: 64 bytes. Times are on the recording's clock. */
 typedef struct
 {
     gint64 start_ns, duration_ns;
-    gint64 device_ns;    /* by the device's own counters; -1: unavailable */
-    gint64 overhead_ns;  /* wall time that counting added: what exceeds the median without it, at least 0; -1: unknown */
+    gint64 device_ns; /* by the device's own counters; -1: unavailable */
+    union
+    {
+        gint64 overhead_ns; /* wall time that counting added: what exceeds the median without it, at least 0; -1: unknown */
+        gint64 delay_ns;    /* of a kernel: from the start of its launch to its own, at least 0; -1: unknown */
+    };
     gint64 bytes;        /* of a copy; else 0 */
     guint32 name;        /* ifm_trace_intern() */
     gint32 batch;        /* from 0; -1: none */
@@ -49,7 +56,7 @@ typedef struct
     guint8 kind;         /* IfmEventKind */
     guint8 failed;       /* 1: it ended with an error */
     guint32 track;       /* index into the trace's tracks; set by recording */
-    guint32 reserved;
+    guint32 provider;    /* of a node: what ran it, ifm_trace_intern(); 0: unknown */
 } IfmEvent;
 
 #define IFM_EVENT_INIT ((IfmEvent){ .device_ns = -1, .overhead_ns = -1, .batch = -1 })
@@ -129,6 +136,10 @@ static inline void ifm_track_record(IfmTrack *track, const IfmEvent *event)
  * are complete, but for device_ns and overhead_ns: the run that records them may write these until it has ended.
  * Another thread that reads earlier must not read those two. */
 const IfmEvent *ifm_trace_events(const IfmTrace *trace, gsize track, gsize *n);
+/** ifm_trace_n_damaged: Events of the file that were skipped, as they were damaged. ifm_trace_notes: What reading found
+ * odd, in words: which those were, and where. Returns: (borrowed) char* */
+gsize ifm_trace_n_damaged(const IfmTrace *trace);
+const GPtrArray *ifm_trace_notes(const IfmTrace *trace);
 gsize ifm_trace_n_events(const IfmTrace *trace);
 gsize ifm_trace_n_dropped(const IfmTrace *trace);
 
@@ -155,11 +166,14 @@ typedef struct
  * and b/e events ({"traceEvents": […]} or a bare array; the format allows its closing bracket to be missing). Plain or
  * gzip, by content. Reading is streamed: events take 64 bytes each, and memory does not grow with the file's size.
  * @path: "-" is standard input
- * Nodes of ONNX Runtime (cat "Node", args.op_name) become IFM_EVENT_NODE.
+ * Nodes of ONNX Runtime (cat "Node", args.op_name) become IFM_EVENT_NODE. Of PyTorch's profiler, kernels and copies become
+ * IFM_EVENT_KERNEL on tracks of a device, and know their launch; calls of the runtime IFM_EVENT_LAUNCH; annotations and
+ * the profiler's own spans IFM_EVENT_SPAN (docs/traces.md).
+ * A damaged event (no ts, a duration that is missing, negative or not finite, an end without its begin, a file that is cut
+ * off) is skipped and counted: ifm_trace_notes(). More than one, and over 5 % of all, is an error.
  * Returns: (transfer full) IfmTrace*, one for each trace in the file (our own files may hold several), at least one.
- * NULL with IFM_ERROR_UNAVAILABLE, or IFM_ERROR_INVALID "FILE: byte N: ..." (truncated, malformed, nested deeper than
- * 64, a number out of range, an E without its B, an event without ts, no event at all), or IFM_ERROR_MEMORY beyond the
- * limits.
+ * NULL with IFM_ERROR_UNAVAILABLE, or IFM_ERROR_INVALID "FILE: byte N: ..." (malformed, nested deeper than 64, too much
+ * damage, no event at all), or IFM_ERROR_MEMORY beyond the limits.
  */
 GPtrArray *ifm_trace_read(const char *path, const IfmTraceLimits *limits, GError **error);
 /** ifm_trace_parse: The same from memory. @name: names the text in messages. */
@@ -170,15 +184,19 @@ GPtrArray *ifm_trace_parse(const char *text, gsize length, const char *name, con
 /** IfmIdleCause: why a device was idle. Each instant has one cause; their order of precedence: docs/traces.md. */
 typedef enum
 {
-    IFM_IDLE_UPSTREAM,   /* it waited for the block before it, or for batches to enter */
-    IFM_IDLE_HOST,       /* its block's partition or merge was in progress, or a batch was handed over */
-    IFM_IDLE_TRANSFER,   /* its block's copy was in progress */
-    IFM_IDLE_QUEUE_FULL, /* its block could not hand a batch on */
-    IFM_IDLE_PARTNER,    /* another device of its block had not finished the batch */
-    IFM_IDLE_NO_WORK,    /* before the first batch entered the pipeline, and after its last one left its block */
-    IFM_IDLE_UNKNOWN,    /* no event shows a cause (foreign traces) */
+    IFM_IDLE_UPSTREAM,    /* it waited for the block before it, or for batches to enter */
+    IFM_IDLE_HOST,        /* its block's partition or merge was in progress, or a batch was handed over */
+    IFM_IDLE_TRANSFER,    /* its block's copy was in progress */
+    IFM_IDLE_QUEUE_FULL,  /* its block could not hand a batch on */
+    IFM_IDLE_PARTNER,     /* another device of its block had not finished the batch */
+    IFM_IDLE_NO_WORK,     /* before the first batch entered the pipeline, and after its last one left its block */
+    IFM_IDLE_HOST_WAIT,   /* the next kernel was launched after the one before it had ended */
+    IFM_IDLE_KERNEL_WAIT, /* below IFM_KERNEL_WAIT_NS between two kernels, the next launched in time */
+    IFM_IDLE_UNKNOWN,     /* no event shows a cause (foreign traces) */
     IFM_N_IDLE_CAUSES,
 } IfmIdleCause;
+
+#define IFM_KERNEL_WAIT_NS 30000
 
 #define IFM_BUBBLE_BINS 12 /* < 1 us, < 4 us, < 16 us, … each 4 times the one before; the last is open */
 
@@ -203,7 +221,21 @@ typedef struct
         penalty_ratio; /* wall - device of the inferences with a device time; ratio: of their wall time. NaN: unavailable */
     gint64 marshalling_ns; /* in nodes Input, Reorder, Convert, Memcpy…; -1 without nodes */
     gint64 node_ns;        /* in all nodes; -1 without */
+    gsize n_launches;      /* calls of a device's runtime, of a host thread */
+    gint64 launch_ns;      /* union of their time */
+    double delay_mean_ns;  /* from launch to start, of the kernels whose launch is known; NaN: of none */
 } IfmTrackUse;
+
+/** IfmOperatorUse: the nodes of one operator and provider, or the kernels of one name. Sums over events, so that nodes
+ * within a node count twice. */
+typedef struct
+{
+    const char *name;     /* borrowed from the analysis */
+    const char *provider; /* borrowed from the trace; "": unknown */
+    IfmEventKind kind;    /* IFM_EVENT_NODE, IFM_EVENT_KERNEL */
+    gsize n;
+    gint64 total_ns, max_ns;
+} IfmOperatorUse;
 
 /** IfmIdleSpan: why a device's stream was idle from when to when. */
 typedef struct
@@ -264,7 +296,10 @@ typedef struct
     GArray *critical_path;   /* IfmPathStep of that batch */
     GArray *idle_spans;      /* IfmIdleSpan, where they were asked for: their sums are idle_by_cause_ns, but for what is
                                 before a stream's first batch and after its last */
+    GArray *operators;       /* IfmOperatorUse of foreign traces, by kind, then the longest first */
+    GStringChunk *names;     /* of the operators */
     gsize n_dropped;         /* events without room */
+    gsize n_damaged;         /* events of the file that were skipped */
     gsize n_failed;          /* inferences that ended with an error */
     GPtrArray *warnings;     /* char*: events dropped, overlaps on one device track, clocks that ran backwards */
 } IfmTraceAnalysis;

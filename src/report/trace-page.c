@@ -87,6 +87,23 @@ static void get_track_bubble(const void *record, const void *user, IfmValue *val
         ifm_value_set_real(value, GPOINTER_TO_INT(user) != 0 ? (double)use->bubble_max_ns : use->bubble_mean_ns);
 }
 
+static void get_track_delay(const void *record, const void *user, IfmValue *value)
+{
+    if (isfinite(use_of(record)->delay_mean_ns) && use_of(record)->delay_mean_ns > 0)
+        ifm_value_set_real(value, use_of(record)->delay_mean_ns);
+}
+
+static void get_track_process(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, use_of(record)->info->process);
+}
+
+static void get_track_launches(const void *record, const void *user, IfmValue *value)
+{
+    if (use_of(record)->n_launches > 0)
+        ifm_value_set_integer(value, (gint64)use_of(record)->n_launches);
+}
+
 #define USE(member) IFM_FIELD_AT(IfmTrackUse, member)
 #define CAUSE(key, title, cause)                                                                                           \
     {                                                                                                                      \
@@ -103,6 +120,7 @@ static const IfmField track_fields[] = {
     { "bubble_mean", "mean", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(0), IFM_FIELD_HIDE_EMPTY },
     { "bubble_max", "longest", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(1), IFM_FIELD_HIDE_EMPTY },
     { "marshalling", "marshalling", IFM_FIELD_RATIO, get_track_share, USE(marshalling_ns), IFM_FIELD_HIDE_EMPTY },
+    { "delay", "from launch", IFM_FIELD_DURATION, get_track_delay, NULL, IFM_FIELD_HIDE_EMPTY },
     { "idle", "idle", IFM_FIELD_RATIO, get_track_idle, NULL, IFM_FIELD_BREAK },
     CAUSE("upstream", "upstream", IFM_IDLE_UPSTREAM),
     CAUSE("host", "host", IFM_IDLE_HOST),
@@ -110,23 +128,141 @@ static const IfmField track_fields[] = {
     CAUSE("queue_full", "queue full", IFM_IDLE_QUEUE_FULL),
     CAUSE("partner", "partner", IFM_IDLE_PARTNER),
     CAUSE("no_work", "no work", IFM_IDLE_NO_WORK),
+    CAUSE("host_wait", "host wait", IFM_IDLE_HOST_WAIT),
+    CAUSE("kernel_wait", "kernel wait", IFM_IDLE_KERNEL_WAIT),
     CAUSE("unknown", "unknown", IFM_IDLE_UNKNOWN),
     { "others", "others work", IFM_FIELD_RATIO, get_track_share, USE(idle_others_busy_ns), IFM_FIELD_HIDE_EMPTY },
     { "alone", "none works", IFM_FIELD_RATIO, get_track_share, USE(idle_alone_ns), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
-static void add_devices(IfmDocument *document, const IfmTraceAnalysis *analysis)
+/* The threads beside devices: what their own time went into. */
+static const IfmField host_fields[] = {
+    { "process", "process", IFM_FIELD_TEXT, get_track_process, NULL, IFM_FIELD_FOLD },
+    { "thread", "thread", IFM_FIELD_TEXT, get_track_name, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "count", "outermost calls", IFM_FIELD_INTEGER, get_track_count, USE(n_events) },
+    { "wall_utilisation", "busy", IFM_FIELD_RATIO, get_track_real, USE(wall_utilisation) },
+    { "launches", "launches", IFM_FIELD_INTEGER, get_track_launches, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "launch", "in launches", IFM_FIELD_RATIO, get_track_share, USE(launch_ns), IFM_FIELD_HIDE_EMPTY },
+    { NULL },
+};
+
+static GArray *lines_of(const IfmTraceAnalysis *analysis, guint from, guint to)
 {
-    static const char *const device[] = { "device", NULL }, *const shares[] = { "wall_utilisation", "upstream",   "host",
-                                                                                "transfer",         "queue_full", "partner",
-                                                                                "no_work",          "unknown",    NULL };
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(TrackLine));
-    for (guint i = 0; i < analysis->tracks->len; i++)
+    for (guint i = from; i < to; i++)
     {
         TrackLine line = { &g_array_index(analysis->tracks, IfmTrackUse, i), (double)analysis->window_ns };
         g_array_append_val(lines, line);
     }
+    return lines;
+}
+
+static void add_hosts(IfmDocument *document, const IfmTraceAnalysis *analysis)
+{
+    const guint n_devices = (guint)analysis->n_devices;
+    if (n_devices >= analysis->tracks->len)
+        return;
+    ifm_document_heading(document, "Host threads: shares of the window");
+    ifm_document_rows(document, "hosts", host_fields, lines_of(analysis, n_devices, analysis->tracks->len));
+}
+
+/* --- operators, kernels ----------------------------------------------------------------------------------------------- */
+
+#define MAX_OPERATORS 20
+
+typedef struct
+{
+    const IfmOperatorUse *use;
+    double share; /* of all of its kind */
+} OperatorLine;
+
+static const IfmOperatorUse *operator_of(const void *record)
+{
+    return ((const OperatorLine *)record)->use;
+}
+
+static void get_operator_text(const void *record, const void *user, IfmValue *value)
+{
+    const char *text = G_STRUCT_MEMBER(const char *, operator_of(record), GPOINTER_TO_SIZE(user));
+    if (*text != '\0')
+        ifm_value_set_text(value, text);
+}
+
+static void get_operator_count(const void *record, const void *user, IfmValue *value)
+{
+    ifm_field_get_count(operator_of(record), user, value);
+}
+
+static void get_operator_time(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, (double)G_STRUCT_MEMBER(gint64, operator_of(record), GPOINTER_TO_SIZE(user)));
+}
+
+static void get_operator_mean(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_real(value, (double)operator_of(record)->total_ns / (double)operator_of(record)->n);
+}
+
+#define OPERATOR(member) IFM_FIELD_AT(IfmOperatorUse, member)
+
+static const IfmField operator_fields[] = {
+    { "name", "name", IFM_FIELD_TEXT, get_operator_text, OPERATOR(name), IFM_FIELD_KEY },
+    { "provider", "provider", IFM_FIELD_TEXT, get_operator_text, OPERATOR(provider), IFM_FIELD_HIDE_EMPTY },
+    { "count", "runs", IFM_FIELD_INTEGER, get_operator_count, OPERATOR(n) },
+    { "total", "total", IFM_FIELD_DURATION, get_operator_time, OPERATOR(total_ns) },
+    { "mean", "mean", IFM_FIELD_DURATION, get_operator_mean },
+    { "max", "longest", IFM_FIELD_DURATION, get_operator_time, OPERATOR(max_ns) },
+    { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, IFM_FIELD_AT(OperatorLine, share) },
+    { NULL },
+};
+
+static void add_operators_of(IfmDocument *document, const IfmTraceAnalysis *analysis, IfmEventKind kind, const char *title,
+                             const char *key)
+{
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(OperatorLine));
+    double total_ns = 0;
+    guint n = 0;
+    for (guint i = 0; i < analysis->operators->len; i++)
+    {
+        OperatorLine line = { &g_array_index(analysis->operators, IfmOperatorUse, i), 0 };
+        if (line.use->kind != kind)
+            continue;
+        total_ns += (double)line.use->total_ns;
+        if (n++ < MAX_OPERATORS)
+            g_array_append_val(lines, line);
+    }
+    for (guint i = 0; i < lines->len; i++)
+    {
+        OperatorLine *line = &g_array_index(lines, OperatorLine, i);
+        line->share = total_ns > 0 ? (double)line->use->total_ns / total_ns : NAN;
+    }
+    if (n == 0)
+    {
+        g_array_unref(lines);
+        return;
+    }
+    ifm_document_heading(document, title);
+    ifm_document_rows(document, key, operator_fields, lines);
+    if (n > MAX_OPERATORS)
+        ifm_document_text(document, "and %u more, in --json", n - MAX_OPERATORS);
+}
+
+static void add_operators(IfmDocument *document, const IfmTraceAnalysis *analysis)
+{
+    if (analysis->operators == NULL)
+        return;
+    add_operators_of(document, analysis, IFM_EVENT_NODE, "Operators: where the time of nodes went", "operators");
+    add_operators_of(document, analysis, IFM_EVENT_KERNEL, "Kernels: where the devices' time went", "kernels");
+}
+
+static void add_devices(IfmDocument *document, const IfmTraceAnalysis *analysis)
+{
+    static const char *const device[] = { "device", NULL }, *const shares[] = {
+        "wall_utilisation", "upstream",  "host",        "transfer", "queue_full", "partner",
+        "no_work",          "host_wait", "kernel_wait", "unknown",  NULL
+    };
+    GArray *lines = lines_of(analysis, 0, (guint)MIN(analysis->n_devices, analysis->tracks->len));
     ifm_document_heading(document, "Devices: shares of the window; why they were idle");
     const IfmTable *table = &ifm_document_rows(document, "devices", track_fields, lines)->table;
     ifm_document_plot(document, "utilisation", IFM_FIGURE_BARS, "What devices did",
@@ -389,6 +525,8 @@ IfmDocument *ifm_trace_document(const IfmTrace *trace, const IfmTraceAnalysis *a
     add_head(document, analysis);
     if (analysis->tracks->len > 0)
         add_devices(document, analysis);
+    add_hosts(document, analysis);
+    add_operators(document, analysis);
     if (analysis->stages->len > 0)
         add_stages(document, analysis);
     if (isfinite(analysis->latency.p50_ns) || isfinite(analysis->cycle.p50_ns))

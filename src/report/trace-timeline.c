@@ -32,6 +32,8 @@ static const char *const categories[] = {
     "idle: queue full",
     "idle: partner",
     "idle: no work",
+    "idle: host wait",
+    "idle: kernel wait",
     "idle: unknown",
     NULL,
 };
@@ -43,6 +45,7 @@ static int category_of(IfmEventKind kind)
     case IFM_EVENT_INFER:
         return INFERENCE;
     case IFM_EVENT_NODE:
+    case IFM_EVENT_KERNEL:
         return KERNEL;
     case IFM_EVENT_PARTITION:
         return PARTITION;
@@ -61,11 +64,11 @@ static gboolean is_work(const IfmTrackInfo *info, const IfmEvent *event)
     switch (info->kind)
     {
     case IFM_TRACK_DEVICE:
-        return event->kind == IFM_EVENT_INFER || event->kind == IFM_EVENT_NODE;
+        return event->kind == IFM_EVENT_INFER || event->kind == IFM_EVENT_NODE || event->kind == IFM_EVENT_KERNEL;
     case IFM_TRACK_HOST:
         return event->kind == IFM_EVENT_PARTITION || event->kind == IFM_EVENT_MERGE || event->kind == IFM_EVENT_COPY;
     case IFM_TRACK_FOREIGN:
-        return TRUE;
+        return event->kind != IFM_EVENT_SPAN;
     default:
         return FALSE;
     }

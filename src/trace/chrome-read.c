@@ -43,6 +43,9 @@ typedef enum
     FIELD_DURATION_NS,
     FIELD_FAILED,
     FIELD_RECORDED,
+    FIELD_PROVIDER,
+    FIELD_CORRELATION,
+    FIELD_OPERATOR_ID,
 } Field;
 
 typedef struct
@@ -59,7 +62,12 @@ static const Key event_keys[] = {
 
 static const Key argument_keys[] = {
     { "name", FIELD_LABEL },
+    { "labels", FIELD_LABEL },
     { "op_name", FIELD_OP },
+    { "provider", FIELD_PROVIDER },
+    { "correlation", FIELD_CORRELATION },
+    { "External id", FIELD_OPERATOR_ID },
+    { "external id", FIELD_OPERATOR_ID },
     { "batch", FIELD_BATCH },
     { "block", FIELD_BLOCK },
     { "stages", FIELD_STAGES },
@@ -77,10 +85,12 @@ typedef struct
     IfmTraceBuilder builder;
     yajl_handle parser;
     gint64 piece_start; /* byte of the text where the current piece begins */
-    guint64 n_values;   /* seen so far; shows whether the parser progresses */
-    int depth;          /* of open values */
-    int events_depth;   /* depth of events: 1 in a bare array, 2 in an object; 0: no root yet */
-    gboolean ended;     /* the root has ended */
+    IfmNonFinite words;
+    guint64 n_values;    /* seen so far; shows whether the parser progresses */
+    int depth;           /* of open values */
+    int events_depth;    /* depth of events: 1 in a bare array, 2 in an object; 0: no root yet */
+    gboolean ended;      /* the root has ended */
+    gboolean source_cut; /* the packed data ended too early */
     gboolean had_events;
     Section section;
     Field field, argument;
@@ -132,6 +142,13 @@ static gboolean expected(Reader *self, const char *what, const Value *value, con
     g_autofree char *found = show(value);
     return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self), "%s: found %s, expected %s", what, found,
                                   right);
+}
+
+/* A value of an event that is none: the event is skipped. */
+static gboolean damaged(Reader *self, const char *what, const Value *value, const char *right)
+{
+    g_autofree char *found = value->type == VALUE_TEXT && value->length == 0 ? g_strdup("no finite number") : show(value);
+    return ifm_raw_event_damage(&self->event, place(self), "%s: found %s, expected %s", what, found, right);
 }
 
 /* --- otherData -------------------------------------------------------------------------------------------------------- */
@@ -222,20 +239,21 @@ static gboolean take_us(Reader *self, const char *key, const Value *value, gint6
     /* some programs write times as strings */
     if (value->type >= VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 3, ns))
         return TRUE;
-    return expected(self, key, value, "us within 2^63 ns");
+    return damaged(self, key, value, "us within 2^63 ns");
 }
 
 static gboolean take_duration(Reader *self, const Value *value)
 {
+    self->event.has_dur = TRUE;
     if (!take_us(self, "dur", value, &self->event.dur_ns))
         return FALSE;
-    return self->event.dur_ns >= 0 || expected(self, "dur", value, "no less than 0");
+    return self->event.dur_ns >= 0 || damaged(self, "dur", value, "no less than 0");
 }
 
 static gboolean take_name(Reader *self, const char *key, const Value *value, GString *into)
 {
     if (value->type < VALUE_NUMBER)
-        return expected(self, key, value, "a text");
+        return damaged(self, key, value, "a text");
     take_text(into, value->text, value->length);
     return TRUE;
 }
@@ -243,14 +261,14 @@ static gboolean take_name(Reader *self, const char *key, const Value *value, GSt
 static gboolean take_number(Reader *self, const char *key, const Value *value, gint64 *number)
 {
     if (value->type < VALUE_NUMBER)
-        return expected(self, key, value, "a number or a text");
+        return damaged(self, key, value, "a number or a text");
     return ifm_trace_builder_number(&self->builder, value->text, value->length, place(self), number);
 }
 
 static gboolean take_phase(Reader *self, const Value *value)
 {
     if (value->type != VALUE_TEXT || value->length != 1)
-        return expected(self, "ph", value, "a letter, such as \"X\"");
+        return damaged(self, "ph", value, "a letter, such as \"X\"");
     self->event.phase = *value->text;
     return TRUE;
 }
@@ -287,7 +305,7 @@ static gboolean take_integer(Reader *self, const char *key, const Value *value, 
 {
     if (value->type == VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 0, number))
         return TRUE;
-    return expected(self, key, value, "an integer of 64 bits");
+    return damaged(self, key, value, "an integer of 64 bits");
 }
 
 /* Other programs' args may have these keys with values of any kind. Only our own files' args are checked. */
@@ -321,6 +339,14 @@ static gboolean take_own_argument(Reader *self, const Value *value)
 
 static gboolean take_argument(Reader *self, const Value *value)
 {
+    IfmRawEvent *event = &self->event;
+    gint64 *number = self->argument == FIELD_CORRELATION   ? &event->correlation
+                     : self->argument == FIELD_OPERATOR_ID ? &event->operator_id
+                                                           : NULL;
+    if (number != NULL && (value->type < VALUE_NUMBER || !ifm_decimal_parse(value->text, value->length, 0, number)))
+        *number = -1;
+    if (self->argument == FIELD_PROVIDER && value->type == VALUE_TEXT)
+        take_text(event->provider, value->text, value->length);
     if (self->argument == FIELD_LABEL && value->type == VALUE_TEXT)
     {
         self->event.has_label = TRUE;
@@ -351,8 +377,7 @@ static gboolean end_event(Reader *self)
 {
     IfmRawEvent *event = &self->event;
     if (event->phase == 0)
-        return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, event->at,
-                                      "an event without ph: expected its kind, such as \"ph\": \"X\"");
+        ifm_raw_event_damage(event, event->at, "an event without ph: expected its kind, such as \"ph\": \"X\"");
     return ifm_trace_builder_add(&self->builder, event);
 }
 
@@ -564,28 +589,62 @@ static gboolean feed(Reader *self, const char *piece, gsize n)
     return TRUE;
 }
 
+/* Reads a piece, after the @n_kept bytes that the one before left. @n: (out) bytes in @buffer    @ended: (out) the file has
+ */
+static gboolean next_piece(Reader *self, IfmTraceSource *source, char *buffer, gsize n_kept, gsize *n, gboolean *ended,
+                           GError **error)
+{
+    gsize n_read = 0;
+    g_autoptr(GError) trouble = NULL;
+    gboolean good = ifm_trace_source_read(source, buffer + n_kept, PIECE_BYTES - n_kept, &n_read, &trouble);
+    self->builder.is_packed = ifm_trace_source_is_packed(source);
+    if (!good && !(ifm_trace_source_is_cut(source) && self->had_events))
+    {
+        g_propagate_error(error, g_steal_pointer(&trouble));
+        return FALSE;
+    }
+    self->source_cut = !good;
+    *n = n_kept + n_read;
+    *ended = n_read == 0;
+    return TRUE;
+}
+
 static gboolean feed_all(Reader *self, IfmTraceSource *source, GError **error)
 {
     g_autofree char *buffer = g_malloc(PIECE_BYTES);
-    gsize n, n_idle = 0;
+    gsize n, n_kept = 0, n_idle = 0;
+    gboolean ended;
     do
     {
         guint64 before = self->n_values;
-        if (!ifm_trace_source_read(source, buffer, PIECE_BYTES, &n, error))
+        if (!next_piece(self, source, buffer, n_kept, &n, &ended, error))
             return FALSE;
-        self->builder.is_packed = ifm_trace_source_is_packed(source);
         gsize mark = self->piece_start == 0 && n >= 3 && memcmp(buffer, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         self->piece_start += (gint64)mark;
         self->last_byte = '\0';
-        if (!feed(self, buffer + mark, n - mark))
+        gsize done = mark + ifm_non_finite_mask(&self->words, buffer + mark, n - mark, ended);
+        if (!feed(self, buffer + mark, done - mark))
             return FALSE;
+        n_kept = n - done;
+        memmove(buffer, buffer + done, n_kept);
         /* the parser keeps incomplete tokens; it keeps no white space, but it would keep an endless string */
         n_idle = self->n_values == before && self->last_byte != '\0' ? n_idle + 1 : 0;
         if (n_idle > IDLE_PIECES)
             return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, self->piece_start,
                                           "one text or number of more than %d bytes, which no trace has",
                                           IDLE_PIECES * PIECE_BYTES);
-    } while (n > 0);
+    } while (!ended);
+    return TRUE;
+}
+
+/* The end is cut off: what was whole before it counts. A bare array may end between its events. */
+static gboolean accept_cut(Reader *self, gint64 length)
+{
+    gboolean within = self->section == SECTION_EVENTS && self->depth > self->events_depth;
+    self->builder.n_raw += within;
+    g_autofree char *what = g_strdup_printf("the file is cut off here, %d levels deep", self->depth);
+    if (self->events_depth != 1 || within)
+        ifm_trace_builder_count_damage(&self->builder, length, what);
     return TRUE;
 }
 
@@ -596,6 +655,7 @@ static gboolean finish(Reader *self)
     gboolean bare = self->events_depth == 1 && self->depth == 1;
     if (bare && !feed(self, self->tail == ',' ? "{}]" : "]", self->tail == ',' ? 3 : 1))
         g_clear_error(&self->builder.error); /* the array was incomplete elsewhere: see below */
+    int depth = self->depth;
     yajl_status status = yajl_complete_parse(self->parser);
     self->piece_start = length;
     if (self->builder.error != NULL)
@@ -604,8 +664,14 @@ static gboolean finish(Reader *self)
         return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, length,
                                       "the file is empty: expected a trace in Chrome's JSON");
     if (status != yajl_status_ok || !self->ended)
+    {
+        if (self->had_events && self->builder.n_events > 0)
+            return accept_cut(self, length);
         return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, length,
-                                      "truncated: the file ends %d levels deep: expected the rest of it", self->depth);
+                                      "truncated: the file ends %d levels deep: expected the rest of it", depth);
+    }
+    if (self->source_cut) /* the text is whole, its checksum is not there */
+        ifm_trace_builder_count_damage(&self->builder, length, "the packed data are cut off here");
     return self->had_events || ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, length,
                                                       "no traceEvents: expected {\"traceEvents\": [events]}");
 }
@@ -638,7 +704,7 @@ static GPtrArray *read_source(IfmTraceSource *source, const char *name, const If
     reader_init(&reader, name, limits);
     if (feed_all(&reader, source, &trouble) && finish(&reader))
         traces = ifm_trace_builder_end(&reader.builder, reader.piece_start);
-    if (traces != NULL && !reader.builder.is_ours && json_is_object(reader.other_data))
+    if (traces != NULL && !reader.builder.is_ours && json_is_object(reader.other_data) && reader.parents->len == 0)
         ifm_trace_set_meta(g_ptr_array_index(traces, 0), json_incref(reader.other_data));
     if (traces == NULL && trouble == NULL)
         trouble = g_steal_pointer(&reader.builder.error);

@@ -164,7 +164,7 @@ static void integer_argument(Arguments *self, const char *key, gint64 value, gin
 }
 
 /* @recorded: the index among the track's events if the file has another order; -1 */
-static void add_arguments(Writer *self, const IfmEvent *event, gint64 recorded)
+static void add_arguments(Writer *self, IfmTraceLayout *layout, const IfmEvent *event, gint64 recorded)
 {
     Arguments arguments = { self, FALSE };
     integer_argument(&arguments, "batch", event->batch, -1);
@@ -181,6 +181,8 @@ static void add_arguments(Writer *self, const IfmEvent *event, gint64 recorded)
     integer_argument(&arguments, "device_ns", event->device_ns, -1);
     integer_argument(&arguments, "overhead_ns", event->overhead_ns, -1);
     integer_argument(&arguments, "bytes", event->bytes, 0);
+    if (event->provider != 0)
+        add(argument(&arguments, "provider"), quoted_name(layout, event->provider));
     if (event->duration_ns < 0) /* "dur" cannot be below 0 */
         integer_argument(&arguments, "duration_ns", event->duration_ns, 0);
     if (event->failed)
@@ -218,7 +220,7 @@ static void write_event(Writer *self, IfmTraceLayout *layout, const IfmTrackLayo
         add(self, ",\"dur\":");
         add_us(self, duration_ns);
     }
-    add_arguments(self, event, recorded);
+    add_arguments(self, layout, event, recorded);
     add(self, "}");
     if (!async)
         return;

@@ -7,14 +7,18 @@
 void ifm_raw_event_init(IfmRawEvent *self)
 {
     memset(self, 0, sizeof *self);
-    GString **texts[] = { &self->name, &self->category, &self->id, &self->label, &self->op };
+    GString **texts[] = { &self->name, &self->category, &self->id, &self->label, &self->op, &self->provider };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         *texts[i] = g_string_new(NULL);
 }
 
 void ifm_raw_event_reset(IfmRawEvent *self, gint64 at)
 {
-    IfmRawEvent fresh = { .at = at, .batch = -1, .device_ns = -1, .overhead_ns = -1, .recorded = -1 };
+    IfmRawEvent fresh = {
+        .at = at, .batch = -1, .device_ns = -1, .overhead_ns = -1, .recorded = -1, .correlation = -1, .operator_id = -1
+    };
+    g_free(self->damage);
+    fresh.provider = self->provider;
     fresh.name = self->name;
     fresh.category = self->category;
     fresh.id = self->id;
@@ -26,6 +30,19 @@ void ifm_raw_event_reset(IfmRawEvent *self, gint64 at)
     g_string_truncate(self->id, 0);
     g_string_truncate(self->label, 0);
     g_string_truncate(self->op, 0);
+    g_string_truncate(self->provider, 0);
+}
+
+gboolean ifm_raw_event_damage(IfmRawEvent *self, gint64 at, const char *format, ...)
+{
+    va_list arguments;
+    if (self->damage != NULL)
+        return TRUE;
+    va_start(arguments, format);
+    self->damage = g_strdup_vprintf(format, arguments);
+    self->damage_at = at;
+    va_end(arguments);
+    return TRUE;
 }
 
 void ifm_raw_event_clear(IfmRawEvent *self)
@@ -35,6 +52,8 @@ void ifm_raw_event_clear(IfmRawEvent *self)
     g_string_free(self->id, TRUE);
     g_string_free(self->label, TRUE);
     g_string_free(self->op, TRUE);
+    g_string_free(self->provider, TRUE);
+    g_clear_pointer(&self->damage, g_free);
 }
 
 /* The first number given to a pid or tid that is a string; few systems have such large ones. */
@@ -42,14 +61,15 @@ void ifm_raw_event_clear(IfmRawEvent *self)
 
 /* --- the builder ------------------------------------------------------------------------------------------------------ */
 
-static guint place_hash(gconstpointer data)
+guint ifm_trace_place_hash(gconstpointer data)
 {
     const IfmTracePlace *place = data;
     guint64 mixed = ((guint64)place->pid * 0x9E3779B97F4A7C15u) ^ ((guint64)place->tid * 0xC2B2AE3D27D4EB4Fu);
-    return (guint)(mixed >> 32) + (guint)place->is_async;
+    mixed ^= (guint64)place->is_async * 0x165667B19E3779F9u;
+    return (guint)(mixed >> 32) ^ (guint)mixed;
 }
 
-static gboolean place_equal(gconstpointer a, gconstpointer b)
+gboolean ifm_trace_place_equal(gconstpointer a, gconstpointer b)
 {
     const IfmTracePlace *x = a, *y = b;
     return x->pid == y->pid && x->tid == y->tid && x->is_async == y->is_async;
@@ -59,6 +79,7 @@ static void slot_free(gpointer data)
 {
     IfmTraceSlot *slot = data;
     g_clear_pointer(&slot->open, g_array_unref);
+    g_clear_pointer(&slot->providers, g_hash_table_unref);
     g_free(slot);
 }
 
@@ -71,12 +92,14 @@ void ifm_trace_builder_init(IfmTraceBuilder *self, const char *file, const IfmTr
     self->traces = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_free);
     self->origins_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
     self->slots = g_ptr_array_new_with_free_func(slot_free);
-    self->places = g_hash_table_new(place_hash, place_equal);
+    self->places = g_hash_table_new(ifm_trace_place_hash, ifm_trace_place_equal);
     self->pending = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
-    self->labels = g_hash_table_new_full(place_hash, place_equal, g_free, g_free);
+    self->labels = g_hash_table_new_full(ifm_trace_place_hash, ifm_trace_place_equal, g_free, g_free);
     self->numbers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     self->texts = g_ptr_array_new();
     self->scratch = g_string_new(NULL);
+    self->damages = g_string_new(NULL);
+    ifm_launches_init(&self->launches);
     self->last_ns = G_MININT64;
 }
 
@@ -91,6 +114,8 @@ void ifm_trace_builder_clear(IfmTraceBuilder *self)
     g_ptr_array_unref(self->texts);
     g_hash_table_unref(self->numbers);
     g_string_free(self->scratch, TRUE);
+    g_string_free(self->damages, TRUE);
+    ifm_launches_clear(&self->launches);
     g_clear_error(&self->error);
 }
 
@@ -235,12 +260,6 @@ static gboolean intern(IfmTraceBuilder *self, const IfmRawEvent *raw, guint trac
                                   self->max_names);
 }
 
-/* ONNX Runtime: {"cat": "Node", "name": "conv1_kernel_time", "args": {"op_name": "Conv"}} */
-static gboolean is_node(const IfmRawEvent *raw)
-{
-    return raw->has_op && g_str_equal(raw->category->str, "Node");
-}
-
 static const char *name_of_node(IfmTraceBuilder *self, const IfmRawEvent *raw)
 {
     static const char suffix[] = "_kernel_time";
@@ -253,24 +272,23 @@ static const char *name_of_node(IfmTraceBuilder *self, const IfmRawEvent *raw)
     return self->scratch->str;
 }
 
-static gboolean narrow(IfmTraceBuilder *self, const IfmRawEvent *raw, const char *key, gint64 value, gint64 min, gint64 max)
+/* Returns: FALSE, and the event is damaged. */
+static gboolean narrow(IfmRawEvent *raw, const char *key, gint64 value, gint64 min, gint64 max)
 {
     if (value >= min && value <= max)
         return TRUE;
-    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
-                                  "args.%s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                                  key, value, min, max);
+    return !ifm_raw_event_damage(raw, raw->at,
+                                 "args.%s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                                 key, value, min, max);
 }
 
 /* Arguments that only our own files have. */
-static gboolean take_arguments(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, IfmEvent *event)
+static gboolean take_arguments(IfmRawEvent *raw, IfmTraceSlot *slot, IfmEvent *event)
 {
     int kind = ifm_event_kind_find(raw->category->str, (gssize)raw->category->len);
-    if (!narrow(self, raw, "batch", raw->batch, G_MININT32, G_MAXINT32) ||
-        !narrow(self, raw, "block", raw->block, 0, G_MAXUINT16) ||
-        !narrow(self, raw, "stages[0]", raw->first, 0, G_MAXUINT16) ||
-        !narrow(self, raw, "stages[1]", raw->last, 0, G_MAXUINT16) ||
-        !narrow(self, raw, "recorded", raw->recorded, -1, G_MAXUINT32))
+    if (!narrow(raw, "batch", raw->batch, G_MININT32, G_MAXINT32) || !narrow(raw, "block", raw->block, 0, G_MAXUINT16) ||
+        !narrow(raw, "stages[0]", raw->first, 0, G_MAXUINT16) || !narrow(raw, "stages[1]", raw->last, 0, G_MAXUINT16) ||
+        !narrow(raw, "recorded", raw->recorded, -1, G_MAXUINT32))
         return FALSE;
     event->kind = (guint8)(kind >= 0 ? kind : IFM_EVENT_OTHER);
     event->batch = (gint32)raw->batch;
@@ -286,42 +304,57 @@ static gboolean take_arguments(IfmTraceBuilder *self, const IfmRawEvent *raw, If
     if (raw->recorded >= 0)
     {
         slot->first->reordered = TRUE;
-        event->reserved = (guint32)raw->recorded; /* until all events are there: put_in_order() */
+        event->provider = (guint32)raw->recorded; /* until all events are there: put_in_order() */
     }
     return TRUE;
 }
 
-static gboolean out_of_range(IfmTraceBuilder *self, const IfmRawEvent *raw)
+/* Returns: FALSE, and the event is damaged. */
+static gboolean out_of_range(IfmRawEvent *raw)
 {
-    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
-                                  "the event's time is out of range: expected a start and an end within 2^63 ns");
+    return !ifm_raw_event_damage(raw, raw->at,
+                                 "the event's time is out of range: expected a start and an end within 2^63 ns");
 }
 
-static gboolean make_event(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, gint64 duration_ns,
-                           IfmEvent *event)
+/* The provider of a node, once its place in the track is known. */
+static gboolean take_provider(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, IfmEvent *event)
+{
+    guint32 provider;
+    if (event->kind != IFM_EVENT_NODE || raw->provider->len == 0)
+        return TRUE;
+    if (!intern(self, raw, slot->trace, raw->provider->str, &provider))
+        return FALSE;
+    if (raw->recorded < 0 || !slot->is_ours)
+    {
+        event->provider = provider;
+        return TRUE;
+    }
+    if (slot->first->providers == NULL)
+        slot->first->providers = g_hash_table_new(NULL, NULL);
+    g_hash_table_insert(slot->first->providers, GUINT_TO_POINTER((guint32)raw->recorded), GUINT_TO_POINTER(provider));
+    return TRUE;
+}
+
+/* Returns: FALSE if the event is damaged (raw->damage), or for an error. */
+static gboolean make_event(IfmTraceBuilder *self, IfmRawEvent *raw, IfmTraceSlot *slot, gint64 duration_ns, IfmEvent *event)
 {
     gint64 end_ns;
     guint32 name = 0;
     *event = IFM_EVENT_INIT;
-    event->kind = IFM_EVENT_OTHER;
+    event->kind = (guint8)(slot->is_ours ? IFM_EVENT_OTHER : ifm_raw_event_kind(raw));
     event->duration_ns = duration_ns;
     if (__builtin_add_overflow(raw->ts_ns, g_array_index(self->origins_ns, gint64, slot->trace), &event->start_ns))
-        return out_of_range(self, raw);
-    if (slot->is_ours && !take_arguments(self, raw, slot, event))
+        return out_of_range(raw);
+    if (slot->is_ours && !take_arguments(raw, slot, event))
         return FALSE;
     if (__builtin_add_overflow(event->start_ns, event->duration_ns, &end_ns))
-        return out_of_range(self, raw);
+        return out_of_range(raw);
     self->last_ns = MAX(self->last_ns, MAX(event->start_ns, end_ns));
-    if (!slot->is_ours && is_node(raw))
-    {
-        event->kind = IFM_EVENT_NODE;
-        if (!intern(self, raw, slot->trace, name_of_node(self, raw), &name))
-            return FALSE;
-    }
-    else if (!intern(self, raw, slot->trace, raw->name->str, &name))
+    gboolean is_node = event->kind == IFM_EVENT_NODE && !slot->is_ours;
+    if (!intern(self, raw, slot->trace, is_node ? name_of_node(self, raw) : raw->name->str, &name))
         return FALSE;
     event->name = name;
-    return TRUE;
+    return take_provider(self, raw, slot, event);
 }
 
 static gboolean append(IfmTraceBuilder *self, IfmTraceSlot *slot, const IfmEvent *event, gint64 at)
@@ -332,14 +365,18 @@ static gboolean append(IfmTraceBuilder *self, IfmTraceSlot *slot, const IfmEvent
 }
 
 /* X events, and instants, which have no duration. */
-static gboolean add_whole(IfmTraceBuilder *self, const IfmRawEvent *raw, gint64 duration_ns, gboolean is_async)
+static gboolean add_whole(IfmTraceBuilder *self, IfmRawEvent *raw, gint64 duration_ns, gboolean is_async)
 {
     IfmEvent event;
     IfmTraceSlot *slot = count_event(self, raw->at) ? find_slot(self, raw, is_async) : NULL;
-    return slot != NULL && make_event(self, raw, slot, duration_ns, &event) && append(self, slot, &event, raw->at);
+    if (slot == NULL || !make_event(self, raw, slot, duration_ns, &event))
+        return FALSE;
+    if (!slot->is_ours && raw->phase == 'X')
+        ifm_launches_add(&self->launches, raw, slot, &event);
+    return append(self, slot, &event, raw->at);
 }
 
-static gboolean push(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, GArray *stack)
+static gboolean push(IfmTraceBuilder *self, IfmRawEvent *raw, IfmTraceSlot *slot, GArray *stack)
 {
     IfmEvent event;
     if (!make_event(self, raw, slot, 0, &event))
@@ -348,25 +385,25 @@ static gboolean push(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot
     return TRUE;
 }
 
-static gboolean pop(IfmTraceBuilder *self, const IfmRawEvent *raw, IfmTraceSlot *slot, GArray *stack)
+static gboolean pop(IfmTraceBuilder *self, IfmRawEvent *raw, IfmTraceSlot *slot, GArray *stack)
 {
     IfmEvent event = g_array_index(stack, IfmEvent, stack->len - 1);
     gint64 end_ns, duration_ns;
     g_array_set_size(stack, stack->len - 1);
     if (__builtin_add_overflow(raw->ts_ns, g_array_index(self->origins_ns, gint64, slot->trace), &end_ns) ||
         __builtin_sub_overflow(end_ns, event.start_ns, &duration_ns))
-        return out_of_range(self, raw);
+        return out_of_range(raw);
     if (duration_ns < 0)
-        return ifm_trace_builder_fail(
-            self, IFM_ERROR_INVALID, raw->at,
-            "the slice ends %" G_GINT64_FORMAT " ns before it begins: expected events in order of time", -duration_ns);
+        return !ifm_raw_event_damage(
+            raw, raw->at, "the slice ends %" G_GINT64_FORMAT " ns before it begins: expected events in order of time",
+            -duration_ns);
     self->last_ns = MAX(self->last_ns, end_ns);
     if (event.duration_ns == 0) /* else our own args set it: a clock that ran backwards */
         event.duration_ns = duration_ns;
     return append(self, slot, &event, raw->at);
 }
 
-static gboolean add_begin(IfmTraceBuilder *self, const IfmRawEvent *raw)
+static gboolean add_begin(IfmTraceBuilder *self, IfmRawEvent *raw)
 {
     IfmTraceSlot *slot = count_event(self, raw->at) ? find_slot(self, raw, FALSE) : NULL;
     if (slot == NULL)
@@ -376,13 +413,12 @@ static gboolean add_begin(IfmTraceBuilder *self, const IfmRawEvent *raw)
     return push(self, raw, slot, slot->open);
 }
 
-static gboolean add_end(IfmTraceBuilder *self, const IfmRawEvent *raw)
+static gboolean add_end(IfmTraceBuilder *self, IfmRawEvent *raw)
 {
     IfmTraceSlot *slot = look_up(self, raw->pid, raw->tid, FALSE);
     if (slot != NULL && slot->open != NULL && slot->open->len > 0)
         return pop(self, raw, slot, slot->open);
-    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
-                                  "an E event without its B: expected a B of the same pid and tid before it");
+    return !ifm_raw_event_damage(raw, raw->at, "an E event without its B: expected a B of the same pid and tid before it");
 }
 
 /* Asynchronous slices belong together by category and id. The id may be that of the process. */
@@ -393,7 +429,7 @@ static char *pending_key(const IfmRawEvent *raw)
     return g_strconcat(raw->category->str, "\001", raw->id->str, NULL);
 }
 
-static gboolean add_async_begin(IfmTraceBuilder *self, const IfmRawEvent *raw)
+static gboolean add_async_begin(IfmTraceBuilder *self, IfmRawEvent *raw)
 {
     IfmTraceSlot *slot = count_event(self, raw->at) ? find_slot(self, raw, TRUE) : NULL;
     if (slot == NULL)
@@ -412,13 +448,13 @@ static gboolean add_async_begin(IfmTraceBuilder *self, const IfmRawEvent *raw)
     return TRUE;
 }
 
-static gboolean add_async_end(IfmTraceBuilder *self, const IfmRawEvent *raw)
+static gboolean add_async_end(IfmTraceBuilder *self, IfmRawEvent *raw)
 {
     g_autofree char *key = pending_key(raw);
     GArray *stack = g_hash_table_lookup(self->pending, key);
     if (stack == NULL)
-        return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at,
-                                      "an e event without its b: expected a b of the same cat and id before it");
+        return !ifm_raw_event_damage(raw, raw->at,
+                                     "an e event without its b: expected a b of the same cat and id before it");
     const IfmEvent *event = &g_array_index(stack, IfmEvent, stack->len - 1);
     IfmTraceSlot *slot = g_ptr_array_index(self->slots, event->track);
     gboolean good = pop(self, raw, slot, stack);
@@ -427,53 +463,96 @@ static gboolean add_async_end(IfmTraceBuilder *self, const IfmRawEvent *raw)
     return good;
 }
 
-/* process_name and thread_name. Other metadata are ignored. */
+/* The names of processes and threads, and the labels of processes ("GPU 0"). Other metadata are ignored. */
 static gboolean add_label(IfmTraceBuilder *self, const IfmRawEvent *raw)
 {
-    gboolean is_process = g_str_equal(raw->name->str, "process_name");
-    if (!raw->has_label || (!is_process && !g_str_equal(raw->name->str, "thread_name")))
+    static const struct
+    {
+        const char *name;
+        IfmTracePlace place; /* 0 or 1: of a process */
+    } labels[] = { { "process_name", { 0, 0, TRUE } },
+                   { "process_labels", { 0, 1, TRUE } },
+                   { "thread_name", { 0, 0, FALSE } } };
+    gsize i = 0;
+    while (i < G_N_ELEMENTS(labels) && !g_str_equal(raw->name->str, labels[i].name))
+        i++;
+    if (!raw->has_label || i == G_N_ELEMENTS(labels))
         return TRUE;
-    if (g_hash_table_size(self->labels) >= 2 * IFM_TRACE_MAX_TRACKS)
+    if (g_hash_table_size(self->labels) >= 3 * IFM_TRACE_MAX_TRACKS)
         return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at, "more than %d names of processes and threads",
-                                      2 * IFM_TRACE_MAX_TRACKS);
-    IfmTracePlace place = { raw->pid, is_process ? 0 : raw->tid, is_process };
+                                      3 * IFM_TRACE_MAX_TRACKS);
+    IfmTracePlace place = labels[i].place;
+    place.pid = raw->pid;
+    place.tid = place.is_async ? place.tid : raw->tid;
     g_hash_table_insert(self->labels, g_memdup2(&place, sizeof place), g_strdup(raw->label->str));
     return TRUE;
 }
 
-static gboolean check_ts(IfmTraceBuilder *self, const IfmRawEvent *raw)
+static gboolean add_whole_slice(IfmTraceBuilder *self, IfmRawEvent *raw)
 {
-    if (raw->has_ts)
-        return TRUE;
-    return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, raw->at, "an event without ts: expected its time in us");
+    if (raw->has_dur)
+        return add_whole(self, raw, raw->dur_ns, FALSE);
+    return !ifm_raw_event_damage(raw, raw->at, "an X event without dur: expected its length in us");
 }
 
-gboolean ifm_trace_builder_add(IfmTraceBuilder *self, const IfmRawEvent *raw)
+/* Flows lead from the calls of a runtime to kernels; all others, samples, objects and marks are nothing here. */
+static gboolean add_other(IfmTraceBuilder *self, const IfmRawEvent *raw)
 {
+    gint64 id;
+    if (strchr("sf", raw->phase) != NULL && !self->is_ours && ifm_raw_event_is_launch_flow(raw) &&
+        ifm_decimal_parse(raw->id->str, raw->id->len, 0, &id))
+        ifm_launches_add_flow(&self->launches, raw, id);
+    return TRUE;
+}
+
+static gboolean add_event(IfmTraceBuilder *self, IfmRawEvent *raw)
+{
+    if (raw->damage != NULL)
+        return FALSE;
+    if (!raw->has_ts && strchr("XBEbSeFiInC", raw->phase) != NULL)
+        return !ifm_raw_event_damage(raw, raw->at, "an event without ts: expected its time in us");
     switch (raw->phase)
     {
-    case 'M':
-        return add_label(self, raw);
     case 'X':
-        return check_ts(self, raw) && add_whole(self, raw, raw->dur_ns, FALSE);
+        return add_whole_slice(self, raw);
     case 'B':
-        return check_ts(self, raw) && add_begin(self, raw);
+        return add_begin(self, raw);
     case 'E':
-        return check_ts(self, raw) && add_end(self, raw);
+        return add_end(self, raw);
     case 'b':
     case 'S': /* the form of older programs */
-        return check_ts(self, raw) && add_async_begin(self, raw);
+        return add_async_begin(self, raw);
     case 'e':
     case 'F':
-        return check_ts(self, raw) && add_async_end(self, raw);
+        return add_async_end(self, raw);
     case 'i':
     case 'I':
-        return check_ts(self, raw) && add_whole(self, raw, 0, FALSE);
+        return add_whole(self, raw, 0, FALSE);
     case 'n':
-        return check_ts(self, raw) && add_whole(self, raw, 0, TRUE);
-    case 'C': /* a counter has no duration, and an event has no place for its value */
-        return check_ts(self, raw);
-    default: /* flows, samples, objects, marks: they have no duration */
-        return TRUE;
+        return add_whole(self, raw, 0, TRUE);
+    default: /* a counter has no duration, and an event has no place for its value */
+        return add_other(self, raw);
     }
+}
+
+void ifm_trace_builder_count_damage(IfmTraceBuilder *self, gint64 at, const char *what)
+{
+    if (self->n_damaged++ == 0)
+        self->first_damage_at = at;
+    if (self->n_damaged <= IFM_TRACE_DAMAGE_SHOWN)
+        g_string_append_printf(self->damages, "%sbyte %" G_GINT64_FORMAT "%s: %s", self->n_damaged > 1 ? "; " : "", at,
+                               self->is_packed ? " of what is packed" : "", what);
+}
+
+gboolean ifm_trace_builder_add(IfmTraceBuilder *self, IfmRawEvent *raw)
+{
+    if (raw->phase == 'M')
+        return raw->damage != NULL || add_label(self, raw);
+    self->n_raw++;
+    if (add_event(self, raw))
+        return TRUE;
+    if (raw->damage == NULL)
+        return FALSE;
+    ifm_trace_builder_count_damage(self, raw->damage_at, raw->damage);
+    return TRUE;
 }

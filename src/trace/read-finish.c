@@ -1,4 +1,5 @@
 #include <internal/json.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "read-private.h"
@@ -201,15 +202,41 @@ static gboolean end_the_unended(IfmTraceBuilder *self, gint64 at)
     return TRUE;
 }
 
-/* `reserved` holds args.recorded, the indices of all events of the track: each event is moved to its index. */
-static gboolean put_in_order(IfmTraceBuilder *self, IfmTrack *track, gint64 at)
+static int by_recorded(const void *a, const void *b)
 {
+    const IfmEvent *x = a, *y = b;
+    return (x->provider > y->provider) - (x->provider < y->provider);
+}
+
+/* Where some were skipped, the others keep their order. */
+static void close_ranks(IfmTraceSlot *slot)
+{
+    IfmTrack *track = slot->track;
+    gsize n = atomic_load_explicit(&track->n, memory_order_relaxed);
+    g_autoptr(GHashTable) providers = g_steal_pointer(&slot->providers);
+    qsort(track->events, n, sizeof *track->events, by_recorded);
+    slot->providers = providers != NULL ? g_hash_table_new(NULL, NULL) : NULL;
+    for (gsize i = 0; i < n; i++)
+    {
+        gpointer recorded = GUINT_TO_POINTER(track->events[i].provider);
+        if (providers != NULL)
+            g_hash_table_insert(slot->providers, GUINT_TO_POINTER((guint)i), g_hash_table_lookup(providers, recorded));
+        track->events[i].provider = (guint32)i;
+    }
+}
+
+/* `provider` holds args.recorded, the indices of all events of the track: each event is moved to its index. */
+static gboolean put_in_order(IfmTraceBuilder *self, IfmTraceSlot *slot, gint64 at)
+{
+    IfmTrack *track = slot->track;
+    if (self->n_damaged > 0)
+        close_ranks(slot);
     gsize n = atomic_load_explicit(&track->n, memory_order_relaxed);
     for (gsize i = 0; i < n; i++)
-        while (track->events[i].reserved != i)
+        while (track->events[i].provider != i)
         {
-            gsize to = track->events[i].reserved;
-            if (to >= n || track->events[to].reserved == to)
+            gsize to = track->events[i].provider;
+            if (to >= n || track->events[to].provider == to)
                 return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, at,
                                               "args.recorded of track %u: found %" G_GSIZE_FORMAT
                                               ", expected each of 0 to %" G_GSIZE_FORMAT " once",
@@ -219,7 +246,9 @@ static gboolean put_in_order(IfmTraceBuilder *self, IfmTrack *track, gint64 at)
             track->events[i] = moved;
         }
     for (gsize i = 0; i < n; i++)
-        track->events[i].reserved = 0;
+        track->events[i].provider = slot->providers != NULL
+                                        ? GPOINTER_TO_UINT(g_hash_table_lookup(slot->providers, GUINT_TO_POINTER((guint)i)))
+                                        : 0;
     return TRUE;
 }
 
@@ -234,9 +263,22 @@ static char *name_of(const IfmTraceBuilder *self, const IfmTracePlace *place, gb
     return g_strdup_printf("%s %" G_GINT64_FORMAT, is_process ? "pid" : "tid", number);
 }
 
+/* A thread with kernels is a stream of a device: its process stands for the device. */
+static void name_stream(const IfmTraceBuilder *self, const IfmTracePlace *place, IfmTrackInfo *info)
+{
+    const IfmTracePlace key = { place->pid, 1, TRUE };
+    const char *label = g_hash_table_lookup(self->labels, &key);
+    info->kind = IFM_TRACK_DEVICE;
+    info->device =
+        label != NULL && *label != '\0' ? g_strdup(label) : g_strdup_printf("device %" G_GINT64_FORMAT, place->pid);
+    info->stream = (int)CLAMP(place->tid, G_MININT, G_MAXINT);
+}
+
 static void name_slot(const IfmTraceBuilder *self, const IfmTraceSlot *slot)
 {
     IfmTrackInfo *info = ifm_trace_track_info_mutable(g_ptr_array_index(self->traces, slot->trace), slot->track->index);
+    if (slot->has_kernels)
+        name_stream(self, &slot->place, info);
     info->process = name_of(self, &slot->place, TRUE);
     info->thread = name_of(self, &slot->place, FALSE);
     if (!slot->place.is_async)
@@ -246,23 +288,55 @@ static void name_slot(const IfmTraceBuilder *self, const IfmTraceSlot *slot)
     info->thread = both;
 }
 
+/* One damaged event is let pass in the smallest file. */
+#define MAX_DAMAGE_PERCENT 5
+
+static gboolean check_damage(IfmTraceBuilder *self)
+{
+    gsize n_left = 0;
+    for (guint i = 0; i < self->traces->len; i++)
+        n_left += ifm_trace_n_events(g_ptr_array_index(self->traces, i));
+    if (self->n_damaged == 0 ||
+        (n_left > 0 && (self->n_damaged == 1 || self->n_damaged * 100 <= self->n_raw * MAX_DAMAGE_PERCENT)))
+        return TRUE;
+    if (self->n_damaged == 1)
+        g_set_error(&self->error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s", self->file, self->damages->str);
+    else
+        g_set_error(&self->error, IFM_ERROR, IFM_ERROR_INVALID,
+                    "%s: %s (%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " events are damaged, more than %d %%)", self->file,
+                    self->damages->str, self->n_damaged, self->n_raw, MAX_DAMAGE_PERCENT);
+    return FALSE;
+}
+
+static void note_damage(IfmTraceBuilder *self)
+{
+    const char *more = self->n_damaged > IFM_TRACE_DAMAGE_SHOWN ? "; …" : "";
+    if (self->n_damaged > 0)
+        ifm_trace_set_damage(g_ptr_array_index(self->traces, 0), self->n_damaged,
+                             g_strdup_printf("%" G_GSIZE_FORMAT " damaged %s skipped, of %" G_GSIZE_FORMAT ": %s%s",
+                                             self->n_damaged, self->n_damaged == 1 ? "event was" : "events were",
+                                             self->n_raw, self->damages->str, more));
+}
+
 GPtrArray *ifm_trace_builder_end(IfmTraceBuilder *self, gint64 at)
 {
-    if (self->n_events == 0)
+    if (self->n_events == 0 && self->n_damaged == 0)
     {
         ifm_trace_builder_fail(self, IFM_ERROR_INVALID, at,
                                "the file ends without an event that takes time: expected X, B and E, or b and e events");
         return NULL;
     }
-    if (!end_the_unended(self, at))
+    if (!end_the_unended(self, at) || !check_damage(self))
         return NULL;
     for (guint i = 0; i < self->slots->len; i++)
     {
         IfmTraceSlot *slot = g_ptr_array_index(self->slots, i);
         if (!slot->is_ours)
             name_slot(self, slot);
-        if (slot->reordered && !put_in_order(self, slot->track, at))
+        if (slot->reordered && !put_in_order(self, slot, at))
             return NULL;
     }
+    ifm_launches_join(&self->launches);
+    note_damage(self);
     return g_steal_pointer(&self->traces);
 }

@@ -17,6 +17,7 @@ struct IfmTraceSource
     GConverter *gunzip; /* NULL: plain */
     gboolean between;   /* one packed part has ended; another may follow */
     gboolean ended;     /* the file has nothing after raw */
+    gboolean is_cut;    /* it ended within packed data */
     gint64 raw_start;   /* byte of the file where raw begins */
     gsize at, n_raw;
     char raw[RAW_BYTES];
@@ -107,6 +108,17 @@ static gboolean refuse(IfmTraceSource *self, const char *what, GError **error)
     return FALSE;
 }
 
+static gboolean cut(IfmTraceSource *self, GError **error)
+{
+    self->is_cut = TRUE;
+    return refuse(self, "the gzip data are truncated: expected more", error);
+}
+
+gboolean ifm_trace_source_is_cut(const IfmTraceSource *self)
+{
+    return self->is_cut;
+}
+
 /* A packed file may consist of several, as `cat a.gz b.gz` makes it. */
 static gboolean next_part(IfmTraceSource *self, GError **error)
 {
@@ -132,7 +144,7 @@ static gboolean unpack(IfmTraceSource *self, char *buffer, gsize room, gsize *n,
         if (self->at == self->n_raw && !fill(self, 1, error))
             return FALSE;
         if (self->n_raw == 0)
-            return refuse(self, "the gzip data are truncated: expected more", error);
+            return cut(self, error);
         gsize n_read = 0;
         g_autoptr(GError) local = NULL;
         GConverterResult result = g_converter_convert(self->gunzip, self->raw + self->at, self->n_raw - self->at, buffer,
@@ -148,7 +160,7 @@ static gboolean unpack(IfmTraceSource *self, char *buffer, gsize room, gsize *n,
         if (!fill(self, before + 1, error))
             return FALSE;
         if (self->n_raw == before)
-            return refuse(self, "the gzip data are truncated: expected more", error);
+            return cut(self, error);
     }
     return TRUE;
 }

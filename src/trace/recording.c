@@ -22,6 +22,8 @@ struct IfmTrace
     GPtrArray *tracks;    /* Track */
     GPtrArray *texts;     /* char*, by number; 0 is "" */
     GHashTable *interned; /* text (borrowed from @texts) -> number */
+    GPtrArray *notes;     /* char* */
+    gsize n_damaged;
 };
 
 /* --- kinds ------------------------------------------------------------------------------------------------------------ */
@@ -37,6 +39,9 @@ static const char *const kind_names[IFM_N_EVENT_KINDS] = {
     [IFM_EVENT_BLOCK] = "block",
     [IFM_EVENT_BATCH] = "batch",
     [IFM_EVENT_NODE] = "node",
+    [IFM_EVENT_KERNEL] = "kernel",
+    [IFM_EVENT_LAUNCH] = "launch",
+    [IFM_EVENT_SPAN] = "annotation",
     [IFM_EVENT_OTHER] = "other",
 };
 
@@ -104,6 +109,7 @@ IfmTrace *ifm_trace_new(const char *name)
     self->tracks = g_ptr_array_new_with_free_func(track_free);
     self->texts = g_ptr_array_new_with_free_func(g_free);
     self->interned = g_hash_table_new(g_str_hash, g_str_equal);
+    self->notes = g_ptr_array_new_with_free_func(g_free);
     ifm_trace_intern(self, "");
     return self;
 }
@@ -113,11 +119,28 @@ void ifm_trace_free(IfmTrace *self)
     if (self == NULL)
         return;
     g_hash_table_unref(self->interned);
+    g_ptr_array_unref(self->notes);
     g_ptr_array_unref(self->texts);
     g_ptr_array_unref(self->tracks);
     json_decref(self->meta);
     g_free(self->name);
     g_free(self);
+}
+
+gsize ifm_trace_n_damaged(const IfmTrace *self)
+{
+    return self->n_damaged;
+}
+
+const GPtrArray *ifm_trace_notes(const IfmTrace *self)
+{
+    return self->notes;
+}
+
+void ifm_trace_set_damage(IfmTrace *self, gsize n_damaged, char *note)
+{
+    self->n_damaged = n_damaged;
+    g_ptr_array_add(self->notes, note);
 }
 
 const char *ifm_trace_name(const IfmTrace *self)

@@ -38,7 +38,8 @@
       block.hidden = false; /* a variant that is not chosen */
       const figure = block.ifm.figure, plot = block.querySelector(".plot");
       const one = { key: block.dataset.key, kind: figure.figure, points: drawable(figure), dense: figure.series.some((series) => series.n > 2000), marks: marks_of(block, figure),
-        shapes: plot.querySelectorAll("svg path, svg image, canvas").length, height: plot.clientHeight, csv: await save_by(block) };
+        shapes: plot.querySelectorAll("svg path, svg image, canvas").length, height: plot.clientHeight,
+        words: [...plot.querySelectorAll("svg text")].slice(0, 200).map((one) => one.textContent), csv: await save_by(block) };
       if (figure.figure === "timeline") {
         const [from, to] = plot.layout.xaxis.range;
         await window.Plotly.relayout(plot, { "xaxis.range": [from, from + (to - from) / 50] });

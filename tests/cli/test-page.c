@@ -241,11 +241,40 @@ static void test_bad(Bench *bench, gconstpointer data)
     g_assert_null(strstr(ended.out, "src=\"http"));
 }
 
+/* Names that look like tags, such as those of C++ templates, are text as it is in every figure. */
+static void test_names(Bench *bench, gconstpointer data)
+{
+    static const char *const names[] = { "gemm<float>", "kernel<4, half>", "a < b", "vec<b>x</b>" };
+    g_auto(Ended) ended = { 0 };
+    gsize i, n_named = 0;
+    json_t *figure;
+    if (!has_browser())
+        return;
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "trace", "data", "template-names.json", NULL),
+                    *text = NULL;
+    gsize length;
+    g_assert_true(g_file_get_contents(path, &text, &length, NULL));
+    bench_write(bench, "names.json", text, length);
+    run_line(bench, "trace names.json --html names.html", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *seen = visit(bench, "names.html", 1200);
+    json_array_foreach(json_object_get(seen, "figures"), i, figure)
+    {
+        const json_t *words = json_object_get(figure, "words");
+        for (gsize name = 0; name < G_N_ELEMENTS(names); name++)
+            for (gsize k = 0; k < json_array_size(words); k++)
+                n_named += g_strcmp0(json_string_value(json_array_get(words, k)), names[name]) == 0;
+        g_assert_cmpuint(n_named, ==, (i + 1) * G_N_ELEMENTS(names));
+    }
+    g_assert_cmpuint(n_named, >=, 2 * G_N_ELEMENTS(names));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/page/trace", Bench, NULL, bench_init, test_trace, bench_clear);
     g_test_add("/page/study", Bench, NULL, bench_init, test_study, bench_clear);
+    g_test_add("/page/names", Bench, NULL, bench_init, test_names, bench_clear);
     g_test_add("/page/bad-input", Bench, NULL, bench_init, test_bad, bench_clear);
     return g_test_run();
 }

@@ -590,14 +590,13 @@ static void test_onnxruntime_nodes(void)
     g_autoptr(GPtrArray) traces = ifm_trace_read(path, NULL, &error);
     g_assert_no_error(error);
     json_auto_t *root = json_load_file(path, 0, NULL);
-    json_int_t all_us = 0, reorders_us = 0, runs_us = 0;
+    json_int_t all_us = 0, reorders_us = 0;
     gsize index, n_reorders = 0;
     json_t *event;
     json_array_foreach(root, index, event)
     {
         const char *op = json_string_value(json_object_get(json_object_get(event, "args"), "op_name"));
         json_int_t us = json_integer_value(json_object_get(event, "dur"));
-        runs_us += g_str_equal(json_string_value(json_object_get(event, "name")), "model_run") ? us : 0;
         if (op == NULL)
             continue;
         all_us += us;
@@ -613,7 +612,7 @@ static void test_onnxruntime_nodes(void)
     const IfmTrackUse *use = use_of(analysis, 0);
     g_assert_cmpint(use->marshalling_ns, ==, reorders_us * 1000);
     g_assert_cmpint(use->node_ns, ==, all_us * 1000);
-    g_assert_cmpint(use->busy_ns, >=, runs_us * 1000);
+    g_assert_cmpint(use->busy_ns, ==, all_us * 1000); /* what lies around the nodes is no work of its own */
 }
 
 /* --- random traces against counting every nanosecond ------------------------------------------------------------------ */

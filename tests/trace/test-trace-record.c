@@ -5,8 +5,8 @@
 
 static void test_kinds(void)
 {
-    static const char *const names[] = { "infer",       "partition", "merge", "copy", "queue", "wait-input",
-                                         "wait-output", "block",     "batch", "node", "other" };
+    static const char *const names[] = { "infer", "partition", "merge", "copy",   "queue",  "wait-input", "wait-output",
+                                         "block", "batch",     "node",  "kernel", "launch", "annotation", "other" };
     g_assert_cmpint(G_N_ELEMENTS(names), ==, IFM_N_EVENT_KINDS);
     for (int i = 0; i < IFM_N_EVENT_KINDS; i++)
         g_assert_cmpstr(ifm_event_kind_name((IfmEventKind)i), ==, names[i]);

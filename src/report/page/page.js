@@ -295,7 +295,7 @@
 
   /* Kinds of events: what works is strong, why it does not is pale. */
   const event_colours = ["#0072b2", "#56b4e9", "#009e73", "#cc79a7", "#b8860b", "#0072b2", "#9aa5b1", "#f2cf8f", "#f4b59a",
-    "#d9c7a3", "#e59a94", "#b7c4d6", "#d5dade", "#d5dade"];
+    "#d9c7a3", "#e59a94", "#b7c4d6", "#d5dade", "#f2cf8f", "#d9c7a3", "#d5dade"];
 
   /* Spans in view; what is nearer to the one before of its kind than a few pixels is drawn as one with it.
    * @out: kind -> bars. @followed: an id, or null for all */
@@ -381,7 +381,7 @@
     input.addEventListener("change", async () => {
       await draw(block);
       const place = block.querySelector(".plot"), range = place.layout.xaxis.range;
-      block.ifm.made = timeline(block.ifm.figure, input.value === "" ? null : Number(input.value));
+      block.ifm.made = make(block.ifm.figure, input.value === "" ? null : Number(input.value));
       await window.Plotly.react(place, block.ifm.made.zoomed(range), place.layout);
     });
     label.append("follow batch ", input);
@@ -389,6 +389,20 @@
   }
 
   const kinds = { bars, strips, scatter: points, lines: points, timeline, matrix };
+
+  /* Plotly reads tags and entities in all that it writes. Names and labels are text as it is: all of them go through here. */
+  const literal = (value) => typeof value === "string" ? value.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;")
+    : Array.isArray(value) ? value.map(literal) : value;
+  const literal_members = (object, names) => Object.assign({ ...object }, ...names.filter((name) => object[name] !== undefined)
+    .map((name) => ({ [name]: literal(object[name]) })));
+  const literal_axis = (axis) => ({ ...literal_members(axis, ["ticktext"]), title: literal_members(axis.title, ["text"]) });
+  const literal_traces = (traces) => traces.map((trace) => literal_members(trace, ["name", "text", "customdata"]));
+
+  function make(figure, followed) {
+    const { traces, layout, zoomed } = kinds[figure.figure](figure, followed);
+    return { traces: literal_traces(traces), zoomed: zoomed && ((range) => literal_traces(zoomed(range))),
+      layout: { ...layout, title: literal_members(layout.title, ["text"]), xaxis: literal_axis(layout.xaxis), yaxis: literal_axis(layout.yaxis) } };
+  }
 
   /* --- figures: when ------------------------------------------------------------------------------------------------- */
 
@@ -409,7 +423,7 @@
 
   async function draw_now(block) {
     const plotly = await load_library(), figure = block.ifm.figure, place = block.querySelector(".plot");
-    const made = (block.ifm.made = kinds[figure.figure](figure));
+    const made = (block.ifm.made = make(figure));
     block.classList.add("drawn");
     await plotly.newPlot(place, made.traces, made.layout, { responsive: true, displaylogo: false, showSendToCloud: false,
       modeBarButtonsToRemove: ["lasso2d", "select2d"] });

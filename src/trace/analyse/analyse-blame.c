@@ -361,7 +361,7 @@ void ifm_analyse_blame(IfmAnalysing *self)
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         if (work->n_runs > 0)
             all[i] = gaps_of(self, work, use);
-        else /* a device without any work, or a thread that recorded no cause */
+        else if (!work->has_kernels) /* a device without any work, or a thread that recorded no cause */
             use->idle_by_cause_ns[work->infers ? IFM_IDLE_NO_WORK : IFM_IDLE_UNKNOWN] = use->idle_ns;
     }
     for (guint block = 0; block < self->n_blocks; block++)

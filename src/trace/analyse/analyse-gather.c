@@ -23,6 +23,17 @@ static guint group_of(GHashTable *groups, const IfmTrackInfo *info, gsize track)
     return GPOINTER_TO_UINT(known) - 1;
 }
 
+/* Annotations alone are none of a thread's work. */
+static gboolean has_work(const IfmTrace *trace, gsize track)
+{
+    gsize n;
+    const IfmEvent *events = ifm_trace_events(trace, track, &n);
+    for (gsize i = 0; i < n; i++)
+        if (events[i].kind != IFM_EVENT_SPAN)
+            return TRUE;
+    return FALSE;
+}
+
 static void add_works(IfmAnalysing *self, IfmTrackKind kind, GHashTable *groups, gint32 *work_of)
 {
     for (gsize track = 0; track < ifm_trace_n_tracks(self->trace); track++)
@@ -30,7 +41,7 @@ static void add_works(IfmAnalysing *self, IfmTrackKind kind, GHashTable *groups,
         const IfmTrackInfo *info = ifm_trace_track_info(self->trace, track);
         gsize n;
         ifm_trace_events(self->trace, track, &n);
-        if (info->kind != kind || (kind == IFM_TRACK_FOREIGN && n == 0))
+        if (info->kind != kind || (kind == IFM_TRACK_FOREIGN && !has_work(self->trace, track)))
             continue;
         work_of[track] = (gint32)self->n_works;
         self->works[self->n_works++] = (IfmWork){ .track = track,
@@ -128,6 +139,10 @@ static inline void add_event(const Track *track, const IfmEvent *event, gint64 e
     case IFM_EVENT_NODE:
         if (track->work != NULL)
             track->work->has_nodes = TRUE;
+        break;
+    case IFM_EVENT_KERNEL:
+        if (track->work != NULL && track->use->info->kind == IFM_TRACK_DEVICE)
+            track->work->has_kernels = track->work->infers = TRUE;
         break;
     case IFM_EVENT_BATCH:
         self->first_entry_ns = MIN(self->first_entry_ns, event->start_ns);

@@ -90,6 +90,9 @@ static json_t *track(const IfmTrackUse *use)
     json_object_set_new(json, "penalty_ratio", real(use->penalty_ratio));
     json_object_set_new(json, "node_ns", whole_or_null(use->node_ns));
     json_object_set_new(json, "marshalling_ns", whole_or_null(use->marshalling_ns));
+    json_object_set_new(json, "launches", whole((gint64)use->n_launches));
+    json_object_set_new(json, "launch_ns", whole(use->launch_ns));
+    json_object_set_new(json, "launch_delay_mean_ns", real(use->delay_mean_ns));
     return json;
 }
 
@@ -181,6 +184,26 @@ static json_t *critical_path(const IfmTraceAnalysis *analysis, const IfmTrace *t
     return json;
 }
 
+static json_t *operator_to_json(const IfmOperatorUse *use)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "kind", json_string(ifm_event_kind_name(use->kind)));
+    json_object_set_new(json, "name", text(use->name));
+    json_object_set_new(json, "provider", *use->provider != '\0' ? text(use->provider) : json_null());
+    json_object_set_new(json, "count", whole((gint64)use->n));
+    json_object_set_new(json, "total_ns", whole(use->total_ns));
+    json_object_set_new(json, "max_ns", whole(use->max_ns));
+    return json;
+}
+
+static json_t *operators(const IfmTraceAnalysis *analysis)
+{
+    json_t *json = json_array();
+    for (guint i = 0; analysis->operators != NULL && i < analysis->operators->len; i++)
+        json_array_append_new(json, operator_to_json(&g_array_index(analysis->operators, IfmOperatorUse, i)));
+    return json;
+}
+
 json_t *ifm_trace_analysis_to_json(const IfmTraceAnalysis *analysis, const IfmTrace *trace)
 {
     json_t *json = json_object(), *tracks = json_array(), *stages = json_array(), *warnings = json_array();
@@ -202,6 +225,8 @@ json_t *ifm_trace_analysis_to_json(const IfmTraceAnalysis *analysis, const IfmTr
                         analysis->bottleneck_block > 0 ? whole(analysis->bottleneck_block) : json_null());
     json_object_set_new(json, "batches", batches(analysis));
     json_object_set_new(json, "critical_path", critical_path(analysis, trace));
+    json_object_set_new(json, "operators", operators(analysis));
+    json_object_set_new(json, "damaged_events", whole((gint64)analysis->n_damaged));
     json_object_set_new(json, "dropped_events", whole((gint64)analysis->n_dropped));
     json_object_set_new(json, "failed_inferences", whole((gint64)analysis->n_failed));
     json_object_set_new(json, "warnings", warnings);

@@ -132,7 +132,7 @@ typedef struct
     gsize track;           /* of the trace */
     gboolean infers;       /* it is the track of a device; else all slices count */
     gboolean out_of_order; /* inferences were not recorded in the order of their starts */
-    gboolean has_nodes;
+    gboolean has_nodes, has_kernels;
     IfmRun *runs; /* [n_runs] its inferences by start */
     gsize n_runs;
     guint lowest, highest; /* the lowest and highest block of its runs */
@@ -214,6 +214,10 @@ void ifm_gathered_clear(IfmAnalysing *self);
  * will be */
 void ifm_use_add_run(const IfmSpan *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected);
 void ifm_analyse_use(IfmAnalysing *self);
+/* analyse-kernels.c: ifm_use_kernels: What a stream of kernels did, and the causes of its idle time. */
+void ifm_use_kernels(IfmAnalysing *self, IfmWork *work, IfmTrackUse *use);
+/* analyse-operators.c: sums by operator and by kernel */
+void ifm_analyse_operators(IfmAnalysing *self);
 /* analyse-others.c: idle_others_busy_ns, idle_alone_ns */
 void ifm_analyse_others(IfmAnalysing *self);
 /* analyse-blame.c: idle_by_cause_ns */

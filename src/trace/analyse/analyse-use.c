@@ -103,7 +103,7 @@ static void conclude_runs(const IfmAnalysing *self, IfmTrackUse *use, const IfmS
 
 static void warn_of_overlaps(const IfmAnalysing *self, const IfmWork *work, const IfmTrackUse *use)
 {
-    if (!work->infers || work->sums.n_overlaps == 0)
+    if (!work->infers || work->has_kernels || work->sums.n_overlaps == 0)
         return;
     g_autofree char *title = ifm_track_title(use->info);
     g_ptr_array_add(self->analysis->warnings,
@@ -145,10 +145,14 @@ static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use
     const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);
     g_autofree const IfmEvent **sorted = g_new(const IfmEvent *, n);
     gboolean in_order = TRUE;
-    for (gsize i = 0; i < n; i++)
+    gsize n_all = n;
+    n = 0;
+    for (gsize i = 0; i < n_all; i++)
     {
-        sorted[i] = &events[i];
-        in_order = in_order && (i == 0 || outer_first(&sorted[i - 1], &sorted[i]) <= 0);
+        if (events[i].kind == IFM_EVENT_SPAN)
+            continue;
+        sorted[n++] = &events[i];
+        in_order = in_order && (n < 2 || outer_first(&sorted[n - 2], &sorted[n - 1]) <= 0);
     }
     if (!in_order)
         qsort(sorted, n, sizeof *sorted, outer_first);
@@ -167,6 +171,24 @@ static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use
         ifm_use_add_run(&self->window, sorted[i], work, use, n);
     }
     warn_of_crossings(self, use, n_crossings);
+}
+
+/* Calls of a device's runtime: they lie within the operators that make them. */
+static void use_launches(const IfmAnalysing *self, const IfmWork *work, IfmTrackUse *use)
+{
+    IfmSpans all = { 0 };
+    gsize n;
+    const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);
+    for (gsize i = 0; i < n; i++)
+    {
+        if (events[i].kind != IFM_EVENT_LAUNCH)
+            continue;
+        use->n_launches += ifm_window_holds(&self->window, events[i].start_ns, ifm_event_end_ns(&events[i]));
+        ifm_spans_add(&all, events[i].start_ns, ifm_event_end_ns(&events[i]), &self->window, n);
+    }
+    ifm_spans_unite(&all);
+    use->launch_ns = ifm_spans_total(&all);
+    ifm_spans_clear(&all);
 }
 
 /* --- nodes ------------------------------------------------------------------------------------------------------------ */
@@ -226,9 +248,14 @@ void ifm_analyse_use(IfmAnalysing *self)
         IfmWork *work = &self->works[i];
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         use->device_ns = use->node_ns = use->marshalling_ns = -1;
-        use->hw_utilisation = use->penalty_mean_ns = use->penalty_ratio = NAN;
-        if (!work->infers)
+        use->hw_utilisation = use->penalty_mean_ns = use->penalty_ratio = use->delay_mean_ns = NAN;
+        if (work->has_kernels)
+            ifm_use_kernels(self, work, use);
+        else if (!work->infers)
+        {
             use_slices(self, work, use);
+            use_launches(self, work, use);
+        }
         conclude_runs(self, use, &work->sums);
         warn_of_overlaps(self, work, use);
         ifm_spans_unite(&work->busy);

@@ -1,0 +1,302 @@
+/* Traces of other programs: what is work and what is not, launches and what streams waited for, damage. */
+#include <string.h>
+
+#include "trace-fixture.h"
+
+static GPtrArray *parse(const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    GPtrArray *traces = ifm_trace_parse(text, strlen(text), "input", NULL, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(traces);
+    return traces;
+}
+
+static GPtrArray *read_case(const char *file)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "trace", "data", file, NULL);
+    GPtrArray *traces = ifm_trace_read(path, NULL, &error);
+    g_assert_no_error(error);
+    return traces;
+}
+
+static IfmTraceAnalysis *analyse(GPtrArray *traces)
+{
+    g_autoptr(GError) error = NULL;
+    IfmTraceAnalysis *analysis = ifm_trace_analyse(traces->pdata[0], NULL, &error);
+    g_assert_no_error(error);
+    return analysis;
+}
+
+static const IfmTrackUse *use_of(const IfmTraceAnalysis *analysis, guint track)
+{
+    g_assert_cmpuint(track, <, analysis->tracks->len);
+    return &g_array_index(analysis->tracks, IfmTrackUse, track);
+}
+
+/* --- PyTorch's profiler ----------------------------------------------------------------------------------------------- */
+
+/* The kernels of the stream cover 9.8 % of the window, whatever annotations lie around them. */
+static void test_annotations(void)
+{
+    g_autoptr(GPtrArray) traces = read_case("torch_annotations.json");
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    g_assert_cmpuint(analysis->n_devices, ==, 1);
+    g_assert_cmpuint(analysis->tracks->len, ==, 2);
+    const IfmTrackUse *stream = use_of(analysis, 0), *host = use_of(analysis, 1);
+    g_assert_cmpint(analysis->window_ns, ==, 10200000);
+    g_assert_cmpint(stream->busy_ns, ==, 1000000);
+    g_assert_cmpfloat_with_epsilon(analysis->wall_utilisation, 1000.0 / 10200, 1e-12);
+    g_assert_cmpstr(stream->info->device, ==, "device 0");
+    g_assert_cmpint(stream->info->stream, ==, 7);
+    g_assert_cmpuint(stream->n_events, ==, 2);
+    g_assert_cmpint(host->busy_ns, ==, 100000);
+    g_assert_cmpstr(host->info->thread, ==, "tid 1");
+}
+
+#define META                                                                                                               \
+    "{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":0,\"args\":{\"labels\":\"GPU 0\"}},"                                \
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":9,\"tid\":9,\"ts\":0,\"dur\":200,\"args\":{\"External "      \
+    "id\":5}},"
+#define LAUNCH(ts, number)                                                                                                 \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,\"ts\":" ts                  \
+    ",\"dur\":2,\"args\":{\"correlation\":" number "}}"
+#define KERNEL(ts, duration, arguments)                                                                                    \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":" ts ",\"dur\":" duration                  \
+    ",\"args\":{" arguments "}}"
+
+/* host wait: launched at 30, after the end at 20; kernel wait: launched in time, 5 us; unknown: in time, 40 us. */
+static void check_waits(const char *text)
+{
+    g_autoptr(GPtrArray) traces = parse(text);
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    const IfmTrackUse *stream = use_of(analysis, 0);
+    g_assert_cmpstr(stream->info->device, ==, "GPU 0");
+    g_assert_cmpint(stream->idle_by_cause_ns[IFM_IDLE_HOST_WAIT], ==, 15000);
+    g_assert_cmpint(stream->idle_by_cause_ns[IFM_IDLE_KERNEL_WAIT], ==, 5000);
+    g_assert_cmpint(stream->idle_by_cause_ns[IFM_IDLE_UNKNOWN], ==, 40000);
+    g_assert_cmpint(stream->idle_by_cause_ns[IFM_IDLE_NO_WORK], ==, 10000 + 100000);
+    g_assert_cmpint(stream->idle_ns, ==, 170000);
+    g_assert_cmpfloat(stream->delay_mean_ns, ==, (8000 + 5000 + 18000 + 60000) / 4.0);
+    g_assert_cmpuint(use_of(analysis, 1)->n_launches, ==, 4);
+    g_assert_cmpint(use_of(analysis, 1)->launch_ns, ==, 6000);
+}
+
+#define FLOW(phase, pid, ts, id)                                                                                           \
+    "{\"ph\":\"" phase "\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":" pid ",\"tid\":" pid ",\"ts\":" ts ",\"id\":" id "}"
+#define FLOW_END(ts, id)                                                                                                   \
+    "{\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":0,\"tid\":7,\"ts\":" ts ",\"id\":" id ",\"bp\":\"e\"}"
+
+/* By number, before or after the kernels; and by the arrows alone. */
+static void test_waits(void)
+{
+    check_waits(
+        "{\"traceEvents\":[" META
+            LAUNCH("2", "1") "," LAUNCH("30", "2") "," LAUNCH("32", "3") "," KERNEL("10", "10", "\"correlation\":1") "," KERNEL(
+                "35", "10",
+                "\"correlation\":2") "," KERNEL("50", "2",
+                                                "\"correlation\":3") "," LAUNCH("32",
+                                                                                "4") "," KERNEL("92", "8",
+                                                                                                "\"correlation\":4") "]}");
+    check_waits(
+        "{\"traceEvents\":[" META
+            KERNEL("10", "10", "") "," KERNEL("35", "10", "") "," KERNEL("50", "2", "") "," KERNEL("92", "8", "") "," LAUNCH("2", "1") "," LAUNCH("30", "2") "," LAUNCH(
+                "32",
+                "3") "," LAUNCH("32",
+                                "4") "," FLOW("s", "9", "2",
+                                              "21") "," FLOW("s", "9", "30",
+                                                             "22") "," FLOW("s", "9", "32",
+                                                                            "23") "," FLOW("s", "9", "32",
+                                                                                           "24") "," FLOW_END("10",
+                                                                                                              "21") "," FLOW_END("35",
+                                                                                                                                 "22") "," FLOW_END("50",
+                                                                                                                                                    "23") "," FLOW_END("92",
+                                                                                                                                                                       "24") "]}");
+}
+
+/* Neither number nor arrow: the operator's. It began at 0, so that nothing was launched late. */
+static void test_operator_id(void)
+{
+    g_autoptr(GPtrArray) traces =
+        parse("[" META KERNEL("10", "10", "\"External id\":5") "," KERNEL("35", "10", "\"External id\":5") "]");
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    const IfmTrackUse *stream = use_of(analysis, 0);
+    g_assert_cmpint(stream->idle_by_cause_ns[IFM_IDLE_KERNEL_WAIT], ==, 15000);
+    g_assert_cmpfloat(stream->delay_mean_ns, ==, (10000 + 35000) / 2.0);
+}
+
+/* Kernels are grouped by name, the longest first. */
+static void test_kernel_names(void)
+{
+    g_autoptr(GPtrArray) traces = read_case("overflow.json");
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    g_assert_cmpuint(analysis->operators->len, ==, 5);
+    const IfmOperatorUse *first = &g_array_index(analysis->operators, IfmOperatorUse, 0);
+    g_assert_cmpstr(first->name, ==, "k2");
+    g_assert_cmpint(first->kind, ==, IFM_EVENT_KERNEL);
+    g_assert_cmpint(first->total_ns, ==, 1000000000);
+}
+
+/* What is no work at all is said to be so. */
+static void test_no_work(void)
+{
+    g_autoptr(GPtrArray) traces =
+        parse("[{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"a\",\"ts\":0,\"dur\":5},{\"ph\":\"i\",\"ts\":7}]");
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    g_assert_cmpuint(analysis->tracks->len, ==, 0);
+    g_assert_cmpuint(analysis->warnings->len, ==, 1);
+    g_assert_nonnull(strstr(analysis->warnings->pdata[0], "nothing in it is work"));
+}
+
+/* --- ONNX Runtime ----------------------------------------------------------------------------------------------------- */
+
+static void test_operators(void)
+{
+    g_autoptr(GPtrArray) traces = parse(
+        "[{\"cat\":\"Session\",\"ph\":\"X\",\"name\":\"model_run\",\"pid\":1,\"tid\":2,\"ts\":0,\"dur\":100,\"args\":{}},"
+        "{\"cat\":\"Node\",\"ph\":\"X\",\"name\":\"a_kernel_time\",\"pid\":1,\"tid\":2,\"ts\":10,\"dur\":20,\"args\":{\"op_"
+        "name\":"
+        "\"Conv\",\"provider\":\"CPUExecutionProvider\"}},"
+        "{\"cat\":\"Node\",\"ph\":\"X\",\"name\":\"a_fence_after\",\"pid\":1,\"tid\":2,\"ts\":30,\"dur\":1,\"args\":{\"op_"
+        "name\":"
+        "\"Conv\"}},"
+        "{\"cat\":\"Node\",\"ph\":\"X\",\"name\":\"b_kernel_time\",\"pid\":1,\"tid\":2,\"ts\":40,\"dur\":5,\"args\":{\"op_"
+        "name\":"
+        "\"Conv\",\"provider\":\"CPUExecutionProvider\"}},"
+        "{\"cat\":\"Node\",\"ph\":\"X\",\"name\":\"c_kernel_time\",\"pid\":1,\"tid\":2,\"ts\":50,\"dur\":30,\"args\":{\"op_"
+        "name\":"
+        "\"Relu\",\"provider\":\"CUDAExecutionProvider\"}}]");
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    g_assert_cmpint(use_of(analysis, 0)->busy_ns, ==, 55000);
+    g_assert_cmpuint(analysis->operators->len, ==, 2);
+    const IfmOperatorUse *relu = &g_array_index(analysis->operators, IfmOperatorUse, 0), *conv = relu + 1;
+    g_assert_cmpstr(relu->name, ==, "Relu");
+    g_assert_cmpstr(relu->provider, ==, "CUDAExecutionProvider");
+    g_assert_cmpstr(conv->name, ==, "Conv");
+    g_assert_cmpuint(conv->n, ==, 2);
+    g_assert_cmpint(conv->total_ns, ==, 25000);
+    g_assert_cmpint(conv->max_ns, ==, 20000);
+    g_autofree char *path = fixture_path("operators.json"); /* providers come back */
+    const IfmTrace *trace = traces->pdata[0];
+    g_assert_true(ifm_trace_write(&trace, 1, path, NULL));
+    g_autoptr(GPtrArray) again = ifm_trace_read(path, NULL, NULL);
+    fixture_remove(path);
+    g_autoptr(IfmTraceAnalysis) analysis_again = analyse(again);
+    g_assert_cmpuint(analysis_again->operators->len, ==, 2);
+    g_assert_cmpstr(g_array_index(analysis_again->operators, IfmOperatorUse, 0).provider, ==, "CUDAExecutionProvider");
+}
+
+/* --- damage ----------------------------------------------------------------------------------------------------------- */
+
+static const struct
+{
+    const char *name, *file, *text, *note;
+    gsize n_events;
+} damages[] = {
+    { "negative", "neg_dur.json", NULL,
+      "1 damaged event was skipped, of 3: byte 309: dur: found -3, expected no less than 0", 2 },
+    { "end-alone", "unmatched_E.json", NULL,
+      "1 damaged event was skipped, of 3: byte 17: an E event without its B: expected a B of the same pid and tid before "
+      "it",
+      1 },
+    { "cut", "trunc_obj3.json", NULL,
+      "1 damaged event was skipped, of 2: byte 214: the file is cut off here, 2 levels deep", 2 },
+    { "cut-event", NULL, "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"ts\":3,\"du",
+      "1 damaged event was skipped, of 2: byte 62: the file is cut off here, 3 levels deep", 1 },
+    { "nan", NULL, "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"NaN\"},{\"ph\":\"X\",\"ts\":NaN,\"dur\":2}]",
+      "1 damaged event was skipped, of 2: byte 57: ts: found no finite number, expected us within 2^63 ns", 1 },
+    { "infinite", NULL, "[{\"ph\":\"X\",\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"ts\":1,\"dur\":-Infinity}]",
+      "1 damaged event was skipped, of 2: byte 52: dur: found no finite number, expected us within 2^63 ns", 1 },
+    { "no-duration", NULL, "[{\"ph\":\"X\",\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"ts\":3}]",
+      "1 damaged event was skipped, of 2: byte 27: an X event without dur: expected its length in us", 1 },
+    { "backwards", NULL, "[{\"ph\":\"i\",\"ts\":9},{\"ph\":\"B\",\"ts\":2},{\"ph\":\"E\",\"ts\":1}]",
+      "1 damaged event was skipped, of 3: byte 37: the slice ends 1000 ns before it begins: expected events in order of "
+      "time",
+      1 },
+};
+
+static void test_damage(gconstpointer data)
+{
+    const gsize i = GPOINTER_TO_SIZE(data);
+    g_autoptr(GPtrArray) traces = damages[i].file != NULL ? read_case(damages[i].file) : parse(damages[i].text);
+    const IfmTrace *trace = traces->pdata[0];
+    g_assert_cmpuint(ifm_trace_n_damaged(trace), ==, 1);
+    g_assert_cmpuint(ifm_trace_n_events(trace), ==, damages[i].n_events);
+    g_assert_cmpuint(ifm_trace_notes(trace)->len, ==, 1);
+    g_assert_cmpstr(ifm_trace_notes(trace)->pdata[0], ==, damages[i].note);
+}
+
+/* A word that JSON has not, split between two pieces of the file at each place. */
+static void test_split_words(void)
+{
+    static const char event[] = "{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"-Infinity\"},";
+    for (gsize shift = 0; shift < 24; shift++)
+    {
+        g_autoptr(GString) text = g_string_new("[");
+        while (text->len < (1 << 16) - 60 + shift)
+            g_string_append(text, event);
+        while (text->len < (1 << 16) - 40 + shift)
+            g_string_append_c(text, ' ');
+        g_string_append(text, "{\"ph\":\"X\",\"ts\":1,\"dur\":-Infinity}]");
+        g_autoptr(GPtrArray) traces = parse(text->str);
+        g_assert_cmpuint(ifm_trace_n_damaged(traces->pdata[0]), ==, 1);
+    }
+}
+
+/* Up to 5 % is let pass, and the first three are named. */
+static void test_limit(void)
+{
+    for (int n_bad = 5; n_bad <= 6; n_bad++)
+    {
+        g_autoptr(GString) text = g_string_new("[");
+        g_autoptr(GError) error = NULL;
+        for (int i = 0; i < 100; i++)
+            g_string_append_printf(text, "%s{\"ph\":\"X\",\"ts\":%d,\"dur\":%d}", i > 0 ? "," : "", i, i < n_bad ? -1 : 1);
+        g_string_append_c(text, ']');
+        g_autoptr(GPtrArray) traces = ifm_trace_parse(text->str, text->len, "input", NULL, &error);
+        g_assert_true((traces != NULL) == (n_bad == 5));
+        if (traces == NULL)
+            g_assert_nonnull(strstr(error->message, "(6 of 100 events are damaged, more than 5 %)"));
+        else
+            g_assert_true(g_str_has_suffix(ifm_trace_notes(traces->pdata[0])->pdata[0], "; …"));
+    }
+}
+
+static void assert_warns(GPtrArray *traces, const char *what)
+{
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    gboolean found = FALSE;
+    for (guint i = 0; i < analysis->warnings->len; i++)
+        found = found || strstr(analysis->warnings->pdata[i], what) != NULL;
+    g_assert_true(found);
+}
+
+static void test_warnings(void)
+{
+    g_autoptr(GPtrArray) overflow = read_case("overflow.json");
+    assert_warns(overflow, "3 kernels begin before the end of another; 3 of them in \"k2\" of 1.000 s");
+    g_autoptr(GPtrArray) years = parse("[{\"ph\":\"X\",\"name\":\"zero\",\"ts\":0,\"dur\":1},"
+                                       "{\"ph\":\"X\",\"name\":\"now\",\"ts\":3124224000000000,\"dur\":1}]");
+    assert_warns(years, "the window is 99.0 years long, from the start of \"zero\" to the end of \"now\"");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/trace/producers/annotations", test_annotations);
+    g_test_add_func("/trace/producers/waits", test_waits);
+    g_test_add_func("/trace/producers/operator-id", test_operator_id);
+    g_test_add_func("/trace/producers/kernel-names", test_kernel_names);
+    g_test_add_func("/trace/producers/no-work", test_no_work);
+    g_test_add_func("/trace/producers/operators", test_operators);
+    for (gsize i = 0; i < G_N_ELEMENTS(damages); i++)
+    {
+        g_autofree char *name = g_strdup_printf("/trace/damage/%s", damages[i].name);
+        g_test_add_data_func(name, GSIZE_TO_POINTER(i), test_damage);
+    }
+    g_test_add_func("/trace/damage/split-words", test_split_words);
+    g_test_add_func("/trace/damage/limit", test_limit);
+    g_test_add_func("/trace/damage/warnings", test_warnings);
+    return g_test_run();
+}
