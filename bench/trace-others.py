@@ -24,7 +24,7 @@ PROGRAM = os.environ.get("INFEROMETER", str(ROOT / "build" / "inferometer"))
 KERNELS = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "Kernel", "Memcpy", "Memset"}
 LAUNCHES = {"cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "Runtime"}
 ANNOTATIONS = {"user_annotation", "gpu_user_annotation", "python_function", "Trace", "overhead", "cuda_sync",
-               "cuda_profiler_range", "cpu_instant_event"}
+               "cuda_profiler_range", "cpu_instant_event", "Session"}
 KERNEL_WAIT_NS = 30000
 FLOWS = {"ac2g", "async_cpu_to_gpu", "async_gpu"}
 
@@ -80,7 +80,7 @@ def figures(events):
     """{(title): figures} of the streams, and of the threads beside them."""
     threads = collections.defaultdict(list)
     for event in events:
-        if event.get("ph") == "X":
+        if event.get("ph") == "X" and event.get("dur", -1) >= 0:
             threads[str(event.get("pid")), str(event.get("tid"))].append(event)
     starts, streams, hosts = launch_starts(events), collections.Counter(), collections.Counter()
     for own in threads.values():
