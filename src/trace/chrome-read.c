@@ -696,13 +696,32 @@ static void reader_clear(Reader *self)
     ifm_trace_builder_clear(&self->builder);
 }
 
+/* Looks at the beginning, which is read again. An error there comes again, too. */
+static gboolean is_of_nsight(IfmTraceSource *source)
+{
+    char begin[4096];
+    gsize n = 0;
+    if (!ifm_trace_source_read(source, begin, sizeof begin, &n, NULL) || n == 0)
+        return FALSE;
+    ifm_trace_source_unread(source, begin, n);
+    return ifm_nsight_begins(begin, n) && g_strstr_len(begin, (gssize)n, "\"traceEvents\"") == NULL;
+}
+
+static gboolean read_all(Reader *self, IfmTraceSource *source, GError **error)
+{
+    if (!is_of_nsight(source))
+        return feed_all(self, source, error) && finish(self);
+    self->piece_start = ifm_nsight_read(&self->builder, &self->event, source, error);
+    return self->piece_start >= 0;
+}
+
 static GPtrArray *read_source(IfmTraceSource *source, const char *name, const IfmTraceLimits *limits, GError **error)
 {
     Reader reader;
     GPtrArray *traces = NULL;
     g_autoptr(GError) trouble = NULL; /* an error of the bytes, not of their content */
     reader_init(&reader, name, limits);
-    if (feed_all(&reader, source, &trouble) && finish(&reader))
+    if (read_all(&reader, source, &trouble))
         traces = ifm_trace_builder_end(&reader.builder, reader.piece_start);
     if (traces != NULL && !reader.builder.is_ours && json_is_object(reader.other_data) && reader.parents->len == 0)
         ifm_trace_set_meta(g_ptr_array_index(traces, 0), json_incref(reader.other_data));

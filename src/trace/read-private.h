@@ -23,6 +23,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTraceSource, ifm_trace_source_free)
 /** ifm_trace_source_read: Reads up to @room bytes. @n: (out) 0: the end. */
 gboolean ifm_trace_source_read(IfmTraceSource *source, char *buffer, gsize room, gsize *n, GError **error);
 gboolean ifm_trace_source_is_packed(const IfmTraceSource *source);
+/** ifm_trace_source_unread: Gives bytes back, to be read next. Once, before anything else is read. */
+void ifm_trace_source_unread(IfmTraceSource *source, const char *bytes, gsize n);
 /** ifm_trace_source_is_cut: After an error: the packed data end in the middle. */
 gboolean ifm_trace_source_is_cut(const IfmTraceSource *source);
 
@@ -169,6 +171,11 @@ void ifm_launches_add(IfmLaunches *launches, const IfmRawEvent *raw, IfmTraceSlo
 void ifm_launches_add_flow(IfmLaunches *launches, const IfmRawEvent *raw, gint64 id);
 /** ifm_launches_join: Sets delay_ns of the kernels. */
 void ifm_launches_join(const IfmLaunches *launches);
+/** ifm_nsight_begins: Whether @text [n], the begin of a file, is of Nsight Systems' export. */
+gboolean ifm_nsight_begins(const char *text, gsize n);
+/** ifm_nsight_read: Adds all its events. @raw: to work with. Returns: the file's length; -1: an error, the builder's or
+ * @error */
+gint64 ifm_nsight_read(IfmTraceBuilder *builder, IfmRawEvent *raw, IfmTraceSource *source, GError **error);
 /** ifm_trace_shown: Returns: (transfer full) the text for a message: one line, short. */
 char *ifm_trace_shown(const char *text, gsize length);
 

@@ -20,6 +20,8 @@ struct IfmTraceSource
     gboolean is_cut;    /* it ended within packed data */
     gint64 raw_start;   /* byte of the file where raw begins */
     gsize at, n_raw;
+    char *unread; /* NULL: nothing was given back */
+    gsize n_unread, at_unread;
     char raw[RAW_BYTES];
 };
 
@@ -55,6 +57,7 @@ void ifm_trace_source_free(IfmTraceSource *self)
     if (self->fd >= 0)
         close(self->fd);
     g_clear_object(&self->gunzip);
+    g_free(self->unread);
     g_free(self->name);
     g_free(self);
 }
@@ -165,9 +168,22 @@ static gboolean unpack(IfmTraceSource *self, char *buffer, gsize room, gsize *n,
     return TRUE;
 }
 
+void ifm_trace_source_unread(IfmTraceSource *self, const char *bytes, gsize n)
+{
+    g_assert(self->unread == NULL);
+    self->unread = g_memdup2(bytes, n);
+    self->n_unread = n;
+}
+
 gboolean ifm_trace_source_read(IfmTraceSource *self, char *buffer, gsize room, gsize *n, GError **error)
 {
-    *n = 0;
+    *n = MIN(room, self->n_unread - self->at_unread);
+    if (*n > 0)
+    {
+        memcpy(buffer, self->unread + self->at_unread, *n);
+        self->at_unread += *n;
+        return TRUE;
+    }
     if (self->gunzip != NULL)
         return unpack(self, buffer, room, n, error);
     if (self->at == self->n_raw && !fill(self, 2, error))

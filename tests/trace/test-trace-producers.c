@@ -149,6 +149,48 @@ static void test_no_work(void)
     g_assert_nonnull(strstr(analysis->warnings->pdata[0], "nothing in it is work"));
 }
 
+/* --- Nsight Systems --------------------------------------------------------------------------------------------------- */
+
+/* Its own export: an object a line, texts by number, times as texts. Thread 20 of process 10 launches on stream 7. */
+static void test_nsight(void)
+{
+    g_autoptr(GPtrArray) traces = parse(
+        "{\"data\": [\"cudaLaunchKernel\", \"gemm<float>\", \"read\"]}\n"
+        "{\"Type\":59,\"NvtxEvent\":{\"Timestamp\":\"0\",\"EndTimestamp\":\"90000\",\"Text\":\"step "
+        "16\",\"GlobalTid\":\"167772180\"}}\n"
+        "{\"Type\":48,\"TraceProcessEvent\":{\"startNs\":\"1000\",\"endNs\":\"2000\",\"correlationId\":5,\"eventClass\":0,"
+        "\"name\":\"0\",\"globalTid\":\"167772180\"}}\n"
+        "{\"Type\":79,\"CudaEvent\":{\"startNs\":\"5000\",\"endNs\":\"9000\",\"correlationId\":5,\"deviceId\":1,"
+        "\"streamId\":\"7\","
+        "\"globalPid\":\"167772160\",\"kernel\":{\"shortName\":\"1\"}}}\n"
+        "not JSON\n"
+        "{\"Type\":48,\"TraceProcessEvent\":{\"startNs\":\"20000\",\"endNs\":\"21000\",\"correlationId\":6,\"eventClass\":"
+        "1,"
+        "\"name\":\"0\",\"globalTid\":\"167772180\"}}\n"
+        "{\"Type\":106,\"CudaEvent\":{\"startNs\":\"0\",\"endNs\":\"99999\",\"correlationId\":9,\"deviceId\":0,"
+        "\"streamId\":\"7\","
+        "\"sync\":{}}}\n"
+        "{\"Type\":80,\"CudaEvent\":{\"startNs\":\"25000\",\"endNs\":\"30000\",\"correlationId\":6,\"deviceId\":1,"
+        "\"streamId\":\"7\","
+        "\"globalPid\":\"167772160\",\"memcpy\":{\"sizebytes\":\"8\"}}}");
+    const IfmTrace *trace = traces->pdata[0];
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    g_assert_cmpuint(ifm_trace_n_damaged(trace), ==, 1);
+    g_assert_cmpuint(analysis->n_devices, ==, 1);
+    const IfmTrackUse *stream = use_of(analysis, 0), *host = use_of(analysis, 1);
+    g_assert_cmpstr(stream->info->device, ==, "GPU 1");
+    g_assert_cmpint(stream->info->stream, ==, 7);
+    g_assert_cmpint(stream->busy_ns, ==, 9000);
+    g_assert_cmpint(stream->idle_by_cause_ns[IFM_IDLE_HOST_WAIT], ==, 16000);
+    g_assert_cmpfloat(stream->delay_mean_ns, ==, (4000 + 5000) / 2.0);
+    g_assert_cmpint(host->info->pid, ==, 10);
+    g_assert_cmpint(host->info->tid, ==, 20);
+    g_assert_cmpint(host->busy_ns, ==, 2000);
+    g_assert_cmpuint(host->n_launches, ==, 2);
+    g_assert_cmpint(analysis->window_ns, ==, 90000);
+    g_assert_cmpstr(g_array_index(analysis->operators, IfmOperatorUse, 1).name, ==, "gemm<float>");
+}
+
 /* --- ONNX Runtime ----------------------------------------------------------------------------------------------------- */
 
 static void test_operators(void)
@@ -289,6 +331,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trace/producers/operator-id", test_operator_id);
     g_test_add_func("/trace/producers/kernel-names", test_kernel_names);
     g_test_add_func("/trace/producers/no-work", test_no_work);
+    g_test_add_func("/trace/producers/nsight", test_nsight);
     g_test_add_func("/trace/producers/operators", test_operators);
     for (gsize i = 0; i < G_N_ELEMENTS(damages); i++)
     {
