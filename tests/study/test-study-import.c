@@ -591,6 +591,22 @@ static char *text_of(const Fixture *fixture, const char *folder, const char *fil
     return text;
 }
 
+/* The page of a study names the files that are there, and no others. */
+static void test_files_named(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *path = case_path("mixed-axis.csv"), *folder = g_build_filename(fixture->folder, "named", NULL);
+    import(fixture->store, path);
+    for (int written = 0; written < 2; written++)
+    {
+        g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, fixture->store, NULL);
+        if (written == 1)
+            export_to(fixture, fixture->store, "named");
+        IfmDocument *document = ifm_study_results_document(results, IFM_STUDY_SUMMARY, folder);
+        g_autofree char *shown = ifm_document_show(document, &(IfmScreen){ .width = 200 });
+        g_assert_true((strstr(shown, "points.csv, points.json") != NULL) == (written == 1));
+    }
+}
+
 /* What each format that the program exports has, it has again once it was imported: byte for byte. */
 typedef struct
 {
@@ -684,6 +700,7 @@ int main(int argc, char **argv)
         g_autofree char *name = g_strdup_printf("/study-import/round-trip/%s", round_trips[i].name);
         g_test_add(name, Fixture, GSIZE_TO_POINTER(i), set_up, test_round_trip, tear_down);
     }
+    g_test_add("/study-import/files-named", Fixture, NULL, set_up, test_files_named, tear_down);
     g_test_add("/study-import/no-deviation", Fixture, NULL, set_up, test_no_deviation, tear_down);
     g_test_add("/study-import/widths", Fixture, NULL, set_up, test_widths, tear_down);
     g_test_add("/study-import/about", Fixture, NULL, set_up, test_about, tear_down);
