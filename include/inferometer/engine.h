@@ -178,14 +178,22 @@ void ifm_compiled_invoke(IfmCompiled *compiled, int stream, void (*function)(voi
 typedef struct
 {
     char *name, *op_type, *provider, *implementation; /* "" if the runtime does not report it */
-    IfmDtype dtype;                                   /* UNDEFINED if the runtime does not report it */
+    /* of a product of integers the type of its first factor; else the lowest floating-point type of its tensors, or the
+     * type of what it made; UNDEFINED if the runtime does not report it */
+    IfmDtype dtype;
+    /* what it computed in: "f32", "u8s8" (the two factors of integer products), "f32, int4 weights"; "" where it only moves
+     * or casts data, and if the runtime does not report it */
+    char *arithmetic;
 } IfmNodeConfig;
 
 /** IfmEffectiveConfig: the effective configuration of a compile, as the runtime and the kernel report it, not as the
  * options asked. */
 typedef struct
 {
-    IfmDtype dtype;   /* the lowest precision that any node ran in; UNDEFINED if the runtime does not report it */
+    /* the lowest precision that any node computed in; of products of integers alone their first factor's; UNDEFINED if the
+     * runtime does not report it */
+    IfmDtype dtype;
+    IfmDtype written; /* the precision that the model is written in */
     int n_threads;    /* threads in /proc/self/task that took processor time while it ran, with the executing thread */
     int n_streams;    /* as the runtime reports it, else the number of executing threads */
     char *cores;      /* the affinity mask of those threads, "0-3" */

@@ -31,8 +31,9 @@ gboolean ifm_engine_name_check(const char *name, GError **error);
  */
 GHashTable *ifm_compiled_parts(IfmCompiled *compiled);
 
-/** ifm_effective_config_check: Returns: FALSE with IFM_ERROR_FAILED if the effective configuration is not the requested one
- * (dtype, more threads, streams, cores). */
+/** ifm_effective_config_check: Where the model's own precision was asked for, a higher one will do.
+ * Returns: FALSE with IFM_ERROR_FAILED if the effective configuration is not the requested one (dtype, more threads,
+ * streams, cores). */
 gboolean ifm_effective_config_check(const IfmEffectiveConfig *effective_config, const IfmDeviceSpec *spec,
                                     const IfmCompileOptions *options, GError **error);
 

@@ -90,6 +90,9 @@ const char *ifm_model_initializer_name(const IfmModel *model, gsize index);
  * Returns: FALSE for an unknown name, or a type that IfmTensor cannot hold (strings, 4-bit types). */
 gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
 
+/** ifm_model_initializer_dtype: The element type of a weight whose values need not be known; UNDEFINED for another name. */
+IfmDtype ifm_model_initializer_dtype(const IfmModel *model, const char *name);
+
 /** ifm_model_weight: As ifm_model_initializer(), also of what a Constant node of the graph makes, where that is
  * floating-point numbers of rank 1 at least. */
 gboolean ifm_model_weight(const IfmModel *model, const char *name, IfmTensor *tensor);
@@ -148,6 +151,9 @@ gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint
 
 /** ifm_analysis_knows_operator: Whether the operator table has a row for the operator of the node. */
 gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node);
+
+/** ifm_operator_family: Of an operator of any domain that has a row here; IFM_FAMILY_OTHER for another. */
+IfmNodeFamily ifm_operator_family(const char *op_type);
 
 /** ifm_model_stored_bytes: All that ifm_model_stored() counts. */
 gint64 ifm_model_stored_bytes(const IfmModel *model);

@@ -141,7 +141,8 @@ IfmEngineProfile *ifm_engine_profile_new(void);
 void ifm_node_time_free(IfmNodeTime *node);
 
 /* ifm_effective_config_add_node: For the effective_config slot. Returns: (borrowed) a node added to @effective_config;
- * strings are copied, NULL becomes "". */
+ * strings are copied, NULL becomes "". Its arithmetic is the name of @dtype, where that is a floating-point type and the
+ * operator does not only move data; a driver that knows better replaces it. */
 IfmNodeConfig *ifm_effective_config_add_node(IfmEffectiveConfig *effective_config, const char *name, const char *op_type,
                                              const char *provider, const char *implementation, IfmDtype dtype);
 
@@ -149,8 +150,10 @@ IfmNodeConfig *ifm_effective_config_add_node(IfmEffectiveConfig *effective_confi
 void ifm_effective_config_note(IfmEffectiveConfig *effective_config, char *text);
 /* ifm_compiled_again: For the effective_config slot: compiles the same model a second time with profiling on and runs it
  * once on stream 0.
+ * @save: where the runtime saves the graph that runs, without large weights; or NULL
  * @request: (out) (transfer full) the request that ran. Returns: (transfer full) NULL with an error. */
-IfmCompiled *ifm_compiled_again(IfmCompiled *compiled, const IfmTensor *inputs, IfmRequest **request, GError **error);
+IfmCompiled *ifm_compiled_again(IfmCompiled *compiled, const IfmTensor *inputs, const char *save, IfmRequest **request,
+                                GError **error);
 
 /* ifm_request_completed: For infer_async: stores the outcome, wakes the waiter, calls done. @error: (transfer full). */
 void ifm_request_completed(IfmRequest *request, gint64 completed_ns, GError *error);

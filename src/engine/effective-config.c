@@ -2,6 +2,9 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <internal/onnx.h>
+#include <internal/tensor.h>
+
 #include "engine-private.h"
 
 static void node_config_free(IfmNodeConfig *node)
@@ -10,6 +13,7 @@ static void node_config_free(IfmNodeConfig *node)
     g_free(node->op_type);
     g_free(node->provider);
     g_free(node->implementation);
+    g_free(node->arithmetic);
     g_free(node);
 }
 
@@ -38,6 +42,9 @@ IfmNodeConfig *ifm_effective_config_add_node(IfmEffectiveConfig *effective_confi
     node->provider = copy_word(provider);
     node->implementation = copy_word(implementation);
     node->dtype = dtype;
+    node->arithmetic = g_strdup(ifm_dtype_is_float(dtype) && ifm_operator_family(node->op_type) != IFM_FAMILY_MOVEMENT
+                                    ? ifm_dtype_name(dtype)
+                                    : "");
     g_ptr_array_add(effective_config->nodes, node);
     return node;
 }
@@ -63,12 +70,14 @@ static gboolean run_once(IfmRequest *request, const IfmTensor *inputs, GError **
            ifm_request_wait(request, IFM_CLOCK_NEVER, error);
 }
 
-IfmCompiled *ifm_compiled_again(IfmCompiled *compiled, const IfmTensor *inputs, IfmRequest **request, GError **error)
+IfmCompiled *ifm_compiled_again(IfmCompiled *compiled, const IfmTensor *inputs, const char *save, IfmRequest **request,
+                                GError **error)
 {
     IfmCompileOptions options = compiled->options;
     options.profiling = TRUE;
     options.native_async = FALSE;
-    options.save_optimised = NULL;
+    options.save_optimised = save;
+    options.save_outline = TRUE;
     IfmDeviceSpec spec = *compiled->spec;
     spec.n_streams = 1; /* not every runtime can profile several streams, and one shows what runs */
     IfmCompiled *profiled = ifm_engine_compile(compiled->engine, compiled->model, &spec, &options, error);
@@ -212,9 +221,29 @@ static gboolean observe_run(IfmCompiled *compiled, const IfmTensor *inputs, IfmE
     return observation.ok;
 }
 
+/* Where no node computes in floating point, the integers that it multiplies, or the type of what is moved. */
+static void find_lowest(IfmEffectiveConfig *effective_config)
+{
+    IfmDtype computed = IFM_DTYPE_UNDEFINED, moved = IFM_DTYPE_UNDEFINED;
+    for (guint i = 0; i < effective_config->nodes->len; i++)
+    {
+        const IfmNodeConfig *node = effective_config->nodes->pdata[i];
+        IfmDtype *lowest = *node->arithmetic != '\0' ? &computed : &moved;
+        *lowest = ifm_dtype_lower(*lowest, node->dtype);
+    }
+    for (guint i = 0; i < effective_config->nodes->len && computed == IFM_DTYPE_UNDEFINED; i++)
+    {
+        const IfmNodeConfig *node = effective_config->nodes->pdata[i]; /* products of integers alone */
+        computed = *node->arithmetic != '\0' ? node->dtype : IFM_DTYPE_UNDEFINED;
+    }
+    if (effective_config->nodes->len > 0)
+        effective_config->dtype = computed != IFM_DTYPE_UNDEFINED ? computed : moved;
+}
+
 IfmEffectiveConfig *ifm_compiled_effective_config(IfmCompiled *compiled, const IfmTensor *inputs, GError **error)
 {
     g_autoptr(IfmEffectiveConfig) effective_config = g_new0(IfmEffectiveConfig, 1);
+    effective_config->written = ifm_model_dtype(compiled->model);
     effective_config->nodes = g_ptr_array_new_with_free_func((GDestroyNotify)node_config_free);
     /* The number of executing threads, one per stream; a driver whose runtime reports a number replaces it. */
     effective_config->n_streams =
@@ -224,6 +253,7 @@ IfmEffectiveConfig *ifm_compiled_effective_config(IfmCompiled *compiled, const I
     if (compiled->engine->driver->effective_config != NULL &&
         !compiled->engine->driver->effective_config(compiled, inputs, effective_config, error))
         return NULL;
+    find_lowest(effective_config);
     return g_steal_pointer(&effective_config);
 }
 
@@ -233,10 +263,18 @@ static int threads_asked(const IfmDeviceSpec *spec, const IfmCompileOptions *opt
     return options->threads > 0 ? options->threads : (int)spec->n_cores;
 }
 
+/* What was asked for, or, of a model in its own precision, f32 or a higher one: a runtime computes f16 in f32 where the
+ * processor has no f16, and a device without f64 does the same. */
+static gboolean is_precise(IfmDtype ran, IfmDtype asked, IfmDtype written)
+{
+    return !ifm_dtype_is_float(ran) || ran == asked ||
+           (asked == written && (ran == IFM_DTYPE_F32 || ifm_dtype_lower(ran, asked) == asked));
+}
+
 gboolean ifm_effective_config_check(const IfmEffectiveConfig *effective_config, const IfmDeviceSpec *spec,
                                     const IfmCompileOptions *options, GError **error)
 {
-    if (effective_config->dtype != IFM_DTYPE_UNDEFINED && effective_config->dtype != options->dtype)
+    if (!is_precise(effective_config->dtype, options->dtype, effective_config->written))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s was asked for, %s is what ran", spec->text,
                     ifm_dtype_name(options->dtype), ifm_dtype_name(effective_config->dtype));

@@ -326,7 +326,6 @@ static IfmKernelRecords *records_of(const Layers *self, const IfmModel *model, c
 static IfmMeasurement *measure(IfmRunner *runner, const IfmModelCase *model_case, char **version, GError **error)
 {
     IfmModelCase profiled = *model_case;
-    profiled.dtype = profiled.dtype != IFM_DTYPE_UNDEFINED ? profiled.dtype : IFM_DTYPE_F32;
     profiled.seed = 1;
     profiled.protocol = (IfmProtocol)IFM_PROTOCOL_INIT;
     profiled.protocol.warmup = profiled.protocol.runs = 1;

@@ -281,8 +281,13 @@ static void label_rows(IfmMeasurement *measurement)
     json_t *nodes = json_object_get(measurement->effective_config, "nodes"), *node;
     g_autoptr(GHashTable) dtypes = g_hash_table_new(g_str_hash, g_str_equal);
     gsize i;
-    json_array_foreach(nodes, i, node) g_hash_table_insert(dtypes, (char *)json_string_value(json_object_get(node, "name")),
-                                                           (char *)json_string_value(json_object_get(node, "dtype")));
+    json_array_foreach(nodes, i, node)
+    {
+        const char *arithmetic = ifm_member_text(node, "arithmetic");
+        const gboolean computes = arithmetic != NULL && *arithmetic != '\0';
+        g_hash_table_insert(dtypes, (char *)ifm_member_text(node, "name"),
+                            (char *)(computes ? arithmetic : ifm_member_text(node, "dtype")));
+    }
     for (guint row = 0; row < measurement->nodes->len; row++)
     {
         IfmNodeRow *labelled = measurement->nodes->pdata[row];

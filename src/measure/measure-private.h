@@ -108,6 +108,8 @@ gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_c
                               GError **error);
 /** ifm_model_case_open: (transfer full) the model of a case: read from its file, or made of its kernel. */
 IfmModel *ifm_model_case_open(const IfmModelCase *model_case, GError **error);
+/** ifm_model_case_complete_dtype: Gives a case without a precision that of its model. */
+gboolean ifm_model_case_complete_dtype(IfmModelCase *model_case, GError **error);
 /** ifm_case_inputs_digest: Returns: (transfer full) the digest of the case's file, whose tensors fit; NULL as above.
  * @known: (optional) char* -> char*: digests of files seen before, so that many cases read a large file once */
 char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GHashTable *known, GError **error);

@@ -37,17 +37,15 @@ static gboolean read_shape(const json_t *json, IfmObservedShape *shape)
 static json_t *ask(IfmRunner *runner, const IfmModelCase *model_case, const char *what, json_t *request, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
-    if (spec == NULL)
+    IfmModelCase whole = *model_case;
+    if (spec == NULL || !ifm_model_case_complete_dtype(&whole, error))
     {
         json_decref(request);
         return NULL;
     }
     g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
-    IfmModelCase whole = *model_case;
     whole.model_path = path;
     whole.device = spec->text;
-    if (whole.dtype == IFM_DTYPE_UNDEFINED)
-        whole.dtype = IFM_DTYPE_F32;
     json_object_set_new(request, "case", ifm_record_to_json(&whole, ifm_kind_model.fields));
     IfmWorkerWatch watch = ifm_runner_watch(runner);
     g_autofree char *key = g_strdup_printf("%s on %s", what, spec->text);

@@ -40,11 +40,12 @@ struct IfmModelSubject
     gboolean wrong; /* an output was */
 };
 
-static IfmCompileOptions options_of(const IfmModelCase *model_case, IfmCompilePurpose profiled)
+static IfmCompileOptions options_of(const IfmModel *model, const IfmModelCase *model_case, IfmCompilePurpose profiled)
 {
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
-    if (model_case->dtype != IFM_DTYPE_UNDEFINED)
-        options.dtype = model_case->dtype;
+    options.dtype = model_case->dtype == IFM_DTYPE_UNDEFINED || profiled == IFM_COMPILE_REFERENCE
+                        ? ifm_model_dtype(model) /* the reference is the model as it is written */
+                        : model_case->dtype;
     options.threads = model_case->threads;
     options.profiling = profiled == IFM_COMPILE_PROFILED || profiled == IFM_COMPILE_OBSERVED;
     options.optimise = profiled != IFM_COMPILE_REFERENCE && profiled != IFM_COMPILE_OBSERVED && !model_case->as_is;
@@ -154,7 +155,7 @@ IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model
     g_autoptr(IfmModelSubject) self = g_new0(IfmModelSubject, 1);
     self->model = ifm_model_ref(model);
     self->engine = engine;
-    self->options = options_of(model_case, profiled);
+    self->options = options_of(model, model_case, profiled);
     self->options.save_optimised = path;
     self->options.save_outline = TRUE;
     self->dtype = self->options.dtype;
@@ -366,19 +367,39 @@ json_t *ifm_model_subject_verification(const IfmModelSubject *self)
 
 /* --- attesting ---------------------------------------------------------------------------------------------------- */
 
+/* [{"arithmetic", "nodes"}]: in how many nodes each was computed in, in the order that they first ran. */
+static json_t *arithmetic_of(const IfmEffectiveConfig *effective_config)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < effective_config->nodes->len; i++)
+    {
+        const char *arithmetic = ((const IfmNodeConfig *)effective_config->nodes->pdata[i])->arithmetic;
+        json_t *known = NULL, *one;
+        gsize k;
+        json_array_foreach(list, k, one) if (g_str_equal(ifm_member_text(one, "arithmetic"), arithmetic)) known = one;
+        if (known != NULL)
+            json_object_set_new(known, "nodes", json_integer(json_integer_value(json_object_get(known, "nodes")) + 1));
+        else if (*arithmetic != '\0')
+            json_array_append_new(list, json_pack("{s:s,s:i}", "arithmetic", arithmetic, "nodes", 1));
+    }
+    return list;
+}
+
 static json_t *effective_config_to_json(const IfmEffectiveConfig *effective_config)
 {
     json_t *nodes = json_array();
     for (guint i = 0; effective_config->nodes != NULL && i < effective_config->nodes->len; i++)
     {
         const IfmNodeConfig *node = effective_config->nodes->pdata[i];
-        json_array_append_new(nodes, json_pack("{s:o,s:o,s:o,s:o,s:s}", "name", ifm_json_string(node->name), "op_type",
-                                               ifm_json_string(node->op_type), "provider", ifm_json_string(node->provider),
-                                               "implementation", ifm_json_string(node->implementation), "dtype",
-                                               ifm_dtype_name(node->dtype)));
+        json_array_append_new(nodes,
+                              json_pack("{s:o,s:o,s:o,s:o,s:s,s:o}", "name", ifm_json_string(node->name), "op_type",
+                                        ifm_json_string(node->op_type), "provider", ifm_json_string(node->provider),
+                                        "implementation", ifm_json_string(node->implementation), "dtype",
+                                        ifm_dtype_name(node->dtype), "arithmetic", ifm_json_string(node->arithmetic)));
     }
-    json_t *json = json_pack("{s:s,s:i,s:i,s:o,s:o}", "dtype", ifm_dtype_name(effective_config->dtype), "n_threads",
-                             effective_config->n_threads, "n_streams", effective_config->n_streams, "cores",
+    json_t *json = json_pack("{s:s,s:s,s:o,s:i,s:i,s:o,s:o}", "dtype", ifm_dtype_name(effective_config->dtype), "written",
+                             ifm_dtype_name(effective_config->written), "arithmetic", arithmetic_of(effective_config),
+                             "n_threads", effective_config->n_threads, "n_streams", effective_config->n_streams, "cores",
                              ifm_json_string(effective_config->cores), "nodes", nodes);
     if (effective_config->convolutions != NULL)
         json_object_set_new(json, "convolutions", ifm_conv_layers_to_json(effective_config->convolutions));

@@ -151,6 +151,12 @@ gboolean ifm_model_initializer(const IfmModel *model, const char *name, IfmTenso
     return TRUE;
 }
 
+IfmDtype ifm_model_initializer_dtype(const IfmModel *model, const char *name)
+{
+    const IfmInitializer *initializer = g_hash_table_lookup(model->initializers, name);
+    return initializer != NULL ? (IfmDtype)initializer->proto->data_type : IFM_DTYPE_UNDEFINED;
+}
+
 gsize ifm_model_n_initializers(const IfmModel *model)
 {
     return model->proto->graph->n_initializer;

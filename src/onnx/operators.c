@@ -290,6 +290,14 @@ static const IfmOperator *find(const IfmOperator *rows, gsize n_rows, const char
     return bsearch(op_type, rows, n_rows, sizeof rows[0], compare_name);
 }
 
+IfmNodeFamily ifm_operator_family(const char *op_type)
+{
+    const IfmOperator *row = find(operators, G_N_ELEMENTS(operators), op_type);
+    for (const IfmOperatorTable *table = ifm_fused_operators; row == NULL && table->domain != NULL; table++)
+        row = find(table->rows, table->n_rows, op_type);
+    return row != NULL ? row->family : IFM_FAMILY_OTHER;
+}
+
 const IfmOperator *ifm_operator_find(const IfmNode *node)
 {
     if (*node->domain == '\0')

@@ -215,7 +215,7 @@ static IfmModelCase case_of(const ProfilePlan *plan, const IfmProfileOptions *op
         .n_bindings = plan->bindings->len,
         .sizes = plan->sizes != NULL ? (const IfmDimBinding *)(const void *)plan->sizes->data : NULL,
         .n_sizes = plan->sizes != NULL ? plan->sizes->len : 0,
-        .dtype = ifm_dtype_from_name(options->dtype),
+        .dtype = options->dtype != NULL ? ifm_dtype_from_name(options->dtype) : ifm_model_dtype(plan->model),
         .threads = (int)options->threads,
         .seed = (guint32)options->seed,
         .protocol = IFM_PROTOCOL_INIT,

@@ -36,8 +36,8 @@ const IfmOption ifm_profile_options[] = {
       "of a graph transformer: how it grows with nodes, layers, pe, hidden and heads, joined by commas; all where "
       "--profile scaling alone says that",
       .at = PROFILE(scaling) },
-    { "dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16", "f32", dtypes,
-      .at = PROFILE(dtype) },
+    { "dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16; not given: the model's own",
+      NULL, dtypes, .at = PROFILE(dtype) },
     { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
       .maximum = 4096, .at = PROFILE(threads) },
     IFM_PROTOCOL_ROW_CI(PROTOCOL, "1%"),

@@ -106,6 +106,37 @@ static void get_verification(const void *record, const void *user, IfmValue *val
         ifm_value_set_text(value, ifm_member_text(result->measurement->verification, "status"));
 }
 
+/* Integers as wide as these are numbers of sizes and indices. */
+static gboolean is_of_indices(const char *arithmetic)
+{
+    static const char *const names[] = { "i64", "u64", "i32", "u32", "i16", "u16", "bool", NULL };
+    return g_strv_contains(names, arithmetic);
+}
+
+/* What it computed in, where that is not all in the precision of the case: "u8s8, f32"; "f32, by casts" of a model in f16.
+ */
+static void get_arithmetic(const void *record, const void *user, IfmValue *value)
+{
+    const IfmResult *result = record;
+    const json_t *config = result->measurement != NULL ? result->measurement->effective_config : NULL;
+    const char *asked = result->subject_case != NULL ? ifm_member_text(result->subject_case->options, "dtype") : NULL;
+    const char *written = ifm_member_text(config, "written");
+    g_autoptr(GString) text = g_string_new(NULL);
+    gsize i;
+    json_t *one;
+    json_array_foreach(json_object_get(config, "arithmetic"), i, one)
+    {
+        const char *arithmetic = ifm_member_text(one, "arithmetic");
+        if (arithmetic != NULL && !is_of_indices(arithmetic))
+            g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", arithmetic);
+    }
+    if (text->len == 0 || g_strcmp0(text->str, asked) == 0)
+        return;
+    if (g_strcmp0(written, asked) == 0 && g_str_equal(text->str, "f32"))
+        g_string_append(text, ", by casts");
+    ifm_value_take_text(value, g_strdup(text->str));
+}
+
 /* --- getters: exports alone ----------------------------------------------------------------------------------------- */
 
 /* @user: the offset of a char * in IfmCase or IfmMeasurement. */
@@ -202,6 +233,7 @@ const IfmField ifm_result_fields[] = {
     { "stop_reason", NULL, IFM_FIELD_TEXT, get_measurement_text, MEASUREMENT(stop_reason), EXPORT },
     { "ending", "ended", IFM_FIELD_TEXT, get_ending, NULL, SCREEN },
     { "outputs", "outputs", IFM_FIELD_TEXT, get_outputs, NULL, SCREEN },
+    { "arithmetic", "computed in", IFM_FIELD_TEXT, get_arithmetic, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "verification", NULL, IFM_FIELD_TEXT, get_verification, NULL, EXPORT },
     { "mean_ns", "mean", IFM_FIELD_DURATION, get_summary, "mean", IFM_FIELD_BREAK },
     { "std_ns", "±std", IFM_FIELD_DURATION, get_summary, "std" },

@@ -73,7 +73,7 @@ static const IfmYamlField profile_fields[] = {
       .words = point_dtype_words,
       FIELD(ProfileText, dtype),
       .filled = TRUE,
-      .help = "precisions to compute in; without it f32" },
+      .help = "precisions to compute in; without it the model's own" },
     { .key = "threads",
       LIST_OF(IFM_YAML_INT),
       FIELD(ProfileText, threads),

@@ -351,7 +351,8 @@ gboolean point_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCamp
     text->model_case.device = point->device;
     text->model_case.alias = one->row.alias;
     text->model_case.cache_dir = text->cache_dir;
-    text->model_case.dtype = ifm_dtype_from_name(point_dtype_words[point->dtype]);
+    if (axes->dtype->len > 0) /* else the model's own */
+        text->model_case.dtype = ifm_dtype_from_name(point_dtype_words[point->dtype]);
     text->model_case.threads = point->threads;
     text->model_case.protocol = study->protocol;
     text->model_case.verify = axes->verify;

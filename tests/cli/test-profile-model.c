@@ -615,6 +615,61 @@ static void test_estimate_idle(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 2, "--pe-dim: there is no encoding (--pe)");
 }
 
+/* --- what a model is written in --------------------------------------------------------------------------------------- */
+
+/* The first case of a profile of a file of tests/data/precision. (transfer full) */
+static json_t *profile_precision(const Bench *bench, const char *file, const char *device, Ended *ended)
+{
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "precision", file, NULL);
+    g_autofree char *line = g_strdup_printf("profile %s -d %s --runs 5 --no-peak -q --json -", path, device);
+    run_line(bench, line, ended);
+    assert_status(ended, 0);
+    json_auto_t *json = parse_output(ended);
+    return json_incref(json_array_get(json_object_get(json, "cases"), 0));
+}
+
+/* A model in f16 runs as it is, and what it was computed in is printed; what it weighs is counted, and right. */
+static void test_half(Bench *bench, gconstpointer data)
+{
+    static const char *const devices[] = { "onnxruntime:CPU", "openvino:CPU" };
+    g_auto(Ended) ended = { 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(devices); i++)
+    {
+        if (!bench_has_device(bench, devices[i], ""))
+            continue;
+        json_auto_t *one = profile_precision(bench, "fp16.onnx", devices[i], &ended);
+        g_assert_cmpstr(ifm_member_text(one, "case.options.dtype"), ==, "f16");
+        g_assert_cmpstr(ifm_member_text(one, "measurement.effective_config.written"), ==, "f16");
+        const char *computed = ifm_member_text(one, "measurement.effective_config.dtype");
+        g_assert_true(g_str_equal(computed, "f32") || g_str_equal(computed, "f16"));
+        g_assert_cmpstr(ifm_member_text(one, "measurement.verification.status"), ==, "passed");
+        g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "precision", "fp16.onnx", NULL);
+        g_autofree char *line = g_strdup_printf("profile %s -d %s --runs 5 --no-peak -q", path, devices[i]);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_assert_nonnull(strstr(ended.out, "weights   2,048 trainable; 4.00 KiB as stored (f16 4.00 KiB)"));
+        g_assert_true(strstr(ended.out, "f32, by casts") != NULL || g_str_equal(computed, "f16"));
+    }
+}
+
+static void test_integers(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_has_device(bench, "onnxruntime:CPU", ""))
+        return;
+    json_auto_t *one = profile_precision(bench, "qdq_u8s8.onnx", "onnxruntime:CPU", &ended);
+    json_auto_t *all = parse_output(&ended);
+    const json_t *arithmetic = ifm_member(one, "measurement.effective_config.arithmetic");
+    int n_products = 0;
+    gsize i;
+    json_t *node;
+    json_array_foreach(arithmetic, i, node) n_products +=
+        g_str_equal(ifm_member_text(node, "arithmetic"), "u8s8") ? (int)ifm_member_number(node, "nodes") : 0;
+    g_assert_cmpint(n_products, ==, 2);
+    /* 16 x 3 x 3 x 3 and 16 x 16 x 3 x 3 */
+    g_assert_cmpfloat(number_at(all, "model_info", "elements"), ==, 16 * 27 + 16 * 144);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -639,6 +694,8 @@ int main(int argc, char **argv)
     g_test_add("/profile-model/folder", Bench, NULL, bench_init, test_folder_of_that_name, bench_clear);
     g_test_add("/profile-model/runs-and-budget", Bench, NULL, bench_init, test_fixed_count_and_budget, bench_clear);
     g_test_add("/profile-model/estimate-idle", Bench, NULL, bench_init, test_estimate_idle, bench_clear);
+    g_test_add("/profile-model/half", Bench, NULL, bench_init, test_half, bench_clear);
+    g_test_add("/profile-model/integers", Bench, NULL, bench_init, test_integers, bench_clear);
     g_test_add("/profile-model/estimate", Bench, NULL, bench_init, test_estimate, bench_clear);
     return g_test_run();
 }

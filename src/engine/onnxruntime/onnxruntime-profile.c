@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <internal/onnx.h>
+
+#include "onnxruntime-arithmetic.h"
 #include "onnxruntime-conv.h"
 
 /*
@@ -22,6 +25,7 @@ typedef struct
     gint64 tid, start_us, duration_us;
     IfmNodeTime *node;
     IfmDtype dtype;
+    char *arithmetic;
 } Event;
 
 typedef struct
@@ -36,6 +40,7 @@ static void event_clear(gpointer data)
 {
     Event *event = data;
     g_clear_pointer(&event->node, ifm_node_time_free);
+    g_clear_pointer(&event->arithmetic, g_free);
 }
 
 static gint64 member(const json_t *json, const char *key)
@@ -60,20 +65,22 @@ static const struct
     { "uint64", IFM_DTYPE_U64 }, { "uint32", IFM_DTYPE_U32 },  { "uint16", IFM_DTYPE_U16 },    { "uint8", IFM_DTYPE_U8 },
     { "bool", IFM_DTYPE_BOOL },
 };
-#define N_FLOATS 4 /* of these, at the front */
-
-/* The lowest precision in [{"float":[1,3]},{"int64":[]}] and @lowest. */
-static IfmDtype lowest_dtype(const json_t *list, IfmDtype lowest)
+/* [{"float":[1,3]},{"int64":[]}]. Returns: how many; types that IfmTensor lacks are undefined. */
+static gsize read_types(const json_t *list, IfmDtype *types, gsize max)
 {
     size_t index;
     json_t *entry;
     json_array_foreach(list, index, entry)
     {
-        for (gsize i = 0; i < N_FLOATS; i++)
-            if (json_object_get(entry, type_names[i].name) != NULL)
-                lowest = ifm_dtype_lower(lowest, type_names[i].dtype);
+        const char *type = json_object_iter_key(json_object_iter(entry));
+        if (index >= max)
+            return max;
+        types[index] = IFM_DTYPE_UNDEFINED;
+        for (gsize i = 0; type != NULL && i < G_N_ELEMENTS(type_names); i++)
+            if (g_str_equal(type_names[i].name, type))
+                types[index] = type_names[i].dtype;
     }
-    return lowest;
+    return json_array_size(list);
 }
 
 /* Reads {"float":[1,3]}. */
@@ -126,8 +133,11 @@ static void read_node(Reader *reader, const json_t *json)
     Event event = {
         .tid = member(json, "tid"), .start_us = member(json, "ts"), .duration_us = member(json, "dur"), .node = node
     };
-    event.dtype = lowest_dtype(json_object_get(arguments, "output_type_shape"),
-                               lowest_dtype(json_object_get(arguments, "input_type_shape"), IFM_DTYPE_UNDEFINED));
+    OrtNodeTypes types;
+    types.n_inputs = read_types(json_object_get(arguments, "input_type_shape"), types.inputs, G_N_ELEMENTS(types.inputs));
+    types.n_outputs =
+        read_types(json_object_get(arguments, "output_type_shape"), types.outputs, G_N_ELEMENTS(types.outputs));
+    event.arithmetic = ifm_ort_arithmetic(node->op_type, &types, &event.dtype);
     g_array_append_val(reader->open, event);
 }
 
@@ -155,9 +165,10 @@ static void add_outermost(Reader *reader, GArray *events, gint64 run_us, IfmEngi
         event->node->duration_ns = event->duration_us * RESOLUTION_NS;
         if (reader->effective_config != NULL)
         {
-            ifm_effective_config_add_node(reader->effective_config, event->node->name, event->node->op_type,
-                                          event->node->provider, "", event->dtype);
-            reader->effective_config->dtype = ifm_dtype_lower(reader->effective_config->dtype, event->dtype);
+            IfmNodeConfig *config = ifm_effective_config_add_node(
+                reader->effective_config, event->node->name, event->node->op_type, event->node->provider, "", event->dtype);
+            g_free(config->arithmetic);
+            config->arithmetic = g_strdup(event->arithmetic);
         }
         g_ptr_array_add(profile->nodes, g_steal_pointer(&event->node));
     }
@@ -391,11 +402,30 @@ gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *
     return ending.ok;
 }
 
+/* The graph that ran, where a quantised model may have become another. A provider that compiles nodes cannot save it: the
+ * profile then has to do. (transfer full) */
+static IfmCompiled *run_again(IfmCompiled *compiled, const IfmTensor *inputs, IfmRequest **request, IfmModel **graph,
+                              GError **error)
+{
+    g_autofree char *folder =
+        ifm_ort_is_quantised(compiled->model) ? g_dir_make_tmp("inferometer-graph-XXXXXX", NULL) : NULL;
+    if (folder == NULL)
+        return ifm_compiled_again(compiled, inputs, NULL, request, error);
+    g_autofree char *path = g_build_filename(folder, "graph.onnx", NULL);
+    IfmCompiled *profiled = ifm_compiled_again(compiled, inputs, path, request, NULL);
+    if (profiled != NULL)
+        *graph = ifm_model_open_outline(path, NULL);
+    g_unlink(path);
+    g_rmdir(folder);
+    return profiled != NULL ? profiled : ifm_compiled_again(compiled, inputs, NULL, request, error);
+}
+
 gboolean ifm_ort_effective_config(IfmCompiled *compiled, const IfmTensor *inputs, IfmEffectiveConfig *effective_config,
                                   GError **error)
 {
     IfmRequest *request = NULL;
-    IfmCompiled *profiled = ifm_compiled_again(compiled, inputs, &request, error);
+    g_autoptr(IfmModel) graph = NULL;
+    IfmCompiled *profiled = run_again(compiled, inputs, &request, &graph, error);
     if (profiled == NULL)
         return FALSE;
     if (((OrtCompiled *)compiled)->one_thread)
@@ -405,6 +435,8 @@ gboolean ifm_ort_effective_config(IfmCompiled *compiled, const IfmTensor *inputs
         effective_config->convolutions = ifm_ort_conv_records(((OrtCompiled *)compiled)->conv_layers);
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     gboolean ok = end_profile((OrtCompiled *)profiled, profiles, effective_config, error);
+    if (graph != NULL)
+        ifm_ort_arithmetic_by_graph(graph, effective_config);
     ifm_request_free(request);
     ifm_compiled_free(profiled);
     return ok;

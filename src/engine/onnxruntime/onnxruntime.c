@@ -159,12 +159,8 @@ static GPtrArray *engine_devices(IfmEngine *engine, GError **error)
 /* ONNX Runtime computes in the types of the model and has no option for another. */
 static gboolean check_dtype(const IfmCompiled *compiled, GError **error)
 {
-    IfmDtype written = IFM_DTYPE_UNDEFINED;
-    for (gsize i = 0; i < ifm_model_n_inputs(compiled->model); i++)
-        written = ifm_dtype_lower(written, ifm_model_input(compiled->model, i)->dtype);
-    for (gsize i = 0; i < ifm_model_n_outputs(compiled->model); i++)
-        written = ifm_dtype_lower(written, ifm_model_output(compiled->model, i)->dtype);
-    if (written == IFM_DTYPE_UNDEFINED || written == compiled->options.dtype)
+    const IfmDtype written = ifm_model_dtype(compiled->model);
+    if (written == compiled->options.dtype)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                 "%s: %s: %s was asked for, but ONNX Runtime computes in the types a model is written in: here %s",

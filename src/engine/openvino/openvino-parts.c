@@ -96,7 +96,7 @@ GHashTable *ifm_ov_parts_read(const char *text, gsize n)
     return reading.parts;
 }
 
-GHashTable *ifm_ov_parts(IfmCompiled *compiled)
+GString *ifm_ov_graph(IfmCompiled *compiled)
 {
     OvCompiled *self = (OvCompiled *)compiled;
     if (!self->reports_parts)
@@ -105,5 +105,11 @@ GHashTable *ifm_ov_parts(IfmCompiled *compiled)
     heard = text;
     ov_status_e status = ov_engine(compiled)->api.ov_compiled_model_export_model(self->model, "/dev/null");
     heard = NULL;
-    return status == OK ? ifm_ov_parts_read(text->str, text->len) : NULL;
+    return status == OK ? g_steal_pointer(&text) : NULL;
+}
+
+GHashTable *ifm_ov_parts(IfmCompiled *compiled)
+{
+    g_autoptr(GString) text = ifm_ov_graph(compiled);
+    return text != NULL ? ifm_ov_parts_read(text->str, text->len) : NULL;
 }

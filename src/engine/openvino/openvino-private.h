@@ -83,9 +83,19 @@ typedef struct
     IfmCompiled base;
     ov_compiled_model_t *model;
     GPtrArray *input_ports, *output_ports; /* ov_output_const_port_t*, in port order */
+<<<<<<< HEAD
     _Atomic gint64 n_inferences;           /* ever: the runtime keeps a node's mean over all of them */
     gboolean reports_parts;                /* its graph can be exported as plain text */
     IfmExecutor *collector;                /* with native asynchrony: asks for outcomes, which callbacks do not report */
+=======
+    /* The runtime keeps only a node's running mean over all inferences. */
+    _Atomic gint64 n_inferences; /* ever */
+    gint64 n_read;               /* … when the means were last read */
+    GArray *sums_us;             /* gint64 per node, at that time */
+    const char *precision;       /* static: the hint that was stated */
+    gboolean reports_parts;      /* its graph can be exported as plain text */
+    IfmExecutor *collector;      /* with native asynchrony: asks for outcomes, which callbacks do not report */
+>>>>>>> 770d47e (A model runs in its own precision, and what it computed in is attested for integers, f16 and weights of four bits too)
 } OvCompiled;
 
 typedef struct
@@ -144,6 +154,18 @@ GHashTable *ifm_ov_parts(IfmCompiled *compiled);
 /** ifm_ov_parts_read: Reads the text of an exported graph. Returns: (transfer full) as ifm_compiled_parts(); NULL if it
  * is not such a text. */
 GHashTable *ifm_ov_parts_read(const char *text, gsize n);
+/** ifm_ov_graph: (transfer full) the graph as XML; NULL where the runtime does not export it. */
+GString *ifm_ov_graph(IfmCompiled *compiled);
+
+/* --- openvino-arithmetic.c: what a node computes in ------------------------------------------------------------------- */
+
+/** ifm_ov_factors_read: Reads the text of an exported graph. Returns: (transfer full) layer -> "u8s8", the integers that it
+ * multiplies, or "int4 weights". */
+GHashTable *ifm_ov_factors_read(const char *text, gsize n);
+/** ifm_ov_implementation_dtype: Of "jit_avx512_bf16" bf16; UNDEFINED where its last word is no type. */
+IfmDtype ifm_ov_implementation_dtype(const char *implementation);
+/** ifm_ov_arithmetic: (transfer full) of a node with its dtype. @factors: (optional) of the graph */
+char *ifm_ov_arithmetic(const IfmNodeConfig *node, const GHashTable *factors);
 
 IfmDtype ifm_ov_dtype(ov_element_type_e type);
 ov_element_type_e ifm_ov_type(IfmDtype dtype);

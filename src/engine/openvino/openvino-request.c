@@ -209,13 +209,6 @@ gboolean ifm_ov_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *p
     return TRUE;
 }
 
-/* "jit_avx512_bf16": the precision that an implementation ran in is its last word. */
-static IfmDtype dtype_of(const char *implementation)
-{
-    const char *last = strrchr(implementation, '_');
-    return last != NULL ? ifm_dtype_from_name(last + 1) : IFM_DTYPE_UNDEFINED;
-}
-
 /* Of the model itself, since the profiled run has one stream. A device without this property keeps its count. */
 static void read_streams(const OvCompiled *self, IfmEffectiveConfig *effective_config)
 {
@@ -234,9 +227,11 @@ gboolean ifm_ov_effective_config(IfmCompiled *compiled, const IfmTensor *inputs,
 {
     read_streams((const OvCompiled *)compiled, effective_config);
     IfmRequest *request = NULL;
-    IfmCompiled *profiled = ifm_compiled_again(compiled, inputs, &request, error);
+    IfmCompiled *profiled = ifm_compiled_again(compiled, inputs, NULL, &request, error);
     if (profiled == NULL)
         return FALSE;
+    g_autoptr(GString) graph = ifm_ov_graph(profiled);
+    g_autoptr(GHashTable) factors = graph != NULL ? ifm_ov_factors_read(graph->str, graph->len) : NULL;
     g_autoptr(GPtrArray) profiles = ifm_compiled_profile(profiled, request, error);
     for (guint i = 0; profiles != NULL && i < profiles->len; i++)
     {
@@ -244,9 +239,11 @@ gboolean ifm_ov_effective_config(IfmCompiled *compiled, const IfmTensor *inputs,
         for (guint k = 0; k < profile->nodes->len; k++)
         {
             const IfmNodeTime *node = profile->nodes->pdata[k];
-            IfmDtype dtype = dtype_of(node->implementation);
-            ifm_effective_config_add_node(effective_config, node->name, node->op_type, "", node->implementation, dtype);
-            effective_config->dtype = ifm_dtype_lower(effective_config->dtype, dtype);
+            IfmNodeConfig *config =
+                ifm_effective_config_add_node(effective_config, node->name, node->op_type, "", node->implementation,
+                                              ifm_ov_implementation_dtype(node->implementation));
+            g_free(config->arithmetic);
+            config->arithmetic = ifm_ov_arithmetic(config, factors);
         }
     }
     ifm_request_free(request);

@@ -244,9 +244,11 @@ static const char *precision_word(IfmDtype dtype)
     return NULL;
 }
 
-/* OpenVINO accepts any hint and then uses what the device has, so the device's precisions are asked for first. */
-static gboolean check_precision(OvEngine *self, const IfmCompiled *compiled, const char *device, GError **error)
+/* OpenVINO accepts any hint and then uses what the device has, so the device's precisions are asked for first. A model in
+ * its own precision is computed in f32 where the device has nothing lower: that is stated, too. */
+static gboolean choose_precision(OvEngine *self, OvCompiled *of, const char *device, GError **error)
 {
+    const IfmCompiled *compiled = &of->base;
     static const char *const capability[] = {
         [IFM_DTYPE_F32] = "FP32", [IFM_DTYPE_F16] = "FP16", [IFM_DTYPE_BF16] = "BF16"
     };
@@ -255,7 +257,11 @@ static gboolean check_precision(OvEngine *self, const IfmCompiled *compiled, con
     if (can == NULL)
         return FALSE;
     g_auto(GStrv) words = g_strsplit(can, " ", -1);
-    if (precision_word(dtype) != NULL && g_strv_contains((const char *const *)words, capability[dtype]))
+    of->precision = precision_word(dtype);
+    if (of->precision != NULL && g_strv_contains((const char *const *)words, capability[dtype]))
+        return TRUE;
+    of->precision = precision_word(IFM_DTYPE_F32);
+    if (dtype == ifm_model_dtype(compiled->model) && g_strv_contains((const char *const *)words, capability[IFM_DTYPE_F32]))
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s was asked for, but the device can do no more than: %s",
                 compiled->spec->text, ifm_dtype_name(dtype), can);
@@ -299,7 +305,7 @@ static gboolean check_pool(OvEngine *self, const IfmCompiled *compiled, GError *
  */
 static gboolean collect_properties(const IfmCompiled *compiled, Properties *properties, GError **error)
 {
-    add_property(properties, "INFERENCE_PRECISION_HINT", precision_word(compiled->options.dtype));
+    add_property(properties, "INFERENCE_PRECISION_HINT", ((const OvCompiled *)compiled)->precision);
     add_property(properties, "PERFORMANCE_HINT", "LATENCY");
     if (compiled->options.profiling)
         add_property(properties, "PERF_COUNT", "YES");
@@ -523,7 +529,7 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
     guint32 capabilities = info->capabilities;
     ifm_device_info_free(info);
     if (!set_capabilities(self, capabilities, error) || !check_optimise(compiled, error) ||
-        !check_pool(engine, compiled, error) || !check_precision(engine, compiled, device, error))
+        !check_pool(engine, compiled, error) || !choose_precision(engine, self, device, error))
         return FALSE;
     if (compiled->options.native_async)
     {

@@ -140,13 +140,25 @@ static void add_ports(SimulatedCompiled *compiled)
     }
 }
 
+static gboolean executes_in(const UnitDescription *unit, IfmDtype dtype)
+{
+    gboolean found = unit->dtypes->len == 0 && dtype == IFM_DTYPE_F32;
+    for (gsize i = 0; i < unit->dtypes->len; i++)
+        found |= ifm_dtype_from_name(g_ptr_array_index(unit->dtypes, i)) == dtype;
+    return found;
+}
+
+/* A model in its own precision is computed in f32 where the device has nothing lower, as real runtimes do. */
+IfmDtype simulated_dtype(const SimulatedCompiled *compiled)
+{
+    const IfmDtype asked = compiled->base.options.dtype;
+    return !executes_in(compiled->unit, asked) && asked == ifm_model_dtype(compiled->base.model) ? IFM_DTYPE_F32 : asked;
+}
+
 static gboolean check_dtype(const SimulatedCompiled *compiled, GError **error)
 {
-    const GPtrArray *dtypes = compiled->unit->dtypes;
     IfmDtype asked = compiled->base.options.dtype;
-    gboolean found = dtypes->len == 0 && asked == IFM_DTYPE_F32;
-    for (gsize i = 0; i < dtypes->len; i++)
-        found |= ifm_dtype_from_name(g_ptr_array_index(dtypes, i)) == asked;
+    const gboolean found = executes_in(compiled->unit, simulated_dtype(compiled));
     if (!found)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: does not execute in %s", compiled->base.spec->text,
                     ifm_dtype_name(asked));

@@ -312,6 +312,9 @@ gboolean simulated_infer(IfmRequest *request, GError **error);
 void simulated_cancel(IfmRequest *request);
 void simulated_cancel_clear(IfmRequest *request);
 gboolean simulated_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
+/* simulated_dtype: The precision that it computes in: as asked; f32 where that is the model's own and the device lacks it.
+ */
+IfmDtype simulated_dtype(const SimulatedCompiled *compiled);
 /* simulated_how: The source of the last inference's latency. */
 const char *simulated_how(const IfmRequest *request);
 

@@ -138,17 +138,18 @@ static gboolean simulated_effective_config(IfmCompiled *base, const IfmTensor *i
     IfmRequest *request = NULL;
     if ((base->capabilities & IFM_CAN_PROFILE) == 0) /* such a device does not report its nodes */
         return TRUE;
-    g_autoptr(IfmCompiled) profiled = ifm_compiled_again(base, inputs, &request, error);
+    g_autoptr(IfmCompiled) profiled = ifm_compiled_again(base, inputs, NULL, &request, error);
     if (profiled == NULL)
         return FALSE;
-    effective_config->dtype = base->options.dtype;
+    const IfmDtype dtype = simulated_dtype((const SimulatedCompiled *)base);
+    effective_config->dtype = dtype;
     if (((const SimulatedCompiled *)base)->convolution != NULL)
         list_convolutions((const SimulatedCompiled *)base, effective_config);
     for (gsize i = 0; i < ifm_model_n_nodes(base->model); i++)
     {
         const IfmNode *node = ifm_model_node(base->model, i);
         ifm_effective_config_add_node(effective_config, node->name, node->op_type, base->spec->unit, simulated_how(request),
-                                      base->options.dtype);
+                                      dtype);
     }
     ifm_request_free(request);
     return TRUE;

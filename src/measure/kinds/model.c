@@ -77,11 +77,22 @@ static const IfmRecordField fields[] = {
     { NULL },
 };
 
+gboolean ifm_model_case_complete_dtype(IfmModelCase *model_case, GError **error)
+{
+    if (model_case->dtype != IFM_DTYPE_UNDEFINED)
+        return TRUE;
+    g_autoptr(IfmModel) model =
+        model_case->model != NULL ? ifm_model_ref(model_case->model) : ifm_model_case_open(model_case, error);
+    if (model != NULL)
+        model_case->dtype = ifm_model_dtype(model);
+    return model != NULL;
+}
+
 static gboolean complete(void *spec, GError **error)
 {
     IfmModelCase *model_case = spec;
-    if (model_case->dtype == IFM_DTYPE_UNDEFINED)
-        model_case->dtype = IFM_DTYPE_F32;
+    if (!ifm_model_case_complete_dtype(model_case, error))
+        return FALSE;
     if (model_case->kernel != NULL)
     {
         model_case->as_is = TRUE;
