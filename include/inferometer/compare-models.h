@@ -20,6 +20,8 @@ typedef struct
     gint64 time_budget_ns, max_pairs, rounds;
     gint64 seed;
     gboolean no_verify;
+    gint64 samples, layer_loss; /* of the accuracy: how many are generated; dB that a layer may lose */
+    gboolean no_accuracy;
     IfmProtocolOptions protocol;  /* of it hang_ns and memory_bytes alone */
     const char *output;           /* folder of the store and of the zoo's models */
     const IfmProfileWatch *watch; /* or NULL */

@@ -80,6 +80,7 @@ typedef struct
     gint64 elapsed_ns;
     GArray *rounds, *history;
     char *why;        /* one line; NULL unless uncertain */
+    json_t *accuracy; /* docs/formats.md, "accuracy"; NULL: it was not asked for */
     GPtrArray *notes; /* char*: what else a reader should know, such as outputs that differ */
     IfmCase *cases[2];
     IfmMeasurement

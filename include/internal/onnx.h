@@ -152,6 +152,16 @@ gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint
 /** ifm_analysis_knows_operator: Whether the operator table has a row for the operator of the node. */
 gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node);
 
+/** IfmExposedTensor: a tensor of the graph itself, with its type. */
+typedef struct
+{
+    const char *name;
+    IfmDtype dtype;
+} IfmExposedTensor;
+/** ifm_model_expose: (transfer full) a model that gives these tensors too, behind its own outputs; each once.
+ * NULL with IFM_ERROR_INVALID where a graph has no tensor of the name, or what one ONNX file cannot hold. */
+IfmModel *ifm_model_expose(IfmModel *model, const IfmExposedTensor *tensors, gsize n, GError **error);
+
 /** ifm_operator_family: Of an operator of any domain that has a row here; IFM_FAMILY_OTHER for another. */
 IfmNodeFamily ifm_operator_family(const char *op_type);
 

@@ -21,6 +21,7 @@ void ifm_comparison_clear(IfmComparison *comparison)
     g_clear_pointer(&comparison->history, g_array_unref);
     g_clear_pointer(&comparison->notes, g_ptr_array_unref);
     g_clear_pointer(&comparison->why, g_free);
+    g_clear_pointer(&comparison->accuracy, json_decref);
     for (gsize side = 0; side < G_N_ELEMENTS(comparison->cases); side++)
     {
         g_clear_pointer(&comparison->cases[side], ifm_case_free);
@@ -70,6 +71,8 @@ json_t *ifm_comparison_to_json(const IfmComparison *comparison)
                               ifm_record_to_json(&g_array_index(comparison->rounds, IfmCompareRound, i), round_fields));
     json_object_set_new(json, "notes", notes);
     json_object_set_new(json, "rounds", rounds);
+    if (comparison->accuracy != NULL)
+        json_object_set(json, "accuracy", comparison->accuracy);
     return json;
 }
 

@@ -152,6 +152,8 @@ IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self);
 IfmRequest *ifm_model_subject_request(IfmModelSubject *self);
 /** ifm_model_subject_input: what the model's input @index is fed; borrowed. */
 const IfmTensor *ifm_model_subject_input(const IfmModelSubject *self, gsize index);
+/** ifm_model_subject_input_memory: the same, to be written to between two runs. */
+IfmTensor *ifm_model_subject_input_memory(IfmModelSubject *self, gsize index);
 /** ifm_model_subject_compile_ns: what compiling took, host time. */
 gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self);
 /** ifm_model_subject_io_bytes: of one inference's inputs, and of its outputs where their shapes are known beforehand. */

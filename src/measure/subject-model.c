@@ -224,6 +224,12 @@ const IfmTensor *ifm_model_subject_input(const IfmModelSubject *self, gsize inde
     return &self->inputs[index];
 }
 
+IfmTensor *ifm_model_subject_input_memory(IfmModelSubject *self, gsize index)
+{
+    g_return_val_if_fail(index < self->n_inputs, NULL);
+    return &self->inputs[index];
+}
+
 gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self)
 {
     return self->compile_ns;

@@ -156,6 +156,16 @@ json_t *worker_answer_compare_round(Worker *worker, const json_t *request, GErro
 /* worker_answer_compare_end: {"verification"} (optional: why nothing was compared) -> {"measurement"}: all but samples */
 json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError **error);
 
+/* --- worker-accuracy.c -------------------------------------------------------------------------------------------- */
+
+/* worker_answer_accuracy: {"case", "n", "samples" (optional), "inputs", "outputs", "makes"} -> {} or {"outputs"}: with
+ * "makes" it runs n samples and writes INPUTS-0, OUTPUTS-0, …; without, it runs those inputs, and answers how near its
+ * outputs come to those. {"why"}: the device computes none. */
+json_t *worker_answer_accuracy(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_accuracy_layers: {"a", "b", "n", "inputs"} -> {"n_layers", "layers"}: tensor by tensor, in the order of A,
+ * of both models as they are written. */
+json_t *worker_answer_accuracy_layers(Worker *worker, const json_t *request, GError **error);
+
 /* --- worker-observe.c --------------------------------------------------------------------------------------------- */
 
 /* worker_answer_observe: {"case"} -> {"shapes": [{"tensor", "dtype", "shape"}]} */

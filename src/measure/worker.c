@@ -227,6 +227,8 @@ static const struct
     { "observe", worker_answer_observe },
     { "optimise", worker_answer_optimise },
     { "measure", answer_measure },
+    { "accuracy", worker_answer_accuracy },
+    { "accuracy-layers", worker_answer_accuracy_layers },
     { "compare-start", worker_answer_compare_start },
     { "compare-round", worker_answer_compare_round },
     { "compare-end", worker_answer_compare_end },

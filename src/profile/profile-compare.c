@@ -1,5 +1,8 @@
 #include <inferometer/compare-models.h>
 
+#include <internal/json.h>
+#include <internal/measure.h>
+
 #include "profile-private.h"
 
 /* Two models, each planned as a profile's is, compared. */
@@ -44,6 +47,11 @@ const IfmOption ifm_compare_options[] = {
       .maximum = G_MAXUINT32, OPTION(seed) },
     { "no-verify", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference",
       OPTION(no_verify) },
+    { "no-accuracy", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not compare B's outputs with A's", OPTION(no_accuracy) },
+    { "samples", 0, IFM_OPTION_COUNT, FALSE, "N", "inputs that are generated to compare the outputs on", "8", .minimum = 1,
+      .maximum = 100000, OPTION(samples) },
+    { "layer-loss", 0, IFM_OPTION_COUNT, FALSE, "DB", "what a layer may lose of the accuracy before it is named", "10",
+      .maximum = 1000, OPTION(layer_loss) },
     IFM_PROTOCOL_ROW_TIMEOUT(G_STRUCT_OFFSET(IfmCompareOptions, protocol), "60s"),
     IFM_PROTOCOL_ROW_MEMORY_LIMIT(G_STRUCT_OFFSET(IfmCompareOptions, protocol), "0"),
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models",
@@ -113,6 +121,23 @@ static gboolean are_versions(const IfmModel *a, const IfmModel *b)
     for (gsize i = 0; i < n_out && same; i++)
         same = same_port(ifm_model_output(a, i), ifm_model_output(b, i));
     return same;
+}
+
+static gboolean same_model(const Plans *plans)
+{
+    return g_strcmp0(ifm_model_digest(plans->of[0].model, NULL), ifm_model_digest(plans->of[1].model, NULL)) == 0;
+}
+
+/* Outputs that are made of other inputs are not compared. NULL: they can be. */
+static const char *why_no_accuracy(const Plans *plans)
+{
+    const IfmModel *a = plans->of[0].model, *b = plans->of[1].model;
+    if (ifm_model_n_inputs(a) != ifm_model_n_inputs(b) || ifm_model_n_outputs(a) != ifm_model_n_outputs(b))
+        return "the models have different numbers of inputs or outputs";
+    for (gsize i = 0; i < ifm_model_n_inputs(a); i++)
+        if (g_strcmp0(ifm_model_input(a, i)->name, ifm_model_input(b, i)->name) != 0)
+            return "the inputs of the models have different names";
+    return NULL;
 }
 
 /* What was said for both, and what for one. */
@@ -191,8 +216,26 @@ typedef struct
 {
     const IfmCompareOptions *options;
     const IfmCompareSide *sides;
+    IfmAccuracyOptions accuracy;
+    const char *why_no_accuracy; /* NULL: there is some */
     IfmComparison *comparison;
 } Comparing;
+
+/* How near B comes to A, beside how fast it is: into the comparison, and into what is stored of it. */
+static gboolean measure_accuracy(IfmRunner *runner, const Comparing *comparing, GError **error)
+{
+    IfmComparison *comparison = comparing->comparison;
+    if (comparing->options->no_accuracy)
+        return TRUE;
+    if (comparing->why_no_accuracy != NULL)
+        comparison->accuracy = json_pack("{s:s}", "why", comparing->why_no_accuracy);
+    else
+        comparison->accuracy = ifm_runner_accuracy(runner, comparing->sides, &comparing->accuracy, error);
+    for (gsize side = 0; side < 2 && comparison->accuracy != NULL; side++)
+        json_object_set(json_object_get(comparison->measurements[side]->result, "comparison"), "accuracy",
+                        comparison->accuracy);
+    return comparison->accuracy != NULL;
+}
 
 static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
                         GError **error)
@@ -203,6 +246,9 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
     if (!ifm_runner_compare(ifm_campaign_runner(campaign), comparing->sides, &protocol, (guint32)comparing->options->seed,
                             comparison, error))
         return FALSE;
+    g_autoptr(GError) trouble = NULL;
+    if (!measure_accuracy(ifm_campaign_runner(campaign), comparing, &trouble)) /* interrupted: the times stand */
+        comparison->accuracy = json_pack("{s:o}", "why", ifm_json_string(trouble->message));
     for (gsize side = 0; side < 2; side++)
     {
         cases[side] = g_steal_pointer(&comparison->cases[side]);
@@ -262,7 +308,11 @@ gboolean ifm_compare_models(const IfmCompareOptions *options, const gint *interr
         return FALSE;
     g_autofree char *path = g_build_filename(options->output, "store.db", NULL);
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, error);
-    Comparing comparing = { options, sides, comparison };
+    Comparing comparing = { .options = options, .sides = sides, .comparison = comparison };
+    comparing.accuracy = (IfmAccuracyOptions){ .n = (gsize)options->samples,
+                                               .layers = !same_model(&plans),
+                                               .layer_loss_db = (double)options->layer_loss };
+    comparing.why_no_accuracy = why_no_accuracy(&plans);
     if (store != NULL && compare_sides(store, &comparing, interrupted, error))
         return TRUE;
     ifm_comparison_clear(comparison);

@@ -5,7 +5,7 @@
 
 #include <internal/json.h>
 
-#include "report-private.h"
+#include "compare-accuracy.h"
 
 /* --- the sentence --------------------------------------------------------------------------------------------------- */
 
@@ -285,6 +285,7 @@ IfmDocument *ifm_comparison_document(const IfmComparison *comparison)
     add_rounds(document, comparison);
     add_narrowing(document, comparison);
     add_basis(document, comparison);
+    ifm_comparison_add_accuracy(document, comparison->accuracy);
     return document;
 }
 

@@ -83,19 +83,10 @@ typedef struct
     IfmCompiled base;
     ov_compiled_model_t *model;
     GPtrArray *input_ports, *output_ports; /* ov_output_const_port_t*, in port order */
-<<<<<<< HEAD
     _Atomic gint64 n_inferences;           /* ever: the runtime keeps a node's mean over all of them */
+    const char *precision;                 /* static: the hint that was stated */
     gboolean reports_parts;                /* its graph can be exported as plain text */
     IfmExecutor *collector;                /* with native asynchrony: asks for outcomes, which callbacks do not report */
-=======
-    /* The runtime keeps only a node's running mean over all inferences. */
-    _Atomic gint64 n_inferences; /* ever */
-    gint64 n_read;               /* … when the means were last read */
-    GArray *sums_us;             /* gint64 per node, at that time */
-    const char *precision;       /* static: the hint that was stated */
-    gboolean reports_parts;      /* its graph can be exported as plain text */
-    IfmExecutor *collector;      /* with native asynchrony: asks for outcomes, which callbacks do not report */
->>>>>>> 770d47e (A model runs in its own precision, and what it computed in is attested for integers, f16 and weights of four bits too)
 } OvCompiled;
 
 typedef struct

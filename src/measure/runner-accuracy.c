@@ -1,0 +1,238 @@
+#include <math.h>
+
+#include <glib/gstdio.h>
+
+#include <inferometer/paths.h>
+#include <internal/json.h>
+#include <internal/record-fields.h>
+
+#include <internal/measure.h>
+
+#include "runner-private.h"
+
+/* How near B comes to A: workers run both over the same samples, each side on its own device. */
+
+/*
+ * A layer's loss is what its result is further from A's than the worst of what it reads. What is nearer than eight bits of
+ * a value can be counts as that near: of two equal inputs no layer would be but infinitely worse. What all that read it
+ * make good again is no loss: a quantiser that clips at 0 stands for the Relu behind it.
+ */
+#define NEAR_DB 48 /* 20 log10(2^8) */
+
+static json_t *case_of(const IfmCompareSide *side, GError **error)
+{
+    IfmModelCase whole = *(const IfmModelCase *)side->spec;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(whole.device, error);
+    if (spec == NULL || !ifm_model_case_complete_dtype(&whole, error))
+        return NULL;
+    g_autofree char *path = g_canonicalize_filename(whole.model_path, NULL);
+    g_autofree char *inputs = whole.inputs_path != NULL ? g_canonicalize_filename(whole.inputs_path, NULL) : NULL;
+    whole.model_path = path;
+    whole.inputs_path = inputs;
+    whole.device = spec->text;
+    whole.cache_dir = NULL;
+    return ifm_record_to_json(&whole, ifm_kind_model.fields);
+}
+
+/* "VARIABLE=LIBRARY" of a side with a runtime of its own. */
+static char *setting_of(const IfmCompareSide *side)
+{
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(((const IfmModelCase *)side->spec)->device, NULL);
+    const char *variable = spec != NULL ? ifm_path_runtime_variable(spec->engine) : NULL;
+    if (side->runtime == NULL || variable == NULL)
+        return NULL;
+    g_autofree char *library = g_canonicalize_filename(side->runtime, NULL);
+    return g_strdup_printf("%s=%s", variable, library);
+}
+
+/* In a process of its own, which ends with the answer. @request: (transfer full) */
+static json_t *ask(IfmRunner *runner, const char *device, const char *setting, json_t *request, GError **error)
+{
+    json_auto_t *owned = request;
+    const IfmWorkerWatch watch = ifm_runner_watch(runner);
+    const char *folder = ifm_runner_folder(runner, error);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, NULL);
+    g_autoptr(IfmWorker) worker =
+        folder != NULL ? ifm_worker_start(folder, spec != NULL && spec->n_cores > 0 ? device : NULL, setting, error) : NULL;
+    gboolean alive;
+    return worker != NULL ? ifm_worker_ask(worker, owned, &watch, &alive, error) : NULL;
+}
+
+/* Files: of the samples' inputs, and of A's outputs. */
+typedef struct
+{
+    char *inputs, *outputs;
+    gsize n;
+} Files;
+
+static void files_clear(Files *files)
+{
+    const char *const prefixes[] = { files->inputs, files->outputs };
+    for (gsize k = 0; k < G_N_ELEMENTS(prefixes); k++)
+        for (gsize i = 0; prefixes[k] != NULL && i < files->n; i++)
+        {
+            g_autofree char *path = g_strdup_printf("%s-%" G_GSIZE_FORMAT, prefixes[k], i);
+            g_unlink(path);
+        }
+    g_free(files->inputs);
+    g_free(files->outputs);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Files, files_clear)
+
+static json_t *run_side(IfmRunner *runner, const IfmCompareSide *side, const IfmAccuracyOptions *options,
+                        const Files *files, gboolean makes, GError **error)
+{
+    json_t *model_case = case_of(side, error);
+    g_autofree char *setting = setting_of(side);
+    if (model_case == NULL)
+        return NULL;
+    json_t *request =
+        json_pack("{s:s,s:o,s:I,s:s,s:s,s:b,s:s*}", "do", "accuracy", "case", model_case, "n", (json_int_t)options->n,
+                  "inputs", files->inputs, "outputs", files->outputs, "makes", makes, "samples", options->samples_path);
+    return ask(runner, ((const IfmModelCase *)side->spec)->device, setting, request, error);
+}
+
+/* --- layers ----------------------------------------------------------------------------------------------------------- */
+
+static double near_db(double sqnr_db)
+{
+    return isnan(sqnr_db) ? NEAR_DB : MIN(sqnr_db, NEAR_DB);
+}
+
+static double sqnr_of(const json_t *layer)
+{
+    double sqnr_db;
+    return ifm_json_get_double(layer, "layer", "sqnr_db", &sqnr_db, NULL) ? sqnr_db : (double)NAN;
+}
+
+/* Kept: how near a tensor is, but for what the layers that read it make good again. */
+typedef struct
+{
+    double kept_db;
+    double readers_db; /* of the worst of its readers; NaN: none is known */
+} Kept;
+
+/* From the last layer to the first. (transfer full) tensor -> Kept */
+static GHashTable *keep(const json_t *layers)
+{
+    GHashTable *known = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    gsize k;
+    json_t *layer, *name;
+    json_array_foreach(layers, k, layer) g_hash_table_insert(known, (gpointer)ifm_member_text(layer, "tensor"),
+                                                             g_memdup2(&(Kept){ NAN, NAN }, sizeof(Kept)));
+    for (gsize i = json_array_size(layers); i-- > 0;)
+    {
+        layer = json_array_get(layers, i);
+        Kept *own = g_hash_table_lookup(known, ifm_member_text(layer, "tensor"));
+        own->kept_db = near_db(sqnr_of(layer));
+        if (own->readers_db > own->kept_db)
+            own->kept_db = own->readers_db;
+        json_array_foreach(json_object_get(layer, "reads"), k, name)
+        {
+            Kept *read = g_hash_table_lookup(known, json_string_value(name));
+            if (read != NULL && !(read->readers_db <= own->kept_db))
+                read->readers_db = own->kept_db;
+        }
+    }
+    return known;
+}
+
+/* The worst of what a layer reads, that is known; of what does not differ, or is not known, NEAR_DB. */
+static double worst_read(const json_t *layer, GHashTable *known)
+{
+    double worst = NEAR_DB;
+    gsize i;
+    json_t *name;
+    json_array_foreach(json_object_get(layer, "reads"), i, name)
+    {
+        const Kept *read = g_hash_table_lookup(known, json_string_value(name));
+        worst = read != NULL ? MIN(worst, read->kept_db) : worst;
+    }
+    return worst;
+}
+
+static void add_losses(json_t *layers, double threshold_db, json_t *accuracy)
+{
+    g_autoptr(GHashTable) known = keep(layers);
+    gsize i;
+    json_t *layer;
+    json_array_foreach(layers, i, layer)
+    {
+        const Kept *own = g_hash_table_lookup(known, ifm_member_text(layer, "tensor"));
+        const double loss_db = worst_read(layer, known) - own->kept_db;
+        json_object_set_new(layer, "loss_db", ifm_json_real(loss_db));
+        if (loss_db > threshold_db && json_object_get(accuracy, "first") == NULL)
+            json_object_set(accuracy, "first", json_object_get(layer, "layer"));
+    }
+    g_clear_pointer(&known, g_hash_table_unref); /* it borrows the names */
+    json_array_foreach(layers, i, layer) json_object_del(layer, "reads");
+}
+
+static gboolean add_layers(IfmRunner *runner, const IfmCompareSide sides[2], const IfmAccuracyOptions *options,
+                           const Files *files, json_t *accuracy, GError **error)
+{
+    json_t *a = case_of(&sides[0], error), *b = a != NULL ? case_of(&sides[1], error) : NULL;
+    if (b == NULL)
+    {
+        json_decref(a);
+        return FALSE;
+    }
+    json_auto_t *answer = ask(runner, "onnxruntime:CPU", NULL,
+                              json_pack("{s:s,s:o,s:o,s:I,s:s}", "do", "accuracy-layers", "a", a, "b", b, "n",
+                                        (json_int_t)options->n, "inputs", files->inputs),
+                              error);
+    json_t *layers = json_object_get(answer, "layers");
+    if (layers == NULL)
+        return FALSE;
+    json_object_set(accuracy, "n_layers", json_object_get(answer, "n_layers"));
+    json_object_set(accuracy, "layers", layers);
+    json_object_set_new(accuracy, "threshold_db", json_real(options->layer_loss_db));
+    add_losses(layers, options->layer_loss_db, accuracy);
+    return TRUE;
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------------- */
+
+/* Returns: FALSE with an error; or with "why" in @accuracy there is nothing to compare. */
+static gboolean add_outputs(IfmRunner *runner, const IfmCompareSide sides[2], const IfmAccuracyOptions *options,
+                            const Files *files, json_t *accuracy, GError **error)
+{
+    for (gsize i = 0; i < 2; i++)
+    {
+        json_auto_t *answer = run_side(runner, &sides[i], options, files, i == 0, error);
+        if (answer == NULL)
+        {
+            g_prefix_error(error, "%c: ", i == 0 ? 'A' : 'B');
+            return FALSE;
+        }
+        json_object_update(accuracy, answer);
+        if (json_object_get(accuracy, "why") != NULL)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+json_t *ifm_runner_accuracy(IfmRunner *runner, const IfmCompareSide sides[2], const IfmAccuracyOptions *options,
+                            GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    g_auto(Files) files = { .n = options->n };
+    const char *folder = ifm_runner_folder(runner, error);
+    if (folder == NULL)
+        return NULL;
+    files.inputs = g_build_filename(folder, "accuracy-inputs", NULL);
+    files.outputs = g_build_filename(folder, "accuracy-outputs", NULL);
+    json_auto_t *accuracy = json_pack("{s:I,s:s}", "n_samples", (json_int_t)options->n, "samples",
+                                      options->samples_path != NULL ? "given" : "generated");
+    gboolean ok = add_outputs(runner, sides, options, &files, accuracy, &failure);
+    if (ok && options->layers)
+        ok = add_layers(runner, sides, options, &files, accuracy, &failure);
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+    {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return NULL;
+    }
+    if (failure != NULL)
+        json_object_set_new(accuracy, "why", ifm_json_string(failure->message));
+    return json_incref(accuracy);
+}
