@@ -10,12 +10,16 @@ typedef void (*IfmNote)(const char *message, void *user);
 /**
  * IfmModelFeed: sizes of a model's free dimensions, and inputs that are given.
  * @bindings: IfmDimBinding    @given: IfmGivenInput, those that are not seeded    @names: what the names of both point to
+ * @samples: IfmGivenInput, of those of which a file has several samples, all of them along the first axis: @n_samples; the
+ * first of them is what is given
  */
 typedef struct
 {
     GArray *bindings;
     GPtrArray *names;
     GArray *given;
+    GArray *samples;
+    gint64 n_samples;
 } IfmModelFeed;
 void ifm_model_feed_clear(IfmModelFeed *feed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmModelFeed, ifm_model_feed_clear)
@@ -40,6 +44,8 @@ gboolean ifm_model_feed_fill(IfmModelFeed *feed, const IfmModel *model, const If
 /** ifm_model_feed_save: Writes the inputs into @folder as a file of tensors (tensor-file.h) that is named for what is in
  * it. Returns: (transfer full) its path; NULL with an error */
 char *ifm_model_feed_save(const IfmModelFeed *feed, const char *folder, GError **error);
+/** ifm_model_feed_save_samples: The same of the samples. */
+char *ifm_model_feed_save_samples(const IfmModelFeed *feed, const char *folder, GError **error);
 
 static inline const IfmDimBinding *ifm_model_feed_bindings(const IfmModelFeed *feed)
 {

@@ -34,6 +34,7 @@ typedef struct
  * @path: the file that an engine reads    @source: what a user would call it: the file as named, or "zoo:NAME,…"
  * @feed: sizes of all free dimensions, and inputs that are given
  * @inputs_path: a file of tensors with those; NULL: all inputs are seeded, or @is_run was FALSE
+ * @samples_path: the same of the samples of a batch; NULL: there are none
  */
 typedef struct
 {
@@ -41,6 +42,7 @@ typedef struct
     char *path, *source;
     IfmModelFeed feed;
     char *inputs_path;
+    char *samples_path;
     char *scratch;
 } IfmModelSource;
 

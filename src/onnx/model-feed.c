@@ -35,11 +35,14 @@ typedef struct
     const char *what; /* "image.npy", "16000", "0..1000" */
     double low, high; /* of no file */
     IfmTensor tensor; /* of a file; else empty until its shape is known */
+    gboolean may_have_samples;
+    IfmTensor samples; /* of a file with several, of which the tensor is the first; else empty */
 } Fed;
 
 static void fed_free(gpointer data)
 {
     ifm_tensor_clear(&((Fed *)data)->tensor);
+    ifm_tensor_clear(&((Fed *)data)->samples);
     g_free(data);
 }
 
@@ -88,7 +91,8 @@ static gboolean fits(IfmDtype dtype, int rank, const gint64 *shape, gconstpointe
     const IfmPort *port = fed->port;
     gboolean same = dtype == port->dtype && (port->rank < 0 || rank == port->rank);
     for (int axis = 0; same && axis < port->rank; axis++)
-        same = port->dims[axis] < 0 || port->dims[axis] == shape[axis];
+        same = port->dims[axis] < 0 || port->dims[axis] == shape[axis] ||
+               (axis == 0 && fed->may_have_samples && port->dims[0] == 1 && shape[0] > 1);
     if (same)
         return TRUE;
     g_autoptr(GString) expected = g_string_new("[");
@@ -100,6 +104,21 @@ static gboolean fits(IfmDtype dtype, int rank, const gint64 *shape, gconstpointe
     g_autofree char *found = ifm_shape_to_string(rank, shape);
     return ifm_error_refuse(error, "%s: %s %s, but input '%s' takes %s %s]", fed->what, ifm_dtype_name(dtype), found,
                             port->name, ifm_dtype_name(port->dtype), expected->str);
+}
+
+/* Of several samples the first is fed to a model that takes one at once. */
+static gboolean split(Fed *fed, GError **error)
+{
+    IfmTensor *whole = &fed->samples;
+    gint64 shape[IFM_MAX_RANK];
+    fed->samples = fed->tensor;
+    fed->tensor = (IfmTensor)IFM_TENSOR_INIT;
+    memcpy(shape, whole->shape, sizeof shape);
+    shape[0] = 1;
+    if (!ifm_tensor_init(&fed->tensor, whole->dtype, whole->rank, shape, error))
+        return FALSE;
+    memcpy(fed->tensor.data, whole->data, fed->tensor.size_bytes);
+    return TRUE;
 }
 
 static gboolean read_file(Fed *fed, GError **error)
@@ -117,7 +136,7 @@ static gboolean read_file(Fed *fed, GError **error)
                         ? ifm_onnx_tensor_read(data, size, fed->what, &fed->tensor, error)
                         : ifm_numpy_read(data, size, fed->port->name, fed->what, fits, fed, &fed->tensor, error);
     if (read && fits(fed->tensor.dtype, fed->tensor.rank, fed->tensor.shape, fed, error))
-        return TRUE;
+        return fed->port->rank <= 0 || fed->port->dims[0] != 1 || fed->tensor.shape[0] == 1 || split(fed, error);
     g_prefix_error(error, "--input %s: ", fed->port->name);
     return FALSE;
 }
@@ -219,9 +238,12 @@ static void given_clear(gpointer data)
 
 gboolean ifm_model_feed_init(IfmModelFeed *feed, const char *const *dims, GError **error)
 {
-    *feed = (IfmModelFeed){ g_array_new(FALSE, FALSE, sizeof(IfmDimBinding)), g_ptr_array_new_with_free_func(g_free),
-                            g_array_new(FALSE, FALSE, sizeof(IfmGivenInput)) };
+    *feed = (IfmModelFeed){ .bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding)),
+                            .names = g_ptr_array_new_with_free_func(g_free),
+                            .given = g_array_new(FALSE, FALSE, sizeof(IfmGivenInput)),
+                            .samples = g_array_new(FALSE, FALSE, sizeof(IfmGivenInput)) };
     g_array_set_clear_func(feed->given, given_clear);
+    g_array_set_clear_func(feed->samples, given_clear);
     for (; dims != NULL && *dims != NULL; dims++)
         if (!parse_dim(feed, *dims, error))
             return FALSE;
@@ -231,12 +253,13 @@ gboolean ifm_model_feed_init(IfmModelFeed *feed, const char *const *dims, GError
 void ifm_model_feed_clear(IfmModelFeed *feed)
 {
     g_clear_pointer(&feed->given, g_array_unref);
+    g_clear_pointer(&feed->samples, g_array_unref);
     g_clear_pointer(&feed->bindings, g_array_unref);
     g_clear_pointer(&feed->names, g_ptr_array_unref);
 }
 
 /* The sizes of a file's tensor. */
-static gboolean bind_by_file(IfmModelFeed *feed, const Fed *fed, GError **error)
+static gboolean bind_by_file(IfmModelFeed *feed, Fed *fed, GError **error)
 {
     for (int axis = 0; axis < fed->port->rank; axis++)
     {
@@ -244,6 +267,9 @@ static gboolean bind_by_file(IfmModelFeed *feed, const Fed *fed, GError **error)
         const IfmDimBinding *known = name != NULL && fed->port->dims[axis] < 0 ? find_binding(feed, name) : NULL;
         if (name == NULL || fed->port->dims[axis] >= 0)
             continue;
+        if (known != NULL && known->value == 1 && axis == 0 && fed->may_have_samples && fed->tensor.shape[0] > 1 &&
+            !split(fed, error))
+            return FALSE;
         if (known != NULL && known->value != fed->tensor.shape[axis])
             return ifm_error_refuse(error, "--input %s: %s has %s=%" G_GINT64_FORMAT ", but it is %" G_GINT64_FORMAT,
                                     fed->port->name, fed->what, name, fed->tensor.shape[axis], known->value);
@@ -412,7 +438,7 @@ static gboolean bind_rest(IfmModelFeed *feed, const IfmModel *model, IfmNote not
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
 /* (transfer full) Fed*, files read. */
-static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, GError **error)
+static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, gboolean samples, GError **error)
 {
     g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(fed_free);
     for (const char *const *text = texts; text != NULL && *text != NULL; text++)
@@ -431,7 +457,7 @@ static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, G
                 return NULL;
             }
         Fed *fed = g_new0(Fed, 1);
-        *fed = (Fed){ port, what, 0, 0, IFM_TENSOR_INIT };
+        *fed = (Fed){ .port = port, .what = what, .may_have_samples = samples };
         g_ptr_array_add(all, fed);
         if (!(is_file(what) ? read_file : parse_values)(fed, error))
             return NULL;
@@ -439,15 +465,16 @@ static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, G
     return g_steal_pointer(&all);
 }
 
-char *ifm_model_feed_save(const IfmModelFeed *feed, const char *folder, GError **error)
+/* @inputs: IfmGivenInput */
+static char *save(const GArray *inputs, const char *folder, GError **error)
 {
-    const guint n = feed->given->len;
+    const guint n = inputs->len;
     g_autofree const char **names = g_new(const char *, n + 1);
     g_autofree IfmTensor *tensors = g_new(IfmTensor, n + 1);
     g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
     for (guint i = 0; i < n; i++)
     {
-        const IfmGivenInput *given = &g_array_index(feed->given, IfmGivenInput, i);
+        const IfmGivenInput *given = &g_array_index(inputs, IfmGivenInput, i);
         names[i] = given->name;
         tensors[i] = given->tensor;
         g_checksum_update(checksum, (const guchar *)names[i], (gssize)strlen(names[i]) + 1);
@@ -459,15 +486,47 @@ char *ifm_model_feed_save(const IfmModelFeed *feed, const char *folder, GError *
     return ifm_tensor_file_save(path, names, tensors, n, error) ? g_steal_pointer(&path) : NULL;
 }
 
+char *ifm_model_feed_save(const IfmModelFeed *feed, const char *folder, GError **error)
+{
+    return save(feed->given, folder, error);
+}
+
+char *ifm_model_feed_save_samples(const IfmModelFeed *feed, const char *folder, GError **error)
+{
+    return save(feed->samples, folder, error);
+}
+
+static void give(IfmModelFeed *feed, GArray *to, const Fed *fed, IfmTensor *tensor)
+{
+    const IfmGivenInput given = { g_strdup(fed->port->name), *tensor };
+    g_ptr_array_add(feed->names, (gpointer)given.name);
+    g_array_append_val(to, given);
+    *tensor = (IfmTensor)IFM_TENSOR_INIT;
+}
+
+/* Files of several samples must have equally many. */
+static gboolean give_samples(IfmModelFeed *feed, Fed *fed, GError **error)
+{
+    const gint64 n = fed->samples.rank > 0 ? fed->samples.shape[0] : 0;
+    if (n == 0)
+        return TRUE;
+    if (feed->n_samples > 0 && feed->n_samples != n)
+        return ifm_error_refuse(error, "--input %s: %s has %" G_GINT64_FORMAT " samples, another input %" G_GINT64_FORMAT,
+                                fed->port->name, fed->what, n, feed->n_samples);
+    feed->n_samples = n;
+    give(feed, feed->samples, fed, &fed->samples);
+    return TRUE;
+}
+
 gboolean ifm_model_feed_fill(IfmModelFeed *feed, const IfmModel *model, const IfmModelOptions *options, guint32 seed,
                              IfmNote note, void *user, GError **error)
 {
     if (options->batch > 0 && !bind_batch(feed, model, options->batch, error))
         return FALSE;
-    g_autoptr(GPtrArray) all = read_inputs(model, options->inputs, error);
+    g_autoptr(GPtrArray) all = read_inputs(model, options->inputs, options->samples, error);
     for (guint i = 0; all != NULL && i < all->len; i++)
     {
-        const Fed *fed = all->pdata[i];
+        Fed *fed = all->pdata[i];
         if (is_file(fed->what) && !bind_by_file(feed, fed, error))
             return FALSE;
     }
@@ -478,10 +537,9 @@ gboolean ifm_model_feed_fill(IfmModelFeed *feed, const IfmModel *model, const If
         Fed *fed = all->pdata[i];
         if (!is_file(fed->what) && !make_values(fed, feed, seed, error))
             return FALSE;
-        const IfmGivenInput given = { g_strdup(fed->port->name), fed->tensor };
-        g_ptr_array_add(feed->names, (gpointer)given.name);
-        g_array_append_val(feed->given, given);
-        fed->tensor = (IfmTensor)IFM_TENSOR_INIT;
+        give(feed, feed->given, fed, &fed->tensor);
+        if (!give_samples(feed, fed, error))
+            return FALSE;
     }
     return TRUE;
 }

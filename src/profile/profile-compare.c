@@ -128,6 +128,15 @@ static gboolean same_model(const Plans *plans)
     return g_strcmp0(ifm_model_digest(plans->of[0].model, NULL), ifm_model_digest(plans->of[1].model, NULL)) == 0;
 }
 
+/* All that a file has; where nothing is generated, one. */
+static gsize count_samples(const ProfilePlan *plan, const IfmCompareOptions *options)
+{
+    const gsize n_given = plan->given != NULL ? plan->given->len : 0;
+    return plan->n_samples > 0                          ? (gsize)plan->n_samples
+           : n_given >= ifm_model_n_inputs(plan->model) ? 1
+                                                        : (gsize)options->samples;
+}
+
 /* Outputs that are made of other inputs are not compared. NULL: they can be. */
 static const char *why_no_accuracy(const Plans *plans)
 {
@@ -170,6 +179,7 @@ static gboolean read_side(const IfmCompareOptions *options, gsize i, Plans *plan
     of_side.vendor = joined(plans, options->vendor, options->vendor_of[i]);
     of_side.dtype = options->dtype_of[i] != NULL ? options->dtype_of[i] : options->dtype;
     of_side.threads = options->threads_of[i] != IFM_OPTION_UNSET ? options->threads_of[i] : options->threads;
+    of_side.open.samples = TRUE;
     of_side.open.inputs = joined(plans, options->open.inputs, options->inputs_of[i]);
     of_side.seed = options->seed;
     of_side.no_verify = options->no_verify;
@@ -309,7 +319,8 @@ gboolean ifm_compare_models(const IfmCompareOptions *options, const gint *interr
     g_autofree char *path = g_build_filename(options->output, "store.db", NULL);
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, error);
     Comparing comparing = { .options = options, .sides = sides, .comparison = comparison };
-    comparing.accuracy = (IfmAccuracyOptions){ .n = (gsize)options->samples,
+    comparing.accuracy = (IfmAccuracyOptions){ .n = count_samples(&plans.of[0], options),
+                                               .samples_path = plans.of[0].samples_path,
                                                .layers = !same_model(&plans),
                                                .layer_loss_db = (double)options->layer_loss };
     comparing.why_no_accuracy = why_no_accuracy(&plans);

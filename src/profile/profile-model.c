@@ -12,6 +12,8 @@ static void take_source(ProfilePlan *plan, IfmModelSource *source)
     plan->given = g_steal_pointer(&source->feed.given);
     plan->dim_names = g_steal_pointer(&source->feed.names);
     plan->inputs_path = g_steal_pointer(&source->inputs_path);
+    plan->samples_path = g_steal_pointer(&source->samples_path);
+    plan->n_samples = source->feed.n_samples;
 }
 
 gboolean profile_model_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)

@@ -150,6 +150,7 @@ void profile_plan_clear(ProfilePlan *plan)
     g_clear_pointer(&plan->analysis, ifm_analysis_free);
     g_clear_pointer(&plan->model_path, g_free);
     g_clear_pointer(&plan->inputs_path, g_free);
+    g_clear_pointer(&plan->samples_path, g_free);
     g_clear_pointer(&plan->source, g_free);
     g_clear_pointer(&plan->observed_on, g_free);
     g_clear_pointer(&plan->why_not_observed, g_free);

@@ -101,6 +101,8 @@ typedef struct
     IfmModel *model;
     char *model_path, *source; /* where it lies, and what people call that */
     IfmAnalysis *analysis;
+    char *samples_path; /* of several samples that a file has for a model that takes one; NULL: there are none */
+    gint64 n_samples;
     char *inputs_path; /* a tensor file (tensor-file.h) with those inputs that are not seeded; NULL: all are */
     ProfileMode *mode; /* NULL: the forward pass alone */
     char *observed_on, *why_not_observed; /* of shapes that no rule gives */

@@ -243,7 +243,9 @@ static gboolean feed(IfmModelSource *source, const IfmModelRequest *request, GEr
         return TRUE;
     g_autofree char *folder = place(source, request, "inputs", error);
     source->inputs_path = folder != NULL ? ifm_model_feed_save(&source->feed, folder, error) : NULL;
-    return source->inputs_path != NULL;
+    if (source->inputs_path != NULL && source->feed.samples->len > 0)
+        source->samples_path = ifm_model_feed_save_samples(&source->feed, folder, error);
+    return source->inputs_path != NULL && (source->samples_path != NULL || source->feed.samples->len == 0);
 }
 
 gboolean ifm_model_source_open(const IfmModelRequest *request, IfmModelSource *source, GError **error)
@@ -266,6 +268,7 @@ void ifm_model_source_clear(IfmModelSource *source)
     g_clear_pointer(&source->path, g_free);
     g_clear_pointer(&source->source, g_free);
     g_clear_pointer(&source->inputs_path, g_free);
+    g_clear_pointer(&source->samples_path, g_free);
     ifm_model_feed_clear(&source->feed);
     if (source->scratch != NULL)
         ifm_file_remove_folder(source->scratch);
