@@ -332,15 +332,31 @@ static gboolean run_group(Layers *layers, guint from, guint to, GArray *lists[2]
     return ok;
 }
 
-static json_t *pair_to_json(const Layers *layers, guint at)
+/* The tensors with figures that a node's result is made of: what has none stands for what it is made of itself.
+ * @seen: tensors */
+static void add_reads(const Layers *layers, const IfmNode *node, GHashTable *figures, GHashTable *seen, json_t *reads)
+{
+    for (gsize i = 0; i < node->n_inputs; i++)
+    {
+        const char *name = node->inputs[i];
+        const gssize producer = ifm_model_producer(layers->models[0], name);
+        if (*name == '\0' || !g_hash_table_add(seen, (gpointer)name))
+            continue;
+        if (g_hash_table_contains(figures, name))
+            json_array_append_new(reads, ifm_json_string(name));
+        else if (producer >= 0)
+            add_reads(layers, ifm_model_node(layers->models[0], (gsize)producer), figures, seen, reads);
+    }
+}
+
+static json_t *pair_to_json(const Layers *layers, guint at, GHashTable *figures)
 {
     const IfmLayerPair *pair = &g_array_index(layers->pairs, IfmLayerPair, at);
     json_t *json = ifm_accuracy_to_json(&layers->sums[at]);
     json_t *inputs = json_array();
-    const IfmNode *node = pair->node >= 0 ? ifm_model_node(layers->models[0], (gsize)pair->node) : NULL;
-    for (gsize i = 0; node != NULL && i < node->n_inputs; i++)
-        if (*node->inputs[i] != '\0')
-            json_array_append_new(inputs, ifm_json_string(node->inputs[i]));
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    if (pair->node >= 0)
+        add_reads(layers, ifm_model_node(layers->models[0], (gsize)pair->node), figures, seen, inputs);
     json_object_update_new(
         json,
         json_pack("{s:o,s:s,s:o,s:o,s:o,s:o}", "layer", ifm_json_string(pair->layer), "op_type", pair->op_type, "tensor",
@@ -368,10 +384,14 @@ static json_t *compare_layers(Layers *layers, GError **error)
         if (!run_group(layers, from, to, lists, error))
             return NULL;
     }
+    g_autoptr(GHashTable) figures = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < layers->pairs->len; i++)
+        if (layers->sums[i].n_elements > 0)
+            g_hash_table_add(figures, (gpointer)g_array_index(layers->pairs, IfmLayerPair, i).a);
     list = json_array();
     for (guint i = 0; i < layers->pairs->len; i++)
         if (layers->sums[i].n_elements > 0)
-            json_array_append_new(list, pair_to_json(layers, i));
+            json_array_append_new(list, pair_to_json(layers, i, figures));
     return json_pack("{s:I,s:o}", "n_layers", (json_int_t)n_layers, "layers", list);
 }
 

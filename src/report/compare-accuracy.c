@@ -6,7 +6,8 @@
 
 /* How near B's outputs come to A's, as a part of the page of a comparison. */
 
-#define MAX_ROWS 12 /* of layers; JSON has all */
+#define MAX_ROWS 12     /* of layers; JSON has all */
+#define NO_LOSS_DB 0.05 /* what prints as 0.0 */
 
 /* Row: of an output or a layer. */
 typedef struct
@@ -106,7 +107,7 @@ static void add_table(IfmDocument *document, const char *key, const IfmField *fi
     json_array_foreach(list, i, one)
     {
         const Row row = { one };
-        if (isnan(least_loss) || number(one, "loss_db") >= least_loss)
+        if (isnan(least_loss) || (number(one, "loss_db") >= least_loss && rows->len < MAX_ROWS))
             g_array_append_val(rows, row);
     }
     ifm_document_rows(document, key, fields, rows);
@@ -130,7 +131,7 @@ static double least_shown(const json_t *layers)
         g_array_append_val(losses, loss);
     }
     g_array_sort(losses, falling);
-    return losses->len > MAX_ROWS ? g_array_index(losses, double, MAX_ROWS - 1) : (double)NAN;
+    return losses->len > MAX_ROWS ? MAX(g_array_index(losses, double, MAX_ROWS - 1), NO_LOSS_DB) : (double)NAN;
 }
 
 /* Without inputs that B quantises, which are no layers. */
