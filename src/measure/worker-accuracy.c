@@ -54,12 +54,10 @@ static gboolean copy_values(const IfmTensor *from, IfmTensor *to, const char *na
     }
     for (gint64 i = 0; i < n; i++)
     {
-        IfmTensor one = ifm_tensor_head(to, to->size_bytes);
         const gsize width = ifm_dtype_size_bytes(to->dtype);
         const double value = ifm_tensor_get_double(from, i);
+        IfmTensor one = ifm_tensor_head(to, width);
         one.data = (guint8 *)to->data + (gsize)i * width;
-        one.shape[0] = 1;
-        one.size_bytes = width;
         if (!ifm_tensor_fill_random(&one, unused, value, value, error))
             return FALSE;
     }
