@@ -66,7 +66,9 @@ static void get_text(const void *record, const void *user, IfmValue *value)
 
 static void get_db(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_take_text(value, decibels(number(((const Row *)record)->json, user)));
+    const double found = number(((const Row *)record)->json, user);
+    if (!isnan(found))
+        ifm_value_take_text(value, decibels(found));
 }
 
 static void get_loss(const void *record, const void *user, IfmValue *value)
@@ -110,7 +112,10 @@ static void add_table(IfmDocument *document, const char *key, const IfmField *fi
         if (isnan(least_loss) || (number(one, "loss_db") >= least_loss && rows->len < MAX_ROWS))
             g_array_append_val(rows, row);
     }
-    ifm_document_rows(document, key, fields, rows);
+    if (rows->len > 0)
+        ifm_document_rows(document, key, fields, rows);
+    else
+        g_array_unref(rows);
 }
 
 static int falling(gconstpointer a, gconstpointer b)
