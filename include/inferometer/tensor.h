@@ -23,12 +23,25 @@ typedef enum
     IFM_DTYPE_U32 = 12,
     IFM_DTYPE_U64 = 13,
     IFM_DTYPE_BF16 = 16,
+    IFM_DTYPE_F8E4M3FN = 17,
+    IFM_DTYPE_F8E4M3FNUZ = 18,
+    IFM_DTYPE_F8E5M2 = 19,
+    IFM_DTYPE_F8E5M2FNUZ = 20,
+    /* of less than a byte: packed, the first in the lowest bits; strides are 0, and no element is read by itself */
+    IFM_DTYPE_U4 = 21,
+    IFM_DTYPE_I4 = 22,
+    IFM_DTYPE_F4E2M1 = 23,
+    IFM_DTYPE_F8E8M0 = 24,
+    IFM_DTYPE_U2 = 25,
+    IFM_DTYPE_I2 = 26,
 } IfmDtype;
 
 /** ifm_dtype_name: Returns: "f32", "i64", …; "undefined" for a type without a size here. */
 const char *ifm_dtype_name(IfmDtype dtype);
 /** ifm_dtype_size_bytes: Returns: bytes per element; 0 for strings, undefined and packed sub-byte types. */
 gsize ifm_dtype_size_bytes(IfmDtype dtype);
+/** ifm_dtype_bits: Returns: bits per element, also of packed types; 0 for strings and undefined. */
+guint ifm_dtype_bits(IfmDtype dtype);
 /** ifm_dtype_is_float: whether it is f16, bf16, f32 or f64. */
 gboolean ifm_dtype_is_float(IfmDtype dtype);
 

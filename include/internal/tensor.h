@@ -60,4 +60,16 @@ const IfmTensor *ifm_tensor_file_tensor(const IfmTensorFile *file, gsize index);
 /** ifm_tensor_file_digest: (transfer full) SHA-256 in hex of names, types, shapes and bytes. */
 char *ifm_tensor_file_digest(const IfmTensorFile *file);
 
+/**
+ * Texts (IFM_DTYPE_STRING): their bytes one after the other, each with a zero at its end; strides are 0.
+ * ifm_tensor_init_texts: @texts: as many as the shape says; NULL: all are empty. Returns: FALSE with the errors of
+ * ifm_tensor_init().
+ * ifm_tensor_wrap_texts: As ifm_tensor_wrap(). Returns: FALSE with IFM_ERROR_INVALID where the bytes are not as many texts.
+ * ifm_tensor_texts: (transfer container) where each begins; NULL for other tensors.
+ */
+gboolean ifm_tensor_init_texts(IfmTensor *tensor, int rank, const gint64 *shape, const char *const *texts, GError **error);
+gboolean ifm_tensor_wrap_texts(IfmTensor *tensor, int rank, const gint64 *shape, void *data, gsize size_bytes,
+                               GError **error);
+const char **ifm_tensor_texts(const IfmTensor *tensor);
+
 G_END_DECLS

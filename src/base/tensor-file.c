@@ -7,6 +7,7 @@
  * The file: 8 bytes of magic, the header's length (8 bytes, host order), the header {"tensors": [{"name", "dtype",
  * "shape"}]}, then the tensors' bytes in that order; header and tensors are each padded to a multiple of 64 bytes. Where a
  * tensor lies follows from the shapes before it, so the file can say nothing of that which is not so.
+ * Of texts it says the bytes that they take ("bytes").
  */
 #define MAGIC "IFMTENS\n"
 #define PROLOGUE_BYTES 16
@@ -38,8 +39,11 @@ static json_t *describe(const char *const *names, const IfmTensor *tensors, gsiz
         json_t *shape = json_array();
         for (int axis = 0; axis < tensors[i].rank; axis++)
             json_array_append_new(shape, json_integer(tensors[i].shape[axis]));
-        json_array_append_new(list, json_pack("{s:o,s:s,s:o}", "name", ifm_json_string(names[i]), "dtype",
-                                              ifm_dtype_name(tensors[i].dtype), "shape", shape));
+        json_t *entry = json_pack("{s:o,s:s,s:o}", "name", ifm_json_string(names[i]), "dtype",
+                                  ifm_dtype_name(tensors[i].dtype), "shape", shape);
+        if (tensors[i].dtype == IFM_DTYPE_STRING) /* which does not follow from its shape */
+            json_object_set_new(entry, "bytes", json_integer((json_int_t)tensors[i].size_bytes));
+        json_array_append_new(list, entry);
     }
     return json_pack("{s:o}", "tensors", list);
 }
@@ -61,8 +65,8 @@ static gboolean check_all(const char *path, const char *const *names, const IfmT
         const char *trouble = NULL;
         if (tensor->memory == IFM_MEMORY_DEVICE)
             trouble = "lies in a device's memory";
-        else if (ifm_dtype_size_bytes(tensor->dtype) == 0)
-            trouble = "has no numbers";
+        else if (ifm_dtype_bits(tensor->dtype) == 0 && tensor->dtype != IFM_DTYPE_STRING)
+            trouble = "has neither numbers nor texts";
         else if (!ifm_tensor_is_contiguous(tensor))
             trouble = "is not contiguous";
         else if (is_taken(names, i, names[i]))
@@ -127,6 +131,15 @@ gboolean ifm_tensor_file_save_temporary(const char *path, const char *const *nam
 
 /* --- reading ---------------------------------------------------------------------------------------------------------- */
 
+static gboolean wrap(IfmTensor *tensor, const json_t *entry, IfmDtype dtype, int rank, const gint64 *dims, char *data,
+                     gsize n_bytes)
+{
+    if (dtype != IFM_DTYPE_STRING)
+        return ifm_tensor_wrap(tensor, dtype, rank, dims, data, NULL);
+    const json_int_t bytes = json_integer_value(json_object_get(entry, "bytes"));
+    return bytes >= 0 && (guint64)bytes <= n_bytes && ifm_tensor_wrap_texts(tensor, rank, dims, data, (gsize)bytes, NULL);
+}
+
 /* Reads the next tensor. Its bytes begin at *@data, where *@n_bytes of the file are left. */
 static gboolean read_tensor(IfmTensorFile *self, const json_t *entry, const char *where, char **data, gsize *n_bytes,
                             GError **error)
@@ -146,7 +159,7 @@ static gboolean read_tensor(IfmTensorFile *self, const json_t *entry, const char
         dims[axis] = json_integer_value(json_array_get(shape, axis));
     }
     IfmTensor *tensor = &self->tensors[self->n];
-    if (!whole || !ifm_tensor_wrap(tensor, ifm_dtype_from_name(word), (int)rank, dims, *data, NULL) ||
+    if (!whole || !wrap(tensor, entry, ifm_dtype_from_name(word), (int)rank, dims, *data, *n_bytes) ||
         tensor->size_bytes > *n_bytes || align_up(tensor->size_bytes) > *n_bytes)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT,

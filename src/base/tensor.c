@@ -10,11 +10,30 @@ static const struct
     const char *name;
     gsize size_bytes;
 } dtypes[] = {
-    { IFM_DTYPE_F32, "f32", 4 }, { IFM_DTYPE_U8, "u8", 1 },         { IFM_DTYPE_I8, "i8", 1 },
-    { IFM_DTYPE_U16, "u16", 2 }, { IFM_DTYPE_I16, "i16", 2 },       { IFM_DTYPE_I32, "i32", 4 },
-    { IFM_DTYPE_I64, "i64", 8 }, { IFM_DTYPE_STRING, "string", 0 }, { IFM_DTYPE_BOOL, "bool", 1 },
-    { IFM_DTYPE_F16, "f16", 2 }, { IFM_DTYPE_F64, "f64", 8 },       { IFM_DTYPE_U32, "u32", 4 },
-    { IFM_DTYPE_U64, "u64", 8 }, { IFM_DTYPE_BF16, "bf16", 2 },
+    { IFM_DTYPE_F32, "f32", 4 },
+    { IFM_DTYPE_U8, "u8", 1 },
+    { IFM_DTYPE_I8, "i8", 1 },
+    { IFM_DTYPE_U16, "u16", 2 },
+    { IFM_DTYPE_I16, "i16", 2 },
+    { IFM_DTYPE_I32, "i32", 4 },
+    { IFM_DTYPE_I64, "i64", 8 },
+    { IFM_DTYPE_STRING, "string", 0 },
+    { IFM_DTYPE_BOOL, "bool", 1 },
+    { IFM_DTYPE_F16, "f16", 2 },
+    { IFM_DTYPE_F64, "f64", 8 },
+    { IFM_DTYPE_U32, "u32", 4 },
+    { IFM_DTYPE_U64, "u64", 8 },
+    { IFM_DTYPE_BF16, "bf16", 2 },
+    { IFM_DTYPE_F8E4M3FN, "f8e4m3fn", 1 },
+    { IFM_DTYPE_F8E4M3FNUZ, "f8e4m3fnuz", 1 },
+    { IFM_DTYPE_F8E5M2, "f8e5m2", 1 },
+    { IFM_DTYPE_F8E5M2FNUZ, "f8e5m2fnuz", 1 },
+    { IFM_DTYPE_F8E8M0, "f8e8m0", 1 },
+    { IFM_DTYPE_U4, "u4", 0 },
+    { IFM_DTYPE_I4, "i4", 0 },
+    { IFM_DTYPE_F4E2M1, "f4e2m1", 0 },
+    { IFM_DTYPE_U2, "u2", 0 },
+    { IFM_DTYPE_I2, "i2", 0 },
 };
 
 const char *ifm_dtype_name(IfmDtype dtype)
@@ -31,6 +50,22 @@ IfmDtype ifm_dtype_from_name(const char *name)
         if (g_strcmp0(dtypes[i].name, name) == 0)
             return dtypes[i].dtype;
     return IFM_DTYPE_UNDEFINED;
+}
+
+guint ifm_dtype_bits(IfmDtype dtype)
+{
+    switch (dtype)
+    {
+    case IFM_DTYPE_U4:
+    case IFM_DTYPE_I4:
+    case IFM_DTYPE_F4E2M1:
+        return 4;
+    case IFM_DTYPE_U2:
+    case IFM_DTYPE_I2:
+        return 2;
+    default:
+        return (guint)ifm_dtype_size_bytes(dtype) * 8;
+    }
 }
 
 gsize ifm_dtype_size_bytes(IfmDtype dtype)
@@ -59,8 +94,10 @@ char *ifm_shape_to_string(int rank, const gint64 *shape)
 
 gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsize *size_bytes, GError **error)
 {
-    gint64 total = (gint64)ifm_dtype_size_bytes(dtype);
-    if (total == 0)
+    const guint bits = ifm_dtype_bits(dtype);
+    const gboolean is_packed = bits % 8 != 0;
+    gint64 total = is_packed ? 1 : bits / 8; /* bytes; of packed types elements */
+    if (bits == 0)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "dtype %s (%d) has no element size", ifm_dtype_name(dtype), dtype);
         return FALSE;
@@ -91,7 +128,8 @@ gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsi
                     ifm_dtype_name(dtype));
         return FALSE;
     }
-    *size_bytes = empty ? 0 : (gsize)total;
+    const gsize per_byte = is_packed ? 8 / bits : 1;
+    *size_bytes = empty ? 0 : ((gsize)total + per_byte - 1) / per_byte;
     return TRUE;
 }
 
@@ -169,6 +207,68 @@ gboolean ifm_tensor_init(IfmTensor *tensor, IfmDtype dtype, int rank, const gint
     memset(data, 0, MAX(tensor->size_bytes, 64)); /* touches the pages now, so that no run pays for them */
     tensor->data = data;
     tensor->release = release_aligned;
+    return TRUE;
+}
+
+/* --- texts --------------------------------------------------------------------------------------------------------------
+ */
+
+/* Where each of @n texts begins, or NULL where the bytes are not as many texts, each with its end. (transfer container) */
+static const char **find_texts(const char *bytes, gsize size_bytes, gsize n)
+{
+    g_autofree const char **texts = n <= size_bytes ? g_new(const char *, n + 1) : NULL;
+    const char *at = bytes, *end = bytes + size_bytes;
+    for (gsize i = 0; texts != NULL && i < n; i++)
+    {
+        const char *stop = at < end ? memchr(at, 0, (gsize)(end - at)) : NULL;
+        if (stop == NULL)
+            return NULL;
+        texts[i] = at;
+        at = stop + 1;
+    }
+    return at == end ? g_steal_pointer(&texts) : NULL;
+}
+
+const char **ifm_tensor_texts(const IfmTensor *tensor)
+{
+    return tensor->dtype == IFM_DTYPE_STRING
+               ? find_texts(tensor->data, tensor->size_bytes, (gsize)ifm_tensor_n_elements(tensor))
+               : NULL;
+}
+
+gboolean ifm_tensor_wrap_texts(IfmTensor *tensor, int rank, const gint64 *shape, void *data, gsize size_bytes,
+                               GError **error)
+{
+    gsize n = 0;
+    *tensor = IFM_TENSOR_INIT;
+    if (!ifm_shape_size_bytes(IFM_DTYPE_U8, rank, shape, &n, error)) /* each has an end at least */
+        return FALSE;
+    g_autofree const char **texts = find_texts(data, size_bytes, n);
+    if (texts == NULL && n > 0)
+        return ifm_error_refuse(error, "%" G_GSIZE_FORMAT " bytes are not %" G_GSIZE_FORMAT " texts", size_bytes, n);
+    set_contiguous(tensor, IFM_DTYPE_STRING, rank, shape);
+    tensor->data = data;
+    tensor->size_bytes = n > 0 ? size_bytes : 0;
+    return TRUE;
+}
+
+gboolean ifm_tensor_init_texts(IfmTensor *tensor, int rank, const gint64 *shape, const char *const *texts, GError **error)
+{
+    gsize n = 0, size = 0;
+    *tensor = IFM_TENSOR_INIT;
+    if (!ifm_shape_size_bytes(IFM_DTYPE_U8, rank, shape, &n, error))
+        return FALSE;
+    for (gsize i = 0; texts != NULL && i < n; i++)
+        size += strlen(texts[i]) + 1;
+    set_contiguous(tensor, IFM_DTYPE_STRING, rank, shape);
+    tensor->size_bytes = texts != NULL ? size : n;
+    tensor->data = g_try_malloc0(tensor->size_bytes + 1);
+    if (tensor->data == NULL)
+        return refuse(tensor, error);
+    tensor->release = release_aligned;
+    char *at = tensor->data;
+    for (gsize i = 0; texts != NULL && i < n; i++)
+        at = stpcpy(at, texts[i]) + 1;
     return TRUE;
 }
 
@@ -254,8 +354,63 @@ static double bfloat_to_double(guint16 half)
     return value;
 }
 
+/* --- of 8 bits: "FP8 Formats for Deep Learning" (Micikevicius et al., 2022), and those of ONNX's float8 page
+ * ----------------- */
+
+/* @bias: of the exponent    @fnuz: neither infinities nor -0, whose code is NaN    @fn: NaN is all ones, and there is no
+ * infinity */
+static const struct
+{
+    IfmDtype dtype;
+    int fraction_bits, bias;
+    gboolean fn, fnuz;
+} float8s[] = {
+    { IFM_DTYPE_F8E4M3FN, 3, 7, TRUE, FALSE },
+    { IFM_DTYPE_F8E4M3FNUZ, 3, 8, FALSE, TRUE },
+    { IFM_DTYPE_F8E5M2, 2, 15, FALSE, FALSE },
+    { IFM_DTYPE_F8E5M2FNUZ, 2, 16, FALSE, TRUE },
+};
+
+static gboolean is_float8(IfmDtype dtype)
+{
+    return dtype >= IFM_DTYPE_F8E4M3FN && dtype <= IFM_DTYPE_F8E5M2FNUZ;
+}
+
+static double float8_to_double(IfmDtype dtype, guint8 code)
+{
+    if (dtype == IFM_DTYPE_F8E8M0) /* a power of two */
+        return code == 255 ? NAN : ldexp(1, code - 127);
+    const int row = (int)dtype - IFM_DTYPE_F8E4M3FN, bits = float8s[row].fraction_bits, top = (1 << (7 - bits)) - 1;
+    const int exponent = (code >> bits) & top, fraction = code & ((1 << bits) - 1);
+    if (float8s[row].fnuz ? code == 0x80 : float8s[row].fn ? (code & 127) == 127 : exponent == top && fraction != 0)
+        return NAN;
+    double magnitude = exponent == 0 ? ldexp(fraction, 1 - float8s[row].bias - bits)
+                                     : ldexp((1 << bits) + fraction, exponent - float8s[row].bias - bits);
+    if (exponent == top && !float8s[row].fn && !float8s[row].fnuz)
+        magnitude = INFINITY;
+    return (code & 128) != 0 ? -magnitude : magnitude;
+}
+
+/* The nearest code that is finite. */
+static guint8 float8_from_double(IfmDtype dtype, double value)
+{
+    guint8 nearest = 0;
+    double least = INFINITY;
+    for (guint code = 0; code < 256; code++)
+    {
+        const double distance = fabs(float8_to_double(dtype, (guint8)code) - value);
+        if (distance < least)
+        {
+            least = distance;
+            nearest = (guint8)code;
+        }
+    }
+    return nearest;
+}
+
 gboolean ifm_dtype_is_float(IfmDtype dtype)
 {
+    /* those of 8 bits are stored in, and computed in none of them */
     return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
 }
 
@@ -306,8 +461,11 @@ static void store_float(IfmTensor *tensor, gint64 index, double value)
     case IFM_DTYPE_F16:
         ((guint16 *)tensor->data)[index] = half_from_float((float)value);
         break;
-    default:
+    case IFM_DTYPE_BF16:
         ((guint16 *)tensor->data)[index] = bfloat_from_float((float)value);
+        break;
+    default:
+        ((guint8 *)tensor->data)[index] = float8_from_double(tensor->dtype, value);
     }
 }
 
@@ -349,7 +507,7 @@ gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, do
     {
         /* 32 bits a draw: half the time of g_rand_double(), and finer than a float needs. */
         double unit = g_rand_int(random) * (1.0 / 4294967296.0);
-        if (ifm_dtype_is_float(tensor->dtype))
+        if (ifm_dtype_is_float(tensor->dtype) || is_float8(tensor->dtype))
             store_float(tensor, i, low + unit * (high - low));
         else
             store_integer(tensor, i,
@@ -428,7 +586,8 @@ double ifm_tensor_get_double(const IfmTensor *tensor, gint64 index)
     case IFM_DTYPE_U64:
         return (double)element.u64;
     default:
-        return NAN;
+        return is_float8(tensor->dtype) || tensor->dtype == IFM_DTYPE_F8E8M0 ? float8_to_double(tensor->dtype, element.u8)
+                                                                             : NAN;
     }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <inferometer/tensor-file.h>
+#include <internal/tensor.h>
 
 #include "measure-private.h"
 
@@ -72,7 +73,14 @@ static gboolean take_from_file(const IfmModel *model, const IfmModelCase *model_
         const IfmTensor *found;
         if (!find_fitting(file, ifm_model_input(model, i), model_case, &found, error))
             return FALSE;
-        if (found != NULL && found->size_bytes > 0)
+        if (found != NULL && found->dtype == IFM_DTYPE_STRING)
+        {
+            g_autofree const char **texts = ifm_tensor_texts(found);
+            ifm_tensor_clear(&inputs[i]);
+            if (!ifm_tensor_init_texts(&inputs[i], found->rank, found->shape, texts, error))
+                return FALSE;
+        }
+        else if (found != NULL && found->size_bytes > 0)
             memcpy(inputs[i].data, found->data, found->size_bytes);
     }
     return file != NULL;

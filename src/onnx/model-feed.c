@@ -147,6 +147,9 @@ static gboolean read_file(Fed *fed, GError **error)
 static gboolean parse_values(Fed *fed, GError **error)
 {
     const char *dots = strstr(fed->what, "..");
+    if (ifm_dtype_size_bytes(fed->port->dtype) == 0)
+        return ifm_error_misuse(error, "--input %s: \"%s\" is no file, and %s are read from one (.pb)", fed->port->name,
+                                fed->what, fed->port->dtype == IFM_DTYPE_STRING ? "texts" : "packed numbers");
     g_autofree char *first = dots != NULL ? g_strndup(fed->what, (gsize)(dots - fed->what)) : g_strdup(fed->what);
     const char *second = dots != NULL ? dots + 2 : first;
     char *end = NULL, *last = NULL;
@@ -448,6 +451,12 @@ static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, g
         if (port == NULL)
         {
             refuse_name(model, *text, error);
+            return NULL;
+        }
+        if (port->dtype == IFM_DTYPE_UNDEFINED)
+        {
+            ifm_error_refuse(error, "--input %s: it is a sequence, a map or optional: tensors alone can be fed",
+                             port->name);
             return NULL;
         }
         for (guint i = 0; i < all->len; i++)

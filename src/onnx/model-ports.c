@@ -292,6 +292,10 @@ static gboolean fits_memory(const IfmPort *port, const gint64 *shape, gsize *tot
 static gboolean make_input(const IfmModel *model, const IfmPort *port, const gint64 *shape, const guint32 *seed,
                            IfmTensor *tensor, GError **error)
 {
+    if (port->dtype == IFM_DTYPE_STRING) /* empty ones, until what is given takes their place */
+        return ifm_tensor_init_texts(tensor, port->rank, shape, NULL, error);
+    if (ifm_dtype_size_bytes(port->dtype) == 0) /* packed numbers */
+        return ifm_tensor_init(tensor, port->dtype, port->rank, shape, error);
     if (seed == NULL)
         return ifm_tensor_reserve(tensor, port->dtype, port->rank, shape, error);
     Range range;

@@ -439,6 +439,31 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
 
 /* --- a tensor of a file of its own ------------------------------------------------------------------------------------ */
 
+/* Elements of less than a byte, as they are packed. */
+static gboolean read_packed(const Onnx__TensorProto *proto, IfmTensor *tensor, GError **error)
+{
+    if (!ifm_tensor_init(tensor, (IfmDtype)proto->data_type, (int)proto->n_dims, proto->dims, error))
+        return FALSE;
+    for (gsize i = 0; i < proto->n_int32_data; i++)
+        ((guint8 *)tensor->data)[i] = (guint8)proto->int32_data[i];
+    if (proto->n_int32_data == 0 && tensor->size_bytes > 0)
+        memcpy(tensor->data, proto->raw_data.data, tensor->size_bytes);
+    return TRUE;
+}
+
+static gboolean read_texts(const Onnx__TensorProto *proto, const char *where, IfmTensor *tensor, GError **error)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    for (gsize i = 0; i < proto->n_string_data; i++)
+    {
+        const ProtobufCBinaryData *bytes = &proto->string_data[i];
+        if (bytes->len > 0 && memchr(bytes->data, 0, bytes->len) != NULL)
+            return ifm_error_refuse(error, "%s: text %" G_GSIZE_FORMAT " has a zero byte in it", where, i);
+        g_ptr_array_add(texts, g_strndup(bytes->len > 0 ? (const char *)bytes->data : "", bytes->len));
+    }
+    return ifm_tensor_init_texts(tensor, (int)proto->n_dims, proto->dims, (const char *const *)texts->pdata, error);
+}
+
 gboolean ifm_onnx_tensor_read(const guint8 *data, gsize size, const char *where, IfmTensor *tensor, GError **error)
 {
     Onnx__TensorProto *proto = onnx__tensor_proto__unpack(NULL, size, data);
@@ -451,8 +476,12 @@ gboolean ifm_onnx_tensor_read(const guint8 *data, gsize size, const char *where,
         ifm_error_refuse(error, "%s: its values are in another file: expected them in it", where);
     else if (!check_tensor(proto, error))
         g_prefix_error(error, "%s: ", where);
+    else if (proto->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
+        read = read_texts(proto, where, tensor, error);
+    else if (ifm_dtype_size_bytes((IfmDtype)proto->data_type) == 0 && ifm_dtype_bits((IfmDtype)proto->data_type) > 0)
+        read = read_packed(proto, tensor, error);
     else if (!ifm_onnx_tensor_wrap(proto, &wrapped))
-        ifm_error_refuse(error, "%s: its elements are no numbers of whole bytes", where);
+        ifm_error_refuse(error, "%s: its elements are neither real numbers nor texts", where);
     else
     {
         read = ifm_tensor_init(tensor, wrapped.dtype, wrapped.rank, wrapped.shape, error);

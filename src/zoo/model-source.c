@@ -219,16 +219,27 @@ static gboolean gives_anything(const IfmModel *model, GError **error)
            ifm_error_refuse(error, "%s: its graph has no outputs: there is nothing to infer", ifm_model_name(model));
 }
 
-/* Whatever the device: inputs are tensors of numbers. */
-static gboolean can_be_fed(const IfmModel *model, GError **error)
+static gboolean is_given(const IfmModelFeed *feed, const char *name)
+{
+    for (guint i = 0; i < feed->given->len; i++)
+        if (g_str_equal(g_array_index(feed->given, IfmGivenInput, i).name, name))
+            return TRUE;
+    return FALSE;
+}
+
+/* Whatever the device: inputs are tensors of numbers. Texts and packed numbers are not made up. */
+static gboolean can_be_fed(const IfmModel *model, const IfmModelFeed *feed, GError **error)
 {
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
     {
         const IfmPort *port = ifm_model_input(model, i);
-        if (ifm_dtype_size_bytes(port->dtype) == 0)
-            return ifm_error_refuse(error,
-                                    "%s: input '%s' is no tensor of numbers (%s): nothing can be made up to feed it with",
-                                    ifm_model_name(model), port->name, ifm_dtype_name(port->dtype));
+        if (ifm_dtype_bits(port->dtype) == 0 && port->dtype != IFM_DTYPE_STRING)
+            return ifm_error_refuse(error, "%s: input '%s' is no tensor of numbers: nothing can be made up to feed it with",
+                                    ifm_model_name(model), port->name);
+        if (ifm_dtype_size_bytes(port->dtype) == 0 && !is_given(feed, port->name))
+            return ifm_error_refuse(error, "%s: input '%s' takes %s, which are not made up: --input %s=FILE.pb feeds some",
+                                    ifm_model_name(model), port->name,
+                                    port->dtype == IFM_DTYPE_STRING ? "texts" : "packed numbers", port->name);
     }
     return TRUE;
 }
@@ -255,7 +266,7 @@ gboolean ifm_model_source_open(const IfmModelRequest *request, IfmModelSource *s
         return FALSE;
     self.model = open_named(&self, request, error);
     if (self.model == NULL || !inline_functions(&self, request, error) || !gives_anything(self.model, error) ||
-        (request->is_run && !can_be_fed(self.model, error)) || !feed(&self, request, error))
+        !feed(&self, request, error) || (request->is_run && !can_be_fed(self.model, &self.feed, error)))
         return FALSE;
     *source = self;
     self = (IfmModelSource){ 0 };

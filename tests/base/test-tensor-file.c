@@ -76,6 +76,42 @@ static void test_round_trip(void)
     fixture_clear(&fixture);
 }
 
+/* Texts of any length, empty ones too, come back; a file that says other bytes of them is refused. */
+static void test_texts(void)
+{
+    static const char *const texts[] = { "a", "", "two words", "\xc3\xa9" };
+    Fixture fixture;
+    fixture_init(&fixture);
+    g_autoptr(GError) error = NULL;
+    IfmTensor both[2] = { IFM_TENSOR_INIT, IFM_TENSOR_INIT };
+    g_assert_true(ifm_tensor_init_texts(&both[0], 2, (gint64[]){ 2, 2 }, texts, &error));
+    g_assert_true(ifm_tensor_init(&both[1], IFM_DTYPE_F32, 1, (gint64[]){ 3 }, &error));
+    g_assert_true(ifm_tensor_file_save(fixture.path, names, both, 2, &error));
+    g_assert_no_error(error);
+    g_autoptr(IfmTensorFile) file = ifm_tensor_file_open(fixture.path, &error);
+    g_assert_no_error(error);
+    g_autofree const char **read = ifm_tensor_texts(ifm_tensor_file_tensor(file, 0));
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_assert_cmpstr(read[i], ==, texts[i]);
+    g_assert_cmpuint(ifm_tensor_file_tensor(file, 1)->size_bytes, ==, 12);
+    g_autofree char *bytes = NULL;
+    gsize length;
+    g_assert_true(g_file_get_contents(fixture.path, &bytes, &length, NULL));
+    char *said = g_strstr_len(bytes + 16, 200, "\"bytes\":");
+    g_assert_nonnull(said);
+    for (char digit = '0'; digit <= '9'; digit++) /* of 16 */
+    {
+        g_autoptr(GError) trouble = NULL;
+        said[strlen("\"bytes\":") + 1] = digit;
+        g_assert_true(g_file_set_contents(fixture.path, bytes, (gssize)length, NULL));
+        g_autoptr(IfmTensorFile) damaged = ifm_tensor_file_open(fixture.path, &trouble);
+        g_assert_cmpint(damaged != NULL, ==, digit == '6');
+    }
+    ifm_tensor_clear(&both[0]);
+    ifm_tensor_clear(&both[1]);
+    fixture_clear(&fixture);
+}
+
 static void test_empty(void)
 {
     Fixture fixture;
@@ -159,12 +195,12 @@ static void test_refusals(void)
 {
     Fixture fixture;
     fixture_init(&fixture);
-    IfmTensor strided = fixture.tensors[0], huge[2], strings = { .dtype = IFM_DTYPE_STRING, .data = fixture.values };
+    IfmTensor strided = fixture.tensors[0], huge[2], nothing = { .dtype = IFM_DTYPE_UNDEFINED, .data = fixture.values };
     strided.strides_bytes[0] = 16;
     for (int i = 0; i < 2; i++) /* 4 EiB each, not read */
         g_assert_true(ifm_tensor_wrap(&huge[i], IFM_DTYPE_U8, 1, (gint64[]){ G_MAXINT64 / 2 }, fixture.values, NULL));
     refuses(&fixture, names, &strided, 1, "tensor 'x' is not contiguous");
-    refuses(&fixture, names, &strings, 1, "tensor 'x' has no numbers");
+    refuses(&fixture, names, &nothing, 1, "tensor 'x' has neither numbers nor texts");
     refuses(&fixture, names, huge, 2, "tensor 'edge_index' does not fit");
     const char *twice[] = { "x", "x" };
     refuses(&fixture, twice, fixture.tensors, 2, "tensor 'x' is given twice");
@@ -362,6 +398,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tensor-file/round-trip", test_round_trip);
+    g_test_add_func("/tensor-file/texts", test_texts);
     g_test_add_func("/tensor-file/empty", test_empty);
     g_test_add_func("/tensor-file/same-bytes", test_same_bytes);
     g_test_add_func("/tensor-file/digest", test_digest);

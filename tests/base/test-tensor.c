@@ -282,6 +282,62 @@ static void test_unaligned(void)
     }
 }
 
+/* Of less than a byte, an odd number of elements fills its last byte in part. */
+static void test_packed(void)
+{
+    g_autoptr(GError) error = NULL;
+    gsize size = 0;
+    g_assert_true(ifm_shape_size_bytes(IFM_DTYPE_I4, 2, (gint64[]){ 3, 3 }, &size, &error));
+    g_assert_cmpuint(size, ==, 5);
+    g_assert_true(ifm_shape_size_bytes(IFM_DTYPE_U2, 1, (gint64[]){ 5 }, &size, &error));
+    g_assert_cmpuint(size, ==, 2);
+    g_assert_true(ifm_shape_size_bytes(IFM_DTYPE_F4E2M1, 1, (gint64[]){ 0 }, &size, &error));
+    g_assert_cmpuint(size, ==, 0);
+    g_assert_false(ifm_shape_size_bytes(IFM_DTYPE_U4, 2, (gint64[]){ G_MAXINT64, 4 }, &size, NULL));
+    g_assert_cmpuint(ifm_dtype_bits(IFM_DTYPE_F32), ==, 32);
+    g_assert_cmpuint(ifm_dtype_bits(IFM_DTYPE_STRING), ==, 0);
+    g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
+    g_assert_true(ifm_tensor_init(&tensor, IFM_DTYPE_U4, 2, (gint64[]){ 3, 3 }, &error));
+    g_assert_true(ifm_tensor_is_contiguous(&tensor));
+}
+
+/* Codes of OCP's table and of ONNX's float8 page: one, the largest, the smallest, what is no number. */
+static void test_float8(void)
+{
+    static const struct
+    {
+        IfmDtype dtype;
+        guint8 one, largest, smallest, nan;
+        double max, min;
+    } cases[] = {
+        { IFM_DTYPE_F8E4M3FN, 0x38, 0x7e, 0x01, 0x7f, 448, 0x1p-9 },
+        { IFM_DTYPE_F8E4M3FNUZ, 0x40, 0x7f, 0x01, 0x80, 240, 0x1p-10 },
+        { IFM_DTYPE_F8E5M2, 0x3c, 0x7b, 0x01, 0x7d, 57344, 0x1p-16 },
+        { IFM_DTYPE_F8E5M2FNUZ, 0x40, 0x7f, 0x01, 0x80, 57344, 0x1p-17 },
+        { IFM_DTYPE_F8E8M0, 127, 254, 0, 255, 0x1p127, 0x1p-127 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        guint8 codes[] = { cases[i].one, cases[i].largest, cases[i].smallest, cases[i].nan };
+        IfmTensor tensor;
+        g_assert_true(ifm_tensor_wrap(&tensor, cases[i].dtype, 1, (gint64[]){ 4 }, codes, NULL));
+        g_assert_cmpfloat(ifm_tensor_get_double(&tensor, 0), ==, 1);
+        g_assert_cmpfloat(ifm_tensor_get_double(&tensor, 1), ==, cases[i].max);
+        g_assert_cmpfloat(ifm_tensor_get_double(&tensor, 2), ==, cases[i].min);
+        g_assert_true(isnan(ifm_tensor_get_double(&tensor, 3)));
+        g_assert_false(ifm_dtype_is_float(cases[i].dtype));
+        if (cases[i].dtype == IFM_DTYPE_F8E8M0) /* of powers of two alone */
+            continue;
+        g_autoptr(GRand) random = g_rand_new_with_seed(1);
+        g_assert_true(ifm_tensor_fill_random(&tensor, random, -1.5, -1.5, NULL));
+        g_assert_cmpfloat(ifm_tensor_get_double(&tensor, 3), ==, -1.5);
+    }
+    const guint8 infinite[] = { 0xfc };
+    IfmTensor tensor;
+    g_assert_true(ifm_tensor_wrap(&tensor, IFM_DTYPE_F8E5M2, 0, NULL, (void *)infinite, NULL));
+    g_assert_cmpfloat(ifm_tensor_get_double(&tensor, 0), ==, -(double)INFINITY);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -294,5 +350,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tensor/contiguous", test_contiguous);
     g_test_add_func("/tensor/reserve", test_reserve);
     g_test_add_func("/tensor/unaligned", test_unaligned);
+    g_test_add_func("/tensor/float8", test_float8);
+    g_test_add_func("/tensor/packed", test_packed);
     return g_test_run();
 }

@@ -73,6 +73,34 @@ static void test_run(Bench *bench, gconstpointer data)
     }
 }
 
+/* Texts are read from a file of ONNX, and fed; nothing is made up. Of what cannot be fed, one line says what it is. */
+static void test_texts(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *line;
+        int status;
+        const char *part;
+    } refused[] = {
+        { "profile string_in.onnx" QUICK, 3, "input 's' takes texts, which are not made up: --input s=FILE.pb feeds some" },
+        { "profile string_in.onnx --input s=a" QUICK, 2, "\"a\" is no file, and texts are read from one (.pb)" },
+        { "profile string_in.onnx --input s=huge.npy" QUICK, 3, "is larger than any memory" },
+        { "profile tiny.onnx --input x=words.pb" QUICK, 3, "words.pb: string [5,1], but input 'x' takes f32 [1, 16]" },
+    };
+    put(bench, "string_in.onnx");
+    put(bench, "words.pb");
+    put(bench, "huge.npy");
+    put(bench, "tiny.onnx");
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        run_line(bench, refused[i].line, &ended);
+        assert_complaint(&ended, refused[i].status, refused[i].part);
+    }
+    if (bench_needs_device(bench, "onnxruntime:CPU", ""))
+        assert_page(bench, "profile string_in.onnx --input s=words.pb" QUICK, "right");
+}
+
 /* The same words for every verb that takes a model. */
 static void test_verbs(Bench *bench, gconstpointer data)
 {
@@ -127,6 +155,7 @@ int main(int argc, char **argv)
     g_test_add("/model-open/counted", Bench, NULL, bench_init, test_counted, bench_clear);
     g_test_add("/model-open/huge", Bench, NULL, bench_init, test_huge, bench_clear);
     g_test_add("/model-open/run", Bench, NULL, bench_init, test_run, bench_clear);
+    g_test_add("/model-open/texts", Bench, NULL, bench_init, test_texts, bench_clear);
     g_test_add("/model-open/verbs", Bench, NULL, bench_init, test_verbs, bench_clear);
     return g_test_run();
 }

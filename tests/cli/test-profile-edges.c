@@ -86,9 +86,9 @@ static void test_types(Bench *bench, gconstpointer data)
     run_line(bench, "profile texts.onnx --dim N=2 --profile flops", &ended);
     assert_status(&ended, 0);
     run_line(bench, "profile texts.onnx --dim N=2 -q -d simulated:lab/FIXED", &ended);
-    assert_complaint(&ended, 3, "input 'x' is no tensor of numbers");
+    assert_complaint(&ended, 3, "input 'x' takes texts, which are not made up: --input x=FILE.pb feeds some");
     run_line(bench, "compare texts.onnx texts.onnx --dim N=2 -d simulated:lab/FIXED", &ended);
-    assert_complaint(&ended, 3, "input 'x' is no tensor of numbers");
+    assert_complaint(&ended, 3, "input 'x' takes texts, which are not made up: --input x=FILE.pb feeds some");
     if (!bench_has_device(bench, "onnxruntime:CPU", ""))
         return;
     builder = one_node("Relu", IFM_DTYPE_F16); /* without --dtype it runs as it is */

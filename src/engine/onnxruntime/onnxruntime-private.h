@@ -56,6 +56,7 @@ typedef struct
     OrtRunOptions *run_options;
     OrtValue **inputs;
     OrtValue **outputs;
+    GPtrArray *texts;  /* of outputs that are texts, by port: GByteArray*; NULL: none was looked at */
     gboolean *is_kept; /* [outputs]: made before the inference (fixed shape, or the caller's memory) */
     /* stored before RunAsync() and loaded in its callback: the order between the two threads does not rest on what the
      * runtime does within */

@@ -1,3 +1,7 @@
+#include <string.h>
+
+#include <internal/tensor.h>
+
 #include "onnxruntime-private.h"
 
 static OrtRequest *self_of(IfmRequest *request)
@@ -69,6 +73,10 @@ void ifm_ort_request_clear(IfmRequest *request)
     g_free(self->inputs);
     g_free(self->outputs);
     g_free(self->is_kept);
+    for (guint i = 0; self->texts != NULL && i < self->texts->len; i++)
+        if (self->texts->pdata[i] != NULL)
+            g_byte_array_unref(self->texts->pdata[i]);
+    g_clear_pointer(&self->texts, g_ptr_array_unref);
 }
 
 /* Describes the caller's bytes to the runtime, without a copy. */
@@ -88,8 +96,29 @@ static gboolean wrap(IfmRequest *request, const IfmTensor *tensor, OrtValue **va
     return TRUE;
 }
 
+/* Texts are the runtime's own objects: it copies them. */
+static gboolean copy_texts(IfmRequest *request, const IfmTensor *tensor, OrtValue **value, GError **error)
+{
+    const OrtApi *api = api_of(request);
+    g_autofree const char **texts = ifm_tensor_texts(tensor);
+    OrtAllocator *allocator;
+    OrtValue *made = NULL;
+    const gsize n = (gsize)ifm_tensor_n_elements(tensor);
+    if (!check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) ||
+        !check(request,
+               api->CreateTensorAsOrtValue(allocator, tensor->shape, (size_t)tensor->rank,
+                                           ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, &made),
+               error))
+        return FALSE;
+    release(request, value);
+    *value = made;
+    return n == 0 || check(request, api->FillStringTensor(made, texts, n), error);
+}
+
 gboolean ifm_ort_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error)
 {
+    if (tensor->dtype == IFM_DTYPE_STRING)
+        return copy_texts(request, tensor, &self_of(request)->inputs[port], error);
     return wrap(request, tensor, &self_of(request)->inputs[port], error);
 }
 
@@ -105,6 +134,41 @@ gboolean ifm_ort_set_output(IfmRequest *request, gsize port, const IfmTensor *te
     return wrap(request, tensor, &self->outputs[port], error);
 }
 
+/* The texts of an output, as a tensor of ours; they last until it is looked at again. */
+static gboolean read_texts(IfmRequest *request, gsize port, int rank, const gint64 *shape, IfmTensor *tensor,
+                           GError **error)
+{
+    const OrtApi *api = api_of(request);
+    OrtRequest *self = self_of(request);
+    OrtValue *value = self->outputs[port];
+    size_t n = 0, n_bytes = 0;
+    for (int axis = 0; axis < rank; axis++)
+        n = (axis == 0 ? 1 : n) * (size_t)shape[axis];
+    n = rank == 0 ? 1 : n;
+    if (!check(request, api->GetStringTensorDataLength(value, &n_bytes), error))
+        return FALSE;
+    g_autofree char *bytes = g_malloc0(n_bytes + 1);
+    g_autofree size_t *offsets = g_new0(size_t, n + 1);
+    if (n > 0 && !check(request, api->GetStringTensorContent(value, bytes, n_bytes, offsets, n), error))
+        return FALSE;
+    GByteArray *texts = g_byte_array_sized_new((guint)(n_bytes + n + 1));
+    offsets[n] = n_bytes;
+    for (size_t i = 0; i < n; i++)
+    {
+        const size_t length = strnlen(bytes + offsets[i], offsets[i + 1] - offsets[i]);
+        g_byte_array_append(texts, (const guint8 *)bytes + offsets[i], (guint)length);
+        g_byte_array_append(texts, (const guint8 *)"", 1);
+    }
+    if (self->texts == NULL)
+        self->texts = g_ptr_array_new();
+    if (self->texts->len <= port)
+        g_ptr_array_set_size(self->texts, (gint)port + 1);
+    if (self->texts->pdata[port] != NULL)
+        g_byte_array_unref(self->texts->pdata[port]);
+    self->texts->pdata[port] = texts;
+    return ifm_tensor_wrap_texts(tensor, rank, shape, texts->data, texts->len, error);
+}
+
 gboolean ifm_ort_output(IfmRequest *request, gsize port, IfmTensor *tensor, GError **error)
 {
     const OrtApi *api = api_of(request);
@@ -118,8 +182,10 @@ gboolean ifm_ort_output(IfmRequest *request, gsize port, IfmTensor *tensor, GErr
                   check(request, api->GetTensorElementType(info, &type), error) &&
                   check(request, api->GetDimensionsCount(info, &rank), error) && rank <= IFM_MAX_RANK &&
                   check(request, api->GetDimensions(info, shape, rank), error) &&
-                  check(request, api->GetTensorMutableData(value, &data), error) &&
-                  ifm_tensor_wrap(tensor, ifm_ort_dtype(type), (int)rank, shape, data, error);
+                  (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING
+                       ? read_texts(request, port, (int)rank, shape, tensor, error)
+                       : check(request, api->GetTensorMutableData(value, &data), error) &&
+                             ifm_tensor_wrap(tensor, ifm_ort_dtype(type), (int)rank, shape, data, error));
     if (info != NULL)
         api->ReleaseTensorTypeAndShapeInfo(info);
     return ok;
