@@ -3,6 +3,7 @@
 #include <internal/convolution.h>
 #include <math.h>
 
+#include "engine/onnxruntime/onnxruntime-conv.h"
 #include "folder.h"
 #include "graph-text.h"
 #include "run-model.h"
@@ -230,6 +231,43 @@ static void test_chain(void)
     g_assert_true(layer->fell_back);
 }
 
+/* A file that is not as the runtime saves one: nothing beyond its tensors is read. */
+static void test_damaged(void)
+{
+    static const struct
+    {
+        gint64 weights[4], sum[4];
+        const char *message;
+    } damaged[] = {
+        { { 16, 16, 3, 3 }, { 1, 16, 8, 8 }, NULL },
+        { { 16, 8, 3, 3 }, { 1, 16, 8, 8 }, "gemm cannot do 1 of 1 layers of damaged (weights of other channels)" },
+        { { 16, 16, 3, 3 }, { 1, 16, 8, 4 }, "gemm cannot do 1 of 1 layers of damaged (a sum of another shape)" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(damaged); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("damaged", 17);
+        const gint64 dims[] = { 1, 16, 8, 8 }, pads[] = { 1, 1, 1, 1 };
+        ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, dims, NULL);
+        ifm_model_builder_input(builder, "s", IFM_DTYPE_F32, 4, damaged[i].sum, NULL);
+        ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 4, dims, NULL);
+        ifm_model_builder_random_weight(builder, "w", 4, damaged[i].weights, 1, 1);
+        const gsize node = ifm_model_builder_node(builder, "Conv", "c", (const char *[]){ "x", "w", "", "s", NULL },
+                                                  (const char *[]){ "y", NULL });
+        ifm_model_builder_domain(builder, node, "com.microsoft.nchwc", 1);
+        ifm_model_builder_ints(builder, node, "pads", pads, G_N_ELEMENTS(pads));
+        g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+        g_assert_no_error(error);
+        g_auto(IfmConvChoice) choice = { 0 };
+        g_autoptr(GPtrArray) layers = ifm_ort_conv_layers_new();
+        ifm_conv_choice_init(&choice, (const char *[]){ "gemm", NULL }, &error);
+        const OrtConvWish wish = { .model_name = "damaged", .runtime = "", .choice = &choice, .n_threads = 1 };
+        g_autoptr(IfmModel) rewritten = ifm_ort_conv_rewrite(model, &wish, layers, &error);
+        g_assert_cmpstr(error != NULL ? error->message : NULL, ==, damaged[i].message);
+        g_assert_true((rewritten != NULL) == (damaged[i].message == NULL));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct
@@ -252,5 +290,6 @@ int main(int argc, char **argv)
             g_test_add_data_func_full(path, g_memdup2(&form, sizeof form), test_form, g_free);
         }
     g_test_add_func("/conv-graph/chain", test_chain);
+    g_test_add_func("/conv-graph/damaged", test_damaged);
     return g_test_run();
 }

@@ -137,16 +137,21 @@ static void read_pads(const IfmNode *node, IfmConvShape *shape)
     }
 }
 
-/* That the layer's outputs are those that the operator's rule gives. */
-static gboolean check_output(const Rewriting *self, const IfmNode *node, const IfmConvShape *shape, GError **error)
+/* That outputs, sum and weights are of the layer, also in a file that did not come from the runtime. */
+static gboolean check_tensors(const Rewriting *self, const IfmNode *node, const IfmTensor *weights,
+                              const IfmConvShape *shape, GError **error)
 {
-    IfmDtype dtype;
-    int rank = 0;
-    gint64 dims[IFM_MAX_RANK];
-    if (ifm_analysis_shape(self->analysis, node->outputs[0], &dtype, &rank, dims) && rank == 4 && dims[0] == shape->batch &&
-        dims[1] == shape->out_channels && dims[2] == shape->out[0] && dims[3] == shape->out[1])
-        return TRUE;
-    return cannot("an output of another shape", error);
+    const char *const names[] = { node->outputs[0], has_input(node, 3) ? node->inputs[3] : node->outputs[0] };
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+    {
+        IfmDtype dtype;
+        int rank = 0;
+        gint64 dims[IFM_MAX_RANK];
+        if (!ifm_analysis_shape(self->analysis, names[i], &dtype, &rank, dims) || rank != 4 || dims[0] != shape->batch ||
+            dims[1] != shape->out_channels || dims[2] != shape->out[0] || dims[3] != shape->out[1])
+            return cannot(i == 0 ? "an output of another shape" : "a sum of another shape", error);
+    }
+    return weights->shape[1] == shape->channels / shape->groups || cannot("weights of other channels", error);
 }
 
 static gboolean read_shape(const Rewriting *self, const IfmNode *node, const IfmTensor *weights, IfmConvShape *shape,
@@ -173,7 +178,7 @@ static gboolean read_shape(const Rewriting *self, const IfmNode *node, const Ifm
     read_ints(node, "strides", shape->stride, 2, 1);
     read_ints(node, "dilations", shape->dilation, 2, 1);
     read_pads(node, shape);
-    return ifm_conv_shape_complete(shape, error) && check_output(self, node, shape, error);
+    return ifm_conv_shape_complete(shape, error) && check_tensors(self, node, weights, shape, error);
 }
 
 static gboolean read_activation(const IfmNode *node, IfmConvOptions *options, GError **error)
