@@ -160,6 +160,7 @@ typedef struct
     double level;
     gsize max_rounds, runs;
     gint64 block_ns, time_budget_ns;
+    gboolean whole; /* all rounds, whoever leads them */
 } IfmRoundsProtocol;
 #define IFM_ROUNDS_PROTOCOL_INIT                                                                                           \
     ((IfmRoundsProtocol){ .level = 0.95, .max_rounds = 6, .block_ns = 300 * G_GINT64_CONSTANT(1000000) })
@@ -189,6 +190,17 @@ gboolean ifm_runner_rounds(IfmRunner *runner, const IfmCompareSide *sides, const
 /** ifm_runner_rounds_case: The sealed record that ifm_runner_rounds() gives side @at of @n, asked for beforehand. */
 IfmCase *ifm_runner_rounds_case(IfmRunner *runner, const IfmCompareSide *sides, gsize at, gsize n,
                                 const IfmRoundsProtocol *protocol, GError **error);
+/** IfmRoundsOfOne: the medians of one side's processes, ns: the middle, the least and the greatest of @n. @interval: of the
+ * middle; NaN where so many do not give one of the level. */
+typedef struct
+{
+    gsize n;
+    double median_ns, least_ns, most_ns;
+    IfmInterval interval;
+} IfmRoundsOfOne;
+/** ifm_rounds_of_one: @measurement: of a side of ifm_runner_rounds(). Its processes are the unit: their least and greatest
+ * median hold the middle of all in 1 - 2^(1 - n). All NaN where it is none. */
+void ifm_rounds_of_one(const IfmMeasurement *measurement, IfmRoundsOfOne *of);
 /** ifm_rounds_stored: (transfer none) the rounds of these, whole, as a measurement of one of them has them; NULL: of
  * others, or interrupted. @cases: [n] */
 const json_t *ifm_rounds_stored(const IfmMeasurement *measurement, IfmCase *const *cases, gsize n);

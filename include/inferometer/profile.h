@@ -130,6 +130,9 @@ typedef struct
      * forward pass (A), with the comparison among its environment; NULL where there is none: */
     const IfmMeasurement *interleaved;
     const char *why_not_interleaved; /* why; NULL if it was not asked for */
+    /* of a point of a row: its record of ifm_runner_rounds() with the others; NULL: */
+    const IfmMeasurement *rounds;
+    const char *why_not_rounds; /* why; NULL if they were not tried */
 } IfmProfileDevice;
 
 typedef struct IfmProfileReport IfmProfileReport;

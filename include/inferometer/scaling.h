@@ -30,8 +30,11 @@ typedef struct
     double x;                               /* the number; NaN of a word */
     double time_ns;                         /* the median */
     double mean_ns, std_ns, min_ns, max_ns; /* of the runs; NaN: not known */
-    IfmInterval interval;                   /* its */
-    const char *reason;                     /* why there is no time; NULL where there is one; borrowed */
+    gsize n_rounds;                         /* time_ns is of so many processes in rounds with the other points; 0: of one */
+    double least_ns, most_ns;               /* the least and the greatest median of these */
+    gboolean disturbed;   /* they lie further apart than IFM_SCALING_DISTURBED: nothing is concluded from the time */
+    IfmInterval interval; /* its */
+    const char *reason;   /* why there is no time; NULL where there is one; borrowed */
     gint64 flop;
     double bytes;           /* what the model's shapes need: parameters and the most activations alive at once */
     double process_bytes;   /* how far the process that ran it grew: NaN if it was not measured */
@@ -43,6 +46,10 @@ typedef struct
     double encoding_ns;                                        /* computing the positional encoding, once; NaN: none */
     double encoding_estimated_bytes, encoding_held_bytes;      /* its storage; NaN: none, or not held */
 } IfmScalingPoint;
+
+/** IFM_SCALING_DISTURBED: of the processes of a point, the greatest median over the least, above which something else than
+ * the point was measured. */
+#define IFM_SCALING_DISTURBED 1.25
 
 /** IFM_SCALING_DEPARTS: time over what the FLOP predict, above which it is said to depart. */
 #define IFM_SCALING_DEPARTS 1.25

@@ -146,7 +146,7 @@ static const char *why_stop(const Rounds *rounds)
     const gint64 elapsed_ns = ifm_sides_now_ns() - rounds->sides.began_ns;
     if (n_rounds >= rounds->protocol->max_rounds)
         return "rounds";
-    if (leader == rounds->sides.n || leader != leader_of(rounds, 0))
+    if (!rounds->protocol->whole && (leader == rounds->sides.n || leader != leader_of(rounds, 0)))
         return n_rounds > 1 ? "another led" : NULL; /* the least and the greatest ratio are of two at least */
     if (rounds->protocol->time_budget_ns > 0 &&
         elapsed_ns + elapsed_ns / (gint64)n_rounds > rounds->protocol->time_budget_ns)

@@ -69,7 +69,7 @@ static double amount_of(const IfmScalingPoint *point, Of of)
 /* Whether it is known how well its time is known. */
 static gboolean has_interval(const IfmScalingPoint *point)
 {
-    return point->time_ns > 0 && !isnan(point->interval.lower) && !isnan(point->interval.upper);
+    return point->time_ns > 0 && !point->disturbed && !isnan(point->interval.lower) && !isnan(point->interval.upper);
 }
 
 /* A time of a run or two may be far off, and how far is unknown: where enough others are known, it is left out. */
@@ -80,14 +80,14 @@ static void count_bare(IfmScaling *scaling)
     {
         const IfmScalingPoint *point = &scaling->points[i];
         n_known += has_interval(point) && !isnan(point->x);
-        scaling->n_bare += point->time_ns > 0 && !has_interval(point);
+        scaling->n_bare += point->time_ns > 0 && !point->disturbed && !has_interval(point);
     }
     scaling->bare_fitted = scaling->n_bare > 0 && n_known < MIN_POINTS;
 }
 
 static gboolean is_fitted(const IfmScaling *scaling, Of of, const IfmScalingPoint *point)
 {
-    gboolean left_out = of == OF_TIME && !scaling->bare_fitted && !has_interval(point);
+    gboolean left_out = of == OF_TIME && (point->disturbed || (!scaling->bare_fitted && !has_interval(point)));
     return !isnan(point->x) && amount_of(point, of) > 0 && !left_out;
 }
 
@@ -98,13 +98,14 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
     g_autofree IfmInterval *intervals = g_new(IfmInterval, scaling->n + 1);
     g_autoptr(GError) error = NULL;
     gsize n = 0, n_numbers = 0;
-    gboolean any_below = FALSE;
+    gboolean any_below = FALSE, any_disturbed = FALSE;
     for (gsize i = 0; i < scaling->n; i++)
     {
         const IfmScalingPoint *point = &scaling->points[i];
         double amount = amount_of(point, of);
         n_numbers += !isnan(point->x);
         any_below |= amount <= 0;
+        any_disturbed |= of == OF_TIME && point->disturbed;
         if (!is_fitted(scaling, of, point))
             continue;
         x[n] = point->x;
@@ -120,8 +121,8 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
     else if (n_numbers == 0)
         *why = g_strdup("words have no exponent");
     else
-        *why = g_strdup_printf("%" G_GSIZE_FORMAT " point%s a time%s: 3 are needed", n, n == 1 ? " has" : "s have",
-                               any_below ? " above 0" : "");
+        *why = g_strdup_printf("%" G_GSIZE_FORMAT " point%s a time%s%s: 3 are needed", n, n == 1 ? " has" : "s have",
+                               any_below ? " above 0" : "", any_disturbed ? " that nothing disturbed" : "");
     return FALSE;
 }
 

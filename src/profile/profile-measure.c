@@ -144,6 +144,25 @@ static void add_plan(IfmCampaign *campaign, GPtrArray *steps, const Measuring *m
             2 * index + 1, measuring->resume, TRUE);
 }
 
+/* All points of a row on each device, together; then those that were disturbed. */
+static void add_row(IfmCampaign *campaign, GPtrArray *steps, const Measuring *measuring, const SweepRow *row, int group)
+{
+    const ProfilePlan *plan = NULL;
+    for (guint i = 0; i < row->points->len && plan == NULL; i++)
+        plan = profile_row_plan(row, i)->refused == NULL ? profile_row_plan(row, i) : NULL;
+    for (guint at = 0; plan != NULL && at < plan->targets->len; at++)
+        for (int again = 0; again < 2; again++)
+        {
+            const Target *target = plan->targets->pdata[at];
+            Step *step = step_new(steps, measuring, &profile_step_points, plan, plan, at,
+                                  g_strdup_printf("%s: %s: all points in rounds%s", row->axis, target->spec->text,
+                                                  again ? ", the disturbed ones again" : ""));
+            step->row = row;
+            step->again = again;
+            add(campaign, step, group, measuring->resume, TRUE);
+        }
+}
+
 /* --- what the campaign asks ---------------------------------------------------------------------------------------------
  */
 
@@ -188,6 +207,8 @@ void profile_measure(Measuring *measuring)
         plan->rounds = profile_wants_rounds(plan) ? g_new0(ProfileRounds, 1) : NULL;
         add_plan(campaign, steps, measuring, plan, (int)i);
     }
+    for (guint i = 0; measuring->sweep != NULL && i < measuring->sweep->rows->len; i++)
+        add_row(campaign, steps, measuring, measuring->sweep->rows->pdata[i], 2 * (int)(measuring->plans->len + i) + 1);
     if (!ifm_campaign_run(campaign, &error) && !g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
         measuring->store_error = g_steal_pointer(&error);
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <inferometer/campaign.h>
+#include <inferometer/compare.h>
 #include <inferometer/format.h>
 #include <inferometer/measure.h>
 #include <inferometer/profile-estimate.h>
@@ -44,6 +45,8 @@ typedef struct
     char *peak_doubt;            /* why it may be too low; NULL: nothing speaks for that */
     IfmMeasurement *interleaved; /* of a mode: the training pass's, in turns with the forward pass */
     char *why_not_interleaved;   /* why there is none; NULL where it was not asked for */
+    IfmMeasurement *rounds;      /* of a point of a row: what rounds with the others came to */
+    char *why_not_rounds;        /* why there is none, where they were tried */
 } Target;
 void profile_target_free(Target *target);
 /* profile_targets_copy: (transfer full) the same devices, not tried yet. */
@@ -305,6 +308,8 @@ gboolean profile_wants_interleaved(const ProfilePlan *plan);
 /* --- profile-rounds.c --------------------------------------------------------------------------------------------------
  */
 
+/* profile_rounds_protocol: of @n sides whose cases are measured by @given. */
+IfmRoundsProtocol profile_rounds_protocol(const IfmProtocol *given, gsize n);
 /* profile_wants_rounds: whether its devices are compared: of several points of a row they are not. */
 gboolean profile_wants_rounds(const ProfilePlan *plan);
 /* --- profile-measure.c: profiles on their way through their devices -------------------------------------------------- */
@@ -324,6 +329,8 @@ typedef struct
 /* profile-encoding.c: what an encoding costs. profile-interleaved.c: forward and training pass interleaved. profile-peak.c:
  * the peak of the device. profile-rounds.c: all devices of a plan in rounds. */
 extern const StepKind profile_step_encoding, profile_step_interleaved, profile_step_peak, profile_step_rounds;
+/* profile-points.c: the points of a row on one device in rounds. */
+extern const StepKind profile_step_points;
 
 /* Measuring: what all steps share. */
 typedef struct
@@ -335,6 +342,7 @@ typedef struct
     const gint *interrupted;
     IfmLimits limits;
     gboolean resume, no_peak, new_peak;
+    const Sweep *sweep;
     GError *store_error; /* the store took no more: nothing further is measured */
 } Measuring;
 
@@ -351,7 +359,9 @@ struct Step
     IfmModelCase model_case;       /* of @target */
     IfmEncodingCase encoding_case; /* where there is no target */
     char *case_time_said, *time_budget_said;
-    gint64 report_us; /* when it reports again how far a run of an encoding is */
+    gint64 report_us;    /* when it reports again how far a run of an encoding is */
+    const SweepRow *row; /* of profile_step_points: whose points; @again: those that were disturbed, a second time */
+    gboolean again;
 };
 
 /* profile_encoding_case_init: The encoding's case into a step of profile_step_encoding. The step must stay where it is. */

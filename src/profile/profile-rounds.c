@@ -31,7 +31,7 @@ typedef struct
 
 /* Together they may take as long as the devices by themselves: fixed counts and a budget are split over the rounds. Of
  * short runs a process makes more than its share, so that another's burst is not all of a block. */
-static IfmRoundsProtocol protocol_of(const IfmProtocol *given, gsize n)
+IfmRoundsProtocol profile_rounds_protocol(const IfmProtocol *given, gsize n)
 {
     IfmRoundsProtocol protocol = IFM_ROUNDS_PROTOCOL_INIT;
     const gint64 budget_ns = given->time_budget_ns > 0 ? given->time_budget_ns : USUAL_BUDGET_NS;
@@ -73,7 +73,7 @@ static void devices_init(Devices *devices, const Step *step)
         devices->names[at] = target->alias != NULL ? target->alias : target->spec->text;
         devices->n++;
     }
-    devices->protocol = protocol_of(&plan->base.protocol, devices->n);
+    devices->protocol = profile_rounds_protocol(&plan->base.protocol, devices->n);
 }
 
 /* --- as a step ----------------------------------------------------------------------------------------------------------

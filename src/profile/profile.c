@@ -133,7 +133,8 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
                             .limits = runner_options.limits,
                             .resume = options->resume,
                             .no_peak = options->no_peak,
-                            .new_peak = options->new_peak };
+                            .new_peak = options->new_peak,
+                            .sweep = &self->sweep };
     g_clear_pointer(&runner, ifm_runner_free);
     profile_measure(&measuring);
     self->store_error = measuring.store_error;

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <inferometer/compare.h>
 #include <internal/json.h>
 #include <internal/scaling.h>
 
@@ -83,6 +84,27 @@ static void add_model(IfmScalingPoint *point, const IfmProfileReport *report)
 /* --- what was measured of it -------------------------------------------------------------------------------------------
  */
 
+/* Points are compared by processes that took turns, and not each by a process of its own time. */
+static void add_rounds(IfmScalingPoint *point, const IfmMeasurement *measurement)
+{
+    IfmRoundsOfOne of;
+    if (measurement == NULL)
+        return;
+    ifm_rounds_of_one(measurement, &of);
+    if (of.n == 0)
+        return;
+    point->n_rounds = of.n;
+    point->time_ns = of.median_ns;
+    point->mean_ns = measurement->summary.mean;
+    point->std_ns = measurement->summary.std;
+    point->min_ns = measurement->summary.min;
+    point->max_ns = measurement->summary.max;
+    point->least_ns = of.least_ns;
+    point->most_ns = of.most_ns;
+    point->disturbed = of.most_ns > IFM_SCALING_DISTURBED * of.least_ns;
+    point->interval = of.interval;
+}
+
 static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
 {
     const IfmMeasurement *measurement = ifm_result_measured(&device->result);
@@ -98,6 +120,7 @@ static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
     point->max_ns = measurement->summary.max;
     point->interval.lower = measurement->summary.median_interval.lower;
     point->interval.upper = measurement->summary.median_interval.upper;
+    add_rounds(point, device->rounds);
     point->process_bytes = ifm_member_number(measurement->memory, "process.growth_runs_bytes");
     point->allocator_bytes = ifm_member_number(measurement->memory, "device.peak_bytes");
     if (isnan(point->allocator_bytes)) /* the runtime has no memory but the host's */
@@ -172,6 +195,8 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
                               .x = number_of(row->values[i]),
                               .time_ns = NAN,
                               .mean_ns = NAN,
+                              .least_ns = NAN,
+                              .most_ns = NAN,
                               .std_ns = NAN,
                               .min_ns = NAN,
                               .max_ns = NAN,

@@ -72,6 +72,16 @@ static void get_key(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, line->result->subject_case->key);
 }
 
+static void get_n_rounds(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_integer(value, (gint64)((const IfmScalingLine *)record)->point.n_rounds);
+}
+
+static void get_disturbed(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_boolean(value, ((const IfmScalingLine *)record)->point.disturbed);
+}
+
 #define LINE(member) IFM_FIELD_AT(IfmScalingLine, member)
 #define HIDE IFM_FIELD_HIDE_EMPTY
 #define SCREEN IFM_FIELD_NO_EXPORT
@@ -92,6 +102,10 @@ const IfmField ifm_scaling_line_fields[] = {
     { "std_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.std_ns) },
     { "min_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.min_ns) },
     { "max_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.max_ns) },
+    { "n_rounds", NULL, IFM_FIELD_INTEGER, get_n_rounds },
+    { "least_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.least_ns) },
+    { "most_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.most_ns) },
+    { "disturbed", NULL, IFM_FIELD_BOOLEAN, get_disturbed },
     { "gflop", "GFLOP", IFM_FIELD_REAL, get_gflop, NULL, SCREEN },
     { "flop", NULL, IFM_FIELD_INTEGER, get_flop },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s, NULL, SCREEN },
@@ -426,6 +440,30 @@ static void add_title(IfmDocument *document, const IfmScalingPart *part)
     ifm_document_title(document, title, rest);
 }
 
+/* How the times came about, and which of them say nothing. */
+static void add_rounds(IfmDocument *document, const IfmScalingPart *part)
+{
+    gsize n = 0;
+    for (gsize i = 0; i < part->row->n; i++)
+        n = MAX(n, part->points[i].n_rounds);
+    if (n > 0)
+        ifm_document_text(document,
+                          "times are the middle of %" G_GSIZE_FORMAT
+                          " processes a point, made anew, which took turns in a drawn order; intervals hold all of them",
+                          n);
+    for (gsize i = 0; i < part->row->n; i++)
+    {
+        const IfmScalingPoint *point = &part->points[i];
+        if (!point->disturbed)
+            continue;
+        g_autofree char *least = ifm_format_duration(point->least_ns), *most = ifm_format_duration(point->most_ns);
+        ifm_document_warning(document,
+                             "%s=%s: its processes took %s to %s, also when they were measured again: disturbed, and "
+                             "nothing is concluded from it",
+                             part->row->axis, point->value, least, most);
+    }
+}
+
 IfmDocument *ifm_scaling_document(const IfmScalingRow *rows, gsize n_rows)
 {
     IfmDocument *document = ifm_document_new("scaling", n_rows > 0 ? rows[0].axis : "");
@@ -438,6 +476,7 @@ IfmDocument *ifm_scaling_document(const IfmScalingRow *rows, gsize n_rows)
             add_title(document, part);
             add_points(document, part);
             add_reasons(document, part);
+            add_rounds(document, part);
             add_departures(document, part);
             ifm_scaling_add_passes(document, part);
             ifm_scaling_add_memory(document, part);

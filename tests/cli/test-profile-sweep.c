@@ -467,6 +467,37 @@ static void assert_values(const json_t *document, const char *const *values)
     }
 }
 
+/* Points are compared by processes that take turns; what is in the store is not measured again. */
+static void test_rounds(Bench *bench, gconstpointer data)
+{
+#define ROWS "profile zoo:matmul,m=0 --dim M=8,16,64 -d simulated:scaling/ARITHMETIC --json - "
+    static const struct
+    {
+        const char *options;
+        gboolean rounds, measured;
+    } known[] = { { "--runs 12", TRUE, TRUE }, { "--runs 12 --resume", TRUE, FALSE }, { "--runs 5", FALSE, FALSE } };
+    for (size_t k = 0; k < G_N_ELEMENTS(known); k++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strconcat(ROWS, known[k].options, NULL);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        g_assert_true((strstr(ended.err, "all points in rounds: starts") != NULL) == known[k].measured);
+        json_auto_t *document = parse_output(&ended);
+        const json_t *points = json_object_get(device_at(document, 0, 0), "points");
+        g_assert_cmpuint(json_array_size(points), ==, 3);
+        for (size_t i = 0; i < 3; i++)
+        {
+            const json_t *point = json_array_get(points, i);
+            g_assert_cmpfloat(number_at(point, "n_rounds"), ==, known[k].rounds ? 6 : 0);
+            g_assert_true(json_is_false(json_object_get(point, "disturbed")));
+            g_assert_true(json_is_number(json_object_get(point, "median_lower_ns")) == known[k].rounds);
+            if (known[k].rounds)
+                g_assert_cmpfloat(number_at(point, "least_ns"), ==, number_at(point, "most_ns"));
+        }
+    }
+}
+
 /* Words are varied as sizes are, and what is asked for of an axis is one of its points. */
 static void test_words(Bench *bench, gconstpointer data)
 {
@@ -773,6 +804,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-sweep/memory", Bench, NULL, set_up, test_memory, bench_clear);
     g_test_add("/profile-sweep/settings", Bench, NULL, set_up, test_settings, bench_clear);
     g_test_add("/profile-sweep/dataset", Bench, NULL, set_up, test_dataset, bench_clear);
+    g_test_add("/profile-sweep/rounds", Bench, NULL, set_up, test_rounds, bench_clear);
     g_test_add("/profile-sweep/words", Bench, NULL, set_up, test_words, bench_clear);
     g_test_add("/profile-sweep/told-before", Bench, NULL, set_up, test_reported_before, bench_clear);
     g_test_add("/profile-sweep/beside-the-name", Bench, NULL, set_up, test_beside_the_name, bench_clear);

@@ -74,6 +74,37 @@ static void test_chance(void)
     }
 }
 
+/* The processes of one side are the unit of its interval. */
+static void test_of_one(void)
+{
+    static const double medians[] = { 130, 100, 110, 105, 120, 115 };
+    for (gsize n = 0; n <= 6; n++)
+    {
+        g_autoptr(IfmMeasurement) measurement = ifm_measurement_new();
+        IfmRoundsOfOne of;
+        json_t *rounds = json_array();
+        for (gsize i = 0; i < n; i++)
+            json_array_append_new(rounds, json_pack("{s:[f,f]}", "median_ns", 7.0, medians[i]));
+        ifm_record_set_json(&measurement->result,
+                            json_pack("{s:i,s:{s:f,s:o}}", "side", 1, "rounds", "level", 0.95, "rounds", rounds));
+        ifm_rounds_of_one(measurement, &of);
+        g_assert_cmpuint(of.n, ==, n);
+        g_assert_true(isnan(of.median_ns) == (n == 0));
+        g_assert_true(isnan(of.interval.lower) == (n < 6)); /* five hold the middle in 94 % */
+    }
+    g_autoptr(IfmMeasurement) measurement = ifm_measurement_new();
+    IfmRoundsOfOne of;
+    json_t *rounds = json_array();
+    for (gsize i = 0; i < 6; i++)
+        json_array_append_new(rounds, json_pack("{s:[f,f]}", "median_ns", 7.0, medians[i]));
+    ifm_record_set_json(&measurement->result,
+                        json_pack("{s:i,s:{s:f,s:o}}", "side", 1, "rounds", "level", 0.95, "rounds", rounds));
+    ifm_rounds_of_one(measurement, &of);
+    g_assert_cmpfloat(of.median_ns, ==, 112.5);
+    g_assert_cmpfloat(of.least_ns, ==, 100);
+    g_assert_cmpfloat(of.interval.upper, ==, 130);
+}
+
 static void test_ties(void)
 {
     static const double log_ns[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -232,6 +263,7 @@ int main(int argc, char **argv)
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
     g_test_add_func("/rounds/vectors", test_vectors);
     g_test_add_func("/rounds/chance", test_chance);
+    g_test_add_func("/rounds/of-one", test_of_one);
     g_test_add_func("/rounds/ties", test_ties);
     g_test_add_func("/rounds/fastest", test_fastest);
     g_test_add_func("/rounds/not-told-apart", test_not_told_apart);

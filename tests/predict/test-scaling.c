@@ -164,6 +164,29 @@ static void test_bare(void)
 }
 
 /* A point that failed costs its own row: the others' fit is that of the others alone; what its model needs is known. */
+/* From a time whose processes lie far apart nothing is concluded, even where too few others are left. */
+static void test_disturbed(void)
+{
+    IfmScalingPoint points[N], calm[N - 1];
+    fill_points(points, nodes, N);
+    g_autoptr(IfmScaling) all = ifm_scaling_new(points, N);
+    points[2].time_ns *= 3;
+    points[2].disturbed = TRUE;
+    for (gsize i = 0, n = 0; i < N; i++)
+        if (i != 2)
+            calm[n++] = points[i];
+    g_autoptr(IfmScaling) scaling = ifm_scaling_new(points, N), others = ifm_scaling_new(calm, N - 1);
+    g_assert_true(scaling->has_time);
+    g_assert_cmpfloat(scaling->time.exponent, ==, others->time.exponent);
+    g_assert_cmpint(scaling->departs[2], ==, IFM_DEPARTURE_UNKNOWN);
+    g_assert_cmpuint(scaling->n_bare, ==, 0);
+    g_assert_cmpfloat(scaling->flop.exponent, ==, all->flop.exponent); /* of the model alone */
+    points[0].disturbed = points[1].disturbed = TRUE;
+    g_autoptr(IfmScaling) few = ifm_scaling_new(points, N);
+    g_assert_false(few->has_time);
+    g_assert_cmpstr(few->why, ==, "2 points have a time that nothing disturbed: 3 are needed");
+}
+
 static void test_failed_point(void)
 {
     IfmScalingPoint points[N];
@@ -308,6 +331,7 @@ int main(int argc, char **argv)
     g_test_add_func("/scaling/threshold", test_threshold);
     g_test_add_func("/scaling/lucky", test_lucky);
     g_test_add_func("/scaling/bare", test_bare);
+    g_test_add_func("/scaling/disturbed", test_disturbed);
     g_test_add_func("/scaling/failed-point", test_failed_point);
     g_test_add_func("/scaling/too-few", test_too_few);
     g_test_add_func("/scaling/not-above-zero", test_not_above_zero);

@@ -256,7 +256,8 @@ static void test_csv(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(g_strv_length(lines), ==, 1 + 2 * 2 * N + 1);
     g_assert_true(g_str_has_prefix(lines[0], "axis,value,device,alias,error_code,reason,median_ns,"));
     g_assert_true(g_str_has_prefix(lines[1], "m,8,simulated:lab/FIRST,,,,1008192,"));
-    g_assert_true(g_str_has_prefix(lines[9], "m,64,simulated:lab/SECOND,CPU,memory,out of memory,,,,524288,,"));
+    g_assert_true(
+        g_str_has_prefix(lines[9], "m,64,simulated:lab/SECOND,CPU,memory,out of memory,,,,,,,,0,,,false,524288,,"));
     g_assert_cmpstr(lines[1], ==, lines[11]);
 }
 
