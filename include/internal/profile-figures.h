@@ -64,6 +64,17 @@ gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind);
 const IfmProfileDevice *ifm_mode_device(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like);
 /* ifm_mode_backward: @device: of any pass; NULL: there is none */
 void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *backward);
+/* IfmStepRounds: the passes of a training step, of the same rounds: forward + backward = training, + update = step. A
+ * median is the middle of the processes' medians, or the difference of two; an interval holds all of them. */
+#define IFM_STEP_SIDES 3           /* forward, training pass, step */
+#define IFM_STEP_FORWARD "forward" /* the name of the first */
+typedef struct
+{
+    gsize n;
+    IfmTiming forward, backward, training, update, step;
+} IfmStepRounds;
+/* ifm_mode_step_rounds: @device: of any pass; NULL: there is none. Returns: FALSE where there were no such rounds. */
+gboolean ifm_mode_step_rounds(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmStepRounds *of);
 /* ifm_mode_work: of a pass; of backward what the training pass has more than the forward pass. */
 void ifm_mode_work(const IfmProfileMode *mode, int kind, IfmWork *work);
 

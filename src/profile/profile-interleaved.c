@@ -197,5 +197,6 @@ const StepKind profile_step_interleaved = { .own = &pair_kind, .wanted = wanted,
 
 gboolean profile_wants_interleaved(const ProfilePlan *plan)
 {
-    return plan->mode != NULL && (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_SCALING)) != 0;
+    return plan->mode != NULL && !profile_wants_step_rounds(plan) &&
+           (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_SCALING)) != 0;
 }

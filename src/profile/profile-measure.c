@@ -109,6 +109,11 @@ static void add_target(IfmCampaign *campaign, GPtrArray *steps, const Measuring 
             add(campaign, step_new(steps, measuring, &step_pass, plan, other, at, label_of(plan, target)), group, resume,
                 TRUE);
     }
+    if (profile_wants_step_rounds(plan))
+        add(campaign,
+            step_new(steps, measuring, &profile_step_train, plan, plan, at,
+                     g_strdup_printf("%s: the passes of a step in rounds", target->spec->text)),
+            group, resume, TRUE);
     if (profile_wants_interleaved(plan))
         add(campaign,
             step_new(steps, measuring, &profile_step_interleaved, plan, plan, at,

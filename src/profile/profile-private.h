@@ -310,6 +310,8 @@ gboolean profile_wants_interleaved(const ProfilePlan *plan);
 
 /* profile_rounds_protocol: of @n sides whose cases are measured by @given. */
 IfmRoundsProtocol profile_rounds_protocol(const IfmProtocol *given, gsize n);
+/* profile_wants_step_rounds: whether the passes of a training step take turns, so that they add up. */
+gboolean profile_wants_step_rounds(const ProfilePlan *plan);
 /* profile_wants_rounds: whether its devices are compared: of several points of a row they are not. */
 gboolean profile_wants_rounds(const ProfilePlan *plan);
 /* --- profile-measure.c: profiles on their way through their devices -------------------------------------------------- */
@@ -329,8 +331,8 @@ typedef struct
 /* profile-encoding.c: what an encoding costs. profile-interleaved.c: forward and training pass interleaved. profile-peak.c:
  * the peak of the device. profile-rounds.c: all devices of a plan in rounds. */
 extern const StepKind profile_step_encoding, profile_step_interleaved, profile_step_peak, profile_step_rounds;
-/* profile-points.c: the points of a row on one device in rounds. */
-extern const StepKind profile_step_points;
+/* profile-points.c: the points of a row on one device in rounds. profile-step.c: the passes of a training step. */
+extern const StepKind profile_step_points, profile_step_train;
 
 /* Measuring: what all steps share. */
 typedef struct

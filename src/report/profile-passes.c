@@ -25,9 +25,13 @@ static const IfmMeasurement *measurement_of(const IfmProfileDevice *device)
     return device != NULL ? device->result.measurement : NULL;
 }
 
+/* Of the rounds in which the passes of a step took turns; else as each was measured by itself. */
 static IfmTiming timing_in(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *device)
 {
     IfmTiming timing;
+    IfmStepRounds rounds;
+    if (ifm_mode_step_rounds(mode, device, &rounds))
+        return kind == IFM_PASS_FORWARD ? rounds.forward : kind == IFM_PASS_TRAINING ? rounds.training : rounds.step;
     ifm_timing_of(measurement_of(ifm_mode_device(mode, kind, device)), &timing);
     return timing;
 }
@@ -104,11 +108,31 @@ static json_t *backward_to_json(const IfmProfileMode *mode, const IfmProfileDevi
 }
 
 /* @kind: one that the mode has */
+/* Of the rounds, where there were some: the passes then add up. The runs' own figures stay. */
 static json_t *pass_runtime(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
 {
-    return kind == IFM_PASS_BACKWARD
-               ? backward_to_json(mode, device)
-               : ifm_profile_time_to_json(measurement_of(ifm_mode_device(mode, (IfmPassKind)kind, device)));
+    IfmStepRounds rounds;
+    if (kind == IFM_PASS_BACKWARD)
+        return backward_to_json(mode, device);
+    json_t *json = ifm_profile_time_to_json(measurement_of(ifm_mode_device(mode, (IfmPassKind)kind, device)));
+    if (!json_is_object(json) || !ifm_mode_step_rounds(mode, device, &rounds))
+        return json;
+    const IfmTiming timing = timing_in(mode, (IfmPassKind)kind, device);
+    json_object_update_new(json, timing_to_json(&timing));
+    json_object_set_new(json, "throughput_per_s", ifm_json_real(1e9 / timing.median_ns));
+    return json;
+}
+
+/* What the step takes beyond the training pass. */
+static json_t *update_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device)
+{
+    IfmStepRounds of;
+    if (!ifm_mode_step_rounds(mode, device, &of))
+        return json_null();
+    json_t *json = timing_to_json(&of.update);
+    json_object_set_new(json, "of", json_string("training_step - training_pass"));
+    json_object_set_new(json, "n_rounds", json_integer((json_int_t)of.n));
+    return json;
 }
 
 /* All keys are always there. */
@@ -124,6 +148,8 @@ json_t *ifm_profile_runtime(const IfmProfileReport *report, const IfmProfileDevi
                                                                          : json_null();
         json_object_set_new(json, ifm_pass_key(kind), reported);
     }
+    if (mode != NULL)
+        json_object_set_new(json, "update", update_to_json(mode, device));
     return json;
 }
 
@@ -380,6 +406,26 @@ static void add_bars(IfmDocument *document, const GPtrArray *rows)
     }
 }
 
+/* What the optimiser takes, and that all of it adds up. */
+static void add_update(IfmDocument *document, const IfmProfileReport *report)
+{
+    for (gsize i = 0; i < report->n_devices; i++)
+    {
+        IfmStepRounds of;
+        if (!ifm_mode_step_rounds(report->mode, &report->devices[i], &of))
+            continue;
+        g_autofree char *update = ifm_joined_duration(of.update.median_ns),
+                        *lower = ifm_joined_duration(of.update.interval.lower),
+                        *upper = ifm_joined_duration(of.update.interval.upper);
+        g_autofree char *range =
+            isfinite(of.update.interval.lower) ? g_strdup_printf(" (%s to %s)", lower, upper) : g_strdup("");
+        ifm_document_text(document,
+                          "%s: the update takes %s%s: forward + backward + update = step, all of the same %" G_GSIZE_FORMAT
+                          " rounds of processes in a drawn order",
+                          ifm_result_name(&report->devices[i].result), update, range, of.n);
+    }
+}
+
 /* How backward came about, and on which devices it did otherwise, or may be nothing at all. */
 static void add_difference(IfmDocument *document, const IfmProfileReport *report)
 {
@@ -416,7 +462,10 @@ static void add_impossible(IfmDocument *document, const IfmProfileReport *report
     const IfmProfileMode *mode = report->mode;
     for (gsize i = 0; i < 2 * report->n_devices; i++)
     {
+        IfmStepRounds rounds;
         const IfmProfileDevice *device = &report->devices[i / 2];
+        if (ifm_mode_step_rounds(mode, device, &rounds)) /* measured at one time; a step gives weights for gradients */
+            continue;
         IfmPassKind in = pairs[i % 2][0], whole = pairs[i % 2][1];
         IfmTiming part = timing_in(mode, in, device), all = timing_in(mode, whole, device);
         if (ifm_timing_is_below(&all, &part))
@@ -456,6 +505,7 @@ void ifm_profile_add_passes(IfmDocument *document, const IfmProfileReport *repor
     GPtrArray *rows = rows_of(report);
     ifm_document_table(document, "passes", pass_fields, rows);
     add_bars(document, rows);
+    add_update(document, report);
     add_difference(document, report);
     add_impossible(document, report);
     add_failures(document, report);

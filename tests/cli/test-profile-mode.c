@@ -127,6 +127,35 @@ static void test_difference(Bench *bench, gconstpointer data)
     g_assert_cmpstr(json_string_value(at(runtime, "backward.of")), ==, "training_pass - forward");
 }
 
+/* All passes of a step are of the same rounds, and add up. */
+static void test_adds_up(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    json_auto_t *json = profile(bench, "small-cnn --mode train --runs 12 --no-verify -d simulated:lab/GAUSSIAN -p runtime");
+    const json_t *runtime = at(json, "runtime");
+    g_assert_cmpfloat(number(runtime, "backward.n_rounds"), ==, 6);
+    g_assert_cmpfloat(number(runtime, "update.n_rounds"), ==, 6);
+    static const char *const figures[] = { "median", "mean" };
+    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
+    {
+        double of[5];
+        static const char *const passes[] = { "forward", "backward", "training_pass", "update", "training_step" };
+        for (gsize k = 0; k < G_N_ELEMENTS(passes); k++)
+        {
+            g_autofree char *path = g_strdup_printf("%s.%s", passes[k], figures[i]);
+            of[k] = number(runtime, path);
+        }
+        g_assert_cmpfloat_with_epsilon(of[0] + of[1], of[2], 1e-9);
+        g_assert_cmpfloat_with_epsilon(of[2] + of[3], of[4], 1e-9);
+        g_assert_cmpfloat_with_epsilon(of[0] + of[1] + of[3], of[4], 1e-9);
+    }
+    g_assert_cmpfloat(number(runtime, "update.median_lower"), <=, number(runtime, "update.median_upper"));
+    run_line(bench, "profile small-cnn --mode train --runs 12 --no-verify -d simulated:lab/GAUSSIAN -p runtime --resume",
+             &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, "the update takes "));
+}
+
 /* --- interleaved -------------------------------------------------------------------------------------------------------
  */
 
@@ -586,6 +615,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-mode/work", Bench, NULL, bench_init, test_work, bench_clear);
     g_test_add("/profile-mode/equal", Bench, NULL, bench_init, test_equal, bench_clear);
     g_test_add("/profile-mode/difference", Bench, NULL, bench_init, test_difference, bench_clear);
+    g_test_add("/profile-mode/adds-up", Bench, NULL, bench_init, test_adds_up, bench_clear);
     g_test_add("/profile-mode/interleaved", Bench, NULL, bench_init, test_interleaved, bench_clear);
     g_test_add("/profile-mode/not-interleaved", Bench, NULL, bench_init, test_not_interleaved, bench_clear);
     g_test_add("/profile-mode/impossible", Bench, NULL, bench_init, test_impossible, bench_clear);
