@@ -21,7 +21,8 @@ static void check_track(const IfmTrace *trace, gsize index)
     {
         gint64 end_ns;
         const char *name = ifm_trace_text(trace, events[i].name);
-        must(events[i].kind < IFM_N_EVENT_KINDS && events[i].track == index && (events[i].provider == 0 || events[i].kind == IFM_EVENT_NODE));
+        must(events[i].kind < IFM_N_EVENT_KINDS && events[i].track == index &&
+             (events[i].provider == 0 || events[i].kind == IFM_EVENT_NODE));
         must(!__builtin_add_overflow(events[i].start_ns, events[i].duration_ns, &end_ns));
         must(strlen(name) <= 4096 + 4096 + 1 && g_utf8_validate(name, -1, NULL));
     }
