@@ -121,7 +121,10 @@ const IfmPort *ifm_model_output(const IfmModel *model, gsize index);
 
 /**
  * ifm_model_make_inputs: Makes seeded inputs for all ports, in the order of the ports.
- * Floats are uniform in [-1, 1). Integers and bools are 0 or 1. The metadata
+ * They are plausible where the graph tells what an input is for: pictures (rank 4 with 1, 3 or 4 channels, read by a
+ * convolution) from [0, 1), in integers from 0 to 255; what an operator looks up within what it is looked up in (token ids
+ * within the vocabulary at Gather); masks 1; integers that steer an operator (axes, shapes, counts, lengths) ones that it
+ * accepts. Other floats are uniform in [-1, 1), other integers and bools 0 or 1. The metadata
  * "inferometer.range.PORT" = "LOW HIGH" gives another range. For an integer port, "LOW HIGH distinct" gives distinct values
  * in ascending order, for indices that must be unique (ScatterND without a reduction). Each port has its own generator,
  * seeded by (@seed, port name), so the shape of one port does not change the values of another.

@@ -42,6 +42,10 @@ double ifm_tensor_root_mean_square(const IfmTensor *tensor);
  * finite. */
 gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor);
 
+/** ifm_tensor_set_integer: Stores an integer that its type holds in element @index (row-major) of a contiguous host tensor
+ * of numbers. */
+void ifm_tensor_set_integer(IfmTensor *tensor, gint64 index, gint64 value);
+
 #define IFM_TENSOR_BLOCK 1024
 /** ifm_tensor_load_block: The elements from @at on of a contiguous host tensor, as doubles. @out: [IFM_TENSOR_BLOCK]
  * Returns: how many there are: IFM_TENSOR_BLOCK or those that are left. */

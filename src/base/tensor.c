@@ -483,6 +483,14 @@ static void store_integer(IfmTensor *tensor, gint64 index, gint64 value)
         *(gint64 *)place = value;
 }
 
+void ifm_tensor_set_integer(IfmTensor *tensor, gint64 index, gint64 value)
+{
+    if (ifm_dtype_is_float(tensor->dtype))
+        store_float(tensor, index, (double)value);
+    else
+        store_integer(tensor, index, value);
+}
+
 /* A plain conversion is undefined for values outside the range of gint64. NaN becomes 0. */
 static gint64 clamp_to_int64(double value)
 {

@@ -39,6 +39,15 @@ static GHashTable *rename_tensors(const IfmModel *model)
     return names;
 }
 
+/* What its inputs are made of goes with a model. */
+static void copy_range(IfmModelBuilder *builder, const IfmModel *model, const char *input)
+{
+    g_autofree char *key = g_strdup_printf("inferometer.range.%s", input);
+    const char *range = ifm_model_metadata(model, key);
+    if (range != NULL)
+        ifm_model_builder_metadata(builder, key, range);
+}
+
 static void copy_port(IfmModelBuilder *builder, const IfmPort *port, gboolean is_input)
 {
     (is_input ? ifm_model_builder_input : ifm_model_builder_output)(builder, port->name, port->dtype, port->rank,
@@ -52,7 +61,10 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error)
     ifm_model_builder_copy_context(builder, model);
     ifm_model_builder_share_external(builder);
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
         copy_port(builder, ifm_model_input(model, i), TRUE);
+        copy_range(builder, model, ifm_model_input(model, i)->name);
+    }
     for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
         copy_port(builder, ifm_model_output(model, i), FALSE);
     for (gsize i = 0; i < ifm_model_n_initializers(model); i++)

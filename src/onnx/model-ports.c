@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "onnx-private.h"
+#include "input-meaning.h"
 
 IfmPort *ifm_port_copy(const IfmPort *port)
 {
@@ -225,19 +225,19 @@ GRand *ifm_onnx_random(guint32 seed, const char *name)
     return g_rand_new_with_seed_array(words, n);
 }
 
-/* Range: @distinct: all values are different */
+/* Range: @is_given: in the metadata of the model    @distinct: all values are different */
 typedef struct
 {
     double low, high;
-    gboolean distinct;
+    gboolean is_given, distinct;
 } Range;
 
-/* input_range: The range of a port in the metadata of the model, else the default of its type. */
+/* input_range: The range of a port in the metadata of the model, if it is given there. */
 static gboolean input_range(const IfmModel *model, const IfmPort *port, Range *range, GError **error)
 {
     g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
     const char *text = ifm_model_metadata(model, key);
-    *range = ifm_dtype_is_float(port->dtype) ? (Range){ -1, 1, FALSE } : (Range){ 0, 2, FALSE };
+    *range = (Range){ .is_given = text != NULL };
     if (text == NULL)
         return TRUE;
     char *middle, *end;
@@ -288,9 +288,27 @@ static gboolean fits_memory(const IfmPort *port, const gint64 *shape, gsize *tot
     return FALSE;
 }
 
+static void fill_fixed(IfmTensor *tensor, const IfmInputMeaning *meaning)
+{
+    for (gint64 i = 0; i < ifm_tensor_n_elements(tensor); i++)
+        ifm_tensor_set_integer(tensor, i, meaning->fixed[MIN((gsize)i, meaning->n_fixed - 1)]);
+}
+
+/* Without a range in the metadata: what is plausible for it. */
+static gboolean fill_plausible(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, const IfmPort *port,
+                               GRand *random, IfmTensor *tensor, GError **error)
+{
+    IfmInputMeaning meaning;
+    ifm_onnx_input_meaning(model, bindings, n_bindings, port, tensor->shape, &meaning);
+    if (meaning.n_fixed == 0)
+        return ifm_tensor_fill_random(tensor, random, meaning.low, meaning.high, error);
+    fill_fixed(tensor, &meaning);
+    return TRUE;
+}
+
 /* Fills the tensor of one input. @seed: NULL: its values are never read. */
-static gboolean make_input(const IfmModel *model, const IfmPort *port, const gint64 *shape, const guint32 *seed,
-                           IfmTensor *tensor, GError **error)
+static gboolean make_input(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, const IfmPort *port,
+                           const gint64 *shape, const guint32 *seed, IfmTensor *tensor, GError **error)
 {
     if (port->dtype == IFM_DTYPE_STRING) /* empty ones, until what is given takes their place */
         return ifm_tensor_init_texts(tensor, port->rank, shape, NULL, error);
@@ -303,8 +321,9 @@ static gboolean make_input(const IfmModel *model, const IfmPort *port, const gin
         return FALSE;
     g_autoptr(GRand) random = ifm_onnx_random(*seed, port->name);
     if (ifm_tensor_init(tensor, port->dtype, port->rank, shape, error) &&
-        (range.distinct ? fill_distinct(tensor, random, &range, error)
-                        : ifm_tensor_fill_random(tensor, random, range.low, range.high, error)))
+        (range.distinct   ? fill_distinct(tensor, random, &range, error)
+         : range.is_given ? ifm_tensor_fill_random(tensor, random, range.low, range.high, error)
+                          : fill_plausible(model, bindings, n_bindings, port, random, tensor, error)))
         return TRUE;
     g_prefix_error(error, "input '%s': ", port->name);
     return FALSE;
@@ -322,7 +341,7 @@ static gboolean make_inputs(const IfmModel *model, const IfmDimBinding *bindings
         gint64 shape[IFM_MAX_RANK];
         if (ifm_port_bind(port, bindings, n_bindings, shape, error) &&
             (seed == NULL || fits_memory(port, shape, &total, error)) &&
-            make_input(model, port, shape, seed, &tensors[i], error))
+            make_input(model, bindings, n_bindings, port, shape, seed, &tensors[i], error))
             continue;
         for (guint k = 0; k <= i; k++)
             ifm_tensor_clear(&tensors[k]);

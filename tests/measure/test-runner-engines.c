@@ -1,6 +1,8 @@
 #include <math.h>
 #include <sched.h>
 
+#include <inferometer/tensor-file.h>
+
 #include "build-folders.h"
 #include "runner-fixture.h"
 
@@ -201,6 +203,20 @@ static gboolean has_avx512(void)
     return g_file_get_contents("/proc/cpuinfo", &cpuinfo, NULL, NULL) && strstr(cpuinfo, " avx512f ") != NULL;
 }
 
+/* Inputs of which the fault is known, in a file. */
+static char *save_noise(const Fixture *fixture, const char *model_path)
+{
+    g_autoptr(IfmModel) model = ifm_model_open(model_path, NULL);
+    const IfmPort *port = ifm_model_input(model, 0);
+    char *path = g_build_filename(fixture->folder, "noise", NULL);
+    g_auto(IfmTensor) noise = IFM_TENSOR_INIT;
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    g_assert_true(ifm_tensor_init(&noise, port->dtype, port->rank, port->dims, NULL) &&
+                  ifm_tensor_fill_random(&noise, random, -1, 1, NULL) &&
+                  ifm_tensor_file_save(path, (const char *const[]){ port->name }, &noise, 1, NULL));
+    return path;
+}
+
 /* A model that a runtime is known to answer wrongly, by its kernels for AVX-512, must come out failed, with the place. */
 static void test_wrong_runtime(void)
 {
@@ -212,7 +228,9 @@ static void test_wrong_runtime(void)
     else if (has_engine(&fixture, "openvino") && has_engine(&fixture, "onnxruntime"))
     {
         IfmModelCase model_case = case_on(&fixture, "openvino:CPU@0");
+        g_autofree char *noise = save_noise(&fixture, path);
         model_case.model_path = path;
+        model_case.inputs_path = noise;
         g_autoptr(IfmMeasurement) wrong = measure(&fixture, &model_case);
         const char *version = text_in(json_object_get(wrong->environment, "runtime"), "version");
         if (!g_str_has_prefix(version, "2026.4") || !has_avx512())
@@ -228,6 +246,7 @@ static void test_wrong_runtime(void)
         model_case.protocol.runs = 5;
         g_autoptr(IfmMeasurement) right = measure(&fixture, &model_case);
         g_assert_cmpstr(right->reason, ==, "");
+        g_unlink(noise);
     }
     fixture_clear(&fixture);
 }

@@ -1,0 +1,333 @@
+/* What an input of a model is for, as far as the graph tells, and so which values are plausible for it. */
+#include <string.h>
+
+#include "input-meaning.h"
+
+#define MAX_HOPS 8 /* nodes that hand an input on, before one that says what it is for */
+#define PIXEL_SIDE 16
+
+/* What an operator does with an integer input. */
+typedef enum
+{
+    STEER_PLACE,   /* a place along the axis of another input: token ids at the table's Gather */
+    STEER_PLACES,  /* places in the first dimensions of another input: GatherND, ScatterND */
+    STEER_AXES,    /* numbers of axes, each once */
+    STEER_ONES,    /* how often, how many: 1 is always right */
+    STEER_ZEROS,   /* where to begin, how far to shift */
+    STEER_SHAPE,   /* the shape that another input has already */
+    STEER_PARTS,   /* sizes that add up to a dimension of another input */
+    STEER_LENGTHS, /* how much of a dimension of another input there is */
+    STEER_COUNT,   /* a number of things that are made */
+    STEER_DIVISOR, /* anything but 0 */
+} Steer;
+
+/* @of: which input it is about    @axis: … and which dimension: an attribute's default; with @attribute NULL the dimension
+ */
+static const struct
+{
+    const char *op_type;
+    gsize input;
+    Steer steer;
+    gsize of;
+    const char *attribute;
+    gint64 axis;
+} steered[] = {
+    { "Gather", 1, STEER_PLACE, 0, "axis", 0 },
+    { "GatherElements", 1, STEER_PLACE, 0, "axis", 0 },
+    { "ScatterElements", 1, STEER_PLACE, 0, "axis", 0 },
+    { "Scatter", 1, STEER_PLACE, 0, "axis", 0 },
+    { "GatherND", 1, STEER_PLACES, 0, "batch_dims", 0 },
+    { "ScatterND", 1, STEER_PLACES, 0, NULL, 0 },
+    { "EmbedLayerNormalization", 0, STEER_PLACE, 2, NULL, 0 },
+    { "EmbedLayerNormalization", 1, STEER_PLACE, 4, NULL, 0 },
+    { "EmbedLayerNormalization", 7, STEER_ONES, 0, NULL, 0 },
+    { "ReduceSum", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceMean", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceMax", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceMin", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceProd", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceL1", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceL2", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceLogSum", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceLogSumExp", 1, STEER_AXES, 0, NULL, 0 },
+    { "ReduceSumSquare", 1, STEER_AXES, 0, NULL, 0 },
+    { "Unsqueeze", 1, STEER_AXES, 0, NULL, 0 },
+    { "Squeeze", 1, STEER_AXES, 0, NULL, 0 },
+    { "Slice", 3, STEER_AXES, 0, NULL, 0 },
+    { "CumSum", 1, STEER_AXES, 0, NULL, 0 },
+    { "Slice", 1, STEER_ZEROS, 0, NULL, 0 },
+    { "Slice", 2, STEER_SHAPE, 0, NULL, 0 },
+    { "Slice", 4, STEER_ONES, 0, NULL, 0 },
+    { "Pad", 1, STEER_ZEROS, 0, NULL, 0 },
+    { "Trilu", 1, STEER_ZEROS, 0, NULL, 0 },
+    { "Reshape", 1, STEER_SHAPE, 0, NULL, 0 },
+    { "Resize", 3, STEER_SHAPE, 0, NULL, 0 },
+    { "CenterCropPad", 1, STEER_SHAPE, 0, NULL, 0 },
+    { "Expand", 1, STEER_ONES, 0, NULL, 0 },
+    { "Tile", 1, STEER_ONES, 0, NULL, 0 },
+    { "TopK", 1, STEER_ONES, 0, NULL, 0 },
+    { "ConstantOfShape", 0, STEER_ONES, 0, NULL, 0 },
+    { "Resize", 2, STEER_ONES, 0, NULL, 0 },
+    { "Upsample", 1, STEER_ONES, 0, NULL, 0 },
+    { "Range", 0, STEER_ZEROS, 0, NULL, 0 },
+    { "Range", 1, STEER_COUNT, 0, NULL, 0 },
+    { "Range", 2, STEER_ONES, 0, NULL, 0 },
+    { "OneHot", 1, STEER_COUNT, 0, NULL, 0 },
+    { "Split", 1, STEER_PARTS, 0, "axis", 0 },
+    { "SplitToSequence", 1, STEER_ONES, 0, NULL, 0 },
+    { "ReverseSequence", 1, STEER_LENGTHS, 0, "time_axis", 0 },
+    { "LSTM", 4, STEER_LENGTHS, 0, NULL, 0 },
+    { "GRU", 4, STEER_LENGTHS, 0, NULL, 0 },
+    { "RNN", 4, STEER_LENGTHS, 0, NULL, 0 },
+    { "Div", 1, STEER_DIVISOR, 0, NULL, 0 },
+    { "Mod", 1, STEER_DIVISOR, 0, NULL, 0 },
+};
+#define COUNT 4 /* of things that are made */
+
+/* They hand integers on as they are. */
+static const char *const plain[] = { "Cast",   "Identity", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose",
+                                     "Concat", "Slice",    "Expand",  "Tile",      "Split",   NULL };
+/* They hand pictures on. */
+static const char *const picturing[] = {
+    "Cast",   "Identity",           "Transpose", "Sub", "Mul", "Div", "Add", "Pad", "QuantizeLinear", "DequantizeLinear",
+    "Resize", "BatchNormalization", NULL
+};
+
+typedef struct
+{
+    const IfmModel *model;
+    const IfmDimBinding *bindings;
+    gsize n_bindings;
+    const IfmPort *port;
+    const gint64 *shape;
+    IfmAnalysis *analysis; /* made when it is first asked for; NULL before, and where it cannot be */
+    gboolean is_analysed;
+    IfmInputMeaning *meaning;
+    gboolean is_found;
+} Search;
+
+/* The shape of a tensor of the graph. Returns: FALSE where it is unknown. */
+static gboolean shape_of(Search *search, const char *tensor, int *rank, gint64 *shape)
+{
+    IfmDtype dtype;
+    IfmTensor weight;
+    if (ifm_model_initializer(search->model, tensor, &weight))
+    {
+        *rank = weight.rank;
+        memcpy(shape, weight.shape, sizeof weight.shape);
+        return TRUE;
+    }
+    if (!search->is_analysed)
+        search->analysis = ifm_model_analyse((IfmModel *)search->model, search->bindings, search->n_bindings, NULL);
+    search->is_analysed = TRUE;
+    return search->analysis != NULL && ifm_analysis_shape(search->analysis, tensor, &dtype, rank, shape);
+}
+
+/* --- what to draw -------------------------------------------------------------------------------------------------------
+ */
+
+/* Of several readers the narrowest range. */
+static void draw_below(Search *search, double high)
+{
+    IfmInputMeaning *meaning = search->meaning;
+    if (search->is_found && meaning->n_fixed == 0)
+        high = MIN(high, meaning->high);
+    *meaning = (IfmInputMeaning){ .low = 0, .high = MAX(high, 1) };
+    search->is_found = TRUE;
+}
+
+/* The first reader that wants fixed numbers has them. */
+static void fix(Search *search, const gint64 *values, gsize n)
+{
+    if (search->is_found)
+        return;
+    search->is_found = TRUE;
+    search->meaning->n_fixed = MIN(n, IFM_MAX_RANK);
+    memcpy(search->meaning->fixed, values, search->meaning->n_fixed * sizeof *values);
+}
+
+static void fix_one(Search *search, gint64 value)
+{
+    fix(search, &value, 1);
+}
+
+/* @n: how many numbers the input has */
+static void fix_axes(Search *search, const IfmNode *node, gint64 n)
+{
+    gint64 axes[IFM_MAX_RANK] = { 0 }, shape[IFM_MAX_RANK], found = 0;
+    int rank;
+    const gboolean squeezes = g_str_equal(node->op_type, "Squeeze");
+    if (squeezes && shape_of(search, node->inputs[0], &rank, shape))
+        for (int axis = 0; axis < rank && found < IFM_MAX_RANK; axis++)
+            axes[found] = axis, found += shape[axis] == 1;
+    for (; found < MIN(n, IFM_MAX_RANK); found++)
+        axes[found] = found;
+    fix(search, axes, (gsize)CLAMP(n, 1, IFM_MAX_RANK));
+}
+
+static void fix_shape(Search *search, const IfmNode *node, gsize of, gint64 n)
+{
+    gint64 shape[IFM_MAX_RANK];
+    int rank;
+    if (of < node->n_inputs && shape_of(search, node->inputs[of], &rank, shape) && rank == n && rank > 0)
+        fix(search, shape, (gsize)rank);
+    else if (g_str_equal(node->op_type, "Reshape"))
+    {
+        for (int axis = 0; axis < IFM_MAX_RANK; axis++)
+            shape[axis] = axis == 0 ? -1 : 1;
+        fix(search, shape, IFM_MAX_RANK);
+    }
+    else
+        fix_one(search, g_str_equal(node->op_type, "Slice") ? G_MAXINT32 : 1);
+}
+
+/* The dimension of input @of that an attribute, or @axis, names; 0: unknown. */
+static gint64 dimension(Search *search, const IfmNode *node, gsize of, const char *attribute, gint64 axis)
+{
+    gint64 shape[IFM_MAX_RANK];
+    int rank;
+    if (of >= node->n_inputs || !shape_of(search, node->inputs[of], &rank, shape))
+        return 0;
+    axis = attribute != NULL ? ifm_node_int(node, attribute, axis) : axis;
+    axis += axis < 0 ? rank : 0;
+    return axis >= 0 && axis < rank ? shape[axis] : 0;
+}
+
+static void fix_parts(Search *search, const IfmNode *node, gint64 size, gint64 n)
+{
+    gint64 parts[IFM_MAX_RANK];
+    if (size <= 0 || n <= 0 || n > IFM_MAX_RANK)
+        return;
+    for (gint64 i = 0; i < n; i++)
+        parts[i] = i < n - 1 ? size / n : size - size / n * (n - 1);
+    fix(search, parts, (gsize)n);
+}
+
+/* Each number is a place in one of the first dimensions: below the smallest of them. */
+static void draw_places(Search *search, const IfmNode *node)
+{
+    gint64 shape[IFM_MAX_RANK], high = G_MAXINT64;
+    int rank, index_rank;
+    gint64 index_shape[IFM_MAX_RANK];
+    if (!shape_of(search, node->inputs[0], &rank, shape) || !shape_of(search, node->inputs[1], &index_rank, index_shape) ||
+        index_rank == 0)
+        return;
+    const gint64 first = CLAMP(ifm_node_int(node, "batch_dims", 0), 0, rank);
+    for (gint64 axis = first; axis < MIN(first + index_shape[index_rank - 1], rank); axis++)
+        high = MIN(high, shape[axis]);
+    if (high < G_MAXINT64)
+        draw_below(search, (double)high);
+}
+
+static void steer(Search *search, const IfmNode *node, gsize row)
+{
+    const gint64 n = search->port->rank == 0 ? 1 : search->shape[search->port->rank - 1];
+    gint64 size = 0;
+    switch (steered[row].steer)
+    {
+    case STEER_PLACE:
+        size = dimension(search, node, steered[row].of, steered[row].attribute, steered[row].axis);
+        if (size > 0)
+            draw_below(search, (double)size);
+        break;
+    case STEER_PLACES:
+        draw_places(search, node);
+        break;
+    case STEER_AXES:
+        fix_axes(search, node, n);
+        break;
+    case STEER_ONES:
+        fix_one(search, 1);
+        break;
+    case STEER_ZEROS:
+        fix_one(search, 0);
+        break;
+    case STEER_SHAPE:
+        fix_shape(search, node, steered[row].of, n);
+        break;
+    case STEER_PARTS:
+        fix_parts(search, node, dimension(search, node, steered[row].of, steered[row].attribute, steered[row].axis), n);
+        break;
+    case STEER_LENGTHS:
+        size = dimension(search, node, steered[row].of, steered[row].attribute, steered[row].axis);
+        if (size > 0)
+            fix_one(search, size);
+        break;
+    case STEER_COUNT:
+        fix_one(search, COUNT);
+        break;
+    case STEER_DIVISOR:
+        if (!search->is_found && !ifm_dtype_is_float(search->port->dtype))
+            *search->meaning = (IfmInputMeaning){ .low = 1, .high = 3 };
+        break;
+    }
+}
+
+/* --- following an input through the graph --------------------------------------------------------------------------- */
+
+static void follow(Search *search, const char *tensor, int hops)
+{
+    const GArray *readers = ifm_model_consumers(search->model, tensor);
+    for (guint i = 0; hops > 0 && readers != NULL && i < readers->len; i++)
+    {
+        const IfmNode *node = ifm_model_node(search->model, g_array_index(readers, gsize, i));
+        for (gsize k = 0; k < node->n_inputs; k++)
+            for (gsize row = 0; row < G_N_ELEMENTS(steered) && g_str_equal(node->inputs[k], tensor); row++)
+                if (steered[row].input == k && g_str_equal(node->op_type, steered[row].op_type))
+                    steer(search, node, row);
+        for (gsize k = 0;
+             g_strv_contains(plain, node->op_type) && g_str_equal(node->inputs[0], tensor) && k < node->n_outputs; k++)
+            follow(search, node->outputs[k], hops - 1);
+    }
+}
+
+/* Whether a convolution reads it. */
+static gboolean is_picture_for(const IfmModel *model, const char *tensor, int hops)
+{
+    const GArray *readers = ifm_model_consumers(model, tensor);
+    for (guint i = 0; hops > 0 && readers != NULL && i < readers->len; i++)
+    {
+        const IfmNode *node = ifm_model_node(model, g_array_index(readers, gsize, i));
+        if (strstr(node->op_type, "Conv") != NULL || (g_strv_contains(picturing, node->op_type) && node->n_outputs > 0 &&
+                                                      is_picture_for(model, node->outputs[0], hops - 1)))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static gboolean is_channels(gint64 n)
+{
+    return n == 1 || n == 3 || n == 4;
+}
+
+static gboolean is_picture(const IfmModel *model, const IfmPort *port, const gint64 *shape)
+{
+    const gboolean channels_first = port->rank == 4 && is_channels(shape[1]) && MIN(shape[2], shape[3]) >= PIXEL_SIDE;
+    const gboolean channels_last = port->rank == 4 && is_channels(shape[3]) && MIN(shape[1], shape[2]) >= PIXEL_SIDE;
+    return (channels_first || channels_last) && is_picture_for(model, port->name, MAX_HOPS);
+}
+
+/* Nothing is masked: of a batch without padding. */
+static gboolean is_mask(const IfmPort *port)
+{
+    return port->rank > 0 && !ifm_dtype_is_float(port->dtype) &&
+           (g_str_equal(port->name, "mask") || strstr(port->name, "attention_mask") != NULL ||
+            strstr(port->name, "input_mask") != NULL);
+}
+
+void ifm_onnx_input_meaning(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, const IfmPort *port,
+                            const gint64 *shape, IfmInputMeaning *meaning)
+{
+    const gboolean is_float = ifm_dtype_is_float(port->dtype);
+    Search search = {
+        .model = model, .bindings = bindings, .n_bindings = n_bindings, .port = port, .shape = shape, .meaning = meaning
+    };
+    *meaning = is_float ? (IfmInputMeaning){ .low = -1, .high = 1 } : (IfmInputMeaning){ .low = 0, .high = 2 };
+    if (is_picture(model, port, shape))
+        *meaning = (IfmInputMeaning){ .low = 0, .high = is_float || port->dtype == IFM_DTYPE_BOOL ? 1 : 256 };
+    else if (is_mask(port))
+        fix_one(&search, 1);
+    else
+        follow(&search, port->name, MAX_HOPS);
+    ifm_analysis_free(search.analysis);
+}
