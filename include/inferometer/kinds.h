@@ -20,6 +20,8 @@ typedef struct
     gboolean free_shapes;
 } IfmLoadDevice;
 
+#define IFM_TOLERANCE_RUNS 5
+
 /** IfmModelCase: all a worker needs to measure a model on a device. */
 typedef struct
 {
@@ -47,7 +49,10 @@ typedef struct
     /* with @profile: only a few profiled runs, for the nodes' shares of the time: the breakdown has no bound */
     gboolean profile_few;
     gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
-    double rtol, atol; /* of that comparison; 0, 0: by dtype */
+    double rtol, atol; /* of that comparison; 0, 0: by the spread of disturbed runs of the reference, or by dtype */
+    /* disturbed runs that tell what the outputs may be off by; 0: IFM_TOLERANCE_RUNS, fewer where they would take over a
+     * minute; -1: none: by dtype */
+    int tolerance_runs;
     /* an output of several numbers of which some are off is right, too, where the root mean square of the differences is
      * within 10 rtol of the reference's: gradients jump where a rounding moves a rectifier or a maximum; or within rtol /
      * 1000 of that of the reference's largest output: what is 0 but for roundings */

@@ -73,9 +73,10 @@ typedef struct
     gint64 conv_workspace;     /* bytes a layer, at most; 0: 1 GiB */
     const char *const *vendor; /* "[ENGINE:]KEY=VALUE" */
     gboolean resume;
-    gint64 n_layers;    /* how many of the slowest nodes to show of each device */
-    gboolean group;     /* those that do the same in one row */
-    const char *output; /* folder of the store and of what is made */
+    gint64 tolerance_runs; /* disturbed runs of the reference: what the outputs may be off by; 0: by precision */
+    gint64 n_layers;       /* how many of the slowest nodes to show of each device */
+    gboolean group;        /* those that do the same in one row */
+    const char *output;    /* folder of the store and of what is made */
     IfmGraphOptions graph;
     const IfmProfileWatch *watch; /* or NULL */
 } IfmProfileOptions;

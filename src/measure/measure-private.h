@@ -4,6 +4,8 @@
 #include <internal/onnx.h>
 #include <internal/tensor.h>
 
+#include "spread.h"
+
 G_BEGIN_DECLS
 
 #define IFM_NS_PER_S G_GINT64_CONSTANT(1000000000)
@@ -28,9 +30,13 @@ gint64 ifm_time_coarse_ns(void);
 /** IfmReference: the outputs of one model on one set of inputs, mapped from a file. */
 typedef struct IfmReference IfmReference;
 
-/** IFM_REFERENCE_ROUNDING: after an output's name: a tensor of one f64, the largest difference of that output that rounding
- * alone makes. */
-#define IFM_REFERENCE_ROUNDING "\nrounding"
+/** IFM_REFERENCE_ALLOWED, _FIGURES: after an output's name: what ifm_spread_finish() makes of its disturbed runs.
+ * IFM_REFERENCE_FACTS: an object, as text in bytes: "kept" (operators that are not rewritten), "rewritten" or why it is
+ * "not_rewritten", "n_runs" of "n_runs_asked" or why there is "no_tolerance", "reference_ns" and "run_ns": what a run took.
+ */
+#define IFM_REFERENCE_ALLOWED "\nallowed"
+#define IFM_REFERENCE_FIGURES "\nfigures"
+#define IFM_REFERENCE_FACTS "\nfacts"
 
 /** ifm_reference_open: @path: as ifm_tensor_file_save() wrote it, and with the errors of ifm_tensor_file_open(). */
 IfmReference *ifm_reference_open(const char *path, GError **error);
@@ -48,25 +54,31 @@ typedef struct
     gboolean scaled, as_wholes; /* see IfmModelCase */
 } IfmTolerance;
 
-/** ifm_tolerance_for: @rtol, @atol: as the user gave them, absolute; 0, 0: what the execution precision allows. */
+/** ifm_tolerance_for: @rtol, @atol: as the user gave them, absolute, and they alone rule; 0, 0: what the execution
+ * precision allows, for outputs without disturbed runs. */
 IfmTolerance ifm_tolerance_for(IfmDtype dtype, double rtol, double atol);
 
-/** IfmVerification: what verifying saw so far. */
+/** IfmVerification: what verifying saw so far. It borrows the reference. */
 typedef struct
 {
-    gsize n_checks;
-    double worst_excess; /* largest difference / tolerance seen; above 1 is a failure */
+    gsize n_checks, n_compared;
+    IfmAgreement agreement; /* the worst */
+    double worst_excess;    /* largest difference / tolerance seen; above 1 is a failure */
     char *worst_port;
     double worst_value, worst_reference;
     gboolean reference_not_finite; /* the model itself gives NaN or infinities on these inputs */
     gsize n_as_wholes;             /* outputs that were right as wholes alone */
-    double rounding;               /* the largest difference that rounding alone was seen to make; 0: not looked for */
     gsize n_skipped;               /* outputs that have no numbers to compare, or not in this precision */
+    json_t *facts;                 /* how the reference was made; NULL: not known */
+    GArray *judged;                /* of each output that the spread of disturbed runs judged; NULL: none */
 } IfmVerification;
 void ifm_verification_clear(IfmVerification *verdict);
 /** ifm_verification_to_json: (transfer full) what was compared and how far off the worst was. @wrong: an output was
  * @tolerance: NULL where there was no reference */
 json_t *ifm_verification_to_json(const IfmVerification *verdict, gboolean wrong, const IfmTolerance *tolerance);
+
+/** ifm_reference_has_spread: Whether disturbed runs tell what an output may be off by. */
+gboolean ifm_reference_has_spread(const IfmReference *reference, const char *port);
 
 /** ifm_take_rows: Some rows of a tensor of rank 1 or more: row i of @to is row @rows[i] of @from. @rows: [n]    @to: (out)
  * allocated. Returns: FALSE with IFM_ERROR_INVALID for a row that @from has not, or IFM_ERROR_MEMORY. */
@@ -144,6 +156,8 @@ IfmSubject ifm_model_subject_slots(IfmModelSubject *self);
 json_t *ifm_model_subject_effective_config(IfmModelSubject *self, IfmMeasurement *measurement, GError **error);
 /** ifm_model_subject_verify: Checks every stream's outputs once more. */
 gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error);
+/** ifm_model_subject_is_wrong: Whether an output was different from the reference's. */
+gboolean ifm_model_subject_is_wrong(const IfmModelSubject *self);
 /** ifm_model_subject_verification: (transfer full) what was compared and how far off the worst was. */
 json_t *ifm_model_subject_verification(const IfmModelSubject *self);
 /** ifm_model_subject_streams: (transfer full) what the other streams did meanwhile; NULL where there is one stream. */

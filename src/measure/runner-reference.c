@@ -25,7 +25,8 @@ static char *reference_key(const IfmModelCase *model_case, const IfmCase *sealed
 {
     const char *inputs = ifm_runner_inputs_of(sealed);
     GString *key = g_string_new(sealed->subject_digest);
-    g_string_append_printf(key, " %u %s", model_case->seed, inputs != NULL ? inputs : "");
+    g_string_append_printf(key, " %u %d %d %s", model_case->seed, (int)model_case->dtype, model_case->tolerance_runs,
+                           inputs != NULL ? inputs : "");
     for (gsize i = 0; i < model_case->n_bindings; i++)
         g_string_append_printf(key, " %s=%" G_GINT64_FORMAT, model_case->bindings[i].name, model_case->bindings[i].value);
     return g_string_free(key, FALSE);

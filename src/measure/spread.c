@@ -287,8 +287,10 @@ static void judge_integers(const IfmTensor *value, const IfmTensor *reference, c
             judgement->worst_index = judgement->n_different == 0 ? i : judgement->worst_index;
             judgement->n_different++;
         }
+    const double allowed = figures->alone > 0 ? ALONE_MAX * figures->alone + 1 : 0;
     judgement->worst = judgement->n_different > 0 ? INFINITY : 0;
-    if ((double)judgement->n_different > ALONE_MAX * figures->alone + (figures->alone > 0 ? 1 : 0))
+    judgement->share = judgement->n_different > 0 ? (double)judgement->n_different / allowed : 0;
+    if ((double)judgement->n_different > allowed)
         judgement->why = "integers";
 }
 
@@ -346,15 +348,24 @@ static void judge_floats(const IfmTensor *value, const IfmTensor *reference, con
     judgement->ratio = sums.allowed > 0 ? sqrt(sums.squares / sums.allowed) : 0;
     judgement->gain = sums.power > 0 ? sums.products / sums.power : 0;
     if (judgement->why != NULL)
+    {
+        judgement->share = INFINITY;
         return;
-    const double gain = fabs(judgement->gain);
-    if (judgement->z > few * fmax(Z_MAX, OWN_FACTOR * figures->z) ||
-        judgement->ratio > few * fmax(RATIO_MAX, OWN_FACTOR * figures->ratio))
-        judgement->why = "off";
-    else if (gain > GAIN_LEAST && gain > few * GAIN_MAX * (figures->gain + 0x1p-24))
-        judgement->why = "scaled";
-    else if (judgement->worst > few * WORST_MAX)
-        judgement->why = "one element";
+    }
+    const struct
+    {
+        double share;
+        const char *why;
+    } limits[] = { { judgement->z / fmax(Z_MAX, OWN_FACTOR * figures->z), "off" },
+                   { judgement->ratio / fmax(RATIO_MAX, OWN_FACTOR * figures->ratio), "off" },
+                   { fabs(judgement->gain) / fmax(GAIN_LEAST, GAIN_MAX * (figures->gain + 0x1p-24)), "scaled" },
+                   { judgement->worst / WORST_MAX, "one element" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(limits); i++)
+    {
+        judgement->share = fmax(judgement->share, limits[i].share / few);
+        if (judgement->share > 1 && judgement->why == NULL)
+            judgement->why = limits[i].why;
+    }
 }
 
 static IfmAgreement by_spread(const IfmSpreadFigures *figures)
@@ -379,4 +390,18 @@ IfmAgreement ifm_spread_judge(const IfmTensor *value, const IfmTensor *reference
     if (agreement == IFM_AGREEMENT_UNDETERMINED && !is_plain)
         judgement->why = NULL;
     return judgement->why != NULL ? IFM_AGREEMENT_DIFFERENT : agreement;
+}
+
+gboolean ifm_spread_is_within(const float *value, const float *reference, const float *allowed, gint64 n,
+                              const IfmSpreadFigures *figures)
+{
+    gint64 n_beyond = 0, n_far = 0;
+    for (gint64 i = 0; i < n; i++)
+    {
+        const float off = fabsf(value[i] - reference[i]);
+        n_beyond += !(off <= allowed[i]);
+        n_far += !(off <= 2 * allowed[i]); /* a NaN is far, too */
+    }
+    return n_far == 0 && by_spread(figures) < IFM_AGREEMENT_UNDETERMINED &&
+           (double)(n + 3 * n_beyond) <= Z_MAX * Z_MAX * (double)n;
 }

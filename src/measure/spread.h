@@ -61,11 +61,12 @@ gboolean ifm_spread_finish(IfmSpread *self, IfmTensor *allowed, IfmSpreadFigures
  * @z: root mean square of d / t    @ratio: of d over that of t    @worst: max |d| / t    @gain: <d, r> / <r, r>
  * @worst_index: where that is, row-major; of integers the first wrong one; -1 where all are equal
  * @n_different: elements with |d| > t, or wrong integers
+ * @share: the largest of all figures, each by its limit: above 1 where they are different
  */
 typedef struct
 {
     const char *why;
-    double z, ratio, worst, gain;
+    double z, ratio, worst, gain, share;
     gint64 worst_index, n_different;
 } IfmJudgement;
 /**
@@ -78,5 +79,11 @@ typedef struct
  */
 IfmAgreement ifm_spread_judge(const IfmTensor *value, const IfmTensor *reference, const IfmTensor *allowed,
                               const IfmSpreadFigures *figures, IfmJudgement *judgement);
+
+/** ifm_spread_is_within: Whether floats are within what ifm_spread_judge() calls different, without a branch on the way:
+ * for outputs that pass by within a timed run. All |d| are within 2 t, and few enough beyond t, that z and ratio are within
+ * their limits. FALSE: not known; the gain is not looked at. @value, @reference, @allowed: [n] */
+gboolean ifm_spread_is_within(const float *value, const float *reference, const float *allowed, gint64 n,
+                              const IfmSpreadFigures *figures);
 
 G_END_DECLS

@@ -366,6 +366,11 @@ gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error)
     return TRUE;
 }
 
+gboolean ifm_model_subject_is_wrong(const IfmModelSubject *self)
+{
+    return self->wrong;
+}
+
 json_t *ifm_model_subject_verification(const IfmModelSubject *self)
 {
     return ifm_verification_to_json(&self->verdict, self->wrong, self->reference != NULL ? &self->tolerance : NULL);

@@ -100,11 +100,13 @@ static char *difference(Worker *worker, const char *path, const char *other_dtyp
     for (gsize i = 0; other != NULL && differs == NULL && i < ifm_compiled_info(compiled).n_outputs; i++)
     {
         IfmTensor value = IFM_TENSOR_INIT;
+        const char *port = ifm_compiled_output(compiled, i)->name;
         g_autoptr(GError) failure = NULL;
+        if (worker->reference != NULL && ifm_reference_has_spread(worker->reference, port))
+            continue; /* each side is held against what is right */
         if (!ifm_request_output(request, i, &value, error))
             break;
-        if (!ifm_reference_check(other, ifm_compiled_output(compiled, i)->name, &value, model_case->dtype, &tolerance,
-                                 &seen, &failure))
+        if (!ifm_reference_check(other, port, &value, model_case->dtype, &tolerance, &seen, &failure))
             differs = g_strdup(failure->message);
     }
     ifm_verification_clear(&seen);
@@ -128,6 +130,11 @@ json_t *worker_answer_compare_start(Worker *worker, const json_t *request, GErro
         ifm_model_subject_set_reference(worker->subject, worker->reference);
     worker_enter_phase(worker, "warming up");
     json_auto_t *answer = start(&subject, &worker->interrupted, error);
+    if (answer == NULL && worker->subject != NULL && ifm_model_subject_is_wrong(worker->subject))
+    {
+        json_auto_t *told = json_object(); /* the message has it, too */
+        worker_explain(worker, told, error);
+    }
     if (answer == NULL || (keep != NULL && !worker_save_outputs(ifm_model_subject_compiled(worker->subject),
                                                                 ifm_model_subject_request(worker->subject), keep, error)))
         return NULL;

@@ -63,10 +63,7 @@ void worker_say_lost(Worker *worker, const char *device);
 /* worker_report_base: From here on what the process takes counts against the memory limit. */
 void worker_report_base(Worker *worker);
 
-/* worker_save_outputs: the last inference's, as a tensor file. worker_save_reference: the same of the reference, with what
- * rounding alone does to outputs that are small. */
-gboolean worker_save_reference(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case, IfmModelSubject *subject,
-                               const char *path, GError **error);
+/* worker_save_outputs: the last inference's, as a tensor file. */
 gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error);
 /* worker_still_there: A lost device may have answered at once, and anything: it must still be there after the last run. */
 gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *device, GError **error);
@@ -102,6 +99,12 @@ gboolean worker_check_fits(Worker *worker, const IfmDeviceSpec *spec, gint64 lim
  * there. @model_case: with that model's path and bindings */
 gboolean worker_check_load_fits(IfmEngine *engine, const IfmDeviceSpec *spec, IfmModel *model,
                                 const IfmModelCase *model_case, GError **error);
+
+/* --- worker-cause.c ----------------------------------------------------------------------------------------------- */
+
+/* worker_explain: Why the outputs of the prepared model are different: the cause and the runtime's setting that cures it,
+ * as far as they are known: the model is run again with it. They go into @verification and behind @failure's message. */
+void worker_explain(Worker *worker, json_t *verification, GError **failure);
 
 /* --- worker-device.c ---------------------------------------------------------------------------------------------- */
 

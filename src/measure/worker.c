@@ -11,6 +11,7 @@
 #include <internal/sensor.h>
 
 #include "kind-private.h"
+#include "verification.h"
 
 /* --- saying ------------------------------------------------------------------------------------------------------- */
 
@@ -68,7 +69,8 @@ void worker_beat(gsize n, double median_ns, double ci_ratio, void *user)
     worker_say(worker, message);
 }
 
-/* --- the reference ------------------------------------------------------------------------------------------------ */
+/* --- outputs -----------------------------------------------------------------------------------------------------------
+ */
 
 gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error)
 {
@@ -84,35 +86,27 @@ gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const c
     return ifm_tensor_file_save_temporary(path, names, tensors, n, error);
 }
 
-static gboolean make_reference(Worker *worker, IfmModelCase *model_case, const char *path, GError **error)
+/* --- the reference -----------------------------------------------------------------------------------------------------
+ */
+
+static void enter_of_reference(const char *phase, int n_steps, void *user)
 {
-    IfmEngine *engine = worker_open_engine(worker, "onnxruntime", error);
-    g_autoptr(IfmModel) model = engine != NULL ? ifm_model_case_open(model_case, error) : NULL;
-    if (model == NULL)
-        return FALSE;
-    worker_enter_long_phase(worker, "computing the reference", 2);
-    model_case->device = "onnxruntime:CPU";
-    model_case->dtype = IFM_DTYPE_F32;
-    model_case->vendor = NULL;
-    model_case->convolutions = NULL;
-    model_case->native_async = FALSE;
-    model_case->threads = 1; /* its ScatterND, for one, loses additions where several threads meet in one row */
-    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_COMPILE_REFERENCE, error);
-    IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
-    return subject != NULL && slots.run(slots.self, error) &&
-           worker_save_reference(engine, model, model_case, subject, path, error);
+    worker_enter_long_phase(user, phase, n_steps);
 }
 
 static json_t *answer_reference(Worker *worker, const json_t *request, GError **error)
 {
     const char *path;
+    const IfmReferenceProgress progress = { enter_of_reference, worker };
     g_auto(IfmSpec) spec = { 0 };
     worker_enter_phase(worker, "opening the runtime");
     if (!ifm_json_get_string(request, "request", "path", &path, error) ||
-        !ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error) ||
-        !make_reference(worker, spec.data, path, error))
+        !ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error))
         return NULL;
-    return json_pack("{s:s}", "path", path);
+    IfmEngine *engine = worker_open_engine(worker, "onnxruntime", error);
+    return engine != NULL && ifm_reference_make(engine, spec.data, &progress, path, error)
+               ? json_pack("{s:s}", "path", path)
+               : NULL;
 }
 
 /* --- a case ---------------------------------------------------------------------------------------------- */

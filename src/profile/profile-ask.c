@@ -220,6 +220,9 @@ static IfmModelCase case_of(const ProfilePlan *plan, const IfmProfileOptions *op
         .seed = (guint32)options->seed,
         .protocol = IFM_PROTOCOL_INIT,
         .verify = !options->no_verify,
+        .tolerance_runs = options->tolerance_runs == 0                    ? -1
+                          : options->tolerance_runs == IFM_TOLERANCE_RUNS ? 0
+                                                                          : (int)options->tolerance_runs,
         .convolutions = (const char *const *)plan->convolutions,
     };
 }

@@ -57,6 +57,10 @@ const IfmOption ifm_profile_options[] = {
       .aliases = (const char *const[]){ "new-limit", NULL }, .at = PROFILE(new_peak) },
     { "no-verify", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference",
       .at = PROFILE(no_verify) },
+    { "tolerance-runs", 0, IFM_OPTION_COUNT, FALSE, "N",
+      "runs of the reference with every rounding disturbed, which tell what the outputs may be off by; 0: the tolerance is "
+      "that of the precision",
+      G_STRINGIFY(IFM_TOLERANCE_RUNS), .maximum = 1000, .at = PROFILE(tolerance_runs) },
     { "observe", 0, IFM_OPTION_FLAG, FALSE, NULL,
       "shapes that no rule gives: run the model once to measure them, also where nothing else is run (--profile flops)",
       .at = PROFILE(observe) },

@@ -234,6 +234,20 @@ static void add_unverified(IfmDocument *document, const GArray *results)
     }
 }
 
+/* Outputs of which "equal" does not say all. */
+static void add_agreement(IfmDocument *document, const GArray *results)
+{
+    for (guint i = 0; i < results->len; i++)
+    {
+        const IfmResult *result = &g_array_index(results, IfmResult, i);
+        g_autofree char *words = result->measurement != NULL ? ifm_outputs_words(result->measurement->verification) : NULL;
+        if (words == NULL || ifm_result_code(result) != NULL)
+            continue;
+        ifm_document_part(document);
+        ifm_document_note(document, ifm_result_name(result), IFM_TONE_PLAIN, "outputs %s", words);
+    }
+}
+
 /* A warning that all devices share is shown without their names. */
 static void add_warnings(IfmDocument *document, const GArray *results)
 {
@@ -307,6 +321,7 @@ IfmDocument *ifm_profile_document(const IfmProfileReport *report)
     ifm_profile_add_passes(document, report);
     ifm_document_reasons(document, (const IfmResult *)(const void *)results->data, results->len);
     add_other_results(document, results, report);
+    add_agreement(document, results);
     add_unverified(document, results);
     add_warnings(document, results);
     ifm_profile_add_memory(document, report);

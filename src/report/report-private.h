@@ -99,6 +99,10 @@ GPtrArray *ifm_said_new(void);
 /* ifm_said_add_warnings: those of a measurement. @measurement: borrowed, or NULL    @whose: what it is called    @who:
  * identifies it */
 void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, const char *whose, const void *who);
+/* ifm_outputs_words: Returns: (transfer full) what comparing the outputs came to, and by how much, where "equal" does not
+ * say all; NULL where it does, or nothing was compared. @verification: nullable */
+char *ifm_outputs_words(const json_t *verification);
+
 /* ifm_document_warnings: a section of them. @n_all: a warning of so many is shown without their names */
 void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all);
 

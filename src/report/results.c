@@ -71,14 +71,15 @@ static void get_ending(const void *record, const void *user, IfmValue *value)
         value->tone = IFM_TONE_WARN;
 }
 
-/* What verifying came to, in a word. */
+/* What verifying came to, in a word; NULL: the agreement with the reference. */
 static const struct
 {
     const char *status, *word;
     IfmTone tone;
 } verdicts[] = {
-    { "passed", "right", IFM_TONE_GOOD },
-    { "failed", "wrong", IFM_TONE_BAD },
+    { "passed", NULL, IFM_TONE_GOOD },
+    { "undetermined", NULL, IFM_TONE_WARN },
+    { "failed", "different", IFM_TONE_BAD },
     { "not-applicable", "simulated", IFM_TONE_DIM }, /* a simulated device that computes nothing */
     { "not-asked", "unchecked", IFM_TONE_WARN },
     { "unavailable", "unchecked", IFM_TONE_WARN },
@@ -89,12 +90,15 @@ static const struct
 static void get_outputs(const void *record, const void *user, IfmValue *value)
 {
     const IfmResult *result = record;
-    const char *status = result->measurement != NULL ? ifm_member_text(result->measurement->verification, "status") : NULL;
+    const json_t *verification = result->measurement != NULL ? result->measurement->verification : NULL;
+    const char *status = ifm_member_text(verification, "status"), *agreement = ifm_member_text(verification, "agreement");
     for (gsize i = 0; i < G_N_ELEMENTS(verdicts); i++)
         if (g_strcmp0(status, verdicts[i].status) == 0 &&
             (ifm_result_code(result) == NULL || g_str_equal(verdicts[i].status, "failed")))
         {
-            ifm_value_set_text(value, verdicts[i].word);
+            ifm_value_set_text(value, verdicts[i].word != NULL ? verdicts[i].word
+                                      : agreement != NULL      ? agreement
+                                                               : "equal");
             value->tone = verdicts[i].tone;
         }
 }

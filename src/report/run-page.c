@@ -100,6 +100,7 @@ static const char *outputs_words(const IfmRunReport *report, IfmTone *tone)
                                                : IFM_TONE_WARN;
     return g_strcmp0(status, "passed") == 0           ? "equal the reference's"
            : g_strcmp0(status, "failed") == 0         ? "differ from the reference's"
+           : g_strcmp0(status, "undetermined") == 0   ? "cannot be told right from wrong on these inputs"
            : g_strcmp0(status, "not-applicable") == 0 ? "not compared: simulated devices compute nothing"
                                                       : "not compared";
 }
@@ -275,9 +276,9 @@ static void get_attained(const void *record, const void *user, IfmValue *value)
 
 static void get_outputs(const void *record, const void *user, IfmValue *value)
 {
-    static const char *const words[][2] = { { "passed", "equal" },
-                                            { "failed", "differ" },
-                                            { "not-applicable", "simulated" } };
+    static const char *const words[][2] = {
+        { "passed", "equal" }, { "failed", "differ" }, { "undetermined", "undetermined" }, { "not-applicable", "simulated" }
+    };
     const RunLine *line = record;
     const char *status =
         line->report->measurement != NULL ? ifm_member_text(line->report->measurement->verification, "status") : NULL;

@@ -243,7 +243,7 @@ static void test_small_outputs(Bench *bench, gconstpointer data)
                 continue;
             run_line(bench, line, &ended);
             assert_status(&ended, 0);
-            g_assert_nonnull(strstr(ended.out, "right"));
+            g_assert_nonnull(strstr(ended.out, "equal"));
         }
     }
 }
@@ -377,7 +377,7 @@ static void test_outside_data(Bench *bench, gconstpointer data)
              "profile model/link.onnx --dim N=2 --allow-outside-data -q -p runtime --runs 2 --no-peak -d onnxruntime:CPU",
              &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "right"));
+    g_assert_nonnull(strstr(ended.out, "equal"));
 }
 
 static void test_too_large(Bench *bench, gconstpointer data)

@@ -298,7 +298,7 @@ static void test_wrong_answer(Bench *bench, gconstpointer data)
     json_auto_t *document = parse_output(&ended);
     const json_t *entry = case_of(document, "simulated:faulty/WRONG");
     g_assert_cmpstr(text_of(entry, "outcome"), ==, "failed");
-    g_assert_nonnull(strstr(text_of(entry, "reason"), "is wrong: "));
+    g_assert_nonnull(strstr(text_of(entry, "reason"), "is different: "));
     g_assert_cmpuint(json_array_size(json_object_get(json_object_get(entry, "measurement"), "samples_ns")), ==, 0);
 }
 

@@ -109,8 +109,8 @@ static void test_wrong(gconstpointer data)
         text.plan_case.n_batches = (gsize)GPOINTER_TO_UINT(data);
         g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
         g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
-        if (strstr(measurement->reason, "output h is wrong") == NULL)
-            g_assert_cmpstr(measurement->reason, ==, "output h is wrong");
+        if (strstr(measurement->reason, "output h is different") == NULL)
+            g_assert_cmpstr(measurement->reason, ==, "output h is different");
         g_assert_cmpstr(text_in(measurement->verification, "status"), ==, "failed");
         text.plan_case.verify = FALSE;
         g_autoptr(IfmMeasurement) unverified = measure_plan(&fixture, &text.plan_case);

@@ -77,7 +77,7 @@ static void test_tolerance(void)
     g_autoptr(GError) error = NULL;
     g_assert_false(check(reference, "logits", IFM_DTYPE_F32, far, IFM_DTYPE_F32, &verdict, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_FAILED);
-    g_assert_nonnull(strstr(error->message, "output logits is wrong: 1 of 6 elements, worst element 4: 0.041"));
+    g_assert_nonnull(strstr(error->message, "output logits is different: 1 of 6 elements, worst element 4: 0.041"));
     g_assert_nonnull(strstr(error->message, "the reference has 0 (rtol 0.001, atol 0.0409"));
     g_assert_true(check(reference, "logits", IFM_DTYPE_F32, far, IFM_DTYPE_F16, &verdict, NULL)); /* fewer digits */
     ifm_verification_clear(&verdict);
@@ -214,6 +214,92 @@ static void test_shape(void)
     remove_file(path);
 }
 
+/* With disturbed runs: 0.1 is allowed at each element. @reference_db: of the runs */
+static IfmReference *saved_spread(const char *path, double reference_db)
+{
+    static const char *const names[] = { "logits", "logits" IFM_REFERENCE_ALLOWED, "logits" IFM_REFERENCE_FIGURES,
+                                         IFM_REFERENCE_FACTS };
+    static float allowed[] = { 0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0.1F };
+    static char facts[] = "{\"n_runs\": 5, \"kept\": [\"Odd\"]}";
+    IfmSpreadFigures figures = { .n_runs = 5, .reference_db = reference_db, .gain = 1e-3, .z = 1, .ratio = 1 };
+    const gint64 n_figures = IFM_SPREAD_N_FIGURES, n_facts = (gint64)strlen(facts);
+    IfmTensor tensors[4];
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_tensor_wrap(&tensors[0], IFM_DTYPE_F32, 2, shape, values, NULL) &&
+                  ifm_tensor_wrap(&tensors[1], IFM_DTYPE_F32, 2, shape, allowed, NULL) &&
+                  ifm_tensor_wrap(&tensors[2], IFM_DTYPE_F64, 1, &n_figures, &figures, NULL) &&
+                  ifm_tensor_wrap(&tensors[3], IFM_DTYPE_U8, 1, &n_facts, facts, NULL));
+    g_assert_true(ifm_tensor_file_save(path, names, tensors, 4, &error));
+    IfmReference *reference = ifm_reference_open(path, &error);
+    g_assert_no_error(error);
+    return reference;
+}
+
+static void test_spread(void)
+{
+    static const struct
+    {
+        float off; /* everywhere, up and down */
+        double reference_db, rtol;
+        const char *status, *agreement;
+    } rows[] = {
+        { 0.1F, 80, 0, "passed", "equal" },
+        { 0.1F, 30, 0, "passed", "equal up to quantisation" },
+        { 0.1F, 10, 0, "undetermined", "undetermined" },
+        { 0.2F, 10, 0, "undetermined", "undetermined" },
+        { 0.2F, 30, 0, "failed", "different" },
+        { 0.2F, 80, 1, "passed", "equal" }, /* what the user allows rules */
+    };
+    for (gsize row = 0; row < G_N_ELEMENTS(rows); row++)
+    {
+        g_autofree char *path = temporary_file();
+        g_autoptr(IfmReference) reference = saved_spread(path, rows[row].reference_db);
+        g_autoptr(GError) error = NULL;
+        IfmVerification verdict = { 0 };
+        const IfmTolerance tolerance = ifm_tolerance_for(IFM_DTYPE_F32, rows[row].rtol, rows[row].rtol);
+        IfmTensor value;
+        float seen[6];
+        for (int i = 0; i < 6; i++)
+            seen[i] = values[i] + (i % 2 == 0 ? rows[row].off : -rows[row].off);
+        g_assert_true(ifm_tensor_wrap(&value, IFM_DTYPE_F32, 2, shape, seen, NULL));
+        const gboolean right =
+            ifm_reference_check(reference, "logits", &value, IFM_DTYPE_F32, &tolerance, &verdict, &error);
+        g_assert_cmpint(right, ==, !g_str_equal(rows[row].status, "failed"));
+        if (!right)
+            g_assert_nonnull(strstr(error->message, "output logits is different: 6 of 6 elements, worst element "));
+        json_auto_t *json = ifm_verification_to_json(&verdict, !right, &tolerance);
+        g_assert_cmpstr(json_string_value(json_object_get(json, "status")), ==, rows[row].status);
+        g_assert_cmpstr(json_string_value(json_object_get(json, "agreement")), ==, rows[row].agreement);
+        g_assert_cmpuint(json_array_size(json_object_get(json, "outputs")), ==, rows[row].rtol > 0 ? 0 : 1);
+        g_assert_cmpstr(json_string_value(json_array_get(json_object_get(json, "kept"), 0)), ==, "Odd");
+        ifm_verification_clear(&verdict);
+        remove_file(path);
+    }
+}
+
+/* A part of the whole has its rows of what is allowed; the quick check says the same of both, or leaves it to the other. */
+static void test_spread_rows(void)
+{
+    g_autofree char *path = temporary_file();
+    g_autoptr(IfmReference) whole = saved_spread(path, 80);
+    const gint64 rows[] = { 1 }, part_shape[] = { 1, 3 };
+    g_autoptr(IfmReference) part = ifm_reference_rows(whole, rows, 1, NULL);
+    const IfmTolerance tolerance = ifm_tolerance_for(IFM_DTYPE_F32, 0, 0);
+    IfmVerification verdict = { 0 };
+    for (int far = 0; far < 2; far++)
+    {
+        float seen[3] = { values[3] + 0.1F, values[4], values[5] + (far ? 5.0F : 0) };
+        IfmTensor value;
+        g_assert_true(ifm_tensor_wrap(&value, IFM_DTYPE_F32, 2, part_shape, seen, NULL));
+        g_assert_cmpint(ifm_reference_check(part, "logits", &value, IFM_DTYPE_F32, &tolerance, &verdict, NULL), ==, !far);
+        g_assert_cmpint(ifm_reference_check_quick(part, "logits", &value, IFM_DTYPE_F32, &tolerance, &verdict, NULL), ==,
+                        !far);
+    }
+    g_assert_cmpuint(verdict.n_compared, ==, 4);
+    ifm_verification_clear(&verdict);
+    remove_file(path);
+}
+
 /* What a damaged file gets is test-tensor-file's; here that the error comes through. */
 static void test_damaged(void)
 {
@@ -237,6 +323,8 @@ int main(int argc, char **argv)
     g_test_add_func("/reference/not-finite", test_not_finite);
     g_test_add_func("/reference/reference-not-finite", test_reference_not_finite);
     g_test_add_func("/reference/shape", test_shape);
+    g_test_add_func("/reference/spread", test_spread);
+    g_test_add_func("/reference/spread-rows", test_spread_rows);
     g_test_add_func("/reference/damaged", test_damaged);
     return g_test_run();
 }

@@ -69,7 +69,7 @@ static void test_wrong(void)
         g_assert_cmpstr(right->reason, ==, "");
         g_assert_cmpstr(text_in(right->verification, "status"), ==, "passed");
         g_assert_nonnull(text_in(right->verification, "reference"));
-        assert_fails(&fixture, "wrong", "failed", " is wrong: ");
+        assert_fails(&fixture, "wrong", "failed", " is different: ");
     }
     fixture_clear(&fixture);
 }

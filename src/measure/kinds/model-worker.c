@@ -263,6 +263,8 @@ static gboolean run_case(Worker *worker, GError **error)
     gboolean there = known || still_there(worker, &loss);
     json_decref(measurement->verification);
     measurement->verification = ifm_model_subject_verification(worker->subject);
+    if (there && ifm_model_subject_is_wrong(worker->subject))
+        worker_explain(worker, measurement->verification, &failure);
     if (!there) /* that says more than what it answered then */
     {
         g_propagate_error(error, g_steal_pointer(&loss));

@@ -61,6 +61,7 @@ static const IfmRecordField fields[] = {
     { FIELD(FLAG, profile), .key = "nodes" },
     { FIELD(FLAG, profile_few), .key = "nodes_few", .unless_zero = TRUE, .counts = is_profiled },
     { FIELD(FLAG, as_wholes), .key = "as_wholes", .unless_zero = TRUE, .counts = is_verified },
+    { FIELD(INT, tolerance_runs), .key = "tolerance_runs", .unless_zero = TRUE, .counts = is_verified },
     { FIELD(DOUBLE, rtol), .key = "rtol", .counts = has_tolerance },
     { FIELD(DOUBLE, atol), .key = "atol", .counts = has_tolerance },
     { LIST(PARTS, load, n_load), .fields = load_fields, .size = sizeof(IfmLoadDevice) },
