@@ -20,7 +20,7 @@ typedef struct
     const char *grid;  /* "0.3,0.5,0.7" */
     gint64 max_blocks; /* unset: any number */
     gboolean no_npu_split;
-    gboolean implausible; /* plan also by latencies that those of other sizes contradict */
+    gboolean implausible;       /* plan also by latencies that those of other sizes contradict */
     const char *const *use;     /* aliases; NULL: all that have latencies */
     const char *const *without; /* aliases */
     const char *const *power;   /* "ALIAS=WATTS" or "ALIAS=WATTS,IDLE" */

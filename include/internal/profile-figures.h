@@ -103,6 +103,7 @@ struct IfmScalingPart
     IfmScaling *scaling;
     GPtrArray *passes; /* IfmScalingPart*, in the order of ifm_pass_order, this one among them; empty without a mode; of one
                           in such a list NULL, but of this one */
+    GPtrArray *reasons; /* char*, of points whose time others contradict */
 };
 
 /* ifm_scaling_parts: (transfer full) IfmScalingPart*, one of each device. */

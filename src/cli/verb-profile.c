@@ -237,6 +237,8 @@ const Verb verb_profile = {
         "Each device is measured in a process of its own, one after the other, and its measurement is stored before the "
         "next begins. If a device refuses, fails, crashes, hangs or answers wrongly, its row says failed, with the reason "
         "below the table; the other devices are measured all the same.\n"
+        "Several devices then run once more in rounds of fresh processes, in a drawn order. One is called the fastest only "
+        "if it leads all six rounds; else they are not told apart.\n"
         "With --mode backward or train the model is differentiated into models of ordinary operators. They are kept under "
         "DIR/models and measured like any other: the forward pass, forward and backward in one (the training pass), and "
         "with train also the step, which updates the parameters. Backward is the difference of the first two, which are "

@@ -57,6 +57,8 @@ json_t *ifm_plan_answer_to_json(const IfmPlanReport *report)
     json_object_set_new(json, "cost", ifm_plan_cost_to_json(&answer->cost));
     json_object_set_new(json, "costs",
                         ifm_costs_to_json(report->costs, answer->plan, (double)report->nodes, (double)report->edges));
+    json_object_set_new(json, "n_implausible",
+                        json_integer(report->costs != NULL ? (json_int_t)ifm_costs_n_implausible(report->costs) : 0));
     json_object_set_new(json, "certificate", ifm_record_to_json(answer, certificate_fields));
     json_object_set_new(json, "best", choice_to_json(answer->best, &answer->best_cost, &answer->best_forecast));
     json_object_set_new(json, "single", choice_to_json(answer->single, &answer->single_cost, &answer->single_forecast));

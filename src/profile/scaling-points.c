@@ -5,6 +5,8 @@
 #include <internal/json.h>
 #include <internal/scaling.h>
 
+#include <inferometer/format.h>
+#include <internal/implausible.h>
 #include <internal/profile-figures.h>
 
 /* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
@@ -258,6 +260,35 @@ static IfmScalingLine line_of(const IfmScalingPart *part, gsize i)
     };
 }
 
+/* A time that one of another size contradicts is none: nothing follows from it. By the models' FLOP. */
+static void drop_implausible(IfmScalingPart *part, gsize n)
+{
+    g_autofree double *flop = g_new(double, n + 1);
+    g_autofree IfmTimedWork *cases = g_new(IfmTimedWork, n + 1);
+    g_autofree gssize *against = g_new(gssize, n + 1);
+    for (gsize i = 0; i < n; i++)
+    {
+        const IfmScalingPoint *point = &part->points[i];
+        flop[i] = point->flop > 0 ? (double)point->flop : (double)NAN;
+        cases[i] = (IfmTimedWork){ &flop[i], point->time_ns, point->interval.lower, point->interval.upper };
+    }
+    ifm_find_implausible(cases, n, 1, against);
+    for (gsize i = 0; i < n; i++)
+    {
+        IfmScalingPoint *point = &part->points[i];
+        if (against[i] < 0)
+            continue;
+        const IfmScalingPoint *other = &part->points[against[i]];
+        g_autofree char *own = ifm_format_duration(cases[i].ns), *others = ifm_format_duration(cases[against[i]].ns);
+        char *why = g_strdup_printf("implausible: %s, but %s %s, which is %s work, took %s", own, part->row->axis,
+                                    other->value, cases[i].ns < cases[against[i]].ns ? "less" : "more", others);
+        g_ptr_array_add(part->reasons, why);
+        point->reason = why;
+        point->time_ns = NAN;
+        point->interval = (IfmInterval){ NAN, NAN, point->interval.level };
+    }
+}
+
 static IfmScalingPart *pass_of(const IfmScalingRow *row, const IfmResult *device, int kind)
 {
     IfmScalingPart *part = g_new0(IfmScalingPart, 1);
@@ -268,6 +299,8 @@ static IfmScalingPart *pass_of(const IfmScalingRow *row, const IfmResult *device
     part->lines = g_new0(IfmScalingLine, row->n + 1);
     for (gsize i = 0; i < row->n; i++)
         part->points[i] = point_of(row, i, device, kind);
+    part->reasons = g_ptr_array_new_with_free_func(g_free);
+    drop_implausible(part, row->n);
     part->scaling = ifm_scaling_new(part->points, row->n);
     for (gsize i = 0; i < row->n; i++)
         part->lines[i] = line_of(part, i);
@@ -295,6 +328,7 @@ static void part_free(IfmScalingPart *part)
         if (part->passes->pdata[i] != part)
             part_free(part->passes->pdata[i]);
     g_clear_pointer(&part->passes, g_ptr_array_unref);
+    g_clear_pointer(&part->reasons, g_ptr_array_unref);
     ifm_scaling_free(part->scaling);
     g_free(part->points);
     g_free(part->lines);

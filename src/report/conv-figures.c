@@ -90,8 +90,8 @@ static void add_shapes(IfmDocument *document, const IfmConvFindings *findings, g
                           ? add_figure(document, "shapes_peak", IFM_FIGURE_MATRIX, "share of the peak",
                                        "Arithmetic of each layer shape by each algorithm, as a share of the device's peak.",
                                        "Algorithms by layer shape:")
-                          : add_figure(document, "shapes_ratio", IFM_FIGURE_MATRIX, "times as long as the fastest",
-                                       "Time of each layer shape by each algorithm over that of the fastest, which is 1.",
+                          : add_figure(document, "shapes_ratio", IFM_FIGURE_MATRIX, "times as long as the lowest",
+                                       "Time of each layer shape by each algorithm over the lowest, which is 1.",
                                        "Algorithms by layer shape:");
     block->figure.y.title = block->figure.title;
     block->figure.y.kind = peaks ? IFM_FIELD_RATIO : IFM_FIELD_REAL;
@@ -129,7 +129,7 @@ static void add_gains(IfmDocument *document, const IfmConvFindings *findings)
         g_autofree char *label =
             g_strdup_printf("%s, %" G_GINT64_FORMAT ", %s", row->model, row->input_size, row->device->alias);
         const double times[] = { row->best_ns, row->time_ns };
-        static const char *const names[] = { "best for each layer", "fastest for all layers" };
+        static const char *const names[] = { "best for each layer", "lowest for all layers" };
         for (gsize k = 0; k < G_N_ELEMENTS(times); k++)
         {
             IfmPoint at = IFM_POINT_INIT;

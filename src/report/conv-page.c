@@ -160,11 +160,11 @@ static const IfmField size_fields[] = {
     { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "input_size", "size", IFM_FIELD_INTEGER, ifm_field_get_integer, SIZE(input_size), IFM_FIELD_KEY },
     { "device", "on", IFM_FIELD_TEXT, get_size_alias, NULL, IFM_FIELD_WHOLE },
-    { "fastest", "fastest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(fastest), IFM_FIELD_WHOLE },
+    { "fastest", "lowest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(fastest), IFM_FIELD_WHOLE },
     { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, SIZE(time_ns) },
     { "second", "next", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
-    { "ahead", "next/fastest", IFM_FIELD_REAL, get_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "gain", "runtime/fastest", IFM_FIELD_REAL, get_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "ahead", "next/lowest", IFM_FIELD_REAL, get_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "gain", "runtime/lowest", IFM_FIELD_REAL, get_gain, NULL, IFM_FIELD_HIDE_EMPTY },
     { "best_gain", "runtime/best", IFM_FIELD_REAL, get_best_gain, NULL, IFM_FIELD_HIDE_EMPTY },
     { "cheapest", "cheapest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(cheapest), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, SIZE(energy_j), IFM_FIELD_HIDE_EMPTY },
@@ -182,7 +182,7 @@ static void add_crossovers(IfmDocument *document, const IfmConvFindings *finding
             g_str_equal(before->fastest, row->fastest))
             continue;
         ifm_document_note(document, row->model, IFM_TONE_PLAIN,
-                          "%s is the fastest at %" G_GINT64_FORMAT ", %s at %" G_GINT64_FORMAT "%s", before->fastest,
+                          "%s is the lowest at %" G_GINT64_FORMAT ", %s at %" G_GINT64_FORMAT "%s", before->fastest,
                           before->input_size, row->fastest, row->input_size,
                           before->is_apart && row->is_apart             ? ""
                           : before->has_intervals && row->has_intervals ? "; within its interval the next may be faster"
@@ -194,7 +194,7 @@ static void add_sizes(IfmDocument *document, const IfmConvFindings *findings)
 {
     if (findings->sizes->len == 0)
         return;
-    ifm_document_heading(document, "The fastest algorithm of all layers, by model and size");
+    ifm_document_heading(document, "The algorithm with the lowest latency, by model and size");
     ifm_document_rows(document, "sizes", size_fields, g_array_copy(findings->sizes));
     add_crossovers(document, findings);
     gboolean overlaps = FALSE, lacks = FALSE;
@@ -209,6 +209,7 @@ static void add_sizes(IfmDocument *document, const IfmConvFindings *findings)
     if (lacks)
         ifm_document_text(document,
                           "latencies of too few runs have no interval: which of the two is faster is not certain");
+    ifm_document_text(document, "one process of each: lower in this study; compare tells which of two is the faster");
 }
 
 /* --- layer shapes -------------------------------------------------------------------------------------------------------
@@ -275,12 +276,12 @@ static const IfmField shape_fields[] = {
     { "shape", "channels, kernel", IFM_FIELD_TEXT, get_shape, NULL, IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "mmac", "MMAC", IFM_FIELD_REAL, get_mmac, NULL, IFM_FIELD_KEY },
     { "device", "on", IFM_FIELD_TEXT, get_shape_alias, NULL, IFM_FIELD_WHOLE },
-    { "fastest", "fastest", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(fastest), IFM_FIELD_WHOLE },
+    { "fastest", "lowest", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(fastest), IFM_FIELD_WHOLE },
     { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, SHAPE(time_ns) },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_shape_rate },
     { "second", "next", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
-    { "ahead", "next/fastest", IFM_FIELD_REAL, get_shape_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "gain", "runtime/fastest", IFM_FIELD_REAL, get_shape_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "ahead", "next/lowest", IFM_FIELD_REAL, get_shape_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "gain", "runtime/lowest", IFM_FIELD_REAL, get_shape_gain, NULL, IFM_FIELD_HIDE_EMPTY },
     { "implementation", "", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(implementation), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
@@ -292,7 +293,7 @@ static void add_shapes(IfmDocument *document, const IfmConvFindings *findings)
 {
     if (findings->shapes->len == 0)
         return;
-    ifm_document_heading(document, "The fastest algorithm by the shape of a layer");
+    ifm_document_heading(document, "The algorithm with the lowest time, by the shape of a layer");
     IfmBlock *all = ifm_document_rows(document, "shapes", shape_fields, g_array_copy(findings->shapes));
     if (findings->shapes->len > MAX_SHAPES)
     {

@@ -225,7 +225,7 @@ static void add_verdict(IfmDocument *document, const IfmRunReport *report, const
     if (isfinite(verdict.attained_ratio))
         g_string_append_printf(text, "; %s", attained);
     if (verdict.faster_alone != NULL)
-        g_string_append_printf(text, "; %s alone made %.4g/s: faster than this plan", verdict.faster_alone,
+        g_string_append_printf(text, "; %s alone made %.4g/s: more than this plan in this run", verdict.faster_alone,
                                verdict.faster_alone_per_s);
     g_string_append_printf(text, "; outputs %s", outputs);
     if (tone != IFM_TONE_BAD && (verdict.faster_alone != NULL || (compared && !verdict.close)))

@@ -146,7 +146,7 @@ typedef struct
     const IfmResult *a, *b;
     const char *store; /* the other one's name */
     double ratio;      /* of the medians, b / a */
-    int verdict;       /* -1: faster, 1: slower, 0: not told apart; 2: not known */
+    int verdict;       /* -1: lower, 1: higher, 0: not told apart; 2: not known */
 } Change;
 
 static double figure_of(const IfmResult *result, const char *name)
@@ -192,7 +192,7 @@ static void get_difference(const void *record, const void *user, IfmValue *value
 
 static void get_verdict(const void *record, const void *user, IfmValue *value)
 {
-    static const char *const words[] = { "faster", "not told apart", "slower", "no interval" };
+    static const char *const words[] = { "lower", "not told apart", "higher", "no interval" };
     ifm_value_set_text(value, words[((const Change *)record)->verdict + 1]);
 }
 
@@ -292,8 +292,8 @@ static void add_changes(IfmDocument *document, const GPtrArray *all)
         counts[g_array_index(changes, Change, i).verdict + 1]++;
     ifm_document_heading(document, "What changed");
     ifm_document_text(document,
-                      "%u case%s that A and another store have: %" G_GSIZE_FORMAT " faster, %" G_GSIZE_FORMAT
-                      " slower, %" G_GSIZE_FORMAT " not told apart by the intervals, %" G_GSIZE_FORMAT
+                      "%u case%s that A and another store have: %" G_GSIZE_FORMAT " lower, %" G_GSIZE_FORMAT
+                      " higher, %" G_GSIZE_FORMAT " not told apart by the intervals, %" G_GSIZE_FORMAT
                       " without an interval. An interval holds what varied within one measurement; from day to day and "
                       "from process to process a machine differs by more: `inferometer compare` measures two in turns.",
                       changes->len, changes->len == 1 ? "" : "s", counts[0], counts[2], counts[1], counts[3]);

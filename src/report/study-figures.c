@@ -135,9 +135,10 @@ static void add_fastest(IfmDocument *document, const IfmStudyTables *tables)
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     if (tables->devices->len < 2)
         return;
-    IfmBlock *block = add_figure(document, "fastest", IFM_FIGURE_MATRIX, "Fastest device of each stage at each size",
-                                 "A row for each size, nodes / edges; a device is named where its interval lies below all "
-                                 "others'.");
+    IfmBlock *block =
+        add_figure(document, "fastest", IFM_FIGURE_MATRIX, "Device with the lowest latency of each stage at each size",
+                   "A row for each size, nodes / edges; a device is named where its interval lies below all "
+                   "others', of one process of each: compare tells which is the faster.");
     block->figure.y.categories = categories_of(document, tables);
     block->figure.y.kind = IFM_FIELD_INTEGER;
     for (guint i = 0; i < tables->rows->len; i++)

@@ -61,8 +61,8 @@ static void get_latency(const void *record, const void *user, IfmValue *value)
     value->tone = latencies->decided && latencies->best == device ? IFM_TONE_GOOD : IFM_TONE_PLAIN;
 }
 
-/* Which is the fastest, and by how much; where intervals overlap, that any of them may be, and where there is none, that it
- * is unknown. */
+/* Which took the least time, of one process of each, and by how much; where intervals overlap, that any of them may be, and
+ * where there is none, that it is unknown. */
 static void get_fastest(const void *record, const void *user, IfmValue *value)
 {
     const Line *line = record;
@@ -123,8 +123,8 @@ static void add_matrix(IfmDocument *document, const IfmStudyTables *tables, cons
 void ifm_study_add_latencies(IfmDocument *document, const IfmStudyTables *tables, int sign)
 {
     static const IfmField name = { "stage", "stage", IFM_FIELD_TEXT, get_line_name, NULL, IFM_FIELD_WHOLE },
-                          fastest = { "fastest",   "fastest", IFM_FIELD_TEXT,
-                                      get_fastest, NULL,      IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY };
+                          fastest = { "fastest",   "lowest", IFM_FIELD_TEXT,
+                                      get_fastest, NULL,     IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY };
     const IfmStageRow *at = ifm_study_outermost(tables, sign), *max = ifm_study_outermost(tables, 1);
     gsize counts[IFM_ROW_STATES], n_absent;
     gboolean measured;

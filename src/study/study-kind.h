@@ -47,8 +47,8 @@ struct StudyKind
     gboolean needs_peaks;  /* its tables compare with what each device can at most: measured before the first case */
 };
 
-/* study-implausible.c. study_mark_rows: @rows: IfmStageRow*; those that others contradict have code and reason from then on.
- * study_mark_points: along each axis, by their FLOP. */
+/* study-implausible.c. study_mark_rows: @rows: IfmStageRow*; those that others contradict have code and reason from then
+ * on. study_mark_points: along each axis, by their FLOP. */
 void study_mark_rows(GPtrArray *rows);
 void study_mark_points(IfmStudyPoints *points);
 

@@ -262,6 +262,11 @@ static void test_implausible(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     g_assert_null(strstr(ended.out, "best latency: NPU 1-7"));
     g_assert_nonnull(strstr(ended.out, "left out: 7 implausible latencies: another size contradicts them"));
+    g_autofree char *asked_json = g_strconcat(question, " --json -", NULL);
+    run_line(bench, asked_json, &ended);
+    assert_status(&ended, 0);
+    json_auto_t *answer = parse_output(&ended);
+    g_assert_cmpint(json_integer_value(json_object_get(answer, "n_implausible")), ==, 7);
     g_autofree char *asked = g_strconcat(question, " --implausible", NULL);
     run_line(bench, asked, &ended);
     assert_status(&ended, 0);

@@ -59,6 +59,30 @@ static void save_square(const Bench *bench)
     g_assert_true(ifm_model_save(model, path, &error));
 }
 
+/* A device that answers at once from some size on: that is no time, and nothing follows from it. */
+static void test_implausible(Bench *bench, gconstpointer data)
+{
+    static const char yaml[] =
+        "description: is lost\nprovenance: invented\nunits:\n"
+        "  U:\n    description: a unit\n    capabilities: [free-shapes]\n    latency:\n"
+        "      source: table\n      table: {files: [lost.csv], axes: [N], latency: us, unit: 1 us}\n";
+    static const char table[] = "N,us\n16,100\n32,400\n64,1600\n128,40\n";
+    g_auto(Ended) ended = { 0 };
+    save_square(bench);
+    bench->devices = bench->folder;
+    bench_write(bench, "lost.yaml", yaml, strlen(yaml));
+    bench_write(bench, "lost.csv", table, strlen(table));
+    run_line(bench, "profile square.onnx -q --runs 9 --dim N=16,32,64,128 --json - -d simulated:lost/U", &ended);
+    assert_status(&ended, 0);
+    json_auto_t *document = parse_output(&ended);
+    const json_t *device = device_at(document, 0, 0), *points = json_object_get(device, "points");
+    g_assert_true(json_is_null(json_object_get(json_array_get(points, 3), "median_ns")));
+    const char *reason = json_string_value(json_object_get(json_array_get(points, 3), "reason"));
+    g_assert_nonnull(reason);
+    g_assert_true(g_str_has_prefix(reason, "implausible: 40.00 us, but N 64, which is less work, took 1.600 ms"));
+    assert_near(number_at(json_object_get(json_object_get(device, "fits"), "time"), "exponent"), 2, 1e-12);
+}
+
 /* --- known exponents -------------------------------------------------------------------------------------------------- */
 
 static void test_square(Bench *bench, gconstpointer data)
@@ -792,6 +816,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     devices_folder = g_build_filename(g_getenv("IFM_TEST_DATA"), "cli", "devices", NULL);
     g_test_add("/profile-sweep/square", Bench, NULL, set_up, test_square, bench_clear);
+    g_test_add("/profile-sweep/implausible", Bench, NULL, set_up, test_implausible, bench_clear);
     g_test_add("/profile-sweep/page", Bench, NULL, set_up, test_page, bench_clear);
     g_test_add("/profile-sweep/zoo", Bench, NULL, set_up, test_zoo, bench_clear);
     g_test_add("/profile-sweep/flops", Bench, NULL, set_up, test_flops, bench_clear);

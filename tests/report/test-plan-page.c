@@ -361,24 +361,24 @@ static void test_figures(Fixture *fixture, gconstpointer data)
     check_golden("run.txt", page);
     g_assert_nonnull(
         strstr(page, "the makespan was 1.79 % longer than predicted, within the predicted 1.219 s to 1.296 s"));
-    g_assert_null(strstr(page, "faster than this plan"));
+    g_assert_null(strstr(page, "more than this plan"));
     /* a device that makes more alone than the plan does, and a prediction that was surer than it should have been */
     json_t *solo = json_object_get(json_object_get(measurement->result, "bound"), "solo");
     json_object_set_new(solo, "GPU", json_real(90));
     json_t *plan = measurement->result;
     json_object_set_new(plan, "rate_per_s", json_pack("{s:f}", "median", 91.0)); /* filling is in the makespan alone */
     g_autofree char *filling = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 300 });
-    g_assert_null(strstr(filling, "faster than this plan"));
+    g_assert_null(strstr(filling, "more than this plan"));
     json_object_set_new(plan, "rate_per_s", json_pack("{s:f}", "median", 89.0));
     json_object_set_new(fixture->prediction, "makespan_spread_ratio", json_real(0.01));
     g_autofree char *beaten = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 300 });
     g_assert_nonnull(strstr(beaten, "outside the predicted 1.245 s to 1.270 s; "));
-    g_assert_nonnull(strstr(beaten, "; GPU alone made 90/s: faster than this plan; outputs equal"));
+    g_assert_nonnull(strstr(beaten, "; GPU alone made 90/s: more than this plan in this run; outputs equal"));
     /* a plan on that very device is not slower than itself */
     json_t *repetitions = json_object_get(plan, "repetitions");
     json_object_set_new(json_array_get(repetitions, json_array_size(repetitions) - 1), "plan", json_string("GPU 1-7"));
     g_autofree char *itself = ifm_document_show(ifm_run_document(&report, 1), &(IfmScreen){ .width = 300 });
-    g_assert_null(strstr(itself, "faster than this plan"));
+    g_assert_null(strstr(itself, "more than this plan"));
 }
 
 /* Three runs' median of 1280 ms, devices that made 30 and 40 a second at once: whether what was predicted of the devices
