@@ -22,7 +22,7 @@ PLAIN = {
     "bert-wide": ["bert", "hidden=256", "layers=2", "heads=4", "length=16", "vocabulary=1000"],
     "vit": ["vit", "size=64"],
     "graphsage": ["graphsage", "nodes=200", "edges=800"],
-    "graph-transformer": ["graph_transformer", "nodes=60", "edges=240"],
+    "graph-transformer": ["graph_transformer", "num_nodes=60", "num_edges=240", "mpnn=gcn", "attention=sparse", "num_layers=2"],
     "matmul": ["matmul", "m=16", "k=256", "n=64"],
 }
 

@@ -30,7 +30,7 @@ import sys
 
 import peers
 
-WHEELS = ["numpy==2.4.6", "onnx==1.23.2", "onnxruntime==1.31.1", "onnx_ir"]
+WHEELS = ["numpy==2.4.6", "onnx==1.23.2", "onnxruntime==1.31.1", "onnx-ir==1.1.0"]
 DEVICES = {"onnxruntime": "onnxruntime:CPU@0", "openvino": "openvino:CPU@0"}
 # With these the runtimes compute exactly what they otherwise make less precise on purpose.
 PRECISE = {"onnxruntime": ["session.x64quantprecision=1", "session.qdq_matmulnbits_accuracy_level=1"],

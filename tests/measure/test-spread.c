@@ -187,6 +187,32 @@ static void test_rare_event(void)
     g_assert_cmpint(ifm_spread_judge(&run, &tensor, &allowed, &figures, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
 }
 
+/* The quick look passes what the other calls equal, mostly, and nothing that it does not. */
+static void test_quick(void)
+{
+    int n_passed = 0;
+    for (int k = 0; k < 200; k++)
+    {
+        g_auto(Made) made;
+        IfmJudgement judgement;
+        float value[N];
+        make(&made, k % 2 == 0 ? 1e-6 : 1e-2, 5);
+        const double factor = 0.2 + k / 100.0;
+        draw(&made, factor, value);
+        if (k % 10 == 9)
+            value[k] = NAN;
+        const gboolean quick = ifm_spread_is_within(value, made.reference, made.allowed.data, N, &made.figures);
+        const IfmAgreement agreement = judge(&made, value, &judgement);
+        n_passed += quick;
+        g_assert_true(!quick || agreement < IFM_AGREEMENT_UNDETERMINED);
+        g_assert_true(quick || factor > 0.5 || isnan(value[k])); /* such as engines mostly are: passed at once */
+    }
+    g_assert_cmpint(n_passed, >, 30);
+    g_auto(Made) vague;
+    make(&vague, 0.3, 5);
+    g_assert_false(ifm_spread_is_within(vague.reference, vague.reference, vague.allowed.data, N, &vague.figures));
+}
+
 static IfmAgreement judge_integers(const gint64 *reference, gint64 (*runs)[6], int n_runs, const gint64 *value,
                                    IfmJudgement *judgement)
 {
@@ -274,6 +300,7 @@ int main(int argc, char **argv)
     g_test_add_func("/spread/faults", test_faults);
     g_test_add_func("/spread/words", test_words);
     g_test_add_func("/spread/rare-event", test_rare_event);
+    g_test_add_func("/spread/quick", test_quick);
     g_test_add_func("/spread/integers", test_integers);
     g_test_add_func("/spread/not-finite", test_not_finite);
     g_test_add_func("/spread/no-spread", test_no_spread);
