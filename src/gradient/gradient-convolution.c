@@ -1,4 +1,6 @@
 /* Rules of convolutions. In comments g is the gradient of the output y = x * w. */
+#include <string.h>
+
 #include "gradient-windows.h"
 
 /* --- the weight's gradient ---------------------------------------------------------------------------------------- */
@@ -10,6 +12,7 @@
 typedef struct
 {
     const IfmWindows *windows;
+    const char *g;                /* what a convolution's weight is multiplied with, window by window */
     gint64 n_images, n_positions; /* n_images: -1: free */
     gint64 n_groups, outputs, per_group;
     GPtrArray *pieces;
@@ -21,7 +24,7 @@ typedef struct
  */
 static void over_all_images(IfmBack *back, const Products *of)
 {
-    const char *g = ifm_back_gradient(back, 0);
+    const char *g = of->g;
     int order[IFM_MAX_RANK] = { 1, 0 }, rank = of->windows->n_space + 2;
     for (int i = 2; i < rank; i++)
         order[i] = i;
@@ -70,8 +73,7 @@ static void by_image(IfmBack *back, const Products *of)
     gint64 n_joined = MAX(ENOUGH_CHANNELS / MAX(of->per_group * of->n_groups, 1), 1);
     g_autoptr(GPtrArray) seen = g_ptr_array_new();
     g_auto(IfmWindowView) view = ifm_window_view(back, of->windows, NULL);
-    const char *rows = ifm_back_reshape_dims(back, ifm_back_gradient(back, 0),
-                                             (gint64[]){ 0, of->n_groups, of->outputs / of->n_groups, -1 }, 4);
+    const char *rows = ifm_back_reshape_dims(back, of->g, (gint64[]){ 0, of->n_groups, of->outputs / of->n_groups, -1 }, 4);
     for (gint64 i = 0; i < of->n_positions; i++)
     {
         const char *at = ifm_window_view_at(back, &view, i);
@@ -102,7 +104,8 @@ static gboolean is_by_image(const Products *of)
 
 #define MAX_POSITIONS 4096 /* a handful of nodes for each: a kernel of 64 x 64 */
 
-static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
+/* by_products: @g: one element for each window and output */
+static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w, const char *g)
 {
     IfmBackShape x;
     g_autoptr(GPtrArray) pieces = g_ptr_array_new();
@@ -110,7 +113,7 @@ static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackS
         ifm_windows_count(back, windows->kernel, windows->n_space, MAX_POSITIONS, "positions of a convolution's window");
     if (n_positions < 0 || !ifm_back_shape(back, ifm_back_input(back, 0), &x))
         return;
-    Products of = { windows, x.dims[0], n_positions, windows->group, w->dims[0], w->dims[1], pieces };
+    Products of = { windows, g, x.dims[0], n_positions, windows->group, w->dims[0], w->dims[1], pieces };
     if (is_by_image(&of))
         by_image(back, &of);
     else
@@ -222,27 +225,63 @@ static const char *input_gradient(IfmBack *back, const IfmWindows *windows, cons
 
 /* --- the rule ----------------------------------------------------------------------------------------------------- */
 
+/* read_weight: [channels, channels of a group, kernel], all fixed */
+static gboolean read_weight(IfmBack *back, IfmBackShape *w)
+{
+    if (!ifm_back_shape(back, ifm_back_input(back, 1), w))
+        return FALSE;
+    if (ifm_back_n_elements(w, 0, w->rank) >= 1)
+        return TRUE;
+    ifm_back_fail(back, "weight '%s' has a free dimension, or none", ifm_back_input(back, 1));
+    return FALSE;
+}
+
+/* give_bias: The sum over images and space. */
+static void give_bias(IfmBack *back, int rank)
+{
+    int axes[IFM_MAX_RANK];
+    for (int i = 0; i < rank - 1; i++)
+        axes[i] = i == 0 ? 0 : i + 1;
+    if (ifm_back_wants(back, 2))
+        ifm_back_give(back, 2, ifm_back_sum(back, ifm_back_gradient(back, 0), axes, rank - 1, FALSE));
+}
+
 IFM_GRADIENT_RULE(conv)
 {
-    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
-    int axes[IFM_MAX_RANK];
     IfmBackShape w;
     IfmWindows windows;
-    if (!ifm_back_shape(back, ifm_back_input(back, 1), &w))
-        return;
-    if (ifm_back_n_elements(&w, 0, w.rank) < 1)
-    {
-        ifm_back_fail(back, "weight '%s' has a free dimension, or none", ifm_back_input(back, 1));
-        return;
-    }
-    if (!ifm_windows_read(back, w.dims + 2, &windows))
+    if (!read_weight(back, &w) || !ifm_windows_read(back, w.dims + 2, &windows))
         return;
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0, input_gradient(back, &windows, &w));
     if (ifm_back_wants(back, 1))
-        by_products(back, &windows, &w);
-    for (int i = 0; i < w.rank - 1; i++)
-        axes[i] = i == 0 ? 0 : i + 1;
-    if (ifm_back_wants(back, 2) && ifm_back_dtype(back, y) != IFM_DTYPE_UNDEFINED)
-        ifm_back_give(back, 2, ifm_back_sum(back, g, axes, w.rank - 1, FALSE));
+        by_products(back, &windows, &w, ifm_back_gradient(back, 0));
+    give_bias(back, w.rank);
+}
+
+/* A ConvTranspose is what a convolution's input gets: its own input gets a Conv of g by the same weight, and its weight is
+ * that convolution's, with g for the input and x for the gradient. */
+IFM_GRADIENT_RULE(conv_transpose)
+{
+    IfmBackShape w;
+    IfmWindows windows;
+    gint64 pads[2 * IFM_MAX_SPACE];
+    if (!read_weight(back, &w) || !ifm_windows_read_transposed(back, w.dims + 2, &windows))
+        return;
+    gsize n = (gsize)windows.n_space;
+    memcpy(pads, windows.begin, n * sizeof pads[0]);
+    memcpy(pads + n, windows.end, n * sizeof pads[0]);
+    if (ifm_back_wants(back, 0))
+    {
+        const char *gradient = ifm_back_op(back, "Conv", windows.seen, own_weight(back), NULL);
+        ifm_back_ints(back, "kernel_shape", windows.kernel, n);
+        ifm_back_ints(back, "strides", windows.stride, n);
+        ifm_back_ints(back, "dilations", windows.dilation, n);
+        ifm_back_ints(back, "pads", pads, 2 * n);
+        ifm_back_int(back, "group", windows.group);
+        ifm_back_give(back, 0, gradient);
+    }
+    if (ifm_back_wants(back, 1))
+        by_products(back, &windows, &w, ifm_back_input(back, 0));
+    give_bias(back, w.rank);
 }

@@ -120,7 +120,7 @@ IFM_GRADIENT_RULE(space_to_depth)
     ifm_back_give(back, 0, space);
 }
 
-/* --- slices and padding ------------------------------------------------------------------------------------------- */
+/* --- slices ------------------------------------------------------------------------------------------------------ */
 
 /* SliceAxis: one axis of a slice: @step: 1 or more, once a slice backwards has been turned */
 typedef struct
@@ -264,36 +264,4 @@ IFM_GRADIENT_RULE(slice)
     for (gsize i = 0; i < n && back->error == NULL; i++)
         value = unslice_axis(back, value, &x, &y, axes[i]);
     ifm_back_give(back, 0, value);
-}
-
-/* g without the padding */
-IFM_GRADIENT_RULE(pad)
-{
-    gint64 pads[IFM_ANALYSIS_MAX_INTS], starts[IFM_MAX_RANK], axes[IFM_MAX_RANK];
-    IfmBackShape x;
-    gsize n;
-    const char *value = ifm_back_gradient(back, 0);
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x))
-        return;
-    if (!g_str_equal(ifm_node_string(back->node, "mode", "constant"), "constant") || ifm_back_input(back, 3) != NULL ||
-        ifm_back_wants(back, 2) || !ifm_back_known_ints(back, ifm_back_input(back, 1), pads, &n) || n != 2 * (gsize)x.rank)
-    {
-        ifm_back_fail(back, "no gradient rule but for constants around all axes, known before it runs");
-        return;
-    }
-    g_autoptr(GPtrArray) ends = g_ptr_array_new();
-    for (int i = 0; i < x.rank; i++)
-    {
-        starts[i] = MAX(pads[i], 0);
-        axes[i] = i;
-        if (pads[i] < 0 || pads[x.rank + i] < 0)
-            ifm_back_fail(back, "padding below 0: no gradient rule");
-        const char *size = ifm_back_size_of(back, ifm_back_input(back, 0), i);
-        g_ptr_array_add(ends, (gpointer)ifm_back_add(back, size, ifm_back_number(back, starts[i])));
-    }
-    const char *all_ends = ifm_back_op_list(back, NULL, "Concat", ends);
-    ifm_back_int(back, "axis", 0);
-    ifm_back_give(back, 0,
-                  ifm_back_op(back, "Slice", value, ifm_back_list(back, starts, (gsize)x.rank), all_ends,
-                              ifm_back_list(back, axes, (gsize)x.rank), NULL));
 }

@@ -91,6 +91,8 @@ gboolean ifm_back_facts_shape(const IfmBackFacts *facts, const char *tensor, Ifm
 
 /* ifm_back_shape: Fails where it is not known; @shape is then a scalar's. */
 gboolean ifm_back_shape(IfmBack *back, const char *tensor, IfmBackShape *shape);
+/* ifm_back_same_size: whether two forward tensors are equally long there, whatever the free dimensions are. */
+gboolean ifm_back_same_size(const IfmBack *back, const char *a, const char *b, int axis);
 IfmDtype ifm_back_dtype(IfmBack *back, const char *tensor);
 /* ifm_back_known_ints: the values of a small integer tensor that are the same whatever the free dimensions are.
  * @values: (out) [IFM_ANALYSIS_MAX_INTS]    FALSE: not known */
@@ -175,6 +177,7 @@ IFM_GRADIENT_RULE(cast);
 IFM_GRADIENT_RULE(clip);
 IFM_GRADIENT_RULE(concat);
 IFM_GRADIENT_RULE(conv);
+IFM_GRADIENT_RULE(conv_transpose);
 IFM_GRADIENT_RULE(cos);
 IFM_GRADIENT_RULE(depth_to_space);
 IFM_GRADIENT_RULE(div);
@@ -191,6 +194,7 @@ IFM_GRADIENT_RULE(gather_nd);
 IFM_GRADIENT_RULE(gelu);
 IFM_GRADIENT_RULE(gemm);
 IFM_GRADIENT_RULE(global_average_pool);
+IFM_GRADIENT_RULE(global_max_pool);
 IFM_GRADIENT_RULE(hard_sigmoid);
 IFM_GRADIENT_RULE(hard_swish);
 IFM_GRADIENT_RULE(identity);
@@ -215,6 +219,7 @@ IFM_GRADIENT_RULE(reduce_sum);
 IFM_GRADIENT_RULE(reduce_sum_square);
 IFM_GRADIENT_RULE(relu);
 IFM_GRADIENT_RULE(reshape);
+IFM_GRADIENT_RULE(resize);
 IFM_GRADIENT_RULE(scatter);
 IFM_GRADIENT_RULE(sigmoid);
 IFM_GRADIENT_RULE(sin);

@@ -61,14 +61,31 @@ IFM_GRADIENT_RULE(reduce_sum_square)
     ifm_back_give(back, 0, ifm_back_mul(back, of.x, twice));
 }
 
-/* ReduceMax, ReduceMin: to the elements that are the extreme, in equal shares */
+/* give_to_extremes: to the elements that are the extreme, in equal shares */
+static void give_to_extremes(IfmBack *back, const Reduction *of)
+{
+    const char *is_hit = ifm_back_op(back, "Equal", of->x, kept(back, of, of->y), NULL);
+    const char *hits = ifm_back_cast(back, is_hit, of->shape.dtype);
+    const char *n_hits = ifm_back_sum(back, hits, of->axes, of->n, TRUE);
+    ifm_back_give(back, 0, ifm_back_mul(back, hits, ifm_back_div(back, kept(back, of, of->g), n_hits)));
+}
+
+/* ReduceMax, ReduceMin */
 IFM_GRADIENT_RULE(reduce_extreme)
 {
     Reduction of;
-    if (!read_reduction(back, &of))
+    if (read_reduction(back, &of))
+        give_to_extremes(back, &of);
+}
+
+/* A ReduceMax over space. */
+IFM_GRADIENT_RULE(global_max_pool)
+{
+    Reduction of = { .x = ifm_back_input(back, 0), .y = ifm_back_output(back, 0), .g = ifm_back_gradient(back, 0) };
+    of.keeps = TRUE;
+    if (!ifm_back_shape(back, of.x, &of.shape))
         return;
-    const char *is_hit = ifm_back_op(back, "Equal", of.x, kept(back, &of, of.y), NULL);
-    const char *hits = ifm_back_cast(back, is_hit, of.shape.dtype);
-    const char *n_hits = ifm_back_sum(back, hits, of.axes, of.n, TRUE);
-    ifm_back_give(back, 0, ifm_back_mul(back, hits, ifm_back_div(back, kept(back, &of, of.g), n_hits)));
+    for (int axis = 2; axis < of.shape.rank; axis++)
+        of.axes[of.n++] = axis;
+    give_to_extremes(back, &of);
 }

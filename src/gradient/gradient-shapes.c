@@ -134,6 +134,21 @@ gboolean ifm_back_shape(IfmBack *back, const char *tensor, IfmBackShape *shape)
     return FALSE;
 }
 
+gboolean ifm_back_same_size(const IfmBack *back, const char *a, const char *b, int axis)
+{
+    for (int i = 0; i < N_ANALYSES; i++)
+    {
+        gint64 dims[2][IFM_MAX_RANK];
+        IfmDtype dtype;
+        int ranks[2];
+        if (!ifm_analysis_shape(back->facts->analyses[i], a, &dtype, &ranks[0], dims[0]) ||
+            !ifm_analysis_shape(back->facts->analyses[i], b, &dtype, &ranks[1], dims[1]) ||
+            axis >= MIN(ranks[0], ranks[1]) || dims[0][axis] != dims[1][axis])
+            return FALSE;
+    }
+    return TRUE;
+}
+
 IfmDtype ifm_back_dtype(IfmBack *back, const char *tensor)
 {
     IfmBackShape shape;

@@ -36,12 +36,16 @@ static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *au
     return TRUE;
 }
 
-gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windows)
+/* read_windows: Sizes and attributes. @seen: what they lie on    @counted: there is one for each of its elements */
+static gboolean read_windows(IfmBack *back, const gint64 *kernel, const char *seen, const char *counted,
+                             IfmWindows *windows)
 {
     IfmBackShape x, y;
     gint64 pads[2 * IFM_MAX_SPACE];
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, ifm_back_output(back, 0), &y))
+    if (!ifm_back_shape(back, seen, &x) || !ifm_back_shape(back, counted, &y))
         return FALSE;
+    windows->seen = seen;
+    windows->counted = counted;
     if (x.rank < 3 || y.rank != x.rank)
     {
         ifm_back_fail(back, "its input has no axis for windows: no gradient rule");
@@ -59,11 +63,45 @@ gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windo
     memcpy(windows->begin, pads, (gsize)n * sizeof pads[0]);
     memcpy(windows->end, pads + n, (gsize)n * sizeof pads[0]);
     windows->group = ifm_node_int(back->node, "group", 1);
+    return TRUE;
+}
+
+gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windows)
+{
+    if (!read_windows(back, kernel, ifm_back_input(back, 0), ifm_back_output(back, 0), windows))
+        return FALSE;
     const char *auto_pad = ifm_node_string(back->node, "auto_pad", "NOTSET");
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < windows->n_space; i++)
         if (!lay(back, windows, i, auto_pad))
             return FALSE;
     return TRUE;
+}
+
+gboolean ifm_windows_read_transposed(IfmBack *back, const gint64 *kernel, IfmWindows *windows)
+{
+    gsize n_shape;
+    const char *auto_pad = ifm_node_string(back->node, "auto_pad", "NOTSET");
+    if (!read_windows(back, kernel, ifm_back_output(back, 0), ifm_back_input(back, 0), windows))
+        return FALSE;
+    if (g_str_has_prefix(auto_pad, "SAME") || ifm_node_ints(back->node, "output_shape", &n_shape) != NULL)
+    {
+        ifm_back_fail(back, "auto_pad or output_shape: no gradient rule");
+        return FALSE;
+    }
+    windows->seen = ifm_back_gradient(back, 0);
+    read_ints(back->node, "output_padding", 0, windows->rest, windows->n_space);
+    for (int i = 0; i < windows->n_space; i++)
+    {
+        if (g_str_equal(auto_pad, "VALID"))
+            windows->begin[i] = windows->end[i] = 0;
+        windows->beyond[i] = 0;
+        if (windows->rest[i] >= windows->stride[i])
+            ifm_back_fail(back, "output_padding of a stride or more: no gradient rule");
+        else if (windows->stride[i] != 1 && (windows->in[i] < 0 || windows->out[i] < 0))
+            ifm_back_fail(back, "axis %d of '%s' is free; a gradient of strides needs its size (bind it)", i + 2,
+                          windows->counted);
+    }
+    return back->error == NULL;
 }
 
 gboolean ifm_windows_are_fixed(const IfmWindows *windows)
@@ -145,7 +183,7 @@ static const char *padded(IfmBack *back, const IfmWindows *windows, const char *
 /* Every other column, say, is slow to pick out: where several positions share them, that is done once for all. */
 IfmWindowView ifm_window_view(IfmBack *back, const IfmWindows *windows, const char *fill)
 {
-    IfmWindowView view = { windows, padded(back, windows, ifm_back_input(back, 0), 2, fill), 2, 1, NULL };
+    IfmWindowView view = { windows, padded(back, windows, windows->seen, 2, fill), 2, 1, NULL };
     int last = windows->n_space - 1;
     double n_positions = 1, n_picked = (double)MIN(windows->stride[last], windows->kernel[last]);
     for (int i = 0; i <= last; i++)
@@ -173,7 +211,7 @@ IfmWindowView ifm_window_view_rows(IfmBack *back, const IfmWindows *windows, gin
         dims[i + 1] = windows->begin[i] + windows->in[i] + windows->end[i];
     }
     order[n + 1] = 1;
-    view.padded = ifm_back_transpose(back, ifm_back_input(back, 0), order, n + 2);
+    view.padded = ifm_back_transpose(back, windows->seen, order, n + 2);
     view.padded = padded(back, windows, view.padded, 1, NULL);
     if (windows->stride[n - 1] != 1 || !ifm_windows_are_fixed(windows))
         return view;
@@ -210,7 +248,6 @@ static const char *ends_of(IfmBack *back, const IfmWindowView *view, const gint6
     const IfmWindows *windows = view->windows;
     gint64 ends[IFM_MAX_SPACE];
     int last = windows->n_space - 1;
-    const char *y = ifm_back_output(back, 0);
     g_autoptr(GPtrArray) parts = g_ptr_array_new();
     for (int i = 0; i < windows->n_space; i++)
         ends[i] = starts[i] + (windows->out[i] - 1) * steps[i] + 1;
@@ -221,7 +258,7 @@ static const char *ends_of(IfmBack *back, const IfmWindowView *view, const gint6
     {
         const char *end = ifm_back_number(back, windows->out[i] >= 0 ? ends[i] : starts[i]);
         if (windows->out[i] < 0)
-            end = ifm_back_add(back, ifm_back_size_of(back, y, i + 2), end);
+            end = ifm_back_add(back, ifm_back_size_of(back, windows->counted, i + 2), end);
         g_ptr_array_add(parts, (gpointer)end);
     }
     const char *list = ifm_back_op_list(back, NULL, "Concat", parts);

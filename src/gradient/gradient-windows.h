@@ -8,11 +8,13 @@ G_BEGIN_DECLS
 /*
  * IfmWindows: how the windows of a convolution or pooling lie on the input, axis by axis: explicit, whatever auto_pad says.
  * Equals, where both sizes are known: in + begin + end + beyond = (out - 1) stride + (kernel - 1) dilation + 1 + rest
+ * @seen: the tensor that the windows lie on    @counted: a forward tensor with an element for each window
  * @rest: what no window reaches at the end; 0 where the stride is 1
  * @beyond: what the last window (ceil_mode) has beyond the padding
  */
 typedef struct
 {
+    const char *seen, *counted;
     int n_space;
     gint64 in[IFM_MAX_SPACE], out[IFM_MAX_SPACE]; /* -1: free */
     gint64 kernel[IFM_MAX_SPACE], stride[IFM_MAX_SPACE], dilation[IFM_MAX_SPACE];
@@ -23,6 +25,9 @@ typedef struct
 /* ifm_windows_read: of the node in hand, its first input and output. @kernel: [spatial axes], NULL: attribute kernel_shape.
  * FALSE: failed. */
 gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windows);
+/* ifm_windows_read_transposed: of a ConvTranspose in hand: the windows lie on its output's gradient, one for each element
+ * of its input. */
+gboolean ifm_windows_read_transposed(IfmBack *back, const gint64 *kernel, IfmWindows *windows);
 /* ifm_windows_are_fixed: whether all sizes are known. */
 gboolean ifm_windows_are_fixed(const IfmWindows *windows);
 /* ifm_windows_count: Equals: product(sizes). Fails where it is above @max: what a model may say costs it nothing.
@@ -34,7 +39,7 @@ const char *ifm_windows_spread(IfmBack *back, const IfmWindows *windows, const c
 
 /* --- what they see, position by position -------------------------------------------------------------------------- */
 
-/* IfmWindowView: of the input, padded. */
+/* IfmWindowView: of what they lie on, padded. */
 typedef struct
 {
     const IfmWindows *windows;

@@ -4,7 +4,12 @@
 
 #include <internal/onnx.h>
 
-static const IfmDimBinding sizes[] = { { "batch", 3 }, { "time", 5 }, { "past", 4 } };
+static const IfmDimBinding sizes[] = {
+    { "batch", 3 },
+    { "time", 5 },
+    { "past", 4 },
+    { "DepthToSpaceoutput_dim_0", 3 }, /* what the older exporter calls the batch of an output */
+};
 
 /* missing: the operator that has no gradient rule; NULL: the module can be trained. */
 static const struct
@@ -34,8 +39,8 @@ static const struct
     { "rnn-dynamo-dynamic", NULL },
     { "rnn-script-dynamic", "RNN" },
     { "rnn-script-static", "RNN" },
-    { "widening-dynamo-dynamic", "Resize" },
-    { "widening-script-dynamic", "Resize" },
+    { "widening-dynamo-dynamic", NULL },
+    { "widening-script-dynamic", NULL },
     { "words-dynamo-dynamic", NULL },
     { "words-script-dynamic", NULL },
 };
@@ -114,7 +119,8 @@ static void test_training(gconstpointer data)
     for (guint i = 0; i < states->len; i++)
         elements += ifm_tensor_n_elements(&((const IfmTrainingState *)states->pdata[i])->first);
     g_assert_cmpint(elements, ==, parameters_of(model));
-    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(step, bindings, options.gradient.n_bindings, &error);
+    const gsize n = dims_of(step, bindings);
+    g_autoptr(IfmAnalysis) analysis = ifm_model_analyse(step, bindings, n, &error);
     g_assert_no_error(error);
 }
 
