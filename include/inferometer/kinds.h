@@ -107,7 +107,8 @@ typedef struct
 } IfmModelEnergy;
 /** ifm_model_energy: FALSE where none was asked for. @measurement: (nullable) */
 gboolean ifm_model_energy(const IfmMeasurement *measurement, IfmModelEnergy *energy);
-/** ifm_energy_source_check: whether a text names a source, as IfmModelCase.energy does. */
+/** ifm_energy_source_check: whether a text names a source, as IfmModelCase.energy does. Returns: FALSE with IFM_ERROR_USAGE
+ * where it names none; of a recording's file with IFM_ERROR_INVALID or IFM_ERROR_UNAVAILABLE */
 gboolean ifm_energy_source_check(const char *text, GError **error);
 /** ifm_model_convolutions: What ran of each convolution of a model case with @convolutions. @measurement: NULL: none
  * Returns: (transfer full) IfmConvLayer*, in the order of the graph; NULL where there is no such record. */

@@ -22,6 +22,7 @@ typedef enum
     IFM_OPTION_FLAG,     /* gboolean */
     IFM_OPTION_TEXT,     /* const char *; with choices, one of them */
     IFM_OPTION_FILE,     /* const char *; completed with file names */
+    IFM_OPTION_OUTPUT,   /* const char *; a file that is written, or "-"; completed with file names */
     IFM_OPTION_FOLDER,   /* const char *; completed with folder names */
     IFM_OPTION_CHOICE,   /* int (an enum): the index of one of the choices */
     IFM_OPTION_COUNT,    /* gint64: a whole number, 0 or more */
@@ -63,6 +64,9 @@ typedef struct
     gint64 integer;   /* for a count, duration, size or choice; 1 for a flag */
     double ratio;
 } IfmOptionValue;
+
+/** ifm_option_is_path: Whether its value names a file or a folder. */
+gboolean ifm_option_is_path(const IfmOption *option);
 
 /**
  * ifm_option_parse: Parses one value.

@@ -10,11 +10,16 @@ G_BEGIN_DECLS
  */
 gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **error);
 
+/** ifm_file_check_link: Whether a file may be written at @path. Returns: FALSE with IFM_ERROR_UNAVAILABLE for a symbolic
+ * link to a file, there or not; one to a device or a pipe (/dev/stdout) may be. */
+gboolean ifm_file_check_link(const char *path, GError **error);
+
 /**
  * ifm_file_save: Writes a file completely or not at all. The steps are: write a temporary file in the same folder, fsync,
  * rename, fsync of the folder. The temporary file has no name where the file system supports that, so a killed process
- * leaves nothing behind. Elsewhere its name is NAME.XXXXXXXX.tmp. A symbolic link is followed. A replaced file keeps its
- * permissions. Anything but a regular file (a pipe, /dev/null) is written to in place.
+ * leaves nothing behind. Elsewhere its name is NAME.XXXXXXXX.tmp. A replaced file keeps its permissions. Nothing is written
+ * through a symbolic link (see ifm_file_check_link()). Anything but a regular file (a pipe, /dev/null) is written to in
+ * place.
  * @bytes: [n_bytes]
  * Returns: FALSE with IFM_ERROR_UNAVAILABLE (disk full, read-only, no such folder). @path is then unchanged.
  */

@@ -50,10 +50,20 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
 
 /* --- writing ---------------------------------------------------------------------------------------------------------- */
 
+gboolean ifm_file_check_link(const char *path, GError **error)
+{
+    struct stat itself, target;
+    if (lstat(path, &itself) != 0 || !S_ISLNK(itself.st_mode) ||
+        (stat(path, &target) == 0 && !S_ISREG(target.st_mode))) /* to a device or a pipe */
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: is a symbolic link: no file is written through one", path);
+    return FALSE;
+}
+
 struct IfmFileWriter
 {
-    char *path;      /* as the caller named it, for messages */
-    char *target;    /* the file to replace: @path, or the file that it links to; NULL: written in place */
+    char *path;      /* as the caller named it */
+    char *target;    /* the file to replace, which is @path; NULL: written in place */
     char *temporary; /* the name in the same folder; NULL while the file has no name */
     gboolean nameless;
     int fd;
@@ -111,11 +121,7 @@ static int open_target(IfmFileWriter *self)
     }
     if (exists && access(self->path, W_OK) != 0) /* a rename would ignore the permissions of the file */
         return errno;
-    char *resolved = exists ? realpath(self->path, NULL) : NULL;
-    if (exists && resolved == NULL)
-        return errno;
-    self->target = g_strdup(resolved != NULL ? resolved : self->path);
-    free(resolved);
+    self->target = g_strdup(self->path);
     self->fd = open_nameless(self->target);
     self->nameless = self->fd >= 0;
     if (!self->nameless)
@@ -135,6 +141,8 @@ IfmFileWriter *ifm_file_writer_open(const char *path, gboolean durable, GError *
     self->path = g_strdup(path);
     self->durable = durable;
     self->fd = -1;
+    if (!ifm_file_check_link(path, error))
+        return NULL;
     int number = open_target(self);
     if (number != 0)
     {

@@ -116,6 +116,11 @@ static int choice_of(const IfmOption *option, const char *text)
     return -1;
 }
 
+gboolean ifm_option_is_path(const IfmOption *option)
+{
+    return option->kind == IFM_OPTION_FILE || option->kind == IFM_OPTION_OUTPUT || option->kind == IFM_OPTION_FOLDER;
+}
+
 gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionValue *value, GError **error)
 {
     *value = (IfmOptionValue){ .text = text };
@@ -136,7 +141,7 @@ gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionVa
         g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: above 0%%, at most 100%%", option->name);
         return FALSE;
     }
-    else if (*text == '\0' && (option->kind == IFM_OPTION_FOLDER || option->kind == IFM_OPTION_FILE))
+    else if (*text == '\0' && ifm_option_is_path(option))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"\" is no %s", option->name,
                     option->kind == IFM_OPTION_FOLDER ? "folder" : "file");
@@ -165,6 +170,7 @@ void ifm_option_store(const IfmOption *option, const IfmOptionValue *value, gpoi
         break;
     case IFM_OPTION_TEXT:
     case IFM_OPTION_FILE:
+    case IFM_OPTION_OUTPUT:
     case IFM_OPTION_FOLDER:
         G_STRUCT_MEMBER(const char *, options, option->at) = value->text;
         break;

@@ -6,7 +6,7 @@
 
 static const IfmOption common_options[] = {
     { "quiet", 'q', IFM_OPTION_FLAG, FALSE, NULL, "no progress and no notes on standard error" },
-    { "log", 0, IFM_OPTION_FILE, FALSE, "FILE", "append what is done, found and skipped, with times, even with --quiet" },
+    { "log", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "append what is done, found and skipped, with times, even with --quiet" },
     { "help", 'h', IFM_OPTION_FLAG, FALSE, NULL, "this text" },
     { NULL },
 };

@@ -130,6 +130,9 @@ void cli_log_close(int status);
 
 /* cli_can_write: whether an output file could be made, asked before the work begins. */
 gboolean cli_can_write(const char *path, GError **error);
+/* cli_check_links: that no file which an option names to be written is a symbolic link to one. Returns: CLI_EXIT_OK or the
+ * exit status of what was reported. */
+int cli_check_links(const Arguments *arguments);
 /* cli_check_outputs: @options: names of one to three options that are output files. Whether each that was given could be
  * made, is neither a file that the command line reads, a store nor another of them, and one of them at most goes to
  * standard output. Returns: CLI_EXIT_OK or the exit status of what was reported. */

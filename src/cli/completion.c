@@ -114,9 +114,9 @@ static void bash_values(GString *out, const Verb *verb)
                                  "\"${cur#*=}\"))");
         else if (values != NULL)
             g_string_append_printf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", values);
-        else if (option->kind == IFM_OPTION_FILE || option->kind == IFM_OPTION_FOLDER)
+        else if (ifm_option_is_path(option))
             g_string_append_printf(out, ") compopt -o filenames; COMPREPLY=($(compgen -%c -- \"$cur\"))",
-                                   option->kind == IFM_OPTION_FILE ? 'f' : 'd');
+                                   option->kind == IFM_OPTION_FOLDER ? 'd' : 'f');
         else
             g_string_append(out, ") COMPREPLY=()");
         g_string_append(out, "; return ;;\n");
@@ -267,7 +267,7 @@ static void fish_verb(GString *out, const Verb *verb)
         if (option->letter != 0)
             g_string_append_printf(out, " -s %c", option->letter);
         if (option->kind != IFM_OPTION_FLAG)
-            g_string_append(out, option->kind == IFM_OPTION_FILE || option->kind == IFM_OPTION_FOLDER ? " -r -F" : " -x");
+            g_string_append(out, ifm_option_is_path(option) ? " -r -F" : " -x");
         if (is_device(option))
             g_string_append(out, " -a '(inferometer completion devices)'");
         else if (values != NULL)

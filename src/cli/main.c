@@ -168,7 +168,9 @@ static int run_verb(const char *const *words)
     }
     if (!check_stack())
         return cli_status_of(IFM_ERROR_UNAVAILABLE);
-    int status = cli_log_open(arguments, words);
+    int status = cli_check_links(arguments);
+    if (status == CLI_EXIT_OK)
+        status = cli_log_open(arguments, words);
     if (status == CLI_EXIT_OK)
         status = verb->run(arguments);
     cli_log_close(status);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <internal/file.h>
 #include <internal/onnx.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,8 @@ gboolean cli_can_write(const char *path, GError **error)
     g_autofree char *folder = g_path_get_dirname(path);
     if (g_str_equal(path, "-"))
         return TRUE;
+    if (!ifm_file_check_link(path, error))
+        return FALSE;
     if (g_stat(path, &what) == 0)
         code = S_ISDIR(what.st_mode) ? EISDIR : g_access(path, W_OK) != 0 ? errno : 0;
     else
@@ -196,6 +199,22 @@ gboolean cli_check_model_kept(const Arguments *arguments, const char *const *opt
                     path, *file);
     }
     return TRUE;
+}
+
+int cli_check_links(const Arguments *arguments)
+{
+    g_autofree const IfmOption **rows = cli_options(cli_verb_of(arguments));
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
+    {
+        g_autoptr(GError) error = NULL;
+        const char *path = option->kind == IFM_OPTION_OUTPUT ? cli_text(arguments, option->name) : NULL;
+        if (path != NULL && !g_str_equal(path, "-") && !ifm_file_check_link(path, &error))
+        {
+            g_prefix_error(&error, "--%s: ", option->name);
+            return cli_fail(error);
+        }
+    }
+    return CLI_EXIT_OK;
 }
 
 int cli_check_outputs(const Arguments *arguments, const char *const *options)

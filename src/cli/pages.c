@@ -7,7 +7,7 @@
 /* The documents of an answer: on the terminal, as a page, as pictures. */
 
 const IfmOption cli_page_options[] = {
-    { "html", 0, IFM_OPTION_FILE, FALSE, "FILE",
+    { "html", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
       "write a page with figures that zoom and tables that sort, one file for any browser; - is standard output" },
     { "figures", 0, IFM_OPTION_FOLDER, FALSE, "DIR", "write each figure as a picture (SVG) into this folder" },
     { NULL },

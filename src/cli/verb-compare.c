@@ -90,9 +90,9 @@ static int run_compare(const Arguments *arguments)
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
 
 static const IfmOption compare_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write everything as JSON, samples included; - is standard output",
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write everything as JSON, samples included; - is standard output",
       .after = "memory-limit" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row a round as CSV; - is standard output" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row a round as CSV; - is standard output" },
     { "fail-if", 0, IFM_OPTION_TEXT, FALSE, "slower[:RATIO]",
       "exit with 1 where the whole interval says that B takes over RATIO times A's time (1 where it is not given)" },
     { NULL },

@@ -147,7 +147,7 @@ static int run_devices(const Arguments *arguments)
 
 static const IfmOption devices_options[] = {
     { "capabilities", 0, IFM_OPTION_FLAG, FALSE, NULL, "show what each device can do instead of what it is" },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

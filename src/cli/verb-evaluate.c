@@ -81,8 +81,8 @@ static const IfmOption evaluate_options[] = {
     { "no-kernels", 0, IFM_OPTION_FLAG, FALSE, NULL, "whole models alone" },
     { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "that measures them, ENGINE:UNIT@CORES", "onnxruntime:CPU@0" },
     { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024 },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the tables as CSV; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the tables as CSV; - is standard output" },
     { NULL },
 };
 

@@ -183,8 +183,8 @@ static const IfmOption run_options[] = {
     { "no-warmup", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure from the first run on" },
     { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of a run; 0: as many as the runtime takes", "1",
       .maximum = 1024 },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as CSV; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as CSV; - is standard output" },
     { NULL },
 };
 

@@ -70,7 +70,7 @@ static int run_list(const Arguments *arguments)
 }
 
 static const IfmOption list_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -165,8 +165,8 @@ static int run_export(const Arguments *arguments)
 }
 
 static const IfmOption export_options[] = {
-    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where the records go; - is standard output" },
-    { "graph", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the optimised graph, too, as ONNX with its weights" },
+    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "where the records go; - is standard output" },
+    { "graph", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the optimised graph, too, as ONNX with its weights" },
     { NULL },
 };
 
@@ -299,7 +299,7 @@ static int run_dag(const Arguments *arguments)
 }
 
 static const IfmOption dag_options[] = {
-    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where the graph goes, as JSON; - is standard output" },
+    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "where the graph goes, as JSON; - is standard output" },
     { NULL },
 };
 

@@ -92,13 +92,14 @@ static int run_plan(const Arguments *arguments)
 }
 
 static const IfmOption plan_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the plan as JSON, for inferometer run; - is standard output",
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the plan as JSON, for inferometer run; - is standard output",
       .after = "compare" },
-    { "table", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the plans of all sizes as a table, for inferometer run --table" },
-    { "candidates", 0, IFM_OPTION_FILE, FALSE, "FILE",
+    { "table", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
+      "write the plans of all sizes as a table, for inferometer run --table" },
+    { "candidates", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
       "write every plan that was to be chosen from as CSV, best first, with its cost; those of the published search are "
       "marked" },
-    { "trace", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the simulated timeline as a Chrome trace; .gz is compressed" },
+    { "trace", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the simulated timeline as a Chrome trace; .gz is compressed" },
     { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw the simulated timeline" },
     { NULL },
 };

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <inferometer/predict-page.h>
-#include <inferometer/prometheus.h>
 #include <inferometer/sensor.h>
+#include <internal/prometheus.h>
 
 #include "cli.h"
 
@@ -34,9 +34,19 @@ static void answer_clear(gpointer data)
 static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *load, GError **error)
 {
     const gboolean is_asked = g_str_has_prefix(text, PROMETHEUS);
+    g_autoptr(GError) trouble = NULL;
+    if (is_asked && !ifm_prometheus_is_url(text + strlen(PROMETHEUS)))
+    {
+        ifm_error_misuse(error, "--load %s: a URL such as http://127.0.0.1:9090 is expected", text);
+        return NULL;
+    }
     if (!g_str_equal(text, LIVE) && !is_asked)
-        return ifm_load_state_parse(text, load, error) ? g_strdup(g_str_equal(text, IDLE) ? "on an idle machine" : text)
-                                                       : NULL;
+    {
+        if (ifm_load_state_parse(text, load, &trouble))
+            return g_strdup(g_str_equal(text, IDLE) ? "on an idle machine" : text);
+        ifm_error_misuse(error, "--load: %s", trouble->message);
+        return NULL;
+    }
     *load = (IfmLoadState){ .idle_ns = (double)NAN };
     if (!is_asked)
         ifm_load_state_live(spec->cores, spec->n_cores, WINDOW_NS, load);
@@ -83,8 +93,7 @@ static int run_predict(const Arguments *arguments)
         return cli_fail(error);
     g_autofree char *words = load_of(cli_text(arguments, "load"), spec, &load, &error);
     if (words == NULL)
-        return g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID) ? cli_usage(&verb_predict, "--load: %s", error->message)
-                                                                    : cli_fail(error);
+        return cli_fail(error);
     g_autofree char *warning = NULL;
     for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
     {
@@ -112,7 +121,7 @@ static const IfmOption predict_options[] = {
     { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT",
       "onnxruntime:CPU@0" },
     { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024 },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

@@ -192,9 +192,9 @@ static int run_profile(const Arguments *arguments)
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
 
 static const IfmOption profile_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write everything as JSON, samples included; - is standard output",
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write everything as JSON, samples included; - is standard output",
       .after = "nodes" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE",
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
       "write a row a device as CSV, or, where none runs, a row a node; - is standard output" },
     { "estimate", 0, IFM_OPTION_CHOICE, FALSE, "WHAT",
       "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL,

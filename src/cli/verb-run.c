@@ -250,9 +250,9 @@ static int run_run(const Arguments *arguments)
 }
 
 static const IfmOption run_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write everything as JSON; - is standard output", .after = "seed" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row a batch: its time in each block, the bottleneck" },
-    { "trace", 0, IFM_OPTION_FILE, FALSE, "FILE",
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write everything as JSON; - is standard output", .after = "seed" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row a batch: its time in each block, the bottleneck" },
+    { "trace", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
       "write simulation and run side by side as a Chrome trace; .gz is compressed" },
     { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw simulation and run" },
     { NULL },

@@ -154,9 +154,9 @@ static const IfmOption export_options[] = {
     { "format", 0, IFM_OPTION_TEXT, FALSE, "FORMAT", "csv: one row a measurement; json: whole records, samples included",
       "csv", formats },
     { "samples", 0, IFM_OPTION_FLAG, FALSE, NULL, "as CSV, one row a sample instead, warm-up and profiled runs included" },
-    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "where it goes; - is standard output", "-" },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "the same as --format csv -o FILE" },
+    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "where it goes; - is standard output", "-" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "the same as --format csv -o FILE" },
     { NULL },
 };
 

@@ -173,8 +173,8 @@ static int run_lookup(const Arguments *arguments)
 static const IfmOption lookup_options[] = {
     { "nodes", 'n', IFM_OPTION_COUNT, FALSE, "N", "nodes of the graph", .minimum = 1 },
     { "edges", 'e', IFM_OPTION_COUNT, FALSE, "N", "edges of the graph", .minimum = 1 },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the answer as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row a stage and device as CSV; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the answer as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row a stage and device as CSV; - is standard output" },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
       "folder of the study's results; without it out/ and the study's name" },
     { NULL },

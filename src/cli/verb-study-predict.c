@@ -34,8 +34,8 @@ static int run_predict(const Arguments *arguments)
 static const IfmOption predict_options[] = {
     { "model", 'm', IFM_OPTION_TEXT, FALSE, "MODEL", "a model of the study" },
     { "size", 's', IFM_OPTION_COUNT, FALSE, "N", "height and width of the image", .minimum = 1, .maximum = 16384 },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the predictions as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row an algorithm and device as CSV; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the predictions as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row an algorithm and device as CSV; - is standard output" },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
       "folder of the study's results; without it out/ and the study's name" },
     { NULL },

@@ -132,8 +132,8 @@ static int run_trace(const Arguments *arguments)
 }
 
 static const IfmOption trace_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the analysis as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_FILE, FALSE, "FILE", "write a row an event as CSV; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the analysis as JSON; - is standard output" },
+    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row an event as CSV; - is standard output" },
     { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw the timeline" },
     { "window", 0, IFM_OPTION_TEXT, FALSE, "BEGIN,END",
       "look at that part alone, such as 10ms,250ms since the first event" },
@@ -305,7 +305,7 @@ static int run_diff(const Arguments *arguments)
 }
 
 static const IfmOption diff_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

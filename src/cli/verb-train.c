@@ -73,14 +73,14 @@ static int run_train(const Arguments *arguments)
 }
 
 static const IfmOption train_options[] = {
-    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE", "write the model to this file (JSON)" },
+    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "write the model to this file (JSON)" },
     { "no-evaluation", 0, IFM_OPTION_FLAG, FALSE, NULL, "train only: the evaluation trains some hundred times more" },
     { "show-features", 0, IFM_OPTION_FLAG, FALSE, NULL, "list what the trees see: ranges and importance" },
     { "machine", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the machine of the data, for the model" },
     { "runtime", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the runtime of the data, for the model" },
     { "device", 'd', IFM_OPTION_TEXT, FALSE, "TEXT", "the device of the data, for the model" },
     { "level", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the level of optimisation of the data, for the model" },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the page as JSON; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the page as JSON; - is standard output" },
     { NULL },
 };
 

@@ -61,7 +61,7 @@ static int run_tune(const Arguments *arguments)
 static const IfmOption tune_options[] = {
     { "clear", 0, IFM_OPTION_FLAG, FALSE, NULL, "remove the cache: all shapes are measured again" },
     { "cache", 0, IFM_OPTION_FILE, FALSE, "FILE", "the cache, instead of $IFM_TUNING_CACHE or the user's" },
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

@@ -85,7 +85,7 @@ static int run_zoo_list(const Arguments *arguments)
 }
 
 static const IfmOption zoo_list_options[] = {
-    { "json", 0, IFM_OPTION_FILE, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -178,7 +178,7 @@ static int run_zoo_export(const Arguments *arguments)
 }
 
 static const IfmOption zoo_export_options[] = {
-    { "output", 'o', IFM_OPTION_FILE, FALSE, "FILE",
+    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE",
       "where the ONNX file goes, - is standard output; with --config the folder" },
     { "config", 0, IFM_OPTION_FILE, FALSE, "FILE",
       "YAML: models, sizes, batches and providers; writes each ONNX file and its optimised graph" },

@@ -69,7 +69,7 @@ gboolean ifm_energy_source_check(const char *text, GError **error)
         return meter != NULL;
     }
     g_autofree char *hint = ifm_nearest_hint(text, names);
-    return ifm_error_refuse(
+    return ifm_error_misuse(
         error, "\"%s\" is no source of energy%s (there are auto, rapl, nvml, hwmon, recorded:FILE, simulated)", text, hint);
 }
 

@@ -33,7 +33,8 @@ struct IfmWorker
     int log_fd; /* what it prints, in memory */
     IfmMessageReader reader;
     char *word, *phase; /* what it last said it does; and with what */
-    gint64 spare_ns; /* what it may be silent for in that phase, beyond the hang limit: it has a watch of its own there */
+    gint64
+        spare_ns; /* what it may be silent for in that phase, beyond the hang limit: it waits, or has a watch of its own */
     gboolean gone;
     int status;            /* of waitpid, once gone */
     gint64 base_rss_bytes; /* its own figure, with the runtime open and no model; -1: not reported yet */
@@ -309,7 +310,7 @@ static void take_phase(IfmWorker *worker, const json_t *message)
     {
         g_free(worker->word);
         worker->word = g_strdup(word);
-        worker->spare_ns = 0;
+        worker->spare_ns = json_integer_value(json_object_get(message, "spare_ns"));
     }
     if (!is_new && detail == NULL)
         return;

@@ -49,6 +49,8 @@ void worker_say(Worker *worker, json_t *message);
 void worker_enter_phase(Worker *worker, const char *phase);
 /* worker_enter_long_phase: @n_steps: as worker_go_on() has it */
 void worker_enter_long_phase(Worker *worker, const char *phase, int n_steps);
+/* worker_enter_wait: a phase in which nothing is said for @wait_ns, which the hang limit does not count */
+void worker_enter_wait(Worker *worker, const char *phase, gint64 wait_ns);
 /* worker_go_on: A step that takes long may have been interrupted meanwhile: FALSE with IFM_ERROR_CANCELLED.
  * @n_steps: compiles and runs that the phase makes without a word in between; each may take as long as the hang limit */
 gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GError **error);

@@ -35,6 +35,12 @@ void worker_enter_long_phase(Worker *worker, const char *phase, int n_steps)
     worker_say(worker, json_pack("{s:s,s:s,s:i}", "say", "phase", "phase", phase, "steps", n_steps));
 }
 
+void worker_enter_wait(Worker *worker, const char *phase, gint64 wait_ns)
+{
+    worker->phase = phase;
+    worker_say(worker, json_pack("{s:s,s:s,s:I}", "say", "phase", "phase", phase, "spare_ns", (json_int_t)MAX(wait_ns, 0)));
+}
+
 void worker_enter_phase(Worker *worker, const char *phase)
 {
     worker_enter_long_phase(worker, phase, 1);

@@ -9,17 +9,6 @@
 
 /* --- what may be written --------------------------------------------------------------------------------------------- */
 
-gboolean ifm_onnx_check_link(const char *path, GError **error)
-{
-    struct stat itself, target;
-    if (lstat(path, &itself) != 0 || !S_ISLNK(itself.st_mode) ||
-        (stat(path, &target) == 0 && !S_ISREG(target.st_mode))) /* to a device or a pipe */
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: is a symbolic link: models are not written through links",
-                path);
-    return FALSE;
-}
-
 /* Whether a model at @path names @weights, of the same folder, as its external data. */
 static gboolean is_part_of(const char *path, const char *weights)
 {
@@ -44,7 +33,7 @@ static gboolean refuse_other(const char *path, GError **error)
 
 static gboolean check_model_file(const char *path, const IfmModelExport *options, GError **error)
 {
-    if (!ifm_onnx_check_link(path, error))
+    if (!ifm_file_check_link(path, error))
         return FALSE;
     return options->force || options->named || !g_file_test(path, G_FILE_TEST_IS_REGULAR) || is_exported(path) ||
            refuse_other(path, error);
@@ -53,7 +42,7 @@ static gboolean check_model_file(const char *path, const IfmModelExport *options
 static gboolean check_weights_file(const char *path, const char *weights, GBytes *bytes, const IfmModelExport *options,
                                    GError **error)
 {
-    if (!ifm_onnx_check_link(weights, error))
+    if (!ifm_file_check_link(weights, error))
         return FALSE;
     return options->force || !g_file_test(weights, G_FILE_TEST_EXISTS) || ifm_onnx_has_these_bytes(weights, bytes) ||
            (options->named && is_part_of(path, weights)) || refuse_other(weights, error);

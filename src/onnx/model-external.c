@@ -67,8 +67,6 @@ gboolean ifm_onnx_save_external_file(const char *folder, const char *location, G
     const void *data = g_bytes_get_data(bytes, &size);
     if (ifm_onnx_has_these_bytes(path, bytes))
         return TRUE;
-    if (!ifm_onnx_check_link(path, error))
-        return FALSE;
     if (strchr(location, '/') != NULL)
         g_mkdir_with_parents(parent, 0777); /* if it fails, the write fails too, with a message */
     g_autoptr(IfmFileWriter) writer = ifm_file_writer_open(path, FALSE, error);

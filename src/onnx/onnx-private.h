@@ -65,8 +65,6 @@ gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError 
 gboolean ifm_onnx_save_external_file(const char *folder, const char *location, GBytes *bytes, GError **error);
 /* ifm_onnx_has_these_bytes: Whether there is a file with that content. */
 gboolean ifm_onnx_has_these_bytes(const char *path, GBytes *bytes);
-/* ifm_onnx_check_link: Returns: FALSE with IFM_ERROR_UNAVAILABLE for a symbolic link to a file, there or not. */
-gboolean ifm_onnx_check_link(const char *path, GError **error);
 /* ifm_onnx_inline: Returns: (transfer full) the bytes of one file with the model and its external data. */
 GBytes *ifm_onnx_inline(const IfmModel *model, GError **error);
 /* ifm_onnx_draw: Fills @values with numbers uniform in [@low, @high), each a function of (@seed, @name, its index) alone.

@@ -234,8 +234,7 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
     GError *trouble = NULL;
     if (options->energy != NULL && !ifm_energy_source_check(options->energy, &trouble))
     {
-        ifm_error_misuse(error, "--energy: %s", trouble->message);
-        g_error_free(trouble);
+        g_propagate_prefixed_error(error, trouble, "--energy: ");
         return FALSE;
     }
     if (!ifm_protocol_options_check(&options->protocol, error) ||

@@ -17,6 +17,9 @@
 #define RANGE_SCRAPES 4
 /* How far back the server's own scrapes are looked at. */
 #define SCRAPES_QUERY "up[10m]"
+#define MAX_INTERVAL_NS (600 * G_GINT64_CONSTANT(1000000000))
+/* In nanoseconds it still is a 64-bit integer. */
+#define MAX_UNIX_S 9e9
 #define IDLE_QUERY "node_cpu_seconds_total{mode=\"idle\"}"
 
 const IfmPrometheusPreset ifm_prometheus_presets[] = {
@@ -53,18 +56,21 @@ static gpointer init_library(gpointer data)
     return GINT_TO_POINTER(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
 }
 
+gboolean ifm_prometheus_is_url(const char *text)
+{
+    return g_str_has_prefix(text, "http://") || g_str_has_prefix(text, "https://");
+}
+
 static gboolean check_url(const char *url, GError **error)
 {
-    if (g_str_has_prefix(url, "http://") || g_str_has_prefix(url, "https://"))
+    if (ifm_prometheus_is_url(url))
         return TRUE;
     return ifm_error_refuse(error, "prometheus: \"%s\": a URL such as http://127.0.0.1:9090 is expected", url);
 }
 
 static void set_failure(CURLcode code, const char *words, const char *url, GError **error)
 {
-    const IfmErrorCode kind = code == CURLE_OPERATION_TIMEDOUT ? IFM_ERROR_TIMEOUT
-                              : code == CURLE_WRITE_ERROR      ? IFM_ERROR_INVALID
-                                                               : IFM_ERROR_UNAVAILABLE;
+    const IfmErrorCode kind = code == CURLE_WRITE_ERROR ? IFM_ERROR_INVALID : IFM_ERROR_UNAVAILABLE;
     g_set_error(error, IFM_ERROR, kind, "prometheus: %s: %s", url,
                 code == CURLE_WRITE_ERROR ? "the answer is too large"
                 : *words != '\0'          ? words
@@ -118,19 +124,19 @@ static gboolean refuse(const char *where, const char *why, GError **error)
 }
 
 /* [1700000000.5, "0.25"] */
-static gboolean add_sample(const json_t *sample, IfmPrometheusWindow *window, double *sum, const char *where,
-                           GError **error)
+static gboolean add_sample(const json_t *sample, IfmPrometheusWindow *window, const char *where, GError **error)
 {
     const json_t *time = json_array_get(sample, 0);
     const char *text = json_string_value(json_array_get(sample, 1));
     char *end = NULL;
     const double value = text != NULL ? g_ascii_strtod(text, &end) : (double)NAN, seconds = json_number_value(time);
-    if (!json_is_number(time) || text == NULL || end == text || *end != '\0' || !(fabs(seconds) < 1e11))
+    if (!json_is_number(time) || text == NULL || end == text || *end != '\0' || !(seconds >= 0 && seconds < MAX_UNIX_S))
         return refuse(where, "a sample that is no time and number", error);
     if (!isfinite(value)) /* "NaN": the server has no number for that moment */
         return TRUE;
     const gint64 time_ns = (gint64)(seconds * 1e9);
-    *sum += value;
+    const double n = (double)window->n_samples;
+    window->mean = window->n_samples == 0 ? value : window->mean * (n / (n + 1)) + value / (n + 1); /* never too large */
     window->min = window->n_samples == 0 ? value : MIN(window->min, value);
     window->max = window->n_samples == 0 ? value : MAX(window->max, value);
     window->first_ns = window->n_samples == 0 ? time_ns : MIN(window->first_ns, time_ns);
@@ -139,15 +145,14 @@ static gboolean add_sample(const json_t *sample, IfmPrometheusWindow *window, do
     return TRUE;
 }
 
-static gboolean add_series(const json_t *series, IfmPrometheusWindow *window, double *sum, const char *where,
-                           GError **error)
+static gboolean add_series(const json_t *series, IfmPrometheusWindow *window, const char *where, GError **error)
 {
     const json_t *values = json_object_get(series, "values");
     const gsize n = json_array_size(values);
     if (!json_is_array(values))
         return refuse(where, "a series without values", error);
     for (gsize i = 0; i < json_array_size(values); i++)
-        if (!add_sample(json_array_get(values, i), window, sum, where, error))
+        if (!add_sample(json_array_get(values, i), window, where, error))
             return FALSE;
     if (n >= 2) /* evenly spaced but for what the server missed */
     {
@@ -162,7 +167,6 @@ static gboolean add_series(const json_t *series, IfmPrometheusWindow *window, do
 gboolean ifm_prometheus_parse(const char *bytes, gsize n_bytes, const char *where, IfmPrometheusWindow *window,
                               gboolean *empty, GError **error)
 {
-    double sum = 0;
     g_autoptr(GError) trouble = NULL;
     *window = (IfmPrometheusWindow){ .mean = (double)NAN, .min = (double)NAN, .max = (double)NAN };
     json_auto_t *json = ifm_json_parse(bytes, n_bytes, "answer", &trouble);
@@ -178,10 +182,9 @@ gboolean ifm_prometheus_parse(const char *bytes, gsize n_bytes, const char *wher
     if (!json_is_array(result) || g_strcmp0(ifm_member_text(json, "data.resultType"), "matrix") != 0)
         return refuse(where, "the answer has no series", error);
     for (gsize i = 0; i < json_array_size(result); i++)
-        if (!add_series(json_array_get(result, i), window, &sum, where, error))
+        if (!add_series(json_array_get(result, i), window, where, error))
             return FALSE;
     *empty = window->n_samples == 0;
-    window->mean = *empty ? (double)NAN : sum / (double)window->n_samples;
     return TRUE;
 }
 
@@ -273,7 +276,8 @@ static gboolean find_interval(const char *url, gint64 *interval_ns, GError **err
         !ifm_prometheus_parse((const char *)answer->data, answer->len, SCRAPES_QUERY, &scrapes, &empty, error))
         return FALSE;
     *interval_ns = scrapes.interval_ns;
-    return TRUE;
+    return scrapes.interval_ns <= MAX_INTERVAL_NS ||
+           refuse(SCRAPES_QUERY, "scrapes that lie further apart than was asked for", error);
 }
 
 gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_ns, gint64 end_ns, gint64 step_ns,

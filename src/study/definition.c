@@ -91,6 +91,8 @@ static gboolean take_all(IfmStudy *study, const StudyText *text, GError **error)
     if (text->energy != NULL && !ifm_energy_source_check(text->energy, &trouble))
     {
         g_prefix_error(&trouble, "energy: ");
+        if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_USAGE)) /* the study's fault, no option's */
+            trouble->code = IFM_ERROR_INVALID;
         return study_prefix_place(&text->record, trouble, error);
     }
     if (!take_name(study, text, error) || !study->kind->read(study, text, error) || !take_devices(study, text, error) ||

@@ -8,6 +8,7 @@
 #include <inferometer/stress.h>
 #include <inferometer/zoo.h>
 #include <internal/kernel-record.h>
+#include <internal/prometheus.h>
 #include <internal/stress.h>
 
 #include "definition.h"
@@ -235,9 +236,7 @@ static gboolean is_metric_name(const char *name)
 
 static gboolean read_queries(KernelAxes *axes, const KernelsText *text, GError **error)
 {
-    const gboolean is_url = text->prometheus != NULL && (g_str_has_prefix(text->prometheus, "http://") ||
-                                                         g_str_has_prefix(text->prometheus, "https://"));
-    if (text->prometheus != NULL && !is_url)
+    if (text->prometheus != NULL && !ifm_prometheus_is_url(text->prometheus))
         return ifm_yaml_key_error(&text->study.record, "prometheus", -1, error,
                                   "\"%s\" is no URL of a server, such as http://127.0.0.1:9090", text->prometheus);
     if ((text->prometheus != NULL) != (text->queries->len > 0))

@@ -226,8 +226,12 @@ static void test_save(void)
     g_assert_cmpint(g_chmod(path, 0640), ==, 0);
     g_assert_cmpint(symlink(path, link), ==, 0);
     json_object_set_new(json, "a", json_integer(2));
-    g_assert_true(save_json(link, json, &error)); /* through the link, which stays one; the permissions stay too */
+    g_assert_false(save_json(link, json, &error)); /* not through a link */
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
     g_assert_true(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
+    assert_content(path, "{\n  \"a\": 1\n}\n");
+    g_assert_true(save_json(path, json, &error)); /* the permissions stay */
     assert_content(path, "{\n  \"a\": 2\n}\n");
     struct stat after;
     g_assert_cmpint(stat(path, &after), ==, 0);

@@ -56,6 +56,32 @@ static void test_unknown_device(Bench *bench, gconstpointer data)
     assert_nothing_written(bench);
 }
 
+/* A source that is none is misuse; what a recording holds is an input. */
+static void test_energy_source(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *source;
+        int status;
+        const char *message;
+    } rows[] = { { "bogus", 2, "--energy: \"bogus\" is no source of energy" },
+                 { "recorded:none.csv", 4, "--energy: none.csv" },
+                 { "recorded:bad.csv", 3, "bad.csv:2: time_s" },
+                 { "recorded:empty.csv", 3, "--energy: empty.csv" } };
+    export_zoo(bench, "zoo export matmul -o m.onnx");
+    bench_write(bench, "bad.csv", "time_s,domain,energy_uj,power_w\nx,a,1,1\n",
+                strlen("time_s,domain,energy_uj,power_w\nx,a,1,1\n"));
+    bench_write(bench, "empty.csv", "time_s,domain,energy_uj,power_w\n", strlen("time_s,domain,energy_uj,power_w\n"));
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *arguments = g_strdup_printf("m.onnx --energy %s", rows[i].source);
+        profile(bench, arguments, &ended);
+        assert_complaint(&ended, rows[i].status, rows[i].message);
+    }
+    assert_nothing_written(bench);
+}
+
 static void test_missing_device(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
@@ -442,6 +468,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/bad-input/unknown-device", Bench, NULL, bench_init, test_unknown_device, bench_clear);
     g_test_add("/bad-input/missing-device", Bench, NULL, bench_init, test_missing_device, bench_clear);
+    g_test_add("/bad-input/energy-source", Bench, NULL, bench_init, test_energy_source, bench_clear);
     g_test_add("/bad-input/missing-runtime", Bench, NULL, bench_init, test_missing_runtime, bench_clear);
     g_test_add("/bad-input/models", Bench, NULL, bench_init, test_bad_models, bench_clear);
     g_test_add("/bad-input/no-model", Bench, NULL, bench_init, test_no_model, bench_clear);

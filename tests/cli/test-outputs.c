@@ -42,7 +42,6 @@ static void test_inputs(Bench *bench, gconstpointer data)
     prepare(bench);
     expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --json own.onnx", "--json own.onnx: is the same file");
     expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --csv ./out/../own.onnx", "is the same file");
-    expect_kept(bench, "own.onnx", "profile -o out own.onnx -p flops --json link.onnx", "is the same file");
     expect_kept(bench, "own.onnx", "profile -o out link.onnx -p flops --json hard.onnx", "is the same file");
     expect_kept(bench, "own.onnx", "compare -o out own.onnx r.json --csv own.onnx", "is the same file");
     expect_kept(bench, "r.json", "trace r.json --csv r.json", "is the same file as the input r.json");
@@ -58,11 +57,8 @@ static void test_models(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     run_line(bench, "profile -q -o out resnet18,size=64 -p runtime -d simulated:ideal/GPU --runs 2", &ended);
     assert_status(&ended, 0);
-    g_autofree char *link = g_build_filename(bench->folder, "link.weights", NULL);
-    g_assert_cmpint(symlink("mine.weights", link), ==, 0);
     static const char weights[] = "mine.weights", kept[] = "out/models/resnet18,size=64.onnx";
     expect_kept(bench, weights, "profile -o new mine.onnx -p flops --json mine.weights", "of the model, which it");
-    expect_kept(bench, weights, "profile -o new mine.onnx -p flops --csv link.weights", "of the model, which it");
     expect_kept(bench, weights, "compare -o new mine.onnx matmul --csv mine.weights", "of the model, which it");
     expect_kept(bench, weights, "compare -o new matmul mine.onnx --json mine.weights", "of the model, which it");
     expect_kept(bench, kept, "profile -o out matmul -p flops --json out/models/resnet18,size=64.onnx",
@@ -100,6 +96,80 @@ static void test_each_other(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
 }
 
+/* The verbs that --help lists. */
+static GPtrArray *verbs_of(const Bench *bench)
+{
+    g_auto(Ended) ended = { 0 };
+    GPtrArray *verbs = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GMatchInfo) match = NULL;
+    g_autoptr(GRegex) row = g_regex_new("^  ([a-z]+(?: [a-z]+)?)  +[a-z]", G_REGEX_MULTILINE, 0, NULL);
+    run_line(bench, "--help", &ended);
+    for (g_regex_match(row, ended.out, 0, &match); g_match_info_matches(match); g_match_info_next(match, NULL))
+        g_ptr_array_add(verbs, g_match_info_fetch(match, 1));
+    return verbs;
+}
+
+/* Every option of every verb that names a file to be written refuses a link to a file, there or not, before anything is
+ * done; one to a device is none of those. */
+static void test_links(Bench *bench, gconstpointer data)
+{
+    static const char *const names[] = { "link", "dangling" };
+    g_auto(Ended) ended = { 0 };
+    guint n_options = 0;
+    g_autoptr(GPtrArray) verbs = verbs_of(bench);
+    g_autoptr(GRegex) row =
+        g_regex_new("--(?|(json|csv|html|trace|candidates|output|log) FILE|([a-z-]+) FILE +write)", 0, 0, NULL);
+    bench_write(bench, "precious", "mine", 4);
+    g_autofree char *link = bench_path(bench, names[0]), *dangling = bench_path(bench, names[1]),
+                    *nowhere = bench_path(bench, "nowhere");
+    g_assert_cmpint(symlink("precious", link) + symlink("nowhere", dangling), ==, 0);
+    for (guint i = 0; i < verbs->len; i++)
+    {
+        g_autoptr(GMatchInfo) match = NULL;
+        g_auto(Ended) help = { 0 };
+        g_autofree char *ask = g_strdup_printf("help %s", (const char *)verbs->pdata[i]);
+        run_line(bench, ask, &help);
+        for (g_regex_match(row, help.out, 0, &match); g_match_info_matches(match); g_match_info_next(match, NULL))
+        {
+            g_autofree char *option = g_match_info_fetch(match, 1), *part = g_strdup_printf("--%s: ", option);
+            static const char *const words[] = { "", " x", " x y" };
+            for (gsize n = 0; n < G_N_ELEMENTS(words) && (n == 0 || ended.status == 2); n++) /* as many as it needs */
+            {
+                g_autofree char *line =
+                    g_strdup_printf("%s%s --%s %s", (const char *)verbs->pdata[i], words[n], option, names[n_options % 2]);
+                run_line(bench, line, &ended);
+            }
+            assert_complaint(&ended, 4, part);
+            g_assert_nonnull(strstr(ended.err, "is a symbolic link"));
+            n_options++;
+        }
+    }
+    g_assert_cmpuint(n_options, >=, 60);
+    g_assert_false(g_file_test(nowhere, G_FILE_TEST_EXISTS));
+    g_autofree char *kept = digest(bench, "precious"), *mine = g_compute_checksum_for_string(G_CHECKSUM_SHA256, "mine", 4);
+    g_assert_cmpstr(kept, ==, mine);
+    run_line(bench, "devices --json /dev/stdout", &ended);
+    assert_status(&ended, 0);
+}
+
+/* A figure that is a link already is not written through either. */
+static void test_figure_link(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *folder = bench_path(bench, "figures");
+    run_line(bench, "profile -q -o out matmul -d simulated:ideal/GPU --figures figures", &ended);
+    assert_status(&ended, 0);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    g_autofree char *name = g_strdup(g_dir_read_name(dir)), *path = g_build_filename(folder, name, NULL);
+    bench_write(bench, "precious", "mine", 4);
+    g_assert_cmpint(g_unlink(path) + symlink("../precious", path), ==, 0);
+    g_autofree char *before = digest(bench, "precious");
+    run_line(bench, "profile -q -o out matmul -d simulated:ideal/GPU --figures figures", &ended);
+    assert_complaint(&ended, 4, "is a symbolic link");
+    g_autofree char *after = digest(bench, "precious");
+    g_assert_cmpstr(before, ==, after);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -107,5 +177,7 @@ int main(int argc, char **argv)
     g_test_add("/outputs/models", Bench, NULL, bench_init, test_models, bench_clear);
     g_test_add("/outputs/stores", Bench, NULL, bench_init, test_stores, bench_clear);
     g_test_add("/outputs/each-other", Bench, NULL, bench_init, test_each_other, bench_clear);
+    g_test_add("/outputs/links", Bench, NULL, bench_init, test_links, bench_clear);
+    g_test_add("/outputs/figure-link", Bench, NULL, bench_init, test_figure_link, bench_clear);
     return g_test_run();
 }

@@ -1,4 +1,5 @@
 #include "cli/harness.h"
+#include "sensor/http-server.h"
 
 /* train, predict, evaluate and stress, as they are called. */
 
@@ -19,6 +20,34 @@ static void write_samples(const Bench *bench)
                                    bytes / 2, (int)size);
         }
     bench_write(bench, "samples.csv", csv->str, csv->len);
+}
+
+static char *answer_html(const char *path, const char *form, void *user)
+{
+    return g_strdup("<html>");
+}
+
+static char *answer_far(const char *path, const char *form, void *user)
+{
+    return g_strdup("{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{\"cpu\":\"0\"},"
+                    "\"values\":[[17000000000,\"1\"],[17000000001,\"1\"]]}]}}");
+}
+
+/* What a server answers is an input, no misuse. */
+static void assert_answers_refused(const Bench *bench)
+{
+    static char *(*const answers[])(const char *, const char *, void *) = { answer_html, answer_far };
+    for (gsize i = 0; i < G_N_ELEMENTS(answers); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        HttpServer server = { .answer = answers[i] };
+        http_start(&server);
+        g_autofree char *line =
+            g_strdup_printf("predict " MODEL " --with latency.json --load prometheus:http://127.0.0.1:%d", server.port);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 3, "prometheus: ");
+        http_stop(&server);
+    }
 }
 
 static void test_walk(Bench *bench, gconstpointer data)
@@ -48,6 +77,7 @@ static void test_walk(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 4, "prometheus: http://127.0.0.1:1: ");
     run_line(bench, "predict " MODEL " --with latency.json --load prometheus:nowhere", &ended);
     assert_complaint(&ended, 2, "a URL such as http://127.0.0.1:9090 is expected");
+    assert_answers_refused(bench);
     run_line(bench, "predict " MODEL " --with latency.json --load much", &ended);
     assert_complaint(&ended, 2, "--load: \"much\" is no share of the time");
     run_line(bench, "predict " MODEL " --with latency.json --load live --device bogus", &ended);

@@ -33,6 +33,9 @@ static void test_parse(void)
         { MATRIX("{\"values\":[[\"1\",\"1\"]]}"), "no time and number" },
         { MATRIX("{\"values\":[[1,\"much\"]]}"), "no time and number" },
         { MATRIX("{\"values\":[[1e300,\"1\"]]}"), "no time and number" },
+        { MATRIX("{\"values\":[[17000000000,\"1\"]]}"), "no time and number" }, /* in ns more than 64 bits hold */
+        { MATRIX("{\"values\":[[-1,\"1\"]]}"), "no time and number" },
+        { MATRIX("{\"values\":[[1,\"1e308\"],[2,\"1e308\"]]}"), NULL, 2, 1, 1e308, 1e308, 1e308 },
         { MATRIX("7"), "a series without values" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
@@ -113,7 +116,7 @@ static void test_server(void)
         { "nothing", IFM_ERROR_UNAVAILABLE, "nothing of it" },
         { "bad(", IFM_ERROR_INVALID, "bad(: unclosed left parenthesis" },
         { "huge", IFM_ERROR_INVALID, "the answer is too large" },
-        { "late", IFM_ERROR_TIMEOUT, "prometheus: http://127.0.0.1" },
+        { "late", IFM_ERROR_UNAVAILABLE, "prometheus: http://127.0.0.1" },
     };
     HttpServer server = { .answer = answer };
     IfmPrometheusWindow window;

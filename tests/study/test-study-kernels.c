@@ -220,12 +220,45 @@ static void test_prometheus(Fixture *fixture, gconstpointer data)
     http_stop(&server);
 }
 
+/* Slow: a server that scrapes every second and more. */
+#define SLOW_SCRAPE_S 1.2
+
+static char *answer_slowly(const char *path, const char *form, void *user)
+{
+    static const char head[] = "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{},";
+    const double now = (double)g_get_real_time() / 1e6;
+    return g_strdup_printf("%s\"values\":[[%.3f,\"1\"],[%.3f,\"1\"]]}]}}", head, now - SLOW_SCRAPE_S, now);
+}
+
+/* Waiting for the server is no silence of the worker: three scrapes take longer than the hang limit. */
+static void test_wait(Fixture *fixture, gconstpointer data)
+{
+    HttpServer server = { .answer = answer_slowly };
+    IfmCampaignProgress result;
+    g_autoptr(GError) error = NULL;
+    http_start(&server);
+    g_autofree char *text =
+        g_strdup_printf(HEAD "models: [small-cnn]\nshapes: 1\nloaded: 0\nvisits: 1\nlimits: {hang: 3 s}\n"
+                             "prometheus: \"http://127.0.0.1:%d\"\nqueries: {a: up}\n" DEVICE FIXED,
+                        server.port);
+    g_autofree char *path = write_file(fixture, "slow.yaml", text);
+    g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
+    g_assert_no_error(error);
+    if (run_study(fixture, study, &result))
+    {
+        g_assert_cmpuint(result.n_failed + result.n_skipped, ==, 0);
+        g_assert_cmpuint(result.n_measured, ==, 1);
+    }
+    http_stop(&server);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
 #define ADD(name, test) g_test_add("/study-kernels/" name, Fixture, NULL, set_up, test, tear_down)
     ADD("mistakes", test_mistakes);
     ADD("prometheus", test_prometheus);
+    ADD("wait", test_wait);
     ADD("unknown-model", test_unknown_model);
     ADD("run", test_run);
     return g_test_run();

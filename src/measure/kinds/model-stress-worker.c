@@ -112,7 +112,7 @@ static gboolean go_on(Worker *worker, WorkerStress *self, GError **error)
         return TRUE;
     const IfmSubject subject = ifm_model_subject_slots(worker->subject);
     Repeating repeating = { worker, &subject, self->until_us, NULL };
-    worker_enter_phase(worker, "repeating it until several scrapes");
+    worker_enter_wait(worker, "repeating it until several scrapes", 1000 * (self->until_us - g_get_monotonic_time()));
     if (subject.invoke != NULL)
         subject.invoke(subject.self, repeat, &repeating);
     else
@@ -164,8 +164,11 @@ gboolean worker_stress_start(Worker *worker, GError **error)
         return TRUE;
     if (!find_length(self, model_case, &length_ns, error))
         return FALSE;
+    const gint64 wait_ns = MAX(model_case->observe_ns, length_ns);
+    worker_enter_wait(
+        worker, length_ns > 0 ? "waiting for several scrapes of the Prometheus server" : "observing the machine", wait_ns);
     IfmMetricWindow *before = ifm_metrics_begin(NULL);
-    g_usleep((gulong)(MAX(model_case->observe_ns, length_ns) / 1000));
+    g_usleep((gulong)(wait_ns / 1000));
     json_decref(self->before);
     self->before = ifm_metrics_end(before);
     json_object_set_new(json_object_get(self->before, "values"), "copy_bytes_per_s",
