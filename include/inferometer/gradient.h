@@ -47,7 +47,7 @@ typedef struct
  * those of the batch. Running statistics that the node outputs become outputs "next.NAME".
  * Dropout with ratio 0 or without training is the identity. A mask is a Mul by an input.
  * Free dimensions stay free, but those of IFM_GRADIENT_BOUND. A rule that needs a size (strides of a convolution) names the
- * dimension to bind. Returns: (transfer full) NULL with an error. IFM_ERROR_UNSUPPORTED: an opset below 13, or "node NAME
+ * dimension to bind. Returns: (transfer full) NULL with an error. IFM_ERROR_UNSUPPORTED: an opset below 7, or "node NAME
  * (OP): no gradient rule" for an operator between a parameter and the loss. IFM_ERROR_INVALID: an unknown output or
  * parameter, or a loss that does not fit the shape of the output.
  */

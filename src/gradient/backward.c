@@ -286,9 +286,10 @@ IfmBack *ifm_back_new(IfmModel *model, const IfmGradientOptions *options, const 
     IfmBackFacts *facts = ifm_back_facts_new(model, options->bindings, options->n_bindings, error);
     if (facts == NULL)
         return NULL;
-    g_autofree char *name = g_strdup_printf("%s-%s", ifm_model_name(model), suffix);
+    g_autofree char *name = g_strjoin("-", ifm_model_name(model), suffix, NULL);
     IfmBack *back = g_new0(IfmBack, 1);
     back->model = model;
+    back->options = options;
     back->facts = facts;
     back->opset = MAX(ifm_model_opset(model), IFM_GRADIENT_OPSET);
     back->builder = ifm_model_builder_new(name, back->opset);

@@ -120,12 +120,36 @@ const char *ifm_back_scalar(IfmBack *back, IfmDtype dtype, double value)
     return ifm_back_values(back, dtype, 0, NULL, &value);
 }
 
+#define MAX_HOPS 8 /* from a weight to what a layer reads: split, squeezed, transposed */
+
+/* is_folded: whether an engine computes it before it runs: of weights that the model carries alone. */
+static gboolean is_folded(const IfmBack *back, const char *tensor, int hops)
+{
+    gssize producer = ifm_model_producer(back->model, tensor);
+    if (producer < 0 || hops == MAX_HOPS)
+        return producer < 0 && ifm_back_is_constant(back, tensor);
+    const IfmNode *node = ifm_model_node(back->model, (gsize)producer);
+    for (gsize i = 0; i < node->n_inputs; i++)
+        if (*node->inputs[i] != '\0' && !is_folded(back, node->inputs[i], hops + 1))
+            return FALSE;
+    return TRUE;
+}
+
+/* turned_twice: An engine folds that into a constant, another than @tensor. */
+static const char *turned_twice(IfmBack *back, const char *tensor)
+{
+    for (int turn = 0; turn < 2; turn++)
+        tensor = ifm_back_op(back, "Slice", tensor, ifm_back_number(back, -1), ifm_back_number(back, G_MININT64 + 1),
+                             ifm_back_number(back, 0), ifm_back_number(back, -1), NULL);
+    return tensor;
+}
+
 const char *ifm_back_own_copy(IfmBack *back, const char *tensor)
 {
     IfmTensor weight;
-    if (!ifm_back_is_constant(back, tensor) || !ifm_model_initializer(back->model, tensor, &weight))
-        return tensor;
-    return constant(back, &weight);
+    if (ifm_back_is_constant(back, tensor) && ifm_model_initializer(back->model, tensor, &weight))
+        return constant(back, &weight);
+    return ifm_model_producer(back->model, tensor) >= 0 && is_folded(back, tensor, 0) ? turned_twice(back, tensor) : tensor;
 }
 
 const char *ifm_back_list(IfmBack *back, const gint64 *values, gsize n)

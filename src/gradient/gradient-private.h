@@ -27,6 +27,7 @@ typedef struct IfmBackFacts IfmBackFacts; /* gradient-shapes.c */
 typedef struct
 {
     IfmModel *model;
+    const IfmGradientOptions *options;
     IfmModelBuilder *builder;
     gint64 opset;
     const IfmNode *node; /* the one in hand; NULL: the loss or the optimiser */
@@ -123,7 +124,8 @@ const char *ifm_back_scalar(IfmBack *back, IfmDtype dtype, double value);
 const char *ifm_back_values(IfmBack *back, IfmDtype dtype, int rank, const gint64 *shape, const double *values);
 const char *ifm_back_list(IfmBack *back, const gint64 *values, gsize n); /* i64 [n] */
 const char *ifm_back_number(IfmBack *back, gint64 value);                /* i64 [1] */
-/* ifm_back_own_copy: Of a weight that the model carries: another with the same numbers; of what else there is: itself. */
+/* ifm_back_own_copy: Of a weight that the model carries: another with the same numbers; of
+ * what is computed of such weights alone: another that is computed; of what else there is: itself. */
 const char *ifm_back_own_copy(IfmBack *back, const char *tensor);
 
 /* ifm_back_shape_of: i64 [rank], of a forward tensor: a constant where all is fixed. */
@@ -213,6 +215,7 @@ IFM_GRADIENT_RULE(pad);
 IFM_GRADIENT_RULE(pow);
 IFM_GRADIENT_RULE(prelu);
 IFM_GRADIENT_RULE(reciprocal);
+IFM_GRADIENT_RULE(recurrent);
 IFM_GRADIENT_RULE(reduce_extreme);
 IFM_GRADIENT_RULE(reduce_mean);
 IFM_GRADIENT_RULE(reduce_sum);

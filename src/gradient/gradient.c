@@ -109,6 +109,7 @@ static gboolean check_output(const IfmBack *back, IfmLoss loss, const IfmPort *p
 /* IfmPass: one model in the making. @training: NULL: backward alone */
 typedef struct
 {
+    IfmModel *lowered; /* what is differentiated */
     IfmBack *back;
     const IfmGradientOptions *options;
     const IfmTrainingOptions *training;
@@ -163,14 +164,15 @@ static gboolean check_opset(const IfmModel *model, GError **error)
     if (opset >= IFM_GRADIENT_MIN_OPSET)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: opset %" G_GINT64_FORMAT ": operators are differentiated as opset %d and later have them",
-                ifm_model_name(model), opset, IFM_GRADIENT_MIN_OPSET);
+                "%s: opset %" G_GINT64_FORMAT ": models of opset %d and later are differentiated", ifm_model_name(model),
+                opset, IFM_GRADIENT_MIN_OPSET);
     return FALSE;
 }
 
 static void pass_clear(Pass *pass)
 {
     ifm_back_free(pass->back);
+    g_clear_pointer(&pass->lowered, ifm_model_unref);
     g_clear_pointer(&pass->parameters, g_ptr_array_unref);
     g_clear_pointer(&pass->inputs, g_ptr_array_unref);
     g_clear_pointer(&pass->statistics, g_ptr_array_unref);
@@ -188,14 +190,16 @@ static gboolean pass_init(Pass *pass, IfmModel *model, GError **error)
 {
     pass->inputs = g_ptr_array_new();
     pass->statistics = g_ptr_array_new();
-    if (!check_opset(model, error) || (pass->output = find_output(model, pass->options, error)) == NULL ||
+    if (!check_opset(model, error) || (pass->lowered = ifm_gradient_lowered(model, pass->options, error)) == NULL ||
+        (pass->output = find_output(pass->lowered, pass->options, error)) == NULL ||
         (pass->parameters = find_parameters(model, pass->options->parameters, error)) == NULL ||
-        (pass->back = ifm_back_new(model, pass->options, pass->training != NULL ? "train" : "backward", error)) == NULL ||
+        (pass->back = ifm_back_new(pass->lowered, pass->options, pass->training != NULL ? "train" : "backward", error)) ==
+            NULL ||
         !check_reserved(pass->back, error) || !check_output(pass->back, pass->options->loss, pass->output, error))
         return FALSE;
-    for (gsize i = 0; i < ifm_model_n_inputs(model) && pass->options->input_gradients; i++)
-        if (ifm_back_is_float(ifm_model_input(model, i)->dtype))
-            g_ptr_array_add(pass->inputs, ifm_model_input(model, i)->name);
+    for (gsize i = 0; i < ifm_model_n_inputs(pass->lowered) && pass->options->input_gradients; i++)
+        if (ifm_back_is_float(ifm_model_input(pass->lowered, i)->dtype))
+            g_ptr_array_add(pass->inputs, ifm_model_input(pass->lowered, i)->name);
     reach_from(pass, pass->parameters);
     reach_from(pass, pass->inputs);
     g_hash_table_add(pass->back->wanted, pass->output->name);
@@ -363,16 +367,7 @@ static void add_statistics(const Pass *pass)
 static IfmModel *build(Pass *pass, const GPtrArray *states, GError **error)
 {
     IfmBack *back = pass->back;
-    for (gsize i = 0; i < ifm_model_n_inputs(back->model); i++)
-    {
-        const IfmPort *port = ifm_model_input(back->model, i);
-        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name); /* of seeded values */
-        const char *range = ifm_model_metadata(back->model, key);
-        ifm_model_builder_input(back->builder, port->name, port->dtype, port->rank, port->dims,
-                                (const char *const *)port->dim_names);
-        if (range != NULL)
-            ifm_model_builder_metadata(back->builder, key, range);
-    }
+    ifm_back_copy_inputs(back);
     g_autoptr(GHashTable) inputs = add_state_inputs(pass, states);
     ifm_back_copy_forward(back, inputs);
     back->part = "loss";

@@ -471,6 +471,77 @@ static const Case cases[] = {
     { "global-max-pool", "x : [2,3,4,5]; y = GlobalMaxPool(x); -> y [2,3,1,1]", TRUE, 1e-3 },
     { "global-max-pool-free", "x : [N,3,M]; y = GlobalMaxPool(x); -> y [N,3,1]", TRUE, 1e-3 },
 
+    /* recurrent layers, against those of the engine */
+    { "lstm", "x : [3,2,4]; w ! [1,12,4]; r ! [1,12,3]; b ! [1,24]; y = LSTM(x, w, r, b) hidden_size=3; -> y [3,1,2,3]",
+      TRUE, 1e-2 },
+    { "lstm-states",
+      "x : [3,2,4]; w ! [1,12,4]; r ! [1,12,3]; b ! [1,24]; h : [1,2,3]; c : [1,2,3]; "
+      "y z v = LSTM(x, w, r, b,, h, c) hidden_size=3; a = Concat(y, y) axis=0; q # [1] 1; s = Squeeze(a, q); "
+      "u = Concat(s, z, v) axis=0; -> u [8,2,3]",
+      TRUE, 1e-2 },
+    { "lstm-bidirectional",
+      "x : [3,2,4]; w ! [2,8,4]; r ! [2,8,2]; b ! [2,16]; h : [2,2,2]; c : [2,2,2]; "
+      "y z v = LSTM(x, w, r, b,, h, c) hidden_size=2 direction=bidirectional; k # [3] 6 2 2; s = Reshape(y, k); "
+      "u = Concat(s, z, v) axis=0; -> u [10,2,2]",
+      TRUE, 1e-2 },
+    { "lstm-reverse-no-bias",
+      "x : [2,N,3]; w ! [1,8,3]; r ! [1,8,2]; y = LSTM(x, w, r) hidden_size=2 direction=reverse; -> y [2,1,N,2]", TRUE,
+      1e-2 },
+    { "lstm-square", "x : [2,2,8]; w ! [1,8,8]; r ! [1,8,2]; y = LSTM(x, w, r) hidden_size=2; -> y [2,1,2,2]", TRUE, 1e-2 },
+    { "lstm-last", "x : [3,2,4]; w ! [1,8,4]; r ! [1,8,2]; b ! [1,16]; a y = LSTM(x, w, r, b) hidden_size=2; -> y [1,2,2]",
+      TRUE, 1e-2 },
+    { "gru",
+      "x : [3,2,4]; w ! [1,9,4]; r ! [1,9,3]; b ! [1,18]; h : [1,2,3]; y z = GRU(x, w, r, b,, h) hidden_size=3 "
+      "linear_before_reset=1; q # [1] 1; s = Squeeze(y, q); u = Concat(s, z) axis=0; -> u [4,2,3]",
+      TRUE, 1e-2 },
+    { "gru-reset-before",
+      "x : [3,2,4]; w ! [1,9,4]; r ! [1,9,3]; b ! [1,18]; h : [1,2,3]; y = GRU(x, w, r, b,, h) hidden_size=3; "
+      "-> y [3,1,2,3]",
+      TRUE, 1e-2 },
+    { "gru-bidirectional",
+      "x : [3,N,4]; w ! [2,6,4]; r ! [2,6,2]; b ! [2,12]; h : [2,N,2]; y = GRU(x, w, r, b,, h) hidden_size=2 "
+      "linear_before_reset=1 direction=bidirectional; -> y [3,2,N,2]",
+      TRUE, 1e-2 },
+    { "gru-no-bias",
+      "x : [2,2,3]; w ! [1,6,3]; r ! [1,6,2]; y = GRU(x, w, r) hidden_size=2 linear_before_reset=1; -> y [2,1,2,2]", TRUE,
+      1e-2 },
+    { "rnn",
+      "x : [3,2,4]; w ! [2,3,4]; r ! [2,3,3]; b ! [2,6]; y = RNN(x, w, r, b) hidden_size=3 "
+      "direction=bidirectional; -> y [3,2,2,3]",
+      TRUE, 1e-2 },
+
+    /* attributes that are inputs since opset 13, as opsets 7 to 12 have them */
+    { "opset-7",
+      "x : [1,3,1,4]; w ! [3,1,4]; a = Mul(x, w); b = Squeeze(a) axes=[0]; c = Unsqueeze(b) axes=[0,3]; "
+      "d = ReduceSum(c) axes=[2] keepdims=0; e f = Split(d) axis=3 split=[1,3]; g = Clip(f) min=-0.5 max=0.4; "
+      "h = Pad(g) pads=[0,0,0,1,0,1,0,0]; i = Slice(h) starts=[1,1] ends=[4,4] axes=[1,3]; y = Dropout(i) ratio=0.5; "
+      "-> y [1,3,1,3]",
+      TRUE, 1e-3, 7 },
+    { "opset-8-softmax", "x : [2,3,4]; w ! [4]; a = Mul(x, w); y = Softmax(a); -> y [2,3,4]", TRUE, 1e-2, 8 },
+    { "opset-9-log-softmax", "x : [2,3,4]; y = LogSoftmax(x) axis=2; -> y [2,3,4]", TRUE, 1e-2, 9 },
+    { "opset-12-softmax-negative", "x : [N,3,4]; y = Softmax(x) axis=-2; -> y [N,3,4]", TRUE, 1e-2, 12 },
+    { "opset-9-upsample", "x : [1,2,3,4]; s % [4] 1 1 2 3; y = Upsample(x, s); -> y [1,2,6,12]", TRUE, 0, 9 },
+    { "opset-9-upsample-linear", "x : [1,2,3,4]; s % [4] 1 1 2 2; y = Upsample(x, s) mode=linear; -> y [1,2,6,8]", TRUE, 0,
+      9 },
+    { "opset-10-resize", "x : [1,2,4,5]; s % [4] 1 1 2 1.5; y = Resize(x, s); -> y [1,2,8,7]", TRUE, 0, 10 },
+    { "opset-11-resize",
+      "x : [1,2,4,5]; r % [0]; s % [4] 1 1 2 1.5; y = Resize(x, r, s) mode=linear "
+      "coordinate_transformation_mode=pytorch_half_pixel; -> y [1,2,8,7]",
+      TRUE, 0, 11 },
+    { "opset-9-batch-norm",
+      "x : [2,3,4]; s ! [3]; b ! [3]; m ! [3]; v ! [3] 0.5 2; y = BatchNormalization(x, s, b, m, v) momentum=0.5; "
+      "-> y [2,3,4]",
+      TRUE, 1e-2, 9 },
+    { "opset-9-scatter", "x : [3,4]; w ! [3,2]; i # [3,2] 0 1 2 3 3 0; y = Scatter(x, i, w) axis=1; -> y [3,4]", TRUE, 0,
+      9 },
+    { "opset-9-top-k", "x : [2,4]; w ! [4]; v i = TopK(x) k=2; a = Mul(x, w); y = Gather(a, i) axis=1; -> y [2,2,2]", TRUE,
+      1e-2, 9 },
+    { "opset-11-clip-pad",
+      "x : [2,3]; w ! [3]; l % [] -0.3; p # [4] 1 0 0 1; a = Mul(x, w); b = Clip(a, l); y = Pad(b, p); -> y [3,4]", TRUE,
+      1e-3, 11 },
+    { "opset-12-mean", "x : [2,3,4]; w ! [4]; a = Mul(x, w); b = ReduceMean(a) axes=[1]; y = Flatten(b); -> y [2,4]", TRUE,
+      0, 12 },
+
     /* as PyTorch exports PReLU, PixelShuffle and group normalisation */
     { "prelu", "x : [4,5]; s ! [5]; y = PRelu(x, s); -> y [4,5]", TRUE, 1e-3 },
     { "prelu-one", "x : [N,3,2]; s ! [1,1]; y = PRelu(x, s); -> y [N,3,2]", TRUE, 1e-3 },

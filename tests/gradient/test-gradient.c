@@ -279,8 +279,7 @@ static void test_refused(void)
     assert_refused(text, 17, &output, IFM_ERROR_INVALID, "test: output 'z': the model has none of that name");
     assert_refused(text, 17, &parameter, IFM_ERROR_INVALID,
                    "test: parameter 'W': the model has no floating-point weight of that name; did you mean \"w\"?");
-    assert_refused(text, 12, &mse, IFM_ERROR_UNSUPPORTED,
-                   "test: opset 12: operators are differentiated as opset 13 and later have them");
+    assert_refused(text, 6, &mse, IFM_ERROR_UNSUPPORTED, "test: opset 6: models of opset 7 and later are differentiated");
     text = "x : [2,3,4]; w ! [4]; y = Mul(x, w); -> y [2,3,4]";
     assert_refused(text, 17, &entropy, IFM_ERROR_INVALID,
                    "test: output 'y': [2,3,4]; cross-entropy is of [rows, classes], with the classes fixed");
