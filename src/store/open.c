@@ -249,16 +249,18 @@ static gboolean copy_to_memory(IfmStore *store, GError **error)
 }
 
 /*
- * A store with a write-ahead log needs a file for shared memory next to it, which a read-only folder does not allow. Where
+ * A store with a write-ahead log needs a file for shared memory next to it, which a read-only folder or a full disk does
+ * not allow. Where
  * the log is empty the file alone is whole: it is then read as an immutable file, and that it did not change is
  * checked afterwards.
  */
 static gboolean open_unchanging(IfmStore *store, GError **error)
 {
     if (companion_is_filled(store, "-wal") || companion_is_filled(store, "-journal"))
-        return refuse(store, IFM_ERROR_UNAVAILABLE, error,
-                      "lies in a read-only folder and its journal (-wal or -journal) must be read too: copy both to a "
-                      "folder that can be written");
+        return refuse(
+            store, IFM_ERROR_UNAVAILABLE, error,
+            "lies in a folder that cannot be written and its journal (-wal or -journal) must be read too: copy both to a "
+            "folder that can be written");
     g_autofree char *absolute = g_canonicalize_filename(store->path, NULL); /* a URI has no place for a relative one */
     g_autofree char *uri = g_filename_to_uri(absolute, NULL, NULL);
     g_autofree char *name = g_strconcat(uri, "?immutable=1", NULL);
@@ -275,7 +277,19 @@ static gboolean open_unchanging(IfmStore *store, GError **error)
             !companion_is_filled(store, "-wal"))
             return TRUE;
     }
-    return refuse(store, IFM_ERROR_UNAVAILABLE, error, "changes while it is read in a read-only folder");
+    return refuse(store, IFM_ERROR_UNAVAILABLE, error, "changes while it is read in a folder that cannot be written");
+}
+
+/*
+ * On a full disk there is no room for the file for shared memory, either. A process that has the store to itself keeps that
+ * in memory of its own, and so can read the log.
+ */
+static gboolean open_alone(IfmStore *store, GError **error)
+{
+    g_autofree char *absolute = g_canonicalize_filename(store->path, NULL);
+    close_database(store);
+    return open_database(store, absolute, SQLITE_OPEN_READWRITE, error) &&
+           ifm_store_run(store, "PRAGMA locking_mode = EXCLUSIVE", error) && copy_to_memory(store, error);
 }
 
 static gboolean prepare_reading(IfmStore *store, GError **error)
@@ -285,12 +299,14 @@ static gboolean prepare_reading(IfmStore *store, GError **error)
     if (!identify(store, &version, &trouble))
     {
         int primary = sqlite3_errcode(store->db) & 0xff;
-        if (primary != SQLITE_CANTOPEN && primary != SQLITE_READONLY)
+        const gboolean lacks_room = ifm_store_lacks_room(store);
+        if (primary != SQLITE_CANTOPEN && primary != SQLITE_READONLY && !lacks_room)
         {
             g_propagate_error(error, g_steal_pointer(&trouble));
             return FALSE;
         }
-        if (!open_unchanging(store, error) || !identify(store, &version, error))
+        if (!(lacks_room && companion_is_filled(store, "-wal") ? open_alone : open_unchanging)(store, error) ||
+            !identify(store, &version, error))
             return FALSE;
     }
     if (version == 0)

@@ -29,13 +29,24 @@ static gboolean is_full(int number)
     return number == ENOSPC || number == EFBIG || number == EDQUOT;
 }
 
-gboolean ifm_store_fail(const IfmStore *store, GError **error)
+/* The result code of what failed last. @number: (out) the system's */
+static int failure_of(const IfmStore *store, int *number)
 {
     /* SQLite does not keep the number where a COMMIT fails; nothing has failed since, so it still stands in errno */
-    int last = errno, result = sqlite3_extended_errcode(store->db), primary = result & 0xff;
-    int number = sqlite3_system_errno(store->db) != 0 ? sqlite3_system_errno(store->db) : last;
-    if (primary == SQLITE_IOERR && is_full(number))
-        primary = SQLITE_FULL;
+    const int last = errno, primary = sqlite3_extended_errcode(store->db) & 0xff;
+    *number = sqlite3_system_errno(store->db) != 0 ? sqlite3_system_errno(store->db) : last;
+    return primary == SQLITE_IOERR && is_full(*number) ? SQLITE_FULL : primary;
+}
+
+gboolean ifm_store_lacks_room(const IfmStore *store)
+{
+    int number;
+    return failure_of(store, &number) == SQLITE_FULL;
+}
+
+gboolean ifm_store_fail(const IfmStore *store, GError **error)
+{
+    int number, primary = failure_of(store, &number), result = sqlite3_extended_errcode(store->db);
     for (gsize i = 0; i < G_N_ELEMENTS(meanings); i++)
     {
         if (meanings[i].primary != primary)

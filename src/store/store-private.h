@@ -31,6 +31,8 @@ IfmStore *ifm_store_open_with(const char *path, IfmStoreMode mode, int busy_time
 
 /* ifm_store_fail: Says what the last SQLite call on the store ran into. Returns: FALSE */
 gboolean ifm_store_fail(const IfmStore *store, GError **error);
+/* ifm_store_lacks_room: Whether that was a full disk. */
+gboolean ifm_store_lacks_room(const IfmStore *store);
 gboolean ifm_store_run(const IfmStore *store, const char *sql, GError **error);
 /* ifm_store_prepare: Returns: (transfer full) NULL with an error. */
 sqlite3_stmt *ifm_store_prepare(const IfmStore *store, const char *sql, GError **error);

@@ -419,6 +419,40 @@ static void test_full(void)
     }
 }
 
+/* No file can grow by a byte. */
+static int read_without_room(const char *path)
+{
+    const struct rlimit none = { 0, RLIM_INFINITY };
+    signal(SIGXFSZ, SIG_IGN);
+    EXPECT(setrlimit(RLIMIT_FSIZE, &none) == 0);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_READ, &error);
+    if (error != NULL)
+        g_printerr("%s\n", error->message);
+    EXPECT(store != NULL && ifm_store_check(store, NULL));
+    guint n = 0;
+    EXPECT(ifm_store_each(store, count_visitor, &n, NULL) && n > 0);
+    return 0;
+}
+
+/* A store on a full disk can be read: closed, and with a log that a killed writer left. */
+static void test_full_read(void)
+{
+    const IfmStoreMode modes[] = { IFM_STORE_WRITE, IFM_STORE_SHARD };
+    for (gsize i = 0; i < G_N_ELEMENTS(modes); i++)
+    {
+        g_autofree char *name = g_strdup_printf("no-room-%zu/x.db", i), *path = make_store(name, modes[i]);
+        g_assert_cmpint(end_child(start_child(read_without_room, path)), ==, 0);
+    }
+    g_autofree char *left = in_folder("no-room-log.db"), *log = g_strconcat(left, "-wal", NULL);
+    g_autofree char *shared = g_strconcat(left, "-shm", NULL);
+    struct stat found;
+    g_assert_cmpint(end_child(start_child(commit_and_die, left)), ==, 0);
+    g_assert_true(stat(log, &found) == 0 && found.st_size > 0);
+    g_unlink(shared); /* as after a copy */
+    g_assert_cmpint(end_child(start_child(read_without_room, left)), ==, 0);
+}
+
 static char *ballast_of(const char *path)
 {
     g_autofree char *parent = g_path_get_dirname(path);
@@ -597,6 +631,7 @@ int main(int argc, char **argv)
     g_test_add_func("/store-faults/read-only/file", test_read_only_file);
     g_test_add_func("/store-faults/read-only/log", test_log_in_read_only_folder);
     g_test_add_func("/store-faults/full/file", test_full);
+    g_test_add_func("/store-faults/full/read", test_full_read);
     g_test_add_func("/store-faults/full/disk", test_full_disk);
     g_test_add_func("/store-faults/locked", test_locked);
     g_test_add_func("/store-faults/several", test_several);
