@@ -1,5 +1,6 @@
 #pragma once
 #include <internal/model-feed.h>
+#include <internal/temporary.h>
 #include <internal/zoo.h>
 
 G_BEGIN_DECLS
@@ -43,7 +44,7 @@ typedef struct
     IfmModelFeed feed;
     char *inputs_path;
     char *samples_path;
-    char *scratch;
+    IfmTemporary scratch;
 } IfmModelSource;
 
 /**

@@ -1,3 +1,4 @@
+#include <internal/temporary.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,7 +11,10 @@ static volatile sig_atomic_t signal_number;
 static void on_signal(int number)
 {
     if (g_atomic_int_get(&interrupted) != 0)
+    {
+        ifm_temporary_abandon();
         _exit(CLI_EXIT_SIGNAL + number); /* asked twice: the workers end with their socket */
+    }
     signal_number = number;
     g_atomic_int_set(&interrupted, 1);
 }

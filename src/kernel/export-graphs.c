@@ -5,10 +5,10 @@
 #include <inferometer/export.h>
 #include <inferometer/format.h>
 #include <inferometer/kinds.h>
-#include <internal/file.h>
 #include <internal/kinds.h>
 #include <internal/measure.h>
 #include <internal/sensor.h>
+#include <internal/temporary.h>
 
 #include "export-private.h"
 
@@ -23,7 +23,7 @@ typedef struct
 {
     const ExportConfig *text;
     const IfmExportOptions *options;
-    char *scratch;
+    IfmTemporary scratch;
     IfmRunner *runner;
 } Export;
 
@@ -115,8 +115,8 @@ static char *stem_of(const Point *point)
 /* The graph of a point, in the scratch folder. @version: (out) (transfer full) of the runtime */
 static IfmModel *optimise(const Export *self, const Point *point, const char *device, char **version, GError **error)
 {
-    g_autofree char *path = g_build_filename(self->scratch, "model.onnx", NULL);
-    g_autofree char *graph = g_build_filename(self->scratch, "graph.onnx", NULL);
+    g_autofree char *path = g_build_filename(self->scratch.path, "model.onnx", NULL);
+    g_autofree char *graph = g_build_filename(self->scratch.path, "graph.onnx", NULL);
     const IfmModelCase model_case = {
         .model_path = path, .device = device, .bindings = point->bindings, .n_bindings = point->n_bindings
     };
@@ -129,7 +129,7 @@ static IfmModel *optimise(const Export *self, const Point *point, const char *de
 
 static gboolean run_once(const Export *self, const Point *point, const char *device, IfmModel *graph, GError **error)
 {
-    g_autofree char *path = g_build_filename(self->scratch, "graph.onnx", NULL);
+    g_autofree char *path = g_build_filename(self->scratch.path, "graph.onnx", NULL);
     gboolean is_bound = TRUE;
     for (gsize i = 0; i < ifm_model_n_inputs(graph); i++)
         for (int axis = 0; axis < ifm_model_input(graph, i)->rank; axis++)
@@ -302,17 +302,9 @@ static gboolean export_into(Export *self, GError **error)
 {
     const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    g_autoptr(GError) trouble = NULL;
     self->runner = runner;
-    self->scratch = g_dir_make_tmp("inferometer-export-XXXXXX", &trouble);
-    if (self->scratch == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for the graphs: %s", trouble->message);
-        return FALSE;
-    }
-    const gboolean is_done = export_all(self, error);
-    ifm_file_remove_folder(self->scratch);
-    g_clear_pointer(&self->scratch, g_free);
+    const gboolean is_done = ifm_temporary_make(&self->scratch, error) && export_all(self, error);
+    ifm_temporary_clear(&self->scratch);
     return is_done;
 }
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include <inferometer/sensor.h>
-#include <internal/file.h>
 #include <internal/json.h>
 #include <internal/kinds.h>
+#include <internal/temporary.h>
 
 #include "records-private.h"
 
@@ -83,14 +83,13 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error)
 /* Finding: the files of one look at a model, in a folder of their own. */
 typedef struct
 {
-    char *folder, *model, *extended, *all, *whole;
+    IfmTemporary folder;
+    char *model, *extended, *all, *whole;
 } Finding;
 
 static void finding_clear(Finding *self)
 {
-    if (self->folder != NULL)
-        ifm_file_remove_folder(self->folder);
-    g_free(self->folder);
+    ifm_temporary_clear(&self->folder);
     g_free(self->model);
     g_free(self->extended);
     g_free(self->all);
@@ -101,17 +100,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Finding, finding_clear)
 /* @name: of the model, which messages have */
 static gboolean finding_init(Finding *self, const char *name, GError **error)
 {
-    g_autoptr(GError) trouble = NULL;
-    self->folder = g_dir_make_tmp("inferometer-kernels-XXXXXX", &trouble);
-    if (self->folder == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for the optimised graph: %s", trouble->message);
+    if (!ifm_temporary_make(&self->folder, error))
         return FALSE;
-    }
-    self->model = g_strdup_printf("%s/%s.onnx", self->folder, name);
-    self->extended = g_strdup_printf("%s/%s.extended.onnx", self->folder, name);
-    self->all = g_strdup_printf("%s/%s.all.onnx", self->folder, name);
-    self->whole = g_strdup_printf("%s/%s.whole.onnx", self->folder, name);
+    self->model = g_strdup_printf("%s/%s.onnx", self->folder.path, name);
+    self->extended = g_strdup_printf("%s/%s.extended.onnx", self->folder.path, name);
+    self->all = g_strdup_printf("%s/%s.all.onnx", self->folder.path, name);
+    self->whole = g_strdup_printf("%s/%s.whole.onnx", self->folder.path, name);
     return TRUE;
 }
 

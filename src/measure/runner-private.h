@@ -1,25 +1,12 @@
 #pragma once
+#include <internal/temporary.h>
+
 #include "measure-private.h"
 
 G_BEGIN_DECLS
 
 /* What the files of the runner share: runner.c keeps workers, kinds.c has cases of every kind sealed and
- * measured, runner-compare.c measures two in turn, runner-reference.c keeps the outputs that are right, temporary.c the
- * folder for them. */
-
-/* --- temporary.c -------------------------------------------------------------------------------------------------- */
-
-/** IfmTemporary: a folder of a runner's own, 0700. All zero: none yet. */
-typedef struct
-{
-    char *path;
-    int lock_fd; /* held on a file in it, so that a later runner knows an orphan by its being free */
-} IfmTemporary;
-
-/** ifm_temporary_make: Makes it where it is not there yet, and removes those that killed runners left. */
-gboolean ifm_temporary_make(IfmTemporary *folder, GError **error);
-/** ifm_temporary_clear: Removes it with all that is in it. */
-void ifm_temporary_clear(IfmTemporary *folder);
+ * measured, runner-compare.c measures two in turn, runner-reference.c keeps the outputs that are right. */
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <internal/store.h>
+#include <internal/temporary.h>
 #include <math.h>
 #include <string.h>
 
@@ -299,15 +300,12 @@ static gboolean fill_and_merge(Import *import, const char *path, GError **error)
 
 static gboolean store_table(Import *import, GError **error)
 {
-    g_autofree char *folder = g_build_filename(g_get_tmp_dir(), "inferometer-import-XXXXXX", NULL);
-    if (g_mkdtemp_full(folder, 0700) == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
+    IfmTemporary folder = { 0 };
+    if (!ifm_temporary_make(&folder, error))
         return FALSE;
-    }
-    g_autofree char *path = g_build_filename(folder, "store.db", NULL);
+    g_autofree char *path = g_build_filename(folder.path, "store.db", NULL);
     gboolean good = fill_and_merge(import, path, error);
-    g_rmdir(folder);
+    ifm_temporary_clear(&folder);
     return good;
 }
 

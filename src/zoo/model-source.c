@@ -12,14 +12,9 @@
 /* FOLDER/@below, made where it is not there. (transfer full) NULL with an error */
 static char *place(IfmModelSource *source, const IfmModelRequest *request, const char *below, GError **error)
 {
-    g_autoptr(GError) trouble = NULL;
-    if (request->folder == NULL && source->scratch == NULL &&
-        (source->scratch = g_dir_make_tmp("inferometer-model-XXXXXX", &trouble)) == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "a folder for the model: %s", trouble->message);
+    if (request->folder == NULL && !ifm_temporary_make(&source->scratch, error))
         return NULL;
-    }
-    g_autofree char *path = g_build_filename(request->folder != NULL ? request->folder : source->scratch, below, NULL);
+    g_autofree char *path = g_build_filename(request->folder != NULL ? request->folder : source->scratch.path, below, NULL);
     if (g_mkdir_with_parents(path, 0777) == 0)
         return g_steal_pointer(&path);
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", path, g_strerror(errno));
@@ -281,7 +276,5 @@ void ifm_model_source_clear(IfmModelSource *source)
     g_clear_pointer(&source->inputs_path, g_free);
     g_clear_pointer(&source->samples_path, g_free);
     ifm_model_feed_clear(&source->feed);
-    if (source->scratch != NULL)
-        ifm_file_remove_folder(source->scratch);
-    g_clear_pointer(&source->scratch, g_free);
+    ifm_temporary_clear(&source->scratch);
 }

@@ -23,7 +23,8 @@
 
 typedef struct
 {
-    char *folder; /* the command's working directory; removed afterwards */
+    char *folder;    /* the command's working directory; removed afterwards */
+    char *temporary; /* where it puts temporary folders: none may be left there */
     char *mark;
     const char *devices; /* folder of descriptions of simulated devices; NULL: the tests' */
 } Bench;
@@ -44,14 +45,30 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Ended, ended_clear)
 static inline void bench_init(Bench *bench, gconstpointer data)
 {
     bench->folder = g_dir_make_tmp("ifm-cli-XXXXXX", NULL);
+    bench->temporary = g_dir_make_tmp("ifm-cli-temporary-XXXXXX", NULL);
     bench->mark = g_uuid_string_random();
-    g_assert_nonnull(bench->folder);
+    g_assert_true(bench->folder != NULL && bench->temporary != NULL);
+}
+
+/* How many temporary folders of the program there are. */
+static inline guint count_temporary(const Bench *bench)
+{
+    g_autoptr(GDir) dir = g_dir_open(bench->temporary, 0, NULL);
+    guint n = 0;
+    for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
+        n += g_str_has_prefix(name, "inferometer-");
+    return n;
 }
 
 static inline void bench_clear(Bench *bench, gconstpointer data)
 {
+    for (int i = 0; i < 500 && count_temporary(bench) > 0; i++)
+        g_usleep(10000); /* asked twice for its end, the command has another process remove them */
+    g_assert_cmpuint(count_temporary(bench), ==, 0);
     remove_tree(bench->folder);
+    remove_tree(bench->temporary);
     g_free(bench->folder);
+    g_free(bench->temporary);
     g_free(bench->mark);
 }
 
@@ -77,6 +94,7 @@ static inline GSubprocessLauncher *bench_launcher(const Bench *bench)
     g_subprocess_launcher_setenv(launcher, "COLUMNS", "100", TRUE);
     g_subprocess_launcher_setenv(launcher, "IFM_DEVICES_DIR", bench->devices != NULL ? bench->devices : devices, TRUE);
     g_subprocess_launcher_setenv(launcher, MARK_VARIABLE, bench->mark, TRUE);
+    g_subprocess_launcher_setenv(launcher, "TMPDIR", bench->temporary, TRUE);
     g_subprocess_launcher_unsetenv(launcher, "G_TEST_SRCDIR");
     return launcher;
 }

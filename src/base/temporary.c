@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -7,8 +8,7 @@
 #include <glib/gstdio.h>
 
 #include <internal/file.h>
-
-#include "runner-private.h"
+#include <internal/temporary.h>
 
 static int lock_file(const char *folder, const char *name, int flags)
 {
@@ -39,7 +39,49 @@ static int lock_new_folder(const char *folder)
 #define FOLDER_PREFIX "inferometer-"
 #define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
 
-/* A runner that was killed left its folder; the lock of that folder is free. */
+/* --- what a signal handler finds ------------------------------------------------------------------------------------ */
+
+/* A signal handler gets no argument, so what this process has is known globally. Where more are made than there is room
+ * for, those are left to the next process. */
+static char *_Atomic living[16];
+
+static void note_living(char *path)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(living); i++)
+    {
+        char *none = NULL;
+        if (atomic_compare_exchange_strong(&living[i], &none, path))
+            return;
+    }
+}
+
+static void forget_living(char *path)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(living); i++)
+    {
+        char *same = path;
+        if (atomic_compare_exchange_strong(&living[i], &same, NULL))
+            return;
+    }
+}
+
+void ifm_temporary_abandon(void)
+{
+    const char *arguments[G_N_ELEMENTS(living) + 4] = { "rm", "-rf", "--" };
+    gsize n = 3;
+    for (gsize i = 0; i < G_N_ELEMENTS(living); i++)
+        if ((arguments[n] = atomic_load(&living[i])) != NULL)
+            n++;
+    if (n > 3 && fork() == 0)
+    {
+        execv("/bin/rm", (char **)arguments);
+        _exit(1);
+    }
+}
+
+/* --- folders --------------------------------------------------------------------------------------------------------- */
+
+/* A process that was killed left its folder; the lock of that folder is free. */
 static void remove_orphans(void)
 {
     GDir *folder = g_dir_open(g_get_tmp_dir(), 0, NULL);
@@ -81,6 +123,7 @@ gboolean ifm_temporary_make(IfmTemporary *folder, GError **error)
         return FALSE;
     }
     folder->path = path;
+    note_living(path);
     return TRUE;
 }
 
@@ -89,6 +132,7 @@ void ifm_temporary_clear(IfmTemporary *folder)
     if (folder->path == NULL)
         return;
     ifm_file_remove_folder(folder->path);
+    forget_living(folder->path);
     close(folder->lock_fd);
     g_clear_pointer(&folder->path, g_free);
 }
