@@ -35,30 +35,33 @@ static guint kill_after(const Bench *bench, const char *line, guint n_reported, 
     char *text;
     while (reported < n_reported && (text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
     {
-        reported += g_str_has_suffix(text, ": ok");
+        reported += g_str_has_suffix(text, ": ok") && strstr(text, "in rounds") == NULL;
         g_free(text);
     }
     g_usleep(wait_us);
     g_subprocess_force_exit(process);
     while ((text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
     {
-        reported += g_str_has_suffix(text, ": ok");
+        reported += g_str_has_suffix(text, ": ok") && strstr(text, "in rounds") == NULL;
         g_free(text);
     }
     g_subprocess_wait(process, NULL, NULL);
     return reported;
 }
 
-/* Those of the rounds, in which all devices are measured once more, are there all or not at all. */
-static void check_rounds(guint n_sides)
+/* Rounds, in which several are measured once more, are stored with all their sides or not at all. @n_sides: by how many
+ * there are of them */
+#define MAX_SIDES 16
+static void check_rounds(const guint *n_sides)
 {
-    g_assert_true(n_sides == 0 || n_sides == N_UNITS);
+    for (guint of = 2; of < MAX_SIDES; of++)
+        g_assert_cmpuint(n_sides[of] % of, ==, 0);
 }
 
 /* The measurements that the killed program's store holds, each looked at. */
 static guint count_whole(const Bench *bench)
 {
-    guint n_sides = 0;
+    guint n_sides[MAX_SIDES] = { 0 }, n_of_rounds = 0;
     g_auto(Ended) ended = { 0 };
     run_line(bench, "store check -q killed/store.db", &ended);
     assert_status(&ended, 0);
@@ -70,9 +73,13 @@ static guint count_whole(const Bench *bench)
     {
         const json_t *measurement = json_object_get(json_array_get(cases, i), "measurement");
         const json_t *options = json_object_get(json_object_get(json_array_get(cases, i), "case"), "options");
-        if (json_object_get(json_object_get(options, "protocol"), "rounds") != NULL)
+        const json_t *rounds = json_object_get(json_object_get(options, "protocol"), "rounds");
+        if (rounds != NULL)
         {
-            n_sides++;
+            const json_int_t of = json_integer_value(json_object_get(rounds, "of"));
+            g_assert_true(of > 1 && of < MAX_SIDES);
+            n_sides[of]++;
+            n_of_rounds++;
             continue;
         }
         g_assert_cmpuint(json_array_size(json_object_get(measurement, "samples_ns")), ==, 50);
@@ -80,7 +87,7 @@ static guint count_whole(const Bench *bench)
         g_assert_cmpstr(json_string_value(json_object_get(measurement, "stop_reason")), ==, "fixed");
     }
     check_rounds(n_sides);
-    return (guint)json_array_size(cases) - n_sides;
+    return (guint)json_array_size(cases) - n_of_rounds;
 }
 
 static void test_kill(Bench *bench, gconstpointer data)
@@ -154,7 +161,7 @@ static void test_scaling(Bench *bench, gconstpointer data)
     for (char **line = lines; *line != NULL; line++)
     {
         n_found += strstr(*line, ": measured before, taken from") != NULL;
-        n_measured += g_str_has_suffix(*line, ": ok");
+        n_measured += g_str_has_suffix(*line, ": ok") && strstr(*line, "in rounds") == NULL;
     }
     g_assert_cmpuint(n_measured, ==, N_ROW - kept);
     g_assert_cmpuint(n_found, ==, kept + 1); /* heads 4 is layers 4 */
