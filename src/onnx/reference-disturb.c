@@ -467,70 +467,9 @@ IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturb
     return n_places > 0 ? ifm_rewrite_finish(rewrite, error) : ifm_model_ref(reference);
 }
 
-/* --- what a model is judged by ---------------------------------------------------------------------------------------- */
-
-/* Precision: what is found in a model. */
-typedef struct
-{
-    double roundoff;
-    gboolean quantises;
-} Precision;
-
-static void see_dtype(Precision *precision, int dtype)
-{
-    precision->roundoff = MAX(precision->roundoff, dtype == IFM_DTYPE_BF16 ? 0x1p-8 : dtype == IFM_DTYPE_F16 ? 0x1p-11 : 0);
-}
-
-/* is_quantiser: Whether it rounds activations to integers: not where weights alone are quantised. */
-static gboolean is_quantiser(const char *op_type)
-{
-    return g_str_equal(op_type, "QuantizeLinear") || g_str_has_prefix(op_type, "DynamicQuantize") ||
-           (op_type[0] == 'Q' && g_ascii_isupper(op_type[1]));
-}
-
-static void see_type(Precision *precision, const Onnx__ValueInfoProto *port)
-{
-    if (port->type != NULL && port->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
-        see_dtype(precision, port->type->tensor_type->elem_type);
-}
-
-static void see_node(Precision *precision, const Onnx__NodeProto *node);
-
-static void see_graph(Precision *precision, const Onnx__GraphProto *graph)
-{
-    for (gsize i = 0; i < graph->n_input; i++)
-        see_type(precision, graph->input[i]);
-    for (gsize i = 0; i < graph->n_output; i++)
-        see_type(precision, graph->output[i]);
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        see_dtype(precision, graph->initializer[i]->data_type);
-    for (gsize i = 0; i < graph->n_node; i++)
-        see_node(precision, graph->node[i]);
-}
-
-static void see_node(Precision *precision, const Onnx__NodeProto *node)
-{
-    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(node);
-    precision->quantises = precision->quantises || is_quantiser(node->op_type);
-    for (gsize i = 0; i < node->n_attribute; i++)
-    {
-        if (node->attribute[i]->t != NULL)
-            see_dtype(precision, node->attribute[i]->t->data_type);
-        if (g_str_equal(node->op_type, "Cast") && g_strcmp0(node->attribute[i]->name, "to") == 0)
-            see_dtype(precision, (int)node->attribute[i]->i);
-    }
-    for (guint i = 0; i < bodies->len; i++)
-        see_graph(precision, bodies->pdata[i]);
-}
-
 void ifm_disturbance_init(IfmDisturbance *disturbance, const IfmModel *model)
 {
-    Precision precision = { .roundoff = 0x1p-24 };
-    see_graph(&precision, model->proto->graph);
-    for (gsize i = 0; i < model->proto->n_functions; i++)
-        for (gsize k = 0; k < model->proto->functions[i]->n_node; k++)
-            if (model->proto->functions[i]->node[k]->op_type != NULL)
-                see_node(&precision, model->proto->functions[i]->node[k]);
+    const IfmPrecision precision = ifm_model_precision(model);
     *disturbance =
         (IfmDisturbance){ .roundoff = precision.roundoff, .factor = precision.quantises ? IFM_DISTURBANCE_QUANTISED : 1 };
 }

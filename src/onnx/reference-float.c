@@ -30,29 +30,39 @@ static gboolean is_signed(int dtype)
 
 /* --- packed integers ---------------------------------------------------------------------------------------------- */
 
-const char *ifm_emit_unpacked(IfmRewriteScope *scope, const char *bytes, int bits)
+/* table: What each byte holds: [256, 8 / bits] */
+static const char *table(IfmRewrite *rewrite, int bits, gboolean has_sign, IfmDtype dtype)
 {
-    IfmRewrite *rewrite = scope->rewrite;
-    const gint64 column[] = { -1, 1 }, flat[] = { -1 };
-    const int n = 8 / bits;
-    const char *down = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1.0 / (1 << bits));
-    const char *up = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1 << bits);
-    const char *rest = ifm_emit_cast(scope, NULL, ifm_emit_reshape(scope, bytes, column, 2), IFM_DTYPE_F32), *parts[4];
-    for (int i = 0; i < n; i++)
+    const gint64 n = 8 / bits, dims[] = { G_MAXUINT8 + 1, n };
+    const gsize count = (gsize)(dims[0] * dims[1]), size = count * ifm_dtype_size_bytes(dtype);
+    g_autofree char *key = g_strdup_printf("table %d %d %d", bits, has_sign, (int)dtype);
+    const char *known = g_hash_table_lookup(rewrite->constants, key);
+    g_autofree guint8 *bytes = g_malloc(size);
+    if (known != NULL)
+        return known;
+    g_assert(dtype == IFM_DTYPE_F32 || ifm_dtype_size_bytes(dtype) == 1);
+    for (gsize i = 0; i < count; i++)
     {
-        parts[i] = rest;
-        if (i + 1 == n)
-            break;
-        const char *above = ifm_exact(scope, "Floor", ifm_exact(scope, "Mul", rest, down, NULL), NULL);
-        parts[i] = ifm_exact(scope, "Sub", rest, ifm_exact(scope, "Mul", above, up, NULL), NULL);
-        rest = above;
+        const int digit = (int)(i / (gsize)n) >> bits * (int)(i % (gsize)n) & ((1 << bits) - 1);
+        const int value = has_sign && digit >= 1 << (bits - 1) ? digit - (1 << bits) : digit; /* two's complement */
+        if (dtype == IFM_DTYPE_F32)
+            ((float *)(void *)bytes)[i] = (float)value;
+        else
+            bytes[i] = (guint8)value;
     }
-    if (n == 1)
-        return ifm_emit_reshape(scope, rest, flat, 1);
-    const char *side = n == 2 ? ifm_exact(scope, "Concat", parts[0], parts[1], NULL)
-                              : ifm_exact(scope, "Concat", parts[0], parts[1], parts[2], parts[3], NULL);
-    ifm_emit_int(scope, "axis", 1);
-    return ifm_emit_reshape(scope, side, flat, 1);
+    const char *name = ifm_emit_tensor(rewrite, "inferometer.table", dtype, 2, dims, bytes, size);
+    g_hash_table_insert(rewrite->constants, g_steal_pointer(&key), (gpointer)name);
+    return name;
+}
+
+const char *ifm_emit_unpacked(IfmRewriteScope *scope, const char *bytes, int bits, gboolean has_sign, IfmDtype dtype)
+{
+    const gint64 flat[] = { -1 };
+    if (bits == 8)
+        return ifm_emit_reshape(scope, ifm_emit_cast(scope, NULL, bytes, dtype), flat, 1);
+    const char *index = ifm_emit_cast(scope, NULL, bytes, IFM_DTYPE_I32);
+    const char *rows = ifm_exact(scope, "Gather", table(scope->rewrite, bits, has_sign, dtype), index, NULL);
+    return ifm_emit_reshape(scope, rows, flat, 1);
 }
 
 /* as_bytes: The same values as a tensor of bytes, in the same place. */
@@ -98,21 +108,14 @@ static const char *unpack(IfmRewriteScope *scope, const Onnx__TensorProto *tenso
     for (gsize i = 0; i < tensor->n_dims; i++)
         n *= tensor->dims[i]; /* checked when the tensor was read */
     const gint64 n_bytes = (n * bits + 7) / 8;
-    const char *x = ifm_emit_unpacked(scope, as_bytes(rewrite, tensor, n_bytes), bits);
+    const char *x = ifm_emit_unpacked(scope, as_bytes(rewrite, tensor, n_bytes), bits, is_signed(dtype),
+                                      is_signed(dtype) ? IFM_DTYPE_I8 : IFM_DTYPE_U8);
     if (n != n_bytes * 8 / bits)
     {
         const gint64 start = 0;
         x = ifm_exact(scope, "Slice", x, ifm_emit_list(rewrite, &start, 1), ifm_emit_list(rewrite, &n, 1), NULL);
     }
     x = ifm_emit_reshape(scope, x, tensor->dims, tensor->n_dims);
-    if (is_signed(dtype)) /* two's complement: 2^bits less from 2^(bits - 1) on */
-    {
-        const char *count = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1 << bits);
-        const char *half = ifm_emit_number(rewrite, IFM_DTYPE_F32, 1.0 / (1 << (bits - 1)));
-        const char *sign = ifm_exact(scope, "Floor", ifm_exact(scope, "Mul", x, half, NULL), NULL);
-        x = ifm_exact(scope, "Sub", x, ifm_exact(scope, "Mul", sign, count, NULL), NULL);
-    }
-    x = ifm_emit_cast(scope, NULL, x, is_signed(dtype) ? IFM_DTYPE_I8 : IFM_DTYPE_U8);
     g_hash_table_insert(rewrite->narrow, (gpointer)x, GINT_TO_POINTER(dtype));
     return x;
 }
@@ -145,17 +148,13 @@ static void widen_type(Onnx__TypeProto *type)
 /* widen_attributes: What names a type of half precision names f32. */
 static gboolean widen_attributes(Onnx__NodeProto *node)
 {
-    static const char *const names[] = {
-        "dtype", "output_datatype", "output_dtype", "precision", "softmax_precision", "stash_type", "to", NULL
-    };
     gboolean found = FALSE;
     for (gsize i = 0; i < node->n_attribute; i++)
     {
         Onnx__AttributeProto *attribute = node->attribute[i];
         if (attribute->tp != NULL)
             widen_type(attribute->tp);
-        if (attribute->has_i && is_half((int)attribute->i) && attribute->name != NULL &&
-            g_strv_contains(names, attribute->name))
+        if (ifm_names_half(attribute))
         {
             attribute->i = IFM_DTYPE_F32;
             found = TRUE;

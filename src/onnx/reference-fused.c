@@ -57,7 +57,8 @@ static const char *zero_points(IfmRewriteScope *scope, const char *name, const B
     const gint64 dims[] = { blocks->n, blocks->blocks }, padded_dims[] = { blocks->n, padded };
     if (ifm_rewrite_dtype(scope, name) != IFM_DTYPE_U8)
         return ifm_emit_reshape(scope, name, dims, 2);
-    const char *z = ifm_emit_reshape(scope, ifm_emit_unpacked(scope, name, blocks->bits), padded_dims, 2);
+    const char *z =
+        ifm_emit_reshape(scope, ifm_emit_unpacked(scope, name, blocks->bits, FALSE, IFM_DTYPE_F32), padded_dims, 2);
     return padded != blocks->blocks ? up_to(scope, z, blocks->blocks) : z;
 }
 
@@ -92,7 +93,7 @@ IFM_REFERENCE_RULE(matmul_n_bits)
     const gint64 all = blocks.blocks * blocks.size, matrix[] = { blocks.n, all };
     const gint64 cube[] = { blocks.n, blocks.blocks, blocks.size }, of_scales[] = { blocks.n, blocks.blocks };
     const gint64 order[] = { 1, 0 };
-    const char *w = ifm_emit_unpacked(scope, node->inputs[1], blocks.bits);
+    const char *w = ifm_emit_unpacked(scope, node->inputs[1], blocks.bits, FALSE, IFM_DTYPE_F32);
     w = ifm_emit_reshape(scope, w, index == NULL ? cube : matrix, index == NULL ? 3 : 2);
     if (index != NULL && all != blocks.k)
         w = up_to(scope, w, blocks.k);

@@ -52,17 +52,6 @@ static IfmReferenceRule find_rule(const IfmNode *node)
     return NULL;
 }
 
-/* is_low_precision: Whether an operator is one of integer or quantised arithmetic, by its name: each runtime has its own.
- */
-static gboolean is_low_precision(const char *op_type)
-{
-    static const char *const parts[] = { "Quantize", "QLinear", "Integer", "NBits", "Bnb4", "Fp8", "QOrdered", NULL };
-    for (gsize i = 0; parts[i] != NULL; i++)
-        if (strstr(op_type, parts[i]) != NULL)
-            return TRUE;
-    return op_type[0] == 'Q' && g_ascii_isupper(op_type[1]); /* QGemm, QAttention, QMoE */
-}
-
 /* --- walking ------------------------------------------------------------------------------------------------------ */
 
 static void rewrite_graph(IfmRewrite *rewrite, const IfmRewriteScope *outer, Onnx__GraphProto *graph, GHashTable *kept);
@@ -94,7 +83,7 @@ static void rewrite_node(IfmRewriteScope *scope, Onnx__NodeProto *proto, GHashTa
         onnx__node_proto__free_unpacked(proto, NULL);
         return;
     }
-    if (is_low_precision(node.op_type))
+    if (ifm_is_low_precision(node.op_type))
     {
         g_hash_table_add(kept, g_strdup(node.op_type));
         restore_packed(scope->rewrite, proto);
@@ -118,7 +107,7 @@ static void keep_functions(const Onnx__ModelProto *proto, GHashTable *kept)
         for (gsize k = 0; k < proto->functions[i]->n_node; k++)
         {
             const char *op_type = proto->functions[i]->node[k]->op_type;
-            if (op_type != NULL && is_low_precision(op_type))
+            if (op_type != NULL && ifm_is_low_precision(op_type))
                 g_hash_table_add(kept, g_strdup(op_type));
         }
 }
@@ -143,6 +132,12 @@ static GPtrArray *sorted_names(GHashTable *set)
 IfmModel *ifm_model_reference(IfmModel *model, GPtrArray **kept, GError **error)
 {
     g_autoptr(GHashTable) set = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (!ifm_model_precision(model).is_low)
+    {
+        if (kept != NULL)
+            *kept = sorted_names(set);
+        return ifm_model_ref(model);
+    }
     g_autoptr(IfmModel) whole = ifm_rewrite_inlined(model, error);
     g_autoptr(IfmRewrite) rewrite = whole != NULL ? ifm_rewrite_new(whole, NULL, 0, error) : NULL;
     if (rewrite == NULL)

@@ -131,14 +131,13 @@ static const char *bounded(IfmRewriteScope *scope, const char *x, IfmDtype dtype
 }
 
 /* rounded: to the nearest integer, ties to even. Before Round: the sum with 1.5 2^(p - 1), p bits of precision, has no
- * room for a fraction, so that adding it rounds. What is beyond any integer type is clipped first. */
+ * room for a fraction, so that adding it rounds. What is too large for that is beyond every integer type, and stays so. */
 static const char *rounded(IfmRewriteScope *scope, const char *x, IfmDtype dtype)
 {
     if (ifm_model_opset(scope->rewrite->source) >= ROUND_OPSET)
         return ifm_exact(scope, "Round", x, NULL);
     const char *magic = ifm_emit_number(scope->rewrite, dtype, dtype == IFM_DTYPE_F32 ? 0x1.8p23 : 0x1.8p52);
-    x = ifm_exact(scope, "Add", bounded(scope, x, dtype, -0x1p20, 0x1p20), magic, NULL);
-    return ifm_exact(scope, "Sub", x, magic, NULL);
+    return ifm_exact(scope, "Sub", ifm_exact(scope, "Add", x, magic, NULL), magic, NULL);
 }
 
 void ifm_reference_quantised(IfmRewriteScope *scope, const char *output, const char *y, const char *zero, IfmDtype in,

@@ -202,7 +202,6 @@ static void place_values(IfmModel *copy)
         if (g_hash_table_contains(top, tensor))
         {
             tensor->has_raw_data = FALSE;
-            tensor->raw_data = (ProtobufCBinaryData){ 0 };
             continue;
         }
         for (gsize k = 0; k < tensor->n_external_data; k++)

@@ -133,12 +133,26 @@ void ifm_rewrite_replace(Onnx__GraphProto *graph, GHashTable *names);
 
 /* --- the parts of ifm_model_reference() --------------------------------------------------------------------------- */
 
+/* IfmPrecision: reference-precision.c: what a model is written in, bodies and functions included. @roundoff: the largest
+ * unit roundoff of its types    @quantises: activations are rounded to integers    @is_low: there may be something to
+ * rewrite */
+typedef struct
+{
+    double roundoff;
+    gboolean quantises, is_low;
+} IfmPrecision;
+/* ifm_names_half: Whether an attribute names f16 or bf16 as a type. */
+gboolean ifm_names_half(const Onnx__AttributeProto *attribute);
+IfmPrecision ifm_model_precision(const IfmModel *model);
+/* ifm_is_low_precision: Whether an operator is one of integer or quantised arithmetic. */
+gboolean ifm_is_low_precision(const char *op_type);
+
 /* reference-float.c: f16 and bf16 become f32, tensors of 2 and 4 bits bytes. */
 void ifm_reference_widen(IfmRewrite *rewrite);
 
-/* ifm_emit_unpacked: The numbers of @bits bits in a tensor of bytes, the lowest bits first: f32 [number of bytes 8 / bits].
- * @bits: 2, 4 or 8 */
-const char *ifm_emit_unpacked(IfmRewriteScope *scope, const char *bytes, int bits);
+/* ifm_emit_unpacked: The numbers of @bits bits in a tensor of bytes, the lowest bits first, looked up in a table:
+ * [number of bytes 8 / bits]. @bits: 2, 4 or 8    @has_sign: of fewer than 8 bits    @dtype: f32, or of one byte */
+const char *ifm_emit_unpacked(IfmRewriteScope *scope, const char *bytes, int bits, gboolean has_sign, IfmDtype dtype);
 
 /* IfmReferenceRule: Returns: FALSE where the node must stay as it is; nothing was emitted then. */
 typedef gboolean (*IfmReferenceRule)(IfmRewriteScope *scope, const IfmNode *node);
