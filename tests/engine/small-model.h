@@ -27,9 +27,7 @@ static inline void session_open(Fixture *fixture, IfmModel *model)
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     options.optimise = FALSE;
     options.threads = 1;
-    for (gsize i = 0; i < ifm_model_n_outputs(model); i++) /* the driver asks for the type that the model is written in */
-        if (ifm_model_output(model, i)->dtype == IFM_DTYPE_F16)
-            options.dtype = IFM_DTYPE_F16;
+    options.dtype = ifm_model_dtype(model); /* the runtime takes no other */
     fixture_compile(fixture, ifm_model_ref(model), &options);
 }
 
