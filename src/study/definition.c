@@ -164,6 +164,35 @@ static const StudyKind *kind_of(const StudyKind *const *kinds, const char *path,
     return NULL;
 }
 
+GPtrArray *study_new_inputs(const IfmYamlRecord *record, const GPtrArray *words)
+{
+    GPtrArray *inputs = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *folder = g_path_get_dirname(record->file);
+    for (guint i = 0; i < words->len; i++)
+    {
+        const char *word = words->pdata[i], *equals = strchr(word, '=');
+        const char *dot = strrchr(word, '.'), *const files[] = { ".npy", ".npz", ".pb", NULL };
+        const gboolean is_path = equals != NULL && dot != NULL && g_strv_contains(files, dot);
+        if (!is_path || g_path_is_absolute(equals + 1))
+            g_ptr_array_add(inputs, g_strdup(word));
+        else
+        {
+            g_autofree char *path = g_build_filename(folder, equals + 1, NULL);
+            g_ptr_array_add(inputs, g_strdup_printf("%.*s=%s", (int)(equals - word), word, path));
+        }
+    }
+    g_ptr_array_add(inputs, NULL);
+    return inputs;
+}
+
+json_t *study_texts_to_json(const GPtrArray *texts)
+{
+    json_t *json = json_array();
+    for (guint i = 0; texts->pdata[i] != NULL; i++)
+        json_array_append_new(json, ifm_json_string(texts->pdata[i]));
+    return json;
+}
+
 IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, const char *const *settings, GError **error)
 {
     g_autofree char *path = find_file(name, error);

@@ -40,5 +40,10 @@ extern const IfmYamlTable study_protocol_table;
 
 /* study_take_protocol: @text: NULL leaves it as it is. */
 gboolean study_take_protocol(IfmProtocol *protocol, const ProtocolText *text, GError **error);
+/* study_new_inputs: "NAME=WHAT" as profile --input has it, of a file's words; paths are relative to that file. (transfer
+ * full) char*, NULL-terminated */
+GPtrArray *study_new_inputs(const IfmYamlRecord *record, const GPtrArray *words);
+/* study_texts_to_json: (transfer full) of a NULL-terminated list. */
+json_t *study_texts_to_json(const GPtrArray *texts);
 /* study_prefix_place: @trouble with the place of a record before it. @trouble: (transfer full) Returns: FALSE */
 gboolean study_prefix_place(const IfmYamlRecord *record, GError *trouble, GError **error);

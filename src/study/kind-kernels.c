@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -6,8 +5,8 @@
 #include <inferometer/kernel-records.h>
 #include <inferometer/kernel-sample.h>
 #include <inferometer/stress.h>
-#include <inferometer/zoo.h>
 #include <internal/kernel-record.h>
+#include <internal/model-source.h>
 #include <internal/prometheus.h>
 #include <internal/stress.h>
 
@@ -29,12 +28,12 @@ static const char *const core_words[] = { "same", "other", NULL };
 typedef struct
 {
     StudyText study;
-    GPtrArray *models, *stress, *held_out; /* char* */
-    GArray *levels, *threads;              /* gint64 */
-    GArray *cores;                         /* int, a word */
+    GPtrArray *models, *stress, *held_out, *dims, *inputs; /* char* */
+    GArray *levels, *threads;                              /* gint64 */
+    GArray *cores;                                         /* int, a word */
     char *prometheus;
     GPtrArray *queries; /* IfmYamlScalar* */
-    gint64 shapes, loaded, visits, seed;
+    gint64 shapes, loaded, visits, seed, batch;
 } KernelsText;
 
 static const IfmYamlField kernels_fields[] = {
@@ -48,6 +47,21 @@ static const IfmYamlField kernels_fields[] = {
       LIST_OF(IFM_YAML_STRING),
       FIELD(KernelsText, held_out),
       .help = "models that are measured whole and predicted from what is learnt of the others' kernels" },
+    { .key = "batch",
+      .type = IFM_YAML_INT,
+      FIELD(KernelsText, batch),
+      .min = 0,
+      .max = 65536,
+      .fallback = "0",
+      .help = "inputs at once of all models, as profile --batch has it; 0: as the models are" },
+    { .key = "dims",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(KernelsText, dims),
+      .help = "sizes of free dimensions of all models, NAME=SIZE or *=SIZE as profile --dim has it" },
+    { .key = "inputs",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(KernelsText, inputs),
+      .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it" },
     { .key = "shapes",
       .type = IFM_YAML_INT,
       FIELD(KernelsText, shapes),
@@ -114,10 +128,12 @@ static const IfmYamlField kernels_fields[] = {
 
 typedef struct
 {
-    GPtrArray *models;   /* char*: as kernels are asked for */
-    GPtrArray *names;    /* char*: as the file has them */
-    GPtrArray *held_out; /* HeldOut* */
-    GArray *stress;      /* int: IfmStressKind */
+    GPtrArray *models;        /* char*: as kernels are asked for */
+    GPtrArray *names;         /* char*: as the file has them */
+    GPtrArray *held_out;      /* HeldOut* */
+    GPtrArray *dims, *inputs; /* char*, NULL-terminated */
+    IfmModelOptions open;     /* of all models */
+    GArray *stress;           /* int: IfmStressKind */
     GArray *levels, *threads;
     GArray *cores; /* int: 0: same, 1: other */
     gint64 shapes, loaded, visits;
@@ -130,11 +146,12 @@ typedef struct
 } KernelAxes;
 
 /* HeldOut: a model that is measured whole. @asked: as records and files are asked for    @name: as the file has it
- * @records: NULL until they were looked for */
+ * @records: NULL until they were looked for    @source: no model until it was opened */
 typedef struct
 {
     char *asked, *name;
     IfmKernelRecords *records;
+    IfmModelSource source;
 } HeldOut;
 
 static void held_out_free(HeldOut *model)
@@ -142,6 +159,7 @@ static void held_out_free(HeldOut *model)
     g_free(model->asked);
     g_free(model->name);
     ifm_kernel_records_free(model->records);
+    ifm_model_source_clear(&model->source);
     g_free(model);
 }
 
@@ -163,6 +181,8 @@ static void clear(IfmStudy *study)
     g_ptr_array_unref(axes->models);
     g_ptr_array_unref(axes->names);
     g_ptr_array_unref(axes->held_out);
+    g_clear_pointer(&axes->dims, g_ptr_array_unref);
+    g_clear_pointer(&axes->inputs, g_ptr_array_unref);
     g_array_unref(axes->stress);
     g_array_unref(axes->levels);
     g_array_unref(axes->threads);
@@ -291,6 +311,14 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     axes->loaded = text->loaded;
     axes->visits = text->visits;
     axes->seed = (guint32)text->seed;
+    axes->inputs = study_new_inputs(&common->record, text->inputs);
+    axes->dims = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < text->dims->len; i++)
+        g_ptr_array_add(axes->dims, g_strdup(text->dims->pdata[i]));
+    g_ptr_array_add(axes->dims, NULL);
+    axes->open = (IfmModelOptions){ .batch = text->batch,
+                                    .dims = (const char *const *)axes->dims->pdata,
+                                    .inputs = (const char *const *)axes->inputs->pdata };
     for (guint i = 0; i < text->models->len; i++)
     {
         const char *word = text->models->pdata[i];
@@ -357,7 +385,7 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
     const IfmStudyDevice *device = study->devices->pdata[0];
     for (guint i = 0; i < axes->models->len; i++)
     {
-        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed };
+        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed, .open = axes->open };
         g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(axes->models->pdata[i], &options, error);
         if (records == NULL)
             return FALSE;
@@ -385,7 +413,7 @@ static gboolean find_held_out(IfmStudy *study, KernelAxes *axes, GError **error)
     for (guint i = 0; i < axes->held_out->len; i++)
     {
         HeldOut *model = axes->held_out->pdata[i];
-        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed };
+        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed, .open = axes->open };
         model->records = ifm_kernel_records_open(model->asked, &options, error);
         if (model->records == NULL)
             return FALSE;
@@ -440,7 +468,7 @@ typedef struct
 typedef struct
 {
     const StudyKernel *kernel; /* NULL: of @model */
-    const HeldOut *model;
+    HeldOut *model;
     Condition condition;
     gint64 visit, threads;
 } Visit;
@@ -448,7 +476,7 @@ typedef struct
 typedef struct
 {
     IfmModelCase model_case;
-    char *cores, *path;
+    char *cores;
 } CaseText;
 
 static json_t *axes_of(const Visit *visit)
@@ -601,38 +629,22 @@ static void drop(StudyCase *one)
     if (text == NULL)
         return;
     g_free(text->cores);
-    g_free(text->path);
     g_free(text);
 }
 
 /* A whole model takes longer than a kernel: its time budget is so many times a kernel's. */
 #define MODEL_TIMES 10
 
-/* (transfer full) where a held-out model is: its own file, or one of the zoo in the study's folder,
- * with the seed of its weights in its name */
-static char *model_path(const HeldOut *model, const char *folder, guint32 seed)
+/* Its own file, or one of the zoo in the study's folder, with sizes and inputs. */
+static gboolean open_held_out(const KernelAxes *axes, HeldOut *model, const char *folder, GError **error)
 {
-    if (strchr(model->asked, '/') != NULL || g_str_has_suffix(model->asked, ".onnx"))
-        return g_strdup(model->asked);
-    g_autofree char *name = g_strdup_printf("%s.seed%u.onnx", without_prefix(model->name), seed);
-    return g_build_filename(folder, "models", name, NULL);
-}
-
-static gboolean write_model(const HeldOut *model, const char *folder, guint32 seed, GError **error)
-{
-    g_autofree char *path = model_path(model, folder, seed), *models = g_path_get_dirname(path);
-    g_auto(GStrv) words = g_strsplit(without_prefix(model->asked), ",", -1);
-    if (g_str_equal(path, model->asked) || g_file_test(path, G_FILE_TEST_EXISTS))
-        return TRUE;
-    g_autoptr(IfmModel) built = ifm_zoo_build(words[0], (const char *const *)words + 1, seed, error);
-    if (built == NULL)
-        return FALSE;
-    if (g_mkdir_with_parents(models, 0755) != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", models, g_strerror(errno));
-        return FALSE;
-    }
-    return ifm_model_save(built, path, error);
+    const gboolean is_path = strchr(model->asked, '/') != NULL || g_str_has_suffix(model->asked, ".onnx");
+    g_autofree char *text =
+        is_path ? g_strdup(model->asked) : g_strconcat(IFM_ZOO_PREFIX, without_prefix(model->asked), NULL);
+    const IfmModelRequest request = {
+        .text = text, .open = &axes->open, .seed = axes->seed, .folder = folder, .is_run = TRUE
+    };
+    return model->source.model != NULL || ifm_model_source_open(&request, &model->source, error);
 }
 
 static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
@@ -659,7 +671,13 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     else
     {
         model_case->model_name = visit->model->name;
-        model_case->model_path = text->path = model_path(visit->model, folder, axes->seed);
+        const IfmModelSource *source = &visit->model->source;
+        if (!open_held_out(axes, visit->model, folder, error))
+            return FALSE;
+        model_case->model_path = source->path;
+        model_case->inputs_path = source->inputs_path;
+        model_case->bindings = ifm_model_feed_bindings(&source->feed);
+        model_case->n_bindings = source->feed.bindings->len;
         model_case->protocol.time_budget_ns *= MODEL_TIMES;
     }
     if (visit->condition.stress >= 0)
@@ -687,7 +705,7 @@ static gboolean export_files(IfmStudy *study, const char *folder, const IfmStudy
     if (axes->error != NULL)
         g_propagate_error(error, g_error_copy(axes->error));
     for (guint i = 0; axes->error == NULL && i < axes->held_out->len; i++)
-        if (!write_model(axes->held_out->pdata[i], folder, axes->seed, error))
+        if (!open_held_out(axes, axes->held_out->pdata[i], folder, error))
             return FALSE;
     if (n_models != NULL)
         *n_models = axes->held_out->len;
@@ -734,6 +752,12 @@ static json_t *definition(const IfmStudy *study)
     json_object_set_new(json, "levels", ifm_json_int64_array(axes->levels));
     json_object_set_new(json, "level", axes->level != NULL ? ifm_json_string(axes->level) : json_null());
     json_object_set_new(json, "kernels", kernels);
+    if (axes->open.batch > 0)
+        json_object_set_new(json, "batch", json_integer(axes->open.batch));
+    if (axes->dims->len > 1)
+        json_object_set_new(json, "dims", study_texts_to_json(axes->dims));
+    if (axes->inputs->len > 1)
+        json_object_set_new(json, "inputs", study_texts_to_json(axes->inputs));
     json_object_set_new(json, "held_out", held_out_to_json(axes));
     return json;
 }

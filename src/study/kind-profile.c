@@ -22,7 +22,7 @@ typedef struct
 typedef struct
 {
     StudyText study;
-    GPtrArray *models, *dims;                         /* char*, DimText* */
+    GPtrArray *models, *dims, *inputs;                /* char*, DimText*, char* */
     GArray *batch, *mode, *dtype, *threads, *streams; /* gint64; mode, dtype: int, a word */
     gint64 seed;
     gboolean verify;
@@ -33,7 +33,8 @@ static const IfmYamlField dim_fields[] = {
       .type = IFM_YAML_STRING,
       FIELD(DimText, name),
       .required = TRUE,
-      .help = "a free dimension of the models' inputs, or a parameter of the zoo's models" },
+      .help =
+          "a free dimension of the models' inputs, \"*\" for all that have no size, or a parameter of the zoo's models" },
     { .key = "sizes",
       LIST_OF(IFM_YAML_INT),
       FIELD(DimText, sizes),
@@ -62,6 +63,10 @@ static const IfmYamlField profile_fields[] = {
       .help =
           "inputs at once, which must be the free first dimension of a model's first input; without it as the model is" },
     { .key = "dims", LIST_OF(IFM_YAML_MAP), .table = &dim_table, FIELD(ProfileText, dims), .help = "other sizes to vary" },
+    { .key = "inputs",
+      LIST_OF(IFM_YAML_STRING),
+      FIELD(ProfileText, inputs),
+      .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it" },
     { .key = "mode",
       LIST_OF(IFM_YAML_ENUM),
       .words = point_mode_words,
@@ -135,6 +140,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     g_array_append_vals(axes->dtype, text->dtype->data, text->dtype->len);
     g_array_append_vals(axes->threads, text->threads->data, text->threads->len);
     g_array_append_vals(axes->streams, text->streams->data, text->streams->len);
+    axes->inputs = study_new_inputs(record, text->inputs);
     for (guint i = 0; i < text->models->len; i++)
         if (!point_axes_add_model(axes, record, text->models->pdata[i], error))
             return FALSE;

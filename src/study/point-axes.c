@@ -61,6 +61,7 @@ void point_axes_clear(IfmStudy *study)
     g_ptr_array_unref(axes->models);
     g_ptr_array_unref(axes->dims);
     g_ptr_array_unref(axes->algorithms);
+    g_clear_pointer(&axes->inputs, g_ptr_array_unref);
     g_array_unref(axes->batch);
     g_array_unref(axes->mode);
     g_array_unref(axes->dtype);
@@ -289,6 +290,8 @@ static const IfmProfilePoint *plan_point(IfmStudy *study, const char *folder, co
     options.parts = "runtime";
     options.mode = point->mode;
     options.open.batch = point->batch;
+    if (axes->inputs != NULL)
+        options.open.inputs = (const char *const *)axes->inputs->pdata;
     options.seed = axes->seed;
     options.output = folder;
     g_autoptr(IfmProfilePoint) planned = ifm_profile_point_new(&options);
@@ -434,6 +437,8 @@ json_t *point_definition(const IfmStudy *study)
     json_decref(algorithms);
     json_object_set_new(json, "batch", integers_to_json(axes->batch));
     json_object_set_new(json, "dims", dims);
+    if (axes->inputs != NULL && axes->inputs->len > 1)
+        json_object_set_new(json, "inputs", study_texts_to_json(axes->inputs));
     if (axes->mode->len > 0)
         json_object_set_new(json, "mode", words_to_json(axes->mode, point_mode_words));
     json_object_set_new(json, "dtype", words_to_json(axes->dtype, point_dtype_words));

@@ -28,6 +28,7 @@ typedef struct
 typedef struct
 {
     GPtrArray *models, *dims, *algorithms;            /* PointModel*, PointDim*, char* */
+    GPtrArray *inputs;                                /* char*: of study_new_inputs(); NULL: none */
     GArray *batch, *mode, *dtype, *threads, *streams; /* gint64; mode, dtype: int, a word */
     gint64 one_batch;                                 /* of all points, where batch is no axis; 0: as the model is */
     char *fallback;                                   /* of convolutions; NULL: none */

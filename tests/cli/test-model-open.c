@@ -4,12 +4,17 @@
 #define QUICK " -q --runs 3 --warmup 1 --no-nodes --no-peak -p runtime -d onnxruntime:CPU"
 
 /* Puts a file of tests/data/opened into the folder. */
-static void put(const Bench *bench, const char *name)
+static void put_as(const Bench *bench, const char *name, const char *as)
 {
     g_autofree char *path = g_build_filename(IFM_SOURCE_DIR, "tests", "data", "opened", name, NULL), *bytes = NULL;
     gsize length;
     g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
-    bench_write(bench, name, bytes, length);
+    bench_write(bench, as, bytes, length);
+}
+
+static void put(const Bench *bench, const char *name)
+{
+    put_as(bench, name, name);
 }
 
 static void assert_page(const Bench *bench, const char *line, const char *part)
@@ -149,6 +154,37 @@ static void test_verbs(Bench *bench, gconstpointer data)
         assert_page(bench, cases[i].line, cases[i].part);
 }
 
+/* Studies open models as the verbs do: all free dimensions at once, what inputs are fed, models that are measured whole. */
+static void test_studies(Bench *bench, gconstpointer data)
+{
+    static const char points[] =
+        "title: points\nkind: profile\nmodels: [kv_zero.onnx]\ndims: [{name: \"*\", sizes: [0, 2]}]\n"
+        "inputs: [\"x=0.5\"]\ndevices: {A: {device: \"onnxruntime:CPU\"}}\n"
+        "protocol: {warmup: 1, runs: 2}\n";
+    static const char kernels[] =
+        "title: kernels\nkind: kernels-under-load\nmodels: [kv_zero.onnx]\nheld_out: [./other.onnx]\ndims: [\"P=3\"]\n"
+        "inputs: [\"x=0..1\"]\nshapes: 1\nloaded: 0\nvisits: 1\ndevices: {A: {device: \"onnxruntime:CPU@0\"}}\n"
+        "protocol: {warmup: 1, runs: 2}\n";
+    static const char wrong[] = "title: wrong\nkind: kernels-under-load\nmodels: [kv_zero.onnx]\ndims: [\"Q=3\"]\n"
+                                "devices: {A: {device: \"onnxruntime:CPU@0\"}}\n";
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, "onnxruntime:CPU", ""))
+        return;
+    put(bench, "kv_zero.onnx");
+    put_as(bench, "kv_zero.onnx", "other.onnx");
+    bench_write(bench, "points.yaml", points, strlen(points));
+    bench_write(bench, "kernels.yaml", kernels, strlen(kernels));
+    bench_write(bench, "wrong.yaml", wrong, strlen(wrong));
+    assert_page(bench, "study run points.yaml", "2 cases: 2 measured, 0 failed");
+    g_autofree char *path = bench_path(bench, "out/points/points.csv"), *csv = NULL;
+    g_assert_true(g_file_get_contents(path, &csv, NULL, NULL));
+    g_assert_nonnull(strstr(csv, "kv_zero.onnx,0,A,"));
+    g_assert_nonnull(strstr(csv, "kv_zero.onnx,2,A,"));
+    assert_page(bench, "study run kernels.yaml", "0 failed");
+    run_line(bench, "study run wrong.yaml", &ended);
+    assert_complaint(&ended, 4, "its models cannot be written: kv_zero: no input has a free dimension 'Q' (free: P)");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -157,5 +193,6 @@ int main(int argc, char **argv)
     g_test_add("/model-open/run", Bench, NULL, bench_init, test_run, bench_clear);
     g_test_add("/model-open/texts", Bench, NULL, bench_init, test_texts, bench_clear);
     g_test_add("/model-open/verbs", Bench, NULL, bench_init, test_verbs, bench_clear);
+    g_test_add("/model-open/studies", Bench, NULL, bench_init, test_studies, bench_clear);
     return g_test_run();
 }
