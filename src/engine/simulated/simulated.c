@@ -136,12 +136,14 @@ static gboolean simulated_effective_config(IfmCompiled *base, const IfmTensor *i
                                            GError **error)
 {
     IfmRequest *request = NULL;
+    const IfmDtype dtype = simulated_dtype((const SimulatedCompiled *)base);
+    if (dtype != base->options.dtype)
+        effective_config->dtype = dtype;
     if ((base->capabilities & IFM_CAN_PROFILE) == 0) /* such a device does not report its nodes */
         return TRUE;
     g_autoptr(IfmCompiled) profiled = ifm_compiled_again(base, inputs, NULL, &request, error);
     if (profiled == NULL)
         return FALSE;
-    const IfmDtype dtype = simulated_dtype((const SimulatedCompiled *)base);
     effective_config->dtype = dtype;
     if (((const SimulatedCompiled *)base)->convolution != NULL)
         list_convolutions((const SimulatedCompiled *)base, effective_config);

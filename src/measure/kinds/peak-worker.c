@@ -148,6 +148,18 @@ static IfmPeakSubject *compile_first(Limit *self, IfmPeakKind kind, gint64 size,
     return ifm_peak_subject_new(self->engine, self->peak_case, kind, size, self->written, error);
 }
 
+/* A model in its own precision may be computed in another one: its rate is no peak of the one that was asked for. */
+static gboolean check_precision(const Limit *self, GError **error)
+{
+    const char *ran = json_string_value(json_object_get(self->worker->measurement->effective_config, "dtype"));
+    const IfmDtype dtype = ifm_dtype_from_name(ran != NULL ? ran : "");
+    if (dtype == IFM_DTYPE_UNDEFINED || dtype == self->peak_case->dtype)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: does not execute in %s: %s is what ran",
+                self->peak_case->device, ifm_dtype_name(self->peak_case->dtype), ran);
+    return FALSE;
+}
+
 /* What runs is what was asked for: threads, cores, precision. */
 static gboolean effective_config(Limit *self, IfmPeakSubject *subject, GError **error)
 {
@@ -157,7 +169,7 @@ static gboolean effective_config(Limit *self, IfmPeakSubject *subject, GError **
     IfmMeasurement *record = self->worker->measurement;
     record->effective_config = ifm_model_subject_effective_config(ifm_peak_subject_model(subject), record, &failure);
     if (failure == NULL)
-        return worker_go_on(self->worker, "running", 2, error);
+        return check_precision(self, error) && worker_go_on(self->worker, "running", 2, error);
     g_propagate_error(error, g_steal_pointer(&failure));
     return FALSE;
 }
