@@ -26,6 +26,9 @@ void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs);
 /* ifm_back_run_rules: Computes all gradients from the existing one, of the output that the loss reads. */
 void ifm_back_run_rules(IfmBack *back);
 
+/* ifm_gradient_inlined: gradient-lower.c: The model with the branches of If whose condition is known put in. Returns:
+ * (transfer full) @model itself where it has none; NULL with an error. */
+IfmModel *ifm_gradient_inlined(IfmModel *model, const IfmGradientOptions *options, GError **error);
 /* ifm_gradient_lowered: gradient-lower.c: The same model of operators as the rules read them: of opset 13 at least, with
  * recurrent layers written out. Weights, inputs and outputs keep their names. Returns: (transfer full) @model itself where
  * nothing is to be replaced; NULL with an error. */

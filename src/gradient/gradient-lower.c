@@ -244,6 +244,53 @@ static gboolean is_lowered_already(const IfmModel *model)
     return !is_old;
 }
 
+/* --- branches --------------------------------------------------------------------------------------------------------- */
+
+static gboolean is_if(const IfmNode *node)
+{
+    return *node->domain == '\0' && g_str_equal(node->op_type, "If") && node->n_inputs > 0 && node->n_outputs > 0;
+}
+
+/* known_branches: (transfer full) as ifm_model_inline_branches() takes them; NULL with an error. */
+static GHashTable *known_branches(IfmModel *model, const IfmGradientOptions *options, GError **error)
+{
+    IfmBack back = { .model = model };
+    gint64 condition[IFM_ANALYSIS_MAX_INTS];
+    gsize n;
+    back.facts = ifm_back_facts_new(model, options->bindings, options->n_bindings, error);
+    if (back.facts == NULL)
+        return NULL;
+    GHashTable *taken = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const IfmNode *node = ifm_model_node(model, i);
+        if (is_if(node) && ifm_back_known_ints(&back, node->inputs[0], condition, &n) && n == 1)
+            g_hash_table_insert(taken, (gpointer)node->outputs[0], GINT_TO_POINTER(condition[0] != 0 ? 2 : 1));
+    }
+    ifm_back_facts_free(back.facts);
+    return taken;
+}
+
+IfmModel *ifm_gradient_inlined(IfmModel *model, const IfmGradientOptions *options, GError **error)
+{
+    g_autoptr(IfmModel) now = ifm_model_ref(model);
+    for (;;) /* a branch may have others within; each time there is one level less */
+    {
+        gboolean has_any = FALSE;
+        for (gsize i = 0; i < ifm_model_n_nodes(now); i++)
+            has_any = has_any || is_if(ifm_model_node(now, i));
+        g_autoptr(GHashTable) taken = has_any ? known_branches(now, options, error) : NULL;
+        if (has_any && taken == NULL)
+            return NULL;
+        if (!has_any || g_hash_table_size(taken) == 0)
+            return g_steal_pointer(&now);
+        IfmModel *next = ifm_model_inline_branches(now, taken, error);
+        ifm_model_unref(g_steal_pointer(&now));
+        if ((now = next) == NULL)
+            return NULL;
+    }
+}
+
 /* --- the model ----------------------------------------------------------------------------------------------------------
  */
 

@@ -109,7 +109,7 @@ static gboolean check_output(const IfmBack *back, IfmLoss loss, const IfmPort *p
 /* IfmPass: one model in the making. @training: NULL: backward alone */
 typedef struct
 {
-    IfmModel *lowered; /* what is differentiated */
+    IfmModel *inlined, *lowered; /* without branches that are known; what is differentiated */
     IfmBack *back;
     const IfmGradientOptions *options;
     const IfmTrainingOptions *training;
@@ -173,6 +173,7 @@ static void pass_clear(Pass *pass)
 {
     ifm_back_free(pass->back);
     g_clear_pointer(&pass->lowered, ifm_model_unref);
+    g_clear_pointer(&pass->inlined, ifm_model_unref);
     g_clear_pointer(&pass->parameters, g_ptr_array_unref);
     g_clear_pointer(&pass->inputs, g_ptr_array_unref);
     g_clear_pointer(&pass->statistics, g_ptr_array_unref);
@@ -190,9 +191,10 @@ static gboolean pass_init(Pass *pass, IfmModel *model, GError **error)
 {
     pass->inputs = g_ptr_array_new();
     pass->statistics = g_ptr_array_new();
-    if (!check_opset(model, error) || (pass->lowered = ifm_gradient_lowered(model, pass->options, error)) == NULL ||
+    if (!check_opset(model, error) || (pass->inlined = ifm_gradient_inlined(model, pass->options, error)) == NULL ||
+        (pass->lowered = ifm_gradient_lowered(pass->inlined, pass->options, error)) == NULL ||
         (pass->output = find_output(pass->lowered, pass->options, error)) == NULL ||
-        (pass->parameters = find_parameters(model, pass->options->parameters, error)) == NULL ||
+        (pass->parameters = find_parameters(pass->inlined, pass->options->parameters, error)) == NULL ||
         (pass->back = ifm_back_new(pass->lowered, pass->options, pass->training != NULL ? "train" : "backward", error)) ==
             NULL ||
         !check_reserved(pass->back, error) || !check_output(pass->back, pass->options->loss, pass->output, error))

@@ -351,14 +351,19 @@ static IfmModel *parse(const IfmModel *model, GBytes *bytes, GError **error)
     return made;
 }
 
-/* Returns: (transfer full) NULL with an error */
-static GBytes *expand(Inliner *self, Onnx__ModelProto *proto, GError **error)
+IfmModel *ifm_onnx_repack(const IfmModel *model, const Onnx__ModelProto *proto, GError **error)
+{
+    g_autoptr(GBytes) bytes = pack(proto, error);
+    return bytes != NULL ? parse(model, bytes, error) : NULL;
+}
+
+static gboolean expand(Inliner *self, Onnx__ModelProto *proto, GError **error)
 {
     if (!expand_graph(self, proto->graph, 0, error))
-        return NULL;
+        return FALSE;
     if (g_hash_table_size(self->functions) == proto->n_functions)
         drop_functions(proto);
-    return pack(proto, error);
+    return TRUE;
 }
 
 gboolean ifm_model_inline_functions(const IfmModel *model, IfmModel **inlined, GError **error)
@@ -380,10 +385,7 @@ gboolean ifm_model_inline_functions(const IfmModel *model, IfmModel **inlined, G
     }
     gboolean good = TRUE;
     if (calls_any(&self, proto->graph))
-    {
-        g_autoptr(GBytes) bytes = expand(&self, proto, error);
-        good = bytes != NULL && (*inlined = parse(model, bytes, error)) != NULL;
-    }
+        good = expand(&self, proto, error) && (*inlined = ifm_onnx_repack(model, proto, error)) != NULL;
     onnx__model_proto__free_unpacked(proto, NULL);
     if (!good)
         ifm_onnx_tidy_error(error, NULL);

@@ -65,6 +65,9 @@ gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError 
 gboolean ifm_onnx_save_external_file(const char *folder, const char *location, GBytes *bytes, GError **error);
 /* ifm_onnx_has_these_bytes: Whether there is a file with that content. */
 gboolean ifm_onnx_has_these_bytes(const char *path, GBytes *bytes);
+/* ifm_onnx_repack: The model of a changed @proto, with the name and the external data of the one that it is made of.
+ * Returns: (transfer full) NULL with an error */
+IfmModel *ifm_onnx_repack(const IfmModel *model, const Onnx__ModelProto *proto, GError **error);
 /* ifm_onnx_inline: Returns: (transfer full) the bytes of one file with the model and its external data. */
 GBytes *ifm_onnx_inline(const IfmModel *model, GError **error);
 /* ifm_onnx_draw: Fills @values with numbers uniform in [@low, @high), each a function of (@seed, @name, its index) alone.

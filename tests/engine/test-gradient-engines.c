@@ -412,9 +412,51 @@ static void test_tie_openvino(gconstpointer data)
     check_tie(data, "openvino:CPU");
 }
 
+/* --- branches that are known -------------------------------------------------------------------------------------- */
+
+/* The model of tests/data/branches.py beside the same without If. A weight in a branch is one of the model. */
+static void test_branches(gconstpointer device)
+{
+    static const char *const compared[][2] = {
+        { "loss", "loss" }, { "grad.x", "grad.x" }, { "grad.w", "grad.w" }, { "grad.y#5/v", "grad.v" }
+    };
+    g_autoptr(GError) error = NULL;
+    Run run, plain;
+    if (!run_open(&run, device))
+        return;
+    g_assert_true(run_open(&plain, device));
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "branches.onnx", NULL);
+    g_autoptr(IfmModel) model = ifm_model_open(path, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmModel) same = text_model("x : [N,3]; w : [3]; v % [3] 0.5 -1 0.25; a = Mul(x, w); b = Add(a, v); "
+                                          "y = Tanh(b); z = Mul(y, y); -> z [N,3]",
+                                          IFM_DTYPE_F32, FALSE, 17);
+    char *const weight[] = { (char *)"v", NULL };
+    g_autoptr(IfmModel) derived = backward_of(model, "branches", NULL);
+    g_autoptr(IfmModel) expected = backward_of(same, "without branches", weight);
+    prepare(&run, derived);
+    prepare(&plain, expected);
+    set_drawn(&run, derived);
+    for (gsize i = 0; i < run.n; i++)
+        copy_values(run_input(&plain, ifm_model_input(derived, i)->name), &run.inputs[i]);
+    run_once(&run);
+    run_once(&plain);
+    for (gsize i = 0; i < G_N_ELEMENTS(compared); i++)
+    {
+        IfmTensor got = run_output(&run, compared[i][0]), right = run_output(&plain, compared[i][1]);
+        g_assert_cmpint(ifm_tensor_n_elements(&got), ==, ifm_tensor_n_elements(&right));
+        for (gint64 k = 0; k < ifm_tensor_n_elements(&got); k++)
+            g_assert_cmpfloat(fabs(ifm_tensor_get_double(&got, k) - ifm_tensor_get_double(&right, k)), <=, 1e-6);
+    }
+    run_close(&plain);
+    run_close(&run);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/gradient/branches/onnxruntime", "onnxruntime:CPU", test_branches);
+    g_test_add_data_func("/gradient/branches/openvino", "openvino:CPU", test_branches);
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autofree char *differences = g_strdup_printf("/gradient/rules/differences/%s", cases[i].name);
