@@ -31,8 +31,8 @@ IfmModel *ifm_model_open_outside(const char *path, gboolean *is_outside, GError 
  */
 gboolean ifm_model_inline_functions(const IfmModel *model, IfmModel **inlined, GError **error);
 
-/** ifm_model_inline_branches: The model with branches of If put in where the nodes stand, their weights as the graph's. Their
- * names begin with "OUTPUT#N/", so that no two are the same.
+/** ifm_model_inline_branches: The model with branches of If put in where the nodes stand, their weights as the graph's.
+ * Their names begin with "OUTPUT#N/", so that no two are the same.
  * @taken: the first output of such a node of the graph itself -> GINT_TO_POINTER(1 + its condition)
  * Returns: (transfer full) of the same name, in no file; NULL with IFM_ERROR_INVALID or IFM_ERROR_MEMORY */
 IfmModel *ifm_model_inline_branches(const IfmModel *model, GHashTable *taken, GError **error);
