@@ -49,7 +49,7 @@ format: ## formats every C file in place
 	setup/install lint
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
-asan: ## the unit tests under the address and undefined-behaviour sanitizers
+asan: ## the unit tests, and damaged files through every verb, under the address and undefined-behaviour sanitizers
 	setup/install check
 	test -f build-asan/build.ninja || $(call sanitized,build-asan,address$(comma)undefined)
 	ninja -C build-asan

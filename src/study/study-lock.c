@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <internal/study.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +46,25 @@ static gboolean is_current(int fd, const char *path)
            open_one.st_ino == named.st_ino;
 }
 
+#define NAME_PATIENCE_US 500000
+
+/* Who holds the lock has just taken it, perhaps, and not named itself yet: what stands there is nothing, or of a run that
+ * was killed. */
+static gint64 wait_for_holder(int fd)
+{
+    const gint64 until_us = g_get_monotonic_time() + NAME_PATIENCE_US;
+    gint64 holder = read_holder(fd);
+    while ((holder <= 0 || (kill((pid_t)holder, 0) != 0 && errno == ESRCH)) && g_get_monotonic_time() < until_us)
+    {
+        g_usleep(1000);
+        holder = read_holder(fd);
+    }
+    return holder;
+}
+
 static gboolean report_holder(int fd, const char *folder, GError **error)
 {
-    gint64 holder = read_holder(fd);
+    gint64 holder = wait_for_holder(fd);
     g_autofree char *who = holder > 0 ? g_strdup_printf("process %" G_GINT64_FORMAT, holder) : g_strdup("another process");
     g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
                 "%s: is in use by %s, which measures there; wait for it, or end it: what it measured is kept", folder, who);

@@ -615,6 +615,54 @@ static void test_lookup(Bench *bench, gconstpointer data)
     g_assert_true(g_str_has_prefix(ended.err, "inferometer: "));
 }
 
+/* --- two at once ------------------------------------------------------------------------------------------------------
+ */
+
+#define N_RACES 8
+
+/* Both are begun in one folder that is not there yet. Returns: whether they met: one of them measured, the other was told
+ * by whom. */
+static gboolean race(const Bench *bench)
+{
+    g_autoptr(GSubprocess) one = start_line(bench, "study run small.yaml -q -o race");
+    g_autoptr(GSubprocess) other = start_line(bench, "study run small.yaml -q -o race");
+    GSubprocess *const runs[2] = { one, other };
+    g_autofree char *first = g_strdup(g_subprocess_get_identifier(runs[0])),
+                    *second = g_strdup(g_subprocess_get_identifier(runs[1]));
+    const char *const pids[2] = { first, second };
+    Ended ended[2] = { { 0 }, { 0 } };
+    for (int i = 0; i < 2; i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_subprocess_communicate_utf8(runs[i], NULL, NULL, &ended[i].out, &ended[i].err, &error);
+        g_assert_no_error(error);
+        ended[i].status = status_of(runs[i]);
+    }
+    g_autofree char *folder = bench_path(bench, "race");
+    remove_tree(folder);
+    const gboolean met = ended[0].status != 0 || ended[1].status != 0;
+    if (met)
+    {
+        const int loser = ended[0].status == 0 ? 1 : 0;
+        g_autofree char *says = g_strdup_printf("race: is in use by process %s, which measures there", pids[1 - loser]);
+        assert_status(&ended[1 - loser], 0);
+        assert_complaint(&ended[loser], 4, says);
+    }
+    ended_clear(&ended[0]);
+    ended_clear(&ended[1]);
+    return met;
+}
+
+static void test_race(Bench *bench, gconstpointer data)
+{
+    int n_met = 0;
+    write_text(bench, "small.yaml", SMALL);
+    for (int i = 0; i < N_RACES; i++)
+        n_met += race(bench);
+    g_assert_cmpint(n_met, >, 0);
+    assert_none_left(bench);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -635,5 +683,6 @@ int main(int argc, char **argv)
     g_test_add("/study/total-time", Bench, NULL, bench_init_small, test_total_time, bench_clear);
     g_test_add("/study/shards", Bench, NULL, bench_init_small, test_shards, bench_clear);
     g_test_add("/study/changed", Bench, NULL, bench_init_small, test_changed, bench_clear);
+    g_test_add("/study/race", Bench, NULL, bench_init, test_race, bench_clear);
     return g_test_run();
 }
