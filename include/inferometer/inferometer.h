@@ -30,6 +30,7 @@
 #include <inferometer/learn.h>
 #include <inferometer/measure.h>
 #include <inferometer/metrics.h>
+#include <inferometer/model-options.h>
 #include <inferometer/model-predict.h>
 #include <inferometer/onnx.h>
 #include <inferometer/options.h>

@@ -296,7 +296,7 @@ gboolean ifm_lower_recurrent(IfmBack *back)
 {
     Layer layer;
     Direction of[MAX_DIRECTIONS];
-    const char *all[MAX_DIRECTIONS], *last[MAX_DIRECTIONS], *cells[MAX_DIRECTIONS];
+    const char *all[MAX_DIRECTIONS] = { NULL }, *last[MAX_DIRECTIONS] = { NULL }, *cells[MAX_DIRECTIONS] = { NULL };
     if (!read_layer(back, &layer))
         return FALSE; /* its rule says why */
     for (int i = 0; i < layer.n_directions; i++)

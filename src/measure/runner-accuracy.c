@@ -224,9 +224,8 @@ json_t *ifm_runner_accuracy(IfmRunner *runner, const IfmCompareSide sides[2], co
     files.outputs = g_build_filename(folder, "accuracy-outputs", NULL);
     json_auto_t *accuracy = json_pack("{s:I,s:s}", "n_samples", (json_int_t)options->n, "samples",
                                       options->samples_path != NULL ? "given" : "generated");
-    gboolean ok = add_outputs(runner, sides, options, &files, accuracy, &failure);
-    if (ok && options->layers)
-        ok = add_layers(runner, sides, options, &files, accuracy, &failure);
+    if (add_outputs(runner, sides, options, &files, accuracy, &failure) && options->layers)
+        add_layers(runner, sides, options, &files, accuracy, &failure);
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         g_propagate_error(error, g_steal_pointer(&failure));

@@ -14,6 +14,7 @@
 #define Z_MAX 1.3
 #define RATIO_MAX 2.0
 #define WORST_MAX 16.0
+#define DB_ENOUGH 124 /* in f32: ten roundings of the output itself, whatever the runs show */
 #define GAIN_MAX 6.0
 #define GAIN_LEAST 2e-6 /* a gain that no rounding is told from */
 #define OWN_FACTOR 1.1  /* of what the runs reach */
@@ -360,10 +361,12 @@ static void judge_floats(const IfmTensor *value, const IfmTensor *reference, con
                    { judgement->ratio / fmax(RATIO_MAX, OWN_FACTOR * figures->ratio), "off" },
                    { fabs(judgement->gain) / fmax(GAIN_LEAST, GAIN_MAX * (figures->gain + 0x1p-24)), "scaled" },
                    { judgement->worst / WORST_MAX, "one element" } };
+    const double needed = reference->dtype == IFM_DTYPE_F64 ? INFINITY : DB_ENOUGH;
+    const gboolean is_near = sums.squares <= sums.power * pow(10, -needed / 10);
     for (gsize i = 0; i < G_N_ELEMENTS(limits); i++)
     {
         judgement->share = fmax(judgement->share, limits[i].share / few);
-        if (judgement->share > 1 && judgement->why == NULL)
+        if (judgement->share > 1 && judgement->why == NULL && !is_near)
             judgement->why = limits[i].why;
     }
 }

@@ -382,7 +382,7 @@ json_t *ifm_model_subject_verification(const IfmModelSubject *self)
 static json_t *arithmetic_of(const IfmEffectiveConfig *effective_config)
 {
     json_t *list = json_array();
-    for (guint i = 0; i < effective_config->nodes->len; i++)
+    for (guint i = 0; effective_config->nodes != NULL && i < effective_config->nodes->len; i++)
     {
         const char *arithmetic = ((const IfmNodeConfig *)effective_config->nodes->pdata[i])->arithmetic;
         json_t *known = NULL, *one;

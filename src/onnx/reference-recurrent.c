@@ -209,7 +209,7 @@ static Ran run_direction(IfmRewriteScope *scope, const Lstm *lstm, int direction
 IFM_REFERENCE_RULE(dynamic_lstm)
 {
     Lstm lstm;
-    Ran ran[2];
+    Ran ran[2] = { { { NULL } } };
     if (!can_write(node, &lstm))
         return FALSE;
     quantise(scope, node->inputs[IN_X], lstm.x);

@@ -347,11 +347,11 @@ static Onnx__NodeProto *new_node(IfmRewriteScope *scope, gboolean exact, const c
 
 const char *ifm_emit(IfmRewriteScope *scope, gboolean exact, const char *output, const char *op_type, ...)
 {
-    const char *name = output != NULL ? output : ifm_rewrite_name(scope->rewrite, "inferometer");
-    Onnx__NodeProto *node = new_node(scope, exact, name, op_type);
     va_list inputs;
     va_start(inputs, op_type);
-    for (const char *input = va_arg(inputs, const char *); input != NULL; input = va_arg(inputs, const char *))
+    const char *name = output != NULL ? output : ifm_rewrite_name(scope->rewrite, "inferometer"), *input;
+    Onnx__NodeProto *node = new_node(scope, exact, name, op_type);
+    while ((input = va_arg(inputs, const char *)) != NULL)
         append(&node->input, &node->n_input, g_strdup(input));
     va_end(inputs);
     return name;

@@ -258,7 +258,7 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
         return FALSE;
     g_autoptr(GError) trouble = NULL;
     if (!measure_accuracy(ifm_campaign_runner(campaign), comparing, &trouble)) /* interrupted: the times stand */
-        comparison->accuracy = json_pack("{s:o}", "why", ifm_json_string(trouble->message));
+        comparison->accuracy = json_pack("{s:o}", "why", ifm_json_string(trouble != NULL ? trouble->message : "unknown"));
     for (gsize side = 0; side < 2; side++)
     {
         cases[side] = g_steal_pointer(&comparison->cases[side]);

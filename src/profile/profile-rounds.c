@@ -82,7 +82,7 @@ static void devices_init(Devices *devices, const Step *step)
 static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
 {
     const Step *step = item->tag;
-    Devices devices;
+    Devices devices = { .n = 0 };
     if (count_devices(step->asked) > IFM_CAMPAIGN_MAX_RECORDS)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "rounds have %d devices at most", IFM_CAMPAIGN_MAX_RECORDS);
@@ -103,7 +103,7 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
                         GError **error)
 {
     g_auto(IfmRounds) rounds = { 0 };
-    Devices devices;
+    Devices devices = { .n = 0 };
     devices_init(&devices, item->tag);
     if (!ifm_runner_rounds(ifm_campaign_runner(campaign), devices.sides, devices.names, devices.n, &devices.protocol,
                            devices.cases[0].seed, &rounds, error))

@@ -228,8 +228,11 @@ static gboolean prepare(Run *run, GError **error)
     run->sessions = sessions != NULL ? json_deep_copy(sessions) : json_array();
     run->campaign = campaign_of(run);
     run->past = study_past_new(run->store, run->before);
-    if (!study_run_find_devices(run, error) || !study_past_note(run->past, run->campaign, error) ||
-        (run->study->kind->needs_peaks && !study_run_find_peaks(run, error)))
+    if (!study_run_find_devices(run, error) || !study_past_note(run->past, run->campaign, error))
+        return FALSE;
+    /* peaks are measurements, too: a store that has them is known as this study's */
+    if (run->study->kind->needs_peaks &&
+        ((run->before == NULL && !write_manifest(run, error)) || !study_run_find_peaks(run, error)))
         return FALSE;
     add_cases(run);
     return TRUE;

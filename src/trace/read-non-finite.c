@@ -61,7 +61,7 @@ gsize ifm_non_finite_mask(IfmNonFinite *self, char *text, gsize n, gboolean is_l
             continue;
         }
         memset(text + at, ' ', strlen(words[word]));
-        memcpy(text + at, "\"\"", 2);
+        text[at] = text[at + 1] = '"';
         at += strlen(words[word]);
     }
     return n;

@@ -116,6 +116,8 @@ static void warn_of_long_window(IfmAnalysing *self)
             last = last == NULL || ifm_event_end_ns(&events[i]) > ifm_event_end_ns(last) ? &events[i] : last;
         }
     }
+    if (first == NULL || last == NULL)
+        return;
     g_ptr_array_add(
         self->analysis->warnings,
         g_strdup_printf("the window is %.1f %s long, from the start of \"%s\" to the end of \"%s\": a time of one "
