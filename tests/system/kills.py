@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""kills.py PROGRAM SOURCE [--each N] [--state FILE]: the program is ended at random moments.
+
+Each subject below is a command that measures: a study of each kind, `profile --scaling`, `kernels run`. It is begun, and ended at
+a random moment by SIGKILL or SIGTERM, in turn; every other time only after something was committed. Then it is begun again in
+the same folder. What has to hold each time:
+
+    the store is whole (`store check`), and what was committed once stays committed
+    after SIGTERM nothing is left in TMPDIR; what SIGKILL leaves there is counted, and gone once the command ran again
+    begun again, the command runs to its end, and there is one measurement of each case
+
+Prints TAP, one test a subject, with what was left behind. Where a runtime is not there, its subjects are skipped. With --state
+each moment that was tried is kept in FILE and not tried again."""
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+STAGES = """title: To be killed
+subject: {model: graphsage, features: 4, hidden: 3, stages: [1, 3, 5]}
+sizes: [{nodes: 1000, edges: [2000, 3000]}]
+devices:
+  CPU: {device: "simulated:meteor-lake/CPU"}
+  GPU: {device: "simulated:meteor-lake/GPU"}
+protocol: {warmup: 1, runs: 5}
+links: {measure: true, protocol: {warmup: 1, runs: 3}}
+"""
+PROFILE = """title: points
+kind: profile
+models: [matmul]
+dims: [{name: m, sizes: [4, 8, 16, 32]}]
+devices: {A: {device: "simulated:ideal/GPU"}, B: {device: "simulated:ideal/CPU"}}
+protocol: {warmup: 1, runs: 5}
+"""
+CONVOLUTIONS = """title: convolutions
+kind: conv-algorithms
+models: [small-cnn]
+algorithms: [winograd, runtime]
+sizes: [8, 16]
+devices: {CPU: {device: "onnxruntime:CPU@0"}}
+protocol: {warmup: 1, runs: 3}
+"""
+KERNELS = """title: kernels
+kind: kernels-under-load
+models: [small-cnn]
+shapes: 6
+loaded: 2
+visits: 1
+stress: [gemm]
+levels: [50]
+cores: [same]
+threads: [1]
+devices: {CPU: {device: "onnxruntime:CPU@0"}}
+protocol: {warmup: 1, runs: 3}
+"""
+STUDY = "study run s.yaml -q -o out"
+# name, the study's text, the command, what it needs
+SUBJECTS = (
+    ("study of stages", STAGES, STUDY, None),
+    ("study of profiles", PROFILE, STUDY, None),
+    ("study of convolutions", CONVOLUTIONS, STUDY, "onnxruntime:CPU"),
+    ("study of kernels under load", KERNELS, STUDY, "onnxruntime:CPU"),
+    ("profile --scaling", "", "profile graph_transformer --scaling layers --num-nodes 20 --runs 5 -d simulated:ideal/GPU --no-peak "
+     "--resume -q -o out", None),
+    ("kernels run", "", "kernels run m.onnx -d simulated:ideal/GPU --runs 500 -q --csv a.csv", None),
+)
+
+
+class Subject:
+    def __init__(self, options, row, folder):
+        self.options, (self.name, text, self.line, self.needs), self.folder = options, row, folder
+        self.temporary = os.path.join(folder, "tmp")
+        os.makedirs(self.temporary, exist_ok=True)
+        with open(os.path.join(folder, "s.yaml"), "w", encoding="utf-8") as out:
+            out.write(text)
+        self.run("zoo export matmul m=8 k=8 n=8 -o m.onnx --force")
+
+    def start(self, line):
+        environment = dict(os.environ, IFM_DATA_DIR=self.options.source, TMPDIR=self.temporary, LC_ALL="C.UTF-8",
+                           IFM_KERNEL_CACHE=os.path.join(self.folder, "kept"))
+        return subprocess.Popen([self.options.program] + line.split(), cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def run(self, line):
+        process = self.start(line)
+        said = process.communicate(timeout=300)[0].decode(errors="replace")
+        return process.returncode, said
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def committed(self):
+        """How many measurements the store has; 0 without one."""
+        if not os.path.exists(self.path("out/store.db")):
+            return 0
+        try:
+            store = sqlite3.connect(f"file:{self.path('out/store.db')}?mode=ro", uri=True, timeout=5)
+            try:
+                return store.execute("SELECT count(*) FROM measurement").fetchone()[0]
+            finally:
+                store.close()
+        except sqlite3.Error:
+            return 0
+
+    def left(self):
+        return sorted(os.listdir(self.temporary))
+
+    def anew(self):
+        for name in ("out", "a.csv"):
+            path = self.path(name)
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            elif os.path.exists(path):
+                os.unlink(path)
+
+    def whole(self):
+        """One run without a disturbance. Returns: how long it took, and its measurements."""
+        self.anew()
+        began = time.monotonic()
+        status, said = self.run(self.line)
+        if status != 0:
+            raise RuntimeError(f"{self.line}: status {status}: {said[-400:]}")
+        return time.monotonic() - began, self.committed()
+
+    def moment(self, number, took_s, n_cases):
+        """Returns: what was wrong, "" for nothing; and what was left in TMPDIR by SIGKILL."""
+        chance = random.Random(f"{self.name} {number}")
+        how = (signal.SIGKILL, signal.SIGTERM)[number % 2]
+        self.anew()
+        process = self.start(self.line)
+        if number // 2 % 2 == 1 and n_cases > 0: # after something was committed
+            goal = chance.randrange(1, max(2, n_cases))
+            while process.poll() is None and self.committed() < goal:
+                time.sleep(0.002)
+            time.sleep(chance.random() * 0.02)
+        else:
+            time.sleep(chance.random() * took_s)
+        before = self.committed()
+        process.send_signal(how)
+        said = process.communicate(timeout=60)[0].decode(errors="replace")
+        kept, left = self.committed(), self.left()
+        what = f"moment {number}, {how.name}, {before} of {n_cases} committed"
+        if kept < before:
+            return f"{what}: {kept} are left", 0
+        if how == signal.SIGTERM and left:
+            return f"{what}: TMPDIR holds {left}", 0
+        if how == signal.SIGTERM and process.returncode < 0 and before > 0:
+            return f"{what}: ended by signal {-process.returncode}", 0
+        if os.path.exists(self.path("out/store.db")):
+            status, report = self.run("store check out/store.db -q")
+            if status != 0 and kept > 0:
+                return f"{what}: the store is not whole: {report[-300:]} (said before: {said[-200:]})", 0
+        status, report = self.run(self.line)
+        if status != 0:
+            return f"{what}: begun again it ends with {status}: {report[-300:]}", 0
+        if self.committed() != n_cases:
+            return f"{what}: begun again it has {self.committed()} measurements", 0
+        still = self.left()
+        return (f"{what}: TMPDIR still holds {still}", 0) if still else ("", len(left))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=os.path.abspath)
+    parser.add_argument("source", type=os.path.abspath)
+    parser.add_argument("--each", type=int, default=20, help="moments of each subject")
+    parser.add_argument("--state", help="JSON: what was tried before")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    state = {}
+    if options.state and os.path.exists(options.state):
+        with open(options.state, encoding="utf-8") as kept:
+            state = json.load(kept)
+    rows = [row for row in SUBJECTS if options.only in row[0]]
+    listing = subprocess.run([options.program, "devices"], capture_output=True, text=True, check=False).stdout
+    failed = False
+    print(f"1..{len(rows)}", flush=True)
+    for number, row in enumerate(rows, 1):
+        if row[3] and not any(line.startswith(row[3]) and "available" in line for line in listing.splitlines()):
+            print(f"ok {number} - {row[0]} # SKIP no {row[3]}", flush=True)
+            continue
+        done = state.setdefault(row[0], {"moments": 0, "left": 0, "faults": []})
+        with tempfile.TemporaryDirectory(prefix="ifm-kills-") as folder:
+            subject = Subject(options, row, folder)
+            took_s, n_cases = subject.whole() if done["moments"] < options.each else (0, 0)
+            while done["moments"] < options.each:
+                fault, left = subject.moment(done["moments"], took_s, n_cases)
+                if fault: # the next moment is one of its own
+                    shutil.rmtree(subject.temporary)
+                    os.makedirs(subject.temporary)
+                done["moments"] += 1
+                done["left"] += left
+                done["faults"] += [fault] if fault else []
+                if options.state:
+                    with open(options.state + ".new", "w", encoding="utf-8") as out:
+                        json.dump(state, out)
+                    os.replace(options.state + ".new", options.state)
+        failed |= bool(done["faults"])
+        print(f"{'not ok' if done['faults'] else 'ok'} {number} - {row[0]}: {done['moments']} moments, {done['left']} folders left by "
+              "SIGKILL, gone with the next run", flush=True)
+        for fault in done["faults"][:5]:
+            print("# " + fault.replace("\n", " | "), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
