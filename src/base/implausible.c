@@ -4,7 +4,6 @@
 #define RATIO_KNOWN 3   /* of two medians with intervals */
 #define RATIO_UNKNOWN 4 /* where one has none */
 #define MIN_LARGER 3    /* that blame a smaller case */
-#define MIN_SMALLER 2   /* that blame a larger one, where there are no intervals */
 
 static gboolean has_more_work(const IfmTimedWork *larger, const IfmTimedWork *smaller, gsize n_axes)
 {
@@ -18,14 +17,9 @@ static gboolean has_more_work(const IfmTimedWork *larger, const IfmTimedWork *sm
     return more;
 }
 
-static gboolean has_intervals(const IfmTimedWork *larger, const IfmTimedWork *smaller)
-{
-    return isfinite(larger->upper_ns) && isfinite(smaller->lower_ns);
-}
-
 static gboolean contradicts(const IfmTimedWork *larger, const IfmTimedWork *smaller, gsize n_axes)
 {
-    const gboolean known = has_intervals(larger, smaller);
+    const gboolean known = isfinite(larger->upper_ns) && isfinite(smaller->lower_ns);
     const double ratio = known ? RATIO_KNOWN : RATIO_UNKNOWN;
     return larger->ns >= 0 && larger->ns * ratio <= smaller->ns && !(known && larger->upper_ns >= smaller->lower_ns) &&
            has_more_work(larger, smaller, n_axes);
@@ -73,10 +67,5 @@ void ifm_find_implausible(const IfmTimedWork *cases, gsize n, gsize n_axes, gssi
     for (gsize i = 0; i < n; i++)
         slowed[i] = was_slowed(cases, n, n_axes, n_against, i);
     for (gsize i = 0; i < n; i++)
-    {
         against[i] = strongest(cases, n, n_axes, slowed, i, !slowed[i]);
-        /* without intervals one case against one other does not tell which of them is wrong */
-        if (against[i] >= 0 && !slowed[i] && n_against[i] < MIN_SMALLER && !has_intervals(&cases[i], &cases[against[i]]))
-            against[i] = -1;
-    }
 }

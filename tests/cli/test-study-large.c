@@ -22,7 +22,7 @@ static gboolean is_before_loss(gint64 nodes, gint64 edges)
 
 typedef struct
 {
-    guint n_ok, n_refused, n_flagged, n_lost, n_other;
+    guint n_ok, n_refused, n_flagged, n_lost, n_implausible, n_other;
 } Outcomes;
 
 static void count_outcome(Outcomes *outcomes, const json_t *row, gint64 nodes, gint64 edges, gint64 stage)
@@ -36,6 +36,8 @@ static void count_outcome(Outcomes *outcomes, const json_t *row, gint64 nodes, g
         outcomes->n_refused++;
     else if (is_before_loss(nodes, edges) && stage == 2 && g_str_equal(code, "failed"))
         outcomes->n_flagged++;
+    else if (g_str_equal(code, "implausible"))
+        outcomes->n_implausible++;
     else if (!is_before_loss(nodes, edges) && g_str_equal(code, "lost"))
         outcomes->n_lost++;
     else
@@ -61,7 +63,9 @@ static void assert_outcomes(const Bench *bench)
 {
     json_auto_t *raw = load_json(bench, "large/raw_measurements.json");
     Outcomes cpu = outcomes_of(raw, "CPU"), gpu = outcomes_of(raw, "GPU"), npu = outcomes_of(raw, "NPU");
-    g_assert_cmpuint(cpu.n_ok, ==, N_SIZES * N_STAGES);
+    /* the table has 60.2 ms at 30000 nodes / 300000 edges, and 257 ms at 60000 edges: one of the two is not believed */
+    g_assert_cmpuint(cpu.n_ok + cpu.n_implausible, ==, N_SIZES * N_STAGES);
+    g_assert_cmpuint(cpu.n_implausible, <=, 1);
     g_assert_cmpuint(gpu.n_ok, ==, N_SIZES * N_STAGES);
     g_assert_cmpuint(npu.n_ok, ==, N_SIZES_BEFORE_LOSS * 4); /* stages 1, 5, 6 and 7 */
     g_assert_cmpuint(npu.n_refused, ==, N_SIZES_BEFORE_LOSS * 2);
