@@ -347,13 +347,16 @@ static Onnx__NodeProto *new_node(IfmRewriteScope *scope, gboolean exact, const c
 
 const char *ifm_emit(IfmRewriteScope *scope, gboolean exact, const char *output, const char *op_type, ...)
 {
+    g_autoptr(GPtrArray) list = g_ptr_array_new();
     va_list inputs;
     va_start(inputs, op_type);
-    const char *name = output != NULL ? output : ifm_rewrite_name(scope->rewrite, "inferometer"), *input;
-    Onnx__NodeProto *node = new_node(scope, exact, name, op_type);
-    while ((input = va_arg(inputs, const char *)) != NULL)
-        append(&node->input, &node->n_input, g_strdup(input));
+    for (const char *input = va_arg(inputs, const char *); input != NULL; input = va_arg(inputs, const char *))
+        g_ptr_array_add(list, (gpointer)input);
     va_end(inputs);
+    const char *name = output != NULL ? output : ifm_rewrite_name(scope->rewrite, "inferometer");
+    Onnx__NodeProto *node = new_node(scope, exact, name, op_type);
+    for (guint i = 0; i < list->len; i++)
+        append(&node->input, &node->n_input, g_strdup(list->pdata[i]));
     return name;
 }
 
