@@ -292,6 +292,23 @@ static gboolean open_alone(IfmStore *store, GError **error)
            ifm_store_run(store, "PRAGMA locking_mode = EXCLUSIVE", error) && copy_to_memory(store, error);
 }
 
+#define BIRTH_US 500000 /* as long as a schema takes, on a busy machine */
+
+/* Who reads a file that another process has just made may find it before its schema: that is worth a moment's wait. */
+static gboolean identify_newborn(const IfmStore *store, int *version, GError **error)
+{
+    const gint64 until_us = g_get_monotonic_time() + BIRTH_US, newest_s = g_get_real_time() / G_USEC_PER_SEC - 5;
+    struct stat found;
+    while (*version == 0 && g_get_monotonic_time() < until_us && stat(store->path, &found) == 0 &&
+           found.st_mtime > newest_s)
+    {
+        g_usleep(2000);
+        if (!identify(store, version, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean prepare_reading(IfmStore *store, GError **error)
 {
     int version = 0;
@@ -309,6 +326,8 @@ static gboolean prepare_reading(IfmStore *store, GError **error)
             !identify(store, &version, error))
             return FALSE;
     }
+    if (!identify_newborn(store, &version, error))
+        return FALSE;
     if (version == 0)
         return refuse(store, IFM_ERROR_INVALID, error, "is empty, no store");
     if (version < ifm_store_schema_version())
