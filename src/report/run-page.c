@@ -195,6 +195,8 @@ static void append_own_interval(GString *text, const IfmRunVerdict *verdict)
                     *upper = ifm_format_duration(verdict->upper_ns);
     if (g_str_equal(lower, upper))
         g_string_append_printf(text, "; the prediction's own interval is narrower than its digits");
+    else if (verdict->upper_ns - verdict->lower_ns > (verdict->upper_ns + verdict->lower_ns) / 2)
+        g_string_append_printf(text, ", whose own interval, %s to %s, is too wide to test it", lower, upper);
     else
         g_string_append_printf(text, ", %s the predicted %s to %s", verdict->within ? "within" : "outside", lower, upper);
 }
