@@ -23,8 +23,9 @@ gboolean ifm_record_from_json(void *self, const IfmRecordField *fields, const js
                               GPtrArray *pool, GError **error);
 
 /** ifm_record_init: Allocates the members of a zeroed struct that are never NULL. ifm_record_clear: Frees all that the
- * struct owns. */
+ * struct owns. ifm_record_free: and the struct, which may be NULL. */
 void ifm_record_init(void *self, const IfmRecordField *fields);
+void ifm_record_free(void *self, const IfmRecordField *fields);
 
 /** ifm_record_key_to_json: (transfer full) an object of the fields that define a case, by their keys. Words are sorted. */
 json_t *ifm_record_key_to_json(const void *self, const IfmRecordField *fields);

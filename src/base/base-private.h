@@ -14,4 +14,17 @@ gboolean ifm_json_get_int64_array(const json_t *object, const char *where, const
  */
 int ifm_number_decimals(double value, int significant);
 
+/* --- quantity.c: numbers as people write them ------------------------------------------------------------------------- */
+
+/** ifm_number_parse: A decimal number, finite. @end: (out) what follows it. Returns: FALSE for any other text. */
+gboolean ifm_number_parse(const char *text, double *value, const char **end);
+/** ifm_duration_parse: "1.5 ms" as ns. "m" is a minute, as "min" is. Returns: FALSE where the text is not a duration: it
+ * has a sign, has no unit though it is not 0, or is beyond the range of gint64. */
+gboolean ifm_duration_parse(const char *text, gint64 *ns);
+/** ifm_bytes_parse: "512MiB" as bytes, likewise. */
+gboolean ifm_bytes_parse(const char *text, gint64 *bytes);
+/** ifm_ratio_parse: "1%" or "0.01" as 0.01; from 0 to 1. Returns: FALSE for a bare 1, too: it may mean either. */
+gboolean ifm_ratio_parse(const char *text, double *ratio);
+#define IFM_RATIO_WANTED "a percentage from 0% to 100%, such as 1%, or a fraction below 1, such as 0.01"
+
 G_END_DECLS

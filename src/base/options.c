@@ -1,73 +1,11 @@
+#include "base-private.h"
 #include <inferometer/options.h>
 #include <internal/nearest.h>
-#include <math.h>
-#include <string.h>
 
 /* --- one value from text ---------------------------------------------------------------------------------------------- */
 
-typedef struct
-{
-    const char *name;
-    double factor;
-} Unit;
-
-static const Unit duration_units[] = {
-    { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 60e9 }, { "m", 60e9 }, { "h", 3600e9 }, { NULL, 0 },
-};
-
-static const Unit byte_units[] = {
-    { "B", 1 },
-    { "KiB", 1024.0 },
-    { "MiB", 1024.0 * 1024 },
-    { "GiB", 1024.0 * 1024 * 1024 },
-    { "TiB", 1024.0 * 1024 * 1024 * 1024 },
-    { "kB", 1e3 },
-    { "MB", 1e6 },
-    { "GB", 1e9 },
-    { "TB", 1e12 },
-    { NULL, 0 },
-};
-
-static const Unit ratio_units[] = { { "%", 0.01 }, { NULL, 0 } };
-
-/* A number of 0 or more with one of the units. 0 needs no unit. */
-static gboolean parse_quantity(const char *text, const Unit *units, double maximum, double *value)
-{
-    char *end = NULL;
-    if (!g_ascii_isdigit(*text) && *text != '.')
-        return FALSE;
-    *value = g_ascii_strtod(text, &end);
-    if (end == text || !isfinite(*value))
-        return FALSE;
-    while (*end == ' ')
-        end++;
-    if (*end == '\0')
-        return *value == 0;
-    for (const Unit *unit = units; unit->name != NULL; unit++)
-        if (g_str_equal(end, unit->name))
-        {
-            *value *= unit->factor;
-            return *value <= maximum;
-        }
-    return FALSE;
-}
-
-/* "1%" or "0.01". A bare 1 is ambiguous and refused. */
-static gboolean parse_ratio(const char *text, double *ratio)
-{
-    char *end = NULL;
-    if (parse_quantity(text, ratio_units, 1, ratio))
-        return TRUE;
-    if (!g_ascii_isdigit(*text) && *text != '.')
-        return FALSE;
-    *ratio = g_ascii_strtod(text, &end);
-    return *end == '\0' && *ratio > 0 && *ratio < 1;
-}
-
 static gboolean parse_number(const IfmOption *option, const char *text, IfmOptionValue *value)
 {
-    double quantity = 0;
-    gboolean good = TRUE;
     switch (option->kind)
     {
     case IFM_OPTION_COUNT:
@@ -75,20 +13,14 @@ static gboolean parse_number(const IfmOption *option, const char *text, IfmOptio
                g_ascii_string_to_signed(text, 10, option->minimum, option->maximum > 0 ? option->maximum : G_MAXINT64,
                                         &value->integer, NULL);
     case IFM_OPTION_DURATION:
-        good = parse_quantity(text, duration_units, 9e18, &quantity);
-        break;
+        return ifm_duration_parse(text, &value->integer);
     case IFM_OPTION_BYTES:
-        good = parse_quantity(text, byte_units, 9e18, &quantity);
-        break;
+        return ifm_bytes_parse(text, &value->integer);
     case IFM_OPTION_RATIO:
-        good = parse_ratio(text, &value->ratio);
-        break;
+        return ifm_ratio_parse(text, &value->ratio);
     default:
-        break;
+        return TRUE;
     }
-    if (good)
-        value->integer = (gint64)quantity;
-    return good;
 }
 
 /* The expected value, for a message. (transfer full) */
@@ -97,7 +29,7 @@ static char *wanted(const IfmOption *option)
     static const char *const examples[] = {
         [IFM_OPTION_DURATION] = "a duration, such as 500ms, 20s or 5min",
         [IFM_OPTION_BYTES] = "a size, such as 512MiB or 2GiB",
-        [IFM_OPTION_RATIO] = "a percentage from 0% to 100%, such as 1%, or a fraction below 1, such as 0.01",
+        [IFM_OPTION_RATIO] = IFM_RATIO_WANTED,
     };
     if (option->kind == IFM_OPTION_COUNT && option->maximum > 0)
         return g_strdup_printf("a whole number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, option->minimum,

@@ -12,29 +12,96 @@
 #define COUNT_AT(type, self, field) (*(type *)((char *)(self) + (field)->count))
 #define CONST_COUNT_AT(type, self, field) (*(type const *)((const char *)(self) + (field)->count))
 
+static void scalar_free(IfmScalar *scalar)
+{
+    g_free(scalar->place.name);
+    g_free(scalar->text);
+    g_free(scalar);
+}
+
 void ifm_record_init(void *self, const IfmRecordField *fields)
 {
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
-        if (field->type == IFM_RECORD_TEXT)
+        switch ((int)field->type)
+        {
+        case IFM_RECORD_TEXT:
             AT(char *, self, field) = g_strdup("");
-        else if (field->type == IFM_RECORD_SERIES)
+            break;
+        case IFM_RECORD_SERIES:
             AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(gint64));
-        else if (field->type == IFM_RECORD_ROWS || field->type == IFM_RECORD_TEXTS)
-            AT(GPtrArray *, self, field) =
-                g_ptr_array_new_with_free_func(field->type == IFM_RECORD_ROWS ? field->free : g_free);
+            break;
+        case IFM_RECORD_NUMBERS:
+            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(double));
+            break;
+        case IFM_RECORD_CHOICES:
+            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(int));
+            break;
+        case IFM_RECORD_TEXTS:
+            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func(g_free);
+            break;
+        case IFM_RECORD_SCALARS:
+            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func((GDestroyNotify)scalar_free);
+            break;
+        case IFM_RECORD_ROWS:
+        case IFM_RECORD_NAMED:
+            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func(field->free);
+            break;
+        }
+}
+
+static void clear_place(IfmPlace *place)
+{
+    g_clear_pointer(&place->name, g_free);
+    g_clear_pointer(&place->lines, g_hash_table_unref);
+}
+
+/* An array has no place for the table of its rows. */
+static void free_rows(GPtrArray *rows, const IfmRecordField *field)
+{
+    for (guint i = 0; rows != NULL && field->free == NULL && i < rows->len; i++)
+        ifm_record_free(rows->pdata[i], field->fields);
+    g_clear_pointer(&rows, g_ptr_array_unref);
 }
 
 void ifm_record_clear(void *self, const IfmRecordField *fields)
 {
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
-        if (field->type == IFM_RECORD_TEXT)
+        switch ((int)field->type)
+        {
+        case IFM_RECORD_PLACE:
+            clear_place(&AT(IfmPlace, self, field));
+            break;
+        case IFM_RECORD_TEXT:
+        case IFM_RECORD_STRING:
             g_clear_pointer(&AT(char *, self, field), g_free);
-        else if (field->type == IFM_RECORD_SERIES)
+            break;
+        case IFM_RECORD_SERIES:
+        case IFM_RECORD_NUMBERS:
+        case IFM_RECORD_CHOICES:
             g_clear_pointer(&AT(GArray *, self, field), g_array_unref);
-        else if (field->type == IFM_RECORD_JSON)
+            break;
+        case IFM_RECORD_JSON:
             g_clear_pointer(&AT(json_t *, self, field), json_decref);
-        else if (field->type == IFM_RECORD_ROWS || field->type == IFM_RECORD_TEXTS)
+            break;
+        case IFM_RECORD_TEXTS:
+        case IFM_RECORD_SCALARS:
             g_clear_pointer(&AT(GPtrArray *, self, field), g_ptr_array_unref);
+            break;
+        case IFM_RECORD_ROWS:
+        case IFM_RECORD_NAMED:
+            free_rows(g_steal_pointer(&AT(GPtrArray *, self, field)), field);
+            break;
+        case IFM_RECORD_MAP:
+            ifm_record_free(g_steal_pointer(&AT(void *, self, field)), field->fields);
+            break;
+        }
+}
+
+void ifm_record_free(void *self, const IfmRecordField *fields)
+{
+    if (self != NULL)
+        ifm_record_clear(self, fields);
+    g_free(self);
 }
 
 /* --- writing ---------------------------------------------------------------------------------------------------------- */
@@ -98,6 +165,11 @@ static json_t *path_to_json(const char *path)
     return escaped != NULL ? json_string(escaped) : json_null();
 }
 
+static gboolean is_choice(const IfmRecordField *field, int word)
+{
+    return word >= 0 && (guint)word < g_strv_length((char **)field->words);
+}
+
 /* @to_json: writes nested structs. ifm_record_key_to_json() also says that the JSON is a key. */
 static json_t *field_to_json(const void *self, const IfmRecordField *field, PartToJson to_json)
 {
@@ -130,8 +202,8 @@ static json_t *field_to_json(const void *self, const IfmRecordField *field, Part
     case IFM_RECORD_DTYPE:
         return json_string(ifm_dtype_name(CONST_AT(IfmDtype, self, field)));
     case IFM_RECORD_CHOICE:
-        return (gsize)CONST_AT(int, self, field) < field->n_words ? json_string(field->words[CONST_AT(int, self, field)])
-                                                                  : json_null(); /* refused by ifm_record_check() */
+        return is_choice(field, CONST_AT(int, self, field)) ? json_string(field->words[CONST_AT(int, self, field)])
+                                                            : json_null(); /* refused by ifm_record_check() */
     case IFM_RECORD_JSON:
         json = CONST_AT(json_t *, self, field);
         return json != NULL ? json_deep_copy(json) : json_null();
@@ -149,6 +221,8 @@ static json_t *field_to_json(const void *self, const IfmRecordField *field, Part
         return parts_to_json(self, field, to_json);
     case IFM_RECORD_ROWS:
         return rows_to_json(CONST_AT(GPtrArray *, self, field), field, to_json);
+    default: /* of files of YAML alone */
+        break;
     }
     g_assert_not_reached();
 }
@@ -249,12 +323,13 @@ static int read_choice(const Source *source, const IfmRecordField *field)
     const char *word;
     if (!ifm_json_get_string(source->json, source->where, field->name, &word, source->error))
         return -1;
-    for (gsize i = 0; i < field->n_words; i++)
+    const gsize n_words = g_strv_length((char **)field->words);
+    for (gsize i = 0; i < n_words; i++)
         if (g_str_equal(word, field->words[i]))
             return (int)i;
     g_autoptr(GString) words = g_string_new(NULL);
-    for (gsize i = 0; i < field->n_words; i++)
-        g_string_append_printf(words, "%s\"%s\"", i == 0 ? "" : i + 1 < field->n_words ? ", " : " or ", field->words[i]);
+    for (gsize i = 0; i < n_words; i++)
+        g_string_append_printf(words, "%s\"%s\"", i == 0 ? "" : i + 1 < n_words ? ", " : " or ", field->words[i]);
     ifm_error_refuse(source->error, "%s.%s: found \"%s\", expected %s", source->where, field->name, word, words->str);
     return -1;
 }
@@ -402,6 +477,8 @@ static gboolean read_field(void *self, const IfmRecordField *field, const Source
         return !COUNT_AT(gboolean, self, field) || read_part(source, field, (char *)self + field->offset);
     case IFM_RECORD_ROWS:
         return read_rows(source, field, AT(GPtrArray *, self, field));
+    default:
+        break;
     }
     g_assert_not_reached();
 }
@@ -449,9 +526,9 @@ gboolean ifm_record_check(const void *self, const IfmRecordField *fields, const 
 {
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
     {
-        if (field->type == IFM_RECORD_CHOICE && (gsize)CONST_AT(int, self, field) >= field->n_words)
-            return ifm_error_refuse(error, "%s: %s: found %d, expected 0 to %" G_GSIZE_FORMAT, where, field->name,
-                                    CONST_AT(int, self, field), field->n_words - 1);
+        if (field->type == IFM_RECORD_CHOICE && !is_choice(field, CONST_AT(int, self, field)))
+            return ifm_error_refuse(error, "%s: %s: found %d, expected 0 to %u", where, field->name,
+                                    CONST_AT(int, self, field), g_strv_length((char **)field->words) - 1);
         if (field->type == IFM_RECORD_PART || (field->type == IFM_RECORD_MAYBE && CONST_COUNT_AT(gboolean, self, field)))
         {
             g_autofree char *part = g_strdup_printf("%s: %s", where, field->name);
@@ -463,10 +540,9 @@ gboolean ifm_record_check(const void *self, const IfmRecordField *fields, const 
         gint64 value = field->type == IFM_RECORD_INT ? CONST_AT(int, self, field) : CONST_AT(gint64, self, field);
         if (field->type == IFM_RECORD_SIZE)
             value = (gint64)MIN(CONST_AT(gsize, self, field), G_MAXINT);
-        if (value < field->min || value > field->max)
-            return ifm_error_refuse(
-                error, "%s: %s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, where,
-                field->called, value, field->min, field->max);
+        if ((double)value < field->min || (double)value > field->max)
+            return ifm_error_refuse(error, "%s: %s: found %" G_GINT64_FORMAT ", expected %.0f to %.0f", where,
+                                    field->called, value, field->min, field->max);
     }
     return TRUE;
 }

@@ -2,13 +2,8 @@
 #include <internal/yaml.h>
 
 /** ifm_yaml_parse: ifm_yaml_read() of a text in memory. @text: [length]    @name: the file name that messages begin with */
-gpointer ifm_yaml_parse(const IfmYamlTable *table, const char *text, gsize length, const char *name, GError **error);
-
-/**
- * ifm_duration_parse: "1.5 ms" as ns.
- * Returns: FALSE where the text is not a duration: it has a sign, has no unit or is beyond the range of gint64.
- */
-gboolean ifm_duration_parse(const char *text, gint64 *ns);
+gpointer ifm_yaml_parse(const IfmRecordField *fields, gsize size, const char *text, gsize length, const char *name,
+                        GError **error);
 
 /* --- yaml-tree.c: the parsed file, a tree of nodes with their lines ------------------------------------------------------
  */

@@ -8,65 +8,31 @@
 const char *const export_config_providers[] = { "CPU", "CUDA", NULL };
 const char *const export_config_levels[] = { "all", "extended", NULL };
 
-#define FIELD(member) .offset = offsetof(ExportConfig, member)
-#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
-
-static const IfmYamlField config_fields[] = {
-    { .key = "models",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(models),
-      .help = "models of the zoo, with settings other than size and batch after commas: vit,layers=2" },
-    { .key = "files",
-      .type = IFM_YAML_NAMED,
-      .element = IFM_YAML_STRING,
-      FIELD(files),
-      .help = "other ONNX files, relative to this one, each with the type of its first input: mine.onnx: f32" },
-    { .key = "sizes",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(sizes),
-      .required = TRUE,
-      .filled = TRUE,
-      .min = 1,
-      .max = 16384,
-      .help = "sides of an image, pixels; models without images have one size" },
-    { .key = "batches",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(batches),
-      .required = TRUE,
-      .filled = TRUE,
-      .min = 1,
-      .max = 65536,
-      .help = "how many of them in a batch" },
-    { .key = "providers",
-      LIST_OF(IFM_YAML_ENUM),
-      .words = export_config_providers,
-      FIELD(providers),
-      .required = TRUE,
-      .filled = TRUE,
-      .help = "ONNX Runtime's execution providers" },
-    { .key = "level",
-      .type = IFM_YAML_ENUM,
-      .words = export_config_levels,
-      FIELD(level),
-      .fallback = "all",
-      .help = "of the optimisation; extended is without blocked channels" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(seed),
-      .min = 0,
-      .max = G_MAXUINT32,
-      .fallback = "1",
-      .help = "of the weights of the zoo's models" },
+static const IfmRecordField config_fields[] = {
+    { IFM_RECORD(PLACE, ExportConfig, place) },
+    IFM_FIELD(TEXTS, ExportConfig, models,
+              .help = "models of the zoo, with settings other than size and batch after commas: vit,layers=2"),
+    IFM_FIELD(SCALARS, ExportConfig, files, .element = IFM_RECORD_STRING,
+              .help = "other ONNX files, relative to this one, each with the type of its first input: mine.onnx: f32"),
+    IFM_FIELD(SERIES, ExportConfig, sizes, .required = TRUE, .filled = TRUE, .min = 1, .max = 16384,
+              .help = "sides of an image, pixels; models without images have one size"),
+    IFM_FIELD(SERIES, ExportConfig, batches, .required = TRUE, .filled = TRUE, .min = 1, .max = 65536,
+              .help = "how many of them in a batch"),
+    IFM_FIELD(CHOICES, ExportConfig, providers, .words = export_config_providers, .required = TRUE, .filled = TRUE,
+              .help = "ONNX Runtime's execution providers"),
+    IFM_FIELD(CHOICE, ExportConfig, level, .words = export_config_levels, .fallback = "all",
+              .help = "of the optimisation; extended is without blocked channels"),
+    IFM_FIELD(INT64, ExportConfig, seed, .min = 0, .max = G_MAXUINT32, .fallback = "1",
+              .help = "of the weights of the zoo's models"),
     { 0 }
 };
-static const IfmYamlTable config_table = { config_fields, sizeof(ExportConfig) };
 
 static gboolean check_numbers(const ExportConfig *text, const char *key, const GArray *numbers, GError **error)
 {
     for (guint i = 0; i < numbers->len; i++)
         for (guint k = 0; k < i; k++)
             if (g_array_index(numbers, gint64, i) == g_array_index(numbers, gint64, k))
-                return ifm_yaml_key_error(&text->record, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
+                return ifm_yaml_key_error(&text->place, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
                                           g_array_index(numbers, gint64, i));
     return TRUE;
 }
@@ -93,7 +59,7 @@ static gboolean check_axis(const ExportConfig *text, const IfmZooEntry *entry, c
     {
         const gint64 number = g_array_index(numbers, gint64, i);
         if (number < MAX(least, parameter->min) || number > parameter->max)
-            return ifm_yaml_key_error(&text->record, key, i, error,
+            return ifm_yaml_key_error(&text->place, key, i, error,
                                       "%s takes a %s of %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, entry->name, name,
                                       MAX(least, parameter->min), parameter->max);
     }
@@ -114,49 +80,49 @@ static gboolean check_model(const ExportConfig *text, guint i, GError **error)
     g_autoptr(GError) trouble = NULL;
     const IfmZooEntry *entry = ifm_zoo_find(name, &trouble);
     if (entry == NULL || !ifm_zoo_values(entry, (const char *const *)words + 1, values, &trouble))
-        return ifm_yaml_key_error(&text->record, "models", i, error, "%s", trouble->message);
+        return ifm_yaml_key_error(&text->place, "models", i, error, "%s", trouble->message);
     for (guint k = 0; k < i; k++)
         if (g_str_equal(text->models->pdata[k], model))
-            return ifm_yaml_key_error(&text->record, "models", i, error, "\"%s\" is listed twice", model);
+            return ifm_yaml_key_error(&text->place, "models", i, error, "\"%s\" is listed twice", model);
     for (char **word = words + 1; *word != NULL; word++)
         if (g_str_has_prefix(*word, "size=") || g_str_has_prefix(*word, "batch="))
-            return ifm_yaml_key_error(&text->record, "models", i, error, "%s: sizes and batches are lists of their own",
+            return ifm_yaml_key_error(&text->place, "models", i, error, "%s: sizes and batches are lists of their own",
                                       *word);
     return check_axis(text, entry, "sizes", text->sizes, "size", entry->min_image, error) &&
            check_axis(text, entry, "batches", text->batches, "batch", 1, error);
 }
 
-char *export_config_path(const ExportConfig *text, const IfmYamlScalar *file)
+char *export_config_path(const ExportConfig *text, const IfmScalar *file)
 {
-    g_autofree char *folder = g_path_get_dirname(text->record.file);
-    return g_path_is_absolute(file->record.name) ? g_strdup(file->record.name)
-                                                 : g_build_filename(folder, file->record.name, NULL);
+    g_autofree char *folder = g_path_get_dirname(text->place.file);
+    return g_path_is_absolute(file->place.name) ? g_strdup(file->place.name)
+                                                : g_build_filename(folder, file->place.name, NULL);
 }
 
-static gboolean check_file(const ExportConfig *text, const IfmYamlScalar *file, GError **error)
+static gboolean check_file(const ExportConfig *text, const IfmScalar *file, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     g_autofree char *path = export_config_path(text, file);
     g_autoptr(IfmModel) model = ifm_model_open(path, &trouble);
     if (model == NULL)
-        return ifm_yaml_error(&file->record, error, "%s", trouble->message);
+        return ifm_yaml_error(&file->place, error, "%s", trouble->message);
     if (ifm_model_n_inputs(model) == 0)
-        return ifm_yaml_error(&file->record, error, "%s has no input", path);
+        return ifm_yaml_error(&file->place, error, "%s has no input", path);
     const IfmPort *input = ifm_model_input(model, 0);
     return g_str_equal(ifm_dtype_name(input->dtype), file->text) ||
-           ifm_yaml_error(&file->record, error, "\"%s\": the input '%s' of %s is %s", file->text, input->name, path,
+           ifm_yaml_error(&file->place, error, "\"%s\": the input '%s' of %s is %s", file->text, input->name, path,
                           ifm_dtype_name(input->dtype));
 }
 
 static gboolean check_config(const ExportConfig *text, GError **error)
 {
     if (text->models->len + text->files->len == 0)
-        return ifm_yaml_key_error(&text->record, "models", -1, error, "lists no model, and neither does files");
+        return ifm_yaml_key_error(&text->place, "models", -1, error, "lists no model, and neither does files");
     if (!check_numbers(text, "sizes", text->sizes, error) || !check_numbers(text, "batches", text->batches, error))
         return FALSE;
     for (guint i = 1; i < text->providers->len; i++) /* of two there are at most two different ones */
         if (i > 1 || g_array_index(text->providers, int, i) == g_array_index(text->providers, int, 0))
-            return ifm_yaml_key_error(&text->record, "providers", i, error, "%s is listed twice",
+            return ifm_yaml_key_error(&text->place, "providers", i, error, "%s is listed twice",
                                       export_config_providers[g_array_index(text->providers, int, i)]);
     for (guint i = 0; i < text->models->len; i++)
         if (!check_model(text, i, error))
@@ -169,12 +135,11 @@ static gboolean check_config(const ExportConfig *text, GError **error)
 
 ExportConfig *export_config_read(const char *path, GError **error)
 {
-    g_autoptr(ExportConfig) self = ifm_yaml_read(&config_table, path, error);
+    g_autoptr(ExportConfig) self = ifm_yaml_read(config_fields, sizeof(ExportConfig), path, error);
     return self != NULL && check_config(self, error) ? g_steal_pointer(&self) : NULL;
 }
 
 void export_config_free(ExportConfig *self)
 {
-    if (self != NULL)
-        ifm_yaml_free(&config_table, self);
+    ifm_record_free(self, config_fields);
 }

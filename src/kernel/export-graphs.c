@@ -32,7 +32,7 @@ typedef struct
 typedef struct
 {
     const char *zoo;
-    const IfmYamlScalar *file;
+    const IfmScalar *file;
     gint64 size, batch;
     IfmModel *model;
     IfmDimBinding bindings[3];
@@ -261,7 +261,7 @@ static gboolean export_point(const Export *self, Point *point, GHashTable *done,
     return TRUE;
 }
 
-static gboolean export_points(const Export *self, const char *zoo, const IfmYamlScalar *file, GError **error)
+static gboolean export_points(const Export *self, const char *zoo, const IfmScalar *file, GError **error)
 {
     g_autoptr(GHashTable) done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < self->text->sizes->len; i++)

@@ -6,12 +6,12 @@ G_BEGIN_DECLS
 
 /* The configuration of ifm_export_config(). */
 
-/* ExportConfig: @models: char *    @files: IfmYamlScalar *: a path and the type of its first input    @sizes, @batches:
+/* ExportConfig: @models: char *    @files: IfmScalar *: a path and the type of its first input    @sizes, @batches:
  * gint64
  * @providers: int, of export_config_providers    @level: of export_config_levels */
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     GPtrArray *models, *files;
     GArray *sizes, *batches, *providers;
     int level;
@@ -33,7 +33,7 @@ ExportConfig *export_config_read(const char *path, GError **error);
 void export_config_free(ExportConfig *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ExportConfig, export_config_free)
 /* export_config_path: The path of a file, which is relative to the configuration. (transfer full) */
-char *export_config_path(const ExportConfig *self, const IfmYamlScalar *file);
+char *export_config_path(const ExportConfig *self, const IfmScalar *file);
 /* export_config_name: The name in "vit,layers=2". (transfer full) */
 char *export_config_name(const char *model);
 /* export_config_has: Whether a model has a parameter. */

@@ -8,11 +8,12 @@ static const char *const verdict_names[] = {
     [IFM_VERDICT_SLOWER] = "slower",
     [IFM_VERDICT_SAME] = "same",
     [IFM_VERDICT_UNCERTAIN] = "uncertain",
+    NULL,
 };
 
 const char *ifm_verdict_name(IfmVerdict verdict)
 {
-    return (gsize)verdict < G_N_ELEMENTS(verdict_names) ? verdict_names[verdict] : "unknown";
+    return verdict <= IFM_VERDICT_UNCERTAIN ? verdict_names[verdict] : "unknown";
 }
 
 void ifm_comparison_clear(IfmComparison *comparison)
@@ -29,11 +30,11 @@ void ifm_comparison_clear(IfmComparison *comparison)
     }
 }
 
-static const char *const sides[] = { "A", "B" };
+static const char *const sides[] = { "A", "B", NULL };
 
 static const IfmRecordField round_fields[] = {
     { IFM_RECORD(SIZE, IfmCompareRound, pair) },
-    { IFM_RECORD_AS(CHOICE, IfmCompareRound, b_first, "first"), .words = sides, .n_words = G_N_ELEMENTS(sides) },
+    { IFM_RECORD_AS(CHOICE, IfmCompareRound, b_first, "first"), .words = sides },
     { IFM_RECORD(DOUBLE, IfmCompareRound, a_ns) },
     { IFM_RECORD(DOUBLE, IfmCompareRound, b_ns) },
     { NULL },
@@ -42,7 +43,7 @@ static const IfmRecordField round_fields[] = {
 #define FIELD(TYPE, member) IFM_RECORD(TYPE, IfmComparison, member)
 
 static const IfmRecordField fields[] = {
-    { FIELD(CHOICE, verdict), .words = verdict_names, .n_words = G_N_ELEMENTS(verdict_names) },
+    { FIELD(CHOICE, verdict), .words = verdict_names },
     { FIELD(DOUBLE, ratio) },
     { FIELD(PART, interval), .fields = ifm_interval_fields },
     { FIELD(DOUBLE, margin) },

@@ -29,7 +29,7 @@ static const IfmRecordField tensor_fields[] = {
     { NULL },
 };
 
-static const char *const coverage_words[] = { "exact", "inserted", "group", "ambiguous" };
+static const char *const coverage_words[] = { "exact", "inserted", "group", "ambiguous", NULL };
 
 #define TENSORS(member)                                                                                                    \
     IFM_RECORD(ROWS, IfmKernelRecord, member), .fields = tensor_fields, .size = sizeof(IfmKernelTensor),                   \
@@ -49,7 +49,7 @@ const IfmRecordField ifm_kernel_record_fields[] = {
     { IFM_RECORD(INT64, IfmKernelRecord, input_bytes) },
     { IFM_RECORD(INT64, IfmKernelRecord, weight_bytes) },
     { IFM_RECORD(INT64, IfmKernelRecord, output_bytes) },
-    { IFM_RECORD(CHOICE, IfmKernelRecord, coverage), .words = coverage_words, .n_words = G_N_ELEMENTS(coverage_words) },
+    { IFM_RECORD(CHOICE, IfmKernelRecord, coverage), .words = coverage_words },
     { IFM_RECORD(TEXTS, IfmKernelRecord, covers) },
     { IFM_RECORD(SERIES, IfmKernelRecord, depends) },
     { NULL },

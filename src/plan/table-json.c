@@ -29,7 +29,7 @@ static const IfmRecordField cost_fields[] = {
     { IFM_RECORD(DOUBLE, IfmPlanCost, cycle_ns) },
     { IFM_RECORD(DOUBLE, IfmPlanCost, cycle_spread_ratio) },
     { IFM_RECORD(DOUBLE, IfmPlanCost, energy_j) },
-    { IFM_RECORD(CHOICE, IfmPlanCost, origin), .words = origin_words, .n_words = IFM_COST_EXTRAPOLATED + 1 },
+    { IFM_RECORD(CHOICE, IfmPlanCost, origin), .words = origin_words },
     { IFM_RECORD(FLAG, IfmPlanCost, busy_known) },
     { IFM_RECORD(FLAG, IfmPlanCost, summed) },
     { IFM_RECORD(DOUBLE, IfmPlanCost, fused_least_ratio) },

@@ -55,14 +55,14 @@ static const IfmRecordField summary_fields[] = {
 };
 
 static const char *const outcome_names[] = {
-    [IFM_OUTCOME_OK] = "ok", [IFM_OUTCOME_FAILED] = "failed", [IFM_OUTCOME_SKIPPED] = "skipped"
+    [IFM_OUTCOME_OK] = "ok", [IFM_OUTCOME_FAILED] = "failed", [IFM_OUTCOME_SKIPPED] = "skipped", NULL
 };
 
 const IfmRecordField ifm_measurement_fields[] = {
     { FIELD(TEXT, IfmMeasurement, uid) },
     { FIELD(TEXT, IfmMeasurement, case_key) },
     { FIELD(INT64, IfmMeasurement, started_unix_ms) },
-    { FIELD(CHOICE, IfmMeasurement, outcome), .words = outcome_names, .n_words = G_N_ELEMENTS(outcome_names) },
+    { FIELD(CHOICE, IfmMeasurement, outcome), .words = outcome_names },
     { FIELD(TEXT, IfmMeasurement, error_code) },
     { FIELD(TEXT, IfmMeasurement, reason) },
     { FIELD(TEXT, IfmMeasurement, stop_reason) },

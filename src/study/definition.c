@@ -8,7 +8,7 @@
 
 /* --- from text to study ----------------------------------------------------------------------------------------------- */
 
-gboolean study_prefix_place(const IfmYamlRecord *record, GError *trouble, GError **error)
+gboolean study_prefix_place(const IfmPlace *record, GError *trouble, GError **error)
 {
     ifm_yaml_error(record, error, "%s", trouble->message);
     g_error_free(trouble);
@@ -17,8 +17,8 @@ gboolean study_prefix_place(const IfmYamlRecord *record, GError *trouble, GError
 
 static gboolean refuse_not_stages(const IfmStudy *study, const DeviceText *text, GError **error)
 {
-    return text->not_stages->len == 0 || ifm_yaml_key_error(&text->record, "not_stages", -1, error,
-                                                            "a study of kind %s has no stages", study->kind->name);
+    return text->not_stages->len == 0 ||
+           ifm_yaml_key_error(&text->place, "not_stages", -1, error, "a study of kind %s has no stages", study->kind->name);
 }
 
 static gboolean take_devices(IfmStudy *study, const StudyText *text, GError **error)
@@ -27,13 +27,13 @@ static gboolean take_devices(IfmStudy *study, const StudyText *text, GError **er
     {
         const DeviceText *one = text->devices->pdata[i];
         GError *trouble = NULL;
-        IfmStudyDevice *device = study_device_new(one->record.name, one->device, &trouble);
+        IfmStudyDevice *device = study_device_new(one->place.name, one->device, &trouble);
         if (device == NULL)
-            return study_prefix_place(&one->record, trouble, error);
+            return study_prefix_place(&one->place, trouble, error);
         if (study->kind->one_device && i > 0)
         {
             study_device_free(device);
-            return ifm_yaml_error(&one->record, error, "a second device: a study of kind %s is of one", study->kind->name);
+            return ifm_yaml_error(&one->place, error, "a second device: a study of kind %s is of one", study->kind->name);
         }
         if (one->form > 0)
             study_device_set_form(device, (IfmStudyForm)(one->form - 1));
@@ -58,21 +58,21 @@ gboolean study_take_protocol(IfmProtocol *protocol, const ProtocolText *text, GE
                                .max_runs = (gsize)text->max_runs,
                                .time_budget_ns = text->time_budget_ns };
     if (text->min_runs > text->max_runs)
-        return ifm_yaml_key_error(&text->record, "min_runs", -1, error,
+        return ifm_yaml_key_error(&text->place, "min_runs", -1, error,
                                   "%" G_GINT64_FORMAT " is more than max_runs, %" G_GINT64_FORMAT, text->min_runs,
                                   text->max_runs);
-    return ifm_protocol_check(protocol, &trouble) || study_prefix_place(&text->record, trouble, error);
+    return ifm_protocol_check(protocol, &trouble) || study_prefix_place(&text->place, trouble, error);
 }
 
 static gboolean take_name(IfmStudy *study, const StudyText *text, GError **error)
 {
-    g_autofree char *base = g_path_get_basename(text->record.file);
+    g_autofree char *base = g_path_get_basename(text->place.file);
     if (g_str_has_suffix(base, ".yaml"))
         base[strlen(base) - strlen(".yaml")] = '\0';
     study->title = g_strdup(text->title);
     study->name = g_strdup(text->name != NULL ? text->name : base);
     return study_is_name(study->name) ||
-           ifm_yaml_key_error(&text->record, "name", -1, error, "\"%s\" is none: letters, digits, - and _", study->name);
+           ifm_yaml_key_error(&text->place, "name", -1, error, "\"%s\" is none: letters, digits, - and _", study->name);
 }
 
 static void take_limits(IfmStudy *study, const LimitsText *limits)
@@ -93,14 +93,14 @@ static gboolean take_all(IfmStudy *study, const StudyText *text, GError **error)
         g_prefix_error(&trouble, "energy: ");
         if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_USAGE)) /* the study's fault, no option's */
             trouble->code = IFM_ERROR_INVALID;
-        return study_prefix_place(&text->record, trouble, error);
+        return study_prefix_place(&text->place, trouble, error);
     }
     if (!take_name(study, text, error) || !study->kind->read(study, text, error) || !take_devices(study, text, error) ||
         !study_take_protocol(&study->protocol, text->protocol, error) ||
         (study->kind->read_rest != NULL && !study->kind->read_rest(study, text, error)))
         return FALSE;
     if (study->devices->len == 0)
-        return ifm_yaml_error(&text->record, error,
+        return ifm_yaml_error(&text->place, error,
                               "spans no case: \"devices\" has no entry (such as CPU: {device: openvino:CPU})");
     return TRUE;
 }
@@ -164,7 +164,7 @@ static const StudyKind *kind_of(const StudyKind *const *kinds, const char *path,
     return NULL;
 }
 
-GPtrArray *study_new_inputs(const IfmYamlRecord *record, const GPtrArray *words)
+GPtrArray *study_new_inputs(const IfmPlace *record, const GPtrArray *words)
 {
     GPtrArray *inputs = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *folder = g_path_get_dirname(record->file);
@@ -199,12 +199,11 @@ IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, const
     const StudyKind *kind = path != NULL ? kind_of(kinds, path, error) : NULL;
     if (kind == NULL)
         return NULL;
-    IfmYamlTable *table = study_text_new_table(kind);
-    StudyText *text = ifm_yaml_read_with(table, path, settings, error);
+    g_autofree IfmRecordField *fields = study_text_new_fields(kind);
+    StudyText *text = ifm_yaml_read_with(fields, kind->text_size, path, settings, error);
     g_autoptr(IfmStudy) study = text != NULL ? study_new(kind) : NULL;
     gboolean good = study != NULL && take_all(study, text, error);
-    ifm_yaml_free(table, text);
-    study_text_free_table(table);
+    ifm_record_free(text, fields);
     return good ? g_steal_pointer(&study) : NULL;
 }
 

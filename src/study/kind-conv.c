@@ -9,8 +9,6 @@
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
-#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
-#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
 #define MAX_SEED 4294967295.0
 
 typedef enum
@@ -37,84 +35,35 @@ typedef struct
     gboolean verify;
 } ConvText;
 
-static const IfmYamlField conv_fields[] = {
-    { .key = "models",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(ConvText, models),
-      .required = TRUE,
-      .filled = TRUE,
-      .help = "convolutional networks of the zoo, without their size" },
-    { .key = "algorithms",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(ConvText, algorithms),
-      .required = TRUE,
-      .filled = TRUE,
-      .help = "how convolutions are computed: the names that `inferometer study run --list-algorithms` lists" },
-    { .key = "level",
-      .type = IFM_YAML_ENUM,
-      .words = level_words,
-      FIELD(ConvText, level),
-      .fallback = "sanity",
-      .help = "how many sizes: 1, which is 224, 10 or 100, evenly spaced by their logarithm" },
-    { .key = "num_sizes",
-      .type = IFM_YAML_INT,
-      FIELD(ConvText, num_sizes),
-      .min = 0,
-      .max = 1000,
-      .fallback = "0",
-      .help = "another number of them; 0: as the level says" },
-    { .key = "max_size",
-      .type = IFM_YAML_INT,
-      FIELD(ConvText, max_size),
-      .min = 32,
-      .max = 16384,
-      .fallback = "512",
-      .help = "the maximum; the minimum is 32, or 64 where the model takes no smaller" },
-    { .key = "sizes",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(ConvText, sizes),
-      .filled = TRUE,
-      .min = 1,
-      .max = 16384,
-      .help = "these sizes instead" },
-    { .key = "batch",
-      .type = IFM_YAML_INT,
-      FIELD(ConvText, batch),
-      .min = 1,
-      .max = 65536,
-      .fallback = "1",
-      .help = "images at once" },
-    { .key = "fallback",
-      .type = IFM_YAML_STRING,
-      FIELD(ConvText, fallback),
-      .help = "the algorithm of layers that another cannot do; without it such a combination is refused" },
-    { .key = "workspace_bytes",
-      .type = IFM_YAML_INT,
-      FIELD(ConvText, workspace_bytes),
-      .min = 0,
-      .max = 1e15,
-      .fallback = "0",
-      .help = "limit of what one layer may need for its computation; 0: 1 GiB" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(ConvText, seed),
-      .min = 0,
-      .max = MAX_SEED,
-      .fallback = "1",
-      .help = "of the inputs and of the weights" },
-    { .key = "verify",
-      .type = IFM_YAML_BOOL,
-      FIELD(ConvText, verify),
-      .fallback = "true",
-      .help = "whether the outputs are compared with those of the reference" },
+static const IfmRecordField conv_fields[] = {
+    IFM_FIELD(TEXTS, ConvText, models, .required = TRUE, .filled = TRUE,
+              .help = "convolutional networks of the zoo, without their size"),
+    IFM_FIELD(TEXTS, ConvText, algorithms, .required = TRUE, .filled = TRUE,
+              .help = "how convolutions are computed: the names that `inferometer study run --list-algorithms` lists"),
+    IFM_FIELD(CHOICE, ConvText, level, .words = level_words, .fallback = "sanity",
+              .help = "how many sizes: 1, which is 224, 10 or 100, evenly spaced by their logarithm"),
+    IFM_FIELD(INT64, ConvText, num_sizes, .min = 0, .max = 1000, .fallback = "0",
+              .help = "another number of them; 0: as the level says"),
+    IFM_FIELD(INT64, ConvText, max_size, .min = 32, .max = 16384, .fallback = "512",
+              .help = "the maximum; the minimum is 32, or 64 where the model takes no smaller"),
+    IFM_FIELD(SERIES, ConvText, sizes, .filled = TRUE, .min = 1, .max = 16384, .help = "these sizes instead"),
+    IFM_FIELD(INT64, ConvText, batch, .min = 1, .max = 65536, .fallback = "1", .help = "images at once"),
+    IFM_FIELD(STRING, ConvText, fallback,
+              .help = "the algorithm of layers that another cannot do; without it such a combination is refused"),
+    IFM_FIELD(INT64, ConvText, workspace_bytes, .min = 0, .max = 1e15, .fallback = "0",
+              .help = "limit of what one layer may need for its computation; 0: 1 GiB"),
+    IFM_FIELD(INT64, ConvText, seed, .min = 0, .max = MAX_SEED, .fallback = "1",
+              .help = "of the inputs and of the weights"),
+    IFM_FIELD(FLAG, ConvText, verify, .fallback = "true",
+              .help = "whether the outputs are compared with those of the reference"),
     { 0 }
 };
 
 /* --- its axes --------------------------------------------------------------------------------------------------------- */
 
 /* @name: (out) static */
-static gboolean read_algorithm(const IfmYamlRecord *record, const char *key, gssize entry, const char *word,
-                               const char **name, GError **error)
+static gboolean read_algorithm(const IfmPlace *record, const char *key, gssize entry, const char *word, const char **name,
+                               GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     IfmConvAlgorithm algorithm;
@@ -124,7 +73,7 @@ static gboolean read_algorithm(const IfmYamlRecord *record, const char *key, gss
     return TRUE;
 }
 
-static gboolean add_algorithm(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error)
+static gboolean add_algorithm(PointAxes *axes, const IfmPlace *record, const char *word, GError **error)
 {
     const gssize entry = axes->algorithms->len;
     const char *name = NULL;
@@ -164,7 +113,7 @@ static gboolean take_sizes(PointModel *model, const ConvText *text, GError **err
     const gint64 n = text->num_sizes > 0 ? text->num_sizes : level_sizes[text->level], usual = USUAL_SIZE;
     for (guint i = 0; i < text->sizes->len; i++)
         if (g_array_index(text->sizes, gint64, i) < model->entry->min_image)
-            return ifm_yaml_key_error(&text->study.record, "sizes", i, error,
+            return ifm_yaml_key_error(&text->study.place, "sizes", i, error,
                                       "%s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT, model->text,
                                       model->entry->min_image, g_array_index(text->sizes, gint64, i));
     if (text->sizes->len > 0)
@@ -173,7 +122,7 @@ static gboolean take_sizes(PointModel *model, const ConvText *text, GError **err
         return TRUE;
     }
     if (text->max_size < least_size(model))
-        return ifm_yaml_key_error(&text->study.record, "max_size", -1, error,
+        return ifm_yaml_key_error(&text->study.place, "max_size", -1, error,
                                   "%s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT, model->text,
                                   least_size(model), text->max_size);
     if (n == 1)
@@ -190,7 +139,7 @@ static gboolean take_sizes(PointModel *model, const ConvText *text, GError **err
 static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
 {
     const ConvText *text = (const ConvText *)(const void *)common;
-    const IfmYamlRecord *record = &text->study.record;
+    const IfmPlace *record = &text->study.place;
     PointAxes *axes = point_axes_new(study);
     axes->seed = (guint32)text->seed;
     axes->verify = text->verify;

@@ -18,8 +18,6 @@
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
-#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
-#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
 #define MAX_SEED 4294967295.0
 #define OBSERVE_NS (20 * G_GINT64_CONSTANT(1000000))
 
@@ -32,95 +30,44 @@ typedef struct
     GArray *levels, *threads;                              /* gint64 */
     GArray *cores;                                         /* int, a word */
     char *prometheus;
-    GPtrArray *queries; /* IfmYamlScalar* */
+    GPtrArray *queries; /* IfmScalar* */
     gint64 shapes, loaded, visits, seed, batch;
 } KernelsText;
 
-static const IfmYamlField kernels_fields[] = {
-    { .key = "models",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(KernelsText, models),
-      .required = TRUE,
-      .filled = TRUE,
-      .help = "ONNX files, relative to this file, or models of the zoo with their parameters: their kernels are measured" },
-    { .key = "held_out",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(KernelsText, held_out),
-      .help = "models that are measured whole and predicted from what is learnt of the others' kernels" },
-    { .key = "batch",
-      .type = IFM_YAML_INT,
-      FIELD(KernelsText, batch),
-      .min = 0,
-      .max = 65536,
-      .fallback = "0",
-      .help = "inputs at once of all models, as profile --batch has it; 0: as the models are" },
-    { .key = "dims",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(KernelsText, dims),
-      .help = "sizes of free dimensions of all models, NAME=SIZE or *=SIZE as profile --dim has it" },
-    { .key = "inputs",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(KernelsText, inputs),
-      .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it" },
-    { .key = "shapes",
-      .type = IFM_YAML_INT,
-      FIELD(KernelsText, shapes),
-      .min = 1,
-      .max = 100000,
-      .fallback = "400",
-      .help = "how many kernels: the distinct ones of the models first, then others of sizes around theirs" },
-    { .key = "loaded",
-      .type = IFM_YAML_INT,
-      FIELD(KernelsText, loaded),
-      .min = 0,
-      .max = 100000,
-      .fallback = "60",
-      .help = "how many of them are also measured under load" },
-    { .key = "visits",
-      .type = IFM_YAML_INT,
-      FIELD(KernelsText, visits),
-      .min = 1,
-      .max = 100,
-      .fallback = "3",
-      .help = "how often each kernel is measured without load, each time in another order" },
-    { .key = "stress",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(KernelsText, stress),
-      .help = "kinds of load: gemm, copy, random (docs/stress.md)" },
-    { .key = "levels",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(KernelsText, levels),
-      .min = 0,
-      .max = 100,
-      .help = "percent of the time that the load's cores are busy; 0 is without load, which is always measured" },
-    { .key = "cores",
-      LIST_OF(IFM_YAML_ENUM),
-      .words = core_words,
-      FIELD(KernelsText, cores),
-      .help = "where the load runs: on the device's cores, or on another one" },
-    { .key = "threads",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(KernelsText, threads),
-      .min = 1,
-      .max = 1024,
-      .help = "threads of the runtime; else as many as the device has cores" },
-    { .key = "prometheus",
-      .type = IFM_YAML_STRING,
-      FIELD(KernelsText, prometheus),
-      .help =
-          "a server that watches the machine, http://127.0.0.1:9090: each case lasts until it has scraped several times" },
-    { .key = "queries",
-      .type = IFM_YAML_NAMED,
-      .element = IFM_YAML_STRING,
-      FIELD(KernelsText, queries),
-      .help = "what to ask it, by the name of the metric: PromQL, or a name of docs/metrics.md such as cpu_busy" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(KernelsText, seed),
-      .min = 0,
-      .max = MAX_SEED,
-      .fallback = "1",
-      .help = "of sizes, order, weights and inputs" },
+static const IfmRecordField kernels_fields[] = {
+    IFM_FIELD(
+        TEXTS, KernelsText, models, .required = TRUE, .filled = TRUE,
+        .help =
+            "ONNX files, relative to this file, or models of the zoo with their parameters: their kernels are measured"),
+    IFM_FIELD(TEXTS, KernelsText, held_out,
+              .help = "models that are measured whole and predicted from what is learnt of the others' kernels"),
+    IFM_FIELD(INT64, KernelsText, batch, .min = 0, .max = 65536, .fallback = "0",
+              .help = "inputs at once of all models, as profile --batch has it; 0: as the models are"),
+    IFM_FIELD(TEXTS, KernelsText, dims,
+              .help = "sizes of free dimensions of all models, NAME=SIZE or *=SIZE as profile --dim has it"),
+    IFM_FIELD(TEXTS, KernelsText, inputs,
+              .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it"),
+    IFM_FIELD(INT64, KernelsText, shapes, .min = 1, .max = 100000, .fallback = "400",
+              .help = "how many kernels: the distinct ones of the models first, then others of sizes around theirs"),
+    IFM_FIELD(INT64, KernelsText, loaded, .min = 0, .max = 100000, .fallback = "60",
+              .help = "how many of them are also measured under load"),
+    IFM_FIELD(INT64, KernelsText, visits, .min = 1, .max = 100, .fallback = "3",
+              .help = "how often each kernel is measured without load, each time in another order"),
+    IFM_FIELD(TEXTS, KernelsText, stress, .help = "kinds of load: gemm, copy, random (docs/stress.md)"),
+    IFM_FIELD(SERIES, KernelsText, levels, .min = 0, .max = 100,
+              .help = "percent of the time that the load's cores are busy; 0 is without load, which is always measured"),
+    IFM_FIELD(CHOICES, KernelsText, cores, .words = core_words,
+              .help = "where the load runs: on the device's cores, or on another one"),
+    IFM_FIELD(SERIES, KernelsText, threads, .min = 1, .max = 1024,
+              .help = "threads of the runtime; else as many as the device has cores"),
+    IFM_FIELD(
+        STRING, KernelsText, prometheus,
+        .help =
+            "a server that watches the machine, http://127.0.0.1:9090: each case lasts until it has scraped several times"),
+    IFM_FIELD(SCALARS, KernelsText, queries, .element = IFM_RECORD_STRING,
+              .help = "what to ask it, by the name of the metric: PromQL, or a name of docs/metrics.md such as cpu_busy"),
+    IFM_FIELD(INT64, KernelsText, seed, .min = 0, .max = MAX_SEED, .fallback = "1",
+              .help = "of sizes, order, weights and inputs"),
     { 0 }
 };
 
@@ -209,7 +156,7 @@ static gboolean check_distinct(const KernelsText *text, const char *key, const G
     for (guint i = 0; i < numbers->len; i++)
         for (guint k = 0; k < i; k++)
             if (g_array_index(numbers, gint64, i) == g_array_index(numbers, gint64, k))
-                return ifm_yaml_key_error(&text->study.record, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
+                return ifm_yaml_key_error(&text->study.place, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
                                           g_array_index(numbers, gint64, i));
     return TRUE;
 }
@@ -221,16 +168,16 @@ static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **
         g_autoptr(GError) trouble = NULL;
         IfmStressKind kind;
         if (is_listed(text->stress, i, text->stress->pdata[i]))
-            return ifm_yaml_key_error(&text->study.record, "stress", i, error, "\"%s\" is listed twice",
+            return ifm_yaml_key_error(&text->study.place, "stress", i, error, "\"%s\" is listed twice",
                                       (const char *)text->stress->pdata[i]);
         if (!ifm_stress_parse(text->stress->pdata[i], &kind, &trouble))
-            return ifm_yaml_key_error(&text->study.record, "stress", i, error, "%s", trouble->message);
+            return ifm_yaml_key_error(&text->study.place, "stress", i, error, "%s", trouble->message);
         const int value = (int)kind;
         g_array_append_val(axes->stress, value);
     }
     const gboolean some = text->stress->len > 0;
     if (some != (text->levels->len > 0) || some != (text->cores->len > 0))
-        return ifm_yaml_key_error(&text->study.record,
+        return ifm_yaml_key_error(&text->study.place,
                                   some                    ? "stress"
                                   : text->levels->len > 0 ? "levels"
                                                           : "cores",
@@ -238,7 +185,7 @@ static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **
                                   "stress, levels and cores go together: a load has a kind, a level and a place");
     for (guint i = 1; i < text->cores->len; i++)
         if (g_array_index(text->cores, int, i) == g_array_index(text->cores, int, 0))
-            return ifm_yaml_key_error(&text->study.record, "cores", i, error, "\"%s\" is listed twice",
+            return ifm_yaml_key_error(&text->study.place, "cores", i, error, "\"%s\" is listed twice",
                                       core_words[g_array_index(text->cores, int, i)]);
     return check_distinct(text, "levels", text->levels, error) && check_distinct(text, "threads", text->threads, error);
 }
@@ -257,18 +204,18 @@ static gboolean is_metric_name(const char *name)
 static gboolean read_queries(KernelAxes *axes, const KernelsText *text, GError **error)
 {
     if (text->prometheus != NULL && !ifm_prometheus_is_url(text->prometheus))
-        return ifm_yaml_key_error(&text->study.record, "prometheus", -1, error,
+        return ifm_yaml_key_error(&text->study.place, "prometheus", -1, error,
                                   "\"%s\" is no URL of a server, such as http://127.0.0.1:9090", text->prometheus);
     if ((text->prometheus != NULL) != (text->queries->len > 0))
-        return ifm_yaml_key_error(&text->study.record, text->prometheus != NULL ? "prometheus" : "queries", -1, error,
+        return ifm_yaml_key_error(&text->study.place, text->prometheus != NULL ? "prometheus" : "queries", -1, error,
                                   "prometheus and queries go together: a server, and what to ask it");
     for (guint i = 0; i < text->queries->len; i++)
     {
-        const IfmYamlScalar *query = text->queries->pdata[i];
-        if (!is_metric_name(query->record.name))
-            return ifm_yaml_error(&query->record, error, "queries: \"%s\" is no name of letters, digits, _ and .",
-                                  query->record.name);
-        g_ptr_array_add(axes->queries, g_strconcat(query->record.name, "=", query->text, NULL));
+        const IfmScalar *query = text->queries->pdata[i];
+        if (!is_metric_name(query->place.name))
+            return ifm_yaml_error(&query->place, error, "queries: \"%s\" is no name of letters, digits, _ and .",
+                                  query->place.name);
+        g_ptr_array_add(axes->queries, g_strconcat(query->place.name, "=", query->text, NULL));
     }
     g_ptr_array_add(axes->queries, NULL);
     axes->prometheus = g_strdup(text->prometheus);
@@ -289,16 +236,16 @@ static gboolean check_model(const StudyText *common, const char *key, guint i, c
     g_auto(GStrv) words = g_strsplit(without_prefix(asked), ",", -1);
     const gboolean is_path = strchr(asked, '/') != NULL || g_str_has_suffix(asked, ".onnx");
     if (is_path && !g_file_test(asked, G_FILE_TEST_EXISTS))
-        return ifm_yaml_key_error(&common->record, key, i, error, "%s: there is no such file", asked);
+        return ifm_yaml_key_error(&common->place, key, i, error, "%s: there is no such file", asked);
     return is_path || ifm_zoo_find(words[0], &trouble) != NULL ||
-           ifm_yaml_key_error(&common->record, key, i, error, "%s", trouble->message);
+           ifm_yaml_key_error(&common->place, key, i, error, "%s", trouble->message);
 }
 
 static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
 {
     const KernelsText *text = (const KernelsText *)(const void *)common;
     KernelAxes *axes = study->own = g_new0(KernelAxes, 1);
-    g_autofree char *folder = g_path_get_dirname(common->record.file);
+    g_autofree char *folder = g_path_get_dirname(common->place.file);
     axes->models = g_ptr_array_new_with_free_func(g_free);
     axes->names = g_ptr_array_new_with_free_func(g_free);
     axes->held_out = g_ptr_array_new_with_free_func((GDestroyNotify)held_out_free);
@@ -311,7 +258,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     axes->loaded = text->loaded;
     axes->visits = text->visits;
     axes->seed = (guint32)text->seed;
-    axes->inputs = study_new_inputs(&common->record, text->inputs);
+    axes->inputs = study_new_inputs(&common->place, text->inputs);
     axes->dims = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < text->dims->len; i++)
         g_ptr_array_add(axes->dims, g_strdup(text->dims->pdata[i]));
@@ -323,7 +270,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     {
         const char *word = text->models->pdata[i];
         if (is_listed(text->models, i, word))
-            return ifm_yaml_key_error(&common->record, "models", i, error, "\"%s\" is listed twice", word);
+            return ifm_yaml_key_error(&common->place, "models", i, error, "\"%s\" is listed twice", word);
         g_ptr_array_add(axes->names, g_strdup(word));
         g_ptr_array_add(axes->models, asked_as(word, folder));
         if (!check_model(common, "models", i, axes->models->pdata[i], error))
@@ -333,7 +280,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
     {
         const char *word = text->held_out->pdata[i];
         if (is_listed(text->held_out, i, word) || is_listed(text->models, text->models->len, word))
-            return ifm_yaml_key_error(&common->record, "held_out", i, error, "\"%s\" is listed twice", word);
+            return ifm_yaml_key_error(&common->place, "held_out", i, error, "\"%s\" is listed twice", word);
         HeldOut *model = g_new0(HeldOut, 1);
         model->name = g_strdup(word);
         model->asked = asked_as(word, folder);

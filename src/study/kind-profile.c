@@ -8,13 +8,11 @@
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
-#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
-#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
 #define MAX_SEED 4294967295.0
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *name;
     GArray *sizes; /* gint64 */
 } DimText;
@@ -28,83 +26,40 @@ typedef struct
     gboolean verify;
 } ProfileText;
 
-static const IfmYamlField dim_fields[] = {
-    { .key = "name",
-      .type = IFM_YAML_STRING,
-      FIELD(DimText, name),
-      .required = TRUE,
-      .help =
-          "a free dimension of the models' inputs, \"*\" for all that have no size, or a parameter of the zoo's models" },
-    { .key = "sizes",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(DimText, sizes),
-      .required = TRUE,
-      .filled = TRUE,
-      .min = 0,
-      .max = 1e12,
-      .help = "each of these" },
+static const IfmRecordField dim_fields[] = {
+    { IFM_RECORD(PLACE, DimText, place) },
+    IFM_FIELD(
+        STRING, DimText, name, .required = TRUE,
+        .help =
+            "a free dimension of the models' inputs, \"*\" for all that have no size, or a parameter of the zoo's models"),
+    IFM_FIELD(SERIES, DimText, sizes, .required = TRUE, .filled = TRUE, .min = 0, .max = 1e12, .help = "each of these"),
     { 0 }
 };
-static const IfmYamlTable dim_table = { dim_fields, sizeof(DimText) };
 
-static const IfmYamlField profile_fields[] = {
-    { .key = "models",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(ProfileText, models),
-      .required = TRUE,
-      .filled = TRUE,
-      .help = "ONNX files, relative to this file, or models of the zoo with their parameters: \"resnet50,size=160\"" },
-    { .key = "batch",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(ProfileText, batch),
-      .filled = TRUE,
-      .min = 1,
-      .max = 65536,
-      .help =
-          "inputs at once, which must be the free first dimension of a model's first input; without it as the model is" },
-    { .key = "dims", LIST_OF(IFM_YAML_MAP), .table = &dim_table, FIELD(ProfileText, dims), .help = "other sizes to vary" },
-    { .key = "inputs",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(ProfileText, inputs),
-      .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it" },
-    { .key = "mode",
-      LIST_OF(IFM_YAML_ENUM),
-      .words = point_mode_words,
-      FIELD(ProfileText, mode),
-      .filled = TRUE,
-      .help = "passes to run: forward, and without it; backward: forward and backward in one; train: a training step" },
-    { .key = "dtype",
-      LIST_OF(IFM_YAML_ENUM),
-      .words = point_dtype_words,
-      FIELD(ProfileText, dtype),
-      .filled = TRUE,
-      .help = "precisions to compute in; without it the model's own" },
-    { .key = "threads",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(ProfileText, threads),
-      .filled = TRUE,
-      .min = 0,
-      .max = 4096,
-      .help = "threads of the runtime; 0, and without it: as many as the device has cores" },
-    { .key = "streams",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(ProfileText, streams),
-      .filled = TRUE,
-      .min = 1,
-      .max = 1024,
-      .help = "inferences at once; the devices then name no streams of their own" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(ProfileText, seed),
-      .min = 0,
-      .max = MAX_SEED,
-      .fallback = "1",
-      .help = "of the inputs and of the weights of the zoo's models" },
-    { .key = "verify",
-      .type = IFM_YAML_BOOL,
-      FIELD(ProfileText, verify),
-      .fallback = "true",
-      .help = "whether the outputs are compared with those of the reference" },
+static const IfmRecordField profile_fields[] = {
+    IFM_FIELD(TEXTS, ProfileText, models, .required = TRUE, .filled = TRUE,
+              .help =
+                  "ONNX files, relative to this file, or models of the zoo with their parameters: \"resnet50,size=160\""),
+    IFM_FIELD(
+        SERIES, ProfileText, batch, .filled = TRUE, .min = 1, .max = 65536,
+        .help =
+            "inputs at once, which must be the free first dimension of a model's first input; without it as the model is"),
+    IFM_FIELD(ROWS, ProfileText, dims, IFM_FIELDS_OF(dim_fields, DimText), .help = "other sizes to vary"),
+    IFM_FIELD(TEXTS, ProfileText, inputs,
+              .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it"),
+    IFM_FIELD(CHOICES, ProfileText, mode, .words = point_mode_words, .filled = TRUE,
+              .help =
+                  "passes to run: forward, and without it; backward: forward and backward in one; train: a training step"),
+    IFM_FIELD(CHOICES, ProfileText, dtype, .words = point_dtype_words, .filled = TRUE,
+              .help = "precisions to compute in; without it the model's own"),
+    IFM_FIELD(SERIES, ProfileText, threads, .filled = TRUE, .min = 0, .max = 4096,
+              .help = "threads of the runtime; 0, and without it: as many as the device has cores"),
+    IFM_FIELD(SERIES, ProfileText, streams, .filled = TRUE, .min = 1, .max = 1024,
+              .help = "inferences at once; the devices then name no streams of their own"),
+    IFM_FIELD(INT64, ProfileText, seed, .min = 0, .max = MAX_SEED, .fallback = "1",
+              .help = "of the inputs and of the weights of the zoo's models"),
+    IFM_FIELD(FLAG, ProfileText, verify, .fallback = "true",
+              .help = "whether the outputs are compared with those of the reference"),
     { 0 }
 };
 
@@ -113,14 +68,14 @@ static const IfmYamlField profile_fields[] = {
 static gboolean take_dim(PointAxes *axes, const DimText *text, GError **error)
 {
     if (axes->dims->len == POINT_MAX_DIMS)
-        return ifm_yaml_error(&text->record, error, "dims: more than %d", POINT_MAX_DIMS);
+        return ifm_yaml_error(&text->place, error, "dims: more than %d", POINT_MAX_DIMS);
     static const char *const taken[] = { "model", "batch", "mode", "dtype", "threads", "streams", NULL };
     if (g_strv_contains(taken, text->name))
-        return ifm_yaml_error(&text->record, error, "dims: \"%s\" is an axis of its own; expected another dimension",
+        return ifm_yaml_error(&text->place, error, "dims: \"%s\" is an axis of its own; expected another dimension",
                               text->name);
     for (guint i = 0; i < axes->dims->len; i++)
         if (g_str_equal(((const PointDim *)axes->dims->pdata[i])->name, text->name))
-            return ifm_yaml_error(&text->record, error, "dims: \"%s\" is listed twice", text->name);
+            return ifm_yaml_error(&text->place, error, "dims: \"%s\" is listed twice", text->name);
     PointDim *dim = g_new0(PointDim, 1);
     dim->name = g_strdup(text->name);
     dim->sizes = g_array_copy(text->sizes);
@@ -131,7 +86,7 @@ static gboolean take_dim(PointAxes *axes, const DimText *text, GError **error)
 static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
 {
     const ProfileText *text = (const ProfileText *)(const void *)common;
-    const IfmYamlRecord *record = &text->study.record;
+    const IfmPlace *record = &text->study.place;
     PointAxes *axes = point_axes_new(study);
     axes->seed = (guint32)text->seed;
     axes->verify = text->verify;

@@ -9,13 +9,11 @@
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
-#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
-#define LIST_OF(of) .type = IFM_YAML_LIST, .element = of
 #define MAX_SEED 4294967295.0
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *model;
     gint64 features, hidden, seed;
     GArray *stages;
@@ -24,21 +22,21 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     int kind;
     gint64 seed;
 } GraphText;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     gint64 nodes;
     GArray *edges;
 } SizesText;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *path;
     gint64 part;
     gboolean padded;
@@ -46,14 +44,14 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     gboolean measure;
     ProtocolText *protocol;
 } LinksText;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     gboolean measure;
     ProtocolText *protocol;
 } ContentionText;
@@ -71,167 +69,82 @@ typedef struct
 /* In step with IfmGraphKind. */
 static const char *const kind_words[] = { "uniform", "power-law", NULL };
 
-static const IfmYamlField subject_fields[] = {
-    { .key = "model",
-      .type = IFM_YAML_STRING,
-      FIELD(SubjectText, model),
-      .required = TRUE,
-      .help = "a model in stages: graphsage" },
-    { .key = "features",
-      .type = IFM_YAML_INT,
-      FIELD(SubjectText, features),
-      .min = 1,
-      .max = 65536,
-      .fallback = "500",
-      .help = "numbers that a node comes with" },
-    { .key = "hidden",
-      .type = IFM_YAML_INT,
-      FIELD(SubjectText, hidden),
-      .min = 1,
-      .max = 65536,
-      .fallback = "256",
-      .help = "numbers that a node leaves with" },
-    { .key = "stages",
-      LIST_OF(IFM_YAML_INT),
-      FIELD(SubjectText, stages),
-      .filled = TRUE,
-      .min = 1,
-      .max = IFM_MAX_STAGES,
-      .help = "which stages, by number, in the order they are measured; without it all" },
-    { .key = "ranges",
-      LIST_OF(IFM_YAML_STRING),
-      FIELD(SubjectText, ranges),
-      .help = "contiguous stages to be measured as one model, too, after the stages: 2-4, ends (all that begin with the "
-              "first stage or end with the last: what plans of two blocks are made of), all; without it none" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(SubjectText, seed),
-      .min = 0,
-      .max = MAX_SEED,
-      .fallback = "1",
-      .help = "of weights and inputs" },
+static const IfmRecordField subject_fields[] = {
+    { IFM_RECORD(PLACE, SubjectText, place) },
+    IFM_FIELD(STRING, SubjectText, model, .required = TRUE, .help = "a model in stages: graphsage"),
+    IFM_FIELD(INT64, SubjectText, features, .min = 1, .max = 65536, .fallback = "500",
+              .help = "numbers that a node comes with"),
+    IFM_FIELD(INT64, SubjectText, hidden, .min = 1, .max = 65536, .fallback = "256",
+              .help = "numbers that a node leaves with"),
+    IFM_FIELD(SERIES, SubjectText, stages, .filled = TRUE, .min = 1, .max = IFM_MAX_STAGES,
+              .help = "which stages, by number, in the order they are measured; without it all"),
+    IFM_FIELD(
+        TEXTS, SubjectText, ranges,
+        .help = "contiguous stages to be measured as one model, too, after the stages: 2-4, ends (all that begin with the "
+                "first stage or end with the last: what plans of two blocks are made of), all; without it none"),
+    IFM_FIELD(INT64, SubjectText, seed, .min = 0, .max = MAX_SEED, .fallback = "1", .help = "of weights and inputs"),
     { 0 }
 };
-static const IfmYamlTable subject_table = { subject_fields, sizeof(SubjectText) };
 
-static const IfmYamlField graph_fields[] = {
-    { .key = "kind",
-      .type = IFM_YAML_ENUM,
-      .words = kind_words,
-      FIELD(GraphText, kind),
-      .fallback = "uniform",
-      .help = "how edges are drawn: each as likely as any other, or degrees that fall as a power law" },
-    { .key = "seed",
-      .type = IFM_YAML_INT,
-      FIELD(GraphText, seed),
-      .min = 0,
-      .max = MAX_SEED,
-      .fallback = "1",
-      .help = "of the generator" },
+static const IfmRecordField graph_fields[] = {
+    { IFM_RECORD(PLACE, GraphText, place) },
+    IFM_FIELD(CHOICE, GraphText, kind, .words = kind_words, .fallback = "uniform",
+              .help = "how edges are drawn: each as likely as any other, or degrees that fall as a power law"),
+    IFM_FIELD(INT64, GraphText, seed, .min = 0, .max = MAX_SEED, .fallback = "1", .help = "of the generator"),
     { 0 }
 };
-static const IfmYamlTable graph_table = { graph_fields, sizeof(GraphText) };
 
-static const IfmYamlField sizes_fields[] = { { .key = "nodes",
-                                               .type = IFM_YAML_INT,
-                                               FIELD(SizesText, nodes),
-                                               .required = TRUE,
-                                               .min = 1,
-                                               .max = IFM_GRAPH_MAX_NODES,
-                                               .help = "of the graph" },
-                                             { .key = "edges",
-                                               LIST_OF(IFM_YAML_INT),
-                                               FIELD(SizesText, edges),
-                                               .required = TRUE,
-                                               .filled = TRUE,
-                                               .min = 1,
-                                               .max = IFM_GRAPH_MAX_EDGES,
-                                               .help = "a graph for each of these counts of edges" },
-                                             { 0 } };
-static const IfmYamlTable sizes_table = { sizes_fields, sizeof(SizesText) };
-
-static const IfmYamlField real_fields[] = {
-    { .key = "path",
-      .type = IFM_YAML_STRING,
-      FIELD(RealText, path),
-      .required = TRUE,
-      .help = "an edge list, a Matrix Market file or a TUDataset folder, relative to this file" },
-    { .key = "part",
-      .type = IFM_YAML_INT,
-      FIELD(RealText, part),
-      .min = -1,
-      .max = IFM_GRAPH_MAX_NODES,
-      .fallback = "-1",
-      .help = "which of the file's graphs, from 0; -1: all of them side by side, as one" },
-    { .key = "padded",
-      .type = IFM_YAML_BOOL,
-      FIELD(RealText, padded),
-      .help = "whether static devices get it padded into the smallest of `sizes` that holds it; else their model has its "
-              "very size" },
+static const IfmRecordField sizes_fields[] = {
+    { IFM_RECORD(PLACE, SizesText, place) },
+    IFM_FIELD(INT64, SizesText, nodes, .required = TRUE, .min = 1, .max = IFM_GRAPH_MAX_NODES, .help = "of the graph"),
+    IFM_FIELD(SERIES, SizesText, edges, .required = TRUE, .filled = TRUE, .min = 1, .max = IFM_GRAPH_MAX_EDGES,
+              .help = "a graph for each of these counts of edges"),
     { 0 }
 };
-static const IfmYamlTable real_table = { real_fields, sizeof(RealText) };
 
-static const IfmYamlField links_fields[] = { { .key = "measure",
-                                               .type = IFM_YAML_BOOL,
-                                               FIELD(LinksText, measure),
-                                               .fallback = "true",
-                                               .help = "whether copies between each two devices are measured" },
-                                             { .key = "protocol",
-                                               .type = IFM_YAML_MAP,
-                                               .table = &study_protocol_table,
-                                               FIELD(LinksText, protocol),
-                                               .help = "of these; without it that of the stages" },
-                                             { 0 } };
-static const IfmYamlTable links_table = { links_fields, sizeof(LinksText) };
-
-static const IfmYamlField contention_fields[] = {
-    { .key = "measure",
-      .type = IFM_YAML_BOOL,
-      FIELD(ContentionText, measure),
-      .fallback = "true",
-      .help = "whether each stage and range is also measured while each set of the other devices does the same" },
-    { .key = "protocol",
-      .type = IFM_YAML_MAP,
-      .table = &study_protocol_table,
-      FIELD(ContentionText, protocol),
-      .help = "of these; without it that of the stages" },
+static const IfmRecordField real_fields[] = {
+    { IFM_RECORD(PLACE, RealText, place) },
+    IFM_FIELD(STRING, RealText, path, .required = TRUE,
+              .help = "an edge list, a Matrix Market file or a TUDataset folder, relative to this file"),
+    IFM_FIELD(INT64, RealText, part, .min = -1, .max = IFM_GRAPH_MAX_NODES, .fallback = "-1",
+              .help = "which of the file's graphs, from 0; -1: all of them side by side, as one"),
+    IFM_FIELD(
+        FLAG, RealText, padded,
+        .help = "whether static devices get it padded into the smallest of `sizes` that holds it; else their model has its "
+                "very size"),
     { 0 }
 };
-static const IfmYamlTable contention_table = { contention_fields, sizeof(ContentionText) };
 
-static const IfmYamlField stages_fields[] = {
-    { .key = "subject",
-      .type = IFM_YAML_MAP,
-      .table = &subject_table,
-      FIELD(StagesText, subject),
-      .required = TRUE,
-      .help = "what is measured" },
-    { .key = "graph",
-      .type = IFM_YAML_MAP,
-      .table = &graph_table,
-      FIELD(StagesText, graph),
-      .help = "how the random graphs of `sizes` are made" },
-    { .key = "sizes",
-      LIST_OF(IFM_YAML_MAP),
-      .table = &sizes_table,
-      FIELD(StagesText, sizes),
-      .help = "random graphs to measure on, in this order" },
-    { .key = "graphs",
-      LIST_OF(IFM_YAML_MAP),
-      .table = &real_table,
-      FIELD(StagesText, graphs),
-      .help = "real graphs to measure on, after the random ones" },
-    { .key = "links",
-      .type = IFM_YAML_MAP,
-      .table = &links_table,
-      FIELD(StagesText, links),
-      .help = "moving tensors from device to device" },
-    { .key = "contention",
-      .type = IFM_YAML_MAP,
-      .table = &contention_table,
-      FIELD(StagesText, contention),
-      .help = "how much devices slow each other while they work at once; without it nothing of that is measured" },
+static const IfmRecordField links_fields[] = {
+    { IFM_RECORD(PLACE, LinksText, place) },
+    IFM_FIELD(FLAG, LinksText, measure, .fallback = "true", .help = "whether copies between each two devices are measured"),
+    IFM_FIELD(MAP, LinksText, protocol, IFM_FIELDS_OF(study_protocol_fields, ProtocolText),
+              .help = "of these; without it that of the stages"),
+    { 0 }
+};
+
+static const IfmRecordField contention_fields[] = {
+    { IFM_RECORD(PLACE, ContentionText, place) },
+    IFM_FIELD(FLAG, ContentionText, measure, .fallback = "true",
+              .help = "whether each stage and range is also measured while each set of the other devices does the same"),
+    IFM_FIELD(MAP, ContentionText, protocol, IFM_FIELDS_OF(study_protocol_fields, ProtocolText),
+              .help = "of these; without it that of the stages"),
+    { 0 }
+};
+
+static const IfmRecordField stages_fields[] = {
+    IFM_FIELD(MAP, StagesText, subject, IFM_FIELDS_OF(subject_fields, SubjectText), .required = TRUE,
+              .help = "what is measured"),
+    IFM_FIELD(MAP, StagesText, graph, IFM_FIELDS_OF(graph_fields, GraphText),
+              .help = "how the random graphs of `sizes` are made"),
+    IFM_FIELD(ROWS, StagesText, sizes, IFM_FIELDS_OF(sizes_fields, SizesText),
+              .help = "random graphs to measure on, in this order"),
+    IFM_FIELD(ROWS, StagesText, graphs, IFM_FIELDS_OF(real_fields, RealText),
+              .help = "real graphs to measure on, after the random ones"),
+    IFM_FIELD(MAP, StagesText, links, IFM_FIELDS_OF(links_fields, LinksText),
+              .help = "moving tensors from device to device"),
+    IFM_FIELD(MAP, StagesText, contention, IFM_FIELDS_OF(contention_fields, ContentionText),
+              .help = "how much devices slow each other while they work at once; without it nothing of that is measured"),
     { 0 }
 };
 
@@ -269,7 +182,7 @@ static gboolean take_range(IfmStudy *study, const SubjectText *text, const char 
     }
     if (ends[1] == NULL || !g_ascii_string_to_unsigned(ends[0], 10, 1, study->staged->n_stages, &first, NULL) ||
         !g_ascii_string_to_unsigned(ends[1], 10, 1, study->staged->n_stages, &last, NULL) || first >= last)
-        return ifm_yaml_error(&text->record, error,
+        return ifm_yaml_error(&text->place, error,
                               "ranges: \"%s\" is none: FIRST-LAST of stages 1 to %zu, such as 2-4, or \"ends\", or \"all\"",
                               word, study->staged->n_stages);
     add_range(study, (int)first, (int)last);
@@ -289,7 +202,7 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
     GError *trouble = NULL;
     study->staged = ifm_staged_find(text->model, &trouble);
     if (study->staged == NULL)
-        return study_prefix_place(&text->record, trouble, error);
+        return study_prefix_place(&text->place, trouble, error);
     study->features = text->features;
     study->hidden = text->hidden;
     study->seed = (guint32)text->seed;
@@ -297,11 +210,11 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
     {
         int number = (int)g_array_index(text->stages, gint64, i);
         if (study_stage(study->staged, number) == NULL)
-            return ifm_yaml_key_error(&text->record, "stages", i, error, "there is no stage %d; %s has stages 1 to %zu",
+            return ifm_yaml_key_error(&text->place, "stages", i, error, "there is no stage %d; %s has stages 1 to %zu",
                                       number, study->staged->name, study->staged->n_stages);
         for (guint k = 0; k < study->stages->len; k++)
             if (g_array_index(study->stages, int, k) == number)
-                return ifm_yaml_key_error(&text->record, "stages", i, error, "%d is listed twice", number);
+                return ifm_yaml_key_error(&text->place, "stages", i, error, "%d is listed twice", number);
         g_array_append_val(study->stages, number);
     }
     for (gsize i = 0; text->stages->len == 0 && i < study->staged->n_stages; i++)
@@ -310,13 +223,13 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
 }
 
 /* Results are kept by size in every published format, so a size stands once, whatever graph is behind it. */
-static gboolean add_size(IfmStudy *study, StudySize *size /* (transfer full) */, const IfmYamlRecord *record,
-                         GHashTable *lines, GError **error)
+static gboolean add_size(IfmStudy *study, StudySize *size /* (transfer full) */, const IfmPlace *record, GHashTable *lines,
+                         GError **error)
 {
     char *key =
         g_strdup_printf("%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", size->size.nodes, size->size.edges);
     g_ptr_array_add(study->sizes, size);
-    const IfmYamlRecord *before = g_hash_table_lookup(lines, key);
+    const IfmPlace *before = g_hash_table_lookup(lines, key);
     if (before != NULL)
     {
         ifm_yaml_error(record, error, "%s: this size is there already, at line %zu; each may stand once", key,
@@ -338,13 +251,13 @@ static gboolean take_sizes(IfmStudy *study, const StagesText *text, GHashTable *
         {
             gint64 edges = g_array_index(sizes->edges, gint64, k);
             if (edges > sizes->nodes * (sizes->nodes - 1)) /* within 64 bits: the counts are bounded above */
-                return ifm_yaml_error(&sizes->record, error,
+                return ifm_yaml_error(&sizes->place, error,
                                       "edges: %" G_GINT64_FORMAT " nodes have at most %" G_GINT64_FORMAT
                                       " distinct edges, not %" G_GINT64_FORMAT,
                                       sizes->nodes, sizes->nodes * (sizes->nodes - 1), edges);
             StudySize *size = g_new0(StudySize, 1);
             size->size = (IfmStudySize){ .nodes = sizes->nodes, .edges = edges, .graph = g_strdup(kind) };
-            if (!add_size(study, size, &sizes->record, lines, error))
+            if (!add_size(study, size, &sizes->place, lines, error))
                 return FALSE;
         }
     }
@@ -358,7 +271,7 @@ static IfmGraph *read_real(const RealText *text, const char *path, GError **erro
         return g_steal_pointer(&whole);
     if (text->part < whole->n_graphs)
         return ifm_graph_part(whole, text->part);
-    ifm_yaml_key_error(&text->record, "part", -1, error, "%s has graphs 0 to %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
+    ifm_yaml_key_error(&text->place, "part", -1, error, "%s has graphs 0 to %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
                        text->path, whole->n_graphs - 1, text->part);
     return NULL;
 }
@@ -377,7 +290,7 @@ static gboolean choose_padding(const IfmStudy *study, const RealText *text, Stud
             best = one;
     }
     if (text->padded && best == NULL)
-        return ifm_yaml_error(&text->record, error,
+        return ifm_yaml_error(&text->place, error,
                               "padded: no entry of `sizes` has more than %" G_GINT64_FORMAT
                               " nodes and at least %" G_GINT64_FORMAT " edges",
                               size->size.nodes, size->size.edges);
@@ -388,7 +301,7 @@ static gboolean choose_padding(const IfmStudy *study, const RealText *text, Stud
 
 static gboolean take_graphs(IfmStudy *study, const StagesText *text, GHashTable *lines, GError **error)
 {
-    g_autofree char *folder = g_path_get_dirname(text->study.record.file);
+    g_autofree char *folder = g_path_get_dirname(text->study.place.file);
     for (guint i = 0; i < text->graphs->len; i++)
     {
         const RealText *real = text->graphs->pdata[i];
@@ -408,7 +321,7 @@ static gboolean take_graphs(IfmStudy *study, const StagesText *text, GHashTable 
             study_size_free(size);
             return FALSE;
         }
-        if (!add_size(study, size, &real->record, lines, error))
+        if (!add_size(study, size, &real->place, lines, error))
             return FALSE;
     }
     return TRUE;
@@ -420,9 +333,8 @@ static gboolean take_not_stages(const IfmStudy *study, const DeviceText *text, I
     {
         int number = (int)g_array_index(text->not_stages, gint64, i);
         if (study_stage(study->staged, number) == NULL)
-            return ifm_yaml_key_error(&text->record, "not_stages", -1, error,
-                                      "there is no stage %d; %s has stages 1 to %zu", number, study->staged->name,
-                                      study->staged->n_stages);
+            return ifm_yaml_key_error(&text->place, "not_stages", -1, error, "there is no stage %d; %s has stages 1 to %zu",
+                                      number, study->staged->name, study->staged->n_stages);
         device->not_stages |= study_range_mask(number, number);
     }
     return TRUE;
@@ -434,7 +346,7 @@ static gboolean take_contention(IfmStudy *study, const ContentionText *text, GEr
     study->own_contention_protocol = text != NULL && text->protocol != NULL;
     study->contention_protocol = study->protocol;
     if (study->contention && study->devices->len > IFM_PLAN_MAX_DEVICES)
-        return ifm_yaml_error(&text->record, error, "found %u devices; contention is measured of %d at most",
+        return ifm_yaml_error(&text->place, error, "found %u devices; contention is measured of %d at most",
                               study->devices->len, IFM_PLAN_MAX_DEVICES);
     return !study->own_contention_protocol || study_take_protocol(&study->contention_protocol, text->protocol, error);
 }
@@ -449,7 +361,7 @@ static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **err
         !take_graphs(study, text, lines, error))
         return FALSE;
     if (study->sizes->len == 0)
-        return ifm_yaml_error(&common->record, error,
+        return ifm_yaml_error(&common->place, error,
                               "spans no case: neither \"sizes\" nor \"graphs\" has an entry (such as sizes: [{nodes: 1000, "
                               "edges: [2000, 5000]}])");
     return TRUE;

@@ -83,7 +83,7 @@ void point_clear_case(StudyCase *one)
 }
 
 /* A path has a slash or a dot; else it is a model of the zoo. */
-gboolean point_axes_add_model(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error)
+gboolean point_axes_add_model(PointAxes *axes, const IfmPlace *record, const char *word, GError **error)
 {
     const gssize place = axes->models->len;
     g_autoptr(GError) trouble = NULL;
@@ -106,7 +106,7 @@ gboolean point_axes_add_model(PointAxes *axes, const IfmYamlRecord *record, cons
     return TRUE;
 }
 
-gboolean point_axes_check_not_set(const PointAxes *axes, const IfmYamlRecord *record, const char *axis, GError **error)
+gboolean point_axes_check_not_set(const PointAxes *axes, const IfmPlace *record, const char *axis, GError **error)
 {
     g_autofree char *set = g_strconcat(",", axis, "=", NULL);
     for (guint i = 0; i < axes->models->len; i++)
@@ -119,7 +119,7 @@ gboolean point_axes_check_not_set(const PointAxes *axes, const IfmYamlRecord *re
     return TRUE;
 }
 
-gboolean point_check_once(const IfmYamlRecord *record, const char *key, const GArray *values, const char *const *words,
+gboolean point_check_once(const IfmPlace *record, const char *key, const GArray *values, const char *const *words,
                           GError **error)
 {
     for (guint i = 0; i < values->len; i++)
@@ -139,10 +139,10 @@ gboolean point_take_device(const IfmStudy *study, const DeviceText *text, IfmStu
 {
     const PointAxes *axes = study->own;
     if (text->not_stages->len > 0)
-        return ifm_yaml_key_error(&text->record, "not_stages", -1, error, "a study of kind %s has no stages",
+        return ifm_yaml_key_error(&text->place, "not_stages", -1, error, "a study of kind %s has no stages",
                                   study->kind->name);
     return axes->streams->len == 0 || strchr(device->device, '#') == NULL ||
-           ifm_yaml_key_error(&text->record, "device", -1, error, "%s has streams of its own, besides the axis \"streams\"",
+           ifm_yaml_key_error(&text->place, "device", -1, error, "%s has streams of its own, besides the axis \"streams\"",
                               device->device);
 }
 

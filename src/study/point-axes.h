@@ -45,11 +45,11 @@ extern const char *const point_dtype_words[], *const point_mode_words[];
 /* point_axes_new: of a study that has none. */
 PointAxes *point_axes_new(IfmStudy *study);
 /* point_axes_add_model: @word: a file or a model of the zoo. FALSE with "FILE:LINE: ..." */
-gboolean point_axes_add_model(PointAxes *axes, const IfmYamlRecord *record, const char *word, GError **error);
+gboolean point_axes_add_model(PointAxes *axes, const IfmPlace *record, const char *word, GError **error);
 /* point_axes_check_not_set: a parameter that a model's own text sets cannot be an axis, too. */
-gboolean point_axes_check_not_set(const PointAxes *axes, const IfmYamlRecord *record, const char *axis, GError **error);
+gboolean point_axes_check_not_set(const PointAxes *axes, const IfmPlace *record, const char *axis, GError **error);
 /* point_check_once: a value that stands twice would be one case with two rows. @words: of ints; NULL: gint64 */
-gboolean point_check_once(const IfmYamlRecord *record, const char *key, const GArray *values, const char *const *words,
+gboolean point_check_once(const IfmPlace *record, const char *key, const GArray *values, const char *const *words,
                           GError **error);
 
 /* The functions of StudyKind that are the same for both. */

@@ -41,24 +41,22 @@ const IfmOption ifm_cluster_options[] = {
 
 /* --- the cluster's file ----------------------------------------------------------------------------------------------- */
 
-#define FIELD(struct_type, member) .offset = offsetof(struct_type, member)
-
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *partition, *constraint, *gres;
 } GpuText;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     GPtrArray *constraints; /* char* */
     gint64 max_time_ns;     /* 0: none */
 } PartitionText;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *title, *partition, *constraint, *gres, *account, *qos, *memory, *program;
     gint64 time_ns, cpus_per_task;
     gboolean exclusive;
@@ -68,80 +66,46 @@ typedef struct
     GPtrArray *setup;      /* char* */
 } ClusterText;
 
-static const IfmYamlField partition_fields[] = {
-    { .key = "constraints",
-      .type = IFM_YAML_LIST,
-      .element = IFM_YAML_STRING,
-      FIELD(PartitionText, constraints),
-      .help = "features that its nodes have; another one is refused before anything is submitted" },
-    { .key = "max_time",
-      .type = IFM_YAML_DURATION,
-      FIELD(PartitionText, max_time_ns),
-      .help = "its limit; a longer --time is refused" },
+static const IfmRecordField partition_fields[] = {
+    { IFM_RECORD(PLACE, PartitionText, place) },
+    IFM_FIELD(TEXTS, PartitionText, constraints,
+              .help = "features that its nodes have; another one is refused before anything is submitted"),
+    IFM_FIELD_AS(DURATION, PartitionText, max_time_ns, "max_time", .help = "its limit; a longer --time is refused"),
     { 0 }
 };
-static const IfmYamlTable partition_table = { partition_fields, sizeof(PartitionText) };
 
-static const IfmYamlField gpu_fields[] = {
-    { .key = "constraint", .type = IFM_YAML_STRING, FIELD(GpuText, constraint), .help = "feature of its nodes: gpul40s" },
-    { .key = "partition", .type = IFM_YAML_STRING, FIELD(GpuText, partition), .help = "partition of its nodes" },
-    { .key = "gres", .type = IFM_YAML_STRING, FIELD(GpuText, gres), .help = "what a task asks for: gpu:l40s:1" },
-    { 0 }
-};
-static const IfmYamlTable gpu_table = { gpu_fields, sizeof(GpuText) };
+static const IfmRecordField gpu_fields[] = { { IFM_RECORD(PLACE, GpuText, place) },
+                                             IFM_FIELD(STRING, GpuText, constraint,
+                                                       .help = "feature of its nodes: gpul40s"),
+                                             IFM_FIELD(STRING, GpuText, partition, .help = "partition of its nodes"),
+                                             IFM_FIELD(STRING, GpuText, gres, .help = "what a task asks for: gpu:l40s:1"),
+                                             { 0 } };
 
-static const IfmYamlField cluster_fields[] = {
-    { .key = "title", .type = IFM_YAML_STRING, FIELD(ClusterText, title), .help = "one line for people" },
-    { .key = "partition", .type = IFM_YAML_STRING, FIELD(ClusterText, partition), .help = "the default of --partition" },
-    { .key = "constraint", .type = IFM_YAML_STRING, FIELD(ClusterText, constraint), .help = "the default of --constraint" },
-    { .key = "gres", .type = IFM_YAML_STRING, FIELD(ClusterText, gres), .help = "the default of --gres" },
-    { .key = "account", .type = IFM_YAML_STRING, FIELD(ClusterText, account), .help = "the default of --account" },
-    { .key = "qos", .type = IFM_YAML_STRING, FIELD(ClusterText, qos), .help = "the default of --qos" },
-    { .key = "time", .type = IFM_YAML_DURATION, FIELD(ClusterText, time_ns), .help = "the default of --time" },
-    { .key = "mem", .type = IFM_YAML_STRING, FIELD(ClusterText, memory), .help = "the default of --mem: 8GiB" },
-    { .key = "cpus_per_task",
-      .type = IFM_YAML_INT,
-      FIELD(ClusterText, cpus_per_task),
-      .min = 1,
-      .max = 100000,
-      .help = "the default of --cpus-per-task" },
-    { .key = "exclusive",
-      .type = IFM_YAML_BOOL,
-      FIELD(ClusterText, exclusive),
-      .help = "as --exclusive, which figures of processors need where nodes are shared" },
-    { .key = "partitions",
-      .type = IFM_YAML_NAMED,
-      .element = IFM_YAML_MAP,
-      .table = &partition_table,
-      FIELD(ClusterText, partitions),
-      .help = "the partitions there are; where any is listed, another one is refused" },
-    { .key = "gpus",
-      .type = IFM_YAML_NAMED,
-      .element = IFM_YAML_MAP,
-      .table = &gpu_table,
-      FIELD(ClusterText, gpus),
-      .help = "what --gpu NAME stands for" },
-    { .key = "sbatch",
-      .type = IFM_YAML_LIST,
-      .element = IFM_YAML_STRING,
-      FIELD(ClusterText, extra),
-      .help = "further options of sbatch: [\"--reservation=bench\"]" },
-    { .key = "setup",
-      .type = IFM_YAML_LIST,
-      .element = IFM_YAML_STRING,
-      FIELD(ClusterText, setup),
-      .help = "lines of shell before the command of a task: [\"module load cuda\"]" },
-    { .key = "program",
-      .type = IFM_YAML_STRING,
-      FIELD(ClusterText, program),
-      .help = "the default of --program: the inferometer of the nodes" },
+static const IfmRecordField cluster_fields[] = {
+    { IFM_RECORD(PLACE, ClusterText, place) },
+    IFM_FIELD(STRING, ClusterText, title, .help = "one line for people"),
+    IFM_FIELD(STRING, ClusterText, partition, .help = "the default of --partition"),
+    IFM_FIELD(STRING, ClusterText, constraint, .help = "the default of --constraint"),
+    IFM_FIELD(STRING, ClusterText, gres, .help = "the default of --gres"),
+    IFM_FIELD(STRING, ClusterText, account, .help = "the default of --account"),
+    IFM_FIELD(STRING, ClusterText, qos, .help = "the default of --qos"),
+    IFM_FIELD_AS(DURATION, ClusterText, time_ns, "time", .help = "the default of --time"),
+    IFM_FIELD_AS(STRING, ClusterText, memory, "mem", .help = "the default of --mem: 8GiB"),
+    IFM_FIELD(INT64, ClusterText, cpus_per_task, .min = 1, .max = 100000, .help = "the default of --cpus-per-task"),
+    IFM_FIELD(FLAG, ClusterText, exclusive,
+              .help = "as --exclusive, which figures of processors need where nodes are shared"),
+    IFM_FIELD(NAMED, ClusterText, partitions, IFM_FIELDS_OF(partition_fields, PartitionText),
+              .help = "the partitions there are; where any is listed, another one is refused"),
+    IFM_FIELD(NAMED, ClusterText, gpus, IFM_FIELDS_OF(gpu_fields, GpuText), .help = "what --gpu NAME stands for"),
+    IFM_FIELD_AS(TEXTS, ClusterText, extra, "sbatch", .help = "further options of sbatch: [\"--reservation=bench\"]"),
+    IFM_FIELD(TEXTS, ClusterText, setup, .help = "lines of shell before the command of a task: [\"module load cuda\"]"),
+    IFM_FIELD(STRING, ClusterText, program, .help = "the default of --program: the inferometer of the nodes"),
     { 0 }
 };
-static const IfmYamlTable cluster_table = { cluster_fields, sizeof(ClusterText) };
 
 char *ifm_cluster_describe(void)
 {
-    return ifm_yaml_describe(&cluster_table);
+    return ifm_yaml_describe(cluster_fields);
 }
 
 /* --- what is asked, against what there is ----------------------------------------------------------------------------- */
@@ -164,7 +128,7 @@ static const char *first_of(const char *one, const char *other, const char *thir
 static gpointer named(const GPtrArray *records, const char *name)
 {
     for (guint i = 0; i < records->len; i++)
-        if (g_strcmp0(((const IfmYamlRecord *)records->pdata[i])->name, name) == 0)
+        if (g_strcmp0(((const IfmPlace *)records->pdata[i])->name, name) == 0)
             return records->pdata[i];
     return NULL;
 }
@@ -184,7 +148,7 @@ static GPtrArray *names_of(const GPtrArray *records)
 {
     GPtrArray *names = g_ptr_array_new();
     for (guint i = 0; i < records->len; i++)
-        g_ptr_array_add(names, ((const IfmYamlRecord *)records->pdata[i])->name);
+        g_ptr_array_add(names, ((const IfmPlace *)records->pdata[i])->name);
     return names;
 }
 
@@ -201,7 +165,7 @@ static GPtrArray *constraints_of(const ClusterText *text, const char *partition)
     for (guint i = 0; i < text->partitions->len; i++)
     {
         const PartitionText *one = text->partitions->pdata[i];
-        if (partition == NULL || g_str_equal(one->record.name, partition))
+        if (partition == NULL || g_str_equal(one->place.name, partition))
             for (guint k = 0; k < one->constraints->len; k++)
                 add_constraint(known, one->constraints->pdata[k]);
     }
@@ -286,7 +250,7 @@ static gboolean take_memory(const ClusterText *text, Asked *asked, GError **erro
     if (asked->memory_bytes != IFM_OPTION_UNSET || text->memory == NULL)
         return TRUE;
     if (!ifm_option_parse(ifm_options_find(rows, "mem", NULL), text->memory, &value, &trouble))
-        return ifm_yaml_key_error(&text->record, "mem", -1, error, "%s", trouble->message + strlen("--mem: "));
+        return ifm_yaml_key_error(&text->place, "mem", -1, error, "%s", trouble->message + strlen("--mem: "));
     asked->memory_bytes = value.integer;
     return TRUE;
 }
@@ -372,7 +336,8 @@ ClusterRequest *cluster_request_new(const IfmClusterOptions *options, GError **e
     g_autoptr(ClusterRequest) request = g_new0(ClusterRequest, 1);
     request->options = g_ptr_array_new_with_free_func(g_free);
     request->setup = g_ptr_array_new_with_free_func(g_free);
-    ClusterText *text = options->cluster != NULL ? ifm_yaml_read(&cluster_table, options->cluster, error) : NULL;
+    ClusterText *text =
+        options->cluster != NULL ? ifm_yaml_read(cluster_fields, sizeof(ClusterText), options->cluster, error) : NULL;
     if (options->cluster != NULL && text == NULL)
         return NULL;
     Asked asked = { .text = text,
@@ -395,6 +360,6 @@ ClusterRequest *cluster_request_new(const IfmClusterOptions *options, GError **e
     if (request->program == NULL)
         request->program = this_program();
     if (text != NULL)
-        ifm_yaml_free(&cluster_table, text);
+        ifm_record_free(text, cluster_fields);
     return good ? g_steal_pointer(&request) : NULL;
 }

@@ -18,7 +18,7 @@ struct StudyKind
     const char *help; /* what it spans, in a few words */
     /* fields: its own keys of the file, ending with a NULL key. text_size: of the record that they fill, whose first member
      * is a StudyText (definition.h). */
-    const IfmYamlField *fields;
+    const IfmRecordField *fields;
     gsize text_size;
     /* read: its axes, out of the record, before the devices are read. FALSE with "FILE:LINE: ...". */
     gboolean (*read)(IfmStudy *study, const StudyText *text, GError **error);

@@ -1,18 +1,19 @@
+#include "base/base-private.h"
 #include "base/yaml-private.h"
 #include <stddef.h>
 #include <string.h>
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *what;
     double chance;
-    GPtrArray *sizes; /* IfmYamlScalar, integers */
+    GPtrArray *sizes; /* IfmScalar, integers */
 } Fault;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     gint64 latency;
     int kind;
     gboolean real;
@@ -24,7 +25,7 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *description;
     gint64 runs;
     GPtrArray *units; /* Unit */
@@ -32,71 +33,34 @@ typedef struct
 
 static const char *const kinds[] = { "none", "gaussian", "lognormal", NULL };
 
-static const IfmYamlField fault_fields[] = {
-    { .key = "what", .type = IFM_YAML_STRING, .offset = offsetof(Fault, what), .required = TRUE, .help = "what happens" },
-    { .key = "chance", .type = IFM_YAML_DOUBLE, .offset = offsetof(Fault, chance), .min = 0, .max = 1, .fallback = "1" },
-    { .key = "sizes", .type = IFM_YAML_NAMED, .element = IFM_YAML_INT, .offset = offsetof(Fault, sizes) },
-    { 0 }
-};
-static const IfmYamlTable fault_table = { fault_fields, sizeof(Fault) };
+static const IfmRecordField fault_fields[] = { { IFM_RECORD(PLACE, Fault, place) },
+                                               IFM_FIELD(STRING, Fault, what, .required = TRUE, .help = "what happens"),
+                                               IFM_FIELD(DOUBLE, Fault, chance, .min = 0, .max = 1, .fallback = "1"),
+                                               IFM_FIELD(SCALARS, Fault, sizes, .element = IFM_RECORD_INT64),
+                                               { 0 } };
 
-static const IfmYamlField unit_fields[] = {
-    { .key = "latency",
-      .type = IFM_YAML_DURATION,
-      .offset = offsetof(Unit, latency),
-      .required = TRUE,
-      .help = "of a run" },
-    { .key = "kind",
-      .type = IFM_YAML_ENUM,
-      .words = kinds,
-      .offset = offsetof(Unit, kind),
-      .fallback = "gaussian",
-      .help = "of noise" },
-    { .key = "real", .type = IFM_YAML_BOOL, .offset = offsetof(Unit, real) },
-    { .key = "faults",
-      .type = IFM_YAML_LIST,
-      .element = IFM_YAML_MAP,
-      .table = &fault_table,
-      .offset = offsetof(Unit, faults) },
-    { .key = "ratios",
-      .type = IFM_YAML_LIST,
-      .element = IFM_YAML_DOUBLE,
-      .min = 0,
-      .max = 1,
-      .offset = offsetof(Unit, ratios) },
-    { .key = "files",
-      .type = IFM_YAML_LIST,
-      .element = IFM_YAML_STRING,
-      .min = 1,
-      .max = 3,
-      .offset = offsetof(Unit, files) },
-    { .key = "first", .type = IFM_YAML_MAP, .table = &fault_table, .offset = offsetof(Unit, first) },
-    { 0 }
-};
-static const IfmYamlTable unit_table = { unit_fields, sizeof(Unit) };
+static const IfmRecordField unit_fields[] = { { IFM_RECORD(PLACE, Unit, place) },
+                                              IFM_FIELD(DURATION, Unit, latency, .required = TRUE, .help = "of a run"),
+                                              IFM_FIELD(CHOICE, Unit, kind, .words = kinds, .fallback = "gaussian",
+                                                        .help = "of noise"),
+                                              IFM_FIELD(FLAG, Unit, real, 0),
+                                              IFM_FIELD(ROWS, Unit, faults, IFM_FIELDS_OF(fault_fields, Fault)),
+                                              IFM_FIELD(NUMBERS, Unit, ratios, .min = 0, .max = 1),
+                                              IFM_FIELD(TEXTS, Unit, files, .min = 1, .max = 3),
+                                              IFM_FIELD(MAP, Unit, first, IFM_FIELDS_OF(fault_fields, Fault)),
+                                              { 0 } };
 
-static const IfmYamlField machine_fields[] = {
-    { .key = "description", .type = IFM_YAML_STRING, .offset = offsetof(Machine, description) },
-    { .key = "runs",
-      .type = IFM_YAML_INT,
-      .offset = offsetof(Machine, runs),
-      .min = 1,
-      .max = 1000,
-      .fallback = "50",
-      .help = "how often" },
-    { .key = "units",
-      .type = IFM_YAML_NAMED,
-      .element = IFM_YAML_MAP,
-      .table = &unit_table,
-      .offset = offsetof(Machine, units),
-      .help = "its processing units" },
+static const IfmRecordField machine_fields[] = {
+    { IFM_RECORD(PLACE, Machine, place) },
+    IFM_FIELD(STRING, Machine, description, 0),
+    IFM_FIELD(INT64, Machine, runs, .min = 1, .max = 1000, .fallback = "50", .help = "how often"),
+    IFM_FIELD(NAMED, Machine, units, IFM_FIELDS_OF(unit_fields, Unit), .help = "its processing units"),
     { 0 }
 };
-static const IfmYamlTable machine_table = { machine_fields, sizeof(Machine) };
 
 static Machine *parse(const char *text, GError **error)
 {
-    return ifm_yaml_parse(&machine_table, text, strlen(text), "m.yaml", error);
+    return ifm_yaml_parse(machine_fields, sizeof(Machine), text, strlen(text), "m.yaml", error);
 }
 
 static void test_read(void)
@@ -123,9 +87,9 @@ static void test_read(void)
     g_assert_cmpint(machine->runs, ==, 50);
     g_assert_cmpuint(machine->units->len, ==, 2);
     const Unit *gpu = g_ptr_array_index(machine->units, 0), *cpu = g_ptr_array_index(machine->units, 1);
-    g_assert_cmpstr(gpu->record.name, ==, "GPU");
-    g_assert_cmpuint(cpu->record.line, ==, 8);
-    g_assert_cmpstr(cpu->record.file, ==, "m.yaml");
+    g_assert_cmpstr(gpu->place.name, ==, "GPU");
+    g_assert_cmpuint(cpu->place.line, ==, 8);
+    g_assert_cmpstr(cpu->place.file, ==, "m.yaml");
     g_assert_cmpint(gpu->latency, ==, 1500000);
     g_assert_cmpint(cpu->latency, ==, 20000);
     g_assert_cmpint(gpu->kind, ==, 1);
@@ -139,17 +103,17 @@ static void test_read(void)
     g_assert_cmpuint(cpu->files->len, ==, 3);
     g_assert_cmpstr(g_ptr_array_index(cpu->files, 2), ==, "1");
     const Fault *fault = g_ptr_array_index(cpu->faults, 0), *second = g_ptr_array_index(cpu->faults, 1);
-    const IfmYamlScalar *nodes = g_ptr_array_index(fault->sizes, 0), *edges = g_ptr_array_index(fault->sizes, 1);
-    g_assert_cmpstr(nodes->record.name, ==, "nodes");
+    const IfmScalar *nodes = g_ptr_array_index(fault->sizes, 0), *edges = g_ptr_array_index(fault->sizes, 1);
+    g_assert_cmpstr(nodes->place.name, ==, "nodes");
     g_assert_cmpint(nodes->integer, ==, 20000);
     g_assert_cmpint(edges->integer, ==, -1);
     g_assert_cmpfloat(fault->chance, ==, 1);
     g_assert_cmpfloat(second->chance, ==, 0.25);
-    g_assert_cmpuint(second->record.line, ==, 13);
+    g_assert_cmpuint(second->place.line, ==, 13);
     g_assert_cmpstr(cpu->first->what, ==, "crash");
-    g_assert_false(ifm_yaml_error(&second->record, &error, "no such %s", "thing"));
+    g_assert_false(ifm_yaml_error(&second->place, &error, "no such %s", "thing"));
     g_assert_cmpstr(error->message, ==, "m.yaml:13: no such thing");
-    ifm_yaml_free(&machine_table, machine);
+    ifm_record_free(machine, machine_fields);
 }
 
 static void test_refused(void)
@@ -250,15 +214,15 @@ static void test_bounds(void)
     g_assert_cmpstr(error->message, ==, "m.yaml:1: too many values: at most 1000000 are read");
     g_string_free(many, TRUE);
     g_clear_error(&error);
-    g_assert_null(ifm_yaml_read(&machine_table, "/nonexistent/m.yaml", &error));
+    g_assert_null(ifm_yaml_read(machine_fields, sizeof(Machine), "/nonexistent/m.yaml", &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
     g_assert_cmpstr(error->message, ==, "/nonexistent/m.yaml: cannot be read: No such file or directory");
     g_clear_error(&error);
-    g_assert_null(ifm_yaml_read(&machine_table, "/", &error));
+    g_assert_null(ifm_yaml_read(machine_fields, sizeof(Machine), "/", &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
     g_assert_cmpstr(error->message, ==, "/: is a folder; expected a YAML file");
     g_clear_error(&error);
-    g_assert_null(ifm_yaml_read(&machine_table, "/dev/null", &error));
+    g_assert_null(ifm_yaml_read(machine_fields, sizeof(Machine), "/dev/null", &error));
     g_assert_cmpstr(error->message, ==, "/dev/null:1: the file is empty");
 }
 
@@ -267,14 +231,12 @@ static void test_percent(void)
 {
     typedef struct
     {
-        IfmYamlRecord record;
+        IfmPlace place;
         double share;
     } Share;
-    static const IfmYamlField fields[] = {
-        { .key = "share", .type = IFM_YAML_DOUBLE, .offset = offsetof(Share, share), .percent = TRUE, .min = 0, .max = 1 },
-        { 0 }
-    };
-    static const IfmYamlTable table = { fields, sizeof(Share) };
+    static const IfmRecordField fields[] = { { IFM_RECORD(PLACE, Share, place) },
+                                             IFM_FIELD(RATIO, Share, share, .min = 0, .max = 1),
+                                             { 0 } };
     static const struct
     {
         const char *text;
@@ -283,10 +245,10 @@ static void test_percent(void)
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
     {
         g_autoptr(GError) error = NULL;
-        Share *share = ifm_yaml_parse(&table, known[i].text, strlen(known[i].text), "m.yaml", &error);
+        Share *share = ifm_yaml_parse(fields, sizeof(Share), known[i].text, strlen(known[i].text), "m.yaml", &error);
         g_assert_no_error(error);
         g_assert_cmpfloat(share->share, ==, known[i].share);
-        ifm_yaml_free(&table, share);
+        ifm_record_free(share, fields);
     }
 }
 
@@ -312,7 +274,7 @@ static void test_duration(void)
 
 static void test_describe(void)
 {
-    g_autofree char *text = ifm_yaml_describe(&machine_table);
+    g_autofree char *text = ifm_yaml_describe(machine_fields);
     g_assert_nonnull(strstr(text, "runs: integer, 1 to 1000, default 50. how often\n"));
     g_assert_nonnull(strstr(text, "units: map of names of map. its processing units\n  latency: duration, required."));
     g_assert_nonnull(strstr(text, "  kind: word (none, gaussian, lognormal), default gaussian. of noise\n"));

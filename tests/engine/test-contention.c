@@ -378,10 +378,9 @@ static void refuse(const char *contention, const char *says)
 static void test_bad_descriptions(void)
 {
     refuse("{load: [X], factor: 2}", "no unit \"X\"");
-    refuse("{busy: [A], factor: 2}", "A is the unit itself");
+    refuse("{load: [A], factor: 2}", "A is the unit itself");
     refuse("{load: [B], factor: 0.5}", "factor");
     refuse("{load: [], factor: 2}", "load");
-    refuse("{load: [B], busy: [B], factor: 2}", "load and busy are one key");
     refuse("{factor: 2}", "load");
 }
 
@@ -407,7 +406,7 @@ static void test_third_unit_harms(void)
                 for (guint b = 0; b < entry->busy->len; b++)
                     for (guint u = 0; u < 3; u++)
                         if (g_str_equal(entry->busy->pdata[b],
-                                        ((const UnitDescription *)machine->units->pdata[u])->record.name))
+                                        ((const UnitDescription *)machine->units->pdata[u])->place.name))
                             mask |= 1u << u;
                 if ((mask & ~busy) == 0 && entry->busy->len > max)
                 {

@@ -378,16 +378,9 @@ typedef struct
     GArray *bytes;
 } CopyText;
 
-static const IfmYamlField copy_fields[] = { { .key = "bytes",
-                                              .type = IFM_YAML_LIST,
-                                              .element = IFM_YAML_INT,
-                                              .offset = offsetof(CopyText, bytes),
-                                              .required = TRUE,
-                                              .filled = TRUE,
-                                              .min = 1,
-                                              .max = 1e9,
-                                              .help = "sizes of the copies" },
-                                            { 0 } };
+static const IfmRecordField copy_fields[] = { IFM_FIELD(SERIES, CopyText, bytes, .required = TRUE, .filled = TRUE, .min = 1,
+                                                        .max = 1e9, .help = "sizes of the copies"),
+                                              { 0 } };
 
 static gboolean copy_read(IfmStudy *study, const StudyText *text, GError **error)
 {

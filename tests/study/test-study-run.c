@@ -28,7 +28,7 @@ static const char machine[] =
     "    link: {bytes_per_s: 1e9, fixed: 1 us, assumed: true}\n"
     "    faults:\n"
     "      - {what: refuse, when: {at: compile, stages: [\"3\"]}, reason: no scatter here}\n"
-    "      - {what: lose, mode: reported-once, when: {least: {nodes: 200}}, reason: it is gone, recover_after: 2}\n"
+    "      - {what: lose, mode: reported-once, when: {min: {nodes: 200}}, reason: it is gone, recover_after: 2}\n"
     "  NPU2:\n"
     "    description: one that stays\n"
     "    capabilities: [set-output]\n"

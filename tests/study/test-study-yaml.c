@@ -282,7 +282,7 @@ static const struct
     { "many-edges", "title: t\n" SUBJECT "sizes:\n  - {nodes: 5, edges: [1000000000000]}\n" DEVICES,
       "small.yaml:4: edges is 1000000000000; it should be between 1 and 400000000" },
     { "percent", "title: t\n" SUBJECT SIZES DEVICES "protocol: {ci: 101 %}\n",
-      "small.yaml:5: ci is 101 %; it should be between 1e-06 and 1" },
+      "small.yaml:5: ci is \"101 %\"; it should be a percentage from 0% to 100%, such as 1%, or a fraction below 1" },
     { "no-percent", "title: t\n" SUBJECT SIZES DEVICES "protocol: {runs: 5 %}\n", "it should be a whole number" },
     { "no-devices", "title: t\n" SUBJECT SIZES "devices: {}\n", "spans no case: \"devices\" has no entry" },
     { "no-stages", "title: t\nsubject: {model: graphsage, stages: [8]}\n" SIZES DEVICES,

@@ -81,9 +81,9 @@ static void collect_size_names(const UnitDescription *unit, SimulatedSizes *size
     {
         const FaultCondition *when = ((const FaultDescription *)g_ptr_array_index(unit->faults, i))->when;
         for (gsize k = 0; when != NULL && k < when->min->len; k++)
-            add_size_name(names, ((const IfmYamlScalar *)g_ptr_array_index(when->min, k))->record.name);
+            add_size_name(names, ((const IfmScalar *)g_ptr_array_index(when->min, k))->place.name);
         for (gsize k = 0; when != NULL && k < when->max->len; k++)
-            add_size_name(names, ((const IfmYamlScalar *)g_ptr_array_index(when->max, k))->record.name);
+            add_size_name(names, ((const IfmScalar *)g_ptr_array_index(when->max, k))->place.name);
     }
     sizes->n = names->len;
     g_ptr_array_add(names, NULL);
@@ -166,13 +166,13 @@ static gboolean check_dtype(const SimulatedCompiled *compiled, GError **error)
 }
 
 /* The described ratio of an algorithm; NULL: it is not described. */
-static const IfmYamlScalar *find_convolution(const UnitDescription *unit, IfmConvAlgorithm algorithm)
+static const IfmScalar *find_convolution(const UnitDescription *unit, IfmConvAlgorithm algorithm)
 {
     for (gsize i = 0; i < unit->convolutions->len; i++)
     {
-        const IfmYamlScalar *scalar = unit->convolutions->pdata[i];
+        const IfmScalar *scalar = unit->convolutions->pdata[i];
         IfmConvAlgorithm described;
-        if (ifm_conv_algorithm_parse(scalar->record.name, &described, NULL) && described == algorithm)
+        if (ifm_conv_algorithm_parse(scalar->place.name, &described, NULL) && described == algorithm)
             return scalar;
     }
     return NULL;
@@ -187,7 +187,7 @@ static gboolean read_convolutions(SimulatedCompiled *compiled, GError **error)
         return TRUE;
     if (!ifm_conv_choice_init(&choice, lines, error))
         return FALSE;
-    const IfmYamlScalar *found = find_convolution(compiled->unit, choice.all);
+    const IfmScalar *found = find_convolution(compiled->unit, choice.all);
     compiled->convolution_fell_back = found == NULL && choice.fallback != IFM_N_CONV_ALGORITHMS;
     if (compiled->convolution_fell_back)
         found = find_convolution(compiled->unit, choice.fallback);

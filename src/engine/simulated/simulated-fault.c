@@ -133,14 +133,14 @@ static gboolean sizes_meet(const FaultCondition *when, const SimulatedSizes *siz
 {
     for (gsize i = 0; i < when->min->len; i++)
     {
-        const IfmYamlScalar *min = g_ptr_array_index(when->min, i);
-        if (!(simulated_size(sizes, min->record.name) >= min->number))
+        const IfmScalar *min = g_ptr_array_index(when->min, i);
+        if (!(simulated_size(sizes, min->place.name) >= min->number))
             return FALSE;
     }
     for (gsize i = 0; i < when->max->len; i++)
     {
-        const IfmYamlScalar *max = g_ptr_array_index(when->max, i);
-        if (!(simulated_size(sizes, max->record.name) <= max->number))
+        const IfmScalar *max = g_ptr_array_index(when->max, i);
+        if (!(simulated_size(sizes, max->place.name) <= max->number))
             return FALSE;
     }
     return TRUE;

@@ -78,13 +78,13 @@ static gboolean parse_axes(StageTable *table, GError **error)
 {
     const GPtrArray *axes = table->description->axes;
     if (axes->len < 1 || axes->len > MAX_AXES)
-        return ifm_yaml_error(&table->description->record, error, "axes has %u entries; it should have 1 or 2", axes->len);
+        return ifm_yaml_error(&table->description->place, error, "axes has %u entries; it should have 1 or 2", axes->len);
     for (gsize k = 0; k < axes->len; k++)
     {
         g_auto(GStrv) parts = g_strsplit(g_ptr_array_index(axes, k), "/", 3);
         guint n = g_strv_length(parts);
         if (n < 1 || n > 2 || *parts[0] == '\0' || (n == 2 && *parts[1] == '\0'))
-            return ifm_yaml_error(&table->description->record, error, "axis \"%s\" is neither SIZE nor SIZE/SIZE",
+            return ifm_yaml_error(&table->description->place, error, "axis \"%s\" is neither SIZE nor SIZE/SIZE",
                                   (char *)g_ptr_array_index(axes, k));
         table->axes[k] = (Axis){ g_strdup(parts[0]), n == 2 ? g_strdup(parts[1]) : NULL };
         table->n_axes++;
@@ -114,9 +114,9 @@ static gboolean find_columns(const StageTable *table, const IfmCsv *csv, Columns
             return FALSE;
     for (gsize i = 0; i < description->select->len; i++)
     {
-        const IfmYamlScalar *scalar = g_ptr_array_index(description->select, i);
+        const IfmScalar *scalar = g_ptr_array_index(description->select, i);
         gsize column;
-        if (!ifm_csv_column(csv, scalar->record.name, &column, error))
+        if (!ifm_csv_column(csv, scalar->place.name, &column, error))
             return FALSE;
         g_array_append_val(columns->select, column);
     }
@@ -132,7 +132,7 @@ static gboolean is_selected(const StageTable *table, const IfmCsv *csv, const Co
     const GPtrArray *select = table->description->select;
     for (gsize i = 0; i < select->len; i++)
     {
-        const IfmYamlScalar *scalar = g_ptr_array_index(select, i);
+        const IfmScalar *scalar = g_ptr_array_index(select, i);
         if (!g_str_equal(ifm_csv_text(csv, row, g_array_index(columns->select, gsize, i)), scalar->text))
             return FALSE;
     }
@@ -241,7 +241,7 @@ static gboolean make_grids(StageTable *table, GError **error)
                                     IFM_GRID_LINEAR, error);
     if (table->latency != NULL && (table->description->std == NULL || table->sigma != NULL))
         return TRUE;
-    const IfmYamlRecord *record = &table->description->record;
+    const IfmPlace *record = &table->description->place;
     g_prefix_error(error, "%s:%" G_GSIZE_FORMAT ": ", record->file, record->line);
     return FALSE;
 }

@@ -22,9 +22,9 @@ typedef enum
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     GPtrArray *files;  /* char *: absolute after machine_read() */
-    GPtrArray *select; /* IfmYamlScalar: column, text */
+    GPtrArray *select; /* IfmScalar: column, text */
     char *stage, *latency, *std, *flag;
     GPtrArray *axes; /* char *: "nodes", "edges/nodes" */
     int linear;      /* 0: logarithmic, 1: linear */
@@ -35,14 +35,14 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     double flop_per_s, bytes_per_s;
     gint64 overhead_ns, node_overhead_ns;
 } RooflineDescription;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     int source; /* LatencySource */
     int otherwise_roofline;
     gint64 fixed_ns;
@@ -61,7 +61,7 @@ typedef enum
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     int kind; /* NoiseKind */
     gboolean from_table;
     double sigma, correlation, drift;
@@ -70,7 +70,7 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     double bytes_per_s;
     gint64 fixed_ns;
     gboolean assumed, in_latency;
@@ -79,7 +79,7 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     double slow_down, gap;
     gint64 resolution_ns;
 } ProfileDescription;
@@ -111,17 +111,17 @@ typedef enum
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     int at_compile;
     gint64 run, from_run; /* 0: any */
     GPtrArray *stages;    /* char * */
-    GPtrArray *min;       /* IfmYamlScalar: size name, number */
+    GPtrArray *min;       /* IfmScalar: size name, number */
     GPtrArray *max;
 } FaultCondition;
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     int what;             /* FaultKind */
     int mode;             /* FaultMode */
     FaultCondition *when; /* NULL: always */
@@ -135,7 +135,7 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     GPtrArray *busy; /* char *: names of units */
     double factor;
     GPtrArray *stages; /* char *; empty: any */
@@ -144,11 +144,11 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record; /* its name: "NPU" */
+    IfmPlace place; /* its name: "NPU" */
     char *description;
     GArray *capability_words; /* int */
     GPtrArray *dtypes;        /* char *; empty: f32 alone */
-    GPtrArray *convolutions;  /* IfmYamlScalar *: algorithm -> its time over that of the runtime's own */
+    GPtrArray *convolutions;  /* IfmScalar *: algorithm -> its time over that of the runtime's own */
     LatencyDescription *latency;
     NoiseDescription *noise; /* NULL: none */
     char *outputs;           /* device spec of the engine that computes, or "none" */
@@ -163,7 +163,7 @@ typedef struct
 
 typedef struct
 {
-    IfmYamlRecord record;
+    IfmPlace place;
     char *description, *provenance;
     GPtrArray *assumptions; /* char * */
     GPtrArray *units;       /* UnitDescription * */

@@ -118,7 +118,7 @@ static gboolean check_health(const UnitState *state, const char *where, gboolean
 static gboolean check_side(const IfmTensor *side, gboolean *dead, GError **error)
 {
     const SimulatedBuffer *buffer = side->memory == IFM_MEMORY_DEVICE ? (const SimulatedBuffer *)side->data : NULL;
-    return buffer == NULL || check_health(buffer->state, buffer->unit->record.name, dead, error);
+    return buffer == NULL || check_health(buffer->state, buffer->unit->place.name, dead, error);
 }
 
 /* Call it with the engine's mutex locked. */

@@ -21,13 +21,13 @@ static const UnitDescription *find_unit(const MachineDescription *machine, const
     for (gsize i = 0; i < machine->units->len; i++)
     {
         const UnitDescription *unit = g_ptr_array_index(machine->units, i);
-        g_ptr_array_add(names, unit->record.name);
-        if (g_str_equal(unit->record.name, name))
+        g_ptr_array_add(names, unit->place.name);
+        if (g_str_equal(unit->place.name, name))
             return unit;
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s has no unit \"%s\"; it has %s", machine->record.file, name,
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s has no unit \"%s\"; it has %s", machine->place.file, name,
                 all);
     return NULL;
 }

@@ -41,7 +41,7 @@ static void simulated_close(IfmEngine *base)
 static IfmDeviceInfo *device_info(const char *machine, const UnitDescription *unit)
 {
     IfmDeviceInfo *info = g_new0(IfmDeviceInfo, 1);
-    info->spec = g_strdup_printf("simulated:%s/%s", machine, unit->record.name);
+    info->spec = g_strdup_printf("simulated:%s/%s", machine, unit->place.name);
     info->description = g_strdup(unit->description);
     info->capabilities = unit->capabilities;
     info->available = TRUE;
