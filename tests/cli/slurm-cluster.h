@@ -1,9 +1,6 @@
 #pragma once
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include "cli/study-harness.h"
+#include "ports.h"
 
 /*
  * A Slurm cluster of two nodes with one processor each, on loopback: munged, slurmctld and two slurmd as children of the
@@ -31,18 +28,6 @@ static inline const char *cluster_lacks(void)
             return slurm_programs[i];
     }
     return NULL;
-}
-
-/* A port of loopback that nothing listens on. */
-static inline int free_port(void)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t length = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_cmpint(bind(fd, (struct sockaddr *)&address, sizeof address), ==, 0);
-    g_assert_cmpint(getsockname(fd, (struct sockaddr *)&address, &length), ==, 0);
-    close(fd);
-    return ntohs(address.sin_port);
 }
 
 /* A test that fails must not leave them behind. */

@@ -148,9 +148,36 @@ static void test_server(void)
     http_stop(&server);
 }
 
+static gpointer ask_window(gpointer data)
+{
+    IfmPrometheusWindow window;
+    const gint64 start = G_GINT64_CONSTANT(1700000000500000000), end = G_GINT64_CONSTANT(1700000002000000000);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(ifm_prometheus_window(data, "cpu_busy", start, end, 500000000, &window, &error));
+    g_assert_no_error(error);
+    g_assert_cmpfloat_with_epsilon(window.mean, 0.6, 1e-12);
+    return NULL;
+}
+
+/* Threads ask one server at the same time; the server of these tests answers them all. */
+static void test_at_once(void)
+{
+    HttpServer server = { .answer = answer };
+    http_start(&server);
+    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d", server.port);
+    GThread *threads[12];
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = g_thread_new("ask", ask_window, url);
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    http_stop(&server);
+}
+
 static void test_no_server(void)
 {
-    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d", free_port());
+    guint16 port = 0;
+    const int held = hold_port(&port); /* no other program may serve it meanwhile */
+    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%d", port);
     const struct
     {
         const char *url;
@@ -167,6 +194,7 @@ static void test_no_server(void)
         g_assert_error(error, IFM_ERROR, (gint)rows[i].code);
         g_assert_null(strchr(error->message, '\n'));
     }
+    close(held);
 }
 
 int main(int argc, char **argv)
@@ -175,6 +203,7 @@ int main(int argc, char **argv)
     g_test_add_func("/prometheus/parse", test_parse);
     g_test_add_func("/prometheus/cut", test_cut);
     g_test_add_func("/prometheus/server", test_server);
+    g_test_add_func("/prometheus/at-once", test_at_once);
     g_test_add_func("/prometheus/no-server", test_no_server);
     return g_test_run();
 }
