@@ -106,16 +106,37 @@ static void bench_clear(Bench *bench)
     g_free(bench->url);
 }
 
-/* Looks until core 0 is as busy as is wanted. Returns: how busy it was at last; -1: it never was. */
+/* Seconds that core 0 was idle since the machine started, by the kernel itself. */
+static double idle_seconds(void)
+{
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents("/proc/stat", &text, NULL, NULL));
+    const char *line = strstr(text, "cpu0 ");
+    g_auto(GStrv) words = g_strsplit(line, " ", 6); /* cpu0 user nice system idle */
+    return g_ascii_strtod(words[4], NULL) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Looks until core 0 is as busy as is wanted, or, where other processes keep it busier than that, as busy as the kernel
+ * said in the 5 s before. Returns: how busy it was at last; -1: it never was. */
 static double await_busy(const Bench *bench, double low, double high)
 {
     const int core = 0;
-    for (int look = 0; look < N_LOOKS; look++)
+    double idle[25], times[25]; /* of the last looks */
+    for (gsize look = 0; look < N_LOOKS; look++)
     {
         double same, other;
+        const gsize at = look % G_N_ELEMENTS(idle);
+        const double now = (double)g_get_monotonic_time() / 1e6, idle_now = idle_seconds(),
+                     by_kernel = look < G_N_ELEMENTS(idle) ? 0 : 1 - (idle_now - idle[at]) / (now - times[at]);
+        idle[at] = idle_now;
+        times[at] = now;
         if (ifm_prometheus_busy(bench->url, &core, 1, G_GINT64_CONSTANT(2000000000), &same, &other, NULL) && same >= low &&
-            same <= high)
+            (same <= high || (by_kernel > high && same <= by_kernel + 0.1)))
+        {
+            if (same > high)
+                g_test_message("other processes keep core 0 busy: %.2f, and %.2f by the kernel", same, by_kernel);
             return same;
+        }
         g_usleep(LOOK_US);
     }
     return -1;
@@ -134,8 +155,7 @@ static gboolean await_metric(const Bench *bench, const char *query, IfmPrometheu
     return FALSE;
 }
 
-/* Busy follows a stressor that starts and stops. The other core may be busy with anything, and this one, too: only the
- * difference is looked at. */
+/* Busy follows a stressor that starts and stops. The other core may be busy with anything, and this one, too. */
 static void test_follows(void)
 {
     Bench bench;
