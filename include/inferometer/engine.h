@@ -194,6 +194,7 @@ typedef struct
      * runtime does not report it */
     IfmDtype dtype;
     IfmDtype written; /* the precision that the model is written in */
+    gboolean is_own;  /* @dtype is one that the model itself names: ifm_model_names_dtype() */
     int n_threads;    /* threads in /proc/self/task that took processor time while it ran, with the executing thread */
     int n_streams;    /* as the runtime reports it, else the number of executing threads */
     char *cores;      /* the affinity mask of those threads, "0-3" */

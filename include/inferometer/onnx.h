@@ -105,8 +105,11 @@ GArray *ifm_model_stored(const IfmModel *model);
  * quantised operator reads as weights or bias, those of 4 bits in a byte one by one. */
 gint64 ifm_model_n_parameters(const IfmModel *model);
 /** ifm_model_dtype: The precision that a model is written in: the lowest floating-point type that a node other than a Cast
- * reads, in the graph or a subgraph; IFM_DTYPE_F32 where there is none. */
+ * reads, or is told to make, in the graph or a subgraph; IFM_DTYPE_F32 where there is none. */
 IfmDtype ifm_model_dtype(const IfmModel *model);
+/** ifm_model_names_dtype: Whether an input, an output or another value of the graph or a subgraph is said to have a type,
+ * or a node to make it: the ends of a Cast too, but not the type of a weight that is cast before it is used. */
+gboolean ifm_model_names_dtype(const IfmModel *model, IfmDtype dtype);
 /** ifm_model_n_trainable: ifm_model_n_parameters() without the running mean and variance of BatchNormalization, settings of
  * operators, and numbers of a formula: tensors of rank 0, and those of one element that only arithmetic reads and whose
  * name an exporter made up ("val_70"; a learnt number has the name of its module). */

@@ -168,6 +168,15 @@ typedef struct
  * NULL with IFM_ERROR_INVALID where a graph has no tensor of the name, or what one ONNX file cannot hold. */
 IfmModel *ifm_model_expose(IfmModel *model, const IfmExposedTensor *tensors, gsize n, GError **error);
 
+/** ifm_operator_draws: Whether an operator's outputs are numbers that it draws at random. Dropout draws where it trains. */
+gboolean ifm_operator_draws(const char *op_type);
+/** ifm_model_draws: Which outputs depend on numbers that are drawn at random, in the graph, its subgraphs and functions: no
+ * two runs, and no two runtimes, need to agree on them. Dropout draws unless its mode or ratio is known to be 0; of an If
+ * whose condition is known only the branch that is taken counts.
+ * @inputs: (optional) [ifm_model_n_inputs()] what is fed
+ * Returns: (transfer full) output -> type of the operator that draws */
+GHashTable *ifm_model_draws(IfmModel *model, const IfmTensor *inputs);
+
 /** ifm_operator_family: Of an operator of any domain that has a row here; IFM_FAMILY_OTHER for another. */
 IfmNodeFamily ifm_operator_family(const char *op_type);
 

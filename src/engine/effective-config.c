@@ -240,10 +240,15 @@ static void find_lowest(IfmEffectiveConfig *effective_config)
         effective_config->dtype = computed != IFM_DTYPE_UNDEFINED ? computed : moved;
 }
 
+static void note_model(IfmEffectiveConfig *effective_config, const IfmModel *model)
+{
+    effective_config->written = ifm_model_dtype(model);
+    effective_config->is_own = ifm_model_names_dtype(model, effective_config->dtype);
+}
+
 IfmEffectiveConfig *ifm_compiled_effective_config(IfmCompiled *compiled, const IfmTensor *inputs, GError **error)
 {
     g_autoptr(IfmEffectiveConfig) effective_config = g_new0(IfmEffectiveConfig, 1);
-    effective_config->written = ifm_model_dtype(compiled->model);
     effective_config->nodes = g_ptr_array_new_with_free_func((GDestroyNotify)node_config_free);
     /* The number of executing threads, one per stream; a driver whose runtime reports a number replaces it. */
     effective_config->n_streams =
@@ -254,6 +259,7 @@ IfmEffectiveConfig *ifm_compiled_effective_config(IfmCompiled *compiled, const I
         !compiled->engine->driver->effective_config(compiled, inputs, effective_config, error))
         return NULL;
     find_lowest(effective_config);
+    note_model(effective_config, compiled->model);
     return g_steal_pointer(&effective_config);
 }
 
@@ -263,18 +269,20 @@ static int threads_asked(const IfmDeviceSpec *spec, const IfmCompileOptions *opt
     return options->threads > 0 ? options->threads : (int)spec->n_cores;
 }
 
-/* What was asked for, or, of a model in its own precision, f32 or a higher one: a runtime computes f16 in f32 where the
- * processor has no f16, and a device without f64 does the same. */
-static gboolean is_precise(IfmDtype ran, IfmDtype asked, IfmDtype written)
+/* What was asked for, or, of a model in its own precision, a type that it casts to or takes and gives, f32, or a higher
+ * one: a runtime computes f16 in f32 where the processor has no f16, and a device without f64 does the same. */
+static gboolean is_precise(const IfmEffectiveConfig *effective_config, IfmDtype asked)
 {
+    const IfmDtype ran = effective_config->dtype;
     return !ifm_dtype_is_float(ran) || ran == asked ||
-           (asked == written && (ran == IFM_DTYPE_F32 || ifm_dtype_lower(ran, asked) == asked));
+           (asked == effective_config->written &&
+            (effective_config->is_own || ran == IFM_DTYPE_F32 || ifm_dtype_lower(ran, asked) == asked));
 }
 
 gboolean ifm_effective_config_check(const IfmEffectiveConfig *effective_config, const IfmDeviceSpec *spec,
                                     const IfmCompileOptions *options, GError **error)
 {
-    if (!is_precise(effective_config->dtype, options->dtype, effective_config->written))
+    if (!is_precise(effective_config, options->dtype))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s was asked for, %s is what ran", spec->text,
                     ifm_dtype_name(options->dtype), ifm_dtype_name(effective_config->dtype));

@@ -78,19 +78,13 @@ static char *value_of(const Original *self, const IfmNode *node)
     return g_string_free(g_steal_pointer(&key), FALSE);
 }
 
-static gboolean is_random(const IfmNode *node)
-{
-    return g_str_has_prefix(node->op_type, "Random") || g_str_equal(node->op_type, "Multinomial") ||
-           g_str_equal(node->op_type, "Bernoulli");
-}
-
 static void merge_twins(Original *self)
 {
     g_autoptr(GHashTable) first = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (gsize i = 0; i < self->n; i++)
     {
         const IfmNode *node = ifm_model_node(self->model, i);
-        if (is_random(node))
+        if (ifm_operator_draws(node->op_type))
             continue;
         char *value = value_of(self, node);
         const gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(first, value));
@@ -125,7 +119,7 @@ static void find_constants(Original *self)
     for (gsize i = 0; i < self->n; i++)
     {
         const IfmNode *node = ifm_model_node(self->model, i);
-        gboolean all = !is_random(node) && !ifm_node_has_subgraph(node);
+        gboolean all = !ifm_operator_draws(node->op_type) && !ifm_node_has_subgraph(node);
         for (gsize k = 0; k < node->n_inputs; k++)
             all = all && is_constant(self, node->inputs[k]);
         self->folded[i] = all || is_known_size(self, node);

@@ -31,8 +31,9 @@ gint64 ifm_time_coarse_ns(void);
 typedef struct IfmReference IfmReference;
 
 /** IFM_REFERENCE_ALLOWED, _FIGURES: after an output's name: what ifm_spread_finish() makes of its disturbed runs.
- * IFM_REFERENCE_FACTS: an object, as text in bytes: "kept" (operators that are not rewritten), "rewritten" or why it is
- * "not_rewritten", "n_runs" of "n_runs_asked" or why there is "no_tolerance", "reference_ns" and "run_ns": what a run took.
+ * IFM_REFERENCE_FACTS: an object, as text in bytes: "draws" (outputs of random numbers, with the operator that draws
+ * them), "kept" (operators that are not rewritten), "rewritten" or why it is "not_rewritten", "n_runs" of "n_runs_asked" or
+ * why there is "no_tolerance", "reference_ns" and "run_ns": what a run took.
  */
 #define IFM_REFERENCE_ALLOWED "\nallowed"
 #define IFM_REFERENCE_FIGURES "\nfigures"

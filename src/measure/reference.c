@@ -66,7 +66,10 @@ IfmReference *ifm_reference_open(const char *path, GError **error)
         const char *name = ifm_tensor_file_name(file, at);
         if (!g_str_has_suffix(name, IFM_REFERENCE_ALLOWED) && !g_str_has_suffix(name, IFM_REFERENCE_FIGURES) &&
             !g_str_equal(name, IFM_REFERENCE_FACTS))
-            read_output(&self->outputs[self->n++], file, name, ifm_tensor_file_tensor(file, at));
+        {
+            read_output(&self->outputs[self->n], file, name, ifm_tensor_file_tensor(file, at));
+            self->outputs[self->n++].is_drawn = json_object_get(json_object_get(self->facts, "draws"), name) != NULL;
+        }
     }
     return self;
 }
@@ -105,6 +108,7 @@ static gboolean take_output(const IfmReferenceOutput *whole, const gint64 *rows,
     part->name = g_strdup(whole->name);
     part->root_mean_square = whole->root_mean_square;
     part->not_finite = whole->not_finite;
+    part->is_drawn = whole->is_drawn;
     part->figures = whole->figures;
     part->figures.gain = INFINITY;
     return ifm_take_rows(&whole->tensor, rows, n, &part->tensor, error) &&

@@ -12,6 +12,7 @@ typedef struct
     IfmSpreadFigures figures;
     double root_mean_square;
     gboolean not_finite; /* the model itself gives NaN or infinities there */
+    gboolean is_drawn;   /* it follows from random numbers, which nothing else draws again */
 } IfmReferenceOutput;
 
 struct IfmReference

@@ -163,11 +163,18 @@ static void note(Written *written, const char *tensor, gint type)
         g_hash_table_insert(written->types, (gpointer)tensor, GINT_TO_POINTER(type));
 }
 
-static void note_value(Written *written, const Onnx__ValueInfoProto *value)
+/* 0: it is not said */
+static gint type_said(const Onnx__ValueInfoProto *value)
 {
     const Onnx__TypeProto *type = value->type;
-    if (type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && type->tensor_type != NULL)
-        note(written, value->name, type->tensor_type->elem_type);
+    return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && type->tensor_type != NULL
+               ? type->tensor_type->elem_type
+               : 0;
+}
+
+static void note_value(Written *written, const Onnx__ValueInfoProto *value)
+{
+    note(written, value->name, type_said(value));
 }
 
 static gboolean is_cast(const Onnx__NodeProto *node)
@@ -175,15 +182,24 @@ static gboolean is_cast(const Onnx__NodeProto *node)
     return g_strcmp0(node->op_type, "Cast") == 0 || g_strcmp0(node->op_type, "CastLike") == 0;
 }
 
+/* type_made: The element type that an attribute gives the node's output; 0: it gives none. */
+static gint type_made(const Onnx__NodeProto *node, const Onnx__AttributeProto *attribute)
+{
+    static const char *const names[] = { "to", "dtype", "output_dtype", NULL };
+    const gboolean fills = g_strcmp0(node->op_type, "ConstantOfShape") == 0 || ifm_onnx_is_constant(node);
+    if (attribute->t != NULL)
+        return fills ? attribute->t->data_type : 0;
+    return attribute->name != NULL && g_strv_contains(names, attribute->name) ? (gint)attribute->i : 0;
+}
+
 static void note_made(Written *written, const Onnx__NodeProto *node)
 {
     for (gsize i = 0; node->n_output > 0 && i < node->n_attribute; i++)
     {
-        const Onnx__AttributeProto *attribute = node->attribute[i];
-        if (ifm_onnx_is_constant(node) && attribute->t != NULL)
-            note(written, node->output[0], attribute->t->data_type);
-        if (is_cast(node) && g_strcmp0(attribute->name, "to") == 0)
-            note(written, node->output[0], (gint)attribute->i);
+        const gint type = type_made(node, node->attribute[i]);
+        note(written, node->output[0], type);
+        if (!is_cast(node) && !ifm_onnx_is_constant(node))
+            written->lowest = ifm_dtype_lower(written->lowest, (IfmDtype)type);
     }
 }
 
@@ -215,4 +231,37 @@ IfmDtype ifm_model_dtype(const IfmModel *model)
     ifm_onnx_each_graph(model->proto->graph, note_graph, &written);
     ifm_onnx_each_graph(model->proto->graph, note_reads, &written);
     return written.lowest != IFM_DTYPE_UNDEFINED ? written.lowest : IFM_DTYPE_F32;
+}
+
+/* --- the types that it names ------------------------------------------------------------------------------------------ */
+
+typedef struct
+{
+    gint type;
+    gboolean is_named;
+} Named;
+
+static void look_at(Named *named, Onnx__ValueInfoProto *const *values, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        named->is_named |= type_said(values[i]) == named->type;
+}
+
+static void look_in(const Onnx__GraphProto *graph, gpointer user)
+{
+    Named *named = user;
+    look_at(named, graph->input, graph->n_input);
+    look_at(named, graph->output, graph->n_output);
+    look_at(named, graph->value_info, graph->n_value_info);
+    for (gsize i = 0; i < graph->n_node; i++)
+        for (gsize k = 0; k < graph->node[i]->n_attribute && !ifm_onnx_is_constant(graph->node[i]); k++)
+            named->is_named |= type_made(graph->node[i], graph->node[i]->attribute[k]) == named->type;
+}
+
+gboolean ifm_model_names_dtype(const IfmModel *model, IfmDtype dtype)
+{
+    Named named = { .type = (gint)dtype };
+    if (dtype != IFM_DTYPE_UNDEFINED)
+        ifm_onnx_each_graph(model->proto->graph, look_in, &named);
+    return named.is_named;
 }

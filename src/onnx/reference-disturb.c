@@ -237,7 +237,7 @@ static gboolean reads_data(const Level *level, const Onnx__NodeProto *node, cons
 {
     if (g_str_equal(node->op_type, "Shape") || g_str_equal(node->op_type, "Size"))
         return FALSE;
-    if (g_str_has_prefix(node->op_type, "Random") || g_str_equal(node->op_type, "Multinomial"))
+    if (ifm_operator_draws(node->op_type))
         return TRUE;
     for (gsize k = 0; k < node->n_input; k++)
         if (is_data(level, node->input[k]))

@@ -34,6 +34,22 @@ static void add_figures(GString *words, const json_t *output)
         g_string_append_printf(words, ", top-1 %.4g %%", 100 * top1);
 }
 
+/* "cannot be compared: y (Dropout), mask (Dropout) follow from random numbers". Returns: whether there are such. */
+static gboolean add_drawn(GString *words, const json_t *verification)
+{
+    json_t *draws = json_object_get(verification, "draws"), *source;
+    const gsize n = json_object_size(draws);
+    const char *output, *sign = ": cannot be compared: ";
+    json_object_foreach(draws, output, source)
+    {
+        g_string_append_printf(words, "%s%s (%s)", sign, output, json_string_value(source));
+        sign = ", ";
+    }
+    if (n > 0)
+        g_string_append_printf(words, " follow%s from random numbers", n == 1 ? "s" : "");
+    return n > 0;
+}
+
 /* What makes the words weaker: operators that are their own reference, runs that there was no time for. */
 static void add_limits(GString *words, const json_t *verification)
 {
@@ -64,11 +80,13 @@ char *ifm_outputs_words(const json_t *verification)
         return NULL;
     g_autoptr(GString) words = g_string_new(agreement);
     const json_t *output = output_of(verification);
-    if (g_str_equal(agreement, "undetermined"))
+    const gboolean is_undetermined = g_str_equal(agreement, "undetermined");
+    const gboolean is_drawn = is_undetermined && add_drawn(words, verification);
+    if (is_undetermined && (output != NULL || !is_drawn))
         g_string_append_printf(words,
-                               ": on these inputs the model's own roundings move output %s too far to tell right from "
+                               "%s on these inputs the model's own roundings move output %s too far to tell right from "
                                "wrong; --input gives real ones",
-                               output != NULL ? ifm_member_text(output, "port") : "");
+                               is_drawn ? ";" : ":", output != NULL ? ifm_member_text(output, "port") : "");
     if (output != NULL && !g_str_equal(agreement, "equal"))
         add_figures(words, output);
     g_string_append(words, limits->str);

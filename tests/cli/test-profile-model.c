@@ -617,10 +617,10 @@ static void test_estimate_idle(Bench *bench, gconstpointer data)
 
 /* --- what a model is written in --------------------------------------------------------------------------------------- */
 
-/* The first case of a profile of a file of tests/data/precision. (transfer full) */
+/* The first case of a profile of a file of tests/data/quantised. (transfer full) */
 static json_t *profile_precision(const Bench *bench, const char *file, const char *device, Ended *ended)
 {
-    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "precision", file, NULL);
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "quantised", file, NULL);
     g_autofree char *line = g_strdup_printf("profile %s -d %s --runs 5 --no-peak -q --json -", path, device);
     run_line(bench, line, ended);
     assert_status(ended, 0);
@@ -643,7 +643,7 @@ static void test_half(Bench *bench, gconstpointer data)
         const char *computed = ifm_member_text(one, "measurement.effective_config.dtype");
         g_assert_true(g_str_equal(computed, "f32") || g_str_equal(computed, "f16"));
         g_assert_cmpstr(ifm_member_text(one, "measurement.verification.status"), ==, "passed");
-        g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "precision", "fp16.onnx", NULL);
+        g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "quantised", "fp16.onnx", NULL);
         g_autofree char *line = g_strdup_printf("profile %s -d %s --runs 5 --no-peak -q", path, devices[i]);
         run_line(bench, line, &ended);
         assert_status(&ended, 0);

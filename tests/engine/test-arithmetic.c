@@ -112,7 +112,7 @@ static void test_factors(void)
 static IfmModel *open_case(const char *name)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "precision", name, NULL);
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "data", "quantised", name, NULL);
     IfmModel *model = ifm_model_open(path, &error);
     g_assert_no_error(error);
     return model;
@@ -180,6 +180,33 @@ static void test_half(gconstpointer device)
     fixture_close(&fixture);
 }
 
+/* x, an f32, is handed on through @narrow, which the model itself says: nothing else was asked for. */
+static void check_casts(const char *device, IfmDtype narrow)
+{
+    static const gint64 shape[] = { 4, 8 };
+    Fixture fixture;
+    if (!fixture_open(&fixture, device))
+        return;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("casts", 17);
+    ifm_model_builder_input(builder, "x", F32, 2, shape, NULL);
+    const gsize cast = ifm_model_builder_node(builder, "Cast", NULL, NAMES("x"), NAMES("y"));
+    ifm_model_builder_int(builder, cast, "to", narrow);
+    ifm_model_builder_output(builder, "y", narrow, 2, shape, NULL);
+    IfmModel *model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(ifm_model_dtype(model), ==, F32);
+    g_autoptr(IfmEffectiveConfig) config = config_of(&fixture, model);
+    g_assert_cmpint(config->written, ==, F32);
+    fixture_close(&fixture);
+}
+
+static void test_casts(gconstpointer device)
+{
+    check_casts(device, F16);
+    check_casts(device, IFM_DTYPE_BF16);
+}
+
 /* What ran in less than was asked for is still an error, and so is more where that is not the model's own. */
 static void test_check(void)
 {
@@ -188,8 +215,10 @@ static void test_check(void)
     static const struct
     {
         IfmDtype written, asked, ran;
-        gboolean good;
+        gboolean good, own;
     } cases[] = {
+        { F32, F32, F16, TRUE, TRUE },
+        { F32, F16, IFM_DTYPE_BF16, FALSE, TRUE },
         { F32, F32, F32, TRUE },
         { F32, F32, IFM_DTYPE_BF16, FALSE },
         { F16, F16, F32, TRUE },
@@ -203,7 +232,9 @@ static void test_check(void)
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
-        IfmEffectiveConfig config = { .dtype = cases[i].ran, .written = cases[i].written, .n_threads = 1, .n_streams = 1 };
+        IfmEffectiveConfig config = {
+            .dtype = cases[i].ran, .written = cases[i].written, .is_own = cases[i].own, .n_threads = 1, .n_streams = 1
+        };
         options.dtype = cases[i].asked;
         g_assert_cmpint(ifm_effective_config_check(&config, spec, &options, NULL), ==, cases[i].good);
     }
@@ -219,5 +250,7 @@ int main(int argc, char **argv)
     g_test_add_func("/arithmetic/onnxruntime/dynamic", test_ort_dynamic);
     g_test_add_data_func("/arithmetic/onnxruntime/half", "onnxruntime:CPU", test_half);
     g_test_add_data_func("/arithmetic/openvino/half", "openvino:CPU", test_half);
+    g_test_add_data_func("/arithmetic/onnxruntime/casts", "onnxruntime:CPU", test_casts);
+    g_test_add_data_func("/arithmetic/openvino/casts", "openvino:CPU", test_casts);
     return g_test_run();
 }

@@ -193,6 +193,90 @@ static void test_undetermined(void)
     fixture_clear(&fixture);
 }
 
+/* Outputs that follow from random numbers are neither right nor wrong, and said to; the others are compared. */
+static void test_drawn(void)
+{
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "data", "draws.onnx", NULL);
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_engines(&fixture))
+    {
+        g_autoptr(IfmMeasurement) measurement = measure_file(&fixture, path, devices[0], 0);
+        const json_t *verification = measurement->verification, *draws = json_object_get(verification, "draws"), *output;
+        gsize i;
+        assert_ok(measurement);
+        g_assert_cmpstr(text_in(verification, "status"), ==, "undetermined");
+        g_assert_cmpstr(text_in(draws, "dropped"), ==, "Dropout");
+        g_assert_cmpstr(text_in(draws, "called"), ==, "RandomUniformLike");
+        g_assert_null(json_object_get(draws, "plain"));
+        json_array_foreach(json_object_get(verification, "outputs"), i, output)
+        {
+            g_assert_cmpstr(text_in(output, "agreement"), ==, "equal");
+            g_assert_null(json_object_get(draws, text_in(output, "port")));
+        }
+        g_assert_cmpuint(json_array_size(json_object_get(verification, "outputs")), ==, 11 - json_object_size(draws));
+    }
+    fixture_clear(&fixture);
+}
+
+/* A sequence is made and not read: the tensor beside it is compared. */
+static void test_listed(void)
+{
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "data", "listed.onnx", NULL);
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    if (has_engines(&fixture))
+    {
+        g_autoptr(IfmMeasurement) measurement = measure_file(&fixture, path, devices[0], 0);
+        assert_ok(measurement);
+        g_assert_cmpstr(text_in(measurement->verification, "agreement"), ==, "equal");
+        g_assert_cmpint(json_integer_value(json_object_get(measurement->verification, "n_not_compared")), >, 0);
+    }
+    fixture_clear(&fixture);
+}
+
+/* The runtime writes the new mean of a batch normalisation that trains over the one that it was fed: each run of the
+ * reference is fed anew. */
+static void save_normalisation(const char *path)
+{
+    static const char *const statistics[] = { "scale", "bias", "mean", "variance" };
+    const gint64 shape[] = { 8, 4, 6, 6 }, channels[] = { 4 };
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("normalisation", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, shape, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(statistics); i++)
+        ifm_model_builder_input(builder, statistics[i], IFM_DTYPE_F32, 1, channels, NULL);
+    ifm_model_builder_metadata(builder, "inferometer.range.variance", "1 2");
+    const gsize node = ifm_model_builder_node(builder, "BatchNormalization", NULL,
+                                              NAMES("x", "scale", "bias", "mean", "variance"), NAMES("y", "m", "v"));
+    ifm_model_builder_int(builder, node, "training_mode", 1);
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 4, shape, NULL);
+    ifm_model_builder_output(builder, "m", IFM_DTYPE_F32, 1, channels, NULL);
+    ifm_model_builder_output(builder, "v", IFM_DTYPE_F32, 1, channels, NULL);
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, NULL);
+    g_assert_true(ifm_model_save(model, path, NULL));
+}
+
+static void test_fed_anew(void)
+{
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    save_normalisation(fixture.model_path);
+    if (has_engines(&fixture))
+    {
+        g_autoptr(IfmMeasurement) measurement = measure_file(&fixture, fixture.model_path, devices[0], 0);
+        const json_t *outputs = json_object_get(measurement->verification, "outputs"), *output;
+        gsize i;
+        assert_ok(measurement);
+        g_assert_cmpuint(json_array_size(outputs), ==, 3);
+        json_array_foreach(outputs, i, output)
+        {
+            g_assert_cmpstr(text_in(output, "agreement"), ==, "equal");
+            g_assert_cmpfloat(ifm_member_number(output, "reference_db"), >, 100);
+        }
+    }
+    fixture_clear(&fixture);
+}
+
 /* Without disturbed runs, or with a tolerance of the user's own, that rules. */
 static void test_fixed(void)
 {
@@ -223,6 +307,9 @@ int main(int argc, char **argv)
     g_test_add_func("/verdict/dynamic", test_dynamic);
     g_test_add_func("/verdict/four-bits", test_four_bits);
     g_test_add_func("/verdict/undetermined", test_undetermined);
+    g_test_add_func("/verdict/drawn", test_drawn);
+    g_test_add_func("/verdict/listed", test_listed);
+    g_test_add_func("/verdict/fed-anew", test_fed_anew);
     g_test_add_func("/verdict/fixed", test_fixed);
     return g_test_run();
 }

@@ -238,6 +238,36 @@ static void test_precision(void)
     g_assert_cmpint(dtype_of(F32, BF16), ==, IFM_DTYPE_BF16);
 }
 
+/* A type counts that a node is told to make, where only a Cast reads it. */
+static void test_made(void)
+{
+    GByteArray *graph = g_byte_array_new(), *eye = node("EyeLike", NULL, NAMES("x"), "e");
+    put_int(eye, "dtype", F16);
+    put_message(graph, 11, bytes_port("x", 1));
+    put_message(graph, 1, eye);
+    put_message(graph, 1, cast("e", "y", F32));
+    g_autoptr(IfmModel) model = parse(graph);
+    g_assert_cmpint(ifm_model_dtype(model), ==, IFM_DTYPE_F16);
+}
+
+/* The ends of casts are the model's own types; that of a weight which is only kept in half is not. */
+static void test_named(void)
+{
+    GByteArray *graph = g_byte_array_new();
+    put_message(graph, 11, bytes_port("x", 1));
+    put_message(graph, 5, tensor("w", BF16, 1, 0, 2));
+    put_message(graph, 1, cast("w", "wc", F32));
+    put_message(graph, 1, node("Mul", NULL, NAMES("x", "wc"), "m"));
+    put_message(graph, 1, cast("m", "narrow", F16));
+    put_message(graph, 1, cast("narrow", "y", F32));
+    g_autoptr(IfmModel) model = parse(graph);
+    g_assert_cmpint(ifm_model_dtype(model), ==, IFM_DTYPE_F32);
+    g_assert_true(ifm_model_names_dtype(model, IFM_DTYPE_F32));
+    g_assert_true(ifm_model_names_dtype(model, IFM_DTYPE_F16));
+    g_assert_false(ifm_model_names_dtype(model, IFM_DTYPE_BF16));
+    g_assert_false(ifm_model_names_dtype(model, IFM_DTYPE_UNDEFINED));
+}
+
 /* What lies between two casts counts, not what goes in and out. */
 static void test_casts(void)
 {
@@ -259,5 +289,7 @@ int main(int argc, char **argv)
     g_test_add_func("/stored/constant-words", test_constant_words);
     g_test_add_func("/stored/precision", test_precision);
     g_test_add_func("/stored/casts", test_casts);
+    g_test_add_func("/stored/made", test_made);
+    g_test_add_func("/stored/named", test_named);
     return g_test_run();
 }

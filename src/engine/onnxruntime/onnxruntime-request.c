@@ -173,6 +173,9 @@ gboolean ifm_ort_output(IfmRequest *request, gsize port, IfmTensor *tensor, GErr
 {
     const OrtApi *api = api_of(request);
     OrtValue *value = self_of(request)->outputs[port];
+    *tensor = IFM_TENSOR_INIT;
+    if (((const IfmPort *)request->compiled->outputs->pdata[port])->dtype == IFM_DTYPE_UNDEFINED)
+        return TRUE; /* no tensor */
     OrtTensorTypeAndShapeInfo *info = NULL;
     ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
     gint64 shape[IFM_MAX_RANK] = { 0 };

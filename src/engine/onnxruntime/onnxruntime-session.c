@@ -318,20 +318,27 @@ static gboolean is_scalar(const IfmCompiled *compiled, const char *name)
     return FALSE;
 }
 
-/* Describes one port. FALSE if it is not a tensor of a type that can be set. */
-static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, IfmPort *port, GError **error)
+/* Describes one port. FALSE if it is not a tensor of a type that can be set. A sequence, a map or an optional that comes
+ * out has no element type and an unknown rank: it is made, and not read. */
+static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, gboolean is_output, IfmPort *port, GError **error)
 {
     const OrtApi *api = ort_engine(&self->base)->api;
     const OrtTensorTypeAndShapeInfo *shape = NULL;
     ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    enum ONNXType kind = ONNX_TYPE_TENSOR;
     size_t rank = 0;
+    port->rank = -1;
+    if (api->GetOnnxTypeFromTypeInfo(type, &kind) == NULL && kind != ONNX_TYPE_TENSOR && is_output)
+        return TRUE;
     if (api->CastTypeInfoToTensorInfo(type, &shape) == NULL && shape != NULL &&
         api->GetTensorElementType(shape, &element) == NULL && api->GetDimensionsCount(shape, &rank) == NULL)
         port->dtype = ifm_ort_dtype(element);
     if (port->dtype == IFM_DTYPE_UNDEFINED || rank > IFM_MAX_RANK)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: '%s' is no tensor of numbers of rank %d or less",
-                    ifm_model_name(self->base.model), port->name, IFM_MAX_RANK);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: %s '%s' is %s: tensors of numbers or texts, of rank %d or less, can be fed",
+                    ifm_model_name(self->base.model), is_output ? "output" : "input", port->name,
+                    kind != ONNX_TYPE_TENSOR ? "a sequence, a map or optional" : "of another type", IFM_MAX_RANK);
         return FALSE;
     }
     const char *names[IFM_MAX_RANK] = { NULL };
@@ -356,6 +363,7 @@ static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, IfmPort *por
 
 typedef struct
 {
+    gboolean is_output;
     OrtStatus *(*count)(const OrtSession *session, size_t *out);
     OrtStatus *(*name)(const OrtSession *session, size_t index, OrtAllocator *allocator, char **value);
     OrtStatus *(*type)(const OrtSession *session, size_t index, OrtTypeInfo **type);
@@ -383,7 +391,7 @@ static gboolean add_ports(OrtCompiled *self, const Side *side, GPtrArray *ports,
         (*names)[i] = port->name;
         ifm_ort_check(api, api->AllocatorFree(allocator, name), who, IFM_ERROR_FAILED, NULL);
         gboolean ok = ifm_ort_check(api, side->type(self->session, i, &type), who, IFM_ERROR_FAILED, error) &&
-                      describe_port(self, type, port, error);
+                      describe_port(self, type, side->is_output, port, error);
         api->ReleaseTypeInfo(type);
         if (!ok)
             return FALSE;
@@ -394,8 +402,8 @@ static gboolean add_ports(OrtCompiled *self, const Side *side, GPtrArray *ports,
 gboolean ifm_ort_session_ports(OrtCompiled *compiled, GError **error)
 {
     const OrtApi *api = ort_engine(&compiled->base)->api;
-    const Side inputs = { api->SessionGetInputCount, api->SessionGetInputName, api->SessionGetInputTypeInfo };
-    const Side outputs = { api->SessionGetOutputCount, api->SessionGetOutputName, api->SessionGetOutputTypeInfo };
+    const Side inputs = { FALSE, api->SessionGetInputCount, api->SessionGetInputName, api->SessionGetInputTypeInfo };
+    const Side outputs = { TRUE, api->SessionGetOutputCount, api->SessionGetOutputName, api->SessionGetOutputTypeInfo };
     return add_ports(compiled, &inputs, compiled->base.inputs, &compiled->input_names, error) &&
            add_ports(compiled, &outputs, compiled->base.outputs, &compiled->output_names, error);
 }

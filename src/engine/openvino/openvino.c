@@ -363,8 +363,8 @@ static IfmPort *describe_port(OvEngine *self, ov_output_const_port_t *native, co
     port->rank = shape.rank.min == shape.rank.max ? (int)shape.rank.min : -1;
     if (port->dtype == IFM_DTYPE_UNDEFINED || port->rank > IFM_MAX_RANK)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: '%s' is no tensor of numbers of rank %d or less", who,
-                    written->name, IFM_MAX_RANK);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                    "%s: '%s' is not a tensor of numbers or texts of rank %d or less", who, written->name, IFM_MAX_RANK);
         g_clear_pointer(&port, ifm_port_free);
     }
     for (int axis = 0; port != NULL && axis < port->rank; axis++)
@@ -387,29 +387,26 @@ typedef struct
     __typeof__(ov_compiled_model_input_by_name) *by_name;
     __typeof__(ov_compiled_model_input_by_index) *by_index;
     __typeof__(ov_compiled_model_inputs_size) *size;
+    gboolean may_drop;
     GPtrArray *natives, *ports;
 } Side;
 
-/* Ports in the order of the model as written, by name, or by position if OpenVINO renamed a tensor. */
+/* Ports in the order of the model as written, by name, or by position if OpenVINO renamed a tensor. It drops inputs that it
+ * does not read: what fed a CastLike's second, say. */
 static gboolean add_ports(OvCompiled *self, const Side *side, const char *who, GError **error)
 {
     OvEngine *engine = ov_engine(&self->base);
     size_t n = 0;
     if (!ifm_ov_check(&engine->api, side->size(self->model, &n), who, IFM_ERROR_FAILED, error))
         return FALSE;
-    if (n != side->n)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: OpenVINO sees %" G_GSIZE_FORMAT " inputs or outputs where the model has %" G_GSIZE_FORMAT, who, n,
-                    side->n);
-        return FALSE;
-    }
-    for (gsize i = 0; i < n; i++)
+    for (gsize i = 0; i < side->n; i++)
     {
         const IfmPort *written = side->written(self->base.model, i);
         ov_output_const_port_t *native = NULL;
-        if (side->by_name(self->model, written->name, &native) != OK &&
-            !ifm_ov_check(&engine->api, side->by_index(self->model, i, &native), who, IFM_ERROR_FAILED, error))
+        const gboolean is_named = side->by_name(self->model, written->name, &native) == OK;
+        if (!is_named && n < side->n && side->may_drop)
+            continue;
+        if (!is_named && !ifm_ov_check(&engine->api, side->by_index(self->model, i, &native), who, IFM_ERROR_FAILED, error))
             return FALSE;
         g_ptr_array_add(side->natives, native);
         IfmPort *port = describe_port(engine, native, written, who, error);
@@ -417,7 +414,12 @@ static gboolean add_ports(OvCompiled *self, const Side *side, const char *who, G
             return FALSE;
         g_ptr_array_add(side->ports, port);
     }
-    return TRUE;
+    if (side->ports->len == n)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+                "%s: OpenVINO sees %" G_GSIZE_FORMAT " inputs or outputs where the model has %" G_GSIZE_FORMAT, who, n,
+                side->n);
+    return FALSE;
 }
 
 static gboolean add_all_ports(OvCompiled *self, const char *who, GError **error)
@@ -429,6 +431,7 @@ static gboolean add_all_ports(OvCompiled *self, const char *who, GError **error)
                           api->ov_compiled_model_input_by_name,
                           api->ov_compiled_model_input_by_index,
                           api->ov_compiled_model_inputs_size,
+                          TRUE,
                           self->input_ports,
                           base->inputs };
     const Side outputs = { ifm_model_n_outputs(base->model),
@@ -436,6 +439,7 @@ static gboolean add_all_ports(OvCompiled *self, const char *who, GError **error)
                            api->ov_compiled_model_output_by_name,
                            api->ov_compiled_model_output_by_index,
                            api->ov_compiled_model_outputs_size,
+                           FALSE,
                            self->output_ports,
                            base->outputs };
     return add_ports(self, &inputs, who, error) && add_ports(self, &outputs, who, error);
