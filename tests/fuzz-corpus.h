@@ -28,10 +28,8 @@ static void fuzz_file(gconstpointer path)
     fuzz_bytes(bytes, size);
 }
 
-/* fuzz_add_corpus: a test for each file of fuzz/corpus/TARGET. */
-static void fuzz_add_corpus(const char *target)
+static void fuzz_add_folder(const char *target, const char *folder)
 {
-    g_autofree char *folder = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", target, NULL);
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     g_assert_nonnull(dir);
     for (const char *name = g_dir_read_name(dir); name != NULL; name = g_dir_read_name(dir))
@@ -39,4 +37,14 @@ static void fuzz_add_corpus(const char *target)
         g_autofree char *test = g_strconcat("/fuzz/", target, "/", name, NULL);
         g_test_add_data_func_full(test, g_build_filename(folder, name, NULL), fuzz_file, g_free);
     }
+}
+
+/* fuzz_add_corpus: a test for each file of fuzz/corpus/TARGET, and of tests/TARGET/data where that is. */
+static void fuzz_add_corpus(const char *target)
+{
+    g_autofree char *own = g_build_filename(IFM_SOURCE_DIR, "fuzz", "corpus", target, NULL),
+                    *data = g_build_filename(IFM_SOURCE_DIR, "tests", target, "data", NULL);
+    fuzz_add_folder(target, own);
+    if (g_file_test(data, G_FILE_TEST_IS_DIR))
+        fuzz_add_folder(target, data);
 }

@@ -23,6 +23,8 @@ char *ifm_format_rate(double bytes_per_s);
 /** ifm_format_clean: Makes text from outside harmless on a terminal: control characters become \xHH, invalid UTF-8 is
  * replaced. (transfer full) */
 char *ifm_format_clean(const char *text);
+/** ifm_format_mask: A message with each number blanked: the same message of other sizes reads the same. (transfer full) */
+char *ifm_format_mask(const char *text);
 /** ifm_format_spelt: ifm_format_clean(), in ASCII unless @utf8. (transfer full) */
 char *ifm_format_spelt(const char *text, gboolean utf8);
 /** ifm_text_width: The number of columns that a UTF-8 text takes on a terminal. */

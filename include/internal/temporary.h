@@ -5,8 +5,8 @@ G_BEGIN_DECLS
 
 /*
  * The one owner of temporary folders. Each is below the system's folder for them, 0700, and holds a lock as long as its
- * process lives. It goes with ifm_temporary_clear(); where its process was killed, the next one that makes a folder removes
- * it; where the user asks twice for the end, ifm_temporary_abandon() does.
+ * process lives. It goes with ifm_temporary_clear(); where its process was killed, at any moment, the next one that makes a
+ * folder removes it; where the user asks twice for the end, ifm_temporary_abandon() does.
  */
 
 /** IfmTemporary: a folder of a process's own. All zero: none yet. */

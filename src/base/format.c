@@ -98,6 +98,17 @@ char *ifm_format_clean(const char *text)
     return g_string_free(clean, FALSE);
 }
 
+char *ifm_format_mask(const char *text)
+{
+    GString *mask = g_string_new(NULL);
+    for (const char *at = text; *at != '\0'; at++)
+        if (!g_ascii_isdigit(*at))
+            g_string_append_c(mask, *at);
+        else if (mask->len == 0 || mask->str[mask->len - 1] != '#')
+            g_string_append_c(mask, '#');
+    return g_string_free(mask, FALSE);
+}
+
 char *ifm_format_spelt(const char *text, gboolean utf8)
 {
     g_autofree char *clean = ifm_format_clean(text);

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <glib/gstdio.h>
@@ -10,34 +11,29 @@
 #include <internal/file.h>
 #include <internal/temporary.h>
 
-static int lock_file(const char *folder, const char *name, int flags)
+#define FOLDER_PREFIX "inferometer-tmp-"
+#define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
+#define LOCK "lock"
+
+/*
+ * A folder is one that a living process has if its lock is held. Who gets the lock of another's folder removes it, whatever
+ * is in it: also one that lost its process before it had a lock, or while it was removed. So a folder is its maker's own
+ * only once the maker has the lock and the lock still has its name: it may have been removed before.
+ */
+static int take_lock(const char *folder)
 {
-    g_autofree char *file = g_build_filename(folder, name, NULL);
-    int fd = open(file, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    struct stat held, named;
+    g_autofree char *file = g_build_filename(folder, LOCK, NULL);
+    int fd = open(file, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0 && lstat(file, &named) == 0 &&
+        held.st_ino == named.st_ino && held.st_dev == named.st_dev)
         return fd;
+    const int why = errno;
     if (fd >= 0)
         close(fd);
+    errno = why;
     return -1;
 }
-
-#define LOCK "lock"
-#define NEW_LOCK "lock.new"
-
-/* Other processes remove a folder whose lock is free: so the lock is taken before the folder gets its name. */
-static int lock_new_folder(const char *folder)
-{
-    g_autofree char *hidden = g_build_filename(folder, NEW_LOCK, NULL);
-    g_autofree char *visible = g_build_filename(folder, LOCK, NULL);
-    int fd = lock_file(folder, NEW_LOCK, O_CREAT | O_EXCL);
-    if (fd < 0 || g_rename(hidden, visible) == 0)
-        return fd;
-    close(fd);
-    return -1;
-}
-
-#define FOLDER_PREFIX "inferometer-"
-#define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
 
 /* --- what a signal handler finds ------------------------------------------------------------------------------------ */
 
@@ -81,7 +77,7 @@ void ifm_temporary_abandon(void)
 
 /* --- folders --------------------------------------------------------------------------------------------------------- */
 
-/* A process that was killed left its folder; the lock of that folder is free. */
+/* What processes left that were killed. */
 static void remove_orphans(void)
 {
     GDir *folder = g_dir_open(g_get_tmp_dir(), 0, NULL);
@@ -93,7 +89,7 @@ static void remove_orphans(void)
         if (!g_str_has_prefix(name, FOLDER_PREFIX) || strlen(name) != strlen(FOLDER_PATTERN) ||
             g_lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
             continue;
-        int fd = lock_file(path, LOCK, 0);
+        int fd = take_lock(path);
         if (fd < 0)
             continue;
         ifm_file_remove_folder(path);
@@ -102,29 +98,41 @@ static void remove_orphans(void)
     g_clear_pointer(&folder, g_dir_close);
 }
 
+/* A folder of its own, locked. Returns: FALSE with errno; where another process removed it before it had its lock, too */
+static gboolean make_once(IfmTemporary *folder, char *path)
+{
+    if (g_mkdtemp_full(path, 0700) == NULL)
+        return FALSE;
+    folder->lock_fd = take_lock(path);
+    if (folder->lock_fd >= 0)
+        return TRUE;
+    const int why = errno;
+    ifm_file_remove_folder(path);
+    errno = why;
+    return FALSE;
+}
+
+#define N_TRIES 20
+
 gboolean ifm_temporary_make(IfmTemporary *folder, GError **error)
 {
     if (folder->path != NULL)
         return TRUE;
     remove_orphans();
-    char *path = g_build_filename(g_get_tmp_dir(), FOLDER_PATTERN, NULL);
-    if (g_mkdtemp_full(path, 0700) == NULL)
+    int why = 0;
+    for (guint tries = 0; tries < N_TRIES; tries++)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
-        g_free(path);
-        return FALSE;
+        g_autofree char *path = g_build_filename(g_get_tmp_dir(), FOLDER_PATTERN, NULL);
+        if (make_once(folder, path))
+        {
+            note_living(path);
+            folder->path = g_steal_pointer(&path);
+            return TRUE;
+        }
+        why = errno;
     }
-    folder->lock_fd = lock_new_folder(path);
-    if (folder->lock_fd < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a lock in it: %s", path, g_strerror(errno));
-        ifm_file_remove_folder(path);
-        g_free(path);
-        return FALSE;
-    }
-    folder->path = path;
-    note_living(path);
-    return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a temporary folder: %s", g_get_tmp_dir(), g_strerror(why));
+    return FALSE;
 }
 
 void ifm_temporary_clear(IfmTemporary *folder)

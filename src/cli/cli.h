@@ -99,9 +99,12 @@ char *cli_completion_fish(void);
 
 /* cli_complain: "inferometer: …" on one line of standard error. */
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* cli_complain_alike: of lines that differ in their numbers alone the first, with how many more there are. @lines:
+ * NULL-terminated */
+void cli_complain_alike(const char *const *lines);
 /* cli_note: the same for what is no error; silenced by --quiet. */
 void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* cli_note_of: cli_note() of a message. @user: not used */
+/* cli_note_of: cli_note() of a message, once however often it comes. @user: not used */
 void cli_note_of(const char *message, void *user);
 /* cli_set_verb: what is being done, and whether with --quiet. */
 void cli_set_verb(const Verb *verb, gboolean quiet);

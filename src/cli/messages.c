@@ -52,6 +52,25 @@ void cli_complain(const char *format, ...)
     va_end(values);
 }
 
+void cli_complain_alike(const char *const *lines)
+{
+    g_autoptr(GPtrArray) masks = g_ptr_array_new_with_free_func(g_free);
+    for (const char *const *line = lines; *line != NULL; line++)
+        g_ptr_array_add(masks, ifm_format_mask(*line));
+    for (guint i = 0; i < masks->len; i++)
+    {
+        guint first = 0, n_more = 0;
+        while (!g_str_equal(masks->pdata[first], masks->pdata[i]))
+            first++;
+        for (guint k = i + 1; k < masks->len; k++)
+            n_more += g_str_equal(masks->pdata[k], masks->pdata[i]);
+        if (first < i)
+            continue;
+        g_autofree char *more = n_more > 0 ? g_strdup_printf(" (and %u more alike)", n_more) : g_strdup("");
+        cli_complain("%s%s", lines[i], more);
+    }
+}
+
 void cli_note(const char *format, ...)
 {
     va_list values;
@@ -60,9 +79,14 @@ void cli_note(const char *format, ...)
     va_end(values);
 }
 
+/* What was said once of one of many models, sizes or devices is not said again of the next. */
 void cli_note_of(const char *message, void *user)
 {
-    cli_note("%s", message);
+    static GHashTable *said; /* the verb's thread alone says anything */
+    if (said == NULL)
+        said = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (g_hash_table_add(said, g_strdup(message)))
+        cli_note("%s", message);
 }
 
 int cli_fail(const GError *error)

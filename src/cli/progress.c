@@ -254,12 +254,8 @@ static char *rest_of(const IfmCampaignProgress *progress)
 /* The same trouble again: the same device, and the same words but for the numbers in them. (transfer full) */
 static char *kind_of(const IfmStudyCase *study_case, const IfmMeasurement *ended)
 {
-    GString *kind = g_string_new(study_case->alias);
-    g_string_append_printf(kind, "\n%s\n", ended->error_code);
-    for (const char *at = ended->reason; *at != '\0'; at++)
-        if (!g_ascii_isdigit(*at))
-            g_string_append_c(kind, *at);
-    return g_string_free(kind, FALSE);
+    g_autofree char *mask = ifm_format_mask(ended->reason);
+    return g_strdup_printf("%s\n%s\n%s", study_case->alias, ended->error_code, mask);
 }
 
 /* One line a kind of failure: hundreds of cases may go the same way. */

@@ -80,8 +80,8 @@ static int profile_model(const Arguments *arguments)
         return cli_fail(error);
     int written = write_profile(arguments, profile);
     g_auto(GStrv) lines = ifm_profile_failures(profile, &code);
-    for (char **line = lines; *line != NULL && (written == CLI_EXIT_OK || code == IFM_ERROR_CANCELLED); line++)
-        cli_complain("%s", *line);
+    if (written == CLI_EXIT_OK || code == IFM_ERROR_CANCELLED)
+        cli_complain_alike((const char *const *)lines);
     if (code == IFM_ERROR_CANCELLED)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     if (written != CLI_EXIT_OK)

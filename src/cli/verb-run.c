@@ -103,16 +103,20 @@ static int status_of(const Outcome *outcome)
  * others */
 static void complain_of_failures(const Outcome *outcome, gboolean on_page)
 {
+    g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
     for (gsize i = 0; i < outcome->n; i++)
     {
         const IfmRunReport *run = &outcome->runs[i];
         if (run->code == NULL || (on_page && ifm_run_has_figures(run)))
             continue;
-        cli_complain("%s: %s%s", run->title, run->measurement != NULL ? run->measurement->reason : run->reason,
-                     ifm_error_code_from_name(run->code) == IFM_ERROR_UNSUPPORTED
-                         ? "; a plan that gives these stages to another device is right"
-                         : "");
+        const char *advice = ifm_error_code_from_name(run->code) == IFM_ERROR_UNSUPPORTED
+                                 ? "; a plan that gives these stages to another device is right"
+                                 : "";
+        g_ptr_array_add(lines, g_strdup_printf("%s: %s%s", run->title,
+                                               run->measurement != NULL ? run->measurement->reason : run->reason, advice));
     }
+    g_ptr_array_add(lines, NULL);
+    cli_complain_alike((const char *const *)lines->pdata);
 }
 
 /* A run of which one repetition was whole is kept, as far as it had got; one that was broken off before is not. */

@@ -94,8 +94,10 @@ json_t *ifm_result_to_json(const IfmResult *result);
 
 /* ifm_document_reasons: a section of why there are results without a latency. */
 void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize n);
-/* Warnings, each shown once with all that have it. ifm_said_new: (transfer full) an empty list. */
+/* Messages, each shown once with all that have it; alike are those that differ in their numbers alone. ifm_said_new:
+ * (transfer full) an empty list. ifm_said_add: @who: identifies whose it is */
 GPtrArray *ifm_said_new(void);
+void ifm_said_add(GPtrArray *all, const char *text, const char *whose, const void *who);
 /* ifm_said_add_warnings: those of a measurement. @measurement: borrowed, or NULL    @whose: what it is called    @who:
  * identifies it */
 void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, const char *whose, const void *who);
@@ -105,6 +107,8 @@ char *ifm_outputs_words(const json_t *verification);
 
 /* ifm_document_warnings: a section of them. @n_all: a warning of so many is shown without their names */
 void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all);
+/* ifm_document_said: a note of each, under the names of those that have it. */
+void ifm_document_said(IfmDocument *document, const GPtrArray *all, IfmTone tone);
 
 /* IfmLoadPrediction: of a model under a load, in words. */
 typedef struct

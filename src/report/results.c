@@ -332,18 +332,24 @@ void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize
     }
 }
 
-/* Said: a warning, and whose it is. */
+/* How many are named: of warnings, whose names are short; of reasons, whose names may be long. */
+#define MAX_WARNED 6
+#define MAX_FAILED 1
+
+/* Said: a message, and whose it is. */
 typedef struct
 {
-    const char *text;
-    GString *whose;
+    char *text, *mask;
+    gboolean vary; /* they differ in their numbers: the text is that of the first */
+    GPtrArray *whose;
     const void *last; /* who of them */
-    guint n;
 } Said;
 
 static void said_free(Said *said)
 {
-    g_string_free(said->whose, TRUE);
+    g_free(said->text);
+    g_free(said->mask);
+    g_ptr_array_unref(said->whose);
     g_free(said);
 }
 
@@ -354,28 +360,51 @@ GPtrArray *ifm_said_new(void)
 
 static Said *said_of(GPtrArray *all, const char *text)
 {
+    g_autofree char *mask = ifm_format_mask(text);
     for (guint i = 0; i < all->len; i++)
-        if (g_str_equal(((const Said *)all->pdata[i])->text, text))
+        if (g_str_equal(((const Said *)all->pdata[i])->mask, mask))
             return all->pdata[i];
     Said *said = g_new0(Said, 1);
-    said->text = text;
-    said->whose = g_string_new(NULL);
+    said->text = g_strdup(text);
+    said->mask = g_steal_pointer(&mask);
+    said->whose = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(all, said);
     return said;
+}
+
+void ifm_said_add(GPtrArray *all, const char *text, const char *whose, const void *who)
+{
+    Said *said = said_of(all, text);
+    said->vary |= !g_str_equal(said->text, text);
+    if (said->whose->len > 0 && said->last == who)
+        return;
+    g_ptr_array_add(said->whose, g_strdup(whose));
+    said->last = who;
 }
 
 void ifm_said_add_warnings(GPtrArray *all, const IfmMeasurement *measurement, const char *whose, const void *who)
 {
     json_t *warnings = measurement != NULL ? json_object_get(measurement->environment, "warnings") : NULL, *warning;
     gsize i;
-    json_array_foreach(warnings, i, warning)
-    {
-        Said *said = json_is_string(warning) ? said_of(all, json_string_value(warning)) : NULL;
-        if (said == NULL || said->last == who)
-            continue;
-        g_string_append_printf(said->whose, "%s%s", said->n++ > 0 ? ", " : "", whose);
-        said->last = who;
-    }
+    json_array_foreach(warnings, i, warning) if (json_is_string(warning))
+        ifm_said_add(all, json_string_value(warning), whose, who);
+}
+
+/* "m 8, m 16"; of more than @max the first ones and how many more. (transfer full) */
+static char *whose_of(const Said *said, guint max)
+{
+    const guint n = said->whose->len, shown = n > max ? MAX(max / 2, 1) : n;
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < shown; i++)
+        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", (const char *)said->whose->pdata[i]);
+    if (n > shown)
+        g_string_append_printf(text, " and %u more", n - shown);
+    return g_string_free(text, FALSE);
+}
+
+static const char *first_says(const Said *said)
+{
+    return said->vary ? " (so says the first)" : "";
 }
 
 void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_all)
@@ -384,8 +413,19 @@ void ifm_document_warnings(IfmDocument *document, const GPtrArray *all, guint n_
     for (guint i = 0; i < all->len; i++)
     {
         const Said *said = all->pdata[i];
-        gboolean of_all = said->n == n_all;
-        ifm_document_warning(document, "%s%s%s", of_all ? "" : said->whose->str, of_all ? "" : ": ", said->text);
+        const gboolean of_all = said->whose->len == n_all;
+        g_autofree char *whose = whose_of(said, MAX_WARNED);
+        ifm_document_warning(document, "%s%s%s%s", of_all ? "" : whose, of_all ? "" : ": ", said->text, first_says(said));
+    }
+}
+
+void ifm_document_said(IfmDocument *document, const GPtrArray *all, IfmTone tone)
+{
+    for (guint i = 0; i < all->len; i++)
+    {
+        const Said *said = all->pdata[i];
+        g_autofree char *whose = whose_of(said, MAX_FAILED);
+        ifm_document_note(document, whose, tone, "%s%s", said->text, first_says(said));
     }
 }
 

@@ -170,15 +170,15 @@ static void add_replans(IfmDocument *document, const IfmRunReport *report)
                           makespan);
 }
 
-static void add_warnings(IfmDocument *document, const IfmRunReport *report)
+/* @said: warnings of all runs, to be shown once; NULL: of the one run, at once */
+static void add_warnings(IfmDocument *document, const IfmRunReport *report, GPtrArray *said)
 {
+    g_autoptr(GPtrArray) own = ifm_said_new(), trace = ifm_said_new();
     for (guint i = 0; report->analysis != NULL && i < report->analysis->warnings->len; i++)
-        ifm_document_note(document, "trace", IFM_TONE_WARN, "%s", (const char *)report->analysis->warnings->pdata[i]);
-    const json_t *warnings =
-        report->measurement != NULL ? json_object_get(report->measurement->environment, "warnings") : NULL;
-    for (gsize i = 0; i < json_array_size(warnings); i++)
-        if (json_is_string(json_array_get(warnings, i)))
-            ifm_document_warning(document, "%s", json_string_value(json_array_get(warnings, i)));
+        ifm_said_add(trace, report->analysis->warnings->pdata[i], "trace", report);
+    ifm_document_said(document, trace, IFM_TONE_WARN);
+    ifm_said_add_warnings(said != NULL ? said : own, report->measurement, report->title, report);
+    ifm_document_warnings(document, own, 1);
 }
 
 /* --- the verdict ------------------------------------------------------------------------------------------------------ */
@@ -354,8 +354,8 @@ static void add_times(IfmDocument *document, const GPtrArray *figures, const cha
                       &(IfmPlotColumns){ .label = figure, .y = times });
 }
 
-/* @key: of the table of its figures */
-static void add_run(IfmDocument *document, const IfmRunReport *report, const char *key)
+/* @key: of the table of its figures    @said: as add_warnings() has it */
+static void add_run(IfmDocument *document, const IfmRunReport *report, const char *key, GPtrArray *said)
 {
     const char *reason = ifm_run_reason(report);
     add_title(document, report);
@@ -379,7 +379,7 @@ static void add_run(IfmDocument *document, const IfmRunReport *report, const cha
     add_device_time(document, report);
     add_replans(document, report);
     add_stop(document, report);
-    add_warnings(document, report);
+    add_warnings(document, report, said);
     if (reason == NULL)
         add_verdict(document, report, figures);
 }
@@ -405,12 +405,14 @@ static void add_all(IfmDocument *document, const IfmRunReport *reports, gsize n)
 IfmDocument *ifm_run_document(const IfmRunReport *reports, gsize n)
 {
     IfmDocument *document = ifm_document_new("run", n > 0 ? reports[0].title : NULL);
+    g_autoptr(GPtrArray) said = ifm_said_new();
     for (gsize i = 0; i < n; i++)
     {
         g_autofree char *key = n > 1 ? g_strdup_printf("figures_%" G_GSIZE_FORMAT, i + 1) : g_strdup("figures");
-        add_run(document, &reports[i], key);
+        add_run(document, &reports[i], key, n > 1 ? said : NULL);
     }
     if (n > 1)
         add_all(document, reports, n);
+    ifm_document_warnings(document, said, (guint)n);
     return document;
 }

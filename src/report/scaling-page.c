@@ -382,13 +382,15 @@ static void add_memory(IfmDocument *document, const IfmScalingPart *part)
 static void add_reasons(IfmDocument *document, const IfmScalingPart *part)
 {
     ifm_document_part(document);
+    g_autoptr(GPtrArray) said = ifm_said_new();
     for (gsize i = 0; i < part->row->n; i++)
     {
         const IfmScalingPoint *point = &part->points[i];
         g_autofree char *head = g_strdup_printf("%s %s", part->row->axis, point->value);
         if (point->reason != NULL)
-            ifm_document_note(document, head, IFM_TONE_BAD, "%s", point->reason);
+            ifm_said_add(said, point->reason, head, point);
     }
+    ifm_document_said(document, said, IFM_TONE_BAD);
 }
 
 /* Of a point, each once. Returns: whether there is a measurement that may have warnings. */

@@ -27,17 +27,6 @@ static void group_free(Group *group)
     g_free(group);
 }
 
-static char *mask_of(const char *reason)
-{
-    GString *mask = g_string_new(NULL);
-    for (const char *at = reason; *at != '\0'; at++)
-        if (!g_ascii_isdigit(*at))
-            g_string_append_c(mask, *at);
-        else if (mask->len == 0 || mask->str[mask->len - 1] != '#')
-            g_string_append_c(mask, '#');
-    return g_string_free(mask, FALSE);
-}
-
 static void add_stage(GArray *stages, int stage)
 {
     guint at = 0;
@@ -60,7 +49,7 @@ static const char *kind_of(const IfmStageRow *row)
 static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state)
 {
     const char *reason = ifm_stage_row_reason(row);
-    g_autofree char *mask = mask_of(reason);
+    g_autofree char *mask = ifm_format_mask(reason);
     Group *group = NULL;
     for (guint i = 0; i < groups->len && group == NULL; i++)
     {

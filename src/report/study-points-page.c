@@ -365,24 +365,32 @@ static void add_points(IfmDocument *document, const IfmStudyPoints *points)
                       &(IfmPlotColumns){ .series = series, .label = label, .y = median, .half_width = "width" });
 }
 
-/* An absent device is stated once; of the rest each point with its reason. */
+/* The points of a device that came to @state, by their reasons. */
+static void add_failed(IfmDocument *document, const IfmStudyPoints *points, const IfmStudyDevice *device, IfmRowState state)
+{
+    g_autoptr(GPtrArray) said = ifm_said_new();
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        const gboolean absent = point->measurement == NULL && device->reason != NULL;
+        if (point->device == device && ifm_point_state(point) == state && !absent)
+            ifm_said_add(said, point->reason, point->title, point);
+    }
+    ifm_document_said(document, said, state == IFM_ROW_REFUSED ? IFM_TONE_WARN : IFM_TONE_BAD);
+}
+
+/* An absent device is stated once, and so is a reason that many points have. */
 static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
 {
+    static const IfmRowState states[] = { IFM_ROW_FAILED, IFM_ROW_SKIPPED, IFM_ROW_REFUSED };
     ifm_document_heading(document, "What has no latency, and why");
     for (guint i = 0; i < points->devices->len; i++)
     {
         const IfmStudyDevice *device = points->devices->pdata[i];
         if (device->reason != NULL)
             ifm_document_note(document, device->alias, IFM_TONE_WARN, "%s", device->reason);
-    }
-    for (guint i = 0; i < points->points->len; i++)
-    {
-        const IfmStudyPoint *point = points->points->pdata[i];
-        IfmRowState state = ifm_point_state(point);
-        gboolean absent = point->measurement == NULL && point->device->reason != NULL;
-        if (state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT && !absent)
-            ifm_document_note(document, point->title, state == IFM_ROW_REFUSED ? IFM_TONE_WARN : IFM_TONE_BAD, "%s",
-                              point->reason);
+        for (gsize k = 0; k < G_N_ELEMENTS(states); k++)
+            add_failed(document, points, device, states[k]);
     }
 }
 

@@ -17,6 +17,13 @@ static gboolean is_there(const char *path)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
+/* Who is ended while a store is made leaves an empty file: that is no store yet. */
+static gboolean is_store_there(const char *path)
+{
+    GStatBuf status;
+    return g_stat(path, &status) == 0 && status.st_size > 0;
+}
+
 /* The outermost folder that would have to be made. (transfer full) NULL where none would. */
 static char *first_missing(const char *folder)
 {
@@ -143,10 +150,14 @@ IfmStore *ifm_study_place_open(const IfmStudyPlace *place, IfmStoreMode mode, GE
 
 gboolean ifm_study_place_check(const IfmStudyPlace *place, GError **error)
 {
-    if (!is_there(place->store_path))
+    g_autoptr(GError) trouble = NULL;
+    if (!is_store_there(place->store_path))
         return TRUE;
-    g_autoptr(IfmStore) store = ifm_study_place_open(place, IFM_STORE_READ, error);
-    return store != NULL;
+    g_autoptr(IfmStore) store = ifm_study_place_open(place, IFM_STORE_READ, &trouble);
+    if (store != NULL || !is_store_there(place->store_path)) /* it was half made, and opening it rolled that back */
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&trouble));
+    return FALSE;
 }
 
 gboolean ifm_study_place_begun(IfmStore *store)

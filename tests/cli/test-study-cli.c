@@ -543,6 +543,38 @@ static void test_retry(Bench *bench, gconstpointer data)
     g_assert_cmpint(query(bench, "out/short/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome = 'ok'"), ==, 2);
 }
 
+/* What points and sizes fail of in the same way stands once on their page, with whose it is. */
+static void test_same_reason(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "points.yaml",
+               "title: points\nkind: profile\nmodels: [matmul]\ndims: [{name: m, sizes: [4, 8, 16, 32]}]\n"
+               "devices: {A: {device: simulated:faulty/FAILS}}\nprotocol: {warmup: 1, runs: 5}\n");
+    run_line(bench, "study run points.yaml -q", &ended);
+    assert_status(&ended, 1);
+    const char *first = strstr(ended.out, "A matmul, m 4 and 3 more: simulated:faulty/FAILS, matmul,m=4: ");
+    g_assert_nonnull(first);
+    g_assert_null(strstr(strchr(first, '\n'), "matmul,m="));
+    run_line(bench, "profile matmul --dim m=4,8,16,32 --runs 5 -q --no-peak -d simulated:faulty/FAILS", &ended);
+    assert_status(&ended, 1);
+    g_assert_true(g_str_has_prefix(ended.err, "inferometer: simulated:faulty/FAILS: matmul,m=4: "));
+    g_assert_true(g_str_has_suffix(ended.err, " (and 3 more alike)\n"));
+    g_assert_null(strstr(ended.err + 1, "inferometer: "));
+}
+
+/* Ended while its store was made, a study begins anew. */
+static void test_unborn(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    write_short(bench);
+    g_autofree char *folder = bench_path(bench, "out/short");
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+    write_text(bench, "out/short/store.db", "");
+    run_line(bench, "study run short.yaml -q", &ended);
+    assert_status(&ended, 0);
+    g_assert_cmpint(count_measured(bench, "out/short/store.db"), ==, 2);
+}
+
 /* One line a kind of trouble, however many cases it costs; and none of it with -q. */
 static void test_log(Bench *bench, gconstpointer data)
 {
@@ -675,6 +707,8 @@ int main(int argc, char **argv)
     g_test_add("/study/protocol", Bench, NULL, bench_init_small, test_protocol, bench_clear);
     g_test_add("/study/limits", Bench, NULL, bench_init_small, test_limits, bench_clear);
     g_test_add("/study/retry", Bench, NULL, bench_init_small, test_retry, bench_clear);
+    g_test_add("/study/same-reason", Bench, NULL, bench_init_small, test_same_reason, bench_clear);
+    g_test_add("/study/unborn", Bench, NULL, bench_init_small, test_unborn, bench_clear);
     g_test_add("/study/log", Bench, NULL, bench_init_small, test_log, bench_clear);
     g_test_add("/study/absent", Bench, NULL, bench_init_small, test_absent, bench_clear);
     g_test_add("/study/points", Bench, NULL, bench_init_small, test_points, bench_clear);

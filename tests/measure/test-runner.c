@@ -481,81 +481,15 @@ static void test_killed_computing(void)
     check_killed_program("onnxruntime:CPU", SIGKILL);
 }
 
-/* --- the private folder --------------------------------------------------------------------------------------------- */
-
-typedef struct
-{
-    gint stop; /* atomic */
-    guint n_taken;
-} Scavenger;
-
-/* Takes every lock that nobody holds, as a runner does that clears up after dead ones. */
-static gpointer scavenge(gpointer data)
-{
-    Scavenger *scavenger = data;
-    while (!g_atomic_int_get(&scavenger->stop))
-    {
-        g_autoptr(GDir) folder = g_dir_open(g_get_tmp_dir(), 0, NULL);
-        const char *name;
-        while ((name = g_dir_read_name(folder)) != NULL)
-        {
-            g_autofree char *path = g_build_filename(g_get_tmp_dir(), name, "lock", NULL);
-            int fd = open(path, O_RDWR | O_CLOEXEC);
-            if (fd < 0)
-                continue;
-            struct stat status;
-            scavenger->n_taken += flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 && status.st_nlink > 0;
-            close(fd);
-        }
-    }
-    return NULL;
-}
-
-/* In a temporary folder of its own: makes runners while another thread looks for orphans. */
-static int locker_main(void)
-{
-    Scavenger scavenger = { 0 };
-    GThread *thread = g_thread_new("scavenge", scavenge, &scavenger);
-    for (int i = 0; i < 100; i++)
-    {
-        g_autoptr(GError) error = NULL;
-        g_autoptr(IfmRunner) runner = ifm_runner_new(&(IfmRunnerOptions){ 0 });
-        json_t *devices = ifm_runner_devices(runner, "simulated", &error);
-        g_assert_no_error(error);
-        json_decref(devices);
-    }
-    g_atomic_int_set(&scavenger.stop, 1);
-    g_thread_join(thread);
-    return scavenger.n_taken > 0;
-}
-
-/* At no moment is a live runner's folder one that another would remove. */
-static void test_lock(void)
-{
-    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *temporary = g_dir_make_tmp("runner-lock-XXXXXX", NULL);
-    char *arguments[] = { program, (char *)"--locker", NULL };
-    g_auto(GStrv) environment = g_environ_setenv(g_get_environ(), "TMPDIR", temporary, TRUE);
-    g_autoptr(GError) error = NULL;
-    int status = -1;
-    g_assert_true(g_spawn_sync(NULL, arguments, environment, G_SPAWN_DEFAULT, NULL, NULL, NULL, NULL, &status, &error));
-    g_assert_no_error(error);
-    g_assert_cmpint(status, ==, 0);
-    g_assert_cmpint(g_rmdir(temporary), ==, 0); /* each took its own with it */
-}
-
 int main(int argc, char **argv)
 {
     gboolean is_victim = argc == 3 && g_str_equal(argv[1], "--victim");
-    gboolean is_locker = argc == 2 && g_str_equal(argv[1], "--locker");
-    if (!is_victim && !is_locker)
+    if (!is_victim)
         g_test_init(&argc, &argv, NULL);
     g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
     if (is_victim)
         return victim_main(argv[2]);
-    if (is_locker)
-        return locker_main();
     g_test_add_func("/runner/case-key", test_case_key);
     g_test_add_func("/runner/case-key/budget", test_case_key_budget);
     g_test_add_func("/runner/case-errors", test_case_errors);
@@ -574,6 +508,5 @@ int main(int argc, char **argv)
     g_test_add_func("/runner/interrupted-hung", test_interrupted_hung);
     g_test_add_func("/runner/killed-program", test_killed_program);
     g_test_add_func("/runner/killed-computing", test_killed_computing);
-    g_test_add_func("/runner/lock", test_lock);
     return g_test_run();
 }

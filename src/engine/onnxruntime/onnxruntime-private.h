@@ -1,5 +1,6 @@
 #pragma once
 #include <internal/onnx.h>
+#include <internal/temporary.h>
 #include <onnxruntime_c_api.h>
 #include <stdatomic.h>
 
@@ -39,10 +40,10 @@ typedef struct
     struct OrtConvDomain *conv_domain; /* of the operator */
     struct IfmConvCuda *conv_cuda;     /* on a GPU */
     /* with options.profiling: */
-    char *profile_folder;  /* private; removed with the compile */
-    GPtrArray *pending;    /* IfmEngineProfile*: of a session that was replaced before its profile was asked for */
-    gint64 events_per_run; /* 0 until a profile was read */
-    _Atomic gint64 events; /* of this session, estimated */
+    IfmTemporary profile_folder; /* removed with the compile */
+    GPtrArray *pending;          /* IfmEngineProfile*: of a session that was replaced before its profile was asked for */
+    gint64 events_per_run;       /* 0 until a profile was read */
+    _Atomic gint64 events;       /* of this session, estimated */
     _Atomic int n_running;
     gboolean one_thread; /* per stream, although more were asked for: IFM_ORT_WHY_ONE_THREAD */
 } OrtCompiled;

@@ -407,16 +407,14 @@ gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *
 static IfmCompiled *run_again(IfmCompiled *compiled, const IfmTensor *inputs, IfmRequest **request, IfmModel **graph,
                               GError **error)
 {
-    g_autofree char *folder =
-        ifm_ort_is_quantised(compiled->model) ? g_dir_make_tmp("inferometer-graph-XXXXXX", NULL) : NULL;
-    if (folder == NULL)
+    IfmTemporary folder = { 0 };
+    if (!ifm_ort_is_quantised(compiled->model) || !ifm_temporary_make(&folder, NULL))
         return ifm_compiled_again(compiled, inputs, NULL, request, error);
-    g_autofree char *path = g_build_filename(folder, "graph.onnx", NULL);
+    g_autofree char *path = g_build_filename(folder.path, "graph.onnx", NULL);
     IfmCompiled *profiled = ifm_compiled_again(compiled, inputs, path, request, NULL);
     if (profiled != NULL)
         *graph = ifm_model_open_outline(path, NULL);
-    g_unlink(path);
-    g_rmdir(folder);
+    ifm_temporary_clear(&folder);
     return profiled != NULL ? profiled : ifm_compiled_again(compiled, inputs, NULL, request, error);
 }
 
@@ -444,16 +442,5 @@ gboolean ifm_ort_effective_config(IfmCompiled *compiled, const IfmTensor *inputs
 
 void ifm_ort_profile_clear(OrtCompiled *self)
 {
-    if (self->profile_folder == NULL)
-        return;
-    /* A session writes its profile when it is released. */
-    g_autoptr(GDir) folder = g_dir_open(self->profile_folder, 0, NULL);
-    const char *name;
-    while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
-    {
-        g_autofree char *path = g_build_filename(self->profile_folder, name, NULL);
-        g_unlink(path);
-    }
-    g_rmdir(self->profile_folder);
-    g_clear_pointer(&self->profile_folder, g_free);
+    ifm_temporary_clear(&self->profile_folder); /* a session writes its profile when it is released */
 }

@@ -108,18 +108,12 @@ static gboolean set_profiling(const Setup *setup)
     OrtCompiled *self = setup->compiled;
     if (!self->base.options.profiling)
         return TRUE;
-    if (self->profile_folder == NULL)
+    if (!ifm_temporary_make(&self->profile_folder, setup->error))
     {
-        g_autoptr(GError) local = NULL;
-        self->profile_folder = g_dir_make_tmp("inferometer-profile-XXXXXX", &local);
-        if (self->profile_folder == NULL)
-        {
-            g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no place for its profile: %s", setup->who,
-                        local->message);
-            return FALSE;
-        }
+        g_prefix_error(setup->error, "%s: no place for its profile: ", setup->who);
+        return FALSE;
     }
-    g_autofree char *prefix = g_build_filename(self->profile_folder, "profile", NULL);
+    g_autofree char *prefix = g_build_filename(self->profile_folder.path, "profile", NULL);
     return step(setup, setup->engine->api->EnableProfiling(setup->options, prefix));
 }
 
@@ -254,22 +248,18 @@ static gboolean prepare_convolutions(const Setup *setup)
         }
     }
     g_auto(IfmConvChoice) choice = { 0 };
-    g_autoptr(GError) local = NULL;
-    g_autofree char *folder = ifm_conv_choice_init(&choice, lines, setup->error)
-                                  ? g_dir_make_tmp("inferometer-convolutions-XXXXXX", &local)
-                                  : NULL;
-    if (folder == NULL)
+    IfmTemporary folder = { 0 };
+    if (!ifm_conv_choice_init(&choice, lines, setup->error))
+        return FALSE;
+    if (!ifm_temporary_make(&folder, setup->error))
     {
-        if (local != NULL)
-            g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no place for the optimised graph: %s",
-                        setup->who, local->message);
+        g_prefix_error(setup->error, "%s: no place for the optimised graph: ", setup->who);
         return FALSE;
     }
-    g_autofree char *file = g_build_filename(folder, "optimised.onnx", NULL);
+    g_autofree char *file = g_build_filename(folder.path, "optimised.onnx", NULL);
     const char *wanted = self->base.options.save_optimised;
     const gboolean ok = rewrite(setup, &choice, wanted != NULL ? wanted : file);
-    unlink(file);
-    g_rmdir(folder);
+    ifm_temporary_clear(&folder);
     return ok;
 }
 
