@@ -115,6 +115,7 @@ typedef struct
      * machines of a cluster have other keys for the same list. All shards seal the whole list; their stores merge by key. 0
      * of 0: everything */
     gsize shard, n_shards;
+    gboolean resume_asked; /* ifm_campaign_ask(): what the store has may stand for it */
     gboolean keep_partial; /* a case that was cut short is committed, too (it never stands); else it is not */
     /* records of devices that are not there wait until an item of their group was tried; where none was they are not
      * committed: it was the question that was wrong */
@@ -155,6 +156,17 @@ void ifm_campaign_add(IfmCampaign *campaign, const IfmCampaignItem *item);
 
 /** ifm_campaign_run: All groups, one after the other. */
 gboolean ifm_campaign_run(IfmCampaign *campaign, GError **error);
+
+/**
+ * ifm_campaign_ask: One case more, now, for whoever decides by what came before what to measure next: found in the store
+ * (IfmCampaignOptions.resume_asked), or measured and committed; a case that is asked for again is measured again. Of the
+ * hooks it calls progress alone. An item's own functions may ask, too. It is an IfmMeasureFunction.
+ * @title: what progress calls it    @campaign: an IfmCampaign *
+ * Returns: (transfer full) what it came to, which may be a failure; NULL where it could not be sealed or tried, with
+ * IFM_ERROR_CANCELLED or IFM_ERROR_TIMEOUT as of ifm_campaign_run(), or where the store does not take it.
+ */
+IfmMeasurement *ifm_campaign_ask(const char *title, const IfmCaseKind *kind, const void *spec, void *campaign,
+                                 GError **error);
 
 /** ifm_campaign_progress: how far it is; borrowed. */
 const IfmCampaignProgress *ifm_campaign_progress(const IfmCampaign *campaign);

@@ -7,7 +7,8 @@ IFM_BEGIN_DECLS
 
 /** IfmEvaluateOptions: @models: as of ifm_kernel_records_open(), NULL-terminated    @device: NULL: "onnxruntime:CPU@0"
  * @loads: "gemm:60%", "copy:other:30%", NULL-terminated, or NULL: idle alone    @kernels: also each distinct kernel
- * @interrupted: as of a runner */
+ * @interrupted: as of a runner    @measure: how a case is measured: ifm_campaign_ask(), with the campaign as its user,
+ * keeps what it came to */
 typedef struct
 {
     const char *const *models;
@@ -17,6 +18,8 @@ typedef struct
     gboolean kernels;
     IfmModelOptions open; /* how each model is opened */
     const gint *interrupted;
+    IfmMeasureFunction measure;
+    void *measure_user;
     void (*note)(const char *message, void *user); /* (nullable) */
     void *user;
 } IfmEvaluateOptions;

@@ -167,6 +167,12 @@ IfmCase *ifm_runner_case(IfmRunner *runner, const IfmCaseKind *kind, const void 
 IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmCaseKind *kind, const void *spec, const IfmCase *sealed,
                                    GError **error);
 
+/** IfmMeasureFunction: How a room that keeps no store gets a case measured: its caller hands it ifm_campaign_ask(), or a
+ * function like it. @title: what messages call it    @user: the function's own    Returns and errors: as of
+ * ifm_campaign_ask() (campaign.h) */
+typedef IfmMeasurement *(*IfmMeasureFunction)(const char *title, const IfmCaseKind *kind, const void *spec, void *user,
+                                              GError **error);
+
 /** ifm_runner_devices: What one engine has, asked in a worker. Returns: (transfer full) {"engine", "version", "library",
  * "devices": [{"spec", "description", "capabilities": [...], "available", "reason"}]}; NULL with the reason. */
 json_t *ifm_runner_devices(IfmRunner *runner, const char *engine, GError **error);

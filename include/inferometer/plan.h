@@ -229,7 +229,8 @@ typedef struct
  */
 typedef struct
 {
-    IfmRunner *runner;
+    IfmMeasureFunction measure;
+    void *measure_user;
     const IfmPlanCase *like;
     const IfmPlanSize *sizes;
     gsize n_sizes;

@@ -71,6 +71,7 @@ typedef struct
     const char *model;
     gint64 features, hidden, seed;
     const char *output; /* the folder of the store */
+    gboolean resume;    /* runs and pilots that the store holds are not measured again */
     /* Not in the table. note: what is no error and worth a line. */
     void (*note)(const char *line, void *user);
     void (*progress)(const IfmRunProgress *progress, void *user);

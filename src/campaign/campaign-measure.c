@@ -10,9 +10,11 @@
 
 static gboolean say_interrupted(const IfmCampaign *campaign, GError **error)
 {
+    const Slot *last = campaign->slots->len > 0 ? campaign->slots->pdata[campaign->slots->len - 1] : NULL;
+    const gboolean resumes = last == NULL || !last->asked || campaign->options.resume_asked;
     g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED,
-                "interrupted: %zu of %zu cases are measured; the same command goes on", campaign->progress.n_done,
-                campaign->progress.n_cases);
+                "interrupted: %zu of %zu cases are measured; the same command%s goes on", campaign->progress.n_done,
+                campaign->progress.n_cases, resumes ? "" : " with --resume");
     return FALSE;
 }
 
@@ -168,7 +170,8 @@ static gboolean measure(IfmCampaign *campaign, Slot *slot, GError **error)
 {
     gsize attempts = MAX(campaign->options.attempts, 1);
     const IfmCase *sealed = slot->n > 0 ? slot->cases[slot->n - 1] : NULL;
-    if (campaign->options.before != NULL && !campaign->options.before(&slot->item, sealed, campaign->options.user, error))
+    if (!slot->asked && campaign->options.before != NULL &&
+        !campaign->options.before(&slot->item, sealed, campaign->options.user, error))
         return FALSE;
     campaign_progress_begin(campaign, slot);
     gboolean good = TRUE;
@@ -208,7 +211,7 @@ static gboolean find_or_measure(IfmCampaign *campaign, Slot *slot, GError **erro
     if (slot->state == SLOT_DONE)
         return TRUE;
     g_autoptr(GError) trouble = NULL;
-    if ((sealed_before || slot->n == 0) && campaign->options.fill != NULL &&
+    if ((sealed_before || slot->n == 0) && !slot->asked && campaign->options.fill != NULL &&
         !campaign->options.fill(&slot->item, campaign->options.user, &trouble))
         return end_without(campaign, slot, trouble, error);
     return measure(campaign, slot, error);
@@ -275,6 +278,26 @@ gboolean ifm_campaign_measure(IfmCampaign *campaign, int group, GError **error)
     }
     return !any || campaign->options.group_done == NULL ||
            campaign->options.group_done(group, campaign->options.user, error);
+}
+
+IfmMeasurement *ifm_campaign_ask(const char *title, const IfmCaseKind *kind, const void *spec, void *user, GError **error)
+{
+    IfmCampaign *campaign = user;
+    const IfmCampaignItem *outer = campaign->progress.now;
+    const IfmCampaignItem item = {
+        .title = title, .kind = kind, .spec = spec, .group = G_MAXINT, .resume = campaign->options.resume_asked
+    };
+    campaign_begin(campaign);
+    if (!may_begin(campaign, error))
+        return NULL;
+    ifm_campaign_add(campaign, &item);
+    Slot *slot = campaign->slots->pdata[campaign->slots->len - 1];
+    slot->asked = TRUE;
+    campaign_progress_count(campaign);
+    if (!find_or_measure(campaign, slot, error))
+        slot->state = SLOT_GIVEN_UP; /* what it points to is gone after this call */
+    campaign->progress.now = outer;
+    return g_steal_pointer(&slot->answer);
 }
 
 gboolean ifm_campaign_run(IfmCampaign *campaign, GError **error)

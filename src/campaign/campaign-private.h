@@ -17,6 +17,8 @@ typedef struct
     guint index; /* as it was added */
     IfmCase *cases[IFM_CAMPAIGN_MAX_RECORDS];
     gsize n;                           /* 0: not sealed */
+    gboolean asked;                    /* by ifm_campaign_ask() */
+    IfmMeasurement *answer;            /* what such a one came to, until it is taken; NULL */
     IfmMeasurement *found;             /* what the store had and did not stand, where the item's kind chooses between two */
     gboolean was_looked_up, was_tried; /* was_tried: the store has a record of it */
     SlotState state;
@@ -47,6 +49,7 @@ struct IfmCampaign
     GPtrArray *slots; /* Slot*, as they were added */
     CampaignPast *past;
     GHashTable *measured;  /* key -> GINT_TO_POINTER(group + 1) of what was measured here */
+    GHashTable *asked;     /* keys that ifm_campaign_ask() was asked for */
     GPtrArray *held;       /* Held* */
     GHashTable *any_tried; /* groups of which a device was tried */
     gboolean began;

@@ -41,6 +41,7 @@ IfmCampaign *ifm_campaign_new(IfmStore *store, const IfmCampaignOptions *options
     campaign->slots = g_ptr_array_new_with_free_func((GDestroyNotify)slot_free);
     campaign->past = campaign_past_new(options->sessions_unix_ms, options->n_sessions);
     campaign->measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    campaign->asked = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     campaign->held = g_ptr_array_new_with_free_func((GDestroyNotify)held_free);
     campaign->any_tried = g_hash_table_new(g_direct_hash, g_direct_equal);
     campaign->paces = g_array_new(FALSE, TRUE, sizeof(Pace));
@@ -57,6 +58,7 @@ void ifm_campaign_free(IfmCampaign *campaign)
     g_ptr_array_unref(campaign->slots);
     campaign_past_free(campaign->past);
     g_hash_table_unref(campaign->measured);
+    g_hash_table_unref(campaign->asked);
     g_ptr_array_unref(campaign->held);
     g_hash_table_unref(campaign->any_tried);
     g_array_unref(campaign->paces);
@@ -107,7 +109,7 @@ void campaign_begin(IfmCampaign *campaign)
 
 static gboolean is_wanted(const IfmCampaign *campaign, const Slot *slot)
 {
-    return campaign->options.wanted == NULL || campaign->options.wanted(&slot->item, campaign->options.user);
+    return slot->asked || campaign->options.wanted == NULL || campaign->options.wanted(&slot->item, campaign->options.user);
 }
 
 gboolean campaign_is_mine(const IfmCampaign *campaign, const Slot *slot)
@@ -135,9 +137,11 @@ void campaign_drop(IfmCampaign *campaign, Slot *slot)
 /* @trouble: (out) what the hook ends the campaign with. Returns: whether it goes on. */
 static gboolean ask_after(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **trouble)
 {
-    gboolean good = campaign->options.after != NULL
-                        ? campaign->options.after(&slot->item, end, campaign->options.user, trouble)
-                        : end->error == NULL;
+    gboolean good = end->error == NULL;
+    if (slot->asked && good)
+        slot->answer = g_steal_pointer(&end->measurements[end->n - 1]);
+    else if (!slot->asked && campaign->options.after != NULL)
+        good = campaign->options.after(&slot->item, end, campaign->options.user, trouble);
     for (gsize i = 0; i < end->n && end->measurements != NULL; i++)
         g_clear_pointer(&end->measurements[i], ifm_measurement_free);
     g_clear_pointer(&end->previous, ifm_measurement_free);
@@ -166,6 +170,8 @@ gboolean campaign_end(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GE
         g_propagate_error(error, g_error_copy(end->error));
     else if (trouble != NULL)
         g_propagate_error(error, g_steal_pointer(&trouble));
+    else if (slot->asked)
+        g_propagate_error(error, g_error_copy(end->error));
     else
         g_propagate_prefixed_error(error, g_error_copy(end->error), "%s: ", slot->item.title);
     return FALSE;
@@ -180,7 +186,8 @@ void campaign_count_records(Slot *slot)
 static gboolean seal(IfmCampaign *campaign, Slot *slot, GError **error)
 {
     const IfmCampaignItem *item = &slot->item;
-    if (campaign->options.fill != NULL && !campaign->options.fill(&slot->item, campaign->options.user, error))
+    if (!slot->asked && campaign->options.fill != NULL &&
+        !campaign->options.fill(&slot->item, campaign->options.user, error))
         return FALSE;
     if (item->own != NULL && !item->own->seal(campaign, item, slot->cases, error))
         return FALSE;
@@ -206,9 +213,11 @@ gboolean campaign_seal_slot(IfmCampaign *campaign, Slot *slot, GError **error)
 /* --- found --------------------------------------------------------------------------------------------------------------
  */
 
-static gboolean may_be_found(const IfmCampaign *campaign, const Slot *slot)
+static gboolean may_be_found(IfmCampaign *campaign, const Slot *slot)
 {
     const char *key = slot->cases[slot->n - 1]->key;
+    if (slot->asked && !g_hash_table_add(campaign->asked, g_strdup(key)))
+        return FALSE; /* asked again: another look at it is what is wanted */
     int group = GPOINTER_TO_INT(g_hash_table_lookup(campaign->measured, key)) - 1;
     return slot->item.resume || (g_hash_table_contains(campaign->measured, key) && group < slot->item.group);
 }

@@ -175,6 +175,28 @@ const gint *cli_interrupt_install(void);
 /* cli_interrupt_signal: the signal that came, 0 where none did. */
 int cli_interrupt_signal(void);
 
+/* --- keep.c: what verbs measure case by case is kept, as a profile is ------------------------------------------------- */
+
+typedef struct
+{
+    IfmStore *store;
+    IfmCampaign *campaign; /* for ifm_campaign_ask() */
+} Keep;
+
+/* keep_init: opens the store of the options KEEP_ROWS. FALSE with the store's error. */
+gboolean keep_init(Keep *keep, const Arguments *arguments, GError **error);
+void keep_clear(Keep *keep);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Keep, keep_clear)
+
+#define KEEP_ROWS(folder)                                                                                                  \
+    {                                                                                                                      \
+        "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db), which keeps each measurement",    \
+        folder                                                                                                             \
+    },                                                                                                                     \
+    {                                                                                                                      \
+        "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not measure again what the store holds already"                     \
+    }
+
 /* --- progress.c ------------------------------------------------------------------------------------------------------- */
 
 /* Progress: one line on a terminal, a line every few seconds in a log, nothing with --quiet; on standard error. */

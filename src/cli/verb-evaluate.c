@@ -38,6 +38,7 @@ static int run_evaluate(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    g_auto(Keep) keep = { 0 };
     const char *with = cli_text(arguments, "with");
     const int checked = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
     if (checked != CLI_EXIT_OK)
@@ -51,12 +52,16 @@ static int run_evaluate(const Arguments *arguments)
         if (!add_words(*text, words, &error))
             return cli_fail(error);
     g_ptr_array_add(words, NULL);
+    if (!keep_init(&keep, arguments, &error))
+        return cli_fail(error);
     IfmEvaluateOptions options = { .models = (const char *const *)words->pdata,
                                    .device = cli_text(arguments, "device"),
                                    .threads = (int)cli_integer(arguments, "threads"),
                                    .loads = cli_texts(arguments, "load"),
                                    .kernels = !cli_given(arguments, "no-kernels"),
                                    .interrupted = cli_interrupt_install(),
+                                   .measure = ifm_campaign_ask,
+                                   .measure_user = keep.campaign,
                                    .note = cli_note_of };
     cli_fill(arguments, ifm_model_options, &options.open);
     g_autoptr(IfmEvaluation) evaluation = ifm_evaluate(model, &options, &error);
@@ -81,6 +86,7 @@ static const IfmOption evaluate_options[] = {
     { "no-kernels", 0, IFM_OPTION_FLAG, FALSE, NULL, "whole models alone" },
     { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "that measures them, ENGINE:UNIT@CORES", "onnxruntime:CPU@0" },
     { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024 },
+    KEEP_ROWS("out/evaluate"),
     { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the tables as CSV; - is standard output" },
     { NULL },
@@ -102,7 +108,9 @@ const Verb verb_evaluate = {
     .tables = { ifm_model_options, cli_page_options },
     .options = evaluate_options,
     .details = "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
-               "copies. What was off most comes first. DIR stands for the ONNX files in it.",
+               "copies. What was off most comes first. DIR stands for the ONNX files in it. Each measurement is kept in "
+               "the store; after "
+               "an interruption the same command with --resume measures only what is missing.",
     .examples = evaluate_examples,
     .run = run_evaluate,
 };

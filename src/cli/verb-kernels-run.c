@@ -65,7 +65,7 @@ static gboolean read_copies(const IfmModel *model, gint64 *n_copies, GError **er
     return FALSE;
 }
 
-static IfmMeasurement *measure(IfmRunner *runner, const IfmModelRequest *request, const IfmModelCase *model_case,
+static IfmMeasurement *measure(IfmCampaign *campaign, const IfmModelRequest *request, const IfmModelCase *model_case,
                                RunRow *row, GError **error)
 {
     g_auto(IfmModelSource) source = { 0 };
@@ -77,12 +77,11 @@ static IfmMeasurement *measure(IfmRunner *runner, const IfmModelRequest *request
     of_file.inputs_path = source.inputs_path;
     of_file.bindings = ifm_model_feed_bindings(&source.feed);
     of_file.n_bindings = source.feed.bindings->len;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_model, &of_file, error);
-    return sealed != NULL ? ifm_runner_measure(runner, &ifm_kind_model, &of_file, sealed, error) : NULL;
+    return ifm_campaign_ask(request->text, &ifm_kind_model, &of_file, campaign, error);
 }
 
 /* Returns: (transfer full) NULL where it was interrupted before there was a run. */
-static RunRow *run_file(IfmRunner *runner, const IfmModelRequest *request, const IfmModelCase *model_case)
+static RunRow *run_file(IfmCampaign *campaign, const IfmModelRequest *request, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
     RunRow *row = g_new0(RunRow, 1);
@@ -90,7 +89,7 @@ static RunRow *run_file(IfmRunner *runner, const IfmModelRequest *request, const
     row->device = model_case->device;
     row->n_copies = 1;
     row->mean_ns = row->median_ns = row->std_ns = row->min_ns = row->max_ns = (double)NAN;
-    g_autoptr(IfmMeasurement) measurement = measure(runner, request, model_case, row, &error);
+    g_autoptr(IfmMeasurement) measurement = measure(campaign, request, model_case, row, &error);
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         run_row_free(row);
@@ -116,18 +115,16 @@ static RunRow *run_file(IfmRunner *runner, const IfmModelRequest *request, const
 }
 
 /* Returns: the number of files that failed. */
-static guint run_files(const Arguments *arguments, const IfmModelOptions *open, const IfmModelCase *model_case,
-                       GPtrArray *rows)
+static guint run_files(const Arguments *arguments, IfmCampaign *campaign, const IfmModelOptions *open,
+                       const IfmModelCase *model_case, GPtrArray *rows)
 {
     IfmModelRequest request = { .open = open, .seed = model_case->seed, .is_run = TRUE, .note = cli_note_of };
     guint n_failed = 0;
-    const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = cli_interrupt_install() };
-    g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
     for (const char *const *file = cli_positional(arguments); *file != NULL && cli_interrupt_signal() == 0; file++)
     {
         cli_log("INFO", "%s on %s: begins", *file, model_case->device);
         request.text = *file;
-        RunRow *row = run_file(runner, &request, model_case);
+        RunRow *row = run_file(campaign, &request, model_case);
         if (row == NULL)
             break;
         g_ptr_array_add(rows, row);
@@ -153,6 +150,7 @@ static int run_kernels(const Arguments *arguments)
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)run_row_free);
     g_autoptr(GError) error = NULL;
     g_auto(IfmModelFeed) sizes = { 0 };
+    g_auto(Keep) keep = { 0 };
     IfmModelOptions open;
     const int allowed = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
     if (allowed != CLI_EXIT_OK)
@@ -162,6 +160,8 @@ static int run_kernels(const Arguments *arguments)
     cli_fill(arguments, ifm_model_options, &open);
     if (!ifm_model_feed_init(&sizes, open.dims, &error)) /* once, not for each file */
         return cli_fail(error);
+    if (!keep_init(&keep, arguments, &error))
+        return cli_fail(error);
     IfmModelCase model_case = { .device = cli_text(arguments, "device"),
                                 .as_is = TRUE,
                                 .threads = (int)cli_integer(arguments, "threads"),
@@ -169,7 +169,7 @@ static int run_kernels(const Arguments *arguments)
                                 .protocol = IFM_PROTOCOL_INIT };
     model_case.protocol.runs = (gsize)cli_integer(arguments, "runs");
     model_case.protocol.warmup = cli_given(arguments, "no-warmup") ? 0 : (gsize)cli_integer(arguments, "warmup");
-    const guint n_failed = run_files(arguments, &open, &model_case, rows);
+    const guint n_failed = run_files(arguments, keep.campaign, &open, &model_case, rows);
     const int status = write_rows(arguments, rows);
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
@@ -183,6 +183,7 @@ static const IfmOption run_options[] = {
     { "no-warmup", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure from the first run on" },
     { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of a run; 0: as many as the runtime takes", "1",
       .maximum = 1024 },
+    KEEP_ROWS("out/kernels"),
     { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as CSV; - is standard output" },
     { NULL },
@@ -207,7 +208,9 @@ const Verb verb_kernels_run = {
         "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "
         "times of a ring are those of one copy: a run's time divided by the copies that the file's metadata names.\n"
         "Start and end are those of the measured runs, after warm-up, in UTC. A file that fails has a "
-        "row with its reason; the others are measured all the same, and the exit status is 1.",
+        "row with its reason; the others are measured all the same, and the exit status is 1. Each measurement is kept in "
+        "the "
+        "store; after an interruption the same command with --resume measures only what is missing.",
     .examples = run_examples,
     .run = run_kernels,
 };

@@ -36,7 +36,6 @@ typedef struct
     const IfmLatencyModel *model;
     const IfmEvaluateOptions *options;
     IfmDeviceSpec *spec;
-    IfmRunner *runner;
     GArray *loads;
     IfmEvaluation *evaluation;
 } Evaluating;
@@ -112,9 +111,8 @@ static gboolean measure(const Evaluating *self, IfmModelCase *model_case, const 
     model_case->protocol.min_runs = 3;
     model_case->protocol.time_budget_ns = budget_ns;
     row->measured_ns = (double)NAN;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(self->runner, &ifm_kind_model, model_case, &trouble);
     g_autoptr(IfmMeasurement) measurement =
-        sealed != NULL ? ifm_runner_measure(self->runner, &ifm_kind_model, model_case, sealed, &trouble) : NULL;
+        self->options->measure(row->model, &ifm_kind_model, model_case, self->options->measure_user, &trouble);
     if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) ||
         g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
     {
@@ -304,10 +302,8 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
 
 static gboolean evaluate_all(Evaluating *self, GError **error)
 {
-    const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
     if (self->spec == NULL || !read_loads(self, error))
         return FALSE;
-    self->runner = ifm_runner_new(&options);
     for (const char *const *text = self->options->models; *text != NULL; text++)
         if (!evaluate_model(self, *text, error))
             return FALSE;
@@ -324,7 +320,6 @@ IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptio
     g_array_set_clear_func(self.loads, load_clear);
     self.spec = ifm_device_spec_parse(options->device != NULL ? options->device : USUAL_DEVICE, error);
     const gboolean ok = evaluate_all(&self, error);
-    ifm_runner_free(self.runner);
     g_array_unref(self.loads);
     ifm_device_spec_free(self.spec);
     return ok ? g_steal_pointer(&evaluation) : NULL;

@@ -77,9 +77,8 @@ static IfmMeasurement *run(const Pilot *pilot, const IfmPlan *plan, gsize n_batc
     plan_case.verify = plan_case.bound = FALSE;
     plan_case.fallbacks = plan_case.prediction = NULL;
     plan_case.trace_path = NULL;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(options->runner, &ifm_kind_pipeline, &plan_case, error);
     g_autoptr(IfmMeasurement) measurement =
-        sealed != NULL ? ifm_runner_measure(options->runner, &ifm_kind_pipeline, &plan_case, sealed, error) : NULL;
+        options->measure("pilot run", &ifm_kind_pipeline, &plan_case, options->measure_user, error);
     if (measurement == NULL || measurement->outcome == IFM_OUTCOME_OK)
         return g_steal_pointer(&measurement);
     g_set_error(error, IFM_ERROR, (int)ifm_error_code_from_name(measurement->error_code), "pilot run: %s",

@@ -107,7 +107,7 @@ static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase
     if (!run_set_replan_missing(running->set, job, runner, error))
         return FALSE;
     like = case_of(running->set, job);
-    if (!run_pilot(running->set, job, runner, &like, error))
+    if (!run_pilot(running->set, job, campaign, &like, error))
         return FALSE;
     running->plan_case = case_of(running->set, job);
     running->plan_case.trace_path = running->trace_path;
@@ -150,6 +150,11 @@ static gboolean before(const IfmCampaignItem *item, const IfmCase *sealed, void 
 static gboolean after(const IfmCampaignItem *item, IfmCampaignEnd *ended, void *user, GError **error)
 {
     RunJob *job = item->tag;
+    if (ended->found)
+    {
+        job->sealed = g_steal_pointer(&ended->cases[0]);
+        job->measurement = g_steal_pointer(&ended->measurements[0]);
+    }
     job->error = ended->error != NULL && ended->measurements == NULL ? g_error_copy(ended->error) : NULL;
     end(running_of(item), ended->error != NULL                          ? "not stored"
                           : job->measurement->outcome == IFM_OUTCOME_OK ? "ok"
@@ -175,6 +180,7 @@ gboolean ifm_run_set_measure(IfmRunSet *set, const gint *interrupted, GError **e
     g_autoptr(GError) trouble = NULL;
     IfmCampaignOptions options = { .limits = IFM_LIMITS_INIT,
                                    .interrupted = interrupted,
+                                   .resume_asked = set->options.resume,
                                    .keep_partial = TRUE,
                                    .before = before,
                                    .after = after,
@@ -185,7 +191,12 @@ gboolean ifm_run_set_measure(IfmRunSet *set, const gint *interrupted, GError **e
     for (guint i = 0; i < set->jobs->len; i++)
     {
         RunJob *job = set->jobs->pdata[i];
-        IfmCampaignItem item = { .title = job->title, .tag = job, .own = &run_kind, .spec = &running, .seal_runs = TRUE };
+        IfmCampaignItem item = { .title = job->title,
+                                 .tag = job,
+                                 .own = &run_kind,
+                                 .spec = &running,
+                                 .resume = set->options.resume,
+                                 .seal_runs = TRUE };
         ifm_campaign_add(campaign, &item);
     }
     gboolean good = ifm_campaign_run(campaign, &trouble) || g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED);

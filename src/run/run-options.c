@@ -67,6 +67,8 @@ const IfmOption ifm_run_options[] = {
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
       "folder of the study's results, or of the runs alone where it has none; without it the study's, or out/run",
       AT(output) },
+    { "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not measure again what the store holds already, short runs among it",
+      AT(resume) },
     { NULL },
 };
 

@@ -63,14 +63,15 @@ static void widen(json_t *prediction, double drift_ratio)
 }
 
 /* The search's plans have their devices bare; the run's plan stands as it is where it came from a file. */
-static IfmPlan *find_plan(IfmRunSet *set, const RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GArray **rounds,
-                          GError **error)
+static IfmPlan *find_plan(IfmRunSet *set, const RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like,
+                          GArray **rounds, GError **error)
 {
     const GArray *batches = job->batches->pdata[0], *sources = job->sources->pdata[0];
     g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, 0));
     Resolving resolving = { set, name };
     IfmPlanQuestion question = run_set_question(set, job, 0);
-    IfmPilotOptions options = { .runner = runner,
+    IfmPilotOptions options = { .measure = ifm_campaign_ask,
+                                .measure_user = campaign,
                                 .like = like,
                                 .sizes = (const IfmPlanSize *)(const void *)batches->data,
                                 .n_sizes = batches->len,
@@ -94,14 +95,14 @@ gint64 run_pilot_budget_ns(const IfmRunSet *set, const RunJob *job)
     return job->searched && !(job->plan_spread <= TOLD_APART) ? IFM_RUN_USUAL_PILOT_NS : 0;
 }
 
-gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GError **error)
+gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like, GError **error)
 {
     gint64 budget_ns = run_pilot_budget_ns(set, job);
     if (budget_ns <= 0)
         return TRUE;
     g_autoptr(GArray) rounds = NULL;
     g_autoptr(GError) failed = NULL;
-    IfmPlan *plan = find_plan(set, job, runner, like, &rounds, &failed);
+    IfmPlan *plan = find_plan(set, job, campaign, like, &rounds, &failed);
     if (plan == NULL && g_error_matches(failed, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         g_propagate_error(error, g_steal_pointer(&failed));

@@ -106,7 +106,7 @@ gint64 run_pilot_budget_ns(const IfmRunSet *set, const RunJob *job);
  * plans and predicts anew by what that showed. One that fails changes nothing and is reported with the prediction. Returns:
  * FALSE with an error where it was interrupted.
  * @like: the run's case */
-gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmRunner *runner, const IfmPlanCase *like, GError **error);
+gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like, GError **error);
 
 /* run_demo_plan: a plan of MatMul stages over the devices that are here: three of them, two sharing a block. (transfer
  * full)

@@ -116,6 +116,20 @@ static void test_run(Bench *bench, gconstpointer data)
     const char *reason = json_string_value(json_object_get(json_array_get(rows, 2), "reason"));
     g_assert_nonnull(strstr(reason, "missing.onnx"));
 
+    /* what it measured is in its store: with --resume only what is missing is measured */
+    g_auto(Ended) before = { 0 }, after = { 0 };
+    run_line(bench, "store export out/kernels/store.db --format csv -o -", &before);
+    assert_status(&before, 0);
+    g_assert_nonnull(strstr(before.out, "ring"));
+    run_line(bench, "kernels run plain.onnx ring.onnx -d simulated:lab/FIXED --runs 7 --no-warmup --resume --json -",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *resumed = parse_output(&ended);
+    g_assert_true(json_equal(json_array_get(resumed, 0), json_array_get(rows, 0)));
+    g_assert_true(json_equal(json_array_get(resumed, 1), json_array_get(rows, 1)));
+    run_line(bench, "store export out/kernels/store.db --format csv -o -", &after);
+    g_assert_cmpstr(after.out, ==, before.out);
+
     static const char *const lines[] = { " INFO inferometer .* begins: kernels run plain\\.onnx missing\\.onnx",
                                          " INFO plain\\.onnx on simulated:lab/FIXED: begins$",
                                          " INFO plain\\.onnx on simulated:lab/FIXED: measured$",

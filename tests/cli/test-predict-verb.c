@@ -119,6 +119,19 @@ static void test_walk(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "Mean error of 1 model:"));
     g_assert_nonnull(strstr(ended.out, "Conv"));
+    /* what was measured is kept: with --resume nothing is measured again, and a model that is new is */
+    g_auto(Ended) before = { 0 }, after = { 0 };
+    run_line(bench, "store export out/evaluate/store.db --format csv -o -", &before);
+    assert_status(&before, 0);
+    run_line(bench, "evaluate " MODEL " --with latency.json --resume --json resumed.json", &ended);
+    assert_status(&ended, 0);
+    run_line(bench, "store export out/evaluate/store.db --format csv -o -", &after);
+    g_assert_cmpstr(after.out, ==, before.out);
+    g_autofree char *first = NULL, *again = NULL, *first_path = bench_path(bench, "evaluation.json"),
+                    *again_path = bench_path(bench, "resumed.json");
+    g_assert_true(g_file_get_contents(first_path, &first, NULL, NULL));
+    g_assert_true(g_file_get_contents(again_path, &again, NULL, NULL));
+    g_assert_cmpstr(again, ==, first);
     assert_none_left(bench);
 }
 

@@ -160,6 +160,17 @@ static void test_pilot(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(
         json_number_value(json_object_get(json_object_get(json_object_get(run, "prediction"), "together"), "CPU")), >, 0);
     g_assert_cmpfloat_with_epsilon(figure(run, "makespan", "predicted") / figure(run, "makespan", "measured"), 1, 0.01);
+    /* begun again with --resume, the first look at each plan, and the run, are those of the store */
+    run_line(bench,
+             "run ./small -q --use CPU --size 10,20 --batches 40 --repetitions 1 --pilot 1s --resume --json resumed.json",
+             &ended);
+    assert_status(&ended, 0);
+    g_autofree char *again_path = g_build_filename(bench->folder, "resumed.json", NULL);
+    json_auto_t *again = ifm_json_load(again_path, NULL);
+    const json_t *resumed = json_array_get(json_object_get(again, "runs"), 0),
+                 *rounds = json_object_get(json_object_get(json_object_get(resumed, "prediction"), "pilot"), "rounds");
+    g_assert_cmpfloat(json_number_value(json_object_get(json_array_get(rounds, 0), "measured_ns")), ==,
+                      json_number_value(json_object_get(round, "measured_ns")));
     for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)
     {
         run_line(bench, refused[i], &ended);
