@@ -300,7 +300,7 @@ def differences(ours, theirs, who):
                     check(f"{track['device']} bubbles {at}", a, b)
             elif isinstance(value, dict):
                 for cause in mine:
-                    check(f"{track['device']} idle {cause}", mine[cause], value[cause])
+                    check(f"{track['device']} idle {cause}", mine[cause], value.get(cause, 0))
             else:
                 check(f"{track['device']} {key}", mine, value)
     for stage in ours["stages"]:
