@@ -114,6 +114,9 @@ gboolean ifm_model_names_dtype(const IfmModel *model, IfmDtype dtype);
  * operators, and numbers of a formula: tensors of rank 0, and those of one element that only arithmetic reads and whose
  * name an exporter made up ("val_70"; a learnt number has the name of its module). */
 gint64 ifm_model_n_trainable(const IfmModel *model);
+/** ifm_model_n_trainable_within: Those in the branches of If and the bodies of Loop and Scan, which do not count there:
+ * they are trained where it is known beforehand which branch runs. */
+gint64 ifm_model_n_trainable_within(const IfmModel *model);
 
 /** ifm_model_n_inputs: The inputs that the caller feeds. Initializers that are listed as inputs (IR version 3) do not
  * count. */

@@ -38,10 +38,11 @@ typedef struct
     IfmStudyForm form;
     int phase; /* 1: dynamic, 2: static */
     gboolean simulated;
-    char *description;  /* the hardware's name; NULL until it was looked for, and where it is not here */
-    char *reason;       /* why it is skipped; NULL where it is not */
-    gboolean asked;     /* by ifm_study_set_device(): a unit that its engine does not know is a slip, not an absent one */
-    guint32 not_stages; /* bit s - 1: stage s was declared not to be for it; has no case, neither alone nor in a range */
+    char *description;   /* the hardware's name; NULL until it was looked for, and where it is not here */
+    char *reason;        /* why it is skipped; NULL where it is not */
+    gboolean is_refused; /* … since a model, a size or an input of the study is wrong: no matter of the device */
+    gboolean asked;      /* by ifm_study_set_device(): a unit that its engine does not know is a slip, not an absent one */
+    guint32 not_stages;  /* bit s - 1: stage s was declared not to be for it; has no case, neither alone nor in a range */
     double peak_flop_per_s;  /* of a large matrix product, in studies that compare with it; 0: not known */
     double peak_bytes_per_s; /* of a triad over memory, there; 0: not known */
 } IfmStudyDevice;

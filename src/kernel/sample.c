@@ -52,6 +52,11 @@ static gint64 integer_of(const IfmKernelRecord *record, const char *attribute, g
     return json_is_integer(one) ? json_integer_value(one) : fallback;
 }
 
+static gboolean is_conv(const IfmKernelRecord *record)
+{
+    return g_str_has_suffix(record->op_type, "Conv") || g_str_equal(record->op_type, "ConvInteger");
+}
+
 /* --- convolutions -------------------------------------------------------------------------------------------------------
  */
 
@@ -180,7 +185,7 @@ IfmKernelRecord *ifm_kernel_vary(const IfmKernelRecord *record, guint32 seed)
     g_array_set_size(other->depends, 0);
     if (!is_all_float(record) || record->outputs->len == 0 || ifm_kernel_record_moves(record))
         return NULL;
-    if (!g_str_has_suffix(record->op_type, "Conv"))
+    if (!is_conv(record))
         vary_inputs(other, &scaling);
     else if (!vary_conv(other, &scaling))
         return NULL;
@@ -205,17 +210,34 @@ static double dim_of(const IfmKernelTensor *tensor, guint from_end)
     return from_end < rank ? (double)g_array_index(tensor->dims, gint64, rank - 1 - from_end) : 1;
 }
 
-/* A convolution as the matrix product that it comes to. */
-static void describe_conv(const IfmKernelRecord *record, const IfmKernelTensor *x, const IfmKernelTensor *w,
-                          const IfmKernelTensor *y, IfmKernelFeatures *features)
+static gboolean is_product(const IfmKernelRecord *record)
 {
+    return g_str_has_suffix(record->op_type, "Gemm") || strstr(record->op_type, "MatMul") != NULL;
+}
+
+/* Behind the first factor of QLinearConv are its scale and its zero point. */
+static const IfmKernelTensor *weights_of(const IfmKernelRecord *record)
+{
+    return input_of(record, g_str_has_prefix(record->op_type, "QLinear") ? 3 : 1);
+}
+
+static gboolean is_channels_last(const IfmKernelRecord *record)
+{
+    return g_str_has_prefix(record->op_type, "Nhwc") || integer_of(record, "channels_last", 0, 0) != 0;
+}
+
+/* A convolution as the matrix product that it comes to. */
+static void describe_conv(const IfmKernelRecord *record, const IfmKernelTensor *w, const IfmKernelTensor *y,
+                          IfmKernelFeatures *features)
+{
+    const guint rank = y->dims->len;
     features->outputs = product_of(w, 0, 1);
     features->kernel_size = dim_of(w, 0);
     features->stride = (double)integer_of(record, "strides", 0, 1);
     features->dilation = (double)integer_of(record, "dilations", 0, 1);
     features->groups = (double)integer_of(record, "group", 0, 1);
-    features->m = product_of(y, 0, 1) * dim_of(y, 0) * dim_of(y, 1);
-    features->k = product_of(w, 1, 4);
+    features->m = is_channels_last(record) ? product_of(y, 0, rank - 1) : product_of(y, 0, 1) * product_of(y, 2, rank);
+    features->k = product_of(w, 1, w->dims->len);
     features->n = features->outputs / MAX(features->groups, 1);
 }
 
@@ -231,19 +253,19 @@ static void describe_product(const IfmKernelRecord *record, const IfmKernelTenso
 
 void ifm_kernel_features(const IfmKernelRecord *record, IfmKernelFeatures *features)
 {
-    const IfmKernelTensor *x = input_of(record, 0), *w = input_of(record, 1),
+    const IfmKernelTensor *x = input_of(record, 0), *w = weights_of(record),
                           *y = record->outputs->len > 0 ? record->outputs->pdata[0] : NULL;
     *features = (IfmKernelFeatures){ 0 };
     if (x == NULL || y == NULL)
         return;
-    const guint rank = x->dims->len;
+    const guint rank = x->dims->len, last = is_channels_last(record) ? 1 : 0;
     features->batch = rank == 4 ? product_of(x, 0, 1) : product_of(x, 0, rank > 0 ? rank - 1 : 0);
-    features->channels = rank == 4 ? product_of(x, 1, 2) : dim_of(x, 0);
-    features->height = rank == 4 ? dim_of(x, 1) : 0;
-    features->width = rank == 4 ? dim_of(x, 0) : 0;
-    if (g_str_has_suffix(record->op_type, "Conv") && w != NULL)
-        describe_conv(record, x, w, y, features);
-    else if (g_str_has_suffix(record->op_type, "Gemm") || g_str_has_suffix(record->op_type, "MatMul"))
+    features->channels = rank == 4 && !last ? product_of(x, 1, 2) : dim_of(x, 0);
+    features->height = rank == 4 ? dim_of(x, 1 + last) : 0;
+    features->width = rank == 4 ? dim_of(x, last) : 0;
+    if (is_conv(record) && w != NULL && y->dims->len > 1)
+        describe_conv(record, w, y, features);
+    else if (is_product(record))
         describe_product(record, x, y, features);
     else
     {

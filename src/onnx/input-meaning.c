@@ -19,6 +19,7 @@ typedef enum
     STEER_LENGTHS, /* how much of a dimension of another input there is */
     STEER_COUNT,   /* a number of things that are made */
     STEER_DIVISOR, /* anything but 0 */
+    STEER_CASE,    /* one of the cases that an If tells apart: what it is compared with */
 } Steer;
 
 /* @of: which input it is about    @axis: … and which dimension: an attribute's default; with @attribute NULL the dimension
@@ -79,6 +80,10 @@ static const struct
     { "LSTM", 4, STEER_LENGTHS, 0, NULL, 0 },
     { "GRU", 4, STEER_LENGTHS, 0, NULL, 0 },
     { "RNN", 4, STEER_LENGTHS, 0, NULL, 0 },
+    { "Loop", 0, STEER_COUNT, 0, NULL, 0 },
+    { "Loop", 1, STEER_ONES, 0, NULL, 0 }, /* it turns at least once */
+    { "Equal", 0, STEER_CASE, 1, NULL, 0 },
+    { "Equal", 1, STEER_CASE, 0, NULL, 0 },
     { "Div", 1, STEER_DIVISOR, 0, NULL, 0 },
     { "Mod", 1, STEER_DIVISOR, 0, NULL, 0 },
 };
@@ -203,6 +208,29 @@ static void fix_parts(Search *search, const IfmNode *node, gint64 size, gint64 n
     fix(search, parts, (gsize)n);
 }
 
+static gboolean is_condition(const Search *search, const char *tensor)
+{
+    const GArray *readers = ifm_model_consumers(search->model, tensor);
+    for (guint i = 0; readers != NULL && i < readers->len; i++)
+    {
+        const IfmNode *node = ifm_model_node(search->model, g_array_index(readers, gsize, i));
+        if (g_str_equal(node->op_type, "If") && g_str_equal(node->inputs[0], tensor))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* A rate of 16000, say: the branch for all others need not take any other. */
+static void fix_case(Search *search, const IfmNode *node, gsize of)
+{
+    IfmTensor number;
+    if (ifm_dtype_is_float(search->port->dtype) || of >= node->n_inputs || !is_condition(search, node->outputs[0]) ||
+        !ifm_model_weight(search->model, node->inputs[of], &number) || ifm_dtype_is_float(number.dtype) ||
+        ifm_dtype_size_bytes(number.dtype) == 0 || ifm_tensor_n_elements(&number) != 1)
+        return;
+    fix_one(search, (gint64)ifm_tensor_get_double(&number, 0));
+}
+
 /* Each number is a place in one of the first dimensions: below the smallest of them. */
 static void draw_places(Search *search, const IfmNode *node)
 {
@@ -255,6 +283,9 @@ static void steer(Search *search, const IfmNode *node, gsize row)
         break;
     case STEER_COUNT:
         fix_one(search, COUNT);
+        break;
+    case STEER_CASE:
+        fix_case(search, node, steered[row].of);
         break;
     case STEER_DIVISOR:
         if (!search->is_found && !ifm_dtype_is_float(search->port->dtype))

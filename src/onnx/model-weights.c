@@ -364,6 +364,39 @@ GPtrArray *ifm_model_trainable(const IfmModel *model)
     return names;
 }
 
+typedef struct
+{
+    const IfmModel *model;
+    IfmUses *uses;
+    gint64 n;
+} Within;
+
+static void count_within(const Onnx__GraphProto *graph, gpointer user)
+{
+    Within *within = user;
+    if (graph == within->model->proto->graph)
+        return;
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        if (is_trainable(within->uses, graph->initializer[i]->name, graph->initializer[i]))
+            within->n += ifm_onnx_n_elements(graph->initializer[i]);
+    for (gsize i = 0; i < graph->n_node; i++)
+    {
+        IfmNode node;
+        ifm_onnx_node_wrap(graph->node[i], &node);
+        const Onnx__TensorProto *value = ifm_onnx_constant(&node);
+        if (value != NULL && is_trainable(within->uses, node.outputs[0], value))
+            within->n += ifm_onnx_n_elements(value);
+    }
+}
+
+gint64 ifm_model_n_trainable_within(const IfmModel *model)
+{
+    g_autoptr(IfmUses) uses = ifm_uses_new(model);
+    Within within = { model, uses, 0 };
+    ifm_onnx_each_graph(model->proto->graph, count_within, &within);
+    return within.n;
+}
+
 gint64 ifm_model_n_trainable(const IfmModel *model)
 {
     g_autoptr(GPtrArray) names = ifm_model_trainable(model);

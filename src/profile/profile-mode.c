@@ -400,9 +400,11 @@ static gboolean make_training(ProfileMode *mode, GError **error)
             add_bytes(mode, plan->analysis, ifm_model_output(plan->model, i)->name);
     if (mode->gradient_bytes > 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: nothing to train: it has no floating-point weight that is more than a single number",
-                ifm_model_name(mode->given->model));
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: nothing to train: %s", ifm_model_name(mode->given->model),
+                ifm_model_n_trainable_within(mode->given->model) > 0
+                    ? "all its weights lie in branches and bodies, which train only where the condition of an If is known "
+                      "before the model runs: a constant, or what follows from shapes"
+                    : "it has no floating-point weight that is more than a single number");
     return FALSE;
 }
 

@@ -101,7 +101,8 @@ static void append_types(GString *text, const GArray *stored)
     }
 }
 
-/* "31,432 trainable, and 512 that are not (integers); 45.6 KiB as stored (i8 …)". @sized: with the bytes */
+/* "31,432 trainable, 64 within branches and bodies, and 512 that are not (integers); 45.6 KiB as stored (i8 …)". @sized:
+ * with the bytes */
 static char *weights_of(const IfmModel *model, gboolean sized)
 {
     g_autoptr(GArray) stored = ifm_model_stored(model);
@@ -113,10 +114,13 @@ static char *weights_of(const IfmModel *model, gboolean sized)
         integers += is_integer(row) ? row->n_parameters : 0;
         n_bytes += row->bytes;
     }
-    const gint64 trainable = ifm_model_n_trainable(model), more = all - trainable;
-    g_autofree char *n_trainable = ifm_grouped(trainable), *n_more = ifm_grouped(more);
+    const gint64 trainable = ifm_model_n_trainable(model), within = ifm_model_n_trainable_within(model);
+    const gint64 more = all - trainable - within;
+    g_autofree char *n_trainable = ifm_grouped(trainable), *n_within = ifm_grouped(within), *n_more = ifm_grouped(more);
     GString *text = g_string_new(NULL);
     g_string_printf(text, "%s trainable", n_trainable);
+    if (within > 0)
+        g_string_append_printf(text, ", %s within branches and bodies", n_within);
     if (more > 0)
         g_string_append_printf(text, ", and %s that are not (%s)", n_more,
                                integers == 0      ? "running statistics, scalars"
@@ -179,6 +183,20 @@ static const char *unit_of_work(const IfmProfileReport *report)
 
 #define BOUNDS_NAMED 4
 
+/* "which branch of If 'a' runs", "which branch runs within Loop 'b'", "whether Dropout 'c' trains" */
+static void add_bound(GString *text, const IfmNode *node)
+{
+    const gboolean is_if = g_str_equal(node->op_type, "If");
+    g_string_append_printf(text, "%s%s" IFM_NO_BREAK "'%s'%s",
+                           is_if                         ? "which branch of "
+                           : ifm_node_has_subgraph(node) ? "which branch runs within "
+                                                         : "whether ",
+                           node->op_type, ifm_layer_name(node),
+                           is_if                         ? " runs"
+                           : ifm_node_has_subgraph(node) ? ""
+                                                         : " trains");
+}
+
 /* Of which nodes only an upper bound is known. */
 static void add_bounds(IfmDocument *document, const IfmProfileReport *report)
 {
@@ -186,12 +204,10 @@ static void add_bounds(IfmDocument *document, const IfmProfileReport *report)
     gsize n = 0;
     for (gsize i = 0; i < ifm_model_n_nodes(report->model); i++)
     {
-        const IfmNode *node = ifm_model_node(report->model, i);
         if (!ifm_analysis_node_cost(report->analysis, i)->is_upper_bound || ++n > BOUNDS_NAMED)
             continue;
-        g_string_append_printf(text, "%s%s" IFM_NO_BREAK "'%s'",
-                               n > 1 ? ", " : "upper bound: it is unknown which branch runs of ", node->op_type,
-                               ifm_layer_name(node));
+        g_string_append(text, n > 1 ? ", " : "upper bound: it is unknown ");
+        add_bound(text, ifm_model_node(report->model, i));
     }
     if (n > BOUNDS_NAMED)
         g_string_append_printf(text, " and %" G_GSIZE_FORMAT " more", n - BOUNDS_NAMED);

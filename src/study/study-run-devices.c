@@ -48,6 +48,7 @@ static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
         return FALSE;
     g_clear_pointer(&device->description, g_free);
     g_clear_pointer(&device->reason, g_free);
+    device->is_refused = FALSE;
     if (ifm_runner_find_device(ifm_campaign_runner(run->campaign), device->device, &device->description, &trouble))
         return TRUE;
     if (device->asked && g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE) && is_unknown_unit(run, spec))
@@ -68,15 +69,18 @@ static gboolean find_device(Run *run, IfmStudyDevice *device, GError **error)
 gboolean study_run_check_devices(const Run *run, GError **error)
 {
     g_autoptr(GString) reasons = g_string_new(NULL);
-    gboolean any = FALSE;
+    gboolean any = FALSE, all_refused = TRUE;
     for (guint i = 0; i < run->study->devices->len; i++)
     {
         const IfmStudyDevice *device = run->study->devices->pdata[i];
         any |= device->reason == NULL;
+        all_refused &= device->is_refused;
         if (device->reason != NULL)
             g_string_append_printf(reasons, "%s%s: %s", reasons->len > 0 ? "; " : "", device->alias, device->reason);
     }
-    if (!any)
+    if (!any && all_refused)
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\": %s", run->study->name, reasons->str);
+    else if (!any)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no device of study \"%s\" is here: %s", run->study->name,
                     reasons->str);
     return any;

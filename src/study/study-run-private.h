@@ -15,13 +15,15 @@ typedef struct
     json_t *sessions; /* array; the last one is this one's, once something was measured */
     json_t *session;  /* borrowed from it; NULL before that */
     gint64 started_unix_ms, began_us, noted_us;
+    guint n_invalid; /* points that were refused since a model, a size or an input is wrong */
 } Run;
 
 /* --- study-run-devices.c --- */
 /* study_run_find_devices: which of the study's devices are here; those that are not have the reason. FALSE where the run
  * must end: none is here, or one is wrong. */
 gboolean study_run_find_devices(Run *run, GError **error);
-/* study_run_check_devices: FALSE with IFM_ERROR_UNAVAILABLE where none is here, or left. */
+/* study_run_check_devices: FALSE with IFM_ERROR_UNAVAILABLE where none is here, or left; with IFM_ERROR_INVALID where the
+ * study's models, sizes or inputs are wrong on all of them. */
 gboolean study_run_check_devices(const Run *run, GError **error);
 
 /* --- study-run-peaks.c --- */

@@ -114,23 +114,32 @@ static void on_drop(IfmCampaignItem *item, void *user)
     ((const Run *)user)->study->kind->drop(item->tag);
 }
 
+/* A model, a size or an input is wrong, or a text that options would have: in a file it is all input. */
+static gboolean is_of_study(const GError *trouble)
+{
+    return g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID) || g_error_matches(trouble, IFM_ERROR, IFM_ERROR_USAGE);
+}
+
 static void give_up(IfmStudyDevice *device, const char *what, const GError *trouble)
 {
     g_free(device->reason);
     device->reason = g_strdup_printf("%s: %s", what, trouble->message);
+    device->is_refused = is_of_study(trouble);
 }
 
 /* A stage that cannot be sealed costs its device: of a link, the end which the phase is for. A point costs itself alone. */
 static gboolean on_end(const IfmCampaignItem *item, IfmCampaignEnd *end, void *user, GError **error)
 {
+    Run *run = user;
     StudyCase *one = item->tag;
     if (end->error == NULL)
-        return end->found || note_time(user, FALSE, error);
+        return end->found || note_time(run, FALSE, error);
     if (end->n > 0 || g_error_matches(end->error, IFM_ERROR, IFM_ERROR_CANCELLED))
         return FALSE;
     if (one->axes != NULL)
     {
         one->refused = g_strdup(end->error->message);
+        run->n_invalid += is_of_study(end->error);
         return TRUE;
     }
     give_up(one->to != NULL && one->to->phase == one->row.phase ? one->to : one->device, one->row.title, end->error);
@@ -261,6 +270,17 @@ static gboolean run_phase(Run *run, int phase, GError **error)
     return ifm_campaign_measure(run->campaign, phase, error);
 }
 
+/* Where a model, a size or an input is wrong in every point, so is the study. */
+static gboolean check_points(const Run *run, GError **error)
+{
+    const GPtrArray *cases = ifm_study_cases(run->study);
+    if (cases->len == 0 || run->n_invalid < cases->len)
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\": no case can be measured: %s", run->study->name,
+                ((const StudyCase *)cases->pdata[0])->refused);
+    return FALSE;
+}
+
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmCampaignProgress *result,
                            GError **error)
 {
@@ -290,6 +310,7 @@ gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptio
         good = run_phase(&run, phase, error);
     if (run.campaign == NULL)
         return FALSE;
+    good = good && check_points(&run, error);
     if (!good)
         note_time(&run, TRUE, NULL); /* the error at hand is the one to report */
     if (result != NULL)

@@ -74,7 +74,7 @@ static void test_if_alone(Bench *bench, gconstpointer data)
     run_line(bench, "profile if.onnx --profile flops", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "upper bound 72"));
-    g_assert_nonnull(strstr(ended.out, "upper bound: it is unknown which branch runs of If"));
+    g_assert_nonnull(strstr(ended.out, "upper bound: it is unknown which branch of If"));
     run_line(bench, "profile if.onnx --profile flops --json -", &ended);
     assert_status(&ended, 0);
     json_auto_t *json = parse_output(&ended);
@@ -100,7 +100,7 @@ static void test_if_measured(Bench *bench, gconstpointer data)
     run_line(bench, "profile if.onnx -q --runs 5 --warmup 1 -d onnxruntime:CPU --json r.json", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "upper bound 72"));
-    g_assert_nonnull(strstr(ended.out, "it is unknown which branch runs"));
+    g_assert_nonnull(strstr(ended.out, "it is unknown which branch of If"));
     g_autofree char *path = bench_path(bench, "r.json");
     g_autoptr(GError) error = NULL;
     json_auto_t *json = ifm_json_load(path, &error);

@@ -575,6 +575,24 @@ static void test_nothing_to_train(Bench *bench, gconstpointer data)
     refuse(bench, "profile bare.onnx --mode train -p flops", 3, "nothing to train");
 }
 
+/* Weights in branches (tests/data/branches.py) train where it is known which branch runs; the others have no gradient. */
+static void test_branches(Bench *bench, gconstpointer data)
+{
+    g_autofree char *known = g_test_build_filename(G_TEST_DIST, "data", "weights-known.onnx", NULL);
+    g_autofree char *open = g_test_build_filename(G_TEST_DIST, "data", "weights-open.onnx", NULL);
+    static const char *const modes[] = { "train", "backward" };
+    for (gsize i = 0; i < G_N_ELEMENTS(modes); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *trains = g_strdup_printf("profile %s --mode %s -p flops", known, modes[i]);
+        g_autofree char *refused = g_strdup_printf("profile %s --mode %s -p flops", open, modes[i]);
+        run_line(bench, trains, &ended);
+        assert_status(&ended, 0);
+        g_assert_nonnull(strstr(ended.out, "weights   0 trainable, 128 within branches and bodies; "));
+        refuse(bench, refused, 3, "nothing to train: all its weights lie in branches and bodies");
+    }
+}
+
 static void test_loss_does_not_fit(Bench *bench, gconstpointer data)
 {
     static const gint64 x[] = { 2, 3, 4 }, w[] = { 4 };
@@ -627,6 +645,7 @@ int main(int argc, char **argv)
     g_test_add("/profile-mode/forward-words", Bench, NULL, bench_init, test_forward_words, bench_clear);
     g_test_add("/profile-mode/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     g_test_add("/profile-mode/nothing", Bench, NULL, bench_init, test_nothing_to_train, bench_clear);
+    g_test_add("/profile-mode/branches", Bench, NULL, bench_init, test_branches, bench_clear);
     g_test_add("/profile-mode/loss", Bench, NULL, bench_init, test_loss_does_not_fit, bench_clear);
     g_test_add("/profile-mode/too-large", Bench, NULL, bench_init, test_too_large, bench_clear);
     g_test_add("/profile-mode/usage", Bench, NULL, bench_init, test_usage, bench_clear);

@@ -99,6 +99,35 @@ static void test_bad_lines(Bench *bench, gconstpointer data)
     }
 }
 
+#define POINTS "title: Points\nkind: profile\nverify: false\ndevices:\n  A: {device: \"simulated:lab/FIXED\"}\nmodels: "
+#define UNDER_LOAD "title: Load\nkind: kernels-under-load\ndevices:\n  A: {device: \"onnxruntime:CPU@0\"}\nmodels: "
+
+/* Models, sizes and inputs that are wrong are input that is wrong, not a device that is missing. */
+static void test_bad_models(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *yaml, *part;
+    } known[] = {
+        { POINTS "[\"resnet18,size=0\"]\n", "zoo: resnet18: size=0 is not a number from 1" },
+        { POINTS "[\"resnet18\"]\ndims: [{name: siez, sizes: [3]}]\n", "no input has a free dimension 'siez'" },
+        { POINTS "[\"resnet18\"]\ninputs: [nosuch=1]\n", "resnet18 has no input 'nosuch'" },
+        { UNDER_LOAD "[\"resnet18,size=0\"]\n", "zoo: resnet18: size=0 is not a number from 1" },
+        { UNDER_LOAD "[\"resnet18\"]\ndims: [nosuch=3]\n", "no input has a free dimension 'nosuch'" },
+        { UNDER_LOAD "[\"resnet18\"]\ndims: [\"N=x\"]\n", "\"N=x\" is not NAME=SIZE" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        if (g_str_has_prefix(known[i].yaml, UNDER_LOAD) && !bench_has_device(bench, "onnxruntime:CPU@0", ""))
+            continue;
+        write_text(bench, "bad.yaml", known[i].yaml);
+        g_autofree char *line = g_strdup_printf("study run bad.yaml -q -o bad-%zu", i);
+        run_line(bench, line, &ended);
+        assert_complaint(&ended, 3, known[i].part);
+    }
+}
+
 /* --- stores ----------------------------------------------------------------------------------------------------------- */
 
 /* A store that is another study's, or no study's at all, is left as it is by whatever is asked. */
@@ -259,6 +288,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/study-input/studies", Bench, NULL, bench_init, test_bad_studies, bench_clear);
     g_test_add("/study-input/lines", Bench, NULL, bench_init, test_bad_lines, bench_clear);
+    g_test_add("/study-input/models", Bench, NULL, bench_init, test_bad_models, bench_clear);
     g_test_add("/study-input/other-store", Bench, NULL, bench_init, test_other_store, bench_clear);
     g_test_add("/study-input/difference", Bench, NULL, bench_init, test_difference, bench_clear);
     g_test_add("/study-input/tables", Bench, NULL, bench_init, test_bad_imports, bench_clear);

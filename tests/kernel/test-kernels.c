@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <inferometer/kernel-sample.h>
 #include <inferometer/kernel.h>
 #include <inferometer/profile-page.h>
 #include <inferometer/zoo.h>
@@ -435,6 +436,72 @@ static void test_page(Fixture *fixture, gconstpointer data)
     g_assert_true(g_str_has_prefix(lines[1], "simulated:x/CPU,,conv1,Conv,"));
 }
 
+/* --- kernels as numbers -------------------------------------------------------------------------------------------------
+ */
+
+/* A record of an operator with inputs of the given dimensions; an empty one is a scale. */
+static void features_of(const char *op_type, const char *attributes, const char *const *inputs, const char *output,
+                        IfmKernelFeatures *features)
+{
+    static const char tensor[] = "%s{\"name\": \"t\", \"dtype\": \"u8\", \"constant\": false, \"dims\": [%s], "
+                                 "\"values\": [], \"number\": null}";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_printf(text,
+                    "{\"name\": \"k\", \"node\": \"n\", \"op_type\": \"%s\", \"domain\": \"\", \"digest\": "
+                    "\"ab12cd34ef\", \"attributes\": {%s}, \"inputs\": [",
+                    op_type, attributes);
+    for (gsize i = 0; inputs[i] != NULL; i++)
+        g_string_append_printf(text, tensor, i > 0 ? ", " : "", inputs[i]);
+    g_string_append(text, "], \"outputs\": [");
+    g_string_append_printf(text, tensor, "", output);
+    g_string_append(text, "], \"flop\": 1, \"opset\": 17, \"input_bytes\": 1, \"weight_bytes\": 1, \"output_bytes\": 1, "
+                          "\"coverage\": \"exact\", \"covers\": [], \"depends\": []}");
+    json_auto_t *json = ifm_json_parse(text->str, text->len, "kernel", &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmKernelRecord) record = ifm_kernel_record_from_json(json, "kernel", &error);
+    g_assert_no_error(error);
+    ifm_kernel_features(record, features);
+}
+
+/* A convolution of 2 pictures of 3 x 10 x 12 by 8 filters of 3 x 3 x 5, and a product of 6 x 7 by 7 x 9, in all words. */
+static void test_features(void)
+{
+    static const char x[] = "2,3,10,12", w[] = "8,3,3,5", y[] = "2,8,8,8", last_x[] = "2,10,12,3", last_y[] = "2,8,8,8";
+    static const struct
+    {
+        const char *op_type, *attributes, *inputs[10], *output;
+        double m, k, n;
+    } rows[] = {
+        { "Conv", "", { x, w, "8" }, y, 2 * 64, 45, 8 },
+        { "FusedConv", "", { x, w, "8" }, y, 2 * 64, 45, 8 },
+        { "QLinearConv", "", { x, "", "", w, "", "", "", "", "8" }, y, 2 * 64, 45, 8 },
+        { "QLinearConv", "\"channels_last\": 1", { last_x, "", "", w, "", "", "", "" }, last_y, 2 * 64, 45, 8 },
+        { "ConvInteger", "", { x, w, "", "" }, y, 2 * 64, 45, 8 },
+        { "Conv", "", { "2,3,10", "8,3,3" }, "2,8,8", 2 * 8, 9, 8 },
+        { "Conv", "", { "1,3,4,10,12", "8,3,1,3,5" }, "1,8,4,8,8", 4 * 64, 45, 8 },
+        { "MatMul", "", { "6,7", "7,9" }, "6,9", 6, 7, 9 },
+        { "QLinearMatMul", "", { "6,7", "", "", "7,9", "", "", "", "" }, "6,9", 6, 7, 9 },
+        { "MatMulInteger", "", { "6,7", "7,9", "", "" }, "6,9", 6, 7, 9 },
+        { "MatMulIntegerToFloat", "", { "6,7", "7,9", "", "" }, "6,9", 6, 7, 9 },
+        { "QGemm", "", { "6,7", "", "", "7,9", "", "" }, "6,9", 6, 7, 9 },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        IfmKernelFeatures features;
+        g_test_message("%s", rows[i].op_type);
+        features_of(rows[i].op_type, rows[i].attributes, rows[i].inputs, rows[i].output, &features);
+        g_assert_cmpfloat(features.m, ==, rows[i].m);
+        g_assert_cmpfloat(features.k, ==, rows[i].k);
+        g_assert_cmpfloat(features.n, ==, rows[i].n);
+        if (strstr(rows[i].op_type, "Conv") == NULL)
+            continue;
+        g_assert_cmpfloat(features.outputs, ==, 8);
+        if (strlen(rows[i].inputs[0]) == strlen(x))
+            g_assert_true(features.channels == 3 && features.height == 10 && features.width == 12);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -452,5 +519,6 @@ int main(int argc, char **argv)
     g_test_add("/kernels/limit", Fixture, NULL, set_up, test_limit, tear_down);
     g_test_add("/kernels/covered-copy", Fixture, NULL, set_up, test_covered_copy, tear_down);
     g_test_add("/kernels/page", Fixture, NULL, set_up, test_page, tear_down);
+    g_test_add_func("/kernels/features", test_features);
     return g_test_run();
 }

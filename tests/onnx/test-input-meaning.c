@@ -118,6 +118,8 @@ static void test_steering(void)
         { "LSTM", 2, { 1, 1 }, { "x", "w", "w", "", "i" } },
         { "ConstantOfShape", 3, { 1, 1, 1 }, { "i" } },
         { "Pad", 3, { 0, 0, 0 }, { "t", "i" } },
+        { "Loop", -1, { 4 }, { "i", "", "x" } },
+        { "Loop", -1, { 1 }, { "", "i", "x" } },
     };
     for (gsize row = 0; row < G_N_ELEMENTS(rows); row++)
     {
@@ -132,6 +134,24 @@ static void test_steering(void)
         g_test_message("%s", rows[row].op_type);
         for (gint64 i = 0; i < ABS(rows[row].n); i++)
             g_assert_cmpint(((const gint64 *)input.data)[i], ==, rows[row].values[i]);
+    }
+}
+
+/* A number that an If compares with another is that one; one that is compared for another reason is not. */
+static void test_cases(void)
+{
+    for (int k = 0; k < 2; k++)
+    {
+        g_auto(IfmTensor) input = IFM_TENSOR_INIT;
+        gint64 rate = 16000;
+        IfmTensor number;
+        IfmModelBuilder *builder = begin(IFM_DTYPE_I64, 0, NULL);
+        g_assert_true(ifm_tensor_wrap(&number, IFM_DTYPE_I64, 0, NULL, &rate, NULL));
+        ifm_model_builder_weight(builder, "rate", &number);
+        ifm_model_builder_node(builder, "Equal", NULL, k == 0 ? NAMES("i", "rate") : NAMES("rate", "i"), NAMES("is_high"));
+        ifm_model_builder_node(builder, k == 0 ? "If" : "Identity", NULL, NAMES("is_high"), NAMES("o"));
+        make(builder, &input);
+        g_assert_cmpint(*(const gint64 *)input.data == rate, ==, k == 0);
     }
 }
 
@@ -194,6 +214,7 @@ int main(int argc, char **argv)
     g_test_add_func("/input-meaning/vocabulary", test_vocabulary);
     g_test_add_func("/input-meaning/places", test_places);
     g_test_add_func("/input-meaning/steering", test_steering);
+    g_test_add_func("/input-meaning/cases", test_cases);
     g_test_add_func("/input-meaning/masks", test_masks);
     g_test_add_func("/input-meaning/pictures", test_pictures);
     return g_test_run();
