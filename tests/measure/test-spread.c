@@ -1,3 +1,4 @@
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -261,7 +262,7 @@ static void test_not_finite(void)
     for (int k = 0; k < 3; k++)
         g_assert_true(ifm_spread_add(spread, &disturbed));
     g_assert_true(ifm_spread_finish(spread, &allowed, &figures, NULL));
-    g_assert_cmpfloat(figures.unsure, ==, 0.2);
+    g_assert_cmpfloat(figures.unsure, ==, 0.4);
     g_assert_cmpint(ifm_spread_judge(&seen, &tensor, &allowed, &figures, &judgement), ==, IFM_AGREEMENT_EQUAL);
     g_assert_cmpint(ifm_spread_judge(&other, &tensor, &allowed, &figures, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
     g_assert_cmpint(judgement.worst_index, ==, 1);
@@ -292,10 +293,110 @@ static void test_no_spread(void)
     g_assert_cmpint(ifm_spread_judge(&little, &nothing, &of_nothing, &figures, &judgement), ==, IFM_AGREEMENT_EQUAL);
 }
 
+/* --- what is near enough, whatever the runs show ---------------------------------------------------------------------- */
+
+#define CHANNELS 8
+#define POINTS 500
+#define SMALL 3 /* a channel of numbers ten million times smaller than those of the others */
+
+/* An output of channels with runs that are all equal: so no runs of a model say what its last roundings do. */
+static IfmAgreement judge_channels(void (*change)(float *value, int channel), IfmJudgement *judgement)
+{
+    static const gint64 shape[] = { 1, CHANNELS, POINTS };
+    g_autofree float *reference = g_new(float, CHANNELS *POINTS), *value = g_new(float, CHANNELS *POINTS);
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
+    g_auto(IfmTensor) allowed = IFM_TENSOR_INIT;
+    IfmTensor tensor, seen;
+    IfmSpreadFigures figures;
+    for (int i = 0; i < CHANNELS * POINTS; i++)
+    {
+        const double size = i / POINTS == SMALL ? 1e-5 : 100;
+        reference[i] = value[i] = (float)(size * g_rand_double_range(random, 0.2, 2));
+        change(&value[i], i / POINTS);
+    }
+    g_assert_true(ifm_tensor_wrap(&tensor, IFM_DTYPE_F32, 3, shape, reference, NULL));
+    g_assert_true(ifm_tensor_wrap(&seen, IFM_DTYPE_F32, 3, shape, value, NULL));
+    g_autoptr(IfmSpread) spread = ifm_spread_new(&tensor);
+    for (int k = 0; k < 5; k++)
+        g_assert_true(ifm_spread_add(spread, &tensor));
+    g_assert_true(ifm_spread_finish(spread, &allowed, &figures, NULL));
+    return ifm_spread_judge(&seen, &tensor, &allowed, &figures, judgement);
+}
+
+/* To so many bits of the significand, as an engine does that computes in less than f32. */
+static float rounded_to(float value, int bits)
+{
+    int exponent;
+    const double part = frexp(value, &exponent);
+    return (float)ldexp(round(ldexp(part, bits)), exponent - bits);
+}
+
+static void to_bf16(float *value, int channel)
+{
+    *value = rounded_to(*value, 8);
+}
+
+static void to_f16(float *value, int channel)
+{
+    *value = rounded_to(*value, 11);
+}
+
+static void to_16_bits(float *value, int channel)
+{
+    *value = rounded_to(*value, 16);
+}
+
+static void six_roundings(float *value, int channel)
+{
+    *value *= 1 + 6 * 0x1p-24F;
+}
+
+static void lose_small(float *value, int channel)
+{
+    *value = channel == SMALL ? 0 : *value;
+}
+
+static void small_to_bf16(float *value, int channel)
+{
+    *value = channel == SMALL ? rounded_to(*value, 8) : *value;
+}
+
+/* Within ten roundings nothing is different; less precision than f32 is, and so is a channel that is lost beside larger
+ * ones. */
+static void test_enough(void)
+{
+    IfmJudgement judgement;
+    g_assert_cmpint(judge_channels(six_roundings, &judgement), ==, IFM_AGREEMENT_EQUAL);
+    g_assert_cmpint(judge_channels(to_bf16, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
+    g_assert_cmpint(judge_channels(to_f16, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
+    g_assert_cmpint(judge_channels(to_16_bits, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
+    g_assert_cmpint(judge_channels(lose_small, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
+    g_assert_cmpint(judge_channels(small_to_bf16, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
+}
+
+/* Where the reference itself has no numbers, the inputs mean nothing to the model. */
+static void test_no_numbers(void)
+{
+    float reference[] = { NAN, NAN, NAN, 1 }, value[] = { FLT_MAX, 7, NAN, 1 }, wrong[] = { NAN, NAN, NAN, NAN };
+    const IfmTensor tensor = of(IFM_DTYPE_F32, 4, reference), seen = of(IFM_DTYPE_F32, 4, value),
+                    other = of(IFM_DTYPE_F32, 4, wrong);
+    g_auto(IfmTensor) allowed = IFM_TENSOR_INIT;
+    IfmSpreadFigures figures;
+    IfmJudgement judgement;
+    g_autoptr(IfmSpread) spread = ifm_spread_new(&tensor);
+    for (int k = 0; k < 3; k++)
+        g_assert_true(ifm_spread_add(spread, &tensor));
+    g_assert_true(ifm_spread_finish(spread, &allowed, &figures, NULL));
+    g_assert_cmpint(ifm_spread_judge(&seen, &tensor, &allowed, &figures, &judgement), ==, IFM_AGREEMENT_UNDETERMINED);
+    g_assert_cmpint(ifm_spread_judge(&other, &tensor, &allowed, &figures, &judgement), ==, IFM_AGREEMENT_DIFFERENT);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/spread/allowed", test_allowed);
+    g_test_add_func("/spread/enough", test_enough);
+    g_test_add_func("/spread/no-numbers", test_no_numbers);
     g_test_add_func("/spread/honest", test_honest);
     g_test_add_func("/spread/faults", test_faults);
     g_test_add_func("/spread/words", test_words);

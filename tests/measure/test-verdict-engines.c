@@ -219,6 +219,29 @@ static void test_drawn(void)
     fixture_clear(&fixture);
 }
 
+/* Of the second input of CastLike the type alone is read: OpenVINO drops it, and is fed the other. */
+static void test_unread_input(void)
+{
+    static const gint64 shape[] = { 4, 8 };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("unread", 17);
+    ifm_model_builder_input(builder, "like", IFM_DTYPE_F64, 2, shape, NULL);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, shape, NULL);
+    ifm_model_builder_node(builder, "CastLike", NULL, NAMES("x", "like"), NAMES("c"));
+    ifm_model_builder_node(builder, "Neg", NULL, NAMES("c"), NAMES("y"));
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F64, 2, shape, NULL);
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, NULL);
+    g_assert_true(ifm_model_save(model, fixture.model_path, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(devices) && has_engines(&fixture); i++)
+    {
+        g_autoptr(IfmMeasurement) measurement = measure_file(&fixture, fixture.model_path, devices[i], 0);
+        assert_ok(measurement);
+        g_assert_cmpstr(text_in(measurement->verification, "agreement"), ==, "equal");
+    }
+    fixture_clear(&fixture);
+}
+
 /* A sequence is made and not read: the tensor beside it is compared. */
 static void test_listed(void)
 {
@@ -309,6 +332,7 @@ int main(int argc, char **argv)
     g_test_add_func("/verdict/undetermined", test_undetermined);
     g_test_add_func("/verdict/drawn", test_drawn);
     g_test_add_func("/verdict/listed", test_listed);
+    g_test_add_func("/verdict/unread-input", test_unread_input);
     g_test_add_func("/verdict/fed-anew", test_fed_anew);
     g_test_add_func("/verdict/fixed", test_fixed);
     return g_test_run();

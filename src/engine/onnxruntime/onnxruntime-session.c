@@ -328,7 +328,10 @@ static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, gboolean is_
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
                     "%s: %s '%s' is %s: tensors of numbers or texts, of rank %d or less, can be fed",
                     ifm_model_name(self->base.model), is_output ? "output" : "input", port->name,
-                    kind != ONNX_TYPE_TENSOR ? "a sequence, a map or optional" : "of another type", IFM_MAX_RANK);
+                    kind != ONNX_TYPE_TENSOR ? "a sequence, a map or optional"
+                    : rank > IFM_MAX_RANK    ? "of a higher rank"
+                                             : "of a type that the runtime's interface has no name for",
+                    IFM_MAX_RANK);
         return FALSE;
     }
     const char *names[IFM_MAX_RANK] = { NULL };
