@@ -118,6 +118,9 @@ typedef struct
 {
     IfmBlockKind kind;
     gboolean no_screen; /* for exports and renderers that plot: a terminal shows the same in another way, or not at all */
+    int detail;         /* 0: no screen is too short for it; else the more, the sooner it is left out */
+    const char *called; /* where it is left out, or a part of it; NULL only where neither can be */
+    gsize least_rows;   /* table: as many at least are shown; 0: all */
     GArray *spans;      /* text: IfmSpan */
     int indent;         /* text: columns by which its further lines are set in */
     IfmSpan head;       /* note */
@@ -146,7 +149,9 @@ typedef struct
     const char *kind, *title;
     GPtrArray *sections; /* IfmSection* */
     GStringChunk *texts; /* all its texts */
-    GPtrArray *kept;     /* what ifm_document_keep() got */
+    int detail;          /* of the blocks that are added now, with what they are called */
+    const char *called;
+    GPtrArray *kept; /* what ifm_document_keep() got */
 } IfmDocument;
 
 /* --- renderers ------------------------------------------------------------------------------------------------------ */
@@ -159,6 +164,8 @@ const IfmBlock *ifm_document_find(const IfmDocument *document, const char *key);
 
 /** ifm_document_to_screen: for a terminal. Control characters and broken UTF-8 are escaped. (transfer full) */
 char *ifm_document_to_screen(const IfmDocument *document, const IfmScreen *screen);
+/** ifm_documents_to_screen: several below each other, which have the lines of the screen together. @documents: [n] */
+char *ifm_documents_to_screen(const IfmDocument *const *documents, gsize n, const IfmScreen *screen);
 /** ifm_document_show: the same, and the document is freed. @document: (transfer full)    Returns: (transfer full) */
 char *ifm_document_show(IfmDocument *document, const IfmScreen *screen);
 /** ifm_document_to_json: docs/formats.md, "A document". (transfer full) */

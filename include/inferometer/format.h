@@ -31,8 +31,9 @@ char *ifm_format_spelt(const char *text, gboolean utf8);
 int ifm_text_width(const char *text);
 /** IFM_NO_BREAK: a blank at which ifm_format_wrap() does not break the line. */
 #define IFM_NO_BREAK "\u00a0"
-/** ifm_format_wrap: Appends @text and a newline. Breaks it at blanks into lines of at most @width columns; colour codes
- * take no column. @indent: blanks before each line but the first    @at: the column at which the first line begins */
+/** ifm_format_wrap: Appends @text and a newline. Breaks it at blanks into lines of at most @width columns, a word that no
+ * line holds at its commas; colour codes take no column. @indent: blanks before each line but the first    @at: the column
+ * at which the first line begins */
 void ifm_format_wrap(GString *out, const char *text, int indent, int at, int width);
 
 IFM_END_DECLS

@@ -77,6 +77,7 @@ typedef struct
     char *label;            /* its costliest layer, where the runtime's name is none of the model's; or NULL */
     const char *makes;      /* the tensor it makes, by the runtime's graph; or NULL; borrowed */
     gboolean marshalling;   /* it moves or converts data for the runtime's sake */
+    gboolean unresolved;    /* its time is no longer than what it may be off by: neither a rate nor a share of the peak */
     IfmRoofPlace place;     /* NaN without a roofline */
 } IfmKernel;
 
@@ -92,6 +93,7 @@ typedef struct
     gsize n_unknown;       /* kernels whose work is not known, of which … */
     gsize n_marshalling;   /* … so many move data for the runtime's sake */
     gsize n_upper_bounds;  /* kernels whose work is an upper bound */
+    gsize n_unresolved;    /* kernels with work whose time is no longer than the runtime's clock resolves */
     double unknown_ratio;  /* of the kernels' time */
     gsize n_model_missing; /* layers with work to do that were found in no kernel, … */
     double missing_ratio;  /* … and their share of the model's FLOPs */

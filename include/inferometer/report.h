@@ -73,6 +73,7 @@ typedef enum
     IFM_FIELD_WHOLE = 1 << 4,      /* a name: never shortened where it fits the screen by itself */
     IFM_FIELD_FOLD = 1 << 5,       /* on screen stated once, above the table, where all of several records have the same */
     IFM_FIELD_KEY = 1 << 6,        /* of the first fields: identifies a record; leads every block */
+    IFM_FIELD_DETAIL = 1 << 7,     /* where a document is shortened to a screen's lines, not worth a further block */
 } IfmFieldFlags;
 
 /** IfmField: one column. @key: its name in exports, stable. @get: reads it from a record. @user: handed to get. */
@@ -108,12 +109,14 @@ typedef struct
 /** IFM_SCREEN_UNBOUNDED: a width for what is read by programs or scrolled sideways: nothing is cut, wrapped or parted. */
 #define IFM_SCREEN_UNBOUNDED 1000000
 
-/** IfmScreen: where text goes. */
+/** IfmScreen: where text goes. @lines: a document that is longer leaves out details, the least important first, and says
+ * which; what is no detail is never left out. 0: all is shown. */
 typedef struct
 {
     int width;       /* columns */
     gboolean colour; /* a terminal that takes ANSI colours */
     gboolean utf8;   /* FALSE: strips, bars and ellipses in ASCII */
+    int lines;
 } IfmScreen;
 
 /** ifm_screen_detect: The terminal's width, or IFM_SCREEN_UNBOUNDED where @fd is none (COLUMNS overrides both). Colour on a

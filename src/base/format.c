@@ -140,25 +140,48 @@ static int visible_width(const char *text)
     return width;
 }
 
+/* Line: what is written, and where it ends. @fresh: nothing stands in it yet */
+typedef struct
+{
+    GString *out;
+    int indent, at, width;
+    gboolean fresh;
+} Line;
+
+/* @blank: what stands between it and what the line has already: " " or "" */
+static void put_word(Line *line, const char *word, const char *blank)
+{
+    const int needs = visible_width(word), gap = line->fresh ? 0 : (int)strlen(blank);
+    const gboolean breaks = !line->fresh && line->at + gap + needs > line->width;
+    g_auto(GStrv) parts = g_strsplit(word, IFM_NO_BREAK, -1);
+    g_autofree char *shown = g_strjoinv(" ", parts);
+    if (breaks)
+        g_string_append_printf(line->out, "\n%*s", line->indent, "");
+    g_string_append_printf(line->out, "%s%s", line->fresh || breaks ? "" : blank, shown);
+    line->at = breaks ? line->indent + needs : line->at + gap + needs;
+    line->fresh = FALSE;
+}
+
+/* A word that no line holds, as a model's name with all its settings: piece by piece, each with its comma. */
+static void put_pieces(Line *line, const char *word)
+{
+    const char *blank = " ", *end;
+    for (; (end = strchr(word, ',')) != NULL; word = end + 1, blank = "")
+    {
+        g_autofree char *piece = g_strndup(word, (gsize)(end + 1 - word));
+        put_word(line, piece, blank);
+    }
+    put_word(line, word, blank);
+}
+
 void ifm_format_wrap(GString *out, const char *text, int indent, int at, int width)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
-    gboolean first = TRUE;
+    Line line = { out, indent, at, width, TRUE };
     for (char **word = words; *word != NULL; word++)
-    {
-        int needs = visible_width(*word) + (first ? 0 : 1);
-        if (!first && at + needs > width)
-        {
-            g_string_append_printf(out, "\n%*s", indent, "");
-            at = indent;
-            first = TRUE;
-            needs--;
-        }
-        g_auto(GStrv) parts = g_strsplit(*word, IFM_NO_BREAK, -1);
-        g_autofree char *shown = g_strjoinv(" ", parts);
-        g_string_append_printf(out, "%s%s", first ? "" : " ", shown);
-        at += needs;
-        first = FALSE;
-    }
+        if (visible_width(*word) > width - indent)
+            put_pieces(&line, *word);
+        else
+            put_word(&line, *word, " ");
     g_string_append_c(out, '\n');
 }

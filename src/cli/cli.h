@@ -165,7 +165,9 @@ void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const If
 gboolean cli_page_to_stdout(const Arguments *arguments);
 /* cli_show: the same, and all documents on the terminal, unless the page went there. @documents: IfmDocument*, borrowed */
 int cli_show(const Arguments *arguments, const GPtrArray *documents);
-/* cli_show_one: the same for one. */
+/* cli_show_brief: the same of a verb with an option --all, without which details are left out where there are many. */
+int cli_show_brief(const Arguments *arguments, const GPtrArray *documents);
+/* cli_show_one: all of one. */
 int cli_show_one(const Arguments *arguments, IfmDocument *document);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */

@@ -13,6 +13,8 @@ const IfmOption cli_page_options[] = {
     { NULL },
 };
 
+#define BRIEF_LINES 40 /* without --all */
+
 /* "profile resnet18": the verb and what it was of. (transfer full) */
 static char *title_of(const Arguments *arguments)
 {
@@ -88,19 +90,25 @@ void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const If
     g_ptr_array_add(documents, document);
 }
 
-int cli_show(const Arguments *arguments, const GPtrArray *documents)
+static int show(const Arguments *arguments, const GPtrArray *documents, int lines)
 {
     int status = cli_write_pages(arguments, (IfmDocument *const *)documents->pdata, documents->len);
     if (status != CLI_EXIT_OK || cli_page_to_stdout(arguments))
         return status;
     IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autoptr(GString) text = g_string_new(NULL);
-    for (guint i = 0; i < documents->len; i++)
-    {
-        g_autofree char *one = ifm_document_to_screen(documents->pdata[i], &screen);
-        g_string_append_printf(text, "%s%s", text->len > 0 && *one != '\0' ? "\n" : "", one);
-    }
-    return cli_print(text->str);
+    screen.lines = lines;
+    g_autofree char *text = ifm_documents_to_screen((const IfmDocument *const *)documents->pdata, documents->len, &screen);
+    return cli_print(text);
+}
+
+int cli_show(const Arguments *arguments, const GPtrArray *documents)
+{
+    return show(arguments, documents, 0);
+}
+
+int cli_show_brief(const Arguments *arguments, const GPtrArray *documents)
+{
+    return show(arguments, documents, cli_given(arguments, "all") ? 0 : BRIEF_LINES);
 }
 
 int cli_show_one(const Arguments *arguments, IfmDocument *document)

@@ -36,7 +36,7 @@ static int write_profile(const Arguments *arguments, IfmProfile *profile)
         g_ptr_array_add(documents, ifm_profile_document(report));
     if (n_rows > 0)
         g_ptr_array_add(documents, ifm_scaling_document(rows, n_rows));
-    int printed = cli_show(arguments, documents);
+    int printed = (cli_given(arguments, "nodes") ? cli_show : cli_show_brief)(arguments, documents);
     return status != CLI_EXIT_OK ? status : printed;
 }
 
@@ -196,6 +196,9 @@ static const IfmOption profile_options[] = {
       .after = "nodes" },
     { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
       "write a row a device as CSV, or, where none runs, a row a node; - is standard output" },
+    { "all", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      "show all that was found, as --nodes does; without it the page has 40 lines and says what it leaves out (files are "
+      "whole)" },
     { "estimate", 0, IFM_OPTION_CHOICE, FALSE, "WHAT",
       "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL,
       ifm_profile_estimate_words },

@@ -83,8 +83,11 @@ static void place(IfmKernels *kernels, const IfmRoofline *roofline)
             kernel->place = (IfmRoofPlace){ IFM_BOUND_NEITHER, NAN, 0, NAN, kernel->node->median_ns };
         else if (exact && roofline != NULL)
             ifm_roofline_place(roofline, (double)kernel->cost.flop, bytes, kernel->node->median_ns, &kernel->place);
-        if (isfinite(kernel->place.min_ns) && !(kernel->node->median_ns > 0))
-            kernel->place.excess_ns = 0; /* shorter than the runtime's clock resolves */
+        if (kernel->unresolved)
+        {
+            kernel->place.attained = NAN;
+            kernel->place.excess_ns = isfinite(kernel->place.min_ns) ? 0 : (double)NAN;
+        }
         kernels->min_ns += kernel->place.min_ns;
     }
 }
@@ -102,6 +105,7 @@ static void count_unknown(IfmKernels *kernels)
         IfmKernel *kernel = kernels->rows->pdata[row];
         kernel->share_ratio = kernels->nodes_ns > 0 ? kernel->node->median_ns / kernels->nodes_ns : 0;
         kernels->n_upper_bounds += kernel->cost.is_upper_bound;
+        kernels->n_unresolved += kernel->unresolved && !kernel->marshalling && ifm_cost_is_exact(&kernel->cost);
         if (kernel->cost.covered)
             continue;
         kernels->n_unknown++;
@@ -115,12 +119,14 @@ IfmKernels *ifm_kernels_new(const IfmMeasurement *measurement, IfmModel *model, 
 {
     IfmKernels *kernels = g_new0(IfmKernels, 1);
     const json_t *costs = json_object_get(measurement->breakdown, "costs");
+    const double resolution_ns = ifm_member_number(measurement->breakdown, "resolution_ns");
     kernels->rows = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_free);
     for (guint row = 0; row < measurement->nodes->len; row++)
     {
         IfmKernel *kernel = g_new0(IfmKernel, 1);
         kernel->node = measurement->nodes->pdata[row];
         kernel->marshalling = ifm_node_row_is_marshalling(kernel->node);
+        kernel->unresolved = !(kernel->node->median_ns > 0) || kernel->node->median_ns <= resolution_ns;
         kernels->nodes_ns += kernel->node->median_ns;
         g_ptr_array_add(kernels->rows, kernel);
     }

@@ -92,7 +92,7 @@ static void add_device_memory(GArray *rows, const IfmProfileDevice *device)
         { "device.reserved_bytes", "device_reserved", "device memory, reserved", "taken of it for that" },
         { "process.growth_compile_bytes", "process_compiling", "process, compiling",
           "its process's peak, minus before compiling" },
-        { "process.growth_runs_bytes", "process_running", "process, running", "the peak while it ran, minus the same" },
+        { "process.growth_runs_bytes", "process_running", "process, running", "its peak while it ran, minus the same" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
         add_row(rows, of, figures[i].key, figures[i].name, ifm_member_number(memory, figures[i].path), figures[i].meaning);

@@ -22,6 +22,10 @@ IfmSection *ifm_document_title(IfmDocument *document, const char *title, const c
 IfmSection *ifm_document_heading(IfmDocument *document, const char *title);
 IfmSection *ifm_document_part(IfmDocument *document);
 
+/* ifm_document_detail: What is added from now on is a detail of that rank, and called so where it is left out; a warning
+ * or a fault is none. @rank: 0: it is none    @called: copied; NULL with rank 0 */
+void ifm_document_detail(IfmDocument *document, int rank, const char *called);
+
 /* ifm_document_text: a paragraph. Returns: its block */
 IfmBlock *ifm_document_text(IfmDocument *document, const char *format, ...) G_GNUC_PRINTF(2, 3);
 

@@ -61,6 +61,37 @@ static void append_table(GString *out, const IfmTable *table, const IfmScreen *s
     g_string_append(out, text);
 }
 
+/* View: how much of the documents is shown. @is_whole: all; else blocks of that rank at most, their tables without details,
+ * and of those that may be cut so many rows more than the least. @left_out: what is left out is called so, in order */
+typedef struct
+{
+    const IfmScreen *screen;
+    gboolean is_whole;
+    int rank;
+    gsize more_rows;
+    GPtrArray *left_out;
+} View;
+
+static void leave_out(View *view, const char *called)
+{
+    if (called != NULL && !g_ptr_array_find_with_equal_func(view->left_out, called, g_str_equal, NULL))
+        g_ptr_array_add(view->left_out, (gpointer)called);
+}
+
+static void append_records(GString *out, const IfmBlock *block, View *view)
+{
+    IfmTable table = block->table;
+    gboolean left_out = FALSE;
+    if (!view->is_whole && block->least_rows > 0)
+        table.n_records = MIN(table.n_records, block->least_rows + view->more_rows);
+    g_autofree char *text = ifm_table_show(&table, view->screen, !view->is_whole, &left_out);
+    g_string_append(out, text);
+    if (table.n_records < block->table.n_records)
+        g_string_append_printf(out, "(%" G_GSIZE_FORMAT " more)\n", block->table.n_records - table.n_records);
+    if (left_out || table.n_records < block->table.n_records)
+        leave_out(view, block->called);
+}
+
 /* --- figures that are tables ------------------------------------------------------------------------------------------ */
 
 /* PointRow: one bar or strip. */
@@ -193,10 +224,16 @@ static void append_figure(GString *out, const IfmFigure *figure, const IfmScreen
 
 /* --- sections --------------------------------------------------------------------------------------------------------- */
 
-static void append_block(GString *out, const IfmBlock *block, const IfmScreen *screen)
+static void append_block(GString *out, const IfmBlock *block, View *view)
 {
+    const IfmScreen *screen = view->screen;
     if (block->no_screen)
         return;
+    if (!view->is_whole && block->detail > view->rank)
+    {
+        leave_out(view, block->called);
+        return;
+    }
     switch (block->kind)
     {
     case IFM_BLOCK_TEXT:
@@ -212,7 +249,7 @@ static void append_block(GString *out, const IfmBlock *block, const IfmScreen *s
         append_facts(out, block, screen);
         break;
     case IFM_BLOCK_TABLE:
-        append_table(out, &block->table, screen);
+        append_records(out, block, view);
         break;
     case IFM_BLOCK_FIGURE:
         append_figure(out, &block->figure, screen);
@@ -220,24 +257,97 @@ static void append_block(GString *out, const IfmBlock *block, const IfmScreen *s
     }
 }
 
-char *ifm_document_to_screen(const IfmDocument *document, const IfmScreen *screen)
+static void append_document(GString *out, const IfmDocument *document, View *view)
 {
-    GString *out = g_string_new(NULL);
+    const gsize begin = out->len;
     for (guint s = 0; s < document->sections->len; s++)
     {
         const IfmSection *section = document->sections->pdata[s];
         const IfmSpan title = { section->title, IFM_TONE_PLAIN, TRUE };
         g_autoptr(GString) body = g_string_new(NULL);
         for (guint i = 0; i < section->blocks->len; i++)
-            append_block(body, section->blocks->pdata[i], screen);
+            append_block(body, section->blocks->pdata[i], view);
         if (body->len == 0 && (section->title == NULL || section->level > 0))
             continue;
-        g_string_append(out, out->len > 0 && !section->joined ? "\n" : "");
+        g_string_append(out, (out->len > begin && !section->joined) || (begin > 0 && out->len == begin) ? "\n" : "");
         if (section->title != NULL)
-            append_said(out, &title, section->rest, section->level > 0 ? 2 : 0, screen);
+            append_said(out, &title, section->rest, section->level > 0 ? 2 : 0, view->screen);
         g_string_append_len(out, body->str, (gssize)body->len);
     }
+}
+
+/* (transfer full) */
+static GString *show_all(const IfmDocument *const *documents, gsize n, View *view)
+{
+    GString *out = g_string_new(NULL);
+    g_ptr_array_set_size(view->left_out, 0);
+    for (gsize i = 0; i < n; i++)
+        append_document(out, documents[i], view);
+    if (view->left_out->len == 0)
+        return out;
+    g_ptr_array_add(view->left_out, NULL);
+    g_autofree char *names = g_strjoinv(", ", (char **)view->left_out->pdata),
+                    *line = g_strdup_printf("more with --all: %s", names);
+    g_string_append_c(out, '\n');
+    ifm_format_wrap(out, line, 2, 0, view->screen->width);
+    return out;
+}
+
+static int count_lines(const GString *text)
+{
+    int n = 0;
+    for (gsize i = 0; i < text->len; i++)
+        n += text->str[i] == '\n';
+    return n;
+}
+
+static int most_detail(const IfmDocument *const *documents, gsize n)
+{
+    int most = 0;
+    for (gsize d = 0; d < n; d++)
+        for (guint s = 0; s < documents[d]->sections->len; s++)
+        {
+            const GPtrArray *blocks = ((const IfmSection *)documents[d]->sections->pdata[s])->blocks;
+            for (guint i = 0; i < blocks->len; i++)
+                most = MAX(most, ((const IfmBlock *)blocks->pdata[i])->detail);
+        }
+    return most;
+}
+
+#define MAX_MORE_ROWS 100 /* more than a screen has anyway */
+
+/* As many ranks of details as fit with the fewest rows, then as many rows as fit. */
+char *ifm_documents_to_screen(const IfmDocument *const *documents, gsize n, const IfmScreen *screen)
+{
+    g_autoptr(GPtrArray) left_out = g_ptr_array_new();
+    View view = { screen, TRUE, .left_out = left_out };
+    GString *out = show_all(documents, n, &view);
+    if (screen->lines == 0 || count_lines(out) <= screen->lines)
+        return g_string_free(out, FALSE);
+    view.is_whole = FALSE;
+    view.rank = most_detail(documents, n) + 1;
+    do
+    {
+        g_string_free(out, TRUE);
+        view.rank--;
+        out = show_all(documents, n, &view);
+    } while (count_lines(out) > screen->lines && view.rank > 0);
+    while (view.more_rows < MAX_MORE_ROWS)
+    {
+        view.more_rows++;
+        GString *more = show_all(documents, n, &view);
+        const gboolean fits = count_lines(more) <= screen->lines;
+        g_string_free(fits ? out : more, TRUE);
+        out = fits ? more : out;
+        if (!fits)
+            break;
+    }
     return g_string_free(out, FALSE);
+}
+
+char *ifm_document_to_screen(const IfmDocument *document, const IfmScreen *screen)
+{
+    return ifm_documents_to_screen(&document, 1, screen);
 }
 
 char *ifm_document_show(IfmDocument *document, const IfmScreen *screen)

@@ -120,8 +120,16 @@ static IfmBlock *add_block(IfmDocument *document, IfmBlockKind kind)
 {
     IfmBlock *block = g_new0(IfmBlock, 1);
     block->kind = kind;
+    block->detail = document->detail;
+    block->called = document->called;
     g_ptr_array_add(blocks_of(document), block);
     return block;
+}
+
+void ifm_document_detail(IfmDocument *document, int rank, const char *called)
+{
+    document->detail = rank;
+    document->called = ifm_document_keep_text(document, called);
 }
 
 static const char *format_text(IfmDocument *document, const char *format, va_list arguments)
@@ -158,6 +166,7 @@ void ifm_document_span(IfmDocument *document, IfmTone tone, gboolean strong, con
 static void add_note(IfmDocument *document, const char *head, IfmTone tone, const char *format, va_list arguments)
 {
     IfmBlock *block = add_block(document, IFM_BLOCK_NOTE);
+    block->detail = tone == IFM_TONE_WARN || tone == IFM_TONE_BAD ? 0 : block->detail;
     block->head = (IfmSpan){ ifm_document_keep_text(document, head), tone, FALSE };
     block->text = format_text(document, format, arguments);
 }
@@ -183,7 +192,7 @@ IfmBlock *ifm_document_fact(IfmDocument *document, const char *name, const char 
     va_list arguments;
     IfmBlock *block = last_block(document);
     IfmFact fact = { ifm_document_keep_text(document, name), NULL };
-    if (block == NULL || block->kind != IFM_BLOCK_FACTS)
+    if (block == NULL || block->kind != IFM_BLOCK_FACTS || block->detail != document->detail)
     {
         block = add_block(document, IFM_BLOCK_FACTS);
         block->facts = g_array_new(FALSE, FALSE, sizeof(IfmFact));

@@ -44,7 +44,8 @@ static void get_cost(const void *record, const void *user, IfmValue *value)
 static double flop_per_s(const IfmKernel *kernel)
 {
     double ns = kernel->node->median_ns;
-    return ifm_cost_is_exact(&kernel->cost) && ns > 0 ? 1e9 * (double)kernel->cost.flop / ns : (double)NAN;
+    return ifm_cost_is_exact(&kernel->cost) && !kernel->unresolved && ns > 0 ? 1e9 * (double)kernel->cost.flop / ns
+                                                                             : (double)NAN;
 }
 
 static void get_rate(const void *record, const void *user, IfmValue *value)
@@ -113,15 +114,17 @@ const IfmField ifm_kernel_fields[] = {
     { "bytes_written", NULL, IFM_FIELD_INTEGER, get_cost, COST(bytes_written), EXPORT },
     { "counted", NULL, IFM_FIELD_TEXT, get_counted, NULL, EXPORT },
     { "flop_per_s", NULL, IFM_FIELD_REAL, get_rate, NULL, EXPORT },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_giga_rate, NULL, SCREEN | HIDE },
-    { "shown_intensity", "FLOP/B", IFM_FIELD_REAL, get_shown_intensity, NULL, SCREEN | HIDE },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_giga_rate, NULL, SCREEN | HIDE | IFM_FIELD_DETAIL },
+    { "shown_intensity", "FLOP/B", IFM_FIELD_REAL, get_shown_intensity, NULL, SCREEN | HIDE | IFM_FIELD_DETAIL },
     { "intensity", NULL, IFM_FIELD_REAL, get_place, PLACE(intensity), EXPORT },
-    { "attained_ratio", "of peak", IFM_FIELD_RATIO, get_place, PLACE(attained), HIDE },
-    { "bound_by", "bound by", IFM_FIELD_TEXT, get_bound, NULL, HIDE },
+    { "attained_ratio", "of peak", IFM_FIELD_RATIO, get_place, PLACE(attained), HIDE | IFM_FIELD_DETAIL },
+    { "bound_by", "bound by", IFM_FIELD_TEXT, get_bound, NULL, HIDE | IFM_FIELD_DETAIL },
     { "min_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(min_ns), EXPORT },
     { "excess_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(excess_ns), EXPORT },
-    { "dtype", "dtype", IFM_FIELD_TEXT, get_node_text, NODE(dtype), HIDE | IFM_FIELD_FOLD | IFM_FIELD_BREAK },
-    { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), HIDE, .min_width = 120 },
+    { "dtype", "dtype", IFM_FIELD_TEXT, get_node_text, NODE(dtype),
+      HIDE | IFM_FIELD_FOLD | IFM_FIELD_BREAK | IFM_FIELD_DETAIL },
+    { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), HIDE | IFM_FIELD_DETAIL,
+      .min_width = 120 },
     { "members", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNEL(members), EXPORT },
     { NULL },
 };

@@ -11,6 +11,7 @@
 #define RESIDUAL_SMALL 0.02 /* of the wall time; more is explained */
 #define GAIN_SMALL 0.02     /* of the nodes' time; less is not worth a line */
 #define MAX_GAINS 3
+#define LEAST_KERNELS 3 /* that a page shows which is shortened */
 #define ABOVE_PEAK 1.05 /* a share of the limit that measuring alone does not explain */
 
 /* --- kernels ---------------------------------------------------------------------------------------------------------- */
@@ -30,13 +31,21 @@ static void append_head(GString *out, const IfmMeasurement *measurement, const I
     g_string_append_printf(out, "kernels by %s", figure);
     if (measurement->profiled_ns->len > 0)
         g_string_append_printf(out, " of %u profiled runs", measurement->profiled_ns->len);
-    double each_ns = ifm_member_number(measurement->breakdown, "resolution_ns");
-    if (each_ns > 0) /* neither NaN nor a clock without steps */
-    {
-        g_autofree char *each = ifm_joined_duration(each_ns);
-        g_string_append_printf(out, ", each to within %s", each);
-    }
-    g_string_append_printf(out, ", as shares of the %ss' sum (%s)", figure, total);
+    g_string_append_printf(out, ", which sum to %s", total);
+}
+
+/* What a kernel's time may be off by, and how many take no longer. */
+static void add_resolution(IfmDocument *document, const IfmKernels *kernels, const json_t *breakdown)
+{
+    const double each_ns = ifm_member_number(breakdown, "resolution_ns");
+    g_autofree char *each = ifm_joined_duration(each_ns);
+    if (!(each_ns > 0)) /* neither NaN nor a clock without steps */
+        return;
+    ifm_document_text(document, "each kernel's time is known to within %s", each)->indent = 2;
+    if (kernels->n_unresolved > 0)
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE,
+                          "; %" G_GSIZE_FORMAT " take%s no longer: no GFLOP/s and no share of the peak follows",
+                          kernels->n_unresolved, kernels->n_unresolved == 1 ? "s" : "");
 }
 
 /* Others: the row of all kernels that have none of their own. */
@@ -73,6 +82,12 @@ static void group_free(gpointer data)
     Group *group = data;
     g_free(group->label);
     g_free(group);
+}
+
+static const char *shown_name(const IfmKernel *kernel)
+{
+    const char *name = kernel->label != NULL ? kernel->label : kernel->node->name;
+    return name != NULL && *name != '\0' ? name : "(no name)";
 }
 
 static void group_take(Group *group, const IfmKernel *kernel)
@@ -131,11 +146,12 @@ static GPtrArray *grouped(IfmDocument *document, const GPtrArray *rows)
     for (guint i = 0; i < groups->len; i++)
     {
         Group *group = groups->pdata[i];
-        const char *name = group->first->label != NULL ? group->first->label : group->first->node->name;
+        const char *name = shown_name(group->first);
         if (group->n > 1)
         {
             group->kernel.label = group->label = g_strdup_printf("%" G_GSIZE_FORMAT " x %s", group->n, name);
-            group->kernel.place.attained = group->kernel.place.min_ns / group->row.median_ns;
+            if (!group->kernel.unresolved)
+                group->kernel.place.attained = group->kernel.place.min_ns / group->row.median_ns;
         }
         g_ptr_array_add(kernels, &group->kernel);
     }
@@ -170,7 +186,7 @@ static void add_table(IfmDocument *document, const char *key, const IfmKernels *
         g_ptr_array_add(records, &others->kernel);
     }
     ifm_document_keep(document, fields, (GDestroyNotify)g_array_unref);
-    ifm_document_table(document, key, ifm_fields_in(fields), records);
+    ifm_document_table(document, key, ifm_fields_in(fields), records)->least_rows = LEAST_KERNELS;
 }
 
 /* What of the rows, and of the model, could not be brought together. */
@@ -180,15 +196,18 @@ static void add_remainder(IfmDocument *document, const IfmKernels *kernels)
     if (kernels->reported_by == NULL)
         return;
     g_autofree char *time = ifm_format_ratio(kernels->unknown_ratio);
-    if (kernels->n_unknown > 0)
+    const gsize n = kernels->n_unknown;
+    if (n > 0 && kernels->n_marshalling == n)
         g_string_append_printf(text,
-                               "-: %" G_GSIZE_FORMAT " kernel%s, %s of the time, of which no work of the model's is known",
-                               kernels->n_unknown, ifm_plural(kernels->n_unknown), time);
-    if (kernels->n_marshalling > 0 && kernels->n_marshalling == kernels->n_unknown)
-        g_string_append(text, ": data moved for the runtime's sake");
-    else if (kernels->n_marshalling > 0)
-        g_string_append_printf(text, "; %" G_GSIZE_FORMAT " of these move data for the runtime's sake",
-                               kernels->n_marshalling);
+                               "%" G_GSIZE_FORMAT " kernel%s, %s of the time, do%s none of the model's work: %s data "
+                               "for the runtime",
+                               n, ifm_plural(n), time, n == 1 ? "es" : "", n == 1 ? "it moves" : "they move");
+    else if (n > 0)
+        g_string_append_printf(text, "the work of %" G_GSIZE_FORMAT " kernel%s, %s of the time, is not known", n,
+                               ifm_plural(n), time);
+    if (kernels->n_marshalling > 0 && kernels->n_marshalling < n)
+        g_string_append_printf(text, "; %" G_GSIZE_FORMAT " of these move%s data for the runtime", kernels->n_marshalling,
+                               kernels->n_marshalling == 1 ? "s" : "");
     if (kernels->n_model_missing > 0)
     {
         g_autofree char *flop = ifm_format_ratio(kernels->missing_ratio);
@@ -219,9 +238,9 @@ static void add_above_peak(IfmDocument *document, const IfmKernels *kernels)
         n += ((const IfmKernel *)kernels->rows->pdata[i])->place.attained > ABOVE_PEAK;
     if (n > 0)
         ifm_document_text(document,
-                          "above 100 %% of the peak (%" G_GSIZE_FORMAT " of the kernels): caches held what their bytes "
-                          "count, or their algorithm does with fewer operations than are counted",
-                          n)
+                          "%" G_GSIZE_FORMAT " kernel%s above 100 %% of the peak: caches held what is counted as read from "
+                          "memory, or the algorithm needs fewer operations than are counted",
+                          n, ifm_plural(n))
             ->indent = 2;
 }
 
@@ -264,8 +283,7 @@ static void add_gains(IfmDocument *document, const IfmKernels *kernels, const GA
     const IfmKernel *kernel = ifm_kernels_furthest(kernels);
     if (kernel == NULL || kernel->place.excess_ns < min_ns || kernels->rows->len < 2)
         return;
-    g_autofree char *what =
-        g_strdup_printf("in one kernel, %s", kernel->label != NULL ? kernel->label : kernel->node->name);
+    g_autofree char *what = g_strdup_printf("in one kernel, %s", shown_name(kernel));
     add_gain(document, what, kernel->share_ratio, kernel->place.attained, kernel->place.excess_ns, order->len == 0);
 }
 
@@ -290,7 +308,7 @@ static void append_term(GString *out, const char *sign, const char *name, double
 static const char *what_slowdown_means(double lower, double upper)
 {
     if (!isfinite(lower) || !isfinite(upper))
-        return ": its certainty is unknown";
+        return " (too few runs for an interval)";
     if (upper <= SLOWDOWN_SMALL)
         return "";
     return lower > SLOWDOWN_SMALL ? ": the kernels' times include the cost of profiling, short kernels most of all"
@@ -434,9 +452,13 @@ static void add_kernels(const IfmProfilePage *page, gsize device)
               report->group);
     if (ifm_roofline_of(report->devices[device].peak, &roofline))
         ifm_profile_add_roofline(document, kernels, &roofline, ifm_profile_key(page, "roofline", device));
+    ifm_document_detail(document, IFM_DETAIL_REMARKS, "remarks");
+    add_resolution(document, kernels, breakdown);
     add_remainder(document, kernels);
     add_above_peak(document, kernels);
+    ifm_document_detail(document, IFM_DETAIL_GAINS, "largest possible gains");
     add_gains(document, kernels, families);
+    ifm_document_detail(document, IFM_DETAIL_FAMILIES, "families of kernels");
     if (families->len > 1)
         ifm_document_part(document);
     ifm_document_rows(document, ifm_profile_key(page, "families", device), ifm_kernel_family_fields, families)->no_screen =
@@ -462,12 +484,14 @@ void ifm_profile_add_inside(const IfmProfilePage *page, gsize device)
     else if (!has_breakdown)
         g_string_append_printf(head, "nothing of its kernels: %s", why);
     ifm_document_part(document);
+    ifm_document_detail(document, IFM_DETAIL_KERNELS, "kernels");
     IfmBlock *text = ifm_document_text(document, "%s:", ifm_result_name(&report->devices[device].result));
     g_array_index(text->spans, IfmSpan, 0).strong = TRUE;
     text->indent = 2;
     ifm_document_span(document, IFM_TONE_PLAIN, FALSE, "%s", head->str);
     if (kernels != NULL)
         add_kernels(page, device);
+    ifm_document_detail(document, IFM_DETAIL_BREAKDOWN, "time breakdown");
     if (kernels != NULL && has_breakdown)
     {
         ifm_document_part(document);

@@ -56,16 +56,17 @@ typedef struct
 } Shown;
 
 #define SHOWN(member) IFM_FIELD_AT(Shown, member)
+#define HIDE (IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL)
 
 static const IfmField shown_fields[] = {
-    { "per_s", "per second", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(per_s), IFM_FIELD_HIDE_EMPTY },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(flop_per_s), IFM_FIELD_HIDE_EMPTY },
-    { "attained_ratio", "of peak", IFM_FIELD_RATIO, ifm_field_get_real, SHOWN(attained), IFM_FIELD_HIDE_EMPTY },
-    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_j), IFM_FIELD_HIDE_EMPTY },
+    { "per_s", "per second", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(per_s), HIDE },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(flop_per_s), HIDE },
+    { "attained_ratio", "of peak", IFM_FIELD_RATIO, ifm_field_get_real, SHOWN(attained), HIDE },
+    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_j), HIDE },
     { "energy_lower_j", "", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_lower_j), IFM_FIELD_NO_SCREEN },
     { "energy_upper_j", "", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_upper_j), IFM_FIELD_NO_SCREEN },
-    { "net_j", "J above idle", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.net_j), IFM_FIELD_HIDE_EMPTY },
-    { "power_w", "W", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.power_w), IFM_FIELD_HIDE_EMPTY },
+    { "net_j", "J above idle", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.net_j), HIDE },
+    { "power_w", "W", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.power_w), HIDE },
 };
 
 /* The columns of results, with these before those that a narrow screen takes to a further block. */
@@ -160,7 +161,28 @@ static void add_time(GString *line, const char *word, double ns)
         g_string_append_printf(line, "%s%s %s", line->len > 0 ? ", " : "", word, time);
 }
 
-/* What it costs before it is warm: the compile, the first inference; and the memory that its process took at most. */
+/* Appends ", peak memory 143 MiB compiling, 65.3 MiB running": what the table of memory has of the process. */
+static void add_growths(GString *line, const json_t *memory)
+{
+    static const struct
+    {
+        const char *path, *when;
+    } figures[] = { { "process.growth_compile_bytes", "compiling" }, { "process.growth_runs_bytes", "running" } };
+    const char *before = "peak memory ";
+    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
+    {
+        const double bytes = ifm_member_number(memory, figures[i].path);
+        g_autofree char *size = isfinite(bytes) ? ifm_format_bytes(bytes) : NULL;
+        if (size == NULL)
+            continue;
+        g_string_append_printf(line, "%s%s%s %s", line->len > 0 ? ", " : "", before, size, figures[i].when);
+        before = "";
+    }
+}
+
+#define SLOW_FIRST 2 /* times the median: a first inference that is worth a remark */
+
+/* What it costs before it is warm: the compile, the first inference; and by how much its process grew at most. */
 static void add_starts(IfmDocument *document, const IfmProfileReport *report)
 {
     for (gsize i = 0; i < report->n_devices; i++)
@@ -170,21 +192,14 @@ static void add_starts(IfmDocument *document, const IfmProfileReport *report)
         if (measurement == NULL)
             continue;
         const json_t *cached = ifm_member(measurement->environment, "compile.from_cache");
-        double first_ns = first_inference(measurement), more = first_ns / measurement->summary.median;
-        double peak = ifm_member_number(measurement->memory, "process.peak_runs_bytes"),
-               growth = ifm_member_number(measurement->memory, "process.growth_runs_bytes");
+        const double first_ns = first_inference(measurement), more = first_ns / measurement->summary.median;
         add_time(line, "compile", ifm_member_number(measurement->environment, "compile.time_ns"));
         if (json_is_boolean(cached))
             g_string_append(line, json_is_true(cached) ? " (from the cache)" : " (written to the cache)");
         add_time(line, "first inference", first_ns);
-        if (more >= 1.05)
+        if (more >= SLOW_FIRST)
             g_string_append_printf(line, " (%.3g times the median)", more);
-        g_autofree char *most = isfinite(peak) ? ifm_format_bytes(peak) : NULL;
-        g_autofree char *own = isfinite(growth) ? ifm_format_bytes(growth) : NULL;
-        if (most != NULL)
-            g_string_append_printf(line, "%speak memory %s", line->len > 0 ? ", " : "", most);
-        if (most != NULL && own != NULL)
-            g_string_append_printf(line, ", %s of it since before the compile", own);
+        add_growths(line, measurement->memory);
         if (line->len > 0)
             ifm_document_note(document, ifm_result_name(&report->devices[i].result), IFM_TONE_PLAIN, "%s", line->str);
     }
@@ -209,11 +224,15 @@ static void add_devices(const IfmProfilePage *page)
         g_array_append_val(rows, shown);
     }
     ifm_document_part(page->document);
+    ifm_document_detail(page->document, 0, "statistics of the runs");
     ifm_document_rows(page->document, "devices", ifm_fields_in(fields), rows);
+    ifm_document_detail(page->document, IFM_DETAIL_STARTS, "compile, first inference and peak memory");
     add_starts(page->document, report);
+    ifm_document_detail(page->document, IFM_DETAIL_STARTS, "energy");
     add_energy(page->document, report);
     add_strips(page->document, report);
     ifm_profile_add_runs(page->document, report);
+    ifm_document_detail(page->document, 0, NULL);
 }
 
 /* --- reasons and warnings --------------------------------------------------------------------------------------------- */
@@ -229,7 +248,6 @@ static void add_unverified(IfmDocument *document, const GArray *results)
         if (why == NULL || ifm_result_code(result) != NULL ||
             g_strcmp0(ifm_member_text(verification, "status"), "unavailable") != 0)
             continue;
-        ifm_document_part(document);
         ifm_document_warning(document, "%s: the outputs were compared with nothing: %s", ifm_result_name(result), why);
     }
 }
@@ -243,7 +261,6 @@ static void add_agreement(IfmDocument *document, const GArray *results)
         g_autofree char *words = result->measurement != NULL ? ifm_outputs_words(result->measurement->verification) : NULL;
         if (words == NULL || ifm_result_code(result) != NULL)
             continue;
-        ifm_document_part(document);
         ifm_document_note(document, ifm_result_name(result), IFM_TONE_PLAIN, "outputs %s", words);
     }
 }
@@ -314,24 +331,32 @@ IfmDocument *ifm_profile_document(const IfmProfileReport *report)
     add_head(document, report);
     ifm_profile_add_headline(document, report);
     ifm_profile_add_model(document, report);
+    ifm_document_detail(document, IFM_DETAIL_GRAPH, "graph");
     ifm_profile_add_graph(document, report);
+    ifm_document_detail(document, 0, NULL);
     ifm_profile_add_work(&page);
     if (report->n_devices > 0)
         add_devices(&page);
     ifm_profile_add_passes(document, report);
     ifm_document_reasons(document, (const IfmResult *)(const void *)results->data, results->len);
     add_other_results(document, results, report);
+    ifm_document_part(document);
     add_agreement(document, results);
     add_unverified(document, results);
     add_warnings(document, results);
+    ifm_document_detail(document, IFM_DETAIL_MEMORY, "memory");
     ifm_profile_add_memory(document, report);
     ifm_profile_add_alive(document, report);
+    ifm_document_detail(document, IFM_DETAIL_ENCODING, "encoding");
     ifm_profile_add_encoding(document, report);
+    ifm_document_detail(document, IFM_DETAIL_PEAKS, "peaks");
     ifm_profile_add_peaks(&page);
+    ifm_document_detail(document, IFM_DETAIL_KERNELS, "algorithms of the convolutions");
     for (gsize i = 0; i < report->n_devices; i++)
         ifm_profile_add_convolutions(&page, i);
     for (gsize i = 0; i < report->n_devices; i++)
         ifm_profile_add_inside(&page, i);
+    ifm_document_detail(document, 0, NULL);
     return document;
 }
 

@@ -335,10 +335,11 @@ static const IfmField pass_fields[] = {
     { "std_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.std_ns), EXPORT },
     { "macs", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.macs), EXPORT },
     { "flop", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.flop), EXPORT },
-    { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
     { "flop_per_s", NULL, IFM_FIELD_REAL, get_flop_per_s, "per s", EXPORT },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_flop_per_s, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
-    { "peak_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, ROW(peak_bytes), IFM_FIELD_HIDE_EMPTY },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_flop_per_s, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
+    { "peak_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, ROW(peak_bytes),
+      IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
     { "reason", NULL, IFM_FIELD_TEXT, get_row_reason, NULL, EXPORT },
     { NULL },
 };
@@ -436,12 +437,14 @@ static void add_difference(IfmDocument *document, const IfmProfileReport *report
         ifm_mode_backward(report->mode, &report->devices[i], &of[i]);
         n_paired += of[i].paired;
     }
+    ifm_document_detail(document, IFM_DETAIL_REMARKS, "remarks");
     ifm_document_text(document, "%s",
                       n_paired > 0
                           ? "backward = training pass - forward, measured once more, interleaved: the interval is that "
                             "of paired rounds, at the mean speed that the machine had in them"
                           : "backward = training pass - forward, each measured by itself: the interval is that of a "
                             "difference of independent medians, without what the machine changed between the two");
+    ifm_document_detail(document, 0, NULL);
     for (gsize i = 0; i < report->n_devices; i++)
     {
         const char *why = why_not_paired(report->mode, &report->devices[i], &of[i]);
@@ -503,9 +506,12 @@ void ifm_profile_add_passes(IfmDocument *document, const IfmProfileReport *repor
         return;
     }
     GPtrArray *rows = rows_of(report);
+    ifm_document_detail(document, 0, "work and memory of the passes");
     ifm_document_table(document, "passes", pass_fields, rows);
     add_bars(document, rows);
+    ifm_document_detail(document, IFM_DETAIL_STARTS, "the update");
     add_update(document, report);
+    ifm_document_detail(document, 0, NULL);
     add_difference(document, report);
     add_impossible(document, report);
     add_failures(document, report);

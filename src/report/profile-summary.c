@@ -322,6 +322,8 @@ static gint compare_work(gconstpointer a, gconstpointer b)
     return (x->cost.flop < y->cost.flop) - (x->cost.flop > y->cost.flop);
 }
 
+#define LEAST_ROWS 6 /* that a page shows which is shortened */
+
 /* @rows: (transfer full) WorkRow */
 static void add_work_table(IfmDocument *document, const char *key, GArray *rows, const IfmField *fields, gsize max)
 {
@@ -334,7 +336,7 @@ static void add_work_table(IfmDocument *document, const char *key, GArray *rows,
         g_array_unref(rows);
         return;
     }
-    ifm_document_rows(document, key, fields, rows);
+    ifm_document_rows(document, key, fields, rows)->least_rows = LEAST_ROWS;
     if (n > max)
         ifm_document_text(document, "(%" G_GSIZE_FORMAT " others)", n - max);
 }
@@ -393,11 +395,15 @@ void ifm_profile_add_work(const IfmProfilePage *page)
     IfmNodeCost total;
     gsize n_covered;
     ifm_analysis_total(report->analysis, &total, &n_covered);
+    ifm_document_detail(page->document, IFM_DETAIL_FAMILIES, "families of nodes");
     ifm_profile_add_parts(page, "parts", NULL);
     add_work_table(page->document, "families", family_rows(report, (double)total.flop), family_work_fields, G_MAXUINT);
+    ifm_document_detail(page->document, IFM_DETAIL_KERNELS, "nodes");
     if (report->parts == IFM_PROFILE_FLOPS)
         add_work_table(page->document, "layers", node_rows(report, (double)total.flop), node_work_fields, report->n_layers);
+    ifm_document_detail(page->document, IFM_DETAIL_REMARKS, "what is counted how");
     add_conventions(page->document);
+    ifm_document_detail(page->document, 0, NULL);
 }
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */

@@ -50,6 +50,10 @@ typedef struct
     IfmFieldKind kind; /* of its values */
 } IfmScale;
 
+/* ifm_table_show: as ifm_table_to_screen(). @is_brief: columns that are details make no further block; @left_out: (inout)
+ * nullable: set where some are left out. (transfer full) */
+char *ifm_table_show(const IfmTable *table, const IfmScreen *screen, gboolean is_brief, gboolean *left_out);
+
 /* ifm_scale_fit: @marks: [n] pointers to five marks each. FALSE where there is nothing to draw. */
 gboolean ifm_scale_fit(IfmScale *scale, const double *const *marks, gsize n);
 /* ifm_draw_strip: Appends exactly @width columns (colour codes aside). */
@@ -91,6 +95,24 @@ json_t *ifm_json_text(const char *text);
 void ifm_json_add_record(json_t *json, const IfmCase *subject_case, const IfmMeasurement *measurement);
 /* ifm_result_to_json: (transfer full) an entry of the document of cases. */
 json_t *ifm_result_to_json(const IfmResult *result);
+
+/* Details of a profile's page and of its scaling's, those that stay longest first. */
+enum
+{
+    IFM_DETAIL_STARTS = 1, /* compile, first inference, peak memory, energy */
+    IFM_DETAIL_GROWTH,
+    IFM_DETAIL_KERNELS,
+    IFM_DETAIL_GAINS,
+    IFM_DETAIL_BREAKDOWN,
+    IFM_DETAIL_PASSES, /* all passes of each point */
+    IFM_DETAIL_FIGURES,
+    IFM_DETAIL_ENCODING,
+    IFM_DETAIL_GRAPH,
+    IFM_DETAIL_FAMILIES,
+    IFM_DETAIL_MEMORY,
+    IFM_DETAIL_PEAKS,
+    IFM_DETAIL_REMARKS, /* what only explains */
+};
 
 /* ifm_document_reasons: a section of why there are results without a latency. */
 void ifm_document_reasons(IfmDocument *document, const IfmResult *results, gsize n);

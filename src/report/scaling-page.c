@@ -6,6 +6,8 @@
 
 /* How a model grows: the page. */
 
+#define LEAST_POINTS 12 /* that a page shows which is shortened */
+
 /* --- columns -----------------------------------------------------------------------------------------------------------
  */
 
@@ -112,20 +114,21 @@ const IfmField ifm_scaling_line_fields[] = {
     { "flop_per_s", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(flop_per_s) },
     { "departure_ratio", "x FLOP", IFM_FIELD_REAL, get_departure, NULL, SCREEN | HIDE },
     { "departs", "", IFM_FIELD_TEXT, get_departs_word, NULL, SCREEN | IFM_FIELD_WHOLE },
-    { "model_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
-    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
+    { "model_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes), IFM_FIELD_DETAIL },
+    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE | IFM_FIELD_DETAIL },
     { "allocator_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.allocator_bytes) },
-    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_j), HIDE },
+    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_j), HIDE | IFM_FIELD_DETAIL },
     { "energy_lower_j", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_lower_j) },
     { "energy_upper_j", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_upper_j) },
     { "departure_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(departure) },
     { "departs", NULL, IFM_FIELD_BOOLEAN, get_departs },
     { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_flop_ratio),
-      HIDE },
-    { "attention_time_ratio", "time", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_time_ratio), HIDE },
+      HIDE | IFM_FIELD_DETAIL },
+    { "attention_time_ratio", "time", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_time_ratio),
+      HIDE | IFM_FIELD_DETAIL },
     { "attention_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_estimated_bytes) },
     { "attention_planned_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_planned_bytes) },
-    { "encoding_ns", "encoding", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns), HIDE },
+    { "encoding_ns", "encoding", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns), HIDE | IFM_FIELD_DETAIL },
     { "encoding_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes) },
     { "encoding_held_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_held_bytes) },
     { "pass", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(pass) },
@@ -158,7 +161,8 @@ static void add_points(IfmDocument *document, const IfmScalingPart *part)
         if (!is_reported(field, part))
             g_array_remove_index(fields, i);
     }
-    ifm_document_table(document, ifm_scaling_key(document, "points"), ifm_fields_in(fields), ifm_scaling_records(part));
+    ifm_document_table(document, ifm_scaling_key(document, "points"), ifm_fields_in(fields), ifm_scaling_records(part))
+        ->least_rows = LEAST_POINTS;
     for (gsize i = 0; i < part->row->n; i++)
         if (part->points[i].no_energy != NULL)
         {
@@ -475,15 +479,22 @@ IfmDocument *ifm_scaling_document(const IfmScalingRow *rows, gsize n_rows)
         for (guint at = 0; at < parts->len; at++)
         {
             const IfmScalingPart *part = parts->pdata[at];
+            ifm_document_detail(document, 0, "points");
             add_title(document, part);
             add_points(document, part);
+            ifm_document_detail(document, 0, NULL);
             add_reasons(document, part);
+            ifm_document_detail(document, IFM_DETAIL_REMARKS, "remarks");
             add_rounds(document, part);
             add_departures(document, part);
+            ifm_document_detail(document, IFM_DETAIL_PASSES, "passes");
             ifm_scaling_add_passes(document, part);
+            ifm_document_detail(document, IFM_DETAIL_MEMORY, "memory");
             ifm_scaling_add_memory(document, part);
+            ifm_document_detail(document, IFM_DETAIL_GROWTH, "growth");
             add_exponents(document, part);
             ifm_document_part(document);
+            ifm_document_detail(document, IFM_DETAIL_FIGURES, "figures");
             if (ifm_scaling_has_numbers(part))
             {
                 add_time(document, part);
@@ -491,6 +502,7 @@ IfmDocument *ifm_scaling_document(const IfmScalingRow *rows, gsize n_rows)
             }
         }
     }
+    ifm_document_detail(document, 0, NULL);
     add_warnings(document, rows, n_rows);
     return document;
 }

@@ -364,8 +364,9 @@ static GPtrArray *block_new(const GPtrArray *columns, guint n_keys)
     return block;
 }
 
-/* Blocks of columns (GPtrArray of Column*), each of which fits; the keys lead every block. */
-static GPtrArray *layout(GPtrArray *columns, int width)
+/* Blocks of columns (GPtrArray of Column*), each of which fits; the keys lead every block. @is_brief: where a further block
+ * would begin, details are left out. */
+static GPtrArray *layout(GPtrArray *columns, int width, gboolean is_brief, gboolean *left_out)
 {
     GPtrArray *blocks = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
     if (columns->len == 0)
@@ -381,12 +382,20 @@ static GPtrArray *layout(GPtrArray *columns, int width)
     for (guint i = n_keys; i < columns->len; i++)
     {
         Column *column = columns->pdata[i];
+        gboolean is_detail = is_brief && (column->field->flags & IFM_FIELD_DETAIL) != 0;
+        if (is_detail && *left_out)
+            continue;
         g_ptr_array_add(block, column);
         gboolean asked = (column->field->flags & IFM_FIELD_BREAK) != 0 && blocks->len == 1;
         gboolean here = asked || !fit(block, width, blocks->len > 1);
         if (here && block->len > n_keys + 1)
         {
             g_ptr_array_set_size(block, (int)block->len - 1);
+            if (is_detail)
+            {
+                *left_out = TRUE;
+                continue;
+            }
             block = block_new(columns, n_keys);
             g_ptr_array_add(block, column);
             g_ptr_array_add(blocks, block);
@@ -497,6 +506,12 @@ static void paint_block(GString *out, const GPtrArray *block, gsize n, gboolean 
 
 char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
 {
+    return ifm_table_show(table, screen, FALSE, NULL);
+}
+
+char *ifm_table_show(const IfmTable *table, const IfmScreen *screen, gboolean is_brief, gboolean *left_out)
+{
+    gboolean without = FALSE, unfolded = FALSE;
     g_autoptr(GPtrArray) columns = g_ptr_array_new_with_free_func((GDestroyNotify)column_free);
     g_autoptr(GString) folded = g_string_new(NULL);
     for (const IfmField *field = table->fields; field->key != NULL; field++)
@@ -505,6 +520,12 @@ char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
         Column *column = shown ? column_new(table, field, screen) : NULL;
         if (column == NULL)
             continue;
+        if (is_brief && (field->flags & IFM_FIELD_DETAIL) != 0 && is_constant(column))
+        {
+            column_free(column);
+            unfolded = TRUE;
+            continue;
+        }
         if (!is_constant(column))
         {
             g_ptr_array_add(columns, column);
@@ -515,7 +536,7 @@ char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
     }
     for (guint i = 0; i < MIN(count_keys(columns), columns->len); i++)
         keep_apart(columns->pdata[i], screen->utf8);
-    g_autoptr(GPtrArray) blocks = layout(columns, screen->width);
+    g_autoptr(GPtrArray) blocks = layout(columns, screen->width, is_brief, &without);
     GString *out = g_string_new(NULL);
     if (folded->len > 0)
     {
@@ -533,5 +554,7 @@ char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen)
         if (any)
             paint_block(out, blocks->pdata[i], table->n_records, i > 0, screen);
     }
+    if (left_out != NULL)
+        *left_out |= without || unfolded;
     return g_string_free(out, FALSE);
 }

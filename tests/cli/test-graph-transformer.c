@@ -397,7 +397,7 @@ static void test_long_words(Bench *bench, gconstpointer data)
 static void test_parts_of_a_step(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
-    run_line(bench, "profile " TINY " --mode train --profile flops", &ended);
+    run_line(bench, "profile " TINY " --mode train --profile flops --all", &ended);
     assert_status(&ended, 0);
     g_test_message("%s", ended.out);
     g_assert_true(g_regex_match_simple("^\\s*attention\\s", ended.out, G_REGEX_MULTILINE, 0));

@@ -429,7 +429,7 @@ static void test_memory(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(number_at(fit, "last"), >, 1.5);
     run_line(bench,
              "profile graph_transformer,num_layers=2,hidden_dim=16,num_heads=2,pe=rwse:4 -q "
-             "--dim num_nodes=32,64,128 --runs 3 -d simulated:scaling/ARITHMETIC",
+             "--dim num_nodes=32,64,128 --runs 3 -d simulated:scaling/ARITHMETIC --all",
              &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "attention: estimated"));

@@ -367,6 +367,25 @@ static void test_limit(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(excess_ns, >=, 1000); /* the copy's, whole, with the others' */
 }
 
+/* A time that is no longer than what it may be off by gives neither a rate nor a share of the peak, and nothing to gain. */
+static void test_unresolved(Fixture *fixture, gconstpointer data)
+{
+    const IfmRoofline roofline = { 1e9, 1e12 };
+    ran(fixture, "conv1", "Conv", 4.0 * CONV_MACS);
+    ran(fixture, "conv2", "Conv", 2000);
+    ran(fixture, "dense", "MatMul", 2001);
+    ifm_record_set_json(&fixture->measurement->breakdown, json_pack("{s:i}", "resolution_ns", 2000));
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, &roofline);
+    const IfmKernel *short_one = kernel_named(kernels, "conv2");
+    g_assert_true(short_one->unresolved);
+    g_assert_true(isnan(short_one->place.attained));
+    g_assert_cmpfloat(short_one->place.excess_ns, ==, 0);
+    g_assert_false(kernel_named(kernels, "dense")->unresolved);
+    g_assert_true(isfinite(kernel_named(kernels, "dense")->place.attained));
+    g_assert_cmpuint(kernels->n_unresolved, ==, 1);
+    g_assert_true(isfinite(kernels->min_ns));
+}
+
 /* A copy that the runtime's own graph knows the bytes of is none of the model's work, either. */
 static void test_covered_copy(Fixture *fixture, gconstpointer data)
 {
@@ -419,7 +438,7 @@ static void test_page(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(page, "peak of simulated:x/CPU: 1 GFLOP/s"));
     g_assert_nonnull(strstr(page, "largest possible gain: "));
     g_assert_nonnull(strstr(page, "in one kernel, conv1: "));
-    g_assert_nonnull(strstr(page, ": data moved for the runtime's sake"));
+    g_assert_nonnull(strstr(page, "none of the model's work: it moves data for the runtime"));
     g_assert_nonnull(strstr(page, "two-ways.onnx, opset 17, 8 nodes"));
     json_auto_t *json = ifm_profile_to_json(&report);
     double gflops = json_number_value(json_object_get(json_object_get(json, "flops"), "total_gflops"));
@@ -517,6 +536,7 @@ int main(int argc, char **argv)
     g_test_add("/kernels/by-graph", Fixture, NULL, set_up, test_by_graph, tear_down);
     g_test_add("/kernels/no-graph", Fixture, NULL, set_up, test_no_graph, tear_down);
     g_test_add("/kernels/limit", Fixture, NULL, set_up, test_limit, tear_down);
+    g_test_add("/kernels/unresolved", Fixture, NULL, set_up, test_unresolved, tear_down);
     g_test_add("/kernels/covered-copy", Fixture, NULL, set_up, test_covered_copy, tear_down);
     g_test_add("/kernels/page", Fixture, NULL, set_up, test_page, tear_down);
     g_test_add_func("/kernels/features", test_features);

@@ -255,6 +255,63 @@ static void test_plot(void)
     g_assert_cmpstr(text, ==, ""); /* which shows tables */
 }
 
+/* Twenty rows of a detail, a detail that matters less, a warning, and a column that has room in a further block alone. */
+static IfmDocument *make_long(void)
+{
+    static const IfmField fields[] = {
+        { "device", "device", IFM_FIELD_TEXT, ifm_field_get_text, AT(name), IFM_FIELD_WHOLE },
+        { "time_ns", "how long it took in all", IFM_FIELD_DURATION, get_time },
+        { "bytes", "what it took of memory", IFM_FIELD_BYTES, ifm_field_get_count, AT(bytes), IFM_FIELD_DETAIL },
+        { NULL },
+    };
+    IfmDocument *document = ifm_document_new("long", "long");
+    GPtrArray *records = g_ptr_array_new();
+    for (int i = 0; i < 20; i++)
+        g_ptr_array_add(records, (gpointer)&rows[0]);
+    ifm_document_text(document, "the verdict");
+    ifm_document_detail(document, 1, "the rows");
+    ifm_document_table(document, "rows", fields, records)->least_rows = 3;
+    ifm_document_detail(document, 2, "a remark");
+    ifm_document_text(document, "what one may skip");
+    ifm_document_warning(document, "beware");
+    return document;
+}
+
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part))
+        n++;
+    return n;
+}
+
+/* As many details as there are lines for, those that matter less left out first; what is none stays whatever that takes. */
+static void test_lines(void)
+{
+    g_autoptr(IfmDocument) document = make_long();
+    for (int lines = 0; lines <= 60; lines++)
+    {
+        const IfmScreen screen = { .width = 40, .lines = lines };
+        g_autofree char *page = ifm_document_to_screen(document, &screen);
+        const int n = count(page, "\n"), n_rows = count(page, "1.235 ms");
+        const gboolean whole = count(page, "--all") == 0;
+        g_test_message("%d:\n%s", lines, page);
+        g_assert_cmpint(n, <=, lines == 0 ? 60 : MAX(lines, 4));
+        g_assert_nonnull(strstr(page, "the verdict\n"));
+        g_assert_nonnull(strstr(page, "warning: beware\n"));
+        g_assert_true(whole == (lines == 0 || lines >= 48));
+        g_assert_cmpint(count(page, "4.00 KiB"), ==, whole ? 20 : 0);
+        g_assert_cmpint(count(page, "what one may skip"), ==, whole || lines >= 11);
+        g_assert_cmpint(count(page, ", a remark\n"), ==, !whole && lines < 11);
+        g_assert_cmpint(n_rows, ==, whole || lines >= 27 ? 20 : lines < 10 ? 0 : MAX(lines - 8, 3));
+        if (n_rows > 0 && n_rows < 20)
+        {
+            g_autofree char *more = g_strdup_printf("(%d more)\n", 20 - n_rows);
+            g_assert_nonnull(strstr(page, more));
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -263,5 +320,6 @@ int main(int argc, char **argv)
     g_test_add_func("/report-document/json", test_json);
     g_test_add_func("/report-document/csv", test_csv);
     g_test_add_func("/report-document/plot", test_plot);
+    g_test_add_func("/report-document/lines", test_lines);
     return g_test_run();
 }

@@ -296,6 +296,9 @@ static void test_wrap(void)
     g_autoptr(GString) out = g_string_new("ab: ");
     ifm_format_wrap(out, "\033[1;31mone\033[0m two three overlongword four", 2, 4, 12);
     g_assert_cmpstr(out->str, ==, "ab: \033[1;31mone\033[0m two\n  three\n  overlongword\n  four\n");
+    g_string_truncate(out, 0); /* a name with its settings */
+    ifm_format_wrap(out, "of net,a=1,bcd=2,e=3, and", 3, 0, 12);
+    g_assert_cmpstr(out->str, ==, "of net,a=1,\n   bcd=2,\n   e=3, and\n");
 }
 
 static void test_csv(void)
