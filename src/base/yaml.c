@@ -32,6 +32,7 @@ static const struct
 } types[] = {
     [IFM_RECORD_STRING] = { "text", "a text" },
     [IFM_RECORD_INT64] = { "integer", "a whole number" },
+    [IFM_RECORD_UINT32] = { "integer", "a whole number" },
     [IFM_RECORD_DOUBLE] = { "number", "a number" },
     [IFM_RECORD_RATIO] = { "number", IFM_RATIO_WANTED },
     [IFM_RECORD_FLAG] = { "boolean", "true or false" },
@@ -121,7 +122,8 @@ static gboolean wrong_type(const Source *source, const IfmRecordField *field, If
 
 static gboolean is_number(IfmRecordType type)
 {
-    return type == IFM_RECORD_INT64 || type == IFM_RECORD_DOUBLE || type == IFM_RECORD_RATIO || type == IFM_RECORD_DURATION;
+    return type == IFM_RECORD_INT64 || type == IFM_RECORD_UINT32 || type == IFM_RECORD_DOUBLE || type == IFM_RECORD_RATIO ||
+           type == IFM_RECORD_DURATION;
 }
 
 /* A bound as a user may write it: a count has no exponent. */
@@ -174,10 +176,10 @@ static gboolean read_scalar(const Source *source, const IfmRecordField *field, I
         value->word = g_str_equal(node->text, "true");
         good = value->word || g_str_equal(node->text, "false");
     }
-    else if (good && (type == IFM_RECORD_INT64 || type == IFM_RECORD_DURATION))
+    else if (good && (type == IFM_RECORD_INT64 || type == IFM_RECORD_UINT32 || type == IFM_RECORD_DURATION))
     {
-        good = type == IFM_RECORD_INT64 ? parse_integer(node->text, &value->integer)
-                                        : ifm_duration_parse(node->text, &value->integer);
+        good = type == IFM_RECORD_DURATION ? ifm_duration_parse(node->text, &value->integer)
+                                           : parse_integer(node->text, &value->integer);
         value->number = (double)value->integer;
     }
     else if (good && type == IFM_RECORD_RATIO)
@@ -269,6 +271,8 @@ static gboolean read_field(const Source *source, const IfmRecordField *field, co
         *(double *)place = value.number;
     else if (field->type == IFM_RECORD_FLAG || field->type == IFM_RECORD_CHOICE)
         *(int *)place = value.word;
+    else if (field->type == IFM_RECORD_UINT32)
+        *(guint32 *)place = (guint32)value.integer;
     else
         *(gint64 *)place = value.integer;
     return TRUE;

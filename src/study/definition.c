@@ -83,7 +83,7 @@ static void take_limits(IfmStudy *study, const LimitsText *limits)
                                      .memory_bytes = limits->memory_bytes };
 }
 
-static gboolean take_all(IfmStudy *study, const StudyText *text, GError **error)
+static gboolean take_all(IfmStudy *study, StudyText *text, GError **error)
 {
     GError *trouble = NULL;
     take_limits(study, text->limits);
@@ -164,25 +164,21 @@ static const StudyKind *kind_of(const StudyKind *const *kinds, const char *path,
     return NULL;
 }
 
-GPtrArray *study_new_inputs(const IfmPlace *record, const GPtrArray *words)
+void study_seal_texts(const IfmPlace *place, GPtrArray *texts, gboolean are_inputs)
 {
-    GPtrArray *inputs = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *folder = g_path_get_dirname(record->file);
-    for (guint i = 0; i < words->len; i++)
+    g_autofree char *folder = g_path_get_dirname(place->file);
+    for (guint i = 0; i < texts->len && are_inputs; i++)
     {
-        const char *word = words->pdata[i], *equals = strchr(word, '=');
-        const char *dot = strrchr(word, '.'), *const files[] = { ".npy", ".npz", ".pb", NULL };
+        char *word = texts->pdata[i];
+        const char *equals = strchr(word, '='), *dot = strrchr(word, '.'), *const files[] = { ".npy", ".npz", ".pb", NULL };
         const gboolean is_path = equals != NULL && dot != NULL && g_strv_contains(files, dot);
         if (!is_path || g_path_is_absolute(equals + 1))
-            g_ptr_array_add(inputs, g_strdup(word));
-        else
-        {
-            g_autofree char *path = g_build_filename(folder, equals + 1, NULL);
-            g_ptr_array_add(inputs, g_strdup_printf("%.*s=%s", (int)(equals - word), word, path));
-        }
+            continue;
+        g_autofree char *path = g_build_filename(folder, equals + 1, NULL);
+        texts->pdata[i] = g_strdup_printf("%.*s=%s", (int)(equals - word), word, path);
+        g_free(word);
     }
-    g_ptr_array_add(inputs, NULL);
-    return inputs;
+    g_ptr_array_add(texts, NULL);
 }
 
 json_t *study_texts_to_json(const GPtrArray *texts)
@@ -199,12 +195,10 @@ IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, const
     const StudyKind *kind = path != NULL ? kind_of(kinds, path, error) : NULL;
     if (kind == NULL)
         return NULL;
-    g_autofree IfmRecordField *fields = study_text_new_fields(kind);
-    StudyText *text = ifm_yaml_read_with(fields, kind->text_size, path, settings, error);
-    g_autoptr(IfmStudy) study = text != NULL ? study_new(kind) : NULL;
-    gboolean good = study != NULL && take_all(study, text, error);
-    ifm_record_free(text, fields);
-    return good ? g_steal_pointer(&study) : NULL;
+    g_autoptr(IfmStudy) study = study_new(kind);
+    study->fields = study_text_new_fields(kind);
+    study->text = ifm_yaml_read_with(study->fields, kind->text_size, path, settings, error);
+    return study->text != NULL && take_all(study, study->text, error) ? g_steal_pointer(&study) : NULL;
 }
 
 IfmStudy *ifm_study_open(const char *name, GError **error)

@@ -39,9 +39,9 @@ extern const IfmRecordField study_protocol_fields[];
 
 /* study_take_protocol: @text: NULL leaves it as it is. */
 gboolean study_take_protocol(IfmProtocol *protocol, const ProtocolText *text, GError **error);
-/* study_new_inputs: "NAME=WHAT" as profile --input has it, of a file's words; paths are relative to that file. (transfer
- * full) char*, NULL-terminated */
-GPtrArray *study_new_inputs(const IfmPlace *record, const GPtrArray *words);
+/* study_seal_texts: ends a file's list with NULL. @are_inputs: "NAME=WHAT" as profile --input has it, whose paths are
+ * relative to the file of @place */
+void study_seal_texts(const IfmPlace *place, GPtrArray *texts, gboolean are_inputs);
 /* study_texts_to_json: (transfer full) of a NULL-terminated list. */
 json_t *study_texts_to_json(const GPtrArray *texts);
 /* study_prefix_place: @trouble with the place of a record before it. @trouble: (transfer full) Returns: FALSE */

@@ -9,8 +9,6 @@
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
-#define MAX_SEED 4294967295.0
-
 typedef enum
 {
     LEVEL_SANITY,
@@ -24,65 +22,57 @@ static const gint64 level_sizes[] = { 1, 10, 100 };
 /* Where sizes begin, where the model takes images that small. */
 #define LEAST_SIZE 32
 
-typedef struct
-{
-    StudyText study;
-    GPtrArray *models, *algorithms; /* char* */
-    GArray *sizes;                  /* gint64 */
-    int level;
-    gint64 num_sizes, max_size, batch, workspace_bytes, seed;
-    char *fallback;
-    gboolean verify;
-} ConvText;
-
 static const IfmRecordField conv_fields[] = {
-    IFM_FIELD(TEXTS, ConvText, models, .required = TRUE, .filled = TRUE,
-              .help = "convolutional networks of the zoo, without their size"),
-    IFM_FIELD(TEXTS, ConvText, algorithms, .required = TRUE, .filled = TRUE,
+    IFM_FIELD_AS(TEXTS, PointAxes, model_words, "models", .required = TRUE, .filled = TRUE,
+                 .help = "convolutional networks of the zoo, without their size"),
+    IFM_FIELD(TEXTS, PointAxes, algorithms, .required = TRUE, .filled = TRUE,
               .help = "how convolutions are computed: the names that `inferometer study run --list-algorithms` lists"),
-    IFM_FIELD(CHOICE, ConvText, level, .words = level_words, .fallback = "sanity",
+    IFM_FIELD(CHOICE, PointAxes, level, .words = level_words, .fallback = "sanity",
               .help = "how many sizes: 1, which is 224, 10 or 100, evenly spaced by their logarithm"),
-    IFM_FIELD(INT64, ConvText, num_sizes, .min = 0, .max = 1000, .fallback = "0",
+    IFM_FIELD(INT64, PointAxes, num_sizes, .min = 0, .max = 1000, .fallback = "0",
               .help = "another number of them; 0: as the level says"),
-    IFM_FIELD(INT64, ConvText, max_size, .min = 32, .max = 16384, .fallback = "512",
+    IFM_FIELD(INT64, PointAxes, max_size, .min = 32, .max = 16384, .fallback = "512",
               .help = "the maximum; the minimum is 32, or 64 where the model takes no smaller"),
-    IFM_FIELD(SERIES, ConvText, sizes, .filled = TRUE, .min = 1, .max = 16384, .help = "these sizes instead"),
-    IFM_FIELD(INT64, ConvText, batch, .min = 1, .max = 65536, .fallback = "1", .help = "images at once"),
-    IFM_FIELD(STRING, ConvText, fallback,
+    IFM_FIELD(SERIES, PointAxes, sizes, .filled = TRUE, .min = 1, .max = 16384, .help = "these sizes instead"),
+    IFM_FIELD_AS(INT64, PointAxes, one_batch, "batch", .min = 1, .max = 65536, .fallback = "1", .help = "images at once"),
+    IFM_FIELD(STRING, PointAxes, fallback,
               .help = "the algorithm of layers that another cannot do; without it such a combination is refused"),
-    IFM_FIELD(INT64, ConvText, workspace_bytes, .min = 0, .max = 1e15, .fallback = "0",
+    IFM_FIELD(INT64, PointAxes, workspace_bytes, .min = 0, .max = 1e15, .fallback = "0",
               .help = "limit of what one layer may need for its computation; 0: 1 GiB"),
-    IFM_FIELD(INT64, ConvText, seed, .min = 0, .max = MAX_SEED, .fallback = "1",
+    IFM_FIELD(UINT32, PointAxes, seed, .min = 0, .max = G_MAXUINT32, .fallback = "1",
               .help = "of the inputs and of the weights"),
-    IFM_FIELD(FLAG, ConvText, verify, .fallback = "true",
+    IFM_FIELD(FLAG, PointAxes, verify, .fallback = "true",
               .help = "whether the outputs are compared with those of the reference"),
     { 0 }
 };
 
 /* --- its axes --------------------------------------------------------------------------------------------------------- */
 
-/* @name: (out) static */
-static gboolean read_algorithm(const IfmPlace *record, const char *key, gssize entry, const char *word, const char **name,
-                               GError **error)
+/* Puts the algorithm's own name in place of a word. */
+static gboolean read_algorithm(const IfmPlace *place, const char *key, gssize entry, char **word, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     IfmConvAlgorithm algorithm;
-    if (!ifm_conv_algorithm_parse(word, &algorithm, &trouble))
-        return ifm_yaml_key_error(record, key, entry, error, "%s", trouble->message);
-    *name = ifm_conv_algorithm_name(algorithm);
+    if (!ifm_conv_algorithm_parse(*word, &algorithm, &trouble))
+        return ifm_yaml_key_error(place, key, entry, error, "%s", trouble->message);
+    g_free(*word);
+    *word = g_strdup(ifm_conv_algorithm_name(algorithm));
     return TRUE;
 }
 
-static gboolean add_algorithm(PointAxes *axes, const IfmPlace *record, const char *word, GError **error)
+static gboolean read_algorithms(PointAxes *axes, GError **error)
 {
-    const gssize entry = axes->algorithms->len;
-    const char *name = NULL;
-    if (!read_algorithm(record, "algorithms", entry, word, &name, error))
-        return FALSE;
-    if (g_ptr_array_find_with_equal_func(axes->algorithms, name, g_str_equal, NULL))
-        return ifm_yaml_key_error(record, "algorithms", entry, error, "%s is listed twice", name);
-    g_ptr_array_add(axes->algorithms, g_strdup(name));
-    return TRUE;
+    const IfmPlace *place = &axes->study.place;
+    char **words = (char **)axes->algorithms->pdata;
+    for (guint i = 0; i < axes->algorithms->len; i++)
+    {
+        if (!read_algorithm(place, "algorithms", i, &words[i], error))
+            return FALSE;
+        for (guint k = 0; k < i; k++)
+            if (g_str_equal(words[k], words[i]))
+                return ifm_yaml_key_error(place, "algorithms", i, error, "%s is listed twice", words[i]);
+    }
+    return axes->fallback == NULL || read_algorithm(place, "fallback", -1, &axes->fallback, error);
 }
 
 /* Sizes evenly spaced by their logarithm, each once. */
@@ -108,7 +98,7 @@ static gint64 least_size(const PointModel *model)
     return size;
 }
 
-static gboolean take_sizes(PointModel *model, const ConvText *text, GError **error)
+static gboolean take_sizes(PointModel *model, const PointAxes *text, GError **error)
 {
     const gint64 n = text->num_sizes > 0 ? text->num_sizes : level_sizes[text->level], usual = USUAL_SIZE;
     for (guint i = 0; i < text->sizes->len; i++)
@@ -136,46 +126,33 @@ static gboolean take_sizes(PointModel *model, const ConvText *text, GError **err
     return TRUE;
 }
 
-static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
+static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
 {
-    const ConvText *text = (const ConvText *)(const void *)common;
-    const IfmPlace *record = &text->study.place;
-    PointAxes *axes = point_axes_new(study);
-    axes->seed = (guint32)text->seed;
-    axes->verify = text->verify;
+    const IfmPlace *record = &text->place;
+    PointAxes *axes = point_axes_begin(study, text);
     axes->layers = TRUE;
-    axes->one_batch = text->batch;
-    axes->workspace_bytes = text->workspace_bytes;
-    for (guint i = 0; i < text->models->len; i++)
+    if (!point_axes_read_models(axes, error))
+        return FALSE;
+    for (guint i = 0; i < axes->models->len; i++)
     {
-        const char *word = text->models->pdata[i];
-        if (!point_axes_add_model(axes, record, word, error))
-            return FALSE;
         PointModel *model = axes->models->pdata[i];
         if (model->entry == NULL || model->entry->min_image == 0)
             return ifm_yaml_key_error(
                 record, "models", i, error,
-                "\"%s\" is no convolutional network of the zoo (\"study run --list-models\" lists them)", word);
-        if (!take_sizes(model, text, error))
+                "\"%s\" is no convolutional network of the zoo (\"study run --list-models\" lists them)", model->text);
+        if (!take_sizes(model, axes, error))
             return FALSE;
     }
-    for (guint i = 0; i < text->algorithms->len; i++)
-        if (!add_algorithm(axes, record, text->algorithms->pdata[i], error))
-            return FALSE;
-    const char *fallback = NULL;
-    if (text->fallback != NULL && !read_algorithm(record, "fallback", -1, text->fallback, &fallback, error))
-        return FALSE;
-    axes->fallback = g_strdup(fallback);
-    return point_axes_check_not_set(axes, record, "size", error) &&
+    return read_algorithms(axes, error) && point_axes_check_not_set(axes, record, "size", error) &&
            point_axes_check_not_set(axes, record, "batch", error) &&
-           point_check_once(record, "sizes", text->sizes, NULL, error);
+           point_check_once(record, "sizes", axes->sizes, NULL, error);
 }
 
 const StudyKind study_kind_conv = {
     .name = "conv-algorithms",
     .help = "convolutional networks by algorithms of their convolutions and sizes of the image",
     .fields = conv_fields,
-    .text_size = sizeof(ConvText),
+    .text_size = sizeof(PointAxes),
     .read = read_axes,
     .needs_peaks = TRUE,
     POINT_KIND_FUNCTIONS,

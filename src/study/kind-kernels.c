@@ -18,79 +18,72 @@
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
-#define MAX_SEED 4294967295.0
 #define OBSERVE_NS (20 * G_GINT64_CONSTANT(1000000))
 
 static const char *const core_words[] = { "same", "other", NULL };
 
+/* What the file says, and what is made of it. */
 typedef struct
 {
     StudyText study;
-    GPtrArray *models, *stress, *held_out, *dims, *inputs; /* char* */
-    GArray *levels, *threads;                              /* gint64 */
-    GArray *cores;                                         /* int, a word */
-    char *prometheus;
-    GPtrArray *queries; /* IfmScalar* */
-    gint64 shapes, loaded, visits, seed, batch;
-} KernelsText;
+    GPtrArray *models;                        /* char* */
+    GPtrArray *held_out_words, *stress_words; /* char* */
+    GPtrArray *dims, *inputs;                 /* char*, NULL-terminated */
+    GArray *levels, *threads;                 /* gint64 */
+    GArray *cores;                            /* int: 0: same, 1: other */
+    char *prometheus;                         /* NULL: none */
+    GPtrArray *queries;                       /* IfmScalar* */
+    gint64 shapes, loaded, visits, batch;
+    guint32 seed;
+
+    GPtrArray *asked;       /* char*: the models as kernels are asked for */
+    GPtrArray *held_out;    /* HeldOut* */
+    IfmModelOptions open;   /* of all models */
+    GArray *stress;         /* int: IfmStressKind */
+    GPtrArray *query_texts; /* char* "NAME=PROMQL", NULL-terminated */
+    char *level;            /* of the optimisation of the models' graphs; NULL until they were looked for */
+    GPtrArray *kernels;     /* StudyKernel*; NULL until they were looked for */
+    GError *error;          /* why there are none */
+} KernelAxes;
 
 static const IfmRecordField kernels_fields[] = {
     IFM_FIELD(
-        TEXTS, KernelsText, models, .required = TRUE, .filled = TRUE,
+        TEXTS, KernelAxes, models, .required = TRUE, .filled = TRUE,
         .help =
             "ONNX files, relative to this file, or models of the zoo with their parameters: their kernels are measured"),
-    IFM_FIELD(TEXTS, KernelsText, held_out,
-              .help = "models that are measured whole and predicted from what is learnt of the others' kernels"),
-    IFM_FIELD(INT64, KernelsText, batch, .min = 0, .max = 65536, .fallback = "0",
+    IFM_FIELD_AS(TEXTS, KernelAxes, held_out_words, "held_out",
+                 .help = "models that are measured whole and predicted from what is learnt of the others' kernels"),
+    IFM_FIELD(INT64, KernelAxes, batch, .min = 0, .max = 65536, .fallback = "0",
               .help = "inputs at once of all models, as profile --batch has it; 0: as the models are"),
-    IFM_FIELD(TEXTS, KernelsText, dims,
+    IFM_FIELD(TEXTS, KernelAxes, dims,
               .help = "sizes of free dimensions of all models, NAME=SIZE or *=SIZE as profile --dim has it"),
-    IFM_FIELD(TEXTS, KernelsText, inputs,
+    IFM_FIELD(TEXTS, KernelAxes, inputs,
               .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it"),
-    IFM_FIELD(INT64, KernelsText, shapes, .min = 1, .max = 100000, .fallback = "400",
+    IFM_FIELD(INT64, KernelAxes, shapes, .min = 1, .max = 100000, .fallback = "400",
               .help = "how many kernels: the distinct ones of the models first, then others of sizes around theirs"),
-    IFM_FIELD(INT64, KernelsText, loaded, .min = 0, .max = 100000, .fallback = "60",
+    IFM_FIELD(INT64, KernelAxes, loaded, .min = 0, .max = 100000, .fallback = "60",
               .help = "how many of them are also measured under load"),
-    IFM_FIELD(INT64, KernelsText, visits, .min = 1, .max = 100, .fallback = "3",
+    IFM_FIELD(INT64, KernelAxes, visits, .min = 1, .max = 100, .fallback = "3",
               .help = "how often each kernel is measured without load, each time in another order"),
-    IFM_FIELD(TEXTS, KernelsText, stress, .help = "kinds of load: gemm, copy, random (docs/stress.md)"),
-    IFM_FIELD(SERIES, KernelsText, levels, .min = 0, .max = 100,
+    IFM_FIELD_AS(TEXTS, KernelAxes, stress_words, "stress", .help = "kinds of load: gemm, copy, random (docs/stress.md)"),
+    IFM_FIELD(SERIES, KernelAxes, levels, .min = 0, .max = 100,
               .help = "percent of the time that the load's cores are busy; 0 is without load, which is always measured"),
-    IFM_FIELD(CHOICES, KernelsText, cores, .words = core_words,
+    IFM_FIELD(CHOICES, KernelAxes, cores, .words = core_words,
               .help = "where the load runs: on the device's cores, or on another one"),
-    IFM_FIELD(SERIES, KernelsText, threads, .min = 1, .max = 1024,
+    IFM_FIELD(SERIES, KernelAxes, threads, .min = 1, .max = 1024,
               .help = "threads of the runtime; else as many as the device has cores"),
     IFM_FIELD(
-        STRING, KernelsText, prometheus,
+        STRING, KernelAxes, prometheus,
         .help =
             "a server that watches the machine, http://127.0.0.1:9090: each case lasts until it has scraped several times"),
-    IFM_FIELD(SCALARS, KernelsText, queries, .element = IFM_RECORD_STRING,
+    IFM_FIELD(SCALARS, KernelAxes, queries, .element = IFM_RECORD_STRING,
               .help = "what to ask it, by the name of the metric: PromQL, or a name of docs/metrics.md such as cpu_busy"),
-    IFM_FIELD(INT64, KernelsText, seed, .min = 0, .max = MAX_SEED, .fallback = "1",
+    IFM_FIELD(UINT32, KernelAxes, seed, .min = 0, .max = G_MAXUINT32, .fallback = "1",
               .help = "of sizes, order, weights and inputs"),
     { 0 }
 };
 
 /* --- its axes --------------------------------------------------------------------------------------------------------- */
-
-typedef struct
-{
-    GPtrArray *models;        /* char*: as kernels are asked for */
-    GPtrArray *names;         /* char*: as the file has them */
-    GPtrArray *held_out;      /* HeldOut* */
-    GPtrArray *dims, *inputs; /* char*, NULL-terminated */
-    IfmModelOptions open;     /* of all models */
-    GArray *stress;           /* int: IfmStressKind */
-    GArray *levels, *threads;
-    GArray *cores; /* int: 0: same, 1: other */
-    gint64 shapes, loaded, visits;
-    guint32 seed;
-    char *prometheus;   /* NULL: none */
-    GPtrArray *queries; /* char* "NAME=PROMQL", NULL-terminated */
-    char *level;        /* of the optimisation of the models' graphs; NULL until they were looked for */
-    GPtrArray *kernels; /* StudyKernel*; NULL until they were looked for */
-    GError *error;      /* why there are none */
-} KernelAxes;
 
 /* HeldOut: a model that is measured whole. @asked: as records and files are asked for    @name: as the file has it
  * @records: NULL until they were looked for    @source: no model until it was opened */
@@ -120,26 +113,19 @@ static void kernel_free(StudyKernel *kernel)
     g_free(kernel);
 }
 
+/* The members that no field has. */
 static void clear(IfmStudy *study)
 {
     KernelAxes *axes = study->own;
     if (axes == NULL)
         return;
-    g_ptr_array_unref(axes->models);
-    g_ptr_array_unref(axes->names);
+    g_ptr_array_unref(axes->asked);
     g_ptr_array_unref(axes->held_out);
-    g_clear_pointer(&axes->dims, g_ptr_array_unref);
-    g_clear_pointer(&axes->inputs, g_ptr_array_unref);
     g_array_unref(axes->stress);
-    g_array_unref(axes->levels);
-    g_array_unref(axes->threads);
-    g_array_unref(axes->cores);
+    g_ptr_array_unref(axes->query_texts);
     g_clear_pointer(&axes->kernels, g_ptr_array_unref);
-    g_ptr_array_unref(axes->queries);
-    g_free(axes->prometheus);
     g_free(axes->level);
     g_clear_error(&axes->error);
-    g_free(axes);
 }
 
 static gboolean is_listed(const GPtrArray *words, guint before, const char *word)
@@ -151,43 +137,43 @@ static gboolean is_listed(const GPtrArray *words, guint before, const char *word
 }
 
 /* @numbers: gint64, the list of @key */
-static gboolean check_distinct(const KernelsText *text, const char *key, const GArray *numbers, GError **error)
+static gboolean check_distinct(const KernelAxes *axes, const char *key, const GArray *numbers, GError **error)
 {
     for (guint i = 0; i < numbers->len; i++)
         for (guint k = 0; k < i; k++)
             if (g_array_index(numbers, gint64, i) == g_array_index(numbers, gint64, k))
-                return ifm_yaml_key_error(&text->study.place, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
+                return ifm_yaml_key_error(&axes->study.place, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
                                           g_array_index(numbers, gint64, i));
     return TRUE;
 }
 
-static gboolean read_stress(KernelAxes *axes, const KernelsText *text, GError **error)
+static gboolean read_stress(KernelAxes *axes, GError **error)
 {
-    for (guint i = 0; i < text->stress->len; i++)
+    for (guint i = 0; i < axes->stress_words->len; i++)
     {
         g_autoptr(GError) trouble = NULL;
         IfmStressKind kind;
-        if (is_listed(text->stress, i, text->stress->pdata[i]))
-            return ifm_yaml_key_error(&text->study.place, "stress", i, error, "\"%s\" is listed twice",
-                                      (const char *)text->stress->pdata[i]);
-        if (!ifm_stress_parse(text->stress->pdata[i], &kind, &trouble))
-            return ifm_yaml_key_error(&text->study.place, "stress", i, error, "%s", trouble->message);
+        if (is_listed(axes->stress_words, i, axes->stress_words->pdata[i]))
+            return ifm_yaml_key_error(&axes->study.place, "stress", i, error, "\"%s\" is listed twice",
+                                      (const char *)axes->stress_words->pdata[i]);
+        if (!ifm_stress_parse(axes->stress_words->pdata[i], &kind, &trouble))
+            return ifm_yaml_key_error(&axes->study.place, "stress", i, error, "%s", trouble->message);
         const int value = (int)kind;
         g_array_append_val(axes->stress, value);
     }
-    const gboolean some = text->stress->len > 0;
-    if (some != (text->levels->len > 0) || some != (text->cores->len > 0))
-        return ifm_yaml_key_error(&text->study.place,
+    const gboolean some = axes->stress_words->len > 0;
+    if (some != (axes->levels->len > 0) || some != (axes->cores->len > 0))
+        return ifm_yaml_key_error(&axes->study.place,
                                   some                    ? "stress"
-                                  : text->levels->len > 0 ? "levels"
+                                  : axes->levels->len > 0 ? "levels"
                                                           : "cores",
                                   -1, error,
                                   "stress, levels and cores go together: a load has a kind, a level and a place");
-    for (guint i = 1; i < text->cores->len; i++)
-        if (g_array_index(text->cores, int, i) == g_array_index(text->cores, int, 0))
-            return ifm_yaml_key_error(&text->study.place, "cores", i, error, "\"%s\" is listed twice",
-                                      core_words[g_array_index(text->cores, int, i)]);
-    return check_distinct(text, "levels", text->levels, error) && check_distinct(text, "threads", text->threads, error);
+    for (guint i = 1; i < axes->cores->len; i++)
+        if (g_array_index(axes->cores, int, i) == g_array_index(axes->cores, int, 0))
+            return ifm_yaml_key_error(&axes->study.place, "cores", i, error, "\"%s\" is listed twice",
+                                      core_words[g_array_index(axes->cores, int, i)]);
+    return check_distinct(axes, "levels", axes->levels, error) && check_distinct(axes, "threads", axes->threads, error);
 }
 
 /* "zoo:" says that it is the zoo's even where a file has that name. */
@@ -201,24 +187,23 @@ static gboolean is_metric_name(const char *name)
     return *name != '\0' && name[strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.")] == '\0';
 }
 
-static gboolean read_queries(KernelAxes *axes, const KernelsText *text, GError **error)
+static gboolean read_queries(KernelAxes *axes, GError **error)
 {
-    if (text->prometheus != NULL && !ifm_prometheus_is_url(text->prometheus))
-        return ifm_yaml_key_error(&text->study.place, "prometheus", -1, error,
-                                  "\"%s\" is no URL of a server, such as http://127.0.0.1:9090", text->prometheus);
-    if ((text->prometheus != NULL) != (text->queries->len > 0))
-        return ifm_yaml_key_error(&text->study.place, text->prometheus != NULL ? "prometheus" : "queries", -1, error,
+    if (axes->prometheus != NULL && !ifm_prometheus_is_url(axes->prometheus))
+        return ifm_yaml_key_error(&axes->study.place, "prometheus", -1, error,
+                                  "\"%s\" is no URL of a server, such as http://127.0.0.1:9090", axes->prometheus);
+    if ((axes->prometheus != NULL) != (axes->queries->len > 0))
+        return ifm_yaml_key_error(&axes->study.place, axes->prometheus != NULL ? "prometheus" : "queries", -1, error,
                                   "prometheus and queries go together: a server, and what to ask it");
-    for (guint i = 0; i < text->queries->len; i++)
+    for (guint i = 0; i < axes->queries->len; i++)
     {
-        const IfmScalar *query = text->queries->pdata[i];
+        const IfmScalar *query = axes->queries->pdata[i];
         if (!is_metric_name(query->place.name))
             return ifm_yaml_error(&query->place, error, "queries: \"%s\" is no name of letters, digits, _ and .",
                                   query->place.name);
-        g_ptr_array_add(axes->queries, g_strconcat(query->place.name, "=", query->text, NULL));
+        g_ptr_array_add(axes->query_texts, g_strconcat(query->place.name, "=", query->text, NULL));
     }
-    g_ptr_array_add(axes->queries, NULL);
-    axes->prometheus = g_strdup(text->prometheus);
+    g_ptr_array_add(axes->query_texts, NULL);
     return TRUE;
 }
 
@@ -241,54 +226,46 @@ static gboolean check_model(const StudyText *common, const char *key, guint i, c
            ifm_yaml_key_error(&common->place, key, i, error, "%s", trouble->message);
 }
 
-static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
+static gboolean read_models(KernelAxes *axes, GError **error)
 {
-    const KernelsText *text = (const KernelsText *)(const void *)common;
-    KernelAxes *axes = study->own = g_new0(KernelAxes, 1);
-    g_autofree char *folder = g_path_get_dirname(common->place.file);
-    axes->models = g_ptr_array_new_with_free_func(g_free);
-    axes->names = g_ptr_array_new_with_free_func(g_free);
-    axes->held_out = g_ptr_array_new_with_free_func((GDestroyNotify)held_out_free);
-    axes->queries = g_ptr_array_new_with_free_func(g_free);
-    axes->stress = g_array_new(FALSE, FALSE, sizeof(int));
-    axes->levels = g_array_copy(text->levels);
-    axes->threads = g_array_copy(text->threads);
-    axes->cores = g_array_copy(text->cores);
-    axes->shapes = text->shapes;
-    axes->loaded = text->loaded;
-    axes->visits = text->visits;
-    axes->seed = (guint32)text->seed;
-    axes->inputs = study_new_inputs(&common->place, text->inputs);
-    axes->dims = g_ptr_array_new_with_free_func(g_free);
-    for (guint i = 0; i < text->dims->len; i++)
-        g_ptr_array_add(axes->dims, g_strdup(text->dims->pdata[i]));
-    g_ptr_array_add(axes->dims, NULL);
-    axes->open = (IfmModelOptions){ .batch = text->batch,
-                                    .dims = (const char *const *)axes->dims->pdata,
-                                    .inputs = (const char *const *)axes->inputs->pdata };
-    for (guint i = 0; i < text->models->len; i++)
+    g_autofree char *folder = g_path_get_dirname(axes->study.place.file);
+    for (guint i = 0; i < axes->models->len; i++)
     {
-        const char *word = text->models->pdata[i];
-        if (is_listed(text->models, i, word))
-            return ifm_yaml_key_error(&common->place, "models", i, error, "\"%s\" is listed twice", word);
-        g_ptr_array_add(axes->names, g_strdup(word));
-        g_ptr_array_add(axes->models, asked_as(word, folder));
-        if (!check_model(common, "models", i, axes->models->pdata[i], error))
+        const char *word = axes->models->pdata[i];
+        if (is_listed(axes->models, i, word))
+            return ifm_yaml_key_error(&axes->study.place, "models", i, error, "\"%s\" is listed twice", word);
+        g_ptr_array_add(axes->asked, asked_as(word, folder));
+        if (!check_model(&axes->study, "models", i, axes->asked->pdata[i], error))
             return FALSE;
     }
-    for (guint i = 0; i < text->held_out->len; i++)
+    for (guint i = 0; i < axes->held_out_words->len; i++)
     {
-        const char *word = text->held_out->pdata[i];
-        if (is_listed(text->held_out, i, word) || is_listed(text->models, text->models->len, word))
-            return ifm_yaml_key_error(&common->place, "held_out", i, error, "\"%s\" is listed twice", word);
+        const char *word = axes->held_out_words->pdata[i];
+        if (is_listed(axes->held_out_words, i, word) || is_listed(axes->models, axes->models->len, word))
+            return ifm_yaml_key_error(&axes->study.place, "held_out", i, error, "\"%s\" is listed twice", word);
         HeldOut *model = g_new0(HeldOut, 1);
         model->name = g_strdup(word);
         model->asked = asked_as(word, folder);
         g_ptr_array_add(axes->held_out, model);
-        if (!check_model(common, "held_out", i, model->asked, error))
+        if (!check_model(&axes->study, "held_out", i, model->asked, error))
             return FALSE;
     }
-    return read_stress(axes, text, error) && read_queries(axes, text, error);
+    return TRUE;
+}
+
+static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
+{
+    KernelAxes *axes = study->own = (KernelAxes *)(void *)text;
+    axes->asked = g_ptr_array_new_with_free_func(g_free);
+    axes->held_out = g_ptr_array_new_with_free_func((GDestroyNotify)held_out_free);
+    axes->query_texts = g_ptr_array_new_with_free_func(g_free);
+    axes->stress = g_array_new(FALSE, FALSE, sizeof(int));
+    study_seal_texts(&text->place, axes->dims, FALSE);
+    study_seal_texts(&text->place, axes->inputs, TRUE);
+    axes->open = (IfmModelOptions){ .batch = axes->batch,
+                                    .dims = (const char *const *)axes->dims->pdata,
+                                    .inputs = (const char *const *)axes->inputs->pdata };
+    return read_models(axes, error) && read_stress(axes, error) && read_queries(axes, error);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------------
@@ -333,7 +310,7 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
     for (guint i = 0; i < axes->models->len; i++)
     {
         const IfmKernelOptions options = { .device = device->device, .seed = axes->seed, .open = axes->open };
-        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(axes->models->pdata[i], &options, error);
+        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(axes->asked->pdata[i], &options, error);
         if (records == NULL)
             return FALSE;
         g_free(axes->level);
@@ -344,9 +321,9 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
             StudyKernel *kernel = g_hash_table_lookup(known, record->digest);
             if (kernel == NULL && can_measure(record))
                 kernel = add_kernel(axes, known, record, NULL);
-            if (kernel == NULL || is_last(kernel->models, axes->names->pdata[i]))
+            if (kernel == NULL || is_last(kernel->models, axes->models->pdata[i]))
                 continue;
-            char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", axes->names->pdata[i], NULL);
+            char *models = g_strconcat(kernel->models, *kernel->models != '\0' ? ";" : "", axes->models->pdata[i], NULL);
             g_free(kernel->models);
             kernel->models = models;
         }
@@ -600,15 +577,16 @@ static gboolean fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCam
     const Visit *visit = one->own;
     CaseText *text = one->text = g_new0(CaseText, 1);
     IfmModelCase *model_case = &text->model_case;
-    *model_case = (IfmModelCase){ .device = one->device->device,
-                                  .alias = one->row.alias,
-                                  .threads = (int)visit->threads,
-                                  .seed = axes->seed,
-                                  .protocol = study->protocol,
-                                  .visit = visit->visit,
-                                  .observe_ns = OBSERVE_NS,
-                                  .prometheus = axes->prometheus,
-                                  .queries = axes->prometheus != NULL ? (const char *const *)axes->queries->pdata : NULL };
+    *model_case =
+        (IfmModelCase){ .device = one->device->device,
+                        .alias = one->row.alias,
+                        .threads = (int)visit->threads,
+                        .seed = axes->seed,
+                        .protocol = study->protocol,
+                        .visit = visit->visit,
+                        .observe_ns = OBSERVE_NS,
+                        .prometheus = axes->prometheus,
+                        .queries = axes->prometheus != NULL ? (const char *const *)axes->query_texts->pdata : NULL };
     if (visit->kernel != NULL)
     {
         model_case->model_name = visit->kernel->id;
@@ -688,8 +666,8 @@ static json_t *definition(const IfmStudy *study)
 {
     const KernelAxes *axes = study->own;
     json_t *json = json_object(), *model = json_object(), *models = json_array(), *kernels = json_array();
-    for (guint i = 0; i < axes->names->len; i++)
-        json_array_append_new(models, ifm_json_string(axes->names->pdata[i]));
+    for (guint i = 0; i < axes->models->len; i++)
+        json_array_append_new(models, ifm_json_string(axes->models->pdata[i]));
     for (guint i = 0; axes->kernels != NULL && i < axes->kernels->len; i++)
         json_array_append_new(kernels, study_kernel_to_json(axes->kernels->pdata[i]));
     json_object_set_new(model, "seed", json_integer(axes->seed));
@@ -723,7 +701,7 @@ const StudyKind study_kind_kernels = {
     .name = "kernels-under-load",
     .help = "kernels of models, alone and next to a load of known strength",
     .fields = kernels_fields,
-    .text_size = sizeof(KernelsText),
+    .text_size = sizeof(KernelAxes),
     .read = read_axes,
     .spans_by_run = TRUE,
     .one_device = TRUE,

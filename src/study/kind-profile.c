@@ -8,99 +8,69 @@
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
-#define MAX_SEED 4294967295.0
-
-typedef struct
-{
-    IfmPlace place;
-    char *name;
-    GArray *sizes; /* gint64 */
-} DimText;
-
-typedef struct
-{
-    StudyText study;
-    GPtrArray *models, *dims, *inputs;                /* char*, DimText*, char* */
-    GArray *batch, *mode, *dtype, *threads, *streams; /* gint64; mode, dtype: int, a word */
-    gint64 seed;
-    gboolean verify;
-} ProfileText;
-
 static const IfmRecordField dim_fields[] = {
-    { IFM_RECORD(PLACE, DimText, place) },
+    { IFM_RECORD(PLACE, PointDim, place) },
     IFM_FIELD(
-        STRING, DimText, name, .required = TRUE,
+        STRING, PointDim, name, .required = TRUE,
         .help =
             "a free dimension of the models' inputs, \"*\" for all that have no size, or a parameter of the zoo's models"),
-    IFM_FIELD(SERIES, DimText, sizes, .required = TRUE, .filled = TRUE, .min = 0, .max = 1e12, .help = "each of these"),
+    IFM_FIELD(SERIES, PointDim, sizes, .required = TRUE, .filled = TRUE, .min = 0, .max = 1e12, .help = "each of these"),
     { 0 }
 };
 
 static const IfmRecordField profile_fields[] = {
-    IFM_FIELD(TEXTS, ProfileText, models, .required = TRUE, .filled = TRUE,
-              .help =
-                  "ONNX files, relative to this file, or models of the zoo with their parameters: \"resnet50,size=160\""),
+    IFM_FIELD_AS(
+        TEXTS, PointAxes, model_words, "models", .required = TRUE, .filled = TRUE,
+        .help = "ONNX files, relative to this file, or models of the zoo with their parameters: \"resnet50,size=160\""),
     IFM_FIELD(
-        SERIES, ProfileText, batch, .filled = TRUE, .min = 1, .max = 65536,
+        SERIES, PointAxes, batch, .filled = TRUE, .min = 1, .max = 65536,
         .help =
             "inputs at once, which must be the free first dimension of a model's first input; without it as the model is"),
-    IFM_FIELD(ROWS, ProfileText, dims, IFM_FIELDS_OF(dim_fields, DimText), .help = "other sizes to vary"),
-    IFM_FIELD(TEXTS, ProfileText, inputs,
+    IFM_FIELD(ROWS, PointAxes, dims, IFM_FIELDS_OF(dim_fields, PointDim), .help = "other sizes to vary"),
+    IFM_FIELD(TEXTS, PointAxes, inputs,
               .help = "what inputs are fed, NAME=FILE, NAME=VALUE or NAME=LOW..HIGH as profile --input has it"),
-    IFM_FIELD(CHOICES, ProfileText, mode, .words = point_mode_words, .filled = TRUE,
+    IFM_FIELD(CHOICES, PointAxes, mode, .words = point_mode_words, .filled = TRUE,
               .help =
                   "passes to run: forward, and without it; backward: forward and backward in one; train: a training step"),
-    IFM_FIELD(CHOICES, ProfileText, dtype, .words = point_dtype_words, .filled = TRUE,
+    IFM_FIELD(CHOICES, PointAxes, dtype, .words = point_dtype_words, .filled = TRUE,
               .help = "precisions to compute in; without it the model's own"),
-    IFM_FIELD(SERIES, ProfileText, threads, .filled = TRUE, .min = 0, .max = 4096,
+    IFM_FIELD(SERIES, PointAxes, threads, .filled = TRUE, .min = 0, .max = 4096,
               .help = "threads of the runtime; 0, and without it: as many as the device has cores"),
-    IFM_FIELD(SERIES, ProfileText, streams, .filled = TRUE, .min = 1, .max = 1024,
+    IFM_FIELD(SERIES, PointAxes, streams, .filled = TRUE, .min = 1, .max = 1024,
               .help = "inferences at once; the devices then name no streams of their own"),
-    IFM_FIELD(INT64, ProfileText, seed, .min = 0, .max = MAX_SEED, .fallback = "1",
+    IFM_FIELD(UINT32, PointAxes, seed, .min = 0, .max = G_MAXUINT32, .fallback = "1",
               .help = "of the inputs and of the weights of the zoo's models"),
-    IFM_FIELD(FLAG, ProfileText, verify, .fallback = "true",
+    IFM_FIELD(FLAG, PointAxes, verify, .fallback = "true",
               .help = "whether the outputs are compared with those of the reference"),
     { 0 }
 };
 
 /* --- its axes --------------------------------------------------------------------------------------------------------- */
 
-static gboolean take_dim(PointAxes *axes, const DimText *text, GError **error)
+static gboolean check_dim(const PointAxes *axes, guint i, GError **error)
 {
-    if (axes->dims->len == POINT_MAX_DIMS)
-        return ifm_yaml_error(&text->place, error, "dims: more than %d", POINT_MAX_DIMS);
+    const PointDim *dim = axes->dims->pdata[i];
+    if (i == POINT_MAX_DIMS)
+        return ifm_yaml_error(&dim->place, error, "dims: more than %d", POINT_MAX_DIMS);
     static const char *const taken[] = { "model", "batch", "mode", "dtype", "threads", "streams", NULL };
-    if (g_strv_contains(taken, text->name))
-        return ifm_yaml_error(&text->place, error, "dims: \"%s\" is an axis of its own; expected another dimension",
-                              text->name);
-    for (guint i = 0; i < axes->dims->len; i++)
-        if (g_str_equal(((const PointDim *)axes->dims->pdata[i])->name, text->name))
-            return ifm_yaml_error(&text->place, error, "dims: \"%s\" is listed twice", text->name);
-    PointDim *dim = g_new0(PointDim, 1);
-    dim->name = g_strdup(text->name);
-    dim->sizes = g_array_copy(text->sizes);
-    g_ptr_array_add(axes->dims, dim);
+    if (g_strv_contains(taken, dim->name))
+        return ifm_yaml_error(&dim->place, error, "dims: \"%s\" is an axis of its own; expected another dimension",
+                              dim->name);
+    for (guint k = 0; k < i; k++)
+        if (g_str_equal(((const PointDim *)axes->dims->pdata[k])->name, dim->name))
+            return ifm_yaml_error(&dim->place, error, "dims: \"%s\" is listed twice", dim->name);
     return TRUE;
 }
 
-static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
+static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
 {
-    const ProfileText *text = (const ProfileText *)(const void *)common;
-    const IfmPlace *record = &text->study.place;
-    PointAxes *axes = point_axes_new(study);
-    axes->seed = (guint32)text->seed;
-    axes->verify = text->verify;
-    g_array_append_vals(axes->batch, text->batch->data, text->batch->len);
-    g_array_append_vals(axes->mode, text->mode->data, text->mode->len);
-    g_array_append_vals(axes->dtype, text->dtype->data, text->dtype->len);
-    g_array_append_vals(axes->threads, text->threads->data, text->threads->len);
-    g_array_append_vals(axes->streams, text->streams->data, text->streams->len);
-    axes->inputs = study_new_inputs(record, text->inputs);
-    for (guint i = 0; i < text->models->len; i++)
-        if (!point_axes_add_model(axes, record, text->models->pdata[i], error))
-            return FALSE;
-    for (guint i = 0; i < text->dims->len; i++)
-        if (!take_dim(axes, text->dims->pdata[i], error))
+    const IfmPlace *record = &text->place;
+    PointAxes *axes = point_axes_begin(study, text);
+    study_seal_texts(record, axes->inputs, TRUE);
+    if (!point_axes_read_models(axes, error))
+        return FALSE;
+    for (guint i = 0; i < axes->dims->len; i++)
+        if (!check_dim(axes, i, error))
             return FALSE;
     for (guint i = 0; i < axes->dims->len; i++)
     {
@@ -121,7 +91,7 @@ const StudyKind study_kind_profile = {
     .name = "profile",
     .help = "models over batches, sizes, precisions, threads and streams",
     .fields = profile_fields,
-    .text_size = sizeof(ProfileText),
+    .text_size = sizeof(PointAxes),
     .read = read_axes,
     POINT_KIND_FUNCTIONS,
 };

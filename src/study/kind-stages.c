@@ -351,7 +351,7 @@ static gboolean take_contention(IfmStudy *study, const ContentionText *text, GEr
     return !study->own_contention_protocol || study_take_protocol(&study->contention_protocol, text->protocol, error);
 }
 
-static gboolean read_axes(IfmStudy *study, const StudyText *common, GError **error)
+static gboolean read_axes(IfmStudy *study, StudyText *common, GError **error)
 {
     const StagesText *text = (const StagesText *)(const void *)common;
     g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -31,25 +31,30 @@ static void model_free(PointModel *model)
     g_free(model);
 }
 
-static void dim_free(PointDim *dim)
+/* Those lists that a kind may have no key for. */
+static const IfmRecordField lists[] = {
+    IFM_FIELD(ROWS, PointAxes, dims, .free = NULL),      IFM_FIELD(TEXTS, PointAxes, algorithms, .free = NULL),
+    IFM_FIELD(SERIES, PointAxes, batch, .free = NULL),   IFM_FIELD(CHOICES, PointAxes, mode, .free = NULL),
+    IFM_FIELD(CHOICES, PointAxes, dtype, .free = NULL),  IFM_FIELD(SERIES, PointAxes, threads, .free = NULL),
+    IFM_FIELD(SERIES, PointAxes, streams, .free = NULL), { 0 }
+};
+
+static gboolean has_field(const IfmStudy *study, const IfmRecordField *list)
 {
-    g_free(dim->name);
-    g_array_unref(dim->sizes);
-    g_free(dim);
+    const IfmRecordField *field = study->kind->fields;
+    while (field->name != NULL && field->offset != list->offset)
+        field++;
+    return field->name != NULL;
 }
 
-PointAxes *point_axes_new(IfmStudy *study)
+PointAxes *point_axes_begin(IfmStudy *study, StudyText *text)
 {
-    PointAxes *axes = study->own = g_new0(PointAxes, 1);
+    PointAxes *axes = study->own = (PointAxes *)(void *)text;
     axes->models = g_ptr_array_new_with_free_func((GDestroyNotify)model_free);
-    axes->dims = g_ptr_array_new_with_free_func((GDestroyNotify)dim_free);
-    axes->algorithms = g_ptr_array_new_with_free_func(g_free);
-    axes->batch = g_array_new(FALSE, FALSE, sizeof(gint64));
-    axes->mode = g_array_new(FALSE, FALSE, sizeof(int));
-    axes->dtype = g_array_new(FALSE, FALSE, sizeof(int));
-    axes->threads = g_array_new(FALSE, FALSE, sizeof(gint64));
-    axes->streams = g_array_new(FALSE, FALSE, sizeof(gint64));
     axes->written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (const IfmRecordField *list = lists; list->name != NULL; list++)
+        if (!has_field(study, list))
+            ifm_record_init(axes, (const IfmRecordField[]){ *list, { 0 } });
     return axes;
 }
 
@@ -58,20 +63,13 @@ void point_axes_clear(IfmStudy *study)
     PointAxes *axes = study->own;
     if (axes == NULL)
         return;
+    for (const IfmRecordField *list = lists; list->name != NULL; list++)
+        if (!has_field(study, list))
+            ifm_record_clear(axes, (const IfmRecordField[]){ *list, { 0 } });
     g_ptr_array_unref(axes->models);
-    g_ptr_array_unref(axes->dims);
-    g_ptr_array_unref(axes->algorithms);
-    g_clear_pointer(&axes->inputs, g_ptr_array_unref);
-    g_array_unref(axes->batch);
-    g_array_unref(axes->mode);
-    g_array_unref(axes->dtype);
-    g_array_unref(axes->threads);
-    g_array_unref(axes->streams);
     g_hash_table_unref(axes->written);
     ifm_profile_point_free(axes->open);
     g_free(axes->open_words);
-    g_free(axes->fallback);
-    g_free(axes);
 }
 
 void point_clear_case(StudyCase *one)
@@ -83,26 +81,34 @@ void point_clear_case(StudyCase *one)
 }
 
 /* A path has a slash or a dot; else it is a model of the zoo. */
-gboolean point_axes_add_model(PointAxes *axes, const IfmPlace *record, const char *word, GError **error)
+static gboolean read_model(PointAxes *axes, guint i, GError **error)
 {
-    const gssize place = axes->models->len;
+    const IfmPlace *place = &axes->study.place;
+    const char *word = axes->model_words->pdata[i];
     g_autoptr(GError) trouble = NULL;
-    g_autofree char *name = g_strndup(word, strcspn(word, ",")), *folder = g_path_get_dirname(record->file);
+    g_autofree char *name = g_strndup(word, strcspn(word, ",")), *folder = g_path_get_dirname(place->file);
     gboolean is_path = strchr(name, '/') != NULL || g_str_has_suffix(name, ".onnx");
     const IfmZooEntry *entry = is_path ? NULL : ifm_zoo_find(name, &trouble);
     if (!is_path && entry == NULL)
-        return ifm_yaml_key_error(record, "models", place, error, "%s", trouble->message);
-    for (guint i = 0; i < axes->models->len; i++)
-        if (g_str_equal(((const PointModel *)axes->models->pdata[i])->text, word))
-            return ifm_yaml_key_error(record, "models", place, error, "\"%s\" is listed twice", word);
+        return ifm_yaml_key_error(place, "models", i, error, "%s", trouble->message);
+    for (guint k = 0; k < i; k++)
+        if (g_str_equal(axes->model_words->pdata[k], word))
+            return ifm_yaml_key_error(place, "models", i, error, "\"%s\" is listed twice", word);
     PointModel *model = g_new0(PointModel, 1);
     model->text = g_strdup(word);
     model->entry = entry;
     if (is_path)
         model->path = g_path_is_absolute(word) ? g_strdup(word) : g_build_filename(folder, word, NULL);
     g_ptr_array_add(axes->models, model);
-    if (is_path && !g_file_test(model->path, G_FILE_TEST_IS_REGULAR))
-        return ifm_yaml_key_error(record, "models", place, error, "%s: no such file", model->path);
+    return !is_path || g_file_test(model->path, G_FILE_TEST_IS_REGULAR) ||
+           ifm_yaml_key_error(place, "models", i, error, "%s: no such file", model->path);
+}
+
+gboolean point_axes_read_models(PointAxes *axes, GError **error)
+{
+    for (guint i = 0; i < axes->model_words->len; i++)
+        if (!read_model(axes, i, error))
+            return FALSE;
     return TRUE;
 }
 

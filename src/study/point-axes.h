@@ -20,21 +20,30 @@ typedef struct
 
 typedef struct
 {
+    IfmPlace place;
     char *name;
     GArray *sizes; /* gint64 */
 } PointDim;
 
-/* PointAxes: IfmStudy.own. An empty list: no such axis. */
+/* PointAxes: IfmStudy.own: what the file says, by the fields of its kind, and what is made of it. An empty list: no such
+ * axis. */
 typedef struct
 {
-    GPtrArray *models, *dims, *algorithms;            /* PointModel*, PointDim*, char* */
-    GPtrArray *inputs;                                /* char*: of study_new_inputs(); NULL: none */
+    StudyText study;
+    GPtrArray *model_words, *dims, *algorithms;       /* char*, PointDim*, char* */
+    GPtrArray *inputs;                                /* char*, NULL-terminated; NULL: none */
     GArray *batch, *mode, *dtype, *threads, *streams; /* gint64; mode, dtype: int, a word */
-    gint64 one_batch;                                 /* of all points, where batch is no axis; 0: as the model is */
-    char *fallback;                                   /* of convolutions; NULL: none */
-    gint64 workspace_bytes;                           /* of a convolution; 0: as it is */
+    GArray *sizes;                                    /* gint64: of images, of all models */
+    int level;                                        /* of sizes */
+    gint64 num_sizes, max_size;
+    gint64 one_batch;       /* of all points, where batch is no axis; 0: as the model is */
+    char *fallback;         /* of convolutions; NULL: none */
+    gint64 workspace_bytes; /* of a convolution; 0: as it is */
     guint32 seed;
-    gboolean verify, layers;
+    gboolean verify;
+
+    gboolean layers;
+    GPtrArray *models;     /* PointModel* */
     GHashTable *written;   /* paths of models that this process wrote */
     IfmProfilePoint *open; /* the one that was planned last: cases of a model are neighbours */
     char *open_words;      /* what it was planned by */
@@ -42,10 +51,10 @@ typedef struct
 
 extern const char *const point_dtype_words[], *const point_mode_words[];
 
-/* point_axes_new: of a study that has none. */
-PointAxes *point_axes_new(IfmStudy *study);
-/* point_axes_add_model: @word: a file or a model of the zoo. FALSE with "FILE:LINE: ..." */
-gboolean point_axes_add_model(PointAxes *axes, const IfmPlace *record, const char *word, GError **error);
+/* point_axes_begin: the axes of a study, out of its record, with those of the lists that no field of its kind has empty.
+ * point_axes_read_models: what `models` says: files, and models of the zoo. FALSE with "FILE:LINE: ..." */
+PointAxes *point_axes_begin(IfmStudy *study, StudyText *text);
+gboolean point_axes_read_models(PointAxes *axes, GError **error);
 /* point_axes_check_not_set: a parameter that a model's own text sets cannot be an axis, too. */
 gboolean point_axes_check_not_set(const PointAxes *axes, const IfmPlace *record, const char *axis, GError **error);
 /* point_check_once: a value that stands twice would be one case with two rows. @words: of ints; NULL: gint64 */

@@ -7,7 +7,6 @@
  * StudyCase.own; devices, protocol, limits, phases, resume, manifest and tables are the same for all.
  */
 
-typedef struct StudyText StudyText;
 typedef struct DeviceText DeviceText;
 
 #define STUDY_DEFAULT_KIND "stages"
@@ -20,8 +19,9 @@ struct StudyKind
      * is a StudyText (definition.h). */
     const IfmRecordField *fields;
     gsize text_size;
-    /* read: its axes, out of the record, before the devices are read. FALSE with "FILE:LINE: ...". */
-    gboolean (*read)(IfmStudy *study, const StudyText *text, GError **error);
+    /* read: its axes, out of the record, which the study keeps, before the devices are read. FALSE with "FILE:LINE: ...".
+     */
+    gboolean (*read)(IfmStudy *study, StudyText *text, GError **error);
     /* take_device: (optional) what its devices have of their own: not_stages. NULL: that is refused */
     gboolean (*take_device)(const IfmStudy *study, const DeviceText *text, IfmStudyDevice *device, GError **error);
     /* read_rest: (optional) what needs devices and protocol. */

@@ -17,6 +17,7 @@ typedef struct
 } StudySize;
 
 typedef struct StudyKind StudyKind;
+typedef struct StudyText StudyText;
 
 /* StudyCase: a row of the span and what it stands on. */
 typedef struct
@@ -43,7 +44,9 @@ typedef struct
 struct IfmStudy
 {
     const StudyKind *kind;
-    void *own; /* the kind's axes */
+    StudyText *text;        /* as its file has it, by @fields; NULL: of no file */
+    IfmRecordField *fields; /* of @text */
+    void *own;              /* the kind's axes; where its kind is read into them, the same as @text */
     char *name, *title;
     char *energy; /* IfmModelCase.energy of all cases of models; NULL */
     const IfmStagedModel *staged;

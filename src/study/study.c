@@ -191,6 +191,8 @@ void ifm_study_free(IfmStudy *study)
     study_forget_cases(study);
     if (study->kind->clear != NULL)
         study->kind->clear(study);
+    ifm_record_free(study->text, study->fields);
+    g_free(study->fields);
     g_hash_table_unref(study->free_dims);
     g_ptr_array_unref(study->devices);
     g_ptr_array_unref(study->sizes);

@@ -382,7 +382,7 @@ static const IfmRecordField copy_fields[] = { IFM_FIELD(SERIES, CopyText, bytes,
                                                         .max = 1e9, .help = "sizes of the copies"),
                                               { 0 } };
 
-static gboolean copy_read(IfmStudy *study, const StudyText *text, GError **error)
+static gboolean copy_read(IfmStudy *study, StudyText *text, GError **error)
 {
     study->own = g_array_copy(((const CopyText *)(const void *)text)->bytes);
     return TRUE;
