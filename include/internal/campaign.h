@@ -3,7 +3,11 @@
 
 G_BEGIN_DECLS
 
-/* How a study drives a campaign phase by phase. */
+/* How a study drives a campaign phase by phase, and an item that several rooms have. */
+
+/** ifm_peak_item: A device's peak; IfmCampaignItem.spec is an IfmPeakCase. One that the store has stands. One that is in
+ * doubt when it is measured is measured again, once; what counts is kept, with its doubt (ifm_peak_doubt()). */
+extern const IfmItemKind ifm_peak_item;
 
 /**
  * ifm_campaign_note: What a case came to in an earlier session, for what is known of its devices: one that was lost and did

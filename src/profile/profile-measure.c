@@ -75,6 +75,7 @@ static Step *step_new(GPtrArray *steps, const Measuring *measuring, const StepKi
     {
         step->target = plan->targets->pdata[at];
         step->model_case = profile_plan_case(plan, step->target);
+        step->peak_case = profile_peak_case(plan, step->target);
     }
     g_ptr_array_add(steps, step);
     return step;
@@ -89,7 +90,9 @@ static void add(IfmCampaign *campaign, Step *step, int group, gboolean resume, g
                              .tag = step,
                              .group = group,
                              .kind = step->kind->kind,
-                             .spec = step->target != NULL ? (const void *)&step->model_case : &step->encoding_case,
+                             .spec = step->kind == &profile_step_peak ? (const void *)&step->peak_case
+                                     : step->target != NULL           ? (const void *)&step->model_case
+                                                                      : &step->encoding_case,
                              .own = step->kind->own,
                              .resume = resume,
                              .renew = renew };
@@ -124,7 +127,7 @@ static void add_target(IfmCampaign *campaign, GPtrArray *steps, const Measuring 
         add(campaign,
             step_new(steps, measuring, &profile_step_peak, plan, plan, at,
                      g_strdup_printf("peak of %s", target->spec->text)),
-            group, TRUE, FALSE);
+            group, !measuring->new_peak, FALSE);
 }
 
 /* An encoding has a group of its own: that it was computed says nothing of whether a device is there. */

@@ -360,6 +360,7 @@ struct Step
     char *title;
     IfmModelCase model_case;       /* of @target */
     IfmEncodingCase encoding_case; /* where there is no target */
+    IfmPeakCase peak_case;         /* of profile_step_peak */
     char *case_time_said, *time_budget_said;
     gint64 report_us;    /* when it reports again how far a run of an encoding is */
     const SweepRow *row; /* of profile_step_points: whose points; @again: those that were disturbed, a second time */
@@ -368,6 +369,9 @@ struct Step
 
 /* profile_encoding_case_init: The encoding's case into a step of profile_step_encoding. The step must stay where it is. */
 void profile_encoding_case_init(Step *step);
+
+/* profile_peak_case: of a target's device. */
+IfmPeakCase profile_peak_case(const ProfilePlan *plan, const Target *target);
 
 /* profile_outcome_of: the word of the table, where something went wrong; else "ok". */
 const char *profile_outcome_of(const Target *target);

@@ -483,7 +483,8 @@ static void add_peak(IfmDocument *document, const IfmProfileDevice *device, cons
                       : device->peak_stored ? "measured earlier"
                                             : "measured now");
     if (device->peak_doubt != NULL)
-        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, ", and perhaps too low (%s; it is measured again next time)",
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE,
+                          ", and perhaps too low, also when it was measured again (%s; --new-peak measures it anew)",
                           device->peak_doubt);
     double attained = ifm_profile_attained(device, kernels);
     if (!isfinite(attained))
