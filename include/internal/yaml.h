@@ -18,8 +18,8 @@ G_BEGIN_DECLS
  *
  * A file is a plain subset of YAML: one document of block or flow style, without anchors, aliases, tags and merge keys. So
  * a small file cannot expand to a large one. A quoted scalar is text, never a number. Of the types of fields a file has
- * STRING, INT64, UINT32 (with a range), DOUBLE, RATIO, FLAG, CHOICE, DURATION, MAP and NAMED, and the lists TEXTS, SERIES, NUMBERS, CHOICES, ROWS
- * and SCALARS.
+ * STRING, INT64, UINT32 (with a range), DOUBLE, RATIO, FLAG, CHOICE, DURATION, MAP and NAMED, and the lists TEXTS, SERIES,
+ * NUMBERS, CHOICES, ROWS and SCALARS.
  */
 
 /** Limits on a file. A file beyond them is IFM_ERROR_INVALID. */
