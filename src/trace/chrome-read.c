@@ -642,7 +642,11 @@ static gboolean accept_cut(Reader *self, gint64 length)
 {
     gboolean within = self->section == SECTION_EVENTS && self->depth > self->events_depth;
     self->builder.n_raw += within;
-    g_autofree char *what = g_strdup_printf("the file is cut off here, %d levels deep", self->depth);
+    self->builder.n_skipped += within;
+    g_autofree char *what = g_strdup_printf("the file is cut off here, %d levels deep, %s", self->depth,
+                                            within                            ? "within an event"
+                                            : self->section == SECTION_EVENTS ? "between events"
+                                                                              : "after the events");
     if (self->events_depth != 1 || within)
         ifm_trace_builder_count_damage(&self->builder, length, what);
     return TRUE;

@@ -181,6 +181,7 @@ static gboolean add_line(Nsight *self, const GString *line)
     if (json == NULL)
     {
         self->builder->n_raw++;
+        self->builder->n_skipped++;
         ifm_trace_builder_count_damage(self->builder, self->at, "a line that is no JSON");
         return TRUE;
     }

@@ -392,11 +392,17 @@ static gboolean pop(IfmTraceBuilder *self, IfmRawEvent *raw, IfmTraceSlot *slot,
     g_array_set_size(stack, stack->len - 1);
     if (__builtin_add_overflow(raw->ts_ns, g_array_index(self->origins_ns, gint64, slot->trace), &end_ns) ||
         __builtin_sub_overflow(end_ns, event.start_ns, &duration_ns))
+    {
+        self->n_skipped++;
         return out_of_range(raw);
+    }
     if (duration_ns < 0)
+    {
+        self->n_skipped++; /* its B, too */
         return !ifm_raw_event_damage(
             raw, raw->at, "the slice ends %" G_GINT64_FORMAT " ns before it begins: expected events in order of time",
             -duration_ns);
+    }
     self->last_ns = MAX(self->last_ns, end_ns);
     if (event.duration_ns == 0) /* else our own args set it: a clock that ran backwards */
         event.duration_ns = duration_ns;
@@ -553,6 +559,7 @@ gboolean ifm_trace_builder_add(IfmTraceBuilder *self, IfmRawEvent *raw)
         return TRUE;
     if (raw->damage == NULL)
         return FALSE;
+    self->n_skipped++;
     ifm_trace_builder_count_damage(self, raw->damage_at, raw->damage);
     return TRUE;
 }

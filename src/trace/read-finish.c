@@ -304,7 +304,7 @@ static gboolean check_damage(IfmTraceBuilder *self)
     else
         g_set_error(&self->error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s: %s (%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " events are damaged, more than %d %%)", self->file,
-                    self->damages->str, self->n_damaged, self->n_raw, MAX_DAMAGE_PERCENT);
+                    self->damages->str, self->n_skipped, self->n_raw, MAX_DAMAGE_PERCENT);
     return FALSE;
 }
 
@@ -312,10 +312,11 @@ static void note_damage(IfmTraceBuilder *self)
 {
     const char *more = self->n_damaged > IFM_TRACE_DAMAGE_SHOWN ? "; …" : "";
     if (self->n_damaged > 0)
-        ifm_trace_set_damage(g_ptr_array_index(self->traces, 0), self->n_damaged,
-                             g_strdup_printf("%" G_GSIZE_FORMAT " damaged %s skipped, of %" G_GSIZE_FORMAT ": %s%s",
-                                             self->n_damaged, self->n_damaged == 1 ? "event was" : "events were",
-                                             self->n_raw, self->damages->str, more));
+        ifm_trace_set_damage(g_ptr_array_index(self->traces, 0), self->n_skipped,
+                             g_strdup_printf("of %" G_GSIZE_FORMAT " events %" G_GSIZE_FORMAT
+                                             " were read and %" G_GSIZE_FORMAT " skipped: %s%s",
+                                             self->n_raw, self->n_raw - self->n_skipped, self->n_skipped,
+                                             self->damages->str, more));
 }
 
 GPtrArray *ifm_trace_builder_end(IfmTraceBuilder *self, gint64 at)

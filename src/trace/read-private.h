@@ -100,7 +100,9 @@ typedef struct
 {
     const char *file; /* the file's name in messages */
     gsize max_events, max_names, n_events;
-    gsize n_raw, n_damaged; /* events of all phases but M; those of them that were skipped */
+    gsize n_raw;     /* events of all phases but M */
+    gsize n_damaged; /* what is wrong in the file, and its end where it is cut off */
+    gsize n_skipped; /* of n_raw: damaged ones, and a B whose E is */
     GString *damages;       /* the first of them */
     gint64 first_damage_at;
     IfmLaunches launches;

@@ -229,33 +229,174 @@ static void test_operators(void)
     g_assert_cmpstr(g_array_index(analysis_again->operators, IfmOperatorUse, 0).provider, ==, "CUDAExecutionProvider");
 }
 
+/* --- perfetto's and Chrome's own files -------------------------------------------------------------------------------- */
+
+/* What one line of a file says, which has an event a line; times in ns by their digits. -1: not there */
+static gint64 ns_in(const char *line, const char *key)
+{
+    const char *at = strstr(line, key);
+    char *end;
+    if (at == NULL)
+        return -1;
+    gint64 ns = 1000 * g_ascii_strtoll(at + strlen(key), &end, 10);
+    for (gint64 unit = 100; *end == '.' || (g_ascii_isdigit(*end) && unit > 0); end++)
+        if (*end != '.')
+        {
+            ns += unit * (*end - '0');
+            unit /= 10;
+        }
+    return ns;
+}
+
+typedef struct
+{
+    gint64 pid, tid, start_ns, end_ns; /* end_ns: -1: not ended */
+    char *key;                         /* of an asynchronous one */
+} Slice;
+
+static void slice_clear(gpointer data)
+{
+    g_free(((Slice *)data)->key);
+}
+
+/* The category and the id of an asynchronous event, which may be local to its process. */
+static char *async_key(const char *line, gint64 pid)
+{
+    const char *cat = strstr(line, "\"cat\":\""), *local = strstr(line, "\"local\":\""), *id = strstr(line, "\"id\":\"");
+    const char *number = local != NULL ? local + 9 : id + 6;
+    return g_strdup_printf("%.*s %.*s %d", (int)strcspn(cat + 7, "\""), cat + 7, (int)strcspn(number, "\""), number,
+                           local != NULL ? (int)pid : 0);
+}
+
+/* The slices of threads (X, B and E) and the asynchronous ones (b and e) of a file. */
+static void read_slices(const char *file, GArray *threads, GArray *async)
+{
+    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "trace", "data", file, NULL), *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+    {
+        const char *phase = strstr(*line, "\"ph\":\"");
+        if (phase == NULL || strchr("XBEbe", phase[6]) == NULL)
+            continue;
+        const gint64 ts = ns_in(*line, ",\"ts\":"), dur = ns_in(*line, ",\"dur\":");
+        Slice slice = { ns_in(*line, ",\"pid\":") / 1000, ns_in(*line, ",\"tid\":") / 1000, ts,
+                        phase[6] == 'X' ? ts + dur : -1, NULL };
+        GArray *into = strchr("be", phase[6]) != NULL ? async : threads;
+        slice.key = into == async ? async_key(*line, slice.pid) : NULL;
+        if (strchr("XBb", phase[6]) != NULL)
+        {
+            g_array_append_val(into, slice);
+            continue;
+        }
+        guint open = into->len;
+        while (open-- > 0) /* the innermost that is open */
+        {
+            Slice *one = &g_array_index(into, Slice, open);
+            if (one->end_ns >= 0 ||
+                (into == async ? !g_str_equal(one->key, slice.key) : one->pid != slice.pid || one->tid != slice.tid))
+                continue;
+            one->end_ns = ts;
+            break;
+        }
+        slice_clear(&slice);
+    }
+}
+
+static int by_slice_start(gconstpointer a, gconstpointer b)
+{
+    const gint64 x = ((const Slice *)a)->start_ns, y = ((const Slice *)b)->start_ns;
+    return (x > y) - (x < y);
+}
+
+/* Time that a thread had at least one slice, and how many it had. Sorted by start. */
+static gint64 union_of(const GArray *slices, gint64 pid, gint64 tid, guint *n)
+{
+    gint64 total = 0, until = G_MININT64;
+    *n = 0;
+    for (guint i = 0; i < slices->len; i++)
+    {
+        const Slice *slice = &g_array_index(slices, Slice, i);
+        if (slice->pid != pid || slice->tid != tid)
+            continue;
+        total += MAX(slice->end_ns - MAX(slice->start_ns, until), 0);
+        until = MAX(until, slice->end_ns);
+        ++*n;
+    }
+    return total;
+}
+
+/* All that the two write beside slices (metadata, sort indices, counters, flows, objects, marks, samples, dumps, instants,
+ * a text of systrace) leaves times as they are. */
+static void test_browsers(gconstpointer file)
+{
+    g_autoptr(GArray) threads = g_array_new(FALSE, FALSE, sizeof(Slice)), async = g_array_new(FALSE, FALSE, sizeof(Slice));
+    g_autoptr(GPtrArray) traces = read_case(file);
+    g_autoptr(IfmTraceAnalysis) analysis = analyse(traces);
+    const IfmTrace *trace = traces->pdata[0];
+    guint n_threads = 0, n_async = 0, n;
+    gint64 async_ns = 0;
+    g_array_set_clear_func(async, slice_clear);
+    read_slices(file, threads, async);
+    g_array_sort(threads, by_slice_start);
+    g_assert_cmpuint(ifm_trace_notes(trace)->len, ==, 0);
+    g_assert_cmpuint(analysis->warnings->len, ==, 0);
+    for (guint i = 0; i < analysis->tracks->len; i++)
+    {
+        const IfmTrackUse *use = use_of(analysis, i);
+        if (use->info->kind == IFM_TRACK_QUEUE)
+            continue;
+        g_assert_cmpint(use->busy_ns, ==, union_of(threads, use->info->pid, use->info->tid, &n));
+        g_assert_cmpuint(n, >, 0);
+        n_threads += n;
+    }
+    g_assert_cmpuint(n_threads, ==, threads->len);
+    for (gsize track = 0; track < ifm_trace_n_tracks(trace); track++)
+    {
+        gsize n_events;
+        const IfmEvent *events = ifm_trace_events(trace, track, &n_events);
+        for (gsize k = 0; ifm_trace_track_info(trace, track)->kind == IFM_TRACK_QUEUE && k < n_events; k++)
+            if (events[k].kind != IFM_EVENT_SPAN) /* an n event */
+            {
+                n_async++;
+                async_ns += events[k].duration_ns;
+            }
+    }
+    g_assert_cmpuint(n_async, ==, async->len);
+    for (guint i = 0; i < async->len; i++)
+        async_ns -= g_array_index(async, Slice, i).end_ns - g_array_index(async, Slice, i).start_ns;
+    g_assert_cmpint(async_ns, ==, 0);
+}
+
 /* --- damage ----------------------------------------------------------------------------------------------------------- */
 
 static const struct
 {
     const char *name, *file, *text, *note;
-    gsize n_events;
+    gsize n_events, n_skipped;
 } damages[] = {
     { "negative", "neg_dur.json", NULL,
-      "1 damaged event was skipped, of 3: byte 309: dur: found -3, expected no less than 0", 2 },
+      "of 3 events 2 were read and 1 skipped: byte 309: dur: found -3, expected no less than 0", 2, 1 },
     { "end-alone", "unmatched_E.json", NULL,
-      "1 damaged event was skipped, of 3: byte 17: an E event without its B: expected a B of the same pid and tid before "
+      "of 3 events 2 were read and 1 skipped: byte 17: an E event without its B: expected a B of the same pid and tid "
+      "before "
       "it",
-      1 },
+      1, 1 },
     { "cut", "trunc_obj3.json", NULL,
-      "1 damaged event was skipped, of 2: byte 214: the file is cut off here, 2 levels deep", 2 },
+      "of 2 events 2 were read and 0 skipped: byte 214: the file is cut off here, 2 levels deep, between events", 2, 0 },
     { "cut-event", NULL, "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"ts\":3,\"du",
-      "1 damaged event was skipped, of 2: byte 62: the file is cut off here, 3 levels deep", 1 },
+      "of 2 events 1 were read and 1 skipped: byte 62: the file is cut off here, 3 levels deep, within an event", 1, 1 },
     { "nan", NULL, "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"NaN\"},{\"ph\":\"X\",\"ts\":NaN,\"dur\":2}]",
-      "1 damaged event was skipped, of 2: byte 57: ts: found no finite number, expected us within 2^63 ns", 1 },
+      "of 2 events 1 were read and 1 skipped: byte 57: ts: found no finite number, expected us within 2^63 ns", 1, 1 },
     { "infinite", NULL, "[{\"ph\":\"X\",\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"ts\":1,\"dur\":-Infinity}]",
-      "1 damaged event was skipped, of 2: byte 52: dur: found no finite number, expected us within 2^63 ns", 1 },
+      "of 2 events 1 were read and 1 skipped: byte 52: dur: found no finite number, expected us within 2^63 ns", 1, 1 },
     { "no-duration", NULL, "[{\"ph\":\"X\",\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"ts\":3}]",
-      "1 damaged event was skipped, of 2: byte 27: an X event without dur: expected its length in us", 1 },
+      "of 2 events 1 were read and 1 skipped: byte 27: an X event without dur: expected its length in us", 1, 1 },
     { "backwards", NULL, "[{\"ph\":\"i\",\"ts\":9},{\"ph\":\"B\",\"ts\":2},{\"ph\":\"E\",\"ts\":1}]",
-      "1 damaged event was skipped, of 3: byte 37: the slice ends 1000 ns before it begins: expected events in order of "
+      "of 3 events 1 were read and 2 skipped: byte 37: the slice ends 1000 ns before it begins: expected events in order "
+      "of "
       "time",
-      1 },
+      1, 2 },
 };
 
 static void test_damage(gconstpointer data)
@@ -263,7 +404,7 @@ static void test_damage(gconstpointer data)
     const gsize i = GPOINTER_TO_SIZE(data);
     g_autoptr(GPtrArray) traces = damages[i].file != NULL ? read_case(damages[i].file) : parse(damages[i].text);
     const IfmTrace *trace = traces->pdata[0];
-    g_assert_cmpuint(ifm_trace_n_damaged(trace), ==, 1);
+    g_assert_cmpuint(ifm_trace_n_damaged(trace), ==, damages[i].n_skipped);
     g_assert_cmpuint(ifm_trace_n_events(trace), ==, damages[i].n_events);
     g_assert_cmpuint(ifm_trace_notes(trace)->len, ==, 1);
     g_assert_cmpstr(ifm_trace_notes(trace)->pdata[0], ==, damages[i].note);
@@ -327,6 +468,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/trace/producers/annotations", test_annotations);
+    g_test_add_data_func("/trace/producers/chrome", "chrome-tracing.json", test_browsers);
+    g_test_add_data_func("/trace/producers/perfetto", "perfetto-export.json", test_browsers);
     g_test_add_func("/trace/producers/waits", test_waits);
     g_test_add_func("/trace/producers/operator-id", test_operator_id);
     g_test_add_func("/trace/producers/kernel-names", test_kernel_names);
