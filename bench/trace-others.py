@@ -78,10 +78,16 @@ def waits(kernels, starts):
 
 def figures(events):
     """{(title): figures} of the streams, and of the threads beside them."""
-    threads = collections.defaultdict(list)
+    threads, begun = collections.defaultdict(list), collections.defaultdict(list)
     for event in events:
+        place = str(event.get("pid")), str(event.get("tid"))
         if event.get("ph") == "X" and event.get("dur", -1) >= 0:
-            threads[str(event.get("pid")), str(event.get("tid"))].append(event)
+            threads[place].append(event)
+        elif event.get("ph") == "B":
+            begun[place].append(event)
+        elif event.get("ph") == "E" and begun[place]:
+            begin = begun[place].pop()
+            threads[place].append({**begin, "dur": decimal.Decimal(event["ts"]) - decimal.Decimal(begin["ts"])})
     starts, streams, hosts = launch_starts(events), collections.Counter(), collections.Counter()
     for own in threads.values():
         kernels = [event for event in own if event.get("cat") in KERNELS]

@@ -273,6 +273,14 @@ IfmStudyPoints *ifm_study_points(IfmStudy *study, IfmStore *store, GError **erro
 void ifm_study_points_free(IfmStudyPoints *points);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyPoints, ifm_study_points_free)
 
+/** IfmStudyImported: rows of files that were read, and what became of them: the other counts add up to the first.
+ * @n_there: the store had them    @n_repeated: another row of the files is the same case    @n_left_out: points that were
+ * not measured there either */
+typedef struct
+{
+    gsize n_read, n_imported, n_there, n_repeated, n_left_out;
+} IfmStudyImported;
+
 /**
  * ifm_study_import: Reads tables measured elsewhere into a store, as a study of their own: lookup_table.json,
  * raw_measurements.json, checkpoint_*.json, bandwidth_table.json (kept next to the fits), or CSV with the columns device,
@@ -282,11 +290,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyPoints, ifm_study_points_free)
  * a study; its rows that were not measured are left out.
  * @paths: NULL-terminated    @sizes: features and hidden of what was measured; 0: what the files say, else what the store
  * says, else 500 and 256    @replace: a row takes the place of one that is there, in the store or an earlier file; else two
- * that differ are an error    @n_rows: (out) (optional)
+ * that differ are an error    @counts: (out) (optional)
  * Returns: FALSE with IFM_ERROR_INVALID "FILE: KEY: ..." or "FILE:LINE: ...", and nothing is changed; also where the store
  * is another study's, the name that of a shipped study, or files contradict @sizes or each other.
  */
 gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, gboolean replace,
-                          IfmStore *store, gsize *n_rows, GError **error);
+                          IfmStore *store, IfmStudyImported *counts, GError **error);
 
 IFM_END_DECLS

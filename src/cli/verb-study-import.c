@@ -1,19 +1,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <internal/study-findings.h>
+
 #include "study-page.h"
 
 /* --- what a table is good for --------------------------------------------------------------------------------------- */
 
-/* Counts over all stages and devices. */
+/* Counts over all rows, those of ranges and under load too; and over the single stages of devices, which have fits. */
 typedef struct
 {
-    gsize n_rows, n_timed, n_split, n_fits, n_identifiable;
+    gsize n_rows, n_latencies, n_ranges, n_timed, n_split, n_fits, n_identifiable;
 } Worth;
 
 static Worth worth_of(const IfmStudyTables *tables)
 {
-    Worth worth = { .n_rows = tables->rows->len, .n_fits = tables->fits->len };
+    Worth worth = { .n_ranges = tables->ranges->len, .n_fits = tables->fits->len };
+    gsize counts[IFM_ROW_STATES];
+    ifm_stage_row_count(tables, NULL, 0, counts);
+    worth.n_latencies = counts[IFM_ROW_MEASURED];
+    for (int state = 0; state < IFM_ROW_STATES; state++)
+        worth.n_rows += counts[state];
     for (guint i = 0; i < tables->fits->len; i++)
     {
         const IfmStageFit *fit = tables->fits->pdata[i];
@@ -27,10 +34,15 @@ static Worth worth_of(const IfmStudyTables *tables)
 static void append_worth(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
 {
     Worth worth = worth_of(tables);
-    g_string_append_printf(
-        out, "%s: %" G_GSIZE_FORMAT " row%s: %" G_GSIZE_FORMAT " latenc%s, %" G_GSIZE_FORMAT " failure%s\n", tables->name,
-        worth.n_rows, worth.n_rows == 1 ? "" : "s", worth.n_timed, worth.n_timed == 1 ? "y" : "ies",
-        worth.n_rows - worth.n_timed, worth.n_rows - worth.n_timed == 1 ? "" : "s");
+    const gsize n_failed = worth.n_rows - worth.n_latencies;
+    g_string_append_printf(out,
+                           "%s: %" G_GSIZE_FORMAT " row%s: %" G_GSIZE_FORMAT " latenc%s, %" G_GSIZE_FORMAT " failure%s",
+                           tables->name, worth.n_rows, worth.n_rows == 1 ? "" : "s", worth.n_latencies,
+                           worth.n_latencies == 1 ? "y" : "ies", n_failed, n_failed == 1 ? "" : "s");
+    if (worth.n_ranges > 0)
+        g_string_append_printf(out, "; %" G_GSIZE_FORMAT " of the rows %s of fused stages or under load", worth.n_ranges,
+                               worth.n_ranges == 1 ? "is" : "are");
+    g_string_append_c(out, '\n');
     g_autofree char *split = g_strdup_printf("bandwidth: identifiable for %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
                                              " stages of devices; of their latencies %" G_GSIZE_FORMAT
                                              " of %" G_GSIZE_FORMAT " can be split into transfer and compute",
@@ -121,20 +133,43 @@ static char *name_of(const Arguments *arguments)
     return name != NULL ? g_strdup(name) : g_path_get_basename(folder);
 }
 
+/* "7 rows read, 4 rows imported, 2 there already, 1 not measured and left out": what became of each. (transfer full)
+ */
+static char *words_of(const IfmStudyImported *counts)
+{
+    const struct
+    {
+        gsize n;
+        const char *what;
+    } others[] = { { counts->n_there, "there already" },
+                   { counts->n_repeated, "the same as another" },
+                   { counts->n_left_out, "not measured and left out" } };
+    GString *text = g_string_new(NULL);
+    if (counts->n_imported != counts->n_read)
+        g_string_append_printf(text, "%" G_GSIZE_FORMAT " row%s read, ", counts->n_read, counts->n_read == 1 ? "" : "s");
+    g_string_append_printf(text, "%" G_GSIZE_FORMAT " row%s imported", counts->n_imported,
+                           counts->n_imported == 1 ? "" : "s");
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
+        if (others[i].n > 0)
+            g_string_append_printf(text, ", %" G_GSIZE_FORMAT " %s", others[i].n, others[i].what);
+    return g_string_free(text, FALSE);
+}
+
 static int import_into(const IfmStudyPlace *place, const char *name, const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
     IfmStageSizes sizes = { .features = cli_integer(arguments, "features"), .hidden = cli_integer(arguments, "hidden") };
     g_autoptr(IfmStore) store = ifm_store_open(place->store_path, IFM_STORE_WRITE, &error);
-    gsize n_rows = 0;
+    IfmStudyImported counts;
     if (store == NULL ||
-        !ifm_study_import(cli_positional(arguments), name, &sizes, cli_given(arguments, "replace"), store, &n_rows, &error))
+        !ifm_study_import(cli_positional(arguments), name, &sizes, cli_given(arguments, "replace"), store, &counts, &error))
         return cli_fail(error);
     g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, store, &error);
     if (results == NULL)
         return cli_fail(error);
-    cli_note("%s: %" G_GSIZE_FORMAT " row%s imported; inferometer study export %s writes them in the published formats",
-             place->store_path, n_rows, n_rows == 1 ? "" : "s", place->folder);
+    g_autofree char *words = words_of(&counts);
+    cli_note("%s: %s; inferometer study export %s writes them in the published formats", place->store_path, words,
+             place->folder);
     return results->tables != NULL ? print_worth(results->tables) : study_print_page(arguments, results, place->folder);
 }
 

@@ -48,7 +48,11 @@ static gboolean read_row(ImportTable *table, const IfmCsv *csv, const gsize *at,
 {
     const char *file = ifm_csv_name(csv), *outcome = ifm_csv_text(csv, i, at[OUTCOME]);
     if (g_str_equal(outcome, "left") || g_str_equal(outcome, "skipped")) /* not measured there either */
+    {
+        table->n_read++;
+        table->n_left_out++;
         return TRUE;
+    }
     ImportRow *row = import_row_new(file, g_strdup_printf("%s:%zu", file, ifm_csv_line(csv, i)));
     row->alias = g_strdup(ifm_csv_text(csv, i, at[ALIAS]));
     row->axes = json_object();

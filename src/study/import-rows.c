@@ -190,6 +190,7 @@ gboolean import_add(ImportTable *table, ImportRow *row, const char *total, GErro
     char *key = key_of(row);
     ImportRow *before = g_hash_table_lookup(table->by_key, key);
     gboolean good = check_row(table, row, total, error);
+    table->n_read++;
     if (good && before != NULL && g_str_equal(before->file, row->file))
         good = import_refuse(row, error, "stands there already, at %s", before->place);
     if (good && before == NULL)

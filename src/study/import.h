@@ -32,6 +32,9 @@ typedef struct
     GHashTable *simulated;   /* aliases that a file says are simulated */
     gint64 features, hidden; /* as files say; 0: none does */
     gboolean replace;        /* the later of two rows counts; else they must not differ */
+    gsize n_read;            /* rows of the files */
+    gsize n_left_out;        /* of these, what was not measured there either */
+    gsize n_taken;           /* of rows: what the store had not */
     gsize n_differ;          /* rows that differ from others in the files or in the store */
     char *first;             /* the first of them, in words */
     json_t *axes;            /* names, of a study of points; NULL: none was read */

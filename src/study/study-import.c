@@ -229,7 +229,7 @@ static gboolean same_summary(const IfmMeasurement *a, const IfmMeasurement *b)
 }
 
 /* One that the store has with the same figures is no news; with others, it replaces them only where that was asked for. */
-static gboolean is_news(Import *import, const ImportRow *row, const IfmCase *record, IfmMeasurement *measurement,
+static gboolean is_news(const Import *import, const ImportRow *row, const IfmCase *record, IfmMeasurement *measurement,
                         gboolean *news, GError **error)
 {
     GError *trouble = NULL;
@@ -252,7 +252,7 @@ static gboolean is_news(Import *import, const ImportRow *row, const IfmCase *rec
     return TRUE;
 }
 
-static gboolean take_row(Import *import, const ImportRow *row, GError **error)
+static gboolean take_row(const Import *import, const ImportRow *row, GError **error)
 {
     g_autoptr(IfmCase) record = case_of(row, import->table, import->sizes);
     g_autoptr(IfmMeasurement) measurement = measurement_of(row, record);
@@ -261,6 +261,7 @@ static gboolean take_row(Import *import, const ImportRow *row, GError **error)
         return FALSE;
     if (!g_hash_table_contains(import->known, record->key))
         add_row(import->manifest, import->table, row, record);
+    import->table->n_taken += news;
     return !news || ifm_store_commit(import->from, record, measurement, error);
 }
 
@@ -442,7 +443,7 @@ static gboolean import_into(ImportTable *table, const char *const *paths, const 
 }
 
 gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, gboolean replace,
-                          IfmStore *store, gsize *n_rows, GError **error)
+                          IfmStore *store, IfmStudyImported *counts, GError **error)
 {
     const IfmStagedModel *staged = ifm_staged_find(MODEL, error);
     if (staged == NULL || !check_name(name, error))
@@ -451,7 +452,11 @@ gboolean ifm_study_import(const char *const *paths, const char *name, const IfmS
     table->replace = replace;
     if (!import_into(table, paths, name, sizes, store, error))
         return FALSE;
-    if (n_rows != NULL)
-        *n_rows = table->rows->len;
+    if (counts != NULL)
+        *counts = (IfmStudyImported){ .n_read = table->n_read,
+                                      .n_imported = table->n_taken,
+                                      .n_there = table->rows->len - table->n_taken,
+                                      .n_repeated = table->n_read - table->n_left_out - table->rows->len,
+                                      .n_left_out = table->n_left_out };
     return TRUE;
 }

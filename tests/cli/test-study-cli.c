@@ -226,11 +226,12 @@ static void test_import_points(Bench *bench, gconstpointer data)
     write_text(bench, "points.csv", table);
     run_line(bench, "study import points.csv -o in", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.err, "2 rows imported"));
+    g_assert_nonnull(strstr(ended.err, ": 3 rows read, 2 rows imported, 1 not measured and left out; "));
     g_assert_nonnull(strstr(ended.out, "B net, batch 8: no, not this one"));
     g_assert_nonnull(strstr(ended.out, "2 cases: 1 measured, 1 failed"));
     run_line(bench, "study import points.csv -o in", &ended); /* once more changes nothing */
     assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, ": 3 rows read, 0 rows imported, 2 there already, 1 not measured and left out; "));
     assert_once_each(bench, "in/store.db", 2);
     run_line(bench, "study export in", &ended);
     assert_status(&ended, 0);
@@ -562,6 +563,21 @@ static void test_same_reason(Bench *bench, gconstpointer data)
     g_assert_null(strstr(ended.err + 1, "inferometer: "));
 }
 
+/* Single stages, a fused range, and one under load: the rows on the screen are those of the file. */
+static void test_import_counts(Bench *bench, gconstpointer data)
+{
+    static const char table[] = "device,stage,last,busy,nodes,edges,latency_ms,std_ms,compute_ms,transfer_ms,flag\n"
+                                "CPU,1,1,,1000,5000,1,0.1,,,\nCPU,2,2,,1000,5000,2,0.1,,,\nCPU,3,3,,1000,5000,,,,,lost\n"
+                                "GPU,1,1,,1000,5000,3,0.1,,,\nCPU,1,7,,1000,5000,9,0.1,,,\nCPU,1,3,,1000,5000,4,0.1,,,\n"
+                                "CPU,1,1,GPU,1000,5000,1.5,0.1,,,\n";
+    g_auto(Ended) ended = { 0 };
+    write_text(bench, "stages.csv", table);
+    run_line(bench, "study import stages.csv -o in", &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.err, ": 7 rows imported; "));
+    g_assert_true(g_str_has_prefix(ended.out, "in: 7 rows: 6 latencies, 1 failure; "));
+}
+
 /* Ended while its store was made, a study begins anew. */
 static void test_unborn(Bench *bench, gconstpointer data)
 {
@@ -714,6 +730,7 @@ int main(int argc, char **argv)
     g_test_add("/study/points", Bench, NULL, bench_init_small, test_points, bench_clear);
     g_test_add("/study/passes", Bench, NULL, bench_init_small, test_passes, bench_clear);
     g_test_add("/study/import-points", Bench, NULL, bench_init_small, test_import_points, bench_clear);
+    g_test_add("/study/import-counts", Bench, NULL, bench_init, test_import_counts, bench_clear);
     g_test_add("/study/total-time", Bench, NULL, bench_init_small, test_total_time, bench_clear);
     g_test_add("/study/shards", Bench, NULL, bench_init_small, test_shards, bench_clear);
     g_test_add("/study/changed", Bench, NULL, bench_init_small, test_changed, bench_clear);

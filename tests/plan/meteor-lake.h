@@ -18,7 +18,7 @@ static inline void import(Imported *imported, const char *file)
     g_autofree char *path = g_build_filename(g_getenv("IFM_DATA_DIR"), "data", "meteor-lake", file, NULL);
     const char *paths[] = { path, NULL };
     const IfmStageSizes sizes = { .features = 500, .hidden = 500 };
-    gsize n;
+    IfmStudyImported n;
     imported->folder = g_dir_make_tmp("costs-XXXXXX", &error);
     g_assert_no_error(error);
     g_autofree char *store = g_build_filename(imported->folder, "store.db", NULL);

@@ -45,7 +45,7 @@ static void laptop_init(Laptop *laptop)
     g_autofree char *csv = write_unflagged(laptop->folder), *path = g_build_filename(laptop->folder, "store.db", NULL);
     const char *paths[] = { csv, NULL };
     const IfmStageSizes sizes = { .features = 500, .hidden = 500 };
-    gsize n;
+    IfmStudyImported n;
     laptop->store = ifm_store_open(path, IFM_STORE_WRITE, &error);
     g_assert_no_error(error);
     ifm_study_import(paths, "laptop", &sizes, FALSE, laptop->store, &n, &error);
