@@ -100,10 +100,10 @@ typedef struct
 {
     const char *file; /* the file's name in messages */
     gsize max_events, max_names, n_events;
-    gsize n_raw;     /* events of all phases but M */
-    gsize n_damaged; /* what is wrong in the file, and its end where it is cut off */
-    gsize n_skipped; /* of n_raw: damaged ones, and a B whose E is */
-    GString *damages;       /* the first of them */
+    gsize n_raw;      /* events of all phases but M */
+    gsize n_damaged;  /* what is wrong in the file, and its end where it is cut off */
+    gsize n_skipped;  /* of n_raw: damaged ones, and a B whose E is */
+    GString *damages; /* the first of them */
     gint64 first_damage_at;
     IfmLaunches launches;
     gboolean is_packed;
