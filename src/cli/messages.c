@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -14,6 +15,7 @@ void cli_set_verb(const Verb *verb, gboolean quiet)
     is_quiet = quiet;
 }
 
+#define MESSAGE_INDENT 2 /* of a message's further lines */
 #define LONGEST_WORD 240 /* bytes: of what is longer, as a name that somebody made up, both ends are shown */
 
 /* (transfer full) */
@@ -40,8 +42,14 @@ static void say(const char *level, gboolean shown, const char *format, va_list v
     g_autofree char *harmless = ifm_format_clean(message), *clean = shorten_words(harmless);
     g_strchomp(clean);
     cli_log(level, "%s", clean);
-    if (shown)
-        g_printerr("inferometer: %s\n", clean);
+    if (!shown)
+        return;
+    /* at a terminal in lines of its width; else one line, which programs read */
+    g_autofree char *line = g_strconcat("inferometer: ", clean, NULL);
+    const int width = isatty(STDERR_FILENO) ? ifm_screen_detect(STDERR_FILENO).width : IFM_SCREEN_UNBOUNDED;
+    g_autoptr(GString) wrapped = g_string_new(NULL);
+    ifm_format_wrap(wrapped, line, MESSAGE_INDENT, 0, width);
+    g_printerr("%s", wrapped->str);
 }
 
 void cli_complain(const char *format, ...)

@@ -80,7 +80,7 @@ static char *figures(const Line *line, gboolean utf8, int max)
         g_autofree char *median = ifm_format_duration(line->median_ns);
         g_string_append_printf(text, "  median %s", median);
     }
-    if (line->n > 0 && max > 1 && ifm_is_precision(line->ci_ratio) && line->ci_ratio > 0)
+    if (max > 1 && ifm_is_precision(line->ci_ratio) && line->ci_ratio > 0)
     {
         g_autofree char *ci = ifm_format_ratio(line->ci_ratio);
         g_string_append_printf(text, "  %s%s", utf8 ? "±" : "+-", ci);

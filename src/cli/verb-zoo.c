@@ -42,15 +42,41 @@ static const IfmField parameter_fields[] = {
     { NULL },
 };
 
+/* "1", "evaluation" (transfer full) */
+static char *default_of(const IfmZooParameter *parameter)
+{
+    return parameter->words != NULL ? g_strdup(parameter->words()[parameter->fallback])
+                                    : g_strdup_printf("%" G_GINT64_FORMAT, parameter->fallback);
+}
+
+/* "0 to 65536", "evaluation or training" (transfer full) */
+static char *range_of(const IfmZooParameter *parameter)
+{
+    return parameter->words != NULL
+               ? g_strjoinv(" or ", (char **)parameter->words())
+               : g_strdup_printf("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, parameter->min, parameter->max);
+}
+
+#define NAME_WIDTH 24 /* columns for "  NAME=DEFAULT " */
+
+/* "  batch=1     images (0 to 65536)": what may be given, with what it is where it is not. */
+static void append_parameter(GString *out, const IfmZooParameter *parameter, const IfmScreen *screen)
+{
+    g_autofree char *value = default_of(parameter), *range = range_of(parameter);
+    g_autofree char *name = g_strdup_printf("  %s=%s", parameter->name, value);
+    g_autofree char *line =
+        g_strdup_printf("%s%*s %s (%s)", name, MAX(NAME_WIDTH - 1 - ifm_text_width(name), 0), "", parameter->help, range);
+    ifm_format_wrap(out, line, NAME_WIDTH, 0, screen->width);
+}
+
 static void append_entry(GString *out, const IfmZooEntry *entry, const IfmScreen *screen)
 {
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    g_autofree char *head = g_strdup_printf("%s%s%s: %s", screen->colour ? "\033[1m" : "", entry->name,
+                                            screen->colour ? "\033[0m" : "", entry->help);
+    g_string_append(out, out->len > 0 ? "\n" : "");
+    ifm_format_wrap(out, head, 2, 0, screen->width);
     for (const IfmZooParameter *parameter = entry->parameters; parameter->name != NULL; parameter++)
-        g_ptr_array_add(records, (void *)parameter);
-    IfmTable table = { parameter_fields, (const void *const *)records->pdata, records->len };
-    g_autofree char *text = ifm_table_to_screen(&table, screen);
-    g_string_append_printf(out, "%s%s%s%s: %s\n%s", out->len > 0 ? "\n" : "", screen->colour ? "\033[1m" : "", entry->name,
-                           screen->colour ? "\033[0m" : "", entry->help, records->len > 0 ? text : "");
+        append_parameter(out, parameter, screen);
 }
 
 static json_t *entry_to_json(const IfmZooEntry *entry)

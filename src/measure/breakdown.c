@@ -421,8 +421,8 @@ static void judge(json_t *breakdown, gint64 residual_ns, double bound_ns, gint64
     else if (!known)
         why = g_strdup("what a call costs besides its nodes could not be measured on this device");
     else if (!bounds)
-        why =
-            g_strdup_printf("a bound of %.1f us bounds nothing of a run of %.1f us", bound_ns / 1e3, (double)wall_ns / 1e3);
+        why = g_strdup_printf("no bound: it may be up to %.1f us, more than the run's %.1f us", bound_ns / 1e3,
+                              (double)wall_ns / 1e3);
     if (why != NULL)
         json_object_set_new(breakdown, "why", json_string(why));
 }

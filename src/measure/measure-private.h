@@ -460,6 +460,8 @@ IfmPlanSubject *ifm_plan_subject_new(const IfmPlanTask *task, IfmClock *clock, c
 void ifm_plan_subject_free(IfmPlanSubject *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanSubject, ifm_plan_subject_free)
 gboolean ifm_plan_subject_compile(IfmPlanSubject *self, GError **error);
+/** ifm_plan_subject_n_delivered: how many batches came out so far, of all that ran. */
+gsize ifm_plan_subject_n_delivered(const IfmPlanSubject *self);
 /** ifm_plan_subject_repeat: One repetition: all batches through the plan, and, of a bound, each device alone and all at
  * once; where all is counted, some batches uncounted; in an order that turns. @warm_up: its figures are kept nowhere; every
  * output is compared whole

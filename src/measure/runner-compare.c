@@ -227,8 +227,13 @@ static void report(const Compare *compare, const IfmRunnerOptions *options)
     gboolean of_difference = compare->protocol->ci_ratio > 0;
     const IfmInterval *interval = of_difference ? &sofar.difference_interval : &sofar.interval;
     double half = (interval->upper - interval->lower) / 2;
-    options->progress("comparing", sofar.n_pairs, NAN, of_difference ? half / fabs(sofar.difference_ns) : half,
-                      options->progress_user);
+    const gint64 budget_ns = compare->protocol->time_budget_ns,
+                 left_ns = MAX(budget_ns - (ifm_sides_now_ns() - compare->sides.began_ns), 0);
+    g_autoptr(GString) place = g_string_new(NULL);
+    g_string_printf(place, "comparing, %" G_GSIZE_FORMAT " pair%s", sofar.n_pairs, sofar.n_pairs == 1 ? "" : "s");
+    if (budget_ns > 0)
+        g_string_append_printf(place, ", at most %" G_GINT64_FORMAT " s left", (left_ns + IFM_NS_PER_S - 1) / IFM_NS_PER_S);
+    options->progress(place->str, 0, NAN, of_difference ? half / fabs(sofar.difference_ns) : half, options->progress_user);
 }
 
 /* Until the rule has enough. Interrupted, what was whole by then counts. Returns: FALSE with an error where it failed, or

@@ -157,8 +157,10 @@ static const char *why_stop(const Rounds *rounds)
 static void report(const Rounds *rounds)
 {
     const IfmRunnerOptions *options = ifm_runner_options(rounds->sides.runner);
+    g_autofree char *place = g_strdup_printf("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " rounds", rounds->sides.n_ended,
+                                             rounds->protocol->max_rounds);
     if (options->progress != NULL)
-        options->progress("in rounds", rounds->sides.n_ended, NAN, NAN, options->progress_user);
+        options->progress(place, 0, NAN, NAN, options->progress_user);
 }
 
 /* Interrupted, what was whole by then counts. */

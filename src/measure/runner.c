@@ -287,9 +287,12 @@ static void on_message(const json_t *message, void *user)
         extend_draft(monitor, message, "warmup", "warmup_ns");
         extend_draft(monitor, message, "samples", "samples_ns");
     }
+    const char *place = ifm_member_text(message, "place"); /* says more than a number of samples */
+    if (place != NULL)
+        n = 0;
     if (phase != NULL && options->progress != NULL)
-        options->progress(phase, n, ifm_member_number(message, "median_ns"), ifm_member_number(message, "ci_ratio"),
-                          options->progress_user);
+        options->progress(place != NULL ? place : phase, n, ifm_member_number(message, "median_ns"),
+                          ifm_member_number(message, "ci_ratio"), options->progress_user);
 }
 
 IfmWorkerWatch ifm_run_monitor_watch(IfmRunMonitor *monitor)

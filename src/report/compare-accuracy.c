@@ -170,8 +170,32 @@ static void add_layers(IfmDocument *document, const json_t *accuracy)
                       number(accuracy, "threshold_db"), first != NULL ? first : "");
     ifm_document_part(document);
     add_table(document, "layers", layer_fields, layers, least);
-    ifm_document_text(document, "%" G_GSIZE_FORMAT " of A's %" G_GSIZE_FORMAT " layers are in B by name%s", n, n_all,
-                      isnan(least) ? "" : "; shown are those that lose most, in the order of the graph");
+    if (n == n_all)
+        ifm_document_text(
+            document, n == 1 ? "A's one layer has its name in B, too%s" : "all of A's layers have their names in B, too%s",
+            isnan(least) ? "" : "; shown are those that lose most, in the order of the graph");
+    else
+        ifm_document_text(document, "%" G_GSIZE_FORMAT " of A's %" G_GSIZE_FORMAT " layer%s %s the same name in B%s", n,
+                          n_all, n_all == 1 ? "" : "s", n == 1 ? "has" : "have",
+                          isnan(least) ? "" : "; shown are those that lose most, in the order of the graph");
+}
+
+#define UNLIKE_DB 10 /* the noise is a tenth of the signal: no quantisation that is of use does that */
+
+/* Two models that do not compute the same: how near the one comes to the other then says nothing of either. */
+static void add_doubt(IfmDocument *document, const json_t *accuracy)
+{
+    const json_t *outputs = json_object_get(accuracy, "outputs"), *layers = json_object_get(accuracy, "layers"), *output;
+    const gsize n = count_layers(layers), n_all = (gsize)json_integer_value(json_object_get(accuracy, "n_layers"));
+    double best_db = -INFINITY;
+    gsize i;
+    json_array_foreach(outputs, i, output) best_db = fmax(best_db, number(output, "sqnr_db"));
+    if (json_array_size(outputs) > 0 && best_db < UNLIKE_DB && layers != NULL && 2 * n < n_all)
+        ifm_document_warning(document,
+                             "A and B are different models: their outputs have little in common, and %" G_GSIZE_FORMAT
+                             " of A's %" G_GSIZE_FORMAT " layers %s the same name in B. What is said of accuracy means "
+                             "something only where B is made from A",
+                             n, n_all, n == 1 ? "has" : "have");
 }
 
 void ifm_comparison_add_accuracy(IfmDocument *document, const json_t *accuracy)
@@ -190,6 +214,7 @@ void ifm_comparison_add_accuracy(IfmDocument *document, const json_t *accuracy)
         ifm_document_text(document, "accuracy: %s%s%s, over %" G_GINT64_FORMAT " %s sample%s", name != NULL ? name : "",
                           name != NULL ? ": " : "", sentence, n, ifm_member_text(accuracy, "samples"), n == 1 ? "" : "s");
     }
+    add_doubt(document, accuracy);
     if (n_outputs > 1)
         add_table(document, "outputs", output_fields, outputs, NAN);
     add_layers(document, accuracy);

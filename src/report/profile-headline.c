@@ -26,12 +26,22 @@ static const char *why_few(const json_t *rounds)
                                                                              : "they were interrupted";
 }
 
-/* "0.97 to 1.12 times its time" (transfer full) */
+/* "0.97 to 1.12" (transfer full) */
 static char *range_of(const json_t *rival)
 {
-    const double least = ifm_member_number(rival, "least_ratio"), most = ifm_member_number(rival, "most_ratio");
-    return least < most ? g_strdup_printf("%.3g to %.3g", least, most) : g_strdup_printf("%.3g", least);
+    g_autofree char *least = g_strdup_printf("%.3g", ifm_member_number(rival, "least_ratio")),
+                    *most = g_strdup_printf("%.3g", ifm_member_number(rival, "most_ratio"));
+    return g_str_equal(least, most) ? g_strdup(least) : g_strdup_printf("%s to %s", least, most);
 }
+
+/* "takes 0.97 to 1.12 times its time"; "takes as long" (transfer full) */
+static char *taken_by(const json_t *rival)
+{
+    g_autofree char *range = range_of(rival);
+    return g_str_equal(range, "1") ? g_strdup("takes as long") : g_strdup_printf("takes %s times its time", range);
+}
+
+#define ROUNDS 6 /* all of which one leads by chance in 3.1 % */
 
 static void add_verdict(IfmDocument *document, const json_t *rounds, const json_t *rival)
 {
@@ -40,18 +50,21 @@ static void add_verdict(IfmDocument *document, const json_t *rounds, const json_
     const char *verdict = ifm_member_text(rounds, "verdict"), *name = ifm_member_text(leader, "name"),
                *other = ifm_member_text(rival, "name");
     const int n = (int)ifm_member_number(rounds, "n_rounds"), n_led = (int)ifm_member_number(rounds, "n_led");
-    g_autofree char *range = range_of(rival);
+    g_autofree char *range = range_of(rival), *taken = taken_by(rival);
     if (g_strcmp0(verdict, "fastest") == 0)
         ifm_document_text(document, "fastest: %s led all %d rounds of fresh processes, %.3g times as fast as %s (%s)", name,
                           n, ifm_member_number(rival, "ratio"), other, range);
     else if (g_strcmp0(verdict, "led all") == 0)
         ifm_document_text(document,
-                          "%s led %d of %d rounds of fresh processes, too few to call it the fastest: %s; %s takes "
-                          "%s times its time",
-                          name, n_led, n, why_few(rounds), other, range);
+                          "not told apart: %s led %d of %d round%s of fresh processes, and %d are needed to call it the "
+                          "fastest: %s; %s %s",
+                          name, n_led, n, ifm_plural((gsize)n), MAX(ROUNDS, n), why_few(rounds), other, taken);
     else
-        ifm_document_text(document, "not told apart: %s led %d of %d rounds of fresh processes; %s takes %s times its time",
-                          name, n_led, n, other, range);
+        ifm_document_text(
+            document,
+            "not told apart: %s led %d of %d round%s of fresh processes, and only one that leads all of %d is "
+            "called the fastest; %s %s",
+            name, n_led, n, ifm_plural((gsize)n), MAX(ROUNDS, n), other, taken);
 }
 
 /* One process of each proves nothing. */
@@ -79,7 +92,7 @@ static void add_of_single_runs(IfmDocument *document, const IfmProfileReport *re
     }
     if (next_name != NULL)
         ifm_document_text(document,
-                          "lower in this run: %s; %s took %.3g times its time. One process of each does not tell them "
+                          "lower in this run: %s; %s took %.3g times as long. One process of each does not tell them "
                           "apart%s%s",
                           name, next_name, next_ns / best_ns,
                           report->why_not_rounds != NULL ? "; they were not compared in rounds: " : "",

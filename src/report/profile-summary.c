@@ -236,15 +236,16 @@ static void add_totals(IfmDocument *document, const IfmProfileReport *report)
     else
         g_string_append_printf(text, "not known as a whole: %sFLOP, %sMAC %s in the nodes that are counted; ", flop, macs,
                                unit_of_work(report));
-    if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes == 1)
-        g_string_append(text, "its one node is counted");
+    if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes <= 2)
+        g_string_append(text, coverage.n_nodes == 1 ? "its one node is counted" : "both nodes are counted");
     else if (coverage.n_covered == coverage.n_nodes)
         g_string_append_printf(text, "all %" G_GSIZE_FORMAT " nodes are counted", coverage.n_nodes);
     else
         g_string_append_printf(text,
-                               "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " nodes are counted, %" G_GSIZE_FORMAT
+                               "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " node%s %s counted, %" G_GSIZE_FORMAT
                                " of the %" G_GSIZE_FORMAT " that may multiply and add",
-                               coverage.n_covered, coverage.n_nodes, coverage.n_mac_covered, coverage.n_mac_nodes);
+                               coverage.n_covered, coverage.n_nodes, ifm_plural(coverage.n_nodes),
+                               coverage.n_covered == 1 ? "is" : "are", coverage.n_mac_covered, coverage.n_mac_nodes);
     ifm_document_fact(document, "work", "%s", text->str);
     add_bounds(document, report);
     add_coverage(document, report, &coverage);
@@ -421,6 +422,13 @@ static const IfmField memory_fields[] = {
     { NULL },
 };
 
+/* A reason that begins with the device, which stands in front of it already. */
+static const char *without_name(const char *why, const char *device)
+{
+    const gsize n = strlen(device);
+    return g_str_has_prefix(why, device) && g_str_has_prefix(why + n, ": ") ? why + n + 2 : why;
+}
+
 /* With the runtimes that have no figures of their own, and why. */
 void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *report)
 {
@@ -442,8 +450,8 @@ void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *repor
         const IfmMeasurement *measurement = ifm_result_measured(&report->devices[i].result);
         const char *why = measurement != NULL ? ifm_member_text(measurement->memory, "engine_why") : NULL;
         if (why != NULL)
-            ifm_document_text(document, "%s: no count of the runtime's own: %s",
-                              ifm_result_name(&report->devices[i].result), why);
+            ifm_document_note(document, ifm_result_name(&report->devices[i].result), IFM_TONE_PLAIN,
+                              "no count of the runtime's own: %s", without_name(why, report->devices[i].result.device));
     }
     g_auto(IfmMemoryPlan) plan = { 0 };
     if (report->analysis != NULL)

@@ -228,12 +228,16 @@ static void test_page(Bench *bench, gconstpointer data)
     g_assert_null(strstr(ended.out, "accuracy"));
 }
 
-static void save_relu(const Bench *bench, const char *name, IfmDtype dtype)
+/* Three of one operator, one after the other. */
+static void save_unary(const Bench *bench, const char *name, IfmDtype dtype, const char *op_type, const char *node)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("relu", 17);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("unary", 17);
     ifm_model_builder_input(builder, "x", dtype, 2, (gint64[]){ 3, 500 }, NULL);
-    ifm_model_builder_node(builder, "Relu", "act", NAMES("x"), NAMES("y"));
+    g_autofree char *first = g_strconcat(node, ".1", NULL), *second = g_strconcat(node, ".2", NULL);
+    ifm_model_builder_node(builder, op_type, first, NAMES("x"), NAMES(first));
+    ifm_model_builder_node(builder, op_type, second, NAMES(first), NAMES(second));
+    ifm_model_builder_node(builder, op_type, node, NAMES(second), NAMES("y"));
     ifm_model_builder_output(builder, "y", dtype, 2, (gint64[]){ 3, 500 }, NULL);
     g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
     g_assert_no_error(error);
@@ -246,8 +250,8 @@ static void test_half(Bench *bench, gconstpointer data)
 {
     if (!bench_has_device(bench, "onnxruntime:CPU", ""))
         return;
-    save_relu(bench, "a.onnx", IFM_DTYPE_F32);
-    save_relu(bench, "b.onnx", IFM_DTYPE_F16);
+    save_unary(bench, "a.onnx", IFM_DTYPE_F32, "Relu", "act");
+    save_unary(bench, "b.onnx", IFM_DTYPE_F16, "Relu", "act");
     json_auto_t *accuracy = accuracy_of(bench, "a.onnx b.onnx");
     const json_t *y = json_array_get(json_object_get(accuracy, "outputs"), 0);
     g_assert_null(ifm_member_text(accuracy, "why"));
@@ -272,12 +276,31 @@ static void test_none(Bench *bench, gconstpointer data)
     assert_complaint(&ended, 3, "batch.npy: f32 [2,4], but input 'x' takes f32 [1, 4]");
 }
 
+/* Two that do not compute the same are no pair of which the one is less accurate; a layer that went wrong is. */
+static void test_unlike(Bench *bench, gconstpointer data)
+{
+    static const char doubt[] = "A and B are different models";
+    g_auto(Ended) ended = { 0 };
+    if (!bench_has_device(bench, "onnxruntime:CPU", ""))
+        return;
+    save_unary(bench, "a.onnx", IFM_DTYPE_F32, "Relu", "act");
+    save_unary(bench, "unlike.onnx", IFM_DTYPE_F32, "Neg", "other");
+    save_unary(bench, "wrong.onnx", IFM_DTYPE_F32, "Neg", "act");
+    run_line(bench, "compare a.onnx unlike.onnx" QUICK, &ended);
+    assert_status(&ended, 0);
+    g_assert_nonnull(strstr(ended.out, doubt));
+    run_line(bench, "compare a.onnx wrong.onnx" QUICK, &ended);
+    assert_status(&ended, 0);
+    g_assert_null(strstr(ended.out, doubt));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add("/compare-accuracy/figures", Bench, NULL, bench_init, test_figures, bench_clear);
     g_test_add("/compare-accuracy/page", Bench, NULL, bench_init, test_page, bench_clear);
     g_test_add("/compare-accuracy/half", Bench, NULL, bench_init, test_half, bench_clear);
+    g_test_add("/compare-accuracy/unlike", Bench, NULL, bench_init, test_unlike, bench_clear);
     g_test_add("/compare-accuracy/none", Bench, NULL, bench_init, test_none, bench_clear);
     return g_test_run();
 }

@@ -397,6 +397,13 @@ static void test_zoo_list(Bench *bench, gconstpointer data)
     run_line(bench, "zoo list", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "small-cnn"));
+    run_shell(bench, "sh", "LC_ALL=C.UTF-8 COLUMNS=60 \"$INFEROMETER\" zoo list", &ended);
+    assert_status(&ended, 0);
+    g_auto(GStrv) lines = g_strsplit(ended.out, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+        g_assert_cmpint(g_utf8_strlen(*line, -1), <=, 60);
+    g_assert_null(strstr(ended.out, "…")); /* nothing is cut */
+    g_assert_nonnull(strstr(ended.out, "  size=224              height and width"));
     run_line(bench, "zoo export matmull -o x.onnx", &ended);
     assert_complaint(&ended, 3, "matmul");
     run_line(bench, "zoo export nope -o x.onnx", &ended);

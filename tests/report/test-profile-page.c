@@ -165,10 +165,12 @@ static void test_headline(Fixture *fixture, gconstpointer data)
         { "fastest", "rounds", 6, 6, 1.05,
           "fastest: CPU led all 6 rounds of fresh processes, 1.1 times as fast as GPU (1.05 to 1.25)\n" },
         { "not told apart", "another led", 3, 2, 0.9,
-          "not told apart: CPU led 2 of 3 rounds of fresh processes; GPU takes 0.9 to 1.25 times its time\n" },
+          "not told apart: CPU led 2 of 3 rounds of fresh processes, and only one that leads all of 6 is called the "
+          "fastest; "
+          "GPU takes 0.9 to 1.25 times its time\n" },
         { "led all", "time-budget", 3, 3, 1.05,
-          "CPU led 3 of 3 rounds of fresh processes, too few to call it the fastest: the time for more was spent "
-          "(--time-budget); GPU takes 1.05 to 1.25 times its time\n" },
+          "not told apart: CPU led 3 of 3 rounds of fresh processes, and 6 are needed to call it the fastest: the time for "
+          "more was spent (--time-budget); GPU takes 1.05 to 1.25 times its time\n" },
     };
     const IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED, .utf8 = TRUE };
     IfmProfileDevice devices[2] = { 0 };

@@ -22,6 +22,7 @@ typedef struct
     char *folder, *plan, *output;
     GString *notes;
     GPtrArray *progress; /* texts: "0/2 begins", "0/2 ok" */
+    gsize n_places;      /* how often it said which batch of how many is out */
 } Place;
 
 static void place_set_up(Place *place, gconstpointer data)
@@ -54,7 +55,10 @@ static void on_note(const char *line, void *user)
 static void on_progress(const IfmRunProgress *now, void *user)
 {
     if (now->phase != NULL && now->outcome == NULL)
+    {
+        ((Place *)user)->n_places += strstr(now->phase, ", batch ") != NULL && strstr(now->phase, " of ") != NULL;
         return;
+    }
     g_ptr_array_add(((Place *)user)->progress,
                     g_strdup_printf("%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT " %s", now->index, now->n_runs,
                                     now->outcome != NULL ? now->outcome : "begins"));
@@ -173,6 +177,7 @@ static void test_given(Place *place, gconstpointer data)
     g_assert_cmpuint(place->progress->len, ==, G_N_ELEMENTS(reported));
     for (gsize i = 0; i < G_N_ELEMENTS(reported); i++)
         g_assert_cmpstr(place->progress->pdata[i], ==, reported[i]);
+    g_assert_cmpuint(place->n_places, >=, 2); /* the first batch of each run at least */
     runs = ifm_run_set_runs(set, NULL);
     for (gsize i = 0; i < 2; i++)
     {

@@ -13,6 +13,9 @@ typedef struct
     IfmPlanSubject *subject;
     IfmClock *clock; /* borrowed */
     gint reported_s; /* atomic: the coarse second (quarters of it) of the last beat */
+    /* Where the repetitions are; set between them. @repetition: 0: warming up; @n_before: batches out before it began */
+    gsize repetition, n_before;
+    gint64 running_ns, repetition_ns; /* on the coarse clock: since when they run, and this one */
     gboolean reported_lost;
     IfmStopReason stop;
 } Run;
@@ -29,13 +32,68 @@ void worker_pipeline_drop(Worker *worker)
 
 /* --- saying -------------------------------------------------------------------------------------------------------- */
 
+/* Whether all batches of a repetition are the plan's own: none are of a bound, or to see what counting costs. */
+static gboolean are_plain(const Run *run)
+{
+    return !run->task.plan_case->bound && run->task.device_time != IFM_DEVICE_TIME_ON;
+}
+
+/* How long it still takes, as the repetitions so far took; -1: not known. */
+static gint64 left_ns(const Run *run, gint64 now_ns)
+{
+    const IfmProtocol *protocol = &run->task.protocol;
+    if (run->repetition == 0) /* none is done yet */
+        return -1;
+    if (protocol->runs == 0)
+        return protocol->time_budget_ns > 0 ? MAX(protocol->time_budget_ns - (now_ns - run->running_ns), 0) : -1;
+    const gint64 each_ns = (run->repetition_ns - run->running_ns) / (gint64)run->repetition;
+    return MAX((gint64)(protocol->runs + 1 - run->repetition) * each_ns - (now_ns - run->repetition_ns), 0);
+}
+
+/* "repetition 2 of 3, batch 43 of 100, 12 s left" (transfer full) */
+static char *place_of(const Run *run, gsize n, gint64 now_ns)
+{
+    GString *text = g_string_new(NULL);
+    const gsize n_runs = run->task.protocol.runs, n_batches = run->task.plan_case->n_batches;
+    const gint64 left = left_ns(run, now_ns);
+    if (run->repetition == 0)
+        g_string_append(text, "warming up");
+    else if (n_runs > 0)
+        g_string_append_printf(text, "repetition %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, run->repetition, n_runs);
+    else
+        g_string_append_printf(text, "repetition %" G_GSIZE_FORMAT, run->repetition);
+    if (are_plain(run))
+        g_string_append_printf(text, ", batch %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, n - run->n_before, n_batches);
+    else
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " batches", n - run->n_before);
+    if (left >= 0)
+        g_string_append_printf(text, ", %s%" G_GINT64_FORMAT " s left", n_runs > 0 ? "" : "at most ",
+                               (left + IFM_NS_PER_S - 1) / IFM_NS_PER_S);
+    return g_string_free(text, FALSE);
+}
+
 /* Called on the pipelines' own threads: at most four times a second one of them has something to say. */
 static void beat(gsize n, void *user)
 {
     Run *run = user;
-    gint now = (gint)(ifm_time_coarse_ns() / (250 * IFM_NS_PER_MS)), reported = g_atomic_int_get(&run->reported_s);
-    if (now != reported && g_atomic_int_compare_and_exchange(&run->reported_s, reported, now))
-        worker_say(run->worker, json_pack("{s:s,s:s,s:I}", "say", "beat", "phase", run->worker->phase, "n", (json_int_t)n));
+    const gint64 now_ns = ifm_time_coarse_ns();
+    gint now = (gint)(now_ns / (250 * IFM_NS_PER_MS)), reported = g_atomic_int_get(&run->reported_s);
+    if (now == reported || !g_atomic_int_compare_and_exchange(&run->reported_s, reported, now))
+        return;
+    g_autofree char *place = place_of(run, n, now_ns);
+    worker_say(run->worker, json_pack("{s:s,s:s,s:I,s:s}", "say", "beat", "phase", run->worker->phase, "n", (json_int_t)n,
+                                      "place", place));
+}
+
+/* Between two repetitions, when no pipeline runs. */
+static void begin_repetition(Run *run, gsize repetition)
+{
+    const gint64 now_ns = ifm_time_coarse_ns();
+    run->repetition = repetition;
+    run->n_before = ifm_plan_subject_n_delivered(run->subject);
+    run->repetition_ns = now_ns;
+    if (repetition == 0)
+        run->running_ns = now_ns;
 }
 
 /* What kind of step the phase is at, and with which devices: who ends this process, or finds it dead, can tell. The
@@ -147,9 +205,11 @@ static gboolean repeat(Run *run, GError **error)
     g_autoptr(IfmStopper) stopper = ifm_stopper_new(&run->task.protocol);
     gint64 began_ns = ifm_clock_now_ns(run->clock);
     worker_enter_phase(run->worker, "running");
+    begin_repetition(run, 0);
     gboolean ran = ifm_plan_subject_repeat(run->subject, TRUE, measurement->warmup_ns, error);
-    while (ran && run->stop == IFM_STOP_GO_ON)
+    for (gsize repetition = 1; ran && run->stop == IFM_STOP_GO_ON; repetition++)
     {
+        begin_repetition(run, repetition);
         ran = ifm_plan_subject_repeat(run->subject, FALSE, measurement->samples_ns, error);
         report_plan(run);
         if (!ran) /* of one that was broken off there is nothing to keep */

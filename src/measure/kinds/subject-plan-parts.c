@@ -52,6 +52,11 @@ gboolean ifm_plan_subject_is_interrupted(const IfmPlanSubject *self)
     return self->watch.interrupted != NULL && g_atomic_int_get(self->watch.interrupted) != 0;
 }
 
+gsize ifm_plan_subject_n_delivered(const IfmPlanSubject *self)
+{
+    return (gsize)g_atomic_int_get(&self->n_delivered);
+}
+
 /* An IfmDelivered. */
 void ifm_plan_subject_delivered(const IfmBatch *batch, const IfmTensor *outputs, const GError *error, void *user)
 {
