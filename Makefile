@@ -41,7 +41,7 @@ bench: build ## the benches, each a ratio against a named peer or bound (BENCH=N
 	setup/install bench
 	tools/run-benches $(BUILD) $(if $(QUICK),--quick) $(BENCH)
 
-lint: ## formatting, static analysis, layers, and a build with warnings as errors
+lint: ## formatting, static analysis, layers, sizes of rooms, and a build with warnings as errors
 	setup/install lint
 	tools/lint
 

@@ -1,3 +1,4 @@
+/* room: engine */
 #pragma once
 #include <inferometer/engine.h>
 

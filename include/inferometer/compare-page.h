@@ -1,3 +1,4 @@
+/* room: report */
 #pragma once
 #include <inferometer/compare.h>
 #include <inferometer/document.h>

@@ -1,3 +1,4 @@
+/* room: measure */
 #pragma once
 #include <inferometer/measure.h>
 

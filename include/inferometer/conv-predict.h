@@ -1,3 +1,4 @@
+/* room: study */
 #pragma once
 #include <inferometer/grid.h>
 #include <inferometer/study.h>

@@ -1,3 +1,4 @@
+/* room: report */
 #pragma once
 #include <math.h>
 

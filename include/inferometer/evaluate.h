@@ -1,3 +1,4 @@
+/* room: learn */
 #pragma once
 #include <inferometer/model-predict.h>
 

@@ -1,3 +1,4 @@
+/* room: onnx */
 #pragma once
 #include <jansson.h>
 

@@ -1,3 +1,4 @@
+/* room: measure */
 #pragma once
 #include <inferometer/dataset.h>
 #include <inferometer/estimate.h>

@@ -1,3 +1,4 @@
+/* room: learn */
 #pragma once
 #include <inferometer/kernel-records.h>
 #include <inferometer/learn.h>

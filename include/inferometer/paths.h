@@ -1,3 +1,4 @@
+/* room: base */
 #pragma once
 #include <inferometer/error.h>
 

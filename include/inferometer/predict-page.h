@@ -1,3 +1,4 @@
+/* room: report */
 #pragma once
 #include <inferometer/conv-predict.h>
 #include <inferometer/document.h>

@@ -1,3 +1,4 @@
+/* room: store */
 #pragma once
 #include <inferometer/store.h>
 

@@ -1,3 +1,4 @@
+/* room: report */
 #pragma once
 #include <inferometer/profile-page.h>
 

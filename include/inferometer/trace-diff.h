@@ -1,3 +1,4 @@
+/* room: trace */
 #pragma once
 #include <inferometer/trace.h>
 

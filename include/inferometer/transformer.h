@@ -1,3 +1,4 @@
+/* room: zoo */
 #pragma once
 #include <inferometer/dataset.h>
 #include <inferometer/estimate.h>

@@ -1,3 +1,4 @@
+/* room: campaign */
 #pragma once
 #include <inferometer/error.h>
 

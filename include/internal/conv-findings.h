@@ -1,3 +1,4 @@
+/* room: study */
 #pragma once
 #include <inferometer/convolution.h>
 #include <inferometer/study.h>

@@ -1,3 +1,4 @@
+/* room: convolution */
 #pragma once
 #include <internal/convolution.h>
 

@@ -1,3 +1,4 @@
+/* room: kernel */
 #pragma once
 #include <inferometer/kernel.h>
 

@@ -1,3 +1,4 @@
+/* room: onnx */
 #pragma once
 #include <inferometer/kernel-record.h>
 #include <internal/onnx.h>

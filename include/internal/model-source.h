@@ -1,3 +1,4 @@
+/* room: zoo */
 #pragma once
 #include <internal/model-feed.h>
 #include <internal/temporary.h>

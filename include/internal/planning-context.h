@@ -1,3 +1,4 @@
+/* room: plan */
 #pragma once
 #include <inferometer/planning.h>
 

@@ -1,3 +1,4 @@
+/* room: profile */
 #pragma once
 #include <inferometer/kernel.h>
 #include <inferometer/profile.h>

@@ -1,3 +1,4 @@
+/* room: profile */
 #pragma once
 #include <inferometer/onnx.h>
 #include <inferometer/profile.h>

@@ -1,3 +1,4 @@
+/* room: sensor */
 #pragma once
 #include <inferometer/prometheus.h>
 

@@ -1,3 +1,4 @@
+/* room: store */
 #pragma once
 #include <inferometer/result.h>
 

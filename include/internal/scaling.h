@@ -1,3 +1,4 @@
+/* room: predict */
 #pragma once
 #include <inferometer/scaling.h>
 

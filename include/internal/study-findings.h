@@ -1,3 +1,4 @@
+/* room: study */
 #pragma once
 #include <inferometer/study.h>
 

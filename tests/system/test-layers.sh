@@ -13,7 +13,9 @@ write()
 fresh_tree()
 {
     rm -rf "$scratch/tree"
-    write include/inferometer/error.h '#pragma once'
+    write src/rooms.txt '# the rooms' 'base:' 'onnx: base' 'store: base onnx' 'cli: store'
+    write include/inferometer/error.h '/* room: base */' '#pragma once'
+    write include/internal/rows.h '/* room: store */' '#pragma once'
     write include/inferometer/onnx.h '#pragma once' '#include <inferometer/error.h>'
     write include/inferometer/store.h '#pragma once' '#include <inferometer/error.h>'
     write src/onnx/onnx-private.h '#pragma once'
@@ -27,6 +29,13 @@ fresh_tree()
 }
 
 accepts() { fresh_tree; "$checker" "$scratch/tree"; }
+
+writes()
+{
+    fresh_tree
+    write docs/architecture.md '<!-- rooms -->' '<!-- /rooms -->'
+    "$checker" --write "$scratch/tree" && "$checker" "$scratch/tree" && grep -Fxq 'store  x  x  3' "$scratch/tree/docs/architecture.md"
+}
 
 # finds PLACE FILE LINE...: with the file added, it fails and names the place.
 finds()
@@ -54,6 +63,13 @@ check "another room's private header in a subfolder" finds src/store/sql/bad.c:1
 check 'another room seen from a test' finds tests/store/test-bad.c:1 tests/store/test-bad.c '#include "onnx/onnx-private.h"'
 check 'a folder that is no room' finds src/misc/bad.c:1 src/misc/bad.c ''
 check 'a public header of no room' finds include/inferometer/misc.h:1 include/inferometer/misc.h ''
+check 'a shared header of a room that the table does not let in' finds src/onnx/bad.c:1 src/onnx/bad.c '#include <internal/rows.h>'
+check 'a header whose first line names no room of the table' finds include/internal/rows.h:1 include/internal/rows.h '/* room: rows */'
+check 'a row with a room that does not stand above it' finds src/rooms.txt:3 src/rooms.txt 'base:' 'onnx: base' 'store: base onnx onnx-more' 'cli: store'
+check 'an edge that no file needs' finds src/rooms.txt:4 src/rooms.txt 'base:' 'onnx: base' 'store: base onnx' 'cli: store onnx'
+check 'a page that shows another table' finds docs/architecture.md:1 docs/architecture.md '<!-- rooms -->' '<!-- /rooms -->'
+check 'a page without a place for the table' finds docs/architecture.md:1 docs/architecture.md '# Rooms'
+check 'the table is put into the page' writes
 check 'an include with spaces in it' finds src/onnx/bad.c:1 src/onnx/bad.c '  #  include  <inferometer/store.h>'
 check 'the real tree is in order' "$checker"
 finish
