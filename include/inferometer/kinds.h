@@ -246,7 +246,7 @@ typedef struct
 } IfmPeakCase;
 #define IFM_PEAK_BUDGET_NS (20 * G_GINT64_CONSTANT(1000000000))
 
-/** ifm_kind_peak: IfmPeakCase. The sealed record: subject kind "peak", name "limit". Its key has machine, engine version,
+/** ifm_kind_peak: IfmPeakCase. The sealed record: subject kind and name "peak". Its key has machine, engine version,
  * device, dtype and threads, and of a device without cores of its own how many processors this process may use, so that a
  * peak is measured once a machine and looked up from then on. IFM_ERROR_INVALID for another dtype, threads below 0, a
  * budget below 0. Its result: {"flop_per_s", "flop_interval": [lower, upper], "bytes_per_s", "bytes_interval", "products":

@@ -50,7 +50,6 @@ struct IfmOption
     const char *fallback;       /* the default as a user would write it, or NULL */
     const char *const *choices; /* the only values allowed, NULL-terminated, or NULL */
     gint64 minimum, maximum;    /* for a count; maximum 0: no upper bound. For a ratio: minimum 1: above 0 */
-    const char *const *aliases; /* further accepted names, not shown in --help, NULL-terminated, or NULL */
     const char *after;          /* in a list of several tables, the row that this one follows: see ifm_options_list() */
     gboolean deferred; /* the default is only shown in --help: the struct starts unset, and its reader supplies the value.
                         * Defaults of repeatable rows are always deferred. */

@@ -29,8 +29,7 @@ typedef struct
 #define IFM_PROTOCOL_ROW_RUNS(offset)                                                                                      \
     {                                                                                                                      \
         "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead",                                   \
-            .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS, .aliases = (const char *const[]){ "measure", NULL },           \
-            .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, runs)                                                     \
+            .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, runs)     \
     }
 #define IFM_PROTOCOL_ROW_WARMUP(offset)                                                                                    \
     {                                                                                                                      \

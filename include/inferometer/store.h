@@ -117,9 +117,8 @@ typedef struct IfmStore IfmStore;
 
 typedef enum
 {
-    IFM_STORE_READ,    /* must exist; its content is not changed: an older one is brought up to date in memory, and so is
-                          read one that lies in a folder without write permission */
-    IFM_STORE_WRITE,   /* created (folders too) where it does not exist; migrated where it is older */
+    IFM_STORE_READ,    /* must exist; its content is not changed; one in a folder without write permission is read, too */
+    IFM_STORE_WRITE,   /* created (folders too) where it does not exist */
     IFM_STORE_SHARD,   /* WRITE with a rollback journal, for network file systems */
     IFM_STORE_SCRATCH, /* a new private one that is removed when it is closed: nothing waits for the disk */
 } IfmStoreMode;

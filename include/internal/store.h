@@ -30,8 +30,8 @@ gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, G
  * there is none. */
 IfmMeasurement *ifm_store_newest(IfmStore *store, const char *case_key, GError **error);
 
-/** ifm_store_schema_version: the version this build writes. */
-int ifm_store_schema_version(void);
+/** IFM_STORE_SCHEMA: the version of the schema (PRAGMA user_version). Until the first release there is this one. */
+#define IFM_STORE_SCHEMA 1
 
 const char *ifm_store_path(const IfmStore *store);
 

@@ -258,7 +258,7 @@ const IfmOption *ifm_options_find(const IfmOption *const *list, const char *name
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     for (; *list != NULL; list++)
     {
-        if (g_str_equal((*list)->name, name) || ((*list)->aliases != NULL && g_strv_contains((*list)->aliases, name)))
+        if (g_str_equal((*list)->name, name))
             return *list;
         g_ptr_array_add(names, g_strconcat("--", (*list)->name, NULL));
     }

@@ -310,8 +310,7 @@ static const IfmOption run_options[] = {
       "stores",
       .after = "memory-limit" },
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the store, the models and the tables; without it out/ and the study's name",
-      .aliases = (const char *const[]){ "output-dir", NULL } },
+      "folder of the store, the models and the tables; without it out/ and the study's name" },
     { NULL },
 };
 

@@ -40,7 +40,7 @@ const IfmOption ifm_compare_options[] = {
     { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "the maximum time for it; 0: no limit", "30s",
       OPTION(time_budget_ns) },
     { "max-pairs", 0, IFM_OPTION_COUNT, FALSE, "N", "the maximum number of pairs of processes", "200", .minimum = 2,
-      .maximum = IFM_COMPARE_MAX_PAIRS, .aliases = (const char *const[]){ "most-pairs", NULL }, OPTION(max_pairs) },
+      .maximum = IFM_COMPARE_MAX_PAIRS, OPTION(max_pairs) },
     { "rounds", 0, IFM_OPTION_COUNT, FALSE, "N", "rounds in each pair; 0: as many as take as long as making it", "0",
       .maximum = 10000, OPTION(rounds) },
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the inputs, of a zoo model's weights, and of who begins", "1",

@@ -3,8 +3,6 @@
 static const char *const device_times[] = { "on", "off", "sampled", NULL };
 static const char *const failures[] = { [IFM_RUN_STOP] = "stop", [IFM_RUN_REPLAN] = "replan", NULL };
 
-static const char *const old_partitions[] = { "parts", NULL };
-
 #define AT(member) .at = G_STRUCT_OFFSET(IfmRunOptions, member)
 
 const IfmOption ifm_run_options[] = {
@@ -20,7 +18,7 @@ const IfmOption ifm_run_options[] = {
       "a graph to run batches of: an edge list, a Matrix Market file, a TUDataset", AT(graphs) },
     { "partitions", 0, IFM_OPTION_COUNT, FALSE, "N",
       "divide each graph into so many subgraphs (METIS); each, with its ghost nodes, is a batch", "1", .minimum = 1,
-      .maximum = 65536, .aliases = old_partitions, AT(parts) },
+      .maximum = 65536, AT(parts) },
     { "batches", 0, IFM_OPTION_COUNT, FALSE, "N", "batches of one run", "100", .minimum = 2, .maximum = 1000000,
       AT(batches) },
     { "repetitions", 0, IFM_OPTION_COUNT, FALSE, "N",

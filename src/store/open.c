@@ -135,40 +135,39 @@ static gboolean read_identity(const IfmStore *store, Identity *identity, GError 
     return TRUE;
 }
 
-/* Returns: FALSE with an error where it is no store that this build reads. @version: 0 for an empty file. */
-static gboolean identify(const IfmStore *store, int *version, GError **error)
+/* Returns: FALSE with an error where it is no store that this build reads. @empty: (out) nothing is in the file yet */
+static gboolean identify(const IfmStore *store, gboolean *empty, GError **error)
 {
     Identity identity = { 0 };
     if (!read_identity(store, &identity, error))
         return FALSE;
-    *version = 0;
-    if (identity.application == 0 && identity.user_version == 0 && identity.n_objects == 0)
+    *empty = identity.application == 0 && identity.user_version == 0 && identity.n_objects == 0;
+    if (*empty)
         return TRUE;
+    if (identity.application == IFM_STORE_APPLICATION_ID_OLD)
+        return refuse(store, IFM_ERROR_INVALID, error,
+                      "is a store of an earlier build: measure again, or export it with the build that made it");
     if (identity.application != IFM_STORE_APPLICATION_ID)
         return refuse(store, IFM_ERROR_INVALID, error, "is a SQLite file of another program, no store");
-    if (identity.user_version > ifm_store_schema_version())
+    if (identity.user_version > IFM_STORE_SCHEMA)
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
                     "%s: was written by a newer version (schema %d; this one knows up to %d)", store->path,
-                    (int)identity.user_version, ifm_store_schema_version());
+                    (int)identity.user_version, IFM_STORE_SCHEMA);
         return FALSE;
     }
-    if (identity.user_version < 1)
-        return refuse(store, IFM_ERROR_CORRUPT, error, "has no schema version");
-    *version = (int)identity.user_version;
-    return TRUE;
+    return identity.user_version == IFM_STORE_SCHEMA || refuse(store, IFM_ERROR_CORRUPT, error, "has no schema version");
 }
 
 /* --- writing
  * -------------------------------------------------------------------------------------------------------------- */
 
-static gboolean migrate(const IfmStore *store, GError **error)
+static gboolean make_schema(const IfmStore *store, GError **error)
 {
     if (!ifm_store_run(store, "BEGIN IMMEDIATE", error))
         return FALSE;
-    int version = 0; /* again: another process may have been first */
-    gboolean good = identify(store, &version, error) &&
-                    (version == ifm_store_schema_version() || ifm_store_migrate(store, version, error));
+    gboolean empty = FALSE; /* again: another process may have been first */
+    gboolean good = identify(store, &empty, error) && (!empty || ifm_store_make_schema(store, error));
     return ifm_store_end(store, good, error);
 }
 
@@ -199,16 +198,15 @@ static gboolean prepare_scratch(const IfmStore *store, GError **error)
 {
     gboolean is_wal = FALSE;
     return ifm_store_run(store, "PRAGMA synchronous = OFF", error) && set_journal(store, "MEMORY", &is_wal, error) &&
-           migrate(store, error);
+           make_schema(store, error);
 }
 
 static gboolean prepare_writing(IfmStore *store, GError **error)
 {
-    int version = 0;
-    gboolean is_wal = FALSE;
+    gboolean empty = FALSE, is_wal = FALSE;
     if (sqlite3_db_readonly(store->db, "main") == 1)
         return refuse(store, IFM_ERROR_UNAVAILABLE, error, "is read-only");
-    if (!identify(store, &version, error) || (version < ifm_store_schema_version() && !migrate(store, error)))
+    if (!identify(store, &empty, error) || (empty && !make_schema(store, error)))
         return FALSE;
     if (!set_journal(store, store->mode == IFM_STORE_SHARD ? "DELETE" : "WAL", &is_wal, error))
         return FALSE;
@@ -244,7 +242,6 @@ static gboolean copy_to_memory(IfmStore *store, GError **error)
     }
     close_database(store);
     store->db = copy.db;
-    store->in_memory = TRUE;
     return TRUE;
 }
 
@@ -295,15 +292,14 @@ static gboolean open_alone(IfmStore *store, GError **error)
 #define BIRTH_US 500000 /* as long as a schema takes, on a busy machine */
 
 /* Who reads a file that another process has just made may find it before its schema: that is worth a moment's wait. */
-static gboolean identify_newborn(const IfmStore *store, int *version, GError **error)
+static gboolean identify_newborn(const IfmStore *store, gboolean *empty, GError **error)
 {
     const gint64 until_us = g_get_monotonic_time() + BIRTH_US, newest_s = g_get_real_time() / G_USEC_PER_SEC - 5;
     struct stat found;
-    while (*version == 0 && g_get_monotonic_time() < until_us && stat(store->path, &found) == 0 &&
-           found.st_mtime > newest_s)
+    while (*empty && g_get_monotonic_time() < until_us && stat(store->path, &found) == 0 && found.st_mtime > newest_s)
     {
         g_usleep(2000);
-        if (!identify(store, version, error))
+        if (!identify(store, empty, error))
             return FALSE;
     }
     return TRUE;
@@ -311,9 +307,9 @@ static gboolean identify_newborn(const IfmStore *store, int *version, GError **e
 
 static gboolean prepare_reading(IfmStore *store, GError **error)
 {
-    int version = 0;
+    gboolean empty = FALSE;
     g_autoptr(GError) trouble = NULL;
-    if (!identify(store, &version, &trouble))
+    if (!identify(store, &empty, &trouble))
     {
         int primary = sqlite3_errcode(store->db) & 0xff;
         const gboolean lacks_room = ifm_store_lacks_room(store);
@@ -323,20 +319,13 @@ static gboolean prepare_reading(IfmStore *store, GError **error)
             return FALSE;
         }
         if (!(lacks_room && companion_is_filled(store, "-wal") ? open_alone : open_unchanging)(store, error) ||
-            !identify(store, &version, error))
+            !identify(store, &empty, error))
             return FALSE;
     }
-    if (!identify_newborn(store, &version, error))
+    if (!identify_newborn(store, &empty, error))
         return FALSE;
-    if (version == 0)
+    if (empty)
         return refuse(store, IFM_ERROR_INVALID, error, "is empty, no store");
-    if (version < ifm_store_schema_version())
-    {
-        if (!store->in_memory && !copy_to_memory(store, error))
-            return FALSE;
-        if (!migrate(store, error))
-            return FALSE;
-    }
     return ifm_store_run(store, "PRAGMA query_only = ON", error);
 }
 

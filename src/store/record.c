@@ -34,7 +34,7 @@ const IfmRecordField ifm_interval_fields[] = {
     { NULL },
 };
 
-/* Optional: older versions, and tables that were read in, have fewer. */
+/* Optional: tables that were read in have fewer. */
 static const IfmRecordField summary_fields[] = {
     { FIELD(SIZE, IfmSummary, n), .optional = TRUE },
     { FIELD(DOUBLE, IfmSummary, mean), .optional = TRUE },
@@ -145,49 +145,12 @@ char *ifm_record_digest(const json_t *record)
     return ifm_json_digest(reported);
 }
 
-/* Older names of members, newest first. Keys are made of the oldest ones, so that a case has one key for ever, whatever its
- * members are called. */
-const IfmRename ifm_case_renames[] = { { "environment", "surroundings" }, { NULL, NULL } };
-const IfmRename ifm_case_option_renames[] = { { "min_runs", "least_runs" },
-                                              { "max_runs", "most_runs" },
-                                              { "min_pairs", "least_pairs" },
-                                              { "max_pairs", "most_pairs" },
-                                              { NULL, NULL } };
-const IfmRename ifm_measurement_renames[] = {
-    { "environment", "surroundings" }, { "effective_config", "attest" }, { "breakdown", "books" }, { NULL, NULL }
-};
-
-void ifm_record_rename(json_t *json, const IfmRename *renames, gboolean to_old, gboolean within)
-{
-    json_t *part;
-    gsize i;
-    void *next;
-    const char *key;
-    for (const IfmRename *rename = renames; json_is_object(json) && rename->name != NULL; rename++)
-    {
-        const char *from = to_old ? rename->name : rename->old, *to = to_old ? rename->old : rename->name;
-        json_t *value = json_object_get(json, from);
-        if (value == NULL)
-            continue;
-        json_object_set(json, to, value);
-        json_object_del(json, from);
-    }
-    if (within)
-        json_object_foreach_safe(json, next, key, part) ifm_record_rename(part, renames, to_old, TRUE);
-    if (within)
-        json_array_foreach(json, i, part) ifm_record_rename(part, renames, to_old, TRUE);
-}
-
 static char *case_key(const IfmCase *self)
 {
-    json_auto_t *whole = ifm_case_to_json(self), *json = json_deep_copy(whole);
+    json_auto_t *json = ifm_case_to_json(self);
     json_object_del(json, "key");
     json_object_del(json, "model_path");
     json_object_del(json, "alias"); /* a name for a thing is not the thing */
-    if (g_str_equal(self->subject_kind, IFM_CASE_PEAK))
-        json_object_set_new(json, "subject_kind", json_string(IFM_CASE_PEAK_OLD));
-    ifm_record_rename(json, ifm_case_renames, TRUE, FALSE);
-    ifm_record_rename(json_object_get(json, "options"), ifm_case_option_renames, TRUE, TRUE);
     return ifm_record_digest(json);
 }
 

@@ -12,13 +12,13 @@ struct IfmStore
     char *path;
     IfmStoreMode mode;
     int busy_timeout_ms;
-    gboolean in_memory; /* a copy of the file: see copy_to_memory() */
-    gboolean is_new;    /* made by this open, and nothing was committed since: it goes again when it is closed */
-    dev_t device;       /* the file that is open, to notice if it is removed or replaced */
+    gboolean is_new; /* made by this open, and nothing was committed since: it goes again when it is closed */
+    dev_t device;    /* the file that is open, to notice if it is removed or replaced */
     ino_t inode;
 };
 
-#define IFM_STORE_APPLICATION_ID 0x49464d73 /* "IFMs" */
+#define IFM_STORE_APPLICATION_ID 0x49464d31     /* "IFM1" */
+#define IFM_STORE_APPLICATION_ID_OLD 0x49464d73 /* "IFMs", of builds before 0.1.0: refused */
 #define IFM_STORE_BUSY_TIMEOUT_MS 10000
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sqlite3_stmt, sqlite3_finalize)
@@ -48,14 +48,8 @@ gboolean ifm_store_end(const IfmStore *store, gboolean good, GError **error);
 /* --- schema.c
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* ifm_store_migrate: Brings a database of @from_version (0: empty) to the newest; within a transaction of the caller's. */
-gboolean ifm_store_migrate(const IfmStore *store, int from_version, GError **error);
-
-/* --- migrate.c ---------------------------------------------------------------------------------------------------- */
-
-/* ifm_store_migrate_records: Brings the records of a database whose tables are of the newest version, and whose records are
- * of @from_version, up to date; within a transaction of the caller's. */
-gboolean ifm_store_migrate_records(const IfmStore *store, int from_version, GError **error);
+/* ifm_store_make_schema: Makes the tables in an empty database; within a transaction of the caller's. */
+gboolean ifm_store_make_schema(const IfmStore *store, GError **error);
 
 /* --- rows.c
  * --------------------------------------------------------------------------------------------------------------- */
@@ -97,17 +91,6 @@ gboolean ifm_store_check_documents(const IfmStore *store, GError **error);
 
 /* The records' fields; the tables' columns are those of a single value. */
 extern const IfmRecordField ifm_case_fields[], ifm_measurement_fields[], ifm_node_fields[];
-/* IfmRename: a member's name, and what versions before 4 of the store called it. Lists end with a NULL name. */
-typedef struct
-{
-    const char *name, *old;
-} IfmRename;
-extern const IfmRename ifm_case_renames[], ifm_case_option_renames[], ifm_measurement_renames[];
-/* IFM_CASE_PEAK: the subject kind of a device's peak, and its older name. */
-#define IFM_CASE_PEAK "peak"
-#define IFM_CASE_PEAK_OLD "limit"
-/* ifm_record_rename: Renames members of an object, to the older names or back. @within: also those of all objects in it */
-void ifm_record_rename(json_t *json, const IfmRename *renames, gboolean to_old, gboolean within);
 /* ifm_record_digest: SHA-256 of a record's canonical JSON, but for the members that are null, "", {} or []: so a member
  * that is added one day leaves the digest of every older record as it is. (transfer full) */
 char *ifm_record_digest(const json_t *record);

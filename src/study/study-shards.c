@@ -10,7 +10,7 @@
 json_t *study_shard_to_json(gsize number, gsize of)
 {
     return json_pack("{s:I,s:I,s:s,s:i}", "number", (json_int_t)number, "of", (json_int_t)of, "program", IFM_VERSION,
-                     "schema", ifm_store_schema_version());
+                     "schema", IFM_STORE_SCHEMA);
 }
 
 gboolean study_shard_read(const json_t *manifest, StudyShard *shard)

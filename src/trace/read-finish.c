@@ -26,12 +26,6 @@ static gboolean get_int(const json_t *object, const char *where, const char *key
     return TRUE;
 }
 
-/* Earlier files call what their events have written_pid and written_tids, and what was recorded pid and tid. */
-static gboolean is_older(const json_t *json)
-{
-    return json_object_get(json, "written_pid") != NULL;
-}
-
 static gboolean read_info(const json_t *json, const char *where, IfmTrackInfo *info, GError **error)
 {
     const char *kind;
@@ -41,8 +35,8 @@ static gboolean read_info(const json_t *json, const char *where, IfmTrackInfo *i
         !optional_string(json, where, "device", &info->device, error) ||
         !optional_string(json, where, "spec", &info->spec, error) ||
         !get_int(json, where, "stream", &info->stream, error) || !get_int(json, where, "block", &info->block, error) ||
-        !ifm_json_get_int64(json, where, is_older(json) ? "pid" : "recorded_pid", &info->pid, error) ||
-        !ifm_json_get_int64(json, where, is_older(json) ? "tid" : "recorded_tid", &info->tid, error))
+        !ifm_json_get_int64(json, where, "recorded_pid", &info->pid, error) ||
+        !ifm_json_get_int64(json, where, "recorded_tid", &info->tid, error))
         return FALSE;
     if (ifm_track_kind_find(kind) < 0)
     {
@@ -78,8 +72,7 @@ static gboolean read_track(IfmTraceBuilder *self, IfmTrace *trace, const json_t 
     json_t *tids, *tid;
     gsize i;
     if (!read_info(json, where, &info, error) || !ifm_json_get_int64(json, where, "dropped", &dropped, error) ||
-        !ifm_json_get_int64(json, where, is_older(json) ? "written_pid" : "pid", &pid, error) ||
-        !ifm_json_get_array(json, where, is_older(json) ? "written_tids" : "tids", &tids, error))
+        !ifm_json_get_int64(json, where, "pid", &pid, error) || !ifm_json_get_array(json, where, "tids", &tids, error))
         return FALSE;
     IfmTrack *track = ifm_trace_add_track_as(trace, &info, 0);
     atomic_store_explicit(&track->n_dropped, (gsize)MAX(dropped, 0), memory_order_relaxed);

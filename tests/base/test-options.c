@@ -18,7 +18,6 @@ typedef struct
 } Example;
 
 static const char *const modes[] = { "forward", "backward", "train", NULL };
-static const char *const old_names[] = { "num-runs", "repeat", NULL };
 
 static const IfmOption inner_table[] = {
     { "warmup", 0, IFM_OPTION_COUNT, FALSE, "N", "before it", .at = 0 },
@@ -35,7 +34,7 @@ static const IfmOption table[] = {
     { "mode", 0, IFM_OPTION_CHOICE, FALSE, "MODE", "how", "backward", modes, .at = G_STRUCT_OFFSET(Example, mode) },
     { "pass", 0, IFM_OPTION_CHOICE, FALSE, "MODE", "how", NULL, modes, .at = G_STRUCT_OFFSET(Example, pass) },
     { "word", 0, IFM_OPTION_TEXT, FALSE, "WORD", "how", "train", modes, .at = G_STRUCT_OFFSET(Example, word) },
-    { "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "how many", "3", .minimum = 1, .maximum = 100, .aliases = old_names,
+    { "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "how many", "3", .minimum = 1, .maximum = 100,
       .at = G_STRUCT_OFFSET(Example, runs) },
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed", .at = G_STRUCT_OFFSET(Example, seed) },
     { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "how long", "20s", .at = G_STRUCT_OFFSET(Example, budget_ns) },
@@ -305,8 +304,6 @@ static void test_find(void)
 {
     g_autofree const IfmOption **list = ifm_options_list((const IfmOption *const[]){ table, NULL });
     g_autoptr(GError) error = NULL;
-    g_assert_true(ifm_options_find(list, "runs", NULL) == ifm_options_find(list, "num-runs", NULL));
-    g_assert_true(ifm_options_find(list, "runs", NULL) == ifm_options_find(list, "repeat", NULL));
     g_assert_null(ifm_options_find(list, "time-bugdet", &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_USAGE);
     g_assert_cmpstr(error->message, ==, "unknown option --time-bugdet; did you mean \"--time-budget\"?");

@@ -100,14 +100,14 @@ static void test_still(Bench *bench, gconstpointer data)
     run_and_check(bench, "--size 20000,100000 --objective latency", 0.01);
     run_and_check(bench, "--size 10000,50000 --use CPU", 0.01);
     /* parts cost their own nodes and edges, however many ghosts they need */
-    run_and_check(bench, "--size 20000,100000 --use CPU --parts 3", 0.03);
-    run_and_check(bench, "--size 20000,100000 --use CPU --use GPU --parts 2", 0.03);
+    run_and_check(bench, "--size 20000,100000 --use CPU --partitions 3", 0.03);
+    run_and_check(bench, "--size 20000,100000 --use CPU --use GPU --partitions 2", 0.03);
     /* a block a device, at the sizes that were measured: exact, but for the first batch's way in and the last one's out */
     write_text(bench, "plan.json", "[[[\"CPU\"],[1,2],[1]],[[\"GPU\"],[3,4],[1]],[[\"NPU\"],[5,6,7],[1]]]");
     run_and_check(bench, "--size 5000,25000 --plan plan.json", 0.01);
     run_and_check(bench, "--size 20000,100000 --plan plan.json", 0.01);
     /* a part's ghosts have to fit into the NPU's model, too, which is what takes longest then */
-    run_and_check(bench, "--size 10000,50000 --plan plan.json --parts 3", 0.03);
+    run_and_check(bench, "--size 10000,50000 --plan plan.json --partitions 3", 0.03);
 }
 
 int main(int argc, char **argv)

@@ -453,8 +453,8 @@ static void test_graph(Bench *bench, gconstpointer data)
         g_test_message("not compared: %s", text_of(verification, "why"));
     else
         g_assert_cmpstr(text_of(verification, "status"), ==, "passed");
-    json_auto_t *partitioned =
-        run_plan(bench, ONE, "--graph ring.txt --parts 2 --batches 6 --repetitions 1 -d A=simulated:lab/TRUE --verify");
+    json_auto_t *partitioned = run_plan(
+        bench, ONE, "--graph ring.txt --partitions 2 --batches 6 --repetitions 1 -d A=simulated:lab/TRUE --verify");
     run = first_run(partitioned);
     g_assert_cmpfloat(number(run, "case.options.graphs.0.parts"), ==, 2);
     g_assert_cmpfloat(number(plan_reported(run), "repetitions.0.n_batches"), ==, 6);

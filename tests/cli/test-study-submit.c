@@ -472,7 +472,7 @@ static void test_merge_refused(Bench *bench, gconstpointer data)
     run_line(bench, "study run points.yaml -q -o whole", &ended);
     run_line(bench, "study run other.yaml -q -o other-whole", &ended);
     set_shard(bench, "older/store.db", "program", json_string("0.0.9"));
-    set_shard(bench, "schema/store.db", "schema", json_integer(1));
+    set_shard(bench, "schema/store.db", "schema", json_integer(2));
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
     {
         g_autofree char *line = g_strdup_printf("study %s", cases[i].line);

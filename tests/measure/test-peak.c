@@ -119,7 +119,7 @@ static void test_record(void)
     g_autoptr(IfmCase) sealed = ifm_runner_case(fixture.runner, &ifm_kind_peak, &peak_case, &error);
     g_assert_no_error(error);
     g_assert_cmpstr(sealed->subject_kind, ==, "peak");
-    g_assert_cmpstr(sealed->subject_name, ==, "limit");
+    g_assert_cmpstr(sealed->subject_name, ==, "peak");
     g_assert_cmpstr(sealed->model_path, ==, "");
     g_assert_cmpstr(sealed->device, ==, "simulated:limits/ROOF:0@0-1"); /* streams share one limit */
     g_assert_cmpstr(text_in(sealed->options, "dtype"), ==, "f32");

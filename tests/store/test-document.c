@@ -135,50 +135,6 @@ static void test_merge(void)
     check(into);
 }
 
-/* A version 2 store is what step 3 starts from: one without the table. */
-static char *make_v2(const char *name)
-{
-    char *path = in_folder(name);
-    {
-        g_autoptr(IfmStore) store = open_store(path, IFM_STORE_SHARD);
-        g_autoptr(IfmCase) subject_case = example_case("a:CPU");
-        g_autoptr(IfmMeasurement) measurement = example_measurement(subject_case, 1, 9);
-        ifm_record_set_json(&measurement->result, NULL);
-        commit(store, subject_case, measurement);
-    }
-    run_sql(
-        path,
-        "ALTER TABLE measurement DROP COLUMN result; ALTER TABLE measurement RENAME COLUMN environment TO surroundings;"
-        "ALTER TABLE measurement RENAME COLUMN effective_config TO attest;"
-        "ALTER TABLE measurement RENAME COLUMN breakdown TO books;"
-        "ALTER TABLE subject_case RENAME COLUMN environment TO surroundings; DROP TABLE document; PRAGMA user_version = 2");
-    return path;
-}
-
-static void test_migrate(void)
-{
-    g_autofree char *path = make_v2("v2.db"), *into_path = in_folder("v2-into.db");
-    gsize length = 0, length_after = 0;
-    g_autofree char *before = content_of(path, &length);
-    {
-        g_autoptr(IfmStore) reading = open_store(path, IFM_STORE_READ);
-        assert_document(reading, "study", NULL);
-        check(reading);
-        g_assert_cmpuint(count(reading), ==, 1);
-        g_autoptr(IfmStore) into = open_store(into_path, IFM_STORE_WRITE);
-        g_assert_true(ifm_store_merge(into, reading, NULL, NULL));
-    }
-    g_autofree char *after = content_of(path, &length_after);
-    g_assert_cmpmem(before, length, after, length_after);
-    {
-        g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
-        set_document(store, "study", json_object());
-    }
-    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_READ);
-    assert_document(store, "study", "{}");
-    g_assert_cmpuint(count(store), ==, 1);
-}
-
 static void test_damaged(void)
 {
     static const struct
@@ -285,7 +241,6 @@ int main(int argc, char **argv)
     g_test_add_func("/document/refused", test_refused);
     g_test_add_func("/document/counts-as-content", test_counts_as_content);
     g_test_add_func("/document/merge", test_merge);
-    g_test_add_func("/document/migrate", test_migrate);
     g_test_add_func("/document/damaged", test_damaged);
     g_test_add_func("/document/killed", test_killed);
     int status = g_test_run();

@@ -95,7 +95,22 @@ static void test_newer(void)
     g_autofree char *path = make_store("newer.db", IFM_STORE_SHARD);
     run_sql(path, "PRAGMA user_version = 99");
     for (int mode = IFM_STORE_READ; mode <= IFM_STORE_SHARD; mode++)
-        assert_open_refused(path, mode, IFM_ERROR_INVALID, "newer version (schema 99; this one knows up to 4)");
+        assert_open_refused(path, mode, IFM_ERROR_INVALID, "newer version (schema 99; this one knows up to 1)");
+}
+
+/* Of a build before the first release: one line that says what to do, and the file stays as it is. */
+static void test_earlier(void)
+{
+    g_autofree char *path = make_store("earlier.db", IFM_STORE_SHARD), *before = NULL, *after = NULL;
+    gsize length, length_after;
+    run_sql(path, "PRAGMA application_id = 0x49464d73; PRAGMA user_version = 4");
+    g_assert_true(g_file_get_contents(path, &before, &length, NULL));
+    for (int mode = IFM_STORE_READ; mode <= IFM_STORE_SHARD; mode++)
+        assert_open_refused(
+            path, mode, IFM_ERROR_INVALID,
+            "earlier.db: is a store of an earlier build: measure again, or export it with the build that made it");
+    g_assert_true(g_file_get_contents(path, &after, &length_after, NULL));
+    g_assert_cmpmem(before, length, after, length_after);
 }
 
 static gboolean is_there(const char *path)
@@ -623,6 +638,7 @@ int main(int argc, char **argv)
     g_test_add_func("/store-faults/not-there", test_not_there);
     g_test_add_func("/store-faults/no-store", test_no_store);
     g_test_add_func("/store-faults/newer", test_newer);
+    g_test_add_func("/store-faults/earlier", test_earlier);
     g_test_add_func("/store-faults/unused", test_unused);
     g_test_add_func("/store-faults/damaged/rows", test_damaged_rows);
     g_test_add_func("/store-faults/damaged/bytes", test_damaged_bytes);

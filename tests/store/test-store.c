@@ -303,109 +303,6 @@ static void test_merge_itself(void)
     g_assert_cmpuint(count(store), ==, 1);
 }
 
-/* --- migrations
- * ------------------------------------------------------------------------------------------------------------ */
-
-/* A store as version 1 wrote it, from the text of a fixture. */
-static char *make_v1(const char *name)
-{
-    char *path = in_folder(name);
-    g_autofree char *fixture = g_build_filename(g_getenv("IFM_TEST_DATA"), "store", "store-v1.sql", NULL);
-    g_autofree char *sql = content_of(fixture, NULL);
-    sqlite3 *db = NULL;
-    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_close(db), ==, SQLITE_OK);
-    return path;
-}
-
-static gboolean v1_visitor(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user)
-{
-    g_assert_cmpstr(subject_case->device, ==, "openvino:CPU@1");
-    g_assert_cmpint(json_integer_value(json_object_get(subject_case->sizes, "m")), ==, 64);
-    g_assert_cmpstr(measurement->uid, ==, "0123456789abcdef0123456789abcdef");
-    g_assert_cmpint(measurement->started_unix_ms, ==, 1700000000123);
-    g_assert_cmpuint(measurement->samples_ns->len, ==, 3);
-    g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, 1), ==, 9007199254740993);
-    g_assert_cmpint(g_array_index(measurement->samples_ns, gint64, 2), ==, -1);
-    g_assert_cmpuint(measurement->warmup_ns->len, ==, 2);
-    g_assert_cmpuint(measurement->nodes->len, ==, 0);
-    g_assert_true(isnan(measurement->summary.p99));
-    (*(guint *)user)++;
-    return TRUE;
-}
-
-static gint64 version_of(const char *path)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
-    g_assert_cmpint(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &statement, NULL), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
-    gint64 version = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return version;
-}
-
-static void test_migrate(void)
-{
-    g_autofree char *path = make_v1("old.db");
-    guint n = 0;
-    gsize length = 0, length_after = 0;
-    g_autofree char *before = content_of(path, &length);
-    {
-        g_autoptr(IfmStore) reading = open_store(path, IFM_STORE_READ);
-        check(reading);
-        g_assert_true(ifm_store_each(reading, v1_visitor, &n, NULL));
-        g_assert_cmpuint(n, ==, 1);
-    }
-    g_autofree char *after = content_of(path, &length_after);
-    g_assert_cmpmem(before, length, after, length_after); /* reading an older one leaves it as it is */
-    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
-    check(store);
-    g_assert_true(ifm_store_each(store, v1_visitor, &n, NULL));
-    g_assert_cmpuint(n, ==, 2);
-    g_assert_cmpint(version_of(path), ==, ifm_store_schema_version());
-    g_autoptr(IfmCase) subject_case = example_case("a:CPU");
-    g_autoptr(IfmMeasurement) with_nodes = example_measurement(subject_case, 1, 3);
-    commit(store, subject_case, with_nodes);
-    g_autoptr(IfmMeasurement) latest = ifm_store_latest(store, subject_case->key, NULL);
-    assert_same(latest, with_nodes);
-}
-
-static void test_merge_older(void)
-{
-    g_autofree char *old_path = make_v1("old-shard.db"), *path = in_folder("merged.db");
-    g_autoptr(IfmStore) store = open_store(path, IFM_STORE_WRITE);
-    g_autoptr(IfmStore) old = open_store(old_path, IFM_STORE_READ);
-    gsize n_added = 0;
-    g_assert_true(ifm_store_merge(store, old, &n_added, NULL));
-    g_assert_cmpuint(n_added, ==, 1);
-    guint n = 0;
-    g_assert_true(ifm_store_each(store, v1_visitor, &n, NULL));
-    check(store);
-}
-
-/* A migration that fails half-way (here: the new table's name is taken) leaves the store as it was. */
-static void test_migrate_fails(void)
-{
-    g_autofree char *path = make_v1("half.db");
-    sqlite3 *db = NULL;
-    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
-    g_assert_cmpint(sqlite3_exec(db, "CREATE INDEX measurement_by_case ON measurement (uid)", NULL, NULL, NULL), ==,
-                    SQLITE_OK);
-    sqlite3_close(db);
-    gsize length = 0, length_after = 0;
-    g_autofree char *before = content_of(path, &length);
-    g_autoptr(GError) error = NULL;
-    g_assert_null(ifm_store_open(path, IFM_STORE_WRITE, &error));
-    g_assert_error(error, IFM_ERROR, IFM_ERROR_CORRUPT);
-    g_autofree char *after = content_of(path, &length_after);
-    g_assert_cmpmem(before, length, after, length_after);
-    g_assert_cmpint(version_of(path), ==, 1);
-}
-
 /* --- a scratch store ---------------------------------------------------------------------------------------------- */
 
 static gsize n_in_folder(const char *path)
@@ -492,9 +389,6 @@ int main(int argc, char **argv)
     g_test_add_func("/store/merge/overlapping", test_merge_overlapping);
     g_test_add_func("/store/merge/conflict", test_merge_conflict);
     g_test_add_func("/store/merge/itself", test_merge_itself);
-    g_test_add_func("/store/merge/older", test_merge_older);
-    g_test_add_func("/store/migrate", test_migrate);
-    g_test_add_func("/store/migrate/fails", test_migrate_fails);
     int status = g_test_run();
     remove_folder();
     return status;

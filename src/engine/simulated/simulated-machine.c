@@ -282,9 +282,9 @@ static gboolean check_contention(const MachineDescription *machine, const UnitDe
         const char *name = entry->busy->pdata[i];
         const UnitDescription *other = unit_named(machine, name);
         if (other == NULL)
-            return ifm_yaml_error(&entry->place, error, "busy: this machine has no unit \"%s\"", name);
+            return ifm_yaml_error(&entry->place, error, "load: this machine has no unit \"%s\"", name);
         if (other == unit)
-            return ifm_yaml_error(&entry->place, error, "busy: %s is the unit itself; name others", name);
+            return ifm_yaml_error(&entry->place, error, "load: %s is the unit itself; name others", name);
         entry->mask |= G_GUINT64_CONSTANT(1) << other->index;
     }
     return TRUE;

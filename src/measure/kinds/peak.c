@@ -59,7 +59,7 @@ static gboolean seal(IfmRunner *runner, const void *given, const json_t *facts, 
     facts = spec != NULL ? ifm_runner_engine_facts(runner, spec->text, spec, error) : NULL;
     if (facts == NULL)
         return FALSE;
-    ifm_record_set_text(&record->subject_name, "limit");
+    ifm_record_set_text(&record->subject_name, "peak");
     ifm_record_set_text(&record->device, spec->text);
     ifm_record_set_text(&record->alias, peak_case->alias);
     /* A process that is kept to some of the processors finds less, if the device has no list of cores. */
