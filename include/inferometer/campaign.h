@@ -23,7 +23,7 @@ typedef struct IfmCampaignItem IfmCampaignItem;
 /* --- what is measured ------------------------------------------------------------------------------------------------- */
 
 /** IFM_CAMPAIGN_MAX_RECORDS: of one item. */
-#define IFM_CAMPAIGN_MAX_RECORDS 32
+#define IFM_CAMPAIGN_MAX_RECORDS 96
 
 /**
  * IfmItemKind: of an item that is more than one case of an IfmCaseKind: a comparison of two cases, a figure that is

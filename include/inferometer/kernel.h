@@ -160,23 +160,21 @@ typedef struct
 void ifm_timing_of(const IfmMeasurement *measurement, IfmTiming *timing);
 
 /**
- * IfmBackward: the backward pass, which is never run by itself.
- * Equals: training pass - forward. Paired: the difference of interleaved rounds (IfmComparison), mean and standard
- * deviation those of one round's. Else: of independent medians, by ifm_difference_interval(), the standard deviation that
- * of one run less another.
+ * IfmPassDifference: a pass that is never run by itself: backward (the training pass less forward), the update of an
+ * optimiser (the step less the training pass).
  */
 typedef struct
 {
     IfmTiming timing;
-    double forward_ratio; /* of forward's time */
-    gboolean holds_zero;  /* the interval does: these runs do not distinguish it from 0 */
-    gboolean paired;
-    gint64 n_pairs, n_rounds; /* where paired; else 0 */
-} IfmBackward;
+    gboolean holds_zero; /* the interval does: these runs do not distinguish it from 0 */
+    gsize n_rounds;      /* of processes that took turns, whose medians' difference it is; 0: the two were measured each by
+                            itself */
+} IfmPassDifference;
 
-/** ifm_backward_time: @forward, @training: NULL, or not OK: not measured    @interleaved: the training pass's measurement
- * as ifm_runner_compare() made it with forward as A; NULL: there is none. It counts where it has an interval. */
-void ifm_backward_time(const IfmMeasurement *forward, const IfmMeasurement *training, const IfmMeasurement *interleaved,
-                       IfmBackward *backward);
+/** ifm_pass_difference: of two passes that were measured each by itself.
+ * Equals: @whole - @part, of means and of medians; the interval by ifm_difference_interval(), the standard deviation that
+ * of one run less another
+ * @part, @whole: NULL, or not OK: not measured */
+void ifm_pass_difference(const IfmMeasurement *part, const IfmMeasurement *whole, IfmPassDifference *difference);
 
 IFM_END_DECLS

@@ -127,11 +127,7 @@ typedef struct
     const char *no_peak;        /* why; NULL if it was not asked for */
     gboolean peak_stored;       /* the limit was measured earlier */
     const char *peak_doubt;     /* why it may be too low; NULL: nothing speaks for that */
-    /* of a mode, with the pass asked for: the training pass's measurement as ifm_runner_compare() made it in turns with the
-     * forward pass (A), with the comparison among its environment; NULL where there is none: */
-    const IfmMeasurement *interleaved;
-    const char *why_not_interleaved; /* why; NULL if it was not asked for */
-    /* of a point of a row: its record of ifm_runner_rounds() with the others; NULL: */
+    /* of a point of a row, and of each pass of a mode: its record of ifm_runner_rounds() with the others; NULL: */
     const IfmMeasurement *rounds;
     const char *why_not_rounds; /* why; NULL if they were not tried */
 } IfmProfileDevice;

@@ -251,4 +251,23 @@ gboolean ifm_estimate_attention_bytes(gint64 num_nodes, gint64 num_heads, double
 gboolean ifm_estimate_encoding_storage(gint64 num_nodes, gint64 num_edges, gint64 dim, IfmEncodingStorage *storage,
                                        GError **error);
 
+/* IfmRecurrentInput: the inputs of LSTM, GRU and RNN (the first six; LSTM: eight) and of DynamicQuantizeLSTM (all), in
+ * order.
+ */
+typedef enum
+{
+    IFM_RECURRENT_X,
+    IFM_RECURRENT_W,
+    IFM_RECURRENT_R,
+    IFM_RECURRENT_BIAS,
+    IFM_RECURRENT_LENGTHS,
+    IFM_RECURRENT_H,
+    IFM_RECURRENT_C,
+    IFM_RECURRENT_PEEPHOLES,
+    IFM_RECURRENT_W_SCALE,
+    IFM_RECURRENT_W_ZERO,
+    IFM_RECURRENT_R_SCALE,
+    IFM_RECURRENT_R_ZERO,
+} IfmRecurrentInput;
+
 G_END_DECLS

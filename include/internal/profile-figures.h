@@ -52,31 +52,31 @@ gboolean ifm_is_as_estimated(double estimated, double held);
 
 /* --- passes ----------------------------------------------------------------------------------------------------------- */
 
-/* Passes in the order of reports: those that are run, and IFM_PASS_BACKWARD, which is never run by itself. */
+/* Passes in the order of reports: those that are run, and two that are never run by themselves, but are the difference of
+ * two others: IFM_PASS_BACKWARD, the training pass less forward, and IFM_PASS_UPDATE, the step less the training pass. */
 #define IFM_PASS_BACKWARD IFM_N_PASSES
-#define IFM_N_PASS_FIGURES (IFM_N_PASSES + 1)
+#define IFM_PASS_UPDATE (IFM_N_PASSES + 1)
+#define IFM_N_PASS_FIGURES (IFM_N_PASSES + 2)
 extern const int ifm_pass_order[IFM_N_PASS_FIGURES];
-/* ifm_pass_key: "forward", "training_pass", "training_step", "backward". */
+/* ifm_pass_key: "forward", "training_pass", "training_step", "backward", "update". */
 const char *ifm_pass_key(int kind);
-/* ifm_mode_has_pass: backward is there where both are that it is the difference of. */
+/* ifm_pass_parts: of a difference: the whole, less the part. Returns: FALSE of a pass that is run. */
+gboolean ifm_pass_parts(int kind, IfmPassKind *whole, IfmPassKind *part);
+/* ifm_mode_has_pass: a difference is there where both are that it is of. */
 gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind);
 /* ifm_mode_device: the same device in another pass. @like: of any pass, or NULL    Returns: (transfer none) NULL where the
  * mode has no such pass, or it was not tried there. */
 const IfmProfileDevice *ifm_mode_device(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like);
-/* ifm_mode_backward: @device: of any pass; NULL: there is none */
-void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *backward);
-/* IfmStepRounds: the passes of a training step, of the same rounds: forward + backward = training, + update = step. A
- * median is the middle of the processes' medians, or the difference of two; an interval holds all of them. */
-#define IFM_STEP_SIDES 3           /* forward, training pass, step */
-#define IFM_STEP_FORWARD "forward" /* the name of the first */
-typedef struct
-{
-    gsize n;
-    IfmTiming forward, backward, training, update, step;
-} IfmStepRounds;
-/* ifm_mode_step_rounds: @device: of any pass; NULL: there is none. Returns: FALSE where there were no such rounds. */
-gboolean ifm_mode_step_rounds(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmStepRounds *of);
-/* ifm_mode_work: of a pass; of backward what the training pass has more than the forward pass. */
+/* ifm_mode_rounds: in how many rounds all passes of the mode took turns on that device (of any pass; NULL: there is none);
+ * 0: in none. All times are then of these rounds, a median the middle of the processes' medians, an interval all of them:
+ * forward + backward = training pass, training pass + update = step. */
+gsize ifm_mode_rounds(const IfmProfileMode *mode, const IfmProfileDevice *device);
+/* ifm_mode_timing: of a pass or a difference: of the rounds, without any of measurements each by itself. */
+void ifm_mode_timing(const IfmProfileMode *mode, int kind, const IfmProfileDevice *device, IfmTiming *timing);
+/* ifm_mode_difference: @kind: IFM_PASS_BACKWARD, IFM_PASS_UPDATE */
+void ifm_mode_difference(const IfmProfileMode *mode, int kind, const IfmProfileDevice *device,
+                         IfmPassDifference *difference);
+/* ifm_mode_work: of a pass; of a difference what the whole has more than the part. */
 void ifm_mode_work(const IfmProfileMode *mode, int kind, IfmWork *work);
 
 /* --- scalings --------------------------------------------------------------------------------------------------------- */

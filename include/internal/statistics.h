@@ -73,6 +73,9 @@ void ifm_paired_estimate(const double *values, gsize n, double error, IfmPairedE
 /** ifm_normal_deviate: One deviate of the standard normal distribution, of two uniform ones. Source: Box and Muller 1958 */
 double ifm_normal_deviate(GRand *random);
 
+/** ifm_mean: exact where all are equal. @values: [n]; of none it is 0. */
+double ifm_mean(const double *values, gsize n);
+
 /** ifm_sort_doubles: Sorts ascending. @values: [n] without NaN; n may be 0. */
 void ifm_sort_doubles(double *values, gsize n);
 

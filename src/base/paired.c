@@ -27,20 +27,11 @@ double ifm_signed_rank_cut(gsize n, double error, gint64 *cut)
     return spent;
 }
 
-/* Running: exact where all are equal. */
-static double mean_of(const double *values, gsize n)
-{
-    double mean = 0;
-    for (gsize i = 0; i < n; i++)
-        mean += (values[i] - mean) / (double)(i + 1);
-    return mean;
-}
-
 /* Lag-1 correlation of neighbours without its bias of about (1 + 3 r) / n (Marriott & Pope 1954); NaN where all are equal.
  */
 static double neighbours_alike(const double *values, gsize n)
 {
-    const double mean = mean_of(values, n);
+    const double mean = ifm_mean(values, n);
     double squares = 0, products = 0;
     for (gsize i = 0; i < n; i++)
         squares += (values[i] - mean) * (values[i] - mean);

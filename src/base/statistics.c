@@ -10,6 +10,14 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double ifm_mean(const double *values, gsize n)
+{
+    double mean = 0;
+    for (gsize i = 0; i < n; i++)
+        mean += (values[i] - mean) / (double)(i + 1);
+    return mean;
+}
+
 void ifm_sort_doubles(double *values, gsize n)
 {
     if (n > 1)

@@ -16,18 +16,6 @@
 #define MAX_DIRECTIONS 2
 #define MAX_GATES 4
 
-enum
-{
-    IN_X,
-    IN_W,
-    IN_R,
-    IN_BIAS,
-    IN_LENGTHS,
-    IN_H,
-    IN_C,
-    IN_PEEPHOLES,
-};
-
 /* Layer: one in work. @is_reset_after: of a GRU, linear_before_reset */
 typedef struct
 {
@@ -94,10 +82,11 @@ static gboolean read_layer(IfmBack *back, Layer *layer)
     layer->is_first_backward = g_str_equal(direction, "reverse");
     layer->is_reset_after = ifm_node_int(node, "linear_before_reset", 0) != 0;
     if (!read_activations(node, layer) || ifm_node_int(node, "input_forget", 0) != 0 ||
-        ifm_node_int(node, "layout", 0) != 0 || ifm_back_input(back, IN_LENGTHS) != NULL ||
-        ifm_back_input(back, IN_PEEPHOLES) != NULL || ifm_back_input(back, IN_X) == NULL || layer->hidden < 1)
+        ifm_node_int(node, "layout", 0) != 0 || ifm_back_input(back, IFM_RECURRENT_LENGTHS) != NULL ||
+        ifm_back_input(back, IFM_RECURRENT_PEEPHOLES) != NULL || ifm_back_input(back, IFM_RECURRENT_X) == NULL ||
+        layer->hidden < 1)
         return FALSE;
-    layer->n_steps = length_of(back, ifm_back_input(back, IN_X));
+    layer->n_steps = length_of(back, ifm_back_input(back, IFM_RECURRENT_X));
     return layer->n_steps >= 1 && layer->n_steps <= MAX_STEPS;
 }
 
@@ -139,7 +128,7 @@ static const char *weight_of(const Layer *layer, gsize input, int direction)
 static const char *state_of(const Layer *layer, gsize input, int direction)
 {
     IfmBack *back = layer->back;
-    const char *x = ifm_back_input(back, IN_X);
+    const char *x = ifm_back_input(back, IFM_RECURRENT_X);
     if (ifm_back_input(back, input) != NULL)
         return of_direction(layer, input, direction);
     const char *shape = ifm_back_op(back, "Concat", ifm_back_number(back, 1), ifm_back_size_of(back, x, 1),
@@ -155,18 +144,18 @@ static const char *state_of(const Layer *layer, gsize input, int direction)
 static void begin(const Layer *layer, int direction, Direction *of)
 {
     IfmBack *back = layer->back;
-    const char *bias[2], *x = ifm_back_input(back, IN_X);
+    const char *bias[2], *x = ifm_back_input(back, IFM_RECURRENT_X);
     const gint64 width = layer->n_gates * layer->hidden;
     gboolean keeps_bias = layer->n_gates == 3 && layer->is_reset_after;
-    x = ifm_back_op(back, "MatMul", x, weight_of(layer, IN_W, direction), NULL);
-    if (ifm_back_input(back, IN_BIAS) != NULL)
+    x = ifm_back_op(back, "MatMul", x, weight_of(layer, IFM_RECURRENT_W, direction), NULL);
+    if (ifm_back_input(back, IFM_RECURRENT_BIAS) != NULL)
     {
-        split(back, of_direction(layer, IN_BIAS, direction), 1, 2, width, bias);
+        split(back, of_direction(layer, IFM_RECURRENT_BIAS, direction), 1, 2, width, bias);
         x = ifm_back_add(back, x, keeps_bias ? bias[0] : ifm_back_add(back, bias[0], bias[1]));
         of->bias = keeps_bias ? bias[1] : NULL;
     }
     split(back, x, 0, layer->n_steps, 1, of->x);
-    of->weight[0] = weight_of(layer, IN_R, direction);
+    of->weight[0] = weight_of(layer, IFM_RECURRENT_R, direction);
     if (layer->n_gates == 3 && !layer->is_reset_after)
     {
         const gint64 sizes[] = { 2 * layer->hidden, layer->hidden };
@@ -174,8 +163,8 @@ static void begin(const Layer *layer, int direction, Direction *of)
         ifm_back_int(back, "axis", 1);
         of->weight[1] = ifm_back_more(back, 1);
     }
-    of->h = state_of(layer, IN_H, direction);
-    of->c = layer->n_gates == 4 ? state_of(layer, IN_C, direction) : NULL;
+    of->h = state_of(layer, IFM_RECURRENT_H, direction);
+    of->c = layer->n_gates == 4 ? state_of(layer, IFM_RECURRENT_C, direction) : NULL;
 }
 
 /* first_and_last: The gates that go through a sigmoid, each by itself, and the last one. @gates: (out) */

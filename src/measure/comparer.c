@@ -133,18 +133,9 @@ typedef struct
     double n_effective, sd, correlation;
 } Look;
 
-/* Running: exact where all are equal. */
-static double mean_of(const double *values, gsize n)
-{
-    double mean = 0;
-    for (gsize i = 0; i < n; i++)
-        mean += (values[i] - mean) / (double)(i + 1);
-    return mean;
-}
-
 static double spread_of(const double *values, gsize n)
 {
-    const double mean = mean_of(values, n);
+    const double mean = ifm_mean(values, n);
     double squares = 0;
     for (gsize i = 0; i < n; i++)
         squares += (values[i] - mean) * (values[i] - mean);
@@ -219,7 +210,7 @@ static gboolean is_look(const IfmComparer *self, double *error)
 static double difference_ns(const IfmComparer *self, const Look *look, double log_ratio)
 {
     const GArray *levels = self->levels[look->ratio < 0];
-    double level_ns = mean_of((const double *)(const void *)levels->data, levels->len);
+    double level_ns = ifm_mean((const double *)(const void *)levels->data, levels->len);
     return look->ratio < 0 ? -level_ns * expm1(-log_ratio) : level_ns * expm1(log_ratio);
 }
 

@@ -13,22 +13,6 @@
 #define N_GATES 4
 #define MAX_HIDDEN (1 << 24)
 
-enum
-{
-    IN_X,
-    IN_W,
-    IN_R,
-    IN_BIAS,
-    IN_LENGTHS,
-    IN_H,
-    IN_C,
-    IN_PEEPHOLES,
-    IN_W_SCALE,
-    IN_W_ZERO,
-    IN_R_SCALE,
-    IN_R_ZERO,
-};
-
 /* Lstm: one in work. @x: bytes, scale, zero point of the sequence */
 typedef struct
 {
@@ -54,8 +38,8 @@ static gboolean can_write(const IfmNode *node, Lstm *lstm)
     *lstm = (Lstm){ .node = node, .hidden = ifm_node_int(node, "hidden_size", 0) };
     lstm->n_directions = g_str_equal(direction, "bidirectional") ? 2 : 1;
     return lstm->hidden > 0 && lstm->hidden <= MAX_HIDDEN && ifm_onnx_attribute(node, "clip") == NULL &&
-           ifm_node_int(node, "input_forget", 0) == 0 && ifm_rewrite_input(node, IN_LENGTHS) == NULL &&
-           ifm_rewrite_input(node, IN_PEEPHOLES) == NULL;
+           ifm_node_int(node, "input_forget", 0) == 0 && ifm_rewrite_input(node, IFM_RECURRENT_LENGTHS) == NULL &&
+           ifm_rewrite_input(node, IFM_RECURRENT_PEEPHOLES) == NULL;
 }
 
 /* Side: the products of one input with its weights, for one direction */
@@ -109,7 +93,7 @@ static const char *part(IfmRewriteScope *scope, const Lstm *lstm, const char *x,
 static const char *bias_of(IfmRewriteScope *scope, const Lstm *lstm, int direction)
 {
     const gint64 halves[] = { 2, N_GATES * lstm->hidden }, axis = 0;
-    const char *bias = ifm_rewrite_input(lstm->node, IN_BIAS);
+    const char *bias = ifm_rewrite_input(lstm->node, IFM_RECURRENT_BIAS);
     if (bias == NULL)
         return NULL;
     bias = ifm_emit_reshape(scope, of_direction(scope, bias, direction), halves, 2);
@@ -131,7 +115,7 @@ static const char *state(IfmRewriteScope *scope, const Lstm *lstm, gsize input, 
     const char *given = ifm_rewrite_input(lstm->node, input);
     if (given != NULL)
         return of_direction(scope, given, direction);
-    const char *shape = ifm_exact(scope, "Shape", lstm->node->inputs[IN_X], NULL);
+    const char *shape = ifm_exact(scope, "Shape", lstm->node->inputs[IFM_RECURRENT_X], NULL);
     const char *batch = ifm_exact(scope, "Gather", shape, ifm_emit_list(scope->rewrite, second, 1), NULL);
     shape = ifm_exact(scope, "Concat", batch, ifm_emit_list(scope->rewrite, &lstm->hidden, 1), NULL);
     ifm_emit_int(scope, "axis", 0);
@@ -186,10 +170,10 @@ static Ran run_direction(IfmRewriteScope *scope, const Lstm *lstm, int direction
 {
     const gint64 backward[] = { 1 }, of_y[] = { 0, 1, -1, lstm->hidden }, of_state[] = { 1, -1, lstm->hidden };
     const char *given = ifm_node_string(lstm->node, "direction", "forward");
-    const Side of_x = side_of(scope, lstm, IN_W, IN_W_SCALE, direction);
-    const Side of_h = side_of(scope, lstm, IN_R, IN_R_SCALE, direction);
+    const Side of_x = side_of(scope, lstm, IFM_RECURRENT_W, IFM_RECURRENT_W_SCALE, direction);
+    const Side of_h = side_of(scope, lstm, IFM_RECURRENT_R, IFM_RECURRENT_R_SCALE, direction);
     const char *gates = multiply(scope, lstm->x, &of_x), *bias = bias_of(scope, lstm, direction);
-    const char *h = state(scope, lstm, IN_H, direction), *c = state(scope, lstm, IN_C, direction);
+    const char *h = state(scope, lstm, IFM_RECURRENT_H, direction), *c = state(scope, lstm, IFM_RECURRENT_C, direction);
     const char *last_h = ifm_exact(scope, "Scan", h, c, gates, NULL);
     const char *last_c = ifm_rewrite_name(scope->rewrite, "inferometer"),
                *y = ifm_rewrite_name(scope->rewrite, "inferometer");
@@ -212,7 +196,7 @@ IFM_REFERENCE_RULE(dynamic_lstm)
     Ran ran[2] = { { { NULL } } };
     if (!can_write(node, &lstm))
         return FALSE;
-    quantise(scope, node->inputs[IN_X], lstm.x);
+    quantise(scope, node->inputs[IFM_RECURRENT_X], lstm.x);
     for (int d = 0; d < lstm.n_directions; d++)
         ran[d] = run_direction(scope, &lstm, d);
     for (gsize i = 0; i < 3; i++)

@@ -15,8 +15,7 @@ ProfileCounts profile_count(const GPtrArray *plans)
         counts.targets += plan->targets->len;
         counts.encodings += profile_measures_encoding(plan);
         counts.encoded += plan->graph != NULL && plan->graph->encoding_cost != NULL;
-        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan) + profile_wants_interleaved(plan)) +
-                        profile_measures_encoding(plan);
+        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan)) + profile_measures_encoding(plan);
     }
     return counts;
 }

@@ -31,21 +31,31 @@ GArray *ifm_profile_parts(const IfmProfileReport *report, const IfmKernels *kern
 
 /* --- passes ----------------------------------------------------------------------------------------------------------- */
 
-const int ifm_pass_order[IFM_N_PASS_FIGURES] = { IFM_PASS_FORWARD, IFM_PASS_BACKWARD, IFM_PASS_TRAINING, IFM_PASS_STEP };
+const int ifm_pass_order[IFM_N_PASS_FIGURES] = { IFM_PASS_FORWARD, IFM_PASS_BACKWARD, IFM_PASS_TRAINING, IFM_PASS_UPDATE,
+                                                 IFM_PASS_STEP };
 
 const char *ifm_pass_key(int kind)
 {
     static const char *const keys[] = { [IFM_PASS_FORWARD] = "forward",
                                         [IFM_PASS_TRAINING] = "training_pass",
                                         [IFM_PASS_STEP] = "training_step",
-                                        [IFM_PASS_BACKWARD] = "backward" };
+                                        [IFM_PASS_BACKWARD] = "backward",
+                                        [IFM_PASS_UPDATE] = "update" };
     return keys[kind];
+}
+
+gboolean ifm_pass_parts(int kind, IfmPassKind *whole, IfmPassKind *part)
+{
+    *whole = kind == IFM_PASS_UPDATE ? IFM_PASS_STEP : IFM_PASS_TRAINING;
+    *part = kind == IFM_PASS_UPDATE ? IFM_PASS_TRAINING : IFM_PASS_FORWARD;
+    return kind >= IFM_N_PASSES;
 }
 
 gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind)
 {
-    return kind != IFM_PASS_BACKWARD ? mode->passes[kind] != NULL
-                                     : mode->passes[IFM_PASS_TRAINING] != NULL && mode->passes[IFM_PASS_FORWARD] != NULL;
+    IfmPassKind whole, part;
+    return ifm_pass_parts(kind, &whole, &part) ? mode->passes[whole] != NULL && mode->passes[part] != NULL
+                                               : mode->passes[kind] != NULL;
 }
 
 const IfmProfileDevice *ifm_mode_device(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like)
@@ -92,50 +102,75 @@ static IfmTiming timing_of_rounds(const json_t *rounds, gsize side, gsize less, 
     return timing;
 }
 
-gboolean ifm_mode_step_rounds(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmStepRounds *of)
+/* What rounds a pass was in. @side: (out) of them. Returns: NULL: in none */
+static const json_t *rounds_of(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like, gsize *side)
 {
-    const IfmProfileDevice *asked = ifm_mode_device(mode, mode->asked, device);
-    const json_t *json = asked != NULL && asked->rounds != NULL ? ifm_measurement_result(asked->rounds, "rounds") : NULL,
-                 *rounds = json_object_get(json, "rounds"), *sides = json_object_get(json, "sides");
-    if (json_array_size(sides) != IFM_STEP_SIDES || json_array_size(rounds) == 0 ||
-        g_strcmp0(ifm_member_text(json_array_get(sides, 0), "name"), IFM_STEP_FORWARD) != 0)
-        return FALSE;
-    const double level = ifm_member_number(json, "level");
-    *of = (IfmStepRounds){ json_array_size(rounds),
-                           timing_of_rounds(rounds, 0, G_MAXSIZE, level),
-                           timing_of_rounds(rounds, 1, 0, level),
-                           timing_of_rounds(rounds, 1, G_MAXSIZE, level),
-                           timing_of_rounds(rounds, 2, 1, level),
-                           timing_of_rounds(rounds, 2, G_MAXSIZE, level) };
-    return TRUE;
+    const IfmProfileDevice *device = ifm_mode_device(mode, kind, like);
+    const IfmMeasurement *measurement = device != NULL ? device->rounds : NULL;
+    *side = (gsize)json_integer_value(ifm_measurement_result(measurement, "side"));
+    return ifm_measurement_result(measurement, "rounds");
 }
 
-void ifm_mode_backward(const IfmProfileMode *mode, const IfmProfileDevice *device, IfmBackward *backward)
+gsize ifm_mode_rounds(const IfmProfileMode *mode, const IfmProfileDevice *device)
 {
-    IfmStepRounds rounds;
-    if (ifm_mode_step_rounds(mode, device, &rounds))
+    const json_t *shared = NULL;
+    gsize side;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
     {
-        const IfmTiming *timing = &rounds.backward;
-        *backward = (IfmBackward){ .timing = *timing,
-                                   .forward_ratio = timing->median_ns / rounds.forward.median_ns,
-                                   .holds_zero = timing->interval.lower <= 0 && timing->interval.upper >= 0,
-                                   .paired = TRUE,
-                                   .n_pairs = (gint64)rounds.n,
-                                   .n_rounds = (gint64)rounds.n };
-        return;
+        if (mode->passes[kind] == NULL)
+            continue;
+        const json_t *rounds = json_object_get(rounds_of(mode, (IfmPassKind)kind, device, &side), "rounds");
+        if (json_array_size(rounds) == 0 || (shared != NULL && !json_equal(rounds, shared)))
+            return 0;
+        shared = rounds;
     }
-    const IfmProfileDevice *asked = ifm_mode_device(mode, mode->asked, device);
-    ifm_backward_time(measurement_in(mode, IFM_PASS_FORWARD, device), measurement_in(mode, IFM_PASS_TRAINING, device),
-                      asked != NULL ? asked->interleaved : NULL, backward);
+    return json_array_size(shared);
+}
+
+void ifm_mode_timing(const IfmProfileMode *mode, int kind, const IfmProfileDevice *device, IfmTiming *timing)
+{
+    IfmPassDifference difference;
+    IfmPassKind whole, part;
+    gsize side;
+    if (ifm_pass_parts(kind, &whole, &part))
+    {
+        ifm_mode_difference(mode, kind, device, &difference);
+        *timing = difference.timing;
+    }
+    else if (ifm_mode_rounds(mode, device) > 0)
+    {
+        const json_t *json = rounds_of(mode, (IfmPassKind)kind, device, &side);
+        *timing = timing_of_rounds(json_object_get(json, "rounds"), side, G_MAXSIZE, ifm_member_number(json, "level"));
+    }
+    else
+        ifm_timing_of(measurement_in(mode, (IfmPassKind)kind, device), timing);
+}
+
+void ifm_mode_difference(const IfmProfileMode *mode, int kind, const IfmProfileDevice *device,
+                         IfmPassDifference *difference)
+{
+    IfmPassKind whole, part;
+    gsize side, less;
+    ifm_pass_parts(kind, &whole, &part);
+    ifm_pass_difference(measurement_in(mode, part, device), measurement_in(mode, whole, device), difference);
+    if ((difference->n_rounds = ifm_mode_rounds(mode, device)) == 0)
+        return;
+    IfmTiming *timing = &difference->timing;
+    const json_t *json = rounds_of(mode, whole, device, &side);
+    rounds_of(mode, part, device, &less);
+    *timing = timing_of_rounds(json_object_get(json, "rounds"), side, less, ifm_member_number(json, "level"));
+    difference->holds_zero = timing->interval.lower <= 0 && timing->interval.upper >= 0;
 }
 
 void ifm_mode_work(const IfmProfileMode *mode, int kind, IfmWork *work)
 {
-    IfmWork forward;
-    const IfmProfileReport *report = mode->passes[kind == IFM_PASS_BACKWARD ? IFM_PASS_TRAINING : kind];
+    IfmPassKind whole, part;
+    IfmWork less;
+    const gboolean differs = ifm_pass_parts(kind, &whole, &part);
+    const IfmProfileReport *report = mode->passes[differs ? (int)whole : kind];
     ifm_work_of(report != NULL ? report->analysis : NULL, work);
-    if (kind != IFM_PASS_BACKWARD)
+    if (!differs)
         return;
-    ifm_mode_work(mode, IFM_PASS_FORWARD, &forward);
-    *work = (IfmWork){ work->macs - forward.macs, work->flop - forward.flop };
+    ifm_mode_work(mode, (int)part, &less);
+    *work = (IfmWork){ work->macs - less.macs, work->flop - less.flop };
 }

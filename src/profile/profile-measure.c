@@ -103,7 +103,7 @@ static void add_target(IfmCampaign *campaign, GPtrArray *steps, const Measuring 
                        guint at, int group, gboolean renew)
 {
     const Target *target = plan->targets->pdata[at];
-    gboolean resume = measuring->resume, point = plan->label != NULL;
+    gboolean resume = measuring->resume;
     add(campaign, step_new(steps, measuring, &step_model, plan, plan, at, label_of(plan, target)), group, resume, renew);
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
     {
@@ -112,17 +112,11 @@ static void add_target(IfmCampaign *campaign, GPtrArray *steps, const Measuring 
             add(campaign, step_new(steps, measuring, &step_pass, plan, other, at, label_of(plan, target)), group, resume,
                 TRUE);
     }
-    if (profile_wants_step_rounds(plan))
+    if (profile_wants_pass_rounds(plan))
         add(campaign,
-            step_new(steps, measuring, &profile_step_train, plan, plan, at,
-                     g_strdup_printf("%s: the passes of a step in rounds", target->spec->text)),
+            step_new(steps, measuring, &profile_step_points, plan, plan, at,
+                     g_strdup_printf("%s: all passes in rounds", target->spec->text)),
             group, resume, TRUE);
-    if (profile_wants_interleaved(plan))
-        add(campaign,
-            step_new(steps, measuring, &profile_step_interleaved, plan, plan, at,
-                     g_strdup_printf("%s%s%s: forward and training pass, interleaved", point ? plan->label : "",
-                                     point ? ": " : "", target->spec->text)),
-            group, resume, FALSE);
     if ((plan->parts & IFM_PROFILE_LAYERS) != 0 && !measuring->no_peak)
         add(campaign,
             step_new(steps, measuring, &profile_step_peak, plan, plan, at,

@@ -19,8 +19,6 @@ void profile_target_free(Target *target)
     ifm_measurement_free(target->peak);
     g_free(target->no_peak);
     g_free(target->peak_doubt);
-    ifm_measurement_free(target->interleaved);
-    g_free(target->why_not_interleaved);
     ifm_measurement_free(target->rounds);
     g_free(target->why_not_rounds);
     g_clear_error(&target->error);

@@ -8,26 +8,47 @@
 
 /*
  * The points of a row on one device, in rounds: one after the other, what the machine did in between would be called their
- * growth. So those that were measured run once more, in processes made anew, in an order that is drawn in each round. Those
- * that something disturbed are measured so once more; what then stays disturbed is left out of all conclusions.
+ * growth. So those that were measured run once more, in processes made anew, in an order that is drawn in each round; with
+ * a mode each point with all its passes, so that forward, backward (the training pass less forward) and the update (the
+ * step less the training pass) are of the same rounds, and add up. A profile of a mode without a row is one such point.
+ * Those that something disturbed are measured so once more; what then stays disturbed is left out of all conclusions.
  */
 
 #define AGAIN_BLOCKS 2 /* as long in each round, the second time */
+#define PASS_BUDGETS 2 /* of passes by themselves: fewer than six rounds give a difference no interval */
 
-/* Points: those that take part, with what their cases borrow. */
-typedef struct
-{
-    gsize n;
-    Target *targets[IFM_CAMPAIGN_MAX_RECORDS];
-    IfmModelCase cases[IFM_CAMPAIGN_MAX_RECORDS];
-    IfmCompareSide sides[IFM_CAMPAIGN_MAX_RECORDS];
-    const char *names[IFM_CAMPAIGN_MAX_RECORDS];
-    IfmRoundsProtocol protocol;
-} Points;
+static const char *const pass_names[IFM_N_PASSES] = {
+    [IFM_PASS_FORWARD] = "forward", [IFM_PASS_TRAINING] = "training pass", [IFM_PASS_STEP] = "training step"
+};
 
-static gboolean is_measured(const Target *target)
+static guint n_points(const Step *step)
 {
-    return target->measurement != NULL && target->measurement->outcome == IFM_OUTCOME_OK;
+    return step->row != NULL ? step->row->points->len : 1;
+}
+
+static const ProfilePlan *point_at(const Step *step, guint i)
+{
+    return step->row != NULL ? profile_row_plan(step->row, i) : step->asked;
+}
+
+/* The plan of a pass of a point, without a mode of the model itself. NULL: it has none. */
+static const ProfilePlan *pass_of(const ProfilePlan *point, int kind)
+{
+    if (point->mode == NULL)
+        return kind == IFM_PASS_FORWARD ? point : NULL;
+    return kind == (int)point->mode->asked ? point : profile_mode_plan(point, (IfmPassKind)kind);
+}
+
+static gboolean is_measured(const ProfilePlan *point, guint at)
+{
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const ProfilePlan *pass = point->refused == NULL ? pass_of(point, kind) : NULL;
+        const Target *target = pass != NULL ? pass->targets->pdata[at] : NULL;
+        if (target != NULL && (target->measurement == NULL || target->measurement->outcome != IFM_OUTCOME_OK))
+            return FALSE;
+    }
+    return point->refused == NULL;
 }
 
 static double spread_of(const IfmMeasurement *rounds)
@@ -37,134 +58,139 @@ static double spread_of(const IfmMeasurement *rounds)
     return of.most_ns / of.least_ns;
 }
 
-static gboolean is_disturbed(const Target *target)
+/* The greatest of its passes; 0: it is in no rounds. */
+static double spread_of_point(const ProfilePlan *point, guint at)
 {
-    return target->rounds != NULL && spread_of(target->rounds) > IFM_SCALING_DISTURBED;
+    double spread = 0;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const ProfilePlan *pass = point->refused == NULL ? pass_of(point, kind) : NULL;
+        const Target *target = pass != NULL ? pass->targets->pdata[at] : NULL;
+        if (target != NULL && target->rounds != NULL)
+            spread = fmax(spread, spread_of(target->rounds));
+    }
+    return spread;
 }
 
-static void take(Points *points, const ProfilePlan *plan, Target *target)
+static void take_point(const Step *step, guint i, ProfileSides *sides)
 {
-    const gsize at = points->n++;
-    points->targets[at] = target;
-    points->cases[at] = profile_plan_case(plan, target);
-    points->cases[at].profile = FALSE;
-    points->cases[at].energy = NULL;
-    points->sides[at] = (IfmCompareSide){ .kind = &ifm_kind_model, .spec = &points->cases[at] };
-    points->names[at] = plan->label;
+    const ProfilePlan *point = point_at(step, i);
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const ProfilePlan *pass = pass_of(point, kind);
+        const gsize before = sides->n;
+        if (pass == NULL)
+            continue;
+        profile_sides_add(sides, pass, pass->targets->pdata[step->at], step->row != NULL ? point->label : pass_names[kind]);
+        if (sides->n > before)
+            sides->point[before] = i;
+    }
+}
+
+static guint count_disturbed(const Step *step)
+{
+    guint n = 0;
+    for (guint i = 0; i < n_points(step); i++)
+        n += spread_of_point(point_at(step, i), step->at) > IFM_SCALING_DISTURBED;
+    return n;
+}
+
+/* Fewer counted runs than rounds make as many rounds. */
+static IfmRoundsProtocol protocol_of(const Step *step, gsize n)
+{
+    const IfmProtocol *given = &step->asked->base.protocol;
+    IfmRoundsProtocol protocol = profile_rounds_protocol(given, n);
+    protocol.whole = TRUE;
+    if (step->asked->mode != NULL)
+    {
+        protocol.max_rounds = given->runs > 0 ? MIN(protocol.max_rounds, given->runs) : protocol.max_rounds;
+        protocol.time_budget_ns *= PASS_BUDGETS;
+    }
+    if (step->again)
+        protocol.block_ns *= AGAIN_BLOCKS;
+    return protocol;
 }
 
 /* Of those that were measured: all; the second time the disturbed ones, with another beside a single one. */
-static void points_init(Points *points, const Step *step)
+static void take_points(const Step *step, ProfileSides *sides)
 {
-    gsize n_disturbed = 0;
-    points->n = 0;
-    for (guint i = 0; step->again && i < step->row->points->len; i++)
-        n_disturbed += profile_row_plan(step->row, i)->refused == NULL &&
-                       is_disturbed(profile_row_plan(step->row, i)->targets->pdata[step->at]);
-    gboolean with_calm = n_disturbed == 1;
-    for (guint i = 0; i < step->row->points->len && points->n < IFM_CAMPAIGN_MAX_RECORDS; i++)
+    gboolean with_calm = step->again && count_disturbed(step) == 1;
+    for (guint i = 0; i < n_points(step); i++)
     {
-        const ProfilePlan *plan = profile_row_plan(step->row, i);
-        Target *target = plan->refused == NULL ? plan->targets->pdata[step->at] : NULL;
-        if (target == NULL || !is_measured(target) || (step->again && target->rounds == NULL))
-            continue;
-        gboolean calm = step->again && !is_disturbed(target);
-        if (calm && !with_calm)
+        const ProfilePlan *point = point_at(step, i);
+        const double spread = spread_of_point(point, step->at);
+        const gboolean calm = step->again && spread <= IFM_SCALING_DISTURBED;
+        if (!is_measured(point, step->at) || (step->again && spread == 0) || (calm && !with_calm))
             continue;
         with_calm = with_calm && !calm;
-        take(points, plan, target);
+        take_point(step, i, sides);
     }
-    points->protocol = profile_rounds_protocol(&step->asked->base.protocol, points->n);
-    points->protocol.whole = TRUE;
-    if (step->again)
-        points->protocol.block_ns *= AGAIN_BLOCKS;
+    sides->protocol = protocol_of(step, sides->n);
 }
 
 /* --- as a step ----------------------------------------------------------------------------------------------------------
  */
 
-static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
-{
-    Points points;
-    points_init(&points, item->tag);
-    for (gsize i = 0; i < points.n; i++)
-        if ((cases[i] = ifm_runner_rounds_case(ifm_campaign_runner(campaign), points.sides, i, points.n, &points.protocol,
-                                               error)) == NULL)
-            return FALSE;
-    return TRUE;
-}
-
-static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
-                        GError **error)
-{
-    g_auto(IfmRounds) rounds = { 0 };
-    Points points;
-    points_init(&points, item->tag);
-    if (!ifm_runner_rounds(ifm_campaign_runner(campaign), points.sides, points.names, points.n, &points.protocol,
-                           points.cases[0].seed, &rounds, error))
-        return FALSE;
-    for (gsize i = 0; i < rounds.n; i++)
-    {
-        ifm_case_free(cases[i]);
-        cases[i] = g_steal_pointer(&rounds.cases[i]);
-        measurements[i] = g_steal_pointer(&rounds.measurements[i]);
-    }
-    return TRUE;
-}
-
-static gboolean stands(const IfmCampaignItem *item, IfmCase *const *cases, const IfmMeasurement *found)
-{
-    Points points;
-    points_init(&points, item->tag);
-    return found->outcome == IFM_OUTCOME_OK && ifm_rounds_stored(found, cases, points.n) != NULL;
-}
-
-static const IfmItemKind points_kind = { .seal = seal, .measure = measure, .stands = stands };
-
-/* Of one point there is nothing to tell apart, and fewer counted runs than rounds are not spread over them. */
+/* Of one side there is nothing to tell apart; fewer counted runs than rounds are not spread over them, where nothing has to
+ * add up. */
 static gboolean wanted(const Step *step)
 {
-    gboolean any = !step->again;
-    Points points;
-    points_init(&points, step);
-    for (gsize i = 0; i < points.n; i++)
-        any = any || is_disturbed(points.targets[i]);
     const gsize runs = step->asked->base.protocol.runs;
-    return any && points.n > 1 && (runs == 0 || runs >= points.protocol.max_rounds);
+    ProfileSides sides;
+    if (step->again && count_disturbed(step) == 0)
+        return FALSE;
+    profile_sides_init(&sides, step);
+    return sides.n > 1 && (step->asked->mode != NULL || runs == 0 || runs >= sides.protocol.max_rounds);
 }
 
-static void begin(const Step *step)
+/* Of two measurements of a point the calmer one counts, with all its passes. */
+static void keep(const ProfilePlan *point, guint at, Target **targets, IfmMeasurement **rounds, gsize n)
 {
-    profile_watch_again(step->of->watch, step->title);
-}
-
-/* Of two measurements of a point the calmer one counts. */
-static void keep(Target *target, IfmMeasurement **rounds)
-{
-    if (*rounds == NULL || (target->rounds != NULL && spread_of(target->rounds) <= spread_of(*rounds)))
+    double spread = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        if (rounds[i] == NULL)
+            return;
+        spread = fmax(spread, spread_of(rounds[i]));
+    }
+    const double before = spread_of_point(point, at);
+    if (before > 0 && before <= spread)
         return;
-    ifm_measurement_free(target->rounds);
-    target->rounds = g_steal_pointer(rounds);
+    for (gsize i = 0; i < n; i++)
+    {
+        ifm_measurement_free(targets[i]->rounds);
+        targets[i]->rounds = g_steal_pointer(&rounds[i]);
+    }
 }
 
 static void end_points(const Step *step, IfmCampaignEnd *end)
 {
-    Points points;
-    points_init(&points, step);
-    gboolean good = end->measurements != NULL && end->error == NULL && end->n == points.n;
-    for (gsize i = 0; good && i < points.n; i++)
-    {
+    ProfileSides sides;
+    profile_sides_init(&sides, step);
+    gboolean good = end->measurements != NULL && end->error == NULL && end->n == sides.n;
+    for (gsize i = 0; good && i < sides.n; i++)
         if (end->measurements[i] == NULL) /* of what was found the last alone is there */
             end->measurements[i] = ifm_store_last(step->of->store, end->cases[i]->key, NULL);
-        keep(points.targets[i], &end->measurements[i]);
-    }
-    for (gsize i = 0; !good && end->error != NULL && i < points.n; i++)
+    for (gsize i = 0, n = 0; good && i < sides.n; i += n)
     {
-        g_free(points.targets[i]->why_not_rounds);
-        points.targets[i]->why_not_rounds = g_strdup(end->error->message);
+        for (n = 1; i + n < sides.n && sides.point[i + n] == sides.point[i];)
+            n++;
+        keep(point_at(step, sides.point[i]), step->at, &sides.targets[i], &end->measurements[i], n);
+    }
+    for (gsize i = 0; !good && end->error != NULL && i < sides.n; i++)
+    {
+        g_free(sides.targets[i]->why_not_rounds);
+        sides.targets[i]->why_not_rounds = g_strdup(end->error->message);
     }
     if (!end->found && end->n > 0)
         profile_watch_end(step->of->watch, good ? "ok" : "failed");
 }
 
-const StepKind profile_step_points = { .own = &points_kind, .wanted = wanted, .begin = begin, .end = end_points };
+const StepKind profile_step_points = {
+    .own = &profile_rounds_kind, .sides = take_points, .wanted = wanted, .begin = profile_rounds_begin, .end = end_points
+};
+
+gboolean profile_wants_pass_rounds(const ProfilePlan *plan)
+{
+    return plan->mode != NULL && plan->label == NULL && (plan->parts & IFM_PROFILE_RUNTIME) != 0;
+}

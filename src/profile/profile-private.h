@@ -42,11 +42,9 @@ typedef struct
     IfmMeasurement *peak;
     char *no_peak; /* why there is none; NULL where it was not asked for */
     gboolean peak_stored;
-    char *peak_doubt;            /* why it may be too low; NULL: nothing speaks for that */
-    IfmMeasurement *interleaved; /* of a mode: the training pass's, in turns with the forward pass */
-    char *why_not_interleaved;   /* why there is none; NULL where it was not asked for */
-    IfmMeasurement *rounds;      /* of a point of a row: what rounds with the others came to */
-    char *why_not_rounds;        /* why there is none, where they were tried */
+    char *peak_doubt;       /* why it may be too low; NULL: nothing speaks for that */
+    IfmMeasurement *rounds; /* of a point of a row, or a pass of a mode: what rounds with the others came to */
+    char *why_not_rounds;   /* why there is none, where they were tried */
 } Target;
 void profile_target_free(Target *target);
 /* profile_targets_copy: (transfer full) the same devices, not tried yet. */
@@ -301,22 +299,30 @@ gboolean profile_check_encodable(const GraphModel *model, GError **error);
 /* profile_measures_encoding: whether what it costs is to be reported, and there is one. */
 gboolean profile_measures_encoding(const ProfilePlan *plan);
 
-/* --- profile-interleaved.c -------------------------------------------------------------------------------------------- */
-
-/* profile_wants_interleaved: whether the mode reports how long backward takes. */
-gboolean profile_wants_interleaved(const ProfilePlan *plan);
 /* --- profile-rounds.c --------------------------------------------------------------------------------------------------
  */
 
 /* profile_rounds_protocol: of @n sides whose cases are measured by @given. */
 IfmRoundsProtocol profile_rounds_protocol(const IfmProtocol *given, gsize n);
-/* profile_wants_step_rounds: whether the passes of a training step take turns, so that they add up. */
-gboolean profile_wants_step_rounds(const ProfilePlan *plan);
+/* profile_wants_pass_rounds: whether the passes of a mode take turns, so that they add up. */
+gboolean profile_wants_pass_rounds(const ProfilePlan *plan);
 /* profile_wants_rounds: whether its devices are compared: of several points of a row they are not. */
 gboolean profile_wants_rounds(const ProfilePlan *plan);
 /* --- profile-measure.c: profiles on their way through their devices -------------------------------------------------- */
 
 typedef struct Step Step;
+/* ProfileSides: what takes turns in rounds of processes, with what its cases borrow. @n_wanted: more than @n where they are
+ * too many. @point: of profile_step_points: whose points they are */
+typedef struct
+{
+    gsize n, n_wanted;
+    Target *targets[IFM_CAMPAIGN_MAX_RECORDS];
+    guint point[IFM_CAMPAIGN_MAX_RECORDS];
+    IfmModelCase cases[IFM_CAMPAIGN_MAX_RECORDS];
+    IfmCompareSide sides[IFM_CAMPAIGN_MAX_RECORDS];
+    const char *names[IFM_CAMPAIGN_MAX_RECORDS];
+    IfmRoundsProtocol protocol;
+} ProfileSides;
 /* StepKind: one sort of what a profile measures. @kind: of the step's case; NULL: @own says how it is measured. wanted:
  * (optional) asked when its turn has come. begin: (optional) it is measured now. end: what it came to goes where the
  * profile recognises it by. */
@@ -324,15 +330,19 @@ typedef struct
 {
     const IfmCaseKind *kind;
     const IfmItemKind *own;
+    void (*sides)(const Step *step, ProfileSides *sides); /* of profile_rounds_kind */
     gboolean (*wanted)(const Step *step);
     void (*begin)(const Step *step);
     void (*end)(const Step *step, IfmCampaignEnd *end);
 } StepKind;
-/* profile-encoding.c: what an encoding costs. profile-interleaved.c: forward and training pass interleaved. profile-peak.c:
- * the peak of the device. profile-rounds.c: all devices of a plan in rounds. */
-extern const StepKind profile_step_encoding, profile_step_interleaved, profile_step_peak, profile_step_rounds;
-/* profile-points.c: the points of a row on one device in rounds. profile-step.c: the passes of a training step. */
-extern const StepKind profile_step_points, profile_step_train;
+/* profile-encoding.c: what an encoding costs. profile-peak.c: the peak of the device. profile-rounds.c: all devices of a
+ * plan in rounds. profile-points.c: the points of a row on one device in rounds, with all passes of each. */
+extern const StepKind profile_step_encoding, profile_step_peak, profile_step_rounds, profile_step_points;
+/* profile_rounds_kind: rounds of the step's sides. */
+extern const IfmItemKind profile_rounds_kind;
+void profile_sides_init(ProfileSides *sides, const Step *step);
+void profile_sides_add(ProfileSides *sides, const ProfilePlan *plan, Target *target, const char *name);
+void profile_rounds_begin(const Step *step);
 
 /* Measuring: what all steps share. */
 typedef struct
@@ -407,7 +417,7 @@ void profile_sweep_report(const Sweep *sweep, gsize n_layers, SweepReport *repor
 typedef struct
 {
     guint targets, left;      /* of the passes asked for; without a measurement */
-    guint cases;              /* of all passes, those in turns, and encodings */
+    guint cases;              /* of all passes, and encodings */
     guint encodings, encoded; /* those with a measurement */
 } ProfileCounts;
 ProfileCounts profile_count(const GPtrArray *plans);

@@ -17,8 +17,6 @@ static GArray *devices_of(const ProfilePlan *plan, const GArray *results)
                                     target->no_peak,
                                     target->peak_stored,
                                     target->peak_doubt,
-                                    target->interleaved,
-                                    target->why_not_interleaved,
                                     target->rounds,
                                     target->why_not_rounds };
         g_array_append_val(devices, device);

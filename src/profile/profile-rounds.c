@@ -19,16 +19,6 @@
 #define MIN_BLOCK_NS (50 * G_GINT64_CONSTANT(1000000))
 #define MAX_BLOCK_NS (1000 * G_GINT64_CONSTANT(1000000))
 
-/* Devices: those that take part, with what their cases borrow. */
-typedef struct
-{
-    gsize n;
-    IfmModelCase cases[IFM_CAMPAIGN_MAX_RECORDS];
-    IfmCompareSide sides[IFM_CAMPAIGN_MAX_RECORDS];
-    const char *names[IFM_CAMPAIGN_MAX_RECORDS];
-    IfmRoundsProtocol protocol;
-} Devices;
-
 /* Together they may take as long as the devices by themselves: fixed counts and a budget are split over the rounds. Of
  * short runs a process makes more than its share, so that another's burst is not all of a block. */
 IfmRoundsProtocol profile_rounds_protocol(const IfmProtocol *given, gsize n)
@@ -56,58 +46,62 @@ static gsize count_devices(const ProfilePlan *plan)
     return n;
 }
 
-static void devices_init(Devices *devices, const Step *step)
+/* --- sides, as a step -------------------------------------------------------------------------------------------------
+ */
+
+void profile_sides_add(ProfileSides *sides, const ProfilePlan *plan, Target *target, const char *name)
 {
-    const ProfilePlan *plan = step->asked;
-    devices->n = 0;
-    for (guint i = 0; i < plan->targets->len && devices->n < IFM_CAMPAIGN_MAX_RECORDS; i++)
-    {
-        const Target *target = plan->targets->pdata[i];
-        const gsize at = devices->n;
-        if (!takes_part(target))
-            continue;
-        devices->cases[at] = profile_plan_case(plan, target);
-        devices->cases[at].profile = FALSE;
-        devices->cases[at].energy = NULL;
-        devices->sides[at] = (IfmCompareSide){ .kind = &ifm_kind_model, .spec = &devices->cases[at] };
-        devices->names[at] = target->alias != NULL ? target->alias : target->spec->text;
-        devices->n++;
-    }
-    devices->protocol = profile_rounds_protocol(&plan->base.protocol, devices->n);
+    const gsize at = sides->n;
+    if (sides->n_wanted++ >= IFM_CAMPAIGN_MAX_RECORDS)
+        return;
+    sides->n++;
+    sides->targets[at] = target;
+    sides->cases[at] = profile_plan_case(plan, target);
+    sides->cases[at].profile = FALSE;
+    sides->cases[at].energy = NULL;
+    sides->sides[at] = (IfmCompareSide){ .kind = &ifm_kind_model, .spec = &sides->cases[at] };
+    sides->names[at] = name;
 }
 
-/* --- as a step ----------------------------------------------------------------------------------------------------------
- */
+void profile_sides_init(ProfileSides *sides, const Step *step)
+{
+    sides->n = sides->n_wanted = 0;
+    step->kind->sides(step, sides);
+}
 
 static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
 {
-    const Step *step = item->tag;
-    Devices devices = { .n = 0 };
-    if (count_devices(step->asked) > IFM_CAMPAIGN_MAX_RECORDS)
+    ProfileSides sides;
+    profile_sides_init(&sides, item->tag);
+    if (sides.n_wanted > sides.n)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "rounds have %d devices at most", IFM_CAMPAIGN_MAX_RECORDS);
+        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%" G_GSIZE_FORMAT " would take turns, and %d are the maximum",
+                    sides.n_wanted, IFM_CAMPAIGN_MAX_RECORDS);
         return FALSE;
     }
-    devices_init(&devices, step);
-    for (gsize i = 0; i < devices.n; i++)
-    {
-        cases[i] =
-            ifm_runner_rounds_case(ifm_campaign_runner(campaign), devices.sides, i, devices.n, &devices.protocol, error);
-        if (cases[i] == NULL)
+    for (gsize i = 0; i < sides.n; i++)
+        if ((cases[i] = ifm_runner_rounds_case(ifm_campaign_runner(campaign), sides.sides, i, sides.n, &sides.protocol,
+                                               error)) == NULL)
             return FALSE;
-    }
     return TRUE;
 }
 
 static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
                         GError **error)
 {
+    const Step *step = item->tag;
     g_auto(IfmRounds) rounds = { 0 };
-    Devices devices = { .n = 0 };
-    devices_init(&devices, item->tag);
-    if (!ifm_runner_rounds(ifm_campaign_runner(campaign), devices.sides, devices.names, devices.n, &devices.protocol,
-                           devices.cases[0].seed, &rounds, error))
+    g_autoptr(GError) failure = NULL;
+    ProfileSides sides;
+    profile_sides_init(&sides, step);
+    if (!ifm_runner_rounds(ifm_campaign_runner(campaign), sides.sides, sides.names, sides.n, &sides.protocol,
+                           sides.cases[0].seed, &rounds, &failure))
+    {
+        if (step->target != NULL && g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST))
+            ifm_runner_set_lost(ifm_campaign_runner(campaign), step->target->spec->text, failure->message);
+        g_propagate_error(error, g_steal_pointer(&failure));
         return FALSE;
+    }
     for (gsize i = 0; i < rounds.n; i++)
     {
         ifm_case_free(cases[i]);
@@ -119,20 +113,36 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
 
 static gboolean stands(const IfmCampaignItem *item, IfmCase *const *cases, const IfmMeasurement *found)
 {
-    return found->outcome == IFM_OUTCOME_OK &&
-           ifm_rounds_stored(found, cases, count_devices(((const Step *)item->tag)->asked)) != NULL;
+    ProfileSides sides;
+    profile_sides_init(&sides, item->tag);
+    return found->outcome == IFM_OUTCOME_OK && ifm_rounds_stored(found, cases, sides.n) != NULL;
 }
 
-static const IfmItemKind rounds_kind = { .seal = seal, .measure = measure, .stands = stands };
+const IfmItemKind profile_rounds_kind = { .seal = seal, .measure = measure, .stands = stands };
+
+void profile_rounds_begin(const Step *step)
+{
+    profile_watch_again(step->of->watch, step->title);
+}
+
+/* --- devices ------------------------------------------------------------------------------------------------------------
+ */
+
+static void take_devices(const Step *step, ProfileSides *sides)
+{
+    const ProfilePlan *plan = step->asked;
+    for (guint i = 0; i < plan->targets->len; i++)
+    {
+        Target *target = plan->targets->pdata[i];
+        if (takes_part(target))
+            profile_sides_add(sides, plan, target, target->alias != NULL ? target->alias : target->spec->text);
+    }
+    sides->protocol = profile_rounds_protocol(&plan->base.protocol, sides->n);
+}
 
 static gboolean wanted(const Step *step)
 {
     return count_devices(step->asked) > 1;
-}
-
-static void begin(const Step *step)
-{
-    profile_watch_again(step->of->watch, step->title);
 }
 
 static void end_rounds(const Step *step, IfmCampaignEnd *end)
@@ -146,7 +156,9 @@ static void end_rounds(const Step *step, IfmCampaignEnd *end)
         profile_watch_end(step->of->watch, rounds->measurement != NULL ? "ok" : "failed");
 }
 
-const StepKind profile_step_rounds = { .own = &rounds_kind, .wanted = wanted, .begin = begin, .end = end_rounds };
+const StepKind profile_step_rounds = {
+    .own = &profile_rounds_kind, .sides = take_devices, .wanted = wanted, .begin = profile_rounds_begin, .end = end_rounds
+};
 
 gboolean profile_wants_rounds(const ProfilePlan *plan)
 {

@@ -62,7 +62,7 @@ static const IfmProfileReport *report_of(const IfmScalingRow *row, gsize i, int 
     const IfmProfileReport *report = &row->reports[i];
     if (report->mode == NULL || kind == (int)report->mode->asked)
         return report;
-    return kind == IFM_PASS_BACKWARD ? NULL : report->mode->passes[kind];
+    return kind >= IFM_N_PASSES ? NULL : report->mode->passes[kind];
 }
 
 /* --- what a model says of itself ---------------------------------------------------------------------------------------
@@ -175,20 +175,41 @@ static double number_of(const char *value)
     return end != value && *end == '\0' && isfinite(number) ? number : (double)NAN;
 }
 
-/* Of backward: the difference, of which there is no measurement. */
-static void add_backward(IfmScalingPoint *point, const IfmProfileReport *report, const IfmResult *device)
+/* Of the rounds in which all passes of a point took turns; of a difference, of which there is no measurement, in any case.
+ */
+static void add_pass(IfmScalingPoint *point, const IfmProfileReport *report, const IfmResult *device, int kind)
 {
-    IfmBackward backward;
+    const IfmProfileDevice *of = find_device(report, device);
+    IfmTiming timing;
+    if (kind < 0 || (kind < IFM_N_PASSES && ifm_mode_rounds(report->mode, of) == 0))
+        return;
+    ifm_mode_timing(report->mode, kind, of, &timing);
+    point->time_ns = timing.median_ns;
+    point->mean_ns = timing.mean_ns;
+    point->std_ns = timing.std_ns;
+    point->interval = timing.interval;
+}
+
+/* A difference is as disturbed as what it is of. */
+static void add_difference(IfmScalingPoint *point, const IfmProfileReport *report, const IfmResult *device, int kind)
+{
+    IfmPassKind of[2];
     IfmWork work;
-    ifm_mode_backward(report->mode, find_device(report, device), &backward);
-    ifm_mode_work(report->mode, IFM_PASS_BACKWARD, &work);
-    point->time_ns = backward.timing.median_ns;
-    point->mean_ns = backward.timing.mean_ns;
-    point->std_ns = backward.timing.std_ns;
-    point->interval = backward.timing.interval;
+    ifm_pass_parts(kind, &of[0], &of[1]);
+    for (gsize i = 0; i < G_N_ELEMENTS(of); i++)
+    {
+        const IfmProfileDevice *part = ifm_mode_device(report->mode, of[i], find_device(report, device));
+        IfmScalingPoint rounds = { 0 };
+        add_rounds(&rounds, part != NULL ? part->rounds : NULL);
+        point->disturbed |= rounds.disturbed;
+    }
+    point->n_rounds = ifm_mode_rounds(report->mode, find_device(report, device));
+    ifm_mode_work(report->mode, kind, &work);
     point->flop = isfinite(work.flop) ? (gint64)work.flop : -1;
     if (point->reason != NULL)
-        point->reason = isfinite(point->time_ns) ? NULL : "forward or training pass has no time";
+        point->reason = isfinite(point->time_ns)    ? NULL
+                        : kind == IFM_PASS_BACKWARD ? "forward or training pass has no time"
+                                                    : "training pass or training step has no time";
 }
 
 static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResult *device, int kind)
@@ -226,7 +247,8 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
     const IfmProfileReport *report = report_of(row, i, kind);
     if (report == NULL)
     {
-        add_backward(&point, &row->reports[i], device);
+        add_pass(&point, &row->reports[i], device, kind);
+        add_difference(&point, &row->reports[i], device, kind);
         return point;
     }
     const IfmProfileDevice *of = find_device(report, device);
@@ -234,6 +256,8 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
     add_transformer(&point, report, of);
     if (of != NULL)
         add_measured(&point, of);
+    if (row->reports[i].mode != NULL)
+        add_pass(&point, &row->reports[i], device, kind);
     return point;
 }
 

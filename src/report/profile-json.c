@@ -313,8 +313,6 @@ static void add_parts(json_t *entry, const IfmProfileReport *report, const IfmPr
     if (report->mode != NULL)
         json_object_set_new(entry, "pass", json_string(ifm_pass_key(report->mode->asked)));
     json_object_set_new(entry, "runtime", ifm_profile_runtime(report, device));
-    if (device->interleaved != NULL)
-        json_object_set(entry, "interleaved", (json_t *)ifm_measurement_result(device->interleaved, "comparison"));
     if ((report->parts & IFM_PROFILE_MEMORY) != 0)
         json_object_set_new(entry, "memory", memory_to_json(report, device));
     if ((report->parts & IFM_PROFILE_LAYERS) == 0)

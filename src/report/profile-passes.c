@@ -6,12 +6,16 @@
 
 #include "profile-page-private.h"
 
-/* A training's passes: forward, backward (which is never run by itself), both in one, the whole step. */
+/* A training's passes: forward, backward (which is never run by itself), both in one, the update (nor is that), the whole
+ * step. */
+
+#define MIN_ROUNDS 6 /* of an interval at 95 % */
 
 static const char *const words[] = { [IFM_PASS_FORWARD] = "forward",
                                      [IFM_PASS_TRAINING] = "training pass",
                                      [IFM_PASS_STEP] = "training step",
-                                     [IFM_PASS_BACKWARD] = "backward" };
+                                     [IFM_PASS_BACKWARD] = "backward",
+                                     [IFM_PASS_UPDATE] = "update" };
 
 const char *ifm_pass_words(int kind)
 {
@@ -25,25 +29,23 @@ static const IfmMeasurement *measurement_of(const IfmProfileDevice *device)
     return device != NULL ? device->result.measurement : NULL;
 }
 
-/* Of the rounds in which the passes of a step took turns; else as each was measured by itself. */
-static IfmTiming timing_in(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *device)
+static IfmTiming timing_in(const IfmProfileMode *mode, int kind, const IfmProfileDevice *device)
 {
     IfmTiming timing;
-    IfmStepRounds rounds;
-    if (ifm_mode_step_rounds(mode, device, &rounds))
-        return kind == IFM_PASS_FORWARD ? rounds.forward : kind == IFM_PASS_TRAINING ? rounds.training : rounds.step;
-    ifm_timing_of(measurement_of(ifm_mode_device(mode, kind, device)), &timing);
+    ifm_mode_timing(mode, kind, device, &timing);
     return timing;
 }
 
-/* Why forward and training pass were not measured interleaved, or the result is not used; NULL: they were, or it was not
- * asked for. */
-static const char *why_not_paired(const IfmProfileMode *mode, const IfmProfileDevice *device, const IfmBackward *backward)
+static gboolean is_difference(int kind)
+{
+    return kind >= IFM_N_PASSES;
+}
+
+/* Why the passes took no turns; NULL: they did, or it was not asked for. */
+static const char *why_no_rounds(const IfmProfileMode *mode, const IfmProfileDevice *device)
 {
     const IfmProfileDevice *asked = ifm_mode_device(mode, mode->asked, device);
-    if (backward->paired || asked == NULL)
-        return NULL;
-    return asked->interleaved != NULL ? "fewer than two pairs of processes were whole" : asked->why_not_interleaved;
+    return asked != NULL && ifm_mode_rounds(mode, device) == 0 ? asked->why_not_rounds : NULL;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------------------------------ */
@@ -86,52 +88,42 @@ json_t *ifm_profile_time_to_json(const IfmMeasurement *measurement)
 }
 
 /* How the difference came about. */
-#define PAIRED "paired rounds"
+#define IN_ROUNDS "rounds"
 #define INDEPENDENT "independent"
 
-static json_t *backward_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device)
+static json_t *difference_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
 {
-    IfmBackward backward;
-    ifm_mode_backward(mode, device, &backward);
-    json_t *json = timing_to_json(&backward.timing);
+    IfmPassDifference difference;
+    IfmPassKind whole, part;
+    ifm_pass_parts(kind, &whole, &part);
+    ifm_mode_difference(mode, kind, device, &difference);
+    json_t *json = timing_to_json(&difference.timing);
     if (!json_is_object(json))
         return json;
-    const char *why = why_not_paired(mode, device, &backward);
-    json_object_set_new(json, "of", json_string("training_pass - forward"));
-    json_object_set_new(json, "difference", json_string(backward.paired ? PAIRED : INDEPENDENT));
-    json_object_set_new(json, "why", ifm_json_text(why));
-    json_object_set_new(json, "n_pairs", backward.paired ? json_integer(backward.n_pairs) : json_null());
-    json_object_set_new(json, "n_rounds", backward.paired ? json_integer(backward.n_rounds) : json_null());
-    json_object_set_new(json, "includes_zero",
-                        isfinite(backward.timing.interval.lower) ? json_boolean(backward.holds_zero) : json_null());
+    const gboolean known = isfinite(difference.timing.interval.lower);
+    json_object_set_new(json, "of", json_sprintf("%s - %s", ifm_pass_key((int)whole), ifm_pass_key((int)part)));
+    json_object_set_new(json, "difference", json_string(difference.n_rounds > 0 ? IN_ROUNDS : INDEPENDENT));
+    json_object_set_new(json, "why", ifm_json_text(why_no_rounds(mode, device)));
+    json_object_set_new(json, "n_rounds",
+                        difference.n_rounds > 0 ? json_integer((json_int_t)difference.n_rounds) : json_null());
+    json_object_set_new(json, "includes_zero", known ? json_boolean(difference.holds_zero) : json_null());
     return json;
 }
 
-/* @kind: one that the mode has */
-/* Of the rounds, where there were some: the passes then add up. The runs' own figures stay. */
+/* @kind: one that the mode has. Of the rounds, where there were some: the passes then add up. The runs' own figures stay.
+ */
 static json_t *pass_runtime(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
 {
-    IfmStepRounds rounds;
-    if (kind == IFM_PASS_BACKWARD)
-        return backward_to_json(mode, device);
+    if (is_difference(kind))
+        return difference_to_json(mode, device, kind);
     json_t *json = ifm_profile_time_to_json(measurement_of(ifm_mode_device(mode, (IfmPassKind)kind, device)));
-    if (!json_is_object(json) || !ifm_mode_step_rounds(mode, device, &rounds))
+    const gsize n_rounds = ifm_mode_rounds(mode, device);
+    if (!json_is_object(json) || n_rounds == 0)
         return json;
-    const IfmTiming timing = timing_in(mode, (IfmPassKind)kind, device);
+    const IfmTiming timing = timing_in(mode, kind, device);
     json_object_update_new(json, timing_to_json(&timing));
+    json_object_set_new(json, "n_rounds", json_integer((json_int_t)n_rounds));
     json_object_set_new(json, "throughput_per_s", ifm_json_real(1e9 / timing.median_ns));
-    return json;
-}
-
-/* What the step takes beyond the training pass. */
-static json_t *update_to_json(const IfmProfileMode *mode, const IfmProfileDevice *device)
-{
-    IfmStepRounds of;
-    if (!ifm_mode_step_rounds(mode, device, &of))
-        return json_null();
-    json_t *json = timing_to_json(&of.update);
-    json_object_set_new(json, "of", json_string("training_step - training_pass"));
-    json_object_set_new(json, "n_rounds", json_integer((json_int_t)of.n));
     return json;
 }
 
@@ -148,8 +140,6 @@ json_t *ifm_profile_runtime(const IfmProfileReport *report, const IfmProfileDevi
                                                                          : json_null();
         json_object_set_new(json, ifm_pass_key(kind), reported);
     }
-    if (mode != NULL)
-        json_object_set_new(json, "update", update_to_json(mode, device));
     return json;
 }
 
@@ -183,22 +173,23 @@ static json_t *breakdown_of(const IfmProfileReport *report)
     return json;
 }
 
-/* Of backward: what the training pass has more than the forward pass. */
+/* Of a difference: what the whole has more than the part. */
 static json_t *pass_breakdown(const IfmProfileMode *mode, int kind)
 {
-    if (kind != IFM_PASS_BACKWARD)
+    IfmPassKind whole, part;
+    if (!ifm_pass_parts(kind, &whole, &part))
         return breakdown_of(mode->passes[kind]);
-    json_t *json = breakdown_of(mode->passes[IFM_PASS_TRAINING]), *value;
-    json_auto_t *forward = breakdown_of(mode->passes[IFM_PASS_FORWARD]);
+    json_t *json = breakdown_of(mode->passes[whole]), *value;
+    json_auto_t *less = breakdown_of(mode->passes[part]);
     const char *key;
     json_object_foreach(json, key, value) json_object_set_new(
-        json, key, ifm_json_real(json_number_value(value) - json_number_value(json_object_get(forward, key))));
+        json, key, ifm_json_real(json_number_value(value) - json_number_value(json_object_get(less, key))));
     return json;
 }
 
 static json_t *pass_flops(const IfmProfileReport *report, int kind)
 {
-    const IfmProfileReport *pass = kind != IFM_PASS_BACKWARD ? report->mode->passes[kind] : NULL;
+    const IfmProfileReport *pass = !is_difference(kind) ? report->mode->passes[kind] : NULL;
     IfmWork work;
     ifm_mode_work(report->mode, kind, &work);
     json_t *json = ifm_row_to_json(pass_work_fields, &work);
@@ -220,7 +211,7 @@ json_t *ifm_profile_pass_flops(const IfmProfileReport *report)
 
 /* --- rows ------------------------------------------------------------------------------------------------------------ */
 
-/* PassRow: a pass on a device. What reads an IfmResult reads this: of backward a result without anything. */
+/* PassRow: a pass on a device. What reads an IfmResult reads this: of a difference a result without anything. */
 typedef struct
 {
     IfmResult result;
@@ -228,32 +219,22 @@ typedef struct
     IfmTiming timing;
     IfmWork work;
     double forward_ratio, peak_bytes;
-    gboolean paired; /* of backward: it comes from paired rounds */
+    gboolean in_rounds; /* with all others */
 } PassRow;
 
 static PassRow *row_new(const IfmProfileMode *mode, const IfmProfileDevice *device, int kind)
 {
+    const IfmProfileDevice *own = !is_difference(kind) ? ifm_mode_device(mode, (IfmPassKind)kind, device) : NULL;
     PassRow *row = g_new0(PassRow, 1);
-    row->kind = kind;
-    row->peak_bytes = NAN;
-    ifm_mode_work(mode, kind, &row->work);
-    if (kind == IFM_PASS_BACKWARD)
-    {
-        IfmBackward backward;
-        ifm_mode_backward(mode, device, &backward);
-        row->result = (IfmResult){ .device = device->result.device, .alias = device->result.alias };
-        row->timing = backward.timing;
-        row->forward_ratio = backward.forward_ratio;
-        row->paired = backward.paired;
-        return row;
-    }
-    const IfmProfileDevice *own = ifm_mode_device(mode, (IfmPassKind)kind, device);
     const char *of;
+    row->kind = kind;
+    ifm_mode_work(mode, kind, &row->work);
     row->result = own != NULL ? own->result : (IfmResult){ .device = device->result.device, .alias = device->result.alias };
-    row->timing = timing_in(mode, (IfmPassKind)kind, device);
+    row->timing = timing_in(mode, kind, device);
     row->forward_ratio = row->timing.median_ns / timing_in(mode, IFM_PASS_FORWARD, device).median_ns;
-    if (own != NULL && isfinite(row->timing.median_ns))
-        row->peak_bytes = ifm_profile_peak(mode->passes[kind], own, &of);
+    row->in_rounds = ifm_mode_rounds(mode, device) > 0;
+    row->peak_bytes =
+        own != NULL && isfinite(row->timing.median_ns) ? ifm_profile_peak(mode->passes[kind], own, &of) : (double)NAN;
     return row;
 }
 
@@ -294,7 +275,7 @@ static void get_flop_per_s(const void *record, const void *user, IfmValue *value
 static void get_row_outcome(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    if (row->kind == IFM_PASS_BACKWARD)
+    if (is_difference(row->kind))
         ifm_value_set_text(value, isfinite(row->timing.median_ns) ? "difference" : NULL);
     else
         ifm_value_set_text(value, ifm_result_code(&row->result) == NULL ? "ok" : "failed");
@@ -303,14 +284,14 @@ static void get_row_outcome(const void *record, const void *user, IfmValue *valu
 static void get_difference(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    if (row->kind == IFM_PASS_BACKWARD && isfinite(row->timing.median_ns))
-        ifm_value_set_text(value, row->paired ? PAIRED : INDEPENDENT);
+    if (is_difference(row->kind) && isfinite(row->timing.median_ns))
+        ifm_value_set_text(value, row->in_rounds ? IN_ROUNDS : INDEPENDENT);
 }
 
 static void get_row_reason(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
-    if (row->kind != IFM_PASS_BACKWARD)
+    if (!is_difference(row->kind))
         ifm_value_set_text(value, ifm_result_reason(&row->result));
 }
 
@@ -407,55 +388,51 @@ static void add_bars(IfmDocument *document, const GPtrArray *rows)
     }
 }
 
-/* What the optimiser takes, and that all of it adds up. */
-static void add_update(IfmDocument *document, const IfmProfileReport *report)
+/* How backward and the update came about. */
+static void add_sum(IfmDocument *document, const IfmProfileMode *mode, gsize n_rounds, const char *device)
 {
-    for (gsize i = 0; i < report->n_devices; i++)
-    {
-        IfmStepRounds of;
-        if (!ifm_mode_step_rounds(report->mode, &report->devices[i], &of))
-            continue;
-        g_autofree char *update = ifm_joined_duration(of.update.median_ns),
-                        *lower = ifm_joined_duration(of.update.interval.lower),
-                        *upper = ifm_joined_duration(of.update.interval.upper);
-        g_autofree char *range =
-            isfinite(of.update.interval.lower) ? g_strdup_printf(" (%s to %s)", lower, upper) : g_strdup("");
+    const char *sum =
+        mode->asked == IFM_PASS_STEP ? "forward + backward + update = training step" : "forward + backward = training pass";
+    if (n_rounds == 0)
         ifm_document_text(document,
-                          "%s: the update takes %s%s: forward + backward + update = step, all of the same %" G_GSIZE_FORMAT
-                          " rounds of processes in a drawn order",
-                          ifm_result_name(&report->devices[i].result), update, range, of.n);
-    }
+                          "%sbackward = training pass - forward%s, each measured by itself: the interval is that of a "
+                          "difference of independent medians, without what the machine changed between the two",
+                          device, mode->asked == IFM_PASS_STEP ? ", update = training step - training pass" : "");
+    else
+        ifm_document_text(document, "%s%s, of the same %" G_GSIZE_FORMAT " round%s of processes in a drawn order%s", device,
+                          sum, n_rounds, n_rounds == 1 ? "" : "s",
+                          n_rounds < MIN_ROUNDS ? ": too few for an interval" : "; an interval holds all of them");
 }
 
-/* How backward came about, and on which devices it did otherwise, or may be nothing at all. */
-static void add_difference(IfmDocument *document, const IfmProfileReport *report)
+/* Once for all devices that are alike, and on which a difference may be nothing at all. */
+static void add_differences(IfmDocument *document, const IfmProfileReport *report)
 {
-    g_autofree IfmBackward *of = g_new(IfmBackward, report->n_devices);
-    gsize n_paired = 0;
-    for (gsize i = 0; i < report->n_devices; i++)
+    static const int kinds[] = { IFM_PASS_BACKWARD, IFM_PASS_UPDATE };
+    const IfmProfileMode *mode = report->mode;
+    gboolean alike = TRUE;
+    for (gsize i = 1; i < report->n_devices; i++)
+        alike = alike && ifm_mode_rounds(mode, &report->devices[i]) == ifm_mode_rounds(mode, &report->devices[0]);
+    for (gsize i = 0; i < (alike ? 1 : report->n_devices); i++)
     {
-        ifm_mode_backward(report->mode, &report->devices[i], &of[i]);
-        n_paired += of[i].paired;
+        g_autofree char *of = alike ? g_strdup("") : g_strdup_printf("%s: ", ifm_result_name(&report->devices[i].result));
+        add_sum(document, mode, ifm_mode_rounds(mode, &report->devices[i]), of);
     }
-    ifm_document_detail(document, IFM_DETAIL_REMARKS, "remarks");
-    ifm_document_text(document, "%s",
-                      n_paired > 0
-                          ? "backward = training pass - forward, measured once more, interleaved: the interval is that "
-                            "of paired rounds, at the mean speed that the machine had in them"
-                          : "backward = training pass - forward, each measured by itself: the interval is that of a "
-                            "difference of independent medians, without what the machine changed between the two");
-    ifm_document_detail(document, 0, NULL);
     for (gsize i = 0; i < report->n_devices; i++)
     {
-        const char *why = why_not_paired(report->mode, &report->devices[i], &of[i]);
+        const char *why = why_no_rounds(mode, &report->devices[i]), *name = ifm_result_name(&report->devices[i].result);
         if (why != NULL)
-            ifm_document_text(document, "%s: forward and training pass were not interleaved: %s",
-                              ifm_result_name(&report->devices[i].result), why);
+            ifm_document_text(document, "%s: the passes took no turns: %s", name, why);
+        for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++)
+        {
+            IfmPassDifference difference;
+            if (!ifm_mode_has_pass(mode, kinds[k]))
+                continue;
+            ifm_mode_difference(mode, kinds[k], &report->devices[i], &difference);
+            if (difference.holds_zero)
+                ifm_document_text(document, "%s: the interval of %s%s holds 0: these runs do not distinguish it from 0",
+                                  name, kinds[k] == IFM_PASS_UPDATE ? "the " : "", words[kinds[k]]);
+        }
     }
-    for (gsize i = 0; i < report->n_devices; i++)
-        if (of[i].holds_zero)
-            ifm_document_text(document, "%s: the interval of backward holds 0: these runs do not distinguish it from 0",
-                              ifm_result_name(&report->devices[i].result));
 }
 
 /* A pass that holds another and took less: the machine was another one by then. */
@@ -465,9 +442,8 @@ static void add_impossible(IfmDocument *document, const IfmProfileReport *report
     const IfmProfileMode *mode = report->mode;
     for (gsize i = 0; i < 2 * report->n_devices; i++)
     {
-        IfmStepRounds rounds;
         const IfmProfileDevice *device = &report->devices[i / 2];
-        if (ifm_mode_step_rounds(mode, device, &rounds)) /* measured at one time; a step gives weights for gradients */
+        if (ifm_mode_rounds(mode, device) > 0) /* measured at one time; a step gives weights for gradients */
             continue;
         IfmPassKind in = pairs[i % 2][0], whole = pairs[i % 2][1];
         IfmTiming part = timing_in(mode, in, device), all = timing_in(mode, whole, device);
@@ -509,10 +485,8 @@ void ifm_profile_add_passes(IfmDocument *document, const IfmProfileReport *repor
     ifm_document_detail(document, 0, "work and memory of the passes");
     ifm_document_table(document, "passes", pass_fields, rows);
     add_bars(document, rows);
-    ifm_document_detail(document, IFM_DETAIL_STARTS, "the update");
-    add_update(document, report);
     ifm_document_detail(document, 0, NULL);
-    add_difference(document, report);
+    add_differences(document, report);
     add_impossible(document, report);
     add_failures(document, report);
 }

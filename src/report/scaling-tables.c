@@ -84,10 +84,12 @@ static const IfmField passes_fields[] = {
     { "backward_upper", "to", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, upper_ns), HIDE },
     { "training_ns", "training pass", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_TRAINING, time_ns), HIDE },
     { "training_half", "±", IFM_FIELD_PRECISION, ifm_field_get_real, OF(IFM_PASS_TRAINING, half_ratio), HIDE },
+    { "update_ns", "update", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_UPDATE, time_ns), HIDE },
     { "step_ns", "training step", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_STEP, time_ns), HIDE },
     { "forward_gflop", "GFLOP: forward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_FORWARD, gflop), HIDE },
     { "backward_gflop", "backward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_BACKWARD, gflop), HIDE },
     { "training_gflop", "training pass", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_TRAINING, gflop), HIDE },
+    { "update_gflop", "update", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_UPDATE, gflop), HIDE },
     { "step_gflop", "training step", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_STEP, gflop), HIDE },
     { NULL },
 };
@@ -124,22 +126,30 @@ static GPtrArray *passes_lines(const IfmScalingPart *part)
 }
 
 /* Where the difference may be nothing at all. */
-static void add_zeros(IfmDocument *document, const IfmScalingPart *backward)
+static void add_zeros(IfmDocument *document, const IfmScalingPart *pass)
 {
     g_autoptr(GString) values = g_string_new(NULL);
-    for (gsize i = 0; i < backward->row->n; i++)
-        if (backward->points[i].interval.lower <= 0 && backward->points[i].interval.upper >= 0)
-            g_string_append_printf(values, "%s%s %s", values->len > 0 ? ", " : "", backward->row->axis,
-                                   backward->points[i].value);
+    for (gsize i = 0; i < pass->row->n; i++)
+        if (pass->points[i].interval.lower <= 0 && pass->points[i].interval.upper >= 0)
+            g_string_append_printf(values, "%s%s %s", values->len > 0 ? ", " : "", pass->row->axis, pass->points[i].value);
     if (values->len > 0)
-        ifm_document_text(document, "%s: the interval of backward holds 0: these runs do not distinguish it from 0",
-                          values->str);
+        ifm_document_text(document, "%s: the interval of %s%s holds 0: these runs do not distinguish it from 0",
+                          values->str, pass->kind == IFM_PASS_UPDATE ? "the " : "", ifm_pass_words(pass->kind));
+}
+
+/* Whether all points that have a time have it of rounds. */
+static gboolean all_in_rounds(const IfmScalingPart *part)
+{
+    for (gsize i = 0; i < part->row->n; i++)
+        if (!isnan(part->points[i].time_ns) && part->points[i].n_rounds == 0)
+            return FALSE;
+    return TRUE;
 }
 
 /* Of the other passes: the one asked for has its reasons below its own table. */
 static void add_reasons(IfmDocument *document, const IfmScalingPart *part, const IfmScalingPart *pass)
 {
-    for (gsize i = 0; pass != part && pass->kind != IFM_PASS_BACKWARD && i < pass->row->n; i++)
+    for (gsize i = 0; pass != part && pass->kind < IFM_N_PASSES && i < pass->row->n; i++)
     {
         if (pass->points[i].reason == NULL || part->points[i].reason != NULL)
             continue;
@@ -159,11 +169,14 @@ void ifm_scaling_add_passes(IfmDocument *document, const IfmScalingPart *part)
     {
         const IfmScalingPart *pass = part->passes->pdata[i];
         add_reasons(document, part, pass);
-        if (pass->kind == IFM_PASS_BACKWARD)
+        if (pass->kind >= IFM_N_PASSES)
             add_zeros(document, pass);
     }
     if (part->device != NULL)
-        ifm_document_text(document, "backward = training pass - forward, with the interval of that difference");
+        ifm_document_text(document, "backward = training pass - forward%s%s",
+                          part->kind == IFM_PASS_STEP ? ", update = training step - training pass" : "",
+                          all_in_rounds(part) ? ", all of the same rounds: they add up"
+                                              : ", with the interval of that difference");
 }
 
 /* --- memory ----------------------------------------------------------------------------------------------------------- */

@@ -102,7 +102,7 @@ static void test_equal(Bench *bench, gconstpointer data)
     assert_status(&ended, 0);
     g_auto(GStrv) lines = g_strsplit(ended.out, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 5); /* a header, three passes, and what follows the last line's end */
-    g_assert_true(g_str_has_prefix(lines[2], "simulated:lab/FIXED,A,backward,difference,paired rounds,0,0,0,"));
+    g_assert_true(g_str_has_prefix(lines[2], "simulated:lab/FIXED,A,backward,difference,rounds,0,0,0,"));
 }
 
 /* Times that follow from the work: backward is the difference, and without noise known exactly. */
@@ -127,39 +127,10 @@ static void test_difference(Bench *bench, gconstpointer data)
     g_assert_cmpstr(json_string_value(at(runtime, "backward.of")), ==, "training_pass - forward");
 }
 
-/* All passes of a step are of the same rounds, and add up. */
-static void test_adds_up(Bench *bench, gconstpointer data)
-{
-    g_auto(Ended) ended = { 0 };
-    json_auto_t *json = profile(bench, "small-cnn --mode train --runs 12 --no-verify -d simulated:lab/GAUSSIAN -p runtime");
-    const json_t *runtime = at(json, "runtime");
-    g_assert_cmpfloat(number(runtime, "backward.n_rounds"), ==, 6);
-    g_assert_cmpfloat(number(runtime, "update.n_rounds"), ==, 6);
-    static const char *const figures[] = { "median", "mean" };
-    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
-    {
-        double of[5];
-        static const char *const passes[] = { "forward", "backward", "training_pass", "update", "training_step" };
-        for (gsize k = 0; k < G_N_ELEMENTS(passes); k++)
-        {
-            g_autofree char *path = g_strdup_printf("%s.%s", passes[k], figures[i]);
-            of[k] = number(runtime, path);
-        }
-        g_assert_cmpfloat_with_epsilon(of[0] + of[1], of[2], 1e-9);
-        g_assert_cmpfloat_with_epsilon(of[2] + of[3], of[4], 1e-9);
-        g_assert_cmpfloat_with_epsilon(of[0] + of[1] + of[3], of[4], 1e-9);
-    }
-    g_assert_cmpfloat(number(runtime, "update.median_lower"), <=, number(runtime, "update.median_upper"));
-    run_line(bench, "profile small-cnn --mode train --runs 12 --no-verify -d simulated:lab/GAUSSIAN -p runtime --resume",
-             &ended);
-    assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "the update takes "));
-}
-
-/* --- interleaved -------------------------------------------------------------------------------------------------------
+/* --- rounds ------------------------------------------------------------------------------------------------------------
  */
 
-#define NOISY "matmul --mode backward -p runtime --no-verify -d simulated:lab/GAUSSIAN --json out.json"
+#define NOISY "small-cnn -p runtime --no-verify -d simulated:lab/GAUSSIAN --json out.json"
 
 static json_t *read_json(const Bench *bench, const char *name)
 {
@@ -171,46 +142,67 @@ static json_t *read_json(const Bench *bench, const char *name)
     return json;
 }
 
-/* The interval is that of the comparison, in the unit of the times, and the same one is told by all exports. */
-static void test_interleaved(Bench *bench, gconstpointer data)
+/* @runtime: of all passes; the update and the step where there is one. */
+static void assert_adds_up(const json_t *runtime, double n_rounds, gboolean step)
 {
-    g_auto(Ended) ended = { 0 };
-    run_line(bench, "profile -q --runs 40 " NOISY, &ended);
-    assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "measured once more, interleaved"));
-    json_auto_t *json = read_json(bench, "out.json");
-    const json_t *backward = at(json, "runtime.backward"), *interleaved = at(case_of(json, "training_pass"), "interleaved");
-    g_assert_cmpstr(json_string_value(at(backward, "difference")), ==, "paired rounds");
-    g_assert_true(json_is_null(at(backward, "why")));
-    g_assert_cmpfloat(number(backward, "n_pairs"), ==, 10);
-    g_assert_cmpfloat(number(backward, "n_rounds"), ==, (double)json_array_size(at(interleaved, "rounds")));
-    g_assert_cmpfloat(number(interleaved, "difference_interval.lower"), <,
-                      number(interleaved, "difference_interval.upper"));
-    g_assert_cmpfloat_with_epsilon(number(backward, "median"), number(interleaved, "difference_ns") / 1e6, 1e-12);
-    g_assert_cmpfloat_with_epsilon(number(backward, "median_lower"), number(interleaved, "difference_interval.lower") / 1e6,
-                                   1e-12);
-    g_assert_cmpfloat_with_epsilon(number(backward, "median_upper"), number(interleaved, "difference_interval.upper") / 1e6,
-                                   1e-12);
-    double mean = 0;
-    for (gsize i = 0; i < json_array_size(at(interleaved, "rounds")); i++)
+    static const char *const figures[] = { "median", "mean" };
+    static const char *const passes[] = { "forward", "backward", "training_pass", "update", "training_step" };
+    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
     {
-        const json_t *round = json_array_get(at(interleaved, "rounds"), i);
-        mean += (number(round, "b_ns") - number(round, "a_ns")) / 1e6 / number(backward, "n_rounds");
+        double of[G_N_ELEMENTS(passes)];
+        for (gsize k = 0; k < (step ? 5 : 3); k++)
+        {
+            g_autofree char *path = g_strdup_printf("%s.%s", passes[k], figures[i]);
+            g_autofree char *rounds = g_strdup_printf("%s.n_rounds", passes[k]);
+            of[k] = number(runtime, path);
+            g_assert_cmpfloat(number(runtime, rounds), ==, n_rounds);
+        }
+        g_assert_cmpfloat_with_epsilon(of[0] + of[1], of[2], 1e-9);
+        if (step)
+            g_assert_cmpfloat_with_epsilon(of[0] + of[1] + of[3], of[4], 1e-9);
     }
-    g_assert_cmpfloat_with_epsilon(number(backward, "mean"), mean, 1e-9);
-    /* the passes' own records are as without it */
-    g_assert_cmpfloat(number(case_of(json, "forward"), "measurement.summary.n"), ==, 40);
-    run_line(bench, "profile -q --runs 40 --resume " NOISY, &ended);
-    assert_status(&ended, 0);
-    json_auto_t *again = read_json(bench, "out.json");
-    g_assert_true(json_equal(at(case_of(again, "training_pass"), "interleaved"),
-                             interleaved)); /* its elapsed time, too: it was kept */
-    run_line(bench,
-             "profile -q --runs 40 --csv - matmul --mode backward -p runtime --resume -d simulated:lab/GAUSSIAN "
-             "--no-verify",
-             &ended);
-    assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, ",backward,difference,paired rounds,"));
+    g_assert_cmpstr(json_string_value(at(runtime, "backward.difference")), ==, "rounds");
+    g_assert_true(json_is_null(at(runtime, "backward.why")));
+    g_assert_true(json_is_number(at(runtime, "backward.median_lower")) == (n_rounds >= 6));
+    g_assert_true(json_is_null(at(runtime, "update")) == !step);
+}
+
+/* All passes are of the same rounds, and add up: of a step and of backward alone, of many runs and of few. */
+static void test_adds_up(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options;
+        double n_rounds;
+        gboolean step;
+    } known[] = {
+        { "--mode train --runs 12", 6, TRUE },
+        { "--mode train --runs 4", 4, TRUE },
+        { "--mode backward --runs 12", 6, FALSE },
+        { "--mode backward --runs 1", 1, FALSE },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *line = g_strdup_printf("profile -q " NOISY " %s", known[i].options);
+        g_autofree char *again = g_strdup_printf("profile " NOISY " %s --resume", known[i].options);
+        g_test_message("%s", line);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        const char *sum = strstr(ended.out, known[i].step ? "forward + backward + update = training step, of the same "
+                                                          : "forward + backward = training pass, of the same ");
+        g_assert_nonnull(sum);
+        g_assert_null(strstr(sum + 12, "backward = training pass")); /* said once */
+        g_assert_true((strstr(ended.out, "\nupdate ") != NULL) == known[i].step);
+        g_assert_true((strstr(sum, ": too") != NULL) == (known[i].n_rounds < 6));
+        json_auto_t *json = read_json(bench, "out.json");
+        assert_adds_up(at(json, "runtime"), known[i].n_rounds, known[i].step);
+        run_line(bench, again, &ended);
+        assert_status(&ended, 0);
+        g_assert_null(strstr(ended.err, "all passes in rounds: starts"));
+        json_auto_t *kept = read_json(bench, "out.json");
+        g_assert_true(json_equal(at(kept, "runtime"), at(json, "runtime")));
+    }
 }
 
 static void expect_independent(Bench *bench, const char *line, const char *why)
@@ -219,38 +211,33 @@ static void expect_independent(Bench *bench, const char *line, const char *why)
     double difference = number(json, "runtime.training_pass.median") - number(json, "runtime.forward.median");
     g_assert_cmpstr(json_string_value(at(json, "runtime.backward.difference")), ==, "independent");
     g_assert_cmpfloat_with_epsilon(number(json, "runtime.backward.median"), difference, 1e-9);
-    g_assert_true(json_is_null(at(json, "runtime.backward.n_pairs")));
-    g_assert_null(at(case_of(json, "training_pass"), "interleaved"));
+    g_assert_true(json_is_null(at(json, "runtime.backward.n_rounds")));
     const json_t *reported = at(json, "runtime.backward.why");
     g_test_message("%s", json_string_value(reported));
     g_assert_true(why != NULL ? json_is_string(reported) && strstr(json_string_value(reported), why) != NULL
                               : json_is_null(reported));
 }
 
-/* Where they could not be interleaved, the figures are those of each pass measured alone. */
-static void test_not_interleaved(Bench *bench, gconstpointer data)
+/* Where there were no rounds, the figures are those of each pass measured alone. */
+static void test_no_rounds(Bench *bench, gconstpointer data)
 {
     static const char yaml[] = "description: fails where it runs longer\nprovenance: invented\nunits:\n"
                                "  LOSES:\n    description: is lost in its 8th run\n    capabilities: [free-shapes]\n"
                                "    latency: {source: fixed, fixed: 5 ms}\n"
-                               "    faults: [{what: lose, mode: reported, when: {run: 8}}]\n"
-                               "  SLOW:\n    description: takes 3 s\n    capabilities: [free-shapes]\n"
-                               "    latency: {source: fixed, fixed: 3 s}\n";
+                               "    faults: [{what: lose, mode: reported, when: {run: 8}}]\n";
     g_auto(Ended) ended = { 0 };
     bench_write(bench, "late.yaml", yaml, sizeof yaml - 1);
     bench->devices = bench->folder;
-    expect_independent(bench, "matmul --mode backward -p runtime --runs 1 -d simulated:late/SLOW", "a single run");
-    expect_independent(bench, "matmul --mode backward -p runtime --time-budget 40s -d simulated:late/SLOW",
-                       "more than the time budget of 40");
-    expect_independent(bench, "matmul --mode backward -p memory --runs 2 -d simulated:late/SLOW", NULL);
+    expect_independent(bench, "matmul --mode backward -p memory --runs 2 --warmup 0 -d simulated:late/LOSES", NULL);
     expect_independent(bench, "matmul --mode backward -p runtime --runs 2 --warmup 0 -d simulated:late/LOSES", "lost");
     run_line(bench, "profile -q matmul --mode backward -p runtime --runs 2 --warmup 0 -d simulated:late/LOSES", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "each measured by itself"));
-    g_assert_nonnull(strstr(ended.out, "were not interleaved: "));
+    g_assert_nonnull(strstr(ended.out, "the passes took no turns: "));
 }
 
-/* A step measured on a machine that became faster than when the pass in it was: what cannot be is said to be so. */
+/* A step measured on a machine that became faster than when the pass in it was, and no rounds of both: what cannot be is
+ * said to be so. */
 static void test_impossible(Bench *bench, gconstpointer data)
 {
     static const char yaml[] = "description: becomes faster\nprovenance: invented\nunits:\n"
@@ -264,30 +251,30 @@ static void test_impossible(Bench *bench, gconstpointer data)
     {
         g_autofree char *text = g_strdup_printf(yaml, latencies[i]);
         g_autofree char *line =
-            g_strdup_printf("profile -q matmul -p runtime --runs 4 -d simulated:faster/U -o out --mode %s", asked[i]);
+            g_strdup_printf("profile -q matmul -p memory --runs 4 -d simulated:faster/U -o out --mode %s", asked[i]);
         bench_write(bench, "faster.yaml", text, strlen(text));
         run_line(bench, line, &ended);
         assert_status(&ended, 0);
         g_assert_true((strstr(ended.out, reported) != NULL) == (i == 1));
     }
     /* none where all of it is measured at one speed */
-    run_line(bench, "profile -q matmul --mode train -p runtime --runs 4 -d simulated:faster/U -o out", &ended);
+    run_line(bench, "profile -q matmul --mode train -p memory --runs 4 -d simulated:faster/U -o out", &ended);
     assert_status(&ended, 0);
     g_assert_null(strstr(ended.out, reported));
 }
 
-/* Interrupted while they are interleaved: the passes are kept and reported, and --resume measures what is missing. */
-static void test_interleaved_interrupted(Bench *bench, gconstpointer data)
+/* Interrupted in the rounds: the passes are kept and reported, and --resume measures what is missing. */
+static void test_rounds_interrupted(Bench *bench, gconstpointer data)
 {
     g_auto(Ended) ended = { 0 };
     g_autofree char *out = NULL, *err = NULL;
-    g_autoptr(GSubprocess) process = start_line(bench, "profile --time-budget 0 --ci 0.01% " NOISY);
+    g_autoptr(GSubprocess) process = start_line(bench, "profile --mode backward --time-budget 2s " NOISY);
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
     for (gboolean seen = FALSE; !seen;)
     {
         g_autofree char *line = g_data_input_stream_read_line(lines, NULL, NULL, NULL);
         g_assert_nonnull(line);
-        seen = strstr(line, "interleaved: starts") != NULL;
+        seen = strstr(line, "all passes in rounds: starts") != NULL;
     }
     g_subprocess_send_signal(process, SIGINT);
     g_assert_true(g_subprocess_communicate_utf8(process, NULL, NULL, &out, &err, NULL));
@@ -296,12 +283,11 @@ static void test_interleaved_interrupted(Bench *bench, gconstpointer data)
     g_assert_cmpfloat(number(json, "runtime.training_pass.n"), >, 0);
     g_assert_true(json_is_string(at(json, "runtime.backward.difference")));
     assert_none_left(bench);
-    run_line(bench, "profile -q --resume --time-budget 0 --ci 0.01% " NOISY, &ended);
+    run_line(bench, "profile -q --resume --mode backward --time-budget 2s " NOISY, &ended);
     assert_status(&ended, 0);
     json_auto_t *whole = read_json(bench, "out.json");
-    g_assert_cmpstr(json_string_value(at(whole, "runtime.backward.difference")), ==, "paired rounds");
-    g_assert_cmpfloat(number(whole, "runtime.backward.n_pairs"), ==, 40);
-    g_assert_cmpfloat(number(whole, "runtime.training_pass.median"), ==, number(json, "runtime.training_pass.median"));
+    assert_adds_up(at(whole, "runtime"), number(whole, "runtime.backward.n_rounds"), FALSE);
+    g_assert_cmpfloat(number(whole, "runtime.training_pass.n"), ==, number(json, "runtime.training_pass.n"));
 }
 
 /* --- a real runtime -------------------------------------------------------------------------------------------------- */
@@ -634,10 +620,9 @@ int main(int argc, char **argv)
     g_test_add("/profile-mode/equal", Bench, NULL, bench_init, test_equal, bench_clear);
     g_test_add("/profile-mode/difference", Bench, NULL, bench_init, test_difference, bench_clear);
     g_test_add("/profile-mode/adds-up", Bench, NULL, bench_init, test_adds_up, bench_clear);
-    g_test_add("/profile-mode/interleaved", Bench, NULL, bench_init, test_interleaved, bench_clear);
-    g_test_add("/profile-mode/not-interleaved", Bench, NULL, bench_init, test_not_interleaved, bench_clear);
+    g_test_add("/profile-mode/no-rounds", Bench, NULL, bench_init, test_no_rounds, bench_clear);
     g_test_add("/profile-mode/impossible", Bench, NULL, bench_init, test_impossible, bench_clear);
-    g_test_add("/profile-mode/interleaved-interrupted", Bench, NULL, bench_init, test_interleaved_interrupted, bench_clear);
+    g_test_add("/profile-mode/rounds-interrupted", Bench, NULL, bench_init, test_rounds_interrupted, bench_clear);
     g_test_add("/profile-mode/measured", Bench, NULL, bench_init, test_measured, bench_clear);
     g_test_add("/profile-mode/reproducible", Bench, NULL, bench_init, test_reproducible, bench_clear);
     g_test_add("/profile-mode/file", Bench, NULL, bench_init, test_file, bench_clear);

@@ -5,7 +5,7 @@
 #include <internal/json.h>
 #include <internal/kernel-figures.h>
 
-/* How long passes take, backward by both ways, and the parts of a graph transformer. */
+/* How long passes take, and the parts of a graph transformer. */
 
 static IfmMeasurement *measured(double mean, double std, double median, double lower, double upper)
 {
@@ -21,43 +21,15 @@ static void test_independent(void)
 {
     g_autoptr(IfmMeasurement) forward = measured(1010, 30, 1000, 960, 1030);
     g_autoptr(IfmMeasurement) training = measured(3020, 40, 3000, 2970, 3040);
-    IfmBackward backward;
-    ifm_backward_time(forward, training, NULL, &backward);
+    IfmPassDifference backward;
+    ifm_pass_difference(forward, training, &backward);
     g_assert_cmpfloat(backward.timing.mean_ns, ==, 2010);
     g_assert_cmpfloat(backward.timing.std_ns, ==, 50);
     g_assert_cmpfloat(backward.timing.median_ns, ==, 2000);
     g_assert_cmpfloat_with_epsilon(backward.timing.interval.lower, 2000 - sqrt(30 * 30 + 30 * 30), 1e-9);
     g_assert_cmpfloat_with_epsilon(backward.timing.interval.upper, 2000 + sqrt(40 * 40 + 40 * 40), 1e-9);
-    g_assert_cmpfloat(backward.forward_ratio, ==, 2);
-    g_assert_false(backward.holds_zero || backward.paired);
-    g_assert_cmpint(backward.n_pairs, ==, 0);
-}
-
-/* That of paired rounds, where there are any: 4, 6 and 8 more than forward. */
-static void test_paired(void)
-{
-    g_autoptr(IfmMeasurement) forward = measured(1000, 1, 1000, 999, 1001), training = measured(1, 1, 1, 1, 1);
-    g_autoptr(IfmMeasurement) interleaved = ifm_measurement_new();
-    json_t *rounds = json_pack("[{s:f,s:f},{s:f,s:f},{s:f,s:f}]", "a_ns", 10.0, "b_ns", 14.0, "a_ns", 20.0, "b_ns", 26.0,
-                               "a_ns", 30.0, "b_ns", 38.0);
-    interleaved->result =
-        json_pack("{s:{s:o,s:f,s:f,s:i,s:{s:f,s:f,s:f}}}", "comparison", "rounds", rounds, "ratio", 1.25, "difference_ns",
-                  5.0, "n_pairs", 3, "difference_interval", "lower", -1.0, "upper", 11.0, "level", 0.95);
-    IfmBackward backward;
-    ifm_backward_time(forward, training, interleaved, &backward);
-    g_assert_true(backward.paired && backward.holds_zero);
-    g_assert_cmpfloat(backward.timing.mean_ns, ==, 6);
-    g_assert_cmpfloat(backward.timing.std_ns, ==, 2);
-    g_assert_cmpfloat(backward.timing.median_ns, ==, 5);
-    g_assert_cmpfloat(backward.timing.interval.lower, ==, -1);
-    g_assert_cmpfloat(backward.forward_ratio, ==, 0.25);
-    g_assert_cmpint(backward.n_pairs, ==, 3);
-    g_assert_cmpint(backward.n_rounds, ==, 3);
-    json_object_del(json_object_get(interleaved->result, "comparison"),
-                    "difference_interval"); /* too few processes were whole: it does not count */
-    ifm_backward_time(forward, training, interleaved, &backward);
-    g_assert_false(backward.paired);
-    g_assert_cmpfloat(backward.timing.median_ns, ==, -999);
+    g_assert_false(backward.holds_zero);
+    g_assert_cmpuint(backward.n_rounds, ==, 0);
 }
 
 static void test_not_measured(void)
@@ -68,13 +40,12 @@ static void test_not_measured(void)
     for (gsize i = 0; i < G_N_ELEMENTS(nothing); i++)
     {
         IfmTiming timing;
-        IfmBackward backward;
+        IfmPassDifference backward;
         ifm_timing_of(nothing[i], &timing);
         g_assert_true(isnan(timing.median_ns) && isnan(timing.interval.lower));
-        ifm_backward_time(forward, nothing[i], NULL, &backward);
+        ifm_pass_difference(forward, nothing[i], &backward);
         g_assert_true(isnan(backward.timing.median_ns) && isnan(backward.timing.interval.lower));
-        g_assert_true(isnan(backward.forward_ratio));
-        g_assert_false(backward.holds_zero || backward.paired);
+        g_assert_false(backward.holds_zero);
     }
 }
 
@@ -127,7 +98,6 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/passes/independent", test_independent);
-    g_test_add_func("/passes/paired", test_paired);
     g_test_add_func("/passes/not-measured", test_not_measured);
     g_test_add_func("/passes/is-below", test_is_below);
     g_test_add_func("/passes/parts", test_parts);
