@@ -36,6 +36,8 @@ typedef struct
     gboolean disturbed;   /* they lie further apart than IFM_SCALING_DISTURBED: nothing is concluded from the time */
     IfmInterval interval; /* its */
     const char *reason;   /* why there is no time; NULL where there is one; borrowed */
+    gboolean implausible; /* that is why: another point contradicts the time that was measured */
+    const char *doubt; /* another point contradicts the time, and which of the two is wrong is not known; NULL; borrowed */
     gint64 flop;
     double bytes;           /* what the model's shapes need: parameters and the most activations alive at once */
     double process_bytes;   /* how far the process that ran it grew: NaN if it was not measured */

@@ -164,6 +164,7 @@ typedef struct
     char *key;
     IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
     char *code, *reason;         /* why there is no latency; NULL where there is one */
+    char *doubt;                 /* it contradicts that of another size, and which of the two is wrong is not known; NULL */
     double total_ns;             /* the median; of an imported row, what its table says */
     double mean_ns, std_ns, min_ns, max_ns;
     IfmInterval interval;             /* of the median */
@@ -221,8 +222,8 @@ typedef struct
 } IfmStudyTables;
 
 /** ifm_study_tables: Latencies that those of other sizes contradict are none: their rows have the code "implausible" and
- * the reason, and keep what was measured. Returns: (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no
- * study), or IFM_ERROR_CORRUPT. */
+ * the reason, and keep what was measured. Of two that contradict each other alone both count, with their doubt. Returns:
+ * (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study), or IFM_ERROR_CORRUPT. */
 IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error);
 /** ifm_study_tables_of: The same over a study's span as it is now: a size that is new since the last run has rows that were
  * never tried, one that is gone has none. Devices that the last run was asked for stay, and are set in @study. Also
@@ -249,6 +250,7 @@ typedef struct
     double items, flop;          /* of one inference, of all streams together; NaN: unknown */
     IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
     char *code, *reason;         /* why there is no latency; NULL where there is one */
+    char *doubt;                 /* as of a row */
     double median_ns, mean_ns, std_ns, min_ns, max_ns;
     IfmInterval interval; /* of the median */
     gint64 n;             /* runs */

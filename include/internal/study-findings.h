@@ -14,13 +14,14 @@ typedef enum
 {
     IFM_ROW_MEASURED,
     IFM_ROW_FAILED,
-    IFM_ROW_SKIPPED, /* its device is unavailable, or was lost before */
-    IFM_ROW_REFUSED, /* its algorithm cannot do a layer, and has no fallback: it counts as done */
-    IFM_ROW_LEFT,    /* not tried yet */
+    IFM_ROW_SKIPPED,     /* its device is unavailable, or was lost before */
+    IFM_ROW_REFUSED,     /* its algorithm cannot do a layer, and has no fallback: it counts as done */
+    IFM_ROW_LEFT,        /* not tried yet */
+    IFM_ROW_IMPLAUSIBLE, /* measured, but others contradict it: it is no latency, and no failure */
     IFM_ROW_STATES,
 } IfmRowState;
 IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow *row);
-/* ifm_row_state_name: "measured", "failed", "skipped", "refused", "left". */
+/* ifm_row_state_name: "measured", "failed", "skipped", "refused", "left", "implausible". */
 const char *ifm_row_state_name(IfmRowState state);
 /* ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
  * would have measured is stated once, with the device. */

@@ -1,9 +1,17 @@
 #include <internal/implausible.h>
 #include <math.h>
 
-#define RATIO_KNOWN 3   /* of two medians with intervals */
-#define RATIO_UNKNOWN 4 /* where one has none */
-#define MIN_LARGER 3    /* that blame a smaller case */
+#define RATIO 4       /* of a contradiction */
+#define DISAGREES 1.5 /* of what speaks for one of two */
+#define N_STD 2
+#define MIN_LARGER 2 /* that blame a smaller case */
+
+/* Of a case: how many smaller ones it contradicts, how many larger ones contradict it. */
+typedef struct
+{
+    guint n_smaller, n_larger;
+    gboolean slowed;
+} Against;
 
 static gboolean has_more_work(const IfmTimedWork *larger, const IfmTimedWork *smaller, gsize n_axes)
 {
@@ -17,55 +25,92 @@ static gboolean has_more_work(const IfmTimedWork *larger, const IfmTimedWork *sm
     return more;
 }
 
+/* What is not known of a spread keeps none apart. */
+static gboolean are_apart(const IfmTimedWork *less, const IfmTimedWork *more)
+{
+    return !(less->upper_ns >= more->lower_ns) && !(less->ns + N_STD * less->std_ns >= more->ns - N_STD * more->std_ns);
+}
+
 static gboolean contradicts(const IfmTimedWork *larger, const IfmTimedWork *smaller, gsize n_axes)
 {
-    const gboolean known = isfinite(larger->upper_ns) && isfinite(smaller->lower_ns);
-    const double ratio = known ? RATIO_KNOWN : RATIO_UNKNOWN;
-    return larger->ns >= 0 && larger->ns * ratio <= smaller->ns && !(known && larger->upper_ns >= smaller->lower_ns) &&
+    return larger->ns >= 0 && larger->ns * RATIO <= smaller->ns && are_apart(larger, smaller) &&
            has_more_work(larger, smaller, n_axes);
 }
 
-/* Whether something slowed that case down: the larger ones that contradict it are three or more, and contradict no other.
- */
-static gboolean was_slowed(const IfmTimedWork *cases, gsize n, gsize n_axes, const guint *n_against, gsize at)
+/* Whether something slowed that case down. */
+static gboolean was_slowed(const IfmTimedWork *cases, gsize n, gsize n_axes, const Against *against, gsize at)
 {
-    gsize n_larger = 0;
+    if (against[at].n_larger < MIN_LARGER)
+        return FALSE;
     for (gsize i = 0; i < n; i++)
-    {
-        if (!contradicts(&cases[i], &cases[at], n_axes))
-            continue;
-        if (n_against[i] > 1)
+        if (contradicts(&cases[i], &cases[at], n_axes) && against[i].n_smaller > 1)
             return FALSE;
-        n_larger++;
-    }
-    return n_larger >= MIN_LARGER;
+    return TRUE;
 }
 
-/* @of: TRUE: @at is the larger one of the two */
-static gssize strongest(const IfmTimedWork *cases, gsize n, gsize n_axes, const gboolean *slowed, gsize at, gboolean larger)
+static void count_against(const IfmTimedWork *cases, gsize n, gsize n_axes, Against *against)
 {
-    gssize found = -1;
+    for (gsize i = 0; i < n; i++)
+        for (gsize k = 0; k < n; k++)
+            if (contradicts(&cases[i], &cases[k], n_axes))
+            {
+                against[i].n_smaller++;
+                against[k].n_larger++;
+            }
+    for (gsize i = 0; i < n; i++)
+        against[i].slowed = was_slowed(cases, n, n_axes, against, i);
+}
+
+/* Of two that contradict each other alone. Returns: above 0: more of the others disagree with the larger one; below 0: with
+ * the smaller one. */
+static gssize others_say(const IfmTimedWork *cases, gsize n, gsize n_axes, gsize larger, gsize smaller)
+{
+    gssize balance = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        if (i == larger || i == smaller)
+            continue;
+        balance += has_more_work(&cases[larger], &cases[i], n_axes) && cases[larger].ns * DISAGREES <= cases[i].ns;
+        balance -= has_more_work(&cases[i], &cases[smaller], n_axes) && cases[i].ns * DISAGREES <= cases[smaller].ns;
+    }
+    return balance;
+}
+
+/* @larger: of the two, with what contradicts it */
+static IfmPlausibility blame(const IfmTimedWork *cases, gsize n, gsize n_axes, const Against *against, gsize larger,
+                             gsize smaller, gboolean of_larger)
+{
+    const gboolean alone = against[larger].n_smaller == 1 && against[smaller].n_larger == 1;
+    const gssize says = against[smaller].slowed ? -1 : alone ? others_say(cases, n, n_axes, larger, smaller) : 1;
+    if (says == 0)
+        return IFM_IS_DOUBTFUL;
+    return (says > 0) == of_larger ? IFM_IS_IMPLAUSIBLE : IFM_IS_PLAUSIBLE;
+}
+
+static IfmContradiction find_one(const IfmTimedWork *cases, gsize n, gsize n_axes, const Against *against, gsize at)
+{
+    IfmContradiction found = { IFM_IS_PLAUSIBLE, -1 };
     double greatest = 0;
     for (gsize i = 0; i < n; i++)
     {
-        const IfmTimedWork *more = &cases[larger ? at : i], *less = &cases[larger ? i : at];
-        if ((larger && slowed[i]) || !contradicts(more, less, n_axes) || less->ns / more->ns <= greatest)
+        const gboolean of_larger = contradicts(&cases[at], &cases[i], n_axes);
+        if (!of_larger && !contradicts(&cases[i], &cases[at], n_axes))
             continue;
-        greatest = less->ns / more->ns;
-        found = (gssize)i;
+        const gsize larger = of_larger ? at : i, smaller = of_larger ? i : at;
+        const IfmPlausibility kind = blame(cases, n, n_axes, against, larger, smaller, of_larger);
+        const double ratio = cases[smaller].ns / cases[larger].ns;
+        if (kind == IFM_IS_PLAUSIBLE || kind < found.kind || (kind == found.kind && !(ratio > greatest)))
+            continue;
+        found = (IfmContradiction){ kind, (gssize)i };
+        greatest = ratio;
     }
     return found;
 }
 
-void ifm_find_implausible(const IfmTimedWork *cases, gsize n, gsize n_axes, gssize *against)
+void ifm_find_implausible(const IfmTimedWork *cases, gsize n, gsize n_axes, IfmContradiction *found)
 {
-    g_autofree guint *n_against = g_new0(guint, n + 1); /* how many smaller ones each contradicts */
-    g_autofree gboolean *slowed = g_new0(gboolean, n + 1);
+    g_autofree Against *against = g_new0(Against, n + 1);
+    count_against(cases, n, n_axes, against);
     for (gsize i = 0; i < n; i++)
-        for (gsize k = 0; k < n; k++)
-            n_against[i] += contradicts(&cases[i], &cases[k], n_axes);
-    for (gsize i = 0; i < n; i++)
-        slowed[i] = was_slowed(cases, n, n_axes, n_against, i);
-    for (gsize i = 0; i < n; i++)
-        against[i] = strongest(cases, n, n_axes, slowed, i, !slowed[i]);
+        found[i] = find_one(cases, n, n_axes, against, i);
 }

@@ -289,25 +289,31 @@ static void drop_implausible(IfmScalingPart *part, gsize n)
 {
     g_autofree double *flop = g_new(double, n + 1);
     g_autofree IfmTimedWork *cases = g_new(IfmTimedWork, n + 1);
-    g_autofree gssize *against = g_new(gssize, n + 1);
+    g_autofree IfmContradiction *found = g_new(IfmContradiction, n + 1);
     for (gsize i = 0; i < n; i++)
     {
         const IfmScalingPoint *point = &part->points[i];
         flop[i] = point->flop > 0 ? (double)point->flop : (double)NAN;
-        cases[i] = (IfmTimedWork){ &flop[i], point->time_ns, point->interval.lower, point->interval.upper };
+        cases[i] = (IfmTimedWork){ &flop[i], point->time_ns, point->interval.lower, point->interval.upper, point->std_ns };
     }
-    ifm_find_implausible(cases, n, 1, against);
+    ifm_find_implausible(cases, n, 1, found);
     for (gsize i = 0; i < n; i++)
     {
         IfmScalingPoint *point = &part->points[i];
-        if (against[i] < 0)
+        if (found[i].kind == IFM_IS_PLAUSIBLE)
             continue;
-        const IfmScalingPoint *other = &part->points[against[i]];
-        g_autofree char *own = ifm_format_duration(cases[i].ns), *others = ifm_format_duration(cases[against[i]].ns);
-        char *why = g_strdup_printf("implausible: %s, but %s %s, which is %s work, took %s", own, part->row->axis,
-                                    other->value, cases[i].ns < cases[against[i]].ns ? "less" : "more", others);
+        const IfmTimedWork *own = &cases[i], *other = &cases[found[i].against];
+        const gboolean doubtful = found[i].kind == IFM_IS_DOUBTFUL;
+        g_autofree char *time = ifm_format_duration(own->ns), *others = ifm_format_duration(other->ns);
+        char *why =
+            g_strdup_printf("%s: %s, but %s %s, which is %s work, took %s%s", doubtful ? "doubtful" : IFM_IMPLAUSIBLE, time,
+                            part->row->axis, part->points[found[i].against].value, own->ns < other->ns ? "less" : "more",
+                            others, doubtful ? "; which of the two is wrong is not known" : "");
         g_ptr_array_add(part->reasons, why);
-        point->reason = why;
+        *(doubtful ? &point->doubt : &point->reason) = why;
+        point->implausible = !doubtful;
+        if (doubtful)
+            continue;
         point->time_ns = NAN;
         point->interval = (IfmInterval){ NAN, NAN, point->interval.level };
     }

@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include <internal/conv-findings.h>
+#include <internal/implausible.h>
 
 #include "study-pages.h"
 
@@ -14,7 +15,7 @@ typedef struct
 {
     const char *model, *algorithm;
     const IfmStudyDevice *device;
-    gint64 n_done, n_refused, n_failed, n_left, n_fell_back;
+    gint64 n_done, n_refused, n_failed, n_implausible, n_left, n_fell_back;
     const char *reason;                     /* of the first that failed or was refused */
     double time_ns, layers_ratio, energy_j; /* at the largest size that was measured; layers_ratio: of a profiled run's
                                              wall time, convolutions' */
@@ -55,6 +56,7 @@ static GArray *combine(const IfmConvFindings *findings)
         one->n_refused += state == IFM_ROW_REFUSED;
         one->n_left += state == IFM_ROW_LEFT;
         one->n_failed += state == IFM_ROW_FAILED || state == IFM_ROW_SKIPPED;
+        one->n_implausible += state == IFM_ROW_IMPLAUSIBLE;
         one->n_fell_back = MAX(one->n_fell_back, (gint64)point->n_fell_back);
         if (one->reason == NULL && state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT)
             one->reason = point->point->reason;
@@ -81,6 +83,8 @@ static void get_combination_state(const void *record, const void *user, IfmValue
         ifm_value_set_text(value, one->n_done + one->n_refused + one->n_failed > 0 ? "begun" : "queued");
     else if (one->n_failed > 0)
         ifm_value_set_text(value, one->n_done + one->n_refused == 0 ? "failed" : "in part");
+    else if (one->n_implausible > 0)
+        ifm_value_set_text(value, IFM_IMPLAUSIBLE);
     else
         ifm_value_set_text(value, one->n_done == 0 && one->n_refused > 0 ? "refused" : "done");
     value->tone = one->n_left > 0 ? IFM_TONE_DIM : one->n_failed > 0 ? IFM_TONE_BAD : IFM_TONE_PLAIN;

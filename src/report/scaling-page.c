@@ -1,3 +1,4 @@
+#include <internal/implausible.h>
 #include <internal/result.h>
 #include <math.h>
 #include <string.h>
@@ -63,7 +64,9 @@ static void get_departs(const void *record, const void *user, IfmValue *value)
 static void get_code(const void *record, const void *user, IfmValue *value)
 {
     const IfmScalingLine *line = record;
-    if (line->result != NULL)
+    if (line->point.implausible)
+        ifm_value_set_text(value, IFM_IMPLAUSIBLE);
+    else if (line->result != NULL)
         ifm_value_set_text(value, ifm_result_code(line->result));
 }
 
@@ -131,6 +134,7 @@ const IfmField ifm_scaling_line_fields[] = {
     { "encoding_ns", "encoding", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns), HIDE | IFM_FIELD_DETAIL },
     { "encoding_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes) },
     { "encoding_held_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_held_bytes) },
+    { "doubt", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(point.doubt) },
     { "pass", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(pass) },
     { "case_key", NULL, IFM_FIELD_TEXT, get_key },
     { NULL },
@@ -386,15 +390,18 @@ static void add_memory(IfmDocument *document, const IfmScalingPart *part)
 static void add_reasons(IfmDocument *document, const IfmScalingPart *part)
 {
     ifm_document_part(document);
-    g_autoptr(GPtrArray) said = ifm_said_new();
+    g_autoptr(GPtrArray) said = ifm_said_new(), doubts = ifm_said_new();
     for (gsize i = 0; i < part->row->n; i++)
     {
         const IfmScalingPoint *point = &part->points[i];
         g_autofree char *head = g_strdup_printf("%s %s", part->row->axis, point->value);
         if (point->reason != NULL)
-            ifm_said_add(said, point->reason, head, point);
+            ifm_said_add(point->implausible ? doubts : said, point->reason, head, point);
+        if (point->doubt != NULL)
+            ifm_said_add(doubts, point->doubt, head, point);
     }
     ifm_document_said(document, said, IFM_TONE_BAD);
+    ifm_document_said(document, doubts, IFM_TONE_WARN);
 }
 
 /* Of a point, each once. Returns: whether there is a measurement that may have warnings. */

@@ -146,24 +146,11 @@ typedef struct
     const IfmResult *a, *b;
     const char *store; /* the other one's name */
     double ratio;      /* of the medians, b / a */
-    int verdict;       /* -1: lower, 1: higher, 0: not told apart; 2: not known */
 } Change;
 
 static double figure_of(const IfmResult *result, const char *name)
 {
     return ifm_summary_figure(&result->measurement->summary, name);
-}
-
-static Change change_of(const IfmResult *a, const IfmResult *b, const char *store)
-{
-    const double a_low = figure_of(a, "median_interval.lower"), a_high = figure_of(a, "median_interval.upper"),
-                 b_low = figure_of(b, "median_interval.lower"), b_high = figure_of(b, "median_interval.upper");
-    const gboolean known = isfinite(a_low) && isfinite(a_high) && isfinite(b_low) && isfinite(b_high);
-    return (Change){ a, b, store, figure_of(b, "median") / figure_of(a, "median"),
-                     !known           ? 2
-                     : b_high < a_low ? -1
-                     : b_low > a_high ? 1
-                                      : 0 };
 }
 
 /* What names a case, from the columns of results. @user: the field */
@@ -185,15 +172,7 @@ static void get_of_b(const void *record, const void *user, IfmValue *value)
 
 static void get_difference(const void *record, const void *user, IfmValue *value)
 {
-    const Change *change = record;
-    ifm_value_set_real(value, change->ratio - 1);
-    value->tone = change->verdict == -1 ? IFM_TONE_GOOD : change->verdict == 1 ? IFM_TONE_BAD : IFM_TONE_DIM;
-}
-
-static void get_verdict(const void *record, const void *user, IfmValue *value)
-{
-    static const char *const words[] = { "lower", "not told apart", "higher", "no interval" };
-    ifm_value_set_text(value, words[((const Change *)record)->verdict + 1]);
+    ifm_value_set_real(value, ((const Change *)record)->ratio - 1);
 }
 
 /* With the columns that name a case before these. */
@@ -206,7 +185,6 @@ static const IfmField change_fields[] = {
     { "b_lower_ns", "", IFM_FIELD_DURATION, get_of_b, "median_interval.lower", IFM_FIELD_NO_SCREEN },
     { "b_upper_ns", "", IFM_FIELD_DURATION, get_of_b, "median_interval.upper", IFM_FIELD_NO_SCREEN },
     { "change_ratio", "change", IFM_FIELD_RATIO, get_difference },
-    { "verdict", "by the intervals", IFM_FIELD_TEXT, get_verdict, NULL, IFM_FIELD_WHOLE },
     { NULL },
 };
 
@@ -228,13 +206,11 @@ static const GArray *fields_of(IfmDocument *document)
     return fields;
 }
 
-/* The largest first; what is not told apart after what is. */
+/* The largest first. */
 static gint compare_changes(gconstpointer a, gconstpointer b)
 {
-    const Change *x = a, *y = b;
-    const gboolean x_apart = ABS(x->verdict) == 1, y_apart = ABS(y->verdict) == 1;
-    const double of_x = fabs(log(x->ratio)), of_y = fabs(log(y->ratio));
-    return x_apart != y_apart ? y_apart - x_apart : (of_x < of_y) - (of_x > of_y);
+    const double of_a = fabs(log(((const Change *)a)->ratio)), of_b = fabs(log(((const Change *)b)->ratio));
+    return (of_a < of_b) - (of_a > of_b);
 }
 
 /* (transfer full) Change */
@@ -251,8 +227,9 @@ static GArray *changes_of(const GPtrArray *all)
         while (g_hash_table_iter_next(&iter, &identity, &result))
         {
             const IfmResult *before = g_hash_table_lookup(first->latest, identity);
-            const Change change = before != NULL ? change_of(before, result, other->name) : (Change){ 0 };
-            if (before != NULL && change.ratio > 0 && isfinite(change.ratio))
+            const double ratio = before != NULL ? figure_of(result, "median") / figure_of(before, "median") : (double)NAN;
+            const Change change = { before, result, other->name, ratio };
+            if (ratio > 0 && isfinite(ratio))
                 g_array_append_val(changes, change);
         }
     }
@@ -265,7 +242,7 @@ static void add_scatter(IfmDocument *document, const GArray *changes)
 {
     IfmBlock *block = ifm_document_predicted(document, "changes_scatter", "Medians there over those of A");
     block->no_screen = TRUE; /* which shows the table */
-    block->figure.sentence = "Below the diagonal a case is faster than in A; bars are 95 % intervals.";
+    block->figure.sentence = "Below the diagonal a case took less than in A; bars are 95 % intervals of one process each.";
     block->figure.x.title = "A";
     block->figure.y.title = "there";
     for (guint i = 0; i < changes->len; i++)
@@ -287,16 +264,13 @@ static void add_scatter(IfmDocument *document, const GArray *changes)
 static void add_changes(IfmDocument *document, const GPtrArray *all)
 {
     GArray *changes = changes_of(all);
-    gsize counts[4] = { 0 };
-    for (guint i = 0; i < changes->len; i++)
-        counts[g_array_index(changes, Change, i).verdict + 1]++;
     ifm_document_heading(document, "What changed");
     ifm_document_text(document,
-                      "%u case%s that A and another store have: %" G_GSIZE_FORMAT " lower, %" G_GSIZE_FORMAT
-                      " higher, %" G_GSIZE_FORMAT " not told apart by the intervals, %" G_GSIZE_FORMAT
-                      " without an interval. An interval holds what varied within one measurement; from day to day and "
-                      "from process to process a machine differs by more: `inferometer compare` measures two in turns.",
-                      changes->len, changes->len == 1 ? "" : "s", counts[0], counts[2], counts[1], counts[3]);
+                      "%u case%s that A and another store have, each measured in one process at another time: that is not "
+                      "compared, and who is faster does not follow. An interval holds what varied within one measurement; "
+                      "from day to day and from process to process a machine differs by more: `inferometer compare` "
+                      "measures two in turns.",
+                      changes->len, changes->len == 1 ? "" : "s");
     if (changes->len == 0)
     {
         g_array_unref(changes);

@@ -97,7 +97,7 @@ static char *reason_of(const Group *group)
 {
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "%" G_GSIZE_FORMAT " case%s %s", group->n, group->n > 1 ? "s" : "",
-                           group->state == IFM_ROW_SKIPPED ? "skipped" : "failed");
+                           ifm_row_state_name(group->state));
     if (group->state == IFM_ROW_FAILED && group->code != NULL && *group->code != '\0' &&
         !g_str_equal(group->code, "failed") && !g_str_has_prefix(group->reason, group->code))
         g_string_append_printf(text, " (%s)", group->code);
@@ -114,6 +114,20 @@ static void add_rows(GPtrArray *groups, const IfmStudyTables *tables, const GPtr
         const IfmStageRow *row = rows->pdata[i];
         if (row->reason != NULL && ifm_stage_row_listed(tables, row))
             add_row(groups, row, ifm_stage_row_state(tables, row));
+    }
+}
+
+/* Latencies that count all the same. */
+static void add_doubts(IfmDocument *document, const GPtrArray *rows)
+{
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmStageRow *row = rows->pdata[i];
+        if (row->doubt == NULL || row->reason != NULL)
+            continue;
+        g_autofree char *head = g_strdup_printf("%s%s stage %d", row->device->alias, kind_of(row), row->stage);
+        ifm_document_note(document, head, IFM_TONE_WARN, "at %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges: %s",
+                          row->nodes, row->edges, row->doubt);
     }
 }
 
@@ -136,8 +150,10 @@ void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables)
     {
         const Group *group = groups->pdata[i];
         g_autofree char *head = head_of(group, n_stages), *reason = reason_of(group);
-        ifm_document_note(document, head, group->state == IFM_ROW_SKIPPED ? IFM_TONE_WARN : IFM_TONE_BAD, "%s", reason);
+        ifm_document_note(document, head, group->state == IFM_ROW_FAILED ? IFM_TONE_BAD : IFM_TONE_WARN, "%s", reason);
     }
+    add_doubts(document, tables->rows);
+    add_doubts(document, tables->ranges);
     ifm_stage_row_count(tables, NULL, 0, counts);
     for (guint i = 0; i < tables->links->len; i++)
     {

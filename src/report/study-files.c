@@ -129,6 +129,8 @@ static json_t *lookup_row(const IfmStudyTables *tables, const IfmStageRow *row)
     json_t *json = ifm_row_to_json(ifm_lookup_row_fields, row);
     if (tables->imported)
         json_object_set_new(json, "origin", json_string("imported"));
+    if (row->doubt != NULL)
+        json_object_set_new(json, "doubt", json_string(row->doubt));
     return json;
 }
 
@@ -321,6 +323,8 @@ static json_t *raw_row(const IfmStudyTables *tables, const IfmStageRow *row)
     }
     json_t *json = ifm_row_to_json(ifm_raw_row_fields, row);
     json_object_set_new(json, "samples_ms", samples_to_json(row->measurement));
+    if (row->doubt != NULL)
+        json_object_set_new(json, "doubt", json_string(row->doubt));
     return json;
 }
 

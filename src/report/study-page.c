@@ -80,11 +80,10 @@ static void get_device_phase(const void *record, const void *user, IfmValue *val
 
 static void get_device_count(const void *record, const void *user, IfmValue *value)
 {
-    static const IfmTone tones[IFM_ROW_STATES] = { [IFM_ROW_MEASURED] = IFM_TONE_GOOD,
-                                                   [IFM_ROW_FAILED] = IFM_TONE_BAD,
-                                                   [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
-                                                   [IFM_ROW_REFUSED] = IFM_TONE_WARN,
-                                                   [IFM_ROW_LEFT] = IFM_TONE_PLAIN };
+    static const IfmTone tones[IFM_ROW_STATES] = {
+        [IFM_ROW_MEASURED] = IFM_TONE_GOOD, [IFM_ROW_FAILED] = IFM_TONE_BAD, [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
+        [IFM_ROW_REFUSED] = IFM_TONE_WARN,  [IFM_ROW_LEFT] = IFM_TONE_PLAIN, [IFM_ROW_IMPLAUSIBLE] = IFM_TONE_WARN
+    };
     gsize count = ((const DeviceLine *)record)->counts[GPOINTER_TO_UINT(user)];
     ifm_value_set_integer(value, (gint64)count);
     value->tone = count > 0 ? tones[GPOINTER_TO_UINT(user)] : IFM_TONE_DIM;
@@ -185,6 +184,8 @@ static char *counts_text(const IfmStudyTables *tables, int phase)
                            "%" G_GSIZE_FORMAT " case%s: %" G_GSIZE_FORMAT " measured, %" G_GSIZE_FORMAT
                            " failed, %" G_GSIZE_FORMAT " skipped",
                            n, n == 1 ? "" : "s", counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
+    if (counts[IFM_ROW_IMPLAUSIBLE] > 0)
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " implausible", counts[IFM_ROW_IMPLAUSIBLE]);
     if (counts[IFM_ROW_LEFT] > 0)
         g_string_append_printf(text, ", %" G_GSIZE_FORMAT " left", counts[IFM_ROW_LEFT]);
     if (n_absent > 0)

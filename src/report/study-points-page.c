@@ -3,6 +3,7 @@
 
 #include <inferometer/kinds.h>
 #include <inferometer/study-results.h>
+#include <internal/implausible.h>
 #include <internal/study.h>
 
 #include "study-pages.h"
@@ -16,6 +17,8 @@ IfmRowState ifm_point_state(const IfmStudyPoint *point)
 {
     if (point->reason == NULL)
         return IFM_ROW_MEASURED;
+    if (g_strcmp0(point->code, IFM_IMPLAUSIBLE) == 0)
+        return IFM_ROW_IMPLAUSIBLE;
     if (point->measurement != NULL && point->measurement->outcome == IFM_OUTCOME_SKIPPED)
         return IFM_ROW_SKIPPED;
     if (point->measurement != NULL)
@@ -115,11 +118,10 @@ static void get_phase(const void *record, const void *user, IfmValue *value)
 
 static void get_outcome(const void *record, const void *user, IfmValue *value)
 {
-    static const IfmTone tones[] = { [IFM_ROW_MEASURED] = IFM_TONE_PLAIN,
-                                     [IFM_ROW_FAILED] = IFM_TONE_BAD,
-                                     [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
-                                     [IFM_ROW_REFUSED] = IFM_TONE_WARN,
-                                     [IFM_ROW_LEFT] = IFM_TONE_DIM };
+    static const IfmTone tones[] = {
+        [IFM_ROW_MEASURED] = IFM_TONE_PLAIN, [IFM_ROW_FAILED] = IFM_TONE_BAD, [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
+        [IFM_ROW_REFUSED] = IFM_TONE_WARN,   [IFM_ROW_LEFT] = IFM_TONE_DIM,   [IFM_ROW_IMPLAUSIBLE] = IFM_TONE_WARN
+    };
     IfmRowState state = ifm_point_state(record);
     ifm_value_set_text(value, ifm_row_state_name(state));
     value->tone = tones[state];
@@ -376,13 +378,27 @@ static void add_failed(IfmDocument *document, const IfmStudyPoints *points, cons
         if (point->device == device && ifm_point_state(point) == state && !absent)
             ifm_said_add(said, point->reason, point->title, point);
     }
-    ifm_document_said(document, said, state == IFM_ROW_REFUSED ? IFM_TONE_WARN : IFM_TONE_BAD);
+    ifm_document_said(document, said,
+                      state == IFM_ROW_REFUSED || state == IFM_ROW_IMPLAUSIBLE ? IFM_TONE_WARN : IFM_TONE_BAD);
+}
+
+/* Those that count all the same. */
+static void add_doubts(IfmDocument *document, const IfmStudyPoints *points, const IfmStudyDevice *device)
+{
+    g_autoptr(GPtrArray) said = ifm_said_new();
+    for (guint i = 0; i < points->points->len; i++)
+    {
+        const IfmStudyPoint *point = points->points->pdata[i];
+        if (point->device == device && point->reason == NULL && point->doubt != NULL)
+            ifm_said_add(said, point->doubt, point->title, point);
+    }
+    ifm_document_said(document, said, IFM_TONE_WARN);
 }
 
 /* An absent device is stated once, and so is a reason that many points have. */
 static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
 {
-    static const IfmRowState states[] = { IFM_ROW_FAILED, IFM_ROW_SKIPPED, IFM_ROW_REFUSED };
+    static const IfmRowState states[] = { IFM_ROW_FAILED, IFM_ROW_SKIPPED, IFM_ROW_REFUSED, IFM_ROW_IMPLAUSIBLE };
     ifm_document_heading(document, "What has no latency, and why");
     for (guint i = 0; i < points->devices->len; i++)
     {
@@ -391,6 +407,7 @@ static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
             ifm_document_note(document, device->alias, IFM_TONE_WARN, "%s", device->reason);
         for (gsize k = 0; k < G_N_ELEMENTS(states); k++)
             add_failed(document, points, device, states[k]);
+        add_doubts(document, points, device);
     }
 }
 
@@ -406,6 +423,8 @@ static void add_summary(IfmDocument *document, const IfmStudyPoints *points, con
         n += counts[state];
     g_string_printf(text, "%zu case%s: %zu measured, %zu failed, %zu skipped", n, n == 1 ? "" : "s",
                     counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
+    if (counts[IFM_ROW_IMPLAUSIBLE] > 0)
+        g_string_append_printf(text, ", %zu implausible", counts[IFM_ROW_IMPLAUSIBLE]);
     if (counts[IFM_ROW_REFUSED] > 0)
         g_string_append_printf(text, ", %zu refused", counts[IFM_ROW_REFUSED]);
     if (counts[IFM_ROW_LEFT] > 0)

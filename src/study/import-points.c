@@ -1,3 +1,4 @@
+#include <internal/implausible.h>
 #include <math.h>
 #include <string.h>
 
@@ -70,14 +71,15 @@ static gboolean read_row(ImportTable *table, const IfmCsv *csv, const gsize *at,
         good = import_csv_number(csv, i, at[of_times[t]], times[t], error);
         *times[t] /= 1e6;
     }
-    if (good && (g_str_equal(outcome, "failed") || g_str_equal(outcome, "refused")))
+    if (good &&
+        (g_str_equal(outcome, "failed") || g_str_equal(outcome, "refused") || g_str_equal(outcome, IFM_IMPLAUSIBLE)))
     {
         row->flag = g_strdup(ifm_csv_text(csv, i, at[REASON]));
         row->code = g_strdup(import_csv_text(csv, i, at[CODE]));
     }
     else if (good && !g_str_equal(outcome, "measured"))
-        good = import_refuse(row, error, "outcome: found \"%s\", expected measured, failed, refused, skipped or left",
-                             outcome);
+        good = import_refuse(
+            row, error, "outcome: found \"%s\", expected measured, failed, refused, implausible, skipped or left", outcome);
     if (good && g_str_equal(import_csv_text(csv, i, at[SIMULATED]), "true"))
         g_hash_table_add(table->simulated, g_strdup(row->alias));
     if (good)

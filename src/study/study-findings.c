@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <inferometer/format.h>
+#include <internal/implausible.h>
 #include <internal/json.h>
 
 #include <internal/study-findings.h>
@@ -10,7 +11,7 @@
 
 const char *ifm_row_state_name(IfmRowState state)
 {
-    static const char *const names[IFM_ROW_STATES] = { "measured", "failed", "skipped", "refused", "left" };
+    static const char *const names[IFM_ROW_STATES] = { "measured", "failed", "skipped", "refused", "left", "implausible" };
     return names[state];
 }
 
@@ -18,6 +19,8 @@ IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow 
 {
     if (row->reason == NULL)
         return IFM_ROW_MEASURED;
+    if (g_strcmp0(row->code, IFM_IMPLAUSIBLE) == 0)
+        return IFM_ROW_IMPLAUSIBLE;
     if (row->measurement != NULL)
         return row->measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_ROW_SKIPPED : IFM_ROW_FAILED;
     if (tables->imported)

@@ -18,14 +18,27 @@ static gboolean is_same_but_size(const IfmStageRow *row, const IfmStageRow *othe
            row->busy == other->busy;
 }
 
-/* (transfer full) */
-static char *why_implausible(const IfmStageRow *row, const IfmStageRow *other)
+/* "implausible: 25 us, but 64 nodes, which is less work, took 100 us" (transfer full) */
+static char *words_of(IfmPlausibility kind, double own_ns, const char *other, double other_ns)
 {
-    g_autofree char *own = ifm_format_duration(row->total_ns), *others = ifm_format_duration(other->total_ns);
-    return g_strdup_printf("implausible: %s, but %" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT
-                           " edges, which is %s work, "
-                           "took %s",
-                           own, other->nodes, other->edges, row->total_ns < other->total_ns ? "less" : "more", others);
+    g_autofree char *own = ifm_format_duration(own_ns), *others = ifm_format_duration(other_ns);
+    return g_strdup_printf("%s: %s, but %s, which is %s work, took %s%s",
+                           kind == IFM_IS_DOUBTFUL ? "doubtful" : IFM_IMPLAUSIBLE, own, other,
+                           own_ns < other_ns ? "less" : "more", others,
+                           kind == IFM_IS_DOUBTFUL ? "; which of the two is wrong is not known" : "");
+}
+
+/* Of two that contradict each other both latencies stay, with the doubt. @words: (transfer full) */
+static void put(IfmPlausibility kind, char *words, char **code, char **reason, char **doubt)
+{
+    if (kind == IFM_IS_DOUBTFUL)
+    {
+        g_free(*doubt);
+        *doubt = words;
+        return;
+    }
+    *code = g_strdup(IFM_IMPLAUSIBLE);
+    *reason = words;
 }
 
 /* @rows: IfmStageRow*, of different sizes alone */
@@ -34,22 +47,25 @@ static void mark_among(const GPtrArray *rows)
     const guint n = rows->len;
     g_autofree double *work = g_new(double, 2 * n + 1);
     g_autofree IfmTimedWork *cases = g_new(IfmTimedWork, n + 1);
-    g_autofree gssize *against = g_new(gssize, n + 1);
+    g_autofree IfmContradiction *found = g_new(IfmContradiction, n + 1);
     for (guint i = 0; i < n; i++)
     {
         const IfmStageRow *row = rows->pdata[i];
         work[2 * i] = (double)row->nodes;
         work[2 * i + 1] = (double)row->edges;
-        cases[i] = (IfmTimedWork){ &work[2 * i], row->total_ns, row->interval.lower, row->interval.upper };
+        cases[i] = (IfmTimedWork){ &work[2 * i], row->total_ns, row->interval.lower, row->interval.upper, row->std_ns };
     }
-    ifm_find_implausible(cases, n, 2, against);
+    ifm_find_implausible(cases, n, 2, found);
     for (guint i = 0; i < n; i++)
     {
         IfmStageRow *row = rows->pdata[i];
-        if (against[i] < 0)
+        if (found[i].kind == IFM_IS_PLAUSIBLE)
             continue;
-        row->code = g_strdup(IFM_IMPLAUSIBLE);
-        row->reason = why_implausible(row, rows->pdata[against[i]]);
+        const IfmStageRow *other = rows->pdata[found[i].against];
+        g_autofree char *size =
+            g_strdup_printf("%" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges", other->nodes, other->edges);
+        put(found[i].kind, words_of(found[i].kind, row->total_ns, size, other->total_ns), &row->code, &row->reason,
+            &row->doubt);
     }
 }
 
@@ -88,23 +104,23 @@ static void mark_along(const GPtrArray *points)
 {
     const guint n = points->len;
     g_autofree IfmTimedWork *cases = g_new(IfmTimedWork, n + 1);
-    g_autofree gssize *against = g_new(gssize, n + 1);
+    g_autofree IfmContradiction *found = g_new(IfmContradiction, n + 1);
     for (guint i = 0; i < n; i++)
     {
         const IfmStudyPoint *point = points->pdata[i];
-        cases[i] = (IfmTimedWork){ &point->flop, point->median_ns, point->interval.lower, point->interval.upper };
+        const double std_ns =
+            point->measurement != NULL && point->measurement->has_summary ? point->measurement->summary.std : (double)NAN;
+        cases[i] = (IfmTimedWork){ &point->flop, point->median_ns, point->interval.lower, point->interval.upper, std_ns };
     }
-    ifm_find_implausible(cases, n, 1, against);
+    ifm_find_implausible(cases, n, 1, found);
     for (guint i = 0; i < n; i++)
     {
         IfmStudyPoint *point = points->pdata[i];
-        const IfmStudyPoint *other = against[i] >= 0 ? points->pdata[against[i]] : NULL;
-        if (other == NULL || point->reason != NULL)
+        if (found[i].kind == IFM_IS_PLAUSIBLE || point->reason != NULL)
             continue;
-        g_autofree char *own = ifm_format_duration(point->median_ns), *others = ifm_format_duration(other->median_ns);
-        point->code = g_strdup(IFM_IMPLAUSIBLE);
-        point->reason = g_strdup_printf("implausible: %s, but %s, which is %s work, took %s", own, other->title,
-                                        point->median_ns < other->median_ns ? "less" : "more", others);
+        const IfmStudyPoint *other = points->pdata[found[i].against];
+        put(found[i].kind, words_of(found[i].kind, point->median_ns, other->title, other->median_ns), &point->code,
+            &point->reason, &point->doubt);
     }
 }
 

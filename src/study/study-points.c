@@ -14,6 +14,7 @@ static void point_free(IfmStudyPoint *point)
     ifm_measurement_free(point->measurement);
     g_free(point->code);
     g_free(point->reason);
+    g_free(point->doubt);
     g_free(point);
 }
 

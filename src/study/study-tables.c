@@ -15,6 +15,7 @@ static void row_free(IfmStageRow *row)
     g_free(row->key);
     g_free(row->code);
     g_free(row->reason);
+    g_free(row->doubt);
     ifm_measurement_free(row->measurement);
     g_free(row);
 }

@@ -1,6 +1,7 @@
 #include <glib/gstdio.h>
 #include <inferometer/study.h>
 #include <internal/implausible.h>
+#include <internal/study-findings.h>
 #include <math.h>
 #include <string.h>
 
@@ -99,6 +100,9 @@ static void test_tables(void)
     }
     const gsize n = ifm_study_tables_implausible(laptop.tables);
     g_assert_cmpuint(n, >=, 36);
+    gsize counts[IFM_ROW_STATES];
+    ifm_stage_row_count(laptop.tables, NULL, 0, counts);
+    g_assert_cmpuint(counts[IFM_ROW_IMPLAUSIBLE], ==, n); /* apart from what failed */
     const gsize n_fits = laptop.tables->fits->len;
     ifm_study_tables_admit(laptop.tables);
     g_assert_cmpuint(ifm_study_tables_implausible(laptop.tables), ==, 0);
@@ -136,7 +140,14 @@ static void test_points(void)
     const IfmStudyPoint *faster = add_point(points, 1, 8, 20); /* more threads: no more work */
     const IfmStudyPoint *more = add_point(points, 2, 1, 190), *gone = add_point(points, 4, 1, 30);
     const IfmStudyPoint *both = add_point(points, 4, 8, 30); /* of what has other threads, nothing follows */
+    const IfmStudyPoint *one = add_point(points, 1, 2, 100), *other = add_point(points, 2, 2, 20); /* and nothing else */
     study_mark_points(points);
+    g_test_message("%s", one->doubt);
+    g_assert_true(g_str_has_prefix(one->doubt, "doubtful: "));
+    g_assert_true(one->reason == NULL && other->reason == NULL);
+    g_assert_nonnull(strstr(one->doubt, "ns, but batch 2, threads 2, which is more work, took 20"));
+    g_assert_nonnull(strstr(other->doubt, "ns, but batch 1, threads 2, which is less work, took 100"));
+    g_assert_null(faster->doubt);
     g_assert_null(faster->reason);
     g_assert_null(more->reason);
     g_assert_null(both->reason);
@@ -148,6 +159,7 @@ static void test_points(void)
         g_free(point->title);
         json_decref(point->axes);
         g_free(point->code);
+        g_free(point->doubt);
         g_free(point->reason);
         g_free(point);
     }
