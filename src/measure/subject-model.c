@@ -107,7 +107,8 @@ static gboolean output_shape(const IfmModelSubject *self, const IfmPort *port, i
 }
 
 /* Outputs whose shapes are known get memory beforehand, so that no run allocates them: where dimensions are free, too, as
- * both runtimes then write to the memory they are given. What depends on the inputs' values the runtime allocates. */
+ * both runtimes then write to the memory they are given. What depends on the inputs' values the runtime allocates, and
+ * single numbers: an exporter that saw a batch of 1 says so of what has one for each sample. */
 static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTensor *outputs, GError **error)
 {
     if (!(ifm_compiled_info(self->compiled).capabilities & IFM_CAN_SET_OUTPUT))
@@ -117,7 +118,7 @@ static gboolean set_outputs(IfmModelSubject *self, IfmRequest *request, IfmTenso
         const IfmPort *port = ifm_compiled_output(self->compiled, i);
         gint64 shape[IFM_MAX_RANK];
         int rank;
-        if (ifm_dtype_size_bytes(port->dtype) > 0 && output_shape(self, port, &rank, shape) &&
+        if (ifm_dtype_size_bytes(port->dtype) > 0 && output_shape(self, port, &rank, shape) && rank > 0 &&
             (!(computes(self) ? ifm_tensor_init : ifm_tensor_reserve)(&outputs[i], port->dtype, rank, shape, error) ||
              !ifm_request_set_output(request, i, &outputs[i], error)))
             return FALSE;

@@ -220,15 +220,34 @@ static gboolean is_condition(const Search *search, const char *tensor)
     return FALSE;
 }
 
+/* An integer that is stored, or made by a Constant node. */
+static gboolean stored_integer(const Search *search, const char *name, gint64 *value)
+{
+    g_auto(IfmTensor) number = IFM_TENSOR_INIT;
+    const gssize index = ifm_model_producer(search->model, name);
+    const IfmNode *maker = index >= 0 ? ifm_model_node(search->model, (gsize)index) : NULL;
+    const gboolean is_constant = maker != NULL && g_str_equal(maker->op_type, "Constant");
+    const Onnx__AttributeProto *written = is_constant ? ifm_onnx_attribute(maker, "value") : NULL;
+    if (is_constant && ifm_onnx_attribute(maker, "value_int") != NULL)
+    {
+        *value = ifm_node_int(maker, "value_int", 0);
+        return TRUE;
+    }
+    if (!(written != NULL && written->t != NULL ? ifm_onnx_tensor_wrap(written->t, &number)
+                                                : ifm_model_initializer(search->model, name, &number)) ||
+        ifm_dtype_is_float(number.dtype) || ifm_dtype_size_bytes(number.dtype) == 0 || ifm_tensor_n_elements(&number) != 1)
+        return FALSE;
+    *value = (gint64)ifm_tensor_get_double(&number, 0);
+    return TRUE;
+}
+
 /* A rate of 16000, say: the branch for all others need not take any other. */
 static void fix_case(Search *search, const IfmNode *node, gsize of)
 {
-    IfmTensor number;
-    if (ifm_dtype_is_float(search->port->dtype) || of >= node->n_inputs || !is_condition(search, node->outputs[0]) ||
-        !ifm_model_weight(search->model, node->inputs[of], &number) || ifm_dtype_is_float(number.dtype) ||
-        ifm_dtype_size_bytes(number.dtype) == 0 || ifm_tensor_n_elements(&number) != 1)
-        return;
-    fix_one(search, (gint64)ifm_tensor_get_double(&number, 0));
+    gint64 value;
+    if (!ifm_dtype_is_float(search->port->dtype) && of < node->n_inputs && is_condition(search, node->outputs[0]) &&
+        stored_integer(search, node->inputs[of], &value))
+        fix_one(search, value);
 }
 
 /* Each number is a place in one of the first dimensions: below the smallest of them. */

@@ -242,6 +242,33 @@ static void test_unread_input(void)
     fixture_clear(&fixture);
 }
 
+/* A file says of an output that it is one number, as it was of a batch of 1: of 4 there are 4. */
+static void test_number_for_each(void)
+{
+    static const gint64 shape[] = { -1, 1 };
+    static const char *const names[] = { "N", NULL };
+    const IfmDimBinding binding = { "N", 4 };
+    Fixture fixture;
+    fixture_init(&fixture, NULL);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("scores", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, shape, names);
+    ifm_model_builder_node(builder, "Squeeze", NULL, NAMES("x"), NAMES("each"));
+    ifm_model_builder_node(builder, "Neg", NULL, NAMES("each"), NAMES("y"));
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, 0, NULL, NULL);
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, NULL);
+    g_assert_true(ifm_model_save(model, fixture.model_path, NULL));
+    if (has_engines(&fixture))
+    {
+        IfmModelCase model_case = case_on(&fixture, devices[0]);
+        model_case.bindings = &binding;
+        model_case.n_bindings = 1;
+        g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+        assert_ok(measurement);
+        g_assert_cmpstr(text_in(measurement->verification, "agreement"), ==, "equal");
+    }
+    fixture_clear(&fixture);
+}
+
 /* A sequence is made and not read: the tensor beside it is compared. */
 static void test_listed(void)
 {
@@ -332,6 +359,7 @@ int main(int argc, char **argv)
     g_test_add_func("/verdict/undetermined", test_undetermined);
     g_test_add_func("/verdict/drawn", test_drawn);
     g_test_add_func("/verdict/listed", test_listed);
+    g_test_add_func("/verdict/number-for-each", test_number_for_each);
     g_test_add_func("/verdict/unread-input", test_unread_input);
     g_test_add_func("/verdict/fed-anew", test_fed_anew);
     g_test_add_func("/verdict/fixed", test_fixed);

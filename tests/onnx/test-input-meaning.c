@@ -140,18 +140,22 @@ static void test_steering(void)
 /* A number that an If compares with another is that one; one that is compared for another reason is not. */
 static void test_cases(void)
 {
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 3; k++)
     {
         g_auto(IfmTensor) input = IFM_TENSOR_INIT;
         gint64 rate = 16000;
         IfmTensor number;
         IfmModelBuilder *builder = begin(IFM_DTYPE_I64, 0, NULL);
         g_assert_true(ifm_tensor_wrap(&number, IFM_DTYPE_I64, 0, NULL, &rate, NULL));
-        ifm_model_builder_weight(builder, "rate", &number);
-        ifm_model_builder_node(builder, "Equal", NULL, k == 0 ? NAMES("i", "rate") : NAMES("rate", "i"), NAMES("is_high"));
-        ifm_model_builder_node(builder, k == 0 ? "If" : "Identity", NULL, NAMES("is_high"), NAMES("o"));
+        if (k == 2)
+            ifm_model_builder_int(builder, ifm_model_builder_node(builder, "Constant", NULL, NAMES(NULL), NAMES("rate")),
+                                  "value_int", rate);
+        else
+            ifm_model_builder_weight(builder, "rate", &number);
+        ifm_model_builder_node(builder, "Equal", NULL, k != 1 ? NAMES("i", "rate") : NAMES("rate", "i"), NAMES("is_high"));
+        ifm_model_builder_node(builder, k != 1 ? "If" : "Identity", NULL, NAMES("is_high"), NAMES("o"));
         make(builder, &input);
-        g_assert_cmpint(*(const gint64 *)input.data == rate, ==, k == 0);
+        g_assert_cmpint(*(const gint64 *)input.data == rate, ==, k != 1);
     }
 }
 

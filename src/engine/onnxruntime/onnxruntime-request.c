@@ -24,14 +24,15 @@ static gboolean check(const IfmRequest *request, OrtStatus *status, GError **err
     return ifm_ort_check(api_of(request), status, who, IFM_ERROR_FAILED, error);
 }
 
-/* Makes the memory of an output of known shape once, so that the runtime allocates none during an inference. */
+/* Makes the memory of an output of known shape once, so that the runtime allocates none during an inference. Single numbers
+ * it may allocate: exporters that saw a batch of 1 say so of what has a number for each sample. */
 static gboolean make_output(IfmRequest *request, gsize index, GError **error)
 {
     OrtRequest *self = self_of(request);
     const OrtApi *api = api_of(request);
     const IfmPort *port = request->compiled->outputs->pdata[index];
     OrtAllocator *allocator;
-    self->is_kept[index] = ifm_port_is_fixed(port);
+    self->is_kept[index] = ifm_port_is_fixed(port) && port->rank > 0;
     return !self->is_kept[index] || (check(request, api->GetAllocatorWithDefaultOptions(&allocator), error) &&
                                      check(request,
                                            api->CreateTensorAsOrtValue(allocator, port->dims, (size_t)port->rank,
