@@ -192,12 +192,11 @@ static void pool_squares(const IfmSpread *self, Pool *pool)
     pool->mean /= (double)MAX(n, 1);
 }
 
-/* What is no number in the reference itself may be anything in an engine: the inputs mean nothing there. */
 static double allowed_at(const IfmSpread *self, const Pool *pool, gint64 index)
 {
     const double r = ifm_tensor_get_double(self->reference, index), size = fabs(r);
     double of_one, least;
-    if (self->differing[index] || isnan(r))
+    if (self->differing[index])
         return INFINITY;
     if (!isfinite(r))
         return 0;
@@ -238,7 +237,7 @@ static void finish_floats(const IfmSpread *self, float *allowed, IfmSpreadFigure
     for (gint64 i = 0; i < self->n; i++)
     {
         allowed[i] = (float)allowed_at(self, &pool, i);
-        n_unsure += isinf(allowed[i]) != 0;
+        n_unsure += self->differing[i] != 0;
     }
     const double mean_power = self->power / (double)MAX(self->n, 1);
     figures->reference_db = !(pool.mean > 0)    ? INFINITY
@@ -315,7 +314,9 @@ static void add_block(Sums *sums, IfmJudgement *judgement, const double *v, cons
             continue;
         if (!isfinite(r[i]) || !isfinite(v[i]))
         {
-            if (is_same(v[i], r[i]))
+            /* what is no number in the reference itself may be anything: the inputs mean nothing there */
+            judgement->is_meaningless |= isnan(r[i]) && !isnan(v[i]);
+            if (is_same(v[i], r[i]) || isnan(r[i]))
                 continue;
             judgement->worst_index = judgement->why == NULL ? at + i : judgement->worst_index;
             judgement->worst = INFINITY;
@@ -427,7 +428,7 @@ IfmAgreement ifm_spread_judge(const IfmTensor *value, const IfmTensor *reference
     else
         judge_integers(value, reference, allowed->data, figures, judgement);
     const gboolean is_plain = g_strcmp0(judgement->why, "shape") == 0 || g_strcmp0(judgement->why, "not finite") == 0;
-    const IfmAgreement agreement = by_spread(figures);
+    const IfmAgreement agreement = judgement->is_meaningless ? IFM_AGREEMENT_UNDETERMINED : by_spread(figures);
     if (agreement == IFM_AGREEMENT_UNDETERMINED && !is_plain)
         judgement->why = NULL;
     return judgement->why != NULL ? IFM_AGREEMENT_DIFFERENT : agreement;

@@ -62,12 +62,14 @@ gboolean ifm_spread_finish(IfmSpread *self, IfmTensor *allowed, IfmSpreadFigures
  * @worst_index: where that is, row-major; of integers the first wrong one; -1 where all are equal
  * @n_different: elements with |d| > t, or wrong integers
  * @share: the largest of all figures, each by its limit: above 1 where they are different
+ * @is_meaningless: it has numbers where r has none (NaN): undetermined at best
  */
 typedef struct
 {
     const char *why;
     double z, ratio, worst, gain, share;
     gint64 worst_index, n_different;
+    gboolean is_meaningless;
 } IfmJudgement;
 /**
  * ifm_spread_judge:

@@ -82,12 +82,15 @@ char *ifm_outputs_words(const json_t *verification)
     const json_t *output = output_of(verification);
     const gboolean is_undetermined = g_str_equal(agreement, "undetermined");
     const gboolean is_drawn = is_undetermined && add_drawn(words, verification);
+    const gboolean no_numbers = json_is_true(json_object_get(verification, "reference_not_finite"));
     if (is_undetermined && (output != NULL || !is_drawn))
         g_string_append_printf(words,
-                               "%s on these inputs the model's own roundings move output %s too far to tell right from "
-                               "wrong; --input gives real ones",
+                               no_numbers ? "%s on these inputs the model itself gives no numbers (NaN) in output %s; "
+                                            "--input gives real ones"
+                                          : "%s on these inputs the model's own roundings move output %s too far to tell "
+                                            "right from wrong; --input gives real ones",
                                is_drawn ? ";" : ":", output != NULL ? ifm_member_text(output, "port") : "");
-    if (output != NULL && !g_str_equal(agreement, "equal"))
+    if (output != NULL && !g_str_equal(agreement, "equal") && !(is_undetermined && no_numbers))
         add_figures(words, output);
     g_string_append(words, limits->str);
     return g_strdup(words->str);
