@@ -114,13 +114,11 @@ static const char *place_of(const Arguments *arguments, const char *format)
     return g_str_equal(cli_text(arguments, "format"), format) ? cli_text(arguments, "output") : NULL;
 }
 
-static int check_export(const Arguments *arguments, const char *json_path, const char *csv_path)
+static int check_export(const Arguments *arguments, const char *csv_path)
 {
     gboolean by_name = cli_given(arguments, "json") || cli_given(arguments, "csv");
     if (by_name && (cli_given(arguments, "format") || cli_given(arguments, "output")))
         return cli_usage(&verb_store_export, "--json or --csv FILE, or --format and --output, not both");
-    if (g_strcmp0(json_path, "-") == 0 && g_strcmp0(csv_path, "-") == 0)
-        return cli_usage(&verb_store_export, "--json and --csv cannot both go to standard output");
     if (cli_given(arguments, "samples") && csv_path == NULL)
         return cli_usage(&verb_store_export, "--samples is of CSV: JSON has the samples in it");
     return cli_check_outputs(arguments, (const char *const[]){ "json", "csv", "output", NULL });
@@ -130,7 +128,7 @@ static int run_export(const Arguments *arguments)
 {
     gboolean samples = cli_given(arguments, "samples");
     const char *json_path = place_of(arguments, "json"), *csv_path = place_of(arguments, "csv");
-    int status = check_export(arguments, json_path, csv_path);
+    int status = check_export(arguments, csv_path);
     g_autoptr(IfmStoredResults) stored =
         status == CLI_EXIT_OK ? read_stores(arguments, samples || json_path != NULL, &status) : NULL;
     if (stored == NULL)

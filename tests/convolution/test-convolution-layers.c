@@ -188,6 +188,35 @@ static void test_tuning(void)
     remove_tree(folder);
 }
 
+/* Whatever changes the work is part of the key: no two of these share what was tuned for one. */
+static void test_tuning_keys(void)
+{
+    const IfmConvShape plain = { 1, 32, 64, 1, { 14, 14 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 };
+    IfmConvShape shapes[10];
+    IfmConvOptions options[10];
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++)
+    {
+        shapes[i] = plain;
+        options[i] = (IfmConvOptions){ .n_threads = 2, .activation = IFM_CONV_RELU };
+    }
+    shapes[1].groups = 32;
+    shapes[2].stride[1] = 2;
+    shapes[3].dilation[0] = 2;
+    shapes[4].pads[3] = 0;
+    shapes[5].batch = 2;
+    shapes[6].out_channels = 96;
+    options[7].has_sum = TRUE;
+    options[8].activation = IFM_CONV_IDENTITY;
+    options[9].max_workspace_bytes = 4096;
+    for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++)
+    {
+        IfmConvTuned *key = ifm_conv_tuned_key(&shapes[i], &options[i], "runtime");
+        g_assert_true(g_hash_table_add(seen, g_strdup(key->shape)));
+        ifm_conv_tuned_free(key);
+    }
+}
+
 static void test_tuning_refusals(void)
 {
     static const char *const texts[] = { "nothing", "{}", "{\"convolution_tuning\": 2, \"rows\": []}",
@@ -235,6 +264,7 @@ int main(int argc, char **argv)
     g_test_add_func("/convolution-layers/choice", test_choice);
     g_test_add_func("/convolution-layers/choice-refusals", test_choice_refusals);
     g_test_add_func("/convolution-layers/tuning", test_tuning);
+    g_test_add_func("/convolution-layers/tuning/keys", test_tuning_keys);
     g_test_add_func("/convolution-layers/tuning-refusals", test_tuning_refusals);
     g_test_add_func("/convolution-layers/tuning-path", test_tuning_path);
     return g_test_run();

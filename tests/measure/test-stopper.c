@@ -1,4 +1,5 @@
 #include <internal/measure.h>
+#include <internal/statistics.h>
 #include <math.h>
 
 #include "measure/measure-private.h"
@@ -88,6 +89,37 @@ static void test_min_time(void)
     protocol.max_runs = 100; /* as ever, this ends it */
     g_assert_cmpuint(stop_count(&protocol, MS, 0, 1, &reason), ==, 100);
     g_assert_cmpint(reason, ==, IFM_STOP_MAX_RUNS);
+}
+
+/* By the rule itself, over the first @n samples of a series. */
+static gboolean is_narrow_at(const IfmProtocol *protocol, gsize n, guint64 seed)
+{
+    g_autofree double *series = g_new(double, n), *sorted = g_new(double, n);
+    IfmInterval interval;
+    for (gsize i = 0; i < n; i++)
+        series[i] = sorted[i] = (double)noisy(MS / 10, 0.05, &seed);
+    ifm_sort_doubles(sorted, n);
+    double effective = ifm_median_effective_size(series, sorted, n);
+    return ifm_quantile_interval(sorted, n, effective, 0.5, protocol->level, &interval) &&
+           (interval.upper - interval.lower) / 2 <= protocol->ci_ratio * ifm_quantile(sorted, n, 0.5);
+}
+
+/* An interval that is narrow at two looks, with one between them that finds it wide, ends nothing. */
+static void test_in_a_row(void)
+{
+    IfmProtocol protocol = IFM_PROTOCOL_INIT;
+    protocol.time_budget_ns = 0;
+    for (guint64 seed = 1; seed <= 200; seed++)
+    {
+        IfmStopReason reason;
+        gsize n = stop_count(&protocol, MS / 10, 0.05, seed, &reason), before = 16, next = 20;
+        g_assert_cmpint(reason, ==, IFM_STOP_INTERVAL);
+        for (; next < n; next = MAX(next + 1, (gsize)ceil((double)next * 1.25)))
+            before = next;
+        g_assert_cmpuint(next, ==, n);
+        g_assert_true(is_narrow_at(&protocol, n, seed));
+        g_assert_true(is_narrow_at(&protocol, before, seed));
+    }
 }
 
 static void test_noise(void)
@@ -244,6 +276,7 @@ int main(int argc, char **argv)
     g_test_add_func("/stopper/fixed", test_fixed);
     g_test_add_func("/stopper/quiet", test_quiet);
     g_test_add_func("/stopper/least-time", test_min_time);
+    g_test_add_func("/stopper/in-a-row", test_in_a_row);
     g_test_add_func("/stopper/noise", test_noise);
     g_test_add_func("/stopper/summary", test_agrees_with_summary);
     g_test_add_func("/stopper/two-levels", test_two_levels);

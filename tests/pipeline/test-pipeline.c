@@ -615,6 +615,12 @@ static void wrong_source(IfmBatch *batch, Graph *graph)
     memcpy(spoilt, graph->inputs, sizeof spoilt);
     batch->inputs = spoilt;
 }
+static void source_behind_the_last(IfmBatch *batch, Graph *graph)
+{
+    ((gint64 *)graph->inputs[1].data)[3] = batch->nodes;
+    memcpy(spoilt, graph->inputs, sizeof spoilt);
+    batch->inputs = spoilt;
+}
 static void wrong_ratios(IfmBatch *batch, Graph *graph)
 {
     static const double ratios[] = { 0.5, 0.4 };
@@ -627,9 +633,10 @@ static void test_bad_batches(void)
     assert_batch_refused(wrong_shape,
                          "batch 2: 'edge_index' is i64[2,4000]; contiguous i64[2,3999] in host memory is right");
     assert_batch_refused(wrong_ratios, "batch 2: its ratios of block 1 add up to 0.9; 1 is right, none below 0");
-    /* these two spoil all batches' graph, the first is named */
+    /* these spoil all batches' graph, the first is named */
     assert_batch_refused(wrong_destination, "batch 0: edge 17 ends in node 1000; 0 to 999 are right");
     assert_batch_refused(wrong_source, "batch 0: edge 3 begins in node -1; 0 to 999 are right");
+    assert_batch_refused(source_behind_the_last, "batch 0: edge 3 begins in node 1000; 0 to 999 are right");
 }
 
 static void test_no_batches(void)

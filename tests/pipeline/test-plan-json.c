@@ -136,6 +136,7 @@ static void test_refused(void)
         { "[[[\"A\",\"B\"],[1],[1]]]", "plan.json: block 1: 1 ratios for 2 devices; one each is right" },
         { "[[[\"A\"],[1],[\"x\"]]]", "plan.json: block 1: ratio 1 is no number; a share above 0 is right" },
         { "[[[\"A\",\"B\"],[1],[0.5,0.4]]]", "plan.json: block 1: its ratios add up to 0.9; 1 is right" },
+        { "[[[\"A\",\"B\"],[1],[0.5,0.6]]]", "plan.json: block 1: its ratios add up to 1.1; 1 is right" },
         { "[[[\"A\",\"B\"],[1],[0.0,1.0]]]", "plan.json: block 1: ratio 0 of device 'A'; above 0 and at most 1 is right" },
         { "[[[\"A\",\"B\"],[1],[-0.5,1.5]]]",
           "plan.json: block 1: ratio -0.5 of device 'A'; above 0 and at most 1 is right" },

@@ -344,6 +344,23 @@ static void test_csv_exact(void)
     }
 }
 
+/* Each character of a text that would end a cell, or begin a quoted one, by itself. */
+static void test_csv_quoted(void)
+{
+    static const struct
+    {
+        const char *text, *cell;
+    } texts[] = { { "plain", "plain" }, { "a,b", "\"a,b\"" }, { "5\" disk", "\"5\"\" disk\"" }, { "a\nb", "\"a\nb\"" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+    {
+        Row row = { .name = texts[i].text };
+        const void *records[] = { &row };
+        IfmTable table = table_of(records, 1);
+        g_autofree char *csv = ifm_table_to_csv(&table), *start = g_strconcat("\r\n", texts[i].cell, ",", NULL);
+        g_assert_nonnull(strstr(csv, start));
+    }
+}
+
 /* A locale with a decimal comma changes nothing. */
 static void test_locale(void)
 {
@@ -576,6 +593,7 @@ int main(int argc, char **argv)
     g_test_add_func("/report/wrap", test_wrap);
     g_test_add_func("/report/csv", test_csv);
     g_test_add_func("/report/csv-exact", test_csv_exact);
+    g_test_add_func("/report/csv-quoted", test_csv_quoted);
     g_test_add_func("/report/json", test_json);
     g_test_add_func("/report/locale", test_locale);
     g_test_add_func("/report/durations", test_durations);

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "stress/stress-private.h"
+
 /* The times that a stressor takes are for the bench (bench/stress.c): here is what holds on any machine. */
 
 #define OWNER "IFM_TEST_STRESS_OWNER"
@@ -92,6 +94,18 @@ static void test_kinds(void)
 }
 
 /* A stressor that something else ended says so. */
+/* What is counted is the work of the kind: a product of two matrices of order n takes 2 n^3 FLOP, and whole ones are done;
+ * a byte that is copied is read and written. */
+static void test_counts(void)
+{
+    static StressWork *gemm, *copy; /* it lives as long as its process */
+    gemm = stress_work_new(IFM_STRESS_GEMM);
+    copy = stress_work_new(IFM_STRESS_COPY);
+    const gint64 flop = stress_work_run(gemm), bytes = stress_work_run(copy);
+    g_assert_cmpint(flop, ==, 16 * 2 * 48 * 48 * 48);
+    g_assert_cmpint(bytes, ==, 2 * 256 * 1024);
+}
+
 static void test_ended(void)
 {
     IfmStressReading reading;
@@ -148,6 +162,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/stress/refused", test_refused);
     g_test_add_func("/stress/kinds", test_kinds);
+    g_test_add_func("/stress/counts", test_counts);
     g_test_add_func("/stress/ended", test_ended);
     g_test_add_func("/stress/killed-owner", test_killed_owner);
     return g_test_run();
