@@ -175,6 +175,27 @@ static void assert_warnings(const json_t *environment, const char *const *expect
     g_assert_cmpuint(json_array_size(warnings), ==, n);
 }
 
+/* One event counts; none, and a counter that was set back, do not. */
+static void test_environment_throttled(void)
+{
+    static const struct
+    {
+        int before, after;
+        const char *warnings[2];
+    } counts[] = { { 5, 6, { "the processor throttled 1 times for heat or power (core)" } },
+                   { 5, 5, { NULL } },
+                   { 5, 4, { NULL } } };
+    g_autofree char *root = machine_root("vm");
+    json_auto_t *machine = ifm_sensor_machine(root);
+    for (gsize i = 0; i < G_N_ELEMENTS(counts); i++)
+    {
+        json_auto_t *before = json_pack("{s:{s:i}}", "throttle_counts", "core", counts[i].before);
+        json_auto_t *after = json_pack("{s:{s:i}}", "throttle_counts", "core", counts[i].after);
+        json_auto_t *environment = ifm_sensor_environment(machine, before, after);
+        assert_warnings(environment, counts[i].warnings);
+    }
+}
+
 static void test_environment_hot(void)
 {
     g_autofree char *root = machine_root("laptop"), *hot_root = machine_root("laptop-hot");
@@ -532,6 +553,7 @@ int main(int argc, char **argv)
     g_test_add_func("/sensor/snapshot/laptop", test_snapshot_laptop);
     g_test_add_func("/sensor/snapshot/others", test_snapshot_others);
     g_test_add_func("/sensor/environment/hot", test_environment_hot);
+    g_test_add_func("/sensor/environment/throttled-once", test_environment_throttled);
     g_test_add_func("/sensor/environment/quiet", test_environment_quiet);
     g_test_add_func("/sensor/environment/steal", test_environment_steal);
     g_test_add_func("/sensor/environment/quota", test_environment_quota);
