@@ -27,18 +27,18 @@ static void give_up(const char *what, const GError *error)
     exit(1);
 }
 
-static const char *text_of(const IfmStudyPoint *point, const char *axis)
+static const char *text_of(const IfmStudyRow *point, const char *axis)
 {
     const char *text = json_string_value(json_object_get(point->axes, axis));
     return text != NULL ? text : "";
 }
 
-static gint64 size_of(const IfmStudyPoint *point)
+static gint64 size_of(const IfmStudyRow *point)
 {
     return json_integer_value(json_object_get(point->axes, "input_size"));
 }
 
-static IfmStudyPoints *measure(const char *path, const char *folder)
+static IfmStudyTables *measure(const char *path, const char *folder)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
@@ -51,18 +51,18 @@ static IfmStudyPoints *measure(const char *path, const char *folder)
     options.limits = *ifm_study_info(study).limits;
     if (!ifm_study_measure(study, store, &options, &result, &error))
         give_up(path, error);
-    IfmStudyPoints *points = ifm_study_points(study, store, &error);
+    IfmStudyTables *points = ifm_study_points(study, store, &error);
     if (points == NULL)
         give_up(path, error);
     return points;
 }
 
 /* measured_of: NULL where it has no latency. */
-static const IfmStudyPoint *measured_of(const IfmStudyPoints *points, const char *model, gint64 size, const char *algorithm)
+static const IfmStudyRow *measured_of(const IfmStudyTables *points, const char *model, gint64 size, const char *algorithm)
 {
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         if (point->reason == NULL && size_of(point) == size && g_str_equal(text_of(point, "model"), model) &&
             g_str_equal(text_of(point, "algorithm"), algorithm))
             return point;
@@ -70,7 +70,7 @@ static const IfmStudyPoint *measured_of(const IfmStudyPoints *points, const char
     return NULL;
 }
 
-static double half_ratio(const IfmStudyPoint *point)
+static double half_ratio(const IfmStudyRow *point)
 {
     const double half = (point->interval.upper - point->interval.lower) / 2 / point->median_ns;
     return isfinite(half) ? half : 0;
@@ -83,24 +83,24 @@ typedef struct
 } Score;
 
 /* Predicts a model at a size from all other sizes. */
-static void leave_out(IfmStudyPoints *points, const char *model, gint64 size, Score *score)
+static void leave_out(IfmStudyTables *points, const char *model, gint64 size, Score *score)
 {
     g_autoptr(GError) error = NULL;
-    GPtrArray *all = points->points;
+    GPtrArray *all = points->rows;
     g_autoptr(GPtrArray) others = g_ptr_array_new();
     for (guint i = 0; i < all->len; i++)
         if (size_of(all->pdata[i]) != size)
             g_ptr_array_add(others, all->pdata[i]);
-    points->points = others;
+    points->rows = others;
     g_autoptr(GArray) predictions = ifm_conv_predict(points, model, size, &error);
-    points->points = all;
+    points->rows = all;
     if (predictions == NULL)
         give_up(model, error);
-    const IfmStudyPoint *best = NULL, *chosen = NULL;
+    const IfmStudyRow *best = NULL, *chosen = NULL;
     for (guint i = 0; i < predictions->len; i++)
     {
         const IfmConvPrediction *prediction = &g_array_index(predictions, IfmConvPrediction, i);
-        const IfmStudyPoint *point = measured_of(points, model, size, prediction->algorithm);
+        const IfmStudyRow *point = measured_of(points, model, size, prediction->algorithm);
         if (point == NULL)
             continue;
         score->errors += fabs(prediction->time_ns / point->median_ns - 1);
@@ -141,18 +141,18 @@ int main(int argc, char **argv)
     g_autofree char *folder = argc == 3 ? g_strdup(argv[2]) : g_dir_make_tmp("ifm-conv-predict-XXXXXX", &error);
     if (folder == NULL || g_mkdir_with_parents(folder, 0777) != 0)
         give_up("a folder for its results", error);
-    g_autoptr(IfmStudyPoints) points = measure(study, folder);
+    g_autoptr(IfmStudyTables) points = measure(study, folder);
     g_autoptr(GHashTable) models = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const gint64 size = size_of(points->points->pdata[i]);
+        const gint64 size = size_of(points->rows->pdata[i]);
         gboolean is_new = TRUE;
         for (guint k = 0; k < sizes->len; k++)
             is_new &= g_array_index(sizes, gint64, k) != size;
         if (is_new)
             g_array_append_val(sizes, size);
-        g_hash_table_add(models, (gpointer)text_of(points->points->pdata[i], "model"));
+        g_hash_table_add(models, (gpointer)text_of(points->rows->pdata[i], "model"));
     }
     g_array_sort(sizes, by_size);
     Score score = { 0 };

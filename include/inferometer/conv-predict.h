@@ -34,6 +34,6 @@ typedef struct
  * Returns: (transfer full) IfmConvPrediction, by device, the fastest first. NULL with IFM_ERROR_INVALID: a study of another
  * kind, a model that is none of its (the nearest named), no algorithm with 2 sizes.
  */
-GArray *ifm_conv_predict(const IfmStudyPoints *points, const char *model, gint64 size, GError **error);
+GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, GError **error);
 
 IFM_END_DECLS

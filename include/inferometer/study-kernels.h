@@ -11,7 +11,7 @@ IFM_BEGIN_DECLS
  * case. Returns: (transfer full) NULL with IFM_ERROR_INVALID for a study of another kind, IFM_ERROR_CORRUPT where a kernel
  * of the study is not in its store.
  */
-IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError **error);
+IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyTables *points, GError **error);
 
 /** IfmOperatorRow: the samples of one operator without load. @n_kernels, @n_visits: how many; the latencies are those of
  * the kernels' medians over their visits    @spread: mean of |a / b - 1| over pairs of visits of a kernel: the noise floor;
@@ -60,7 +60,7 @@ typedef struct
 } IfmKernelsOutcome;
 /** ifm_study_kernels_outcome: trains and predicts; the same points give the same. Returns: (transfer full) NULL as
  * ifm_study_kernel_samples(). */
-IfmKernelsOutcome *ifm_study_kernels_outcome(const IfmStudyPoints *points, GError **error);
+IfmKernelsOutcome *ifm_study_kernels_outcome(const IfmStudyTables *points, GError **error);
 void ifm_kernels_outcome_free(IfmKernelsOutcome *outcome);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelsOutcome, ifm_kernels_outcome_free)
 

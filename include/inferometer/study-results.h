@@ -12,7 +12,7 @@ IFM_BEGIN_DECLS
 typedef struct
 {
     IfmStudyTables *tables;
-    IfmStudyPoints *points;
+    IfmStudyTables *points;
     char *warning;
     gsize n_refused, n_incapable;
     const char *reasons;

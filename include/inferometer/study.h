@@ -153,27 +153,34 @@ typedef struct IfmStudyLock IfmStudyLock;
 
 /* --- what came of it -------------------------------------------------------------------------------------------------- */
 
-/** IfmStageRow: one stage, or range of stages fused, on one device at one size, alone or while others are busy. Times are
- * ns, NaN where there are none. */
+/** IfmStudyRow: a case of a study and what it came to: a stage, or a range of stages fused, on a device at one size, alone
+ * or while others are busy; of a kind without stages a point, led by its axes. Times are ns, NaN where there are none. */
 typedef struct
 {
     const IfmStudyDevice *device;
-    int phase, stage, last; /* last equals stage where it is one */
-    guint32 busy;           /* mask over the tables' devices; 0: alone */
-    gint64 nodes, edges;
-    char *key;
+    int phase;
+    char *key;                   /* NULL where it was never sealed */
     IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
     char *code, *reason;         /* why there is no latency; NULL where there is one */
     char *doubt;                 /* it contradicts that of another size, and which of the two is wrong is not known; NULL */
-    double total_ns;             /* the median; of an imported row, what its table says */
+    double median_ns;            /* of an imported row, what its table says */
     double mean_ns, std_ns, min_ns, max_ns;
-    IfmInterval interval;             /* of the median */
-    gint64 n;                         /* runs; 0 of an imported row */
+    IfmInterval interval; /* of the median */
+    gint64 n;             /* runs; 0 of an imported row */
+
+    int stage, last; /* 0: a point. last equals stage where it is one */
+    guint32 busy;    /* mask over the tables' devices; 0: alone */
+    gint64 nodes, edges;
     gint64 table_bytes;               /* the data size the tables count: IfmStage.table_bytes */
     gint64 read_bytes, written_bytes; /* really, without weights */
     double transfer_ns, compute_ns;   /* by the bandwidth fit; both or neither */
     const char *split_why;            /* why neither; NULL where both */
-} IfmStageRow;
+
+    char *title;                    /* of a point; else NULL */
+    json_t *axes;                   /* object: axis -> text or number: {"model": "resnet50", "batch": 4}; else NULL */
+    double items, flop;             /* of one inference, of all streams together; NaN: unknown */
+    double items_per_s, flop_per_s; /* NaN: unknown */
+} IfmStudyRow;
 
 /** IfmStageFit: one stage on one device over all sizes. */
 typedef struct
@@ -204,17 +211,18 @@ typedef struct
     IfmBandwidthFit bandwidth; /* intercept: the fixed cost */
 } IfmLinkFit;
 
-/** IfmStudyTables: everything the exports and a planner need, read from a store alone. */
+/** IfmStudyTables: a study, read from its store alone: everything that pages, exports and a planner need. */
 typedef struct
 {
-    char *name, *title;
-    const IfmStagedModel *staged;
-    IfmStageSizes sizes; /* features, hidden */
+    char *name, *title, *kind;
+    const IfmStagedModel *staged; /* NULL: of a kind without stages, which has no ranges, fits and links */
+    IfmStageSizes sizes;          /* features, hidden */
+    GPtrArray *axes;              /* char*: names of those of points, in the order of the file */
     json_t *manifest;
     gboolean imported;
     GPtrArray *devices;  /* IfmStudyDevice* */
-    GPtrArray *rows;     /* IfmStageRow*, in the order of the manifest: single stages alone, as the exports have them */
-    GPtrArray *ranges;   /* IfmStageRow*: ranges of several stages, and whatever was measured while others were busy */
+    GPtrArray *rows;     /* IfmStudyRow*, in the order of the manifest: single stages alone, or points */
+    GPtrArray *ranges;   /* IfmStudyRow*: ranges of several stages, and whatever was measured while others were busy */
     GPtrArray *fits;     /* IfmStageFit*, by device, then stage */
     GPtrArray *links;    /* IfmLinkFit* */
     gint64 spent_ns;     /* measuring, all sessions together */
@@ -239,41 +247,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyTables, ifm_study_tables_free)
  * unknown alias or a stage without a latency. */
 IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error);
 
-/** IfmStudyPoint: a case of a study whose kind has no stages, and what it came to. Times are ns, NaN where there are none.
- */
-typedef struct
-{
-    const IfmStudyDevice *device;
-    int phase;
-    char *title, *key;           /* key: NULL where it was never sealed */
-    json_t *axes;                /* object: axis -> text or number: {"model": "resnet50", "batch": 4} */
-    double items, flop;          /* of one inference, of all streams together; NaN: unknown */
-    IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
-    char *code, *reason;         /* why there is no latency; NULL where there is one */
-    char *doubt;                 /* as of a row */
-    double median_ns, mean_ns, std_ns, min_ns, max_ns;
-    IfmInterval interval; /* of the median */
-    gint64 n;             /* runs */
-    double items_per_s, flop_per_s;
-} IfmStudyPoint;
-
-/** IfmStudyPoints: such a study, read from its store alone. */
-typedef struct
-{
-    char *name, *title, *kind;
-    json_t *manifest;
-    GPtrArray *axes;     /* char*: their names, in the order of the file */
-    GPtrArray *devices;  /* IfmStudyDevice* */
-    GPtrArray *points;   /* IfmStudyPoint*, in the order they are measured */
-    gint64 spent_ns;     /* measuring, all sessions together */
-    gint64 last_unix_ms; /* when the newest measurement began; 0 where there is none */
-} IfmStudyPoints;
-
 /** ifm_study_points: @study: (optional) over its span as it is now, as ifm_study_tables_of() does it; NULL: over that of
  * the last run. Returns: (transfer full) NULL as ifm_study_tables(), also with IFM_ERROR_INVALID for a study of stages. */
-IfmStudyPoints *ifm_study_points(IfmStudy *study, IfmStore *store, GError **error);
-void ifm_study_points_free(IfmStudyPoints *points);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyPoints, ifm_study_points_free)
+IfmStudyTables *ifm_study_points(IfmStudy *study, IfmStore *store, GError **error);
 
 /** IfmStudyImported: rows of files that were read, and what became of them: the other counts add up to the first.
  * @n_there: the store had them    @n_repeated: another row of the files is the same case    @n_left_out: points that were

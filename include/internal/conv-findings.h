@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 /** IfmConvPoint: a point and the convolutions that ran in it. */
 typedef struct
 {
-    const IfmStudyPoint *point; /* borrowed */
+    const IfmStudyRow *point; /* borrowed */
     const char *model, *algorithm;
     gint64 input_size;
     GPtrArray *layers;  /* IfmConvLayer*, in the order of the graph; NULL where none was recorded */
@@ -64,7 +64,7 @@ typedef struct
 } IfmConvFindings;
 
 /** ifm_conv_findings: @points: borrowed. (transfer full) */
-IfmConvFindings *ifm_conv_findings(const IfmStudyPoints *points);
+IfmConvFindings *ifm_conv_findings(const IfmStudyTables *points);
 void ifm_conv_findings_free(IfmConvFindings *findings);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConvFindings, ifm_conv_findings_free)
 

@@ -20,17 +20,18 @@ typedef enum
     IFM_ROW_IMPLAUSIBLE, /* measured, but others contradict it: it is no latency, and no failure */
     IFM_ROW_STATES,
 } IfmRowState;
-IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow *row);
+/* ifm_study_row_state: of a stage, a range or a point. @tables: NULL: of a study that was not imported */
+IfmRowState ifm_study_row_state(const IfmStudyTables *tables, const IfmStudyRow *row);
 /* ifm_row_state_name: "measured", "failed", "skipped", "refused", "left", "implausible". */
 const char *ifm_row_state_name(IfmRowState state);
 /* ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
  * would have measured is stated once, with the device. */
-gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row);
+gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStudyRow *row);
 /* ifm_stage_row_reason: its reason without the device's name before it. */
-const char *ifm_stage_row_reason(const IfmStageRow *row);
+const char *ifm_stage_row_reason(const IfmStudyRow *row);
 
 /* ifm_stage_row_count: ranges, too. @counts: (out) by state    @device: NULL for all    @phase: 0 for all */
-void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
+void ifm_study_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
                          gsize counts[IFM_ROW_STATES]);
 /* ifm_link_count: @counts: (inout) to which the cases of a link are added by state */
 void ifm_link_count(const IfmLinkFit *link, gsize counts[IFM_ROW_STATES]);
@@ -55,7 +56,7 @@ typedef enum
 /* ifm_study_target: the half-width of an interval over its median that measuring aimed at. */
 double ifm_study_target(const IfmStudyTables *tables);
 /* ifm_stage_row_width: that half-width of a row; NaN where it has no interval. */
-double ifm_stage_row_width(const IfmStageRow *row);
+double ifm_stage_row_width(const IfmStudyRow *row);
 
 /* IfmPrecisionCount: of @n latencies. @widest: half-width of those that missed the target */
 typedef struct
@@ -87,12 +88,12 @@ typedef struct
 } IfmStageLatencies;
 /* ifm_study_latencies: (transfer full) IfmStageLatencies* at the size of @at, the sum as the last where there are several
  * stages. @measured: (out) whether any of them could have an interval: not where all were read in */
-GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStageRow *at, gboolean *measured);
+GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStudyRow *at, gboolean *measured);
 /* ifm_latencies_may_be_fastest: for all that is known. */
 gboolean ifm_latencies_may_be_fastest(const IfmStageLatencies *latencies, guint device);
 /* ifm_study_outermost: (transfer none) the first row of the smallest (@sign -1) or largest (1) size that has a latency;
  * NULL where none has. */
-const IfmStageRow *ifm_study_outermost(const IfmStudyTables *tables, int sign);
+const IfmStudyRow *ifm_study_outermost(const IfmStudyTables *tables, int sign);
 
 /* --- under background load ------------------------------------------------------------------------------------------ */
 
@@ -100,10 +101,10 @@ const IfmStageRow *ifm_study_outermost(const IfmStudyTables *tables, int sign);
  * two were measured one after the other and scatter for themselves: their relative half-widths add up as squares. NaN */
 typedef struct
 {
-    const IfmStageRow *alone, *loaded; /* alone: NULL where no slow-down is known */
+    const IfmStudyRow *alone, *loaded; /* alone: NULL where no slow-down is known */
     double ratio, lower, upper;
 } IfmSlowDown;
-IfmSlowDown ifm_stage_row_slow_down(const IfmStudyTables *tables, const IfmStageRow *row);
+IfmSlowDown ifm_stage_row_slow_down(const IfmStudyTables *tables, const IfmStudyRow *row);
 /* ifm_study_slow_downs: (transfer full) IfmSlowDown, the largest first. */
 GArray *ifm_study_slow_downs(const IfmStudyTables *tables);
 

@@ -17,7 +17,7 @@ static Worth worth_of(const IfmStudyTables *tables)
 {
     Worth worth = { .n_ranges = tables->ranges->len, .n_fits = tables->fits->len };
     gsize counts[IFM_ROW_STATES];
-    ifm_stage_row_count(tables, NULL, 0, counts);
+    ifm_study_row_count(tables, NULL, 0, counts);
     worth.n_latencies = counts[IFM_ROW_MEASURED];
     for (int state = 0; state < IFM_ROW_STATES; state++)
         worth.n_rows += counts[state];

@@ -174,7 +174,7 @@ static void add_sizes(IfmPlanContext *context)
 {
     for (guint i = 0; context->tables != NULL && i < context->tables->rows->len; i++)
     {
-        const IfmStageRow *row = context->tables->rows->pdata[i];
+        const IfmStudyRow *row = context->tables->rows->pdata[i];
         IfmPlanSize size = { row->nodes, row->edges };
         gboolean known = row->reason != NULL;
         for (guint s = 0; s < context->sizes->len && !known; s++)

@@ -161,10 +161,10 @@ static gboolean all_hold(const IfmCosts *costs, const IfmStudyTables *tables, co
     for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
         for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
         {
-            const IfmStageRow *row = lists[k]->pdata[i];
+            const IfmStudyRow *row = lists[k]->pdata[i];
             int last = row->last != 0 ? row->last : row->stage;
             if (row->device == device && row->reason == NULL && row->busy == 0 &&
-                !(row->total_ns >
+                !(row->median_ns >
                   costs_held_ns(costs, held, index, row->stage, last, (double)row->nodes, (double)row->edges)))
                 return FALSE;
         }

@@ -19,14 +19,14 @@ static gboolean table_has_latency(const IfmStudyTables *tables, const IfmStudyDe
     for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
         for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
         {
-            const IfmStageRow *row = lists[k]->pdata[i];
+            const IfmStudyRow *row = lists[k]->pdata[i];
             if (row->device == device && row->reason == NULL)
                 return TRUE;
         }
     return FALSE;
 }
 
-static int row_last(const IfmStageRow *row)
+static int row_last(const IfmStudyRow *row)
 {
     return row->last != 0 ? row->last : row->stage;
 }
@@ -41,7 +41,7 @@ static GArray *static_sizes(const IfmStudyTables *tables, const IfmStudyDevice *
     for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
         for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
         {
-            const IfmStageRow *row = lists[k]->pdata[i];
+            const IfmStudyRow *row = lists[k]->pdata[i];
             IfmPlanSize size = { row->nodes, row->edges };
             gboolean known = row->device != device || row->reason != NULL;
             for (guint s = 0; s < sizes->len && !known; s++)
@@ -140,7 +140,7 @@ static gboolean set_links(Reading *reading, GError **error)
 
 /* Subtracts the copies that the pipeline makes itself. Under load the whole latency was slower: the inference is slower
  * by the same ratio. @samples: [n_samples] of the point */
-static void take_out_copies(const Reading *reading, int device, const IfmStageRow *row, IfmCostPoint *point,
+static void take_out_copies(const Reading *reading, int device, const IfmStudyRow *row, IfmCostPoint *point,
                             double *samples)
 {
     if (reading->held == NULL || !reading->costs->devices[device]->copies)
@@ -158,7 +158,7 @@ static void take_out_copies(const Reading *reading, int device, const IfmStageRo
 }
 
 /* The runs of a row. (transfer full) NULL where its table has none, as one from elsewhere */
-static double *samples_of(const IfmStageRow *row, gsize *n)
+static double *samples_of(const IfmStudyRow *row, gsize *n)
 {
     const GArray *runs = row->measurement != NULL ? row->measurement->samples_ns : NULL;
     *n = runs != NULL ? runs->len : 0;
@@ -189,7 +189,7 @@ static gboolean translate_busy(const Reading *reading, guint32 busy, guint32 *ma
 
 static gint compare_rows(gconstpointer a, gconstpointer b)
 {
-    const IfmStageRow *x = *(const IfmStageRow *const *)a, *y = *(const IfmStageRow *const *)b;
+    const IfmStudyRow *x = *(const IfmStudyRow *const *)a, *y = *(const IfmStudyRow *const *)b;
     const gint64 keys[][2] = { { (gint64)(gsize)x->device, (gint64)(gsize)y->device },
                                { x->busy, y->busy },
                                { x->stage, y->stage },
@@ -202,12 +202,12 @@ static gint compare_rows(gconstpointer a, gconstpointer b)
     return 0;
 }
 
-static gboolean same_thing(const IfmStageRow *a, const IfmStageRow *b)
+static gboolean same_thing(const IfmStudyRow *a, const IfmStudyRow *b)
 {
     return a->device == b->device && a->busy == b->busy && a->stage == b->stage && row_last(a) == row_last(b);
 }
 
-static gboolean set_group(const Reading *reading, IfmStageRow **rows, guint n, GError **error)
+static gboolean set_group(const Reading *reading, IfmStudyRow **rows, guint n, GError **error)
 {
     guint at;
     guint32 busy;
@@ -219,7 +219,7 @@ static gboolean set_group(const Reading *reading, IfmStageRow **rows, guint n, G
     for (guint i = 0; i < n; i++)
     {
         double half_ns = (rows[i]->interval.upper - rows[i]->interval.lower) / 2; /* NaN without an interval */
-        IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->total_ns, half_ns / rows[i]->total_ns, NULL, 0 };
+        IfmCostPoint point = { rows[i]->nodes, rows[i]->edges, rows[i]->median_ns, half_ns / rows[i]->median_ns, NULL, 0 };
         double *samples = samples_of(rows[i], &point.n_samples);
         g_ptr_array_add(kept, samples);
         take_out_copies(reading, reading->index[at], rows[i], &point, samples);
@@ -239,14 +239,14 @@ static gboolean set_latencies(const Reading *reading, GError **error)
     const GPtrArray *lists[] = { reading->tables->rows, reading->tables->ranges };
     for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
         for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
-            if (((IfmStageRow *)lists[k]->pdata[i])->reason == NULL)
+            if (((IfmStudyRow *)lists[k]->pdata[i])->reason == NULL)
                 g_ptr_array_add(rows, lists[k]->pdata[i]);
     g_ptr_array_sort(rows, compare_rows);
     for (guint from = 0, to; from < rows->len; from = to)
     {
         for (to = from + 1; to < rows->len && same_thing(rows->pdata[from], rows->pdata[to]);)
             to++;
-        if (!set_group(reading, (IfmStageRow **)(void *)&rows->pdata[from], to - from, error))
+        if (!set_group(reading, (IfmStudyRow **)(void *)&rows->pdata[from], to - from, error))
             return FALSE;
     }
     return TRUE;
@@ -268,11 +268,11 @@ static gboolean stage_covered(const IfmCosts *costs, int device, int stage)
 }
 
 /* The first row of the stage that was tried, or refused, and has no latency; NULL. */
-static const IfmStageRow *failed_row(const IfmStudyTables *tables, const IfmStudyDevice *device, int stage)
+static const IfmStudyRow *failed_row(const IfmStudyTables *tables, const IfmStudyDevice *device, int stage)
 {
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->device == device && row->stage == stage && row->reason != NULL && row->measurement != NULL)
             return row;
     }
@@ -296,7 +296,7 @@ static gboolean judge_stages(const Reading *reading, guint at, GError **error)
         }
         if (stage_covered(reading->costs, d, stage))
             continue;
-        const IfmStageRow *row = failed_row(tables, device, stage);
+        const IfmStudyRow *row = failed_row(tables, device, stage);
         if (row == NULL && !tables->imported)
         {
             g_set_error(

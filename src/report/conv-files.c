@@ -53,7 +53,7 @@ static void get_size(const void *record, const void *user, IfmValue *value)
     ifm_value_set_integer(value, ((const ConvRow *)record)->point->input_size);
 }
 
-/* @user: the offset of a double in IfmStudyPoint, in ns. */
+/* @user: the offset of a double in IfmStudyRow, in ns. */
 static void get_ms(const void *record, const void *user, IfmValue *value)
 {
     ifm_field_get_ms(((const ConvRow *)record)->point->point, user, value);
@@ -102,7 +102,7 @@ static void get_energy(const void *record, const void *user, IfmValue *value)
         ifm_field_get_real(&energy, user, value);
 }
 
-#define POINT(member) IFM_FIELD_AT(IfmStudyPoint, member)
+#define POINT(member) IFM_FIELD_AT(IfmStudyRow, member)
 
 static const IfmField overall_fields[] = {
     { "model", "", IFM_FIELD_TEXT, get_model },
@@ -272,7 +272,7 @@ static gboolean write_combination(const IfmConvFindings *findings, const IfmConv
            write_csv(folder, stem, "layers", layer_fields, layers, error);
 }
 
-gboolean ifm_conv_write(const IfmStudyPoints *points, const char *folder, GError **error)
+gboolean ifm_conv_write(const IfmStudyTables *points, const char *folder, GError **error)
 {
     g_autoptr(IfmConvFindings) findings = ifm_conv_findings(points);
     g_autoptr(GHashTable) done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -51,7 +51,7 @@ static GArray *combine(const IfmConvFindings *findings)
         if (*point->model == '\0' || *point->algorithm == '\0')
             continue;
         Combination *one = combination_of(combinations, point);
-        const IfmRowState state = ifm_point_state(point->point);
+        const IfmRowState state = ifm_study_row_state(NULL, point->point);
         one->n_done += state == IFM_ROW_MEASURED;
         one->n_refused += state == IFM_ROW_REFUSED;
         one->n_left += state == IFM_ROW_LEFT;
@@ -315,7 +315,7 @@ static void add_shapes(IfmDocument *document, const IfmConvFindings *findings)
         }
 }
 
-void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page)
+void ifm_conv_add(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page)
 {
     IfmConvFindings *findings =
         ifm_document_keep(document, ifm_conv_findings(points), (GDestroyNotify)ifm_conv_findings_free);

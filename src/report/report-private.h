@@ -164,7 +164,7 @@ extern const IfmField ifm_result_fields[]; /* IfmResult: what one profile shows 
 extern const IfmField ifm_record_fields[]; /* IfmResult: what a store holds */
 extern const IfmField ifm_sample_fields[]; /* IfmSampleRow */
 
-extern const IfmField ifm_stage_row_fields[]; /* IfmStageRow */
+extern const IfmField ifm_stage_row_fields[]; /* IfmStudyRow */
 extern const IfmField ifm_stage_fit_fields[]; /* IfmStageFit */
 extern const IfmField ifm_link_fit_fields[];  /* IfmLinkFit */
 
@@ -192,8 +192,8 @@ extern const IfmField ifm_plan_line_fields[]; /* IfmPlanLine */
 extern const IfmField ifm_run_figure_fields[]; /* IfmRunFigure */
 
 /* ifm_study_points_to_json: (transfer full) docs/formats.md, "study points". ifm_study_points_to_csv: a row a point. */
-json_t *ifm_study_points_to_json(const IfmStudyPoints *points);
-char *ifm_study_points_to_csv(const IfmStudyPoints *points);
+json_t *ifm_study_points_to_json(const IfmStudyTables *points);
+char *ifm_study_points_to_csv(const IfmStudyTables *points);
 
 /* ifm_comparison_sentence: "B is 3.1 % slower than A [2.7, 3.6]": shares of A's time, or multiples of it where it is twice
  * or half that. (transfer full) */

@@ -14,7 +14,7 @@ typedef struct
     IfmSlowDown slow_down;
 } Loss;
 
-static const IfmStageRow *row_of(const void *record)
+static const IfmStudyRow *row_of(const void *record)
 {
     return ((const Loss *)record)->slow_down.loaded;
 }
@@ -44,14 +44,14 @@ static void get_load(const void *record, const void *user, IfmValue *value)
 /* "3", "3-5" */
 static void get_stages(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStageRow *row = row_of(record);
+    const IfmStudyRow *row = row_of(record);
     ifm_value_take_text(value, row->last > row->stage ? g_strdup_printf("%d-%d", row->stage, row->last)
                                                       : g_strdup_printf("%d", row->stage));
 }
 
 static void get_size(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStageRow *row = row_of(record);
+    const IfmStudyRow *row = row_of(record);
     ifm_value_take_text(value, g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT, row->nodes, row->edges));
 }
 
@@ -59,7 +59,7 @@ static void get_size(const void *record, const void *user, IfmValue *value)
 static void get_latency(const void *record, const void *user, IfmValue *value)
 {
     const IfmSlowDown *slow_down = &((const Loss *)record)->slow_down;
-    ifm_value_set_real(value, G_STRUCT_MEMBER(const IfmStageRow *, slow_down, GPOINTER_TO_SIZE(user))->total_ns);
+    ifm_value_set_real(value, G_STRUCT_MEMBER(const IfmStudyRow *, slow_down, GPOINTER_TO_SIZE(user))->median_ns);
 }
 
 static void get_ratio(const void *record, const void *user, IfmValue *value)

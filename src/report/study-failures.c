@@ -16,7 +16,7 @@ typedef struct
     const char *kind; /* "", " ranges", " under load" */
     GArray *stages;   /* int, ascending; of a range its first */
     gsize n;
-    const IfmStageRow *min; /* the smallest size */
+    const IfmStudyRow *min; /* the smallest size */
     gboolean several_sizes;
 } Group;
 
@@ -36,17 +36,17 @@ static void add_stage(GArray *stages, int stage)
         g_array_insert_val(stages, at, stage);
 }
 
-static gboolean is_smaller(const IfmStageRow *a, const IfmStageRow *b)
+static gboolean is_smaller(const IfmStudyRow *a, const IfmStudyRow *b)
 {
     return a->nodes != b->nodes ? a->nodes < b->nodes : a->edges < b->edges;
 }
 
-static const char *kind_of(const IfmStageRow *row)
+static const char *kind_of(const IfmStudyRow *row)
 {
     return row->busy != 0 ? " with a background load" : row->last > row->stage ? " ranges" : "";
 }
 
-static void add_row(GPtrArray *groups, const IfmStageRow *row, IfmRowState state)
+static void add_row(GPtrArray *groups, const IfmStudyRow *row, IfmRowState state)
 {
     const char *reason = ifm_stage_row_reason(row);
     g_autofree char *mask = ifm_format_mask(reason);
@@ -111,9 +111,9 @@ static void add_rows(GPtrArray *groups, const IfmStudyTables *tables, const GPtr
 {
     for (guint i = 0; i < rows->len; i++)
     {
-        const IfmStageRow *row = rows->pdata[i];
+        const IfmStudyRow *row = rows->pdata[i];
         if (row->reason != NULL && ifm_stage_row_listed(tables, row))
-            add_row(groups, row, ifm_stage_row_state(tables, row));
+            add_row(groups, row, ifm_study_row_state(tables, row));
     }
 }
 
@@ -122,7 +122,7 @@ static void add_doubts(IfmDocument *document, const GPtrArray *rows)
 {
     for (guint i = 0; i < rows->len; i++)
     {
-        const IfmStageRow *row = rows->pdata[i];
+        const IfmStudyRow *row = rows->pdata[i];
         if (row->doubt == NULL || row->reason != NULL)
             continue;
         g_autofree char *head = g_strdup_printf("%s%s stage %d", row->device->alias, kind_of(row), row->stage);
@@ -154,7 +154,7 @@ void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables)
     }
     add_doubts(document, tables->rows);
     add_doubts(document, tables->ranges);
-    ifm_stage_row_count(tables, NULL, 0, counts);
+    ifm_study_row_count(tables, NULL, 0, counts);
     for (guint i = 0; i < tables->links->len; i++)
     {
         const IfmLinkFit *link = tables->links->pdata[i];

@@ -14,9 +14,9 @@ static IfmBlock *add_figure(IfmDocument *document, const char *key, IfmFigureKin
     return block;
 }
 
-static gboolean is_of(const IfmStageRow *row, const IfmStageFit *fit)
+static gboolean is_of(const IfmStudyRow *row, const IfmStageFit *fit)
 {
-    return row->device == fit->device && row->stage == fit->stage && row->reason == NULL && isfinite(row->total_ns);
+    return row->device == fit->device && row->stage == fit->stage && row->reason == NULL && isfinite(row->median_ns);
 }
 
 static char *title_of(const IfmStudyTables *tables, const IfmStageFit *fit)
@@ -39,7 +39,7 @@ static GArray *counts_of(const IfmStudyTables *tables, gboolean edges)
     GArray *counts = g_array_new(FALSE, FALSE, sizeof(gint64));
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         g_array_append_val(counts, *(edges ? &row->edges : &row->nodes));
     }
     g_array_sort(counts, compare_counts);
@@ -55,9 +55,9 @@ static double latency_at(const IfmStudyTables *tables, const IfmStageFit *fit, g
 {
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->nodes == nodes && row->edges == edges && is_of(row, fit))
-            return row->total_ns;
+            return row->median_ns;
     }
     return (double)NAN;
 }
@@ -112,7 +112,7 @@ static const char *const *categories_of(IfmDocument *document, const IfmStudyTab
     return (const char *const *)names->pdata;
 }
 
-static void add_fastest_at(IfmDocument *document, IfmBlock *block, const IfmStudyTables *tables, const IfmStageRow *row)
+static void add_fastest_at(IfmDocument *document, IfmBlock *block, const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     gboolean measured;
     g_autofree char *name = g_strdup_printf("%" G_GINT64_FORMAT " / %" G_GINT64_FORMAT, row->nodes, row->edges);
@@ -143,7 +143,7 @@ static void add_fastest(IfmDocument *document, const IfmStudyTables *tables)
     block->figure.y.kind = IFM_FIELD_INTEGER;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (g_hash_table_add(seen, g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT, row->nodes, row->edges)))
             add_fastest_at(document, block, tables, row);
     }
@@ -178,13 +178,13 @@ static void add_fit(IfmDocument *document, const IfmStudyTables *tables, const I
     IfmSeries *measured = ifm_document_series(document, block, "measured", NULL);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (!is_of(row, fit))
             continue;
         g_autofree char *label = g_strdup_printf("%" G_GINT64_FORMAT " / %" G_GINT64_FORMAT, row->nodes, row->edges);
         IfmPoint point = IFM_POINT_INIT;
         point.x = (double)row->table_bytes;
-        point.y = row->total_ns;
+        point.y = row->median_ns;
         point.lower = row->interval.lower;
         point.upper = row->interval.upper;
         point.label = label;

@@ -18,7 +18,7 @@ static json_t *text_or_null(const char *text)
     return text != NULL && *text != '\0' ? ifm_json_string(text) : json_null();
 }
 
-static char *row_key(const IfmStageRow *row)
+static char *row_key(const IfmStudyRow *row)
 {
     return g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges, row->device->alias,
                            row->stage);
@@ -36,7 +36,7 @@ static const json_t *runtime_of(const IfmStudyTables *tables, const IfmStudyDevi
 {
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         const json_t *environment = row->measurement != NULL ? row->measurement->environment : NULL;
         const json_t *runtime = row->device == device ? json_object_get(environment, "runtime") : NULL;
         if (json_is_object(runtime))
@@ -49,7 +49,7 @@ static json_t *counts_to_json(const IfmStudyTables *tables, const IfmStudyDevice
 {
     gsize counts[IFM_ROW_STATES];
     json_t *json = json_object();
-    ifm_stage_row_count(tables, device, phase, counts);
+    ifm_study_row_count(tables, device, phase, counts);
     for (int state = 0; state < IFM_ROW_STATES; state++)
         json_object_set_new(json, ifm_row_state_name(state), json_integer((json_int_t)counts[state]));
     return json;
@@ -98,9 +98,9 @@ static json_t *metadata(const IfmStudyTables *tables, const char *format, const 
     return json;
 }
 
-static void set_failure(json_t *json, const IfmStudyTables *tables, const IfmStageRow *row)
+static void set_failure(json_t *json, const IfmStudyTables *tables, const IfmStudyRow *row)
 {
-    json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_stage_row_state(tables, row))));
+    json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_study_row_state(tables, row))));
     json_object_set_new(json, "error_code", text_or_null(row->code));
     json_object_set_new(json, "reason", text_or_null(row->reason));
 }
@@ -111,7 +111,7 @@ static json_t *failures_to_json(const IfmStudyTables *tables)
     json_t *failed = json_object();
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->reason == NULL || !ifm_stage_row_listed(tables, row))
             continue;
         g_autofree char *key = row_key(row);
@@ -124,7 +124,7 @@ static json_t *failures_to_json(const IfmStudyTables *tables)
 
 /* --- lookup_table.json ------------------------------------------------------------------------------------------------ */
 
-static json_t *lookup_row(const IfmStudyTables *tables, const IfmStageRow *row)
+static json_t *lookup_row(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     json_t *json = ifm_row_to_json(ifm_lookup_row_fields, row);
     if (tables->imported)
@@ -165,7 +165,7 @@ json_t *ifm_study_lookup_json(const IfmStudyTables *tables)
     json_object_set_new(json, "_metadata", about);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         g_autofree char *key = row_key(row);
         if (row->reason == NULL)
             json_object_set_new(json, key, lookup_row(tables, row));
@@ -222,7 +222,7 @@ static json_t *not_split_to_json(const IfmStudyTables *tables, const IfmStageFit
     json_t *reasons = json_object();
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->device != fit->device || row->stage != fit->stage || row->reason != NULL || row->split_why == NULL)
             continue;
         g_autofree char *why = g_utf8_make_valid(row->split_why, -1);
@@ -312,7 +312,7 @@ static json_t *samples_to_json(const IfmMeasurement *measurement)
     return samples;
 }
 
-static json_t *raw_row(const IfmStudyTables *tables, const IfmStageRow *row)
+static json_t *raw_row(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     if (row->reason != NULL)
     {
@@ -344,7 +344,7 @@ json_t *ifm_study_raw_json(const IfmStudyTables *tables, int phase)
     json_object_set_new(json, "_metadata", about);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if ((phase != 0 && row->phase != phase) || !ifm_stage_row_listed(tables, row))
             continue;
         g_autofree char *key = row_key(row);

@@ -62,7 +62,7 @@ static const IfmField verdict_fields[] = {
 };
 
 /* kernels.csv, and where something can be learnt from it latency.json and models.csv: the held-out models. */
-gboolean ifm_kernels_write(const IfmStudyPoints *points, const char *folder, GError **error)
+gboolean ifm_kernels_write(const IfmStudyTables *points, const char *folder, GError **error)
 {
     g_autoptr(IfmKernelsOutcome) outcome = ifm_study_kernels_outcome(points, error);
     if (outcome == NULL)
@@ -219,7 +219,7 @@ static void add_verdicts(IfmDocument *document, const IfmKernelsOutcome *outcome
         ifm_document_text(document, "Mean error under load: %.1f %%.", 100 * outcome->mape_loaded);
 }
 
-void ifm_kernels_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page)
+void ifm_kernels_add(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page)
 {
     g_autoptr(GError) trouble = NULL;
     if (page == IFM_STUDY_STATUS)

@@ -125,7 +125,7 @@ void ifm_study_add_latencies(IfmDocument *document, const IfmStudyTables *tables
     static const IfmField name = { "stage", "stage", IFM_FIELD_TEXT, get_line_name, NULL, IFM_FIELD_WHOLE },
                           fastest = { "fastest",   "lowest", IFM_FIELD_TEXT,
                                       get_fastest, NULL,     IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY };
-    const IfmStageRow *at = ifm_study_outermost(tables, sign), *max = ifm_study_outermost(tables, 1);
+    const IfmStudyRow *at = ifm_study_outermost(tables, sign), *max = ifm_study_outermost(tables, 1);
     gsize counts[IFM_ROW_STATES], n_absent;
     gboolean measured;
     if (at == NULL || (sign < 0 && at->nodes == max->nodes && at->edges == max->edges))

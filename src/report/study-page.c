@@ -89,8 +89,14 @@ static void get_device_count(const void *record, const void *user, IfmValue *val
     value->tone = count > 0 ? tones[GPOINTER_TO_UINT(user)] : IFM_TONE_DIM;
 }
 
+static void get_device_refused(const void *record, const void *user, IfmValue *value)
+{
+    if (((const DeviceLine *)record)->counts[IFM_ROW_REFUSED] > 0)
+        get_device_count(record, user, value);
+}
+
 #define COUNT(state) GUINT_TO_POINTER(state)
-#define N_STATUS_FIELDS 7 /* of those below: what is being waited for */
+#define N_STATUS_FIELDS 8 /* of those below: what is being waited for */
 
 static const IfmField device_fields[] = {
     { "alias", "alias", IFM_FIELD_TEXT, get_device_alias, NULL, IFM_FIELD_WHOLE },
@@ -99,13 +105,14 @@ static const IfmField device_fields[] = {
     { "measured", "measured", IFM_FIELD_INTEGER, get_device_count, COUNT(IFM_ROW_MEASURED) },
     { "failed", "failed", IFM_FIELD_INTEGER, get_device_count, COUNT(IFM_ROW_FAILED) },
     { "skipped", "skipped", IFM_FIELD_INTEGER, get_device_count, COUNT(IFM_ROW_SKIPPED) },
+    { "refused", "refused", IFM_FIELD_INTEGER, get_device_refused, COUNT(IFM_ROW_REFUSED), IFM_FIELD_HIDE_EMPTY },
     { "left", "left", IFM_FIELD_INTEGER, get_device_count, COUNT(IFM_ROW_LEFT) },
     { "models", "models", IFM_FIELD_TEXT, get_device_form },
     { "phase", "phase", IFM_FIELD_INTEGER, get_device_phase },
     { NULL },
 };
 
-static void add_devices(IfmDocument *document, const IfmStudyTables *tables, IfmStudyPage page)
+void ifm_study_add_devices(IfmDocument *document, const IfmStudyTables *tables, IfmStudyPage page)
 {
     gboolean all = page == IFM_STUDY_REPORT, simulated = FALSE;
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(DeviceLine));
@@ -115,7 +122,7 @@ static void add_devices(IfmDocument *document, const IfmStudyTables *tables, Ifm
     for (guint i = 0; i < tables->devices->len; i++)
     {
         DeviceLine line = { tables->devices->pdata[i], 0, tables->imported, { 0 } };
-        ifm_stage_row_count(tables, line.device, 0, line.counts);
+        ifm_study_row_count(tables, line.device, 0, line.counts);
         simulated |= line.device->simulated;
         g_array_append_val(lines, line);
     }
@@ -146,7 +153,7 @@ static char *sizes_text(const IfmStudyTables *tables, guint *n)
     gint64 nodes = -1;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         char *key = g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT, row->nodes, row->edges);
         if (!g_hash_table_add(seen, key))
             continue;
@@ -176,7 +183,7 @@ static char *stages_text(const IfmStudyTables *tables)
 }
 
 /* "84 cases: 63 measured, 21 failed, 0 skipped; 21 more on unavailable devices" (transfer full) */
-static char *counts_text(const IfmStudyTables *tables, int phase)
+char *ifm_study_counts_text(const IfmStudyTables *tables, int phase)
 {
     gsize counts[IFM_ROW_STATES], n_absent, n = ifm_study_count(tables, phase, counts, &n_absent);
     GString *text = g_string_new(NULL);
@@ -186,6 +193,8 @@ static char *counts_text(const IfmStudyTables *tables, int phase)
                            n, n == 1 ? "" : "s", counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
     if (counts[IFM_ROW_IMPLAUSIBLE] > 0)
         g_string_append_printf(text, ", %" G_GSIZE_FORMAT " implausible", counts[IFM_ROW_IMPLAUSIBLE]);
+    if (counts[IFM_ROW_REFUSED] > 0)
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " refused", counts[IFM_ROW_REFUSED]);
     if (counts[IFM_ROW_LEFT] > 0)
         g_string_append_printf(text, ", %" G_GSIZE_FORMAT " left", counts[IFM_ROW_LEFT]);
     if (n_absent > 0)
@@ -234,7 +243,7 @@ static void add_runs(IfmDocument *document, const IfmStudyTables *tables)
     json_auto_t *endings = json_object();
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->reason != NULL || row->n == 0)
             continue;
         double width = ifm_stage_row_width(row);
@@ -283,7 +292,7 @@ static void add_configuration(IfmDocument *document, const IfmStudyTables *table
         gboolean has_phase = FALSE;
         for (guint i = 0; i < tables->devices->len; i++)
             has_phase |= ((const IfmStudyDevice *)tables->devices->pdata[i])->phase == phase;
-        g_autofree char *counts = counts_text(tables, phase);
+        g_autofree char *counts = ifm_study_counts_text(tables, phase);
         if (has_phase)
             ifm_document_fact(document, phase == 1 ? "phase 1" : "phase 2", "%s models, %s",
                               phase == 1 ? "dynamic" : "static", counts);
@@ -353,7 +362,7 @@ void ifm_study_note_files(IfmDocument *document, const char *folder, const char 
 
 static void add_summary(IfmDocument *document, const IfmStudyTables *tables, const char *folder)
 {
-    g_autofree char *counts = counts_text(tables, 0), *time = long_time(tables->spent_ns);
+    g_autofree char *counts = ifm_study_counts_text(tables, 0), *time = long_time(tables->spent_ns);
     g_autofree char *spent = together(g_strconcat(time, " spent measuring", NULL));
     ifm_document_part(document);
     ifm_document_text(document, "%s%s%s", counts, tables->imported ? "" : "; ", tables->imported ? "" : spent);
@@ -381,7 +390,7 @@ IfmDocument *ifm_study_document(const IfmStudyTables *tables, IfmStudyPage page,
     }
     else
         ifm_document_part(document);
-    add_devices(document, tables, page);
+    ifm_study_add_devices(document, tables, page);
     if (page == IFM_STUDY_REPORT)
     {
         ifm_study_add_latencies(document, tables, -1);

@@ -37,31 +37,33 @@ void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *table
 /* ifm_study_add_failures: What has no latency and why, alike cases together. */
 void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables);
 
-/* ifm_point_state: what became of a point. */
-IfmRowState ifm_point_state(const IfmStudyPoint *point);
+/* study-page.c, of studies of all kinds. ifm_study_add_devices: what became of each device's cases. ifm_study_counts_text:
+ * "84 cases: 63 measured, 21 failed, 0 skipped; 21 more on unavailable devices" (transfer full) @phase: 0: all */
+void ifm_study_add_devices(IfmDocument *document, const IfmStudyTables *tables, IfmStudyPage page);
+char *ifm_study_counts_text(const IfmStudyTables *tables, int phase);
 
 /* study-points-page.c. ifm_points_count: @n_refused, @n_incapable: (out) of IfmStudyResults. ifm_points_write: points.csv
  * and points.json. ifm_points_document: @files: what is written into @folder    @add: in place of the table of points, or
  * NULL */
-void ifm_points_count(const IfmStudyPoints *points, gsize *n_refused, gsize *n_incapable);
-gboolean ifm_points_write(const IfmStudyPoints *points, const char *folder, GError **error);
-IfmDocument *ifm_points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder, const char *files,
-                                 void (*add)(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page));
+void ifm_points_count(const IfmStudyTables *points, gsize *n_refused, gsize *n_incapable);
+gboolean ifm_points_write(const IfmStudyTables *points, const char *folder, GError **error);
+IfmDocument *ifm_points_document(const IfmStudyTables *points, IfmStudyPage page, const char *folder, const char *files,
+                                 void (*add)(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page));
 
 /* ifm_conv_write (conv-files.c): results/LEVEL/MODEL_ALGORITHM_DEVICE/MODEL_ALGORITHM_{overall,layers}.csv under @folder,
  * each whole or as it was, of every combination with a point that was measured. */
-gboolean ifm_conv_write(const IfmStudyPoints *points, const char *folder, GError **error);
+gboolean ifm_conv_write(const IfmStudyTables *points, const char *folder, GError **error);
 /* ifm_conv_add (conv-page.c): A line for each combination; on a summary also the fastest algorithm by model and size, where
  * it changes, and by the shape of a layer. */
-void ifm_conv_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
+void ifm_conv_add(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page);
 /* ifm_conv_shape_text: "64 to 128, 3x3, stride 2" (transfer full) */
 char *ifm_conv_shape_text(const IfmConvLayer *layer);
 /* ifm_conv_add_figures (conv-figures.c): time and energy over size, algorithms by layer shape, what `best` gains. */
 void ifm_conv_add_figures(IfmDocument *document, const IfmConvFindings *findings);
 /* ifm_kernels_write, ifm_kernels_add (study-kernels-page.c): kernels.csv, to learn from; kernels by operator, and how a
  * load slows them down. */
-gboolean ifm_kernels_write(const IfmStudyPoints *points, const char *folder, GError **error);
-void ifm_kernels_add(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
+gboolean ifm_kernels_write(const IfmStudyTables *points, const char *folder, GError **error);
+void ifm_kernels_add(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page);
 
 /* ifm_precision_mark: what stands before a latency. */
 IfmMark ifm_precision_mark(IfmPrecision precision);

@@ -10,48 +10,12 @@
 
 /* A study of points: one table, led by the study's axes, whatever kind made them. */
 
-/* --- what became of a point ---------------------------------------------------------------------------------------------
- */
-
-IfmRowState ifm_point_state(const IfmStudyPoint *point)
-{
-    if (point->reason == NULL)
-        return IFM_ROW_MEASURED;
-    if (g_strcmp0(point->code, IFM_IMPLAUSIBLE) == 0)
-        return IFM_ROW_IMPLAUSIBLE;
-    if (point->measurement != NULL && point->measurement->outcome == IFM_OUTCOME_SKIPPED)
-        return IFM_ROW_SKIPPED;
-    if (point->measurement != NULL)
-        return json_object_get(point->axes, "algorithm") != NULL &&
-                       g_strcmp0(point->code, ifm_error_code_name(IFM_ERROR_UNSUPPORTED)) == 0
-                   ? IFM_ROW_REFUSED
-                   : IFM_ROW_FAILED;
-    if (point->device->reason != NULL)
-        return IFM_ROW_SKIPPED;
-    return *point->code != '\0' ? IFM_ROW_FAILED : IFM_ROW_LEFT;
-}
-
-/* @device: NULL for all that are here. @n_absent: (out) of those that are not */
-static void count(const IfmStudyPoints *points, const IfmStudyDevice *device, gsize counts[IFM_ROW_STATES], gsize *n_absent)
-{
-    memset(counts, 0, IFM_ROW_STATES * sizeof *counts);
-    *n_absent = 0;
-    for (guint i = 0; i < points->points->len; i++)
-    {
-        const IfmStudyPoint *point = points->points->pdata[i];
-        gboolean absent = point->measurement == NULL && point->device->reason != NULL;
-        if (device != NULL ? point->device == device : !absent)
-            counts[ifm_point_state(point)]++;
-        *n_absent += absent;
-    }
-}
-
 /* --- its columns --------------------------------------------------------------------------------------------------------
  */
 
 static void get_axis(const void *record, const void *user, IfmValue *value)
 {
-    const json_t *axis = json_object_get(((const IfmStudyPoint *)record)->axes, user);
+    const json_t *axis = json_object_get(((const IfmStudyRow *)record)->axes, user);
     if (json_is_integer(axis))
         ifm_value_set_integer(value, json_integer_value(axis));
     else
@@ -60,60 +24,60 @@ static void get_axis(const void *record, const void *user, IfmValue *value)
 
 static void get_alias(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmStudyPoint *)record)->device->alias);
+    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->alias);
 }
 
 static void get_marked(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_take_text(value, ifm_device_marked(((const IfmStudyPoint *)record)->device));
+    ifm_value_take_text(value, ifm_device_marked(((const IfmStudyRow *)record)->device));
 }
 
 static void get_device(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmStudyPoint *)record)->device->device);
+    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->device);
 }
 
 static void get_simulated(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_boolean(value, ((const IfmStudyPoint *)record)->device->simulated);
+    ifm_value_set_boolean(value, ((const IfmStudyRow *)record)->device->simulated);
 }
 
 static void get_lower(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->interval.lower);
+    ifm_value_set_real(value, ((const IfmStudyRow *)record)->interval.lower);
 }
 
 static void get_upper(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->interval.upper);
+    ifm_value_set_real(value, ((const IfmStudyRow *)record)->interval.upper);
 }
 
 static void get_level(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->interval.level);
+    ifm_value_set_real(value, ((const IfmStudyRow *)record)->interval.level);
 }
 
 static void get_width(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStudyPoint *point = record;
+    const IfmStudyRow *point = record;
     ifm_value_set_real(value, (point->interval.upper - point->interval.lower) / 2 / point->median_ns);
 }
 
 static void get_gflop_per_s(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_real(value, ((const IfmStudyPoint *)record)->flop_per_s / 1e9);
+    ifm_value_set_real(value, ((const IfmStudyRow *)record)->flop_per_s / 1e9);
 }
 
 static void get_n(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStudyPoint *point = record;
+    const IfmStudyRow *point = record;
     if (point->reason == NULL)
         ifm_value_set_integer(value, point->n);
 }
 
 static void get_phase(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_integer(value, ((const IfmStudyPoint *)record)->phase);
+    ifm_value_set_integer(value, ((const IfmStudyRow *)record)->phase);
 }
 
 static void get_outcome(const void *record, const void *user, IfmValue *value)
@@ -122,12 +86,12 @@ static void get_outcome(const void *record, const void *user, IfmValue *value)
         [IFM_ROW_MEASURED] = IFM_TONE_PLAIN, [IFM_ROW_FAILED] = IFM_TONE_BAD, [IFM_ROW_SKIPPED] = IFM_TONE_WARN,
         [IFM_ROW_REFUSED] = IFM_TONE_WARN,   [IFM_ROW_LEFT] = IFM_TONE_DIM,   [IFM_ROW_IMPLAUSIBLE] = IFM_TONE_WARN
     };
-    IfmRowState state = ifm_point_state(record);
+    IfmRowState state = ifm_study_row_state(NULL, record);
     ifm_value_set_text(value, ifm_row_state_name(state));
     value->tone = tones[state];
 }
 
-#define AT(member) IFM_FIELD_AT(IfmStudyPoint, member)
+#define AT(member) IFM_FIELD_AT(IfmStudyRow, member)
 
 static const IfmField point_fields[] = {
     { "alias", "", IFM_FIELD_TEXT, get_alias, NULL, IFM_FIELD_NO_SCREEN },
@@ -165,11 +129,11 @@ static gboolean is_point_field(const char *key)
     return FALSE;
 }
 
-static gboolean is_numeric(const IfmStudyPoints *points, const char *axis)
+static gboolean is_numeric(const IfmStudyTables *points, const char *axis)
 {
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const json_t *value = json_object_get(((const IfmStudyPoint *)points->points->pdata[i])->axes, axis);
+        const json_t *value = json_object_get(((const IfmStudyRow *)points->rows->pdata[i])->axes, axis);
         if (value != NULL && !json_is_integer(value))
             return FALSE;
     }
@@ -180,21 +144,21 @@ static gboolean is_numeric(const IfmStudyPoints *points, const char *axis)
 static void get_energy(const void *record, const void *user, IfmValue *value)
 {
     IfmModelEnergy energy;
-    if (ifm_model_energy(((const IfmStudyPoint *)record)->measurement, &energy))
+    if (ifm_model_energy(((const IfmStudyRow *)record)->measurement, &energy))
         ifm_field_get_real(&energy, user, value);
 }
 
 static void get_energy_source(const void *record, const void *user, IfmValue *value)
 {
     IfmModelEnergy energy;
-    if (ifm_model_energy(((const IfmStudyPoint *)record)->measurement, &energy))
+    if (ifm_model_energy(((const IfmStudyRow *)record)->measurement, &energy))
         ifm_value_set_text(value, energy.source);
 }
 
 static void get_no_energy(const void *record, const void *user, IfmValue *value)
 {
     IfmModelEnergy energy;
-    if (ifm_model_energy(((const IfmStudyPoint *)record)->measurement, &energy))
+    if (ifm_model_energy(((const IfmStudyRow *)record)->measurement, &energy))
         ifm_value_set_text(value, energy.unavailable);
 }
 
@@ -211,23 +175,23 @@ static const IfmField energy_fields[] = {
     { "no_energy", "", IFM_FIELD_TEXT, get_no_energy, NULL, IFM_FIELD_NO_SCREEN },
 };
 
-static gboolean has_energy(const IfmStudyPoints *points)
+static gboolean has_energy(const IfmStudyTables *points)
 {
     IfmModelEnergy energy;
-    for (guint i = 0; i < points->points->len; i++)
-        if (ifm_model_energy(((const IfmStudyPoint *)points->points->pdata[i])->measurement, &energy))
+    for (guint i = 0; i < points->rows->len; i++)
+        if (ifm_model_energy(((const IfmStudyRow *)points->rows->pdata[i])->measurement, &energy))
             return TRUE;
     return FALSE;
 }
 
 /* Once for each source and reason. */
-static void add_energy(IfmDocument *document, const IfmStudyPoints *points)
+static void add_energy(IfmDocument *document, const IfmStudyTables *points)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
         IfmModelEnergy energy;
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         if (ifm_model_energy(point->measurement, &energy) && energy.unavailable != NULL &&
             g_hash_table_add(seen, g_strdup_printf("%s %s", energy.source, energy.unavailable)))
             ifm_document_note(document, point->device->alias, IFM_TONE_WARN, "no energy from %s: %s", energy.source,
@@ -236,7 +200,7 @@ static void add_energy(IfmDocument *document, const IfmStudyPoints *points)
 }
 
 /* The axes, then what was measured; a dimension that has a column's name is "dim_NAME". @texts: keeps the names */
-static GArray *fields_of(const IfmStudyPoints *points, GStringChunk *texts)
+static GArray *fields_of(const IfmStudyTables *points, GStringChunk *texts)
 {
     GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
     for (guint i = 0; i < points->axes->len; i++)
@@ -261,20 +225,20 @@ static GArray *fields_of(const IfmStudyPoints *points, GStringChunk *texts)
 /* --- as files -----------------------------------------------------------------------------------------------------------
  */
 
-char *ifm_study_points_to_csv(const IfmStudyPoints *points)
+char *ifm_study_points_to_csv(const IfmStudyTables *points)
 {
     GStringChunk *texts = g_string_chunk_new(64);
     g_autoptr(GArray) fields = fields_of(points, texts);
-    char *csv = ifm_rows_to_csv(ifm_fields_in(fields), points->points);
+    char *csv = ifm_rows_to_csv(ifm_fields_in(fields), points->rows);
     g_string_chunk_free(texts);
     return csv;
 }
 
-json_t *ifm_study_points_to_json(const IfmStudyPoints *points)
+json_t *ifm_study_points_to_json(const IfmStudyTables *points)
 {
     GStringChunk *texts = g_string_chunk_new(64);
     g_autoptr(GArray) fields = fields_of(points, texts);
-    json_t *rows = ifm_rows_to_json(ifm_fields_in(fields), points->points);
+    json_t *rows = ifm_rows_to_json(ifm_fields_in(fields), points->rows);
     g_string_chunk_free(texts);
     json_t *json = ifm_json_begin("study_points", 1);
     json_t *study = json_object();
@@ -289,7 +253,7 @@ json_t *ifm_study_points_to_json(const IfmStudyPoints *points)
     return json;
 }
 
-gboolean ifm_points_write(const IfmStudyPoints *points, const char *folder, GError **error)
+gboolean ifm_points_write(const IfmStudyTables *points, const char *folder, GError **error)
 {
     g_autofree char *csv = ifm_study_points_to_csv(points), *csv_path = g_build_filename(folder, "points.csv", NULL);
     g_autofree char *json_path = g_build_filename(folder, "points.json", NULL);
@@ -300,82 +264,32 @@ gboolean ifm_points_write(const IfmStudyPoints *points, const char *folder, GErr
 /* --- as a document -----------------------------------------------------------------------------------------------------
  */
 
-typedef struct
-{
-    const IfmStudyDevice *device;
-    gsize counts[IFM_ROW_STATES];
-} DeviceLine;
-
-static void get_line_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const DeviceLine *)record)->device->alias);
-}
-
-static void get_line_device(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const DeviceLine *)record)->device->device);
-}
-
-static void get_line_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const DeviceLine *)record)->counts[GPOINTER_TO_SIZE(user)]);
-}
-
-static void get_line_refused(const void *record, const void *user, IfmValue *value)
-{
-    if (((const DeviceLine *)record)->counts[IFM_ROW_REFUSED] > 0)
-        get_line_count(record, GSIZE_TO_POINTER(IFM_ROW_REFUSED), value);
-}
-
-static void add_devices(IfmDocument *document, const IfmStudyPoints *points)
-{
-    static const IfmField fields[] = {
-        { "alias", "alias", IFM_FIELD_TEXT, get_line_alias, NULL, IFM_FIELD_WHOLE },
-        { "device", "device", IFM_FIELD_TEXT, get_line_device, NULL, IFM_FIELD_WHOLE },
-        { "measured", "measured", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_MEASURED) },
-        { "failed", "failed", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_FAILED) },
-        { "skipped", "skipped", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_SKIPPED) },
-        { "refused", "refused", IFM_FIELD_INTEGER, get_line_refused, NULL, IFM_FIELD_HIDE_EMPTY },
-        { "left", "left", IFM_FIELD_INTEGER, get_line_count, GSIZE_TO_POINTER(IFM_ROW_LEFT) },
-        { NULL },
-    };
-    GArray *lines = g_array_new(FALSE, FALSE, sizeof(DeviceLine));
-    gsize n_absent;
-    for (guint i = 0; i < points->devices->len; i++)
-    {
-        DeviceLine line = { .device = points->devices->pdata[i] };
-        count(points, line.device, line.counts, &n_absent);
-        g_array_append_val(lines, line);
-    }
-    ifm_document_rows(document, "devices", fields, lines);
-}
-
 /* The points as a table, and as a figure for renderers that plot. */
-static void add_points(IfmDocument *document, const IfmStudyPoints *points)
+static void add_points(IfmDocument *document, const IfmStudyTables *points)
 {
     static const char *const series[] = { "alias", NULL }, *const median[] = { "median_ns", NULL };
     GArray *fields = ifm_document_keep(document, fields_of(points, document->texts), (GDestroyNotify)g_array_unref);
-    GPtrArray *records = g_ptr_array_copy(points->points, NULL, NULL);
+    GPtrArray *records = g_ptr_array_copy(points->rows, NULL, NULL);
     g_ptr_array_set_free_func(records, NULL);
     ifm_document_table(document, "points", ifm_fields_in(fields), records);
     const char **label = ifm_document_keep(document, g_new0(const char *, points->axes->len + 1), g_free);
     for (guint i = 0; i < points->axes->len; i++)
         label[i] = g_array_index(fields, IfmField, i).key;
-    const IfmTable table = ifm_table_of(ifm_fields_in(fields), points->points);
+    const IfmTable table = ifm_table_of(ifm_fields_in(fields), points->rows);
     ifm_document_plot(document, "latencies", IFM_FIGURE_BARS, "Latency of each point",
                       "The median latency of every point on every device, with its interval.", &table,
                       &(IfmPlotColumns){ .series = series, .label = label, .y = median, .half_width = "width" });
 }
 
 /* The points of a device that came to @state, by their reasons. */
-static void add_failed(IfmDocument *document, const IfmStudyPoints *points, const IfmStudyDevice *device, IfmRowState state)
+static void add_failed(IfmDocument *document, const IfmStudyTables *points, const IfmStudyDevice *device, IfmRowState state)
 {
     g_autoptr(GPtrArray) said = ifm_said_new();
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         const gboolean absent = point->measurement == NULL && device->reason != NULL;
-        if (point->device == device && ifm_point_state(point) == state && !absent)
+        if (point->device == device && ifm_study_row_state(points, point) == state && !absent)
             ifm_said_add(said, point->reason, point->title, point);
     }
     ifm_document_said(document, said,
@@ -383,12 +297,12 @@ static void add_failed(IfmDocument *document, const IfmStudyPoints *points, cons
 }
 
 /* Those that count all the same. */
-static void add_doubts(IfmDocument *document, const IfmStudyPoints *points, const IfmStudyDevice *device)
+static void add_doubts(IfmDocument *document, const IfmStudyTables *points, const IfmStudyDevice *device)
 {
     g_autoptr(GPtrArray) said = ifm_said_new();
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         if (point->device == device && point->reason == NULL && point->doubt != NULL)
             ifm_said_add(said, point->doubt, point->title, point);
     }
@@ -396,7 +310,7 @@ static void add_doubts(IfmDocument *document, const IfmStudyPoints *points, cons
 }
 
 /* An absent device is stated once, and so is a reason that many points have. */
-static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
+static void add_failures(IfmDocument *document, const IfmStudyTables *points)
 {
     static const IfmRowState states[] = { IFM_ROW_FAILED, IFM_ROW_SKIPPED, IFM_ROW_REFUSED, IFM_ROW_IMPLAUSIBLE };
     ifm_document_heading(document, "What has no latency, and why");
@@ -412,45 +326,31 @@ static void add_failures(IfmDocument *document, const IfmStudyPoints *points)
 }
 
 /* @files: what is written into @folder */
-static void add_summary(IfmDocument *document, const IfmStudyPoints *points, const char *folder, const char *files)
+static void add_summary(IfmDocument *document, const IfmStudyTables *points, const char *folder, const char *files)
 {
-    gsize counts[IFM_ROW_STATES], n_absent, n = 0;
     gboolean simulated = FALSE;
-    g_autofree char *spent = ifm_format_duration((double)points->spent_ns);
-    g_autoptr(GString) text = g_string_new(NULL);
-    count(points, NULL, counts, &n_absent);
-    for (int state = 0; state < IFM_ROW_STATES; state++)
-        n += counts[state];
-    g_string_printf(text, "%zu case%s: %zu measured, %zu failed, %zu skipped", n, n == 1 ? "" : "s",
-                    counts[IFM_ROW_MEASURED], counts[IFM_ROW_FAILED], counts[IFM_ROW_SKIPPED]);
-    if (counts[IFM_ROW_IMPLAUSIBLE] > 0)
-        g_string_append_printf(text, ", %zu implausible", counts[IFM_ROW_IMPLAUSIBLE]);
-    if (counts[IFM_ROW_REFUSED] > 0)
-        g_string_append_printf(text, ", %zu refused", counts[IFM_ROW_REFUSED]);
-    if (counts[IFM_ROW_LEFT] > 0)
-        g_string_append_printf(text, ", %zu left", counts[IFM_ROW_LEFT]);
-    if (n_absent > 0)
-        g_string_append_printf(text, "; %zu more on unavailable devices", n_absent);
-    if (points->spent_ns > 0)
-        g_string_append_printf(text, "; %s spent measuring", spent);
+    g_autofree char *spent = ifm_format_duration((double)points->spent_ns), *counts = ifm_study_counts_text(points, 0);
     for (guint i = 0; i < points->devices->len; i++)
         simulated |= ((const IfmStudyDevice *)points->devices->pdata[i])->simulated;
     ifm_document_part(document);
     if (simulated)
         ifm_document_text(document, "* simulated: figures of a described device, measured on no hardware");
-    ifm_document_text(document, "%s", text->str);
+    if (points->spent_ns > 0)
+        ifm_document_text(document, "%s; %s spent measuring", counts, spent);
+    else
+        ifm_document_text(document, "%s", counts);
     ifm_study_note_files(document, folder, files);
 }
 
-IfmDocument *ifm_points_document(const IfmStudyPoints *points, IfmStudyPage page, const char *folder, const char *files,
-                                 void (*add)(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page))
+IfmDocument *ifm_points_document(const IfmStudyTables *points, IfmStudyPage page, const char *folder, const char *files,
+                                 void (*add)(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page))
 {
     IfmDocument *document = ifm_document_new("study", points->name);
     g_autofree char *rest = g_strconcat("  ", points->title, NULL);
     ifm_document_title(document, points->name, rest);
     ifm_document_part(document);
     if (page == IFM_STUDY_STATUS)
-        add_devices(document, points);
+        ifm_study_add_devices(document, points, page);
     else if (add == NULL)
         add_points(document, points);
     if (add != NULL)
@@ -461,16 +361,16 @@ IfmDocument *ifm_points_document(const IfmStudyPoints *points, IfmStudyPage page
     return document;
 }
 
-void ifm_points_count(const IfmStudyPoints *points, gsize *n_refused, gsize *n_incapable)
+void ifm_points_count(const IfmStudyTables *points, gsize *n_refused, gsize *n_incapable)
 {
     gsize counts[IFM_ROW_STATES], n_absent;
-    count(points, NULL, counts, &n_absent);
+    ifm_study_count(points, 0, counts, &n_absent);
     *n_incapable = counts[IFM_ROW_REFUSED];
     *n_refused = 0;
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
-        *n_refused +=
-            point->measurement == NULL && point->device->reason == NULL && ifm_point_state(point) == IFM_ROW_FAILED;
+        const IfmStudyRow *point = points->rows->pdata[i];
+        *n_refused += point->measurement == NULL && point->device->reason == NULL &&
+                      ifm_study_row_state(points, point) == IFM_ROW_FAILED;
     }
 }

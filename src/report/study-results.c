@@ -15,8 +15,8 @@ typedef struct
 {
     const char *kind, *files, *reasons;
     gboolean has_stages;
-    gboolean (*write)(const IfmStudyPoints *points, const char *folder, GError **error);
-    void (*add)(IfmDocument *document, const IfmStudyPoints *points, IfmStudyPage page);
+    gboolean (*write)(const IfmStudyTables *points, const char *folder, GError **error);
+    void (*add)(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page);
 } KindPages;
 
 #define POINTS "points.csv, points.json"
@@ -77,7 +77,7 @@ void ifm_study_results_free(IfmStudyResults *results)
     if (results == NULL)
         return;
     ifm_study_tables_free(results->tables);
-    ifm_study_points_free(results->points);
+    ifm_study_tables_free(results->points);
     g_free(results->warning);
     g_free(results);
 }

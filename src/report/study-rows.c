@@ -21,22 +21,22 @@ char *ifm_stage_title(const IfmStudyTables *tables, int number)
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
-/* @user: the offset of a member in IfmStageRow. */
+/* @user: the offset of a member in IfmStudyRow. */
 #define MEMBER(type, record, user) G_STRUCT_MEMBER(type, record, GPOINTER_TO_SIZE(user))
 
 static void get_row_alias(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmStageRow *)record)->device->alias);
+    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->alias);
 }
 
 static void get_row_device(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmStageRow *)record)->device->device);
+    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->device);
 }
 
 static void get_row_simulated(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_boolean(value, ((const IfmStageRow *)record)->device->simulated);
+    ifm_value_set_boolean(value, ((const IfmStudyRow *)record)->device->simulated);
 }
 
 static void get_int(const void *record, const void *user, IfmValue *value)
@@ -46,7 +46,7 @@ static void get_int(const void *record, const void *user, IfmValue *value)
 
 static void get_row_n(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStageRow *row = record;
+    const IfmStudyRow *row = record;
     if (row->reason == NULL && row->n > 0)
         ifm_value_set_integer(value, row->n);
 }
@@ -58,7 +58,7 @@ static void get_row_width(const void *record, const void *user, IfmValue *value)
 
 static void get_row_outcome(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStageRow *row = record;
+    const IfmStudyRow *row = record;
     const gboolean skipped = row->measurement != NULL && row->measurement->outcome == IFM_OUTCOME_SKIPPED;
     ifm_value_set_text(value, ifm_outcome_name(row->reason == NULL ? IFM_OUTCOME_OK
                                                : skipped           ? IFM_OUTCOME_SKIPPED
@@ -67,7 +67,7 @@ static void get_row_outcome(const void *record, const void *user, IfmValue *valu
 
 static void get_row_stop(const void *record, const void *user, IfmValue *value)
 {
-    const IfmStageRow *row = record;
+    const IfmStudyRow *row = record;
     if (row->measurement != NULL && *row->measurement->stop_reason != '\0')
         ifm_value_set_text(value, row->measurement->stop_reason);
 }
@@ -75,10 +75,10 @@ static void get_row_stop(const void *record, const void *user, IfmValue *value)
 /* Of what was measured; what was read in is marked by the table. */
 static void get_row_origin(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmStageRow *)record)->device->simulated ? "simulated" : "measured");
+    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->simulated ? "simulated" : "measured");
 }
 
-#define ROW(member) IFM_FIELD_AT(IfmStageRow, member)
+#define ROW(member) IFM_FIELD_AT(IfmStudyRow, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 
@@ -88,12 +88,12 @@ const IfmField ifm_stage_row_fields[] = {
     { "stage", "stage", IFM_FIELD_INTEGER, get_int, ROW(stage), IFM_FIELD_KEY },
     { "nodes", "nodes", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(nodes), IFM_FIELD_KEY },
     { "edges", "edges", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(edges), IFM_FIELD_KEY },
-    { "latency_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(total_ns), EXPORT },
+    { "latency_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(median_ns), EXPORT },
     { "std_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(std_ns), EXPORT },
     { "compute_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(compute_ns), EXPORT },
     { "transfer_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(transfer_ns), EXPORT },
     { "flag", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), EXPORT },
-    { "latency", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(total_ns), SCREEN },
+    { "latency", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(median_ns), SCREEN },
     { "half_width", "±", IFM_FIELD_PRECISION, get_row_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "std", "±std", IFM_FIELD_DURATION, ifm_field_get_real, ROW(std_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "device_spec", NULL, IFM_FIELD_TEXT, get_row_device, NULL, EXPORT },
@@ -122,7 +122,7 @@ const IfmField ifm_stage_row_fields[] = {
 const IfmField ifm_lookup_row_fields[] = {
     { "compute_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(compute_ns) },
     { "transfer_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(transfer_ns) },
-    { "total_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(total_ns) },
+    { "total_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(median_ns) },
     { "std_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(std_ns) },
     { "mean_time_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(mean_ns) },
     { "interval_lower_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.lower) },
@@ -138,7 +138,7 @@ const IfmField ifm_raw_row_fields[] = {
     { "std", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(std_ns) },
     { "min", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(min_ns) },
     { "max", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(max_ns) },
-    { "median", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(total_ns) },
+    { "median", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(median_ns) },
     { "interval_lower_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.lower) },
     { "interval_upper_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(interval.upper) },
     { "n", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n) },

@@ -128,7 +128,7 @@ static const char *unsplit_reason(const IfmStudyTables *tables, const IfmStageFi
 {
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->device == fit->device && row->stage == fit->stage && row->reason == NULL && row->split_why != NULL)
             return row->split_why;
     }

@@ -16,7 +16,7 @@ static void point_free(IfmConvPoint *self)
     g_free(self);
 }
 
-static const char *axis_text(const IfmStudyPoint *point, const char *axis)
+static const char *axis_text(const IfmStudyRow *point, const char *axis)
 {
     const char *text = json_string_value(json_object_get(point->axes, axis));
     return text != NULL ? text : "";
@@ -73,7 +73,7 @@ static double median_of_times(const GArray *times_ns)
     return median(values);
 }
 
-static IfmConvPoint *point_new(const IfmStudyPoint *point)
+static IfmConvPoint *point_new(const IfmStudyRow *point)
 {
     IfmConvPoint *self = g_new0(IfmConvPoint, 1);
     IfmModelEnergy energy;
@@ -279,7 +279,7 @@ static int by_model(gconstpointer a, gconstpointer b)
     return order != 0 ? order : (left->input_size > right->input_size) - (left->input_size < right->input_size);
 }
 
-static const IfmStudyPoint *point_of(const IfmConvFindings *self, const IfmConvSizeRow *row, const char *algorithm)
+static const IfmStudyRow *point_of(const IfmConvFindings *self, const IfmConvSizeRow *row, const char *algorithm)
 {
     for (guint i = 0; i < self->points->len && algorithm != NULL; i++)
     {
@@ -312,7 +312,7 @@ static void find_sizes(IfmConvFindings *self)
     for (guint i = 0; i < self->sizes->len; i++)
     {
         IfmConvSizeRow *row = &g_array_index(self->sizes, IfmConvSizeRow, i);
-        const IfmStudyPoint *first = point_of(self, row, row->fastest), *second = point_of(self, row, row->second);
+        const IfmStudyRow *first = point_of(self, row, row->fastest), *second = point_of(self, row, row->second);
         row->has_intervals =
             first != NULL && second != NULL && isfinite(first->interval.upper) && isfinite(second->interval.lower);
         row->is_apart = row->has_intervals && first->interval.upper < second->interval.lower;
@@ -342,15 +342,15 @@ static void find_same(IfmConvFindings *self)
         }
 }
 
-IfmConvFindings *ifm_conv_findings(const IfmStudyPoints *points)
+IfmConvFindings *ifm_conv_findings(const IfmStudyTables *points)
 {
     IfmConvFindings *self = g_new0(IfmConvFindings, 1);
     self->points = g_ptr_array_new_with_free_func((GDestroyNotify)point_free);
     self->shapes = g_array_new(FALSE, FALSE, sizeof(IfmConvShapeRow));
     self->same = g_ptr_array_new_with_free_func(g_free);
     self->sizes = g_array_new(FALSE, FALSE, sizeof(IfmConvSizeRow));
-    for (guint i = 0; i < points->points->len; i++)
-        g_ptr_array_add(self->points, point_new(points->points->pdata[i]));
+    for (guint i = 0; i < points->rows->len; i++)
+        g_ptr_array_add(self->points, point_new(points->rows->pdata[i]));
     find_shapes(self);
     find_sizes(self);
     find_same(self);

@@ -154,7 +154,7 @@ static double noise_of(const Combination *self)
     double sum = 0;
     for (guint i = 0; i < self->points->len; i++)
     {
-        const IfmStudyPoint *point = ((const IfmConvPoint *)self->points->pdata[i])->point;
+        const IfmStudyRow *point = ((const IfmConvPoint *)self->points->pdata[i])->point;
         sum += (point->interval.upper - point->interval.lower) / 2 / point->median_ns;
     }
     return sum / (double)self->points->len;
@@ -262,7 +262,7 @@ static GPtrArray *take_points(const IfmConvFindings *findings, guint first)
     return points;
 }
 
-GArray *ifm_conv_predict(const IfmStudyPoints *points, const char *model, gint64 size, GError **error)
+GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, GError **error)
 {
     if (!g_str_equal(points->kind, "conv-algorithms"))
     {

@@ -22,7 +22,7 @@ typedef struct
 /* --- what was measured --------------------------------------------------------------------------------------------------
  */
 
-static gboolean read_held_out(const IfmStudyPoints *points, IfmKernelsOutcome *outcome, GError **error)
+static gboolean read_held_out(const IfmStudyTables *points, IfmKernelsOutcome *outcome, GError **error)
 {
     const json_t *list = ifm_member(points->manifest, "definition.held_out");
     for (gsize i = 0; i < json_array_size(list); i++)
@@ -37,12 +37,12 @@ static gboolean read_held_out(const IfmStudyPoints *points, IfmKernelsOutcome *o
 }
 
 /* Visits of one model with one number of threads under one load are taken together. */
-static GArray *list_whole(const IfmStudyPoints *points)
+static GArray *list_whole(const IfmStudyTables *points)
 {
     GArray *all = g_array_new(FALSE, FALSE, sizeof(Whole));
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         const gssize model = study_find_held_out(points, ifm_member_text(point->axes, "kernel"));
         if (model < 0 || point->reason != NULL)
             continue;
@@ -146,7 +146,7 @@ static double mape_of(const GArray *verdicts, gboolean loaded)
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-static void learn(IfmKernelsOutcome *outcome, const IfmStudyPoints *points)
+static void learn(IfmKernelsOutcome *outcome, const IfmStudyTables *points)
 {
     g_autoptr(GError) trouble = NULL;
     const IfmLearnOptions options = { .seed = 1, .threads = 1, .data = points->name };
@@ -163,7 +163,7 @@ static void learn(IfmKernelsOutcome *outcome, const IfmStudyPoints *points)
     ifm_latency_model_set_overhead(outcome->model, overhead_without(outcome, whole, -1));
 }
 
-IfmKernelsOutcome *ifm_study_kernels_outcome(const IfmStudyPoints *points, GError **error)
+IfmKernelsOutcome *ifm_study_kernels_outcome(const IfmStudyTables *points, GError **error)
 {
     g_autoptr(IfmKernelsOutcome) outcome = g_new0(IfmKernelsOutcome, 1);
     outcome->records = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);

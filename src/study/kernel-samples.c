@@ -62,7 +62,7 @@ static char *shape_of(const IfmKernelRecord *record)
     return g_string_free(text, FALSE);
 }
 
-static GHashTable *kernels_of(const IfmStudyPoints *points, GError **error)
+static GHashTable *kernels_of(const IfmStudyTables *points, GError **error)
 {
     g_autoptr(GHashTable) kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)kernel_free);
     const json_t *list = ifm_member(points->manifest, "definition.kernels");
@@ -98,15 +98,15 @@ static GHashTable *kernels_of(const IfmStudyPoints *points, GError **error)
 static const char *const windows[] = { "before", "during" };
 
 /* (transfer full) NULL-terminated: "metric:before:busy", …: all that any case has, windows and names in order */
-static char **list_metrics(const IfmStudyPoints *points)
+static char **list_metrics(const IfmStudyTables *points)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (gsize w = 0; w < G_N_ELEMENTS(windows); w++)
     {
         g_autofree char *path = g_strdup_printf("metrics.%s.values", windows[w]);
-        for (guint i = 0; i < points->points->len; i++)
+        for (guint i = 0; i < points->rows->len; i++)
         {
-            const IfmStudyPoint *point = points->points->pdata[i];
+            const IfmStudyRow *point = points->rows->pdata[i];
             const char *name;
             json_t *value;
             json_object_foreach(
@@ -127,7 +127,7 @@ static char **list_metrics(const IfmStudyPoints *points)
 }
 
 /* (transfer full) [metrics] */
-static double *metrics_of(const IfmStudyPoint *point, char **metrics)
+static double *metrics_of(const IfmStudyRow *point, char **metrics)
 {
     double *values = g_new(double, MAX(g_strv_length(metrics), 1));
     for (gsize i = 0; metrics[i] != NULL; i++)
@@ -143,19 +143,19 @@ static double *metrics_of(const IfmStudyPoint *point, char **metrics)
 /* --- samples ------------------------------------------------------------------------------------------------------------
  */
 
-static gint64 axis_of(const IfmStudyPoint *point, const char *name)
+static gint64 axis_of(const IfmStudyRow *point, const char *name)
 {
     return json_integer_value(json_object_get(point->axes, name));
 }
 
 /* A visit of a kernel, by which its case without load is found. (transfer full) */
-static char *visit_of(const IfmStudyPoint *point)
+static char *visit_of(const IfmStudyRow *point)
 {
     return g_strdup_printf("%s %s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, point->device->alias,
                            ifm_member_text(point->axes, "kernel"), axis_of(point, "visit"), axis_of(point, "threads"));
 }
 
-int study_load_kind_of(const IfmStudyPoint *point)
+int study_load_kind_of(const IfmStudyRow *point)
 {
     const char *const *words = ifm_stress_words();
     for (int i = 0; words[i] != NULL; i++)
@@ -164,26 +164,26 @@ int study_load_kind_of(const IfmStudyPoint *point)
     return IFM_LOAD_NONE;
 }
 
-int study_load_cores_of(const IfmStudyPoint *point)
+int study_load_cores_of(const IfmStudyRow *point)
 {
     return study_load_kind_of(point) == IFM_LOAD_NONE                      ? IFM_LOAD_CORES_NONE
            : g_strcmp0(ifm_member_text(point->axes, "cores"), "same") == 0 ? IFM_LOAD_CORES_SAME
                                                                            : IFM_LOAD_CORES_OTHER;
 }
 
-gint64 study_threads_of(const IfmStudyPoint *point)
+gint64 study_threads_of(const IfmStudyRow *point)
 {
     const double used = ifm_member_number(point->measurement->effective_config, "n_threads");
     return used >= 1 ? (gint64)used : MAX(axis_of(point, "threads"), 1);
 }
 
 /* (transfer full) visit -> mean latency without load, ns */
-static GHashTable *list_idle(const IfmStudyPoints *points)
+static GHashTable *list_idle(const IfmStudyTables *points)
 {
     GHashTable *idle = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         if (point->reason == NULL && g_strcmp0(ifm_member_text(point->axes, "load"), "none") == 0)
             g_hash_table_replace(idle, visit_of(point), g_memdup2(&point->mean_ns, sizeof point->mean_ns));
     }
@@ -208,7 +208,7 @@ static char *runtime_of(const json_t *environment)
     return engine != NULL && version != NULL ? g_strdup_printf("%s %s", engine, version) : NULL;
 }
 
-static void add_sample(IfmKernelSamples *samples, const IfmStudyPoint *point, const Kernel *kernel, GHashTable *idle,
+static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, const Kernel *kernel, GHashTable *idle,
                        char **metrics, const char *level)
 {
     IfmKernelSample sample;
@@ -244,7 +244,7 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyPoint *point, co
     ifm_kernel_samples_add(samples, &sample);
 }
 
-gssize study_find_held_out(const IfmStudyPoints *points, const char *name)
+gssize study_find_held_out(const IfmStudyTables *points, const char *name)
 {
     const json_t *list = ifm_member(points->manifest, "definition.held_out");
     for (gsize i = 0; i < json_array_size(list); i++)
@@ -253,7 +253,7 @@ gssize study_find_held_out(const IfmStudyPoints *points, const char *name)
     return -1;
 }
 
-IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError **error)
+IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyTables *points, GError **error)
 {
     if (!g_str_equal(points->kind, study_kind_kernels.name))
     {
@@ -267,9 +267,9 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyPoints *points, GError 
     g_auto(GStrv) metrics = list_metrics(points);
     const char *level = ifm_member_text(points->manifest, "definition.level");
     g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new((const char *const *)metrics);
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         const char *id = ifm_member_text(point->axes, "kernel");
         const Kernel *kernel = id != NULL ? g_hash_table_lookup(kernels, id) : NULL;
         if (point->reason != NULL)

@@ -15,11 +15,11 @@ typedef struct
 
 /* What a case of such a study was: IfmLoadKind, IfmLoadCores; the threads that the runtime used. Of one with a
  * measurement. */
-int study_load_kind_of(const IfmStudyPoint *point);
-int study_load_cores_of(const IfmStudyPoint *point);
-gint64 study_threads_of(const IfmStudyPoint *point);
+int study_load_kind_of(const IfmStudyRow *point);
+int study_load_cores_of(const IfmStudyRow *point);
+gint64 study_threads_of(const IfmStudyRow *point);
 /* study_find_held_out: its place among the models that are measured whole; -1: it is none of them. */
-gssize study_find_held_out(const IfmStudyPoints *points, const char *name);
+gssize study_find_held_out(const IfmStudyTables *points, const char *name);
 
 /* study_kernel_to_json: (transfer full) {"id", "base", "models", "record"}, as the manifest has it */
 json_t *study_kernel_to_json(const StudyKernel *kernel);

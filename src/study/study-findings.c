@@ -15,26 +15,35 @@ const char *ifm_row_state_name(IfmRowState state)
     return names[state];
 }
 
-IfmRowState ifm_stage_row_state(const IfmStudyTables *tables, const IfmStageRow *row)
+static gboolean has_code(const IfmStudyRow *row, IfmErrorCode code)
+{
+    return g_strcmp0(row->code, ifm_error_code_name(code)) == 0;
+}
+
+IfmRowState ifm_study_row_state(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     if (row->reason == NULL)
         return IFM_ROW_MEASURED;
     if (g_strcmp0(row->code, IFM_IMPLAUSIBLE) == 0)
         return IFM_ROW_IMPLAUSIBLE;
+    if (row->measurement != NULL && row->measurement->outcome == IFM_OUTCOME_SKIPPED)
+        return IFM_ROW_SKIPPED;
     if (row->measurement != NULL)
-        return row->measurement->outcome == IFM_OUTCOME_SKIPPED ? IFM_ROW_SKIPPED : IFM_ROW_FAILED;
-    if (tables->imported)
+        return json_object_get(row->axes, "algorithm") != NULL && has_code(row, IFM_ERROR_UNSUPPORTED) ? IFM_ROW_REFUSED
+                                                                                                       : IFM_ROW_FAILED;
+    if (tables != NULL && tables->imported)
         return IFM_ROW_FAILED;
-    gboolean absent = g_strcmp0(row->code, ifm_error_code_name(IFM_ERROR_UNAVAILABLE)) == 0;
-    return absent || row->device->reason != NULL ? IFM_ROW_SKIPPED : IFM_ROW_LEFT;
+    if (row->device->reason != NULL || has_code(row, IFM_ERROR_UNAVAILABLE))
+        return IFM_ROW_SKIPPED;
+    return row->code != NULL && *row->code != '\0' ? IFM_ROW_FAILED : IFM_ROW_LEFT;
 }
 
-gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStageRow *row)
+gboolean ifm_stage_row_listed(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     return row->measurement != NULL || row->reason == NULL || tables->imported;
 }
 
-const char *ifm_stage_row_reason(const IfmStageRow *row)
+const char *ifm_stage_row_reason(const IfmStudyRow *row)
 {
     const char *reason = row->reason, *device = row->device->device;
     if (reason == NULL || device == NULL || !g_str_has_prefix(reason, device))
@@ -49,20 +58,20 @@ static guint n_all_rows(const IfmStudyTables *tables)
     return tables->rows->len + tables->ranges->len;
 }
 
-static const IfmStageRow *row_at(const IfmStudyTables *tables, guint at)
+static const IfmStudyRow *row_at(const IfmStudyTables *tables, guint at)
 {
     return at < tables->rows->len ? tables->rows->pdata[at] : tables->ranges->pdata[at - tables->rows->len];
 }
 
-void ifm_stage_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
+void ifm_study_row_count(const IfmStudyTables *tables, const IfmStudyDevice *device, int phase,
                          gsize counts[IFM_ROW_STATES])
 {
     memset(counts, 0, IFM_ROW_STATES * sizeof *counts);
     for (guint i = 0; i < n_all_rows(tables); i++)
     {
-        const IfmStageRow *row = row_at(tables, i);
+        const IfmStudyRow *row = row_at(tables, i);
         if ((device == NULL || row->device == device) && (phase == 0 || row->phase == phase))
-            counts[ifm_stage_row_state(tables, row)]++;
+            counts[ifm_study_row_state(tables, row)]++;
     }
 }
 
@@ -78,13 +87,13 @@ gsize ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_
 {
     gsize n = 0;
     *n_absent = 0;
-    ifm_stage_row_count(tables, NULL, phase, counts);
+    ifm_study_row_count(tables, NULL, phase, counts);
     for (guint i = 0; i < n_all_rows(tables); i++)
     {
-        const IfmStageRow *row = row_at(tables, i);
+        const IfmStudyRow *row = row_at(tables, i);
         /* skipped, and never tried, for its device was not there */
         *n_absent += (phase == 0 || row->phase == phase) && row->measurement == NULL &&
-                     ifm_stage_row_state(tables, row) == IFM_ROW_SKIPPED;
+                     ifm_study_row_state(tables, row) == IFM_ROW_SKIPPED;
     }
     counts[IFM_ROW_SKIPPED] -= *n_absent;
     for (guint i = 0; i < tables->links->len; i++)
@@ -127,13 +136,13 @@ double ifm_study_target(const IfmStudyTables *tables)
     return isfinite(target) && target > 0 ? target : IFM_PROTOCOL_INIT.ci_ratio; /* fixed counts aim at nothing */
 }
 
-double ifm_stage_row_width(const IfmStageRow *row)
+double ifm_stage_row_width(const IfmStudyRow *row)
 {
-    return (row->interval.upper - row->interval.lower) / 2 / row->total_ns;
+    return (row->interval.upper - row->interval.lower) / 2 / row->median_ns;
 }
 
 /* Of tables from elsewhere, whose precision is unknown, "reached". */
-static IfmPrecision row_precision(const IfmStudyTables *tables, const IfmStageRow *row)
+static IfmPrecision row_precision(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     double width = ifm_stage_row_width(row);
     if (row->reason != NULL || row->n == 0)
@@ -148,7 +157,7 @@ IfmPrecisionCount ifm_study_precision(const IfmStudyTables *tables, const IfmStu
     IfmPrecisionCount count = { 0 };
     for (guint i = 0; i < (device != NULL ? tables->rows->len : n_all_rows(tables)); i++)
     {
-        const IfmStageRow *row = row_at(tables, i);
+        const IfmStudyRow *row = row_at(tables, i);
         if (row->reason != NULL || (device != NULL && (row->device != device || row->stage != stage)))
             continue;
         IfmPrecision precision = row_precision(tables, row);
@@ -163,12 +172,12 @@ IfmPrecisionCount ifm_study_precision(const IfmStudyTables *tables, const IfmStu
 
 /* --- which device is the fastest -------------------------------------------------------------------------------------- */
 
-const IfmStageRow *ifm_study_outermost(const IfmStudyTables *tables, int sign)
+const IfmStudyRow *ifm_study_outermost(const IfmStudyTables *tables, int sign)
 {
-    const IfmStageRow *found = NULL;
+    const IfmStudyRow *found = NULL;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         gint64 further = found == NULL                ? 1
                          : row->nodes != found->nodes ? sign * (row->nodes - found->nodes)
                                                       : sign * (row->edges - found->edges);
@@ -196,17 +205,17 @@ static IfmStageLatencies *latencies_new(int stage, guint n_devices)
 }
 
 /* The stages of the size, as they were measured. */
-static IfmStageLatencies *latencies_of(const IfmStudyTables *tables, int stage, const IfmStageRow *at, gboolean *measured)
+static IfmStageLatencies *latencies_of(const IfmStudyTables *tables, int stage, const IfmStudyRow *at, gboolean *measured)
 {
     IfmStageLatencies *latencies = latencies_new(stage, tables->devices->len);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         guint device = 0;
         if (row->stage != stage || row->nodes != at->nodes || row->edges != at->edges || row->reason != NULL)
             continue;
         g_ptr_array_find(tables->devices, row->device, &device);
-        latencies->devices[device] = (IfmDeviceLatency){ row->total_ns, row->interval, row_precision(tables, row) };
+        latencies->devices[device] = (IfmDeviceLatency){ row->median_ns, row->interval, row_precision(tables, row) };
         *measured |= row->n > 0;
     }
     return latencies;
@@ -269,7 +278,7 @@ static void find_fastest(IfmStageLatencies *latencies)
     latencies->decided = latencies->known && n_rivals == 1;
 }
 
-GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStageRow *at, gboolean *measured)
+GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStudyRow *at, gboolean *measured)
 {
     GPtrArray *all = g_ptr_array_new_with_free_func((GDestroyNotify)latencies_free);
     *measured = FALSE;
@@ -285,13 +294,13 @@ GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStageRow *
 
 /* --- under background load -------------------------------------------------------------------------------------------- */
 
-IfmSlowDown ifm_stage_row_slow_down(const IfmStudyTables *tables, const IfmStageRow *row)
+IfmSlowDown ifm_stage_row_slow_down(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     IfmSlowDown found = { NULL, row, NAN, NAN, NAN };
     const GPtrArray *rows = row->last > row->stage ? tables->ranges : tables->rows;
     for (guint i = 0; i < rows->len && row->busy != 0 && row->reason == NULL && found.alone == NULL; i++)
     {
-        const IfmStageRow *other = rows->pdata[i];
+        const IfmStudyRow *other = rows->pdata[i];
         if (other->busy == 0 && other->device == row->device && other->stage == row->stage && other->last == row->last &&
             other->nodes == row->nodes && other->edges == row->edges && other->reason == NULL)
             found.alone = other;
@@ -299,7 +308,7 @@ IfmSlowDown ifm_stage_row_slow_down(const IfmStudyTables *tables, const IfmStage
     if (found.alone == NULL)
         return found;
     double width = hypot(ifm_stage_row_width(found.alone), ifm_stage_row_width(row));
-    found.ratio = row->total_ns / found.alone->total_ns;
+    found.ratio = row->median_ns / found.alone->median_ns;
     found.lower = found.ratio * (1 - width);
     found.upper = found.ratio * (1 + width);
     return found;
@@ -332,12 +341,12 @@ IfmComputeTimes ifm_stage_fit_compute(const IfmStudyTables *tables, const IfmSta
     double compute_ns = 0, total_ns = 0;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->device != fit->device || row->stage != fit->stage || row->reason != NULL || !isfinite(row->compute_ns))
             continue;
         times.n++;
         compute_ns += row->compute_ns;
-        total_ns += row->total_ns;
+        total_ns += row->median_ns;
         times.min_ns = MIN(times.min_ns, row->compute_ns);
         times.max_ns = MAX(times.max_ns, row->compute_ns);
     }

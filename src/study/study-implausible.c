@@ -12,7 +12,7 @@
  */
 
 /* The same stages on the same device under the same load. */
-static gboolean is_same_but_size(const IfmStageRow *row, const IfmStageRow *other)
+static gboolean is_same_but_size(const IfmStudyRow *row, const IfmStudyRow *other)
 {
     return row->device == other->device && row->stage == other->stage && row->last == other->last &&
            row->busy == other->busy;
@@ -41,7 +41,7 @@ static void put(IfmPlausibility kind, char *words, char **code, char **reason, c
     *reason = words;
 }
 
-/* @rows: IfmStageRow*, of different sizes alone */
+/* @rows: IfmStudyRow*, of different sizes alone */
 static void mark_among(const GPtrArray *rows)
 {
     const guint n = rows->len;
@@ -50,21 +50,21 @@ static void mark_among(const GPtrArray *rows)
     g_autofree IfmContradiction *found = g_new(IfmContradiction, n + 1);
     for (guint i = 0; i < n; i++)
     {
-        const IfmStageRow *row = rows->pdata[i];
+        const IfmStudyRow *row = rows->pdata[i];
         work[2 * i] = (double)row->nodes;
         work[2 * i + 1] = (double)row->edges;
-        cases[i] = (IfmTimedWork){ &work[2 * i], row->total_ns, row->interval.lower, row->interval.upper, row->std_ns };
+        cases[i] = (IfmTimedWork){ &work[2 * i], row->median_ns, row->interval.lower, row->interval.upper, row->std_ns };
     }
     ifm_find_implausible(cases, n, 2, found);
     for (guint i = 0; i < n; i++)
     {
-        IfmStageRow *row = rows->pdata[i];
+        IfmStudyRow *row = rows->pdata[i];
         if (found[i].kind == IFM_IS_PLAUSIBLE)
             continue;
-        const IfmStageRow *other = rows->pdata[found[i].against];
+        const IfmStudyRow *other = rows->pdata[found[i].against];
         g_autofree char *size =
             g_strdup_printf("%" G_GINT64_FORMAT " nodes / %" G_GINT64_FORMAT " edges", other->nodes, other->edges);
-        put(found[i].kind, words_of(found[i].kind, row->total_ns, size, other->total_ns), &row->code, &row->reason,
+        put(found[i].kind, words_of(found[i].kind, row->median_ns, size, other->median_ns), &row->code, &row->reason,
             &row->doubt);
     }
 }
@@ -77,7 +77,7 @@ void study_mark_rows(GPtrArray *rows)
         g_autoptr(GPtrArray) same = g_ptr_array_new();
         for (guint i = begin; i < rows->len; i++)
         {
-            IfmStageRow *row = rows->pdata[i];
+            IfmStudyRow *row = rows->pdata[i];
             if (done[i] || row->reason != NULL || !is_same_but_size(row, rows->pdata[begin]))
                 continue;
             done[i] = TRUE;
@@ -91,7 +91,7 @@ void study_mark_rows(GPtrArray *rows)
  */
 
 /* The same device and values of all axes but one. (transfer full) */
-static char *group_of(const IfmStudyPoint *point, const char *axis)
+static char *group_of(const IfmStudyRow *point, const char *axis)
 {
     json_auto_t *others = json_deep_copy(point->axes);
     json_object_del(others, axis);
@@ -99,7 +99,7 @@ static char *group_of(const IfmStudyPoint *point, const char *axis)
     return g_strdup_printf("%p %s", (const void *)point->device, values);
 }
 
-/* @points: IfmStudyPoint*, along one axis. By their FLOP: more threads, or another precision, are no more work. */
+/* @points: IfmStudyRow*, along one axis. By their FLOP: more threads, or another precision, are no more work. */
 static void mark_along(const GPtrArray *points)
 {
     const guint n = points->len;
@@ -107,7 +107,7 @@ static void mark_along(const GPtrArray *points)
     g_autofree IfmContradiction *found = g_new(IfmContradiction, n + 1);
     for (guint i = 0; i < n; i++)
     {
-        const IfmStudyPoint *point = points->pdata[i];
+        const IfmStudyRow *point = points->pdata[i];
         const double std_ns =
             point->measurement != NULL && point->measurement->has_summary ? point->measurement->summary.std : (double)NAN;
         cases[i] = (IfmTimedWork){ &point->flop, point->median_ns, point->interval.lower, point->interval.upper, std_ns };
@@ -115,16 +115,16 @@ static void mark_along(const GPtrArray *points)
     ifm_find_implausible(cases, n, 1, found);
     for (guint i = 0; i < n; i++)
     {
-        IfmStudyPoint *point = points->pdata[i];
+        IfmStudyRow *point = points->pdata[i];
         if (found[i].kind == IFM_IS_PLAUSIBLE || point->reason != NULL)
             continue;
-        const IfmStudyPoint *other = points->pdata[found[i].against];
+        const IfmStudyRow *other = points->pdata[found[i].against];
         put(found[i].kind, words_of(found[i].kind, point->median_ns, other->title, other->median_ns), &point->code,
             &point->reason, &point->doubt);
     }
 }
 
-void study_mark_points(IfmStudyPoints *points)
+void study_mark_points(IfmStudyTables *points)
 {
     for (guint axis = 0; axis < points->axes->len; axis++)
     {
@@ -132,9 +132,9 @@ void study_mark_points(IfmStudyPoints *points)
             g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
         GHashTableIter iter;
         gpointer group;
-        for (guint i = 0; i < points->points->len; i++)
+        for (guint i = 0; i < points->rows->len; i++)
         {
-            IfmStudyPoint *point = points->points->pdata[i];
+            IfmStudyRow *point = points->rows->pdata[i];
             if (point->reason != NULL || !isfinite(point->flop))
                 continue;
             char *key = group_of(point, points->axes->pdata[axis]);

@@ -47,10 +47,21 @@ struct StudyKind
     gboolean needs_peaks;  /* its tables compare with what each device can at most: measured before the first case */
 };
 
-/* study-implausible.c. study_mark_rows: @rows: IfmStageRow*; those that others contradict have code and reason from then
+/* study-implausible.c. study_mark_rows: @rows: IfmStudyRow*; those that others contradict have code and reason from then
  * on. study_mark_points: along each axis, by their FLOP. */
 void study_mark_rows(GPtrArray *rows);
-void study_mark_points(IfmStudyPoints *points);
+void study_mark_points(IfmStudyTables *points);
+
+/* study-tables.c: study_row_new: without a latency. study_row_measurement: what a case came to: a failure imported over a
+ * latency says that the latency was none; a failure measured after one says nothing of it. FALSE with the store's error.
+ * study_row_take: @measurement: (transfer full) NULL: never tried    @refused: why it could not even be tried, or NULL */
+IfmStudyRow *study_row_new(GPtrArray *rows, const IfmStudyDevice *device, int phase, const char *key);
+gboolean study_row_measurement(IfmStudyTables *tables, IfmStore *store, const char *key, IfmMeasurement **measurement,
+                               GError **error);
+void study_row_take(const IfmStudyTables *tables, IfmStudyRow *row, IfmMeasurement *measurement, const char *refused);
+/* study-points.c: study_read_point: a row out of a case of the manifest. study_finish_points: what takes all of them. */
+gboolean study_read_point(IfmStudyTables *tables, IfmStore *store, const json_t *json, GError **error);
+void study_finish_points(IfmStudyTables *tables);
 
 /* study_kinds: NULL-terminated. */
 extern const StudyKind *const study_kinds[];

@@ -10,8 +10,10 @@
 /* Of the fits' intervals. */
 #define LEVEL 0.95
 
-static void row_free(IfmStageRow *row)
+static void row_free(IfmStudyRow *row)
 {
+    g_free(row->title);
+    json_decref(row->axes);
     g_free(row->key);
     g_free(row->code);
     g_free(row->reason);
@@ -40,7 +42,9 @@ void ifm_study_tables_free(IfmStudyTables *tables)
         return;
     g_free(tables->name);
     g_free(tables->title);
+    g_free(tables->kind);
     json_decref(tables->manifest);
+    g_clear_pointer(&tables->axes, g_ptr_array_unref);
     g_ptr_array_unref(tables->links);
     g_ptr_array_unref(tables->fits);
     g_ptr_array_unref(tables->ranges);
@@ -100,44 +104,53 @@ IfmStudyDevice *study_read_manifest_device(const json_t *json, GError **error)
     return one;
 }
 
-static gboolean read_device(IfmStudyTables *tables, const json_t *json, GError **error)
-{
-    IfmStudyDevice *device = study_read_manifest_device(json, error);
-    if (device != NULL)
-        g_ptr_array_add(tables->devices, device);
-    return device != NULL;
-}
-
+/* What all kinds have. */
 static gboolean read_head(IfmStudyTables *tables, GError **error)
 {
-    json_t *definition, *model, *session;
-    const char *name, *title, *staged;
+    const char *name, *title;
     gsize i;
+    json_t *one;
     if (!ifm_json_get_string(tables->manifest, "study", "name", &name, error) ||
-        !ifm_json_get_string(tables->manifest, "study", "title", &title, error) ||
-        !ifm_json_get_object(tables->manifest, "study", "definition", &definition, error) ||
+        !ifm_json_get_string(tables->manifest, "study", "title", &title, error))
+        return FALSE;
+    tables->name = g_strdup(name);
+    tables->title = g_strdup(title);
+    tables->kind = g_strdup(study_manifest_kind(tables->manifest));
+    tables->imported = json_is_object(json_object_get(tables->manifest, "imported"));
+    json_array_foreach(json_object_get(tables->manifest, "sessions"), i, one)
+    {
+        gint64 spent_ns;
+        if (!ifm_json_get_int64(one, "sessions[]", "spent_ns", &spent_ns, error))
+            return FALSE;
+        tables->spent_ns += spent_ns;
+    }
+    json_array_foreach(json_object_get(tables->manifest, "devices"), i, one)
+    {
+        IfmStudyDevice *device = study_read_manifest_device(one, error);
+        if (device == NULL)
+            return FALSE;
+        g_ptr_array_add(tables->devices, device);
+    }
+    return TRUE;
+}
+
+static gboolean read_model(IfmStudyTables *tables, GError **error)
+{
+    json_t *definition, *model;
+    const char *staged;
+    if (!ifm_json_get_object(tables->manifest, "study", "definition", &definition, error) ||
         !ifm_json_get_object(definition, "definition", "model", &model, error) ||
         !ifm_json_get_string(model, "model", "name", &staged, error) ||
         !ifm_json_get_int64(model, "model", "features", &tables->sizes.features, error) ||
         !ifm_json_get_int64(model, "model", "hidden", &tables->sizes.hidden, error))
         return FALSE;
-    tables->name = g_strdup(name);
-    tables->title = g_strdup(title);
-    tables->imported = json_is_object(json_object_get(tables->manifest, "imported"));
     tables->staged = ifm_staged_find(staged, error);
-    json_array_foreach(json_object_get(tables->manifest, "sessions"), i, session)
-    {
-        gint64 spent_ns;
-        if (!ifm_json_get_int64(session, "sessions[]", "spent_ns", &spent_ns, error))
-            return FALSE;
-        tables->spent_ns += spent_ns;
-    }
     return tables->staged != NULL;
 }
 
 /* --- from the measurements ------------------------------------------------------------------------------------------ */
 
-static void take_summary(IfmStageRow *row)
+static void take_summary(IfmStudyRow *row)
 {
     const IfmSummary *summary = &row->measurement->summary;
     row->mean_ns = summary->mean;
@@ -145,14 +158,14 @@ static void take_summary(IfmStageRow *row)
     row->min_ns = summary->min;
     row->max_ns = summary->max;
     row->n = row->measurement->samples_ns->len;
-    row->total_ns = summary->median;
-    if (isnan(row->total_ns)) /* a table from elsewhere may have means alone */
-        row->total_ns = row->mean_ns;
+    row->median_ns = summary->median;
+    if (isnan(row->median_ns)) /* a table from elsewhere may have means alone */
+        row->median_ns = row->mean_ns;
     row->interval = summary->median_interval;
 }
 
 /* Why a row cannot be measured: its own device, or one of its background load. NULL: all are here. */
-static const char *why_absent(const IfmStudyTables *tables, const IfmStageRow *row)
+static const char *why_absent(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     const char *why = row->device->reason;
     for (guint i = 0; why == NULL && i < MIN(tables->devices->len, 32); i++)
@@ -161,21 +174,67 @@ static const char *why_absent(const IfmStudyTables *tables, const IfmStageRow *r
     return why;
 }
 
-static void say_why_not(const IfmStudyTables *tables, IfmStageRow *row)
+/* @refused: why it could not even be tried, or NULL */
+static void say_why_not(const IfmStudyTables *tables, IfmStudyRow *row, const char *refused)
 {
     const IfmMeasurement *measurement = row->measurement;
-    if (measurement != NULL)
-    {
-        row->code = g_strdup(measurement->error_code);
-        row->reason = g_strdup(measurement->reason);
-        return;
-    }
     const char *absent = why_absent(tables, row);
-    row->code = g_strdup(absent != NULL ? ifm_error_code_name(IFM_ERROR_UNAVAILABLE) : "");
-    row->reason = g_strdup(absent != NULL ? absent : "not measured yet");
+    row->code = g_strdup(measurement != NULL ? measurement->error_code
+                         : absent != NULL    ? ifm_error_code_name(IFM_ERROR_UNAVAILABLE)
+                         : refused != NULL   ? ifm_error_code_name(IFM_ERROR_INVALID)
+                                             : "");
+    row->reason = g_strdup(measurement != NULL ? measurement->reason
+                           : absent != NULL    ? absent
+                           : refused != NULL   ? refused
+                                               : "not measured yet");
 }
 
-/* @busy: as of IfmStageRow */
+IfmStudyRow *study_row_new(GPtrArray *rows, const IfmStudyDevice *device, int phase, const char *key)
+{
+    IfmStudyRow *row = g_new(IfmStudyRow, 1);
+    *row = (IfmStudyRow){ .device = device,
+                          .phase = phase,
+                          .key = g_strdup(key),
+                          .median_ns = NAN,
+                          .mean_ns = NAN,
+                          .std_ns = NAN,
+                          .min_ns = NAN,
+                          .max_ns = NAN,
+                          .interval = { NAN, NAN, NAN },
+                          .transfer_ns = NAN,
+                          .compute_ns = NAN,
+                          .items = NAN,
+                          .flop = NAN,
+                          .items_per_s = NAN,
+                          .flop_per_s = NAN };
+    g_ptr_array_add(rows, row);
+    return row;
+}
+
+void study_row_take(const IfmStudyTables *tables, IfmStudyRow *row, IfmMeasurement *measurement, const char *refused)
+{
+    row->measurement = measurement;
+    if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
+        take_summary(row);
+    else
+        say_why_not(tables, row, refused);
+}
+
+gboolean study_row_measurement(IfmStudyTables *tables, IfmStore *store, const char *key, IfmMeasurement **measurement,
+                               GError **error)
+{
+    GError *trouble = NULL;
+    *measurement = key == NULL        ? NULL
+                   : tables->imported ? ifm_store_newest(store, key, &trouble)
+                                      : ifm_store_last(store, key, &trouble);
+    if (*measurement != NULL)
+        tables->last_unix_ms = MAX(tables->last_unix_ms, (*measurement)->started_unix_ms);
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL;
+}
+
+/* @busy: as of IfmStudyRow */
 static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStudyCase *one, guint32 busy,
                     IfmMeasurement *measurement /* (transfer full) */)
 {
@@ -184,31 +243,15 @@ static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const 
     IfmStageSizes sizes = tables->sizes;
     sizes.nodes = one->nodes;
     sizes.edges = one->edges;
-    IfmStageRow *row = g_new0(IfmStageRow, 1);
-    *row = (IfmStageRow){ .device = device,
-                          .phase = one->phase,
-                          .stage = one->stage,
-                          .last = one->last,
-                          .busy = busy,
-                          .nodes = one->nodes,
-                          .edges = one->edges,
-                          .key = g_strdup(one->key),
-                          .measurement = measurement,
-                          .total_ns = NAN,
-                          .mean_ns = NAN,
-                          .std_ns = NAN,
-                          .min_ns = NAN,
-                          .max_ns = NAN,
-                          .interval = { NAN, NAN, NAN },
-                          .transfer_ns = NAN,
-                          .compute_ns = NAN };
-    g_ptr_array_add(plain ? tables->rows : tables->ranges, row);
+    IfmStudyRow *row = study_row_new(plain ? tables->rows : tables->ranges, device, one->phase, one->key);
+    row->stage = one->stage;
+    row->last = one->last;
+    row->busy = busy;
+    row->nodes = one->nodes;
+    row->edges = one->edges;
     ifm_staged_io_bytes(tables->staged, one->stage, one->last, &sizes, &row->read_bytes, &row->written_bytes);
     row->table_bytes = single && stage->table_bytes != NULL ? stage->table_bytes(&sizes) : 0;
-    if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
-        take_summary(row);
-    else
-        say_why_not(tables, row);
+    study_row_take(tables, row, measurement, NULL);
 }
 
 static IfmLinkFit *link_between(IfmStudyTables *tables, const IfmStudyDevice *from, const IfmStudyDevice *to)
@@ -256,15 +299,6 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     link->n++;
 }
 
-/* What a case came to. A failure imported over a latency says that the latency was none; a failure measured after one
- * says nothing of it. */
-static IfmMeasurement *measurement_of(const IfmStudyTables *tables, IfmStore *store, const char *key, GError **error)
-{
-    if (key == NULL)
-        return NULL;
-    return tables->imported ? ifm_store_newest(store, key, error) : ifm_store_last(store, key, error);
-}
-
 /* "last" and "busy" stand only where a case is more than a stage alone. FALSE where they name what is not there. */
 static gboolean read_range(const IfmStudyTables *tables, const json_t *json, IfmStudyCase *one, guint32 *busy)
 {
@@ -294,7 +328,7 @@ static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t 
     gint64 phase, stage;
     guint32 busy = 0;
     IfmStudyCase one = { 0 };
-    GError *trouble = NULL;
+    g_autoptr(IfmMeasurement) measurement = NULL;
     if (!study_text_or_null(json, where, "key", &key, error) || !study_text_or_null(json, where, "to", &to, error) ||
         !ifm_json_get_string(json, where, "alias", &alias, error) ||
         !ifm_json_get_int64(json, where, "phase", &phase, error) ||
@@ -314,14 +348,8 @@ static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t 
                     one.stage);
         return FALSE;
     }
-    g_autoptr(IfmMeasurement) measurement = measurement_of(tables, store, key, &trouble);
-    if (trouble != NULL)
-    {
-        g_propagate_error(error, trouble);
+    if (!study_row_measurement(tables, store, key, &measurement, error))
         return FALSE;
-    }
-    if (measurement != NULL)
-        tables->last_unix_ms = MAX(tables->last_unix_ms, measurement->started_unix_ms);
     if (receiver != NULL)
         add_link_point(link_between(tables, device, receiver), &one, measurement);
     else
@@ -337,7 +365,7 @@ static GPtrArray *rows_of(const IfmStudyTables *tables, const IfmStudyDevice *de
     *n_known = 0;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->device != device || row->stage != stage)
             continue;
         ++*n_known;
@@ -352,8 +380,8 @@ static GArray *points_of(const GPtrArray *rows)
     GArray *points = g_array_new(FALSE, FALSE, sizeof(IfmLookupPoint));
     for (guint i = 0; i < rows->len; i++)
     {
-        const IfmStageRow *row = rows->pdata[i];
-        IfmLookupPoint point = { row->nodes, row->edges, row->total_ns };
+        const IfmStudyRow *row = rows->pdata[i];
+        IfmLookupPoint point = { row->nodes, row->edges, row->median_ns };
         g_array_append_val(points, point);
     }
     return points;
@@ -365,9 +393,9 @@ static void fit_bandwidth(IfmStageFit *fit, const IfmStage *stage, const GPtrArr
     g_autofree double *bytes = g_new(double, rows->len + 1), *latency_ns = g_new(double, rows->len + 1);
     for (guint i = 0; i < rows->len; i++)
     {
-        const IfmStageRow *row = rows->pdata[i];
+        const IfmStudyRow *row = rows->pdata[i];
         bytes[i] = (double)row->table_bytes;
-        latency_ns[i] = row->total_ns;
+        latency_ns[i] = row->median_ns;
     }
     if (rows->len == 0)
         fit->why = g_strdup(fit->device->reason != NULL ? fit->device->reason : "no size has a latency");
@@ -387,8 +415,8 @@ static void split_rows(IfmStageFit *fit, const GPtrArray *rows)
 {
     for (guint i = 0; i < rows->len; i++)
     {
-        IfmStageRow *row = rows->pdata[i];
-        row->split_why = fit->fitted ? ifm_bandwidth_split(&fit->bandwidth, (double)row->table_bytes, row->total_ns,
+        IfmStudyRow *row = rows->pdata[i];
+        row->split_why = fit->fitted ? ifm_bandwidth_split(&fit->bandwidth, (double)row->table_bytes, row->median_ns,
                                                            &row->transfer_ns, &row->compute_ns)
                                      : fit->why;
         fit->n_split += row->split_why == NULL;
@@ -435,13 +463,13 @@ static void fit_all(IfmStudyTables *tables)
             add_fit(tables, tables->devices->pdata[d], &tables->staged->stages[s]);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        IfmStageRow *row = tables->rows->pdata[i];
+        IfmStudyRow *row = tables->rows->pdata[i];
         if (row->reason != NULL)
             row->split_why = "there is no latency";
     }
     for (guint i = 0; i < tables->ranges->len; i++)
     {
-        IfmStageRow *row = tables->ranges->pdata[i];
+        IfmStudyRow *row = tables->ranges->pdata[i];
         row->split_why = row->reason != NULL ? "there is no latency" : "single stages alone are split";
     }
     fit_links(tables);
@@ -451,14 +479,18 @@ static void fit_all(IfmStudyTables *tables)
 
 static gboolean read_all(IfmStudyTables *tables, IfmStore *store, GError **error)
 {
+    const gboolean staged = g_str_equal(study_manifest_kind(tables->manifest), STUDY_DEFAULT_KIND);
     gsize i;
     json_t *one;
-    if (!read_head(tables, error))
+    if (!read_head(tables, error) || (staged && !read_model(tables, error)))
         return FALSE;
-    json_array_foreach(json_object_get(tables->manifest, "devices"), i,
-                       one) if (!read_device(tables, one, error)) return FALSE;
-    json_array_foreach(json_object_get(tables->manifest, "cases"), i,
-                       one) if (!read_case(tables, store, one, error)) return FALSE;
+    json_array_foreach(json_object_get(tables->manifest, "cases"), i, one)
+    {
+        if (!(staged ? read_case : study_read_point)(tables, store, one, error))
+            return FALSE;
+    }
+    if (!staged)
+        study_finish_points(tables);
     return TRUE;
 }
 
@@ -470,23 +502,12 @@ json_t *study_manifest_required(IfmStore *store, GError **error)
     return manifest;
 }
 
-/* Stages and links are what these tables are of. */
-static gboolean check_kind(IfmStore *store, const json_t *manifest, GError **error)
-{
-    const char *kind = study_manifest_kind(manifest);
-    if (g_str_equal(kind, STUDY_DEFAULT_KIND))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: the study in it is of kind %s: it has points, but no stages to look up or to plan by",
-                ifm_store_path(store), kind);
-    return FALSE;
-}
-
 static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfer full) */, GError **error)
 {
     GError *trouble = NULL;
     g_autoptr(IfmStudyTables) tables = g_new0(IfmStudyTables, 1);
     tables->manifest = manifest;
+    tables->axes = g_ptr_array_new_with_free_func(g_free);
     tables->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
     tables->rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
     tables->ranges = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
@@ -500,9 +521,12 @@ static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfe
         g_error_free(trouble);
         return NULL;
     }
-    study_mark_rows(tables->rows);
-    study_mark_rows(tables->ranges);
-    fit_all(tables);
+    if (tables->staged != NULL)
+    {
+        study_mark_rows(tables->rows);
+        study_mark_rows(tables->ranges);
+        fit_all(tables);
+    }
     return g_steal_pointer(&tables);
 }
 
@@ -510,7 +534,7 @@ static void admit(GPtrArray *rows)
 {
     for (guint i = 0; i < rows->len; i++)
     {
-        IfmStageRow *row = rows->pdata[i];
+        IfmStudyRow *row = rows->pdata[i];
         if (g_strcmp0(row->code, IFM_IMPLAUSIBLE) != 0)
             continue;
         g_clear_pointer(&row->code, g_free);
@@ -531,25 +555,48 @@ gsize ifm_study_tables_implausible(const IfmStudyTables *tables)
 {
     gsize n = 0;
     for (guint i = 0; i < tables->rows->len; i++)
-        n += g_strcmp0(((const IfmStageRow *)tables->rows->pdata[i])->code, IFM_IMPLAUSIBLE) == 0;
+        n += g_strcmp0(((const IfmStudyRow *)tables->rows->pdata[i])->code, IFM_IMPLAUSIBLE) == 0;
     for (guint i = 0; i < tables->ranges->len; i++)
-        n += g_strcmp0(((const IfmStageRow *)tables->ranges->pdata[i])->code, IFM_IMPLAUSIBLE) == 0;
+        n += g_strcmp0(((const IfmStudyRow *)tables->ranges->pdata[i])->code, IFM_IMPLAUSIBLE) == 0;
     return n;
+}
+
+/* @study: NULL: over the span of the last run    @points: of a kind without stages; else one with them */
+static IfmStudyTables *read_study(IfmStudy *study, IfmStore *store, gboolean points, GError **error)
+{
+    json_auto_t *manifest = study_manifest_required(store, error);
+    const char *kind = manifest != NULL ? study_manifest_kind(manifest) : NULL;
+    if (manifest == NULL || (study != NULL && !ifm_study_check_store(study, store, error)))
+        return NULL;
+    if (!points != g_str_equal(kind, STUDY_DEFAULT_KIND))
+    {
+        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the study in it is of kind %s: it has %s",
+                    ifm_store_path(store), kind, points ? "no points" : "points, but no stages to look up or to plan by");
+        return NULL;
+    }
+    json_t *updated = study != NULL ? study_manifest_update(manifest, study, error) : json_incref(manifest);
+    return updated != NULL ? tables_from(store, updated, error) : NULL;
 }
 
 IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)
 {
-    json_auto_t *manifest = study_manifest_required(store, error);
-    return manifest != NULL && check_kind(store, manifest, error) ? tables_from(store, json_incref(manifest), error) : NULL;
+    return read_study(NULL, store, FALSE, error);
 }
 
 IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error)
 {
+    return read_study(study, store, FALSE, error);
+}
+
+IfmStudyTables *ifm_study_points(IfmStudy *study, IfmStore *store, GError **error)
+{
+    return read_study(study, store, TRUE, error);
+}
+
+char *ifm_study_store_kind(IfmStore *store, GError **error)
+{
     json_auto_t *manifest = study_manifest_required(store, error);
-    if (manifest == NULL || !ifm_study_check_store(study, store, error) || !check_kind(store, manifest, error))
-        return NULL;
-    json_t *updated = study_manifest_update(manifest, study, error);
-    return updated != NULL ? tables_from(store, updated, error) : NULL;
+    return manifest != NULL ? g_strdup(study_manifest_kind(manifest)) : NULL;
 }
 
 IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error)

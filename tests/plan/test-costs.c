@@ -309,9 +309,9 @@ static void test_tables(void)
     gsize n_npu = 0;
     for (guint i = 0; i < imported.tables->rows->len; i++)
     {
-        const IfmStageRow *row = imported.tables->rows->pdata[i];
+        const IfmStudyRow *row = imported.tables->rows->pdata[i];
         if (g_str_equal(row->device->alias, "CPU") && row->nodes == 5000 && row->edges == 25000)
-            sum += row->total_ns;
+            sum += row->median_ns;
         n_npu += g_str_equal(row->device->alias, "NPU") && row->stage == 5 && row->reason == NULL;
     }
     IfmCostLatency latency;
@@ -360,16 +360,16 @@ static void test_sparse(void)
         cpu = g_str_equal(device->alias, "CPU") ? device : cpu;
         gpu_at = g_str_equal(device->alias, "GPU") ? i : gpu_at;
     }
-    IfmStageRow fused = { .device = cpu,
+    IfmStudyRow fused = { .device = cpu,
                           .stage = 1,
                           .last = 7,
                           .nodes = 1000,
                           .edges = 2000,
-                          .total_ns = 7e6,
+                          .median_ns = 7e6,
                           .interval = { 6.9e6, 7.1e6, 0.95 } };
-    IfmStageRow loaded = fused;
+    IfmStudyRow loaded = fused;
     loaded.busy = 1u << gpu_at;
-    loaded.total_ns = 8.4e6;
+    loaded.median_ns = 8.4e6;
     g_ptr_array_add(tables->ranges, g_memdup2(&loaded, sizeof loaded));
     g_ptr_array_add(tables->ranges, g_memdup2(&fused, sizeof fused));
     g_autoptr(IfmCosts) costs = ifm_costs_from_tables(tables, (const char *[]){ "GPU", "CPU", NULL }, &error);

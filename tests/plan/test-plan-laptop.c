@@ -101,7 +101,7 @@ static void compare_all(const IfmStudyTables *tables, int n_sizes)
     }
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->stage == 1 && g_str_equal(row->device->alias, "CPU"))
             compare_at(&compared, row->nodes, row->edges);
     }

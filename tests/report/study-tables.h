@@ -58,7 +58,7 @@ static inline IfmStudyDevice *tables_device(const char *alias, const char *devic
 }
 
 /* Three samples: 2 us less, the median, 5 us more. */
-static inline void tables_measure(IfmStageRow *row, double median_ns)
+static inline void tables_measure(IfmStudyRow *row, double median_ns)
 {
     const gint64 samples[] = { (gint64)median_ns - 2000, (gint64)median_ns + 5000, (gint64)median_ns };
     row->measurement = ifm_measurement_new();
@@ -66,7 +66,7 @@ static inline void tables_measure(IfmStageRow *row, double median_ns)
     ifm_record_set_text(&row->measurement->stop_reason, "interval");
     row->measurement->environment = json_pack("{s:{s:s,s:s}}", "runtime", "engine",
                                               row->device->simulated ? "simulated" : "openvino", "version", "2025.3");
-    row->total_ns = median_ns;
+    row->median_ns = median_ns;
     row->mean_ns = median_ns + 1000;
     row->std_ns = 3605.551275463989; /* sqrt(((-3000)^2 + 4000^2 + (-1000)^2) / 2) */
     row->min_ns = median_ns - 2000;
@@ -75,7 +75,7 @@ static inline void tables_measure(IfmStageRow *row, double median_ns)
     row->n = 3;
 }
 
-static inline void tables_fail(IfmStageRow *row, IfmOutcome outcome, const char *code, char *reason)
+static inline void tables_fail(IfmStudyRow *row, IfmOutcome outcome, const char *code, char *reason)
 {
     row->measurement = ifm_measurement_new();
     row->measurement->outcome = outcome;
@@ -85,7 +85,7 @@ static inline void tables_fail(IfmStageRow *row, IfmOutcome outcome, const char 
     row->reason = reason;
 }
 
-static inline void tables_split(IfmStageRow *row, double factor)
+static inline void tables_split(IfmStudyRow *row, double factor)
 {
     if (row->stage == 4 || row->stage == 7)
         row->split_why = "the bandwidth is not identifiable";
@@ -94,13 +94,13 @@ static inline void tables_split(IfmStageRow *row, double factor)
     else
     {
         row->transfer_ns = factor * (double)row->table_bytes / 4;
-        row->compute_ns = row->total_ns - row->transfer_ns;
+        row->compute_ns = row->median_ns - row->transfer_ns;
     }
 }
 
 static inline void tables_row(IfmStudyTables *tables, int device, int stage, int size)
 {
-    IfmStageRow *row = g_new0(IfmStageRow, 1);
+    IfmStudyRow *row = g_new0(IfmStudyRow, 1);
     row->device = tables->devices->pdata[device];
     row->phase = row->device->phase;
     row->stage = row->last = stage;
@@ -110,7 +110,7 @@ static inline void tables_row(IfmStudyTables *tables, int device, int stage, int
     row->table_bytes = tables_bytes(stage, row->nodes, row->edges);
     row->read_bytes = 8 * row->nodes;
     row->written_bytes = 4 * row->edges;
-    row->total_ns = row->mean_ns = row->std_ns = row->min_ns = row->max_ns = row->transfer_ns = row->compute_ns = NAN;
+    row->median_ns = row->mean_ns = row->std_ns = row->min_ns = row->max_ns = row->transfer_ns = row->compute_ns = NAN;
     row->interval = (IfmInterval){ NAN, NAN, 0.95 };
     g_ptr_array_add(tables->rows, row);
     if (device == TABLES_GPU)
@@ -164,7 +164,7 @@ static inline void tables_fit(IfmStudyTables *tables, int device, int stage)
     fit->stage = stage;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->device == fit->device && row->stage == stage && row->reason == NULL)
         {
             fit->n_rows++;
@@ -252,7 +252,7 @@ static inline void tables_import(IfmStudyTables *tables)
                                  "CPU_stage2", "inf", "NPU_stage7", "ORT_stage1", 2048);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        IfmStageRow *row = tables->rows->pdata[i];
+        IfmStudyRow *row = tables->rows->pdata[i];
         g_clear_pointer(&row->measurement, ifm_measurement_free);
         row->mean_ns = row->min_ns = row->max_ns = NAN;
         row->interval = (IfmInterval){ NAN, NAN, NAN };
@@ -269,7 +269,7 @@ static inline void tables_free_device(IfmStudyDevice *device)
     g_free(device);
 }
 
-static inline void tables_free_row(IfmStageRow *row)
+static inline void tables_free_row(IfmStudyRow *row)
 {
     g_clear_pointer(&row->measurement, ifm_measurement_free);
     g_free(row->key);

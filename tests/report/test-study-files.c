@@ -162,7 +162,7 @@ static void test_raw(Fixture *fixture, gconstpointer data)
 /* What is not measured yet is neither a row nor a failure. */
 static void test_unfinished(Fixture *fixture, gconstpointer data)
 {
-    IfmStageRow *row = fixture->tables->rows->pdata[0];
+    IfmStudyRow *row = fixture->tables->rows->pdata[0];
     g_clear_pointer(&row->measurement, ifm_measurement_free);
     row->reason = g_strdup("not measured yet");
     json_auto_t *raw = ifm_study_raw_json(fixture->tables, 0), *lookup = ifm_study_lookup_json(fixture->tables);
@@ -305,8 +305,8 @@ static void test_json_text(void)
 /* A range, or a stage beside others, taken from a row that stands. */
 static void add_range(IfmStudyTables *tables, guint row, int last, guint32 busy, double ns)
 {
-    const IfmStageRow *from = tables->rows->pdata[row];
-    IfmStageRow *one = g_new0(IfmStageRow, 1);
+    const IfmStudyRow *from = tables->rows->pdata[row];
+    IfmStudyRow *one = g_new0(IfmStudyRow, 1);
     *one = *from;
     one->last = last;
     one->busy = busy;
@@ -319,11 +319,11 @@ static void add_range(IfmStudyTables *tables, guint row, int last, guint32 busy,
 static void test_ranges(Fixture *fixture, gconstpointer data)
 {
     IfmScreen screen = { .width = 100, .utf8 = TRUE };
-    const IfmStageRow *alone = fixture->tables->rows->pdata[0]; /* CPU, stage 1, 1000 nodes, 1000 edges */
+    const IfmStudyRow *alone = fixture->tables->rows->pdata[0]; /* CPU, stage 1, 1000 nodes, 1000 edges */
     json_auto_t *before = ifm_study_lookup_json(fixture->tables);
     g_autofree char *report = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_null(strstr(report, "Contention"));
-    add_range(fixture->tables, 0, 1, 1u << TABLES_ORT, 1.5 * alone->total_ns);
+    add_range(fixture->tables, 0, 1, 1u << TABLES_ORT, 1.5 * alone->median_ns);
     add_range(fixture->tables, 0, 3, 0, 4e6);
     add_range(fixture->tables, 0, 3, 1u << TABLES_ORT | 1u << TABLES_NPU, 10e6);
     json_auto_t *after = ifm_study_lookup_json(fixture->tables);

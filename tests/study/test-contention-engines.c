@@ -51,7 +51,7 @@ static gboolean warns_of_cores(const IfmMeasurement *measurement)
     return FALSE;
 }
 
-static void check_busy_row(const IfmStageRow *row, gboolean shared)
+static void check_busy_row(const IfmStudyRow *row, gboolean shared)
 {
     const json_t *background = json_array_get(json_object_get(row->measurement->environment, "background_load"), 0);
     g_assert_cmpint(json_integer_value(json_object_get(background, "n_inferences")), >=, 1);
@@ -83,7 +83,7 @@ static void check(int a_core, int b_core)
     guint n_busy = 0;
     for (guint i = 0; i < tables->ranges->len; i++)
     {
-        const IfmStageRow *row = tables->ranges->pdata[i];
+        const IfmStudyRow *row = tables->ranges->pdata[i];
         g_assert_cmpstr(row->reason, ==, NULL);
         g_assert_cmpint(row->n, ==, 20);
         if (row->busy == 0)

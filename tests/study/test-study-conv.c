@@ -43,10 +43,10 @@ static gboolean run_shard(const Fixture *fixture, IfmStudy *study, IfmStore *sto
     return good;
 }
 
-static IfmStudyPoints *points_of(IfmStore *store)
+static IfmStudyTables *points_of(IfmStore *store)
 {
     g_autoptr(GError) error = NULL;
-    IfmStudyPoints *points = ifm_study_points(NULL, store, &error);
+    IfmStudyTables *points = ifm_study_points(NULL, store, &error);
     g_assert_no_error(error);
     return points;
 }
@@ -172,7 +172,7 @@ static void test_findings(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 64]\n");
     run_shard(fixture, study, fixture->store, 0, 0);
-    g_autoptr(IfmStudyPoints) points = points_of(fixture->store);
+    g_autoptr(IfmStudyTables) points = points_of(fixture->store);
     g_autoptr(IfmConvFindings) findings = ifm_conv_findings(points);
     g_assert_cmpuint(findings->sizes->len, ==, 2);
     for (guint i = 0; i < findings->sizes->len; i++)
@@ -181,8 +181,8 @@ static void test_findings(Fixture *fixture, gconstpointer data)
         g_assert_cmpstr(row->fastest, ==, "winograd");
         g_assert_cmpfloat_with_epsilon(row->runtime_ns / row->time_ns, 2, 1e-3);
     }
-    for (guint i = 0; i < points->points->len; i++) /* described, so it is not measured */
-        g_assert_cmpfloat(((const IfmStudyPoint *)points->points->pdata[i])->device->peak_flop_per_s, ==, 1e9);
+    for (guint i = 0; i < points->rows->len; i++) /* described, so it is not measured */
+        g_assert_cmpfloat(((const IfmStudyRow *)points->rows->pdata[i])->device->peak_flop_per_s, ==, 1e9);
     g_assert_cmpuint(findings->shapes->len, >, 1);
     gsize n_refused = 0;
     for (guint i = 0; i < findings->points->len; i++)
@@ -249,7 +249,7 @@ static void test_predictions(Fixture *fixture, gconstpointer data)
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 40, 48, 56, 64, 80, 96]\n");
     run_shard(fixture, study, fixture->store, 0, 0);
-    g_autoptr(IfmStudyPoints) points = points_of(fixture->store);
+    g_autoptr(IfmStudyTables) points = points_of(fixture->store);
     g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 72, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(predictions->len, ==, 3);
@@ -264,15 +264,15 @@ static void test_predictions(Fixture *fixture, gconstpointer data)
     g_autofree char *path = g_build_filename(fixture->folder, "held.db", NULL);
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, NULL);
     run_shard(fixture, held, store, 0, 0);
-    g_autoptr(IfmStudyPoints) truth = points_of(store);
-    const double true_ns = ((const IfmStudyPoint *)truth->points->pdata[0])->median_ns;
+    g_autoptr(IfmStudyTables) truth = points_of(store);
+    const double true_ns = ((const IfmStudyRow *)truth->rows->pdata[0])->median_ns;
     g_assert_cmpfloat(fabs(first->time_ns / true_ns - 1), <, 0.08);
     g_autoptr(GArray) there = ifm_conv_predict(points, "small-cnn", 64, NULL);
     const IfmConvPrediction *known = &g_array_index(there, IfmConvPrediction, 0);
     g_assert_cmpint(known->origin, ==, IFM_GRID_EXACT);
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         if (json_integer_value(json_object_get(point->axes, "input_size")) == 64 &&
             g_strcmp0(json_string_value(json_object_get(point->axes, "algorithm")), known->algorithm) == 0)
             g_assert_cmpfloat(known->time_ns, ==, point->median_ns);
@@ -297,7 +297,7 @@ static void test_import(Fixture *fixture, gconstpointer data)
     const IfmStageSizes sizes = { 0 };
     ifm_study_import((const char *const[]){ path, NULL }, "elsewhere", &sizes, FALSE, store, NULL, &error);
     g_assert_no_error(error);
-    g_autoptr(IfmStudyPoints) points = points_of(store);
+    g_autoptr(IfmStudyTables) points = points_of(store);
     g_assert_cmpstr(points->kind, ==, "conv-algorithms");
     g_autoptr(GArray) predictions = ifm_conv_predict(points, "small-cnn", 40, &error);
     g_assert_no_error(error);
@@ -309,10 +309,10 @@ static void test_energy(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32]\nenergy: auto\n");
     run_shard(fixture, study, fixture->store, 0, 0);
-    g_autoptr(IfmStudyPoints) points = points_of(fixture->store);
-    for (guint i = 0; i < points->points->len; i++)
+    g_autoptr(IfmStudyTables) points = points_of(fixture->store);
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         IfmModelEnergy energy;
         if (point->reason != NULL)
             continue;

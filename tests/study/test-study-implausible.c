@@ -69,7 +69,7 @@ static gsize count_implausible(const IfmStudyTables *tables, const char *alias, 
     gsize n = 0, known = 0;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (!g_str_equal(row->device->alias, alias) || (stage > 0 && row->stage != stage))
             continue;
         n += g_strcmp0(row->code, IFM_IMPLAUSIBLE) == 0;
@@ -91,17 +91,17 @@ static void test_tables(void)
     g_assert_cmpuint(count_implausible(laptop.tables, "GPU", 0, NULL), ==, 0);
     for (guint i = 0; i < laptop.tables->rows->len; i++)
     {
-        const IfmStageRow *row = laptop.tables->rows->pdata[i];
+        const IfmStudyRow *row = laptop.tables->rows->pdata[i];
         if (g_strcmp0(row->code, IFM_IMPLAUSIBLE) != 0 || row->stage != 1)
             continue;
         g_assert_true(g_str_has_prefix(row->reason, "implausible: "));
         g_assert_nonnull(strstr(row->reason, "which is less work, took "));
-        g_assert_true(isfinite(row->total_ns)); /* what was measured stays to be seen */
+        g_assert_true(isfinite(row->median_ns)); /* what was measured stays to be seen */
     }
     const gsize n = ifm_study_tables_implausible(laptop.tables);
     g_assert_cmpuint(n, >=, 36);
     gsize counts[IFM_ROW_STATES];
-    ifm_stage_row_count(laptop.tables, NULL, 0, counts);
+    ifm_study_row_count(laptop.tables, NULL, 0, counts);
     g_assert_cmpuint(counts[IFM_ROW_IMPLAUSIBLE], ==, n); /* apart from what failed */
     const gsize n_fits = laptop.tables->fits->len;
     ifm_study_tables_admit(laptop.tables);
@@ -115,32 +115,32 @@ static void test_tables(void)
 /* --- points ------------------------------------------------------------------------------------------------------------
  */
 
-static IfmStudyPoint *add_point(IfmStudyPoints *points, int batch, int threads, double ns)
+static IfmStudyRow *add_point(IfmStudyTables *points, int batch, int threads, double ns)
 {
-    IfmStudyPoint *point = g_new0(IfmStudyPoint, 1);
+    IfmStudyRow *point = g_new0(IfmStudyRow, 1);
     point->device = points->devices->len > 0 ? points->devices->pdata[0] : NULL;
     point->title = g_strdup_printf("batch %d, threads %d", batch, threads);
     point->axes = json_pack("{s:i,s:i}", "batch", batch, "threads", threads);
     point->flop = 1e6 * batch;
     point->median_ns = ns;
     point->interval = (IfmInterval){ ns * 0.99, ns * 1.01, 0.95 };
-    g_ptr_array_add(points->points, point);
+    g_ptr_array_add(points->rows, point);
     return point;
 }
 
 static void test_points(void)
 {
-    IfmStudyPoints *points = g_new0(IfmStudyPoints, 1);
+    IfmStudyTables *points = g_new0(IfmStudyTables, 1);
     points->axes = g_ptr_array_new_with_free_func(g_free);
-    points->points = g_ptr_array_new();
+    points->rows = g_ptr_array_new();
     points->devices = g_ptr_array_new();
     g_ptr_array_add(points->axes, g_strdup("batch"));
     g_ptr_array_add(points->axes, g_strdup("threads"));
     add_point(points, 1, 1, 100);
-    const IfmStudyPoint *faster = add_point(points, 1, 8, 20); /* more threads: no more work */
-    const IfmStudyPoint *more = add_point(points, 2, 1, 190), *gone = add_point(points, 4, 1, 30);
-    const IfmStudyPoint *both = add_point(points, 4, 8, 30); /* of what has other threads, nothing follows */
-    const IfmStudyPoint *one = add_point(points, 1, 2, 100), *other = add_point(points, 2, 2, 20); /* and nothing else */
+    const IfmStudyRow *faster = add_point(points, 1, 8, 20); /* more threads: no more work */
+    const IfmStudyRow *more = add_point(points, 2, 1, 190), *gone = add_point(points, 4, 1, 30);
+    const IfmStudyRow *both = add_point(points, 4, 8, 30); /* of what has other threads, nothing follows */
+    const IfmStudyRow *one = add_point(points, 1, 2, 100), *other = add_point(points, 2, 2, 20); /* and nothing else */
     study_mark_points(points);
     g_test_message("%s", one->doubt);
     g_assert_true(g_str_has_prefix(one->doubt, "doubtful: "));
@@ -153,9 +153,9 @@ static void test_points(void)
     g_assert_null(both->reason);
     g_assert_cmpstr(gone->code, ==, IFM_IMPLAUSIBLE);
     g_assert_nonnull(strstr(gone->reason, "but batch 2, threads 1, which is less work, took "));
-    for (guint i = 0; i < points->points->len; i++)
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        IfmStudyPoint *point = points->points->pdata[i];
+        IfmStudyRow *point = points->rows->pdata[i];
         g_free(point->title);
         json_decref(point->axes);
         g_free(point->code);
@@ -163,7 +163,7 @@ static void test_points(void)
         g_free(point->reason);
         g_free(point);
     }
-    g_ptr_array_unref(points->points);
+    g_ptr_array_unref(points->rows);
     g_ptr_array_unref(points->axes);
     g_ptr_array_unref(points->devices);
     g_free(points);

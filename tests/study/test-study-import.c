@@ -33,11 +33,11 @@ static gsize import(IfmStore *store, const char *path)
     return n.n_imported;
 }
 
-static const IfmStageRow *find_row(const IfmStudyTables *tables, const char *alias, int stage, gint64 nodes, gint64 edges)
+static const IfmStudyRow *find_row(const IfmStudyTables *tables, const char *alias, int stage, gint64 nodes, gint64 edges)
 {
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (g_str_equal(row->device->alias, alias) && row->stage == stage && row->nodes == nodes && row->edges == edges)
             return row;
     }
@@ -68,7 +68,7 @@ static void assert_as_in_csv(const IfmStudyTables *tables, const char *path)
     for (gsize i = 0; i < ifm_csv_n_rows(csv); i++)
     {
         const char *flag = text_in(csv, i, "flag");
-        const IfmStageRow *row = find_row(tables, text_in(csv, i, "device"), (int)text_number(csv, i, "stage"),
+        const IfmStudyRow *row = find_row(tables, text_in(csv, i, "device"), (int)text_number(csv, i, "stage"),
                                           (gint64)text_number(csv, i, "nodes"), (gint64)text_number(csv, i, "edges"));
         g_assert_nonnull(row);
         g_assert_cmpint(row->n, ==, 0);
@@ -76,18 +76,18 @@ static void assert_as_in_csv(const IfmStudyTables *tables, const char *path)
         {
             g_assert_cmpstr(row->reason, ==, flag);
             g_assert_cmpstr(row->code, ==, g_str_equal(flag, "device_lost") ? "lost" : "failed");
-            g_assert_true(isnan(row->total_ns));
+            g_assert_true(isnan(row->median_ns));
             continue;
         }
         g_assert_null(row->reason);
-        g_assert_cmpfloat_with_epsilon(row->total_ns, text_number(csv, i, "latency_ms") * 1e6, 1e-3);
+        g_assert_cmpfloat_with_epsilon(row->median_ns, text_number(csv, i, "latency_ms") * 1e6, 1e-3);
         g_assert_cmpfloat_with_epsilon(row->std_ns, text_number(csv, i, "std_ms") * 1e6, 1e-3);
         g_assert_true(isnan(row->transfer_ns) == isnan(row->compute_ns));
         g_assert_true(isnan(row->transfer_ns) == (row->split_why != NULL));
         if (row->split_why == NULL) /* both stand: they are the whole */
         {
             g_assert_cmpfloat(row->compute_ns, >=, 0);
-            g_assert_cmpfloat_with_epsilon(row->transfer_ns + row->compute_ns, row->total_ns, 1e-6 * row->total_ns);
+            g_assert_cmpfloat_with_epsilon(row->transfer_ns + row->compute_ns, row->median_ns, 1e-6 * row->median_ns);
         }
     }
 }
@@ -120,12 +120,12 @@ static void assert_slopes(const IfmStudyTables *tables)
         double n = 0, x = 0, y = 0, xx = 0, xy = 0;
         for (guint k = 0; k < tables->rows->len; k++)
         {
-            const IfmStageRow *row = tables->rows->pdata[k];
+            const IfmStudyRow *row = tables->rows->pdata[k];
             if (row->device != fit->device || row->stage != fit->stage || row->reason != NULL)
                 continue;
             double bytes = bytes_of(row->stage, (double)row->nodes, (double)row->edges);
             g_assert_cmpint(row->table_bytes, ==, (gint64)bytes);
-            n++, x += bytes, y += row->total_ns, xx += bytes * bytes, xy += bytes * row->total_ns;
+            n++, x += bytes, y += row->median_ns, xx += bytes * bytes, xy += bytes * row->median_ns;
         }
         g_assert_cmpuint(fit->n_rows, ==, (gsize)n);
         if (!fit->fitted)
@@ -167,7 +167,7 @@ static void test_published(Fixture *fixture, gconstpointer data)
     gsize n_failed = 0, n_lost = 0, n_phase_2 = 0;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         n_failed += row->reason != NULL;
         n_lost += g_strcmp0(row->code, "lost") == 0;
         n_phase_2 += row->phase == 2;
@@ -180,7 +180,7 @@ static void test_published(Fixture *fixture, gconstpointer data)
     g_assert_no_error(error);
     double at_point = 0;
     g_assert_true(ifm_lookup_at(lookup, 1000, 2000, &at_point, NULL, &error));
-    g_assert_cmpfloat_with_epsilon(at_point, find_row(tables, "CPU", 1, 1000, 2000)->total_ns, 1e-3);
+    g_assert_cmpfloat_with_epsilon(at_point, find_row(tables, "CPU", 1, 1000, 2000)->median_ns, 1e-3);
     g_assert_null(ifm_study_tables_lookup(tables, "NPU", 3, &error));
     assert_says(&error, IFM_ERROR_INVALID, "no latency of stage 3 on NPU");
     g_assert_null(ifm_study_tables_lookup(tables, "TPU", 3, &error));
@@ -215,7 +215,7 @@ static void test_again(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(count(store), ==, n.n_imported + n.n_there);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
     /* in the large table 4.325984 ms, in the small one 17.097334 */
-    g_assert_cmpfloat_with_epsilon(find_row(tables, "CPU", 1, 1000, 2000)->total_ns, 4325984, 1e-3);
+    g_assert_cmpfloat_with_epsilon(find_row(tables, "CPU", 1, 1000, 2000)->median_ns, 4325984, 1e-3);
 }
 
 /* A latency that turns out to be none, then one again: of what is imported the newest counts, and once is enough. */
@@ -244,11 +244,11 @@ static void test_flagged(Fixture *fixture, gconstpointer data)
         g_assert_no_error(error);
         g_assert_cmpuint(count(store), ==, steps[i].n_stored);
         g_autoptr(IfmStudyTables) tables = tables_of(store);
-        const IfmStageRow *row = find_row(tables, "CPU", 1, 5, 6);
+        const IfmStudyRow *row = find_row(tables, "CPU", 1, 5, 6);
         g_assert_cmpuint(tables->rows->len, ==, 2);
         g_assert_cmpstr(row->reason, ==, steps[i].reason);
-        g_assert_true(isnan(row->total_ns) == (steps[i].reason != NULL));
-        g_assert_cmpfloat(find_row(tables, "CPU", 1, 5, 7)->total_ns, ==, 3e6);
+        g_assert_true(isnan(row->median_ns) == (steps[i].reason != NULL));
+        g_assert_cmpfloat(find_row(tables, "CPU", 1, 5, 7)->median_ns, ==, 3e6);
     }
 }
 
@@ -269,12 +269,12 @@ static void test_lookup_json(Fixture *fixture, gconstpointer data)
         "\"reason\": \"refused\"}}}}");
     g_assert_cmpuint(import(store, path), ==, 5);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
-    const IfmStageRow *first = find_row(tables, "CPU", 1, 1000, 2000), *second = find_row(tables, "CPU", 1, 1000, 3000);
-    g_assert_cmpfloat(first->total_ns, ==, 2e6);
+    const IfmStudyRow *first = find_row(tables, "CPU", 1, 1000, 2000), *second = find_row(tables, "CPU", 1, 1000, 3000);
+    g_assert_cmpfloat(first->median_ns, ==, 2e6);
     g_assert_cmpfloat(first->std_ns, ==, 0.25e6);
-    g_assert_cmpfloat(second->total_ns, ==, 3.5e6);
+    g_assert_cmpfloat(second->median_ns, ==, 3.5e6);
     g_assert_true(isnan(second->std_ns));
-    const IfmStageRow *lost = find_row(tables, "NPU", 1, 1000, 2000), *refused = find_row(tables, "NPU", 1, 1000, 3000);
+    const IfmStudyRow *lost = find_row(tables, "NPU", 1, 1000, 2000), *refused = find_row(tables, "NPU", 1, 1000, 3000);
     g_assert_cmpstr(lost->code, ==, "lost");
     g_assert_cmpstr(refused->code, ==, "unsupported");
     g_assert_cmpstr(refused->reason, ==, "refused");
@@ -299,11 +299,11 @@ static void test_raw_json(Fixture *fixture, gconstpointer data)
     g_assert_true(ifm_study_import(paths, "laptop", &published, FALSE, store, NULL, &error));
     g_assert_no_error(error);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
-    const IfmStageRow *mean = find_row(tables, "CPU", 7, 1000, 2000), *median = find_row(tables, "CPU", 7, 1000, 3000);
-    g_assert_cmpfloat(mean->total_ns, ==, 2e6);
+    const IfmStudyRow *mean = find_row(tables, "CPU", 7, 1000, 2000), *median = find_row(tables, "CPU", 7, 1000, 3000);
+    g_assert_cmpfloat(mean->median_ns, ==, 2e6);
     g_assert_cmpfloat(mean->min_ns, ==, 1e6);
     g_assert_cmpfloat(mean->max_ns, ==, 4e6);
-    g_assert_cmpfloat(median->total_ns, ==, 1.75e6);
+    g_assert_cmpfloat(median->median_ns, ==, 1.75e6);
     g_assert_cmpfloat(median->mean_ns, ==, 2e6);
     g_assert_cmpstr(find_row(tables, "NPU", 3, 1000, 2000)->reason, ==, "no scatter");
     const json_t *kept = json_object_get(json_object_get(tables->manifest, "imported"), "bandwidth_mb_per_s");
@@ -501,11 +501,11 @@ static void test_ranges(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(tables->ranges->len, ==, 3);
     g_assert_null(find_row(tables, "GPU", 1, 5000, 50000));
     g_assert_null(find_row(tables, "GPU", 3, 5000, 50000));
-    const IfmStageRow *whole = tables->ranges->pdata[0], *pair = tables->ranges->pdata[1],
+    const IfmStudyRow *whole = tables->ranges->pdata[0], *pair = tables->ranges->pdata[1],
                       *loaded = tables->ranges->pdata[2];
     g_assert_cmpint(whole->stage, ==, 1);
     g_assert_cmpint(whole->last, ==, 7);
-    g_assert_cmpfloat(whole->total_ns, ==, 11889000);
+    g_assert_cmpfloat(whole->median_ns, ==, 11889000);
     g_assert_cmpint(pair->last, ==, 3);
     g_assert_cmpuint(pair->busy, ==, 0);
     g_assert_cmpint(loaded->last, ==, 3);
@@ -532,12 +532,12 @@ static void test_fused(Fixture *fixture, gconstpointer data)
     } expected[] = { { 1, 7, 11.5e6 }, { 1, 4, 10e6 }, { 5, 7, NAN } };
     for (guint i = 0; i < 3; i++)
     {
-        const IfmStageRow *row = tables->ranges->pdata[i];
+        const IfmStudyRow *row = tables->ranges->pdata[i];
         g_assert_cmpint(row->stage, ==, expected[i].first);
         g_assert_cmpint(row->last, ==, expected[i].last);
-        g_assert_true(isnan(expected[i].total_ns) ? isnan(row->total_ns) : row->total_ns == expected[i].total_ns);
+        g_assert_true(isnan(expected[i].total_ns) ? isnan(row->median_ns) : row->median_ns == expected[i].total_ns);
     }
-    g_assert_cmpstr(((const IfmStageRow *)tables->ranges->pdata[2])->reason, ==, "out of memory");
+    g_assert_cmpstr(((const IfmStudyRow *)tables->ranges->pdata[2])->reason, ==, "out of memory");
 }
 
 /* GNX's tables of whole models: points with the axes model, nodes and edges. */
@@ -548,11 +548,11 @@ static void test_models(Fixture *fixture, gconstpointer data)
                                        "{\"gcn,5,60,CPU\": {\"mean\": 3, \"min\": 2, \"max\": 4, \"std\": 0.5},"
                                        " \"gat,5,60,GPU\": {\"mean\": 7, \"std\": 0.5}}");
     g_assert_cmpuint(import(fixture->store, path), ==, 2);
-    g_autoptr(IfmStudyPoints) points = ifm_study_points(NULL, fixture->store, &error);
+    g_autoptr(IfmStudyTables) points = ifm_study_points(NULL, fixture->store, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(points->axes->len, ==, 3);
-    g_assert_cmpuint(points->points->len, ==, 2);
-    const IfmStudyPoint *gat = points->points->pdata[1];
+    g_assert_cmpuint(points->rows->len, ==, 2);
+    const IfmStudyRow *gat = points->rows->pdata[1];
     g_assert_cmpstr(ifm_member_text(gat->axes, "model"), ==, "gat");
     g_assert_cmpint(json_integer_value(json_object_get(gat->axes, "edges")), ==, 60);
     g_assert_cmpfloat(gat->median_ns, ==, 7e6);
@@ -568,7 +568,7 @@ static void test_mixed_axis(Fixture *fixture, gconstpointer data)
     g_assert_no_error(error);
     for (guint i = 0; i < 2; i++)
     {
-        const IfmStudyPoint *point = results->points->points->pdata[i];
+        const IfmStudyRow *point = results->points->rows->pdata[i];
         g_assert_cmpstr(ifm_member_text(point->axes, "batch"), ==, i == 0 ? "1" : "auto");
     }
     IfmDocument *document = ifm_study_results_document(results, IFM_STUDY_REPORT, NULL);

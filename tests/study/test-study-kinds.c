@@ -56,10 +56,10 @@ static IfmCampaignProgress run(const Fixture *fixture, IfmStudy *study, const If
 
 static const IfmStudyOptions plain = { 0 };
 
-static IfmStudyPoints *points_of(IfmStudy *study, IfmStore *store)
+static IfmStudyTables *points_of(IfmStudy *study, IfmStore *store)
 {
     g_autoptr(GError) error = NULL;
-    IfmStudyPoints *points = ifm_study_points(study, store, &error);
+    IfmStudyTables *points = ifm_study_points(study, store, &error);
     g_assert_no_error(error);
     return points;
 }
@@ -159,16 +159,16 @@ static void test_whole(Fixture *fixture, gconstpointer data)
         study_of(fixture, HEAD "models: [small-cnn]\nbatch: [1, 4]\nstreams: [1, 2]\n" DEVICES FIXED);
     IfmCampaignProgress result = run(fixture, study, &plain);
     g_assert_cmpuint(result.n_measured, ==, 8);
-    g_autoptr(IfmStudyPoints) points = points_of(NULL, fixture->store);
+    g_autoptr(IfmStudyTables) points = points_of(NULL, fixture->store);
     g_assert_cmpstr(points->kind, ==, "profile");
     g_assert_cmpuint(points->axes->len, ==, 3);
     static const char *const axes[] = { "model", "batch", "streams" };
     for (guint i = 0; i < 3; i++)
         g_assert_cmpstr(points->axes->pdata[i], ==, axes[i]);
-    g_assert_cmpuint(points->points->len, ==, 8);
-    for (guint i = 0; i < points->points->len; i++)
+    g_assert_cmpuint(points->rows->len, ==, 8);
+    for (guint i = 0; i < points->rows->len; i++)
     {
-        const IfmStudyPoint *point = points->points->pdata[i];
+        const IfmStudyRow *point = points->rows->pdata[i];
         g_assert_cmpstr(point->reason, ==, NULL);
         double latency_ns = g_str_equal(point->device->alias, "A") ? 1e6 : 4e6, batch = i < 4 ? 1 : 4;
         double streams = i % 4 < 2 ? 1 : 2;
@@ -176,7 +176,7 @@ static void test_whole(Fixture *fixture, gconstpointer data)
         g_assert_cmpfloat(point->items, ==, batch * streams);
         g_assert_cmpfloat(point->items_per_s, ==, batch * streams * 1e9 / latency_ns);
         g_assert_cmpint(json_integer_value(json_object_get(point->axes, "batch")), ==, (json_int_t)batch);
-        const IfmStudyPoint *first = points->points->pdata[0];
+        const IfmStudyRow *first = points->rows->pdata[0];
         g_assert_cmpfloat(first->flop, >, 0);
         g_assert_cmpfloat(point->flop, ==, first->flop * batch * streams);
         g_assert_cmpint(point->n, ==, 5);
@@ -189,10 +189,10 @@ static void test_whole(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(run(fixture, again, &plain).n_measured, ==, 0);
     g_autoptr(IfmStudy) more =
         study_of(fixture, HEAD "models: [small-cnn]\nbatch: [1, 2, 4]\nstreams: [1, 2]\n" DEVICES FIXED);
-    g_autoptr(IfmStudyPoints) begun = points_of(more, fixture->store);
-    g_assert_cmpuint(begun->points->len, ==, 12);
-    g_assert_cmpstr(((const IfmStudyPoint *)begun->points->pdata[4])->reason, ==, "not measured yet");
-    g_assert_cmpfloat(((const IfmStudyPoint *)begun->points->pdata[0])->flop, >, 0); /* as the manifest has it */
+    g_autoptr(IfmStudyTables) begun = points_of(more, fixture->store);
+    g_assert_cmpuint(begun->rows->len, ==, 12);
+    g_assert_cmpstr(((const IfmStudyRow *)begun->rows->pdata[4])->reason, ==, "not measured yet");
+    g_assert_cmpfloat(((const IfmStudyRow *)begun->rows->pdata[0])->flop, >, 0); /* as the manifest has it */
     g_assert_cmpuint(run(fixture, more, &plain).n_measured, ==, 4);
 }
 
@@ -207,8 +207,8 @@ static void test_dims(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmStudy) study =
         study_of(fixture, HEAD "models: [./mine.onnx]\ndims: [{name: N, sizes: [2, 3]}]\n" DEVICES FIXED);
     g_assert_cmpuint(run(fixture, study, &plain).n_measured, ==, 4);
-    g_autoptr(IfmStudyPoints) points = points_of(NULL, fixture->store);
-    const IfmStudyPoint *two = points->points->pdata[0], *three = points->points->pdata[2];
+    g_autoptr(IfmStudyTables) points = points_of(NULL, fixture->store);
+    const IfmStudyRow *two = points->rows->pdata[0], *three = points->rows->pdata[2];
     g_assert_cmpfloat(three->flop / two->flop, ==, 1.5);
     g_autoptr(IfmCase) record = ifm_store_case(fixture->store, three->key, &error);
     g_assert_no_error(error);
@@ -225,12 +225,12 @@ static void test_refused(Fixture *fixture, gconstpointer data)
     IfmCampaignProgress result = run(fixture, study, &plain);
     g_assert_cmpuint(result.n_cases, ==, 2);
     g_assert_cmpuint(result.n_failed, ==, 1);
-    g_autoptr(IfmStudyPoints) points = points_of(NULL, fixture->store);
-    g_assert_cmpuint(points->points->len, ==, 6);
+    g_autoptr(IfmStudyTables) points = points_of(NULL, fixture->store);
+    g_assert_cmpuint(points->rows->len, ==, 6);
     static const char *const codes[] = { NULL, "failed", "unavailable", "invalid", "invalid", "unavailable" };
-    for (guint i = 0; i < points->points->len; i++)
-        g_assert_cmpstr(((const IfmStudyPoint *)points->points->pdata[i])->code, ==, codes[i]);
-    g_assert_cmpstr(((const IfmStudyPoint *)points->points->pdata[3])->reason, ==,
+    for (guint i = 0; i < points->rows->len; i++)
+        g_assert_cmpstr(((const IfmStudyRow *)points->rows->pdata[i])->code, ==, codes[i]);
+    g_assert_cmpstr(((const IfmStudyRow *)points->rows->pdata[3])->reason, ==,
                     "batch: the first dimension of the first input of matmul is not free");
     g_assert_cmpuint(run(fixture, study, &plain).n_measured, ==, 0);
     g_assert_cmpuint(run(fixture, study, &(IfmStudyOptions){ .retry = TRUE }).n_measured, ==, 1);
@@ -345,9 +345,9 @@ static void test_shards(Fixture *fixture, gconstpointer data)
         g_assert_cmpuint(result.n_measured, ==, 2);
         g_assert_true(ifm_store_merge(fixture->store, store, NULL, &error));
     }
-    g_autoptr(IfmStudyPoints) points = points_of(NULL, fixture->store);
-    for (guint i = 0; i < points->points->len; i++)
-        g_assert_null(((const IfmStudyPoint *)points->points->pdata[i])->reason);
+    g_autoptr(IfmStudyTables) points = points_of(NULL, fixture->store);
+    for (guint i = 0; i < points->rows->len; i++)
+        g_assert_null(((const IfmStudyRow *)points->rows->pdata[i])->reason);
     g_autoptr(IfmStudy) whole = study_of(fixture, SMALL);
     IfmCampaignProgress result = run(fixture, whole, &plain);
     g_assert_cmpuint(result.n_resumed, ==, 4);
@@ -469,11 +469,11 @@ static void test_own_kind(Fixture *fixture, gconstpointer data)
     g_assert_no_error(error);
     IfmCampaignProgress result = run(fixture, study, &plain);
     g_assert_cmpuint(result.n_measured, ==, 4);
-    g_autoptr(IfmStudyPoints) points = points_of(NULL, fixture->store);
+    g_autoptr(IfmStudyTables) points = points_of(NULL, fixture->store);
     g_assert_cmpstr(points->kind, ==, "copies");
     g_assert_cmpstr(points->axes->pdata[0], ==, "bytes");
-    for (guint i = 0; i < points->points->len; i++)
-        g_assert_cmpstr(((const IfmStudyPoint *)points->points->pdata[i])->reason, ==, NULL);
+    for (guint i = 0; i < points->rows->len; i++)
+        g_assert_cmpstr(((const IfmStudyRow *)points->rows->pdata[i])->reason, ==, NULL);
     g_autoptr(IfmStudy) again = study_open_with(kinds, path, NULL, &error);
     g_assert_cmpuint(run(fixture, again, &plain).n_resumed, ==, 4);
     g_assert_null(ifm_study_open(path, &error)); /* not a shipped one */

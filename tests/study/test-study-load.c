@@ -165,11 +165,11 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
 
 /* --- measuring -------------------------------------------------------------------------------------------------------- */
 
-static const IfmStageRow *row_of(const GPtrArray *rows, const char *alias, int first, int last, guint32 busy)
+static const IfmStudyRow *row_of(const GPtrArray *rows, const char *alias, int first, int last, guint32 busy)
 {
     for (guint i = 0; i < rows->len; i++)
     {
-        const IfmStageRow *row = rows->pdata[i];
+        const IfmStudyRow *row = rows->pdata[i];
         if (g_str_equal(row->device->alias, alias) && row->stage == first && row->last == last && row->busy == busy)
             return row;
     }
@@ -178,10 +178,10 @@ static const IfmStageRow *row_of(const GPtrArray *rows, const char *alias, int f
 
 static void assert_latency(const GPtrArray *rows, const char *alias, int first, int last, guint32 busy, double ns)
 {
-    const IfmStageRow *row = row_of(rows, alias, first, last, busy);
+    const IfmStudyRow *row = row_of(rows, alias, first, last, busy);
     g_assert_nonnull(row);
     g_assert_cmpstr(row->reason, ==, NULL);
-    g_assert_cmpfloat(row->total_ns, ==, ns);
+    g_assert_cmpfloat(row->median_ns, ==, ns);
 }
 
 static void test_whole(Fixture *fixture, gconstpointer data)
@@ -201,7 +201,7 @@ static void test_whole(Fixture *fixture, gconstpointer data)
     assert_latency(tables->ranges, "A", 1, 2, 0, 1e6);
     assert_latency(tables->ranges, "A", 1, 2, 2, 3e6); /* the range's own factor: its model says which stages it is */
     assert_latency(tables->ranges, "B", 1, 2, 1, 2.5e6);
-    const IfmStageRow *row = row_of(tables->ranges, "A", 1, 2, 2);
+    const IfmStudyRow *row = row_of(tables->ranges, "A", 1, 2, 2);
     g_assert_cmpint(row->n, ==, 4); /* contention's own protocol */
     g_assert_cmpint(row_of(tables->ranges, "A", 1, 2, 0)->n, ==, 5);
     /* fused, it reads x 20 x 8 and edge_index 2 x 30 x 8 bytes, and writes m 30 x 4 floats */
@@ -309,7 +309,7 @@ static void test_lost_beside(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(first.n_failed, ==, 1);
     g_assert_cmpuint(first.n_skipped, ==, 5);
     g_autoptr(IfmStudyTables) tables = tables_of(fixture->store);
-    const IfmStageRow *lost = row_of(tables->ranges, "A", 2, 2, 2);
+    const IfmStudyRow *lost = row_of(tables->ranges, "A", 2, 2, 2);
     g_assert_cmpstr(lost->code, ==, "lost");
     g_assert_nonnull(strstr(lost->reason, "load B: "));
     assert_latency(tables->ranges, "A", 1, 2, 0, 1e6);

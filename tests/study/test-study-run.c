@@ -91,7 +91,7 @@ static gsize count_latencies(const IfmStudyTables *tables)
 {
     gsize n = 0;
     for (guint i = 0; i < tables->rows->len; i++)
-        n += ((const IfmStageRow *)tables->rows->pdata[i])->reason == NULL;
+        n += ((const IfmStudyRow *)tables->rows->pdata[i])->reason == NULL;
     return n;
 }
 
@@ -207,12 +207,12 @@ static void test_whole(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(tables->rows->len, ==, 18);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         const IfmStudyCase *one = cases->pdata[i];
         g_assert_cmpstr(row->key, ==, one->key);
         g_assert_cmpstr(row->device->alias, ==, one->alias);
         g_assert_true(row->device->simulated);
-        g_assert_cmpfloat(row->total_ns, ==, g_str_equal(one->alias, "CPU") ? 1e6 : 3e6);
+        g_assert_cmpfloat(row->median_ns, ==, g_str_equal(one->alias, "CPU") ? 1e6 : 3e6);
         g_assert_cmpint(row->n, ==, 5);
         g_assert_cmpfloat(row->std_ns, ==, 0);
     }
@@ -348,12 +348,12 @@ static void test_absent(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(count_latencies(tables), ==, 9);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->device != absent)
             continue;
         g_assert_cmpstr(row->code, ==, "unavailable");
         g_assert_cmpstr(row->reason, ==, absent->reason);
-        g_assert_true(isnan(row->total_ns) && row->measurement == NULL);
+        g_assert_true(isnan(row->median_ns) && row->measurement == NULL);
     }
     for (guint i = 0; i < tables->links->len; i++)
         g_assert_cmpuint(((const IfmLinkFit *)tables->links->pdata[i])->n, ==, 0);
@@ -396,13 +396,13 @@ static char *codes_of(const IfmStudyTables *tables)
     GString *codes = g_string_new(NULL);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (!g_str_equal(row->device->alias, "NPU"))
         {
-            g_assert_cmpfloat(row->total_ns, ==, 1e6); /* the CPU loses nothing */
+            g_assert_cmpfloat(row->median_ns, ==, 1e6); /* the CPU loses nothing */
             continue;
         }
-        g_assert_true(isnan(row->total_ns) == (row->reason != NULL));
+        g_assert_true(isnan(row->median_ns) == (row->reason != NULL));
         const char *outcome = row->measurement != NULL ? ifm_outcome_name(row->measurement->outcome) : "none";
         g_string_append_printf(codes, "%s%s%s ", outcome, row->code != NULL ? ":" : "", row->code != NULL ? row->code : "");
     }
@@ -551,7 +551,7 @@ static void test_lost_by_link(Fixture *fixture, gconstpointer data)
     gsize n_skipped = 0;
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         if (row->edges == 30 || !g_str_equal(row->device->alias, "NPU"))
             continue;
         g_assert_cmpint(row->measurement->outcome, ==, IFM_OUTCOME_SKIPPED);
@@ -579,7 +579,7 @@ static void test_gone_otherwise(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(count_latencies(tables), ==, 9);
     for (guint i = 0; i < tables->rows->len; i++)
     {
-        const IfmStageRow *row = tables->rows->pdata[i];
+        const IfmStudyRow *row = tables->rows->pdata[i];
         g_assert_cmpint(row->n, ==, row->reason == NULL ? 7 : 0);
         g_assert_true((row->reason == NULL) == g_str_equal(row->device->alias, "CPU"));
     }
@@ -698,9 +698,9 @@ static void test_peptide(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(n_plain, ==, 1);
     g_assert_cmpuint(n_padded, ==, 1);
     g_autoptr(IfmStudyTables) tables = tables_of(store);
-    const IfmStageRow *last = tables->rows->pdata[tables->rows->len - 1];
+    const IfmStudyRow *last = tables->rows->pdata[tables->rows->len - 1];
     g_assert_cmpint(last->nodes, ==, graph->n_nodes); /* its row is under its own size */
-    g_assert_cmpfloat(last->total_ns, ==, 3e6);
+    g_assert_cmpfloat(last->median_ns, ==, 3e6);
 }
 
 /* --- export -------------------------------------------------------------------------------------------------------------
