@@ -23,6 +23,7 @@ import collections
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -158,6 +159,7 @@ def main():
     kept = arguments.folder / ("onnx-operators-quick.jsonl" if peers.QUICK else "onnx-operators.jsonl")
     if peers.QUICK:
         cases = cases[::max(len(cases) // QUICK_CASES, 1)]
+    shutil.rmtree(arguments.folder / "onnx-operators-out", ignore_errors=True) # a store of another build is refused
     if arguments.anew or peers.QUICK:
         kept.unlink(missing_ok=True)
     rows = {row["name"]: row for row in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
