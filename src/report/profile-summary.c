@@ -245,7 +245,7 @@ static void add_totals(IfmDocument *document, const IfmProfileReport *report)
                                "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " node%s %s counted, %" G_GSIZE_FORMAT
                                " of the %" G_GSIZE_FORMAT " that may multiply and add",
                                coverage.n_covered, coverage.n_nodes, ifm_plural(coverage.n_nodes),
-                               coverage.n_covered == 1 ? "is" : "are", coverage.n_mac_covered, coverage.n_mac_nodes);
+                               coverage.n_covered == 1 || coverage.n_nodes == 1 ? "is" : "are", coverage.n_mac_covered, coverage.n_mac_nodes);
     ifm_document_fact(document, "work", "%s", text->str);
     add_bounds(document, report);
     add_coverage(document, report, &coverage);

@@ -132,7 +132,7 @@ static void test_loop(Bench *bench, gconstpointer data)
     save_loop(bench);
     run_line(bench, "profile loop.onnx --profile flops --json r.json", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "not known; 0 of 1 nodes are counted"));
+    g_assert_nonnull(strstr(ended.out, "not known; 0 of 1 node is counted"));
     g_assert_nonnull(strstr(ended.out, "Loop (1 node): how often it turns depends on values"));
     g_autofree char *path = bench_path(bench, "r.json");
     json_auto_t *json = ifm_json_load(path, NULL);

@@ -234,13 +234,13 @@ static void test_encoding(void)
     ifm_case_seal(sealed);
     g_autofree char *digest = ifm_graph_digest(graph);
     g_autofree char *text = g_strdup_printf(
-        "{\"device\":\"host:CPU\",\"options\":{\"encoding\":\"rwse:4\",\"graph\":\"%s\",\"protocol\":{\"runs\":20,"
+        "{\"device\":\"host:CPU\",\"environment\":{\"machine\":\"m\"},\"options\":{\"encoding\":\"rwse:4\",\"graph\":\"%s\",\"protocol\":{\"runs\":20,"
         "\"warmup\":2}"
         "},\"sizes\":{\"edges\":%d,\"graphs\":1,\"nodes\":60},\"subject_kind\":\"encoding\",\"subject_name\":\"encoding "
-        "rwse:4 of %s\",\"surroundings\":{\"machine\":\"m\"}}",
+        "rwse:4 of %s\"}",
         digest, (int)graph->n_edges, graph->name);
     g_autofree char *key = sha256_of(text);
-    g_assert_cmpstr(sealed->key, ==, key); /* as it was before there was a kind of it */
+    g_assert_cmpstr(sealed->key, ==, key);
     g_autoptr(IfmGraph) large =
         ifm_graph_random(IFM_GRAPH_UNIFORM, 5000, 50000, 3, &error); /* so that it is asked at all */
     g_assert_no_error(error);
