@@ -138,7 +138,7 @@ void campaign_drop(IfmCampaign *campaign, Slot *slot)
 static gboolean ask_after(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **trouble)
 {
     gboolean good = end->error == NULL;
-    if (slot->asked && good)
+    if (slot->asked && good && end->measurements != NULL)
         slot->answer = g_steal_pointer(&end->measurements[end->n - 1]);
     else if (!slot->asked && campaign->options.after != NULL)
         good = campaign->options.after(&slot->item, end, campaign->options.user, trouble);

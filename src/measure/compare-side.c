@@ -400,6 +400,7 @@ void ifm_sides_end_processes(IfmSides *self)
 
 void ifm_sides_end(IfmSides *self)
 {
+    json_decref(self->monitor.after); /* one of a reference that was asked for meanwhile */
     self->monitor.after = ifm_sensor_snapshot("/");
     for (gsize i = 0; i < self->n; i++)
         ifm_run_monitor_add_environment(&self->monitor, self->sides[i].measurement);

@@ -20,7 +20,9 @@ const IfmOption ifm_model_options[] = {
       .at = G_STRUCT_OFFSET(IfmModelOptions, dims) },
     { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
       "what an input is fed: a file of NumPy (.npy, .npz) or ONNX (.pb), one number, or random ones of a range; without "
-      "it -1..1, of whole numbers 0..1",
+      "it plausible ones where the model shows what they are (pictures 0..1, words of the vocabulary), else -1..1, of "
+      "whole "
+      "numbers 0..1",
       .at = G_STRUCT_OFFSET(IfmModelOptions, inputs) },
     { "allow-outside-data", 0, IFM_OPTION_FLAG, FALSE, NULL,
       "weights behind a symbolic link that leaves the model's folder: work on a copy of them and of the model",

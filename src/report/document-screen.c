@@ -61,13 +61,14 @@ static void append_table(GString *out, const IfmTable *table, const IfmScreen *s
     g_string_append(out, text);
 }
 
-/* View: how much of the documents is shown. @is_whole: all; else blocks of that rank at most, their tables without details,
- * and of those that may be cut so many rows more than the least. @left_out: what is left out is called so, in order */
+/* View: how much of the documents is shown. @is_whole: all; else blocks of those ranks (bits), their tables without
+ * details, and of those that may be cut so many rows more than the least. @left_out: what is left out is called so, in
+ * order */
 typedef struct
 {
     const IfmScreen *screen;
     gboolean is_whole;
-    int rank;
+    guint64 ranks;
     gsize more_rows;
     GPtrArray *left_out;
 } View;
@@ -229,7 +230,7 @@ static void append_block(GString *out, const IfmBlock *block, View *view)
     const IfmScreen *screen = view->screen;
     if (block->no_screen)
         return;
-    if (!view->is_whole && block->detail > view->rank)
+    if (!view->is_whole && (view->ranks >> block->detail & 1) == 0)
     {
         leave_out(view, block->called);
         return;
@@ -316,7 +317,7 @@ static int most_detail(const IfmDocument *const *documents, gsize n)
 
 #define MAX_MORE_ROWS 100 /* more than a screen has anyway */
 
-/* As many ranks of details as fit with the fewest rows, then as many rows as fit. */
+/* Of the ranks of details, in order, each that fits with the fewest rows, then as many rows as fit. */
 char *ifm_documents_to_screen(const IfmDocument *const *documents, gsize n, const IfmScreen *screen)
 {
     g_autoptr(GPtrArray) left_out = g_ptr_array_new();
@@ -325,13 +326,21 @@ char *ifm_documents_to_screen(const IfmDocument *const *documents, gsize n, cons
     if (screen->lines == 0 || count_lines(out) <= screen->lines)
         return g_string_free(out, FALSE);
     view.is_whole = FALSE;
-    view.rank = most_detail(documents, n) + 1;
-    do
+    const int most = most_detail(documents, n);
+    g_assert(most < 64);
+    view.ranks = 1;
+    g_string_free(out, TRUE);
+    out = show_all(documents, n, &view);
+    for (int rank = 1; rank <= most; rank++)
     {
-        g_string_free(out, TRUE);
-        view.rank--;
-        out = show_all(documents, n, &view);
-    } while (count_lines(out) > screen->lines && view.rank > 0);
+        const guint64 before = view.ranks;
+        view.ranks |= (guint64)1 << rank;
+        GString *more = show_all(documents, n, &view);
+        const gboolean fits = count_lines(more) <= screen->lines;
+        g_string_free(fits ? out : more, TRUE);
+        out = fits ? more : out;
+        view.ranks = fits ? view.ranks : before;
+    }
     while (view.more_rows < MAX_MORE_ROWS)
     {
         view.more_rows++;

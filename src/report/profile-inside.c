@@ -307,7 +307,7 @@ static void append_term(GString *out, const char *sign, const char *name, double
 /* Profiling's cost is paid at each node, so it spoils the times of short nodes most, and with them the shares. */
 static const char *what_slowdown_means(double lower, double upper)
 {
-    if (!isfinite(lower) || !isfinite(upper))
+    if (!isfinite(lower) || !isfinite(upper) || lower <= 0)
         return " (too few runs for an interval)";
     if (upper <= SLOWDOWN_SMALL)
         return "";
@@ -322,7 +322,7 @@ static void add_slowdown(IfmDocument *document, const json_t *breakdown)
     if (!isfinite(slowdown))
         return;
     ifm_document_text(document, "profiled runs took %.2f", slowdown)->indent = 2;
-    if (isfinite(lower) && isfinite(upper))
+    if (isfinite(upper) && lower > 0)
         ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%.2f to %.2f)", lower, upper);
     ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " times as long%s", what_slowdown_means(lower, upper));
 }
@@ -342,20 +342,23 @@ static void add_why(IfmDocument *document, const json_t *breakdown, double resid
     if (!(fabs(residual_ns) > RESIDUAL_SMALL * wall_ns))
         return;
     g_autoptr(GString) text = g_string_new(NULL);
+    double explained_ns = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(causes); i++)
     {
         double ns = ifm_member_number(breakdown, causes[i].key);
         g_autofree char *max = ifm_joined_duration(ns);
-        if (ns > 0)
+        explained_ns += ns > 0 ? ns : 0;
+        if (ns > 0 && ns < wall_ns) /* else it says nothing of this run */
             g_string_append_printf(text, "%s%s up to %s", text->len > 0 ? ", " : "", causes[i].what, max);
     }
+    if (text->len == 0 && explained_ns > 0)
+        return;
     if (text->len == 0)
         ifm_document_text(document, "the residual is over 2 %%, and nothing that is measured of this device explains it")
             ->indent = 2;
     else
         ifm_document_text(document, "the residual is over 2 %%: %s, as measured on this device%s", text->str,
-                          json_is_true(json_object_get(breakdown, "within_bound")) ? ""
-                                                                                   : "; that does not explain all of it")
+                          explained_ns >= fabs(residual_ns) ? "" : "; that does not explain all of it")
             ->indent = 2;
 }
 
@@ -369,9 +372,9 @@ static void add_residual(IfmDocument *document, const json_t *breakdown, double 
     g_autofree char *share = ifm_format_ratio(fabs(residual_ns) / wall_ns), *bound = ifm_joined_duration(bound_ns);
     gboolean within = fabs(residual_ns) <= bound_ns;
     if (why != NULL) /* a bound that bounds nothing is none */
-        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s: %s)", share, why);
+        ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s, no bound)", share);
     else if (!isfinite(bound_ns) ||
-             (within && bound_ns > MAX_BOUND * wall_ns)) /* one that any residual keeps says nothing */
+             (within && bound_ns > MAX_BOUND * wall_ns)) /* a bound that any residual keeps says nothing */
         ifm_document_span(document, IFM_TONE_PLAIN, FALSE, " (%s)", share);
     else
     {

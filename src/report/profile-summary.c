@@ -236,7 +236,9 @@ static void add_totals(IfmDocument *document, const IfmProfileReport *report)
     else
         g_string_append_printf(text, "not known as a whole: %sFLOP, %sMAC %s in the nodes that are counted; ", flop, macs,
                                unit_of_work(report));
-    if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes <= 2)
+    if (coverage.n_nodes == 0)
+        g_string_append(text, "it has no node");
+    else if (coverage.n_covered == coverage.n_nodes && coverage.n_nodes <= 2)
         g_string_append(text, coverage.n_nodes == 1 ? "its one node is counted" : "both nodes are counted");
     else if (coverage.n_covered == coverage.n_nodes)
         g_string_append_printf(text, "all %" G_GSIZE_FORMAT " nodes are counted", coverage.n_nodes);
@@ -245,7 +247,8 @@ static void add_totals(IfmDocument *document, const IfmProfileReport *report)
                                "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " node%s %s counted, %" G_GSIZE_FORMAT
                                " of the %" G_GSIZE_FORMAT " that may multiply and add",
                                coverage.n_covered, coverage.n_nodes, ifm_plural(coverage.n_nodes),
-                               coverage.n_covered == 1 || coverage.n_nodes == 1 ? "is" : "are", coverage.n_mac_covered, coverage.n_mac_nodes);
+                               coverage.n_covered == 1 || coverage.n_nodes == 1 ? "is" : "are", coverage.n_mac_covered,
+                               coverage.n_mac_nodes);
     ifm_document_fact(document, "work", "%s", text->str);
     add_bounds(document, report);
     add_coverage(document, report, &coverage);

@@ -1,3 +1,4 @@
+#include <internal/engine.h>
 #include <internal/study.h>
 #include <math.h>
 #include <string.h>
@@ -371,6 +372,21 @@ static void add_summary(IfmDocument *document, const IfmStudyTables *tables, con
                          "raw_measurements.json, checkpoint_cpugpu.json, checkpoint_npu.json, stages.csv, ranges.csv");
 }
 
+/* What was measured of two such devices, each alone, says nothing of both at once. */
+static void add_shared_cores(IfmDocument *document, const IfmStudyTables *tables)
+{
+    for (guint a = 0; a < tables->devices->len; a++)
+        for (guint b = a + 1; b < tables->devices->len; b++)
+        {
+            const IfmStudyDevice *one = tables->devices->pdata[a], *other = tables->devices->pdata[b];
+            const int core =
+                one->device != NULL && other->device != NULL ? ifm_devices_share_core(one->device, other->device) : -1;
+            if (core >= 0)
+                ifm_document_warning(document, "%s and %s share core %d: they take turns there, and do not work at once",
+                                     one->alias, other->alias, core);
+        }
+}
+
 IfmDocument *ifm_study_document(const IfmStudyTables *tables, IfmStudyPage page, const char *folder)
 {
     IfmDocument *document = ifm_document_new("study", tables->name);
@@ -409,6 +425,7 @@ IfmDocument *ifm_study_document(const IfmStudyTables *tables, IfmStudyPage page,
         ifm_study_add_contention(document, tables, MAX_LOSSES);
     }
     ifm_study_add_failures(document, tables);
+    add_shared_cores(document, tables);
     if (page == IFM_STUDY_STATUS)
         add_last(document, tables);
     if (page != IFM_STUDY_REPORT)

@@ -184,6 +184,7 @@ static gboolean end_the_unended(IfmTraceBuilder *self, gint64 at)
     /* the order of a hash table is arbitrary */
     if (unended->len > n_nested)
         qsort(&g_array_index(unended, Unended, n_nested), unended->len - n_nested, sizeof(Unended), by_start);
+    self->n_unended = unended->len;
     for (guint i = 0; i < unended->len; i++)
     {
         Unended *one = &g_array_index(unended, Unended, i);
@@ -310,6 +311,13 @@ static void note_damage(IfmTraceBuilder *self)
                                              " were read and %" G_GSIZE_FORMAT " skipped: %s%s",
                                              self->n_raw, self->n_raw - self->n_skipped, self->n_skipped,
                                              self->damages->str, more));
+    if (self->n_unended > 0)
+        ifm_trace_add_note(g_ptr_array_index(self->traces, 0),
+                           self->n_unended == 1
+                               ? g_strdup("one event begins and never ends: taken to last until the last event there is")
+                               : g_strdup_printf("%" G_GSIZE_FORMAT " events begin and never end: taken to last until the "
+                                                 "last event there is",
+                                                 self->n_unended));
 }
 
 GPtrArray *ifm_trace_builder_end(IfmTraceBuilder *self, gint64 at)

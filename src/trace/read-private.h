@@ -103,6 +103,7 @@ typedef struct
     gsize n_raw;      /* events of all phases but M */
     gsize n_damaged;  /* what is wrong in the file, and its end where it is cut off */
     gsize n_skipped;  /* of n_raw: damaged ones, and a B whose E is */
+    gsize n_unended;  /* that begin and never end */
     GString *damages; /* the first of them */
     gint64 first_damage_at;
     IfmLaunches launches;

@@ -137,10 +137,15 @@ const GPtrArray *ifm_trace_notes(const IfmTrace *self)
     return self->notes;
 }
 
+void ifm_trace_add_note(IfmTrace *self, char *note)
+{
+    g_ptr_array_add(self->notes, note);
+}
+
 void ifm_trace_set_damage(IfmTrace *self, gsize n_damaged, char *note)
 {
     self->n_damaged = n_damaged;
-    g_ptr_array_add(self->notes, note);
+    ifm_trace_add_note(self, note);
 }
 
 const char *ifm_trace_name(const IfmTrace *self)

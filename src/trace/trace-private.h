@@ -24,6 +24,8 @@ IfmTrack *ifm_trace_add_track_as(IfmTrace *trace, const IfmTrackInfo *info, gsiz
 IfmTrackInfo *ifm_trace_track_info_mutable(IfmTrace *trace, gsize index);
 /** ifm_track_append: ifm_track_record() that makes room. Returns: FALSE without memory. */
 gboolean ifm_track_append(IfmTrack *track, const IfmEvent *event);
+/** ifm_trace_add_note: @note: (transfer full) */
+void ifm_trace_add_note(IfmTrace *trace, char *note);
 /** ifm_trace_set_damage: @note: (transfer full) which events were skipped. */
 void ifm_trace_set_damage(IfmTrace *trace, gsize n_damaged, char *note);
 /** ifm_trace_n_texts: Texts have the numbers 0 (the empty one) to n - 1. */

@@ -255,7 +255,8 @@ static void test_implausible(Bench *bench, gconstpointer data)
     g_autofree char *path = bench_path(bench, "lost/stages.csv"), *rows = NULL;
     run_line(bench, "study export ./lost", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "NPU: 7 cases implausible, at 4000 nodes / 40000 edges: implausible: 10.00 ms, but"));
+    g_assert_nonnull(
+        strstr(ended.out, "NPU: 7 cases implausible, at 4000 nodes / 40000 edges: implausible: 10.00 ms, but"));
     g_assert_true(g_file_get_contents(path, &rows, NULL, NULL));
     g_assert_nonnull(strstr(rows, "NPU,1,4000,40000,10,0.1,,,\"implausible: "));
     run_line(bench, question, &ended);

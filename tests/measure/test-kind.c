@@ -234,7 +234,8 @@ static void test_encoding(void)
     ifm_case_seal(sealed);
     g_autofree char *digest = ifm_graph_digest(graph);
     g_autofree char *text = g_strdup_printf(
-        "{\"device\":\"host:CPU\",\"environment\":{\"machine\":\"m\"},\"options\":{\"encoding\":\"rwse:4\",\"graph\":\"%s\",\"protocol\":{\"runs\":20,"
+        "{\"device\":\"host:CPU\",\"environment\":{\"machine\":\"m\"},\"options\":{\"encoding\":\"rwse:4\",\"graph\":\"%"
+        "s\",\"protocol\":{\"runs\":20,"
         "\"warmup\":2}"
         "},\"sizes\":{\"edges\":%d,\"graphs\":1,\"nodes\":60},\"subject_kind\":\"encoding\",\"subject_name\":\"encoding "
         "rwse:4 of %s\"}",

@@ -131,18 +131,9 @@ static gboolean effective_config(Load *load, GError **error)
 static void warn_of_shared_cores(Worker *worker, const char *a_name, const char *a_device, const char *b_name,
                                  const char *b_device)
 {
-    g_autoptr(IfmDeviceSpec) a = ifm_device_spec_parse(a_device, NULL);
-    g_autoptr(IfmDeviceSpec) b = ifm_device_spec_parse(b_device, NULL);
-    if (g_str_equal(a->engine, "simulated") || g_str_equal(b->engine, "simulated"))
-        return;
-    for (gsize i = 0; i < a->n_cores; i++)
-        for (gsize k = 0; k < b->n_cores; k++)
-            if (a->cores[i] == b->cores[k])
-            {
-                ifm_measurement_warn(worker->measurement, "%s and %s share core %d: they take turns there", a_name, b_name,
-                                     a->cores[i]);
-                return;
-            }
+    const int core = ifm_devices_share_core(a_device, b_device);
+    if (core >= 0)
+        ifm_measurement_warn(worker->measurement, "%s and %s share core %d: they take turns there", a_name, b_name, core);
 }
 
 static void check_cores(Worker *worker)
