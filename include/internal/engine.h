@@ -58,8 +58,4 @@ gboolean ifm_engine_probe_device(IfmEngine *engine, const IfmDeviceSpec *spec, G
  * those of all. For a simulated device's table if no input's shape shows them. Other engines ignore them. */
 gboolean ifm_request_set_sizes(IfmRequest *request, const IfmDimBinding *sizes, gsize n, GError **error);
 
-/** ifm_devices_share_core: The first core that two devices, by their specs, are both pinned to: they take turns there,
- * which is another thing than working at once. -1: none, or one of them is simulated. */
-int ifm_devices_share_core(const char *a, const char *b);
-
 G_END_DECLS

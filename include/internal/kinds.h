@@ -47,4 +47,8 @@ char *ifm_peak_doubt(const IfmMeasurement *peak);
  * to ask for again. */
 gboolean ifm_peak_is_measured(const IfmMeasurement *peak);
 
+/** ifm_devices_share_core: The first core that two devices, by their specs, are both pinned to: they take turns there,
+ * which is another thing than working at once. -1: none, or one of them is simulated. */
+int ifm_devices_share_core(const char *a, const char *b);
+
 G_END_DECLS

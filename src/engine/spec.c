@@ -218,16 +218,3 @@ void ifm_device_spec_free(IfmDeviceSpec *spec)
     g_free(spec->cores);
     g_free(spec);
 }
-
-int ifm_devices_share_core(const char *a, const char *b)
-{
-    g_autoptr(IfmDeviceSpec) one = ifm_device_spec_parse(a, NULL);
-    g_autoptr(IfmDeviceSpec) other = ifm_device_spec_parse(b, NULL);
-    int core = -1;
-    const gboolean real =
-        one != NULL && other != NULL && !g_str_equal(one->engine, "simulated") && !g_str_equal(other->engine, "simulated");
-    for (gsize i = 0; real && core < 0 && i < one->n_cores; i++)
-        for (gsize k = 0; core < 0 && k < other->n_cores; k++)
-            core = one->cores[i] == other->cores[k] ? one->cores[i] : -1;
-    return core;
-}

@@ -1,4 +1,4 @@
-#include <internal/engine.h>
+#include <internal/kinds.h>
 #include <math.h>
 #include <string.h>
 

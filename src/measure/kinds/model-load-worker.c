@@ -1,3 +1,4 @@
+#include <internal/kinds.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -125,6 +126,19 @@ static gboolean effective_config(Load *load, GError **error)
     if (failure != NULL)
         g_propagate_error(error, g_steal_pointer(&failure));
     return load->effective_config != NULL && failure == NULL;
+}
+
+int ifm_devices_share_core(const char *a, const char *b)
+{
+    g_autoptr(IfmDeviceSpec) one = ifm_device_spec_parse(a, NULL);
+    g_autoptr(IfmDeviceSpec) other = ifm_device_spec_parse(b, NULL);
+    int core = -1;
+    const gboolean real =
+        one != NULL && other != NULL && !g_str_equal(one->engine, "simulated") && !g_str_equal(other->engine, "simulated");
+    for (gsize i = 0; real && core < 0 && i < one->n_cores; i++)
+        for (gsize k = 0; core < 0 && k < other->n_cores; k++)
+            core = one->cores[i] == other->cores[k] ? one->cores[i] : -1;
+    return core;
 }
 
 /* Two that are pinned to one core take turns there, which is another thing than working at once. */
