@@ -65,7 +65,7 @@ static gboolean drops_out(const Draws *self, const IfmNode *node)
 /* Of an If whose condition is known the branch that is taken. */
 static const char *in_bodies(Draws *self, const IfmNode *node, const Onnx__NodeProto *proto)
 {
-    const gboolean is_if = g_str_equal(node->op_type, "If") && node->n_inputs > 0 && is_known(self, node->inputs[0]);
+    const gboolean is_if = g_strcmp0(node->op_type, "If") == 0 && node->n_inputs > 0 && is_known(self, node->inputs[0]);
     const char *taken = is_if && is_zero(self, node->inputs[0]) ? "else_branch" : "then_branch", *found = NULL;
     for (gsize i = 0; i < proto->n_attribute && found == NULL; i++)
     {
