@@ -50,6 +50,11 @@ gboolean ifm_yaml_error(const IfmPlace *place, GError **error, const char *forma
 gboolean ifm_yaml_key_error(const IfmPlace *place, const char *key, gssize entry, GError **error, const char *format, ...)
     G_GNUC_PRINTF(5, 6);
 
+/** ifm_yaml_check_once: Whether no value of a key's list stands there twice. @values: gint64; with @words int, each of
+ * these Returns: FALSE with the error of ifm_yaml_key_error(). */
+gboolean ifm_yaml_check_once(const IfmPlace *place, const char *key, const GArray *values, const char *const *words,
+                             GError **error);
+
 /** ifm_yaml_peek: The scalar under a key of the file's outermost map, for a file that names the table by which it is read.
  * @value: (out) (transfer full) NULL without such a key, or if it is not a scalar    @line: (out) of the value
  * Returns: FALSE if the file cannot be read, with the errors of ifm_yaml_read(). */

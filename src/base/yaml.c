@@ -97,6 +97,21 @@ gboolean ifm_yaml_key_error(const IfmPlace *place, const char *key, gssize entry
     return fail_at(&(Source){ place->file }, line, error, "%s: %s", key, text);
 }
 
+gboolean ifm_yaml_check_once(const IfmPlace *place, const char *key, const GArray *values, const char *const *words,
+                             GError **error)
+{
+    for (guint i = 0; i < values->len; i++)
+        for (guint k = 0; k < i; k++)
+        {
+            if (words != NULL && g_array_index(values, int, i) == g_array_index(values, int, k))
+                return ifm_yaml_key_error(place, key, i, error, "%s is listed twice", words[g_array_index(values, int, i)]);
+            if (words == NULL && g_array_index(values, gint64, i) == g_array_index(values, gint64, k))
+                return ifm_yaml_key_error(place, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
+                                          g_array_index(values, gint64, i));
+        }
+    return TRUE;
+}
+
 /* note_lines: @key: static, of the table */
 static void note_lines(IfmPlace *place, const char *key, const YamlNode *node)
 {

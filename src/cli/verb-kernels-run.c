@@ -209,8 +209,7 @@ const Verb verb_kernels_run = {
         "times of a ring are those of one copy: a run's time divided by the copies that the file's metadata names.\n"
         "Start and end are those of the measured runs, after warm-up, in UTC. A file that fails has a "
         "row with its reason; the others are measured all the same, and the exit status is 1. Each measurement is kept in "
-        "the "
-        "store; after an interruption the same command with --resume measures only what is missing.",
+        "the store; after an interruption the same command with --resume measures only what is missing.",
     .examples = run_examples,
     .run = run_kernels,
 };

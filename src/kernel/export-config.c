@@ -27,16 +27,6 @@ static const IfmRecordField config_fields[] = {
     { 0 }
 };
 
-static gboolean check_numbers(const ExportConfig *text, const char *key, const GArray *numbers, GError **error)
-{
-    for (guint i = 0; i < numbers->len; i++)
-        for (guint k = 0; k < i; k++)
-            if (g_array_index(numbers, gint64, i) == g_array_index(numbers, gint64, k))
-                return ifm_yaml_key_error(&text->place, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
-                                          g_array_index(numbers, gint64, i));
-    return TRUE;
-}
-
 static const IfmZooParameter *find_parameter(const IfmZooEntry *entry, const char *name)
 {
     const IfmZooParameter *parameter = entry->parameters;
@@ -118,12 +108,10 @@ static gboolean check_config(const ExportConfig *text, GError **error)
 {
     if (text->models->len + text->files->len == 0)
         return ifm_yaml_key_error(&text->place, "models", -1, error, "lists no model, and neither does files");
-    if (!check_numbers(text, "sizes", text->sizes, error) || !check_numbers(text, "batches", text->batches, error))
+    if (!ifm_yaml_check_once(&text->place, "sizes", text->sizes, NULL, error) ||
+        !ifm_yaml_check_once(&text->place, "batches", text->batches, NULL, error) ||
+        !ifm_yaml_check_once(&text->place, "providers", text->providers, export_config_providers, error))
         return FALSE;
-    for (guint i = 1; i < text->providers->len; i++) /* of two there are at most two different ones */
-        if (i > 1 || g_array_index(text->providers, int, i) == g_array_index(text->providers, int, 0))
-            return ifm_yaml_key_error(&text->place, "providers", i, error, "%s is listed twice",
-                                      export_config_providers[g_array_index(text->providers, int, i)]);
     for (guint i = 0; i < text->models->len; i++)
         if (!check_model(text, i, error))
             return FALSE;

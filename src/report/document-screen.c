@@ -317,6 +317,16 @@ static int most_detail(const IfmDocument *const *documents, gsize n)
 
 #define MAX_MORE_ROWS 100 /* more than a screen has anyway */
 
+/* Whether the view has no more lines than the screen; then @out is what it shows. */
+static gboolean take_if_fits(const IfmDocument *const *documents, gsize n, View *view, GString **out)
+{
+    GString *more = show_all(documents, n, view);
+    const gboolean fits = count_lines(more) <= view->screen->lines;
+    g_string_free(fits ? *out : more, TRUE);
+    *out = fits ? more : *out;
+    return fits;
+}
+
 /* Of the ranks of details, in order, each that fits with the fewest rows, then as many rows as fit. */
 char *ifm_documents_to_screen(const IfmDocument *const *documents, gsize n, const IfmScreen *screen)
 {
@@ -328,29 +338,18 @@ char *ifm_documents_to_screen(const IfmDocument *const *documents, gsize n, cons
     view.is_whole = FALSE;
     const int most = most_detail(documents, n);
     g_assert(most < 64);
-    view.ranks = 1;
     g_string_free(out, TRUE);
+    view.ranks = 1;
     out = show_all(documents, n, &view);
     for (int rank = 1; rank <= most; rank++)
     {
-        const guint64 before = view.ranks;
         view.ranks |= (guint64)1 << rank;
-        GString *more = show_all(documents, n, &view);
-        const gboolean fits = count_lines(more) <= screen->lines;
-        g_string_free(fits ? out : more, TRUE);
-        out = fits ? more : out;
-        view.ranks = fits ? view.ranks : before;
+        if (!take_if_fits(documents, n, &view, &out))
+            view.ranks &= ~((guint64)1 << rank);
     }
-    while (view.more_rows < MAX_MORE_ROWS)
-    {
+    do
         view.more_rows++;
-        GString *more = show_all(documents, n, &view);
-        const gboolean fits = count_lines(more) <= screen->lines;
-        g_string_free(fits ? out : more, TRUE);
-        out = fits ? more : out;
-        if (!fits)
-            break;
-    }
+    while (view.more_rows <= MAX_MORE_ROWS && take_if_fits(documents, n, &view, &out));
     return g_string_free(out, FALSE);
 }
 

@@ -145,7 +145,7 @@ static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
     }
     return read_algorithms(axes, error) && point_axes_check_not_set(axes, record, "size", error) &&
            point_axes_check_not_set(axes, record, "batch", error) &&
-           point_check_once(record, "sizes", axes->sizes, NULL, error);
+           ifm_yaml_check_once(record, "sizes", axes->sizes, NULL, error);
 }
 
 const StudyKind study_kind_conv = {

@@ -136,17 +136,6 @@ static gboolean is_listed(const GPtrArray *words, guint before, const char *word
     return FALSE;
 }
 
-/* @numbers: gint64, the list of @key */
-static gboolean check_distinct(const KernelAxes *axes, const char *key, const GArray *numbers, GError **error)
-{
-    for (guint i = 0; i < numbers->len; i++)
-        for (guint k = 0; k < i; k++)
-            if (g_array_index(numbers, gint64, i) == g_array_index(numbers, gint64, k))
-                return ifm_yaml_key_error(&axes->study.place, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
-                                          g_array_index(numbers, gint64, i));
-    return TRUE;
-}
-
 static gboolean read_stress(KernelAxes *axes, GError **error)
 {
     for (guint i = 0; i < axes->stress_words->len; i++)
@@ -169,11 +158,13 @@ static gboolean read_stress(KernelAxes *axes, GError **error)
                                                           : "cores",
                                   -1, error,
                                   "stress, levels and cores go together: a load has a kind, a level and a place");
+    const IfmPlace *place = &axes->study.place;
     for (guint i = 1; i < axes->cores->len; i++)
         if (g_array_index(axes->cores, int, i) == g_array_index(axes->cores, int, 0))
-            return ifm_yaml_key_error(&axes->study.place, "cores", i, error, "\"%s\" is listed twice",
+            return ifm_yaml_key_error(place, "cores", i, error, "\"%s\" is listed twice",
                                       core_words[g_array_index(axes->cores, int, i)]);
-    return check_distinct(axes, "levels", axes->levels, error) && check_distinct(axes, "threads", axes->threads, error);
+    return ifm_yaml_check_once(place, "levels", axes->levels, NULL, error) &&
+           ifm_yaml_check_once(place, "threads", axes->threads, NULL, error);
 }
 
 /* "zoo:" says that it is the zoo's even where a file has that name. */

@@ -76,15 +76,15 @@ static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
     {
         const PointDim *dim = axes->dims->pdata[i];
         if (!point_axes_check_not_set(axes, record, dim->name, error) ||
-            !point_check_once(record, dim->name, dim->sizes, NULL, error))
+            !ifm_yaml_check_once(record, dim->name, dim->sizes, NULL, error))
             return FALSE;
     }
-    return point_check_once(record, "mode", axes->mode, point_mode_words, error) &&
-           point_check_once(record, "dtype", axes->dtype, point_dtype_words, error) &&
+    return ifm_yaml_check_once(record, "mode", axes->mode, point_mode_words, error) &&
+           ifm_yaml_check_once(record, "dtype", axes->dtype, point_dtype_words, error) &&
            (axes->batch->len == 0 || point_axes_check_not_set(axes, record, "batch", error)) &&
-           point_check_once(record, "batch", axes->batch, NULL, error) &&
-           point_check_once(record, "threads", axes->threads, NULL, error) &&
-           point_check_once(record, "streams", axes->streams, NULL, error);
+           ifm_yaml_check_once(record, "batch", axes->batch, NULL, error) &&
+           ifm_yaml_check_once(record, "threads", axes->threads, NULL, error) &&
+           ifm_yaml_check_once(record, "streams", axes->streams, NULL, error);
 }
 
 const StudyKind study_kind_profile = {

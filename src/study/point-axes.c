@@ -125,22 +125,6 @@ gboolean point_axes_check_not_set(const PointAxes *axes, const IfmPlace *record,
     return TRUE;
 }
 
-gboolean point_check_once(const IfmPlace *record, const char *key, const GArray *values, const char *const *words,
-                          GError **error)
-{
-    for (guint i = 0; i < values->len; i++)
-        for (guint k = 0; k < i; k++)
-        {
-            if (words != NULL && g_array_index(values, int, i) == g_array_index(values, int, k))
-                return ifm_yaml_key_error(record, key, i, error, "%s is listed twice",
-                                          words[g_array_index(values, int, i)]);
-            if (words == NULL && g_array_index(values, gint64, i) == g_array_index(values, gint64, k))
-                return ifm_yaml_key_error(record, key, i, error, "%" G_GINT64_FORMAT " is listed twice",
-                                          g_array_index(values, gint64, i));
-        }
-    return TRUE;
-}
-
 gboolean point_take_device(const IfmStudy *study, const DeviceText *text, IfmStudyDevice *device, GError **error)
 {
     const PointAxes *axes = study->own;

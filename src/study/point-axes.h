@@ -57,9 +57,6 @@ PointAxes *point_axes_begin(IfmStudy *study, StudyText *text);
 gboolean point_axes_read_models(PointAxes *axes, GError **error);
 /* point_axes_check_not_set: a parameter that a model's own text sets cannot be an axis, too. */
 gboolean point_axes_check_not_set(const PointAxes *axes, const IfmPlace *record, const char *axis, GError **error);
-/* point_check_once: a value that stands twice would be one case with two rows. @words: of ints; NULL: gint64 */
-gboolean point_check_once(const IfmPlace *record, const char *key, const GArray *values, const char *const *words,
-                          GError **error);
 
 /* The functions of StudyKind that are the same for both. */
 void point_axes_clear(IfmStudy *study);
