@@ -1,46 +1,75 @@
 /*
- * What benches in Python call beside the public library: functions that it does not export, each under its name with
- * "bench_" before. bench/peers.py opens this library instead of libinferometer.so; it has all of that inside.
+ * What benches in Python call beside the public library: bench_function() gives the address of a function that it does not
+ * export. bench/peers.py opens this library instead of libinferometer.so; it has all of that inside.
  */
-#include <inferometer/visibility.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <dataset/dataset.h>
+#include <engine/engine.h>
+#include <gradient/gradient.h>
+#include <inferometer/inferometer.h>
+#include <zoo/zoo.h>
 
 IFM_BEGIN_DECLS
-gboolean bench_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor);
-const char *bench_model_initializer_name(const IfmModel *model, gsize index);
-gsize bench_model_n_initializers(const IfmModel *model);
-gsize bench_tensor_file_n(const IfmTensorFile *file);
-const char *bench_tensor_file_name(const IfmTensorFile *file, gsize index);
-const IfmTensor *bench_tensor_file_tensor(const IfmTensorFile *file, gsize index);
+/** bench_function: NULL where there is none of that name here. */
+void *bench_function(const char *name);
 IFM_END_DECLS
 
-gboolean bench_model_initializer(const IfmModel *model, const char *name, IfmTensor *tensor)
+#define ROW(function)                                                                                                      \
+    {                                                                                                                      \
+#function, (void *)(function)                                                                                      \
+    }
+static const struct
 {
-    return ifm_model_initializer(model, name, tensor);
-}
+    const char *name;
+    void *function;
+} functions[] = {
+    ROW(ifm_analysis_free),
+    ROW(ifm_analysis_node_cost),
+    ROW(ifm_analysis_total),
+    ROW(ifm_clock_new_real),
+    ROW(ifm_compiled_request),
+    ROW(ifm_device_spec_parse),
+    ROW(ifm_encoding_free),
+    ROW(ifm_encoding_laplacian),
+    ROW(ifm_encoding_random_walk),
+    ROW(ifm_engine_compile),
+    ROW(ifm_engine_open),
+    ROW(ifm_gradient_backward),
+    ROW(ifm_gradient_state),
+    ROW(ifm_gradient_training_step),
+    ROW(ifm_graph_read),
+    ROW(ifm_graph_synthetic),
+    ROW(ifm_model_analyse),
+    ROW(ifm_model_initializer),
+    ROW(ifm_model_initializer_name),
+    ROW(ifm_model_input),
+    ROW(ifm_model_n_initializers),
+    ROW(ifm_model_n_inputs),
+    ROW(ifm_model_n_nodes),
+    ROW(ifm_model_n_outputs),
+    ROW(ifm_model_n_parameters),
+    ROW(ifm_model_node),
+    ROW(ifm_model_open),
+    ROW(ifm_model_output),
+    ROW(ifm_model_unref),
+    ROW(ifm_request_set_input),
+    ROW(ifm_request_set_output),
+    ROW(ifm_request_start),
+    ROW(ifm_request_wait),
+    ROW(ifm_tensor_file_n),
+    ROW(ifm_tensor_file_name),
+    ROW(ifm_tensor_file_open),
+    ROW(ifm_tensor_file_tensor),
+    ROW(ifm_tensor_wrap),
+    ROW(ifm_transformer_build),
+    ROW(ifm_transformer_for_graph),
+    ROW(ifm_transformer_inputs),
+    ROW(ifm_zoo_build),
+};
 
-const char *bench_model_initializer_name(const IfmModel *model, gsize index)
+void *bench_function(const char *name)
 {
-    return ifm_model_initializer_name(model, index);
-}
-
-gsize bench_model_n_initializers(const IfmModel *model)
-{
-    return ifm_model_n_initializers(model);
-}
-
-gsize bench_tensor_file_n(const IfmTensorFile *file)
-{
-    return ifm_tensor_file_n(file);
-}
-
-const char *bench_tensor_file_name(const IfmTensorFile *file, gsize index)
-{
-    return ifm_tensor_file_name(file, index);
-}
-
-const IfmTensor *bench_tensor_file_tensor(const IfmTensorFile *file, gsize index)
-{
-    return ifm_tensor_file_tensor(file, index);
+    for (gsize i = 0; i < G_N_ELEMENTS(functions); i++)
+        if (g_str_equal(functions[i].name, name))
+            return functions[i].function;
+    return NULL;
 }

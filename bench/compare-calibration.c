@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <inferometer/compare.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
 
 #include "measure/measure-private.h"
 #include "series.h"

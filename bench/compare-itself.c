@@ -18,8 +18,9 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 
-#include <inferometer/compare.h>
-#include <inferometer/zoo.h>
+#include <base/statistics.h>
+#include <measure/rounds.h>
+#include <onnx/onnx.h>
 
 enum
 {

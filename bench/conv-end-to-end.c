@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <inferometer/zoo.h>
+#include <base/base.h>
+#include <base/statistics.h>
+#include <convolution/convolution.h>
+#include <math.h>
 
 #include "bench.h"
 #include "measure/measure-private.h"

@@ -9,8 +9,8 @@
  *
  *     conv-layers [WORD …]: only layers with one of the words in their names
  */
-#include <inferometer/statistics.h>
-#include <internal/convolution.h>
+#include <base/statistics.h>
+#include <convolution/convolution.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include <inferometer/inferometer.h>
+#include <study/study.h>
 
 #include "bench.h"
 

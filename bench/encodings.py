@@ -26,14 +26,14 @@ INT64S, FLOATS = ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_float)
 
 
 class Graph(ctypes.Structure):
-    """IfmGraph of inferometer/dataset.h."""
+    """IfmGraph of src/dataset/dataset.h."""
     _fields_ = [("name", ctypes.c_char_p), ("n_nodes", ctypes.c_int64), ("n_edges", ctypes.c_int64), ("edge_index", INT64S),
                 ("n_graphs", ctypes.c_int64), ("node_graph", INT64S), ("n_node_values", ctypes.c_int64), ("node_values", FLOATS),
                 ("n_edge_values", ctypes.c_int64), ("edge_values", FLOATS)]
 
 
 class Encoding(ctypes.Structure):
-    """IfmEncoding of inferometer/dataset.h."""
+    """IfmEncoding of src/dataset/dataset.h."""
     _fields_ = [("n_nodes", ctypes.c_int64), ("dim", ctypes.c_int64), ("values", FLOATS),
                 ("eigenvalues", ctypes.POINTER(ctypes.c_double)), ("notes", ctypes.c_void_p)]
 
@@ -41,7 +41,7 @@ class Encoding(ctypes.Structure):
 class Ours:
     def __init__(self, build):
         import numpy
-        self.numpy, self.c = numpy, ctypes.CDLL(str(build.resolve() / "libinferometer.so.0"))
+        self.numpy, self.c = numpy, peers.Functions(build)
         for name in "ifm_encoding_laplacian", "ifm_encoding_random_walk":
             getattr(self.c, name).restype = ctypes.POINTER(Encoding)
         self.c.ifm_graph_read.restype = ctypes.POINTER(Graph)

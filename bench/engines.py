@@ -1,4 +1,4 @@
-"""Our engines from Python, for benches against a peer in Python: models, their tensors, inferences. See include/inferometer/."""
+"""Our engines from Python, for benches against a peer in Python: models, their tensors, inferences."""
 import ctypes
 import time
 
@@ -10,13 +10,13 @@ BYTES = {F32: 4, I64: 8}
 
 
 class Port(ctypes.Structure):
-    """IfmPort of inferometer/onnx.h."""
+    """IfmPort of src/onnx/onnx.h."""
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int), ("dims", ctypes.c_int64 * 16),
                 ("dim_names", POINTER * 16)]
 
 
 class Compile(ctypes.Structure):
-    """IfmCompileOptions of inferometer/engine.h."""
+    """IfmCompileOptions of src/engine/engine.h."""
     _fields_ = [("dtype", ctypes.c_int), ("threads", ctypes.c_int), ("optimise", ctypes.c_int), ("profiling", ctypes.c_int),
                 ("native_async", ctypes.c_int), ("bindings", POINTER), ("n_bindings", ctypes.c_size_t), ("sizes", POINTER),
                 ("n_sizes", ctypes.c_size_t), ("cache_dir", ctypes.c_char_p), ("save_optimised", ctypes.c_char_p),
@@ -24,18 +24,18 @@ class Compile(ctypes.Structure):
 
 
 class Gradient(ctypes.Structure):
-    """IfmGradientOptions of inferometer/gradient.h."""
+    """IfmGradientOptions of src/gradient/gradient.h."""
     _fields_ = [("loss", ctypes.c_int), ("output", ctypes.c_char_p), ("parameters", POINTER), ("input_gradients", ctypes.c_int)]
 
 
 class Training(ctypes.Structure):
-    """IfmTrainingOptions of inferometer/gradient.h."""
+    """IfmTrainingOptions of src/gradient/gradient.h."""
     _fields_ = [("gradient", Gradient), ("optimiser", ctypes.c_int), ("learning_rate", ctypes.c_double), ("momentum", ctypes.c_double),
                 ("beta1", ctypes.c_double), ("beta2", ctypes.c_double), ("epsilon", ctypes.c_double)]
 
 
 class State(ctypes.Structure):
-    """IfmTrainingState of inferometer/gradient.h."""
+    """IfmTrainingState of src/gradient/gradient.h."""
     _fields_ = [("input", ctypes.c_char_p), ("output", ctypes.c_char_p), ("first", peers.Tensor)]
 
 
@@ -50,8 +50,8 @@ FUNCTIONS = {
     "ifm_model_input": (ctypes.POINTER(Port), [POINTER, ctypes.c_size_t]),
     "ifm_model_n_outputs": (ctypes.c_size_t, [POINTER]),
     "ifm_model_output": (ctypes.POINTER(Port), [POINTER, ctypes.c_size_t]),
-    "bench_model_n_initializers": (ctypes.c_size_t, [POINTER]),
-    "bench_model_initializer_name": (ctypes.c_char_p, [POINTER, ctypes.c_size_t]),
+    "ifm_model_n_initializers": (ctypes.c_size_t, [POINTER]),
+    "ifm_model_initializer_name": (ctypes.c_char_p, [POINTER, ctypes.c_size_t]),
     "ifm_gradient_backward": (POINTER, [POINTER, ctypes.POINTER(Gradient), POINTER]),
     "ifm_gradient_training_step": (POINTER, [POINTER, ctypes.POINTER(Training), POINTER]),
     "ifm_gradient_state": (ctypes.POINTER(PointerArray), [POINTER, ctypes.POINTER(Training), POINTER]),
@@ -95,9 +95,9 @@ class Library(peers.Library):
     def weights(self, model):
         """Name and a copy of each initializer, as numpy has it."""
         found = {}
-        for i in range(self.c.bench_model_n_initializers(model)):
-            name, tensor = self.c.bench_model_initializer_name(model, i), peers.Tensor()
-            if self.c.bench_model_initializer(model, name, ctypes.byref(tensor)) and tensor.dtype in BYTES:
+        for i in range(self.c.ifm_model_n_initializers(model)):
+            name, tensor = self.c.ifm_model_initializer_name(model, i), peers.Tensor()
+            if self.c.ifm_model_initializer(model, name, ctypes.byref(tensor)) and tensor.dtype in BYTES:
                 found[name.decode()] = as_array(tensor)
         return found
 

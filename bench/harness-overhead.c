@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <inferometer/paths.h>
-#include <inferometer/zoo.h>
+#include <base/base.h>
+#include <base/statistics.h>
 
 #include "bench.h"
 #include "measure/measure-private.h"

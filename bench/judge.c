@@ -1,11 +1,8 @@
 /* Judging outputs for bench/verdicts.py: a model that may be faulty, on a device, against another model's reference. */
 #include <string.h>
 
+#include <base/fields.h>
 #include <glib/gstdio.h>
-#include <inferometer/clock.h>
-#include <inferometer/engine.h>
-#include <inferometer/visibility.h>
-#include <internal/json.h>
 
 #include "measure/verification.h"
 

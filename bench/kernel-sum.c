@@ -8,10 +8,10 @@
  *     kernel-sum [MODEL …]
  */
 #include <glib/gstdio.h>
-#include <inferometer/kernel-records.h>
-#include <inferometer/kinds.h>
-#include <inferometer/zoo.h>
+#include <inferometer/kernels.h>
 #include <math.h>
+#include <measure/measure.h>
+#include <onnx/fused-kernel.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -92,7 +92,7 @@ def read_ours(build, path):
         for node in library.nodes(model):
             for i in range(node.n_inputs):
                 name = node.inputs[i]
-                if name not in seen and library.c.bench_model_initializer(model, name, ctypes.byref(tensor)):
+                if name not in seen and library.c.ifm_model_initializer(model, name, ctypes.byref(tensor)):
                     seen.add(name)
                     yield np.frombuffer((ctypes.c_char * tensor.size_bytes).from_address(tensor.data), dtype=np.uint32)
 

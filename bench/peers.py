@@ -63,20 +63,20 @@ def judge(ratios, aim):
 
 
 class Node(ctypes.Structure):
-    """IfmNode of inferometer/onnx.h."""
+    """IfmNode of src/onnx/onnx.h."""
     _fields_ = [("name", ctypes.c_char_p), ("op_type", ctypes.c_char_p), ("domain", ctypes.c_char_p),
                 ("inputs", ctypes.POINTER(ctypes.c_char_p)), ("n_inputs", ctypes.c_size_t),
                 ("outputs", ctypes.POINTER(ctypes.c_char_p)), ("n_outputs", ctypes.c_size_t), ("proto", ctypes.c_void_p)]
 
 
 class NodeCost(ctypes.Structure):
-    """IfmNodeCost of inferometer/onnx.h."""
+    """IfmNodeCost of src/onnx/onnx.h."""
     _fields_ = [("covered", ctypes.c_int), ("family", ctypes.c_int), ("macs", ctypes.c_int64), ("flop", ctypes.c_int64),
                 ("bytes_read", ctypes.c_int64), ("bytes_written", ctypes.c_int64)]
 
 
 class Tensor(ctypes.Structure):
-    """IfmTensor of inferometer/tensor.h."""
+    """IfmTensor of src/base/tensor.h."""
     _fields_ = [("dtype", ctypes.c_int), ("rank", ctypes.c_int), ("shape", ctypes.c_int64 * 16), ("strides", ctypes.c_int64 * 16),
                 ("memory", ctypes.c_int), ("data", ctypes.c_void_p), ("size_bytes", ctypes.c_size_t), ("release", ctypes.c_void_p),
                 ("owner", ctypes.c_void_p)]
@@ -93,7 +93,7 @@ FUNCTIONS = {
     "ifm_model_n_nodes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "ifm_model_node": (ctypes.POINTER(Node), [ctypes.c_void_p, ctypes.c_size_t]),
     "ifm_model_n_parameters": (ctypes.c_int64, [ctypes.c_void_p]),
-    "bench_model_initializer": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Tensor)]),
+    "ifm_model_initializer": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(Tensor)]),
     "ifm_model_analyse": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
     "ifm_analysis_free": (None, [ctypes.c_void_p]),
     "ifm_analysis_total": (None, [ctypes.c_void_p, ctypes.POINTER(NodeCost), ctypes.POINTER(ctypes.c_size_t)]),
@@ -101,11 +101,27 @@ FUNCTIONS = {
 }
 
 
+class Functions:
+    """The functions of our library by name, those that it does not export, too (bench/access.c)."""
+
+    def __init__(self, build):
+        self._library = ctypes.CDLL(str(pathlib.Path(build).resolve() / "bench" / "libinferometer-bench.so"))
+        self._library.bench_function.restype = ctypes.c_void_p
+
+    def __getattr__(self, name):
+        address = self._library.bench_function(name.encode())
+        if address is None:
+            raise AttributeError(f"bench/access.c has no row for {name}")
+        function = self._library._FuncPtr(address)
+        setattr(self, name, function)
+        return function
+
+
 class Library:
     """Our shared library, in this very process: no process of ours starts within what is timed."""
 
     def __init__(self, build):
-        self.c = ctypes.CDLL(str(pathlib.Path(build).resolve() / "bench" / "libinferometer-bench.so"))
+        self.c = Functions(build)
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(self.c, name)
             function.restype, function.argtypes = result, arguments

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/pipeline.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <pipeline/pipeline.h>
 
 #include "bench.h"
 

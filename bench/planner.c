@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <inferometer/plan.h>
-#include <inferometer/statistics.h>
+#include <base/statistics.h>
 
 #include "bench.h"
 #include "plan/costs-private.h"

@@ -6,7 +6,7 @@
  *
  *     predict-quality [FILE]: out/kernels/kernels.csv    IFM_BENCH_STUDY=kernels-quick: that study instead
  */
-#include <inferometer/learn.h>
+#include <learn/learn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

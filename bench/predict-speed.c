@@ -5,9 +5,10 @@
  *     predict-speed [LATENCY.json MODEL…]: as of `inferometer predict`; else what predict-quality's study learnt, and some
  *     models of the zoo    IFM_BENCH_STUDY=kernels-quick: of that study
  */
-#include <inferometer/clock.h>
-#include <inferometer/model-predict.h>
+#include <base/base.h>
+#include <inferometer/predict.h>
 #include <math.h>
+#include <onnx/fused-kernel.h>
 #include <stdio.h>
 
 #include "bench.h"

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <inferometer/measure.h>
-#include <inferometer/zoo.h>
+#include <base/statistics.h>
+#include <measure/measure.h>
+#include <onnx/onnx.h>
 
 #include "bench.h"
 

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/engine.h>
-#include <inferometer/statistics.h>
-#include <internal/zoo.h>
+#include <base/statistics.h>
+#include <engine/engine.h>
+#include <math.h>
+#include <zoo/zoo.h>
 
 #include "bench.h"
 

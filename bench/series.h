@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/statistics.h>
+#include <glib.h>
 
 G_BEGIN_DECLS
 

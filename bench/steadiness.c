@@ -2,7 +2,7 @@
  * Is a real drift flagged, and how often is one where there is none? And where does warm-up end: after how many runs, and
  * how far above the steady level. Noise is simulated, and resampled from recorded series.
  */
-#include <inferometer/measure.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

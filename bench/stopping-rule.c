@@ -2,7 +2,7 @@
  * Does the 95 % interval of the median hold the median in 95 % of the series where the stopping rule stopped? And what does
  * the rule cost against a fixed 10 + 50? Simulated series of known medians, and recorded ones resampled.
  */
-#include <inferometer/measure.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * How well a stressor holds its intensity: for each kind and 30, 60 and 90 %, ten windows of a second. Bound: the mean over
  * the ten is within 3 points where the core is free. Usage: build/bench/stress [CORE]
  */
-#include <inferometer/stress.h>
+#include <inferometer/measure.h>
 #include <math.h>
 #include <stdio.h>
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <inferometer/report.h>
-#include <inferometer/statistics.h>
+#include <base/statistics.h>
+#include <trace/trace.h>
 
 enum
 {

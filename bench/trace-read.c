@@ -3,12 +3,14 @@
  * (jansson). Each in a process of its own, whose peak the system tells. Bound: the peak is at most the events' own 64 bytes
  * and half as much again (what a growing buffer may have over) and 32 MiB for the process. Fails above that.
  */
+#include <base/base.h>
 #include <glib/gstdio.h>
-#include <inferometer/trace.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <trace/trace.h>
 #include <unistd.h>
 
 #include "bench.h"

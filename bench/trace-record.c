@@ -4,11 +4,12 @@
  * two looks at the clock for each event, as an event that is measured has. Bound: at most 30 ns an event. Fails where the
  * whole 95 % interval lies above that.
  */
-#include <inferometer/statistics.h>
-#include <inferometer/trace.h>
+#include <base/base.h>
+#include <base/statistics.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <trace/trace.h>
 
 #include "bench.h"
 

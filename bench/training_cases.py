@@ -14,14 +14,14 @@ SEED = 1
 
 
 class Sizes(ctypes.Structure):
-    """IfmTransformerSizes of inferometer/estimate.h."""
+    """IfmTransformerSizes of inferometer/profile.h."""
     _fields_ = [(name, ctypes.c_int64) for name in ("num_nodes", "num_edges", "feature_dim", "hidden_dim", "num_layers", "num_heads", "ffn_dim",
                                                      "pe_dim", "num_outputs")] + [
         ("sparse_ratio", ctypes.c_double), ("mpnn", ctypes.c_int), ("pe", ctypes.c_int)]
 
 
 class Transformer(ctypes.Structure):
-    """IfmTransformer of inferometer/transformer.h."""
+    """IfmTransformer of src/zoo/zoo.h."""
     _fields_ = [("sizes", Sizes), ("num_graphs", ctypes.c_int64), ("most_nodes", ctypes.c_int64), ("attention", ctypes.c_int),
                 ("norm", ctypes.c_int), ("head", ctypes.c_int), ("training", ctypes.c_int), ("dropout", ctypes.c_double), ("scatter", ctypes.c_int)]
 
@@ -36,9 +36,9 @@ FUNCTIONS = {
     "ifm_encoding_laplacian": (ctypes.c_void_p,
                                [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]),
     "ifm_tensor_file_open": (ctypes.c_void_p, [ctypes.c_char_p, ctypes.c_void_p]),
-    "bench_tensor_file_n": (ctypes.c_size_t, [ctypes.c_void_p]),
-    "bench_tensor_file_name": (ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_size_t]),
-    "bench_tensor_file_tensor": (ctypes.POINTER(peers.Tensor), [ctypes.c_void_p, ctypes.c_size_t]),
+    "ifm_tensor_file_n": (ctypes.c_size_t, [ctypes.c_void_p]),
+    "ifm_tensor_file_name": (ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_size_t]),
+    "ifm_tensor_file_tensor": (ctypes.POINTER(peers.Tensor), [ctypes.c_void_p, ctypes.c_size_t]),
 }
 
 
@@ -56,8 +56,8 @@ def read_inputs(library, transformer, graph, encoding):
         path = str(pathlib.Path(folder) / "inputs").encode()
         library.made("ifm_transformer_inputs", ctypes.byref(transformer), graph, encoding, SEED, path)
         file = library.made("ifm_tensor_file_open", path)
-        return {library.c.bench_tensor_file_name(file, i).decode(): engines.as_array(library.c.bench_tensor_file_tensor(file, i).contents)
-                for i in range(library.c.bench_tensor_file_n(file))}
+        return {library.c.ifm_tensor_file_name(file, i).decode(): engines.as_array(library.c.ifm_tensor_file_tensor(file, i).contents)
+                for i in range(library.c.ifm_tensor_file_n(file))}
 
 
 def transformer(library, graph, layers, attention, mpnn):

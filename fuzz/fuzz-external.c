@@ -4,7 +4,7 @@
  * Whatever the model says, nothing outside is read, and nothing beyond the end of a file.
  */
 #include <glib/gstdio.h>
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 #include <unistd.h>
 
 #include "fuzz.h"

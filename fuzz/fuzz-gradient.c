@@ -3,7 +3,8 @@
  * Whatever model the bytes are, its backward pass and its training step must come back: as a model that can be read and
  * counted, or as an error of one line.
  */
-#include <inferometer/gradient.h>
+#include <gradient/gradient.h>
+#include <onnx/onnx.h>
 
 #include "fuzz.h"
 

@@ -4,7 +4,6 @@
  * and as a Matrix Market file. Whatever they are, the readers must come back, an error must be one line, and a graph must
  * be what its header promises.
  */
-#include <internal/dataset.h>
 #include <math.h>
 
 #include "../src/dataset/dataset-private.h"

@@ -3,8 +3,8 @@
  * entry for the corpus. Whatever the document says, an error must be one line with its place; records must be what their
  * header promises, written and read again the same, shown, and each small kernel of them extracted or refused.
  */
-#include <inferometer/kernels-page.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <kernel/kernel.h>
 
 #include "fuzz.h"
 

@@ -4,7 +4,6 @@
  * its place. A model must predict finite latencies within their intervals, and be written and read again the same; so must
  * samples.
  */
-#include <internal/json.h>
 #include <math.h>
 
 #include "fuzz.h"

@@ -3,9 +3,7 @@
  * (compiled into tests/base/test-fuzz-numpy.c) the same entry for the corpus. Whatever the file says, an error must be one
  * line with its place, and a tensor must be whole.
  */
-#include <internal/numpy.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <onnx/onnx.h>
 
 #include "fuzz.h"
 

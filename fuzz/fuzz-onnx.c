@@ -4,9 +4,8 @@
  */
 
 #include "fuzz.h"
-#include <internal/onnx.h>
-#include <internal/reference-model.h>
-#include <internal/tensor.h>
+#include <onnx/onnx.h>
+#include <onnx/reference-model.h>
 
 static volatile guint8 last_byte; /* so that the read is not left out */
 

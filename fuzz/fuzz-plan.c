@@ -3,9 +3,9 @@
  * entry for the corpus. Whatever the document says, an error must be one line with its place; a plan must be what its
  * header promises, and written and read again the same; a table must give a plan for any size.
  */
-#include <inferometer/plan.h>
-#include <internal/json.h>
+#include <base/fields.h>
 #include <math.h>
+#include <plan/plan.h>
 
 #include "fuzz.h"
 

@@ -2,8 +2,8 @@
  * The libFuzzer target of what a Prometheus server answers, and (compiled into tests/sensor/test-fuzz-prometheus.c) the
  * same entry for the corpus. An answer is read or refused with one line; what is read is finite and in order.
  */
-#include <internal/prometheus.h>
 #include <math.h>
+#include <sensor/sensor.h>
 
 #include "fuzz.h"
 

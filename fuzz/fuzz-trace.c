@@ -4,7 +4,7 @@
  * what its header promises; written and read again it must be the same.
  */
 #include <glib/gstdio.h>
-#include <inferometer/trace.h>
+#include <trace/trace.h>
 #include <unistd.h>
 
 #include "fuzz.h"

@@ -1,6 +1,6 @@
 /* What the targets share: the fuzzer's entry, and how a target says what must hold. */
 #pragma once
-#include <inferometer/error.h>
+#include <inferometer/common.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

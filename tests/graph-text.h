@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/onnx.h>
+#include <onnx/onnx.h>
 
 #include "set-double.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/trace.h>
+#include <trace/trace.h>
 
 /*
  * A pipeline whose every figure is known by hand. Block 1 is CPU + GPU, stages 1 to 3; block 2 is NPU, stages 4 to 7. A

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/tensor.h>
+#include <base/tensor.h>
 
 /* half_of: the f16 nearest to a number that is within its range. */
 static inline guint16 half_of(double value)

@@ -3,8 +3,8 @@
  * warm-up. WHAT: gemm | copy | DEVICE (the zoo's small-cnn there). That is how the series in bench/data/ were made; each
  * says where.
  */
-#include <inferometer/engine.h>
-#include <inferometer/zoo.h>
+#include <base/base.h>
+#include <engine/engine.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

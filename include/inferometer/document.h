@@ -1,10 +1,165 @@
-/* room: report */
+/* Documents of text, tables and figures, and their forms: screen, JSON, CSV, HTML, SVG. */
 #pragma once
-#include <math.h>
+#include <jansson.h>
 
-#include <inferometer/report.h>
+#include <inferometer/store.h>
 
 IFM_BEGIN_DECLS
+
+/* --- tables of fields ---------------------------------------------------------------------------------------------- */
+
+/** IfmFieldKind: what a field's values are; decides how each printer writes them. Exports are always in base units. */
+typedef enum
+{
+    IFM_FIELD_TEXT,      /* screen: left-aligned, may be shortened with an ellipsis where the table does not fit */
+    IFM_FIELD_BOOLEAN,   /* screen: yes, no */
+    IFM_FIELD_INTEGER,   /* screen: right-aligned */
+    IFM_FIELD_REAL,      /* screen: four significant digits */
+    IFM_FIELD_DURATION,  /* ns; screen: four significant digits and their unit (ns, us, ms, s); 0 has none */
+    IFM_FIELD_BYTES,     /* screen: B, KiB, MiB, GiB */
+    IFM_FIELD_RATE,      /* bytes/s; screen: three significant digits in MB/s, MB = 2^20 bytes, which the title says */
+    IFM_FIELD_RATIO,     /* 0.25; screen: 25.0 % */
+    IFM_FIELD_BAR,       /* 0 to 1; screen: a bar of that length */
+    IFM_FIELD_PRECISION, /* half an interval over the value: 0.25; screen: 25.0 %, "no interval" where it is no precision,
+                            ifm_is_precision() */
+    IFM_FIELD_INTERVAL,  /* five marks in ns; screen: drawn on one scale for all rows; exports: KEY_min … KEY_max */
+} IfmFieldKind;
+
+/** IfmTone: how a cell of text is coloured where there is colour. */
+typedef enum
+{
+    IFM_TONE_PLAIN,
+    IFM_TONE_GOOD,
+    IFM_TONE_WARN,
+    IFM_TONE_BAD,
+    IFM_TONE_DIM,
+} IfmTone;
+
+/** IfmMark: what stands before a figure on screen. */
+typedef enum
+{
+    IFM_MARK_NONE,
+    IFM_MARK_ROUGH,   /* "~": known less well than was aimed at */
+    IFM_MARK_UNKNOWN, /* "?": it is unknown how well */
+} IfmMark;
+
+/** IfmValue: one cell. Not present until one of the setters below was called. */
+typedef struct
+{
+    gboolean present;
+    const char *text;
+    char *owned; /* freed by the printer */
+    gint64 integer;
+    double real;
+    double marks[5]; /* min, lower, middle, upper, max */
+    IfmTone tone;    /* may be set directly, as may */
+    IfmMark mark;    /* of figures */
+} IfmValue;
+
+/** Setters. NULL, NaN and infinities stay "not present": "-" on screen, empty in CSV, null in JSON. */
+void ifm_value_set_text(IfmValue *value, const char *text);
+
+/** ifm_value_take_text: @text: (transfer full) */
+void ifm_value_take_text(IfmValue *value, char *text);
+void ifm_value_set_integer(IfmValue *value, gint64 integer);
+void ifm_value_set_boolean(IfmValue *value, gboolean yes);
+void ifm_value_set_real(IfmValue *value, double real);
+
+typedef enum
+{
+    IFM_FIELD_NO_EXPORT = 1 << 0, /* on screen alone */
+    IFM_FIELD_NO_SCREEN = 1 << 1, /* in exports alone */
+    IFM_FIELD_BREAK =
+        1 << 2, /* where the table is too wide for the screen, a new block begins here rather than elsewhere */
+    IFM_FIELD_HIDE_EMPTY = 1 << 3, /* not on screen where no record has a value */
+    IFM_FIELD_WHOLE = 1 << 4,      /* a name: never shortened where it fits the screen by itself */
+    IFM_FIELD_FOLD = 1 << 5,       /* on screen stated once, above the table, where all of several records have the same */
+    IFM_FIELD_KEY = 1 << 6,        /* of the first fields: identifies a record; leads every block */
+    IFM_FIELD_DETAIL = 1 << 7,     /* where a document is shortened to a screen's lines, not worth a further block */
+} IfmFieldFlags;
+
+/** IfmField: one column. @key: its name in exports, stable. @get: reads it from a record. @user: handed to get. */
+typedef struct
+{
+    const char *key;
+    const char *title; /* on screen */
+    IfmFieldKind kind;
+    void (*get)(const void *record, const void *user, IfmValue *value);
+    const void *user;
+    guint flags;
+    int min_width;   /* of a screen that has room for it, columns; 0: any */
+    IfmFieldKind of; /* INTERVAL: what its marks are; 0: durations */
+} IfmField;
+
+/** Getters of one member of a record that is a struct, at the offset @user: IFM_FIELD_AT(STRUCT, MEMBER).
+ * A const char *; the same, but "" is "not present", too; a gint64; a gsize; a double. */
+void ifm_field_get_text(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_some_text(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_integer(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_count(const void *record, const void *user, IfmValue *value);
+void ifm_field_get_real(const void *record, const void *user, IfmValue *value);
+#define IFM_FIELD_AT(type, member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(type, member))
+
+/** IfmTable: @fields: its last row has a NULL key. @records: [n_records], whatever the getters understand. */
+typedef struct
+{
+    const IfmField *fields;
+    const void *const *records;
+    gsize n_records;
+} IfmTable;
+
+/** IFM_SCREEN_UNBOUNDED: a width for what is read by programs or scrolled sideways: nothing is cut, wrapped or parted. */
+#define IFM_SCREEN_UNBOUNDED 1000000
+
+/** IfmScreen: where text goes. @lines: a document that is longer leaves out details, the least important first, and says
+ * which; what is no detail is never left out. 0: all is shown. */
+typedef struct
+{
+    int width;       /* columns */
+    gboolean colour; /* a terminal that takes ANSI colours */
+    gboolean utf8;   /* FALSE: strips, bars and ellipses in ASCII */
+    int lines;
+} IfmScreen;
+
+/** ifm_screen_detect: The terminal's width, or IFM_SCREEN_UNBOUNDED where @fd is none (COLUMNS overrides both). Colour on a
+ * terminal alone, and not with NO_COLOR set or TERM=dumb. UTF-8 as the locale says. */
+IfmScreen ifm_screen_detect(int fd);
+
+/** ifm_table_to_screen: Aligned columns; a table too wide goes on in further blocks that repeat the first column, and those
+ * after it that are keys. Control characters and broken UTF-8 in values are escaped. (transfer full) */
+char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen);
+
+/** ifm_table_to_csv: RFC 4180 with a header line; numbers in full and in base units, whatever the locale. (transfer full)
+ */
+char *ifm_table_to_csv(const IfmTable *table);
+
+/** ifm_table_to_json: An array with one object a record. (transfer full) */
+json_t *ifm_table_to_json(const IfmTable *table);
+
+/** ifm_json_begin: Returns: (transfer full) {"inferometer": {"version", "format", "format_version"}}: how a file begins. */
+json_t *ifm_json_begin(const char *format, int format_version);
+
+/* --- drawing ------------------------------------------------------------------------------------------------------- */
+
+/** ifm_format_bar: A bar of @width columns filled to @ratio. (transfer full) */
+char *ifm_format_bar(double ratio, int width, gboolean utf8);
+
+/**
+ * ifm_output_write: Writes all of it, or nothing: a file is replaced in one step once its bytes are on disk. What is no
+ * regular file (a pipe, a device) is written to as it is; "-" is standard output.
+ * Returns: FALSE with IFM_ERROR_UNAVAILABLE naming the file; IFM_ERROR_CANCELLED where a pipe's reader has gone.
+ */
+gboolean ifm_output_write(const char *path, const char *text, gsize length, GError **error);
+
+/** ifm_output_write_json: the same for a document, indented, with a final newline. Reals keep all their digits. */
+gboolean ifm_output_write_json(const char *path, const json_t *json, GError **error);
+
+/* --- measurements -------------------------------------------------------------------------------------------------- */
+
+/** ifm_records_to_screen: What a store holds: a row a measurement, and the reasons of what failed. (transfer full) */
+char *ifm_records_to_screen(const IfmResult *results, gsize n_results, const IfmScreen *screen);
+
+/* --- documents ----------------------------------------------------------------------------------------------------- */
 
 /*
  * A document: all there is to say of one result, built once and rendered to a terminal, to JSON or to CSV.
@@ -30,13 +185,7 @@ typedef struct
     gboolean strong;
 } IfmSpan;
 
-/** IfmFact: a name and what is said under it. @name: "" where the fact goes on with the one before. */
-typedef struct
-{
-    const char *name, *text;
-} IfmFact;
-
-/* --- figures -------------------------------------------------------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------------------------------------------------- */
 
 /** IfmFigureKind: what a figure's points mean, and how they are to be drawn. */
 typedef enum
@@ -50,33 +199,6 @@ typedef enum
     IFM_FIGURE_MATRIX,   /* a row a series, a column a label: y, may be coloured by its value */
     IFM_N_FIGURE_KINDS,
 } IfmFigureKind;
-
-/** IfmPoint: NaN: there is none. @label: NULL: none. @mark: how well y is known. */
-typedef struct
-{
-    double x, x_end, y;
-    double lower, upper; /* a confidence interval of y */
-    double min, max;     /* of all values that y is the median of */
-    double id;           /* of a timeline: whose event it is, such as a batch's number; what has one id can be followed */
-    const char *label;
-    IfmMark mark;
-} IfmPoint;
-#define IFM_POINT_INIT                                                                                                     \
-    {                                                                                                                      \
-        NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NULL, IFM_MARK_NONE                                                        \
-    }
-
-/** IfmSeries: @name: NULL: there is but one. @group: of a timeline: series of one group stand together under its name;
- * NULL: there are no groups. There a series without a name begins a group, which may have no other. @joined: of a scatter:
- * a line through its points, in their order. @no_screen: of a timeline: a terminal leaves it out; elsewhere it is drawn in
- * the row of the series before it where that has the same name and group. */
-typedef struct
-{
-    const char *name, *group;
-    IfmTone tone;
-    gboolean joined, no_screen;
-    GArray *points; /* IfmPoint */
-} IfmSeries;
 
 /** IfmAxis: its texts are literals, or of ifm_document_keep_text(). @kind: DURATION, BYTES, RATE, RATIO, REAL or INTEGER:
  * how its values are shown. @unit: of its values; NULL: the base unit of @kind, ifm_field_unit(). @low, @high: the least
@@ -103,7 +225,7 @@ typedef struct
     GPtrArray *series; /* IfmSeries* */
 } IfmFigure;
 
-/* --- blocks --------------------------------------------------------------------------------------------------------- */
+/* --- blocks -------------------------------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -155,7 +277,7 @@ typedef struct
     GPtrArray *kept; /* what ifm_document_keep() got */
 } IfmDocument;
 
-/* --- renderers ------------------------------------------------------------------------------------------------------ */
+/* --- renderers ----------------------------------------------------------------------------------------------------- */
 
 void ifm_document_free(IfmDocument *document);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmDocument, ifm_document_free)
@@ -165,12 +287,16 @@ const IfmBlock *ifm_document_find(const IfmDocument *document, const char *key);
 
 /** ifm_document_to_screen: for a terminal. Control characters and broken UTF-8 are escaped. (transfer full) */
 char *ifm_document_to_screen(const IfmDocument *document, const IfmScreen *screen);
+
 /** ifm_documents_to_screen: several below each other, which have the lines of the screen together. @documents: [n] */
 char *ifm_documents_to_screen(const IfmDocument *const *documents, gsize n, const IfmScreen *screen);
+
 /** ifm_document_show: the same, and the document is freed. @document: (transfer full)    Returns: (transfer full) */
 char *ifm_document_show(IfmDocument *document, const IfmScreen *screen);
+
 /** ifm_document_to_json: docs/formats.md, "A document". (transfer full) */
 json_t *ifm_document_to_json(const IfmDocument *document);
+
 /** ifm_document_to_csv: the table or figure of that key, as ifm_table_to_csv() has it; a figure has a row a point. @key:
  * NULL: every one, each after a line with its key, an empty line between two. (transfer full) NULL where there is none of
  * that key. */
@@ -179,14 +305,16 @@ char *ifm_document_to_csv(const IfmDocument *document, const char *key);
 /** ifm_document_to_svg: The figure of that key as a picture of its own. (transfer full) NULL where there is none of that
  * key. */
 char *ifm_document_to_svg(const IfmDocument *document, const char *key);
+
 /** ifm_document_figures: (transfer full) the keys of its figures, in their order; NULL-terminated. */
 GStrv ifm_document_figures(const IfmDocument *document);
+
 /** ifm_documents_to_html: One page that needs no other file and asks no network: texts, tables that sort and filter,
  * figures that zoom (and are pictures where no script runs), the data of each as CSV. @documents: [n], at least one, below
  * each other. @title: of the page. (transfer full) */
 char *ifm_documents_to_html(const IfmDocument *const *documents, gsize n, const char *title);
 
-/* --- the documents of results --------------------------------------------------------------------------------------- */
+/* --- the documents of results -------------------------------------------------------------------------------------- */
 
 /** IfmStudyPage: how much of a study is said. */
 typedef enum
@@ -196,22 +324,5 @@ typedef enum
                         */
     IFM_STUDY_REPORT,  /* all: configuration, devices, latencies, bandwidths, compute, links, lookup errors, what failed */
 } IfmStudyPage;
-
-/** ifm_trace_document: (transfer full) borrows both. What happened, as one wants it first: how fast, what each device did
- * and why it was idle, the blocks with the bottleneck marked, latencies, the critical path of a batch. */
-IfmDocument *ifm_trace_document(const IfmTrace *trace, const IfmTraceAnalysis *analysis);
-/** ifm_trace_diff_document: (transfer full) @differences: of ifm_trace_diff(), borrowed. @a, @b: what the two are called.
- */
-IfmDocument *ifm_trace_diff_document(const GPtrArray *differences, const char *a, const char *b);
-/** ifm_timeline_document: (transfer full) of that figure alone. */
-IfmDocument *ifm_timeline_document(const IfmTrace *const *traces, gsize n_traces, const IfmTraceQuestion *question);
-
-/** ifm_plan_document: (transfer full) borrows all of @report. The plan, block by block; the best single device next to it;
- * what was searched and how sure it is; the plans that no other beats, where @report has them. */
-IfmDocument *ifm_plan_document(const IfmPlanReport *report);
-
-/** ifm_run_document: (transfer full) borrows all of @reports. Each run, and where there are several all of them in one
- * table at the end. @reports: [n] */
-IfmDocument *ifm_run_document(const IfmRunReport *reports, gsize n);
 
 IFM_END_DECLS

@@ -1,12 +1,13 @@
+/* Measuring: one subject, or many cases as a campaign that is stored and resumed; background load. */
 #pragma once
-#include <inferometer/clock.h>
-#include <inferometer/record-fields.h>
-#include <inferometer/statistics.h>
+#include <jansson.h>
+
+#include <inferometer/model.h>
 #include <inferometer/store.h>
 
 IFM_BEGIN_DECLS
 
-/* --- the stopping rule ------------------------------------------------------------------------------------------------ */
+/* --- the stopping rule --------------------------------------------------------------------------------------------- */
 
 /** IfmProtocol: when to stop. Fixed counts where @runs > 0, else the rule. */
 typedef struct
@@ -33,19 +34,7 @@ typedef struct
  */
 #define IFM_PROTOCOL_MAX_RUNS 5000000
 
-typedef enum
-{
-    IFM_STOP_GO_ON = 0,
-    IFM_STOP_FIXED,    /* the counts asked for are reached */
-    IFM_STOP_INTERVAL, /* the interval is narrow enough */
-    IFM_STOP_MAX_RUNS,
-    IFM_STOP_TIME_BUDGET,
-    IFM_STOP_INTERRUPTED, /* on request; what was measured is kept */
-} IfmStopReason;
-const char *ifm_stop_reason_name(IfmStopReason reason);
-
-/* --- a subject, measured in this process --------------------------------------------------------------------------------
- */
+/* --- a subject, measured in this process --------------------------------------------------------------------------- */
 
 /**
  * IfmSubject: anything that can be run again and again. All slots but run may be NULL.
@@ -84,15 +73,7 @@ typedef struct
 gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions *options, IfmMeasurement *measurement,
                              GError **error);
 
-/**
- * ifm_measure_one_run: The record of one run that was timed elsewhere, for a subject of which a second run would be beyond
- * the protocol's time budget: one sample, no warm-up, stop reason "time-budget", with @why as a warning.
- * @run_ns: what the run took    @why: "computed once: …"
- */
-void ifm_measure_one_run(gint64 run_ns, const IfmProtocol *protocol, const char *why, IfmMeasurement *measurement);
-
-/* --- cases, measured in workers -----------------------------------------------------------------------------------------
- */
+/* --- cases, measured in workers ------------------------------------------------------------------------------------ */
 
 /** IfmLimits: what a case may take before its worker is ended; 0: no limit. */
 typedef struct
@@ -123,6 +104,7 @@ typedef struct
 } IfmRunnerOptions;
 
 IfmRunner *ifm_runner_new(const IfmRunnerOptions *options);
+
 /** ifm_runner_free: Ends every worker and waits for it. */
 void ifm_runner_free(IfmRunner *runner);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRunner, ifm_runner_free)
@@ -149,24 +131,6 @@ typedef struct
     const struct IfmKindInWorker *in_worker; /* how it is measured in a worker; NULL: in this process */
 } IfmCaseKind;
 
-/**
- * ifm_runner_case: The sealed record of a case: checks what describes it and, of a kind that is measured in workers, asks
- * one for the engine's version.
- * @spec: the struct that @kind takes
- * Errors: IFM_ERROR_INVALID naming what is wrong in @spec, those of its model and device specs; IFM_ERROR_UNAVAILABLE where
- * the runtime is missing.
- */
-IfmCase *ifm_runner_case(IfmRunner *runner, const IfmCaseKind *kind, const void *spec, GError **error);
-
-/**
- * ifm_runner_measure: Measures it, in a worker or in this process.
- * Returns: (transfer full) a measurement: OK, FAILED (refused, failed, crashed, hung, lost, out of memory, wrong output) or
- * SKIPPED (the device was lost earlier and still is), with its reason. NULL with IFM_ERROR_CANCELLED where interrupted
- * before there was a sample, or with IFM_ERROR_UNAVAILABLE where no worker can be started at all.
- */
-IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmCaseKind *kind, const void *spec, const IfmCase *sealed,
-                                   GError **error);
-
 /** IfmMeasureFunction: How a room that keeps no store gets a case measured: its caller hands it ifm_campaign_ask(), or a
  * function like it. @title: what messages call it    @user: the function's own    Returns and errors: as of
  * ifm_campaign_ask() (campaign.h) */
@@ -177,6 +141,373 @@ typedef IfmMeasurement *(*IfmMeasureFunction)(const char *title, const IfmCaseKi
  * "devices": [{"spec", "description", "capabilities": [...], "available", "reason"}]}; NULL with the reason. */
 json_t *ifm_runner_devices(IfmRunner *runner, const char *engine, GError **error);
 
-IFM_END_DECLS
+/* --- options of the protocol --------------------------------------------------------------------------------------- */
 
-#include <inferometer/kinds.h>
+/**
+ * IfmProtocolOptions: what a caller says about when to stop (IfmProtocol) and what a case may take (IfmLimits), put over
+ * what holds where nothing is said. IFM_OPTION_UNSET: nothing is said.
+ */
+typedef struct
+{
+    double ci_ratio;
+    gint64 runs, warmup;
+    gint64 time_budget_ns;
+    gint64 hang_ns, case_time_ns;
+    gint64 memory_bytes;
+} IfmProtocolOptions;
+
+/** IFM_PROTOCOL_ROW_…: Their rows in a table of options. @offset: of the IfmProtocolOptions in the table's struct
+ * @fallback: what --help calls the default, or NULL */
+#define IFM_PROTOCOL_ROW_CI(offset, fallback_)                                                                             \
+    {                                                                                                                      \
+        "ci", 0, IFM_OPTION_RATIO, FALSE, "PERCENT",                                                                       \
+            "measure until half the median's 95 % interval is at most this part of it", fallback_,                         \
+            .minimum = 1, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, ci_ratio)                 \
+    }
+#define IFM_PROTOCOL_ROW_RUNS(offset)                                                                                      \
+    {                                                                                                                      \
+        "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead",                                   \
+            .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, runs)     \
+    }
+#define IFM_PROTOCOL_ROW_WARMUP(offset)                                                                                    \
+    {                                                                                                                      \
+        "warmup", 0, IFM_OPTION_COUNT, FALSE, "N",                                                                         \
+            "runs before measuring: at least so many, or with --runs exactly (then 10)",                                   \
+            .maximum = IFM_PROTOCOL_MAX_RUNS, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, warmup)                 \
+    }
+#define IFM_PROTOCOL_ROW_TIME_BUDGET(offset, fallback_)                                                                    \
+    {                                                                                                                      \
+        "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME",                                                              \
+            "the maximum time to warm up and measure one case; 0: no limit", fallback_,                                    \
+            .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, time_budget_ns)                         \
+    }
+#define IFM_PROTOCOL_ROW_TIMEOUT(offset, fallback_)                                                                        \
+    {                                                                                                                      \
+        "timeout", 0, IFM_OPTION_DURATION, FALSE, "TIME",                                                                  \
+            "a device that shows no progress for so long has hung; 0: no limit", fallback_,                                \
+            .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, hang_ns)                                \
+    }
+#define IFM_PROTOCOL_ROW_CASE_TIMEOUT(offset, fallback_)                                                                   \
+    {                                                                                                                      \
+        "case-timeout", 0, IFM_OPTION_DURATION, FALSE, "TIME", "the maximum time for one case, in all; 0: no limit",       \
+            fallback_, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, case_time_ns)                \
+    }
+#define IFM_PROTOCOL_ROW_MEMORY_LIMIT(offset, fallback_)                                                                   \
+    {                                                                                                                      \
+        "memory-limit", 0, IFM_OPTION_BYTES, FALSE, "SIZE",                                                                \
+            "how far a device's process may grow once its runtime is open; 0: no limit", fallback_,                        \
+            .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, memory_bytes)                           \
+    }
+
+/** ifm_protocol_options_check: What no single row can say. Returns: FALSE with IFM_ERROR_USAGE. */
+gboolean ifm_protocol_options_check(const IfmProtocolOptions *options, GError **error);
+
+/** ifm_protocol_with, ifm_limits_with: @base with what was said put over it. Fixed counts are run whole, after 10 runs of
+ * warm-up where nothing else is said, in no time that is set. */
+IfmProtocol ifm_protocol_with(const IfmProtocol *base, const IfmProtocolOptions *options);
+IfmLimits ifm_limits_with(const IfmLimits *base, const IfmProtocolOptions *options);
+
+/* --- a model ------------------------------------------------------------------------------------------------------- */
+
+/** IfmLoadDevice: a device that works while another is measured: it infers @model_path again and again, with the case's own
+ * sizes, inputs and seed, in the same worker. */
+typedef struct
+{
+    const char *alias, *device, *model_path;
+    const char *inputs_path; /* where its model is of another form, with inputs of its own; NULL: the case's */
+    gboolean free_shapes;
+} IfmLoadDevice;
+
+/** IfmModelCase: all a worker needs to measure a model on a device. */
+typedef struct
+{
+    const char *model_path;   /* an ONNX file */
+    const char *model_name;   /* what people call it */
+    IfmModel *model;          /* the file's model, opened before, so that many cases read its bytes once; or NULL */
+    const char *device;       /* device spec; with #N the latency is that of one stream while the N - 1 others infer too */
+    const char *alias;        /* or NULL */
+    const char *subject_kind; /* "stage"; NULL: "model" */
+    const IfmDimBinding *bindings;
+    gsize n_bindings;
+    const IfmDimBinding *sizes; /* what the case is recorded under; NULL: the bindings */
+    gsize n_sizes;
+    gboolean free_shapes; /* compile with free dimensions left free: the bindings are the inputs' sizes alone */
+    const char
+        *inputs_path;      /* a tensor file (tensor-file.h): ports named in it get those, the others are seeded; or NULL */
+    const char *cache_dir; /* folder where the device may keep compiled models; not part of the case's key; or NULL */
+    IfmDtype dtype;
+    int threads;
+    const char *const *vendor;       /* "KEY=VALUE", or NULL */
+    const char *const *convolutions; /* IfmCompileOptions.convolutions; NULL: the runtime's own kernels */
+    guint32 seed;
+    IfmProtocol protocol;
+    gboolean profile; /* also a profiled run: nodes and time breakdown */
+    /* with @profile: only a few profiled runs, for the nodes' shares of the time: the breakdown has no bound */
+    gboolean profile_few;
+    gboolean verify;   /* compare with the reference (onnxruntime:CPU, optimisation off) */
+    double rtol, atol; /* of that comparison; 0, 0: by the spread of disturbed runs of the reference, or by dtype */
+    /* disturbed runs that tell what the outputs may be off by; 0: IFM_TOLERANCE_RUNS, fewer where they would take over a
+     * minute; -1: none: by dtype */
+    int tolerance_runs;
+    /* an output of several numbers of which some are off is right, too, where the root mean square of the differences is
+     * within 10 rtol of the reference's: gradients jump where a rounding moves a rectifier or a maximum; or within rtol /
+     * 1000 of that of the reference's largest output: what is 0 but for roundings */
+    gboolean as_wholes;
+    gboolean native_async;
+    const char *energy; /* also the energy of an inference, from this source: "auto", "rapl", "nvml", "hwmon",
+                         * "recorded:FILE", "simulated"; NULL: no */
+    /* devices that are busy meanwhile, from before warm-up until after the last run; part of the case's key (load). How
+     * many inferences each made, and that none failed, is in environment.background_load; one that failed fails the case.
+     */
+    const IfmLoadDevice *load;
+    gsize n_load;
+    /* instead of a file at model_path: a kernel, as ifm_kernel_record_to_json() has it, of which a ring of so many copies
+     * is made with weights and inputs from the seed, and run as it is. A run visits all copies: the time of one is its part
+     */
+    json_t *kernel;
+    gsize n_copies;
+    gint64 visit;   /* of several of the same case, which are cases of their own; 0: there is one */
+    gboolean as_is; /* the model is what an optimisation made: it is run without another one */
+    /* a stressor (stress.h) on those cores from before warm-up until after the last run; part of the case's key (load).
+     * What it reached is in environment.stress. @stress_kind: NULL: none    @stress_cores: NULL: all cores */
+    const char *stress_kind, *stress_cores;
+    double stress_level;
+    /* how long the machine is looked at before the first run, load and all: environment.metrics has "before" and "during";
+     * 0: not at all */
+    gint64 observe_ns;
+    /* with @observe_ns, also what a Prometheus server has of these queries: "NAME=PROMQL", NULL-terminated. Both windows
+     * then hold several of its scrapes: the first is as long, and the case goes on, untimed, until it was. A query that the
+     * server refuses or has nothing of fails the case. NULL: none */
+    const char *prometheus;
+    const char *const *queries;
+} IfmModelCase;
+
+/** ifm_kind_model: IfmModelCase. Its protocol is checked, its model opened and its bindings checked when it is sealed. */
+extern const IfmCaseKind ifm_kind_model;
+
+/* --- campaigns ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * A campaign: an ordered list of cases, each found in the store or measured and committed before the next. Whoever measures
+ * more than a trial does it with one: nothing else writes measurements. Equals:
+ *
+ *     for item in items of the group, in order:
+ *         case  = seal(item)                                   its key says what the store may have of it
+ *         found = item.resume ? store.last(case.key) : none
+ *         if found stands:  after(item, found); continue
+ *         before(item); measurement = measure(item, case)
+ *         store.commit(case, measurement); after(item, measurement)
+ *
+ * A kill at any moment loses the case in hand and nothing else: the same campaign over the same store goes on.
+ */
+
+typedef struct IfmCampaign IfmCampaign;
+typedef struct IfmCampaignItem IfmCampaignItem;
+
+/* --- what is measured ---------------------------------------------------------------------------------------------- */
+
+/**
+ * IfmItemKind: of an item that is more than one case of an IfmCaseKind: a comparison of two cases, a figure that is
+ * computed in this process, a choice between two measurements.
+ * seal: fills @cases with as many records as the item has (transfer full). It is looked up by the key of the last. NULL:
+ * what its records are is known only once it is measured; nothing is looked up measure: fills as many @measurements, and
+ * without seal the @cases (transfer full); all are committed together or none. stands: (optional) whether what the store
+ * has of the last case ends the item. NULL: the campaign's rule keep: (optional) whether the new @measurement is committed.
+ * @found: (optional) what the store had and did not stand
+ */
+typedef struct
+{
+    gboolean (*seal)(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error);
+    gboolean (*measure)(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
+                        GError **error);
+    gboolean (*stands)(const IfmCampaignItem *item, IfmCase *const *cases, const IfmMeasurement *found);
+    gboolean (*keep)(const IfmCampaignItem *item, const IfmMeasurement *measurement, const IfmMeasurement *found);
+} IfmItemKind;
+
+/** IfmCampaignItem: one entry of the list. What it points to is borrowed and must outlive the campaign. */
+struct IfmCampaignItem
+{
+    const char *title; /* what messages and progress call it */
+    void *tag;         /* the caller's own */
+    int group;         /* groups are measured in ascending order; group_done follows each */
+    /* items of one pace are expected to take equally long; those of pace 0 are over at once, and are no estimate for others
+     */
+    int pace;
+    /* canonical specs of the devices it takes, NULL-terminated; the first is the one that is interleaved; or NULL */
+    const char *const *devices;
+    const IfmCaseKind *kind; /* with @spec; NULL: @own says how */
+    const void *spec;
+    const IfmItemKind *own;
+    gboolean resume;    /* what the store has may stand for it; else only what this campaign measured in an earlier group */
+    gboolean seal_last; /* sealed after the others of its group: it needs devices that those try by themselves */
+    gboolean seal_runs; /* sealing it runs something: progress is reported meanwhile, too */
+    gboolean renew;     /* measured in workers of its own: memory that an earlier item left allocated is not used again */
+};
+
+/** IfmCampaignEnd: what an item came to. Cases and measurements may be taken: set to NULL what you keep. */
+typedef struct
+{
+    IfmCase **cases;               /* [n] none where it could not be sealed */
+    IfmMeasurement **measurements; /* [n] or NULL; of what was found, the last alone is there */
+    gsize n;
+    IfmMeasurement *previous; /* what the store had and did not stand, of an item with IfmItemKind.keep; may be taken */
+    gboolean found;           /* in the store: nothing was measured */
+    gboolean committed;       /* FALSE: found, held (hold_absent), or not kept (IfmItemKind.keep) */
+    const GError
+        *error; /* why there is no measurement, or why the store did not take the one there is; NULL: all is well */
+} IfmCampaignEnd;
+
+/** IfmCampaignProgress: how far it is. */
+typedef struct
+{
+    gsize n_cases;                                    /* wanted, and of this shard */
+    gsize n_done;                                     /* ended: @n_resumed + @n_measured */
+    gsize n_resumed, n_measured, n_failed, n_skipped; /* failed and skipped are among the others */
+    const IfmCampaignItem *now;                       /* in hand; NULL between two */
+    const char *step;                                 /* what the runner says of it; NULL before it does */
+    gsize n;                                          /* its runs so far */
+    double median_ns, ci_ratio;
+    double cases_per_s; /* of those measured now; NaN at first */
+    gint64 left_ns;     /* by what items of each pace took so far; -1 where it cannot be said */
+} IfmCampaignProgress;
+
+/* --- how ----------------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    IFM_CAMPAIGN_AS_GIVEN,
+    /* within a group the first items of all devices, then their second ones, and so on: what drifts meanwhile reaches each
+     * device alike. The items of one device stay in the order given. */
+    IFM_CAMPAIGN_INTERLEAVED,
+} IfmCampaignOrder;
+
+typedef struct
+{
+    IfmLimits limits;        /* of each case */
+    const gint *interrupted; /* (atomic) (optional) non-zero: end now */
+    gboolean retry;          /* also measure again what failed, and what a loss left untried twice */
+    gsize attempts;          /* at a case that fails, each committed; 0: one */
+    gint64 time_budget_ns;   /* of the whole campaign: no case begins after it; 0: none */
+    IfmCampaignOrder order;
+    /* this process's share of the list: of each n_shards items in a row, as they were added, wanted or not, each shard has
+     * one, and from row to row the next: neighbours that differ in their device alone do not all go the same way. Item i
+     * (from 0) belongs to shard (i + i / @n_shards) mod @n_shards + 1. It is the position that counts and not the key:
+     * machines of a cluster have other keys for the same list. All shards seal the whole list; their stores merge by key. 0
+     * of 0: everything */
+    gsize shard, n_shards;
+    gboolean resume_asked; /* ifm_campaign_ask(): what the store has may stand for it */
+    gboolean keep_partial; /* a case that was cut short is committed, too (it never stands); else it is not */
+    /* records of devices that are not there wait until an item of their group was tried; where none was they are not
+     * committed: it was the question that was wrong */
+    gboolean hold_absent;
+    const gint64
+        *sessions_unix_ms; /* [n_sessions] when earlier sessions began, ascending; read when the campaign is made */
+    gsize n_sessions;
+
+    /* All hooks are optional, and get @user. A hook that returns FALSE with an error ends the campaign with it. */
+    /* wanted: asked before an item is sealed and again before it is measured: what came before may decide. */
+    gboolean (*wanted)(const IfmCampaignItem *item, void *user);
+    /* fill: completes the item's kind and spec, before it is sealed, and again before it is measured where other items
+     * were sealed in between. drop: frees what fill made. */
+    gboolean (*fill)(IfmCampaignItem *item, void *user, GError **error);
+    void (*drop)(IfmCampaignItem *item, void *user);
+    /* before: it is sealed (@sealed: NULL where its kind seals nothing), the store has nothing that stands, and it is
+     * measured next. */
+    gboolean (*before)(const IfmCampaignItem *item, const IfmCase *sealed, void *user, GError **error);
+    /* after: it has ended, or could not be sealed or measured (@end->error). FALSE without @error set: that one ends the
+     * campaign, as it does without this hook. An interruption ends it in any case. */
+    gboolean (*after)(const IfmCampaignItem *item, IfmCampaignEnd *end, void *user, GError **error);
+    /* group_done: all items of a group have ended; not called where none of them was sealed. */
+    gboolean (*group_done)(int group, void *user, GError **error);
+    /* progress: at most about 5 times a second, and at the end of each case (@ended: what it came to, else NULL). */
+    void (*progress)(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user);
+    void *user;
+} IfmCampaignOptions;
+
+/** ifm_campaign_new: @options: copied; what it points to must outlive the campaign. It is used and freed on the thread that
+ * made it, as its runner is. */
+IfmCampaign *ifm_campaign_new(IfmStore *store, const IfmCampaignOptions *options);
+void ifm_campaign_free(IfmCampaign *campaign);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCampaign, ifm_campaign_free)
+
+/**
+ * ifm_campaign_ask: One case more, now, for whoever decides by what came before what to measure next: found in the store
+ * (IfmCampaignOptions.resume_asked), or measured and committed; a case that is asked for again is measured again. Of the
+ * hooks it calls progress alone. An item's own functions may ask, too. It is an IfmMeasureFunction.
+ * @title: what progress calls it    @campaign: an IfmCampaign *
+ * Returns: (transfer full) what it came to, which may be a failure; NULL where it could not be sealed or tried, with
+ * IFM_ERROR_CANCELLED or IFM_ERROR_TIMEOUT as of ifm_campaign_run(), or where the store does not take it.
+ */
+IfmMeasurement *ifm_campaign_ask(const char *title, const IfmCaseKind *kind, const void *spec, void *campaign,
+                                 GError **error);
+
+/** ifm_shard_parse: "I/N": 1 <= I <= N. FALSE with IFM_ERROR_INVALID. */
+gboolean ifm_shard_parse(const char *text, gsize *shard, gsize *n_shards, GError **error);
+
+/* --- background load ----------------------------------------------------------------------------------------------- */
+
+/*
+ * A stressor: a process of its own that keeps cores busy for a given share of the time, as a background load whose strength
+ * is known. It ends with the process that started it, however that ends.
+ */
+
+/** IfmStressKind: what it does while it is busy. */
+typedef enum
+{
+    IFM_STRESS_GEMM,   /* products of matrices that stay in the first-level cache: the arithmetic units */
+    IFM_STRESS_COPY,   /* copies between buffers that no cache holds: the memory's bandwidth */
+    IFM_STRESS_RANDOM, /* reads and writes at random places of such a buffer: the memory's latency */
+    IFM_N_STRESS_KINDS,
+} IfmStressKind;
+
+/** ifm_stress_words: "gemm", "copy", "random", NULL-terminated, in the order of the enumeration. */
+const char *const *ifm_stress_words(void);
+
+/** ifm_stress_parse: FALSE with IFM_ERROR_INVALID and the nearest word. */
+gboolean ifm_stress_parse(const char *text, IfmStressKind *kind, GError **error);
+
+/** IfmStressOptions: @intensity: share of the time that each core is busy, 0 to 1    @cores: "0,2-3", one thread a core;
+ * NULL: all cores that this process may use */
+typedef struct
+{
+    IfmStressKind kind;
+    double intensity;
+    const char *cores;
+} IfmStressOptions;
+
+/** IfmStressReading: what was done since the last reading, or since the intensity was last set.
+ * @asked: the intensity    @achieved: processor time over time, mean of the cores; less than @asked where others keep a
+ * core busy    @work_per_s: of all cores, FLOP of gemm, else bytes read and written    @ended: why the process is gone, one
+ * line; NULL where it runs; borrowed */
+typedef struct
+{
+    double asked, achieved, work_per_s;
+    gint64 window_ns;
+    gsize n_cores;
+    const char *ended;
+} IfmStressReading;
+
+typedef struct IfmStressor IfmStressor;
+
+/**
+ * ifm_stressor_start: Returns once each thread runs.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID (an intensity outside 0 to 1, cores that are none or that this
+ * process may not use), IFM_ERROR_UNAVAILABLE (the process cannot be started).
+ */
+IfmStressor *ifm_stressor_start(const IfmStressOptions *options, GError **error);
+
+void ifm_stressor_read(IfmStressor *stressor, IfmStressReading *reading);
+
+/** ifm_stressor_free: Ends it and waits for it. @stressor: (nullable) */
+void ifm_stressor_free(IfmStressor *stressor);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStressor, ifm_stressor_free)
+
+/* --- load, as Prometheus knows it ---------------------------------------------------------------------------------- */
+
+/** ifm_prometheus_busy: How busy processors were over the last @window_ns, or where scrapes are farther apart between the
+ * last two, by node exporter's counters: means of the cores in @cores, and of all others (0 where there are none).
+ * @cores: NULL or empty: all count as @same    Errors: as above */
+gboolean ifm_prometheus_busy(const char *url, const int *cores, gsize n_cores, gint64 window_ns, double *same,
+                             double *other, GError **error);
+
+IFM_END_DECLS

@@ -1,6 +1,6 @@
-/* room: base */
+/* Tables of options: how they are listed, parsed from text and stored in a struct. */
 #pragma once
-#include <inferometer/error.h>
+#include <inferometer/common.h>
 
 IFM_BEGIN_DECLS
 
@@ -99,11 +99,5 @@ const IfmOption *ifm_options_find(const IfmOption *const *list, const char *name
 
 /** ifm_options_init: Fills a struct with the defaults of its table. */
 void ifm_options_init(const IfmOption *table, gpointer options);
-
-/**
- * ifm_options_check: Whether the rows allow all values of a struct. A function that takes a struct calls it first.
- * Returns: FALSE with IFM_ERROR_USAGE and the same line as for that value on the command line.
- */
-gboolean ifm_options_check(const IfmOption *table, gconstpointer options, GError **error);
 
 IFM_END_DECLS

@@ -1,13 +1,35 @@
+/* Plans that spread a model over devices: found, predicted, run and judged. */
 #pragma once
-#include <inferometer/dataset.h>
-#include <inferometer/pipeline.h>
+#include <jansson.h>
+
 #include <inferometer/study.h>
+#include <inferometer/trace.h>
 
 IFM_BEGIN_DECLS
 
-/* --- the cost model --------------------------------------------------------------------------------------------------- */
+/* --- the plan ------------------------------------------------------------------------------------------------------ */
 
-#define IFM_COST_MAX_STAGES 64
+typedef struct
+{
+    gint64 nodes, edges;
+} IfmPlanSize;
+
+/** IfmPlan: blocks in the order of their stages. Every stage is in one block, every device in at most one, under one
+ * alias. */
+typedef struct
+{
+    char *model;        /* name of the staged model */
+    GPtrArray *devices; /* IfmPlanDevice* */
+    GArray *blocks;     /* IfmPlanBlock */
+} IfmPlan;
+
+void ifm_plan_free(IfmPlan *plan);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlan, ifm_plan_free)
+
+/** ifm_plan_to_text: "CPU+GPU 1-3 (0.50 : 0.50) > NPU 4-7". (transfer full) */
+char *ifm_plan_to_text(const IfmPlan *plan);
+
+/* --- the cost model ------------------------------------------------------------------------------------------------ */
 
 /**
  * IfmCosts: a cost model. It knows the latency of any range of stages on any device at any size, alone and under load,
@@ -21,67 +43,6 @@ IFM_BEGIN_DECLS
  */
 typedef struct IfmCosts IfmCosts;
 
-/** IfmCostDevice: @sizes: [n_sizes] of a static device. @splits: whether it takes part in data parallelism. Power in
- * W; NaN: unknown. */
-typedef struct
-{
-    const char *alias, *device;
-    IfmPlanForm form;
-    const IfmPlanSize *sizes;
-    gsize n_sizes;
-    gboolean splits;
-    double active_w, idle_w;
-} IfmCostDevice;
-
-/** IfmCostStatistic: one figure of latencies that differ from run to run. Pace and throughput follow the mean. */
-typedef enum
-{
-    IFM_COST_MEDIAN,
-    IFM_COST_MEAN,
-    IFM_COST_P95,
-} IfmCostStatistic;
-#define IFM_COST_N_STATISTICS 3
-/** ifm_cost_statistic_words: "median", "mean", "p95", NULL. */
-const char *const *ifm_cost_statistic_words(void);
-
-/** IfmCostPoint: a measured latency. @latency_ns: its median. @spread_ratio: half-width of the 95 % interval of a
- * prediction / latency; NaN: unknown. @samples_ns: [n_samples] the runs in order, which give the other statistics and
- * what a simulation draws from; copied. NULL: each run takes @latency_ns */
-typedef struct
-{
-    gint64 nodes, edges;
-    double latency_ns, spread_ratio;
-    const double *samples_ns;
-    gsize n_samples;
-} IfmCostPoint;
-
-IfmCosts *ifm_costs_new(const char *model, gsize n_stages);
-void ifm_costs_free(IfmCosts *costs);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCosts, ifm_costs_free)
-/** ifm_costs_add_device: Returns: its index; -1 with IFM_ERROR_INVALID for more than IFM_PLAN_MAX_DEVICES devices,
- * or for an alias that is there already. */
-int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **error);
-/** ifm_costs_set_points: Sets the latencies of stages @first to @last, fused, on a device while no other device is
- * busy.
- * @points: [n]    Returns: FALSE with IFM_ERROR_INVALID as ifm_lookup_new(). */
-gboolean ifm_costs_set_points(IfmCosts *costs, int device, int first, int last, const IfmCostPoint *points, gsize n,
-                              GError **error);
-/** ifm_costs_forbid: A stage cannot run on a device. @why: the reason, one line; copied */
-void ifm_costs_forbid(IfmCosts *costs, int device, int stage, const char *why);
-
-gsize ifm_costs_n_devices(const IfmCosts *costs);
-const IfmCostDevice *ifm_costs_device(const IfmCosts *costs, int device);
-/** ifm_costs_find_device: Returns: its index; -1 if there is no such alias or @alias is NULL. */
-int ifm_costs_find_device(const IfmCosts *costs, const char *alias);
-/** ifm_costs_set_statistic: Which statistic the latency of one batch is (default: the median). Cycles and energy are of
- * means always. Not while another thread reads the costs. */
-void ifm_costs_set_statistic(IfmCosts *costs, IfmCostStatistic statistic);
-IfmCostStatistic ifm_costs_statistic(const IfmCosts *costs);
-gsize ifm_costs_n_stages(const IfmCosts *costs);
-/** ifm_costs_sizes: The smallest and the largest measured size, each of nodes and of edges. @max: (out) 0 without a
- * measurement */
-void ifm_costs_sizes(const IfmCosts *costs, IfmPlanSize *min, IfmPlanSize *max);
-
 /** IfmCostOrigin: where a latency comes from; of several parts the worst. */
 typedef enum
 {
@@ -90,18 +51,8 @@ typedef enum
     IFM_COST_SUMMED,       /* the sum of stages measured one by one: fusing them may save time */
     IFM_COST_EXTRAPOLATED, /* a guess: the measured sizes do not surround this one */
 } IfmCostOrigin;
-/** ifm_cost_origin_word: "measured", "interpolated", "summed", "extrapolated". */
-const char *ifm_cost_origin_word(IfmCostOrigin origin);
 
-/* --- what a plan costs ------------------------------------------------------------------------------------------------ */
-
-/** IfmBlockCost: @handover_ns: copies to and from devices with memory of their own. @total_ns: from the start of
- * partition to the end of merge. Copies to a device overlap with the work of devices that began before. */
-typedef struct
-{
-    double handover_ns, partition_ns, merge_ns, total_ns;
-    double device_ns[IFM_PLAN_MAX_DEVICES]; /* in the order of the block's devices */
-} IfmBlockCost;
+/* --- what a plan costs --------------------------------------------------------------------------------------------- */
 
 /** IfmPlanCost: @latency_ns: of one batch alone: the sum over blocks, each with its own devices busy, in the statistic
  * of the costs. @cycle_ns: 1 / throughput while all of the plan's devices are busy: the longest mean device time of a
@@ -123,12 +74,8 @@ typedef struct
 } IfmPlanCost;
 void ifm_plan_cost_clear(IfmPlanCost *cost);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanCost, ifm_plan_cost_clear)
-/** ifm_plan_cost: Returns: FALSE with IFM_ERROR_INVALID if the plan is not one of this model, or with
- * IFM_ERROR_UNSUPPORTED "block 2: NPU: ...". */
-gboolean ifm_plan_cost(const IfmCosts *costs, const IfmPlan *plan, double nodes, double edges, IfmPlanCost *cost,
-                       GError **error);
 
-/* --- the best plan ---------------------------------------------------------------------------------------------------- */
+/* --- the best plan ------------------------------------------------------------------------------------------------- */
 
 typedef enum
 {
@@ -136,7 +83,6 @@ typedef enum
     IFM_OBJECTIVE_THROUGHPUT,
     IFM_OBJECTIVE_ENERGY,
 } IfmObjective;
-const char *const *ifm_objective_words(void);
 
 typedef struct
 {
@@ -179,134 +125,250 @@ typedef struct
 void ifm_plan_answer_clear(IfmPlanAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanAnswer, ifm_plan_answer_clear)
 
-/**
- * ifm_plan_search: The best plan, by branch and bound over contiguous ranges x sets of devices. Within a block the
- * shares are those that make its devices finish together, or the best of the grid.
- * Returns: FALSE with IFM_ERROR_UNSUPPORTED if no plan covers all stages (with the stage that no device can run, and
- * why), or with IFM_ERROR_UNAVAILABLE if energy is asked for and the power of a device is unknown.
- */
-gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question, IfmPlanAnswer *answer, GError **error);
-/** ifm_plan_pareto: The plans that no other plan beats in latency, cycle and, where known, energy. The ratios of a
- * block make its devices finish together, alone or in steady state. Returns: (transfer full) IfmPlanAnswer*, sorted
- * by latency. */
-GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
-
-/** IfmPlanCandidate: a plan of a question's space. @published: it is in the space of the published search
- * (docs/planning.md), at its shares */
-typedef struct
-{
-    IfmPlan *plan;
-    IfmPlanCost cost;
-    gboolean published;
-} IfmPlanCandidate;
-void ifm_plan_candidate_free(IfmPlanCandidate *candidate);
-/** ifm_plan_candidates: Every plan of the question's space, best first: each way to cut the stages and to give devices to
- * the blocks, and of a block of several devices the shares that finish together and those of the grid (without one: 0.3,
- * 0.5, 0.7). Returns: (transfer full) IfmPlanCandidate*; NULL with the errors of ifm_plan_search(), or with
- * IFM_ERROR_INVALID where there are more than 100,000. */
-GPtrArray *ifm_plan_candidates(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
-
-/* --- simulating a plan ------------------------------------------------------------------------------------------------ */
-
-typedef struct
-{
-    gsize n_batches;
-    const IfmPlanSize *sizes; /* [n_sizes] of the batches, cyclically */
-    gsize n_sizes;
-    int queue_depth, block_depth; /* as in IfmPipelineOptions; 0: the defaults */
-    const gint64 *sources;        /* [n_sizes] of parts of graphs: their nodes with ghosts; NULL: nodes */
-} IfmSimulateOptions;
-
-/* --- pilot runs before a prediction ----------------------------------------------------------------------------------- */
-
-/**
- * IfmPilotOptions: of a pilot, a short run of a plan before its prediction. The prediction then rests on what these
- * devices do together today, and not only on tables that were measured earlier.
- * @like: graphs, sizes, depths, watchdog and seed of the run; the pilot sets plans, batches and repetitions itself
- * @sizes: [n_sizes] of its batches, cyclically
- * @keep_plan: corrects the costs for the given plan, and searches for no other
- * @resolve: sets the devices behind a plan's aliases, as the run will; returns FALSE with an error
- */
-typedef struct
-{
-    IfmMeasureFunction measure;
-    void *measure_user;
-    const IfmPlanCase *like;
-    const IfmPlanSize *sizes;
-    gsize n_sizes;
-    const gint64 *sources; /* as in IfmSimulateOptions */
-    gint64 budget_ns;      /* for three rounds with warm-up and without compiling; at most twice as many are run */
-    gboolean keep_plan;
-    gboolean (*resolve)(IfmPlan *plan, void *user, GError **error);
-    void *user;
-} IfmPilotOptions;
-
-/** IfmPilotRound: one plan, run in a few repetitions of @n_batches. Makespans are simulated and measured (the
- * median). @pace_ns: per batch in steady state. @spread_ratio: half the range of the makespans / their median.
- * @again: a plan of this shape was run before, and the simulation used what it showed. */
-typedef struct
-{
-    IfmPlan *plan;
-    gsize n_batches;
-    double predicted_ns, measured_ns, pace_ns, spread_ratio;
-    gboolean again;
-} IfmPilotRound;
-
-/**
- * ifm_plan_pilot: Runs @plan and corrects @costs: by the latencies of each of its devices (ifm_costs_correct()), by
- * partition and merge, and by the makespan beyond these. Earlier knowledge counts by its precision. Then it searches
- * again and repeats, for at most 5 rounds, until the search returns a plan that was run, with shares within 0.01. That
- * plan is run once more: the difference between two runs of one plan bounds the precision of a prediction
- * (ifm_pilot_drift_ratio()). If the tables leave open whether the best plan beats a single device, both are run before
- * the search decides.
- * @rounds: (out) (transfer full) IfmPilotRound; the first is the plan by the tables, the last is the returned one
- * Returns: (transfer full) the plan to run; after 5 rounds the fastest of those run. @costs stays corrected. NULL with
- * the error of a run or a search; the corrections are then removed.
- */
-IfmPlan *ifm_plan_pilot(IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlan *plan,
-                        const IfmPilotOptions *options, GArray **rounds, GError **error);
-/**
- * ifm_pilot_drift_ratio: How far a run may differ from its pilot because the machine changes in between, in addition to
- * the spread that the pilot showed: half a 95 % interval, as a ratio.
- * Equals: t(0.975; 4 + n) sqrt((4 x 0.05^2 + sum e^2) / (4 + n)), e = ln(measured / predicted) of the n rounds that are
- * @again. The prior is the error of nine runs with a pilot on a shared virtual machine, 5.0 % root mean square, counted
- * as four rounds.
- * @rounds: IfmPilotRound
- */
-double ifm_pilot_drift_ratio(const GArray *rounds);
-
-/* --- plans by size ---------------------------------------------------------------------------------------------------- */
+/* --- plans by size ------------------------------------------------------------------------------------------------- */
 
 /** IfmPlanTable: the best plan for each of many sizes. */
 typedef struct IfmPlanTable IfmPlanTable;
-typedef enum
-{
-    IFM_PLAN_EXACT,        /* a row of this size */
-    IFM_PLAN_INTERPOLATED, /* the plan of the neighbours, with ratios between theirs */
-    IFM_PLAN_CHOSEN,       /* of the neighbours' plans the one that costs least at this size */
-    IFM_PLAN_SEARCHED,     /* the size is outside the table: the plan was searched now, and the table keeps it */
-} IfmPlanOrigin;
-const char *ifm_plan_origin_name(IfmPlanOrigin origin);
 
 /** ifm_plan_table_new: Searches at each size. @question: its nodes and edges are ignored. */
 IfmPlanTable *ifm_plan_table_new(const IfmCosts *costs, const IfmPlanQuestion *question, const IfmPlanSize *sizes, gsize n,
                                  GError **error);
 void ifm_plan_table_free(IfmPlanTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanTable, ifm_plan_table_free)
-gsize ifm_plan_table_n(const IfmPlanTable *table);
-/** ifm_plan_table_row: Returns: (borrowed) the plan of a row; NULL after the last. @cost: (out) (optional) borrowed */
-const IfmPlan *ifm_plan_table_row(const IfmPlanTable *table, gsize index, IfmPlanSize *size, const IfmPlanCost **cost);
-/** ifm_plan_table_find: A plan for a graph of any size. @costs: NULL: only EXACT and INTERPOLATED, else the plan of
- * the nearest row. (transfer full) */
-IfmPlan *ifm_plan_table_find(IfmPlanTable *table, const IfmCosts *costs, double nodes, double edges, IfmPlanOrigin *origin,
-                             GError **error);
+
 /** ifm_plan_table_to_json: {"format": "plan-table", "format_version": 1, "objective", "model", "devices", "plans":
  * [{"nodes", "edges", "plan", "latency_ns", "cycle_ns", …}]}. (transfer full) */
 json_t *ifm_plan_table_to_json(const IfmPlanTable *table);
-IfmPlanTable *ifm_plan_table_from_json(const json_t *json, const char *name, GError **error);
 
-/** ifm_plan_fallbacks: The best plan for each set of devices that remains when others are lost: {"1": plan, "3":
- * plan, …} by the mask of the lost ones, over @plan's devices. IfmReplan looks it up in a worker. (transfer full) */
-json_t *ifm_plan_fallbacks(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanQuestion *question, GError **error);
+/* --- planning ------------------------------------------------------------------------------------------------------ */
+
+/* Planning as a capability: a question in, plans with their predictions out. plan.h has what it is made of. */
+
+/** IFM_PLAN_STUDY: the study whose results are planned by where none is named. */
+#define IFM_PLAN_STUDY "gnn-plan"
+
+/* --- what is asked for --------------------------------------------------------------------------------------------- */
+
+/** IfmPlanSearchOptions: which plans are looked for. */
+typedef struct
+{
+    int objective;     /* IfmObjective; unset: throughput */
+    int by;            /* IfmCostStatistic of the latency of one batch; unset: the median */
+    const char *grid;  /* "0.3,0.5,0.7" */
+    gint64 max_blocks; /* unset: any number */
+    gboolean no_npu_split;
+    gboolean implausible;       /* plan also by latencies that those of other sizes contradict */
+    const char *const *use;     /* aliases; NULL: all that have latencies */
+    const char *const *without; /* aliases */
+    const char *const *power;   /* "ALIAS=WATTS" or "ALIAS=WATTS,IDLE" */
+} IfmPlanSearchOptions;
+
+/** IfmPlanOptions: plans at some sizes, by what a study measured. */
+typedef struct
+{
+    const char *study;  /* as ifm_study_place_find() has it; NULL: IFM_PLAN_STUDY. No option: the command's argument */
+    const char *output; /* the folder of its results; NULL: where they usually are */
+    const char *const *sizes; /* "NODES,EDGES"; NULL: every size of the study */
+    IfmPlanSearchOptions search;
+    gboolean pareto;     /* also every plan that no other beats */
+    gboolean candidates; /* also every plan of the space. No option: asked for by the file that takes them */
+    gint64 batches;      /* to simulate */
+    const char *compare; /* a file with a plan to compare with the best */
+} IfmPlanOptions;
+extern const IfmOption ifm_plan_options[];
+
+/* --- what plans are searched over ---------------------------------------------------------------------------------- */
+
+/** IfmPlanContext: a study's tables as costs, and the question. */
+typedef struct
+{
+    IfmStudyPlace place;
+    IfmStore *store;
+    IfmStudyTables *tables;
+    IfmCosts *costs;
+    GArray *sizes; /* IfmPlanSize: those asked for, or all of the study */
+    GArray *grid;  /* double */
+    IfmPlanQuestion question;
+} IfmPlanContext;
+
+/** ifm_plan_size_title: "5000 nodes, 10000 edges" (transfer full) */
+char *ifm_plan_size_title(const IfmPlanSize *size);
+
+/** IfmPlanned: what was found at one size. */
+typedef struct
+{
+    IfmPlanSize size;
+    IfmPlanAnswer answer;
+    json_t *prediction;
+    IfmTrace *trace;       /* of the simulation */
+    GPtrArray *pareto;     /* IfmPlanAnswer*, or NULL */
+    GPtrArray *candidates; /* IfmPlanCandidate*, or NULL */
+    IfmPlan *other;        /* the one to compare with, or NULL */
+    IfmPlanCost other_cost;
+    IfmPlanForecast other_forecast;
+} IfmPlanned;
+
+typedef struct
+{
+    IfmPlanContext context;
+    GPtrArray *planned; /* IfmPlanned*, by size */
+} IfmPlanResult;
+void ifm_plan_result_clear(IfmPlanResult *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanResult, ifm_plan_result_clear)
+
+/**
+ * ifm_plan_study: Searches a plan at each size and predicts it.
+ * @result: (out) zeroed before; wants clearing whatever is returned
+ * Returns: FALSE with the errors of ifm_options_check() and ifm_plan_context_init(), or IFM_ERROR_INVALID "STORE: SIZE:
+ * why" where no plan covers all stages.
+ */
+gboolean ifm_plan_study(const IfmPlanOptions *options, IfmPlanResult *result, GError **error);
+
+/** IfmPlanReport: what was found at one size. All borrowed. @prediction: of answer->plan, or NULL. @other: a plan that was
+ * given to be compared, with its cost; or NULL. @pareto: IfmPlanAnswer*, of ifm_plan_pareto(); or NULL */
+typedef struct
+{
+    const char *model;
+    gint64 nodes, edges;
+    IfmObjective objective;
+    const IfmCosts *costs;
+    const IfmPlanAnswer *answer;
+    const json_t *prediction;
+    const IfmPlan *other;
+    const IfmPlanCost *other_cost;
+    const IfmPlanForecast *other_forecast;
+    const GPtrArray *pareto;
+} IfmPlanReport;
+
+/** ifm_plan_report: of one of a result's sizes. */
+IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *planned);
+
+/** ifm_plan_candidates_to_csv: a row a candidate of each size. (transfer full) */
+char *ifm_plan_candidates_to_csv(const IfmPlanResult *result);
+
+/** ifm_plan_result_to_json: The plan with "features", "hidden" and, where it was asked for, "pareto" next to what
+ * ifm_plan_answer_to_json() has; several as {"format": "plans", "plans": [...]}. (transfer full) */
+json_t *ifm_plan_result_to_json(const IfmPlanResult *result);
+
+/** IfmRunProgress: where it is. The first of a run has neither @phase nor @outcome. */
+typedef struct
+{
+    gsize index, n_runs; /* of the runs */
+    const char *title;
+    gsize repetitions;      /* a fixed number; 0 where @target_ci_ratio is aimed at */
+    double target_ci_ratio; /* 0: none */
+    const char *phase;      /* as of IfmRunnerOptions.progress, with the three behind it */
+    gsize n;
+    double median_ns, ci_ratio;
+    const char *outcome; /* how it ended: "ok", a name of an error's code, "not stored"; NULL: not yet */
+} IfmRunProgress;
+
+/** IfmRunOptions: what to run, and how. */
+typedef struct
+{
+    /* whose measurements to plan and to predict by, as ifm_study_place_find() has it; NULL: IFM_PLAN_STUDY where a plan has
+     * to be searched, else none. No option: the command's argument */
+    const char *study;
+    const char *plan;          /* a file with a plan, "-": standard input; NULL: searched */
+    const char *table;         /* a file with plans by size: all graphs are one stream, each by its own plan */
+    gboolean demo;             /* a pipeline of matrix products on the devices that are here */
+    const char *const *sizes;  /* "NODES,EDGES" */
+    const char *const *graphs; /* files; NULL both: the plan's sizes or the study's */
+    gint64 parts;              /* of each graph; 1: whole */
+    gint64 batches, repetitions;
+    double ci_ratio;       /* of the throughput; unset: @repetitions are run, all of them */
+    gint64 time_budget_ns; /* with @ci_ratio */
+    gint64 queue_depth, block_depth;
+    const char *device_time; /* "on", "off", "sampled" */
+    gboolean verify, bound;
+    gint64 pilot_ns; /* unset: IFM_RUN_USUAL_PILOT_NS where the study does not tell plans apart, else none */
+    int on_failure;  /* IfmRunFailure */
+    gint64 watchdog_ns;
+    IfmPlanSearchOptions search;
+    const char *const *devices; /* "ALIAS=DEVICE" */
+    const char *model;
+    gint64 features, hidden, seed;
+    const char *output; /* the folder of the store */
+    gboolean resume;    /* runs and pilots that the store holds are not measured again */
+    /* Not in the table. note: what is no error and worth a line. */
+    void (*note)(const char *line, void *user);
+    void (*progress)(const IfmRunProgress *progress, void *user);
+    void *user;
+} IfmRunOptions;
+extern const IfmOption ifm_run_options[];
+
+/** ifm_run_options_check: ifm_options_check(), and what no row by itself can say. FALSE with IFM_ERROR_USAGE. */
+gboolean ifm_run_options_check(const IfmRunOptions *options, GError **error);
+
+/* --- what came of it ----------------------------------------------------------------------------------------------- */
+
+/** IfmRunReport: a plan's run and its prediction. All borrowed. @title: "5000 nodes, 10000 edges". @prediction,
+ * @trace and @analysis (of the last repetition): or NULL. @code, @reason: where there is no measurement */
+typedef struct
+{
+    const char *title;
+    const char *origin; /* how the plan came about, or NULL */
+    const IfmPlan *plan;
+    const json_t *prediction;
+    const IfmCase *subject_case;
+    const IfmMeasurement *measurement;
+    const IfmTrace *trace;
+    const IfmTraceAnalysis *analysis;
+    const char *code, *reason;
+    const GPtrArray *simulated; /* IfmTrace* of its simulation, one a plan; or NULL */
+    const GPtrArray *recorded;  /* IfmTrace* of the run, as far as it came; or NULL */
+} IfmRunReport;
+
+/** IfmRunSet: streams of batches, each with its plan, its prediction and what became of it. */
+typedef struct IfmRunSet IfmRunSet;
+
+/**
+ * ifm_run_set_new: Everything but the run itself: reads what is named, opens the store, searches plans, puts devices behind
+ * their aliases, predicts. @options is not needed afterwards, what it points to is.
+ * Returns: (transfer full) NULL with IFM_ERROR_USAGE (options that are wrong or do not go together), IFM_ERROR_INVALID (a
+ * plan, a graph, a study, a device's spec; no plan covers all stages), IFM_ERROR_UNAVAILABLE (nothing was measured, a file
+ * is not there, another process measures in that folder).
+ */
+IfmRunSet *ifm_run_set_new(const IfmRunOptions *options, GError **error);
+void ifm_run_set_free(IfmRunSet *set);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmRunSet, ifm_run_set_free)
+
+/**
+ * ifm_run_set_measure: Runs one after the other and commits each. A failure is reported with its run; the others go on.
+ * @interrupted: (nullable) set to 1 by a signal handler or another thread: no further run begins
+ * Returns: FALSE with an error where the store takes no more; what was run until then stands.
+ */
+gboolean ifm_run_set_measure(IfmRunSet *set, const gint *interrupted, GError **error);
+
+/** ifm_run_set_runs: (transfer none) [*@n] (@n: optional) before and after measuring, in order. A run that was not tried
+ * has neither measurement nor code. */
+const IfmRunReport *ifm_run_set_runs(const IfmRunSet *set, gsize *n);
+
+/** ifm_run_set_store_path: the store that has predictions and measurements. */
+const char *ifm_run_set_store_path(const IfmRunSet *set);
+
+/* --- predicted and measured ---------------------------------------------------------------------------------------- */
+
+/** ifm_run_has_figures: whether a repetition came to its end: else there is only the reason. */
+gboolean ifm_run_has_figures(const IfmRunReport *run);
+
+/* --- plans and runs ------------------------------------------------------------------------------------------------ */
+
+/** ifm_run_to_json: {"inferometer": {…, "format": "runs"}, "runs": [{"title", "plan", "prediction", "figures", "case",
+ * "measurement", "trace"}]} (transfer full) */
+json_t *ifm_run_to_json(const IfmRunReport *reports, gsize n);
+
+/** ifm_run_batches_to_csv: A row a run and batch: the time in each block, the cycle, its bottleneck. (transfer full) */
+char *ifm_run_batches_to_csv(const IfmRunReport *reports, gsize n);
+
+/* --- the documents of results -------------------------------------------------------------------------------------- */
+
+/** ifm_plan_document: (transfer full) borrows all of @report. The plan, block by block; the best single device next to it;
+ * what was searched and how sure it is; the plans that no other beats, where @report has them. */
+IfmDocument *ifm_plan_document(const IfmPlanReport *report);
+
+/** ifm_run_document: (transfer full) borrows all of @reports. Each run, and where there are several all of them in one
+ * table at the end. @reports: [n] */
+IfmDocument *ifm_run_document(const IfmRunReport *reports, gsize n);
 
 IFM_END_DECLS

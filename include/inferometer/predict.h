@@ -1,168 +1,214 @@
+/* Latency models: trained on measured kernels, evaluated, and asked about models. */
 #pragma once
-#include <inferometer/grid.h>
-#include <inferometer/statistics.h>
+#include <jansson.h>
+
+#include <inferometer/kernels.h>
+#include <inferometer/measure.h>
 
 IFM_BEGIN_DECLS
 
-/* --- latency against data size ---------------------------------------------------------------------------------------- */
+/* --- samples ------------------------------------------------------------------------------------------------------- */
+
+/** IfmKernelSamples: rows with the same metrics. */
+typedef struct IfmKernelSamples IfmKernelSamples;
+
+void ifm_kernel_samples_free(IfmKernelSamples *samples);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelSamples, ifm_kernel_samples_free)
 
 /**
- * IfmBandwidthFit: a straight line through latencies over data sizes. Its slope is read as a transfer, its intercept as
- * the rest. Compute grows with the size, too: the result is an estimate by regression, not a measurement of a transfer.
+ * ifm_kernel_samples_read: A CSV file with a header; columns in any order, further ones are ignored.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID "FILE:LINE: …" for a required column or field that is missing, a
+ * latency that is not above 0, a number outside of its column's range, a text for a number; IFM_ERROR_UNAVAILABLE where it
+ * cannot be read.
+ */
+IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error);
+
+/** ifm_kernel_samples_append: Adds the rows of a second file; a metric that one of them lacks is unknown in its rows. */
+void ifm_kernel_samples_append(IfmKernelSamples *samples, const IfmKernelSamples *more);
+
+/* --- models -------------------------------------------------------------------------------------------------------- */
+
+/** IfmLearnOptions: @threads: of the training; the outcome does not depend on it    @data: names of the data, for the model
+ * @machine, @runtime, @device, @level: where the samples are from; NULL: what all samples that say it agree in
+ * @interrupted: (nullable) ends it */
+typedef struct
+{
+    int method; /* IfmLearnMethod */
+    gint64 seed, threads;
+    const char *data, *machine, *runtime, *device, *level;
+    const gint *interrupted;
+} IfmLearnOptions;
+
+/** ifm_learn_options: the rows method, seed and threads. */
+extern const IfmOption ifm_learn_options[];
+
+/** IfmLatencyModel: immutable: threads may share it. */
+typedef struct IfmLatencyModel IfmLatencyModel;
+
+/**
+ * ifm_learn_train: Learns the latency without load, and where there are rows with load the slow-down.
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID: fewer configurations without load than folds, kernels of one class
+ * alone (one OpType, from which no other follows), or latencies so far apart that no file could hold what is learnt;
+ * IFM_ERROR_CANCELLED.
+ */
+IfmLatencyModel *ifm_learn_train(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error);
+void ifm_latency_model_free(IfmLatencyModel *model);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLatencyModel, ifm_latency_model_free)
+
+/** ifm_latency_model_read: Returns: (transfer full) NULL with IFM_ERROR_INVALID and one line: cut off, of another version,
+ * or with trees that are none.    ifm_latency_model_write: atomically; FALSE with IFM_ERROR_INVALID where it could not be
+ * read again */
+IfmLatencyModel *ifm_latency_model_read(const char *path, GError **error);
+gboolean ifm_latency_model_write(const IfmLatencyModel *model, const char *path, GError **error);
+
+/**
+ * IfmLoadState: the load that a kernel will run beside.
+ * @same, @other: share of the time that it asks for on the kernel's cores, and on others
+ * @idle_ns: (NaN: predicted) the kernel's latency without load, where it is known
+ * @metrics: (nullable) those of IfmLatencyModelInfo.metrics, before the kernel; NULL or a NaN: predicted without metrics
  */
 typedef struct
 {
-    gsize n;
-    double slope_ns_per_byte, intercept_ns;
-    IfmInterval slope_interval, intercept_interval; /* Student's t, n - 2 degrees of freedom */
-    double r_squared;                               /* 0 where the latencies do not vary */
-    double residual_std_ns;                         /* with n - 2 degrees of freedom */
-    gboolean identifiable;                          /* the slope and its whole interval are above 0 */
-    char why[160];                                  /* if not identifiable, the reason in one line; else "" */
-    double bytes_per_s;                             /* 1e9 / slope; NaN where not identifiable */
-    IfmInterval bytes_per_s_interval;
-} IfmBandwidthFit;
+    double same, other, idle_ns;
+    const double *metrics;
+} IfmLoadState;
+
+/** IfmLearnNoise: how far visits of one kernel without load are apart. @mean, @median: of |a / b - 1| over pairs of visits;
+ * NaN without pairs. @small: below IFM_LEARN_SMALL_NS, @large: from there on */
+typedef struct
+{
+    gint64 n_pairs;
+    double mean, median, mean_small, mean_large;
+} IfmLearnNoise;
+
+/** IfmLatencyModelInfo: what a model says of itself; all borrowed from it. @node_overhead_ns: of a node in a model, NaN
+ * where it was not fitted    @features: IfmLearnFeature*    @operators: char*    @metrics: names, NULL-terminated
+ * @errors: IfmLearnError*, empty where it was not evaluated */
+typedef struct
+{
+    const char *method, *data, *machine, *runtime, *device, *level;
+    gint64 seed, n_rows, n_kernels, n_configurations, n_loaded, n_trees;
+    gint64 n_dropped; /* rows under load that were left out: their kernels have no latency without; 0 of a file */
+    double node_overhead_ns;
+    IfmLearnNoise noise;
+    const GPtrArray *features, *load_features, *operators, *errors;
+    const char *const *metrics;
+} IfmLatencyModelInfo;
+void ifm_latency_model_info(const IfmLatencyModel *model, IfmLatencyModelInfo *info);
+
+/** ifm_latency_model_warning: (transfer full) one line where the model is of another machine or runtime; NULL where not.
+ * @machine, @runtime: here; NULL: unknown */
+char *ifm_latency_model_warning(const IfmLatencyModel *model, const char *machine, const char *runtime);
+
+/* --- how well ------------------------------------------------------------------------------------------------------ */
+
+/** ifm_learn_evaluate: All protocols that the samples allow, each beside its baselines. Returns: (transfer full)
+ * IfmLearnError*; NULL with the errors of ifm_learn_train(). */
+GPtrArray *ifm_learn_evaluate(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error);
+
+/** ifm_latency_model_set_errors: for its file. @errors: copied */
+void ifm_latency_model_set_errors(IfmLatencyModel *model, const GPtrArray *errors);
+
+/* --- evaluating ---------------------------------------------------------------------------------------------------- */
+
+/* Predictions against measurements: whole models and each of their kernels. */
+
+/** IfmEvaluateOptions: @models: as of ifm_kernel_records_open(), NULL-terminated    @device: NULL: "onnxruntime:CPU@0"
+ * @loads: "gemm:60%", "copy:other:30%", NULL-terminated, or NULL: idle alone    @kernels: also each distinct kernel
+ * @interrupted: as of a runner    @measure: how a case is measured: ifm_campaign_ask(), with the campaign as its user,
+ * keeps what it came to */
+typedef struct
+{
+    const char *const *models;
+    const char *device;
+    int threads;
+    const char *const *loads;
+    gboolean kernels;
+    IfmModelOptions open; /* how each model is opened */
+    const gint *interrupted;
+    IfmMeasureFunction measure;
+    void *measure_user;
+    void (*note)(const char *message, void *user); /* (nullable) */
+    void *user;
+} IfmEvaluateOptions;
+
+/** IfmEvaluation: @rows: IfmEvaluated*: whole models first    @records: IfmKernelRecords*, which rows borrow from
+ * @warning: the latency model is of another machine or runtime; or NULL */
+typedef struct
+{
+    GPtrArray *rows, *records;
+    char *warning;
+} IfmEvaluation;
+
+/** ifm_evaluate: Returns: (transfer full) NULL with IFM_ERROR_USAGE (a load that is none), IFM_ERROR_INVALID (a model that
+ * cannot be opened), IFM_ERROR_UNAVAILABLE (no such device), IFM_ERROR_CANCELLED. A case that fails is a row with its
+ * reason. */
+IfmEvaluation *ifm_evaluate(const IfmLatencyModel *model, const IfmEvaluateOptions *options, GError **error);
+void ifm_evaluation_free(IfmEvaluation *evaluation);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEvaluation, ifm_evaluation_free)
+
+/* --- predicting a model -------------------------------------------------------------------------------------------- */
 
 /**
- * ifm_bandwidth_fit: Fits a line by ordinary least squares.
- * Equals: latency_ns = intercept_ns + data_bytes / bandwidth
- * @data_bytes: [n]    @latency_ns: [n] medians of one case each    @level: of the intervals, 0.95
- * Returns: FALSE with IFM_ERROR_INVALID if n < 3, all sizes are equal, or a number is not finite. A slope <= 0 is not
- * an error: `identifiable` is FALSE.
- * Source: e.g. Draper & Smith, Applied Regression Analysis, 1.4
- */
-gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
-                           GError **error);
-
-/**
- * ifm_bandwidth_split: Splits one latency into transfer and compute.
- * Equals: transfer = data_bytes / bandwidth, compute = total - transfer; the two add up to the total exactly
- * @transfer_ns, @compute_ns: (out) both NaN if there is no split
- * Returns: NULL, or one line (borrowed from @fit or static) why there is no split: the bandwidth is not identifiable,
- * compute would be negative, or the total (above 0) or the data size (0 or above) is unknown.
- */
-const char *ifm_bandwidth_split(const IfmBandwidthFit *fit, double data_bytes, double total_ns, double *transfer_ns,
-                                double *compute_ns);
-
-/**
- * ifm_link_fit: Fits the line of a link, a fixed cost and a bandwidth, by least squares of the relative errors. The
- * small copies, which determine the fixed cost, then count as much as the large ones, whose errors are larger in ns.
- * Equals: the minimum of the sum of ((intercept_ns + data_bytes / bandwidth) / latency_ns - 1)^2 with intercept_ns >= 0
- * @data_bytes, @latency_ns: [n], sizes 0 or more, latencies above 0
- * @fit: (out) residual_std_ns is for the weighted mean latency; r_squared is of the weighted sums
- * Returns, errors: as ifm_bandwidth_fit().
- */
-gboolean ifm_link_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
-                      GError **error);
-
-/* --- growth by a power ------------------------------------------------------------------------------------------------ */
-
-/**
- * IfmPowerFit: y as a power of x, y = factor x^exponent, by least squares of the logarithms.
- * @interval: of the exponent, Student's t with n - 2 degrees of freedom. It states how well one power fits, not how
- * precisely each y is known: a curve that bends has a wide interval.
- * @last: the exponent between the last two x alone, where a bending curve has nearly its final slope
- * @last_interval: from the intervals of those two y, taken as independent, and of their level; NaN without them
+ * IfmModelPrediction: of one inference.
+ * Equals: latency_ns = sum over kernels + overhead_ns; overhead_ns = n_kernels * node overhead / (1 - min(load, 1/2)) of
+ * the load on the same cores, as it is work of the processor; critical_ns: over the longest path of kernels that
+ * wait for each other: a lower bound, which a runtime that runs one kernel at a time does not reach.
+ * @low_ns, @high_ns: kernels of one operator are taken to be wrong together, different operators independently
+ * @known_ratio: share of the time that is of operators and ranges which the model learnt    @n_unknown: kernels that are
+ * not
+ * @kernels: IfmPredictedKernel, in the order of the records
  */
 typedef struct
 {
-    gsize n;
-    double exponent, factor, r_squared;
-    IfmInterval interval;
-    double last;
-    IfmInterval last_interval;
-} IfmPowerFit;
+    GArray *kernels;
+    double latency_ns, low_ns, high_ns, overhead_ns, critical_ns, known_ratio;
+    gsize n_unknown;
+} IfmModelPrediction;
 
-/**
- * ifm_power_fit:
- * Equals: log y = log factor + exponent log x, least squares; last = log(y[n-1] / y[n-2]) / log(x[n-1] / x[n-2])
- * @x, @y: [n], above 0, x ascending    @y_interval: [n], each around its y, or NULL    @level: 0.95
- * Returns: FALSE with IFM_ERROR_INVALID where n < 3, x does not ascend, or a number is not finite or not above 0.
- */
-gboolean ifm_power_fit(const double *x, const double *y, const IfmInterval *y_interval, gsize n, double level,
-                       IfmPowerFit *fit, GError **error);
+/** ifm_model_predict: @threads: of the runtime    @load: NULL: idle    Returns: (transfer full) borrows from @records */
+IfmModelPrediction *ifm_model_predict(const IfmLatencyModel *model, const IfmKernelRecords *records, int threads,
+                                      const IfmLoadState *load);
+void ifm_model_prediction_free(IfmModelPrediction *prediction);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModelPrediction, ifm_model_prediction_free)
 
-/* --- latency between measured sizes ----------------------------------------------------------------------------------- */
+/** ifm_load_state_parse: "0.6" or "60%": of the kernel's own cores; "other:60%": of others; both with a comma between;
+ * "idle". Returns: FALSE with IFM_ERROR_INVALID. @metrics of the state is NULL. */
+gboolean ifm_load_state_parse(const char *text, IfmLoadState *load, GError **error);
 
-/** IfmLookup: latencies of one thing on one device over nodes and edges. Immutable: threads may share it. */
-typedef struct IfmLookup IfmLookup;
+/** ifm_load_state_live: What the machine does now, over a window of @window_ns. @cores: of the device that the model is to
+ * run on, NULL or empty: all */
+void ifm_load_state_live(const int *cores, gsize n_cores, gint64 window_ns, IfmLoadState *load);
 
+/* --- pages of latency models --------------------------------------------------------------------------------------- */
+
+/** ifm_train_document: (transfer full) borrows @model: what it learnt from, and its errors beside baselines and noise.
+ * @features: with a table of what the trees see */
+IfmDocument *ifm_train_document(const IfmLatencyModel *model, gboolean features);
+
+/* --- pages of predictions ------------------------------------------------------------------------------------------ */
+
+/** IfmPredictReport: all borrowed. @load: in words, "idle", "60 % on the same cores"    @measured_ns: NaN: not measured
+ * @warning: of the latency model, or NULL    @place: what the latency model says of the machine that it predicts for, where
+ * that is not this one; NULL: it is this one */
 typedef struct
 {
-    gint64 nodes, edges;
-    double latency_ns;
-} IfmLookupPoint;
+    const IfmKernelRecords *records;
+    const IfmModelPrediction *prediction;
+    const char *load, *warning;
+    double measured_ns;
+    const IfmLatencyModelInfo *place;
+} IfmPredictReport;
 
-/**
- * ifm_lookup_new: Interpolates linearly between the logarithms of nodes, edges per node and latency (IfmGrid: nodes,
- * then edges per node). A latency that is a product of powers of nodes and edges is met exactly. Why edges per node:
- * docs/predicting.md.
- * @points: [n], any order
- * Returns: (transfer full) NULL with IFM_ERROR_INVALID for no point, a size or latency not above 0, or a size given
- * twice.
- */
-IfmLookup *ifm_lookup_new(const IfmLookupPoint *points, gsize n, GError **error);
-void ifm_lookup_free(IfmLookup *lookup);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLookup, ifm_lookup_free)
+/** ifm_predict_document: (transfer full) of each model its latency with its interval, what is known of it, and its kernels
+ * by operator and by share. Borrows @reports: [n] */
+IfmDocument *ifm_predict_document(const IfmPredictReport *reports, gsize n);
 
-/** ifm_lookup_at: @latency_ns: (out)    @origin: (out) (optional) IFM_GRID_OUTSIDE: extrapolated, a guess
- * Returns: FALSE with IFM_ERROR_INVALID for a size not above 0. */
-gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, double *latency_ns, IfmGridOrigin *origin,
-                       GError **error);
+/** ifm_predictions_to_json: (transfer full) the same with every kernel: docs/formats.md, "A prediction of kernels". */
+json_t *ifm_predictions_to_json(const IfmPredictReport *reports, gsize n);
 
-/** ifm_lookup_decades_outside: How far a size lies beyond the points, in nodes or in edges per node, whichever is more: 1:
- * ten times; 0: within them. Both sizes are above 0. */
-double ifm_lookup_decades_outside(const IfmLookup *lookup, double nodes, double edges);
-
-/** IfmLookupMiss: a point predicted from all others. */
-typedef struct
-{
-    IfmLookupPoint point;
-    double predicted_ns;
-    double error_ratio; /* predicted / measured - 1 */
-    IfmGridOrigin origin;
-} IfmLookupMiss;
-
-/** IfmLookupError: leave-one-out errors over the points. Points that need extrapolation are counted apart. Quantiles
- * are of |error_ratio|; NaN without such a point. */
-typedef struct
-{
-    gsize n_interpolated, n_extrapolated;
-    double median_ratio, p90_ratio, max_ratio;                /* of the interpolated */
-    double extrapolated_median_ratio, extrapolated_max_ratio; /* of the others */
-} IfmLookupError;
-
-/** ifm_lookup_leave_one_out: Predicts each point from all others. @misses: (out) (optional) (transfer full)
- * IfmLookupMiss, in the order of @points
- * Returns: FALSE with IFM_ERROR_INVALID for fewer than 3 points, and as ifm_lookup_new(). */
-gboolean ifm_lookup_leave_one_out(const IfmLookupPoint *points, gsize n, IfmLookupError *summary, GArray **misses,
-                                  GError **error);
-
-/* --- beyond the measured sizes ---------------------------------------------------------------------------------------- */
-
-/**
- * IfmTrend: latency as a plane: a fixed cost, a cost per node and a cost per edge, none below 0. Near a measured point
- * the prediction is scaled by the plane's error at that point. It serves sizes that no measured points surround: where
- * points are scattered, a line through the two outermost ones may lead anywhere. Immutable.
- */
-typedef struct IfmTrend IfmTrend;
-
-/**
- * ifm_trend_fit: Fits the plane.
- * Equals: latency_ns = fixed + per_node x nodes + per_edge x edges, by the minimum sum of squared relative errors, with
- * coefficients of 0 or above
- * @points: [n]    Returns: (transfer full) NULL with IFM_ERROR_INVALID as ifm_lookup_new().
- */
-IfmTrend *ifm_trend_fit(const IfmLookupPoint *points, gsize n, GError **error);
-void ifm_trend_free(IfmTrend *trend);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmTrend, ifm_trend_free)
-/** ifm_trend_at: The plane's value times the ratio of measured to plane at the points, averaged by 1 / distance^2 in
- * the logarithms of nodes and edges per node (Shepard). At a point it is the measured latency. Sizes above 0. */
-double ifm_trend_at(const IfmTrend *trend, double nodes, double edges);
-/** ifm_trend_coefficients: Of the plane. @coefficients: (out) [3] ns, ns a node, ns an edge */
-void ifm_trend_coefficients(const IfmTrend *trend, double *coefficients);
-/** ifm_trend_leave_one_out: @errors: (out) [n] |predicted / measured - 1| of each point from a trend through all others
- * Returns: FALSE with IFM_ERROR_INVALID for fewer than 3 points, and as ifm_lookup_new(). */
-gboolean ifm_trend_leave_one_out(const IfmLookupPoint *points, gsize n, double *errors, GError **error);
+/** ifm_evaluation_document: (transfer full) whole models, kernels by how far they are off, and a figure of predicted over
+ * measured. Borrows @evaluation. */
+IfmDocument *ifm_evaluation_document(const IfmEvaluation *evaluation);
 
 IFM_END_DECLS

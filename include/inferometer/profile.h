@@ -1,16 +1,40 @@
+/* The profile of a model: passes, memory, operations, scaling; and the estimate without a measurement. */
 #pragma once
-#include <inferometer/gradient.h>
-#include <inferometer/model-options.h>
-#include <inferometer/protocol.h>
-#include <inferometer/result.h>
-#include <inferometer/transformer.h>
+#include <jansson.h>
+
+#include <inferometer/document.h>
+#include <inferometer/measure.h>
 
 IFM_BEGIN_DECLS
 
-/* What a model costs on one device or several: time, memory, work, by layer and by pass, and how it grows. profile-page.h
- * prints it; docs/profiling.md says what the figures mean. */
+/* --- sizes of a transformer ---------------------------------------------------------------------------------------- */
 
-/* --- what is asked for ------------------------------------------------------------------------------------------------ */
+typedef enum
+{
+    IFM_MESSAGE_NONE,
+    IFM_MESSAGE_GIN,
+    IFM_MESSAGE_GCN,
+    IFM_MESSAGE_SAGE,
+} IfmMessagePassing;
+
+typedef enum
+{
+    IFM_ENCODING_NONE,
+    IFM_ENCODING_LAPLACIAN,   /* the first eigenvectors of the normalised Laplacian */
+    IFM_ENCODING_RANDOM_WALK, /* return probabilities of 1 to dim steps */
+} IfmPositionalEncoding;
+
+/** IfmTransformerSizes: the sizes of a graph transformer. @sparse_ratio: see ifm_estimate_attention(). @pe_dim: ignored
+ * without an encoding. */
+typedef struct
+{
+    gint64 num_nodes, num_edges, feature_dim, hidden_dim, num_layers, num_heads, ffn_dim, pe_dim, num_outputs;
+    double sparse_ratio;
+    IfmMessagePassing mpnn;
+    IfmPositionalEncoding pe;
+} IfmTransformerSizes;
+
+/* --- what is asked for --------------------------------------------------------------------------------------------- */
 
 /** IfmGraphOptions: the numbers of a graph transformer and of its graph. What is not said is IFM_OPTION_UNSET or NULL: the
  * table's default then holds. The same may stand behind the model's name: "gps,hidden_dim=32". */
@@ -83,54 +107,7 @@ typedef struct
 extern const IfmOption ifm_profile_options[]; /* IfmProfileOptions */
 void ifm_profile_options_init(IfmProfileOptions *options);
 
-/* --- results ---------------------------------------------------------------------------------------------------------- */
-
-/** IfmProfileParts: what a report contains. */
-typedef enum
-{
-    IFM_PROFILE_RUNTIME = 1 << 0, /* how long an inference takes */
-    IFM_PROFILE_MEMORY = 1 << 1,
-    IFM_PROFILE_FLOPS = 1 << 2,  /* the model's own work */
-    IFM_PROFILE_LAYERS = 1 << 3, /* where the time goes, and how far from the machine's limit */
-    IFM_PROFILE_ALL = (1 << 4) - 1,
-    IFM_PROFILE_SCALING = 1 << 4, /* how it grows: a row of models, not one */
-    IFM_PROFILE_PE = 1 << 5,      /* what positional encodings cost: time and storage, apart from the model */
-} IfmProfileParts;
-
-/* --- graph transformers --------------------------------------------------------------------------------------------- */
-
-/**
- * IfmProfileGraph: what a graph transformer was built of. All borrowed. @title: "gps on peptides"
- * @encoding_name: "lap:16"; NULL: it has none. @encoding: NULL if it was not needed. @encoding_case, @encoding_cost:
- * computing it, measured by itself; NULL if it was not measured. @no_encoding_cost: why a try failed
- */
-typedef struct
-{
-    const char *title;
-    const IfmTransformer *transformer;
-    const IfmGraph *graph;
-    const char *encoding_name;
-    const IfmEncoding *encoding;
-    const IfmCase *encoding_case;
-    const IfmMeasurement *encoding_cost;
-    const char *no_encoding_cost;
-} IfmProfileGraph;
-
-/* --- a profile ------------------------------------------------------------------------------------------------------ */
-
-/** IfmProfileDevice: what became of one device. All borrowed. The result stands first: what reads an IfmResult reads this.
- */
-typedef struct
-{
-    IfmResult result;
-    const IfmMeasurement *peak; /* of an ifm_kind_peak; NULL where there is none: */
-    const char *no_peak;        /* why; NULL if it was not asked for */
-    gboolean peak_stored;       /* the limit was measured earlier */
-    const char *peak_doubt;     /* why it may be too low; NULL: nothing speaks for that */
-    /* of a point of a row, and of each pass of a mode: its record of ifm_runner_rounds() with the others; NULL: */
-    const IfmMeasurement *rounds;
-    const char *why_not_rounds; /* why; NULL if they were not tried */
-} IfmProfileDevice;
+/* --- a profile ----------------------------------------------------------------------------------------------------- */
 
 typedef struct IfmProfileReport IfmProfileReport;
 
@@ -142,48 +119,6 @@ typedef enum
     IFM_PASS_STEP,     /* … and the update */
     IFM_N_PASSES,
 } IfmPassKind;
-/**
- * IfmProfileMode: the passes besides the forward pass. Backward = training pass - forward: where both were measured
- * in turns, from their paired rounds; else from what each came to by itself, with that of
- * ifm_difference_interval(). All borrowed.
- * @asked: the pass whose layers, memory and peak the report shows    @passes: NULL where the mode has no such one
- * @model, @analysis: the model that was given, of which the passes were made
- * @held_bytes: of inputs and activations, what is alive when the backward pass begins
- */
-typedef struct
-{
-    IfmPassKind asked;
-    const IfmProfileReport *passes[IFM_N_PASSES];
-    IfmModel *model;
-    const IfmAnalysis *analysis;
-    const char *loss, *optimiser; /* no optimiser: no step */
-    double learning_rate;
-    const char *forward_words; /* what forward is, where the trained model does something else; or NULL */
-    gint64 parameter_bytes, held_bytes, gradient_bytes, state_bytes;
-} IfmProfileMode;
-
-/** IfmProfileReport: all of it. All borrowed; what is not known is NULL. */
-struct IfmProfileReport
-{
-    guint parts;        /* IfmProfileParts */
-    const char *source; /* "zoo: resnet50", or the file */
-    gint64 unix_ms;     /* when it was made */
-    IfmModel *model;
-    const IfmAnalysis *analysis;
-    const IfmProfileGraph *graph; /* of a graph transformer; NULL: it is none */
-    const IfmDimBinding *bindings;
-    gsize n_bindings;
-    const char *observed_on;      /* the device whose run gave shapes that no rule gives; NULL: none … */
-    const char *why_not_observed; /* a sentence: which shapes stay unknown, and why; NULL: none … */
-    const IfmProfileDevice *devices;
-    gsize n_devices;
-    gsize n_layers;             /* most to show of each device */
-    gboolean group;             /* kernels that do the same in one row */
-    const IfmProfileMode *mode; /* NULL: the forward pass alone */
-    /* of several devices: one of the records that ifm_runner_rounds() made of them, with the rounds in its result; NULL: */
-    const IfmMeasurement *rounds;
-    const char *why_not_rounds; /* why; NULL if they were not tried */
-};
 
 /** IfmScalingRow: a row of models along one axis, profiled on the same devices. All borrowed. */
 typedef struct
@@ -196,7 +131,7 @@ typedef struct
     gsize n;
 } IfmScalingRow;
 
-/* --- profiling -------------------------------------------------------------------------------------------------------- */
+/* --- profiling ----------------------------------------------------------------------------------------------------- */
 
 /** IfmProfile: a profile, planned at first, then measured. */
 typedef struct IfmProfile IfmProfile;
@@ -223,11 +158,14 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
 
 /** ifm_profile_report: The model as it is. (transfer none) NULL where there are points alone. */
 const IfmProfileReport *ifm_profile_report(IfmProfile *self);
+
 /** ifm_profile_rows: Rows of models along what was varied. @n: (out) how many; 0: none. (transfer none) */
 const IfmScalingRow *ifm_profile_rows(IfmProfile *self, gsize *n);
+
 /** ifm_profile_is_empty: Whether nothing was measured although something was asked for: only the failures are left to
  * report. */
 gboolean ifm_profile_is_empty(const IfmProfile *self);
+
 /**
  * ifm_profile_failures: What failed, a line each.
  * @code: (out) 0: all was measured. Else an IfmErrorCode: that of all that failed where all did and in the same way,
@@ -235,5 +173,94 @@ gboolean ifm_profile_is_empty(const IfmProfile *self);
  * Returns: (transfer full) NULL-terminated
  */
 GStrv ifm_profile_failures(const IfmProfile *self, int *code);
+
+/* --- pages of profiles --------------------------------------------------------------------------------------------- */
+
+/* How a profile (profile.h) is printed: page, JSON, CSV. */
+
+/** ifm_profile_document: The model, its time on each device, its work, its memory, the machine's limit; for each device the
+ * kernels by share of time, what would gain most, families, time breakdown; reasons and warnings. @report: borrowed until
+ * the document is freed    Returns: (transfer full) */
+IfmDocument *ifm_profile_document(const IfmProfileReport *report);
+
+/** ifm_profile_to_json: The published keys (of the first device that was measured) and the document of cases,
+ * each case with its layers, memory and limit: docs/formats.md. (transfer full) */
+json_t *ifm_profile_to_json(const IfmProfileReport *report);
+
+/** ifm_profile_to_csv: A row a device, or with a mode a row a device and pass; where layers alone are asked for, a row a
+ * layer of each device; without devices, where the model's work or memory is asked for, a row a node. (transfer full) */
+char *ifm_profile_to_csv(const IfmProfileReport *report);
+
+/* --- estimating ---------------------------------------------------------------------------------------------------- */
+
+/* What a layer, or a whole graph transformer, costs before there is a model of it: closed forms (estimate.h) of the numbers
+ * that a graph transformer is built by. */
+
+/** IfmProfileEstimate: what is counted. */
+typedef enum
+{
+    IFM_PROFILE_ESTIMATE_TRANSFORMER,
+    IFM_PROFILE_ESTIMATE_ATTENTION,
+    IFM_PROFILE_ESTIMATE_LINEAR,
+    IFM_PROFILE_ESTIMATE_MPNN,
+    IFM_PROFILE_ESTIMATE_FFN,
+    IFM_PROFILE_ESTIMATE_ENCODING,
+    IFM_PROFILE_N_ESTIMATES,
+} IfmProfileEstimate;
+
+/** ifm_profile_estimate_words: "transformer", "attention", "linear", "mpnn", "ffn", "encoding", NULL-terminated, in the
+ * order of the enumeration. */
+extern const char *const ifm_profile_estimate_words[];
+
+/** IfmEstimateAnswer: @lines: IfmEstimateLine; of a transformer its parts, then all of it    @storage: IfmEstimateStorage
+ */
+typedef struct
+{
+    IfmProfileEstimate kind;
+    IfmTransformerSizes sizes; /* of one graph */
+    gint64 batch;
+    GArray *lines, *storage;
+} IfmEstimateAnswer;
+
+/**
+ * ifm_profile_estimate: @said: numbers that mean nothing to @kind are IFM_ERROR_USAGE
+ * @batch: how many graphs of these sizes at once, 1 or more: work and what is stored are so many times one graph's, and the
+ * weights are read once
+ * @answer: (out) to be cleared, whatever comes back
+ * Returns: FALSE with IFM_ERROR_USAGE, or with the errors of estimate.h
+ */
+gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *said, gint64 batch, IfmEstimateAnswer *answer,
+                              GError **error);
+void ifm_estimate_answer_clear(IfmEstimateAnswer *answer);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmEstimateAnswer, ifm_estimate_answer_clear)
+
+/* --- pages of estimates -------------------------------------------------------------------------------------------- */
+
+/* How an estimate (profile-estimate.h) is printed: a table of parts and one of memory. */
+
+char *ifm_estimate_answer_to_screen(const IfmEstimateAnswer *answer, const IfmScreen *screen);
+
+/** ifm_estimate_answer_to_json: its keys: docs/formats.md. (transfer full) */
+json_t *ifm_estimate_answer_to_json(const IfmEstimateAnswer *answer);
+
+/** ifm_estimate_answer_to_csv: A row a part. (transfer full) */
+char *ifm_estimate_answer_to_csv(const IfmEstimateAnswer *answer);
+
+/* --- pages of scaling ---------------------------------------------------------------------------------------------- */
+
+/* The forms of a scaling (scaling.h): page, JSON, CSV. Its points are ordinary profiles of one model each. */
+
+/** ifm_scaling_document: For each row and device: the points, with a mode what each pass took, of graph transformers their
+ * memory, the exponents, what departs from its FLOP, time and memory over the axis; then what failed and why, and warnings.
+ * @rows: borrowed until the document is freed    Returns: (transfer full) */
+IfmDocument *ifm_scaling_document(const IfmScalingRow *rows, gsize n_rows);
+
+/** ifm_scaling_add_json: Puts "scaling" into a profile's document, and the points' cases behind its "cases"; its keys:
+ * docs/formats.md. @profile: of ifm_profile_to_json(), or NULL: there is no profile but the points. (transfer full): the
+ * document (@profile itself, where given). */
+json_t *ifm_scaling_add_json(json_t *profile, const IfmScalingRow *rows, gsize n_rows);
+
+/** ifm_scaling_to_csv: A row a point and device, with a mode one a pass, point and device. (transfer full) */
+char *ifm_scaling_to_csv(const IfmScalingRow *rows, gsize n_rows);
 
 IFM_END_DECLS

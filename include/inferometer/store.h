@@ -1,11 +1,12 @@
+/* The SQLite file that keeps every measurement, and the results that are read from it. */
 #pragma once
 #include <jansson.h>
 
-#include <inferometer/statistics.h>
+#include <inferometer/common.h>
 
 IFM_BEGIN_DECLS
 
-/* --- the records that rooms hand to each other ------------------------------------------------------------------------ */
+/* --- records ------------------------------------------------------------------------------------------------------- */
 
 /**
  * IfmCase: one thing to measure. @key is the SHA-256 (hex) of the canonical JSON of everything that defines it (all fields
@@ -26,15 +27,8 @@ typedef struct
     json_t *environment;  /* object: machine id and engine version: what makes the same case another one elsewhere */
 } IfmCase;
 
-IfmCase *ifm_case_new(void);
 void ifm_case_free(IfmCase *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCase, ifm_case_free)
-/** ifm_case_seal: Computes @key from the other fields. */
-void ifm_case_seal(IfmCase *self);
-json_t *ifm_case_to_json(const IfmCase *self);
-/** ifm_case_from_json: Returns: (transfer full) NULL with IFM_ERROR_INVALID for a missing or unknown key or one of another
- * type, or IFM_ERROR_CORRUPT where the case's key is not that of the other fields. */
-IfmCase *ifm_case_from_json(const json_t *json, GError **error);
 
 /** IfmOutcome: what became of a case. Anything but OK carries a code and a reason and no latency. */
 typedef enum
@@ -46,14 +40,6 @@ typedef enum
 
 /** ifm_outcome_name: Returns: "ok", "failed" or "skipped": what stores and exports hold. */
 const char *ifm_outcome_name(IfmOutcome outcome);
-
-/** IfmNodeRow: one node of the profiled runs. */
-typedef struct
-{
-    char *name, *op_type, *provider, *implementation, *dtype;
-    double median_ns; /* over the profiled runs */
-    double start_ns;  /* median start since the inference began; NaN where the runtime does not report it */
-} IfmNodeRow;
 
 /**
  * IfmMeasurement: a case's samples and what was observed with them. All times are ns on the measuring clock.
@@ -82,34 +68,15 @@ typedef struct
     json_t *memory;           /* engine's allocator, process RSS */
 } IfmMeasurement;
 
-/** ifm_measurement_set_summary: @summary: NULL: none */
-void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary);
-/** ifm_measurement_result: (transfer none) a member of its result, or of a member of it ("bound.gain"); @path: NULL: all of
- * it. NULL where there is none; @self may be NULL, too. */
-const json_t *ifm_measurement_result(const IfmMeasurement *self, const char *path);
 /** ifm_summary_to_json: NaN as null. (transfer full) */
 json_t *ifm_summary_to_json(const IfmSummary *summary);
-/** ifm_summary_figure: by its name in JSON, "p90" or "median_interval.lower"; a flag is 0 or 1. NaN where it is not known,
- * as all that comes of single samples is where n is 0. */
-double ifm_summary_figure(const IfmSummary *summary, const char *name);
 
 /** ifm_measurement_new: an OK one without samples, with a uid of its own, started now. */
 IfmMeasurement *ifm_measurement_new(void);
 void ifm_measurement_free(IfmMeasurement *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmMeasurement, ifm_measurement_free)
-/** Whole and exact both ways: workers send measurements so, and `--json` prints them so. (What can be no JSON is not: text
- * that is not UTF-8 gets replacement characters, minus zero becomes zero.) A missing or unknown key, or one of another
- * type, is IFM_ERROR_INVALID with its place. */
-json_t *ifm_measurement_to_json(const IfmMeasurement *self);
-IfmMeasurement *ifm_measurement_from_json(const json_t *json, GError **error);
-void ifm_node_row_free(IfmNodeRow *row);
 
-/** ifm_record_set_text: Replaces a text of a record by a copy. @text: (optional) NULL becomes "" */
-void ifm_record_set_text(char **field, const char *text);
-/** ifm_record_set_json: Replaces an object of a record. @json: (transfer full) (optional) NULL is none */
-void ifm_record_set_json(json_t **field, json_t *json);
-
-/* --- the store -------------------------------------------------------------------------------------------------------- */
+/* --- the store ----------------------------------------------------------------------------------------------------- */
 
 /** IfmStore: one SQLite file. Not for several threads at once; several processes may share a file (one writes at a time).
  */
@@ -130,18 +97,11 @@ typedef enum
  * store, or no SQLite file; a scratch store where there is a file already).
  */
 IfmStore *ifm_store_open(const char *path, IfmStoreMode mode, GError **error);
+
 /** ifm_store_close: A store that this open made, and that nothing was committed to or merged into by anybody, is removed;
  * a document counts as content. A scratch store always is. */
 void ifm_store_close(IfmStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStore, ifm_store_close)
-
-/** ifm_store_commit: Adds the case (if new) and the measurement, whole or not at all, on disk when it returns (but of a
- * scratch store). Adding the same uid twice changes nothing. Errors: IFM_ERROR_UNAVAILABLE (disk full, read-only, locked);
- * the store is as before. */
-gboolean ifm_store_commit(IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error);
-
-/** ifm_store_case: Returns: (transfer full) the case of a key; NULL without @error where nothing of it was committed. */
-IfmCase *ifm_store_case(IfmStore *store, const char *case_key, GError **error);
 
 /** ifm_store_latest: Returns: (transfer full) the newest OK measurement of a case; NULL without @error where there is none.
  */
@@ -154,6 +114,7 @@ IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **e
 /** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. It must not
  * call into the store. */
 typedef gboolean (*IfmStoreVisitor)(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user);
+
 /** ifm_store_each: Visits every measurement, by case key, then start time. What others commit meanwhile is not seen. */
 gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GError **error);
 
@@ -167,5 +128,67 @@ gboolean ifm_store_merge(IfmStore *store, IfmStore *from, gsize *n_added, GError
 /** ifm_store_check: Runs SQLite's integrity and foreign-key checks and that every measurement and every document is whole.
  * IFM_ERROR_CORRUPT. */
 gboolean ifm_store_check(IfmStore *store, GError **error);
+
+/* --- results ------------------------------------------------------------------------------------------------------- */
+
+/**
+ * IfmResult: what became of one device: a case and its measurement, or why there is neither.
+ * All borrowed. @subject_case, @measurement: NULL where it did not get that far; @code and @reason then say why.
+ */
+typedef struct
+{
+    const char *device, *alias;
+    const IfmCase *subject_case;
+    const IfmMeasurement *measurement;
+    const char *code, *reason; /* NULL where measured */
+    gboolean resumed;          /* from the store, not measured now */
+} IfmResult;
+
+/* --- what stores hold ---------------------------------------------------------------------------------------------- */
+
+/* What stores hold, and how several differ. */
+
+/** IfmStoredResults: measurements of stores with their cases, kept after the stores are closed. */
+typedef struct IfmStoredResults IfmStoredResults;
+
+/** ifm_stored_results_new: (transfer full) without any. @with_samples: keep runs and nodes, not the summaries alone */
+IfmStoredResults *ifm_stored_results_new(gboolean with_samples);
+void ifm_stored_results_free(IfmStoredResults *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStoredResults, ifm_stored_results_free)
+
+/** ifm_stored_results_add: all measurements of a store. FALSE with the errors of ifm_store_each(). */
+gboolean ifm_stored_results_add(IfmStoredResults *self, IfmStore *store, GError **error);
+
+/** ifm_stored_results: (transfer none) [n] in the order of their starts. */
+const IfmResult *ifm_stored_results(const IfmStoredResults *self, gsize *n);
+
+/** IfmReportedStore: @name: what it is called on the page. Both borrowed; the store stays open while the documents are. */
+typedef struct
+{
+    const char *name;
+    IfmStore *store;
+} IfmReportedStore;
+
+/**
+ * ifm_stores_documents: An overview of the stores: what each holds, on which machines it was measured; of several also each
+ * case that the first and another one have, with its change and whether the intervals tell the two apart. Cases are the
+ * same where kind, name, device, sizes, options and load are, whatever the machine, the runtime's version and the protocol.
+ * Then what each store holds: the report of its study, or its measurements.
+ * Returns: (transfer full) IfmDocument*, the overview first. NULL with the errors of ifm_store_each() and of a study whose
+ * records are not whole.
+ */
+GPtrArray *ifm_stores_documents(const IfmReportedStore *stores, gsize n, GError **error);
+
+/* --- measurements -------------------------------------------------------------------------------------------------- */
+
+/** ifm_results_to_csv: one row a result. (transfer full) */
+char *ifm_results_to_csv(const IfmResult *results, gsize n_results);
+
+/** ifm_results_to_json: {"inferometer": {"version", "format": "cases", "format_version": 1}, "cases": […]}: whole
+ * records. (transfer full) */
+json_t *ifm_results_to_json(const IfmResult *results, gsize n_results);
+
+/** ifm_samples_to_csv: one row a sample, warm-up included. (transfer full) */
+char *ifm_samples_to_csv(const IfmResult *results, gsize n_results);
 
 IFM_END_DECLS

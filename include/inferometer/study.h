@@ -1,25 +1,13 @@
+/* Studies: many cases from one YAML file, measured, continued, merged, looked up and submitted to a cluster. */
 #pragma once
-#include <inferometer/campaign.h>
-#include <inferometer/options.h>
-#include <inferometer/predict.h>
-#include <inferometer/zoo.h>
+#include <jansson.h>
+
+#include <inferometer/document.h>
+#include <inferometer/measure.h>
 
 IFM_BEGIN_DECLS
 
-/*
- * A study: many cases from one YAML file. It is exported (models and inputs as files), measured (case by case, each
- * committed before the next), analysed (tables). All that later steps need is in its folder's store: the measurements, and
- * the document "study", the manifest: what was spanned, with the key of each case.
- *
- *     FOLDER/store.db
- *     FOLDER/models/ALIAS/stageS.onnx                 dynamic: any nodes and edges
- *     FOLDER/models/ALIAS/stageS-nN-eE.onnx           static
- *     FOLDER/models/ALIAS/stagesA-B.onnx              a range, fused; static ones with -nN-eE
- *     FOLDER/inputs/nN-eE.tensors                     the graph of a size, as tensors named for ports
- *     FOLDER/cache/                                   compiled models
- */
-
-/* --- what is to be measured ------------------------------------------------------------------------------------------- */
+/* --- what is to be measured ---------------------------------------------------------------------------------------- */
 
 typedef struct IfmStudy IfmStudy;
 
@@ -47,13 +35,6 @@ typedef struct
     double peak_bytes_per_s; /* of a triad over memory, there; 0: not known */
 } IfmStudyDevice;
 
-/** IfmStudySize: a graph to measure on. @graph: "uniform", "power-law" or a path. */
-typedef struct
-{
-    gint64 nodes, edges;
-    char *graph;
-} IfmStudySize;
-
 /** IfmStudyCase: one row of the span: a stage or a range of them on a device at a size, alone or while others do the same,
  * or (@to set) a link between two. */
 typedef struct
@@ -77,9 +58,7 @@ typedef struct
  * spans nothing; a size twice; a device whose spec is wrong) or IFM_ERROR_UNAVAILABLE naming the studies there are.
  */
 IfmStudy *ifm_study_open(const char *name, GError **error);
-/** ifm_study_open_set: The same, with keys of its file replaced. @settings: (nullable) NULL-terminated "KEY=VALUE", with
- * VALUE as the file would have it: "batch=[1, 2]", "level=quick". `kind` cannot be set. */
-IfmStudy *ifm_study_open_set(const char *name, const char *const *settings, GError **error);
+
 void ifm_study_free(IfmStudy *study);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudy, ifm_study_free)
 
@@ -96,6 +75,7 @@ typedef struct
     gboolean spans_by_run; /* its cases are known only once a runtime was asked: ifm_study_cases() asks it */
 } IfmStudyInfo;
 IfmStudyInfo ifm_study_info(const IfmStudy *study);
+
 /** ifm_study_names: the shipped ones. (transfer full) NULL-terminated, sorted. */
 char **ifm_study_names(void);
 
@@ -103,12 +83,13 @@ char **ifm_study_names(void);
  * else dynamic). FALSE with IFM_ERROR_INVALID: no alias, a wrong spec, an unknown engine. */
 gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error);
 void ifm_study_set_protocol(IfmStudy *study, const IfmProtocol *protocol);
+
 /** ifm_study_cases: the span, in the order it is measured: IfmStudyCase*, borrowed; good until a device is set. Sizes in
  * the file's order, at each the stages and then the ranges, at each the devices, at each alone and then under load by the
  * others: neighbours in time are those that get compared. A phase begins with its links. */
 const GPtrArray *ifm_study_cases(IfmStudy *study);
 
-/* --- doing it --------------------------------------------------------------------------------------------------------- */
+/* --- doing it ------------------------------------------------------------------------------------------------------ */
 
 typedef struct
 {
@@ -127,6 +108,7 @@ typedef struct
     gboolean (*phase_done)(IfmStudy *study, IfmStore *store, int phase, void *user, GError **error);
     void *user;
 } IfmStudyOptions;
+
 /** ifm_study_options: the rows of IfmStudyOptions, from `retry` to `order`. */
 extern const IfmOption ifm_study_options[];
 
@@ -147,40 +129,38 @@ gboolean ifm_study_export(IfmStudy *study, const char *folder, gsize *n_models, 
  */
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmCampaignProgress *result,
                            GError **error);
-/** IfmStudyLock: the folder of a store, held by who measures there. The kernel lets go of it however a process ends.
- * ifm_study_lock_new: (transfer full) NULL with IFM_ERROR_UNAVAILABLE naming the process that holds it. */
-typedef struct IfmStudyLock IfmStudyLock;
 
-/* --- what came of it -------------------------------------------------------------------------------------------------- */
+/* --- latency between measured sizes -------------------------------------------------------------------------------- */
 
-/** IfmStudyRow: a case of a study and what it came to: a stage, or a range of stages fused, on a device at one size, alone
- * or while others are busy; of a kind without stages a point, led by its axes. Times are ns, NaN where there are none. */
+/** IfmLookupError: leave-one-out errors over the points. Points that need extrapolation are counted apart. Quantiles
+ * are of |error_ratio|; NaN without such a point. */
 typedef struct
 {
-    const IfmStudyDevice *device;
-    int phase;
-    char *key;                   /* NULL where it was never sealed */
-    IfmMeasurement *measurement; /* NULL where it was never tried, see @reason */
-    char *code, *reason;         /* why there is no latency; NULL where there is one */
-    char *doubt;                 /* it contradicts that of another size, and which of the two is wrong is not known; NULL */
-    double median_ns;            /* of an imported row, what its table says */
-    double mean_ns, std_ns, min_ns, max_ns;
-    IfmInterval interval; /* of the median */
-    gint64 n;             /* runs; 0 of an imported row */
+    gsize n_interpolated, n_extrapolated;
+    double median_ratio, p90_ratio, max_ratio;                /* of the interpolated */
+    double extrapolated_median_ratio, extrapolated_max_ratio; /* of the others */
+} IfmLookupError;
 
-    int stage, last; /* 0: a point. last equals stage where it is one */
-    guint32 busy;    /* mask over the tables' devices; 0: alone */
-    gint64 nodes, edges;
-    gint64 table_bytes;               /* the data size the tables count: IfmStage.table_bytes */
-    gint64 read_bytes, written_bytes; /* really, without weights */
-    double transfer_ns, compute_ns;   /* by the bandwidth fit; both or neither */
-    const char *split_why;            /* why neither; NULL where both */
+/* --- latency against data size ------------------------------------------------------------------------------------- */
 
-    char *title;                    /* of a point; else NULL */
-    json_t *axes;                   /* object: axis -> text or number: {"model": "resnet50", "batch": 4}; else NULL */
-    double items, flop;             /* of one inference, of all streams together; NaN: unknown */
-    double items_per_s, flop_per_s; /* NaN: unknown */
-} IfmStudyRow;
+/**
+ * IfmBandwidthFit: a straight line through latencies over data sizes. Its slope is read as a transfer, its intercept as
+ * the rest. Compute grows with the size, too: the result is an estimate by regression, not a measurement of a transfer.
+ */
+typedef struct
+{
+    gsize n;
+    double slope_ns_per_byte, intercept_ns;
+    IfmInterval slope_interval, intercept_interval; /* Student's t, n - 2 degrees of freedom */
+    double r_squared;                               /* 0 where the latencies do not vary */
+    double residual_std_ns;                         /* with n - 2 degrees of freedom */
+    gboolean identifiable;                          /* the slope and its whole interval are above 0 */
+    char why[160];                                  /* if not identifiable, the reason in one line; else "" */
+    double bytes_per_s;                             /* 1e9 / slope; NaN where not identifiable */
+    IfmInterval bytes_per_s_interval;
+} IfmBandwidthFit;
+
+/* --- what came of it ----------------------------------------------------------------------------------------------- */
 
 /** IfmStageFit: one stage on one device over all sizes. */
 typedef struct
@@ -194,22 +174,6 @@ typedef struct
     gboolean has_lookup;       /* @lookup_error stands */
     IfmLookupError lookup_error;
 } IfmStageFit;
-
-/** IfmLinkFit: one link. @points: of its rows. */
-typedef struct
-{
-    const IfmStudyDevice *from, *to;
-    gsize n, n_failed, n_skipped, n_left; /* sizes measured; of the others, what became of them */
-    double *bytes, *median_ns;            /* [n] */
-    gboolean fitted, shared, assumed;
-    gboolean within_inference; /* of an end, host memory alone was copied: its runtime moves the rest in each inference */
-    int n_copies;              /* 1, or 2 through the host's memory; 0 if unknown */
-    /* whether a pipeline copies to this end's memory and back itself, around each inference: what was measured of the
-     * device from host tensors then holds these copies */
-    gboolean from_around, to_around;
-    char *why;                 /* why not fitted */
-    IfmBandwidthFit bandwidth; /* intercept: the fixed cost */
-} IfmLinkFit;
 
 /** IfmStudyTables: a study, read from its store alone: everything that pages, exports and a planner need. */
 typedef struct
@@ -233,16 +197,13 @@ typedef struct
  * the reason, and keep what was measured. Of two that contradict each other alone both count, with their doubt. Returns:
  * (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study), or IFM_ERROR_CORRUPT. */
 IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error);
-/** ifm_study_tables_of: The same over a study's span as it is now: a size that is new since the last run has rows that were
- * never tried, one that is gone has none. Devices that the last run was asked for stay, and are set in @study. Also
- * IFM_ERROR_INVALID where the store is another study's. */
-IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error);
-/** ifm_study_tables_implausible: how many rows of stages and ranges those are. ifm_study_tables_admit: takes them for
- * latencies all the same; the fits follow. */
-gsize ifm_study_tables_implausible(const IfmStudyTables *tables);
-void ifm_study_tables_admit(IfmStudyTables *tables);
+
 void ifm_study_tables_free(IfmStudyTables *tables);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyTables, ifm_study_tables_free)
+
+/** IfmLookup: latencies of one thing on one device over nodes and edges. Immutable: threads may share it. */
+typedef struct IfmLookup IfmLookup;
+
 /** ifm_study_tables_lookup: (transfer full) a device's stage as a function of sizes; NULL with IFM_ERROR_INVALID for an
  * unknown alias or a stage without a latency. */
 IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error);
@@ -274,5 +235,242 @@ typedef struct
  */
 gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, gboolean replace,
                           IfmStore *store, IfmStudyImported *counts, GError **error);
+
+/* --- where a study is kept ----------------------------------------------------------------------------------------- */
+
+/** IfmStudyPlace: what a name of a study means, and where its results are. */
+typedef struct
+{
+    IfmStudy *study; /* NULL where only its results are there: imported ones, or a folder was named */
+    char *folder, *store_path;
+    const char *const
+        *settings; /* (nullable) borrowed; for ifm_study_open_set(), to be set before ifm_study_place_init() */
+    char *missing; /* the first part of @folder that was not there; NULL where all of it was */
+} IfmStudyPlace;
+
+/**
+ * ifm_study_place_init: For what needs the study itself. Nothing is made.
+ * @name: a shipped study's name, its file, or a folder with results of a shipped one
+ * @folder: (nullable) where its results are or will be; without it the folder that was named, else out/NAME
+ * Returns: FALSE with the errors of ifm_study_open(), or IFM_ERROR_INVALID for a folder without results of a shipped study.
+ */
+gboolean ifm_study_place_init(IfmStudyPlace *place, const char *name, const char *folder, GError **error);
+
+/** ifm_study_place_find: For what needs the results alone: any folder with results, or the name of one in out/, will do,
+ * too. */
+gboolean ifm_study_place_find(IfmStudyPlace *place, const char *name, const char *folder, GError **error);
+void ifm_study_place_clear(IfmStudyPlace *place);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmStudyPlace, ifm_study_place_clear)
+
+/** ifm_study_place_set_folder: @folder: (transfer full) */
+void ifm_study_place_set_folder(IfmStudyPlace *place, char *folder);
+
+/** ifm_study_place_tidy: Removes the folders that were made on the way to nothing: those without anything in them. */
+void ifm_study_place_tidy(const IfmStudyPlace *place);
+
+/** ifm_study_place_open: the store that is there already; NULL with an error also where it is another study's. */
+IfmStore *ifm_study_place_open(const IfmStudyPlace *place, IfmStoreMode mode, GError **error);
+
+/** ifm_study_place_check: FALSE with an error where a store that is there already is not this study's; none is fine. */
+gboolean ifm_study_place_check(const IfmStudyPlace *place, GError **error);
+
+/** ifm_study_place_begun: whether a store holds a study. */
+gboolean ifm_study_place_begun(IfmStore *store);
+
+/** ifm_study_place_tables: (transfer full) by the study's span where the study was named, else by what the store holds. */
+IfmStudyTables *ifm_study_place_tables(const IfmStudyPlace *place, IfmStore *store, GError **error);
+
+/* --- on a cluster -------------------------------------------------------------------------------------------------- */
+
+/*
+ * A study on a cluster: a job array of Slurm, whose tasks are the study's shards (IfmStudyOptions.shard). All is in the
+ * study's folder, which every node must see under the same path:
+ *
+ *     FOLDER/shard-I-of-N.out                    what task I printed
+ *     FOLDER/cluster/submission.json             what was submitted: shards, jobs
+ *     FOLDER/cluster/job.sh                      the script of the last job array
+ *     FOLDER/cluster/shard-I-of-N/store.db       the store of shard I
+ *
+ * The stores are the truth: the queue only states where a task runs or why it waits. No accounting database is needed.
+ */
+
+/** IfmClusterOptions: what a job array is submitted with. */
+typedef struct
+{
+    gboolean slurm;      /* names the scheduler; needed for a first submission */
+    gint64 n_shards;     /* IFM_OPTION_UNSET: those of the first submission */
+    gboolean missing;    /* submits the shards that have cases without a result and no task in the queue */
+    gboolean dry_run;    /* writes the script and submits nothing */
+    const char *cluster; /* YAML file that describes the cluster; see docs/cluster.md */
+    const char *gpu;     /* a name under `gpus` of that file: partition, constraint and gres of such nodes */
+    const char *partition;
+    const char *constraint;
+    const char *gres;
+    const char *account;
+    const char *qos;
+    gint64 time_ns;           /* limit of a task; IFM_OPTION_UNSET: the partition's */
+    gint64 memory_bytes;      /* of a node; IFM_OPTION_UNSET: the partition's */
+    gint64 cpus_per_task;     /* IFM_OPTION_UNSET: 1 */
+    gboolean exclusive;       /* no other job on the node */
+    const char *const *extra; /* further options of sbatch, "--reservation=bench" */
+    const char *program;      /* the command on the nodes; NULL: that of the cluster's file, else this one */
+    /* Not rows. @study: what `inferometer study run` calls the study: a shipped name or a file. @arguments: its further
+     * words, such as "--runs", "50"; with `missing` they are added to those of the first submission. */
+    const char *study;
+    const char *const *arguments;
+} IfmClusterOptions;
+
+/** ifm_cluster_options: the rows, from `slurm` to `program`. */
+extern const IfmOption ifm_cluster_options[];
+
+/** IfmClusterJob: a job array that was submitted. */
+typedef struct
+{
+    char *id;       /* NULL: nothing was submitted */
+    char *script;   /* the path of its script */
+    gsize n_tasks;  /* 0: there was nothing to submit */
+    gsize n_shards; /* of the study */
+} IfmClusterJob;
+void ifm_cluster_job_clear(IfmClusterJob *job);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmClusterJob, ifm_cluster_job_clear)
+
+/**
+ * ifm_cluster_submit: Writes the script of a job array and submits it with `sbatch --parsable`.
+ * @study: with its devices set; NULL with `missing` alone    @folder: the study's
+ * Returns: FALSE with IFM_ERROR_USAGE (a value that the rows refuse), IFM_ERROR_INVALID (more shards than cases; a
+ * partition, constraint or GPU that the cluster's file does not have; a study that was submitted already),
+ * IFM_ERROR_UNAVAILABLE (no Slurm; another process submits the study), IFM_ERROR_FAILED with the line of an sbatch that
+ * refused. Nothing is recorded then.
+ */
+gboolean ifm_cluster_submit(IfmStudy *study, const char *folder, const IfmClusterOptions *options, IfmClusterJob *job,
+                            GError **error);
+
+/** IfmCaseCounts: cases with a latency, failed, of devices that were not there, and without any result. */
+typedef struct
+{
+    gint64 n_cases, n_done, n_failed, n_unavailable, n_missing;
+} IfmCaseCounts;
+
+/** IfmCombinationStatus: the cases of one combination, such as a model with an algorithm, over all sizes and shards. */
+typedef struct
+{
+    char *name; /* "CPU resnet18, winograd" */
+    IfmCaseCounts counts;
+} IfmCombinationStatus;
+
+/** IfmShardStatus: one shard: its task in the queue, and its store. */
+typedef struct
+{
+    gsize number;
+    char *state; /* "running", "queued", …: its task's; without one "done", "failed", "missing", "unavailable" */
+    char *where; /* the node it runs on, or why it waits; NULL */
+    char *job;   /* "12_3"; NULL where no task is in the queue */
+    char *log;   /* path of what its tasks printed */
+    char *why;   /* why its store cannot be read; NULL where it can, or is not there yet */
+    gboolean queued;
+    IfmCaseCounts counts;
+} IfmShardStatus;
+
+/** IfmClusterStatus: all shards of a submission. */
+typedef struct
+{
+    char *name;              /* the study's */
+    GPtrArray *shards;       /* IfmShardStatus* */
+    GPtrArray *combinations; /* IfmCombinationStatus*, in the order of the cases; none before a shard has a store, and in
+                              * studies of stages */
+    char *queue_unknown;     /* why the queue could not be asked, one line; NULL where it was */
+} IfmClusterStatus;
+
+/** ifm_cluster_is_submitted: whether a study's folder holds a submission. */
+gboolean ifm_cluster_is_submitted(const char *folder);
+
+/** ifm_cluster_status: (transfer full) NULL with an error where the submission cannot be read. */
+IfmClusterStatus *ifm_cluster_status(const char *folder, GError **error);
+void ifm_cluster_status_free(IfmClusterStatus *status);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmClusterStatus, ifm_cluster_status_free)
+
+/** IfmStudyMerge: what a merge came to. */
+typedef struct
+{
+    gsize n_shards; /* merged: those with a store */
+    gsize n_of;     /* how many the study was divided into */
+    gsize n_cases, n_done, n_missing;
+} IfmStudyMerge;
+
+/**
+ * ifm_study_merge: Puts the stores of a study's shards into FOLDER/store.db, in one transaction. Each case comes from the
+ * shard that it belongs to; a case that FOLDER/store.db has already is not added again. Merging twice changes nothing.
+ * @study: (nullable) whose shards they must be
+ * @shards: (nullable) their folders, NULL-terminated; NULL: those of the submission in @folder
+ * Returns: FALSE with IFM_ERROR_INVALID (shards of different studies or divisions, of different versions of the program or
+ * of the store's schema; a store that is no shard's; the store of another study in @folder), IFM_ERROR_UNAVAILABLE (no
+ * shard has a store), IFM_ERROR_CORRUPT. FOLDER/store.db is then unchanged.
+ */
+gboolean ifm_study_merge(IfmStudy *study, const char *folder, const char *const *shards, IfmStudyMerge *merge,
+                         GError **error);
+
+/* --- pages of studies ---------------------------------------------------------------------------------------------- */
+
+/* What a study of any kind came to, as its files and pages: tables of stages, or points. */
+
+/** IfmStudyResults: one of @tables and @points. @warning: one line, or NULL. @n_refused: how many cases of devices that are
+ * here could not even be tried. @n_incapable: how many ended because their algorithm cannot do
+ * a layer: they count as done. @reasons: the file that says why a case has no latency: "profiling_report.txt". */
+typedef struct
+{
+    IfmStudyTables *tables;
+    IfmStudyTables *points;
+    char *warning;
+    gsize n_refused, n_incapable;
+    const char *reasons;
+} IfmStudyResults;
+
+/** ifm_study_results: @study: (optional) over its span as it is now; NULL: over that of the last run.
+ * Returns: (transfer full) NULL as ifm_study_tables(). */
+IfmStudyResults *ifm_study_results(IfmStudy *study, IfmStore *store, GError **error);
+void ifm_study_results_free(IfmStudyResults *results);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyResults, ifm_study_results_free)
+
+/** ifm_study_results_write: The files of its kind into a folder: ifm_study_write(), or points.csv and points.json, each
+ * whole or as it was. */
+gboolean ifm_study_results_write(const IfmStudyResults *results, const char *folder, GError **error);
+
+/** ifm_study_results_document: (transfer full) borrows @results. Points have no report: theirs is the summary. @folder: of
+ * a summary: where its files are, or NULL */
+IfmDocument *ifm_study_results_document(const IfmStudyResults *results, IfmStudyPage page, const char *folder);
+
+/* --- convolutions between measured sizes --------------------------------------------------------------------------- */
+
+/**
+ * ifm_conv_predict: Interpolates linearly between the logarithms of size and time: of the whole inference, or of each
+ * convolution and of the ratio of the whole to their sum. Beyond the measured sizes the last two are followed, which is a
+ * guess. Power is interpolated alike.
+ * @model: as the study names it    @size: height and width of the image
+ * Returns: (transfer full) IfmConvPrediction, by device, the fastest first. NULL with IFM_ERROR_INVALID: a study of another
+ * kind, a model that is none of its (the nearest named), no algorithm with 2 sizes.
+ */
+GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, GError **error);
+
+/** ifm_lookup_at: @latency_ns: (out)    @origin: (out) (optional) IFM_GRID_OUTSIDE: extrapolated, a guess
+ * Returns: FALSE with IFM_ERROR_INVALID for a size not above 0. */
+gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, double *latency_ns, IfmGridOrigin *origin,
+                       GError **error);
+
+/** ifm_lookup_decades_outside: How far a size lies beyond the points, in nodes or in edges per node, whichever is more: 1:
+ * ten times; 0: within them. Both sizes are above 0. */
+double ifm_lookup_decades_outside(const IfmLookup *lookup, double nodes, double edges);
+
+/* --- pages of predictions ------------------------------------------------------------------------------------------ */
+
+/** ifm_conv_prediction_document: (transfer full) a table of the predictions, "predictions", and of each device the
+ * algorithm to take. Borrows @predictions: of ifm_conv_predict(), of @model and @size */
+IfmDocument *ifm_conv_prediction_document(const GArray *predictions, const char *model, gint64 size);
+
+/* --- studies ------------------------------------------------------------------------------------------------------- */
+
+/** Published formats, docs/formats.md: times in ms, MB = 2^20 bytes, keys "NODES,EDGES,ALIAS,STAGE" and "ALIAS_stageS".
+ * Each has a key "_metadata" more: the devices behind the aliases, the study, how each figure was got. What cannot be said
+ * is null. (transfer full) */
+json_t *ifm_study_lookup_json(const IfmStudyTables *tables);
 
 IFM_END_DECLS

@@ -1,10 +1,8 @@
-#include <internal/accuracy.h>
+#include <base/fields.h>
+#include <base/tensor.h>
 
 #include <math.h>
 #include <string.h>
-
-#include <internal/json.h>
-#include <internal/tensor.h>
 
 #define TOP 5
 

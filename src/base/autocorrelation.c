@@ -1,7 +1,7 @@
 #include "statistics-private.h"
 
+#include <base/statistics.h>
 #include <complex.h>
-#include <internal/statistics.h>
 #include <math.h>
 
 #undef I /* a macro of complex.h */

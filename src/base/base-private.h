@@ -1,6 +1,6 @@
 #pragma once
-#include <internal/csv.h>
-#include <internal/json.h>
+#include <glib.h>
+#include <jansson.h>
 
 G_BEGIN_DECLS
 

@@ -2,7 +2,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include <internal/clock.h>
+#include <base/base.h>
+#include <pthread.h>
 
 #define NS_PER_S G_GINT64_CONSTANT(1000000000)
 /* The last part of a wait is spun, not slept. Its length is about the cost of a wake-up on a virtual machine. */

@@ -1,6 +1,6 @@
 #include "statistics-private.h"
 
-#include <internal/statistics.h>
+#include <base/statistics.h>
 #include <math.h>
 
 /* The continued fraction of the incomplete beta function, by Lentz's method. It converges fast for x < (a + 1) / (a + b +

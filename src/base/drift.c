@@ -1,6 +1,6 @@
 #include "statistics-private.h"
 
-#include <internal/statistics.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <inferometer/error.h>
+#include <base/base.h>
 
 GQuark ifm_error_quark(void)
 {

@@ -1,7 +1,7 @@
+#include <base/base.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <internal/file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>

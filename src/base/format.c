@@ -1,5 +1,5 @@
 #include "base-private.h"
-#include <inferometer/format.h>
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 

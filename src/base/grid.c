@@ -1,4 +1,4 @@
-#include <internal/grid.h>
+#include <base/statistics.h>
 #include <math.h>
 
 struct IfmGrid

@@ -1,6 +1,6 @@
 #include "base-private.h"
-#include <internal/file.h>
-#include <internal/nearest.h>
+#include <base/base.h>
+#include <base/fields.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <internal/nearest.h>
+#include <base/base.h>
 #include <string.h>
 
 /* A longer word is not a typo of any candidate. The bound keeps the table of edit_distance() on the stack. */

@@ -2,8 +2,8 @@
 
 #include <zip.h>
 
-#include <internal/numpy.h>
-#include <internal/tensor.h>
+#include <base/base.h>
+#include <base/tensor.h>
 
 /* --- the header of an array ------------------------------------------------------------------------------------------- */
 

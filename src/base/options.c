@@ -1,6 +1,6 @@
 #include "base-private.h"
-#include <inferometer/options.h>
-#include <internal/nearest.h>
+#include <base/base.h>
+#include <base/fields.h>
 
 /* --- one value from text ---------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include <internal/statistics.h>
+#include <base/statistics.h>
 #include <math.h>
 
 /* The centre of paired differences and its interval, by ranks: nothing is assumed of their distribution but symmetry. */

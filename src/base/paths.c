@@ -2,8 +2,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <base/base.h>
 #include <gio/gio.h>
-#include <inferometer/paths.h>
 
 #include "build-folders.h"
 

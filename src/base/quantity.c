@@ -1,4 +1,5 @@
 #include "base-private.h"
+#include <glib.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/record-fields.h>
-#include <internal/tensor.h>
+#include <base/fields.h>
+#include <base/tensor.h>
 
 #include "base-private.h"
 

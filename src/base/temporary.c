@@ -8,8 +8,7 @@
 
 #include <glib/gstdio.h>
 
-#include <internal/file.h>
-#include <internal/temporary.h>
+#include <base/base.h>
 
 #define FOLDER_PREFIX "inferometer-tmp-"
 #define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"

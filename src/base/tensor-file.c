@@ -1,6 +1,6 @@
-#include <internal/file.h>
-#include <internal/json.h>
-#include <internal/tensor.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <base/tensor.h>
 #include <string.h>
 
 /*

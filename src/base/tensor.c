@@ -1,5 +1,5 @@
+#include <base/tensor.h>
 #include <float.h>
-#include <internal/tensor.h>
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>

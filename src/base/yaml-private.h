@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/yaml.h>
+#include <inferometer/common.h>
 
 /** ifm_yaml_parse: ifm_yaml_read() of a text in memory. @text: [length]    @name: the file name that messages begin with */
 gpointer ifm_yaml_parse(const IfmRecordField *fields, gsize size, const char *text, gsize length, const char *name,

@@ -1,4 +1,5 @@
 #include "yaml-private.h"
+#include <base/fields.h>
 #include <string.h>
 #include <yaml.h>
 

@@ -1,9 +1,8 @@
 #include "base-private.h"
 #include "yaml-private.h"
+#include <base/base.h>
+#include <base/fields.h>
 #include <errno.h>
-#include <inferometer/format.h>
-#include <internal/file.h>
-#include <internal/nearest.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include <internal/axes.h>
+#include <campaign/campaign.h>
 
 /* The next point: as an odometer counts. FALSE behind the last. */
 static gboolean advance(const guint *lengths, gsize n, guint *at)

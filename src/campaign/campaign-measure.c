@@ -1,6 +1,7 @@
 /* The loop: measured and committed, one item after the other. */
-#include <internal/campaign.h>
-#include <internal/store.h>
+#include <math.h>
+#include <measure/measure.h>
+#include <store/store.h>
 #include <string.h>
 
 #include "campaign-private.h"

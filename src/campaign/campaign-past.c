@@ -1,5 +1,5 @@
 /* What earlier sessions came to: which devices were lost, and which records stand. */
-#include <internal/measure.h>
+#include <measure/measure.h>
 #include <string.h>
 
 #include "campaign-private.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/campaign.h>
+#include <campaign/campaign.h>
 
 /* What the files of this room share. */
 

@@ -1,5 +1,4 @@
 /* How far a campaign is, and what is left. */
-#include <internal/campaign.h>
 #include <math.h>
 
 #include "campaign-private.h"

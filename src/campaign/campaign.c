@@ -1,6 +1,6 @@
 /* The list: items sealed and found in the store. */
-#include <internal/campaign.h>
 #include <math.h>
+#include <measure/measure.h>
 #include <string.h>
 
 #include "campaign-private.h"

@@ -1,6 +1,7 @@
 /* A device's peak, as one item of a campaign: once for a store. */
-#include <internal/campaign.h>
-#include <internal/kinds.h>
+#include <campaign/campaign.h>
+#include <measure/kinds.h>
+#include <measure/measure.h>
 
 static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
 {

@@ -1,7 +1,5 @@
 #include <string.h>
 
-#include <inferometer/onnx.h>
-
 #include "cli.h"
 
 static const IfmOption common_options[] = {

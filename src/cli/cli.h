@@ -1,6 +1,6 @@
 #pragma once
-#include <inferometer/document.h>
-#include <inferometer/options.h>
+#include <inferometer/measure.h>
+#include <inferometer/trace.h>
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include <inferometer/engine.h>
-#include <inferometer/zoo.h>
+#include <inferometer/study.h>
 
 #include "cli.h"
 

@@ -1,4 +1,4 @@
-#include <internal/temporary.h>
+#include <base/base.h>
 #include <signal.h>
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <internal/nearest.h>
+#include <base/base.h>
 
 #include "cli.h"
 

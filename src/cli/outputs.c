@@ -1,6 +1,6 @@
+#include <base/base.h>
 #include <errno.h>
-#include <internal/file.h>
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

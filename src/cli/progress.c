@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include <inferometer/study.h>
 
 #define LOG_EVERY_US (5 * G_USEC_PER_SEC)
 

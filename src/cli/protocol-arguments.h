@@ -1,5 +1,4 @@
 #pragma once
-#include <inferometer/protocol.h>
 
 #include "cli.h"
 

@@ -1,6 +1,5 @@
 #pragma once
-#include <inferometer/study-place.h>
-#include <inferometer/study-results.h>
+#include <inferometer/study.h>
 
 #include "cli.h"
 

@@ -1,4 +1,4 @@
-#include <inferometer/convolution.h>
+#include <inferometer/engine.h>
 
 #include "study-page.h"
 

@@ -1,7 +1,6 @@
 #include <math.h>
 
-#include <inferometer/compare-models.h>
-#include <inferometer/compare-page.h>
+#include <inferometer/compare.h>
 
 #include "watch.h"
 

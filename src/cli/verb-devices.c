@@ -1,7 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/measure.h>
+#include <inferometer/engine.h>
 
 #include "cli.h"
 

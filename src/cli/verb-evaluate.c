@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/predict-page.h>
+#include <inferometer/predict.h>
 
 #include "cli.h"
 

@@ -1,8 +1,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include <inferometer/measure.h>
-#include <internal/model-source.h>
+#include <zoo/zoo.h>
 
 #include "cli.h"
 

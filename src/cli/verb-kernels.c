@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include <inferometer/kernels-page.h>
+#include <inferometer/kernels.h>
 
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 
 #include "study-page.h"
-#include <internal/planning-context.h>
+#include <plan/plan.h>
 
 /* --- printing --------------------------------------------------------------------------------------------------------- */
 

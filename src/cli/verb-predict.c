@@ -2,9 +2,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/predict-page.h>
-#include <inferometer/sensor.h>
-#include <internal/prometheus.h>
+#include <inferometer/engine.h>
+#include <inferometer/predict.h>
+#include <sensor/sensor.h>
 
 #include "cli.h"
 

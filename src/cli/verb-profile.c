@@ -1,10 +1,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include <inferometer/estimate-page.h>
-#include <inferometer/predict-page.h>
-#include <inferometer/profile-page.h>
-#include <inferometer/scaling-page.h>
+#include <inferometer/predict.h>
+#include <profile/profile.h>
 
 #include "watch.h"
 

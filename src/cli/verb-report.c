@@ -1,7 +1,5 @@
 #include <unistd.h>
 
-#include <inferometer/store-report.h>
-
 #include "cli.h"
 
 static void close_store(gpointer store)

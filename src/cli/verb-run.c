@@ -1,7 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/run.h>
+#include <inferometer/plan.h>
 
 #include "study-page.h"
 

@@ -1,8 +1,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/store-report.h>
-
 #include "cli.h"
 
 #define DEFAULT_STORE "out/profile/store.db"

@@ -1,7 +1,5 @@
 #include <unistd.h>
 
-#include <inferometer/stress.h>
-
 #include "cli.h"
 
 /* How often it says what it reached, and how often it looks whether it is to end. */

@@ -1,7 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <internal/study-findings.h>
+#include <study/findings.h>
 
 #include "study-page.h"
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "study-page.h"
+#include <predict/predict.h>
 
 /* One stage on one device, at the size asked for. */
 typedef struct

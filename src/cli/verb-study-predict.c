@@ -1,4 +1,3 @@
-#include <inferometer/predict-page.h>
 
 #include "study-page.h"
 

@@ -1,7 +1,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/convolution.h>
 #include <inferometer/engine.h>
 
 #include "protocol-arguments.h"

@@ -1,4 +1,4 @@
-#include <inferometer/study-cluster.h>
+#include <math.h>
 #include <unistd.h>
 
 #include "study-page.h"

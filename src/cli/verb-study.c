@@ -1,4 +1,3 @@
-#include <inferometer/study-cluster.h>
 #include <unistd.h>
 
 #include "study-page.h"

@@ -1,8 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/trace-diff.h>
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include <inferometer/learn-page.h>
+#include <inferometer/predict.h>
 
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include <inferometer/convolution.h>
+#include <inferometer/engine.h>
 
 #include "cli.h"
 

@@ -1,8 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <inferometer/export.h>
-#include <inferometer/zoo.h>
+#include <inferometer/kernels.h>
 
 #include "cli.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/convolution.h>
+#include <convolution/convolution.h>
 
 G_BEGIN_DECLS
 

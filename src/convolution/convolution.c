@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include <internal/nearest.h>
+#include <base/base.h>
 
 static const ConvAlgorithm choices[] = {
     { .name = "guess", .meaning = "the algorithm that a rule names from the layer's shape, without measuring" },

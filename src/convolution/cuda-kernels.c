@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cuda-private.h"
+#include <math.h>
 
 /* The kernels have these numbers. */
 G_STATIC_ASSERT(IFM_CONV_RELU == 1 && IFM_CONV_CLIP == 2 && IFM_CONV_LEAKY_RELU == 3 && IFM_CONV_HARD_SIGMOID == 4 &&

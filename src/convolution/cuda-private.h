@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/convolution-cuda.h>
+#include <math.h>
 
 #include "convolution-private.h"
 

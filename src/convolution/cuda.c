@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include <inferometer/paths.h>
+#include <base/base.h>
 
 #include "cuda-private.h"
 

@@ -1,6 +1,6 @@
 /* The record of what ran, a row a layer. */
-#include <internal/convolution.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <convolution/convolution.h>
 
 #define FIELD(TYPE, member) IFM_RECORD(TYPE, IfmConvLayer, member)
 

@@ -5,10 +5,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <base/base.h>
+#include <base/fields.h>
 #include <glib/gstdio.h>
-#include <internal/file.h>
-#include <internal/json.h>
-#include <internal/record-fields.h>
 
 #include "onednn-private.h"
 

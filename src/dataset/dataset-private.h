@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/dataset.h>
+#include <dataset/dataset.h>
 
 G_BEGIN_DECLS
 

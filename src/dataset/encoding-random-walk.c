@@ -5,6 +5,7 @@
  */
 #include "dataset-private.h"
 
+#include <math.h>
 #include <string.h>
 
 #define LANES 8 /* start nodes in one block: their probabilities are adjacent, one cache line per node */

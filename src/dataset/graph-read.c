@@ -1,6 +1,6 @@
 #include "dataset-private.h"
 
-#include <internal/file.h>
+#include <base/base.h>
 #include <string.h>
 
 static gboolean is_matrix_market(const char *bytes, gsize length)

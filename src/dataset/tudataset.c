@@ -1,7 +1,7 @@
 /* A folder of text files with one line per item. Source: chrsmrrs.github.io/datasets/docs/format */
 #include "dataset-private.h"
 
-#include <internal/file.h>
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/buffer.h>
+#include <engine/engine.h>
 
 G_BEGIN_DECLS
 

@@ -1,9 +1,6 @@
-#include <internal/engine.h>
+#include <base/base.h>
 #include <sched.h>
 #include <unistd.h>
-
-#include <internal/onnx.h>
-#include <internal/tensor.h>
 
 #include "engine-private.h"
 

@@ -1,4 +1,3 @@
-#include <internal/engine.h>
 #include <string.h>
 
 #include "engine-private.h"

@@ -1,7 +1,4 @@
-#include <internal/engine.h>
-#include <internal/nearest.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <base/base.h>
 #include <string.h>
 
 #include "engine-private.h"

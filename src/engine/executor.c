@@ -1,6 +1,5 @@
+#include <base/base.h>
 #include <errno.h>
-#include <internal/clock.h>
-#include <internal/engine.h>
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>

@@ -1,6 +1,4 @@
-#include <internal/clock.h>
-#include <internal/engine.h>
-#include <internal/tensor.h>
+#include <base/base.h>
 #include <stdatomic.h>
 
 #include "engine-private.h"

@@ -1,5 +1,4 @@
 #pragma once
-#include <internal/tensor.h>
 
 #include "engine-private.h"
 

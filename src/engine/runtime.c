@@ -2,7 +2,7 @@
 #include <link.h>
 #include <string.h>
 
-#include <inferometer/paths.h>
+#include <base/base.h>
 
 #include "runtime-private.h"
 

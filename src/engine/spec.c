@@ -1,4 +1,3 @@
-#include <internal/engine.h>
 #include <sched.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-#include <internal/engine.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 /* Emitting nodes and constants. */
-#include <internal/tensor.h>
 #include <stdarg.h>
 #include <string.h>
 

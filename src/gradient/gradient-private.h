@@ -1,6 +1,7 @@
 #pragma once
-#include <inferometer/gradient.h>
-#include <internal/onnx.h>
+#include <gradient/gradient.h>
+#include <math.h>
+#include <onnx/onnx.h>
 
 G_BEGIN_DECLS
 

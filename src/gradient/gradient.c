@@ -1,8 +1,7 @@
 /* The public functions: the tensors to differentiate by, the ports of the new model, the state of a training step. */
 #include <string.h>
 
-#include <internal/nearest.h>
-#include <internal/tensor.h>
+#include <base/base.h>
 
 #include "backward.h"
 

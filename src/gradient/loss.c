@@ -1,6 +1,5 @@
 /* Losses: the scalar, and its gradient by the output that it reads. */
 #include "gradient-private.h"
-#include <internal/gradient.h>
 
 static const char *const words[] = { [IFM_LOSS_MSE] = "mse", [IFM_LOSS_CROSS_ENTROPY] = "cross-entropy", NULL };
 

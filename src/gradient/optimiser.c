@@ -1,5 +1,4 @@
 /* Optimisers: the next value of a parameter from its gradient, and the state for it. */
-#include <internal/gradient.h>
 #include <math.h>
 
 #include "gradient-private.h"

@@ -1,7 +1,6 @@
 #include <string.h>
 
-#include <inferometer/onnx.h>
-#include <internal/zoo.h>
+#include <zoo/zoo.h>
 
 #include "export-private.h"
 

@@ -2,13 +2,11 @@
 #include <string.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/export.h>
-#include <inferometer/format.h>
-#include <inferometer/kinds.h>
-#include <internal/kinds.h>
-#include <internal/measure.h>
-#include <internal/sensor.h>
-#include <internal/temporary.h>
+#include <inferometer/kernels.h>
+#include <measure/kinds.h>
+#include <measure/measure.h>
+#include <sensor/sensor.h>
+#include <zoo/zoo.h>
 
 #include "export-private.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-#include <inferometer/zoo.h>
-#include <internal/yaml.h>
+#include <base/fields.h>
+#include <inferometer/model.h>
 
 G_BEGIN_DECLS
 

@@ -1,9 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/onnx.h>
-
 #include "kernel-private.h"
 
 /*

@@ -1,6 +1,5 @@
 #pragma once
-#include <inferometer/kernel.h>
-#include <internal/kernel-figures.h>
+#include <kernel/kernel.h>
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <internal/json.h>
-#include <internal/trace.h>
+#include <base/fields.h>
+#include <trace/trace.h>
 
 #include "kernel-private.h"
 

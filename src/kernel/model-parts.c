@@ -1,7 +1,6 @@
 #include <math.h>
 
-#include <internal/onnx.h>
-#include <internal/zoo.h>
+#include <zoo/zoo.h>
 
 #include "kernel-private.h"
 

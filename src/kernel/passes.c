@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "kernel-private.h"
+#include <base/statistics.h>
 
 /* How long passes take, and those that are the difference of two others. */
 

@@ -3,7 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/kernel-records.h>
+#include <kernel/kernel.h>
 
 static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKernelRecord *kernel, GError **error)
 {

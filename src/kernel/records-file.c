@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <internal/file.h>
-#include <internal/json.h>
-#include <internal/record-fields.h>
-#include <internal/tensor.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <kernel/kernel.h>
 
 #include "records-private.h"
 

@@ -2,10 +2,10 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include <inferometer/sensor.h>
-#include <internal/json.h>
-#include <internal/kinds.h>
-#include <internal/temporary.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <kernel/kernel.h>
+#include <sensor/sensor.h>
 
 #include "records-private.h"
 

@@ -3,10 +3,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <inferometer/paths.h>
-#include <inferometer/sensor.h>
-#include <internal/file.h>
-#include <internal/json.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <inferometer/engine.h>
+#include <kernel/kernel.h>
+#include <sensor/sensor.h>
 
 #include "records-private.h"
 

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/kernel.h>
-#include <internal/json.h>
-#include <internal/kernel-record.h>
+#include <base/fields.h>
+#include <kernel/kernel.h>
+#include <measure/measure.h>
 
 #include "records-private.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-#include <inferometer/kernel-records.h>
-#include <internal/kernel-record.h>
-#include <internal/onnx.h>
+#include <inferometer/kernels.h>
+#include <inferometer/measure.h>
+#include <onnx/fused-kernel.h>
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,8 @@
 /* Records by what a user calls a model: a file of records, an ONNX file or a model of the zoo. */
 #include <string.h>
 
-#include <internal/model-source.h>
+#include <kernel/kernel.h>
+#include <zoo/zoo.h>
 
 #include "records-private.h"
 

@@ -2,9 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/tensor.h>
-
 #include "records-private.h"
 
 /* --- names --------------------------------------------------------------------------------------------------------------

@@ -1,8 +1,5 @@
 #include <math.h>
 
-#include <inferometer/kernel.h>
-#include <internal/json.h>
-
 #include "kernel-private.h"
 
 gboolean ifm_roofline_of(const IfmMeasurement *peak, IfmRoofline *roofline)

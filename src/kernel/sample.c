@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/kernel-sample.h>
-#include <internal/json.h>
+#include <kernel/kernel.h>
 
 #include "records-private.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/statistics.h>
+#include <base/statistics.h>
 
 #include "learn-private.h"
 

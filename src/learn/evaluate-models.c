@@ -2,13 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/evaluate.h>
-#include <inferometer/kinds.h>
-#include <inferometer/stress.h>
-#include <internal/json.h>
-#include <internal/measure.h>
-#include <internal/model-source.h>
-#include <internal/stress.h>
+#include <base/fields.h>
+#include <learn/learn.h>
+#include <stress/stress.h>
+#include <zoo/zoo.h>
 
 #define USUAL_DEVICE "onnxruntime:CPU@0"
 #define MODEL_NS (G_GINT64_CONSTANT(1000000000))

@@ -1,8 +1,6 @@
 /* Why a prediction is off, as far as the measurement and the model can show it. */
 #include <math.h>
 
-#include <inferometer/evaluate.h>
-
 #include "learn-private.h"
 
 /* What is off by less, and inside of its interval, needs no reason. */

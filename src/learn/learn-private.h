@@ -1,6 +1,6 @@
 #pragma once
-#include <inferometer/learn.h>
-#include <internal/csv.h>
+#include <base/fields.h>
+#include <learn/learn.h>
 
 G_BEGIN_DECLS
 

@@ -2,9 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/file.h>
-#include <internal/json.h>
-#include <internal/record-fields.h>
+#include <base/base.h>
 
 #include "learn-private.h"
 

@@ -2,9 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/metrics.h>
-#include <inferometer/model-predict.h>
-#include <internal/json.h>
+#include <sensor/sensor.h>
 
 #include "learn-private.h"
 

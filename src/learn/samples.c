@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn-private.h"
+#include <base/base.h>
 
 static const char *const load_words[] = { "none", "gemm", "copy", "random" };
 static const char *const cores_words[] = { "", "same", "other" };

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <xgboost/c_api.h>
 
-#include <internal/json.h>
+#include <base/base.h>
 
 #include "learn-private.h"
 

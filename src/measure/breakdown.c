@@ -1,10 +1,12 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/sensor.h>
-#include <internal/statistics.h>
-#include <internal/trace.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
+#include <trace/trace.h>
 
 #include "measure-private.h"
 

@@ -1,14 +1,11 @@
 #include "compare-side.h"
 
-#include <internal/record-fields.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 
 #include <math.h>
 #include <string.h>
-
-#include <inferometer/paths.h>
-#include <inferometer/sensor.h>
-#include <internal/json.h>
 
 /* Sides that are compared: their records, and their processes one after the other. */
 

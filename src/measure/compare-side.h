@@ -1,5 +1,4 @@
 #pragma once
-#include <inferometer/compare.h>
 
 #include "kind-private.h"
 

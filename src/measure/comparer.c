@@ -1,5 +1,4 @@
-#include <inferometer/compare.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
 
 #include <math.h>
 

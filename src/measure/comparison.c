@@ -1,7 +1,6 @@
-#include <inferometer/compare.h>
-#include <internal/json.h>
-#include <internal/record-fields.h>
-#include <internal/store.h>
+#include <base/fields.h>
+#include <measure/measure.h>
+#include <store/store.h>
 
 static const char *const verdict_names[] = {
     [IFM_VERDICT_FASTER] = "faster",

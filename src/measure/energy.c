@@ -1,11 +1,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/energy.h>
-#include <internal/json.h>
-#include <internal/measure.h>
-#include <internal/nearest.h>
-#include <internal/record-fields.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 
 #include "measure-private.h"
 

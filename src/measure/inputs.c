@@ -2,9 +2,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/tensor.h>
-
 #include "measure-private.h"
 
 /* --- what a model is fed: seeded, or from a file ------------------------------------------------------------------ */

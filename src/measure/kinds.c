@@ -1,8 +1,7 @@
 /* All kinds of cases: the table of them, and how a case of any kind is sealed and measured. */
-#include <inferometer/sensor.h>
-#include <internal/json.h>
-#include <internal/measure.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 
 #include "kind-private.h"
 

@@ -1,7 +1,5 @@
 #include "layer-pairs.h"
 
-#include <internal/tensor.h>
-
 typedef struct
 {
     const IfmModel *a, *b;

@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 
 G_BEGIN_DECLS
 

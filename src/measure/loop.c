@@ -2,8 +2,10 @@
 #include <string.h>
 #include <time.h>
 
-#include <inferometer/format.h>
-#include <internal/json.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <store/store.h>
 
 #include "measure-private.h"
 

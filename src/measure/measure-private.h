@@ -1,8 +1,8 @@
 #pragma once
-#include <inferometer/compare.h>
-#include <inferometer/measure.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <engine/engine.h>
+#include <measure/kinds.h>
+#include <measure/measure.h>
+#include <pipeline/pipeline.h>
 
 #include "spread.h"
 

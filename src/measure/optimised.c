@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include <internal/engine.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "measure-private.h"
 

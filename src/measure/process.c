@@ -11,9 +11,8 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/format.h>
-#include <inferometer/paths.h>
-#include <internal/sensor.h>
+#include <base/base.h>
+#include <sensor/sensor.h>
 
 #include "measure-private.h"
 

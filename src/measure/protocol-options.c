@@ -1,4 +1,4 @@
-#include <inferometer/protocol.h>
+#include <inferometer/measure.h>
 
 #define PUBLISHED_WARMUP 10 /* of protocols with fixed counts */
 

@@ -2,9 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/json.h>
-#include <internal/reference-model.h>
+#include <base/fields.h>
+#include <onnx/reference-model.h>
 
 #include "verification.h"
 

@@ -1,9 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/json.h>
-
 #include "verification.h"
 
 static IfmReference *reference_new(gsize n)

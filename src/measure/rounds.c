@@ -1,6 +1,6 @@
-#include <inferometer/compare.h>
-#include <internal/json.h>
-#include <internal/statistics.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <store/store.h>
 
 #include <math.h>
 #include <string.h>

@@ -2,11 +2,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/paths.h>
-#include <internal/json.h>
-#include <internal/record-fields.h>
-
-#include <internal/measure.h>
+#include <base/fields.h>
 
 #include "runner-private.h"
 

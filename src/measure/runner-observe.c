@@ -1,6 +1,4 @@
-#include <internal/json.h>
-#include <internal/kinds.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
 
 #include "runner-private.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/temporary.h>
+#include <base/base.h>
 
 #include "measure-private.h"
 

@@ -1,7 +1,6 @@
 #include <glib/gstdio.h>
 
-#include <internal/json.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
 
 #include "runner-private.h"
 

@@ -1,10 +1,7 @@
-#include <inferometer/compare.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
 
 #include <math.h>
-
-#include <inferometer/sensor.h>
-#include <internal/json.h>
 
 #include "compare-side.h"
 

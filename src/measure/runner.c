@@ -1,10 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/sensor.h>
-#include <internal/engine.h>
-#include <internal/json.h>
-#include <internal/measure.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 
 #include "runner-private.h"
 

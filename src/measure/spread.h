@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/tensor.h>
+#include <base/tensor.h>
 
 G_BEGIN_DECLS
 

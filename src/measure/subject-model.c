@@ -2,8 +2,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include <internal/engine.h>
-#include <internal/json.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <convolution/convolution.h>
 
 #include "measure-private.h"
 

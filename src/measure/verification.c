@@ -1,8 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/accuracy.h>
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "verification.h"
 

@@ -3,10 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/accuracy.h>
-#include <internal/json.h>
-#include <internal/tensor.h>
+#include <base/fields.h>
 
 #include "layer-pairs.h"
 #include "worker-private.h"

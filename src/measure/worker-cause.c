@@ -1,7 +1,7 @@
 /* Why outputs are different, where that is known, and what cures it. */
 #include <string.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "kind-private.h"
 

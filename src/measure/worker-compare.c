@@ -1,5 +1,6 @@
-#include <internal/json.h>
-#include <internal/measure.h>
+#include <base/fields.h>
+#include <math.h>
+#include <store/store.h>
 
 #include "kind-private.h"
 

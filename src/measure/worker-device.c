@@ -1,5 +1,4 @@
-#include <internal/engine.h>
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "worker-private.h"
 

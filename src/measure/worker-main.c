@@ -5,8 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <inferometer/measure.h>
-#include <internal/stress.h>
+#include <stress/stress.h>
 
 #include "measure-private.h"
 

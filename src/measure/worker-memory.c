@@ -1,8 +1,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <internal/json.h>
-#include <internal/sensor.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
 
 #include "worker-private.h"
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "worker-private.h"
 

@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/json.h>
-#include <internal/sensor.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 
 #include "kind-private.h"
 #include "verification.h"

@@ -1,5 +1,6 @@
-#include <internal/onnx.h>
 #include <math.h>
+#include <onnx/estimate.h>
+#include <onnx/onnx.h>
 
 /* Sum: an estimate under construction. Sizes come from the user, so a product may overflow. */
 typedef struct

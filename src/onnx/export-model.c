@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <internal/file.h>
+#include <base/base.h>
 
 #include "onnx-private.h"
 

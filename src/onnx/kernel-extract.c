@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/kernel-record.h>
-#include <internal/tensor.h>
+#include <base/base.h>
+#include <onnx/fused-kernel.h>
 
 /* --- constants ----------------------------------------------------------------------------------------------------------
  */

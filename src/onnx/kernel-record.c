@@ -2,10 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/kernel-record.h>
-#include <internal/record-fields.h>
-#include <internal/tensor.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <onnx/fused-kernel.h>
 
 const char *const *ifm_kernel_coverage_words(void)
 {

@@ -3,7 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include <internal/file.h>
+#include <base/base.h>
 
 #include "onnx-private.h"
 

@@ -2,11 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/numpy.h>
-#include <internal/tensor.h>
-
-#include <internal/model-feed.h>
+#include <onnx/onnx.h>
 
 /* What a user feeds a model with (--input), and sizes of its free dimensions: those of the inputs, those asked for, and 1
  * for a batch that nothing is said of. */

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <internal/file.h>
+#include <base/base.h>
 
 #include "onnx-private.h"
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "onnx-private.h"
 

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "onnx.pb-c.h"
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <onnx/onnx.h>
 
 G_BEGIN_DECLS
 

@@ -1,7 +1,5 @@
 #pragma once
 #include "onnx-private.h"
-#include <internal/onnx.h>
-#include <internal/tensor.h>
 
 G_BEGIN_DECLS
 

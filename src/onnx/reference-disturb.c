@@ -2,7 +2,7 @@
  * Monte Carlo arithmetic on a graph (Parker, 1997; Denis et al., Verificarlo, 2016; Jezequel & Chesneaux, CADNA, 2008): the
  * spread of runs with noise of the size of the rounding errors is what rounding may do to each element of the result.
  */
-#include <internal/reference-model.h>
+#include <onnx/reference-model.h>
 
 #include "rewrite.h"
 

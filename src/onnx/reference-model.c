@@ -1,5 +1,5 @@
 /* The reference model: which operators are rewritten, and what stays. */
-#include <internal/reference-model.h>
+#include <onnx/reference-model.h>
 
 #include "rewrite.h"
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "onnx-private.h"
+#include <base/base.h>
 
 typedef enum
 {

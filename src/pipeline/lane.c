@@ -1,6 +1,4 @@
 /* A lane: a device of a block, and its jobs. Its models: lane-models.c; its tensors: lane-tensors.c. */
-#include <internal/clock.h>
-#include <internal/engine.h>
 #include <math.h>
 
 #include "lane-private.h"

@@ -1,7 +1,6 @@
 /* A line: a plan made ready to run: engines opened, models compiled, buffers allocated. */
-#include <internal/clock.h>
-#include <internal/tensor.h>
 #include <string.h>
+#include <zoo/zoo.h>
 
 #include "pipeline-private.h"
 

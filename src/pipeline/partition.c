@@ -1,5 +1,4 @@
 /* The partition of a batch: which device has which nodes and edges. */
-#include <internal/pipeline.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,11 @@
 #pragma once
 #include <stdatomic.h>
 
-#include <inferometer/buffer.h>
-#include <inferometer/pipeline.h>
-#include <internal/zoo.h>
+#include <base/base.h>
+#include <engine/engine.h>
+#include <pipeline/pipeline.h>
+#include <pthread.h>
+#include <trace/trace.h>
 
 G_BEGIN_DECLS
 

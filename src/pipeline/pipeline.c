@@ -1,5 +1,4 @@
 /* The pipeline for its callers: made from a plan, run, and continued with another plan when a device is lost. */
-#include <internal/clock.h>
 #include <math.h>
 #include <string.h>
 

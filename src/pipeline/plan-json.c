@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/nearest.h>
-#include <internal/pipeline.h>
+#include <base/fields.h>
+#include <zoo/zoo.h>
 
 #include "pipeline-private.h"
 

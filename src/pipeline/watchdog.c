@@ -2,7 +2,7 @@
  * The watchdog: the thread that called ifm_pipeline_run() watches the threads of the line. It stops them on the
  * caller's request, or if no batch progressed for too long. It does not wait for a thread that does not come back.
  */
-#include <internal/clock.h>
+#include <pthread.h>
 
 #include "pipeline-private.h"
 

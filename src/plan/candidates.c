@@ -1,5 +1,4 @@
 /* Every plan of a question's space, one by one: for those who want to see what a search left behind. */
-#include <inferometer/planning.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/planning.h>
-#include <internal/nearest.h>
+#include <base/base.h>
+#include <inferometer/engine.h>
+#include <study/study.h>
 
 #include "costs-private.h"
 

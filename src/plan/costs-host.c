@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <internal/clock.h>
-#include <internal/pipeline.h>
-#include <internal/statistics.h>
+#include <pthread.h>
 
 #include "plan-private.h"
 

@@ -1,7 +1,5 @@
 /* What a plan's cost is computed from, so that others can compute it again: docs/formats.md, docs/planning.md. */
-#include <inferometer/planning.h>
-#include <internal/json.h>
-#include <internal/planning-context.h>
+#include <base/fields.h>
 #include <math.h>
 
 #include "plan-private.h"

@@ -1,5 +1,3 @@
-#include <internal/grid.h>
-#include <internal/pipeline.h>
 #include <math.h>
 
 #include "plan-private.h"

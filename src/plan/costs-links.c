@@ -4,8 +4,8 @@
  * tensors of its own models, while other batches are inferred. If the study measured the links, the study's copies are
  * subtracted, and the pipeline's copies are added.
  */
-#include <internal/zoo.h>
 #include <string.h>
+#include <study/study.h>
 
 #include "plan-private.h"
 

@@ -1,6 +1,5 @@
 #pragma once
-#include <inferometer/plan.h>
-#include <internal/planning-context.h>
+#include <plan/plan.h>
 
 G_BEGIN_DECLS
 

@@ -1,6 +1,5 @@
 /* What the runs behind a latency say beyond their median: other statistics with their intervals, and what a simulation
  * draws from. */
-#include <internal/statistics.h>
 #include <math.h>
 
 #include "plan-private.h"

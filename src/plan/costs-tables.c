@@ -1,6 +1,6 @@
-#include <internal/zoo.h>
 #include <math.h>
 #include <string.h>
+#include <study/study.h>
 
 #include "plan-private.h"
 

@@ -1,5 +1,4 @@
-#include <internal/grid.h>
-#include <internal/statistics.h>
+#include <inferometer/engine.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* Corrects the costs by a short run of a plan. Earlier knowledge and the run are weighted by their precision. */
 #include <math.h>
 
-#include <internal/json.h>
-#include <internal/statistics.h>
+#include <base/fields.h>
 
 #include "plan-private.h"
 

@@ -1,8 +1,6 @@
 /* A short run of a plan before its prediction: it corrects the costs by the devices' latencies together. */
 #include <math.h>
 
-#include <internal/statistics.h>
-
 #include "plan-private.h"
 
 enum

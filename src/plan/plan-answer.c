@@ -1,9 +1,5 @@
-#include <inferometer/planning.h>
-#include <internal/pipeline.h>
+#include <base/fields.h>
 #include <math.h>
-
-#include <internal/json.h>
-#include <internal/record-fields.h>
 
 #include "costs-private.h"
 

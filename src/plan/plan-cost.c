@@ -1,8 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/nearest.h>
-
 #include "plan-private.h"
 
 /* A year. Longer times are not planned for, and the simulation cannot count them. */

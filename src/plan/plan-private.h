@@ -1,7 +1,7 @@
 #pragma once
-#include <inferometer/plan.h>
-#include <inferometer/planning.h>
-#include <inferometer/predict.h>
+#include <base/statistics.h>
+#include <predict/predict.h>
+#include <zoo/zoo.h>
 
 #include "costs-private.h"
 

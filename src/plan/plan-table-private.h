@@ -1,5 +1,4 @@
 #pragma once
-#include <inferometer/grid.h>
 
 #include "plan-private.h"
 

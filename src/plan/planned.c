@@ -1,7 +1,6 @@
 /* Planning from options: a plan and its prediction for each size. */
-#include <inferometer/planning.h>
-#include <internal/json.h>
-#include <internal/planning-context.h>
+#include <base/fields.h>
+#include <plan/plan.h>
 
 /* --- options ---------------------------------------------------------------------------------------------------------- */
 

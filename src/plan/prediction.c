@@ -1,10 +1,7 @@
-#include <inferometer/planning.h>
-#include <internal/pipeline.h>
+#include <base/fields.h>
+#include <trace/trace.h>
 
 #include <math.h>
-
-#include <internal/json.h>
-#include <internal/record-fields.h>
 
 #include "plan-private.h"
 

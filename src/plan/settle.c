@@ -2,8 +2,6 @@
  * best single device. */
 #include <math.h>
 
-#include <inferometer/planning.h>
-
 #include "costs-private.h"
 #include "plan-private.h"
 

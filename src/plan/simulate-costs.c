@@ -1,5 +1,4 @@
 /* The times of a simulated pipeline, taken from the cost model once for each size, before the simulation starts. */
-#include <internal/statistics.h>
 #include <math.h>
 
 #include "simulate-private.h"

@@ -1,5 +1,6 @@
 #pragma once
 #include "plan-private.h"
+#include <trace/trace.h>
 
 /*
  * A simulated pipeline: what each thing costs (simulate-costs.c), what happens when (simulate.c), and its events

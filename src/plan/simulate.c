@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/statistics.h>
-
 #include "simulate-private.h"
 
 #define NEVER G_MAXINT64

@@ -1,8 +1,5 @@
 /* Plan tables as JSON documents. All content of a document is checked; errors name the place in it. */
-#include <internal/json.h>
-#include <internal/nearest.h>
-#include <internal/pipeline.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
 
 #include "plan-table-private.h"
 

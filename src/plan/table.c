@@ -2,7 +2,6 @@
  * Plans by size: searched once for each of many sizes, then looked up for a graph of any size. Interpolation between
  * rows is that of IfmGrid, as in the tables of latencies: by the logarithms of nodes, then of edges per node.
  */
-#include <internal/grid.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
+#include <base/statistics.h>
 #include <float.h>
-#include <internal/statistics.h>
 #include <math.h>
 
 #include "predict-private.h"

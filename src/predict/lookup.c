@@ -1,5 +1,4 @@
-#include <internal/grid.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
 #include <math.h>
 
 #include "predict-private.h"

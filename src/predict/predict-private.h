@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/predict.h>
+#include <predict/predict.h>
 
 G_BEGIN_DECLS
 

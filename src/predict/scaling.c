@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <internal/nearest.h>
-#include <internal/scaling.h>
+#include <base/base.h>
+#include <predict/predict.h>
 
 /* What is varied of a graph transformer, and what a row of points comes to. */
 

@@ -1,9 +1,7 @@
 #include <string.h>
 
-#include <internal/convolution.h>
-#include <internal/engine.h>
-#include <internal/nearest.h>
-#include <internal/tensor.h>
+#include <convolution/convolution.h>
+#include <engine/engine.h>
 
 #include "profile-private.h"
 

@@ -1,7 +1,5 @@
-#include <inferometer/compare-models.h>
-
-#include <internal/json.h>
-#include <internal/measure.h>
+#include <base/fields.h>
+#include <measure/measure.h>
 
 #include "profile-private.h"
 

@@ -1,7 +1,6 @@
-#include <inferometer/sensor.h>
-#include <internal/dataset.h>
-#include <internal/store.h>
 #include <math.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 
 #include "profile-private.h"
 

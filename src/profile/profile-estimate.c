@@ -1,5 +1,5 @@
 #include "profile-private.h"
-#include <internal/zoo.h>
+#include <base/fields.h>
 
 /* What a layer, or a whole graph transformer, costs before there is a model of it. */
 

@@ -1,4 +1,4 @@
-#include <internal/result.h>
+#include <store/store.h>
 
 #include "profile-private.h"
 

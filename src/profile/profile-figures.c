@@ -1,8 +1,8 @@
 #include <math.h>
 
-#include <internal/json.h>
-#include <internal/profile-figures.h>
-#include <internal/statistics.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <profile/figures.h>
 
 /* What the measurements of a profile come to: kernels of a device, passes. */
 

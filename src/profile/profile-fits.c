@@ -1,4 +1,4 @@
-#include <internal/sensor.h>
+#include <sensor/sensor.h>
 
 #include "profile-private.h"
 

@@ -1,11 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/paths.h>
-#include <internal/dataset.h>
-#include <internal/nearest.h>
-#include <internal/zoo.h>
-
 #include "profile-private.h"
 
 /* Graph transformers of the zoo: the model that the options describe, built for a graph, and what it is fed. */

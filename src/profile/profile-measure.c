@@ -1,5 +1,4 @@
-#include <internal/result.h>
-#include <internal/store.h>
+#include <store/store.h>
 #include <string.h>
 
 #include "profile-private.h"

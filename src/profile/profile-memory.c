@@ -1,13 +1,8 @@
 #include <malloc.h>
 #include <math.h>
 
-#include <internal/json.h>
-#include <internal/kernel-figures.h>
-#include <internal/onnx.h>
-#include <internal/result.h>
-#include <internal/zoo.h>
-
-#include <internal/profile-figures.h>
+#include <base/fields.h>
+#include <profile/figures.h>
 
 /* What a profile's models and runs take of memory: by the shapes, as it was measured, and by closed forms. */
 

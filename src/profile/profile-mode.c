@@ -4,9 +4,6 @@
 
 #include <glib/gstdio.h>
 
-#include <internal/gradient.h>
-#include <internal/tensor.h>
-
 #include "profile-private.h"
 
 /*

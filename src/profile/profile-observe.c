@@ -1,4 +1,3 @@
-#include <internal/kinds.h>
 #include <string.h>
 
 #include "profile-private.h"

@@ -1,4 +1,5 @@
-#include <inferometer/profile.h>
+#include <measure/kinds.h>
+#include <zoo/zoo.h>
 
 #define PROFILE(member) G_STRUCT_OFFSET(IfmProfileOptions, member)
 #define GRAPH(member) G_STRUCT_OFFSET(IfmGraphOptions, member)

@@ -1,5 +1,3 @@
-#include <internal/campaign.h>
-#include <internal/kinds.h>
 
 #include "profile-private.h"
 

@@ -1,4 +1,3 @@
-#include <internal/axes.h>
 
 #include "profile-private.h"
 

@@ -1,8 +1,6 @@
 #include <math.h>
 
-#include <inferometer/compare.h>
-#include <inferometer/scaling.h>
-#include <internal/measure.h>
+#include <predict/predict.h>
 
 #include "profile-private.h"
 

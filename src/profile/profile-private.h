@@ -1,14 +1,10 @@
 #pragma once
-#include <inferometer/campaign.h>
-#include <inferometer/compare.h>
-#include <inferometer/format.h>
-#include <inferometer/measure.h>
-#include <inferometer/profile-estimate.h>
-#include <inferometer/profile.h>
-#include <inferometer/zoo.h>
-#include <internal/kinds.h>
-#include <internal/model-source.h>
-#include <internal/profile-point.h>
+#include <campaign/campaign.h>
+#include <gradient/gradient.h>
+#include <inferometer/engine.h>
+#include <measure/kinds.h>
+#include <measure/rounds.h>
+#include <profile/profile.h>
 
 G_BEGIN_DECLS
 

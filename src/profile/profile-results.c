@@ -1,4 +1,3 @@
-#include <inferometer/profile.h>
 
 #include "profile-private.h"
 

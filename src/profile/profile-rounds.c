@@ -1,6 +1,4 @@
-#include <inferometer/compare.h>
-#include <internal/json.h>
-#include <internal/measure.h>
+#include <measure/measure.h>
 
 #include "profile-private.h"
 

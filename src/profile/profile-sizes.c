@@ -1,7 +1,5 @@
 #include <string.h>
 
-#include <internal/nearest.h>
-
 #include "profile-private.h"
 
 /* The numbers of graph transformers: one table (ifm_graph_options), whether a model is built of them or nothing but an

@@ -1,7 +1,6 @@
 #include <string.h>
 
-#include <internal/axes.h>
-#include <internal/scaling.h>
+#include <predict/predict.h>
 
 #include "profile-private.h"
 

@@ -1,4 +1,5 @@
 #include "profile-private.h"
+#include <base/fields.h>
 
 /* A profile from its options to its results. */
 

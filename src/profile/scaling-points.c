@@ -1,13 +1,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/compare.h>
-#include <internal/json.h>
-#include <internal/scaling.h>
-
-#include <inferometer/format.h>
-#include <internal/implausible.h>
-#include <internal/profile-figures.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <measure/rounds.h>
+#include <profile/figures.h>
 
 /* The points of a row on one device: what a profile of each model says, as a scaling reads it. */
 

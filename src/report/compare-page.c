@@ -1,9 +1,8 @@
-#include <inferometer/compare-page.h>
-#include <internal/statistics.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <measure/rounds.h>
 
 #include <math.h>
-
-#include <internal/json.h>
 
 #include "compare-accuracy.h"
 

@@ -3,8 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/kinds.h>
-#include <internal/conv-findings.h>
+#include <measure/kinds.h>
 
 #include "study-pages.h"
 

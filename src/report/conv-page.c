@@ -1,7 +1,6 @@
 #include <math.h>
 
-#include <internal/conv-findings.h>
-#include <internal/implausible.h>
+#include <base/statistics.h>
 
 #include "study-pages.h"
 

@@ -1,7 +1,7 @@
 /* Predicted times of a model with each convolution algorithm. */
 #include <math.h>
 
-#include <inferometer/predict-page.h>
+#include <study/study.h>
 
 #include "report-private.h"
 

@@ -1,4 +1,4 @@
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "report-private.h"
 

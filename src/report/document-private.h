@@ -1,5 +1,6 @@
 #pragma once
-#include <inferometer/document.h>
+#include <inferometer/trace.h>
+#include <report/report.h>
 
 G_BEGIN_DECLS
 

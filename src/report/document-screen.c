@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "report-private.h"
+#include <base/base.h>
 
 /* Documents for a terminal. */
 

@@ -1,4 +1,3 @@
-#include <inferometer/document.h>
 
 #include <math.h>
 #include <stdarg.h>

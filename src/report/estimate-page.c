@@ -1,6 +1,5 @@
-#include <inferometer/estimate-page.h>
-#include <internal/onnx.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <profile/profile.h>
 
 #include "report-private.h"
 

@@ -1,7 +1,7 @@
 /* Predictions against measurements. */
 #include <math.h>
 
-#include <inferometer/predict-page.h>
+#include <learn/learn.h>
 
 #include "report-private.h"
 

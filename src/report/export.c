@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "report-private.h"
+#include <base/fields.h>
 
 static const char *const mark_names[5] = { "min", "lower", "median", "upper", "max" };
 

@@ -3,7 +3,7 @@
 
 #include <gio/gio.h>
 
-#include <inferometer/format.h>
+#include <base/fields.h>
 
 #include "page-resource.h"
 #include "report-private.h"

@@ -1,8 +1,10 @@
 /* The kernels of models as a runtime optimised them: pages, and the graph of kernels. */
 #include <string.h>
 
-#include <inferometer/kernels-page.h>
-#include <internal/nearest.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <inferometer/kernels.h>
+#include <onnx/fused-kernel.h>
 
 #include "report-private.h"
 

@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <internal/file.h>
+#include <base/base.h>
 
 #include "report-private.h"
 

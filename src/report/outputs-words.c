@@ -1,7 +1,7 @@
 /* What comparing the outputs came to, in a line. */
 #include <math.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "report-private.h"
 

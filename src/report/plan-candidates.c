@@ -1,5 +1,5 @@
 /* The plans that were to be chosen from, as a table of comma separated values. */
-#include <inferometer/planning.h>
+#include <plan/plan.h>
 
 #include "report-private.h"
 

@@ -1,9 +1,7 @@
-#include <internal/kinds.h>
+#include <base/fields.h>
 #include <math.h>
+#include <plan/plan.h>
 #include <string.h>
-
-#include <internal/json.h>
-#include <internal/planning-context.h>
 
 #include "report-private.h"
 

@@ -2,7 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/predict-page.h>
+#include <base/fields.h>
+#include <learn/learn.h>
 
 #include "report-private.h"
 

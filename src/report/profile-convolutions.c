@@ -1,5 +1,4 @@
-#include <inferometer/measure.h>
-#include <internal/result.h>
+#include <convolution/convolution.h>
 
 #include "profile-page-private.h"
 

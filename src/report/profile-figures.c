@@ -1,8 +1,6 @@
 /* Figures of a profile that say more than its tables: every run, distributions, the roofline, memory node by node. */
 #include <math.h>
 
-#include <internal/result.h>
-
 #include "profile-page-private.h"
 
 static IfmBlock *add_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,

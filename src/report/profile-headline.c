@@ -1,5 +1,4 @@
-#include <internal/json.h>
-#include <internal/result.h>
+#include <base/fields.h>
 #include <math.h>
 
 #include "profile-page-private.h"

@@ -1,4 +1,4 @@
-#include <internal/result.h>
+#include <base/fields.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
+#include <inferometer/engine.h>
+#include <profile/figures.h>
 
 #include "profile-page-private.h"
 

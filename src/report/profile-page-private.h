@@ -1,11 +1,8 @@
 #pragma once
-#include <inferometer/profile-page.h>
-#include <inferometer/trace.h>
-#include <internal/kernel-figures.h>
-#include <internal/onnx.h>
+#include <kernel/kernel.h>
+#include <profile/profile.h>
 
 #include "report-private.h"
-#include <internal/profile-figures.h>
 
 G_BEGIN_DECLS
 

@@ -1,6 +1,7 @@
-#include <inferometer/energy.h>
-#include <internal/result.h>
+#include <base/fields.h>
 #include <math.h>
+#include <profile/figures.h>
+#include <sensor/sensor.h>
 #include <string.h>
 
 #include "profile-page-private.h"

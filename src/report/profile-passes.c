@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/result.h>
+#include <base/fields.h>
+#include <profile/figures.h>
 
 #include "profile-page-private.h"
 

@@ -1,5 +1,6 @@
-#include <internal/result.h>
+#include <base/fields.h>
 #include <math.h>
+#include <profile/figures.h>
 #include <string.h>
 
 #include "profile-page-private.h"

@@ -1,9 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/record-fields.h>
-#include <internal/zoo.h>
+#include <base/fields.h>
+#include <profile/figures.h>
 
 #include "profile-page-private.h"
 

@@ -1,11 +1,9 @@
 #pragma once
-#include <inferometer/compare-page.h>
-#include <inferometer/document.h>
-#include <inferometer/report.h>
-#include <inferometer/study-results.h>
+#include <inferometer/compare.h>
+#include <inferometer/plan.h>
+#include <trace/trace.h>
 
 #include "document-private.h"
-#include <internal/json.h>
 
 G_BEGIN_DECLS
 

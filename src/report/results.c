@@ -1,5 +1,6 @@
-#include <internal/result.h>
+#include <base/fields.h>
 #include <math.h>
+#include <store/store.h>
 #include <string.h>
 
 #include "report-private.h"

@@ -1,4 +1,6 @@
-#include <internal/json.h>
+#include <base/fields.h>
+#include <pipeline/pipeline.h>
+#include <run/run.h>
 
 #include "report-private.h"
 

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "report-private.h"
+#include <run/run.h>
 
 /* (transfer full) NULL for NaN */
 static char *figure_text(const IfmRunFigure *figure, double value)

@@ -1,6 +1,11 @@
 #include <math.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
+#include <measure/kinds.h>
+#include <measure/measure.h>
+#include <pipeline/pipeline.h>
+#include <run/run.h>
+#include <store/store.h>
 
 #include "report-private.h"
 

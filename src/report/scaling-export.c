@@ -1,7 +1,6 @@
 #include <math.h>
 
-#include <internal/json.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
 
 #include "scaling-private.h"
 

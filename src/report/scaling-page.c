@@ -1,5 +1,4 @@
-#include <internal/implausible.h>
-#include <internal/result.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <string.h>
 

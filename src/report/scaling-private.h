@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/scaling-page.h>
+#include <profile/figures.h>
 
 #include "profile-page-private.h"
 

@@ -1,4 +1,4 @@
-#include <inferometer/store-report.h>
+#include <store/store.h>
 
 /* Records kept after their store is closed. */
 

@@ -2,10 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/store-report.h>
-#include <inferometer/study-results.h>
-#include <internal/json.h>
-#include <internal/study.h>
+#include <base/fields.h>
+#include <store/store.h>
+#include <study/study.h>
 
 #include "report-private.h"
 

@@ -1,8 +1,6 @@
 /* Figures of a study of stages. */
 #include <math.h>
 
-#include <internal/study-findings.h>
-
 #include "report-private.h"
 #include "study-pages.h"
 

@@ -1,4 +1,4 @@
-#include <internal/study.h>
+#include <base/fields.h>
 #include <math.h>
 #include <string.h>
 

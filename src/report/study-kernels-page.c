@@ -2,9 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/stress.h>
-#include <inferometer/study-kernels.h>
-#include <internal/study.h>
+#include <learn/learn.h>
 
 #include "study-pages.h"
 

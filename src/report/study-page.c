@@ -1,6 +1,7 @@
-#include <internal/kinds.h>
-#include <internal/study.h>
+#include <base/base.h>
+#include <base/fields.h>
 #include <math.h>
+#include <measure/kinds.h>
 #include <string.h>
 
 #include "study-pages.h"

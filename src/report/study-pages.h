@@ -1,9 +1,7 @@
 #pragma once
-#include <internal/json.h>
+#include <study/findings.h>
 
 #include "report-private.h"
-#include <internal/conv-findings.h>
-#include <internal/study-findings.h>
 
 G_BEGIN_DECLS
 

@@ -1,10 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/kinds.h>
-#include <inferometer/study-results.h>
-#include <internal/implausible.h>
-#include <internal/study.h>
+#include <base/fields.h>
+#include <measure/kinds.h>
 
 #include "study-pages.h"
 

@@ -1,4 +1,5 @@
 #include "study-pages.h"
+#include <base/base.h>
 
 /* How well latencies are known, against what was aimed at. */
 

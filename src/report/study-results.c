@@ -1,8 +1,5 @@
 #include <string.h>
 
-#include <inferometer/study-results.h>
-#include <internal/study.h>
-
 #include "study-pages.h"
 
 /* What a study of any kind comes to: its files and its page, by the kind's row of one table. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "study-pages.h"
+#include <base/base.h>
 
 /* What the regression of latency over data size says, for people. */
 

@@ -1,8 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/format.h>
-
 #include "report-private.h"
 
 /* Figures as pictures: SVG for papers and READMEs, and what a page shows where no script runs and on paper. */

@@ -1,9 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/trace-diff.h>
-#include <internal/json.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
 
 #include "report-private.h"
 

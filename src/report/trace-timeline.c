@@ -1,4 +1,3 @@
-#include <internal/trace.h>
 #include <math.h>
 
 #include "report-private.h"

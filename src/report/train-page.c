@@ -1,4 +1,4 @@
-#include <inferometer/learn-page.h>
+#include <learn/learn.h>
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/format.h>
+#include <base/base.h>
 
 #include "report-private.h"
 

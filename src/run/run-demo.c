@@ -1,4 +1,6 @@
-#include <internal/engine.h>
+#include <engine/engine.h>
+#include <pipeline/pipeline.h>
+#include <zoo/zoo.h>
 
 #include "run-private.h"
 

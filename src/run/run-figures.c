@@ -2,9 +2,13 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/run.h>
-#include <internal/json.h>
-#include <internal/pipeline.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <inferometer/engine.h>
+#include <measure/kinds.h>
+#include <pipeline/pipeline.h>
+#include <run/run.h>
+#include <store/store.h>
 
 static void figure_free(IfmRunFigure *figure)
 {

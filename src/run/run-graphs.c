@@ -1,6 +1,6 @@
 /* The graphs that a run has for batches: streams of them, whole or in parts. */
 #include "run-private.h"
-#include <internal/dataset.h>
+#include <plan/plan.h>
 
 /* The sizes of a graph's parts as the run will make them: what a part costs is its own nodes, the destinations, and their
  * edges; ghosts are sources alone. Costs go by edges a node: a part without any is taken for one that has one.

@@ -3,9 +3,11 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/campaign.h>
-#include <internal/json.h>
-#include <internal/store.h>
+#include <campaign/campaign.h>
+#include <measure/measure.h>
+#include <plan/plan.h>
+#include <run/run.h>
+#include <store/store.h>
 
 #include "run-private.h"
 

@@ -1,4 +1,6 @@
-#include <inferometer/run.h>
+#include <base/fields.h>
+#include <plan/plan.h>
+#include <run/run.h>
 
 static const char *const device_times[] = { "on", "off", "sampled", NULL };
 static const char *const failures[] = { [IFM_RUN_STOP] = "stop", [IFM_RUN_REPLAN] = "replan", NULL };

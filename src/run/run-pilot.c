@@ -1,8 +1,9 @@
 /* A run's plan, tried before it is predicted. */
 #include <math.h>
 
-#include <internal/json.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <plan/plan.h>
+#include <run/run.h>
 
 #include "run-private.h"
 

@@ -1,6 +1,7 @@
 /* Where a run's plans come from, and which devices stand behind their aliases. */
-#include <internal/engine.h>
-#include <internal/store.h>
+#include <engine/engine.h>
+#include <plan/plan.h>
+#include <store/store.h>
 #include <string.h>
 
 #include "run-private.h"

@@ -1,6 +1,7 @@
 /* What is predicted of a stream before it runs. */
-#include <internal/json.h>
-#include <internal/measure.h>
+#include <measure/measure.h>
+#include <plan/plan.h>
+#include <run/run.h>
 
 #include "run-private.h"
 

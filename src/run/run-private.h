@@ -1,7 +1,7 @@
 #pragma once
-#include <inferometer/dataset.h>
-#include <inferometer/run.h>
-#include <internal/planning-context.h>
+#include <inferometer/plan.h>
+#include <measure/kinds.h>
+#include <study/study.h>
 
 /* What the files of this room share, each of them standing on those before it: run-job.c (the data), run-graphs.c (which
  * batches), run-plans.c (which plans, on which devices), run-predict.c, run-pilot.c, run-set.c, run-measure.c. */

@@ -1,10 +1,10 @@
 /* Everything that is asked to be run, looked at before anything is started. */
-#include <inferometer/format.h>
-#include <internal/dataset.h>
-#include <internal/json.h>
-#include <internal/store.h>
-#include <internal/study.h>
+#include <base/fields.h>
 #include <math.h>
+#include <plan/plan.h>
+#include <run/run.h>
+#include <store/store.h>
+#include <zoo/zoo.h>
 
 #include "run-private.h"
 

@@ -1,4 +1,4 @@
-#include <internal/json.h>
+#include <base/fields.h>
 #include <string.h>
 
 #include "sensor-private.h"

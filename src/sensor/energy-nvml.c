@@ -1,5 +1,6 @@
 /* NVML: the total energy of a GPU in mJ, and its power. The library is opened at run time and never closed. */
 #include "energy-private.h"
+#include <base/base.h>
 #include <dlfcn.h>
 
 #define UJ_PER_MJ 1000

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/energy.h>
+#include <sensor/sensor.h>
 
 G_BEGIN_DECLS
 

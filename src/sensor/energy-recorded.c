@@ -1,6 +1,7 @@
 /* A recording: a CSV file that is played on the meter's clock (docs/energy.md, "Recordings"). */
 #include "energy-private.h"
-#include <internal/csv.h>
+#include <base/base.h>
+#include <base/fields.h>
 #include <string.h>
 
 #define NS_PER_S 1e9

@@ -1,8 +1,8 @@
 /* The table of energy sources, and what those that are files share. */
 #include "energy-private.h"
+#include <base/base.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/nearest.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 /* The meter: a sampler that reads an energy source, and windows over what it reads. */
 #include "energy-private.h"
-#include <internal/clock.h>
+#include <base/base.h>
 #include <math.h>
+#include <pthread.h>
 #include <time.h>
 
 #define NS_PER_S 1e9

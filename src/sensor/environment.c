@@ -1,6 +1,7 @@
 #include "sensor-private.h"
-#include <internal/json.h>
+#include <base/fields.h>
 #include <math.h>
+#include <sensor/sensor.h>
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "sensor-private.h"
-#include <internal/json.h>
-#include <internal/sensor.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
 #include <string.h>
 
 #define GIB (G_GINT64_CONSTANT(1) << 30)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/metrics.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
 
 #include "sensor-private.h"
 

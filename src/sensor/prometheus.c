@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/nearest.h>
-#include <internal/prometheus.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <inferometer/measure.h>
+#include <sensor/sensor.h>
 
 #include "sensor-private.h"
 

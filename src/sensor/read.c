@@ -1,7 +1,7 @@
 #include "sensor-private.h"
+#include <base/fields.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/json.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>

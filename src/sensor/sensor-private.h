@@ -1,5 +1,6 @@
 #pragma once
-#include <inferometer/sensor.h>
+#include <glib.h>
+#include <jansson.h>
 
 G_BEGIN_DECLS
 

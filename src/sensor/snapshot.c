@@ -1,6 +1,6 @@
 #include "sensor-private.h"
-#include <internal/json.h>
-#include <internal/sensor.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
 #include <string.h>
 
 static char **words_of(const char *text)

@@ -1,7 +1,7 @@
 #include "store-private.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/store.h>
+#include <store/store.h>
 #include <string.h>
 #include <unistd.h>
 

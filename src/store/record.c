@@ -1,7 +1,8 @@
 #include "store-private.h"
-#include <internal/json.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <base/statistics.h>
 #include <math.h>
+#include <store/store.h>
 #include <string.h>
 #include <sys/random.h>
 

@@ -1,7 +1,6 @@
 #include <string.h>
 
-#include <inferometer/error.h>
-#include <internal/result.h>
+#include <store/store.h>
 
 const IfmMeasurement *ifm_result_measured(const IfmResult *result)
 {

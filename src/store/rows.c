@@ -1,5 +1,6 @@
 #include "store-private.h"
-#include <internal/json.h>
+#include <base/fields.h>
+#include <store/store.h>
 #include <string.h>
 
 /* Records go in and out as their JSON (record.c), a column a field: those of a single value have one. The SQL is made from

@@ -1,4 +1,4 @@
-#include <internal/store.h>
+#include <store/store.h>
 
 #include "store-private.h"
 

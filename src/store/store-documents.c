@@ -1,6 +1,6 @@
 #include "store-private.h"
-#include <internal/json.h>
-#include <internal/store.h>
+#include <base/fields.h>
+#include <store/store.h>
 #include <string.h>
 
 /* A row as it was written, or why it is not. The columns: content, digest. */

@@ -1,5 +1,4 @@
 #pragma once
-#include <inferometer/record-fields.h>
 #include <inferometer/store.h>
 #include <sqlite3.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 #include "store-private.h"
-#include <internal/json.h>
-#include <internal/record-fields.h>
-#include <internal/store.h>
+#include <base/fields.h>
+#include <store/store.h>
 #include <string.h>
 
 static gboolean refuse(IfmErrorCode code, GError **error, const char *what)

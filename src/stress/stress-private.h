@@ -1,7 +1,7 @@
 #pragma once
 #include <stdatomic.h>
 
-#include <internal/stress.h>
+#include <stress/stress.h>
 
 G_BEGIN_DECLS
 

@@ -9,8 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <inferometer/paths.h>
-#include <internal/nearest.h>
+#include <base/base.h>
 
 #include "stress-private.h"
 

@@ -2,9 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/kinds.h>
-#include <internal/conv-findings.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
+#include <measure/kinds.h>
+#include <store/store.h>
+#include <study/findings.h>
 
 /* --- points ----------------------------------------------------------------------------------------------------------- */
 

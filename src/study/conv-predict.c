@@ -1,11 +1,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/conv-predict.h>
-#include <inferometer/kinds.h>
-#include <internal/conv-findings.h>
-#include <internal/nearest.h>
-#include <internal/statistics.h>
+#include <base/base.h>
+#include <base/statistics.h>
+#include <measure/kinds.h>
+#include <study/findings.h>
 
 /* --- curves ------------------------------------------------------------------------------------------------------------
  */

@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include <inferometer/paths.h>
-#include <internal/measure.h>
-#include <internal/nearest.h>
+#include <base/base.h>
+#include <measure/kinds.h>
+#include <measure/measure.h>
 
 #include "definition.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "study-kind.h"
+#include <base/fields.h>
 
 /* A study's YAML as it is read: what studies of every kind have. A kind's own record begins with StudyText. */
 

@@ -1,4 +1,4 @@
-#include <internal/implausible.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/file.h>
+#include <zoo/zoo.h>
 
 #include "import.h"
 

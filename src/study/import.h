@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/csv.h>
+#include <base/fields.h>
 
 #include "study-private.h"
 

@@ -2,10 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/model-predict.h>
-#include <inferometer/stress.h>
-#include <inferometer/study-kernels.h>
-#include <internal/statistics.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <learn/learn.h>
 
 #include "kind-kernels.h"
 

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/study-kernels.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
+#include <learn/learn.h>
+#include <study/study.h>
 
 /* @values: double, sorted. Share 0.5: the median. */
 static double quantile_of(GArray *values, double share)

@@ -2,9 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/stress.h>
-#include <inferometer/study-kernels.h>
-#include <internal/kernel-record.h>
+#include <base/fields.h>
+#include <learn/learn.h>
 
 #include "kind-kernels.h"
 

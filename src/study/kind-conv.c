@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include <inferometer/convolution.h>
+#include <convolution/convolution.h>
 
 /* Kind "conv-algorithms": convolutional networks of the zoo x algorithms for their convolutions x sizes of the image. */
 

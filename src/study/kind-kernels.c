@@ -2,13 +2,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <inferometer/kernel-records.h>
-#include <inferometer/kernel-sample.h>
-#include <inferometer/stress.h>
-#include <internal/kernel-record.h>
-#include <internal/model-source.h>
-#include <internal/prometheus.h>
-#include <internal/stress.h>
+#include <kernel/kernel.h>
+#include <sensor/sensor.h>
+#include <stress/stress.h>
+#include <zoo/zoo.h>
 
 #include "definition.h"
 #include "kind-kernels.h"

@@ -1,6 +1,5 @@
 #pragma once
-#include <inferometer/kernel-record.h>
-#include <inferometer/study.h>
+#include <onnx/fused-kernel.h>
 
 #include "study-kind.h"
 

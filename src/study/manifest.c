@@ -1,6 +1,6 @@
-#include <internal/measure.h>
-#include <internal/store.h>
-#include <internal/study.h>
+#include <base/fields.h>
+#include <measure/measure.h>
+#include <store/store.h>
 #include <string.h>
 
 #include "study-stages.h"

@@ -3,8 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/study-place.h>
-#include <internal/store.h>
+#include <store/store.h>
 
 #include "study-private.h"
 

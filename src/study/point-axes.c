@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include <internal/axes.h>
-#include <internal/tensor.h>
+#include <campaign/campaign.h>
+#include <measure/measure.h>
 
 const char *const point_dtype_words[] = { "f32", "f16", "bf16", NULL };
 const char *const point_mode_words[] = { "forward", "backward", "train", NULL };

@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/profile-point.h>
+#include <profile/profile.h>
 
 #include "definition.h"
 

@@ -1,6 +1,4 @@
 #pragma once
-#include <inferometer/study-cluster.h>
-#include <internal/study.h>
 
 #include "study-private.h"
 

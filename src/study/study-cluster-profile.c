@@ -1,8 +1,7 @@
-#include <inferometer/format.h>
+#include <base/base.h>
+#include <base/fields.h>
 #include <stddef.h>
 #include <string.h>
-
-#include <internal/nearest.h>
 
 #include "study-cluster-private.h"
 

@@ -1,4 +1,5 @@
-#include <internal/file.h>
+#include <base/base.h>
+#include <base/fields.h>
 #include <string.h>
 
 #include "study-cluster-private.h"

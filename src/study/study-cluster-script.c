@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "study-cluster-private.h"
+#include <math.h>
 
 /*
  * The script of a job array. Its lines for sbatch are read by sbatch's own rules, which know quotes and backslashes. The

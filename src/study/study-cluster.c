@@ -1,7 +1,9 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include <internal/file.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <math.h>
 
 #include "study-cluster-private.h"
 

@@ -3,8 +3,8 @@
 
 #include <glib/gstdio.h>
 
-#include <internal/file.h>
-#include <internal/tensor.h>
+#include <inferometer/engine.h>
+#include <zoo/zoo.h>
 
 #include "study-stages.h"
 

@@ -1,11 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/format.h>
-#include <internal/implausible.h>
-#include <internal/json.h>
-
-#include <internal/study-findings.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <study/findings.h>
 
 /* --- what became of cases --------------------------------------------------------------------------------------------- */
 

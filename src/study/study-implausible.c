@@ -1,6 +1,5 @@
-#include <inferometer/format.h>
-#include <internal/implausible.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <base/statistics.h>
 #include <math.h>
 
 #include "study-kind.h"

@@ -1,8 +1,8 @@
 #include <errno.h>
-#include <internal/store.h>
-#include <internal/temporary.h>
 #include <math.h>
+#include <store/store.h>
 #include <string.h>
+#include <zoo/zoo.h>
 
 #include <glib/gstdio.h>
 

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <internal/study.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

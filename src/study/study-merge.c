@@ -2,8 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <internal/campaign.h>
-#include <internal/store.h>
+#include <campaign/campaign.h>
+#include <store/store.h>
 
 #include "study-cluster-private.h"
 

@@ -1,5 +1,4 @@
-#include <internal/store.h>
-#include <internal/study.h>
+#include <base/fields.h>
 #include <math.h>
 
 #include "study-kind.h"

@@ -1,9 +1,6 @@
 #pragma once
-#include <inferometer/campaign.h>
-#include <inferometer/dataset.h>
-#include <inferometer/study.h>
-#include <internal/json.h>
-#include <internal/yaml.h>
+#include <dataset/dataset.h>
+#include <study/study.h>
 
 /* What the files of this room share: a study in memory, where its files are, and its manifest. */
 

@@ -1,8 +1,8 @@
-#include <internal/measure.h>
+#include <campaign/campaign.h>
+#include <measure/measure.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 #include <string.h>
-
-#include <inferometer/sensor.h>
-#include <internal/campaign.h>
 
 #include "study-private.h"
 

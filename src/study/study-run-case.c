@@ -1,6 +1,9 @@
 /* One case of a study, for the runner. */
 
 #include "study-stages.h"
+#include <measure/kinds.h>
+#include <pipeline/pipeline.h>
+#include <zoo/zoo.h>
 
 /* What the runner gets of a case; the strings are its own. */
 typedef struct

@@ -1,6 +1,7 @@
 /* Which of a study's devices are here. */
-#include <internal/engine.h>
-#include <internal/measure.h>
+#include <campaign/campaign.h>
+#include <engine/engine.h>
+#include <measure/measure.h>
 #include <sched.h>
 
 #include "study-run-private.h"

@@ -1,6 +1,6 @@
 /* What the devices of a study can at most: measured once, and from then on found in the study's store. */
-#include <internal/campaign.h>
-#include <internal/kinds.h>
+#include <campaign/campaign.h>
+#include <measure/kinds.h>
 
 #include "study-run-private.h"
 

@@ -1,9 +1,9 @@
 #include <math.h>
 
-#include <inferometer/paths.h>
-#include <internal/campaign.h>
-#include <internal/store.h>
-#include <internal/study.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <campaign/campaign.h>
+#include <store/store.h>
 
 #include "study-run-private.h"
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include <internal/campaign.h>
-#include <internal/store.h>
+#include <campaign/campaign.h>
+#include <store/store.h>
 
 #include "study-cluster-private.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 #include "study-kind.h"
-#include <internal/dataset.h>
-#include <internal/zoo.h>
 
 /* What the files of kind "stages" share: kind-stages.c, span.c, study-export.c, study-run-case.c, manifest.c. */
 

@@ -1,9 +1,11 @@
-#include <internal/implausible.h>
-#include <internal/store.h>
-#include <internal/study.h>
-#include <internal/zoo.h>
+#include <base/fields.h>
+#include <base/statistics.h>
 #include <math.h>
+#include <measure/kinds.h>
+#include <predict/predict.h>
+#include <store/store.h>
 #include <string.h>
+#include <zoo/zoo.h>
 
 #include "study-kind.h"
 

@@ -1,5 +1,6 @@
-#include <internal/engine.h>
-#include <internal/study.h>
+#include <base/fields.h>
+#include <engine/engine.h>
+#include <pipeline/pipeline.h>
 #include <string.h>
 
 #include "study-kind.h"

@@ -1,6 +1,5 @@
+#include <base/base.h>
 #include <gio/gio.h>
-#include <internal/file.h>
-#include <internal/trace.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
 #include <math.h>
 
-#include <inferometer/trace-diff.h>
-
 #include "trace-private.h"
 
 /* --- rows ------------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* Which traces are compared with which: those of the same stream of batches. */
-#include <inferometer/trace-diff.h>
+#include <trace/trace.h>
 
 gboolean ifm_trace_is_simulated(const IfmTrace *trace)
 {

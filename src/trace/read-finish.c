@@ -1,4 +1,4 @@
-#include <internal/json.h>
+#include <base/fields.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-#include <internal/trace.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

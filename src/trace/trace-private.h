@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/trace.h>
+#include <trace/trace.h>
 
 G_BEGIN_DECLS
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "zoo-private.h"
+#include <math.h>
 
 G_BEGIN_DECLS
 

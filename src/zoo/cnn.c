@@ -1,5 +1,4 @@
 /* Convolutional networks: the layers of all architectures, and the model around them. */
-#include <internal/onnx.h>
 #include <math.h>
 #include <stdarg.h>
 

@@ -2,9 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <internal/file.h>
-#include <internal/model-source.h>
-#include <internal/zoo.h>
+#include <zoo/zoo.h>
 
 /* --- files of its own ---------------------------------------------------------------------------------------------------
  */

@@ -1,10 +1,6 @@
 /* Models in stages: their table, their common parts, and the fusing of a range of stages into one model. */
 #include <math.h>
 
-#include <inferometer/dataset.h>
-#include <internal/nearest.h>
-#include <internal/zoo.h>
-
 #include "zoo-private.h"
 
 /* The table: one row per model, sorted by name. */

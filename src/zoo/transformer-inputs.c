@@ -1,6 +1,4 @@
 /* The inputs of a graph transformer from a graph. */
-#include <inferometer/tensor-file.h>
-#include <internal/dataset.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
 #pragma once
-#include <internal/onnx.h>
-#include <internal/zoo.h>
 
 #include "zoo-private.h"
 

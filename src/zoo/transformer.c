@@ -1,5 +1,4 @@
 /* The configuration of the graph transformer: words, checks, ports, the part of a node. */
-#include <internal/tensor.h>
 #include <string.h>
 
 #include "transformer-private.h"

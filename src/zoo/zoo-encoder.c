@@ -3,7 +3,6 @@
  * 16x16 words, 2020; torchvision's form) and BERT's encoder (Devlin et al., BERT, 2018; the form of Hugging Face, without
  * the pooler). A linear layer is MatMul and Add, GELU is written with Erf: what runtimes fuse is theirs to find.
  */
-#include <internal/onnx.h>
 #include <math.h>
 #include <stdarg.h>
 

@@ -3,7 +3,6 @@
  * Source: Hamilton, Ying, Leskovec: Inductive Representation Learning on Large Graphs, 2017; the message's product comes
  * before the mean. What each stage is, and why it is written as it is: docs/stages.md.
  */
-#include <inferometer/dataset.h>
 
 #include "zoo-private.h"
 

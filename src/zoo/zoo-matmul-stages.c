@@ -2,7 +2,6 @@
  * Matrix products in four stages, without a graph, for demonstrations and tests of pipelines. The stages differ in cost, so
  * that a plan can balance them. Multiply-adds per node: features x hidden, then 8, 1 and 2 x hidden x hidden.
  */
-#include <inferometer/dataset.h>
 
 #include "zoo-private.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/zoo.h>
+#include <zoo/zoo.h>
 
 G_BEGIN_DECLS
 

@@ -1,4 +1,3 @@
-#include <internal/nearest.h>
 
 #include "cnn-private.h"
 

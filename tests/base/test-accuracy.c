@@ -1,4 +1,4 @@
-#include <internal/accuracy.h>
+#include <base/tensor.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-#include <internal/clock.h>
+#include <base/base.h>
+#include <pthread.h>
 
 #define MS G_GINT64_CONSTANT(1000000)
 

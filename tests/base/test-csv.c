@@ -1,4 +1,5 @@
 #include "base/base-private.h"
+#include <base/fields.h>
 #include <string.h>
 
 static IfmCsv *parse(const char *text, GError **error)

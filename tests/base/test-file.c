@@ -7,7 +7,7 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 
-#include <internal/file.h>
+#include <base/base.h>
 
 /* Files are written whole or not at all, and a process that is ended at it leaves nothing behind. */
 

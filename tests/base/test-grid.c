@@ -1,4 +1,4 @@
-#include <internal/grid.h>
+#include <base/statistics.h>
 #include <math.h>
 
 static IfmGrid *new_grid(gsize n_axes, IfmGridScale axis_scale, IfmGridScale value_scale, const double *points,

@@ -1,8 +1,8 @@
 #include "base/base-private.h"
+#include <base/base.h>
+#include <base/fields.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <internal/file.h>
-#include <internal/json.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include <internal/nearest.h>
+#include <base/base.h>
 
 static const char *const keys[] = { "latency", "latent", "bandwidth", "onnxruntime", "CPU", "GPU", NULL };
 

@@ -1,5 +1,5 @@
 #include "base/base-private.h"
-#include <inferometer/format.h>
+#include <base/base.h>
 #include <math.h>
 
 /* Numbers as people read them. */

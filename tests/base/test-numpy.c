@@ -1,7 +1,7 @@
 /* NPY and NPZ files. */
 #include <string.h>
 
-#include <internal/numpy.h>
+#include <base/tensor.h>
 
 /* A file of version 1.0 with that dictionary and @n_bytes of values, 0, 1, 2, … (transfer full) */
 static GByteArray *npy(const char *dictionary, gsize n_bytes)

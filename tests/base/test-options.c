@@ -1,4 +1,4 @@
-#include <inferometer/options.h>
+#include <base/fields.h>
 #include <math.h>
 
 /* A struct of every kind, and its table. */

@@ -1,7 +1,7 @@
 #include <glib/gstdio.h>
 #include <sys/stat.h>
 
-#include <inferometer/paths.h>
+#include <base/base.h>
 
 #include "folder.h"
 

@@ -1,5 +1,5 @@
 #include "base/statistics-private.h"
-#include <internal/statistics.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

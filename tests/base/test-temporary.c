@@ -1,5 +1,5 @@
+#include <base/base.h>
 #include <fcntl.h>
-#include <internal/temporary.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>

@@ -1,6 +1,6 @@
+#include <base/tensor.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <internal/tensor.h>
 #include <string.h>
 #include <unistd.h>
 

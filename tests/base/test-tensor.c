@@ -1,4 +1,4 @@
-#include <internal/tensor.h>
+#include <base/tensor.h>
 #include <math.h>
 
 static void test_size(void)

@@ -1,5 +1,6 @@
 #include "base/base-private.h"
 #include "base/yaml-private.h"
+#include <base/fields.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include <internal/axes.h>
-#include <internal/zoo.h>
+#include <campaign/campaign.h>
+#include <zoo/zoo.h>
 
 /* Axes and their points. */
 

@@ -4,10 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <inferometer/compare.h>
-#include <inferometer/zoo.h>
-#include <internal/campaign.h>
-#include <internal/dataset.h>
+#include <campaign/campaign.h>
+#include <measure/kinds.h>
+#include <measure/measure.h>
+#include <onnx/onnx.h>
+#include <store/store.h>
 
 #include "folder.h"
 

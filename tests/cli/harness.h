@@ -10,7 +10,7 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "build-folders.h"
 #include "folder.h"

@@ -1,6 +1,7 @@
 #pragma once
 #include "cli/study-harness.h"
 #include "ports.h"
+#include <math.h>
 
 /*
  * A Slurm cluster of two nodes with one processor each, on loopback: munged, slurmctld and two slurmd as children of the

@@ -1,6 +1,7 @@
 #include <sqlite3.h>
 
-#include <inferometer/onnx.h>
+#include <math.h>
+#include <onnx/onnx.h>
 
 #include "cli/harness.h"
 #include "model-bytes.h"

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <inferometer/onnx.h>
+#include <onnx/onnx.h>
 
 #include "cli/harness.h"
 

@@ -1,5 +1,5 @@
-#include <inferometer/engine.h>
-#include <inferometer/tensor-file.h>
+#include <base/base.h>
+#include <engine/engine.h>
 
 #include "cli/harness.h"
 

@@ -1,6 +1,6 @@
 #include <sys/stat.h>
 
-#include <inferometer/onnx.h>
+#include <math.h>
 
 #include "cli/harness.h"
 #include "model-bytes.h"

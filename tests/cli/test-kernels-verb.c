@@ -1,4 +1,5 @@
-#include <inferometer/onnx.h>
+#include <math.h>
+#include <onnx/onnx.h>
 
 #include "cli/harness.h"
 

@@ -1,7 +1,5 @@
 #include <math.h>
 
-#include <inferometer/onnx.h>
-
 #include "build-folders.h"
 #include "cli/harness.h"
 #include "graph-text.h"

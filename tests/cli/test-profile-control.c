@@ -1,7 +1,7 @@
 
 #include "build-folders.h"
 #include "cli/harness.h"
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 
 /* What `inferometer profile` tells of work that depends on values: an upper bound, said to be one, or nothing; never a
  * silent figure. */

@@ -1,7 +1,7 @@
 
 #include "build-folders.h"
 #include "cli/harness.h"
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 
 /* Models at the edge of what can be profiled, and what a profile tells beside its figures. */
 

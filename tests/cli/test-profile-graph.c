@@ -1,4 +1,4 @@
-#include <inferometer/onnx.h>
+#include <onnx/onnx.h>
 
 #include "cli/layers-harness.h"
 

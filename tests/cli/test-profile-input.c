@@ -1,6 +1,5 @@
 /* profile --input and --dim: what a model is fed, and the sizes of its free dimensions. */
-#include <inferometer/onnx.h>
-#include <inferometer/tensor-file.h>
+#include <onnx/onnx.h>
 
 #include "harness.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include <internal/engine.h>
-#include <internal/tensor.h>
+#include <base/base.h>
+#include <engine/engine.h>
 
 #include "cli/harness.h"
 

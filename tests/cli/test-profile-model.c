@@ -1,4 +1,4 @@
-#include <inferometer/onnx.h>
+#include <onnx/onnx.h>
 
 #include "build-folders.h"
 #include "cli/harness.h"

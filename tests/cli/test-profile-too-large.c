@@ -1,7 +1,5 @@
 #include <sys/resource.h>
 
-#include <inferometer/onnx.h>
-
 #include "cli/harness.h"
 #include "model-bytes.h"
 

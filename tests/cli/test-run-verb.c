@@ -1,6 +1,7 @@
 #include <glib/gstdio.h>
-#include <internal/study.h>
+#include <math.h>
 #include <stdio.h>
+#include <study/study.h>
 
 #include "cli/run-harness.h"
 

@@ -1,4 +1,5 @@
 #include "cli/slurm-cluster.h"
+#include <math.h>
 
 /*
  * Studies on a cluster that this test starts: a node that dies, a time limit that comes near, a task that is cancelled.

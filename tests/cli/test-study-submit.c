@@ -1,5 +1,4 @@
-#include <inferometer/store.h>
-#include <internal/store.h>
+#include <store/store.h>
 
 #include "cli/study-harness.h"
 

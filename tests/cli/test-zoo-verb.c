@@ -1,5 +1,5 @@
 /* zoo export: which files are written, and which are left alone. */
-#include <inferometer/onnx.h>
+#include <onnx/onnx.h>
 
 #include "harness.h"
 

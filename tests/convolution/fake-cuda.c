@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "convolution/cuda-private.h"
+#include <math.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define X(type, name, parameters) EXPORT type name parameters;

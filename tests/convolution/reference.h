@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/convolution.h>
+#include <convolution/convolution.h>
 #include <math.h>
 
 /* A layer with random values and its outputs in double. */

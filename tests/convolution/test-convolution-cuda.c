@@ -1,7 +1,7 @@
 /* Convolutions on a GPU: on a processor that passes for one, and as far as the real libraries go without a GPU. */
 #include <string.h>
 
-#include <inferometer/paths.h>
+#include <base/base.h>
 
 #include "build-folders.h"
 #include "convolution/cuda-private.h"

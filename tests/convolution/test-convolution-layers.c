@@ -1,5 +1,5 @@
 /* The record of what ran, and which algorithm each layer gets. */
-#include <internal/convolution.h>
+#include <convolution/convolution.h>
 #include <jansson.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Every algorithm against sums in double, over a grid of shapes, instruction sets, blocks and threads. Each instruction set
  * that the processor has is forced, in oneDNN, too; the others are skipped by name. */
-#include <internal/convolution.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Laplacian encodings against spectra known in closed form, and against Jacobi's method on the dense matrix, written here.
  */
-#include <inferometer/dataset.h>
+#include <dataset/dataset.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The encodings of the 64 peptides against numpy's and scipy's (encodings.py), where they are. */
+#include <base/base.h>
+#include <dataset/dataset.h>
 #include <glib/gstdio.h>
-#include <internal/dataset.h>
-#include <internal/file.h>
 
 #include "build-folders.h"
 

@@ -1,5 +1,5 @@
 /* Random-walk encodings against exact chances and against powers of the dense matrix. */
-#include <inferometer/dataset.h>
+#include <dataset/dataset.h>
 #include <math.h>
 #include <string.h>
 

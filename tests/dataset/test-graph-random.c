@@ -1,4 +1,4 @@
-#include <internal/dataset.h>
+#include <dataset/dataset.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Edge lists and Matrix Market files. */
+#include <base/base.h>
+#include <dataset/dataset.h>
 #include <glib/gstdio.h>
-#include <internal/dataset.h>
-#include <internal/file.h>
 #include <string.h>
 
 static void assert_graph(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, const gint64 *edges)

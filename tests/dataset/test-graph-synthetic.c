@@ -1,5 +1,5 @@
 /* Undirected random graphs with features. */
-#include <internal/dataset.h>
+#include <dataset/dataset.h>
 #include <math.h>
 #include <string.h>
 

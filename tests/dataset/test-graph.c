@@ -1,5 +1,5 @@
 /* From graph to graph: parts, padding, in-degrees, the check. */
-#include <internal/dataset.h>
+#include <dataset/dataset.h>
 #include <string.h>
 
 /* Two graphs of 2 and 3 nodes: 0 -> 1; 2 -> 3, 4 -> 3, 3 -> 3; 1 attribute a node, 2 an edge. */

@@ -1,5 +1,5 @@
 /* Graphs in parts: who owns what, ghosts, values, and that a layer computed part by part is the whole graph's. */
-#include <internal/dataset.h>
+#include <dataset/dataset.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* TUDataset folders: the peptides that the project ships, and made ones that are wrong. */
+#include <base/base.h>
+#include <dataset/dataset.h>
 #include <glib/gstdio.h>
-#include <internal/dataset.h>
-#include <internal/file.h>
 #include <string.h>
 
 #include "build-folders.h"

@@ -1,6 +1,5 @@
 #pragma once
 #include "fixture.h"
-#include <internal/tensor.h>
 
 /* Models made to give out everything that their nodes make, run, and held against what was inferred. */
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <inferometer/zoo.h>
-#include <internal/engine.h>
+#include <base/base.h>
+#include <engine/engine.h>
 
 /* What the tests of engines share: a model compiled on a device, a request, its inputs, and what the reference says. */
 

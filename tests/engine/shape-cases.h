@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/onnx.h>
+#include <onnx/onnx.h>
 
 /* Graphs of one node with random attributes, as tests of shapes build them. */
 

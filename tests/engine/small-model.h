@@ -1,6 +1,5 @@
 #pragma once
-#include <internal/reference-model.h>
-#include <internal/tensor.h>
+#include <onnx/reference-model.h>
 
 #include "fixture.h"
 

@@ -1,6 +1,5 @@
 #include <glib/gstdio.h>
-#include <internal/engine.h>
-#include <internal/onnx.h>
+#include <math.h>
 
 #include <pthread.h>
 #include <sched.h>

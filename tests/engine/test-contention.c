@@ -1,6 +1,7 @@
+#include <base/base.h>
+#include <engine/engine.h>
 #include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
-#include <inferometer/engine.h>
 #include <math.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Every form that a convolution has in ONNX Runtime's optimised graph, by every algorithm, against the runtime's own
  * kernels: inputs that are left out, and attributes that change the shape. */
-#include <internal/convolution.h>
 #include <math.h>
 
 #include "engine/onnxruntime/onnxruntime-conv.h"

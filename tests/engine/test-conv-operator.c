@@ -1,5 +1,5 @@
 /* Convolutions by named algorithms in ONNX Runtime's own graph, against its own kernels. */
-#include <internal/convolution.h>
+#include <convolution/convolution.h>
 
 #include "folder.h"
 #include "run-model.h"

@@ -1,5 +1,4 @@
 #include <glib/gstdio.h>
-#include <internal/engine.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
+#include <base/base.h>
 #include <engine/engine-private.h>
-#include <internal/engine.h>
+#include <engine/engine.h>
 #include <unistd.h>
 
 #define MS G_GINT64_CONSTANT(1000000)

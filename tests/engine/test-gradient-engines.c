@@ -5,7 +5,7 @@
  * those are linear in each input, so that the loss is a square along it and a central difference of any step exact. Then
  * the same backward models, in single, on each engine, against what they gave in double.
  */
-#include <inferometer/gradient.h>
+#include <gradient/gradient.h>
 
 #include "graph-text.h"
 #include "run-model.h"

@@ -5,7 +5,6 @@
 #include "torch.h"
 #include "training.h"
 #include "transformer.h"
-#include <internal/zoo.h>
 
 static const char *const devices[] = { "onnxruntime:CPU", "openvino:CPU" };
 

@@ -1,7 +1,6 @@
 /* Backward passes of the zoo's convolutional networks: each can be made, small ones give the same on every engine, and
  * ResNet-18 gives what PyTorch's autograd gives. */
-#include <inferometer/gradient.h>
-#include <internal/tensor.h>
+#include <gradient/gradient.h>
 
 #include "torch.h"
 

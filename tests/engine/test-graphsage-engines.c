@@ -3,10 +3,7 @@
  * ranges fed with the right values of what enters it, the seven stages chained, both forms, each way of scattering, a
  * padded graph in a model of fixed sizes, and graphs computed by parts.
  */
-#include <inferometer/dataset.h>
-#include <internal/engine.h>
-#include <internal/onnx.h>
-#include <internal/zoo.h>
+#include <zoo/zoo.h>
 
 #include "fixture.h"
 

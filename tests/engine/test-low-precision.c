@@ -1,7 +1,6 @@
 /* The reference of operators of low precision in bodies, with packed integers, and of those that ONNX Runtime alone has,
  * against the runtime's own answers (tests/data/low-precision.py: weights of 7 bits, which no kernel saturates). */
 #include <glib/gstdio.h>
-#include <internal/onnx.h>
 #include <math.h>
 
 #include "small-model.h"

@@ -2,8 +2,6 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/engine.h>
-
 #include "engine/runtime-private.h"
 
 /* What the drivers of real runtimes share, on what those runtimes have said and written. */

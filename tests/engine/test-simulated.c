@@ -1,10 +1,9 @@
+#include <base/base.h>
+#include <engine/engine.h>
 #include <engine/simulated/simulated-machine.h>
 #include <glib/gstdio.h>
-#include <inferometer/buffer.h>
-#include <internal/engine.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

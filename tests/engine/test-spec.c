@@ -1,4 +1,4 @@
-#include <inferometer/engine.h>
+#include <engine/engine.h>
 
 /* What is written, and what it means: canonical text, engine, unit, index, cores, streams. */
 static const struct

@@ -5,7 +5,6 @@
  */
 #include "graph-text.h"
 #include "training.h"
-#include <internal/onnx.h>
 
 #define N_STEPS 30
 

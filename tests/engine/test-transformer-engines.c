@@ -3,10 +3,8 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/gradient.h>
-#include <inferometer/transformer.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <gradient/gradient.h>
+#include <zoo/zoo.h>
 
 #include "run-model.h"
 

@@ -3,9 +3,6 @@
 
 #include <glib/gstdio.h>
 
-#include <internal/file.h>
-#include <internal/onnx.h>
-
 #include "run-model.h"
 
 /* Gradients of backward models against PyTorch's autograd: what went into each and what came out is put into a folder of

@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/gradient.h>
+#include <gradient/gradient.h>
 
 #include "run-model.h"
 

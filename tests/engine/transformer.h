@@ -1,9 +1,7 @@
 #pragma once
 #include <glib/gstdio.h>
 
-#include <inferometer/transformer.h>
-#include <internal/dataset.h>
-#include <internal/tensor.h>
+#include <zoo/zoo.h>
 
 #include "run-model.h"
 

@@ -2,7 +2,6 @@
 #include "gradient/gradient-private.h"
 
 #include "graph-text.h"
-#include <internal/gradient.h>
 
 static IfmModel *backward(const char *text, const IfmGradientOptions *options)
 {

@@ -1,8 +1,6 @@
 /* Modules as PyTorch exports them, by both exporters (tests/data/torch-exports.py): shapes, weights, gradients. */
-#include <inferometer/gradient.h>
-#include <inferometer/onnx.h>
-
-#include <internal/onnx.h>
+#include <gradient/gradient.h>
+#include <onnx/onnx.h>
 
 static const IfmDimBinding sizes[] = {
     { "batch", 3 },

@@ -2,11 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <inferometer/kernel-sample.h>
-#include <inferometer/kernel.h>
-#include <inferometer/profile-page.h>
-#include <inferometer/zoo.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <kernel/kernel.h>
+#include <profile/profile.h>
 
 /*
  * Whose work a runtime's nodes do. The model: x [1,3,8,8] -> conv (4 channels, 3x3, padded) -> norm -> relu -> sum with a

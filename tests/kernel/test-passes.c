@@ -1,9 +1,6 @@
 #include <math.h>
 
-#include <inferometer/kernel.h>
-#include <inferometer/transformer.h>
-#include <internal/json.h>
-#include <internal/kernel-figures.h>
+#include <kernel/kernel.h>
 
 /* How long passes take, and the parts of a graph transformer. */
 

@@ -1,6 +1,5 @@
 #include <glib/gstdio.h>
-#include <inferometer/kernel-sample.h>
-#include <internal/kinds.h>
+#include <kernel/kernel.h>
 #include <math.h>
 
 #include "../../src/kernel/records-private.h"

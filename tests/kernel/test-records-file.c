@@ -1,5 +1,5 @@
-#include <inferometer/kernel-records.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <kernel/kernel.h>
 #include <string.h>
 
 #include "build-folders.h"

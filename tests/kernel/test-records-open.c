@@ -1,6 +1,4 @@
 #include <glib/gstdio.h>
-#include <inferometer/kernel-records.h>
-#include <inferometer/zoo.h>
 #include <string.h>
 
 #include "../../src/kernel/records-private.h"

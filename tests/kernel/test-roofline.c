@@ -1,7 +1,5 @@
 #include <math.h>
 
-#include <inferometer/kernel.h>
-
 #include "kernel/kernel-private.h"
 
 /* 100 GFLOP/s, 20 GB/s: 5 FLOP a byte balance. */

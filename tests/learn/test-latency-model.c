@@ -2,7 +2,6 @@
 
 #include "folder.h"
 #include "law.h"
-#include <internal/json.h>
 
 static IfmLatencyModel *train(void)
 {

@@ -2,7 +2,7 @@
 #include <xgboost/c_api.h>
 
 #include "law.h"
-#include <internal/json.h>
+#include <base/statistics.h>
 
 /* --- trees as XGBoost evaluates them ------------------------------------------------------------------------------------
  */

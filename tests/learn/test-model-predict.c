@@ -1,6 +1,3 @@
-#include <inferometer/evaluate.h>
-#include <inferometer/model-predict.h>
-#include <internal/kernel-record.h>
 
 #include "law.h"
 

@@ -1,5 +1,6 @@
 #pragma once
-#include <internal/json.h>
+#include <base/fields.h>
+#include <measure/kinds.h>
 
 #include "runner-fixture.h"
 

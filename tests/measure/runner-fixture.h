@@ -8,8 +8,9 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/measure.h>
-#include <inferometer/zoo.h>
+#include <measure/measure.h>
+#include <onnx/onnx.h>
+#include <store/store.h>
 
 /* What the tests of the runner share: a small model in a file, cases on it, and a look at the processes there are. */
 

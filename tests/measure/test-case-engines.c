@@ -1,5 +1,3 @@
-#include <inferometer/tensor-file.h>
-#include <internal/json.h>
 
 #include "measure/measure-private.h"
 #include "runner-fixture.h"

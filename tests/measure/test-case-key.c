@@ -1,5 +1,5 @@
-#include <inferometer/tensor-file.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <measure/kinds.h>
 
 #include "runner-fixture.h"
 

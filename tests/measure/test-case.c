@@ -1,5 +1,4 @@
-#include <internal/json.h>
-#include <internal/tensor.h>
+#include <base/fields.h>
 
 #include "runner-fixture.h"
 

@@ -1,8 +1,6 @@
 #include <math.h>
 
-#include <inferometer/compare.h>
-#include <inferometer/paths.h>
-#include <internal/measure.h>
+#include <base/base.h>
 
 #include "runner-fixture.h"
 

@@ -1,7 +1,5 @@
 #include <math.h>
 
-#include <inferometer/compare.h>
-
 #include "runner-fixture.h"
 
 /* Two sides in processes of their own. Simulated devices go by a virtual clock, and there is no time budget: so every

@@ -1,6 +1,5 @@
-#include <inferometer/compare.h>
-#include <internal/json.h>
-#include <internal/statistics.h>
+#include <base/fields.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
-#include <inferometer/compare.h>
-#include <internal/dataset.h>
-#include <internal/json.h>
-#include <internal/record-fields.h>
+#include <base/base.h>
+#include <base/fields.h>
 
 #include "measure/measure-private.h"
 #include "runner-fixture.h"

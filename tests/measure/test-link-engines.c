@@ -1,4 +1,4 @@
-#include <internal/measure.h>
+#include <measure/kinds.h>
 #include <sched.h>
 
 #include "runner-fixture.h"

@@ -1,4 +1,5 @@
 #include "runner-fixture.h"
+#include <measure/kinds.h>
 
 #define US G_GINT64_CONSTANT(1000)
 

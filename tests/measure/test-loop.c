@@ -2,7 +2,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include <inferometer/measure.h>
+#include <base/base.h>
+#include <base/statistics.h>
+#include <measure/measure.h>
 
 #define MS G_GINT64_CONSTANT(1000000)
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <inferometer/compare.h>
+#include <trace/trace.h>
 
 #include "plan-fixture.h"
 

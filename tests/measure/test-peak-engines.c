@@ -1,4 +1,3 @@
-#include <internal/measure.h>
 #include <math.h>
 #include <sched.h>
 

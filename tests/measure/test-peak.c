@@ -1,4 +1,3 @@
-#include <internal/kinds.h>
 #include <sched.h>
 
 #include "runner-fixture.h"

@@ -1,5 +1,5 @@
+#include <base/fields.h>
 #include <errno.h>
-#include <internal/record-fields.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

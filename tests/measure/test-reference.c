@@ -3,8 +3,6 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/tensor-file.h>
-
 #include "measure/measure-private.h"
 
 static const gint64 shape[] = { 2, 3 };

@@ -1,5 +1,3 @@
-#include <inferometer/compare.h>
-#include <internal/json.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 #include <math.h>
 #include <sched.h>
 
-#include <inferometer/tensor-file.h>
+#include <inferometer/engine.h>
+#include <zoo/zoo.h>
 
 #include "build-folders.h"
 #include "runner-fixture.h"

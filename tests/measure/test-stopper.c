@@ -1,5 +1,4 @@
-#include <internal/measure.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
 #include <math.h>
 
 #include "measure/measure-private.h"

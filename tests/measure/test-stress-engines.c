@@ -1,5 +1,4 @@
-#include <inferometer/stress.h>
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "runner-fixture.h"
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "runner-fixture.h"
 

@@ -1,8 +1,7 @@
 /* Shapes and costs against formulas written out here, and contradictions. */
 #include <string.h>
 
-#include <inferometer/onnx.h>
-#include <inferometer/zoo.h>
+#include <onnx/onnx.h>
 
 #include "build-folders.h"
 

@@ -3,8 +3,7 @@
 #include <unistd.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/zoo.h>
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 
 #include "model-bytes.h"
 

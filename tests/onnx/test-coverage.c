@@ -1,5 +1,5 @@
 /* What an analysis is about: what is covered, why the rest is not, what a run told, what can be trained. */
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 #include <string.h>
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })

@@ -1,6 +1,7 @@
 /* Estimates against graphs of the same layers, counted node by node, and against formulas written out again here. */
-#include <internal/onnx.h>
 #include <math.h>
+#include <onnx/estimate.h>
+#include <onnx/onnx.h>
 #include <string.h>
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })

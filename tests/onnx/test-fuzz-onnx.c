@@ -3,8 +3,6 @@
 #include "fuzz-corpus.h"
 #include "model-bytes.h"
 
-#include <inferometer/zoo.h>
-
 static void run_zoo(gconstpointer name)
 {
     g_autoptr(GError) error = NULL;

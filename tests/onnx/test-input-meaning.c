@@ -1,8 +1,7 @@
 /* What inputs are made of, from what the graph does with them. */
 #include <string.h>
 
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <onnx/onnx.h>
 
 #define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define SHAPE(...) ((gint64[]){ __VA_ARGS__ })

@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/onnx.h>
+#include <math.h>
+#include <onnx/onnx.h>
 
 #include "onnx/memory-place.h"
 

@@ -1,6 +1,5 @@
 /* Sizes of free dimensions, and what they are taken for where nothing is said. */
-#include <internal/model-feed.h>
-#include <internal/tensor.h>
+#include <onnx/onnx.h>
 #include <string.h>
 
 #define MAX_INPUTS 3

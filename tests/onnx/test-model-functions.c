@@ -1,6 +1,6 @@
 /* Functions of a model's own. The numbers that inlined models give were compared with what ONNX Runtime, which inlines by
  * itself, gives of the files as they are: equal to the bit. */
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 #include <string.h>
 
 #include "build-folders.h"

@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include <glib/gstdio.h>
-#include <inferometer/zoo.h>
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 
 #include "build-folders.h"
 

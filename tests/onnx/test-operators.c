@@ -1,7 +1,6 @@
 /* Operators against formulas written out here: control flow by its branches, attention, what runtimes fuse, values
  * followed. */
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <onnx/onnx.h>
 #include <string.h>
 
 #include "build-folders.h"

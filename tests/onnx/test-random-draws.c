@@ -1,5 +1,5 @@
 /* Outputs that follow from random numbers: in the graph, in branches and in functions (tests/data/draws.py). */
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 
 static void check(GHashTable *draws, const char *output, const char *source)
 {

@@ -1,6 +1,6 @@
 /* What models store, by element type, and the precision that they are written in: graphs whose figures are counted by
  * hand. */
-#include <inferometer/onnx.h>
+#include <onnx/onnx.h>
 
 #include "model-bytes.h"
 

@@ -1,8 +1,9 @@
 #pragma once
 #include <string.h>
 
-#include <inferometer/pipeline.h>
-#include <internal/json.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <pipeline/pipeline.h>
 
 /* What the tests of pipelines share: a plan in short, batches of random graphs, a run on a virtual clock. */
 

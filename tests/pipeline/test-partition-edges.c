@@ -1,5 +1,5 @@
 /* Edges in the order of their destinations' shares. */
-#include <internal/pipeline.h>
+#include <pipeline/pipeline.h>
 
 static void assert_ordered(const gint64 *edge_index, gint64 n_edges, const gint64 *cuts, gsize n_cuts)
 {

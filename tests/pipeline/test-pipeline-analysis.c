@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "fixture.h"
+#include <trace/trace.h>
 
 /*
  * A run through the pipeline, its trace, what the analysis makes of it, and what it must come to by hand.

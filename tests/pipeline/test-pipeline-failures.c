@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "fixture.h"
+#include <trace/trace.h>
 
 #define TWO_BLOCKS "[[[\"A\"],[1,2,3],[1]],[[\"B\"],[4,5,6,7],[1]]]"
 #define PARALLEL "[[[\"A\",\"B\"],[1,2,3,4,5,6,7],[0.5,0.5]]]"

@@ -1,6 +1,6 @@
 /* The executor on simulated devices and a virtual clock: everything takes exactly as long as it must. */
-#include <internal/trace.h>
 #include <math.h>
+#include <trace/trace.h>
 
 #include "fixture.h"
 

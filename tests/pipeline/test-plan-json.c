@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/pipeline.h>
+#include <base/fields.h>
+#include <pipeline/pipeline.h>
 
 static IfmPlan *parse(const char *text, GError **error)
 {

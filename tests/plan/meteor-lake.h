@@ -1,6 +1,6 @@
 #pragma once
 #include <glib/gstdio.h>
-#include <inferometer/plan.h>
+#include <inferometer/study.h>
 
 #include "folder.h"
 

@@ -3,7 +3,7 @@
 
 #include "meteor-lake.h"
 #include "plan/costs-private.h"
-#include <internal/planning-context.h>
+#include <study/study.h>
 
 #define CLOSE(a, b) g_assert_cmpfloat_with_epsilon((a) / (b), 1, 1e-9)
 

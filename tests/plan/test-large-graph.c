@@ -2,12 +2,12 @@
  * A large graph in parts through a pipeline of real engines: METIS' subgraphs are the batches, their rows are put in their
  * places, and the result is the whole graph's, as a layer written out here in double precision has it.
  */
-#include <inferometer/plan.h>
-#include <internal/dataset.h>
-#include <internal/json.h>
-#include <internal/onnx.h>
+#include <base/fields.h>
+#include <inferometer/engine.h>
 #include <math.h>
+#include <pipeline/pipeline.h>
 #include <string.h>
+#include <zoo/zoo.h>
 
 #include "build-folders.h"
 

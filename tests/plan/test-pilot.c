@@ -4,9 +4,8 @@
  */
 #include <math.h>
 
-#include <inferometer/plan.h>
-#include <internal/json.h>
-#include <internal/planning-context.h>
+#include <measure/measure.h>
+#include <store/store.h>
 
 #include "plan/plan-private.h"
 

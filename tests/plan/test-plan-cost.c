@@ -1,8 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/plan.h>
-
 #include "plan/costs-private.h"
 
 #define CLOSE(a, b) g_assert_cmpfloat_with_epsilon((a) / (b), 1, 1e-9)

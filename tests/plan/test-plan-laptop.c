@@ -3,6 +3,7 @@
 
 #include "meteor-lake.h"
 #include "plan/costs-private.h"
+#include <study/study.h>
 
 /*
  * The best plan at each size of the laptop, under each objective, is never worse than the one the published search finds

@@ -4,9 +4,10 @@
  */
 #include <math.h>
 
+#include <base/fields.h>
 #include <glib/gstdio.h>
-#include <inferometer/plan.h>
-#include <internal/json.h>
+#include <trace/trace.h>
+#include <zoo/zoo.h>
 
 #include "plan/costs-private.h"
 

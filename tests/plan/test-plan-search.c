@@ -1,8 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/plan.h>
-
 #include "plan/costs-private.h"
 
 /* --- random instances, and their optimum by trying everything -----------------------------------------------------------

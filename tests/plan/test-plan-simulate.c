@@ -2,10 +2,10 @@
  * Simulated plans: makespans known to the nanosecond, the executor's rules written out as equations and checked on random
  * pipelines, contention worked out by hand, and what a timeline must add up to.
  */
-#include <inferometer/planning.h>
-#include <internal/json.h>
+#include <base/fields.h>
 #include <math.h>
 #include <string.h>
+#include <trace/trace.h>
 
 #include "plan/costs-private.h"
 

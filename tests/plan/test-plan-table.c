@@ -1,7 +1,7 @@
 /* Plans by size: what is searched, found, chosen, written and read; and what to run when devices are lost. */
-#include <inferometer/plan.h>
-#include <internal/json.h>
+#include <base/fields.h>
 #include <math.h>
+#include <plan/plan.h>
 #include <string.h>
 
 /* --- a cost model -------------------------------------------------------------------------------------------------------

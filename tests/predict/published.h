@@ -1,8 +1,8 @@
 #pragma once
+#include <base/fields.h>
 #include <glib.h>
-#include <inferometer/predict.h>
-#include <internal/csv.h>
 #include <math.h>
+#include <predict/predict.h>
 
 /* The published tables of data/meteor-lake: GraphSAGE stages 1 to 7 on three devices. */
 #define PUBLISHED_MAX 64

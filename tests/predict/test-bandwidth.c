@@ -1,4 +1,4 @@
-#include <internal/statistics.h>
+#include <base/statistics.h>
 
 #include "published.h"
 

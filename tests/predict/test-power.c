@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <inferometer/predict.h>
+#include <predict/predict.h>
 
 /* An exponent and its interval. References are computed here, from the textbook's sums and a table of t. */
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include <internal/scaling.h>
+#include <predict/predict.h>
 
 /* What rows of points come to, for points whose answers are known. */
 

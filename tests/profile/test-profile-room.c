@@ -4,14 +4,10 @@
  */
 #include <math.h>
 
-#include <inferometer/compare-models.h>
-#include <inferometer/estimate-page.h>
-#include <inferometer/profile-page.h>
-#include <inferometer/scaling-page.h>
-#include <internal/gradient.h>
-#include <internal/json.h>
-#include <internal/onnx.h>
-#include <internal/zoo.h>
+#include <gradient/gradient.h>
+#include <inferometer/compare.h>
+#include <profile/profile.h>
+#include <store/store.h>
 
 #include "folder.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <string.h>
 
-#include <inferometer/document.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <report/report.h>
 
 /* What every document keeps to: keys are unique, texts are plain, figures have all that a plotter needs. Frees @document.
  * Returns: how many points its figures have. */

@@ -1,7 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/compare-page.h>
+#include <measure/rounds.h>
+#include <store/store.h>
 
 #include "check-document.h"
 #include "golden.h"

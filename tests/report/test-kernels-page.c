@@ -1,7 +1,6 @@
 #include <string.h>
 
-#include <inferometer/kernels-page.h>
-#include <internal/json.h>
+#include <kernel/kernel.h>
 
 #include "build-folders.h"
 #include "check-document.h"

@@ -1,9 +1,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/document.h>
-#include <internal/json.h>
-#include <internal/planning-context.h>
+#include <plan/plan.h>
+#include <run/run.h>
+#include <store/store.h>
+#include <trace/trace.h>
 
 #include "check-document.h"
 #include "golden.h"

@@ -1,7 +1,6 @@
 #include <string.h>
 
-#include <inferometer/kernel-records.h>
-#include <inferometer/predict-page.h>
+#include <learn/learn.h>
 
 #include "build-folders.h"
 #include "check-document.h"

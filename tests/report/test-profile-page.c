@@ -1,8 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/kernel.h>
-#include <inferometer/profile-page.h>
+#include <kernel/kernel.h>
+#include <profile/profile.h>
+#include <report/report.h>
 
 #include "report/document-check.h"
 #include "report/golden.h"

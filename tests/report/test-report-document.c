@@ -1,8 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/document.h>
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "report/document-private.h"
 #include "report/golden.h"

@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/scaling-page.h>
-#include <inferometer/zoo.h>
-#include <internal/json.h>
+#include <profile/profile.h>
+#include <report/report.h>
+#include <store/store.h>
 
 #include "report/document-check.h"
 #include "report/golden.h"

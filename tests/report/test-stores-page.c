@@ -1,7 +1,8 @@
 /* The documents of stores. */
 #include <string.h>
 
-#include <inferometer/store-report.h>
+#include <inferometer/document.h>
+#include <store/store.h>
 
 #include "folder.h"
 

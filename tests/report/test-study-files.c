@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
 
 #include "report/golden.h"
 #include "report/study-pages.h"

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <inferometer/document.h>
+#include <base/base.h>
 
 #include "folder.h"
 #include "report/golden.h"

@@ -1,10 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/document.h>
-#include <inferometer/trace-diff.h>
-#include <internal/csv.h>
-
 #include "pipeline-trace.h"
 #include "report/check-document.h"
 #include "report/golden.h"

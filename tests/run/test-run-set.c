@@ -1,11 +1,11 @@
 /*
  * A plan and its run from C: what the options refuse, what is known before the run, and what is there after it.
  */
-#include <inferometer/run.h>
-#include <internal/json.h>
-#include <internal/store.h>
+#include <base/fields.h>
 #include <math.h>
+#include <run/run.h>
 #include <sqlite3.h>
+#include <store/store.h>
 
 #include "folder.h"
 

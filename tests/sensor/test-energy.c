@@ -1,7 +1,9 @@
+#include <base/base.h>
+#include <base/statistics.h>
 #include <dlfcn.h>
 #include <glib/gstdio.h>
-#include <inferometer/energy.h>
 #include <math.h>
+#include <sensor/sensor.h>
 #include <string.h>
 
 #include "build-folders.h"

@@ -1,7 +1,7 @@
+#include <base/fields.h>
 #include <glib/gstdio.h>
-#include <inferometer/metrics.h>
-#include <internal/json.h>
 #include <math.h>
+#include <sensor/sensor.h>
 #include <string.h>
 
 /* Windows over a recorded /proc whose counters are known at both ends. */

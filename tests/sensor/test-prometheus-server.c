@@ -1,7 +1,7 @@
 #include <glib/gstdio.h>
-#include <inferometer/prometheus.h>
-#include <inferometer/stress.h>
+#include <sensor/sensor.h>
 #include <signal.h>
+#include <stress/stress.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 

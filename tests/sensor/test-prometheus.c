@@ -1,5 +1,6 @@
-#include <internal/prometheus.h>
+#include <inferometer/measure.h>
 #include <math.h>
+#include <sensor/sensor.h>
 
 #include "http-server.h"
 

@@ -1,7 +1,7 @@
+#include <base/fields.h>
 #include <glib/gstdio.h>
-#include <internal/json.h>
-#include <internal/sensor.h>
 #include <math.h>
+#include <sensor/sensor.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

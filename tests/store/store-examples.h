@@ -1,9 +1,9 @@
 #pragma once
+#include <base/fields.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <inferometer/store.h>
-#include <internal/json.h>
 #include <math.h>
+#include <store/store.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

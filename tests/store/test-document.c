@@ -1,6 +1,5 @@
 #include "store-examples.h"
 #include "store/store-private.h"
-#include <internal/store.h>
 #include <signal.h>
 
 static void set_document(IfmStore *store, const char *name, json_t *json /* (transfer full) */)

@@ -1,6 +1,6 @@
-#include <inferometer/store.h>
-#include <internal/json.h>
+#include <base/fields.h>
 #include <math.h>
+#include <store/store.h>
 #include <string.h>
 
 #include "build-folders.h"

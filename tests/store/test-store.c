@@ -1,4 +1,3 @@
-#include <internal/store.h>
 
 #include "store-examples.h"
 #include "store/store-private.h"

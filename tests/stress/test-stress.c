@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <inferometer/stress.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

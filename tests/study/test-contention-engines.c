@@ -1,6 +1,6 @@
 #include "study-fixture.h"
 
-#include <inferometer/engine.h>
+#include <study/study.h>
 
 /* Two real engines, each on a core of its own, alone and beside each other. */
 

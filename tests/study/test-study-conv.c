@@ -1,11 +1,8 @@
 #include <math.h>
 
-#include <inferometer/conv-predict.h>
-#include <inferometer/kinds.h>
-#include <inferometer/study-results.h>
-#include <internal/conv-findings.h>
-#include <internal/csv.h>
-#include <internal/study.h>
+#include <base/fields.h>
+#include <measure/kinds.h>
+#include <study/findings.h>
 
 #include "study-fixture.h"
 

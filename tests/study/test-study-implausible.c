@@ -1,9 +1,8 @@
+#include <base/statistics.h>
 #include <glib/gstdio.h>
-#include <inferometer/study.h>
-#include <internal/implausible.h>
-#include <internal/study-findings.h>
 #include <math.h>
 #include <string.h>
+#include <study/findings.h>
 
 #include "folder.h"
 #include "study/study-kind.h"

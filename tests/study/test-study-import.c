@@ -3,10 +3,9 @@
 
 #include <math.h>
 
-#include <inferometer/study-results.h>
-#include <internal/csv.h>
-#include <internal/json.h>
-#include <internal/store.h>
+#include <base/fields.h>
+#include <predict/predict.h>
+#include <store/store.h>
 
 static const IfmStageSizes published = { .features = 500, .hidden = 500 };
 

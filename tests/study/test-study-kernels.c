@@ -1,9 +1,8 @@
 #include <math.h>
 
-#include <inferometer/study-kernels.h>
-#include <inferometer/study-results.h>
-#include <internal/json.h>
-#include <internal/study.h>
+#include <base/fields.h>
+#include <learn/learn.h>
+#include <study/study.h>
 
 #include "sensor/http-server.h"
 #include "study-fixture.h"

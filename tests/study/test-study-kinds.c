@@ -1,4 +1,7 @@
-#include <internal/measure.h>
+#include <measure/kinds.h>
+#include <measure/measure.h>
+#include <onnx/onnx.h>
+#include <store/store.h>
 
 #include "study-fixture.h"
 

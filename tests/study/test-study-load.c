@@ -1,7 +1,7 @@
 #include "study-fixture.h"
 
-#include <internal/json.h>
-#include <internal/store.h>
+#include <store/store.h>
+#include <study/study.h>
 
 /* Ranges of stages, and cases beside others, on simulated devices that slow each other by known factors. */
 static const char machine[] =

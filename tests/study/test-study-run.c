@@ -4,12 +4,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include <inferometer/dataset.h>
-#include <inferometer/tensor-file.h>
-#include <internal/csv.h>
-#include <internal/json.h>
-#include <internal/onnx.h>
-#include <internal/store.h>
+#include <onnx/onnx.h>
+#include <store/store.h>
 
 /* All on simulated devices and a virtual clock. A machine whose every run takes 1 ms, so that each figure is known. */
 static const char machine[] =

@@ -1,7 +1,7 @@
 #include "study-fixture.h"
 #include "study/study-cluster-private.h"
 
-#include <internal/csv.h>
+#include <base/fields.h>
 
 /* --- the shipped studies -------------------------------------------------------------------------------------------- */
 

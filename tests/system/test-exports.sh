@@ -1,19 +1,29 @@
 #!/usr/bin/env bash
-# That the shared library exports what the public headers declare and nothing else, that inferometer.h includes them all and
-# each compiles by itself; and that tools/check-exports finds each kind of violation.   test-exports.sh LIBRARY
+# That the shared library exports what the public headers declare and nothing else, that inferometer.h includes them all, that
+# each header compiles by itself and all of src/ together, so that no type name has two meanings; and that tools/check-exports finds each kind of violation.   test-exports.sh LIBRARY
 . "$(dirname "$0")/tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 library=$1
 
+flags=$(pkg-config --cflags glib-2.0 jansson)
+# compiles: what stands on standard input.
+compiles()
+{
+    # shellcheck disable=SC2086
+    "${CC:-cc}" -std=gnu11 -fsyntax-only -Wall -Werror -I"$root/include" -I"$root/src" -DG_LOG_DOMAIN='"t"' $flags -x c -
+}
+
 alone()
 {
-    local header flags
-    flags=$(pkg-config --cflags glib-2.0 jansson)
-    for header in "$root"/include/inferometer/*.h; do
-        # shellcheck disable=SC2086
-        printf '#include <inferometer/%s>\n' "${header##*/}" |
-            "${CC:-cc}" -std=gnu11 -fsyntax-only -Wall -Werror -I"$root/include" $flags -x c - || { echo "$header"; return 1; }
+    local header
+    for header in "$root"/include/inferometer/*.h $(grep -l '^/\* Shared with other rooms' "$root"/src/*/*.h); do
+        printf '#include "%s"\n' "$header" | compiles || { echo "$header"; return 1; }
     done
+}
+
+together()
+{
+    { echo '#include <inferometer/inferometer.h>'; grep -l '^/\* Shared with other rooms' "$root"/src/*/*.h | sed 's/.*/#include "&"/'; } | compiles
 }
 
 # made INTERNAL DECLARED INCLUDED: a library with ifm_one(), INTERNAL beside it, a header that declares DECLARED too.
@@ -42,6 +52,7 @@ refuses()
 all='#include <inferometer/one.h>'
 check 'the library exports what the headers declare' "$root/tools/check-exports" "$library"
 check 'every header compiles by itself' alone
+check 'all headers compile together' together
 check 'a made-up library that is right is accepted' made '' '' "$all"
 check 'a symbol that is not declared' refuses 'two is exported, but no public header declares it' 'int two;' '' "$all"
 check 'a function that is not exported' refuses 'ifm_two is declared by a public header, but not exported' '' \

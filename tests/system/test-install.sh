@@ -68,7 +68,8 @@ compile_examples()
     done
 }
 
-# example NAME ARGUMENT...: runs an example with the installed library, which pkg-config tells it the place of.
+# example NAME ARGUMENT...: runs an example with the installed library, which pkg-config tells it the place of. An example lies
+# elsewhere: it finds the worker and the devices by the library.
 example() { env -u LD_LIBRARY_PATH "./$@"; }
 
 measure_callback() { prints '"median": [0-9]' example measure-callback; }
@@ -109,21 +110,6 @@ plan_and_run()
         "$root/tests/system/same-json.py" example.json command.json
 }
 
-# A program that lies elsewhere finds the worker and the devices by the library it is linked with.
-find_parts()
-{
-    cat >parts.c <<'END'
-#include <inferometer/paths.h>
-int main(void)
-{
-    g_print("%s\n%s\n", ifm_path_worker(NULL), ifm_path_data("devices/meteor-lake.yaml", NULL));
-}
-END
-    "${CC:-cc}" -Wall -Werror parts.c -o parts $(pkg-config --cflags --libs inferometer) &&
-        prints "^$prefix/libexec/inferometer/inferometer-worker" ./parts &&
-        grep -q "^$prefix/share/inferometer/devices/meteor-lake.yaml" printed
-}
-
 check 'the sources are copied' copy_sources
 check 'make install, staged' install_program
 check 'everything is in its place' has_files bin/inferometer libexec/inferometer/inferometer-worker lib/libinferometer.so \
@@ -142,5 +128,4 @@ check 'an example runs a study as the command does' run_study
 check 'an example profiles a training step as the command does' profile_training
 check 'an example compares two models as the command does' compare_models
 check 'an example plans and runs a pipeline as the command does' plan_and_run
-check 'another program finds the worker and the devices' find_parts
 finish

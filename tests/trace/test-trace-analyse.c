@@ -1,8 +1,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <internal/trace.h>
-
 #include "pipeline-trace.h"
 
 static const IfmTrackUse *use_of(const IfmTraceAnalysis *analysis, guint at)

@@ -1,7 +1,5 @@
 #include <math.h>
 
-#include <inferometer/trace-diff.h>
-
 #include "pipeline-trace.h"
 
 static IfmTraceAnalysis *analyse(const IfmTrace *trace)

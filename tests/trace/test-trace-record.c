@@ -1,7 +1,8 @@
 /* Recording: tracks, names, full buffers, threads. */
-#include <inferometer/trace.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <trace/trace.h>
 
 static void test_kinds(void)
 {

@@ -1,8 +1,8 @@
 /* Traces for the tests of this room: random ones, and their comparison field by field. */
 #pragma once
 #include <glib/gstdio.h>
-#include <inferometer/trace.h>
 #include <string.h>
+#include <trace/trace.h>
 
 static inline IfmTrack *fixture_track(IfmTrace *trace, IfmTrackKind kind, const char *thread, int block, gsize capacity)
 {

@@ -7,8 +7,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/zoo.h>
-#include <internal/onnx.h>
+#include <zoo/zoo.h>
 
 #include "folder.h"
 

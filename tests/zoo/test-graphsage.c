@@ -1,6 +1,4 @@
 /* GraphSAGE in stages: ports, metadata, weights, bytes and costs of all 28 ranges, against what is written out here. */
-#include <internal/onnx.h>
-#include <internal/zoo.h>
 #include <stdlib.h>
 #include <string.h>
 

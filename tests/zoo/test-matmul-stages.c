@@ -1,7 +1,5 @@
 /* Matrix products in stages: ports, metadata, weights, bytes and costs of all ten ranges, against what is written out here.
  */
-#include <internal/onnx.h>
-#include <internal/zoo.h>
 #include <string.h>
 
 #include "zoo/zoo-private.h"

@@ -4,8 +4,7 @@
 
 #include <glib/gstdio.h>
 
-#include <inferometer/gradient.h>
-#include <internal/tensor.h>
+#include <gradient/gradient.h>
 
 #include "zoo/transformer-private.h"
 

@@ -1,7 +1,6 @@
 #include <string.h>
 
-#include <inferometer/zoo.h>
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 
 #define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

@@ -1,8 +1,6 @@
 /* What a node computes in: products of integers by the types of both factors, all else by its lowest precision. */
 #include <string.h>
 
-#include <internal/onnx.h>
-
 #include "onnxruntime-arithmetic.h"
 
 /* Product: an operator that multiplies integers. @a, @b: which of its inputs the factors are; -1: it quantises a float

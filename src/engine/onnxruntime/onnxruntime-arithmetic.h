@@ -1,6 +1,5 @@
 #pragma once
-#include <internal/engine.h>
-#include <internal/tensor.h>
+#include <engine/engine.h>
 
 G_BEGIN_DECLS
 

@@ -2,9 +2,6 @@
  * inferometer:Conv. */
 #include <string.h>
 
-#include <internal/nearest.h>
-#include <internal/onnx.h>
-
 #include "onnxruntime-conv.h"
 
 #define NCHWC "com.microsoft.nchwc"

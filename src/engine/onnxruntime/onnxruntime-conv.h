@@ -1,5 +1,4 @@
 #pragma once
-#include <internal/convolution-cuda.h>
 
 #include "onnxruntime-private.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-#include <internal/onnx.h>
-#include <internal/temporary.h>
+#include <base/base.h>
+#include <convolution/convolution.h>
 #include <onnxruntime_c_api.h>
 #include <stdatomic.h>
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <internal/onnx.h>
-
 #include "onnxruntime-arithmetic.h"
 #include "onnxruntime-conv.h"
 

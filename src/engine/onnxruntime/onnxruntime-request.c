@@ -1,7 +1,5 @@
 #include <string.h>
 
-#include <internal/tensor.h>
-
 #include "onnxruntime-private.h"
 
 static OrtRequest *self_of(IfmRequest *request)

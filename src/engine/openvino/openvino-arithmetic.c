@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <internal/onnx.h>
-#include <internal/tensor.h>
-
 #include "openvino-private.h"
 
 #define MAX_HOPS 4 /* between a product and what its factor is of: a zero point is subtracted, a scale multiplied */

@@ -4,8 +4,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <base/base.h>
 #include <glib/gstdio.h>
-#include <internal/file.h>
 
 #include "openvino-private.h"
 

@@ -1,4 +1,4 @@
-#include <internal/tensor.h>
+#include <base/base.h>
 #include <string.h>
 
 #include "openvino-private.h"

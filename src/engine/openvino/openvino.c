@@ -1,6 +1,4 @@
 /* The driver of OpenVINO: the engine, its devices, compiling. */
-#include <internal/engine.h>
-#include <internal/onnx.h>
 #include <string.h>
 
 #include "openvino-private.h"

@@ -1,9 +1,5 @@
 /* Compiling for a simulated device: the options of the compile, and the checks before anything runs. */
-#include <internal/clock.h>
-#include <internal/convolution.h>
-#include <internal/nearest.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
+#include <convolution/convolution.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-#include <internal/clock.h>
 
 #include "simulated-private.h"
 

@@ -1,6 +1,4 @@
-#include <internal/csv.h>
-#include <internal/grid.h>
-#include <internal/statistics.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <string.h>
 

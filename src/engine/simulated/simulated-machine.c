@@ -1,9 +1,8 @@
 #include "simulated-machine.h"
 
-#include <inferometer/engine.h>
-#include <inferometer/paths.h>
-#include <internal/nearest.h>
-#include <internal/tensor.h>
+#include <base/base.h>
+#include <convolution/convolution.h>
+#include <engine/engine.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <internal/yaml.h>
+#include <base/fields.h>
 
 G_BEGIN_DECLS
 

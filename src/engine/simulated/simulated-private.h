@@ -3,6 +3,8 @@
 
 #include "../driver.h"
 #include "simulated-machine.h"
+#include <base/base.h>
+#include <stdatomic.h>
 
 G_BEGIN_DECLS
 

@@ -1,6 +1,3 @@
-#include <internal/clock.h>
-#include <internal/onnx.h>
-#include <internal/tensor.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

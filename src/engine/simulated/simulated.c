@@ -4,7 +4,7 @@
  * real or virtual. A device has every capability that its description claims, so that measuring, planning and running
  * can be tried for machines that are not there.
  */
-#include <internal/onnx.h>
+#include <convolution/convolution.h>
 
 #include "simulated-private.h"
 

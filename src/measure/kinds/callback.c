@@ -1,5 +1,6 @@
 /* A function of the program's own: what describes a case of it, and its record. It is measured in this process. */
-#include <internal/measure.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "../runner-private.h"
 

@@ -1,9 +1,8 @@
 /* A positional encoding of a graph: what describes a case of it, its record, and how it is measured, in this process. */
 #include <string.h>
 
-#include <inferometer/sensor.h>
-#include <internal/dataset.h>
-#include <internal/measure.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "../runner-private.h"
 

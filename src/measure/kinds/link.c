@@ -1,8 +1,6 @@
 /* A link between two devices: what describes a case of it, its record, and how it is measured. */
-#include <internal/engine.h>
-#include <internal/json.h>
-#include <internal/measure.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "../kind-private.h"
 

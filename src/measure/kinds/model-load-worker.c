@@ -1,10 +1,7 @@
-#include <internal/kinds.h>
+#include <base/base.h>
+#include <base/fields.h>
 #include <pthread.h>
 #include <stdatomic.h>
-
-#include <internal/clock.h>
-#include <internal/engine.h>
-#include <internal/json.h>
 
 #include "../worker-private.h"
 

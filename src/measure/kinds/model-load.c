@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include <inferometer/stress.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "../runner-private.h"
 

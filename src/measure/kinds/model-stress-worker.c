@@ -1,10 +1,9 @@
 /* A stressor around a case, and what the machine did before and meanwhile. */
 #include <string.h>
 
-#include <inferometer/metrics.h>
-#include <inferometer/prometheus.h>
-#include <inferometer/stress.h>
-#include <internal/json.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
+#include <stress/stress.h>
 
 #include "../worker-private.h"
 

@@ -2,7 +2,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "../worker-private.h"
 

@@ -1,7 +1,8 @@
 /* A model on a device: what describes a case of it, and its record. model-worker.c measures it. */
-#include <internal/json.h>
-#include <internal/kernel-record.h>
-#include <internal/measure.h>
+#include <base/fields.h>
+#include <convolution/convolution.h>
+#include <onnx/fused-kernel.h>
+#include <store/store.h>
 
 #include "../kind-private.h"
 

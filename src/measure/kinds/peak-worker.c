@@ -1,9 +1,9 @@
 #include <math.h>
 #include <sched.h>
 
-#include <internal/engine.h>
-#include <internal/json.h>
-#include <internal/sensor.h>
+#include <base/fields.h>
+#include <sensor/sensor.h>
+#include <store/store.h>
 
 #include "../worker-private.h"
 

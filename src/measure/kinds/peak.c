@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/kinds.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "../kind-private.h"
 

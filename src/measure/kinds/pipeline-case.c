@@ -1,8 +1,6 @@
 /* A plan on a stream of batches: what describes a case of it, checked, its record, and how the worker has it. */
-#include <internal/dataset.h>
-#include <internal/json.h>
-#include <internal/measure.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "plan-case-private.h"
 

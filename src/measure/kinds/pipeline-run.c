@@ -1,11 +1,9 @@
 /* A plan on a stream of batches: its inputs and references in files, and what becomes of its run. */
 #include <unistd.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/engine.h>
-#include <internal/json.h>
-#include <internal/measure.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
+#include <store/store.h>
+#include <zoo/zoo.h>
 
 #include "plan-case-private.h"
 

@@ -1,7 +1,8 @@
 #include <unistd.h>
 
-#include <internal/engine.h>
-#include <internal/json.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <store/store.h>
 
 #include "../worker-private.h"
 

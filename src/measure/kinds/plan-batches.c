@@ -1,9 +1,7 @@
 /* What goes through a plan: graphs with seeded features, or parts of them; and what must come out of it. */
 #include <string.h>
 
-#include <inferometer/tensor-file.h>
-#include <internal/json.h>
-#include <internal/zoo.h>
+#include <zoo/zoo.h>
 
 #include "../measure-private.h"
 

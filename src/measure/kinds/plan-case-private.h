@@ -1,5 +1,4 @@
 #pragma once
-#include <inferometer/dataset.h>
 
 #include "../kind-private.h"
 

@@ -1,8 +1,8 @@
 /* What asking for device time costs: wall times of inferences that were counted, compared with those that were not. */
 #include <math.h>
 
-#include <internal/json.h>
-#include <internal/statistics.h>
+#include <base/fields.h>
+#include <base/statistics.h>
 
 #include "../measure-private.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <internal/json.h>
-#include <internal/record-fields.h>
-#include <internal/statistics.h>
-#include <internal/store.h>
+#include <base/base.h>
+#include <base/fields.h>
+#include <base/statistics.h>
+#include <store/store.h>
 
 #include "../measure-private.h"
 

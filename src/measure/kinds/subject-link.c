@@ -1,8 +1,6 @@
 #include <string.h>
 
-#include <inferometer/buffer.h>
-#include <internal/engine.h>
-#include <internal/record-fields.h>
+#include <base/fields.h>
 
 #include "../measure-private.h"
 

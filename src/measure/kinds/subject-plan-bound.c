@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "subject-plan-private.h"
+#include <base/base.h>
+#include <pthread.h>
 
 /* A device that is faster than another has that many times as many batches at most, so that both are at it till the end. */
 #define MAX_TIMES 100

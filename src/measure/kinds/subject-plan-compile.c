@@ -1,5 +1,5 @@
 /* The pipelines of a plan as a subject: the plans' own, and one for each device alone. */
-#include <internal/json.h>
+#include <trace/trace.h>
 
 #include "subject-plan-private.h"
 

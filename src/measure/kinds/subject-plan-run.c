@@ -1,6 +1,6 @@
 /* A plan as a subject, run: one repetition after the other. */
-#include <internal/trace.h>
 #include <math.h>
+#include <trace/trace.h>
 
 #include "subject-plan-private.h"
 

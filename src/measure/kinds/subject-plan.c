@@ -1,7 +1,9 @@
 /* A plan as a subject: what it is made of, and what is said of it. */
 #include <math.h>
 
-#include <internal/json.h>
+#include <base/fields.h>
+#include <trace/trace.h>
+#include <zoo/zoo.h>
 
 #include "subject-plan-private.h"
 

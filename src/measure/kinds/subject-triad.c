@@ -1,8 +1,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <inferometer/sensor.h>
-#include <internal/json.h>
+#include <math.h>
+#include <sensor/sensor.h>
 
 #include "../measure-private.h"
 

@@ -84,13 +84,13 @@ typedef struct
     guint last_block; /* of the run that ended last */
     gint32 done;      /* the largest batch that the device is done with in this gap; -1: none */
     gint32 done_next;
-    IfmSpan gap; /* within the window; empty at G_MAXINT64: no gap is left */
+    IfmTimeRange gap; /* within the window; empty at G_MAXINT64: no gap is left */
 } Gaps;
 
 static void gaps_next(Gaps *gaps)
 {
     const IfmWork *work = gaps->work;
-    const IfmSpan *window = &gaps->analysing->window;
+    const IfmTimeRange *window = &gaps->analysing->window;
     for (; gaps->next <= work->n_runs;)
     {
         gsize at = gaps->next++;
@@ -106,10 +106,10 @@ static void gaps_next(Gaps *gaps)
         end = MIN(end, window->end);
         if (block != gaps->block || start >= end)
             continue;
-        gaps->gap = (IfmSpan){ start, end };
+        gaps->gap = (IfmTimeRange){ start, end };
         return;
     }
-    gaps->gap = (IfmSpan){ G_MAXINT64, G_MAXINT64 };
+    gaps->gap = (IfmTimeRange){ G_MAXINT64, G_MAXINT64 };
 }
 
 /* When the block was done with the device's last batch: from then on the device has no work. */

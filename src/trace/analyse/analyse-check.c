@@ -1,6 +1,5 @@
 /* Whether a trace has what a question asks for. */
-#include <inferometer/format.h>
-#include <inferometer/trace.h>
+#include <trace/trace.h>
 
 gint64 ifm_trace_begin_ns(const IfmTrace *trace)
 {

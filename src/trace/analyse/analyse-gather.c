@@ -116,7 +116,7 @@ static void know_block(IfmAnalysing *self, guint block)
     self->n_blocks = block + 1;
 }
 
-static const IfmSpan everything = { G_MININT64, G_MAXINT64 };
+static const IfmTimeRange everything = { G_MININT64, G_MAXINT64 };
 
 static void add_host(const Track *track, int class, const IfmEvent *event, gint64 end, guint block)
 {
@@ -233,13 +233,13 @@ static void warn_of(IfmTraceAnalysis *analysis, gsize n_backwards)
                                         n_backwards));
 }
 
-gboolean ifm_analyse_gather(IfmAnalysing *self, IfmSpan *all)
+gboolean ifm_analyse_gather(IfmAnalysing *self, IfmTimeRange *all)
 {
     g_autofree gint32 *work_of = make_works(self);
     gsize n_backwards = 0;
     self->first_entry_ns = G_MAXINT64;
     self->stretches = g_array_new(FALSE, FALSE, sizeof(IfmStretch));
-    *all = (IfmSpan){ G_MAXINT64, G_MININT64 };
+    *all = (IfmTimeRange){ G_MAXINT64, G_MININT64 };
     for (gsize index = 0; index < ifm_trace_n_tracks(self->trace); index++)
     {
         int block = ifm_trace_track_info(self->trace, index)->block;
@@ -257,8 +257,8 @@ gboolean ifm_analyse_gather(IfmAnalysing *self, IfmSpan *all)
             sort_runs(self, &self->works[i], &g_array_index(self->analysis->tracks, IfmTrackUse, i));
     for (guint i = 0; i < self->stretches->len; i++)
     {
-        const IfmSpan *span = &g_array_index(self->stretches, IfmStretch, i).span;
-        *all = (IfmSpan){ MIN(all->start, span->start), MAX(all->end, span->end) };
+        const IfmTimeRange *span = &g_array_index(self->stretches, IfmStretch, i).span;
+        *all = (IfmTimeRange){ MIN(all->start, span->start), MAX(all->end, span->end) };
     }
     self->analysis->n_dropped = ifm_trace_n_dropped(self->trace);
     warn_of(self->analysis, n_backwards);

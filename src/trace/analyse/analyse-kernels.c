@@ -1,7 +1,5 @@
 #include <math.h>
 
-#include <inferometer/format.h>
-
 #include "analyse-private.h"
 
 /* Streams that run kernels: how busy each was, and what it waited for between two of them. */

@@ -37,10 +37,10 @@ static void unite_groups(const IfmAnalysing *self, Others *others)
         }
         gsize before = *of == group ? group->n : (*of)->n;
         group->room = before + work->busy.n;
-        group->all = g_renew(IfmSpan, group->all, group->room);
+        group->all = g_renew(IfmTimeRange, group->all, group->room);
         if (*of != group)
-            memcpy(group->all, (*of)->all, before * sizeof(IfmSpan));
-        memcpy(group->all + before, work->busy.all, work->busy.n * sizeof(IfmSpan));
+            memcpy(group->all, (*of)->all, before * sizeof(IfmTimeRange));
+        memcpy(group->all + before, work->busy.all, work->busy.n * sizeof(IfmTimeRange));
         group->n = group->room;
         *of = group;
     }

@@ -5,13 +5,13 @@ G_BEGIN_DECLS
 
 /* --- spans ------------------------------------------------------------------------------------------------------------ */
 
-/* IfmSpan: from @start until before @end, ns. */
+/* IfmTimeRange: from @start until before @end, ns. */
 typedef struct
 {
     gint64 start, end;
-} IfmSpan;
+} IfmTimeRange;
 
-/* IfmKeyed: 16 bytes, sorted by the first eight; the caller defines the others. An IfmSpan is one, too. */
+/* IfmKeyed: 16 bytes, sorted by the first eight; the caller defines the others. An IfmTimeRange is one, too. */
 typedef struct
 {
     gint64 key;
@@ -36,32 +36,32 @@ static inline gint64 ifm_event_end_ns(const IfmEvent *event)
 /* IfmSpans: an empty one is all zeros. */
 typedef struct
 {
-    IfmSpan *all;
+    IfmTimeRange *all;
     gsize n, room;
 } IfmSpans;
 
 /* ifm_spans_grow: Makes room for one more; the first call makes room for about @expected. Returns: the new @all. */
-IfmSpan *ifm_spans_grow(IfmSpans *spans, gsize expected) __attribute__((returns_nonnull));
+IfmTimeRange *ifm_spans_grow(IfmSpans *spans, gsize expected) __attribute__((returns_nonnull));
 void ifm_spans_clear(IfmSpans *spans);
 
 /* ifm_spans_add: Appends the part of a span within the window, if there is any. A span that touches or overlaps the
  * last one, in order, is joined to it. */
-static inline void ifm_spans_add(IfmSpans *spans, gint64 start, gint64 end, const IfmSpan *window, gsize expected)
+static inline void ifm_spans_add(IfmSpans *spans, gint64 start, gint64 end, const IfmTimeRange *window, gsize expected)
 {
     start = MAX(start, window->start);
     end = MIN(end, window->end);
     if (start >= end)
         return;
-    IfmSpan *last = spans->n > 0 ? spans->all + spans->n - 1 : NULL;
+    IfmTimeRange *last = spans->n > 0 ? spans->all + spans->n - 1 : NULL;
     if (last != NULL && start >= last->start && start <= last->end)
     {
         last->end = MAX(last->end, end);
         return;
     }
-    IfmSpan *all = spans->all;
+    IfmTimeRange *all = spans->all;
     if (all == NULL || spans->n == spans->room)
         all = ifm_spans_grow(spans, expected);
-    all[spans->n++] = (IfmSpan){ start, end };
+    all[spans->n++] = (IfmTimeRange){ start, end };
 }
 
 /* ifm_spans_unite: Sorts the spans and joins those that touch or overlap: they are then ascending and disjoint. */
@@ -179,7 +179,7 @@ typedef struct
 typedef struct
 {
     gsize track, first;
-    IfmSpan span;
+    IfmTimeRange span;
 } IfmStretch;
 
 /* IfmAnalysing: an analysis in progress. */
@@ -187,7 +187,7 @@ typedef struct
 {
     const IfmTrace *trace;
     IfmTraceAnalysis *analysis;
-    IfmSpan window;
+    IfmTimeRange window;
     gboolean wants_idle_spans;
     IfmWork *works; /* [n_works], as analysis->tracks */
     gsize n_works;
@@ -201,18 +201,18 @@ typedef struct
 
 /* ifm_window_holds: Whether an event ends in the window: after its start (or at it, if it began there) and not after
  * its end. */
-static inline gboolean ifm_window_holds(const IfmSpan *window, gint64 start, gint64 end)
+static inline gboolean ifm_window_holds(const IfmTimeRange *window, gint64 start, gint64 end)
 {
     return end <= window->end && (end > window->start || start >= window->start);
 }
 
 /* analyse-gather.c: One pass over all events, which gathers what the parts below need. @all: (out) from the first start
  * to the last end. FALSE: there is no event. */
-gboolean ifm_analyse_gather(IfmAnalysing *self, IfmSpan *all);
+gboolean ifm_analyse_gather(IfmAnalysing *self, IfmTimeRange *all);
 void ifm_gathered_clear(IfmAnalysing *self);
 /* analyse-use.c: ifm_use_add_run: Adds a slice during which @work's track was busy. @expected: about how many there
  * will be */
-void ifm_use_add_run(const IfmSpan *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected);
+void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected);
 void ifm_analyse_use(IfmAnalysing *self);
 /* analyse-kernels.c: ifm_use_kernels: What a stream of kernels did, and the causes of its idle time. */
 void ifm_use_kernels(IfmAnalysing *self, IfmWork *work, IfmTrackUse *use);

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <inferometer/statistics.h>
+#include <base/statistics.h>
 
 #include "analyse-private.h"
 
@@ -19,7 +19,7 @@ typedef struct
 typedef struct
 {
     gint64 start, end, partitioned, merge_ns;
-    IfmSpan run;
+    IfmTimeRange run;
     gint64 total_ns, turn_ns;
 } Cell;
 
@@ -207,7 +207,7 @@ static void add_runs(Stages *stages, const IfmWork *work)
         Cell *cell =
             run->batch >= 0 && !run->failed ? find_cell(stages, run->batch, run->block, run->start, run->end) : NULL;
         if (cell != NULL && (run->end > cell->run.end || (run->end == cell->run.end && run->start < cell->run.start)))
-            cell->run = (IfmSpan){ run->start, run->end };
+            cell->run = (IfmTimeRange){ run->start, run->end };
     }
 }
 

@@ -1,5 +1,3 @@
-#include <inferometer/format.h>
-#include <internal/trace.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +25,7 @@ static void add_bubble(IfmTrackUse *use, gint64 gap_ns)
     use->bubble_bins[bin]++;
 }
 
-void ifm_use_add_run(const IfmSpan *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected)
+void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected)
 {
     gint64 start = event->start_ns, end = ifm_event_end_ns(event);
     IfmSums *sums = &work->sums;

@@ -21,7 +21,7 @@ static gboolean asks_for_all(const IfmTraceQuestion *question)
     return question == NULL || (question->start_ns == 0 && question->end_ns == 0);
 }
 
-static gboolean set_window(IfmAnalysing *self, const IfmTraceQuestion *question, const IfmSpan *all, GError **error)
+static gboolean set_window(IfmAnalysing *self, const IfmTraceQuestion *question, const IfmTimeRange *all, GError **error)
 {
     IfmTraceAnalysis *analysis = self->analysis;
     gint64 window_ns, device_ns;
@@ -141,10 +141,10 @@ static void warn_of_reading(IfmAnalysing *self, const IfmTraceQuestion *question
 
 static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GError **error)
 {
-    IfmSpan all;
+    IfmTimeRange all;
     self->wants_idle_spans = question != NULL && question->idle_spans;
     self->window =
-        asks_for_all(question) ? (IfmSpan){ G_MININT64, G_MAXINT64 } : (IfmSpan){ question->start_ns, question->end_ns };
+        asks_for_all(question) ? (IfmTimeRange){ G_MININT64, G_MAXINT64 } : (IfmTimeRange){ question->start_ns, question->end_ns };
     if (!ifm_analyse_gather(self, &all))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",

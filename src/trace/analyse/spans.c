@@ -85,10 +85,10 @@ void ifm_times_sort(gint64 *times, gsize n)
 
 /* --- spans ------------------------------------------------------------------------------------------------------------ */
 
-IfmSpan *ifm_spans_grow(IfmSpans *spans, gsize expected)
+IfmTimeRange *ifm_spans_grow(IfmSpans *spans, gsize expected)
 {
     spans->room = spans->room > 0 ? 2 * spans->room : CLAMP(expected, 16, 1 << 18);
-    return spans->all = g_renew(IfmSpan, spans->all, spans->room);
+    return spans->all = g_renew(IfmTimeRange, spans->all, spans->room);
 }
 
 void ifm_spans_clear(IfmSpans *spans)
@@ -99,8 +99,8 @@ void ifm_spans_clear(IfmSpans *spans)
 
 void ifm_spans_unite(IfmSpans *spans)
 {
-    G_STATIC_ASSERT(sizeof(IfmSpan) == sizeof(IfmKeyed));
-    IfmSpan *all = spans->all;
+    G_STATIC_ASSERT(sizeof(IfmTimeRange) == sizeof(IfmKeyed));
+    IfmTimeRange *all = spans->all;
     gsize kept = 1, apart = 1;
     while (apart < spans->n && all[apart].start > all[apart - 1].end)
         apart++;

@@ -1,0 +1,209 @@
+/* Shared with other rooms: samples of kernels and models of their latency. */
+#pragma once
+#include <jansson.h>
+
+#include <inferometer/predict.h>
+#include <kernel/kernel.h>
+
+G_BEGIN_DECLS
+
+/* --- samples ------------------------------------------------------------------------------------------------------- */
+
+/** IfmLoadKind: the background load of a sample. IfmLoadCores: the cores it is on: none, those of the kernel, others. */
+typedef enum
+{
+    IFM_LOAD_NONE,
+    IFM_LOAD_GEMM,
+    IFM_LOAD_COPY,
+    IFM_LOAD_RANDOM,
+    IFM_N_LOAD_KINDS,
+} IfmLoadKind;
+typedef enum
+{
+    IFM_LOAD_CORES_NONE,
+    IFM_LOAD_CORES_SAME,
+    IFM_LOAD_CORES_OTHER,
+    IFM_N_LOAD_CORES,
+} IfmLoadCores;
+
+/**
+ * IfmKernelSample: one visit of a kernel: measured once in a row, alone or beside a load. A number is NaN where it is
+ * unknown.
+ * @kernel_id: equal for visits of the same kernel    @op_type: "Conv_Add_Relu"    @configuration: the kernel that a sampled
+ * shape was varied from; NULL: @kernel_id    @models, @families: those that the kernel is in, "resnet18;resnet50"; NULL:
+ * none
+ * @latency_ms: mean    @load_level: share of the time that the load asks for    @achieved_load: what it reached
+ * @idle_ms: mean without load in the same visit    @machine, @runtime, @device, @level: what it was measured on, as
+ * IfmLearnOptions has them; NULL: unknown    @metrics: [n_metrics of its samples] or NULL: all unknown
+ */
+typedef struct
+{
+    const char *kernel_id, *op_type, *input_shape, *configuration, *models, *families;
+    double latency_ms, median_ms, std_ms, n, visit, threads;
+    int load_kind, load_cores; /* IfmLoadKind, IfmLoadCores */
+    double load_level, achieved_load, idle_ms, roofline_ms;
+    IfmKernelFeatures features;
+    double flop, input_bytes, weight_bytes, output_bytes;
+    const char *machine, *runtime, *device, *level;
+    const double *metrics;
+} IfmKernelSample;
+
+/** ifm_kernel_sample_init: Everything is unknown, NULL or without load. */
+void ifm_kernel_sample_init(IfmKernelSample *sample);
+
+/** ifm_kernel_sample_describe: What a record says: op_type, features, FLOP and bytes. @sample: borrows from @record */
+void ifm_kernel_sample_describe(IfmKernelSample *sample, const IfmKernelRecord *record);
+
+/** IfmSampleColumn: a column of a file of samples. @offset: in IfmKernelSample    @words: [n_words] of a CHOICE
+ * @required: in the header and in each row    @minimum, @maximum: of a NUMBER    @help: what it is, with its unit */
+typedef struct
+{
+    const char *name;
+    gsize offset;
+    enum
+    {
+        IFM_SAMPLE_TEXT,
+        IFM_SAMPLE_NUMBER,
+        IFM_SAMPLE_CHOICE,
+    } type;
+    const char *const *words;
+    gsize n_words;
+    gboolean required;
+    double minimum, maximum;
+    const char *help;
+} IfmSampleColumn;
+
+/** ifm_sample_columns: in the order of files; metrics follow Input_Shape. Ends with a row without a name. */
+extern const IfmSampleColumn ifm_sample_columns[];
+
+/** A metric's column is "metric:before:NAME" (the window before the kernel, which is learnt from) or "metric:during:NAME".
+ */
+#define IFM_SAMPLE_METRIC_PREFIX "metric:"
+#define IFM_SAMPLE_BEFORE_PREFIX "metric:before:"
+
+#define IFM_SAMPLES_MAX_ROWS 1000000
+#define IFM_SAMPLES_MAX_METRICS 64
+
+/** ifm_kernel_samples_new: @metrics: names of columns with their prefix, NULL-terminated, or NULL: none */
+IfmKernelSamples *ifm_kernel_samples_new(const char *const *metrics);
+
+/** ifm_kernel_samples_add: @sample: copied with its texts and metrics */
+void ifm_kernel_samples_add(IfmKernelSamples *samples, const IfmKernelSample *sample);
+gsize ifm_kernel_samples_n(const IfmKernelSamples *samples);
+const IfmKernelSample *ifm_kernel_samples_at(const IfmKernelSamples *samples, gsize row);
+
+/** ifm_kernel_samples_metrics: NULL-terminated, borrowed */
+const char *const *ifm_kernel_samples_metrics(const IfmKernelSamples *samples);
+
+/** ifm_kernel_samples_to_csv: (transfer full) with all columns, numbers in full, empty where they are unknown. */
+char *ifm_kernel_samples_to_csv(const IfmKernelSamples *samples);
+
+/* --- models -------------------------------------------------------------------------------------------------------- */
+
+typedef enum
+{
+    IFM_LEARN_BOOSTED, /* trees, each on what the ones before it left */
+    IFM_LEARN_FOREST,  /* the mean of many deep trees, each on a part of rows and features */
+    IFM_N_LEARN_METHODS,
+} IfmLearnMethod;
+
+/** ifm_learn_method_words: "boosted", "forest", NULL-terminated. */
+const char *const *ifm_learn_method_words(void);
+
+/** IFM_LEARN_SMALL_NS: kernels are reported, and their intervals calibrated, below and from here on by themselves. */
+#define IFM_LEARN_SMALL_NS 20000.0
+
+/** IFM_LEARN_COVERAGE: the share of latencies that an interval is to hold. */
+#define IFM_LEARN_COVERAGE 0.9
+
+/** IFM_LEARN_FOLDS: of cross-validation, by configuration. */
+#define IFM_LEARN_FOLDS 5
+
+json_t *ifm_latency_model_to_json(const IfmLatencyModel *model);
+IfmLatencyModel *ifm_latency_model_from_json(const json_t *json, const char *where, GError **error);
+
+/** IfmPredictedLatency: @latency_ns: at idle the typical (median) one, under load the mean of several runs
+ * @low_ns, @high_ns: hold it with probability IFM_LEARN_COVERAGE, of loads of the kinds that were trained on; they are
+ * calibrated without metrics    @roofline_ns: of the peaks found in the training data
+ * @known: the operator was in the training data; else the roofline is scaled    @in_range: all features are in the ranges
+ * of the training data    @load_learned: the slow-down is learnt, or there is no load; else it is time-sharing alone */
+typedef struct
+{
+    double latency_ns, low_ns, high_ns, idle_ns, roofline_ns;
+    gboolean known, in_range, load_learned;
+} IfmPredictedLatency;
+
+/** ifm_latency_model_predict: Allocates nothing. @kernel: op_type, threads, features, FLOP and bytes    @load: NULL: idle
+ */
+void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
+                               IfmPredictedLatency *predicted);
+
+/** ifm_latency_model_outside: (transfer full) which feature of a kernel, or of the load beside it, is farthest outside of
+ * the training data: "channels 2048, learnt from 16 to 512"; NULL where none is. @load: NULL: idle */
+char *ifm_latency_model_outside(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load);
+
+/** IfmLearnFeature: a number that the trees see. @importance: share of the gain of all splits; NaN in a model from a file
+ * that lacks it    @min, @max: in the training data */
+typedef struct
+{
+    char *name;
+    double min, max, importance;
+} IfmLearnFeature;
+
+/** ifm_latency_model_set_overhead: What a node costs beside its kernel, once fitted to whole models. */
+void ifm_latency_model_set_overhead(IfmLatencyModel *model, double node_overhead_ns);
+
+/* --- how well ------------------------------------------------------------------------------------------------------ */
+
+/**
+ * IfmLearnError: errors of one way to predict under one protocol, on rows that it was not trained on.
+ * @protocol: "held-out configurations", "family unseen, its exact shapes", "family unseen, all its shapes",
+ * "level unseen, same cores", …    @method: "boosted" or "forest"; a baseline: "flop", "roofline", "linear", "idle" (the
+ * load is ignored), "time-sharing"; "metrics": trees that see metrics, too    @part: "all", ">= 20 us", "< 20 us", "family
+ * NAME", "models" (sums over each model's kernels)
+ * @mape, @median, @within: mean and median of |predicted / measured - 1|, share of rows where that is at most 10 %
+ * @weighted: sum |predicted - measured| / sum measured    @covered: share of rows within their interval; NaN of a baseline
+ * @noise: floor of these rows: mean difference of two visits; NaN where it is unknown
+ */
+typedef struct
+{
+    char *protocol, *method, *part;
+    gint64 n, n_covered;
+    double mape, median, weighted, within, covered, noise;
+} IfmLearnError;
+
+/* --- evaluating ---------------------------------------------------------------------------------------------------- */
+
+/** IfmEvaluated: a model, or with @record a kernel of it (its first digest), @times: how often it is in the model. @load:
+ * "idle", or as asked for. Times are medians when idle, means under load; measured_ns: NaN with @reason
+ * @std_ns: of the measured runs    @asked, @achieved: share of the time of the load, NaN: idle    @same: on the same cores
+ * @kernels_ns: of a whole model: of its kernels as measured each by itself, NaN: they were not
+ * @unknown: operators that were not learnt from, @outside: what is outside of the training data, in words; NULL: nothing */
+typedef struct
+{
+    char *model, *load, *reason, *unknown, *outside;
+    const IfmKernelRecord *record; /* NULL: the whole model */
+    gint64 times;
+    double measured_ns, predicted_ns, low_ns, high_ns, std_ns, kernels_ns, asked, achieved;
+    gboolean same;
+} IfmEvaluated;
+
+/** ifm_evaluated_why: (transfer full) Why a row has no latency, or is off by more than 10 % or outside of its interval, as
+ * far as it can be shown: an operator or sizes that were not learnt, another load than asked for, the noise of the
+ * measurement (a standard deviation of at least half of what it is off by), or that it is none of these. NULL: it is not.
+ */
+char *ifm_evaluated_why(const IfmEvaluated *row);
+
+/* --- predicting a model -------------------------------------------------------------------------------------------- */
+
+/* The latency of a whole model from its kernels. */
+
+/** IfmPredictedKernel: @record: borrowed    @moves: it only gives data another shape, and costs a node's overhead alone */
+typedef struct
+{
+    const IfmKernelRecord *record;
+    IfmPredictedLatency predicted;
+    gboolean moves;
+} IfmPredictedKernel;
+
+G_END_DECLS

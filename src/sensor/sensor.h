@@ -1,0 +1,278 @@
+/* Shared with other rooms: energy, load, memory and temperature of the machine. */
+#pragma once
+#include <jansson.h>
+
+#include <inferometer/common.h>
+
+G_BEGIN_DECLS
+
+/* --- the machine --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Facts and state of a machine, from /proc and /sys. @root: "/", or the folder of a recorded machine (saved parts of /proc
+ * and /sys), as the tests use it. These functions do not fail: what cannot be read is null (or -1).
+ * docs/formats.md lists the keys. All functions read files and allocate: do not call them in a timed region.
+ */
+
+/**
+ * ifm_sensor_machine: The facts that do not change while a machine runs: "id", "cpu", "logical_processors", "cores",
+ * "memory_bytes", "kernel", "governor", "smt", "virtual", "boost" and more.
+ * "id" is a digest of the processor's model, the processor counts, the memory in whole GiB and whether the machine is
+ * virtual. Machines of the same build share it; a new kernel or governor does not change it. It is null where the processor
+ * is unknown.
+ * @root: (nullable) NULL: the machine of the case keys. It is the recorded machine $IFM_MACHINE_ROOT where that is set, so
+ * that another machine finds its cases again; else "/".
+ * Returns: (transfer full) an object
+ */
+json_t *ifm_sensor_machine(const char *root);
+
+/**
+ * ifm_sensor_snapshot: The state that changes: "unix_ms", "load_1min", "running", "clock_mhz", "temperature_c",
+ * "throttle_counts", "cpu_jiffies", "own_jiffies", "memory_available_bytes", "pressure", "cpu_quotas". Take one snapshot
+ * after the warm-up and one after the last run: the clock of an idle processor differs from that of a busy one.
+ * "own_jiffies" is the processor time of the calling process, its living descendants and the children it has waited for.
+ * Returns: (transfer full) an object
+ */
+json_t *ifm_sensor_snapshot(const char *root);
+
+/**
+ * ifm_sensor_environment: The environment of a measurement: two snapshots, their differences, and one warning (a line) for
+ * each condition that makes the measurement doubtful.
+ * @machine, @before, @after: (nullable) borrowed; NULL or null where unknown
+ * Returns: (transfer full) {"machine", "before", "after", "others_ratio", "steal_ratio", "throttled_ratio", "warnings":
+ * [...]}
+ */
+json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, const json_t *after);
+
+/* Memory and waiting time of a process. */
+
+/**
+ * ifm_sensor_free_bytes: The memory that the calling process can still get: the minimum of the memory that the machine has
+ * available without paging (MemAvailable), the rest in the limits of its control groups, and the rest in its limit of
+ * address space (`ulimit -v`).
+ * Returns: G_MAXINT64 where all of them are unknown
+ */
+gint64 ifm_sensor_free_bytes(const char *root);
+
+/** ifm_sensor_peak_rss_bytes: The peak resident memory of a process so far. Arguments and result as of
+ * ifm_sensor_rss_bytes(). */
+gint64 ifm_sensor_peak_rss_bytes(const char *root, int pid);
+
+/** ifm_sensor_rss_bytes: The resident memory of a process. @pid: 0: the calling process. Returns: -1 where unknown. */
+gint64 ifm_sensor_rss_bytes(const char *root, int pid);
+
+/**
+ * ifm_sensor_wait_ns: The total time that the calling thread was ready to run and waited for a processor.
+ * Returns: -1 where the kernel does not count it.
+ */
+gint64 ifm_sensor_wait_ns(const char *root);
+
+/* --- energy -------------------------------------------------------------------------------------------------------- */
+
+/**
+ * Energy: what a machine used during a window of time, from a counter (RAPL, NVML, hwmon) or from sampled power. A source
+ * has domains (a package, its cores, a GPU). Absent is `unavailable` with the reason, never 0. docs/energy.md says where
+ * the intervals come from.
+ */
+
+/** IfmEnergySimulated: a source that is computed from the clock. All of it is a function of the seed and the time. */
+typedef struct IfmEnergySimulated
+{
+    guint64 seed;
+    double power_w;           /* at the time of opening; above 0 */
+    double drift_w_per_s;     /* the power's change */
+    double noise_w;           /* standard deviation of the power from one update to the next */
+    double gauge_noise_w;     /* standard deviation of one sample of the power's gauge */
+    double gauge_bias_w;      /* what the gauge shows too much */
+    gint64 update_period_ns;  /* of the counter */
+    guint64 step_uj;          /* the counter counts in multiples of it; at least 1 */
+    guint64 range_uj;         /* the counter's largest value, then 0 again; 0: it does not wrap */
+    gint64 vanishes_after_ns; /* every later reading fails; 0: never */
+} IfmEnergySimulated;
+
+/** IfmEnergyOptions: where the sources are. All of it is borrowed until the call returns. Zero is this machine. */
+typedef struct IfmEnergyOptions
+{
+    const char *root;                    /* (nullable) the folder that holds proc and sys; NULL: "/" */
+    const char *nvml_library;            /* (nullable) NULL: libnvidia-ml.so.1 */
+    const char *pci_id;                  /* (nullable) the GPU, "0000:65:00.0"; NULL: the first */
+    const char *recording;               /* (nullable) the CSV file of `recorded` */
+    const IfmEnergySimulated *simulated; /* (nullable) */
+} IfmEnergyOptions;
+
+/** IfmEnergyDomain: a part of a source. */
+typedef struct IfmEnergyDomain
+{
+    char *name;           /* "package-0", "package-0/core" */
+    gboolean in_total;    /* FALSE: it lies inside another domain, or holds others */
+    gboolean has_counter; /* it counts energy */
+    gboolean has_power;   /* it shows power */
+    char *unavailable;    /* (nullable) why it cannot be read, one line */
+} IfmEnergyDomain;
+
+/** IfmEnergySource: one row of ifm_energy_sources(). */
+typedef struct IfmEnergySource
+{
+    const char *name;
+    char *unavailable; /* (nullable) why no domain of it can be read, one line */
+    gsize n_domains;
+    IfmEnergyDomain *domains; /* [n_domains] */
+} IfmEnergySource;
+
+/** ifm_energy_sources: All sources, available or not: rapl, nvml, hwmon, recorded, simulated.
+ * Returns: (transfer full) of IfmEnergySource. Unreference the array to free them. */
+GPtrArray *ifm_energy_sources(const IfmEnergyOptions *options);
+
+/** IfmEnergyMeter: an open source with its sampler. Calls on one meter come from one thread. */
+typedef struct IfmEnergyMeter IfmEnergyMeter;
+
+/**
+ * ifm_energy_open: @name: a name of ifm_energy_sources()    @clock: is referenced
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID (no such source, a recording with a fault: FILE:LINE) or
+ * IFM_ERROR_UNAVAILABLE (the reason of the source).
+ */
+IfmEnergyMeter *ifm_energy_open(const char *name, const IfmEnergyOptions *options, IfmClock *clock, GError **error);
+
+/** ifm_energy_close: Stops the sampler where it runs. @meter: (nullable) (transfer full) */
+void ifm_energy_close(IfmEnergyMeter *meter);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEnergyMeter, ifm_energy_close)
+
+/**
+ * ifm_energy_start: Starts the sampler, a thread that reads all domains every @poll_ns. On a virtual clock the caller has
+ * entered. The poll has to be well below the time in which the fastest counter passes half its range: a reading that has
+ * advanced by more fails its domain.
+ * Returns: FALSE with IFM_ERROR_INVALID (@poll_ns below 1, or a sampler runs).
+ */
+gboolean ifm_energy_start(IfmEnergyMeter *meter, gint64 poll_ns, GError **error);
+
+/** ifm_energy_stop: Ends the sampler and waits for its thread. */
+void ifm_energy_stop(IfmEnergyMeter *meter);
+
+/** The updates of the slowest domain that a window has to hold. */
+#define IFM_ENERGY_MIN_UPDATES 20
+
+/**
+ * ifm_energy_window_ns: How long a window has to be: IFM_ENERGY_MIN_UPDATES + 1 times the longest update period of a
+ * counted domain, as seen since the sampler started. Returns: 0 while a domain was not yet seen to change three times:
+ * sleep and ask again. A power that stays the same, without a counter, never does: the caller limits how often it asks.
+ */
+gint64 ifm_energy_window_ns(IfmEnergyMeter *meter);
+
+/** IfmEnergyFigure: a figure with its 95 % interval, or the reason why there is none. */
+typedef struct IfmEnergyFigure
+{
+    double value; /* NAN where @unavailable is set */
+    IfmInterval interval;
+    char *unavailable; /* (nullable) one line */
+} IfmEnergyFigure;
+
+/** IfmEnergyReading: one domain in one window. */
+typedef struct IfmEnergyReading
+{
+    char *domain;
+    gboolean in_total;
+    gsize n_updates;           /* changes of the counter (of the power, without one) that were seen in the window */
+    gint64 update_period_ns;   /* 0: not found */
+    IfmEnergyFigure counted_j; /* by the counter */
+    IfmEnergyFigure sampled_j; /* by trapezoids under the sampled power */
+    IfmEnergyFigure gross_j;   /* counted_j, or sampled_j where there is no counter */
+    IfmEnergyFigure net_j;     /* gross_j - idle power x time */
+    gboolean disagrees;        /* the intervals of counted_j and sampled_j lie apart */
+} IfmEnergyReading;
+
+/** IfmEnergyResult: one window. Zero it before its first use. */
+typedef struct IfmEnergyResult
+{
+    gint64 duration_ns; /* always there */
+    gboolean too_short; /* fewer than IFM_ENERGY_MIN_UPDATES updates of a domain in the total */
+    gsize n_readings;
+    IfmEnergyReading *readings; /* [n_readings] */
+    IfmEnergyFigure gross_j;    /* the sum of the domains in the total; unavailable where one of them is */
+    IfmEnergyFigure net_j;
+    gint64 sampler_cpu_ns; /* processor time of the sampler's thread within the window */
+} IfmEnergyResult;
+
+void ifm_energy_result_clear(IfmEnergyResult *result);
+
+/** ifm_energy_begin: Reads all domains and begins a window. Returns: FALSE with IFM_ERROR_INVALID where no sampler runs or
+ * a window is open. */
+gboolean ifm_energy_begin(IfmEnergyMeter *meter, GError **error);
+
+/**
+ * ifm_energy_end: Ends the window. A source that vanished within it leaves its figures unavailable and the time.
+ * @idle: (nullable) a window of the same source while nothing ran: its power is subtracted. NULL: net_j is unavailable.
+ * @result: (out) is overwritten; ifm_energy_result_clear() frees its content
+ * Returns: FALSE with IFM_ERROR_INVALID where no window is open.
+ */
+gboolean ifm_energy_end(IfmEnergyMeter *meter, const IfmEnergyResult *idle, IfmEnergyResult *result, GError **error);
+
+/** ifm_energy_simulated_j: The true energy that the simulated source used from its opening until @elapsed_ns after it. */
+double ifm_energy_simulated_j(const IfmEnergySimulated *simulated, gint64 elapsed_ns);
+
+/* --- metrics ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * What a machine did over a window of time, as named numbers: how busy its processors were, and how long tasks waited. Each
+ * source is a row of a table (src/sensor/metrics.c); one that a machine lacks has no number.
+ */
+
+typedef struct IfmMetricWindow IfmMetricWindow;
+
+/** ifm_metrics_begin: @root: of a recorded machine; NULL: "/"    Returns: (transfer full) */
+IfmMetricWindow *ifm_metrics_begin(const char *root);
+
+/** ifm_metrics_end: (transfer full) {"start_unix_ns", "end_unix_ns", "values": {"busy": 0.25, "cpu0_busy": 0.5, …,
+ * "pressure_cpu": 0.01, …}}: shares of the window. The kernel counts processor time in steps of 10 ms: a short window is
+ * coarse. @window: (transfer full) */
+json_t *ifm_metrics_end(IfmMetricWindow *window);
+
+/** ifm_metrics_copy_rate: bytes/s read and written by a copy of 8 MiB on this thread, median of three: what is left of the
+ * memory's bandwidth. Takes some milliseconds. */
+double ifm_metrics_copy_rate(void);
+
+/* --- load, as Prometheus knows it ---------------------------------------------------------------------------------- */
+
+/*
+ * Metrics that a Prometheus server has of this machine or of others, over a window of time. Nothing is sent but the
+ * queries.
+ */
+
+/** IfmPrometheusPreset: a query by a short name. @query: PromQL    @help: what it gives, with its unit and exporter */
+typedef struct
+{
+    const char *name, *query, *help;
+} IfmPrometheusPreset;
+
+/** ifm_prometheus_presets: of node exporter (processors) and of the DCGM exporter (GPUs); ends with a row without a name.
+ */
+extern const IfmPrometheusPreset ifm_prometheus_presets[];
+
+/** IfmPrometheusWindow: what a query gave over a window. @mean, @min, @max: over all samples of all series    @first_ns,
+ * @last_ns: times of the first and last sample, Unix: the server gives one a step, whenever it scraped    @interval_ns: how
+ * far apart scrapes of the server's slowest target are; 0: not known yet    @is_short: the window holds fewer than two
+ * scrapes: what is measured is to be repeated until it holds several */
+typedef struct
+{
+    double mean, min, max;
+    gint64 n_samples, n_series, first_ns, last_ns, interval_ns;
+    gboolean is_short;
+} IfmPrometheusWindow;
+
+/**
+ * ifm_prometheus_window: Asks over [@start_ns, @end_ns] (Unix) in steps of @step_ns, by /api/v1/query_range.
+ * @url: of the server, "http://127.0.0.1:9090"; http or https    @query: PromQL, or the name of a preset
+ * Returns: FALSE with IFM_ERROR_INVALID (no such URL; a query that the server refuses, with its words; an answer that is
+ * none), IFM_ERROR_UNAVAILABLE (no server; a metric that is not there: the nearest names are given), IFM_ERROR_TIMEOUT.
+ */
+gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_ns, gint64 end_ns, gint64 step_ns,
+                               IfmPrometheusWindow *window, GError **error);
+
+/** ifm_prometheus_is_url: Whether a text can be the address of a server. */
+gboolean ifm_prometheus_is_url(const char *text);
+
+/** ifm_prometheus_parse: What a server answered to a query over a window. @where: for messages    @empty: (out) whether
+ * there is nothing in it, which is no error here    Returns: FALSE with IFM_ERROR_INVALID */
+gboolean ifm_prometheus_parse(const char *bytes, gsize n_bytes, const char *where, IfmPrometheusWindow *window,
+                              gboolean *empty, GError **error);
+
+G_END_DECLS

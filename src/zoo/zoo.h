@@ -1,0 +1,335 @@
+/* Shared with other rooms: staged models, graph transformers, and models by name. */
+#pragma once
+#include <base/base.h>
+#include <dataset/dataset.h>
+#include <onnx/estimate.h>
+#include <onnx/onnx.h>
+
+G_BEGIN_DECLS
+
+/* --- the zoo ------------------------------------------------------------------------------------------------------- */
+
+/** ifm_zoo_find: Returns: (transfer none) NULL with IFM_ERROR_INVALID, which gives the nearest name. */
+const IfmZooEntry *ifm_zoo_find(const char *name, GError **error);
+
+/* --- models in stages ---------------------------------------------------------------------------------------------- */
+
+#define IFM_MAX_STAGES 16
+
+/** ifm_staged_find: Returns: (transfer none) NULL with IFM_ERROR_INVALID, which gives the nearest name. */
+const IfmStagedModel *ifm_staged_find(const char *name, GError **error);
+
+/** IfmScatter: the ONNX form of a reduction over the edges. The forms compute the same with different speed. */
+typedef enum
+{
+    IFM_SCATTER_ND,       /* ScatterND, reduction add */
+    IFM_SCATTER_ELEMENTS, /* ScatterElements, reduction add, with the index repeated over the row */
+    IFM_SCATTER_MIXED,    /* ScatterND for rows, ScatterElements for single numbers */
+} IfmScatter;
+
+/**
+ * ifm_staged_build: Builds stages @first to @last, fused, as one model. One seed gives the same weights in both forms and
+ * in all ranges. Ports: the inputs are the boundaries that a stage of the range reads and none makes. The outputs
+ * are made in the range and read by a later stage, or are outputs of the staged model. Both are in the order of the table.
+ * A range that sums over the edges with a free number of nodes, and without an input that has the nodes in its shape, has a
+ * last input "zeros" f32 [nodes]: a zero for each node. It gives the number of nodes and is the start value of the counts.
+ * Metadata: inferometer.stage ("3", "3-5"), inferometer.staged_model, inferometer.split.PORT (the axis). With fixed sizes
+ * also inferometer.size.nodes, inferometer.size.edges and inferometer.range.edge_index. Returns: (transfer full) NULL with
+ * IFM_ERROR_INVALID for an invalid range or size.
+ */
+IfmModel *ifm_staged_build(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,
+                           IfmScatter scatter, guint32 seed, GError **error);
+
+/** ifm_zoo_parameter: (transfer none) The parameter of that name; NULL: there is none. @entry: (nullable) NULL: the model
+ * is a file */
+const IfmZooParameter *ifm_zoo_parameter(const IfmZooEntry *entry, const char *name);
+
+#define IFM_ZOO_MAX_PARAMETERS 32
+
+/** ifm_zoo_values: The values of the parameters of an entry: from @settings, else the defaults. @values: (out)
+ * [IFM_ZOO_MAX_PARAMETERS]. Errors: of ifm_zoo_build(). */
+gboolean ifm_zoo_values(const IfmZooEntry *entry, const char *const *settings, gint64 *values, GError **error);
+
+/**
+ * IfmStagedPort: an input of the model of a partition. @whole: all rows of the sources of the graph ("sources"), which all
+ * partitions share; else the own rows ("nodes") or columns ("edges") of the partition.
+ */
+typedef struct
+{
+    const IfmBoundary *boundary; /* NULL: "zeros" */
+    const char *name; /* the port: the name of the boundary; NAME.part for own rows where the whole is an input too */
+    gboolean whole;
+} IfmStagedPort;
+
+/** ifm_staged_boundary: Returns: (transfer none) NULL for an unknown name. */
+const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char *name);
+
+/** ifm_boundary_bytes: The bytes of the tensor; 0 where one of its sizes is free. */
+gint64 ifm_boundary_bytes(const IfmBoundary *boundary, const IfmStageSizes *sizes);
+
+/**
+ * ifm_staged_inputs, ifm_staged_outputs: The boundaries that enter and leave the fused stages @first to @last: the ports of
+ * ifm_staged_build().
+ * @first, @last: a range that ifm_staged_build() accepts    Returns: (transfer container) const IfmBoundary *
+ */
+GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last);
+GPtrArray *ifm_staged_outputs(const IfmStagedModel *staged, int first, int last);
+
+/** ifm_scatter_for: The fastest form on an engine ("openvino"), as bench/scatter measured it; for other engines the common
+ * one. It is the fastest form on one thread. ONNX Runtime's ScatterND with add loses additions on several threads, so its
+ * driver runs such models on one thread. That is still the fastest correct form (docs/stages.md). */
+IfmScatter ifm_scatter_for(const char *engine);
+
+/**
+ * ifm_staged_build_part: Builds stages @first to @last for one partition of a graph, for data parallelism and ghost nodes.
+ * Destinations are numbered from the first node of the partition; sources are rows of the whole graph. So the x of stage 1
+ * is f32 [sources, features], with a dimension of its own. A range with other stages that read x by destination has it
+ * again as "x.part" f32 [nodes, features]. The whole graph is the partition with sources = nodes and the same tensor for
+ * both. The model computes the rows of the partition only. All else is as of ifm_staged_build(), with the same weights. For
+ * a range that needs nothing whole, the model is the same.
+ * @sources: 0: the free dimension "sources"
+ * @ports: (out) (optional) (transfer full) IfmStagedPort, in the order of the inputs
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID, as ifm_staged_build()
+ */
+IfmModel *ifm_staged_build_part(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes,
+                                gint64 sources, IfmScatter scatter, guint32 seed, GArray **ports, GError **error);
+
+/** ifm_staged_io_bytes: The bytes that the fused stages @first to @last read and write: each input and output once, without
+ * weights. @read, @written: (out) */
+void ifm_staged_io_bytes(const IfmStagedModel *staged, int first, int last, const IfmStageSizes *sizes, gint64 *read,
+                         gint64 *written);
+
+/** ifm_attention_words: "dense", "sparse", NULL-terminated, in the order of the enumeration. */
+const char *const *ifm_attention_words(void);
+
+/** ifm_norm_words: "layer", "batch", NULL-terminated, in the order of the enumeration. */
+const char *const *ifm_norm_words(void);
+
+/** ifm_head_words: "graph", "node", NULL-terminated, in the order of the enumeration. */
+const char *const *ifm_head_words(void);
+
+/** ifm_transformer_usual_edges: The number of directed edges of ifm_graph_synthetic() with average degree
+ * IFM_TRANSFORMER_USUAL_DEGREE. In a graph with too few nodes for that degree, all nodes are neighbours. */
+gint64 ifm_transformer_usual_edges(gint64 num_nodes);
+
+/** ifm_transformer_scatter_words: "auto", then the words of IfmScatter in its order. */
+const char *const *ifm_transformer_scatter_words(void);
+
+/* --- graph transformers -------------------------------------------------------------------------------------------- */
+
+/*
+ * Graph transformers of the zoo: attention over the nodes of a graph, optionally with parallel message passing (the hybrid
+ * of Rampášek et al. 2022, GPS). A layer is that of ifm_estimate_transformer(). For one graph with layer norm and a
+ * prediction for the graph, the cost of the model equals that estimate exactly. The zoo has two names with one builder:
+ * "graph_transformer" (default: no message passing) and "gps" (default: gin).
+ *
+ * A node of the model is named by layer and part: "layers.3.attention.scores". In a backward
+ * pass the name has a prefix: "backward.layers.3.attention.scores.MatMul".
+ */
+
+typedef enum
+{
+    IFM_ATTENTION_DENSE,  /* each node of a graph to all nodes of the graph */
+    IFM_ATTENTION_SPARSE, /* along the edges: softmax over the edges that end in a node */
+} IfmAttention;
+
+/**
+ * ifm_transformer_scatter: The form for a word of ifm_transformer_scatter_words(). Auto is mixed for sparse attention and
+ * elements for dense attention. The form that is fast along the edges limits ONNX Runtime to one thread for the whole
+ * model. That does not pay where dense attention, which uses several threads, is most of the work.
+ * @word: index in ifm_transformer_scatter_words()
+ */
+IfmScatter ifm_transformer_scatter(int word, IfmAttention attention);
+
+typedef enum
+{
+    IFM_HEAD_GRAPH, /* one prediction per graph, from the mean over its nodes */
+    IFM_HEAD_NODE,  /* one prediction per node */
+} IfmHead;
+
+typedef enum
+{
+    IFM_NORM_LAYER,
+    IFM_NORM_BATCH, /* over the nodes; the evaluation form uses running statistics */
+} IfmNorm;
+
+/**
+ * IfmTransformer: a configuration. @sizes: those of the whole batch; its sparse_ratio is ignored, see
+ * ifm_transformer_estimate().
+ * @num_graphs: above 1, dense attention pads each graph to @most_nodes rows, the number of nodes of the largest graph
+ * @dropout: probability in the training form, 0 to below 1. It applies after attention, message passing and both layers of
+ * the feed-forward part. Each mask is an input, 0 or 1 / (1 - dropout): "mask.layers.0.attention", ".mpnn" and ".ffn"
+ * [nodes, hidden_dim], ".ffn.hidden" [nodes, ffn_dim].
+ * @scatter: the form of sums over edges. The maximum of a softmax, and sums over the nodes of a graph, are ScatterElements.
+ * ONNX Runtime runs a model with a ScatterND that adds on one thread. That is faster along the edges,
+ * and slower where dense attention is most of the work (docs/transformers.md).
+ */
+typedef struct
+{
+    IfmTransformerSizes sizes;
+    gint64 num_graphs, most_nodes;
+    IfmAttention attention;
+    IfmNorm norm;
+    IfmHead head;
+    gboolean training;
+    double dropout;
+    IfmScatter scatter;
+} IfmTransformer;
+
+/** ifm_transformer_input_bytes: The bytes of all inputs, with the masks. Returns: FALSE with IFM_ERROR_INVALID for an
+ * invalid configuration, or a sum above 63 bits. */
+gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *bytes, GError **error);
+
+/** ifm_transformer_attention_bytes: ifm_estimate_attention_bytes() of one layer. Dense attention counts all graphs of a
+ * batch, each padded to the largest. Sparse attention counts the edges. */
+gboolean ifm_transformer_attention_bytes(const IfmTransformer *transformer, gboolean with_softmax, gint64 *bytes,
+                                         GError **error);
+
+/** ifm_transformer_part_of: Returns: "attention", "ffn", "mpnn", "norm", "head", or "input" (also the indices that layers
+ * share); in a training step also "loss" and "update" (of the weights). NULL for a node of another model. */
+const char *ifm_transformer_part_of(const char *node_name);
+
+/* --- models by name ------------------------------------------------------------------------------------------------ */
+
+#define IFM_ZOO_PREFIX "zoo:"
+
+/**
+ * IfmModelRequest: a model as a user names it, and how it is to be opened.
+ * @text: a file, or a model of the zoo with its settings: "resnet18,batch=8", "zoo:vit". A file stands before a name of the
+ * zoo.
+ * @open: (nullable)    @seed: of inputs that are random numbers of a range, and of a zoo model's weights
+ * @folder: what is made goes below it, into models/ and inputs/; NULL: into a temporary folder that goes with the source
+ * @is_run: an engine is to run it: its path has a file that engines accept, and inputs that are given have one
+ * @training: a model of the zoo in its training form, where it has one
+ * @written: (nullable) paths of models of the zoo that were written before; added to
+ * @note: (nullable) with @user
+ */
+typedef struct
+{
+    const char *text;
+    const IfmModelOptions *open;
+    guint32 seed;
+    const char *folder;
+    gboolean is_run, training;
+    GHashTable *written;
+    IfmNote note;
+    void *user;
+} IfmModelRequest;
+
+/**
+ * IfmModelSource: an opened model.
+ * @path: the file that an engine reads    @source: what a user would call it: the file as named, or "zoo:NAME,…"
+ * @feed: sizes of all free dimensions, and inputs that are given
+ * @inputs_path: a file of tensors with those; NULL: all inputs are seeded, or @is_run was FALSE
+ * @samples_path: the same of the samples of a batch; NULL: there are none
+ */
+typedef struct
+{
+    IfmModel *model;
+    char *path, *source;
+    IfmModelFeed feed;
+    char *inputs_path;
+    char *samples_path;
+    IfmTemporary scratch;
+} IfmModelSource;
+
+/**
+ * ifm_model_source_open: Opens a model. Functions of the model are inlined; data outside of its folder are copied where
+ * that is allowed.
+ * @source: (out) to be cleared where it is TRUE
+ * Returns: FALSE with IFM_ERROR_USAGE, IFM_ERROR_INVALID, IFM_ERROR_UNAVAILABLE, IFM_ERROR_MEMORY, one line each.
+ */
+gboolean ifm_model_source_open(const IfmModelRequest *request, IfmModelSource *source, GError **error);
+void ifm_model_source_clear(IfmModelSource *source);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmModelSource, ifm_model_source_clear)
+
+/** ifm_model_source_entry: The model of the zoo that a text means; NULL: a file, or nothing. */
+const IfmZooEntry *ifm_model_source_entry(const char *text);
+
+/* The defaults of the zoo, of the options of `profile` and of estimates. They are plain numbers, since help texts contain
+ * them. The default width of the feed-forward part is twice hidden_dim. */
+#define IFM_TRANSFORMER_USUAL_NODES 500
+#define IFM_TRANSFORMER_USUAL_DEGREE 5 /* average number of edges that end in a node */
+#define IFM_TRANSFORMER_USUAL_FEATURES 16
+#define IFM_TRANSFORMER_USUAL_HIDDEN 64
+#define IFM_TRANSFORMER_USUAL_LAYERS 4
+#define IFM_TRANSFORMER_USUAL_HEADS 4
+#define IFM_TRANSFORMER_USUAL_PE 16
+#define IFM_TRANSFORMER_USUAL_OUTPUTS 1
+#define IFM_TRANSFORMER_USUAL_DROPOUT 10 /* percent */
+
+#define IFM_TRANSFORMER_INIT                                                                                               \
+    ((IfmTransformer){ .sizes = { .num_nodes = IFM_TRANSFORMER_USUAL_NODES,                                                \
+                                  .num_edges = IFM_TRANSFORMER_USUAL_NODES * IFM_TRANSFORMER_USUAL_DEGREE,                 \
+                                  .feature_dim = IFM_TRANSFORMER_USUAL_FEATURES,                                           \
+                                  .hidden_dim = IFM_TRANSFORMER_USUAL_HIDDEN,                                              \
+                                  .num_layers = IFM_TRANSFORMER_USUAL_LAYERS,                                              \
+                                  .num_heads = IFM_TRANSFORMER_USUAL_HEADS,                                                \
+                                  .ffn_dim = 2 * IFM_TRANSFORMER_USUAL_HIDDEN,                                             \
+                                  .pe_dim = IFM_TRANSFORMER_USUAL_PE,                                                      \
+                                  .num_outputs = IFM_TRANSFORMER_USUAL_OUTPUTS,                                            \
+                                  .sparse_ratio = 1 },                                                                     \
+                       .num_graphs = 1,                                                                                    \
+                       .dropout = IFM_TRANSFORMER_USUAL_DROPOUT / 100.0,                                                   \
+                       .scatter = IFM_SCATTER_ELEMENTS })
+
+/**
+ * ifm_transformer_from_settings: The configuration that ifm_zoo_build() would build.
+ * @name: "graph_transformer" or "gps"    @settings: "NAME=VALUE", NULL-terminated, or NULL    @transformer: (out)
+ * Returns: FALSE with the errors of ifm_zoo_build().
+ */
+gboolean ifm_transformer_from_settings(const char *name, const char *const *settings, IfmTransformer *transformer,
+                                       GError **error);
+
+/**
+ * ifm_transformer_build: Builds the model. Its inputs are those that the configuration needs, in this order:
+ *     x f32 [nodes, feature_dim]
+ *     pe f32 [nodes, pe_dim]
+ *     edge_index i64 [2, edges]: for message passing or sparse attention
+ *     coefficients f32 [edges + nodes, 1]: for gcn; of the edges, then of each node to itself
+ *     degrees f32 [nodes, 1]: for sage; at least 1
+ *     bias f32 [graphs, 1, 1, most_nodes]: for dense attention of several graphs; 0, or a large negative number for padding
+ *     places i64 [nodes]: for dense attention of several graphs; the padded row of each node, all different
+ *     node_graph i64 [nodes], weights f32 [graphs, 1]: for a prediction per graph of several; 1 / nodes
+ *     the masks
+ * Output: "y" f32 [graphs or nodes, num_outputs]. Without layers there are no inputs that only layers read. Without edges
+ * there is no edge_index. Metadata inferometer.range.PORT makes seeded inputs valid.
+ * The same configuration and seed give the same bytes. Both forms of one seed have the same weights. Inference engines do
+ * not run the training form of batch norm; ifm_gradient_backward() and ifm_gradient_training_step() write it out. Returns:
+ * (transfer full) NULL with IFM_ERROR_INVALID and the name of the parameter that is wrong: "num_heads 3 does not divide
+ * hidden_dim 64".
+ */
+IfmModel *ifm_transformer_build(const IfmTransformer *transformer, guint32 seed, GError **error);
+
+/**
+ * ifm_transformer_inputs: Writes the inputs of the model for a graph into a tensor file (tensor-file.h). x is the
+ * node_values of the graph [n_nodes, feature_dim]; without node_values it is seeded. Masks are seeded from one generator,
+ * in order. Coefficients are those of Kipf and Welling 2017: 1 / sqrt((edges into source + 1) (edges into destination +
+ * 1)). The same arguments give the same bytes.
+ * @encoding: (nullable) of dimension pe_dim; NULL where pe is none
+ * Returns: FALSE with IFM_ERROR_INVALID where graph or encoding do not have the sizes of the model, or the errors of
+ * ifm_tensor_file_save().
+ */
+gboolean ifm_transformer_inputs(const IfmTransformer *transformer, const IfmGraph *graph, const IfmEncoding *encoding,
+                                guint32 seed, const char *path, GError **error);
+
+/** ifm_transformer_for_graph: Sets the sizes of @transformer to those of a graph: nodes, edges, graphs, most_nodes, and
+ * feature_dim where the graph has node_values. */
+void ifm_transformer_for_graph(IfmTransformer *transformer, const IfmGraph *graph);
+
+/**
+ * ifm_transformer_estimate: The cost of the evaluation form by parts, for every configuration: ifm_estimate_transformer()
+ * with the changes by padding, batches, sparse attention, batch norm and predictions per node. FLOP equal those of the ONNX
+ * graph. MACs do so with dense attention (scores along edges are products and sums there, not a matrix product). Equals,
+ * where it differs: s = graphs most_nodes^2 (dense) or edges (sparse); p (padded): dense attention of several graphs
+ *   attention  a layer: 4 linear(n, d, d); macs + 2 s d; flop + 6 s h, + s h where p (the bias); bytes + 4 graphs
+ *              most_nodes + 8 n where p, + 16 edges where sparse
+ *   norm       batch: flop 2 n d in place of 5 n d (the training form counts 5, by the batch's statistics); bytes + 8 d
+ *              (running statistics); parameters the same
+ *   head       graph, of several: flop + n d (sum) + graphs d (times the weights), linear(graphs, d, num_outputs);
+ *              bytes + 8 n + 4 graphs; node: linear(n, d, num_outputs)
+ *   encoding   of several graphs: graphs times that of one of their average size
+ */
+gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error);
+
+G_END_DECLS
