@@ -9,9 +9,7 @@
  */
 #include <stdio.h>
 
-#include <inferometer/compare-models.h>
-#include <inferometer/compare-page.h>
-#include <inferometer/report.h>
+#include <inferometer/compare.h>
 
 int main(int argc, char **argv)
 {

@@ -11,7 +11,7 @@
  */
 #include <stdio.h>
 
-#include <inferometer/profile-page.h>
+#include <inferometer/profile.h>
 
 static int fail(const GError *error)
 {
