@@ -143,8 +143,8 @@ static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GE
 {
     IfmTimeRange all;
     self->wants_idle_spans = question != NULL && question->idle_spans;
-    self->window =
-        asks_for_all(question) ? (IfmTimeRange){ G_MININT64, G_MAXINT64 } : (IfmTimeRange){ question->start_ns, question->end_ns };
+    self->window = asks_for_all(question) ? (IfmTimeRange){ G_MININT64, G_MAXINT64 }
+                                          : (IfmTimeRange){ question->start_ns, question->end_ns };
     if (!ifm_analyse_gather(self, &all))
     {
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
