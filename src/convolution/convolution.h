@@ -1,7 +1,6 @@
 /* Shared with other rooms: layers, algorithms and their tuning. */
 #pragma once
-#include <jansson.h>
-
+#include <base/fields.h>
 #include <inferometer/engine.h>
 
 G_BEGIN_DECLS

@@ -1,4 +1,5 @@
 #pragma once
+#include <base/fields.h>
 #include <engine/engine.h>
 #include <measure/kinds.h>
 #include <measure/measure.h>

@@ -1,7 +1,6 @@
 /* Shared with other rooms: one fused kernel: its nodes, ports and shapes. */
 #pragma once
-#include <jansson.h>
-
+#include <base/fields.h>
 #include <onnx/onnx.h>
 
 G_BEGIN_DECLS

@@ -1,4 +1,5 @@
 #pragma once
+#include <base/fields.h>
 #include <inferometer/store.h>
 #include <sqlite3.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 /* Shared with other rooms: records, documents and results of a store. */
 #pragma once
-#include <jansson.h>
-
+#include <base/fields.h>
 #include <inferometer/store.h>
 
 G_BEGIN_DECLS
