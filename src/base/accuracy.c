@@ -15,17 +15,13 @@ static gboolean is_readable(const IfmTensor *tensor)
 static gboolean check_pair(const IfmTensor *reference, const IfmTensor *value, GError **error)
 {
     if (!is_readable(reference) || !is_readable(value))
-    {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "accuracy is of plain tensors of numbers alone");
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "accuracy is of plain tensors of numbers alone");
     if (reference->rank == value->rank &&
         memcmp(reference->shape, value->shape, (gsize)value->rank * sizeof *value->shape) == 0)
         return TRUE;
     g_autofree char *got = ifm_shape_to_string(value->rank, value->shape);
     g_autofree char *expected = ifm_shape_to_string(reference->rank, reference->shape);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "the shape is %s, the reference's is %s", got, expected);
-    return FALSE;
+    return ifm_error_refuse(error, "the shape is %s, the reference's is %s", got, expected);
 }
 
 static inline double element(const IfmTensor *tensor, gint64 index)

@@ -29,8 +29,7 @@ static gboolean fail(const Reader *reader, gsize line, GError **error, const cha
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", reader->csv->name, line, text);
-    return FALSE;
+    return ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", reader->csv->name, line, text);
 }
 
 /* Past the line break at the reader, if there is one. */
@@ -163,12 +162,12 @@ IfmCsv *ifm_csv_open(const char *path, GError **error)
     file = g_mapped_file_new(path, FALSE, &local);
     if (file == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, local->message);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", path, local->message);
         return NULL;
     }
     if (g_mapped_file_get_length(file) > IFM_CSV_MAX_BYTES)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: larger than %d MiB", path, IFM_CSV_MAX_BYTES >> 20);
+        ifm_error_refuse(error, "%s: larger than %d MiB", path, IFM_CSV_MAX_BYTES >> 20);
         return NULL;
     }
     const char *text = g_mapped_file_get_contents(file); /* NULL where empty */
@@ -211,8 +210,7 @@ gboolean ifm_csv_column(const IfmCsv *csv, const char *name, gsize *column, GErr
     const gboolean semicolons = csv->n_columns == 1 && strchr(g_ptr_array_index(names, 0), ';') != NULL;
     g_autofree char *hint = semicolons ? g_strdup(": fields are parted by semicolons, commas are expected")
                                        : ifm_nearest_hint(name, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:1: no column \"%s\"%s", csv->name, name, hint);
-    return FALSE;
+    return ifm_error_refuse(error, "%s:1: no column \"%s\"%s", csv->name, name, hint);
 }
 
 const char *ifm_csv_header(const IfmCsv *csv, gsize column)
@@ -239,7 +237,6 @@ gboolean ifm_csv_number(const IfmCsv *csv, gsize row, gsize column, double *valu
     *value = g_ascii_strtod(text, &end);
     if (end != text && *end == '\0' && !g_ascii_isspace(*text) && isfinite(*value))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s: \"%s\" is not a number", csv->name,
-                ifm_csv_line(csv, row), (char *)g_ptr_array_index(csv->fields, column), text);
-    return FALSE;
+    return ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s: \"%s\" is not a number", csv->name, ifm_csv_line(csv, row),
+                            (char *)g_ptr_array_index(csv->fields, column), text);
 }

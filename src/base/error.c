@@ -51,6 +51,15 @@ static void set_error(GError **error, IfmErrorCode code, const char *format, va_
     g_set_error_literal(error, IFM_ERROR, (int)code, message);
 }
 
+gboolean ifm_error_set(GError **error, IfmErrorCode code, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    set_error(error, code, format, values);
+    va_end(values);
+    return FALSE;
+}
+
 gboolean ifm_error_refuse(GError **error, const char *format, ...)
 {
     va_list values;

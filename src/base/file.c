@@ -10,8 +10,7 @@
 
 static gboolean fail(const char *path, const char *what, int number, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", path, what, g_strerror(number));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", path, what, g_strerror(number));
 }
 
 /* A pipe or device has no size to ask for. So every file is read to its end, up to this size. */
@@ -38,10 +37,7 @@ gboolean ifm_file_load(const char *path, char **bytes, gsize *n_bytes, GError **
     if (number != 0)
         return fail(path, "cannot be read", number, error);
     if (content->len > MAX_BYTES)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is larger than 1 GiB", path);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: is larger than 1 GiB", path);
     *n_bytes = content->len;
     g_byte_array_append(content, (const guint8 *)"", 1);
     *bytes = (char *)g_byte_array_free(g_steal_pointer(&content), FALSE);
@@ -56,8 +52,7 @@ gboolean ifm_file_check_link(const char *path, GError **error)
     if (lstat(path, &itself) != 0 || !S_ISLNK(itself.st_mode) ||
         (stat(path, &target) == 0 && !S_ISREG(target.st_mode))) /* to a device or a pipe */
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: is a symbolic link: no file is written through one", path);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: is a symbolic link: no file is written through one", path);
 }
 
 struct IfmFileWriter

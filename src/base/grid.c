@@ -21,9 +21,8 @@ static gboolean check_number(const char *what, const char *name, double x, IfmGr
 {
     if (isfinite(x) && (scale == IFM_GRID_LINEAR || x > 0))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "point %" G_GSIZE_FORMAT " of the grid: %s%s is %g, not a %snumber",
-                point, what, name, x, scale == IFM_GRID_LOG ? "positive " : "finite ");
-    return FALSE;
+    return ifm_error_refuse(error, "point %" G_GSIZE_FORMAT " of the grid: %s%s is %g, not a %snumber", point, what, name,
+                            x, scale == IFM_GRID_LOG ? "positive " : "finite ");
 }
 
 static int compare_rows(gconstpointer a, gconstpointer b, gpointer user)
@@ -65,8 +64,7 @@ static gboolean fill_rows(IfmGrid *grid, const double *points, const double *val
         if (compare_rows(grid->rows + (i - 1) * width, grid->rows + i * width, &n_axes) == 0)
         {
             g_autofree char *place = describe_place(grid, grid->rows + i * width);
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "two points of the grid are at one place: %s", place);
-            return FALSE;
+            return ifm_error_refuse(error, "two points of the grid are at one place: %s", place);
         }
     return TRUE;
 }
@@ -76,9 +74,8 @@ IfmGrid *ifm_grid_new(const IfmGridAxis *axes, gsize n_axes, const double *point
 {
     if (n_axes < 1 || n_axes > IFM_GRID_MAX_AXES || n_points < 1 || n_points > G_MAXINT)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "a grid has 1 to %d axes and 1 to %d points, not %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
-                    IFM_GRID_MAX_AXES, G_MAXINT, n_axes, n_points);
+        ifm_error_refuse(error, "a grid has 1 to %d axes and 1 to %d points, not %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
+                         IFM_GRID_MAX_AXES, G_MAXINT, n_axes, n_points);
         return NULL;
     }
     g_autoptr(IfmGrid) grid = g_new0(IfmGrid, 1);
@@ -222,11 +219,7 @@ static gboolean check_place(const IfmGrid *grid, const double *place, GError **e
 {
     for (gsize k = 0; k < grid->n_axes; k++)
         if (!isfinite(place[k]) || (grid->scales[k] == IFM_GRID_LOG && place[k] <= 0))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "axis %s of the grid cannot be looked up at %g",
-                        grid->names[k], place[k]);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "axis %s of the grid cannot be looked up at %g", grid->names[k], place[k]);
     return TRUE;
 }
 

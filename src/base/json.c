@@ -27,11 +27,8 @@ static gboolean check_depth(const char *bytes, gsize n_bytes, const char *name, 
         else if (!in_string && (c == '}' || c == ']'))
             depth--;
         if (depth > IFM_JSON_MAX_DEPTH)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%d:%" G_GSIZE_FORMAT ": nested deeper than %d levels",
-                        name, line, i - line_start + 1, IFM_JSON_MAX_DEPTH);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s:%d:%" G_GSIZE_FORMAT ": nested deeper than %d levels", name, line,
+                                    i - line_start + 1, IFM_JSON_MAX_DEPTH);
     }
     return TRUE;
 }
@@ -46,10 +43,9 @@ json_t *ifm_json_parse(const char *bytes, gsize n_bytes, const char *name, GErro
         return json;
     int code = json_error_code(&trouble) == json_error_out_of_memory ? IFM_ERROR_MEMORY : IFM_ERROR_INVALID;
     if (n_bytes == 0)
-        g_set_error(error, IFM_ERROR, code, "%s: is empty, expected JSON", name);
+        ifm_error_set(error, code, "%s: is empty, expected JSON", name);
     else
-        g_set_error(error, IFM_ERROR, code, "%s:%d:%d: %s", name, MAX(trouble.line, 1), MAX(trouble.column, 1),
-                    trouble.text);
+        ifm_error_set(error, code, "%s:%d:%d: %s", name, MAX(trouble.line, 1), MAX(trouble.column, 1), trouble.text);
     ifm_error_make_one_line(error); /* the message quotes the input */
     return NULL;
 }
@@ -120,13 +116,9 @@ static char *describe(const json_t *json)
 static gboolean refuse(const json_t *found, const char *place, const char *expected, GError **error)
 {
     if (found == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: missing, expected %s", place, expected);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: missing, expected %s", place, expected);
     g_autofree char *what = describe(found);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: found %s, expected %s", place, what, expected);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: found %s, expected %s", place, what, expected);
 }
 
 static gboolean refuse_key(const json_t *object, const char *where, const char *key, const char *expected, GError **error)
@@ -230,8 +222,7 @@ gboolean ifm_json_check_object(const json_t *json, const char *where, const char
         if (g_strv_contains(keys, key))
             continue;
         g_autofree char *hint = ifm_nearest_hint(key, keys);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.%s: unknown key%s", where, key, hint);
-        return FALSE;
+        return ifm_error_refuse(error, "%s.%s: unknown key%s", where, key, hint);
     }
     return TRUE;
 }

@@ -59,31 +59,23 @@ gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionVa
     if (option->kind == IFM_OPTION_FLAG && text == NULL)
         value->integer = TRUE;
     else if (option->kind == IFM_OPTION_FLAG)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s takes no value", option->name);
+        ifm_error_misuse(error, "--%s takes no value", option->name);
     else if (text == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s needs a value: %s", option->name, option->argument);
+        ifm_error_misuse(error, "--%s needs a value: %s", option->name, option->argument);
     else if (!parse_number(option, text, value))
     {
         g_autofree char *right = wanted(option);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"%s\" is not %s", option->name, text, right);
-        return FALSE;
+        return ifm_error_misuse(error, "--%s: \"%s\" is not %s", option->name, text, right);
     }
     else if (option->kind == IFM_OPTION_RATIO && option->minimum > 0 && value->ratio <= 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: above 0%%, at most 100%%", option->name);
-        return FALSE;
-    }
+        return ifm_error_misuse(error, "--%s: above 0%%, at most 100%%", option->name);
     else if (*text == '\0' && ifm_option_is_path(option))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"\" is no %s", option->name,
-                    option->kind == IFM_OPTION_FOLDER ? "folder" : "file");
-        return FALSE;
-    }
+        return ifm_error_misuse(error, "--%s: \"\" is no %s", option->name,
+                                option->kind == IFM_OPTION_FOLDER ? "folder" : "file");
     else if (option->choices != NULL && choice_of(option, text) < 0)
     {
         g_autofree char *all = g_strjoinv(", ", (char **)option->choices);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--%s: \"%s\" is none of %s", option->name, text, all);
-        return FALSE;
+        return ifm_error_misuse(error, "--%s: \"%s\" is none of %s", option->name, text, all);
     }
     else if (option->kind == IFM_OPTION_CHOICE)
         value->integer = choice_of(option, text);
@@ -265,6 +257,6 @@ const IfmOption *ifm_options_find(const IfmOption *const *list, const char *name
     g_ptr_array_add(names, NULL);
     g_autofree char *full = g_strconcat("--", name, NULL);
     g_autofree char *hint = ifm_nearest_hint(full, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "unknown option %s%s", full, hint);
+    ifm_error_misuse(error, "unknown option %s%s", full, hint);
     return NULL;
 }

@@ -148,8 +148,8 @@ char *ifm_path_data(const char *relative, GError **error)
     if (found == NULL)
         found = installed(shared, existing);
     if (found == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "%s: not found in the installation (IFM_DATA_DIR names another folder to look in)", relative);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                      "%s: not found in the installation (IFM_DATA_DIR names another folder to look in)", relative);
     return found;
 }
 
@@ -160,15 +160,15 @@ char *ifm_path_worker(GError **error)
     {
         if (g_file_test(named, G_FILE_TEST_IS_EXECUTABLE) && !g_file_test(named, G_FILE_TEST_IS_DIR))
             return g_strdup(named);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "IFM_WORKER: %s is no program", named);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "IFM_WORKER: %s is no program", named);
         return NULL;
     }
     char *found = trusted(below(build_folder(), "inferometer-worker"));
     if (found == NULL)
         found = installed("libexec/inferometer/inferometer-worker", trusted);
     if (found == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "inferometer-worker: not found in the installation (IFM_WORKER names it)");
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                      "inferometer-worker: not found in the installation (IFM_WORKER names it)");
     return found;
 }
 

@@ -130,8 +130,7 @@ gboolean ifm_temporary_make(IfmTemporary *folder, GError **error)
         }
         why = errno;
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a temporary folder: %s", g_get_tmp_dir(), g_strerror(why));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: a temporary folder: %s", g_get_tmp_dir(), g_strerror(why));
 }
 
 void ifm_temporary_clear(IfmTemporary *folder)

@@ -74,10 +74,7 @@ static gboolean check_all(const char *path, const char *const *names, const IfmT
         else if (total_bytes > MAX_BYTES - MIN(tensor->size_bytes, MAX_BYTES))
             trouble = "does not fit: all together are larger than any file";
         if (trouble != NULL)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: tensor '%s' %s", path, names[i], trouble);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: tensor '%s' %s", path, names[i], trouble);
         total_bytes += align_up(tensor->size_bytes);
     }
     return TRUE;
@@ -161,12 +158,9 @@ static gboolean read_tensor(IfmTensorFile *self, const json_t *entry, const char
     IfmTensor *tensor = &self->tensors[self->n];
     if (!whole || !wrap(tensor, entry, ifm_dtype_from_name(word), (int)rank, dims, *data, *n_bytes) ||
         tensor->size_bytes > *n_bytes || align_up(tensor->size_bytes) > *n_bytes)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT,
-                    "%s: tensor '%s' is not what the file has room for: %" G_GSIZE_FORMAT " bytes are left for it", where,
-                    name, *n_bytes);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_CORRUPT,
+                             "%s: tensor '%s' is not what the file has room for: %" G_GSIZE_FORMAT " bytes are left for it",
+                             where, name, *n_bytes);
     *data += align_up(tensor->size_bytes);
     *n_bytes -= align_up(tensor->size_bytes);
     self->names[self->n++] = g_strdup(name);
@@ -184,9 +178,8 @@ static gboolean read_tensors(IfmTensorFile *self, const char *path, const json_t
             return FALSE;
     if (n_bytes == 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: %" G_GSIZE_FORMAT " bytes more than its tensors take", path,
-                n_bytes);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: %" G_GSIZE_FORMAT " bytes more than its tensors take", path,
+                         n_bytes);
 }
 
 static gboolean read_file(IfmTensorFile *self, const char *path, GError **error)
@@ -198,10 +191,7 @@ static gboolean read_file(IfmTensorFile *self, const char *path, GError **error)
         memcpy(&header_bytes, bytes + 8, 8);
     if (n_bytes < PROLOGUE_BYTES || memcmp(bytes, MAGIC, 8) != 0 || header_bytes > n_bytes - PROLOGUE_BYTES ||
         align_up(PROLOGUE_BYTES + header_bytes) > n_bytes)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: no file of tensors, or not a whole one", path);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: no file of tensors, or not a whole one", path);
     json_auto_t *header = ifm_json_parse(bytes + PROLOGUE_BYTES, header_bytes, path, error);
     json_t *list = NULL;
     if (header == NULL || !ifm_json_get_array(header, path, "tensors", &list, error))
@@ -217,14 +207,14 @@ IfmTensorFile *ifm_tensor_file_open(const char *path, GError **error)
     self->file = g_mapped_file_new(path, FALSE, &failure);
     if (self->file == NULL)
     {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, failure->message);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s", failure->message);
         return NULL;
     }
     if (read_file(self, path, &failure))
         return g_steal_pointer(&self);
     /* an invalid header means that the file is corrupt */
     gboolean memory = g_error_matches(failure, IFM_ERROR, IFM_ERROR_MEMORY);
-    g_set_error_literal(error, IFM_ERROR, memory ? IFM_ERROR_MEMORY : IFM_ERROR_CORRUPT, failure->message);
+    ifm_error_set(error, memory ? IFM_ERROR_MEMORY : IFM_ERROR_CORRUPT, "%s", failure->message);
     return NULL;
 }
 

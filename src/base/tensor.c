@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <base/tensor.h>
 #include <float.h>
 #include <math.h>
@@ -98,23 +99,16 @@ gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsi
     const gboolean is_packed = bits % 8 != 0;
     gint64 total = is_packed ? 1 : bits / 8; /* bytes; of packed types elements */
     if (bits == 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "dtype %s (%d) has no element size", ifm_dtype_name(dtype), dtype);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "dtype %s (%d) has no element size", ifm_dtype_name(dtype), dtype);
     if (rank < 0 || rank > IFM_MAX_RANK)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "rank %d is not within 0 to %d", rank, IFM_MAX_RANK);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "rank %d is not within 0 to %d", rank, IFM_MAX_RANK);
     gboolean empty = FALSE, overflow = FALSE;
     for (int i = 0; i < rank; i++)
     {
         if (shape[i] < 0)
         {
             g_autofree char *text = ifm_shape_to_string(rank, shape);
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "shape %s: dimension %d is not known", text, i);
-            return FALSE;
+            return ifm_error_refuse(error, "shape %s: dimension %d is not known", text, i);
         }
         if (shape[i] == 0)
             empty = TRUE;
@@ -124,9 +118,7 @@ gboolean ifm_shape_size_bytes(IfmDtype dtype, int rank, const gint64 *shape, gsi
     if (overflow && !empty)
     {
         g_autofree char *text = ifm_shape_to_string(rank, shape);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "shape %s of %s is larger than any memory", text,
-                    ifm_dtype_name(dtype));
-        return FALSE;
+        return ifm_error_refuse(error, "shape %s of %s is larger than any memory", text, ifm_dtype_name(dtype));
     }
     const gsize per_byte = is_packed ? 8 / bits : 1;
     *size_bytes = empty ? 0 : ((gsize)total + per_byte - 1) / per_byte;
@@ -168,8 +160,8 @@ static void release_aligned(void *data, void *owner)
 static gboolean refuse(IfmTensor *tensor, GError **error)
 {
     g_autofree char *text = ifm_shape_to_string(tensor->rank, tensor->shape);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "no memory for a tensor of shape %s (%" G_GSIZE_FORMAT " bytes)", text,
-                tensor->size_bytes);
+    ifm_error_set(error, IFM_ERROR_MEMORY, "no memory for a tensor of shape %s (%" G_GSIZE_FORMAT " bytes)", text,
+                  tensor->size_bytes);
     *tensor = IFM_TENSOR_INIT;
     return FALSE;
 }
@@ -502,11 +494,7 @@ static gint64 clamp_to_int64(double value)
 gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, double high, GError **error)
 {
     if (ifm_dtype_size_bytes(tensor->dtype) == 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "no random values for dtype %s",
-                    ifm_dtype_name(tensor->dtype));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "no random values for dtype %s", ifm_dtype_name(tensor->dtype));
     gint64 n = ifm_tensor_n_elements(tensor), min, max;
     integer_range(tensor->dtype, &min, &max);
     min = MAX(min, clamp_to_int64(low));

@@ -1,4 +1,5 @@
 #include "yaml-private.h"
+#include <base/base.h>
 #include <base/fields.h>
 #include <string.h>
 #include <yaml.h>
@@ -22,7 +23,7 @@ void yaml_node_free(YamlNode *node)
 
 static void set_error(GError **error, const Tree *tree, gsize line, const char *what)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", tree->name, line, what);
+    ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", tree->name, line, what);
 }
 
 static gboolean next_event(Tree *tree, yaml_event_t *event, GError **error)
@@ -193,7 +194,7 @@ YamlNode *yaml_tree_parse(const char *text, gsize length, const char *name, GErr
     }
     if (!yaml_parser_initialize(&tree.parser))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for the YAML parser", name);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for the YAML parser", name);
         return NULL;
     }
     yaml_parser_set_input_string(&tree.parser, (const unsigned char *)text, length);

@@ -69,9 +69,9 @@ static gboolean fail_at(const Source *source, gsize line, GError **error, const 
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     if (line > 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", source->file, line, text);
+        ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", source->file, line, text);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "setting: %s", text);
+        ifm_error_refuse(error, "setting: %s", text);
     return FALSE;
 }
 
@@ -370,8 +370,7 @@ static gboolean load(const char *path, char **text, gsize *n_bytes, GError **err
 {
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return ifm_file_load(path, text, n_bytes, error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder; expected a YAML file", path);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: is a folder; expected a YAML file", path);
 }
 
 /* It stands in no line of the file. */

@@ -76,9 +76,8 @@ float *conv_alloc(gsize n_floats)
 
 gboolean conv_no_memory(const IfmConv *conv, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for %" G_GSIZE_FORMAT " bytes of workspace and weights",
-                conv->algorithm->name, conv->info.workspace_bytes + conv->info.weights_bytes);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for %" G_GSIZE_FORMAT " bytes of workspace and weights",
+                         conv->algorithm->name, conv->info.workspace_bytes + conv->info.weights_bytes);
 }
 
 void conv_set_implementation(IfmConv *conv, const char *format, ...)
@@ -229,8 +228,8 @@ IfmConv *ifm_conv_new(const IfmConvShape *shape, IfmConvAlgorithm algorithm, con
     }
     if (algorithm >= IFM_N_CONV_FIXED || !ifm_conv_supports(&complete, algorithm, options, &why))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do this layer (%s)",
-                    ifm_conv_algorithm_name(algorithm), why != NULL ? why : "not a fixed algorithm");
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s cannot do this layer (%s)", ifm_conv_algorithm_name(algorithm),
+                      why != NULL ? why : "not a fixed algorithm");
         return NULL;
     }
     g_autoptr(IfmConv) conv = g_new0(IfmConv, 1);

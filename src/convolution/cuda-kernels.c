@@ -1,4 +1,5 @@
 /* The own kernels for a GPU: a plain direct convolution, and what follows a convolution of cuDNN's. NVRTC compiles them. */
+#include <base/base.h>
 #include <string.h>
 
 #include "cuda-private.h"
@@ -97,9 +98,8 @@ static gboolean refuse(const ConvCudaApi *api, void *program, int status, GError
         api->nvrtcGetProgramLog(program, log);
         log[strcspn(log, "\n")] = '\0';
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "NVRTC: %s (%d)%s%s", api->nvrtcGetErrorString(status), status,
-                log != NULL ? ": " : "", log != NULL ? log : "");
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "NVRTC: %s (%d)%s%s", api->nvrtcGetErrorString(status), status,
+                         log != NULL ? ": " : "", log != NULL ? log : "");
 }
 
 static GBytes *read_code(const ConvCudaApi *api, void *program, gboolean is_machine_code, GError **error)

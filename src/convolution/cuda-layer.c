@@ -1,5 +1,6 @@
 /* A layer on a GPU: cuDNN's descriptors of it, the algorithm, its workspace, and events around its runs. */
 #include "cuda-private.h"
+#include <base/base.h>
 
 /* Of cuDNN; -1: the own kernel. cuDNN's enumerator of a direct convolution (3) has no implementation. */
 static const int enumerators[IFM_N_CONV_FIXED] = {
@@ -48,8 +49,7 @@ static gsize n_weights_of(const IfmConvShape *shape)
 
 static gboolean refuse(GError **error, const char *why)
 {
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, why);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s", why);
 }
 
 /* --- what cuDNN says of it

@@ -39,11 +39,8 @@ static gboolean read_symbols(ConvCudaApi *api, void *library, const char *file, 
     {
         void *found = dlsym(library, symbols->name);
         if (found == NULL)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                        "CUDA: %s has no %s: another version is needed (" HOW_TO_GET ")", file, symbols->name);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                                 "CUDA: %s has no %s: another version is needed (" HOW_TO_GET ")", file, symbols->name);
         memcpy((char *)api + symbols->offset, &found, sizeof found);
     }
     return TRUE;
@@ -54,8 +51,7 @@ static gboolean fill(ConvCudaApi *api, void *library, const char *file, const Sy
 {
     if (library != NULL)
         return read_symbols(api, library, file, symbols, error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "CUDA: %s is missing: " HOW_TO_GET, file);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "CUDA: %s is missing: " HOW_TO_GET, file);
 }
 
 static gboolean open_all(ConvCudaApi *api, GError **error)
@@ -102,8 +98,8 @@ gboolean conv_cuda_ok(const ConvCudaApi *api, int status, const char *call, GErr
 {
     if (status == 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, status == CUDA_OUT_OF_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED, "CUDA: %s: %s (%d)",
-                call, api->cudaGetErrorString(status), status);
+    ifm_error_set(error, status == CUDA_OUT_OF_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED, "CUDA: %s: %s (%d)", call,
+                  api->cudaGetErrorString(status), status);
     api->cudaGetLastError(); /* else the next call would return it, too */
     return FALSE;
 }
@@ -113,13 +109,12 @@ gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GEr
     if (status == 0)
         return TRUE;
     const gboolean is_refusal = status >= CUDNN_NOT_SUPPORTED && status < CUDNN_NOT_SUPPORTED + 1000;
-    g_set_error(error, IFM_ERROR,
-                is_refusal                                 ? IFM_ERROR_UNSUPPORTED
-                : status == CUDNN_DEVICE_ALLOCATION_FAILED ? IFM_ERROR_MEMORY
-                : status == CUDNN_NOT_INITIALIZED          ? IFM_ERROR_UNAVAILABLE
-                                                           : IFM_ERROR_FAILED,
-                "cuDNN: %s: %s (%d)", call, api->cudnnGetErrorString(status), status);
-    return FALSE;
+    return ifm_error_set(error,
+                         is_refusal                                 ? IFM_ERROR_UNSUPPORTED
+                         : status == CUDNN_DEVICE_ALLOCATION_FAILED ? IFM_ERROR_MEMORY
+                         : status == CUDNN_NOT_INITIALIZED          ? IFM_ERROR_UNAVAILABLE
+                                                                    : IFM_ERROR_FAILED,
+                         "cuDNN: %s: %s (%d)", call, api->cudnnGetErrorString(status), status);
 }
 
 /* --- a GPU --------------------------------------------------------------------------------------------------------------
@@ -129,11 +124,11 @@ gboolean conv_cuda_check_gpu(int cuda_version, int capability, GError **error)
 {
     if (cuda_version < 13000 || capability >= 75)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                "CUDA: this GPU%s has compute capability %d.%d, which CUDA %d has no kernels for: an onnxruntime-gpu below "
-                "1.31 with CUDA 12 is needed",
-                capability == 70 ? " (V100)" : "", capability / 10, capability % 10, cuda_version / 1000);
-    return FALSE;
+    return ifm_error_set(
+        error, IFM_ERROR_UNAVAILABLE,
+        "CUDA: this GPU%s has compute capability %d.%d, which CUDA %d has no kernels for: an onnxruntime-gpu below "
+        "1.31 with CUDA 12 is needed",
+        capability == 70 ? " (V100)" : "", capability / 10, capability % 10, cuda_version / 1000);
 }
 
 static gboolean read_capability(IfmConvCuda *self, GError **error)

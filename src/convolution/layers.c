@@ -1,4 +1,5 @@
 /* The record of what ran, a row a layer. */
+#include <base/base.h>
 #include <base/fields.h>
 #include <convolution/convolution.h>
 
@@ -93,9 +94,8 @@ gboolean ifm_conv_layers_check(const GPtrArray *a, const GPtrArray *b, GError **
         if (right == NULL || g_str_equal(left->algorithm, right->algorithm) ||
             !g_str_equal(left->implementation, right->implementation))
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s and %s are one implementation (%s)", left->layer,
-                    left->algorithm, right->algorithm, left->implementation);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s and %s are one implementation (%s)", left->layer,
+                             left->algorithm, right->algorithm, left->implementation);
     }
     return TRUE;
 }

@@ -3,6 +3,7 @@
  *
  * Its OpenMP runtime would start threads of its own; each thread that calls it sets its own count to 1 first. */
 #include "onednn-private.h"
+#include <base/base.h>
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -110,7 +111,7 @@ static gboolean is_open(void)
 gboolean conv_onednn_check(GError **error)
 {
     if (!is_open())
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, dnnl.why);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s", dnnl.why);
     return is_open();
 }
 
@@ -367,8 +368,8 @@ ConvPrimitive *conv_primitive_new(const IfmConvShape *shape, const IfmConvOption
         self->workspace = dnnl.memory_desc_get_size(self->scratch);
         return self;
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "direct cannot do this layer (oneDNN %s has %s for it)",
-                dnnl.version_text, self->implementation[0] != '\0' && !is_described ? self->implementation : "no kernel");
+    ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "direct cannot do this layer (oneDNN %s has %s for it)", dnnl.version_text,
+                  self->implementation[0] != '\0' && !is_described ? self->implementation : "no kernel");
     conv_primitive_free(self);
     return NULL;
 }

@@ -188,8 +188,7 @@ static gboolean merge(const char *path, const GPtrArray *added, GError **error)
 
 static gboolean unavailable(const char *path, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "the tuning cache %s: %s", path, g_strerror(errno));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "the tuning cache %s: %s", path, g_strerror(errno));
 }
 
 gboolean ifm_conv_tuning_add(const char *path, const GPtrArray *rows, GError **error)

@@ -280,34 +280,22 @@ gboolean ifm_effective_config_check(const IfmEffectiveConfig *effective_config, 
                                     const IfmCompileOptions *options, GError **error)
 {
     if (!is_precise(effective_config, options->dtype))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s was asked for, %s is what ran", spec->text,
-                    ifm_dtype_name(options->dtype), ifm_dtype_name(effective_config->dtype));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s was asked for, %s is what ran", spec->text,
+                             ifm_dtype_name(options->dtype), ifm_dtype_name(effective_config->dtype));
     int asked = MAX(threads_asked(spec, options), ifm_device_spec_n_streams(spec));
     if (threads_asked(spec, options) > 0 && effective_config->n_threads > asked)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %d thread%s asked for, %d ran", spec->text, asked,
-                    asked == 1 ? " was" : "s were", effective_config->n_threads);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %d thread%s asked for, %d ran", spec->text, asked,
+                             asked == 1 ? " was" : "s were", effective_config->n_threads);
     if (effective_config->n_streams != ifm_device_spec_n_streams(spec))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %d stream%s asked for, the runtime made %d", spec->text,
-                    ifm_device_spec_n_streams(spec), ifm_device_spec_n_streams(spec) == 1 ? " was" : "s were",
-                    effective_config->n_streams);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %d stream%s asked for, the runtime made %d", spec->text,
+                             ifm_device_spec_n_streams(spec), ifm_device_spec_n_streams(spec) == 1 ? " was" : "s were",
+                             effective_config->n_streams);
     if (spec->n_cores > 0)
     {
         g_autofree char *cores = ifm_cores_to_string(spec->cores, spec->n_cores);
         if (!g_str_equal(cores, effective_config->cores))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: cores %s were asked for, it ran on %s", spec->text, cores,
-                        effective_config->cores);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_FAILED, "%s: cores %s were asked for, it ran on %s", spec->text, cores,
+                                 effective_config->cores);
     }
     return TRUE;
 }

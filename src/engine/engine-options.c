@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <string.h>
 
 #include "engine-private.h"
@@ -77,43 +78,28 @@ gboolean ifm_compile_options_check(const IfmCompileOptions *options, const IfmDe
     };
     for (gsize i = 0; i < G_N_ELEMENTS(wishes); i++)
         if (wishes[i].asked && (capabilities & wishes[i].needs) == 0)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s is not among the things it can do (\"%s\")", who,
-                        wishes[i].what, ifm_capability_name(wishes[i].needs));
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s is not among the things it can do (\"%s\")", who,
+                                 wishes[i].what, ifm_capability_name(wishes[i].needs));
     const gboolean has_convolutions =
         g_str_equal(spec->engine, "simulated") ||
         (g_str_equal(spec->engine, "onnxruntime") && (g_str_equal(spec->unit, "CPU") || g_str_equal(spec->unit, "CUDA")));
     if (is_given(options->convolutions) && !has_convolutions)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: convolution algorithms run on onnxruntime:CPU and onnxruntime:CUDA alone", who);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                             "%s: convolution algorithms run on onnxruntime:CPU and onnxruntime:CUDA alone", who);
     if (options->native_async && spec->n_cores > 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: the runtime's own asynchrony runs on threads that do not stay on cores: leave out @%s or the "
-                    "asynchrony",
-                    who, strchr(spec->text, '@') + 1);
-        return FALSE;
-    }
+        return ifm_error_set(
+            error, IFM_ERROR_UNSUPPORTED,
+            "%s: the runtime's own asynchrony runs on threads that do not stay on cores: leave out @%s or the "
+            "asynchrony",
+            who, strchr(spec->text, '@') + 1);
     if (options->dtype == IFM_DTYPE_UNDEFINED || options->threads < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s", who,
-                    options->threads < 0 ? "a negative number of threads" : "no dtype was stated");
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: %s", who,
+                                options->threads < 0 ? "a negative number of threads" : "no dtype was stated");
     for (gsize i = 0; options->vendor != NULL && options->vendor[i] != NULL; i++)
     {
         const char *equals = strchr(options->vendor[i], '=');
         if (equals == NULL || equals == options->vendor[i])
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option '%s' is not of the form KEY=VALUE", who,
-                        options->vendor[i]);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s: option '%s' is not of the form KEY=VALUE", who, options->vendor[i]);
     }
     return TRUE;
 }

@@ -23,8 +23,7 @@ gboolean ifm_engine_name_check(const char *name, GError **error)
     if (g_strv_contains(names, name))
         return TRUE;
     g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(name, names);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown engine \"%s\" (there are %s)%s", name, all, hint);
-    return FALSE;
+    return ifm_error_refuse(error, "unknown engine \"%s\" (there are %s)%s", name, all, hint);
 }
 
 static const IfmDriver *find_driver(const char *name, GError **error)
@@ -43,7 +42,7 @@ IfmEngine *ifm_engine_open(const char *name, IfmClock *clock, GError **error)
         return NULL;
     if (ifm_clock_is_virtual(clock) && (driver->capabilities & IFM_IS_SIMULATED) == 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a real engine cannot go by a virtual clock", name);
+        ifm_error_refuse(error, "%s: a real engine cannot go by a virtual clock", name);
         return NULL;
     }
     ifm_threads_remember();
@@ -102,9 +101,7 @@ static gboolean check_engine(const IfmEngine *engine, const IfmDeviceSpec *spec,
 {
     if (g_str_equal(engine->driver->name, spec->engine))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "device '%s': is of another engine than '%s'", spec->text,
-                engine->driver->name);
-    return FALSE;
+    return ifm_error_refuse(error, "device '%s': is of another engine than '%s'", spec->text, engine->driver->name);
 }
 
 /* Whether a spec names a listed device. No index means 0, on either side. */
@@ -131,12 +128,12 @@ IfmDeviceInfo *ifm_engine_find_device(IfmEngine *engine, const IfmDeviceSpec *sp
             continue;
         if (info->available)
             return g_ptr_array_steal_index(devices, i);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: not available: %s", spec->text, info->reason);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: not available: %s", spec->text, info->reason);
         return NULL;
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no such device (there are: %s)", spec->text, all);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: no such device (there are: %s)", spec->text, all);
     return NULL;
 }
 
@@ -185,11 +182,11 @@ static gboolean check_bindings(IfmModel *model, const IfmCompileOptions *options
         g_ptr_array_add(all, NULL);
         g_autofree char *names = all->len > 1 ? g_strjoinv(", ", (char **)all->pdata) : g_strdup("none");
         if (found)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: dimension %s=%" G_GINT64_FORMAT " is negative",
-                        ifm_model_name(model), binding->name, binding->value);
+            ifm_error_refuse(error, "%s: dimension %s=%" G_GINT64_FORMAT " is negative", ifm_model_name(model),
+                             binding->name, binding->value);
         else
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no input has a free dimension '%s' (free are: %s)",
-                        ifm_model_name(model), binding->name, names);
+            ifm_error_refuse(error, "%s: no input has a free dimension '%s' (free are: %s)", ifm_model_name(model),
+                             binding->name, names);
         return FALSE;
     }
     return TRUE;
@@ -257,12 +254,9 @@ static gboolean check_compiled(const IfmCompiled *compiled, GError **error)
         const IfmPort *port = compiled->inputs->pdata[i];
         for (int axis = 0; axis < port->rank; axis++)
             if (port->dims[axis] < 0)
-            {
-                g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                            "%s: dimension %s of input '%s' of %s must be bound on this device", compiled->spec->text,
-                            port->dim_names[axis], port->name, ifm_model_name(compiled->model));
-                return FALSE;
-            }
+                return ifm_error_set(
+                    error, IFM_ERROR_UNSUPPORTED, "%s: dimension %s of input '%s' of %s must be bound on this device",
+                    compiled->spec->text, port->dim_names[axis], port->name, ifm_model_name(compiled->model));
     }
     return TRUE;
 }
@@ -355,9 +349,8 @@ static gboolean check_buffers(const IfmEngine *engine, GError **error)
 {
     if ((engine->driver->capabilities & IFM_CAN_BUFFERS) != 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: its devices have no memory of their own (\"%s\")",
-                engine->driver->name, ifm_capability_name(IFM_CAN_BUFFERS));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: its devices have no memory of their own (\"%s\")",
+                         engine->driver->name, ifm_capability_name(IFM_CAN_BUFFERS));
 }
 
 IfmBuffer *ifm_engine_buffer_alloc(IfmEngine *engine, const IfmDeviceSpec *spec, gsize size_bytes, GError **error)
@@ -389,9 +382,8 @@ gboolean ifm_buffer_tensor(IfmBuffer *buffer, IfmDtype dtype, int rank, const gi
     if (tensor->size_bytes > buffer->size_bytes)
     {
         g_autofree char *text = ifm_shape_to_string(rank, shape);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "buffer of %" G_GSIZE_FORMAT " bytes: %s%s needs %" G_GSIZE_FORMAT,
-                    buffer->size_bytes, ifm_dtype_name(dtype), text, tensor->size_bytes);
-        return FALSE;
+        return ifm_error_refuse(error, "buffer of %" G_GSIZE_FORMAT " bytes: %s%s needs %" G_GSIZE_FORMAT,
+                                buffer->size_bytes, ifm_dtype_name(dtype), text, tensor->size_bytes);
     }
     return buffer->engine->driver->buffer_tensor(buffer, tensor, error);
 }
@@ -401,13 +393,10 @@ gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTens
     if (!check_buffers(engine, error))
         return FALSE;
     if (from->size_bytes != to->size_bytes || (from->memory == IFM_MEMORY_HOST && to->memory == IFM_MEMORY_HOST))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: a copy of %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                    " bytes: sizes must be equal, and one side the device's",
-                    engine->driver->name, from->size_bytes, to->size_bytes);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "%s: a copy of %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
+                                " bytes: sizes must be equal, and one side the device's",
+                                engine->driver->name, from->size_bytes, to->size_bytes);
     return engine->driver->copy(engine, from, to, error);
 }
 
@@ -422,13 +411,10 @@ gboolean ifm_engine_copy_host(IfmEngine *engine, const IfmDeviceSpec *spec, cons
     if (!check_engine(engine, spec, error))
         return FALSE;
     if (from->size_bytes != to->size_bytes || from->memory != IFM_MEMORY_HOST || to->memory != IFM_MEMORY_HOST)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: a copy of %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                    " bytes: sizes must be equal, and both sides the host's",
-                    spec->text, from->size_bytes, to->size_bytes);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "%s: a copy of %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
+                                " bytes: sizes must be equal, and both sides the host's",
+                                spec->text, from->size_bytes, to->size_bytes);
     if (engine->driver->copy_host != NULL)
         return engine->driver->copy_host(engine, spec, from, to, error);
     memcpy(to->data, from->data, from->size_bytes);

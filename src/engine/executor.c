@@ -115,13 +115,13 @@ IfmExecutor *ifm_executor_new(IfmClock *clock, const int *cores, gsize n_cores, 
     {
         ifm_clock_leave(clock);
         executor_release(executor);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "executing thread: %s", g_strerror(failure));
+        ifm_error_set(error, IFM_ERROR_MEMORY, "executing thread: %s", g_strerror(failure));
         return NULL;
     }
     wait_for(executor, &executor->started);
     if (executor->refusal != NULL)
     {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, executor->refusal);
+        ifm_error_refuse(error, "%s", executor->refusal);
         ifm_executor_free(executor);
         return NULL;
     }

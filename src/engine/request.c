@@ -37,8 +37,8 @@ IfmRequest *ifm_compiled_request(IfmCompiled *compiled, int stream, GError **err
     const IfmDriver *driver = compiled->engine->driver;
     if (stream < 0 || stream >= ifm_device_spec_n_streams(compiled->spec))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "device '%s': stream %d is not one of its %d",
-                    compiled->spec->text, stream, ifm_device_spec_n_streams(compiled->spec));
+        ifm_error_refuse(error, "device '%s': stream %d is not one of its %d", compiled->spec->text, stream,
+                         ifm_device_spec_n_streams(compiled->spec));
         return NULL;
     }
     IfmRequest *request = g_malloc0(driver->request_size);
@@ -101,9 +101,8 @@ static gboolean check_not_running(const IfmRequest *request, GError **error)
 {
     if (atomic_load(&request->state->phase) != RUNNING)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: an inference is running on this request: wait for it first",
-                request->compiled->spec->text, ifm_model_name(request->compiled->model));
-    return FALSE;
+    return ifm_error_refuse(error, "%s: %s: an inference is running on this request: wait for it first",
+                            request->compiled->spec->text, ifm_model_name(request->compiled->model));
 }
 
 static gboolean fits(const IfmPort *port, const IfmTensor *tensor)
@@ -123,10 +122,9 @@ static gboolean check_tensor(const IfmRequest *request, const char *side, const 
     {
         g_autofree char *right = ifm_shape_to_string(port->rank, port->dims);
         g_autofree char *found = ifm_shape_to_string(tensor->rank, tensor->shape);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s, %s '%s': %s%s given, %s%s is right",
-                    ifm_model_name(compiled->model), side, port->name, ifm_dtype_name(tensor->dtype), found,
-                    ifm_dtype_name(port->dtype), port->rank < 0 ? "[...]" : right);
-        return FALSE;
+        return ifm_error_refuse(error, "%s, %s '%s': %s%s given, %s%s is right", ifm_model_name(compiled->model), side,
+                                port->name, ifm_dtype_name(tensor->dtype), found, ifm_dtype_name(port->dtype),
+                                port->rank < 0 ? "[...]" : right);
     }
     if (!ifm_tensor_is_contiguous(tensor))
         trouble = "its bytes are not contiguous";
@@ -135,8 +133,7 @@ static gboolean check_tensor(const IfmRequest *request, const char *side, const 
     else if (tensor->memory == IFM_MEMORY_DEVICE && (compiled->capabilities & IFM_CAN_BUFFERS) == 0)
         trouble = "it is in device memory, and this device has none of its own";
     if (trouble != NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s, %s '%s': %s", ifm_model_name(compiled->model), side,
-                    port->name, trouble);
+        ifm_error_refuse(error, "%s, %s '%s': %s", ifm_model_name(compiled->model), side, port->name, trouble);
     return trouble == NULL;
 }
 
@@ -145,8 +142,8 @@ static const IfmPort *find_port(const IfmRequest *request, const GPtrArray *port
 {
     if (index < ports->len)
         return ports->pdata[index];
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no %s %" G_GSIZE_FORMAT ", it has %u",
-                ifm_model_name(request->compiled->model), side, index, ports->len);
+    ifm_error_refuse(error, "%s: no %s %" G_GSIZE_FORMAT ", it has %u", ifm_model_name(request->compiled->model), side,
+                     index, ports->len);
     return NULL;
 }
 
@@ -154,9 +151,8 @@ static gboolean check_capability(const IfmRequest *request, guint32 bit, GError 
 {
     if ((request->compiled->capabilities & bit) != 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: \"%s\" is not among the things it can do",
-                request->compiled->spec->text, ifm_capability_name(bit));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: \"%s\" is not among the things it can do",
+                         request->compiled->spec->text, ifm_capability_name(bit));
 }
 
 gboolean ifm_request_set_input(IfmRequest *request, gsize port, const IfmTensor *tensor, GError **error)
@@ -190,11 +186,8 @@ gboolean ifm_request_output(IfmRequest *request, gsize port, IfmTensor *tensor, 
     if (find_port(request, request->compiled->outputs, "output", port, error) == NULL || !check_not_running(request, error))
         return FALSE;
     if (atomic_load(&state->phase) == IDLE || state->error != NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: no inference has ended well on this request",
-                    request->compiled->spec->text, ifm_model_name(request->compiled->model));
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: %s: no inference has ended well on this request", request->compiled->spec->text,
+                                ifm_model_name(request->compiled->model));
     return request->compiled->engine->driver->output(request, port, tensor, error);
 }
 
@@ -252,8 +245,8 @@ static void infer(IfmRequest *request, gboolean inside_start)
     if (inside_start)
         state->queued_ns = state->started_ns;
     if (ready && atomic_load_explicit(&state->cancel_asked, memory_order_acquire))
-        g_set_error(&error, IFM_ERROR, IFM_ERROR_CANCELLED, "%s: %s: cancelled before it began",
-                    request->compiled->spec->text, ifm_model_name(request->compiled->model));
+        ifm_error_set(&error, IFM_ERROR_CANCELLED, "%s: %s: cancelled before it began", request->compiled->spec->text,
+                      ifm_model_name(request->compiled->model));
     else if (ready)
         driver->infer(request, &error);
     complete(request, ifm_clock_now_ns(clock), error, inside_start);
@@ -272,9 +265,7 @@ static gboolean check_inputs(const IfmRequest *request, GError **error)
     while (request->state->is_set[port])
         port++;
     const IfmPort *input = request->compiled->inputs->pdata[port];
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: input '%s' was not set", ifm_model_name(request->compiled->model),
-                input->name);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: input '%s' was not set", ifm_model_name(request->compiled->model), input->name);
 }
 
 static gboolean start_native(IfmRequest *request, GError **error)
@@ -317,21 +308,15 @@ gboolean ifm_request_wait(IfmRequest *request, gint64 timeout_ns, GError **error
     IfmRequestState *state = request->state;
     int phase = atomic_load(&state->phase);
     if (phase == IDLE)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: no inference was started on this request",
-                    request->compiled->spec->text, ifm_model_name(request->compiled->model));
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: %s: no inference was started on this request", request->compiled->spec->text,
+                                ifm_model_name(request->compiled->model));
     if (phase == RUNNING)
     {
         gint64 now_ns = ifm_clock_now_ns(request->compiled->engine->clock);
         gint64 deadline_ns = timeout_ns > IFM_CLOCK_NEVER - now_ns ? IFM_CLOCK_NEVER : now_ns + timeout_ns;
         if (!wait_value(state, &state->phase, DONE, deadline_ns))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "%s: %s: not done after %.3f s", request->compiled->spec->text,
-                        ifm_model_name(request->compiled->model), timeout_ns / 1e9);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_TIMEOUT, "%s: %s: not done after %.3f s", request->compiled->spec->text,
+                                 ifm_model_name(request->compiled->model), timeout_ns / 1e9);
     }
     if (state->error == NULL)
         return TRUE;
@@ -421,8 +406,8 @@ GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GErr
         return NULL;
     if (!compiled->options.profiling)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s: was compiled without profiling", compiled->spec->text,
-                    ifm_model_name(compiled->model));
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s: was compiled without profiling", compiled->spec->text,
+                      ifm_model_name(compiled->model));
         return NULL;
     }
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
@@ -459,7 +444,6 @@ gboolean ifm_compiled_memory(IfmCompiled *compiled, IfmEngineMemory *memory, GEr
     *memory = IFM_ENGINE_MEMORY_INIT;
     if ((compiled->capabilities & IFM_CAN_MEMORY) != 0)
         return compiled->engine->driver->memory(compiled, memory, error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: this runtime reports nothing about its memory (\"%s\")",
-                compiled->spec->text, ifm_capability_name(IFM_CAN_MEMORY));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: this runtime reports nothing about its memory (\"%s\")",
+                         compiled->spec->text, ifm_capability_name(IFM_CAN_MEMORY));
 }

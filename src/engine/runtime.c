@@ -27,8 +27,7 @@ void *ifm_runtime_open(const char *runtime, char **file, GError **error)
             said += length + strspn(said + length, ": ");
         g_autofree char *words = ifm_runtime_words(said, NULL);
         g_autofree char *hint = variable_hint(runtime);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot open its library %s: %s (%s)", runtime, path,
-                    words, hint);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot open its library %s: %s (%s)", runtime, path, words, hint);
         return NULL;
     }
     struct link_map *map = NULL;
@@ -45,8 +44,9 @@ void *ifm_runtime_symbol(void *library, const char *runtime, const char *file, c
     if (address != NULL)
         return address;
     g_autofree char *hint = variable_hint(runtime);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                "%s: %s has no function %s: it is another library, or too old a version (%s)", runtime, file, symbol, hint);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                  "%s: %s has no function %s: it is another library, or too old a version (%s)", runtime, file, symbol,
+                  hint);
     return NULL;
 }
 

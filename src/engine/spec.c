@@ -21,10 +21,9 @@ static gboolean refuse(const Cursor *cursor, const char *format, ...)
     va_start(arguments, format);
     g_autofree char *what = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error(cursor->error, IFM_ERROR, IFM_ERROR_INVALID,
-                "device '%s': %s (right: ENGINE:UNIT[:INDEX][@CORES][#STREAMS], e.g. openvino:CPU@0-3)", cursor->text,
-                what);
-    return FALSE;
+    return ifm_error_refuse(cursor->error,
+                            "device '%s': %s (right: ENGINE:UNIT[:INDEX][@CORES][#STREAMS], e.g. openvino:CPU@0-3)",
+                            cursor->text, what);
 }
 
 /* A word of letters, digits, '-', '_' and '.' that starts with a letter. */
@@ -193,8 +192,7 @@ gboolean ifm_alias_check(const char *alias, GError **error)
 {
     if (g_ascii_isalpha(*alias) && alias[strspn(alias, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0')
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no alias: a letter, then letters, digits, - and _", alias);
-    return FALSE;
+    return ifm_error_refuse(error, "\"%s\" is no alias: a letter, then letters, digits, - and _", alias);
 }
 
 IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec)

@@ -499,8 +499,7 @@ gboolean ifm_block_start(Block *block, GError **error)
     if (failure == 0)
         return block->has_thread = TRUE;
     ifm_clock_leave(block->line->clock);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "block %d: its thread: %s", block->index + 1, g_strerror(failure));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_MEMORY, "block %d: its thread: %s", block->index + 1, g_strerror(failure));
 }
 
 /* --- made and freed --------------------------------------------------------------------------------------------------- */

@@ -59,8 +59,7 @@ static gboolean find_port(gsize n, const IfmPort *(*port_at)(const IfmCompiled *
             *found = i;
             return TRUE;
         }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "the compiled model has no port '%s'", name);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "the compiled model has no port '%s'", name);
 }
 
 static gboolean find_ports(Variant *variant, GError **error)
@@ -175,11 +174,11 @@ static const IfmPlanSize *choose_size(const Lane *lane, const Need *need, GError
     const IfmPlanSize *size =
         ifm_plan_static_size(of->sizes, of->n_sizes, (double)nodes, (double)need->edges, lane->block->reads_edges);
     if (size == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "none of its %" G_GSIZE_FORMAT " static sizes holds %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                    " edges%s",
-                    of->n_sizes, nodes, need->edges,
-                    lane->block->reads_edges ? ", with a node more where edges have to be added" : "");
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                      "none of its %" G_GSIZE_FORMAT " static sizes holds %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
+                      " edges%s",
+                      of->n_sizes, nodes, need->edges,
+                      lane->block->reads_edges ? ", with a node more where edges have to be added" : "");
     return size;
 }
 

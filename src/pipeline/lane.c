@@ -51,13 +51,10 @@ gboolean ifm_lane_init(Lane *lane, Block *block, int place, GError **error)
     lane->is_static = lane->described->form == IFM_PLAN_STATIC;
     lane->variants = g_ptr_array_new_with_free_func(ifm_variant_free);
     if (lane->described->device == NULL)
-    {
-        g_set_error(
-            error, IFM_ERROR, IFM_ERROR_INVALID,
+        return ifm_error_refuse(
+            error,
             "the plan does not say which device that is; \"devices\": {\"%s\": {\"device\": \"openvino:CPU\"}} is right",
             lane->described->alias);
-        return FALSE;
-    }
     lane->spec = ifm_device_spec_parse(lane->described->device, error);
     lane->engine = lane->spec != NULL ? find_engine(line->pipeline, lane->spec->engine, error) : NULL;
     lane->info = lane->engine != NULL ? ifm_engine_find_device(lane->engine, lane->spec, error) : NULL;

@@ -133,13 +133,10 @@ static gboolean check_sizes(const Line *line, const IfmBatch *batch, GError **er
     const IfmPipelineOptions *options = line->options;
     if (batch->nodes < 1 || batch->nodes > options->most_nodes || batch->edges < 0 || batch->edges > options->max_edges ||
         batch->n_own < 0 || batch->n_own > batch->nodes)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%" G_GINT64_FORMAT " nodes (%" G_GINT64_FORMAT " its own), %" G_GINT64_FORMAT
-                    " edges; 1 to %" G_GINT64_FORMAT " and 0 to %" G_GINT64_FORMAT " are right",
-                    batch->nodes, batch->n_own, batch->edges, options->most_nodes, options->max_edges);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "%" G_GINT64_FORMAT " nodes (%" G_GINT64_FORMAT " its own), %" G_GINT64_FORMAT
+                                " edges; 1 to %" G_GINT64_FORMAT " and 0 to %" G_GINT64_FORMAT " are right",
+                                batch->nodes, batch->n_own, batch->edges, options->most_nodes, options->max_edges);
     return TRUE;
 }
 
@@ -155,9 +152,8 @@ static gboolean check_tensor(const Line *line, const IfmBatch *batch, const Cros
         return TRUE;
     g_autofree char *found = ifm_shape_to_string(tensor->rank, tensor->shape);
     g_autofree char *right = ifm_shape_to_string(boundary->rank, shape);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "'%s' is %s%s; contiguous %s%s in host memory is right",
-                boundary->name, ifm_dtype_name(tensor->dtype), found, ifm_dtype_name(boundary->dtype), right);
-    return FALSE;
+    return ifm_error_refuse(error, "'%s' is %s%s; contiguous %s%s in host memory is right", boundary->name,
+                            ifm_dtype_name(tensor->dtype), found, ifm_dtype_name(boundary->dtype), right);
 }
 
 static gboolean check_sources(const IfmBatch *batch, const IfmTensor *edge_index, GError **error)
@@ -165,13 +161,9 @@ static gboolean check_sources(const IfmBatch *batch, const IfmTensor *edge_index
     const gint64 *sources = edge_index->data;
     for (gint64 i = 0; i < batch->edges; i++)
         if (G_UNLIKELY((guint64)sources[i] >= (guint64)batch->nodes))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "edge %" G_GINT64_FORMAT " begins in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT
-                        " are right",
-                        i, sources[i], batch->nodes - 1);
-            return FALSE;
-        }
+            return ifm_error_refuse(
+                error, "edge %" G_GINT64_FORMAT " begins in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT " are right",
+                i, sources[i], batch->nodes - 1);
     return TRUE;
 }
 
@@ -188,11 +180,7 @@ static gboolean check_ratios(const Line *line, const IfmBatch *batch, GError **e
             sum += *ratio;
         }
         if (!good || !(sum > 1 - IFM_PLAN_RATIO_TOLERANCE && sum < 1 + IFM_PLAN_RATIO_TOLERANCE))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "its ratios of block %d add up to %g; 1 is right, none below 0", i + 1, sum);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "its ratios of block %d add up to %g; 1 is right, none below 0", i + 1, sum);
     }
     return TRUE;
 }
@@ -207,12 +195,10 @@ static gboolean check_ghosts(const Line *line, const IfmBatch *batch, GError **e
         const char *whole = line->staged->stages[i].whole_input;
         g_autoptr(GPtrArray) entering = ifm_staged_inputs(line->staged, 1, (int)line->staged->n_stages);
         if (whole != NULL && !g_ptr_array_find(entering, ifm_staged_boundary(line->staged, whole), NULL))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                        "it has ghosts, and stage %d of %s needs all of '%s', which is made of its own nodes alone",
-                        line->staged->stages[i].number, line->staged->name, whole);
-            return FALSE;
-        }
+            return ifm_error_set(
+                error, IFM_ERROR_UNSUPPORTED,
+                "it has ghosts, and stage %d of %s needs all of '%s', which is made of its own nodes alone",
+                line->staged->stages[i].number, line->staged->name, whole);
     }
     return TRUE;
 }

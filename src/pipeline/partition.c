@@ -28,10 +28,9 @@ static inline gsize share_of(gint64 destination, const gint64 *cuts, gsize n_cut
 
 static gboolean refuse_edge(const gint64 *destinations, gint64 edge, gint64 n_nodes, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "edge %" G_GINT64_FORMAT " ends in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT " are right", edge,
-                destinations[edge], n_nodes - 1);
-    return FALSE;
+    return ifm_error_refuse(
+        error, "edge %" G_GINT64_FORMAT " ends in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT " are right", edge,
+        destinations[edge], n_nodes - 1);
 }
 
 static gint64 first_wrong(const gint64 *destinations, gint64 n_edges, gint64 n_nodes)

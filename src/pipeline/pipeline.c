@@ -15,7 +15,7 @@ static gboolean check_replanned(const IfmPlan *old, const IfmPlan *new, guint32 
             if ((lost & 1u << ifm_plan_block(new, i)->devices[k]) != 0)
                 wrong = "a device that is lost";
     if (wrong != NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "replan: the plan it gave has %s", wrong);
+        ifm_error_set(error, IFM_ERROR_FAILED, "replan: the plan it gave has %s", wrong);
     return wrong == NULL;
 }
 
@@ -70,10 +70,10 @@ IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *opt
     pipeline->tracks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     if (options->most_nodes < 1 || options->max_edges < 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "pipeline: room for %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                    " edges; at least 1 and 0 are right",
-                    options->most_nodes, options->max_edges);
+        ifm_error_refuse(error,
+                         "pipeline: room for %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
+                         " edges; at least 1 and 0 are right",
+                         options->most_nodes, options->max_edges);
         return NULL;
     }
     g_autoptr(GError) why = NULL;
@@ -291,11 +291,8 @@ gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize 
     result->lost = pipeline->refused;
     pipeline->refused = 0;
     if (pipeline->line == NULL)
-    {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_LOST,
-                            "pipeline: a device never answered in an earlier run; a new process is right");
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_LOST,
+                             "pipeline: a device never answered in an earlier run; a new process is right");
     line_set_run(pipeline->line, &run);
     if (!ifm_line_check(pipeline->line, batches, n_batches, &device, error))
     {

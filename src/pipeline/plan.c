@@ -144,10 +144,9 @@ static gboolean check_stages(const IfmPlan *plan, guint index, const char *name,
     int next = index > 0 ? ifm_plan_block(plan, index - 1)->last + 1 : 1;
     if (block->first == next && block->last >= block->first)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: block %u: stages %d to %d, but %d is the next one: each stage is in one block, in ascending order",
-                name, index + 1, block->first, block->last, next);
-    return FALSE;
+    return ifm_error_refuse(
+        error, "%s: block %u: stages %d to %d, but %d is the next one: each stage is in one block, in ascending order",
+        name, index + 1, block->first, block->last, next);
 }
 
 /* Looks in the blocks before @index, and among the devices of that block before @place. Returns: the block, from 1,
@@ -188,35 +187,27 @@ static gboolean check_devices(const IfmPlan *plan, guint index, const char *name
 {
     const IfmPlanBlock *block = ifm_plan_block(plan, index);
     if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: %" G_GSIZE_FORMAT " devices, 1 to %d are right",
-                    name, index + 1, block->n_devices, IFM_PLAN_MAX_DEVICES);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: block %u: %" G_GSIZE_FORMAT " devices, 1 to %d are right", name, index + 1,
+                                block->n_devices, IFM_PLAN_MAX_DEVICES);
     for (gsize k = 0; k < block->n_devices; k++)
     {
         int device = block->devices[k];
         if (device < 0 || device >= (int)plan->devices->len)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: device %d is none of the plan's %u", name,
-                        index + 1, device, plan->devices->len);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s: block %u: device %d is none of the plan's %u", name, index + 1, device,
+                                    plan->devices->len);
         const IfmPlanDevice *known = ifm_plan_device(plan, device);
         guint other = block_with(plan, index, k, device);
         const IfmPlanDevice *same = other == 0 ? same_device(plan, index, k) : NULL;
         if (other > 0)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s: block %u: device '%s' is in block %u already; a device belongs to one block, once", name,
-                        index + 1, known->alias, other);
+            ifm_error_refuse(error, "%s: block %u: device '%s' is in block %u already; a device belongs to one block, once",
+                             name, index + 1, known->alias, other);
         else if (same != NULL)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s: block %u: %s and %s are both %s; a device belongs to one block: name it once", name, index + 1,
-                        same->alias, known->alias, known->device);
+            ifm_error_refuse(error, "%s: block %u: %s and %s are both %s; a device belongs to one block: name it once",
+                             name, index + 1, same->alias, known->alias, known->device);
         else if (known->form == IFM_PLAN_STATIC && known->n_sizes == 0)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s: block %u: device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right", name,
-                        index + 1, known->alias);
+            ifm_error_refuse(error,
+                             "%s: block %u: device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right",
+                             name, index + 1, known->alias);
         else
             continue;
         return FALSE;
@@ -231,28 +222,19 @@ static gboolean check_ratios(const IfmPlan *plan, guint index, const char *name,
     for (gsize k = 0; k < block->n_devices; k++)
     {
         if (!(block->ratios[k] > 0 && block->ratios[k] <= 1 + IFM_PLAN_RATIO_TOLERANCE))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s: block %u: ratio %g of device '%s'; above 0 and at most 1 is right", name, index + 1,
-                        block->ratios[k], ifm_plan_device(plan, block->devices[k])->alias);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s: block %u: ratio %g of device '%s'; above 0 and at most 1 is right", name,
+                                    index + 1, block->ratios[k], ifm_plan_device(plan, block->devices[k])->alias);
         sum += block->ratios[k];
     }
     if (sum >= 1 - IFM_PLAN_RATIO_TOLERANCE && sum <= 1 + IFM_PLAN_RATIO_TOLERANCE)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: its ratios add up to %g; 1 is right", name, index + 1,
-                sum);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: block %u: its ratios add up to %g; 1 is right", name, index + 1, sum);
 }
 
 gboolean ifm_plan_check_itself(const IfmPlan *plan, const char *name, GError **error)
 {
     if (plan->blocks->len == 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no blocks; at least one is right", name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: no blocks; at least one is right", name);
     for (guint i = 0; i < plan->blocks->len; i++)
         if (!check_stages(plan, i, name, error) || !check_devices(plan, i, name, error) ||
             !check_ratios(plan, i, name, error))
@@ -281,22 +263,16 @@ static gboolean check_split(const IfmPlan *plan, guint index, const IfmStagedMod
         const IfmStage *stage = &staged->stages[number - 1];
         for (const char *const *output = stage->outputs; *output != NULL; output++)
             if (ifm_staged_boundary(staged, *output)->split_axis < 0)
-            {
-                g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                            "%s: block %u: stage %d (%s) cannot be split: '%s' has no axis for it; one device is right",
-                            name, index + 1, number, stage->name, *output);
-                return FALSE;
-            }
+                return ifm_error_refuse(
+                    error, "%s: block %u: stage %d (%s) cannot be split: '%s' has no axis for it; one device is right",
+                    name, index + 1, number, stage->name, *output);
         int maker = stage->whole_input != NULL ? stage_making(staged, block->first, number - 1, stage->whole_input) : 0;
         if (maker > 0)
-        {
-            g_set_error(
-                error, IFM_ERROR, IFM_ERROR_INVALID,
+            return ifm_error_refuse(
+                error,
                 "%s: block %u: stage %d (%s) needs all of '%s', which stage %d makes: of several devices each has a "
                 "part alone; a block that begins with stage %d is right",
                 name, index + 1, number, stage->name, stage->whole_input, maker, number);
-            return FALSE;
-        }
     }
     return TRUE;
 }
@@ -304,28 +280,20 @@ static gboolean check_split(const IfmPlan *plan, guint index, const IfmStagedMod
 gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const char *name, GError **error)
 {
     if (plan->model != NULL && !g_str_equal(plan->model, staged->name))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: model '%s'; a plan of '%s' is right", name, plan->model,
-                    staged->name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: model '%s'; a plan of '%s' is right", name, plan->model, staged->name);
     if (!ifm_plan_check_itself(plan, name, error))
         return FALSE;
     guint n = plan->blocks->len;
     int last = ifm_plan_block(plan, n - 1)->last, stages = (int)staged->n_stages;
     for (guint i = 0; i < n; i++)
         if (ifm_plan_block(plan, i)->last > stages)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: block %u: stage %d; %s has stages 1 to %d", name, i + 1,
-                        ifm_plan_block(plan, i)->last, staged->name, stages);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s: block %u: stage %d; %s has stages 1 to %d", name, i + 1,
+                                    ifm_plan_block(plan, i)->last, staged->name, stages);
         else if (!check_split(plan, i, staged, name, error))
             return FALSE;
     if (last == stages)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: block %u: the last one ends with stage %d; %s has %d stages, and each of them belongs to a block",
-                name, n, last, staged->name, stages);
-    return FALSE;
+    return ifm_error_refuse(
+        error, "%s: block %u: the last one ends with stage %d; %s has %d stages, and each of them belongs to a block", name,
+        n, last, staged->name, stages);
 }

@@ -82,7 +82,7 @@ static void set_timeout(Line *line, gint64 watchdog_ns, GError **error)
     g_string_append_printf(text, "no batch got on for %s:", since);
     for (int i = 0; i < line->n_blocks; i++)
         describe_block(&line->blocks[i], text, now_ns, watchdog_ns, &hung);
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_TIMEOUT, text->str);
+    ifm_error_set(error, IFM_ERROR_TIMEOUT, "%s", text->str);
     g_string_free(text, TRUE);
     ifm_condition_lock(line->ended);
     line->lost |= hung;
@@ -193,7 +193,7 @@ gboolean ifm_line_watch(Line *line, GError **error)
         if (!interrupted && ifm_clock_now_ns(line->clock) < atomic_load(&line->progress_ns) + watchdog_ns)
             continue;
         if (interrupted)
-            g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted");
+            ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted");
         else
             set_timeout(line, watchdog_ns, error);
         wind_up(line, n_threads, interrupted ? watchdog_ns : MIN(watchdog_ns, GRACE_NS));

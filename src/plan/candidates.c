@@ -154,9 +154,8 @@ GPtrArray *ifm_plan_candidates(const IfmCosts *costs, const IfmPlanQuestion *que
     add_rest(&listing, 0, space.devices);
     if (listing.too_many)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "plan: more than %d candidates; --use, --without, --max-blocks or --grid make them fewer",
-                    MAX_CANDIDATES);
+        ifm_error_refuse(error, "plan: more than %d candidates; --use, --without, --max-blocks or --grid make them fewer",
+                         MAX_CANDIDATES);
         g_clear_pointer(&listing.found, g_ptr_array_unref);
     }
     else

@@ -89,9 +89,7 @@ static gboolean device_bit(const IfmCosts *costs, const char *option, const char
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata),
                     *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--%s: no device \"%s\" has latencies here (there are %s)%s", option,
-                alias, all, hint);
-    return FALSE;
+    return ifm_error_refuse(error, "--%s: no device \"%s\" has latencies here (there are %s)%s", option, alias, all, hint);
 }
 
 static gboolean is_npu(const char *device)
@@ -192,12 +190,9 @@ static gboolean open_tables(IfmPlanContext *context, const char *study, const ch
     if (!ifm_study_place_find(&context->place, name, folder, error))
         return FALSE;
     if (!g_file_test(context->place.store_path, G_FILE_TEST_EXISTS))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "%s: no measurements there to plan by; \"inferometer study run %s\" makes them",
-                    context->place.store_path, name);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                             "%s: no measurements there to plan by; \"inferometer study run %s\" makes them",
+                             context->place.store_path, name);
     context->store = ifm_study_place_open(&context->place, mode, error);
     context->tables = context->store != NULL ? ifm_study_tables(context->store, error) : NULL;
     return context->tables != NULL;

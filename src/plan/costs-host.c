@@ -110,7 +110,7 @@ static gboolean measure_merge(IfmCosts *costs, IfmClock *clock, GError **error)
     int trouble = pthread_create(&thread, NULL, device_thread, &wake);
     if (trouble != 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "costs of the host: no thread: %s", g_strerror(trouble));
+        ifm_error_set(error, IFM_ERROR_FAILED, "costs of the host: no thread: %s", g_strerror(trouble));
         ifm_condition_free(wake.condition);
         return FALSE;
     }
@@ -160,18 +160,12 @@ gboolean ifm_costs_measure_host(IfmCosts *costs, const IfmPlanSize *sizes, gsize
     g_autoptr(IfmClock) clock = ifm_clock_new_real();
     for (gsize i = 0; i < n_sizes; i++)
         if (sizes[i].nodes < 1 || sizes[i].edges < 1)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "costs of the host: size %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
-                        " edges: both must be above 0",
-                        i + 1, sizes[i].nodes, sizes[i].edges);
-            return FALSE;
-        }
+            return ifm_error_refuse(error,
+                                    "costs of the host: size %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT
+                                    " nodes, %" G_GINT64_FORMAT " edges: both must be above 0",
+                                    i + 1, sizes[i].nodes, sizes[i].edges);
     if (n_sizes == 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs of the host: no size to measure at; one is enough");
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "costs of the host: no size to measure at; one is enough");
     if (!measure_partition(costs, clock, sizes, n_sizes, error) || !measure_merge(costs, clock, error))
         return FALSE;
     measure_padding(costs, clock, sizes, n_sizes);

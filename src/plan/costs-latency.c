@@ -248,14 +248,12 @@ static gboolean static_latency(const IfmCosts *costs, int device, int first, int
     IfmPlanSize size;
     if (!costs_static_size(costs, device, first, last, nodes, edges, &size) ||
         !sum_pieces(costs, device, first, last, (double)size.nodes, (double)size.edges, busy, latency))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: stages %d to %d: %.0f nodes, %.0f edges: none of its %" G_GSIZE_FORMAT
-                    " static sizes holds that%s; measure one that does",
-                    costs->devices[device]->is.alias, first, last, nodes, edges, costs->devices[device]->is.n_sizes,
-                    costs_reads_edges(costs, first, last) ? " (with a node more where edges have to be added)" : "");
-        return FALSE;
-    }
+        return ifm_error_set(
+            error, IFM_ERROR_UNSUPPORTED,
+            "%s: stages %d to %d: %.0f nodes, %.0f edges: none of its %" G_GSIZE_FORMAT
+            " static sizes holds that%s; measure one that does",
+            costs->devices[device]->is.alias, first, last, nodes, edges, costs->devices[device]->is.n_sizes,
+            costs_reads_edges(costs, first, last) ? " (with a node more where edges have to be added)" : "");
     double pad_ns = costs_pad_ns(costs, first, &size, snap(nodes), snap(edges));
     latency->spread_ratio *= latency->latency_ns / (latency->latency_ns + pad_ns);
     latency->mean_spread_ratio *= latency->mean_ns / (latency->mean_ns + pad_ns);
@@ -269,26 +267,21 @@ gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int las
                            IfmCostLatency *latency, GError **error)
 {
     if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: %g nodes, %g edges: both must be above 0", nodes, edges);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "costs: %g nodes, %g edges: both must be above 0", nodes, edges);
     const char *why = ifm_costs_why_not(costs, device, first, last);
     if (why != NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "device %s: stages %d to %d: %s",
-                    device >= 0 && device < costs->n_devices ? costs->devices[device]->is.alias : "?", first, last, why);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "device %s: stages %d to %d: %s",
+                             device >= 0 && device < costs->n_devices ? costs->devices[device]->is.alias : "?", first, last,
+                             why);
     if (costs->devices[device]->is.form == IFM_PLAN_STATIC)
         return static_latency(costs, device, first, last, nodes, edges, busy & ~(1u << device), latency, error);
     if (sum_pieces(costs, device, first, last, nodes, edges, busy & ~(1u << device), latency))
         return TRUE;
     g_autofree char *sparse = costs_why_sparse(costs, device, first, last, nodes, edges);
     if (sparse != NULL)
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, sparse);
+        ifm_error_refuse(error, "%s", sparse);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %g nodes, %g edges: beyond any latency",
-                    costs->devices[device]->is.alias, nodes, edges);
+        ifm_error_refuse(error, "%s: %g nodes, %g edges: beyond any latency", costs->devices[device]->is.alias, nodes,
+                         edges);
     return FALSE;
 }

@@ -82,16 +82,13 @@ static gboolean find_device(const IfmStudyTables *tables, const char *alias, gui
         {
             if (table_has_latency(tables, device))
                 return TRUE;
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "study %s: table too sparse: device %s has not a single latency%s%s", tables->name, alias,
-                        device->reason != NULL ? ": " : "; measure it", device->reason != NULL ? device->reason : "");
-            return FALSE;
+            return ifm_error_refuse(error, "study %s: table too sparse: device %s has not a single latency%s%s",
+                                    tables->name, alias, device->reason != NULL ? ": " : "; measure it",
+                                    device->reason != NULL ? device->reason : "");
         }
         g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", device->alias);
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study %s: no device \"%s\"; there are %s", tables->name, alias,
-                known->str);
-    return FALSE;
+    return ifm_error_refuse(error, "study %s: no device \"%s\"; there are %s", tables->name, alias, known->str);
 }
 
 static gboolean add_devices(Reading *reading, const char *const *aliases, GError **error)
@@ -107,8 +104,7 @@ static gboolean add_devices(Reading *reading, const char *const *aliases, GError
         if (table_has_latency(tables, tables->devices->pdata[at]) && !add_device(reading, at, error))
             return FALSE;
     if (reading->costs->n_devices == 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "study %s: table too sparse: no device has a single latency; measure one", tables->name);
+        ifm_error_refuse(error, "study %s: table too sparse: no device has a single latency; measure one", tables->name);
     return reading->costs->n_devices > 0;
 }
 
@@ -298,14 +294,11 @@ static gboolean judge_stages(const Reading *reading, guint at, GError **error)
             continue;
         const IfmStudyRow *row = failed_row(tables, device, stage);
         if (row == NULL && !tables->imported)
-        {
-            g_set_error(
-                error, IFM_ERROR, IFM_ERROR_INVALID,
+            return ifm_error_refuse(
+                error,
                 "study %s: table too sparse: device %s has not a single latency of stage %d; measure it, or leave the "
                 "device out",
                 tables->name, device->alias, stage);
-            return FALSE;
-        }
         g_autofree char *why = row != NULL ? g_strdup_printf("stage %d failed: %s", stage, row->reason)
                                            : g_strdup_printf("stage %d has no latency in the table", stage);
         ifm_costs_forbid(reading->costs, d, stage, why);

@@ -199,14 +199,13 @@ int ifm_costs_add_device(IfmCosts *costs, const IfmCostDevice *device, GError **
 {
     if (ifm_costs_find_device(costs, device->alias) >= 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: device \"%s\" twice; an alias stands for one device",
-                    device->alias);
+        ifm_error_refuse(error, "costs: device \"%s\" twice; an alias stands for one device", device->alias);
         return -1;
     }
     if (costs->n_devices == IFM_PLAN_MAX_DEVICES)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "costs: device \"%s\" is one too many; a plan has at most %d",
-                    device->alias, IFM_PLAN_MAX_DEVICES);
+        ifm_error_refuse(error, "costs: device \"%s\" is one too many; a plan has at most %d", device->alias,
+                         IFM_PLAN_MAX_DEVICES);
         return -1;
     }
     CostDevice *one = g_new0(CostDevice, 1);
@@ -338,10 +337,8 @@ static gboolean check_range(const IfmCosts *costs, int device, int first, int la
 {
     if (device >= 0 && device < costs->n_devices && first >= 1 && first <= last && last <= costs->n_stages)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "costs: device %d, stages %d to %d; there are %d devices (from 0) and stages 1 to %d", device, first, last,
-                costs->n_devices, costs->n_stages);
-    return FALSE;
+    return ifm_error_refuse(error, "costs: device %d, stages %d to %d; there are %d devices (from 0) and stages 1 to %d",
+                            device, first, last, costs->n_devices, costs->n_stages);
 }
 
 static CostRange *range_needed(IfmCosts *costs, int device, int first, int last)
@@ -379,12 +376,9 @@ gboolean ifm_costs_set_busy_points(IfmCosts *costs, int device, int first, int l
     if (!check_range(costs, device, first, last, error))
         return FALSE;
     if (busy == 0 || (busy & 1u << device) != 0 || busy >> costs->n_devices != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "costs: %s with background load on the devices of mask %#x; a mask of other devices of the %d is right",
-                    costs->devices[device]->is.alias, busy, costs->n_devices);
-        return FALSE;
-    }
+        return ifm_error_refuse(
+            error, "costs: %s with background load on the devices of mask %#x; a mask of other devices of the %d is right",
+            costs->devices[device]->is.alias, busy, costs->n_devices);
     CostEntry *entry = entry_new(busy, points, n, error);
     if (entry == NULL)
         return FALSE;

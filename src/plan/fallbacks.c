@@ -59,8 +59,7 @@ json_t *ifm_plan_fallbacks(const IfmCosts *costs, const IfmPlan *plan, const Ifm
     guint32 all = (1u << plan->devices->len) - 1;
     if (g_strcmp0(plan->model, costs->model) != 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "fallbacks: a plan of %s, a cost model of %s", plan->model,
-                    costs->model);
+        ifm_error_refuse(error, "fallbacks: a plan of %s, a cost model of %s", plan->model, costs->model);
         return NULL;
     }
     for (guint32 lost = 1; lost < all; lost++)

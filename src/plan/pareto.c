@@ -286,10 +286,9 @@ static GPtrArray *answers_of(Front *front, GError **error)
     g_array_sort(front->found, compare_found);
     if (front->found->len == 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "plan: no plan of at most %d blocks, each device in one, covers stages 1 to %d%s",
-                    front->space->max_blocks, front->costs->n_stages,
-                    front->cut_short ? ", of those that were looked at" : "");
+        ifm_error_set(
+            error, IFM_ERROR_UNSUPPORTED, "plan: no plan of at most %d blocks, each device in one, covers stages 1 to %d%s",
+            front->space->max_blocks, front->costs->n_stages, front->cut_short ? ", of those that were looked at" : "");
         return NULL;
     }
     for (guint i = 0; i < front->found->len; i++)

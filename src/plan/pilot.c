@@ -79,8 +79,7 @@ static IfmMeasurement *run(const Pilot *pilot, const IfmPlan *plan, gsize n_batc
         options->measure("pilot run", &ifm_kind_pipeline, &plan_case, options->measure_user, error);
     if (measurement == NULL || measurement->outcome == IFM_OUTCOME_OK)
         return g_steal_pointer(&measurement);
-    g_set_error(error, IFM_ERROR, (int)ifm_error_code_from_name(measurement->error_code), "pilot run: %s",
-                measurement->reason);
+    ifm_error_set(error, ifm_error_code_from_name(measurement->error_code), "pilot run: %s", measurement->reason);
     return NULL;
 }
 
@@ -104,10 +103,7 @@ static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
     if (measurement == NULL)
         return FALSE;
     if (!ifm_plan_run_result(measurement, &result) || !pilot_learn(&tried, result.repetitions, &figures))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "pilot run: it has no makespan");
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "pilot run: it has no makespan");
     round.plan = ifm_plan_copy(plan);
     round.measured_ns = figures.measured_ns;
     round.pace_ns = figures.pace_ns;

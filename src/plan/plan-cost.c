@@ -42,8 +42,7 @@ static gboolean refuse(GError **error, IfmErrorCode code, const char *format, ..
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error_literal(error, IFM_ERROR, (gint)code, text);
-    return FALSE;
+    return ifm_error_set(error, code, "%s", text);
 }
 
 static gboolean refuse_alias(const IfmCosts *costs, guint at, const char *alias, GError **error)

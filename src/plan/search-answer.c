@@ -88,12 +88,12 @@ static void report_nothing_found(const PlanSpace *space, GError **error)
         if ((space->devices & 1u << d) != 0)
             sparse = ifm_costs_why_sparse(space->costs, d, question->nodes, question->edges);
     if (sparse != NULL)
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, sparse);
+        ifm_error_refuse(error, "%s", sparse);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "plan: every stage has a device, but no plan of at most %d blocks, each device in one, covers stages "
-                    "1 to %d at %.0f nodes, %.0f edges",
-                    space->max_blocks, space->costs->n_stages, question->nodes, question->edges);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                      "plan: every stage has a device, but no plan of at most %d blocks, each device in one, covers stages "
+                      "1 to %d at %.0f nodes, %.0f edges",
+                      space->max_blocks, space->costs->n_stages, question->nodes, question->edges);
 }
 
 gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question, IfmPlanAnswer *answer, GError **error)

@@ -154,12 +154,8 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
     lane->described = g_ptr_array_index(sim->plan->devices, (guint)block->plan->devices[place]);
     lane->device = ifm_costs_find_device(sim->costs, lane->described->alias);
     if (lane->device < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "block %d: the cost model knows no device \"%s\"; measure it, or plan without it", block->index + 1,
-                    lane->described->alias);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "block %d: the cost model knows no device \"%s\"; measure it, or plan without it",
+                                block->index + 1, lane->described->alias);
     for (int i = 0; i < place; i++)
         lane->ratio_before += block->plan->ratios[i];
     lane->ratio = block->plan->ratios[place];
@@ -237,17 +233,16 @@ static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimul
         if (g_array_index(plan->blocks, IfmPlanBlock, (guint)i).first != next)
             break;
     if (g_strcmp0(plan->model, costs->model) != 0 || next != costs->n_stages + 1)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "simulate: a plan of %s whose blocks have stages 1 to %d; the cost model is of %s, stages 1 to %d",
-                    plan->model, next - 1, costs->model, costs->n_stages);
+        ifm_error_refuse(error,
+                         "simulate: a plan of %s whose blocks have stages 1 to %d; the cost model is of %s, stages 1 to %d",
+                         plan->model, next - 1, costs->model, costs->n_stages);
     else if (options->n_batches == 0 || options->n_batches > G_MAXINT32 || options->n_sizes == 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "simulate: %" G_GSIZE_FORMAT " batches of %" G_GSIZE_FORMAT " sizes; at least one of each is right",
-                    options->n_batches, options->n_sizes);
+        ifm_error_refuse(
+            error, "simulate: %" G_GSIZE_FORMAT " batches of %" G_GSIZE_FORMAT " sizes; at least one of each is right",
+            options->n_batches, options->n_sizes);
     else if (options->queue_depth < 0 || options->block_depth < 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "simulate: queue depth %d, block depth %d; at least 1 each is right (0: the default)",
-                    options->queue_depth, options->block_depth);
+        ifm_error_refuse(error, "simulate: queue depth %d, block depth %d; at least 1 each is right (0: the default)",
+                         options->queue_depth, options->block_depth);
     else
         return TRUE;
     return FALSE;

@@ -48,29 +48,20 @@ static void set_runs(PlanSpace *space, guint32 set)
 static gboolean check_question(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error)
 {
     if (!(isfinite(question->nodes) && question->nodes > 0 && isfinite(question->edges) && question->edges > 0))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "plan: %g nodes, %g edges: both must be above 0", question->nodes,
-                    question->edges);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "plan: %g nodes, %g edges: both must be above 0", question->nodes, question->edges);
     for (gsize i = 0; question->grid != NULL && i < question->n_grid; i++)
         if (!(question->grid[i] > 0 && question->grid[i] <= 1))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "plan: a share of %g in the grid; above 0, at most 1 is right",
-                        question->grid[i]);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "plan: a share of %g in the grid; above 0, at most 1 is right",
+                                    question->grid[i]);
     for (int d = 0; question->objective == IFM_OBJECTIVE_ENERGY && d < costs->n_devices; d++)
     {
         const IfmCostDevice *device = &costs->devices[d]->is;
         if ((question->without & 1u << d) == 0 && !(isfinite(device->active_w) && isfinite(device->idle_w)))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                        "plan: the least energy: device %s: its power is unknown; give its watts (--power %s=WATTS), or "
-                        "leave it out (--without %s)",
-                        device->alias, device->alias, device->alias);
-            return FALSE;
-        }
+            return ifm_error_set(
+                error, IFM_ERROR_UNAVAILABLE,
+                "plan: the least energy: device %s: its power is unknown; give its watts (--power %s=WATTS), or "
+                "leave it out (--without %s)",
+                device->alias, device->alias, device->alias);
     }
     return TRUE;
 }
@@ -94,8 +85,7 @@ static gboolean check_covered(const PlanSpace *space, GError **error)
         }
         if (covered != 0)
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "plan: no device can run stage %d%s", stage, why->str);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "plan: no device can run stage %d%s", stage, why->str);
     }
     return TRUE;
 }
@@ -107,10 +97,7 @@ gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuesti
     if (!check_question(costs, question, error))
         return FALSE;
     if (space->devices == 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "plan: no device is left to use");
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "plan: no device is left to use");
     int n_devices = __builtin_popcount(space->devices);
     space->max_blocks = MIN(n_devices, costs->n_stages);
     if (question->max_blocks > 0)

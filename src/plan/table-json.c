@@ -100,7 +100,7 @@ static int read_word(const json_t *json, const char *where, const char *key, con
         if (g_str_equal(words[i], word))
             return i;
     g_autofree char *hint = ifm_nearest_hint(word, words);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.%s: there is no '%s'%s", where, key, word, hint);
+    ifm_error_refuse(error, "%s.%s: there is no '%s'%s", where, key, word, hint);
     return -1;
 }
 
@@ -111,10 +111,9 @@ static gboolean read_count(const json_t *json, const char *where, const char *ke
         return FALSE;
     if (*value >= min && *value <= max)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s.%s: found %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " is right", where, key,
-                *value, min, max);
-    return FALSE;
+    return ifm_error_refuse(error,
+                            "%s.%s: found %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " is right",
+                            where, key, *value, min, max);
 }
 
 /* A time or a ratio, 0 or above; NaN (null) if @unknown allows it. */
@@ -125,8 +124,7 @@ static gboolean read_figure(const json_t *json, const char *where, const char *k
         return FALSE;
     if (*value >= 0 || (unknown && *value != *value))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.%s: found %g, a number not below 0 is right", where, key, *value);
-    return FALSE;
+    return ifm_error_refuse(error, "%s.%s: found %g, a number not below 0 is right", where, key, *value);
 }
 
 static gboolean read_cost(const json_t *json, const char *where, IfmPlanCost *cost, GError **error)
@@ -194,10 +192,9 @@ static gboolean read_row(IfmPlanTable *table, const json_t *json, const json_t *
     IfmPlanSize size = row.size;
     if (table_insert(table, &row))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right", where,
-                size.nodes, size.edges);
-    return FALSE;
+    return ifm_error_refuse(error,
+                            "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right",
+                            where, size.nodes, size.edges);
 }
 
 static gboolean read_aliases(const json_t *json, const char *where, const char *key, GPtrArray *aliases, GError **error)
@@ -209,11 +206,7 @@ static gboolean read_aliases(const json_t *json, const char *where, const char *
     {
         const char *alias = json_string_value(json_array_get(array, i));
         if (alias == NULL)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.%s[%" G_GSIZE_FORMAT "]: an alias is right", where, key,
-                        i);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s.%s[%" G_GSIZE_FORMAT "]: an alias is right", where, key, i);
         g_ptr_array_add(aliases, g_strdup(alias));
     }
     return TRUE;
@@ -228,11 +221,7 @@ static gboolean read_grid(const json_t *json, const char *where, GArray *grid, G
     {
         double share = json_number_value(json_array_get(array, i));
         if (!(share > 0 && share < 1))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s.grid[%" G_GSIZE_FORMAT "]: a share between 0 and 1 is right", where, i);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s.grid[%" G_GSIZE_FORMAT "]: a share between 0 and 1 is right", where, i);
         g_array_append_val(grid, share);
     }
     return TRUE;
@@ -265,10 +254,7 @@ static gboolean check_head(const json_t *json, const char *name, const char **mo
     if (!ifm_json_check_object(json, name, keys, error) || !ifm_json_get_string(json, name, "format", &format, error))
         return FALSE;
     if (!g_str_equal(format, FORMAT))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.format: found \"%s\", \"" FORMAT "\" is right", name, format);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s.format: found \"%s\", \"" FORMAT "\" is right", name, format);
     return read_count(json, name, "format_version", FORMAT_VERSION, FORMAT_VERSION, &version, error) &&
            ifm_json_get_string(json, name, "model", model, error) &&
            ifm_json_get_object(json, name, "devices", &devices, error);
@@ -289,8 +275,8 @@ static IfmPlanTable *read_table(const json_t *json, const char *name, GError **e
         return NULL;
     if (json_array_size(plans) == 0 || json_array_size(plans) > MAX_ROWS)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.plans: found %" G_GSIZE_FORMAT ", 1 to %d are right", name,
-                    json_array_size(plans), MAX_ROWS);
+        ifm_error_refuse(error, "%s.plans: found %" G_GSIZE_FORMAT ", 1 to %d are right", name, json_array_size(plans),
+                         MAX_ROWS);
         return NULL;
     }
     for (gsize i = 0; i < json_array_size(plans); i++)

@@ -150,7 +150,7 @@ IfmPlanTable *ifm_plan_table_new(const IfmCosts *costs, const IfmPlanQuestion *q
     add_aliases(costs, question->no_split, table->no_split);
     if (n == 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "plan table: no sizes; at least one is right");
+        ifm_error_refuse(error, "plan table: no sizes; at least one is right");
         return NULL;
     }
     for (gsize i = 0; i < n; i++)
@@ -160,9 +160,9 @@ IfmPlanTable *ifm_plan_table_new(const IfmCosts *costs, const IfmPlanQuestion *q
             return NULL;
         if (table->rows->len > before)
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "plan table: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right",
-                    sizes[i].nodes, sizes[i].edges);
+        ifm_error_refuse(
+            error, "plan table: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right",
+            sizes[i].nodes, sizes[i].edges);
         return NULL;
     }
     return g_steal_pointer(&table);
@@ -306,11 +306,9 @@ static IfmPlan *search_now(IfmPlanTable *table, const IfmCosts *costs, double no
 static gboolean check_asked(const IfmPlanTable *table, const IfmCosts *costs, double nodes, double edges, GError **error)
 {
     if (!(isfinite(nodes) && nodes >= 1 && nodes < 1e18 && isfinite(edges) && edges >= 1 && edges < 1e18))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "plan table: a graph of %g nodes and %g edges; at least 1 of each is right", nodes, edges);
+        ifm_error_refuse(error, "plan table: a graph of %g nodes and %g edges; at least 1 of each is right", nodes, edges);
     else if (costs != NULL && g_strcmp0(costs->model, table->model) != 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "plan table: plans of %s, a cost model of %s", table->model,
-                    costs->model);
+        ifm_error_refuse(error, "plan table: plans of %s, a cost model of %s", table->model, costs->model);
     else
         return TRUE;
     return FALSE;

@@ -191,11 +191,10 @@ static gboolean check_event(const IfmTraceLayout *self, const IfmEvent *event, G
     if (!__builtin_add_overflow(event->start_ns, event->duration_ns, &end_ns) &&
         !__builtin_sub_overflow(MAX(event->start_ns, end_ns), self->origin_ns, &sum))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "trace '%s': an event from %" G_GINT64_FORMAT " ns for %" G_GINT64_FORMAT
-                " ns: times have to lie within 2^63 ns of the first event",
-                ifm_trace_name(self->trace), event->start_ns, event->duration_ns);
-    return FALSE;
+    return ifm_error_refuse(error,
+                            "trace '%s': an event from %" G_GINT64_FORMAT " ns for %" G_GINT64_FORMAT
+                            " ns: times have to lie within 2^63 ns of the first event",
+                            ifm_trace_name(self->trace), event->start_ns, event->duration_ns);
 }
 
 static gboolean trace_layout_init(IfmTraceLayout *self, GError **error)

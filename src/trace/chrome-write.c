@@ -434,9 +434,8 @@ static gboolean check_meta(const IfmTrace *trace, const char *path, GError **err
 {
     if (depth_of(ifm_trace_meta(trace), IFM_TRACE_META_DEPTH) <= IFM_TRACE_META_DEPTH)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the meta of trace '%s' nest deeper than %d levels", path,
-                ifm_trace_name(trace), IFM_TRACE_META_DEPTH);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: the meta of trace '%s' nest deeper than %d levels", path, ifm_trace_name(trace),
+                            IFM_TRACE_META_DEPTH);
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */

@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <string.h>
 
 #include "read-private.h"
@@ -127,9 +128,8 @@ gboolean ifm_trace_builder_fail(IfmTraceBuilder *self, IfmErrorCode code, gint64
     va_start(arguments, format);
     g_autofree char *what = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error(&self->error, IFM_ERROR, code, "%s: byte %" G_GINT64_FORMAT "%s: %s", self->file, at,
-                self->is_packed ? " of what is packed" : "", what);
-    return FALSE;
+    return ifm_error_set(&self->error, code, "%s: byte %" G_GINT64_FORMAT "%s: %s", self->file, at,
+                         self->is_packed ? " of what is packed" : "", what);
 }
 
 char *ifm_trace_shown(const char *text, gsize length)

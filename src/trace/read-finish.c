@@ -39,11 +39,7 @@ static gboolean read_info(const json_t *json, const char *where, IfmTrackInfo *i
         !ifm_json_get_int64(json, where, "recorded_tid", &info->tid, error))
         return FALSE;
     if (ifm_track_kind_find(kind) < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s.kind: found '%s', expected device, host, queue or foreign",
-                    where, kind);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s.kind: found '%s', expected device, host, queue or foreign", where, kind);
     info->kind = (IfmTrackKind)ifm_track_kind_find(kind);
     return TRUE;
 }
@@ -54,11 +50,8 @@ static gboolean take_place(IfmTraceBuilder *self, const char *where, IfmTrack *t
     IfmTraceSlot *slot;
     IfmTracePlace place = { pid, json_integer_value(tid), FALSE };
     if (!json_is_integer(tid) || !ifm_trace_builder_add_slot(self, track, self->traces->len - 1, &place, &slot))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s.tids: expected numbers that no other track has, of %d tracks at most", where, IFM_TRACE_MAX_TRACKS);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s.tids: expected numbers that no other track has, of %d tracks at most", where,
+                                IFM_TRACE_MAX_TRACKS);
     slot->is_ours = TRUE;
     *first = *first != NULL ? *first : slot;
     slot->first = *first;
@@ -114,13 +107,10 @@ static gboolean read_traces(IfmTraceBuilder *self, const json_t *data, GError **
         !ifm_json_get_array(data, "otherData", "traces", &traces, error))
         return FALSE;
     if (version != 1 || json_array_size(traces) == 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "otherData: found layout %" G_GINT64_FORMAT " with %" G_GSIZE_FORMAT
-                    " traces, expected layout 1 with at least one",
-                    version, json_array_size(traces));
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "otherData: found layout %" G_GINT64_FORMAT " with %" G_GSIZE_FORMAT
+                                " traces, expected layout 1 with at least one",
+                                version, json_array_size(traces));
     json_array_foreach(traces, i, trace)
     {
         g_autofree char *where = g_strdup_printf("otherData.traces[%" G_GSIZE_FORMAT "]", i);
@@ -294,11 +284,11 @@ static gboolean check_damage(IfmTraceBuilder *self)
         (n_left > 0 && (self->n_damaged == 1 || self->n_damaged * 100 <= self->n_raw * MAX_DAMAGE_PERCENT)))
         return TRUE;
     if (self->n_damaged == 1)
-        g_set_error(&self->error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s", self->file, self->damages->str);
+        ifm_error_refuse(&self->error, "%s: %s", self->file, self->damages->str);
     else
-        g_set_error(&self->error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: %s (%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " events are damaged, more than %d %%)", self->file,
-                    self->damages->str, self->n_skipped, self->n_raw, MAX_DAMAGE_PERCENT);
+        ifm_error_refuse(&self->error,
+                         "%s: %s (%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " events are damaged, more than %d %%)",
+                         self->file, self->damages->str, self->n_skipped, self->n_raw, MAX_DAMAGE_PERCENT);
     return FALSE;
 }
 

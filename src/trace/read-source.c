@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gio/gio.h>
@@ -42,7 +43,7 @@ IfmTraceSource *ifm_trace_source_open(const char *path, GError **error)
     path = standard ? IFM_TRACE_STANDARD_INPUT : path;
     if (fd < 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be read: %s", path, g_strerror(errno));
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be read: %s", path, g_strerror(errno));
         return NULL;
     }
     IfmTraceSource *self = ifm_trace_source_new(NULL, 0, path);
@@ -89,10 +90,7 @@ static gboolean fill(IfmTraceSource *self, gsize min, GError **error)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be read: %s", self->name, g_strerror(errno));
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be read: %s", self->name, g_strerror(errno));
         self->ended = n == 0;
         self->n_raw += (gsize)n;
     }
@@ -106,9 +104,8 @@ static gboolean begins_packed(const IfmTraceSource *self)
 
 static gboolean refuse(IfmTraceSource *self, const char *what, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: byte %" G_GINT64_FORMAT ": %s", self->name,
-                self->raw_start + (gint64)self->at, what);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: byte %" G_GINT64_FORMAT ": %s", self->name, self->raw_start + (gint64)self->at,
+                            what);
 }
 
 static gboolean cut(IfmTraceSource *self, GError **error)

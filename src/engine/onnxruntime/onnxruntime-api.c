@@ -14,7 +14,7 @@ gboolean ifm_ort_check(const OrtApi *api, OrtStatus *status, const char *who, If
         refusal = IFM_ERROR_CANCELLED;
     else if (ort_code == ORT_NO_SUCHFILE)
         refusal = IFM_ERROR_UNAVAILABLE;
-    g_set_error(error, IFM_ERROR, ifm_runtime_code(said, refusal), "%s: %s", who, words);
+    ifm_error_set(error, ifm_runtime_code(said, refusal), "%s: %s", who, words);
     api->ReleaseStatus(status);
     return FALSE;
 }

@@ -116,8 +116,7 @@ static void read_ints(const IfmNode *node, const char *attribute, gint64 *values
 /* Why no algorithm of ours can compute a layer that the runtime can: as other refusals, IFM_ERROR_UNSUPPORTED. */
 static gboolean cannot(const char *why, GError **error)
 {
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, why);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s", why);
 }
 
 /* The pads that auto_pad means are explicit in a shape. */
@@ -362,13 +361,10 @@ static gboolean check_candidates(const OrtConvLayer *layer, GError **error)
             if (layer->candidates[a] != NULL && layer->candidates[b] != NULL &&
                 g_str_equal(ifm_conv_info(layer->candidates[a]).implementation,
                             ifm_conv_info(layer->candidates[b]).implementation))
-            {
-                g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s and %s are one implementation (%s)",
-                            layer->record->layer, ifm_conv_algorithm_name((IfmConvAlgorithm)b),
-                            ifm_conv_algorithm_name((IfmConvAlgorithm)a),
-                            ifm_conv_info(layer->candidates[a]).implementation);
-                return FALSE;
-            }
+                return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s and %s are one implementation (%s)",
+                                     layer->record->layer, ifm_conv_algorithm_name((IfmConvAlgorithm)b),
+                                     ifm_conv_algorithm_name((IfmConvAlgorithm)a),
+                                     ifm_conv_info(layer->candidates[a]).implementation);
     return TRUE;
 }
 
@@ -584,9 +580,9 @@ static gboolean refuse(const Rewriting *self, const char *model_name, GError **e
     g_autofree char *enough =
         units > 0 ? g_strdup_printf(", a limit of %" G_GSIZE_FORMAT " %s would do", units, is_large ? "MiB" : "KiB")
                   : g_strdup("");
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s cannot do %u of %u layers of %.*s (%s%s)",
-                ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len, (int)strcspn(model_name, ","),
-                model_name, text->str, enough); /* without the settings of a zoo's model */
+    ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s cannot do %u of %u layers of %.*s (%s%s)",
+                  ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len,
+                  (int)strcspn(model_name, ","), model_name, text->str, enough); /* without the settings of a zoo's model */
     return FALSE;
 }
 

@@ -223,9 +223,10 @@ static void refuse_line(const char *who, gsize number, const char *line, const j
     gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0, to = MIN(at + SHOWN_BEHIND, length);
     g_autofree char *part = g_strndup(line + from, to - from);
     g_autofree char *shown = ifm_runtime_words(part, NULL);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                "%s: line %" G_GSIZE_FORMAT " of the runtime's profile is no event: %s, at byte %" G_GSIZE_FORMAT ": …%s…",
-                who, number, trouble->text, at, shown);
+    ifm_error_set(error, IFM_ERROR_FAILED,
+                  "%s: line %" G_GSIZE_FORMAT " of the runtime's profile is no event: %s, at byte %" G_GSIZE_FORMAT
+                  ": …%s…",
+                  who, number, trouble->text, at, shown);
 }
 
 static gboolean read_lines(FILE *file, const char *who, Reader *reader, GError **error)
@@ -248,11 +249,8 @@ gboolean ifm_ort_profile_read(const char *path, const char *who, GPtrArray *prof
 {
     FILE *file = g_fopen(path, "re");
     if (file == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: the runtime's profile cannot be read: %s: %s", who, path,
-                    g_strerror(errno));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: the runtime's profile cannot be read: %s: %s", who, path,
+                             g_strerror(errno));
     Reader reader = { .open = g_array_new(FALSE, FALSE, sizeof(Event)),
                       .profiles = profiles,
                       .effective_config = effective_config };
@@ -355,10 +353,9 @@ gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error)
         return need_session(self, error);
     if (ifm_device_spec_n_streams(self->base.spec) > 1) /* other streams may be running in the session */
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                    "%s: %s: its profile is full: read it at least every %" G_GINT64_FORMAT " inferences",
-                    self->base.spec->text, ifm_model_name(self->base.model), MAX_EVENTS / per_run);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_FAILED,
+                             "%s: %s: its profile is full: read it at least every %" G_GINT64_FORMAT " inferences",
+                             self->base.spec->text, ifm_model_name(self->base.model), MAX_EVENTS / per_run);
     }
     return end_session(self, self->pending, error) && need_session(self, error);
 }
@@ -385,12 +382,9 @@ gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *
 {
     OrtCompiled *self = (OrtCompiled *)compiled;
     if (atomic_load(&self->n_running) > 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: %s: another stream is inferring: the profile is the session's, so all have to wait",
-                    compiled->spec->text, ifm_model_name(compiled->model));
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "%s: %s: another stream is inferring: the profile is the session's, so all have to wait",
+                                compiled->spec->text, ifm_model_name(compiled->model));
     g_ptr_array_extend_and_steal(profiles, g_steal_pointer(&self->pending));
     self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     Ending ending = { .self = self, .profiles = profiles };

@@ -67,10 +67,7 @@ static gboolean set_outline(const Setup *setup)
         return TRUE;
     unlink(weights);
     if (symlink("/dev/null", weights) != 0)
-    {
-        g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", setup->who, weights, g_strerror(errno));
-        return FALSE;
-    }
+        return ifm_error_set(setup->error, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", setup->who, weights, g_strerror(errno));
     return set_weights_file(setup, weights);
 }
 
@@ -233,11 +230,8 @@ static gboolean prepare_convolutions(const Setup *setup)
     if (lines == NULL || *lines == NULL || self->conv_domain != NULL)
         return TRUE;
     if (ifm_device_spec_n_streams(self->base.spec) > 1)
-    {
-        g_set_error(setup->error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: convolution algorithms run on one stream",
-                    setup->who);
-        return FALSE;
-    }
+        return ifm_error_set(setup->error, IFM_ERROR_UNSUPPORTED, "%s: convolution algorithms run on one stream",
+                             setup->who);
     if (g_str_equal(self->base.spec->unit, "CUDA"))
     {
         self->conv_cuda = ifm_conv_cuda_open(MAX(self->base.spec->index, 0), setup->error);
@@ -324,16 +318,13 @@ static gboolean describe_port(OrtCompiled *self, OrtTypeInfo *type, gboolean is_
         api->GetTensorElementType(shape, &element) == NULL && api->GetDimensionsCount(shape, &rank) == NULL)
         port->dtype = ifm_ort_dtype(element);
     if (port->dtype == IFM_DTYPE_UNDEFINED || rank > IFM_MAX_RANK)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: %s '%s' is %s: tensors of numbers or texts, of rank %d or less, can be fed",
-                    ifm_model_name(self->base.model), is_output ? "output" : "input", port->name,
-                    kind != ONNX_TYPE_TENSOR ? "a sequence, a map or optional"
-                    : rank > IFM_MAX_RANK    ? "of a higher rank"
-                                             : "of a type that the runtime's interface has no name for",
-                    IFM_MAX_RANK);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                             "%s: %s '%s' is %s: tensors of numbers or texts, of rank %d or less, can be fed",
+                             ifm_model_name(self->base.model), is_output ? "output" : "input", port->name,
+                             kind != ONNX_TYPE_TENSOR ? "a sequence, a map or optional"
+                             : rank > IFM_MAX_RANK    ? "of a higher rank"
+                                                      : "of a type that the runtime's interface has no name for",
+                             IFM_MAX_RANK);
     const char *names[IFM_MAX_RANK] = { NULL };
     port->rank = rank == 0 && !is_scalar(&self->base, port->name) ? -1 : (int)rank;
     if (rank > 0 &&

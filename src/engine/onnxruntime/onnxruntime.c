@@ -43,9 +43,8 @@ static const OrtApi *find_api(char **version, char **file, GError **error)
     *version = g_strdup(get_base()->GetVersionString());
     const OrtApi *api = get_base()->GetApi(MIN_API);
     if (api == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "%s: %s is version %s, which has no API %d: 1.%d or newer is needed", IFM_ORT_NAME, *file, *version,
-                    MIN_API, MIN_API);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s is version %s, which has no API %d: 1.%d or newer is needed",
+                      IFM_ORT_NAME, *file, *version, MIN_API, MIN_API);
     return api;
 }
 
@@ -162,11 +161,10 @@ static gboolean check_dtype(const IfmCompiled *compiled, GError **error)
     const IfmDtype written = ifm_model_dtype(compiled->model);
     if (written == compiled->options.dtype)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: %s: %s was asked for, but ONNX Runtime computes in the types a model is written in: here %s",
-                compiled->spec->text, ifm_model_name(compiled->model), ifm_dtype_name(compiled->options.dtype),
-                ifm_dtype_name(written));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                         "%s: %s: %s was asked for, but ONNX Runtime computes in the types a model is written in: here %s",
+                         compiled->spec->text, ifm_model_name(compiled->model), ifm_dtype_name(compiled->options.dtype),
+                         ifm_dtype_name(written));
 }
 
 /*
@@ -198,12 +196,10 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
     if (self->one_thread)
         compiled->options.threads = n_streams;
     if (compiled->options.native_async && ifm_runtime_n_threads(compiled) - n_streams < 1)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: ONNX Runtime runs its own asynchrony in its thread pool, which is empty with one thread a stream",
-                    compiled->spec->text);
-        return FALSE;
-    }
+        return ifm_error_set(
+            error, IFM_ERROR_UNSUPPORTED,
+            "%s: ONNX Runtime runs its own asynchrony in its thread pool, which is empty with one thread a stream",
+            compiled->spec->text);
     self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     return check_dtype(compiled, error) && ifm_ort_session_open(self, error) && ifm_ort_session_ports(self, error);
 }
@@ -244,8 +240,8 @@ static gboolean ask_allocator(OrtCompiled *self, const OrtMemoryInfo *info, gint
         reported |= figures[i] >= 0;
     }
     if (ok && !reported)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: the allocator keeps no statistics (is its arena switched off?)", who);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: the allocator keeps no statistics (is its arena switched off?)",
+                      who);
     api->ReleaseKeyValuePairs(statistics);
     api->ReleaseAllocator(allocator);
     return ok && reported;
@@ -299,9 +295,8 @@ static gboolean memory(IfmCompiled *compiled, IfmEngineMemory *memory, GError **
     OrtCompiled *self = (OrtCompiled *)compiled;
     if (self->session == NULL) /* between two profiles there is no session */
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: its allocators ended with its profile",
-                    compiled->spec->text);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: its allocators ended with its profile",
+                             compiled->spec->text);
     }
     return host_memory(self, memory, error) &&
            (!takes_cuda_memory(compiled->spec->unit) || device_memory(self, memory, error));

@@ -1,5 +1,6 @@
 /* What all files of the driver need of the API: errors and types. */
 #include "openvino-private.h"
+#include <base/base.h>
 
 gboolean ifm_ov_check(const OvApi *api, ov_status_e status, const char *who, IfmErrorCode refusal, GError **error)
 {
@@ -15,8 +16,7 @@ gboolean ifm_ov_check(const OvApi *api, ov_status_e status, const char *who, Ifm
     IfmErrorCode code = ifm_runtime_code(said, status == INFER_CANCELLED ? IFM_ERROR_CANCELLED : refusal);
     if (message != NULL)
         api->ov_free(message);
-    g_set_error(error, IFM_ERROR, code, "%s: %s", who, words);
-    return FALSE;
+    return ifm_error_set(error, code, "%s: %s", who, words);
 }
 
 static const struct

@@ -1,4 +1,5 @@
 /* The driver of OpenVINO: the engine, its devices, compiling. */
+#include <base/base.h>
 #include <string.h>
 
 #include "openvino-private.h"
@@ -46,9 +47,8 @@ static gboolean read_version(OvEngine *self, GError **error)
     self->api.ov_version_free(&version);
     if (g_ascii_strtoll(self->base.version, NULL, 10) >= 2023)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s is version '%s': 2023.0 or newer is needed", NAME,
-                self->base.library, self->base.version);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s is version '%s': 2023.0 or newer is needed", NAME,
+                         self->base.library, self->base.version);
 }
 
 static IfmEngine *engine_open(IfmClock *clock, GError **error)
@@ -261,16 +261,15 @@ static gboolean choose_precision(OvEngine *self, OvCompiled *of, const char *dev
     of->precision = precision_word(IFM_DTYPE_F32);
     if (dtype == ifm_model_dtype(compiled->model) && g_strv_contains((const char *const *)words, capability[IFM_DTYPE_F32]))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s was asked for, but the device can do no more than: %s",
-                compiled->spec->text, ifm_dtype_name(dtype), can);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s was asked for, but the device can do no more than: %s",
+                         compiled->spec->text, ifm_dtype_name(dtype), can);
 }
 
 static gboolean check_optimise(const IfmCompiled *compiled, GError **error)
 {
     if (!compiled->options.optimise)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: OpenVINO has no way to leave out graph optimisation",
-                    compiled->spec->text);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: OpenVINO has no way to leave out graph optimisation",
+                      compiled->spec->text);
     return compiled->options.optimise;
 }
 
@@ -288,12 +287,11 @@ static gboolean check_pool(OvEngine *self, const IfmCompiled *compiled, GError *
     g_autofree char *cores = ifm_cores_to_string(spec->cores, spec->n_cores);
     if (g_str_equal(cores, self->pool_cores))
         return TRUE;
-    g_set_error(
-        error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+    return ifm_error_set(
+        error, IFM_ERROR_UNSUPPORTED,
         "%s: %d threads were asked for, but OpenVINO's pool keeps to the cores that this process had when it opened "
         "the runtime, %s: start the process on cores %s (taskset -c), as the runner's workers are",
         spec->text, n_threads, self->pool_cores, cores);
-    return FALSE;
 }
 
 /*
@@ -320,9 +318,7 @@ static gboolean collect_properties(const IfmCompiled *compiled, Properties *prop
     {
         if (properties->n + 4 > G_N_ELEMENTS(properties->arguments)) /* two more for CACHE_DIR or the like */
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: more than %d properties", compiled->spec->text,
-                        MAX_PROPERTIES - 1);
-            return FALSE;
+            return ifm_error_refuse(error, "%s: more than %d properties", compiled->spec->text, MAX_PROPERTIES - 1);
         }
         char *key = g_strndup(*option, (gsize)(strchr(*option, '=') - *option));
         g_ptr_array_add(properties->kept, key);
@@ -361,8 +357,8 @@ static IfmPort *describe_port(OvEngine *self, ov_output_const_port_t *native, co
     port->rank = shape.rank.min == shape.rank.max ? (int)shape.rank.min : -1;
     if (port->dtype == IFM_DTYPE_UNDEFINED || port->rank > IFM_MAX_RANK)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: '%s' is not a tensor of numbers or texts of rank %d or less", who, written->name, IFM_MAX_RANK);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: '%s' is not a tensor of numbers or texts of rank %d or less", who,
+                      written->name, IFM_MAX_RANK);
         g_clear_pointer(&port, ifm_port_free);
     }
     for (int axis = 0; port != NULL && axis < port->rank; axis++)
@@ -414,10 +410,9 @@ static gboolean add_ports(OvCompiled *self, const Side *side, const char *who, G
     }
     if (side->ports->len == n)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: OpenVINO sees %" G_GSIZE_FORMAT " inputs or outputs where the model has %" G_GSIZE_FORMAT, who, n,
-                side->n);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                         "%s: OpenVINO sees %" G_GSIZE_FORMAT " inputs or outputs where the model has %" G_GSIZE_FORMAT,
+                         who, n, side->n);
 }
 
 static gboolean add_all_ports(OvCompiled *self, const char *who, GError **error)
@@ -508,11 +503,10 @@ static gboolean set_capabilities(OvCompiled *self, guint32 capabilities, GError 
         self->base.capabilities |= IFM_CAN_CANCEL; /* its synchronous inference ignores it */
     if (!base->options.profiling || (self->base.capabilities & IFM_CAN_PROFILE) != 0)
         return TRUE;
-    g_set_error(
-        error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+    return ifm_error_set(
+        error, IFM_ERROR_UNSUPPORTED,
         "%s: of several streams OpenVINO takes any for an inference, and keeps each one's times: profile one stream",
         base->spec->text);
-    return FALSE;
 }
 
 static gboolean compile(IfmCompiled *compiled, GError **error)

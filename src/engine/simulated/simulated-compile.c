@@ -15,11 +15,8 @@ static gboolean read_sizes(SimulatedCompiled *compiled, const char *text, GError
         char *equals = strchr(*part, '='), *end = NULL;
         gint64 value = equals != NULL ? g_ascii_strtoll(equals + 1, &end, 10) : 0;
         if (value <= 0 || *end != '\0')
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option SIZES=%s is not of the form NAME=N,NAME=N",
-                        compiled->base.spec->text, text);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s: option SIZES=%s is not of the form NAME=N,NAME=N",
+                                    compiled->base.spec->text, text);
         *equals = '\0';
         simulated_sizes_set(&compiled->known, *part, (double)value);
     }
@@ -48,11 +45,9 @@ static gboolean read_option(SimulatedCompiled *compiled, const char *option, GEr
     }
     g_autofree char *hint = ifm_nearest_hint(key, keys);
     if (g_strv_contains(keys, key))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option %s: SEED takes a number, NOISE the word none", who,
-                    option);
+        ifm_error_refuse(error, "%s: option %s: SEED takes a number, NOISE the word none", who, option);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no option \"%s\" (there are SEED, NOISE, SIZES, OUTPUTS)%s",
-                    who, key, hint);
+        ifm_error_refuse(error, "%s: no option \"%s\" (there are SEED, NOISE, SIZES, OUTPUTS)%s", who, key, hint);
     return FALSE;
 }
 
@@ -156,8 +151,8 @@ static gboolean check_dtype(const SimulatedCompiled *compiled, GError **error)
     IfmDtype asked = compiled->base.options.dtype;
     const gboolean found = executes_in(compiled->unit, simulated_dtype(compiled));
     if (!found)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: does not execute in %s", compiled->base.spec->text,
-                    ifm_dtype_name(asked));
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: does not execute in %s", compiled->base.spec->text,
+                      ifm_dtype_name(asked));
     return found;
 }
 
@@ -188,12 +183,9 @@ static gboolean read_convolutions(SimulatedCompiled *compiled, GError **error)
     if (compiled->convolution_fell_back)
         found = find_convolution(compiled->unit, choice.fallback);
     if (found == NULL && choice.all != IFM_CONV_RUNTIME)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s cannot do any layer of %s (%s describes no such algorithm)", ifm_conv_algorithm_name(choice.all),
-                    ifm_model_name(compiled->base.model), compiled->base.spec->text);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s cannot do any layer of %s (%s describes no such algorithm)",
+                             ifm_conv_algorithm_name(choice.all), ifm_model_name(compiled->base.model),
+                             compiled->base.spec->text);
     compiled->convolution = ifm_conv_algorithm_name(compiled->convolution_fell_back ? choice.fallback : choice.all);
     compiled->convolution_ratio = found != NULL ? found->number : 1;
     return TRUE;
@@ -223,12 +215,11 @@ static gboolean take_weights(SimulatedCompiled *compiled, GError **error)
         compiled->taken_bytes = bytes;
         return TRUE;
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY,
-                "%s: the weights of %s take %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
-                " the device has %" G_GINT64_FORMAT " left",
-                compiled->base.spec->text, ifm_model_name(compiled->base.model), bytes, compiled->unit->memory_bytes,
-                compiled->unit->memory_bytes - unit_state_taken(compiled->state));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_MEMORY,
+                         "%s: the weights of %s take %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
+                         " the device has %" G_GINT64_FORMAT " left",
+                         compiled->base.spec->text, ifm_model_name(compiled->base.model), bytes,
+                         compiled->unit->memory_bytes, compiled->unit->memory_bytes - unit_state_taken(compiled->state));
 }
 
 static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
@@ -243,18 +234,18 @@ static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
         return TRUE;
     const char *model = ifm_model_name(compiled->base.model);
     if (compiled->stage == NULL)
-        g_set_error(
-            error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+        ifm_error_set(
+            error, IFM_ERROR_UNSUPPORTED,
             "%s: %s names no stage (metadata inferometer.stage), and the device knows the latencies of stages alone",
             compiled->base.spec->text, model);
     else if (simulated_range_has(compiled->stage, range_table_missing(compiled->table)) &&
              !g_str_equal(compiled->stage, range_table_missing(compiled->table)))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: %s: the device's table has no latency of stages \"%s\" as one, nor of stage \"%s\" to add up",
-                    compiled->base.spec->text, model, compiled->stage, range_table_missing(compiled->table));
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                      "%s: %s: the device's table has no latency of stages \"%s\" as one, nor of stage \"%s\" to add up",
+                      compiled->base.spec->text, model, compiled->stage, range_table_missing(compiled->table));
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: %s: the device's table has no latency of stage \"%s\"",
-                    compiled->base.spec->text, model, compiled->stage);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s: the device's table has no latency of stage \"%s\"",
+                      compiled->base.spec->text, model, compiled->stage);
     return FALSE;
 }
 
@@ -267,11 +258,8 @@ static gboolean compile_inner(SimulatedCompiled *compiled, GError **error)
     }
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(compiled->outputs, error);
     if (spec != NULL && g_str_equal(spec->engine, "simulated"))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: option OUTPUTS=%s: is simulated itself",
-                    compiled->base.spec->text, compiled->outputs);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: option OUTPUTS=%s: is simulated itself", compiled->base.spec->text,
+                                compiled->outputs);
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     options.bindings = compiled->base.options.bindings;
     options.n_bindings = compiled->base.options.n_bindings;

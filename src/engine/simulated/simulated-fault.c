@@ -209,7 +209,7 @@ void fault_set_lost(const UnitState *state, const char *where, const char *reaso
     gint64 probes = atomic_load(&state->probes_left);
     g_autofree char *back =
         probes > 0 ? g_strdup_printf(" (probe %" G_GINT64_FORMAT " brings it back)", probes) : g_strdup("");
-    g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "%s: %s%s", where, reason != NULL ? reason : "device lost", back);
+    ifm_error_set(error, IFM_ERROR_LOST, "%s: %s%s", where, reason != NULL ? reason : "device lost", back);
 }
 
 static FaultEffect lose(const FaultDescription *fault, UnitState *state, const char *where, GError **error)
@@ -255,6 +255,6 @@ FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const 
     case FAULT_FAIL:
         break;
     }
-    g_set_error(error, IFM_ERROR, code, "%s: %s", where, fault->reason != NULL ? fault->reason : says);
+    ifm_error_set(error, code, "%s: %s", where, fault->reason != NULL ? fault->reason : says);
     return FAULT_EFFECT_ERROR;
 }

@@ -194,11 +194,8 @@ static gboolean add_row(StageTable *table, const IfmCsv *csv, const Columns *col
         (description->std != NULL && !ifm_csv_number(csv, row, columns->std, &std, error)))
         return FALSE;
     if (mean <= 0 || std < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": a latency of %g with a deviation of %g",
-                    ifm_csv_name(csv), ifm_csv_line(csv, row), mean, std);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": a latency of %g with a deviation of %g", ifm_csv_name(csv),
+                                ifm_csv_line(csv, row), mean, std);
     double sigma = std / mean;
     mean *= (double)description->unit_ns;
     g_array_append_vals(table->places, place, (guint)table->n_axes);
@@ -272,11 +269,10 @@ static gboolean find_place(const StageTable *table, const SimulatedSizes *sizes,
         if (above > 0 && below > 0)
             continue;
         const char *unknown = above > 0 ? axis->denominator : axis->numerator;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "the table needs the size \"%s\", which no free dimension of the model's inputs gives "
-                    "(metadata inferometer.size.%s or the option SIZES=%s=N do)",
-                    unknown, unknown, unknown);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                             "the table needs the size \"%s\", which no free dimension of the model's inputs gives "
+                             "(metadata inferometer.size.%s or the option SIZES=%s=N do)",
+                             unknown, unknown, unknown);
     }
     return TRUE;
 }
@@ -301,19 +297,13 @@ gboolean stage_table_predict(const StageTable *table, const SimulatedSizes *size
         return TRUE;
     }
     if (table->latency == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "the table has failures alone for this stage");
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "the table has failures alone for this stage");
     IfmGridBeyond beyond = table->description->beyond == BEYOND_EXTRAPOLATE ? IFM_GRID_EXTRAPOLATE : IFM_GRID_CLAMP;
     if (!ifm_grid_at(table->latency, place, beyond, &prediction->mean_ns, &origin, error) ||
         (table->sigma != NULL && !ifm_grid_at(table->sigma, place, IFM_GRID_CLAMP, &prediction->sigma, NULL, error)))
         return FALSE;
     if (origin == IFM_GRID_OUTSIDE && table->description->beyond == BEYOND_REFUSE)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "the sizes are outside the table, which refuses to guess");
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "the sizes are outside the table, which refuses to guess");
     prediction->how = how[origin];
     prediction->mean_ns = MAX(prediction->mean_ns, 1);
     return TRUE;
@@ -336,9 +326,8 @@ gboolean roofline_predict(const RooflineDescription *roofline, IfmModel *model, 
         *ns += node_ns(roofline, ifm_analysis_node_cost(analysis, i));
     if (*ns > 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "no node of %s has a known cost, and nothing else takes time",
-                ifm_model_name(model));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "no node of %s has a known cost, and nothing else takes time",
+                         ifm_model_name(model));
 }
 
 void node_shares(const RooflineDescription *roofline, IfmModel *model, const IfmAnalysis *analysis, double *shares)

@@ -450,6 +450,6 @@ char *machine_path(const char *name, GError **error)
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
     g_autofree char *where = g_strjoinv(" and ", folders);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no simulated machine \"%s\" in %s%s", name, where, hint);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "no simulated machine \"%s\" in %s%s", name, where, hint);
     return NULL;
 }

@@ -13,7 +13,7 @@ IfmBuffer *simulated_buffer_alloc(IfmEngine *base, const IfmDeviceSpec *spec, gs
         return NULL;
     if ((unit->capabilities & IFM_CAN_BUFFERS) == 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: has no memory of its own", spec->text);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: has no memory of its own", spec->text);
         return NULL;
     }
     if (unit_state_refresh(state) == UNIT_LOST_REPORTED)
@@ -27,8 +27,8 @@ IfmBuffer *simulated_buffer_alloc(IfmEngine *base, const IfmDeviceSpec *spec, gs
     {
         if (fits)
             unit_state_take(state, -(gint64)size_bytes, 0);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no %" G_GSIZE_FORMAT " bytes left in the device's memory",
-                    spec->text, size_bytes);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no %" G_GSIZE_FORMAT " bytes left in the device's memory", spec->text,
+                      size_bytes);
         return NULL;
     }
     SimulatedBuffer *buffer = g_new0(SimulatedBuffer, 1);
@@ -74,10 +74,10 @@ gboolean simulated_check_memory(SimulatedEngine *engine, const IfmTensor *tensor
     gboolean good = buffer != NULL && (unit == NULL || buffer->unit == unit) && tensor->size_bytes <= buffer->size_bytes;
     pthread_mutex_unlock(&engine->mutex);
     if (!good)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "a tensor is said to be in device memory, but its handle is no buffer of this device that holds "
-                    "%" G_GSIZE_FORMAT " bytes",
-                    tensor->size_bytes);
+        ifm_error_refuse(error,
+                         "a tensor is said to be in device memory, but its handle is no buffer of this device that holds "
+                         "%" G_GSIZE_FORMAT " bytes",
+                         tensor->size_bytes);
     return good;
 }
 
@@ -193,11 +193,8 @@ gboolean simulated_copy_host(IfmEngine *base, const IfmDeviceSpec *spec, const I
         !check_health(state, spec->text, &dead, error))
         return FALSE;
     if (unit->link == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: what a copy takes is not known: its description has no key \"link\"", spec->text);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                             "%s: what a copy takes is not known: its description has no key \"link\"", spec->text);
     if (dead)
         return TRUE;
     memmove(to->data, from->data, from->size_bytes);

@@ -126,10 +126,9 @@ gboolean simulated_output(IfmRequest *base, gsize port, IfmTensor *tensor, GErro
     tensor->release = NULL;
     if (tensor->dtype != IFM_DTYPE_UNDEFINED)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: the shape of output '%s' is unknown, and the device computes no outputs", request->where,
-                output->name);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                         "%s: the shape of output '%s' is unknown, and the device computes no outputs", request->where,
+                         output->name);
 }
 
 /* --- after a change of shapes: sizes, shapes of outputs, latency ------------------------------------------------------ */
@@ -160,10 +159,9 @@ static gboolean read_sizes(SimulatedRequest *request, const GArray *bindings, GE
             const IfmDimBinding *other = &g_array_index(bindings, IfmDimBinding, k);
             if (!g_str_equal(other->name, binding->name) || other->value == binding->value)
                 continue;
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s: dimension %s is %" G_GINT64_FORMAT " in one input and %" G_GINT64_FORMAT " in another",
-                        request->where, binding->name, other->value, binding->value);
-            return FALSE;
+            return ifm_error_refuse(
+                error, "%s: dimension %s is %" G_GINT64_FORMAT " in one input and %" G_GINT64_FORMAT " in another",
+                request->where, binding->name, other->value, binding->value);
         }
         simulated_sizes_set(&request->sizes, binding->name, (double)binding->value);
     }
@@ -195,7 +193,7 @@ static gboolean predict(SimulatedRequest *request, const IfmAnalysis *analysis, 
     }
     *prediction = (Prediction){ .sigma = NAN, .how = "roofline" };
     if (analysis == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: no roofline: %s", request->where, unanalysed->message);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: no roofline: %s", request->where, unanalysed->message);
     return analysis != NULL &&
            roofline_predict(latency->roofline, request->base.compiled->model, analysis, &prediction->mean_ns, error);
 }
@@ -234,9 +232,8 @@ static gboolean fit_output(SimulatedRequest *request, gsize index, IfmDtype dtyp
     }
     g_autofree char *given = ifm_shape_to_string(output->rank, output->shape);
     g_autofree char *right = ifm_shape_to_string(rank, shape);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: output '%s' is %s, the tensor set for it is %s", request->where,
-                ifm_compiled_output(request->base.compiled, index)->name, right, given);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: output '%s' is %s, the tensor set for it is %s", request->where,
+                            ifm_compiled_output(request->base.compiled, index)->name, right, given);
 }
 
 static gboolean shape_outputs(SimulatedRequest *request, const GArray *bindings, const IfmAnalysis *analysis,
@@ -299,14 +296,11 @@ static gboolean take_working_set(SimulatedRequest *request, const IfmAnalysis *a
     unit_state_take(compiled->state, -request->taken_bytes, 0);
     request->taken_bytes = 0;
     if (!unit_state_take(compiled->state, bytes, compiled->unit->memory_bytes))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY,
-                    "%s: an inference needs %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
-                    " the device has %" G_GINT64_FORMAT " left",
-                    request->where, bytes, compiled->unit->memory_bytes,
-                    compiled->unit->memory_bytes - unit_state_taken(compiled->state));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_MEMORY,
+                             "%s: an inference needs %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
+                             " the device has %" G_GINT64_FORMAT " left",
+                             request->where, bytes, compiled->unit->memory_bytes,
+                             compiled->unit->memory_bytes - unit_state_taken(compiled->state));
     request->taken_bytes = bytes;
     return TRUE;
 }
@@ -526,14 +520,13 @@ static gboolean fail_flagged(SimulatedRequest *request, GError **error)
         fault_set_lost(state, request->where, reason, error);
     }
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s: a failure, not a latency", request->where, reason);
+        ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s: a failure, not a latency", request->where, reason);
     return FALSE;
 }
 
 static gboolean say_cancelled(const SimulatedRequest *request, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "%s: cancelled", request->where);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_CANCELLED, "%s: cancelled", request->where);
 }
 
 static gboolean answer(SimulatedRequest *request, FaultEffect effect, gboolean spoil, GError **error)

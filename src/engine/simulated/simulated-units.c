@@ -27,8 +27,7 @@ static const UnitDescription *find_unit(const MachineDescription *machine, const
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s has no unit \"%s\"; it has %s", machine->place.file, name,
-                all);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s has no unit \"%s\"; it has %s", machine->place.file, name, all);
     return NULL;
 }
 
@@ -49,11 +48,7 @@ gboolean simulated_unit(SimulatedEngine *engine, const IfmDeviceSpec *spec, cons
 {
     const char *slash = strrchr(spec->unit, '/');
     if (slash == NULL || spec->index > 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: a simulated device is simulated:MACHINE/UNIT",
-                    spec->text);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: a simulated device is simulated:MACHINE/UNIT", spec->text);
     g_autofree char *name = g_strndup(spec->unit, (gsize)(slash - spec->unit));
     pthread_mutex_lock(&engine->mutex);
     const MachineDescription *machine = simulated_machine(engine, name, error);

@@ -35,8 +35,7 @@ gboolean ifm_trace_analysis_check(const IfmTraceAnalysis *analysis, const IfmTra
     {
         g_autofree char *asked = ifm_format_duration((double)(question->start_ns - first_ns)),
                         *there = ifm_format_duration((double)(last_ns - first_ns));
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--window begins at %s; the last event ends at %s", asked, there);
-        return FALSE;
+        return ifm_error_refuse(error, "--window begins at %s; the last event ends at %s", asked, there);
     }
     gint32 min = G_MAXINT32, max = -1;
     for (guint i = 0; i < analysis->batch_ids->len; i++)
@@ -50,9 +49,9 @@ gboolean ifm_trace_analysis_check(const IfmTraceAnalysis *analysis, const IfmTra
     if (question->batch < 0)
         return TRUE;
     if (max < 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: no batch is in it", question->batch);
+        ifm_error_refuse(error, "--batch %d: no batch is in it", question->batch);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %d: not in it; its %u batches are of %d to %d",
-                    question->batch, analysis->batch_ids->len, min, max);
+        ifm_error_refuse(error, "--batch %d: not in it; its %u batches are of %d to %d", question->batch,
+                         analysis->batch_ids->len, min, max);
     return FALSE;
 }

@@ -28,32 +28,23 @@ static gboolean set_window(IfmAnalysing *self, const IfmTraceQuestion *question,
     if (asks_for_all(question))
         self->window = *all;
     if (asks_for_all(question) && all->start == all->end)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: nothing in it takes any time: all events begin and end at %" G_GINT64_FORMAT
-                    " ns; a B without its E ends with the last event there is",
-                    ifm_trace_name(self->trace), all->start);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "%s: nothing in it takes any time: all events begin and end at %" G_GINT64_FORMAT
+                                " ns; a B without its E ends with the last event there is",
+                                ifm_trace_name(self->trace), all->start);
     if (self->window.start >= self->window.end)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: the window from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                    " ns is empty: its end must come after its "
-                    "start",
-                    ifm_trace_name(self->trace), self->window.start, self->window.end);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "%s: the window from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                                " ns is empty: its end must come after its "
+                                "start",
+                                ifm_trace_name(self->trace), self->window.start, self->window.end);
     if (__builtin_sub_overflow(self->window.end, self->window.start, &window_ns) ||
         __builtin_mul_overflow(window_ns, (gint64)ifm_trace_n_tracks(self->trace), &device_ns))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                    " ns is longer than can be counted: 292 years over "
-                    "all tracks",
-                    ifm_trace_name(self->trace), self->window.start, self->window.end);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "%s: from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                                " ns is longer than can be counted: 292 years over "
+                                "all tracks",
+                                ifm_trace_name(self->trace), self->window.start, self->window.end);
     analysis->start_ns = self->window.start;
     analysis->end_ns = self->window.end;
     analysis->window_ns = window_ns;
@@ -146,11 +137,8 @@ static gboolean analyse(IfmAnalysing *self, const IfmTraceQuestion *question, GE
     self->window = asks_for_all(question) ? (IfmTimeRange){ G_MININT64, G_MAXINT64 }
                                           : (IfmTimeRange){ question->start_ns, question->end_ns };
     if (!ifm_analyse_gather(self, &all))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the trace has no events: there is nothing to analyse",
-                    ifm_trace_name(self->trace));
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: the trace has no events: there is nothing to analyse",
+                                ifm_trace_name(self->trace));
     if (!set_window(self, question, &all, error))
         return FALSE;
     warn_of_reading(self, question);
