@@ -201,7 +201,7 @@ typedef struct
     IfmPlanAnswer answer;
     json_t *prediction;
     IfmTrace *trace;       /* of the simulation */
-    GPtrArray *pareto;     /* IfmPlanAnswer*, or NULL */
+    GPtrArray *pareto;     /* IfmPlanCandidate*, or NULL */
     GPtrArray *candidates; /* IfmPlanCandidate*, or NULL */
     IfmPlan *other;        /* the one to compare with, or NULL */
     IfmPlanCost other_cost;
@@ -225,7 +225,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanResult, ifm_plan_result_clear)
 gboolean ifm_plan_study(const IfmPlanOptions *options, IfmPlanResult *result, GError **error);
 
 /** IfmPlanReport: what was found at one size. All borrowed. @prediction: of answer->plan, or NULL. @other: a plan that was
- * given to be compared, with its cost; or NULL. @pareto: IfmPlanAnswer*, of ifm_plan_pareto(); or NULL */
+ * given to be compared, with its cost; or NULL. @pareto: IfmPlanCandidate*, of ifm_plan_pareto(); or NULL */
 typedef struct
 {
     const char *model;

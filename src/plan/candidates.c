@@ -1,23 +1,15 @@
-/* Every plan of a question's space, one by one: for those who want to see what a search left behind. */
+/* Lists of plans instead of the best one: those that no other beats, and all of a question's space. */
 #include <math.h>
+#include <plan/plan.h>
 #include <string.h>
 
-#include "plan-private.h"
+#include "search-private.h"
 
 /* More are no list that anybody reads. */
 #define MAX_CANDIDATES 100000
 
 /* The published program's shares of two devices. */
 static const double published_shares[] = { 0.3, 0.5, 0.7 };
-
-typedef struct
-{
-    PlanSpace *space;
-    SpaceBlock blocks[IFM_PLAN_MAX_DEVICES];
-    guint32 npus;
-    GPtrArray *found; /* IfmPlanCandidate* */
-    gboolean too_many;
-} Listing;
 
 void ifm_plan_candidate_free(IfmPlanCandidate *candidate)
 {
@@ -27,6 +19,71 @@ void ifm_plan_candidate_free(IfmPlanCandidate *candidate)
     ifm_plan_cost_clear(&candidate->cost);
     g_free(candidate);
 }
+
+/* NULL if it cannot be costed: no size of a static device holds its share. */
+static IfmPlanCandidate *candidate_of(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks, GError **error)
+{
+    const IfmPlanQuestion *question = space->question;
+    const CostBatch batch = { question->nodes, question->edges, question->sources };
+    IfmPlanCandidate *candidate = g_new0(IfmPlanCandidate, 1);
+    candidate->plan = space_plan(space, blocks, n_blocks);
+    if (!plan_cost_on(space->costs, space->curves, candidate->plan, &batch, &candidate->cost, error))
+        g_clear_pointer(&candidate, ifm_plan_candidate_free);
+    return candidate;
+}
+
+/* --- plans that no other beats ---------------------------------------------------------------------------------------- */
+
+static gint compare_found(gconstpointer a, gconstpointer b)
+{
+    const Found *x = a, *y = b;
+    return (x->worth.latency_ns > y->worth.latency_ns) - (x->worth.latency_ns < y->worth.latency_ns);
+}
+
+static GPtrArray *front_of(Search *search, GError **error)
+{
+    g_autoptr(GPtrArray) plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_candidate_free);
+    g_array_sort(search->front, compare_found);
+    for (guint i = 0; i < search->front->len; i++)
+    {
+        const Found *found = &g_array_index(search->front, Found, i);
+        IfmPlanCandidate *candidate = candidate_of(search->space, found->blocks, found->n_blocks, error);
+        if (candidate == NULL)
+            return NULL;
+        g_ptr_array_add(plans, candidate);
+    }
+    if (plans->len > 0)
+        return g_steal_pointer(&plans);
+    ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                  "plan: no plan of at most %d blocks, each device in one, covers stages 1 to %d%s",
+                  search->space->max_blocks, search->n, search->cut_short ? ", of those that were looked at" : "");
+    return NULL;
+}
+
+GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error)
+{
+    g_autofree PlanSpace *space = g_new(PlanSpace, 1);
+    g_autofree Search *search = g_new(Search, 1);
+    if (!space_init(space, costs, question, error))
+        return NULL;
+    search_init(search, space, NULL);
+    search_all(search);
+    GPtrArray *plans = front_of(search, error);
+    search_clear(search);
+    space_clear(space);
+    return plans;
+}
+
+/* --- all plans -------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    PlanSpace *space;
+    SpaceBlock blocks[IFM_PLAN_MAX_DEVICES];
+    guint32 npus;
+    GPtrArray *found; /* IfmPlanCandidate* */
+    gboolean too_many;
+} Listing;
 
 static gboolean is_published_share(const SpaceBlock *block)
 {
@@ -51,15 +108,11 @@ static gboolean is_published(const Listing *listing, int n_blocks)
 
 static void add_candidate(Listing *listing, int n_blocks)
 {
-    const IfmPlanQuestion *question = listing->space->question;
-    const CostBatch batch = { question->nodes, question->edges, question->sources };
-    IfmPlanCandidate *candidate = g_new0(IfmPlanCandidate, 1);
-    candidate->plan = space_plan(listing->space, listing->blocks, n_blocks);
+    IfmPlanCandidate *candidate = candidate_of(listing->space, listing->blocks, n_blocks, NULL);
+    if (candidate == NULL)
+        return;
     candidate->published = is_published(listing, n_blocks);
-    if (plan_cost_on(listing->space->costs, listing->space->curves, candidate->plan, &batch, &candidate->cost, NULL))
-        g_ptr_array_add(listing->found, candidate);
-    else
-        ifm_plan_candidate_free(candidate); /* no size of a static device holds its share */
+    g_ptr_array_add(listing->found, candidate);
 }
 
 static void add_rest(Listing *listing, int n_blocks, guint32 open);
@@ -69,16 +122,26 @@ typedef struct
     Listing *listing;
     int n_blocks;
     guint32 open;
+    double last[IFM_PLAN_MAX_DEVICES]; /* the shares before */
 } Adding;
 
 static void with_shares(const double *shares, gpointer user)
 {
     const Adding *adding = user;
     SpaceBlock *block = &adding->listing->blocks[adding->n_blocks];
-    int n = __builtin_popcount(block->set);
     memset(block->shares, 0, sizeof block->shares);
-    memcpy(block->shares, shares, (gsize)n * sizeof *shares);
+    memcpy(block->shares, shares, (gsize)__builtin_popcount(block->set) * sizeof *shares);
     add_rest(adding->listing, adding->n_blocks + 1, adding->open & ~block->set);
+}
+
+static void with_other_shares(const double *shares, gpointer user)
+{
+    Adding *adding = user;
+    gsize size = (gsize)__builtin_popcount(adding->listing->blocks[adding->n_blocks].set) * sizeof *shares;
+    if (memcmp(adding->last, shares, size) == 0)
+        return;
+    memcpy(adding->last, shares, size);
+    with_shares(shares, user);
 }
 
 /* Shares that finish together, alone and, where that is not the same, while all of them work; then those of the grid, else
@@ -87,59 +150,41 @@ static void add_shares(Listing *listing, int n_blocks, guint32 open)
 {
     const IfmPlanQuestion *question = listing->space->question;
     const SpaceBlock *block = &listing->blocks[n_blocks];
-    Adding adding = { listing, n_blocks, open };
-    int devices[IFM_PLAN_MAX_DEVICES], n = space_members(block->set, devices);
-    double shares[2][IFM_PLAN_MAX_DEVICES] = { { 1 } };
+    Adding adding = { listing, n_blocks, open, { 0 } };
     gboolean grid = question->grid != NULL && question->n_grid > 0;
-    for (int pace = 0; pace < 2 && n > 1 && !grid; pace++)
+    if (__builtin_popcount(block->set) > 1 && !grid)
     {
-        const PlanCurve *curves[IFM_PLAN_MAX_DEVICES];
-        for (int i = 0; i < n; i++)
-            curves[i] = (pace ? curve_table_pace : curve_table_alone)(listing->space->curves, devices[i], block->first,
-                                                                      block->last, block->set & ~(1u << devices[i]));
-        gboolean known = isfinite(curve_split(curves, n, shares[pace])), same = pace == 1;
-        for (int i = 0; i < n && same; i++)
-            same = shares[0][i] == shares[1][i];
-        if (known && !same)
-            with_shares(shares[pace], &adding);
+        SearchTrial trial;
+        trial_init(&trial, listing->space, block, block->set, block->set);
+        trial_each_together(&trial, with_other_shares, &adding);
     }
-    space_each_share(grid ? question->grid : published_shares, grid ? question->n_grid : G_N_ELEMENTS(published_shares), n,
-                     with_shares, &adding);
+    space_each_share(grid ? question->grid : published_shares, grid ? question->n_grid : G_N_ELEMENTS(published_shares),
+                     __builtin_popcount(block->set), with_shares, &adding);
 }
 
 static void add_rest(Listing *listing, int n_blocks, guint32 open)
 {
-    const PlanSpace *space = listing->space;
-    int next = n_blocks > 0 ? listing->blocks[n_blocks - 1].last + 1 : 1, n_stages = space->costs->n_stages;
-    if (next > n_stages)
+    int done = n_blocks > 0 ? listing->blocks[n_blocks - 1].last : 0;
+    if (done == listing->space->costs->n_stages)
     {
         listing->too_many = listing->found->len == MAX_CANDIDATES;
         if (!listing->too_many)
             add_candidate(listing, n_blocks);
         return;
     }
-    if (n_blocks == space->max_blocks)
-        return;
-    for (guint32 set = open; set != 0 && !listing->too_many; set = (set - 1) & open)
-        for (guint64 runs = space->runs[set][next - 1]; runs != 0 && !listing->too_many; runs &= runs - 1)
-        {
-            listing->blocks[n_blocks] = (SpaceBlock){ .first = next, .last = __builtin_ctzll(runs) + 1, .set = set };
-            add_shares(listing, n_blocks, open);
-        }
-}
-
-static double worth_of(const IfmPlanCandidate *candidate, IfmObjective objective)
-{
-    return objective == IFM_OBJECTIVE_LATENCY  ? candidate->cost.latency_ns
-           : objective == IFM_OBJECTIVE_ENERGY ? candidate->cost.energy_j
-                                               : candidate->cost.cycle_ns;
+    SpaceStep step = { 0 };
+    while (!listing->too_many && space_next(listing->space, done, n_blocks, open, FALSE, &step))
+    {
+        listing->blocks[n_blocks] = (SpaceBlock){ .first = done + 1, .last = step.last, .set = step.set };
+        add_shares(listing, n_blocks, open);
+    }
 }
 
 static gint compare_worth(gconstpointer a, gconstpointer b, gpointer user)
 {
     const IfmObjective objective = *(const IfmObjective *)user;
-    double x = worth_of(*(const IfmPlanCandidate *const *)a, objective),
-           y = worth_of(*(const IfmPlanCandidate *const *)b, objective);
+    double x = search_objective_of(&(*(const IfmPlanCandidate *const *)a)->cost, objective),
+           y = search_objective_of(&(*(const IfmPlanCandidate *const *)b)->cost, objective);
     return (x > y) - (x < y);
 }
 

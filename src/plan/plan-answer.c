@@ -102,7 +102,7 @@ static json_t *planned_to_json(const IfmPlanResult *result, const IfmPlanned *pl
     json_t *pareto = planned->pareto != NULL ? json_array() : NULL;
     for (guint i = 0; pareto != NULL && i < planned->pareto->len; i++)
     {
-        const IfmPlanAnswer *answer = planned->pareto->pdata[i];
+        const IfmPlanCandidate *answer = planned->pareto->pdata[i];
         json_t *one = json_object();
         json_object_set_new(one, "plan", ifm_plan_blocks_to_json(answer->plan));
         json_object_update_new(one, ifm_record_to_json(&answer->cost, pareto_fields));

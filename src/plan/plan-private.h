@@ -242,7 +242,7 @@ int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *descr
 gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, const CostBatch *batch,
                       IfmPlanCost *cost, GError **error);
 
-/* --- search (search.c, pareto.c) -------------------------------------------------------------------------------------- */
+/* --- the space of plans (space.c) ------------------------------------------------------------------------------------- */
 
 /* The space of a question: which devices may run which stages. Devices are the cost model's indices. */
 typedef struct
@@ -267,6 +267,16 @@ gboolean space_init(PlanSpace *space, const IfmCosts *costs, const IfmPlanQuesti
 void space_clear(PlanSpace *space);
 double space_n_structures(const PlanSpace *space);
 gint64 space_n_ranges(const PlanSpace *space); /* that some device can run */
+/* SpaceStep: a block that may come next: all stages to @last on the devices @set. It begins as { 0 }. */
+typedef struct
+{
+    guint64 runs;
+    guint32 set;
+    int last;
+} SpaceStep;
+/* space_next: The next of the blocks that may follow a plan's first @n_blocks, which end with stage @done. @open: the
+ * devices that are left    @all: the plan uses all of them    Returns: FALSE after the last. */
+gboolean space_next(const PlanSpace *space, int done, int n_blocks, guint32 open, gboolean all, SpaceStep *step);
 /* space_each_share: Calls @each with every choice of the grid for so many devices: shares that add up to 1. */
 typedef void (*SpaceShares)(const double *shares, gpointer user);
 void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShares each, gpointer user);

@@ -110,8 +110,8 @@ const char *const *ifm_objective_words(void);
 gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question, IfmPlanAnswer *answer, GError **error);
 
 /** ifm_plan_pareto: The plans that no other plan beats in latency, cycle and, where known, energy. The ratios of a
- * block make its devices finish together, alone or in steady state. Returns: (transfer full) IfmPlanAnswer*, sorted
- * by latency. */
+ * block make its devices finish together, alone or in steady state. Returns: (transfer full) IfmPlanCandidate*, sorted
+ * by latency; NULL with the errors of ifm_plan_search(). */
 GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
 
 /** IfmPlanCandidate: a plan of a question's space. @published: it is in the space of the published search

@@ -110,11 +110,11 @@ gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question,
     find_single(space, answer);
     search_init(search, space, answer);
     search_all(search);
-    gboolean found = search->n_blocks > 0;
+    gboolean found = search->found.n_blocks > 0;
     if (found)
     {
         const CostBatch batch = { question->nodes, question->edges, question->sources };
-        answer->best = space_plan(space, search->blocks, search->n_blocks);
+        answer->best = space_plan(space, search->found.blocks, search->found.n_blocks);
         found = plan_cost_on(costs, space->curves, answer->best, &batch, &answer->best_cost, error);
     }
     else

@@ -4,150 +4,164 @@
 
 #include "search-private.h"
 
-/* One block for which shares are tried. */
-typedef struct
+void trial_init(SearchTrial *trial, const PlanSpace *space, const SpaceBlock *block, guint32 alone_busy, guint32 pace_busy)
 {
-    const PlanCurve *curves[IFM_PLAN_MAX_DEVICES];
-    double watts[IFM_PLAN_MAX_DEVICES];
-    const PlanSpace *space;
-    int devices[IFM_PLAN_MAX_DEVICES], first, last;
-    int n, nth, wanted;
-    gboolean energy, paces, copies;
-    GArray *options;
-    double *shares; /* (out) of the one wanted */
-} Trial;
-
-static gboolean no_dearer(const Trial *trial, const Option *a, const Option *b)
-{
-    return a->longest_ns <= b->longest_ns && a->copied_ns <= b->copied_ns && (!trial->energy || a->energy_j <= b->energy_j);
+    *trial = (SearchTrial){ .space = space, .first = block->first, .last = block->last };
+    trial->n = space_members(block->set, trial->devices);
+    for (int i = 0; i < trial->n; i++)
+    {
+        int at = trial->devices[i];
+        guint32 others = ~(1u << at);
+        if (alone_busy != 0)
+            trial->alone[i] = curve_table_alone(space->curves, at, block->first, block->last, alone_busy & others);
+        if (pace_busy != 0)
+            trial->paces[i] = curve_table_pace(space->curves, at, block->first, block->last, pace_busy & others);
+        trial->copies = trial->copies || space->costs->devices[at]->copies;
+    }
 }
 
-static void take_option(Trial *trial, const Option *option)
+void trial_each_together(const SearchTrial *trial, SpaceShares each, gpointer user)
 {
-    for (guint i = 0; i < trial->options->len;)
+    const PlanCurve *const *const curves[] = { trial->alone, trial->paces };
+    double shares[IFM_PLAN_MAX_DEVICES];
+    for (gsize k = 0; k < G_N_ELEMENTS(curves); k++)
+        if (curves[k][0] != NULL && isfinite(curve_split(curves[k], trial->n, shares)))
+            each(shares, user);
+}
+
+/* --- choices of a search ---------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    SearchTrial trial;
+    double watts[IFM_PLAN_MAX_DEVICES];
+    GArray *options;
+} Choosing;
+
+static gboolean no_dearer(const Option *a, const Option *b)
+{
+    return a->alone_ns <= b->alone_ns && a->pace_ns <= b->pace_ns && a->copied_ns <= b->copied_ns &&
+           a->energy_j <= b->energy_j;
+}
+
+static void take_option(GArray *options, const Option *option)
+{
+    for (guint i = 0; i < options->len;)
     {
-        const Option *other = &g_array_index(trial->options, Option, i);
-        if (no_dearer(trial, other, option))
+        const Option *other = &g_array_index(options, Option, i);
+        if (no_dearer(other, option))
             return;
-        if (no_dearer(trial, option, other))
-            g_array_remove_index_fast(trial->options, i);
+        if (no_dearer(option, other))
+            g_array_remove_index_fast(options, i);
         else
             i++;
     }
-    g_array_append_val(trial->options, *option);
+    g_array_append_val(options, *option);
 }
 
-static void add_copies(const Trial *trial, const double *shares, CostPart *parts, Option *option)
+static double time_of(const SearchTrial *trial, const PlanCurve *curve, double share)
 {
+    return trial->n == 1 ? curve->whole_ns : curve_at(curve, share);
+}
+
+static void add_copies(const SearchTrial *trial, Option *option)
+{
+    CostPart parts[IFM_PLAN_MAX_DEVICES] = { 0 };
     const IfmPlanQuestion *question = trial->space->question;
+    const IfmCosts *costs = trial->space->costs;
     for (int i = 0; i < trial->n; i++)
-        costs_copies(
-            trial->space->costs, trial->devices[i], trial->first, trial->last, trial->n, trial->n > 1 ? shares[i] : 1,
-            cost_held_nodes(trial->space->costs, trial->devices[i], (gsize)trial->n, question->nodes, question->sources),
-            question->edges, &parts[i]);
-    if (trial->paces)
+    {
+        costs_copies(costs, trial->devices[i], trial->first, trial->last, trial->n, option->shares[i],
+                     cost_held_nodes(costs, trial->devices[i], (gsize)trial->n, question->nodes, question->sources),
+                     question->edges, &parts[i]);
+        if (trial->alone[0] != NULL)
+            parts[i].ns = time_of(trial, trial->alone[i], option->shares[i]);
+    }
+    if (trial->alone[0] != NULL)
+        option->alone_ns = costs_span_ns(parts, trial->n);
+    if (trial->paces[0] != NULL)
         option->copied_ns = costs_copied_ns(parts, trial->n);
-    else
-        option->longest_ns = costs_span_ns(parts, trial->n);
 }
 
 static void try_shares(const double *shares, gpointer user)
 {
-    Trial *trial = user;
-    Option option = { .nth = trial->nth++ };
-    if (option.nth == trial->wanted)
-        memcpy(trial->shares, shares, (gsize)trial->n * sizeof *shares);
-    if (trial->wanted >= 0 || trial->options == NULL)
-        return;
-    CostPart parts[IFM_PLAN_MAX_DEVICES] = { 0 };
+    Choosing *self = user;
+    const SearchTrial *trial = &self->trial;
+    Option option = { 0 };
     for (int i = 0; i < trial->n; i++)
     {
-        double ns = trial->n == 1 ? trial->curves[i]->whole_ns : curve_at(trial->curves[i], shares[i]);
-        if (!isfinite(ns))
-            return;
-        option.longest_ns = fmax(option.longest_ns, ns);
-        option.energy_j += trial->watts[i] * ns * 1e-9;
-        parts[i].ns = ns;
+        option.shares[i] = shares[i];
+        if (trial->alone[0] != NULL)
+            option.alone_ns = fmax(option.alone_ns, time_of(trial, trial->alone[i], shares[i]));
+        if (trial->paces[0] == NULL)
+            continue;
+        double ns = time_of(trial, trial->paces[i], shares[i]);
+        option.pace_ns = fmax(option.pace_ns, ns);
+        option.energy_j += self->watts[i] * ns * 1e-9;
     }
+    if (!isfinite(option.alone_ns) || !isfinite(option.pace_ns))
+        return;
     if (trial->copies)
-        add_copies(trial, shares, parts, &option);
-    take_option(trial, &option);
+        add_copies(trial, &option);
+    take_option(self->options, &option);
 }
 
-static void try_copying(const PlanSpace *space, Trial *trial)
+static void try_copying(const SearchTrial *trial, gpointer user)
 {
-    const IfmPlanQuestion *question = space->question;
-    const double merge_ns = cost_merge_ns(space->costs, trial->n),
-                 host_ns[] = { cost_partition_ns(space->costs, trial->n, FALSE, question->edges) + merge_ns,
-                               cost_partition_ns(space->costs, trial->n, TRUE, question->edges) + merge_ns };
-    costs_each_copying_split(space->costs, trial->devices, trial->n, trial->first, trial->last, question->nodes,
-                             question->edges, trial->paces ? NULL : trial->curves, trial->paces ? trial->curves : NULL,
-                             host_ns, G_N_ELEMENTS(host_ns), try_shares, trial);
+    const IfmPlanQuestion *question = trial->space->question;
+    const IfmCosts *costs = trial->space->costs;
+    const double merge_ns = cost_merge_ns(costs, trial->n),
+                 host_ns[] = { cost_partition_ns(costs, trial->n, FALSE, question->edges) + merge_ns,
+                               cost_partition_ns(costs, trial->n, TRUE, question->edges) + merge_ns };
+    costs_each_copying_split(costs, trial->devices, trial->n, trial->first, trial->last, question->nodes, question->edges,
+                             trial->alone[0] != NULL ? trial->alone : NULL, trial->paces[0] != NULL ? trial->paces : NULL,
+                             host_ns, G_N_ELEMENTS(host_ns), try_shares, user);
 }
 
 /* Tries the shares that make the devices finish together, or those of the grid. For energy, and for devices that copy
  * tensors, other shares may be better: the tenths, and those that balance devices and copies, are tried, too. */
-static void try_all(const PlanSpace *space, Trial *trial)
+static void try_all(const Search *search, Choosing *self)
 {
     static const double tenths[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
-    const IfmPlanQuestion *question = space->question;
-    double shares[IFM_PLAN_MAX_DEVICES] = { 1 };
-    if (trial->n > 1 && question->grid != NULL && question->n_grid > 0)
+    const IfmPlanQuestion *question = search->space->question;
+    if (self->trial.n == 1 || (question->grid != NULL && question->n_grid > 0))
     {
-        space_each_share(question->grid, question->n_grid, trial->n, try_shares, trial);
+        space_each_share(question->grid, question->n_grid, self->trial.n, try_shares, self);
         return;
     }
-    if (trial->n > 1 && !isfinite(curve_split(trial->curves, trial->n, shares)))
-        return;
-    try_shares(shares, trial);
-    if (trial->n > 1 && trial->copies)
-        try_copying(space, trial);
-    else if (trial->n > 1 && trial->energy)
-        space_each_share(tenths, G_N_ELEMENTS(tenths), trial->n, try_shares, trial);
+    trial_each_together(&self->trial, try_shares, self);
+    if (self->trial.copies)
+        try_copying(&self->trial, self);
+    else if (search->energy && search->front == NULL)
+        space_each_share(tenths, G_N_ELEMENTS(tenths), self->trial.n, try_shares, self);
 }
-
-static Trial trial_of(const PlanSpace *space, guint32 set, int first, int last, guint32 busy)
-{
-    Trial trial = { .wanted = -1,
-                    .energy = space->question->objective == IFM_OBJECTIVE_ENERGY,
-                    .paces = space->question->objective != IFM_OBJECTIVE_LATENCY,
-                    .space = space,
-                    .first = first,
-                    .last = last };
-    trial.n = space_members(set, trial.devices);
-    for (int i = 0; i < trial.n; i++)
-    {
-        int at = trial.devices[i];
-        const IfmCostDevice *device = &space->costs->devices[at]->is;
-        trial.curves[i] =
-            (trial.paces ? curve_table_pace : curve_table_alone)(space->curves, at, first, last, busy & ~(1u << at));
-        trial.copies = trial.copies || space->costs->devices[at]->copies;
-        trial.watts[i] = trial.energy ? device->active_w - device->idle_w : 0;
-    }
-    return trial;
-}
-
-/* --- choices of a search ---------------------------------------------------------------------------------------------- */
 
 const Choices *search_choices(Search *search, guint32 set, int first, int last)
 {
     Choices *choices = &search->choices[set][(first - 1) * search->n + last - 1];
     if (choices->n >= 0)
         return choices;
-    guint32 busy = search->objective == IFM_OBJECTIVE_LATENCY ? set : search->within;
-    Trial trial = trial_of(search->space, set, first, last, busy);
-    trial.options = g_array_new(FALSE, FALSE, sizeof(Option));
-    try_all(search->space, &trial);
-    choices->n = (int)trial.options->len;
-    choices->min_ns = choices->min_copied_ns = choices->min_j = INFINITY;
+    gboolean front = search->front != NULL, alone = search->objective == IFM_OBJECTIVE_LATENCY;
+    const SpaceBlock block = { .first = first, .last = last, .set = set };
+    Choosing self = { .options = g_array_new(FALSE, FALSE, sizeof(Option)) };
+    trial_init(&self.trial, search->space, &block, alone || front ? set : 0, !alone || front ? search->within : 0);
+    for (int i = 0; i < self.trial.n && search->energy; i++)
+    {
+        const IfmCostDevice *device = &search->costs->devices[self.trial.devices[i]]->is;
+        self.watts[i] = device->active_w - device->idle_w;
+    }
+    try_all(search, &self);
+    choices->n = (int)self.options->len;
+    choices->min_alone_ns = choices->min_pace_ns = choices->min_copied_ns = choices->min_j = INFINITY;
     for (int i = 0; i < choices->n; i++)
     {
-        const Option *option = &g_array_index(trial.options, Option, i);
-        choices->min_ns = fmin(choices->min_ns, option->longest_ns);
+        const Option *option = &g_array_index(self.options, Option, i);
+        choices->min_alone_ns = fmin(choices->min_alone_ns, option->alone_ns);
+        choices->min_pace_ns = fmin(choices->min_pace_ns, option->pace_ns);
         choices->min_copied_ns = fmin(choices->min_copied_ns, option->copied_ns);
         choices->min_j = fmin(choices->min_j, option->energy_j);
     }
-    choices->options = (Option *)(void *)g_array_free(trial.options, FALSE);
+    choices->options = (Option *)(void *)g_array_free(self.options, FALSE);
     return choices;
 }
 
@@ -172,13 +186,4 @@ void search_make_room(Search *search)
         for (int i = 0; i < search->n * search->n; i++)
             search->choices[set][i].n = -1;
     }
-}
-
-void search_shares(const Search *search, const Label *label, double *shares)
-{
-    guint32 busy = search->objective == IFM_OBJECTIVE_LATENCY ? label->set : search->within;
-    Trial trial = trial_of(search->space, label->set, label->first, label->last, busy);
-    trial.wanted = label->nth;
-    trial.shares = shares;
-    try_all(search->space, &trial);
 }

@@ -1,4 +1,5 @@
-/* The search for the best plan: branch and bound over beginnings of plans. */
+/* The traversal of the space of plans: branch and bound over beginnings of plans for the best one; all that none dominates
+ * for the front. */
 #include <math.h>
 #include <string.h>
 
@@ -37,8 +38,8 @@ static void look_ahead(Search *search)
                 double after = search->ahead_ns[last + 1];
                 if (choices->n == 0)
                     continue;
-                double pace = fmax(choices->min_ns, host + choices->min_copied_ns);
-                ns = fmin(ns, sums ? choices->min_ns + host + after : fmax(pace, after));
+                double pace = fmax(choices->min_pace_ns, host + choices->min_copied_ns);
+                ns = fmin(ns, sums ? choices->min_alone_ns + host + after : fmax(pace, after));
                 j = fmin(j, choices->min_j + search->ahead_j[last + 1]);
             }
         }
@@ -47,20 +48,35 @@ static void look_ahead(Search *search)
     }
 }
 
-/* A lower bound of the objective for a beginning that continues from stage @next. */
-static double value_of(const Search *search, const Label *label, int next)
+/* A lower bound of the objective for a beginning that continues from stage @next. A front has no bound: its beginnings are
+ * continued stage by stage, in the order in which they were found, so that all that end with a stage are known before. */
+static double value_of(const Search *search, const Worth *worth, int next)
 {
-    double longest = fmax(label->longest_ns, search->ahead_ns[next]);
+    if (search->front != NULL)
+        return (double)next * G_MAXUINT32 + search->labels->len;
+    double longest = fmax(worth->cycle_ns, search->ahead_ns[next]);
     switch (search->objective)
     {
     case IFM_OBJECTIVE_LATENCY:
-        return label->sum_ns + search->ahead_ns[next];
+        return worth->latency_ns + search->ahead_ns[next];
     case IFM_OBJECTIVE_THROUGHPUT:
         return longest;
     case IFM_OBJECTIVE_ENERGY:
         break;
     }
-    return label->energy_j + search->ahead_j[next] + search->idle_w * longest * 1e-9;
+    return worth->energy_j + search->ahead_j[next] + search->idle_w * longest * 1e-9;
+}
+
+/* Whether plans with this bound are no better than the best so far. */
+static gboolean hopeless(const Search *search, double bound)
+{
+    return !(bound < search->best - SEARCH_ROUNDING * fabs(search->best)) && isfinite(search->best);
+}
+
+/* Whether no more nodes may be visited; some plan is found first. */
+static gboolean at_limit(const Search *search)
+{
+    return search->n_visited >= search->most_visited && (search->front != NULL || isfinite(search->best));
 }
 
 /* --- a heap of labels, the least bound on top ------------------------------------------------------------------------- */
@@ -113,18 +129,20 @@ static gsize state_of(const Search *search, const Label *label)
     return (state << search->costs->n_devices) + label->used;
 }
 
-static gboolean no_worse(const Search *search, const Label *a, const Label *b)
+static gboolean no_worse(const Search *search, const Worth *a, const Worth *b)
 {
+    if (search->front != NULL)
+        return a->latency_ns <= b->latency_ns && a->cycle_ns <= b->cycle_ns && a->energy_j <= b->energy_j;
     switch (search->objective)
     {
     case IFM_OBJECTIVE_LATENCY:
-        return a->sum_ns <= b->sum_ns;
+        return a->latency_ns <= b->latency_ns;
     case IFM_OBJECTIVE_THROUGHPUT:
-        return a->longest_ns <= b->longest_ns;
+        return a->cycle_ns <= b->cycle_ns;
     case IFM_OBJECTIVE_ENERGY:
         break;
     }
-    return a->energy_j <= b->energy_j && a->longest_ns <= b->longest_ns;
+    return a->energy_j <= b->energy_j && a->cycle_ns <= b->cycle_ns;
 }
 
 /* Whether another beginning of the same state is no worse than this one. Removes beginnings that are no better than
@@ -134,9 +152,9 @@ static gboolean dominated(Search *search, const Label *label, guint32 *first)
     for (guint32 index = *first, *link = first; index != 0; index = *link)
     {
         Label *other = label_at(search, index);
-        if (no_worse(search, other, label))
+        if (no_worse(search, &other->worth, &label->worth))
             return TRUE;
-        if (no_worse(search, label, other))
+        if (no_worse(search, &label->worth, &other->worth))
         {
             other->dead = TRUE;
             *link = other->next;
@@ -147,32 +165,58 @@ static gboolean dominated(Search *search, const Label *label, guint32 *first)
     return FALSE;
 }
 
-static void keep_blocks(Search *search, const Label *label)
+static Found found_of(const Search *search, const Label *label)
 {
-    search->n_blocks = label->blocks;
+    Found found = { .worth = label->worth, .n_blocks = label->blocks };
     for (int b = label->blocks - 1; b >= 0; b--)
     {
-        SpaceBlock *block = &search->blocks[b];
+        SpaceBlock *block = &found.blocks[b];
         *block = (SpaceBlock){ .first = label->first, .last = label->last, .set = label->set };
-        search_shares(search, label, block->shares);
+        memcpy(block->shares, label->option->shares, sizeof block->shares);
         label = b > 0 ? label_at(search, label->parent) : NULL;
     }
+    return found;
+}
+
+static void add_to_front(Search *search, const Label *label)
+{
+    Found found = found_of(search, label);
+    GArray *front = search->front;
+    if (search->energy)
+        found.worth.energy_j += search->idle_w * found.worth.cycle_ns * 1e-9;
+    for (guint i = 0; i < front->len; i++)
+        if (no_worse(search, &g_array_index(front, Found, i).worth, &found.worth))
+            return;
+    for (guint i = front->len; i > 0; i--)
+        if (no_worse(search, &found.worth, &g_array_index(front, Found, i - 1).worth))
+            g_array_remove_index_fast(front, i - 1);
+    g_array_append_val(front, found);
+}
+
+static void add_whole(Search *search, const Label *label)
+{
+    if (search->exact && label->used != search->within)
+        return;
+    if (search->front != NULL)
+    {
+        add_to_front(search, label);
+        return;
+    }
+    search->best = label->bound;
+    search->found = found_of(search, label);
 }
 
 static void add_label(Search *search, const Label *label)
 {
     search->n_visited++;
-    if (!(label->bound < search->best - SEARCH_ROUNDING * fabs(search->best)) && isfinite(search->best))
+    if (hopeless(search, label->bound))
     {
         search->n_pruned++;
         return;
     }
     if (label->last == search->n)
     {
-        if (search->exact && label->used != search->within)
-            return;
-        search->best = label->bound;
-        keep_blocks(search, label);
+        add_whole(search, label);
         return;
     }
     guint32 *first = &search->states[state_of(search, label)];
@@ -200,18 +244,19 @@ static void add_block(Search *search, guint32 index, guint32 set, int last)
     for (int i = 0; i < choices->n; i++)
     {
         const Option *option = &choices->options[i];
-        Label label = { .sum_ns = from.sum_ns + host + option->longest_ns,
-                        .longest_ns = fmax(from.longest_ns, fmax(host + option->copied_ns, option->longest_ns)),
-                        .energy_j = from.energy_j + option->energy_j,
-                        .parent = index,
-                        .used = from.used | set,
-                        .set = set,
-                        .first = first,
-                        .last = last,
-                        .blocks = from.blocks + 1,
-                        .nth = option->nth,
-                        .split = from.split || n_devices > 1 };
-        label.bound = value_of(search, &label, last + 1);
+        const Worth worth = { from.worth.latency_ns + host + option->alone_ns,
+                              fmax(from.worth.cycle_ns, fmax(host + option->copied_ns, option->pace_ns)),
+                              from.worth.energy_j + option->energy_j };
+        const Label label = { .worth = worth,
+                              .bound = value_of(search, &worth, last + 1),
+                              .option = option,
+                              .parent = index,
+                              .used = from.used | set,
+                              .set = set,
+                              .first = first,
+                              .last = last,
+                              .blocks = from.blocks + 1,
+                              .split = from.split || n_devices > 1 };
         add_label(search, &label);
     }
 }
@@ -219,25 +264,15 @@ static void add_block(Search *search, guint32 index, guint32 set, int last)
 static void expand(Search *search, guint32 index)
 {
     const Label from = index != 0 ? *label_at(search, index) : (Label){ 0 };
-    guint32 open = search->within & ~from.used;
-    gboolean final = from.blocks + 1 == search->space->max_blocks;
-    for (guint32 set = open; set != 0; set = (set - 1) & open)
-        for (guint64 runs = search->space->runs[set][from.last]; runs != 0; runs &= runs - 1)
-        {
-            int last = __builtin_ctzll(runs) + 1;
-            guint32 left = open & ~set;
-            if (last < search->n && (final || left == 0))
-                continue;
-            if (search->exact && last == search->n && left != 0)
-                continue;
-            add_block(search, index, set, last);
-        }
+    SpaceStep step = { 0 };
+    while (space_next(search->space, from.last, from.blocks, search->within & ~from.used, search->exact, &step))
+        add_block(search, index, step.set, step.last);
 }
 
 /* One round: the devices of @within. If it is cut short, its bound goes into @open_bound. */
 static void search_within(Search *search, guint32 within, gboolean exact)
 {
-    Label nothing = { 0 };
+    const Worth nothing = { 0 };
     int devices[IFM_PLAN_MAX_DEVICES], n = space_members(within, devices);
     search->within = within;
     search->exact = exact;
@@ -247,10 +282,10 @@ static void search_within(Search *search, guint32 within, gboolean exact)
     if (search->costs->has_busy)
         search_forget_choices(search);
     search_make_room(search);
-    look_ahead(search);
+    if (search->front == NULL)
+        look_ahead(search);
     double bound = value_of(search, &nothing, 1);
-    gboolean hopeless = !(bound < search->best - SEARCH_ROUNDING * fabs(search->best)) && isfinite(search->best);
-    if (hopeless || !isfinite(bound))
+    if (hopeless(search, bound) || !isfinite(bound))
     {
         search->n_pruned++;
         return;
@@ -258,27 +293,21 @@ static void search_within(Search *search, guint32 within, gboolean exact)
     g_array_set_size(search->labels, 0);
     g_array_set_size(search->heap, 0);
     memset(search->states, 0, search->n_states * sizeof *search->states);
-    if (search->n_visited >= search->most_visited && isfinite(search->best))
+    for (guint32 index = 0; !at_limit(search);)
     {
-        search->open_bound = fmin(search->open_bound, bound);
-        return;
-    }
-    expand(search, 0);
-    while (search->heap->len > 0)
-    {
-        guint32 index = heap_pop(search);
-        const Label *label = label_at(search, index);
-        if (label->dead)
-            continue;
-        if (!(label->bound < search->best - SEARCH_ROUNDING * fabs(search->best)) && isfinite(search->best))
-            break;
-        if (search->n_visited >= search->most_visited && isfinite(search->best))
-        {
-            search->open_bound = fmin(search->open_bound, label->bound);
-            break;
-        }
         expand(search, index);
+        do
+        {
+            if (search->heap->len == 0)
+                return;
+            index = heap_pop(search);
+        } while (label_at(search, index)->dead);
+        bound = label_at(search, index)->bound;
+        if (hopeless(search, bound))
+            return;
     }
+    search->open_bound = fmin(search->open_bound, bound);
+    search->cut_short = TRUE;
 }
 
 /* Throughput and energy depend on which devices work at all, since they slow each other: there is a round for each such
@@ -286,7 +315,7 @@ static void search_within(Search *search, guint32 within, gboolean exact)
 void search_all(Search *search)
 {
     guint32 all = search->space->devices;
-    if (search->objective == IFM_OBJECTIVE_LATENCY)
+    if (search->objective == IFM_OBJECTIVE_LATENCY && search->front == NULL)
     {
         search_within(search, all, FALSE);
         return;
@@ -299,11 +328,24 @@ void search_all(Search *search)
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
-void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *answer)
+static gboolean powers_known(const PlanSpace *space)
+{
+    for (int d = 0; d < space->costs->n_devices; d++)
+    {
+        const IfmCostDevice *is = &space->costs->devices[d]->is;
+        if ((space->devices & 1u << d) != 0 && !(isfinite(is->active_w) && isfinite(is->idle_w)))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *single)
 {
     const IfmPlanQuestion *question = space->question;
     int n_devices = space->costs->n_devices;
     *search = (Search){ .space = space, .costs = space->costs, .objective = question->objective };
+    search->front = single == NULL ? g_array_new(FALSE, FALSE, sizeof(Found)) : NULL;
+    search->energy = single == NULL ? powers_known(space) : question->objective == IFM_OBJECTIVE_ENERGY;
     search->n = space->costs->n_stages;
     search->counts_blocks = space->max_blocks < MIN(__builtin_popcount(space->devices), search->n);
     search->most_visited = question->most_visited > 0 ? question->most_visited : MAX_VISITED;
@@ -312,18 +354,19 @@ void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *answer)
     search->heap = g_array_new(FALSE, FALSE, sizeof(guint32));
     search->n_states = (gsize)(search->n + 1) * 2 * (search->counts_blocks ? space->max_blocks + 1 : 1) << n_devices;
     search->states = g_new0(guint32, search->n_states);
-    if (answer->single != NULL)
-    {
-        search->best = search_objective_of(&answer->single_cost, question->objective);
-        const IfmPlanBlock *block = &g_array_index(answer->single->blocks, IfmPlanBlock, 0);
-        search->n_blocks = 1;
-        search->blocks[0] = (SpaceBlock){ .first = 1, .last = search->n, .set = 1u << block->devices[0], .shares = { 1 } };
-    }
+    if (single == NULL || single->single == NULL)
+        return;
+    const IfmPlanBlock *block = &g_array_index(single->single->blocks, IfmPlanBlock, 0);
+    search->best = search_objective_of(&single->single_cost, question->objective);
+    search->found = (Found){ .n_blocks = 1 };
+    search->found.blocks[0] =
+        (SpaceBlock){ .first = 1, .last = search->n, .set = 1u << block->devices[0], .shares = { 1 } };
 }
 
 void search_clear(Search *search)
 {
     search_forget_choices(search);
+    g_clear_pointer(&search->front, g_array_unref);
     g_array_unref(search->labels);
     g_array_unref(search->heap);
     g_free(search->states);

@@ -119,6 +119,28 @@ void space_clear(PlanSpace *space)
     g_clear_pointer(&space->curves, curve_table_free);
 }
 
+gboolean space_next(const PlanSpace *space, int done, int n_blocks, guint32 open, gboolean all, SpaceStep *step)
+{
+    gboolean final = n_blocks + 1 == space->max_blocks;
+    if (n_blocks == space->max_blocks)
+        return FALSE;
+    for (;;)
+    {
+        while (step->runs == 0)
+        {
+            step->set = (step->set - 1) & open;
+            if (step->set == 0)
+                return FALSE;
+            step->runs = space->runs[step->set][done];
+        }
+        step->last = __builtin_ctzll(step->runs) + 1;
+        step->runs &= step->runs - 1;
+        gboolean left = (open & ~step->set) != 0;
+        if (step->last == space->costs->n_stages ? !(all && left) : left && !final)
+            return TRUE;
+    }
+}
+
 /* --- size of the space ------------------------------------------------------------------------------------------------ */
 
 /* Counts plans without their shares, by what is left: [blocks left][first stage left - 1][devices used]. */

@@ -407,7 +407,7 @@ static void add_pareto(IfmDocument *document, const GPtrArray *answers)
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(IfmPlanLine));
     for (guint i = 0; i < answers->len; i++)
     {
-        const IfmPlanAnswer *answer = answers->pdata[i];
+        const IfmPlanCandidate *answer = answers->pdata[i];
         IfmPlanLine line = { i == 0                  ? "minimum latency"
                              : i + 1 == answers->len ? "last"
                                                      : "",

@@ -41,7 +41,7 @@ typedef struct
     /* what follows from it */
     double ns[MAX_DEVICES][MAX_STAGES][MAX_STAGES][1 << MAX_DEVICES][N_SHARES];
     double best[N_OBJECTIVES], n_structures;
-    const GPtrArray *front; /* IfmPlanAnswer*: each plan tried must be beaten, or met, by one of these */
+    const GPtrArray *front; /* IfmPlanCandidate*: each plan tried must be beaten, or met, by one of these */
 } Instance;
 
 static double alone_ns(const Instance *x, int d, int first, int last, double nodes)
@@ -198,7 +198,7 @@ static gboolean met(const GPtrArray *front, const double *worth)
 {
     for (guint i = 0; i < front->len; i++)
     {
-        const IfmPlanCost *cost = &((const IfmPlanAnswer *)front->pdata[i])->cost;
+        const IfmPlanCost *cost = &((const IfmPlanCandidate *)front->pdata[i])->cost;
         if (cost->latency_ns <= worth[0] * (1 + 1e-9) && cost->cycle_ns <= worth[1] * (1 + 1e-9) &&
             cost->energy_j <= worth[2] + 1e-9 * fabs(worth[2]))
             return TRUE;
@@ -601,8 +601,8 @@ static void check_nondominated(const GPtrArray *front)
     for (guint i = 0; i < front->len; i++)
         for (guint k = 0; k < front->len; k++)
         {
-            const IfmPlanCost *a = &((const IfmPlanAnswer *)front->pdata[i])->cost;
-            const IfmPlanCost *b = &((const IfmPlanAnswer *)front->pdata[k])->cost;
+            const IfmPlanCost *a = &((const IfmPlanCandidate *)front->pdata[i])->cost;
+            const IfmPlanCost *b = &((const IfmPlanCandidate *)front->pdata[k])->cost;
             gboolean better = a->latency_ns < b->latency_ns * (1 - 1e-9) && a->cycle_ns < b->cycle_ns * (1 - 1e-9) &&
                               a->energy_j < b->energy_j - 1e-9 * fabs(b->energy_j);
             g_assert_false(better);
@@ -642,7 +642,7 @@ static void test_pareto(void)
         for (guint k = 0; k < of_any->len; k++)
             for (int objective = 0; objective < 2; objective++)
                 min[objective] =
-                    fmin(min[objective], value_of(&((IfmPlanAnswer *)of_any->pdata[k])->cost, (IfmObjective)objective));
+                    fmin(min[objective], value_of(&((IfmPlanCandidate *)of_any->pdata[k])->cost, (IfmObjective)objective));
         for (int objective = 0; objective < 2; objective++)
         {
             g_auto(IfmPlanAnswer) answer = { 0 };
@@ -701,7 +701,7 @@ static void check_beginnings(const double (*ms)[4], double partition_ms, double 
     g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
     g_assert_cmpfloat_with_epsilon(answer.best_cost.latency_ns / 1e6, best_ms, 1e-6);
     g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, NULL);
-    g_assert_cmpfloat_with_epsilon(((IfmPlanAnswer *)front->pdata[0])->cost.latency_ns / 1e6, best_ms, 1e-6);
+    g_assert_cmpfloat_with_epsilon(((IfmPlanCandidate *)front->pdata[0])->cost.latency_ns / 1e6, best_ms, 1e-6);
 }
 
 static void test_beginnings(void)
