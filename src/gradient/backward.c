@@ -120,7 +120,7 @@ gboolean ifm_back_is_float(IfmDtype dtype)
 static gboolean has_zero_gradient(const IfmNode *node)
 {
     const IfmGradientRule *row = ifm_gradient_rule_find(node);
-    return row != NULL && row->rule == NULL;
+    return row != NULL && row->rule == NULL && row->formula == NULL;
 }
 
 /* may_carry: Integers and booleans have no gradient. A tensor of unknown type may have one. */
@@ -255,8 +255,11 @@ void ifm_back_run_rules(IfmBack *back)
         gboolean has_gradient = FALSE;
         for (gsize k = 0; k < back->node->n_outputs; k++)
             has_gradient = has_gradient || ifm_back_gradient(back, k) != NULL;
-        if (has_gradient && back->is_live)
-            ifm_gradient_rule_find(back->node)->rule(back);
+        const IfmGradientRule *row = has_gradient && back->is_live ? ifm_gradient_rule_find(back->node) : NULL;
+        if (row != NULL && row->formula != NULL)
+            ifm_back_give(back, 0, ifm_back_formula(back, row->formula, NULL));
+        else if (row != NULL)
+            row->rule(back);
     }
     back->node = NULL;
 }

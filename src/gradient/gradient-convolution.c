@@ -47,8 +47,7 @@ static const char *product_of_images(IfmBack *back, const Products *of, const ch
     gint64 n = seen->len;
     if (n > 1)
     {
-        all = ifm_back_op_list(back, NULL, "Concat", seen);
-        ifm_back_int(back, "axis", 2);
+        all = ifm_back_op_list(back, NULL, "Concat axis=2", seen);
     }
     all = ifm_back_transpose(back, all, (int[]){ 0, 1, 3, 2 }, 4);
     const char *product = ifm_back_op(back, "MatMul", rows, all, NULL);
@@ -121,8 +120,7 @@ static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackS
     const char *all = g_ptr_array_index(pieces, 0);
     if (pieces->len > 1)
     {
-        all = ifm_back_op_list(back, NULL, "Concat", pieces);
-        ifm_back_int(back, "axis", 0);
+        all = ifm_back_op_list(back, NULL, "Concat axis=0", pieces);
     }
     if (n_positions > 1)
     {
@@ -157,9 +155,7 @@ static const char *own_weight(IfmBack *back)
     const char *weight = ifm_back_input(back, 1);
     if (!ifm_back_is_constant(back, weight))
         return weight;
-    for (int turn = 0; turn < 2; turn++)
-        weight = reversed(back, weight, (gint64[]){ 0 }, 1);
-    return weight;
+    return ifm_back_reversed(back, ifm_back_reversed(back, weight, 0), 0);
 }
 
 /* turned_weight: [inputs, outputs of a group, kernel backwards] */
@@ -246,7 +242,7 @@ static void give_bias(IfmBack *back, int rank)
         ifm_back_give(back, 2, ifm_back_sum(back, ifm_back_gradient(back, 0), axes, rank - 1, FALSE));
 }
 
-IFM_GRADIENT_RULE(conv)
+static void conv_rule(IfmBack *back)
 {
     IfmBackShape w;
     IfmWindows windows;
@@ -261,7 +257,7 @@ IFM_GRADIENT_RULE(conv)
 
 /* A ConvTranspose is what a convolution's input gets: its own input gets a Conv of g by the same weight, and its weight is
  * that convolution's, with g for the input and x for the gradient. */
-IFM_GRADIENT_RULE(conv_transpose)
+static void conv_transpose_rule(IfmBack *back)
 {
     IfmBackShape w;
     IfmWindows windows;
@@ -285,3 +281,9 @@ IFM_GRADIENT_RULE(conv_transpose)
         by_products(back, &windows, &w, ifm_back_input(back, 0));
     give_bias(back, w.rank);
 }
+
+const IfmGradientRule ifm_gradients_convolution[] = {
+    { "Conv", conv_rule },
+    { "ConvTranspose", conv_transpose_rule },
+    { NULL },
+};

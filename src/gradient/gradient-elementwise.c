@@ -1,58 +1,5 @@
 /* Rules of operators that work element by element. In comments g is the gradient of the output y. */
-#include <math.h>
-
 #include "gradient-private.h"
-
-typedef struct
-{
-    const char *g, *x, *y;
-    IfmDtype dtype;
-} Unary;
-
-static Unary unary(IfmBack *back)
-{
-    Unary of = { ifm_back_gradient(back, 0), ifm_back_input(back, 0), ifm_back_output(back, 0), IFM_DTYPE_F32 };
-    of.dtype = ifm_back_dtype(back, of.y);
-    return of;
-}
-
-/* times: g * factor */
-static void times(IfmBack *back, const Unary *of, const char *factor)
-{
-    ifm_back_give(back, 0, ifm_back_mul(back, of->g, factor));
-}
-
-static const char *scaled(IfmBack *back, const Unary *of, double factor, const char *value)
-{
-    return ifm_back_mul(back, value, ifm_back_scalar(back, of->dtype, factor));
-}
-
-static const char *squared(IfmBack *back, const char *value)
-{
-    return ifm_back_mul(back, value, value);
-}
-
-/* one_minus: 1 - value */
-static const char *one_minus(IfmBack *back, const Unary *of, const char *value)
-{
-    return ifm_back_sub(back, ifm_back_scalar(back, of->dtype, 1), value);
-}
-
-static const char *apply(IfmBack *back, const char *op_type, const char *value)
-{
-    return ifm_back_op(back, op_type, value, NULL);
-}
-
-/* where: condition of two numbers, as 1 or 0 */
-static const char *is(IfmBack *back, const Unary *of, const char *a, const char *comparison, const char *b)
-{
-    return ifm_back_cast(back, ifm_back_op(back, comparison, a, b, NULL), of->dtype);
-}
-
-IFM_GRADIENT_RULE(identity)
-{
-    ifm_back_give(back, 0, ifm_back_gradient(back, 0));
-}
 
 static gboolean is_ratio_zero(const IfmBack *back)
 {
@@ -63,7 +10,7 @@ static gboolean is_ratio_zero(const IfmBack *back)
 }
 
 /* The gradient needs the mask. A mask that the node draws is not available, and engines do not run that form. */
-IFM_GRADIENT_RULE(dropout)
+static void dropout_rule(IfmBack *back)
 {
     gint64 training = 0;
     gsize n;
@@ -72,200 +19,87 @@ IFM_GRADIENT_RULE(dropout)
     if (!is_plain && !is_ratio_zero(back))
         ifm_back_fail(back, "training_mode: no gradient rule; a mask that is an input, and Mul, has one");
     else
-        ifm_gradient_identity(back);
+        ifm_back_give(back, 0, ifm_back_gradient(back, 0));
 }
 
-IFM_GRADIENT_RULE(cast)
+static void cast_rule(IfmBack *back)
 {
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0,
                       ifm_back_cast(back, ifm_back_gradient(back, 0), ifm_back_dtype(back, ifm_back_input(back, 0))));
 }
 
-IFM_GRADIENT_RULE(neg)
+static void leaky_relu_rule(IfmBack *back)
 {
-    ifm_back_give(back, 0, apply(back, "Neg", ifm_back_gradient(back, 0)));
-}
-
-/* g sign(x) */
-IFM_GRADIENT_RULE(abs)
-{
-    Unary of = unary(back);
-    times(back, &of, apply(back, "Sign", of.x));
-}
-
-/* g [y > 0]: ONNX Runtime takes longer for a Where, and both engines for a Sign. */
-IFM_GRADIENT_RULE(relu)
-{
-    Unary of = unary(back);
-    times(back, &of, is(back, &of, of.y, "Greater", ifm_back_scalar(back, of.dtype, 0)));
-}
-
-/* g (alpha + (1 - alpha) [x > 0]) */
-IFM_GRADIENT_RULE(leaky_relu)
-{
-    Unary of = unary(back);
+    IfmDtype dtype = ifm_back_dtype(back, ifm_back_output(back, 0));
     double alpha = ifm_node_float(back->node, "alpha", 0.01);
-    const char *above = is(back, &of, of.x, "Greater", ifm_back_scalar(back, of.dtype, 0));
-    times(back, &of, ifm_back_add(back, scaled(back, &of, 1 - alpha, above), ifm_back_scalar(back, of.dtype, alpha)));
+    const char *rest = ifm_back_scalar(back, dtype, 1 - alpha), *slope = ifm_back_scalar(back, dtype, alpha);
+    ifm_back_give(back, 0, ifm_back_formula(back, "g * ((x > 0) * rest + slope)", "rest", rest, "slope", slope, NULL));
 }
 
-/* g where x > 0, else g (y + alpha) */
-IFM_GRADIENT_RULE(elu)
-{
-    Unary of = unary(back);
-    const char *zero = ifm_back_scalar(back, of.dtype, 0);
-    const char *below = ifm_back_add(back, of.y, ifm_back_scalar(back, of.dtype, ifm_node_float(back->node, "alpha", 1)));
-    const char *above = ifm_back_op(back, "Greater", of.x, zero, NULL);
-    times(back, &of, ifm_back_op(back, "Where", above, ifm_back_scalar(back, of.dtype, 1), below, NULL));
-}
-
-/* by_low: of Clip: g where y is the lower bound, and x below it. Where the bounds have changed places y is the upper one.
+/* g [low <= x <= high]. A bound has g where y is it, and x beyond it: where the bounds have changed places y is the upper
+ * one.
  */
-static void by_low(IfmBack *back, const Unary *of, const char *low)
+static void clip_rule(IfmBack *back)
 {
-    const char *below = is(back, of, of->x, "Less", low), *hit = is(back, of, of->y, "Equal", low);
-    ifm_back_give_sum(back, 1, ifm_back_mul(back, of->g, ifm_back_mul(back, below, hit)), of->y);
-}
-
-static void by_high(IfmBack *back, const Unary *of, const char *low, const char *high)
-{
-    const char *raised = low != NULL ? ifm_back_op(back, "Max", of->x, low, NULL) : of->x;
-    ifm_back_give_sum(back, 2, ifm_back_mul(back, of->g, is(back, of, raised, "Greater", high)), of->y);
-}
-
-/* g [low <= x <= high] */
-IFM_GRADIENT_RULE(clip)
-{
-    Unary of = unary(back);
-    const char *low = ifm_back_input(back, 1), *high = ifm_back_input(back, 2), *gradient = of.g;
+    const char *low = ifm_back_input(back, 1), *high = ifm_back_input(back, 2), *y = ifm_back_output(back, 0);
+    const char *gradient = ifm_back_gradient(back, 0);
     if (ifm_back_wants(back, 1))
-        by_low(back, &of, low);
+        ifm_back_give_sum(back, 1, ifm_back_formula(back, "g * ((x < b) * (y = b))", NULL), y);
     if (ifm_back_wants(back, 2))
-        by_high(back, &of, low, high);
+        ifm_back_give_sum(back, 2,
+                          low != NULL ? ifm_back_formula(back, "g * (Max(x, b) > high)", "high", high, NULL)
+                                      : ifm_back_formula(back, "g * (x > high)", "high", high, NULL),
+                          y);
     if (!ifm_back_wants(back, 0))
         return;
     if (low != NULL)
-        gradient = ifm_back_mul(back, gradient, is(back, &of, of.x, "GreaterOrEqual", low));
+        gradient = ifm_back_formula(back, "g * (x >= b)", NULL);
     if (high != NULL)
-        gradient = ifm_back_mul(back, gradient, is(back, &of, of.x, "LessOrEqual", high));
+        gradient = ifm_back_formula(back, "so_far * (x <= high)", "so_far", gradient, "high", high, NULL);
     ifm_back_give(back, 0, gradient);
 }
 
-/* g y (1 - y) */
-IFM_GRADIENT_RULE(sigmoid)
+/*
+ * y = x P(x), P the normal distribution: P(x) + x p(x) = (1 + erf(u) + 2 / sqrt(pi) u exp(-u^2)) / 2, u = x / sqrt(2); or
+ * y = x (1 + t) / 2, t = tanh(u), u = sqrt(2 / pi) (x + 0.044715 x^3): ((1 + t) + x (1 - t^2) u') / 2.
+ * x^2 overflows half precision above 256.
+ */
+static void gelu_rule(IfmBack *back)
 {
-    Unary of = unary(back);
-    times(back, &of, ifm_back_mul(back, of.y, one_minus(back, &of, of.y)));
-}
-
-/* g sigmoid(x) */
-IFM_GRADIENT_RULE(softplus)
-{
-    Unary of = unary(back);
-    times(back, &of, apply(back, "Sigmoid", of.x));
-}
-
-/* g (1 - y^2) */
-IFM_GRADIENT_RULE(tanh)
-{
-    Unary of = unary(back);
-    times(back, &of, one_minus(back, &of, squared(back, of.y)));
-}
-
-IFM_GRADIENT_RULE(exp)
-{
-    Unary of = unary(back);
-    times(back, &of, of.y);
-}
-
-IFM_GRADIENT_RULE(log)
-{
-    Unary of = unary(back);
-    ifm_back_give(back, 0, ifm_back_div(back, of.g, of.x));
-}
-
-/* g / (2 y) */
-IFM_GRADIENT_RULE(sqrt)
-{
-    Unary of = unary(back);
-    ifm_back_give(back, 0, ifm_back_div(back, of.g, scaled(back, &of, 2, of.y)));
-}
-
-/* -g y^2 */
-IFM_GRADIENT_RULE(reciprocal)
-{
-    Unary of = unary(back);
-    times(back, &of, apply(back, "Neg", squared(back, of.y)));
-}
-
-IFM_GRADIENT_RULE(sin)
-{
-    Unary of = unary(back);
-    times(back, &of, apply(back, "Cos", of.x));
-}
-
-IFM_GRADIENT_RULE(cos)
-{
-    Unary of = unary(back);
-    times(back, &of, apply(back, "Neg", apply(back, "Sin", of.x)));
-}
-
-/* g 2 / sqrt(pi) exp(-x^2) */
-IFM_GRADIENT_RULE(erf)
-{
-    Unary of = unary(back);
-    const char *bell = apply(back, "Exp", apply(back, "Neg", squared(back, of.x)));
-    times(back, &of, scaled(back, &of, 2 / sqrt(G_PI), bell));
-}
-
-/* y = x P(x), P the normal distribution: P(x) + x p(x) = (1 + erf(u) + 2 / sqrt(pi) u exp(-u^2)) / 2, u = x / sqrt(2) */
-static const char *gelu_exact(IfmBack *back, const Unary *of)
-{
-    const char *u = scaled(back, of, sqrt(0.5), of->x), *one = ifm_back_scalar(back, of->dtype, 1);
-    const char *exponent = ifm_back_sub(back, ifm_back_scalar(back, of->dtype, log(2 / sqrt(G_PI))), squared(back, u));
-    const char *bell = ifm_back_mul(back, u, apply(back, "Exp", exponent));
-    const char *sum = ifm_back_add(back, ifm_back_add(back, apply(back, "Erf", u), bell), one);
-    return scaled(back, of, 0.5, sum);
-}
-
-/* y = x (1 + t) / 2, t = tanh(u), u = sqrt(2 / pi) (x + 0.044715 x^3): ((1 + t) + x (1 - t^2) u') / 2 */
-static const char *gelu_tanh(IfmBack *back, const Unary *of)
-{
-    const double root = sqrt(2 / G_PI), cubic = 0.044715;
-    const char *square = squared(back, of->x), *one = ifm_back_scalar(back, of->dtype, 1);
-    const char *inner = ifm_back_add(back, scaled(back, of, root * cubic, square), ifm_back_scalar(back, of->dtype, root));
-    const char *t = apply(back, "Tanh", ifm_back_mul(back, of->x, inner));
-    const char *du = ifm_back_add(back, scaled(back, of, 3 * root * cubic, square), ifm_back_scalar(back, of->dtype, root));
-    const char *slope = ifm_back_mul(back, ifm_back_mul(back, of->x, du), one_minus(back, of, squared(back, t)));
-    return scaled(back, of, 0.5, ifm_back_add(back, ifm_back_add(back, one, t), slope));
-}
-
-/* x^2 overflows half precision above 256. */
-IFM_GRADIENT_RULE(gelu)
-{
-    Unary of = unary(back), wide = of;
-    wide.dtype = ifm_back_wide(of.dtype);
-    wide.x = ifm_back_as(back, of.x, of.dtype, wide.dtype);
-    gboolean is_tanh = g_str_equal(ifm_node_string(back->node, "approximate", "none"), "tanh");
-    const char *slope = is_tanh ? gelu_tanh(back, &wide) : gelu_exact(back, &wide);
-    times(back, &of, ifm_back_as(back, slope, wide.dtype, of.dtype));
+    IfmDtype dtype = ifm_back_dtype(back, ifm_back_output(back, 0)), wide = ifm_back_wide(dtype);
+    const char *x = ifm_back_as(back, ifm_back_input(back, 0), dtype, wide), *slope;
+    if (g_str_equal(ifm_node_string(back->node, "approximate", "none"), "tanh"))
+    {
+        const char *square = ifm_back_formula_in(back, wide, "x * x", "x", x, NULL);
+        const char *t = ifm_back_formula_in(back, wide, "Tanh(x * (square * 0.035677408136300125 + 0.7978845608028654))",
+                                            "x", x, "square", square, NULL);
+        slope = ifm_back_formula_in(back, wide,
+                                    "(1 + t + x * (square * 0.10703222440890037 + 0.7978845608028654) * (1 - t * t)) * 0.5",
+                                    "x", x, "square", square, "t", t, NULL);
+    }
+    else
+    {
+        const char *u = ifm_back_formula_in(back, wide, "x * 0.7071067811865476", "x", x, NULL);
+        slope = ifm_back_formula_in(back, wide, "(Erf(u) + u * Exp(0.12078223763524522 - u * u) + 1) * 0.5", "u", u, NULL);
+    }
+    ifm_back_give(back, 0, ifm_back_mul(back, ifm_back_gradient(back, 0), ifm_back_as(back, slope, wide, dtype)));
 }
 
 /* --- of several inputs, broadcast to each other ------------------------------------------------------------------- */
 
-IFM_GRADIENT_RULE(add)
+static void add_rule(IfmBack *back)
 {
     for (gsize i = 0; i < back->node->n_inputs; i++)
         ifm_back_give_sum(back, i, ifm_back_gradient(back, 0), ifm_back_output(back, 0));
 }
 
-IFM_GRADIENT_RULE(sub)
+static void subtract_rule(IfmBack *back)
 {
     const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
     ifm_back_give_sum(back, 0, g, y);
     if (ifm_back_wants(back, 1)) /* summed first, since the sum may be smaller */
-        ifm_back_give(back, 1, apply(back, "Neg", ifm_back_sum_to(back, g, y, ifm_back_input(back, 1))));
+        ifm_back_give(back, 1, ifm_back_op(back, "Neg", ifm_back_sum_to(back, g, y, ifm_back_input(back, 1)), NULL));
 }
 
 /* is_number: Whether a tensor is a constant with one element. */
@@ -302,7 +136,7 @@ static gboolean left_to_product(IfmBack *back, gsize input, const char *number)
     return TRUE;
 }
 
-IFM_GRADIENT_RULE(mul)
+static void multiply_rule(IfmBack *back)
 {
     const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
     for (gsize i = 0; i < 2; i++)
@@ -310,49 +144,25 @@ IFM_GRADIENT_RULE(mul)
             ifm_back_give_sum(back, i, ifm_back_mul(back, g, ifm_back_input(back, 1 - i)), y);
 }
 
-/* between: 1 where @low < @value < @high, else 0 */
-static const char *between(IfmBack *back, const Unary *of, double low, const char *value, double high)
+/* y = x where x > 0, else b x: b, the slope, broadcasts to x */
+static void prelu_rule(IfmBack *back)
 {
-    return ifm_back_mul(back, is(back, of, value, "Greater", ifm_back_scalar(back, of->dtype, low)),
-                        is(back, of, value, "Less", ifm_back_scalar(back, of->dtype, high)));
-}
-
-/* y = alpha x + beta, cut off at 0 and 1 */
-IFM_GRADIENT_RULE(hard_sigmoid)
-{
-    const Unary of = unary(back);
-    times(back, &of, scaled(back, &of, ifm_node_float(back->node, "alpha", 0.2), between(back, &of, 0, of.y, 1)));
-}
-
-/* y = x (x + 3) / 6 from -3 to 3, below 0, above x: x / 3 + 1 / 2, 0, 1 */
-IFM_GRADIENT_RULE(hard_swish)
-{
-    const Unary of = unary(back);
-    const char *line = ifm_back_add(back, scaled(back, &of, 1.0 / 3, of.x), ifm_back_scalar(back, of.dtype, 0.5));
-    const char *above = is(back, &of, of.x, "GreaterOrEqual", ifm_back_scalar(back, of.dtype, 3));
-    times(back, &of, ifm_back_add(back, ifm_back_mul(back, line, between(back, &of, -3, of.x, 3)), above));
-}
-
-/* y = x where x > 0, else slope x: the slope broadcasts to x */
-IFM_GRADIENT_RULE(prelu)
-{
-    const Unary of = unary(back);
-    const char *zero = ifm_back_scalar(back, of.dtype, 0), *slope = ifm_back_input(back, 1);
-    const char *above = ifm_back_op(back, "Greater", of.x, zero, NULL);
+    const char *zero = ifm_back_scalar(back, ifm_back_dtype(back, ifm_back_output(back, 0)), 0);
+    const char *above = ifm_back_op(back, "Greater", ifm_back_input(back, 0), zero, NULL);
     if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0, ifm_back_op(back, "Where", above, of.g, ifm_back_mul(back, of.g, slope), NULL));
+        ifm_back_give(back, 0, ifm_back_formula(back, "Where(above, g, g * b)", "above", above, NULL));
     if (ifm_back_wants(back, 1))
-        ifm_back_give_sum(back, 1, ifm_back_op(back, "Where", above, zero, ifm_back_mul(back, of.g, of.x), NULL), of.y);
+        ifm_back_give_sum(back, 1, ifm_back_formula(back, "Where(above, zero, g * x)", "above", above, "zero", zero, NULL),
+                          ifm_back_output(back, 0));
 }
 
 /* g / b and -(g / b) y */
-IFM_GRADIENT_RULE(div)
+static void divide_rule(IfmBack *back)
 {
-    const char *y = ifm_back_output(back, 0);
-    const char *share = ifm_back_div(back, ifm_back_gradient(back, 0), ifm_back_input(back, 1));
+    const char *share = ifm_back_formula(back, "g / b", NULL), *y = ifm_back_output(back, 0);
     ifm_back_give_sum(back, 0, share, y);
     if (ifm_back_wants(back, 1))
-        ifm_back_give_sum(back, 1, apply(back, "Neg", ifm_back_mul(back, share, y)), y);
+        ifm_back_give_sum(back, 1, ifm_back_formula(back, "-(share * y)", "share", share, NULL), y);
 }
 
 /* constant_exponent: FALSE where it is not one known number. */
@@ -367,72 +177,94 @@ static gboolean constant_exponent(const IfmBack *back, double *value)
     return TRUE;
 }
 
-/* b a^(b - 1); where b is 0, whatever a is: b a^b */
-static const char *pow_slope(IfmBack *back, const Unary *of, const char *exponent)
-{
-    const char *zero = ifm_back_scalar(back, of->dtype, 0), *is_zero = ifm_back_op(back, "Equal", exponent, zero, NULL);
-    const char *less = ifm_back_sub(back, exponent, ifm_back_scalar(back, of->dtype, 1));
-    less = ifm_back_op(back, "Where", is_zero, exponent, less, NULL);
-    return ifm_back_mul(back, exponent, ifm_back_op(back, "Pow", of->x, less, NULL));
-}
-
-static void by_base(IfmBack *back, const Unary *of, const char *exponent)
+/* by_base: b a^(b - 1); where b is 0, whatever a is: b a^b */
+static const char *by_base(IfmBack *back, const char *exponent)
 {
     double value;
     gboolean is_known = constant_exponent(back, &value);
     if (is_known && value == 2)
-        ifm_back_give_sum(back, 0, ifm_back_mul(back, of->g, scaled(back, of, 2, of->x)), of->y);
-    else if (is_known && value == 1)
-        ifm_back_give_sum(back, 0, of->g, of->y);
-    else
-        ifm_back_give_sum(back, 0, ifm_back_mul(back, of->g, pow_slope(back, of, exponent)), of->y);
+        return ifm_back_formula(back, "g * (x * 2)", NULL);
+    if (is_known && value == 1)
+        return ifm_back_gradient(back, 0);
+    return ifm_back_formula(back, "g * (n * Pow(x, Where(n = 0, n, n - 1)))", "n", exponent, NULL);
 }
 
-/* y log(a); 0 where a is 0 or less: below 0 there is no real one, and a whole exponent that is a weight gets no NaN. */
-static void by_exponent(IfmBack *back, const Unary *of, IfmDtype dtype)
+/* y = a^b: g b a^(b - 1) and g y log(a); 0 where a is 0 or less: below 0 there is no real one, and a whole exponent that is
+ * a weight gets no NaN. */
+static void power_rule(IfmBack *back)
 {
-    const char *above = ifm_back_op(back, "Greater", of->x, ifm_back_scalar(back, of->dtype, 0), NULL);
-    const char *safe = ifm_back_op(back, "Where", above, of->x, ifm_back_scalar(back, of->dtype, 1), NULL);
-    const char *gradient = ifm_back_mul(back, of->g, ifm_back_mul(back, of->y, apply(back, "Log", safe)));
-    gradient = ifm_back_sum_to(back, gradient, of->y, ifm_back_input(back, 1));
-    ifm_back_give(back, 1, ifm_back_as(back, gradient, of->dtype, dtype));
-}
-
-/* y = a^b: g b a^(b - 1) and g y log(a) */
-IFM_GRADIENT_RULE(pow)
-{
-    Unary of = unary(back);
-    IfmDtype dtype = ifm_back_dtype(back, ifm_back_input(back, 1));
+    const char *exponent = ifm_back_input(back, 1), *y = ifm_back_output(back, 0);
+    IfmDtype own = ifm_back_dtype(back, y), dtype = ifm_back_dtype(back, exponent);
     if (ifm_back_wants(back, 0))
-        by_base(back, &of, ifm_back_as(back, ifm_back_input(back, 1), dtype, of.dtype));
-    if (ifm_back_wants(back, 1))
-        by_exponent(back, &of, dtype);
+        ifm_back_give_sum(back, 0, by_base(back, ifm_back_as(back, exponent, dtype, own)), y);
+    if (!ifm_back_wants(back, 1))
+        return;
+    const char *gradient = ifm_back_formula(back, "g * (y * Log(Where(x > 0, x, 1)))", NULL);
+    ifm_back_give(back, 1, ifm_back_as(back, ifm_back_sum_to(back, gradient, y, exponent), own, dtype));
 }
 
 /* Max, Min: equal shares to the inputs that equal the result */
-IFM_GRADIENT_RULE(extremes)
+static void extremes_rule(IfmBack *back)
 {
-    Unary of = unary(back);
+    const char *y = ifm_back_output(back, 0);
     g_autoptr(GPtrArray) hits = g_ptr_array_new();
     const char *n_hits = NULL;
     for (gsize i = 0; i < back->node->n_inputs; i++)
     {
-        const char *hit = is(back, &of, back->node->inputs[i], "Equal", of.y);
+        const char *hit = ifm_back_formula(back, "input = y", "input", back->node->inputs[i], NULL);
         n_hits = n_hits != NULL ? ifm_back_add(back, n_hits, hit) : hit;
         g_ptr_array_add(hits, (gpointer)hit);
     }
-    const char *share = ifm_back_div(back, of.g, n_hits);
+    const char *share = ifm_back_div(back, ifm_back_gradient(back, 0), n_hits);
     for (gsize i = 0; i < back->node->n_inputs; i++)
         if (ifm_back_wants(back, i))
-            ifm_back_give_sum(back, i, ifm_back_mul(back, share, g_ptr_array_index(hits, i)), of.y);
+            ifm_back_give_sum(back, i, ifm_back_mul(back, share, g_ptr_array_index(hits, i)), y);
 }
 
-IFM_GRADIENT_RULE(where)
+static void where_rule(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
-    const char *zero = ifm_back_scalar(back, ifm_back_dtype(back, y), 0), *condition = ifm_back_input(back, 0);
+    const char *y = ifm_back_output(back, 0), *zero = ifm_back_scalar(back, ifm_back_dtype(back, y), 0);
     if (ifm_back_wants(back, 1))
-        ifm_back_give_sum(back, 1, ifm_back_op(back, "Where", condition, g, zero, NULL), y);
+        ifm_back_give_sum(back, 1, ifm_back_formula(back, "Where(x, g, zero)", "zero", zero, NULL), y);
     if (ifm_back_wants(back, 2))
-        ifm_back_give_sum(back, 2, ifm_back_op(back, "Where", condition, zero, g, NULL), y);
+        ifm_back_give_sum(back, 2, ifm_back_formula(back, "Where(x, zero, g)", "zero", zero, NULL), y);
 }
+
+/* Relu: ONNX Runtime takes longer for a Where, and both engines for a Sign. HardSigmoid is alpha x + beta, cut off at 0 and
+ * 1; HardSwish x (x + 3) / 6 from -3 to 3, below 0, above x. */
+const IfmGradientRule ifm_gradients_elementwise[] = {
+    { "Abs", .formula = "g * Sign(x)" },
+    { "Add", add_rule },
+    { "Cast", cast_rule },
+    { "CastLike", cast_rule },
+    { "Clip", clip_rule },
+    { "Cos", .formula = "g * -Sin(x)" },
+    { "Div", divide_rule },
+    { "Dropout", dropout_rule },
+    { "Elu", .formula = "g * Where(x > 0, 1, y + alpha:1)" },
+    { "Erf", .formula = "g * (Exp(-(x * x)) * 1.1283791670955126)" }, /* 2 / sqrt(pi) */
+    { "Exp", .formula = "g * y" },
+    { "Gelu", gelu_rule },
+    { "HardSigmoid", .formula = "g * ((y > 0) * (y < 1) * alpha:0.2)" },
+    { "HardSwish", .formula = "g * ((x * 0.3333333333333333 + 0.5) * ((x > -3) * (x < 3)) + (x >= 3))" },
+    { "Identity", .formula = "g" },
+    { "LeakyRelu", leaky_relu_rule },
+    { "Log", .formula = "g / x" },
+    { "Max", extremes_rule },
+    { "Min", extremes_rule },
+    { "Mul", multiply_rule },
+    { "Neg", .formula = "-g" },
+    { "PRelu", prelu_rule },
+    { "Pow", power_rule },
+    { "Reciprocal", .formula = "g * -(y * y)" },
+    { "Relu", .formula = "g * (y > 0)" },
+    { "Sigmoid", .formula = "g * (y * (1 - y))" },
+    { "Sin", .formula = "g * Cos(x)" },
+    { "Softplus", .formula = "g * Sigmoid(x)" },
+    { "Sqrt", .formula = "g / (y * 2)" },
+    { "Sub", subtract_rule },
+    { "Sum", add_rule },
+    { "Tanh", .formula = "g * (1 - y * y)" },
+    { "Where", where_rule },
+    { NULL },
+};

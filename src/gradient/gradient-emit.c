@@ -35,9 +35,10 @@ const char *ifm_back_op_list(IfmBack *back, const char *output, const char *op_t
     for (guint i = 0; i < inputs->len; i++)
         g_ptr_array_add(ended, g_ptr_array_index(inputs, i));
     g_ptr_array_add(ended, NULL);
-    const char *name = new_name(back, back->taken_nodes, op_type);
+    g_autofree char *what = g_strndup(op_type, strcspn(op_type, " ")); /* attributes follow */
+    const char *name = new_name(back, back->taken_nodes, what);
     if (output == NULL)
-        output = new_name(back, back->taken, op_type);
+        output = new_name(back, back->taken, what);
     back->last = ifm_model_builder_node(back->builder, op_type, name, (const char *const *)ended->pdata,
                                         (const char *const[]){ output, NULL });
     return output;
@@ -134,13 +135,16 @@ static gboolean is_folded(const IfmBack *back, const char *tensor, int hops)
     return TRUE;
 }
 
+const char *ifm_back_reversed(IfmBack *back, const char *tensor, gint64 axis)
+{
+    return ifm_back_op(back, "Slice", tensor, ifm_back_number(back, -1), ifm_back_number(back, G_MININT64 + 1),
+                       ifm_back_number(back, axis), ifm_back_number(back, -1), NULL);
+}
+
 /* turned_twice: An engine folds that into a constant, another than @tensor. */
 static const char *turned_twice(IfmBack *back, const char *tensor)
 {
-    for (int turn = 0; turn < 2; turn++)
-        tensor = ifm_back_op(back, "Slice", tensor, ifm_back_number(back, -1), ifm_back_number(back, G_MININT64 + 1),
-                             ifm_back_number(back, 0), ifm_back_number(back, -1), NULL);
-    return tensor;
+    return ifm_back_reversed(back, ifm_back_reversed(back, tensor, 0), 0);
 }
 
 const char *ifm_back_own_copy(IfmBack *back, const char *tensor)
@@ -167,26 +171,18 @@ const char *ifm_back_number(IfmBack *back, gint64 value)
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
-static int n_free(const IfmBackShape *shape)
+int ifm_back_n_sized(const IfmBackShape *shape, gint64 size)
 {
     int n = 0;
     for (int i = 0; i < shape->rank; i++)
-        n += shape->dims[i] < 0;
-    return n;
-}
-
-static int n_zero(const IfmBackShape *shape)
-{
-    int n = 0;
-    for (int i = 0; i < shape->rank; i++)
-        n += shape->dims[i] == 0;
+        n += shape->dims[i] == size;
     return n;
 }
 
 const char *ifm_back_shape_of(IfmBack *back, const char *tensor)
 {
     IfmBackShape shape;
-    if (ifm_back_shape(back, tensor, &shape) && n_free(&shape) == 0)
+    if (ifm_back_shape(back, tensor, &shape) && ifm_back_n_sized(&shape, -1) == 0)
         return ifm_back_list(back, shape.dims, (gsize)shape.rank);
     g_autofree char *key = g_strdup_printf("shape of %s", tensor);
     const char *name = g_hash_table_lookup(back->constants, key);
@@ -216,12 +212,10 @@ const char *ifm_back_reshape(IfmBack *back, const char *value, const char *tenso
 {
     IfmBackShape shape;
     /* one free dimension follows from the others, where none of them is 0 */
-    if (ifm_back_shape(back, tensor, &shape) && n_free(&shape) == 1 && n_zero(&shape) == 0)
+    if (ifm_back_shape(back, tensor, &shape) && ifm_back_n_sized(&shape, -1) == 1 && ifm_back_n_sized(&shape, 0) == 0)
         return ifm_back_reshape_dims(back, value, shape.dims, shape.rank);
-    const char *reshaped = ifm_back_op(back, "Reshape", value, ifm_back_shape_of(back, tensor), NULL);
-    if (n_zero(&shape) > 0)
-        ifm_back_int(back, "allowzero", 1);
-    return reshaped;
+    return ifm_back_op(back, ifm_back_n_sized(&shape, 0) > 0 ? "Reshape allowzero=1" : "Reshape", value,
+                       ifm_back_shape_of(back, tensor), NULL);
 }
 
 /* A number keeps rank 0: OpenVINO would make a vector of it. */
@@ -276,9 +270,8 @@ const char *ifm_back_sum(IfmBack *back, const char *value, const int *axes, int 
         list[i] = axes[i];
     if (n == 0)
         return value;
-    const char *sum = ifm_back_op(back, "ReduceSum", value, ifm_back_list(back, list, (gsize)n), NULL);
-    ifm_back_int(back, "keepdims", keep);
-    return sum;
+    return ifm_back_op(back, keep ? "ReduceSum keepdims=1" : "ReduceSum keepdims=0", value,
+                       ifm_back_list(back, list, (gsize)n), NULL);
 }
 
 const char *ifm_back_sum_to(IfmBack *back, const char *value, const char *from, const char *to)
@@ -311,8 +304,7 @@ const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, co
         return ifm_back_scalar(back, dtype, (double)count);
     const char *sizes =
         ifm_back_op(back, "Gather", ifm_back_shape_of(back, tensor), ifm_back_list(back, list, (gsize)n), NULL);
-    const char *product = ifm_back_op(back, "ReduceProd", sizes, NULL); /* over all axes, whatever the version */
-    ifm_back_int(back, "keepdims", 0);
+    const char *product = ifm_back_op(back, "ReduceProd keepdims=0", sizes, NULL); /* over all axes, whatever the version */
     return ifm_back_cast(back, product, dtype);
 }
 

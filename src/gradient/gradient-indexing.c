@@ -132,7 +132,7 @@ static const char *put_rows(IfmBack *back, const char *zeros, const char *g, gbo
  * twice, where the model has one that adds, too, or where the rows' width is free; else a number at a time:
  * docs/add-a-gradient.md has the figures.
  */
-IFM_GRADIENT_RULE(gather)
+static void gather_rule(IfmBack *back)
 {
     const char *indices = ifm_back_input(back, 1);
     IfmBackShape x, of_indices, y;
@@ -157,7 +157,7 @@ IFM_GRADIENT_RULE(gather)
     ifm_back_give(back, 0, rotated(back, sum, x.rank, axis, 1, TRUE));
 }
 
-IFM_GRADIENT_RULE(gather_elements)
+static void gather_elements_rule(IfmBack *back)
 {
     const char *zeros = ifm_back_zeros(back, ifm_back_input(back, 0));
     const char *sum =
@@ -167,7 +167,7 @@ IFM_GRADIENT_RULE(gather_elements)
     ifm_back_give(back, 0, sum);
 }
 
-IFM_GRADIENT_RULE(gather_nd)
+static void gather_nd_rule(IfmBack *back)
 {
     if (ifm_node_int(back->node, "batch_dims", 0) != 0)
     {
@@ -249,7 +249,7 @@ static void scatter_extreme(IfmBack *back)
 }
 
 /* ScatterElements, ScatterND */
-IFM_GRADIENT_RULE(scatter)
+static void scatter_rule(IfmBack *back)
 {
     const char *reduction = ifm_node_string(back->node, "reduction", "none");
     if (g_str_equal(reduction, "none"))
@@ -263,7 +263,7 @@ IFM_GRADIENT_RULE(scatter)
 }
 
 /* OneHot: by its two values: the sums of g where it has the one and where it has the other. */
-IFM_GRADIENT_RULE(one_hot)
+static void one_hot_rule(IfmBack *back)
 {
     IfmBackShape y;
     const char *g = ifm_back_gradient(back, 0);
@@ -277,8 +277,17 @@ IFM_GRADIENT_RULE(one_hot)
     ifm_back_int(back, "axis", ifm_node_int(back->node, "axis", -1));
     const char *on = ifm_back_sum(back, ifm_back_mul(back, g, hot), axes, y.rank, FALSE);
     const char *off = ifm_back_sub(back, ifm_back_sum(back, g, axes, y.rank, FALSE), on);
-    const char *both = ifm_back_op(back, "Concat", ifm_back_reshape_dims(back, off, (gint64[]){ 1 }, 1),
+    const char *both = ifm_back_op(back, "Concat axis=0", ifm_back_reshape_dims(back, off, (gint64[]){ 1 }, 1),
                                    ifm_back_reshape_dims(back, on, (gint64[]){ 1 }, 1), NULL);
-    ifm_back_int(back, "axis", 0);
     ifm_back_give(back, 2, both);
 }
+
+const IfmGradientRule ifm_gradients_indexing[] = {
+    { "Gather", gather_rule },
+    { "GatherElements", gather_elements_rule },
+    { "GatherND", gather_nd_rule },
+    { "OneHot", one_hot_rule },
+    { "ScatterElements", scatter_rule },
+    { "ScatterND", scatter_rule },
+    { NULL },
+};

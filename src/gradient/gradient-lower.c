@@ -146,9 +146,8 @@ static gboolean write_batch_normalization(IfmBack *back)
         ifm_back_fail(back, "statistics of single elements (spatial = 0): no gradient rule");
         return FALSE;
     }
-    replace(back, "BatchNormalization", 3, DROPPED("spatial"), in[0], in[1], in[2], in[3], in[4], NULL);
-    if (is_training)
-        ifm_back_int(back, "training_mode", 1);
+    replace(back, is_training ? "BatchNormalization training_mode=1" : "BatchNormalization", 3, DROPPED("spatial"), in[0],
+            in[1], in[2], in[3], in[4], NULL);
     return TRUE;
 }
 
@@ -168,10 +167,9 @@ static gboolean write_upsample(IfmBack *back)
     const char *mode = ifm_node_string(back->node, "mode", "nearest");
     if (scales == NULL)
         return FALSE;
-    replace(back, "Resize", ALL_OUTPUTS, DROPPED("scales", "mode"), back->node->inputs[0], "", scales, NULL);
-    ifm_model_builder_string(back->builder, back->last, "mode", g_str_equal(mode, "nearest") ? "nearest" : "linear");
-    ifm_model_builder_string(back->builder, back->last, "coordinate_transformation_mode", "asymmetric");
-    ifm_model_builder_string(back->builder, back->last, "nearest_mode", "floor");
+#define ROUNDED_DOWN " coordinate_transformation_mode=asymmetric nearest_mode=floor"
+    replace(back, g_str_equal(mode, "nearest") ? "Resize mode=nearest" ROUNDED_DOWN : "Resize mode=linear" ROUNDED_DOWN,
+            ALL_OUTPUTS, DROPPED("scales", "mode"), back->node->inputs[0], "", scales, NULL);
     return TRUE;
 }
 
@@ -197,8 +195,7 @@ static gboolean write_softmax(IfmBack *back)
     }
     const char *rows = ifm_back_op(back, "Flatten", input, NULL);
     ifm_back_int(back, "axis", axis);
-    rows = ifm_back_op(back, op_type, rows, NULL);
-    ifm_back_int(back, "axis", 1);
+    rows = ifm_back_op(back, g_str_equal(op_type, "Softmax") ? "Softmax axis=1" : "LogSoftmax axis=1", rows, NULL);
     ifm_back_op_to(back, ifm_back_output(back, 0), "Reshape", rows, ifm_back_shape_of(back, input), NULL);
     return TRUE;
 }

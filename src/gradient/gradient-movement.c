@@ -2,13 +2,13 @@
 #include "gradient-private.h"
 
 /* Reshape, Flatten, Squeeze, Unsqueeze */
-IFM_GRADIENT_RULE(reshape)
+static void reshape_rule(IfmBack *back)
 {
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0, ifm_back_reshape(back, ifm_back_gradient(back, 0), ifm_back_input(back, 0)));
 }
 
-IFM_GRADIENT_RULE(transpose)
+static void transpose_rule(IfmBack *back)
 {
     IfmBackShape shape;
     gsize n;
@@ -21,7 +21,7 @@ IFM_GRADIENT_RULE(transpose)
     ifm_back_give(back, 0, ifm_back_transpose(back, ifm_back_gradient(back, 0), inverse, shape.rank));
 }
 
-IFM_GRADIENT_RULE(expand)
+static void expand_rule(IfmBack *back)
 {
     ifm_back_give_sum(back, 0, ifm_back_gradient(back, 0), ifm_back_output(back, 0));
 }
@@ -43,13 +43,11 @@ static const char *sizes_along(IfmBack *back, const char *const *tensors, gsize 
         return ifm_back_list(back, (const gint64 *)known->data, n);
     for (gsize i = 0; i < n; i++)
         sizes->pdata[i] = (gpointer)ifm_back_size_of(back, tensors[i], axis);
-    const char *list = ifm_back_op_list(back, NULL, "Concat", sizes);
-    ifm_back_int(back, "axis", 0);
-    return list;
+    return ifm_back_op_list(back, NULL, "Concat axis=0", sizes);
 }
 
 /* the parts of g */
-IFM_GRADIENT_RULE(concat)
+static void concat_rule(IfmBack *back)
 {
     IfmBackShape shape;
     gsize n = back->node->n_inputs;
@@ -72,7 +70,7 @@ IFM_GRADIENT_RULE(concat)
 }
 
 /* The gradients of the parts, concatenated; zeros for parts that no node reads. */
-IFM_GRADIENT_RULE(split)
+static void split_rule(IfmBack *back)
 {
     IfmBackShape shape;
     g_autoptr(GPtrArray) parts = g_ptr_array_new();
@@ -93,7 +91,7 @@ IFM_GRADIENT_RULE(split)
 
 /* SpaceToDepth puts the places of a block before the channels, as DepthToSpace reads them in mode DCR; in CRD each
  * channel's places follow each other. */
-IFM_GRADIENT_RULE(depth_to_space)
+static void depth_to_space_rule(IfmBack *back)
 {
     IfmBackShape y;
     const gint64 block = ifm_node_int(back->node, "blocksize", 1), places = block * block;
@@ -107,13 +105,13 @@ IFM_GRADIENT_RULE(depth_to_space)
         g_autofree gint64 *order = g_new(gint64, (gsize)(MAX(y.dims[1], 0) * places + 1));
         for (gint64 i = 0; i < y.dims[1] * places; i++)
             order[i] = i % places * y.dims[1] + i / places;
-        depth = ifm_back_op(back, "Gather", depth, ifm_back_list(back, order, (gsize)(MAX(y.dims[1], 0) * places)), NULL);
-        ifm_back_int(back, "axis", 1);
+        depth = ifm_back_op(back, "Gather axis=1", depth, ifm_back_list(back, order, (gsize)(MAX(y.dims[1], 0) * places)),
+                            NULL);
     }
     ifm_back_give(back, 0, depth);
 }
 
-IFM_GRADIENT_RULE(space_to_depth)
+static void space_to_depth_rule(IfmBack *back)
 {
     const char *space = ifm_back_op(back, "DepthToSpace", ifm_back_gradient(back, 0), NULL);
     ifm_back_int(back, "blocksize", ifm_node_int(back->node, "blocksize", 1));
@@ -174,8 +172,7 @@ static const char *pad_axis(IfmBack *back, const char *value, int rank, int axis
     g_ptr_array_add(parts, (gpointer)behind);
     if (axis < rank - 1)
         g_ptr_array_add(parts, (gpointer)ifm_back_list(back, zeros, (gsize)(rank - 1 - axis)));
-    const char *pads = ifm_back_op_list(back, NULL, "Concat", parts);
-    ifm_back_int(back, "axis", 0);
+    const char *pads = ifm_back_op_list(back, NULL, "Concat axis=0", parts);
     return ifm_back_op(back, "Pad", value, pads, NULL);
 }
 
@@ -186,12 +183,6 @@ static const char *pad_fixed(IfmBack *back, const char *value, int rank, int axi
     pads[rank + axis] = behind;
     return before == 0 && behind == 0 ? value
                                       : ifm_back_op(back, "Pad", value, ifm_back_list(back, pads, 2 * (gsize)rank), NULL);
-}
-
-static const char *turned(IfmBack *back, const char *value, int axis)
-{
-    return ifm_back_op(back, "Slice", value, ifm_back_number(back, -1), ifm_back_number(back, G_MININT64 + 1),
-                       ifm_back_number(back, axis), ifm_back_number(back, -1), NULL);
 }
 
 /* spread: puts @step - 1 zeros behind each element of an axis: [.., n, ..] as [.., n, 1, ..], padded, as [.., n step, ..].
@@ -207,14 +198,6 @@ static const char *spread(IfmBack *back, const char *value, gint64 *dims, int ra
     return ifm_back_reshape_dims(back, value, dims, rank);
 }
 
-static int count_free(const IfmBackShape *shape)
-{
-    int n = 0;
-    for (int i = 0; i < shape->rank; i++)
-        n += shape->dims[i] < 0;
-    return n;
-}
-
 /* unslice_axis: @y: the shape of @value, changed with it */
 static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackShape *x, IfmBackShape *y, SliceAxis at)
 {
@@ -228,7 +211,7 @@ static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackS
         y->dims[axis] = in;
         return value;
     }
-    if (in < 0 || out < 0 || (llabs(at.step) != 1 && count_free(y) > 1))
+    if (in < 0 || out < 0 || (llabs(at.step) != 1 && ifm_back_n_sized(y, -1) > 1))
     {
         ifm_back_fail(back, "a step of %" G_GINT64_FORMAT " needs the sizes of '%s' (bind them)", at.step,
                       ifm_back_input(back, 0));
@@ -236,7 +219,7 @@ static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackS
     }
     if (at.step < 0)
     {
-        value = turned(back, value, axis);
+        value = ifm_back_reversed(back, value, axis);
         at.step = -at.step;
         at.start -= (out - 1) * at.step;
     }
@@ -252,7 +235,7 @@ static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackS
 }
 
 /* g among zeros */
-IFM_GRADIENT_RULE(slice)
+static void slice_rule(IfmBack *back)
 {
     SliceAxis axes[IFM_ANALYSIS_MAX_INTS];
     IfmBackShape x, y;
@@ -265,3 +248,18 @@ IFM_GRADIENT_RULE(slice)
         value = unslice_axis(back, value, &x, &y, axes[i]);
     ifm_back_give(back, 0, value);
 }
+
+const IfmGradientRule ifm_gradients_movement[] = {
+    { "Concat", concat_rule },
+    { "DepthToSpace", depth_to_space_rule },
+    { "Expand", expand_rule },
+    { "Flatten", reshape_rule },
+    { "Reshape", reshape_rule },
+    { "Slice", slice_rule },
+    { "SpaceToDepth", space_to_depth_rule },
+    { "Split", split_rule },
+    { "Squeeze", reshape_rule },
+    { "Transpose", transpose_rule },
+    { "Unsqueeze", reshape_rule },
+    { NULL },
+};

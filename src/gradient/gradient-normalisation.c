@@ -123,7 +123,7 @@ static void running(IfmBack *back, const Norm *norm, gsize output, const char *b
 }
 
 /* Inference engines do not run the training form. It is written out, and the tensors that the rule needs are kept. */
-gboolean ifm_forward_batch_normalization(IfmBack *back)
+static gboolean forward_batch_normalization(IfmBack *back)
 {
     Norm norm;
     if (ifm_node_int(back->node, "training_mode", 0) == 0)
@@ -187,7 +187,7 @@ static void by_fixed(IfmBack *back, const Norm *norm)
     }
 }
 
-IFM_GRADIENT_RULE(batch_normalization)
+static void batch_normalization_rule(IfmBack *back)
 {
     Norm norm;
     if (refuses_statistics(back) || !read_channels(back, &norm))
@@ -218,7 +218,7 @@ static const char *by_own(IfmBack *back, const Norm *norm, const char *scale)
     return hat;
 }
 
-IFM_GRADIENT_RULE(layer_normalization)
+static void layer_normalization_rule(IfmBack *back)
 {
     Norm norm;
     const char *y = ifm_back_output(back, 0);
@@ -234,7 +234,7 @@ IFM_GRADIENT_RULE(layer_normalization)
 }
 
 /* [N, C, rest]: over the rest of each; scale and bias [C] */
-IFM_GRADIENT_RULE(instance_normalization)
+static void instance_normalization_rule(IfmBack *back)
 {
     Norm norm;
     int others[IFM_MAX_RANK] = { 0 }, n_others = 1; /* all but the channels */
@@ -268,7 +268,7 @@ static const char *window_sum(IfmBack *back, const char *value, const IfmBackSha
 
 /* y = x d^-beta, d = bias + alpha / size sum(x^2): dx = g d^-beta - 2 alpha beta / size x sum'(g y / d), the window turned
  */
-IFM_GRADIENT_RULE(lrn)
+static void lrn_rule(IfmBack *back)
 {
     const char *g = ifm_back_gradient(back, 0), *x = ifm_back_input(back, 0);
     gint64 size = ifm_node_int(back->node, "size", 1), before = (size - 1) / 2;
@@ -313,8 +313,7 @@ static const IfmNode *only_product(const IfmBack *back, const char *y)
     if (readers == NULL || readers->len != 1)
         return NULL;
     const IfmNode *node = ifm_model_node(back->model, g_array_index(readers, gsize, 0));
-    const IfmGradientRule *row = ifm_gradient_rule_find(node);
-    gboolean is_left = row != NULL && row->rule == ifm_gradient_matmul && g_str_equal(node->inputs[0], y) &&
+    gboolean is_left = *node->domain == '\0' && g_str_equal(node->op_type, "MatMul") && g_str_equal(node->inputs[0], y) &&
                        !g_str_equal(node->inputs[1], y);
     return is_left ? node : NULL;
 }
@@ -352,7 +351,7 @@ static const char *sum_by_product(IfmBack *back, const char *y)
 }
 
 /* y (g - sum(g y)) */
-IFM_GRADIENT_RULE(softmax)
+static void softmax_rule(IfmBack *back)
 {
     const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
     const char *sum = sum_by_product(back, y);
@@ -362,9 +361,19 @@ IFM_GRADIENT_RULE(softmax)
 }
 
 /* g - exp(y) sum(g) */
-IFM_GRADIENT_RULE(log_softmax)
+static void log_softmax_rule(IfmBack *back)
 {
     const char *g = ifm_back_gradient(back, 0);
     const char *share = ifm_back_op(back, "Exp", ifm_back_output(back, 0), NULL);
     ifm_back_give(back, 0, ifm_back_sub(back, g, ifm_back_mul(back, share, sum_along(back, g))));
 }
+
+const IfmGradientRule ifm_gradients_normalisation[] = {
+    { "BatchNormalization", batch_normalization_rule, forward_batch_normalization },
+    { "InstanceNormalization", instance_normalization_rule },
+    { "LRN", lrn_rule },
+    { "LayerNormalization", layer_normalization_rule },
+    { "LogSoftmax", log_softmax_rule },
+    { "Softmax", softmax_rule },
+    { NULL },
+};

@@ -57,8 +57,7 @@ static const char *cut(IfmBack *back, const Padding *of, const char *value)
     }
     if (is_cut)
     {
-        const char *all_ends = ifm_back_op_list(back, NULL, "Concat", ends);
-        ifm_back_int(back, "axis", 0);
+        const char *all_ends = ifm_back_op_list(back, NULL, "Concat axis=0", ends);
         value = ifm_back_op(back, "Slice", value, ifm_back_list(back, starts, (gsize)of->rank), all_ends,
                             ifm_back_list(back, axes, (gsize)of->rank), NULL);
     }
@@ -116,7 +115,7 @@ static const char *fold(IfmBack *back, const Padding *of, const char *g, int axi
 }
 
 /* g without the borders; where these are copies of elements, they are added to those, axis by axis */
-IFM_GRADIENT_RULE(pad)
+static void pad_rule(IfmBack *back)
 {
     IfmBackShape x;
     Padding of;
@@ -133,3 +132,8 @@ IFM_GRADIENT_RULE(pad)
                 value = fold(back, &of, value, axis, x.dims[axis]);
     ifm_back_give(back, 0, value);
 }
+
+const IfmGradientRule ifm_gradients_pad[] = {
+    { "Pad", pad_rule },
+    { NULL },
+};

@@ -28,7 +28,7 @@ static gboolean is_compared(const IfmWindows *windows)
     return n_positions > 1;
 }
 
-gboolean ifm_forward_max_pool(IfmBack *back)
+static gboolean forward_max_pool(IfmBack *back)
 {
     IfmWindows windows;
     if (!back->is_live || ifm_back_output(back, 1) != NULL || ifm_back_output(back, 0) == NULL)
@@ -148,7 +148,7 @@ static const char *compared(IfmBack *back, const IfmWindows *windows, IfmDtype d
 }
 
 /* g, scattered to where the maxima were: within each channel, or by an index into the whole input */
-IFM_GRADIENT_RULE(max_pool)
+static void max_pool_rule(IfmBack *back)
 {
     IfmWindows windows;
     IfmBackShape x;
@@ -234,7 +234,7 @@ static const char *images(IfmBack *back, const char *value, const gint64 *space,
 }
 
 /* g / count, spread over each window */
-IFM_GRADIENT_RULE(average_pool)
+static void average_pool_rule(IfmBack *back)
 {
     IfmWindows windows;
     gint64 shape[IFM_MAX_RANK] = { 1, 1 };
@@ -261,7 +261,7 @@ IFM_GRADIENT_RULE(average_pool)
     ifm_back_give(back, 0, ifm_back_reshape(back, spread, ifm_back_input(back, 0)));
 }
 
-IFM_GRADIENT_RULE(global_average_pool)
+static void global_average_pool_rule(IfmBack *back)
 {
     const char *x = ifm_back_input(back, 0);
     int axes[IFM_MAX_RANK];
@@ -273,3 +273,10 @@ IFM_GRADIENT_RULE(global_average_pool)
     const char *share = ifm_back_share(back, ifm_back_gradient(back, 0), x, axes, MAX(shape.rank - 2, 0));
     ifm_back_give(back, 0, ifm_back_expand(back, share, x));
 }
+
+const IfmGradientRule ifm_gradients_pooling[] = {
+    { "AveragePool", average_pool_rule },
+    { "GlobalAveragePool", global_average_pool_rule },
+    { "MaxPool", max_pool_rule, forward_max_pool },
+    { NULL },
+};

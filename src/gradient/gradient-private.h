@@ -107,6 +107,9 @@ int ifm_back_axis(IfmBack *back, gint64 fallback, int rank);
 /* ifm_back_n_elements: Equals: product(dims from @first up to, without, @end); -1 where one is free. */
 gint64 ifm_back_n_elements(const IfmBackShape *shape, int first, int end);
 
+/* ifm_back_n_sized: how many dimensions are @size long; -1: free. */
+int ifm_back_n_sized(const IfmBackShape *shape, gint64 size);
+
 /* --- emitting: gradient-emit.c ------------------------------------------------------------------------------------ */
 
 /* ifm_back_op_to: Emits a node of one output, named @output (NULL: a new name); its inputs end with NULL. Attributes go to
@@ -119,6 +122,9 @@ const char *ifm_back_more(IfmBack *back, gsize index);
 void ifm_back_int(IfmBack *back, const char *attribute, gint64 value);
 void ifm_back_ints(IfmBack *back, const char *attribute, const gint64 *values, gsize n);
 void ifm_back_float(IfmBack *back, const char *attribute, double value);
+
+/* ifm_back_reversed: backwards along an axis. */
+const char *ifm_back_reversed(IfmBack *back, const char *tensor, gint64 axis);
 
 /* Constants, each once. */
 const char *ifm_back_scalar(IfmBack *back, IfmDtype dtype, double value);
@@ -155,90 +161,38 @@ const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, co
 /* ifm_back_share: Equals: value / product(dims[axes]) of a forward tensor, of whose type @value is */
 const char *ifm_back_share(IfmBack *back, const char *value, const char *tensor, const int *axes, int n);
 
-/* --- the table: gradient-rules.c ---------------------------------------------------------------------------------- */
+/*
+ * ifm_back_formula: Emits arithmetic as a formula says it: "g * (1 - y * y)", "Where(x > 0, g, g * slope)". Numbers are
+ * constants of the tensors' type, NAME(...) is an operator of ONNX, a comparison gives 1 or 0, and attribute(alpha, 0.01)
+ * is one of the node in hand, with its default. x and b are the node's first inputs, y its output, g the gradient of that;
+ * others are given as pairs of name and tensor, which end with NULL.
+ * @dtype: of _in: the type of numbers    Returns: the tensor
+ */
+const char *ifm_back_formula_in(IfmBack *back, IfmDtype dtype, const char *text, ...) G_GNUC_NULL_TERMINATED;
+#define ifm_back_formula(back, ...) ifm_back_formula_in((back), IFM_DTYPE_UNDEFINED, __VA_ARGS__)
+
+/* --- the tables: gradient-rules.c --------------------------------------------------------------------------------- */
 
 /*
- * IfmGradientRule: one row an operator. How to add one: docs/add-a-gradient.md.
- * @rule: gives the gradients of its inputs; NULL: they are zero everywhere (comparisons, roundings, shapes)
+ * IfmGradientRule: one row an operator; a table ends with a NULL name. How to add one: docs/add-a-gradient.md.
+ * @rule: gives the gradients of its inputs
  * @forward: emits what stands for the node in the forward pass: more outputs for the rule's use, or other operators where
  *           engines lack this one; for nodes without a gradient, too. FALSE: the node is copied as it is.
+ * @formula: instead of a rule: the gradient of the first input. Neither: gradients are zero everywhere (comparisons,
+ *           roundings, shapes)
  */
 typedef struct
 {
     const char *op_type;
     void (*rule)(IfmBack *back);
     gboolean (*forward)(IfmBack *back);
+    const char *formula;
 } IfmGradientRule;
+extern const IfmGradientRule ifm_gradients_convolution[], ifm_gradients_elementwise[], ifm_gradients_indexing[],
+    ifm_gradients_movement[], ifm_gradients_normalisation[], ifm_gradients_pad[], ifm_gradients_pooling[],
+    ifm_gradients_products[], ifm_gradients_recurrent[], ifm_gradients_reduction[], ifm_gradients_resize[];
+/* ifm_gradient_rule_find: Returns: NULL where there is none. */
 const IfmGradientRule *ifm_gradient_rule_find(const IfmNode *node);
-
-#define IFM_GRADIENT_RULE(name) void ifm_gradient_##name(IfmBack *back)
-IFM_GRADIENT_RULE(abs);
-IFM_GRADIENT_RULE(add);
-IFM_GRADIENT_RULE(average_pool);
-IFM_GRADIENT_RULE(batch_normalization);
-IFM_GRADIENT_RULE(cast);
-IFM_GRADIENT_RULE(clip);
-IFM_GRADIENT_RULE(concat);
-IFM_GRADIENT_RULE(conv);
-IFM_GRADIENT_RULE(conv_transpose);
-IFM_GRADIENT_RULE(cos);
-IFM_GRADIENT_RULE(depth_to_space);
-IFM_GRADIENT_RULE(div);
-IFM_GRADIENT_RULE(dropout);
-IFM_GRADIENT_RULE(einsum);
-IFM_GRADIENT_RULE(elu);
-IFM_GRADIENT_RULE(erf);
-IFM_GRADIENT_RULE(exp);
-IFM_GRADIENT_RULE(expand);
-IFM_GRADIENT_RULE(extremes);
-IFM_GRADIENT_RULE(gather);
-IFM_GRADIENT_RULE(gather_elements);
-IFM_GRADIENT_RULE(gather_nd);
-IFM_GRADIENT_RULE(gelu);
-IFM_GRADIENT_RULE(gemm);
-IFM_GRADIENT_RULE(global_average_pool);
-IFM_GRADIENT_RULE(global_max_pool);
-IFM_GRADIENT_RULE(hard_sigmoid);
-IFM_GRADIENT_RULE(hard_swish);
-IFM_GRADIENT_RULE(identity);
-IFM_GRADIENT_RULE(instance_normalization);
-IFM_GRADIENT_RULE(layer_normalization);
-IFM_GRADIENT_RULE(leaky_relu);
-IFM_GRADIENT_RULE(log);
-IFM_GRADIENT_RULE(log_softmax);
-IFM_GRADIENT_RULE(lrn);
-IFM_GRADIENT_RULE(matmul);
-IFM_GRADIENT_RULE(max_pool);
-IFM_GRADIENT_RULE(mul);
-IFM_GRADIENT_RULE(neg);
-IFM_GRADIENT_RULE(one_hot);
-IFM_GRADIENT_RULE(pad);
-IFM_GRADIENT_RULE(pow);
-IFM_GRADIENT_RULE(prelu);
-IFM_GRADIENT_RULE(reciprocal);
-IFM_GRADIENT_RULE(recurrent);
-IFM_GRADIENT_RULE(reduce_extreme);
-IFM_GRADIENT_RULE(reduce_mean);
-IFM_GRADIENT_RULE(reduce_sum);
-IFM_GRADIENT_RULE(reduce_sum_square);
-IFM_GRADIENT_RULE(relu);
-IFM_GRADIENT_RULE(reshape);
-IFM_GRADIENT_RULE(resize);
-IFM_GRADIENT_RULE(scatter);
-IFM_GRADIENT_RULE(sigmoid);
-IFM_GRADIENT_RULE(sin);
-IFM_GRADIENT_RULE(slice);
-IFM_GRADIENT_RULE(softmax);
-IFM_GRADIENT_RULE(softplus);
-IFM_GRADIENT_RULE(space_to_depth);
-IFM_GRADIENT_RULE(split);
-IFM_GRADIENT_RULE(sqrt);
-IFM_GRADIENT_RULE(sub);
-IFM_GRADIENT_RULE(tanh);
-IFM_GRADIENT_RULE(transpose);
-IFM_GRADIENT_RULE(where);
-gboolean ifm_forward_batch_normalization(IfmBack *back);
-gboolean ifm_forward_max_pool(IfmBack *back);
 
 static inline const char *ifm_back_add(IfmBack *back, const char *a, const char *b)
 {

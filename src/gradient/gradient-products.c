@@ -19,11 +19,8 @@ static const char *apart(IfmBack *back, const char *matrix)
 /* gemm: alpha op(a) op(b) */
 static const char *gemm(IfmBack *back, const char *a, gboolean turn_a, const char *b, gboolean turn_b, double alpha)
 {
-    const char *product = ifm_back_op(back, "Gemm", a, b, NULL);
-    if (turn_a)
-        ifm_back_int(back, "transA", 1);
-    if (turn_b)
-        ifm_back_int(back, "transB", 1);
+    static const char *const forms[2][2] = { { "Gemm", "Gemm transB=1" }, { "Gemm transA=1", "Gemm transA=1 transB=1" } };
+    const char *product = ifm_back_op(back, forms[turn_a][turn_b], a, b, NULL);
     if (alpha != 1)
         ifm_back_float(back, "alpha", alpha);
     return product;
@@ -46,7 +43,7 @@ static void gemm_gradients(IfmBack *back, const char *const matrices[2], const g
     }
 }
 
-IFM_GRADIENT_RULE(gemm)
+static void gemm_rule(IfmBack *back)
 {
     const char *const matrices[] = { ifm_back_input(back, 0), ifm_back_input(back, 1) };
     const gboolean turned[] = { ifm_node_int(back->node, "transA", 0) != 0, ifm_node_int(back->node, "transB", 0) != 0 };
@@ -67,9 +64,8 @@ static const char *before_turning(IfmBack *back, const char *value, const int *o
 {
     gssize producer = ifm_model_producer(back->model, value);
     const IfmNode *node = producer >= 0 ? ifm_model_node(back->model, (gsize)producer) : NULL;
-    const IfmGradientRule *row = node != NULL ? ifm_gradient_rule_find(node) : NULL;
     gsize n;
-    if (row == NULL || row->rule != ifm_gradient_transpose)
+    if (node == NULL || *node->domain != '\0' || !g_str_equal(node->op_type, "Transpose"))
         return NULL;
     const gint64 *turning = ifm_node_ints(node, "perm", &n);
     for (int i = 0; i < rank; i++)
@@ -187,7 +183,7 @@ static void batched(IfmBack *back, IfmBackShape a, IfmBackShape b, IfmBackShape 
 }
 
 /* g b^T and a^T g, summed over what was broadcast */
-IFM_GRADIENT_RULE(matmul)
+static void matmul_rule(IfmBack *back)
 {
     const char *const matrices[] = { ifm_back_input(back, 0), ifm_back_input(back, 1) };
     IfmBackShape a, b, y;
@@ -231,7 +227,7 @@ static gboolean is_stretched(IfmBack *back, char *const *terms)
 }
 
 /* "ab,bc->ac" of g and b: "ac,bc->ab" */
-IFM_GRADIENT_RULE(einsum)
+static void einsum_rule(IfmBack *back)
 {
     g_autofree char *equation = g_strdup(ifm_node_string(back->node, "equation", ""));
     char *to = equation;
@@ -263,3 +259,10 @@ IFM_GRADIENT_RULE(einsum)
             ifm_model_builder_string(back->builder, back->last, "equation", turned_equation);
         }
 }
+
+const IfmGradientRule ifm_gradients_products[] = {
+    { "Einsum", einsum_rule },
+    { "Gemm", gemm_rule },
+    { "MatMul", matmul_rule },
+    { NULL },
+};

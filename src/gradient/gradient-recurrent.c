@@ -131,9 +131,8 @@ static const char *state_of(const Layer *layer, gsize input, int direction)
     const char *x = ifm_back_input(back, IFM_RECURRENT_X);
     if (ifm_back_input(back, input) != NULL)
         return of_direction(layer, input, direction);
-    const char *shape = ifm_back_op(back, "Concat", ifm_back_number(back, 1), ifm_back_size_of(back, x, 1),
+    const char *shape = ifm_back_op(back, "Concat axis=0", ifm_back_number(back, 1), ifm_back_size_of(back, x, 1),
                                     ifm_back_number(back, layer->hidden), NULL);
-    ifm_back_int(back, "axis", 0);
     return ifm_back_op(back, "Expand", ifm_back_scalar(back, ifm_back_dtype(back, x), 0), shape, NULL);
 }
 
@@ -159,8 +158,7 @@ static void begin(const Layer *layer, int direction, Direction *of)
     if (layer->n_gates == 3 && !layer->is_reset_after)
     {
         const gint64 sizes[] = { 2 * layer->hidden, layer->hidden };
-        of->weight[0] = ifm_back_op(back, "Split", of->weight[0], ifm_back_list(back, sizes, 2), NULL);
-        ifm_back_int(back, "axis", 1);
+        of->weight[0] = ifm_back_op(back, "Split axis=1", of->weight[0], ifm_back_list(back, sizes, 2), NULL);
         of->weight[1] = ifm_back_more(back, 1);
     }
     of->h = state_of(layer, IFM_RECURRENT_H, direction);
@@ -172,8 +170,7 @@ static void first_and_last(const Layer *layer, const char *value, const char **g
 {
     IfmBack *back = layer->back;
     const gint64 n = layer->n_gates - 1, sizes[] = { n * layer->hidden, layer->hidden };
-    const char *first = ifm_back_op(back, "Split", value, ifm_back_list(back, sizes, 2), NULL);
-    ifm_back_int(back, "axis", 2);
+    const char *first = ifm_back_op(back, "Split axis=2", value, ifm_back_list(back, sizes, 2), NULL);
     gates[n] = ifm_back_more(back, 1);
     split(back, ifm_back_op(back, "Sigmoid", first, NULL), 2, n, layer->hidden, gates);
 }
@@ -203,8 +200,7 @@ static const char *reset_after(const Layer *layer, Direction *of, const char *x,
         sides[1] = ifm_back_add(back, sides[1], of->bias);
     for (int i = 0; i < 2; i++)
     {
-        parts[i][0] = ifm_back_op(back, "Split", sides[i], ifm_back_list(back, sizes, 2), NULL);
-        ifm_back_int(back, "axis", 2);
+        parts[i][0] = ifm_back_op(back, "Split axis=2", sides[i], ifm_back_list(back, sizes, 2), NULL);
         parts[i][1] = ifm_back_more(back, 1);
     }
     const char *both = ifm_back_op(back, "Sigmoid", ifm_back_add(back, parts[0][0], parts[1][0]), NULL);
@@ -218,8 +214,7 @@ static const char *reset_before(const Layer *layer, Direction *of, const char *x
 {
     IfmBack *back = layer->back;
     const gint64 sizes[] = { 2 * layer->hidden, layer->hidden };
-    const char *gates[2], *first = ifm_back_op(back, "Split", x, ifm_back_list(back, sizes, 2), NULL);
-    ifm_back_int(back, "axis", 2);
+    const char *gates[2], *first = ifm_back_op(back, "Split axis=2", x, ifm_back_list(back, sizes, 2), NULL);
     const char *last = ifm_back_more(back, 1);
     first = ifm_back_add(back, first, ifm_back_op(back, "MatMul", of->h, of->weight[0], NULL));
     split(back, ifm_back_op(back, "Sigmoid", first, NULL), 2, 2, layer->hidden, gates);
@@ -263,8 +258,7 @@ static const char *run_direction(const Layer *layer, int direction, Direction *o
     g_autoptr(GPtrArray) parts = g_ptr_array_new();
     for (gint64 i = 0; i < layer->n_steps; i++)
         g_ptr_array_add(parts, (gpointer)all[i]);
-    const char *joined = ifm_back_op_list(back, NULL, "Concat", parts);
-    ifm_back_int(back, "axis", 0);
+    const char *joined = ifm_back_op_list(back, NULL, "Concat axis=0", parts);
     of->x = of->all = NULL;
     return ifm_back_op(back, "Unsqueeze", joined, ifm_back_number(back, 1), NULL);
 }
@@ -302,10 +296,17 @@ gboolean ifm_lower_recurrent(IfmBack *back)
 }
 
 /* Of a layer that was not written out. */
-IFM_GRADIENT_RULE(recurrent)
+static void recurrent_rule(IfmBack *back)
 {
     ifm_back_fail(back,
                   "no gradient rule but for the usual activations, without lengths, peepholes or layout 1, of 1 to %d "
                   "steps that are known before it runs (bind them)",
                   MAX_STEPS);
 }
+
+const IfmGradientRule ifm_gradients_recurrent[] = {
+    { "GRU", recurrent_rule },
+    { "LSTM", recurrent_rule },
+    { "RNN", recurrent_rule },
+    { NULL },
+};

@@ -35,14 +35,14 @@ static const char *kept(IfmBack *back, const Reduction *of, const char *value)
     return ifm_back_op(back, "Unsqueeze", value, ifm_back_list(back, axes, (gsize)of->n), NULL);
 }
 
-IFM_GRADIENT_RULE(reduce_sum)
+static void reduce_sum_rule(IfmBack *back)
 {
     Reduction of;
     if (read_reduction(back, &of))
         ifm_back_give(back, 0, ifm_back_expand(back, kept(back, &of, of.g), of.x));
 }
 
-IFM_GRADIENT_RULE(reduce_mean)
+static void reduce_mean_rule(IfmBack *back)
 {
     Reduction of;
     if (!read_reduction(back, &of))
@@ -52,7 +52,7 @@ IFM_GRADIENT_RULE(reduce_mean)
 }
 
 /* 2 g x */
-IFM_GRADIENT_RULE(reduce_sum_square)
+static void reduce_sum_square_rule(IfmBack *back)
 {
     Reduction of;
     if (!read_reduction(back, &of))
@@ -71,7 +71,7 @@ static void give_to_extremes(IfmBack *back, const Reduction *of)
 }
 
 /* ReduceMax, ReduceMin */
-IFM_GRADIENT_RULE(reduce_extreme)
+static void reduce_extreme_rule(IfmBack *back)
 {
     Reduction of;
     if (read_reduction(back, &of))
@@ -79,7 +79,7 @@ IFM_GRADIENT_RULE(reduce_extreme)
 }
 
 /* A ReduceMax over space. */
-IFM_GRADIENT_RULE(global_max_pool)
+static void global_max_pool_rule(IfmBack *back)
 {
     Reduction of = { .x = ifm_back_input(back, 0), .y = ifm_back_output(back, 0), .g = ifm_back_gradient(back, 0) };
     of.keeps = TRUE;
@@ -89,3 +89,13 @@ IFM_GRADIENT_RULE(global_max_pool)
         of.axes[of.n++] = axis;
     give_to_extremes(back, &of);
 }
+
+const IfmGradientRule ifm_gradients_reduction[] = {
+    { "GlobalMaxPool", global_max_pool_rule },
+    { "ReduceMax", reduce_extreme_rule },
+    { "ReduceMean", reduce_mean_rule },
+    { "ReduceMin", reduce_extreme_rule },
+    { "ReduceSum", reduce_sum_rule },
+    { "ReduceSumSquare", reduce_sum_square_rule },
+    { NULL },
+};

@@ -176,18 +176,15 @@ static const char *along(IfmBack *back, const char *value, const Resizing *of, c
                       axis->axis, ifm_back_input(back, 0));
         return value;
     }
-    int n_free = 0;
-    for (int i = 0; i < dims->rank; i++)
-        n_free += dims->dims[i] < 0;
     g_autofree double *shares = g_new0(double, (gsize)(axis->in * axis->out));
     write_shares(of, axis, shares);
-    gboolean in_blocks = n_free <= 1 && dims->rank < IFM_MAX_RANK && is_blocks(axis, shares);
+    gboolean in_blocks = ifm_back_n_sized(dims, -1) <= 1 && dims->rank < IFM_MAX_RANK && is_blocks(axis, shares);
     value = in_blocks ? sum_blocks(back, value, dims, axis) : multiply(back, value, dims, axis, shares);
     dims->dims[axis->axis] = axis->in;
     return value;
 }
 
-IFM_GRADIENT_RULE(resize)
+static void resize_rule(IfmBack *back)
 {
     IfmBackShape x, y;
     Resizing of;
@@ -207,3 +204,8 @@ IFM_GRADIENT_RULE(resize)
     }
     ifm_back_give(back, 0, value);
 }
+
+const IfmGradientRule ifm_gradients_resize[] = {
+    { "Resize", resize_rule },
+    { NULL },
+};

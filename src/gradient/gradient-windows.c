@@ -261,9 +261,7 @@ static const char *ends_of(IfmBack *back, const IfmWindowView *view, const gint6
             end = ifm_back_add(back, ifm_back_size_of(back, windows->counted, i + 2), end);
         g_ptr_array_add(parts, (gpointer)end);
     }
-    const char *list = ifm_back_op_list(back, NULL, "Concat", parts);
-    ifm_back_int(back, "axis", 0);
-    return list;
+    return ifm_back_op_list(back, NULL, "Concat axis=0", parts);
 }
 
 const char *ifm_window_view_at(IfmBack *back, IfmWindowView *view, gint64 position)

@@ -28,15 +28,7 @@ static void add_target(IfmBack *back, const IfmPort *output, const IfmBackShape 
                             is_named ? (const char *const *)output->dim_names : NULL);
 }
 
-/* over_all: ReduceMean or ReduceSum to a scalar. Without axes it is the same in every version of the operator. */
-static const char *over_all(IfmBack *back, const char *to, const char *op_type, const char *value)
-{
-    const char *reduced =
-        to != NULL ? ifm_back_op_to(back, to, op_type, value, NULL) : ifm_back_op(back, op_type, value, NULL);
-    ifm_back_int(back, "keepdims", 0);
-    return reduced;
-}
-
+/* Reductions without axes are the same in every version of the operator. */
 static void mean_squared_error(IfmBack *back, const IfmPort *output, const IfmBackShape *shape)
 {
     int axes[IFM_MAX_RANK];
@@ -45,7 +37,7 @@ static void mean_squared_error(IfmBack *back, const IfmPort *output, const IfmBa
         axes[i] = i;
     add_target(back, output, shape, shape->dtype, shape->rank);
     const char *difference = ifm_back_sub(back, widened(back, output->name, shape), widened(back, "target", shape));
-    over_all(back, "loss", "ReduceMean", ifm_back_mul(back, difference, difference));
+    ifm_back_op_to(back, "loss", "ReduceMean keepdims=0", ifm_back_mul(back, difference, difference), NULL);
     const char *factor =
         ifm_back_div(back, ifm_back_scalar(back, dtype, 2), ifm_back_count(back, dtype, output->name, axes, shape->rank));
     give(back, output->name, ifm_back_mul(back, difference, factor), shape);
@@ -69,12 +61,11 @@ static void cross_entropy(IfmBack *back, const IfmPort *output, const IfmBackSha
     g_autofree char *range = g_strdup_printf("0 %" G_GINT64_FORMAT, n_classes);
     add_target(back, output, shape, IFM_DTYPE_I64, 1);
     ifm_model_builder_metadata(back->builder, "inferometer.range.target", range);
-    const char *logarithm = ifm_back_op(back, "LogSoftmax", widened(back, output->name, shape), NULL);
-    ifm_back_int(back, "axis", 1);
+    const char *logarithm = ifm_back_op(back, "LogSoftmax axis=1", widened(back, output->name, shape), NULL);
     const char *column = ifm_back_reshape_dims(back, "target", (gint64[]){ -1, 1 }, 2);
     const char *hot = one_hot(back, column, n_classes, dtype);
     const char *rows = ifm_back_count(back, dtype, output->name, (int[]){ 0 }, 1);
-    const char *sum = over_all(back, NULL, "ReduceSum", ifm_back_mul(back, logarithm, hot));
+    const char *sum = ifm_back_op(back, "ReduceSum keepdims=0", ifm_back_mul(back, logarithm, hot), NULL);
     ifm_back_op_to(back, "loss", "Neg", ifm_back_div(back, sum, rows), NULL);
     const char *surplus = ifm_back_sub(back, ifm_back_op(back, "Exp", logarithm, NULL), hot);
     give(back, output->name, ifm_back_div(back, surplus, rows), shape);

@@ -14,24 +14,6 @@ static gint64 fact_bytes(const IfmFact *fact)
     return fact != NULL && ifm_fact_n_bytes(fact, &n) ? n : -1;
 }
 
-/* subgraphs_of: Returns: (transfer full) the subgraphs of the node (Onnx__GraphProto*); NULL for none. */
-static GPtrArray *subgraphs_of(const Onnx__NodeProto *node)
-{
-    GPtrArray *graphs = NULL;
-    for (gsize i = 0; i < node->n_attribute; i++)
-        for (gsize k = 0; k < node->attribute[i]->n_graphs + 1; k++)
-        {
-            const Onnx__AttributeProto *attribute = node->attribute[i];
-            Onnx__GraphProto *graph = k < attribute->n_graphs ? attribute->graphs[k] : attribute->g;
-            if (graph == NULL)
-                continue;
-            if (graphs == NULL)
-                graphs = g_ptr_array_new();
-            g_ptr_array_add(graphs, graph);
-        }
-    return graphs;
-}
-
 /* --- inside a node: the branches of If, the bodies of Loop and Scan ----------------------------------------------- */
 
 /* Need: memory of a subgraph while its node runs. @peak_bytes: maximum alive at once    @all_bytes: sum without freeing */
@@ -72,13 +54,10 @@ static void read_at(Inner *inner, const Onnx__NodeProto *node, gsize step)
         if (number > 0)
             g_array_index(inner->spans, IfmMemorySpan, number - 1).last = step;
     }
-    g_autoptr(GPtrArray) graphs = subgraphs_of(node);
-    for (guint k = 0; graphs != NULL && k < graphs->len; k++)
-    {
-        const Onnx__GraphProto *graph = g_ptr_array_index(graphs, k);
+    const Onnx__GraphProto *graph;
+    for (gsize k = 0; (graph = ifm_onnx_body(node, k)) != NULL; k++)
         for (gsize i = 0; i < graph->n_node; i++)
             read_at(inner, graph->node[i], step);
-    }
 }
 
 static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node);
@@ -121,13 +100,12 @@ static Need subgraph_need(const IfmAnalysis *analysis, const Onnx__GraphProto *g
 static Need node_need(const IfmAnalysis *analysis, const Onnx__NodeProto *node)
 {
     Need max = { 0 };
-    g_autoptr(GPtrArray) graphs = subgraphs_of(node);
+    const Onnx__GraphProto *graph;
     gboolean skip = FALSE; /* those that were not analysed, where one was */
-    for (guint i = 0; graphs != NULL && i < graphs->len; i++)
-        skip = skip || g_hash_table_contains(analysis->inner, g_ptr_array_index(graphs, i));
-    for (guint i = 0; graphs != NULL && i < graphs->len; i++)
+    for (gsize i = 0; (graph = ifm_onnx_body(node, i)) != NULL; i++)
+        skip = skip || g_hash_table_contains(analysis->inner, graph);
+    for (gsize i = 0; (graph = ifm_onnx_body(node, i)) != NULL; i++)
     {
-        const Onnx__GraphProto *graph = g_ptr_array_index(graphs, i);
         if (skip && !g_hash_table_contains(analysis->inner, graph))
             continue;
         Need need = subgraph_need(analysis, graph);

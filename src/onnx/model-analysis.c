@@ -277,15 +277,10 @@ static void cost_of(const IfmOperatorCall *call, NodeResult *result)
         result->why = "its operations are past counting";
 }
 
-/* Every rule may use the required inputs of its operator and its first output. */
 static gboolean check_counts(const IfmOperator *row, const IfmNode *node, GError **error)
 {
-    gboolean enough = node->n_outputs > 0 && node->n_inputs >= row->n_inputs;
-    for (gsize i = 0; enough && i < row->n_inputs; i++)
-        enough = *node->inputs[i] != '\0';
-    if (enough)
-        return TRUE;
-    return IFM_RULE_FAIL(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
+    return ifm_operator_is_complete(row, node) ||
+           IFM_RULE_FAIL(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
 }
 
 /* follow_values: Computes the values of a small output, if the row has a rule. */

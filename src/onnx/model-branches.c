@@ -4,58 +4,25 @@
 
 #include "onnx-private.h"
 
-/* Branch: one that is put in. @names: what it defines -> its name in the graph */
-typedef struct
-{
-    GHashTable *names;
-    const char *prefix;
-} Branch;
+/* IfmOnnxRenaming.names: what a branch that is put in defines -> its name in the graph */
 
-/* protobuf-c's own allocator is malloc, and frees what is put into its messages. */
-static void set_text(char **where, char *text /* (transfer full) */)
-{
-    free(*where);
-    *where = text;
-}
-
-static void append(void *array, size_t *n, void *element)
-{
-    void ***elements = array;
-    *elements = g_renew(void *, *elements, *n + 1);
-    (*elements)[(*n)++] = element;
-}
-
-/* --- names --------------------------------------------------------------------------------------------------------------
- */
-
-static void define(const Branch *branch, const char *name)
+static void define(const IfmOnnxRenaming *branch, const char *name)
 {
     if (name != NULL && *name != '\0' && !g_hash_table_contains(branch->names, name))
         g_hash_table_insert(branch->names, g_strdup(name), g_strconcat(branch->prefix, name, NULL));
 }
 
-static void rename_text(const Branch *branch, char **name)
+static void rename_text(const IfmOnnxRenaming *branch, char **name)
 {
     const char *known = *name != NULL ? g_hash_table_lookup(branch->names, *name) : NULL;
     if (known != NULL)
-        set_text(name, g_strdup(known));
-}
-
-static void each_subgraph(const Branch *branch, Onnx__NodeProto *node,
-                          void (*visit)(const Branch *branch, Onnx__GraphProto *graph))
-{
-    for (gsize i = 0; i < node->n_attribute; i++)
-    {
-        if (node->attribute[i]->g != NULL)
-            visit(branch, node->attribute[i]->g);
-        for (gsize k = 0; k < node->attribute[i]->n_graphs; k++)
-            visit(branch, node->attribute[i]->graphs[k]);
-    }
+        ifm_onnx_set_text(name, g_strdup(known));
 }
 
 /* Names that graphs within define are told apart too: they may be those of the other branch. */
-static void define_all(const Branch *branch, Onnx__GraphProto *graph)
+static void define_all(const IfmOnnxRenaming *branch, const Onnx__GraphProto *graph)
 {
+    const Onnx__GraphProto *body;
     for (gsize i = 0; i < graph->n_input; i++)
         define(branch, graph->input[i]->name);
     for (gsize i = 0; i < graph->n_initializer; i++)
@@ -67,36 +34,8 @@ static void define_all(const Branch *branch, Onnx__GraphProto *graph)
     {
         for (gsize k = 0; k < graph->node[i]->n_output; k++)
             define(branch, graph->node[i]->output[k]);
-        each_subgraph(branch, graph->node[i], define_all);
-    }
-}
-
-static void rename_ports(const Branch *branch, Onnx__ValueInfoProto **ports, gsize n)
-{
-    for (gsize i = 0; i < n; i++)
-        rename_text(branch, &ports[i]->name);
-}
-
-static void rename_graph(const Branch *branch, Onnx__GraphProto *graph)
-{
-    rename_ports(branch, graph->input, graph->n_input);
-    rename_ports(branch, graph->output, graph->n_output);
-    rename_ports(branch, graph->value_info, graph->n_value_info);
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        rename_text(branch, &graph->initializer[i]->name);
-    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
-        if (graph->sparse_initializer[i]->values != NULL)
-            rename_text(branch, &graph->sparse_initializer[i]->values->name);
-    for (gsize i = 0; i < graph->n_node; i++)
-    {
-        Onnx__NodeProto *node = graph->node[i];
-        for (gsize k = 0; k < node->n_input; k++)
-            rename_text(branch, &node->input[k]);
-        for (gsize k = 0; k < node->n_output; k++)
-            rename_text(branch, &node->output[k]);
-        if (node->name != NULL && *node->name != '\0')
-            set_text(&node->name, g_strconcat(branch->prefix, node->name, NULL));
-        each_subgraph(branch, node, rename_graph);
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            define_all(branch, body);
     }
 }
 
@@ -105,12 +44,9 @@ static void rename_graph(const Branch *branch, Onnx__GraphProto *graph)
 
 static Onnx__NodeProto *new_identity(const char *from, const char *to)
 {
-    Onnx__NodeProto *node = g_new(Onnx__NodeProto, 1);
-    onnx__node_proto__init(node);
-    node->op_type = g_strdup("Identity");
-    node->name = g_strdup(to);
-    append(&node->input, &node->n_input, g_strdup(from));
-    append(&node->output, &node->n_output, g_strdup(to));
+    Onnx__NodeProto *node = ifm_onnx_new_node("Identity", g_strdup(to));
+    ifm_onnx_append(&node->input, &node->n_input, g_strdup(from));
+    ifm_onnx_append(&node->output, &node->n_output, g_strdup(to));
     return node;
 }
 
@@ -127,9 +63,9 @@ static gboolean is_made_in(const Onnx__GraphProto *graph, const char *name)
 static void move_initializers(Onnx__GraphProto *from, Onnx__GraphProto *to)
 {
     for (gsize i = 0; i < from->n_initializer; i++)
-        append(&to->initializer, &to->n_initializer, from->initializer[i]);
+        ifm_onnx_append(&to->initializer, &to->n_initializer, from->initializer[i]);
     for (gsize i = 0; i < from->n_sparse_initializer; i++)
-        append(&to->sparse_initializer, &to->n_sparse_initializer, from->sparse_initializer[i]);
+        ifm_onnx_append(&to->sparse_initializer, &to->n_sparse_initializer, from->sparse_initializer[i]);
     from->n_initializer = from->n_sparse_initializer = 0;
 }
 
@@ -140,7 +76,7 @@ static void put_in(Onnx__GraphProto *graph, const Onnx__NodeProto *node, Onnx__G
     g_autofree char *prefix = g_strdup_printf("%s#%u/", node->output[0], number);
     g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     g_autoptr(GPtrArray) copies = g_ptr_array_new();
-    const Branch branch = { names, prefix };
+    const IfmOnnxRenaming branch = { rename_text, names, prefix };
     for (gsize i = 0; i < MIN(node->n_output, body->n_output); i++)
     {
         const char *inner = body->output[i]->name, *output = node->output[i];
@@ -155,7 +91,7 @@ static void put_in(Onnx__GraphProto *graph, const Onnx__NodeProto *node, Onnx__G
         if (*node->output[i] != '\0' && !g_str_equal(from, node->output[i]))
             g_ptr_array_add(copies, new_identity(from, node->output[i]));
     }
-    rename_graph(&branch, body);
+    ifm_onnx_rename_graph(&branch, body);
     for (gsize i = 0; i < body->n_node; i++)
         g_ptr_array_add(out, body->node[i]);
     for (guint i = 0; i < copies->len; i++)

@@ -33,33 +33,6 @@ typedef struct
 #define MAX_FILE_BYTES IFM_ONNX_MAX_FILE_BYTES
 #define EXTERNAL_ALIGNMENT 4096 /* a page, as the ONNX format requires, so that each weight can be mapped */
 
-/* protobuf-c frees the messages with free(). GLib allocates with malloc() too. */
-#define NEW_MESSAGE(Type, type)                                                                                            \
-    static Onnx__##Type *new_##type(void)                                                                                  \
-    {                                                                                                                      \
-        Onnx__##Type *message = g_new(Onnx__##Type, 1);                                                                    \
-        onnx__##type##__init(message);                                                                                     \
-        return message;                                                                                                    \
-    }
-NEW_MESSAGE(ModelProto, model_proto)
-NEW_MESSAGE(GraphProto, graph_proto)
-NEW_MESSAGE(NodeProto, node_proto)
-NEW_MESSAGE(AttributeProto, attribute_proto)
-NEW_MESSAGE(TensorProto, tensor_proto)
-NEW_MESSAGE(ValueInfoProto, value_info_proto)
-NEW_MESSAGE(OperatorSetIdProto, operator_set_id_proto)
-NEW_MESSAGE(StringStringEntryProto, string_string_entry_proto)
-NEW_MESSAGE(TypeProto, type_proto)
-NEW_MESSAGE(TensorShapeProto, tensor_shape_proto)
-
-/* append: Grows a repeated field by one pointer. */
-static void append(void *array, size_t *n, void *element)
-{
-    void ***elements = array;
-    *elements = g_renew(void *, *elements, *n + 1);
-    (*elements)[(*n)++] = element;
-}
-
 G_GNUC_PRINTF(2, 3) static void fail(IfmModelBuilder *builder, const char *format, ...)
 {
     if (builder->error != NULL)
@@ -88,18 +61,14 @@ IfmModelBuilder *ifm_model_builder_new(const char *graph_name, gint64 opset)
 {
     IfmModelBuilder *builder = g_new0(IfmModelBuilder, 1);
     builder->drawn = g_array_new(FALSE, FALSE, sizeof(RandomWeight));
-    builder->proto = new_model_proto();
+    builder->proto = IFM_ONNX_NEW(model_proto);
     builder->proto->has_ir_version = TRUE;
     builder->proto->ir_version = ir_version_for(opset);
     builder->proto->producer_name = g_strdup("inferometer");
     builder->proto->producer_version = g_strdup(IFM_VERSION);
-    builder->proto->graph = new_graph_proto();
+    builder->proto->graph = IFM_ONNX_NEW(graph_proto);
     builder->proto->graph->name = g_strdup(graph_name);
-    Onnx__OperatorSetIdProto *set = new_operator_set_id_proto();
-    set->domain = g_strdup("");
-    set->has_version = TRUE;
-    set->version = opset;
-    append(&builder->proto->opset_import, &builder->proto->n_opset_import, set);
+    ifm_onnx_append(&builder->proto->opset_import, &builder->proto->n_opset_import, ifm_onnx_new_opset("", opset));
     if (opset < 1)
         fail(builder, "opset %" G_GINT64_FORMAT ": 1 or more", opset);
     return builder;
@@ -122,11 +91,10 @@ void ifm_model_builder_free(IfmModelBuilder *builder)
 
 static Onnx__TensorShapeProto *new_shape(int rank, const gint64 *dims, const char *const *dim_names)
 {
-    Onnx__TensorShapeProto *shape = new_tensor_shape_proto();
+    Onnx__TensorShapeProto *shape = IFM_ONNX_NEW(tensor_shape_proto);
     for (int i = 0; i < rank; i++)
     {
-        Onnx__TensorShapeProto__Dimension *dim = g_new(Onnx__TensorShapeProto__Dimension, 1);
-        onnx__tensor_shape_proto__dimension__init(dim);
+        Onnx__TensorShapeProto__Dimension *dim = IFM_ONNX_NEW(tensor_shape_proto__dimension);
         if (dims[i] >= 0)
         {
             dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -137,7 +105,7 @@ static Onnx__TensorShapeProto *new_shape(int rank, const gint64 *dims, const cha
             dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
             dim->dim_param = g_strdup(dim_names[i]);
         }
-        append(&shape->dim, &shape->n_dim, dim);
+        ifm_onnx_append(&shape->dim, &shape->n_dim, dim);
     }
     return shape;
 }
@@ -147,14 +115,7 @@ static Onnx__ValueInfoProto *new_port(IfmModelBuilder *builder, const char *name
 {
     if (rank < -1 || rank > IFM_MAX_RANK)
         fail(builder, "port '%s': rank %d is not within 0 to %d, nor -1", name, rank, IFM_MAX_RANK);
-    Onnx__ValueInfoProto *info = new_value_info_proto();
-    info->name = g_strdup(name);
-    info->type = new_type_proto();
-    info->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    info->type->tensor_type = g_new(Onnx__TypeProto__Tensor, 1);
-    onnx__type_proto__tensor__init(info->type->tensor_type);
-    info->type->tensor_type->has_elem_type = TRUE;
-    info->type->tensor_type->elem_type = (gint32)dtype;
+    Onnx__ValueInfoProto *info = ifm_onnx_new_port(name, dtype);
     if (rank >= 0)
         info->type->tensor_type->shape = new_shape(builder->error == NULL ? rank : 0, dims, dim_names);
     return info;
@@ -164,14 +125,14 @@ void ifm_model_builder_input(IfmModelBuilder *builder, const char *name, IfmDtyp
                              const char *const *dim_names)
 {
     Onnx__GraphProto *graph = builder->proto->graph;
-    append(&graph->input, &graph->n_input, new_port(builder, name, dtype, rank, dims, dim_names));
+    ifm_onnx_append(&graph->input, &graph->n_input, new_port(builder, name, dtype, rank, dims, dim_names));
 }
 
 void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims,
                               const char *const *dim_names)
 {
     Onnx__GraphProto *graph = builder->proto->graph;
-    append(&graph->output, &graph->n_output, new_port(builder, name, dtype, rank, dims, dim_names));
+    ifm_onnx_append(&graph->output, &graph->n_output, new_port(builder, name, dtype, rank, dims, dim_names));
 }
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */
@@ -188,13 +149,13 @@ static Onnx__TensorProto *new_weight(IfmModelBuilder *builder, const char *name,
         fail(builder, "weight '%s': %s", name, error->message);
         return NULL;
     }
-    Onnx__TensorProto *tensor = new_tensor_proto();
+    Onnx__TensorProto *tensor = IFM_ONNX_NEW(tensor_proto);
     tensor->name = g_strdup(name);
     tensor->has_data_type = TRUE;
     tensor->data_type = (gint32)dtype;
     tensor->n_dims = (gsize)rank;
     tensor->dims = g_memdup2(shape, (gsize)rank * sizeof *shape);
-    append(&builder->proto->graph->initializer, &builder->proto->graph->n_initializer, tensor);
+    ifm_onnx_append(&builder->proto->graph->initializer, &builder->proto->graph->n_initializer, tensor);
     return tensor;
 }
 
@@ -259,12 +220,21 @@ void ifm_model_builder_external(IfmModelBuilder *builder, const char *location)
         builder->location = g_strdup(location);
 }
 
-static void add_external_value(Onnx__TensorProto *tensor, const char *key, char *value /* (transfer full) */)
+static void add_external_value(Onnx__TensorProto *tensor, const char *key, const char *value)
 {
-    Onnx__StringStringEntryProto *entry = new_string_string_entry_proto();
-    entry->key = g_strdup(key);
-    entry->value = value;
-    append(&tensor->external_data, &tensor->n_external_data, entry);
+    ifm_onnx_add_entry(&tensor->external_data, &tensor->n_external_data, key, value);
+}
+
+/* refer: Says where in which file the values of a weight are. */
+static void refer(Onnx__TensorProto *tensor, const char *location, gsize offset, gsize size)
+{
+    g_autofree char *offset_text = g_strdup_printf("%" G_GSIZE_FORMAT, offset),
+                    *length = g_strdup_printf("%" G_GSIZE_FORMAT, size);
+    tensor->has_data_location = TRUE;
+    tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    add_external_value(tensor, "location", location);
+    add_external_value(tensor, "offset", offset_text);
+    add_external_value(tensor, "length", length);
 }
 
 /* add_external: Gives the weight a place in the file of external data. */
@@ -274,11 +244,7 @@ static void add_external(IfmModelBuilder *builder, RandomWeight *weight)
     weight->external = TRUE;
     weight->offset = (builder->external_size + EXTERNAL_ALIGNMENT - 1) / EXTERNAL_ALIGNMENT * (gsize)EXTERNAL_ALIGNMENT;
     builder->external_size = weight->offset + weight->size;
-    tensor->has_data_location = TRUE;
-    tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    add_external_value(tensor, "location", g_strdup(builder->location));
-    add_external_value(tensor, "offset", g_strdup_printf("%" G_GSIZE_FORMAT, weight->offset));
-    add_external_value(tensor, "length", g_strdup_printf("%" G_GSIZE_FORMAT, weight->size));
+    refer(tensor, builder->location, weight->offset, weight->size);
 }
 
 void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, int rank, const gint64 *shape, double low,
@@ -335,10 +301,7 @@ static void draw_weights(IfmModelBuilder *builder)
 
 void ifm_model_builder_metadata(IfmModelBuilder *builder, const char *key, const char *value)
 {
-    Onnx__StringStringEntryProto *entry = new_string_string_entry_proto();
-    entry->key = g_strdup(key);
-    entry->value = g_strdup(value);
-    append(&builder->proto->metadata_props, &builder->proto->n_metadata_props, entry);
+    ifm_onnx_add_entry(&builder->proto->metadata_props, &builder->proto->n_metadata_props, key, value);
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -347,14 +310,12 @@ gsize ifm_model_builder_node(IfmModelBuilder *builder, const char *op_type, cons
                              const char *const *outputs)
 {
     Onnx__GraphProto *graph = builder->proto->graph;
-    Onnx__NodeProto *node = new_node_proto();
-    node->op_type = g_strdup(op_type);
-    node->name = g_strdup(name);
+    Onnx__NodeProto *node = ifm_onnx_new_node(op_type, g_strdup(name));
     for (gsize i = 0; inputs != NULL && inputs[i] != NULL; i++)
-        append(&node->input, &node->n_input, g_strdup(inputs[i]));
+        ifm_onnx_append(&node->input, &node->n_input, g_strdup(inputs[i]));
     for (gsize i = 0; outputs != NULL && outputs[i] != NULL; i++)
-        append(&node->output, &node->n_output, g_strdup(outputs[i]));
-    append(&graph->node, &graph->n_node, node);
+        ifm_onnx_append(&node->output, &node->n_output, g_strdup(outputs[i]));
+    ifm_onnx_append(&graph->node, &graph->n_node, node);
     return graph->n_node - 1;
 }
 
@@ -366,96 +327,47 @@ void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *
     for (gsize i = 0; i < model->n_opset_import; i++)
         if (g_strcmp0(model->opset_import[i]->domain, domain) == 0)
             return;
-    Onnx__OperatorSetIdProto *set = new_operator_set_id_proto();
-    set->domain = g_strdup(domain);
-    set->has_version = TRUE;
-    set->version = version;
-    append(&model->opset_import, &model->n_opset_import, set);
+    ifm_onnx_append(&model->opset_import, &model->n_opset_import, ifm_onnx_new_opset(domain, version));
 }
 
-static Onnx__AttributeProto *add_attribute(IfmModelBuilder *builder, gsize index, const char *name, int type)
+/* --- attributes --------------------------------------------------------------------------------------------------- */
+
+/* node_at: NULL, and an error in the builder, where there is none. */
+static Onnx__NodeProto *node_at(IfmModelBuilder *builder, gsize index, const char *attribute)
 {
     Onnx__GraphProto *graph = builder->proto->graph;
-    if (index >= graph->n_node)
-    {
-        fail(builder, "attribute '%s': there is no node %" G_GSIZE_FORMAT, name, index);
-        return NULL;
-    }
-    Onnx__NodeProto *node = graph->node[index];
-    Onnx__AttributeProto *attribute = new_attribute_proto();
-    attribute->name = g_strdup(name);
-    attribute->has_type = TRUE;
-    attribute->type = (Onnx__AttributeProto__AttributeType)type;
-    append(&node->attribute, &node->n_attribute, attribute);
-    return attribute;
+    if (index < graph->n_node)
+        return graph->node[index];
+    fail(builder, "attribute '%s': there is no node %" G_GSIZE_FORMAT, attribute, index);
+    return NULL;
 }
 
 void ifm_model_builder_int(IfmModelBuilder *builder, gsize node, const char *attribute, gint64 value)
 {
-    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    if (added == NULL)
-        return;
-    added->has_i = TRUE;
-    added->i = value;
+    Onnx__NodeProto *proto = node_at(builder, node, attribute);
+    if (proto != NULL)
+        ifm_onnx_add_int(proto, attribute, value);
 }
 
 void ifm_model_builder_float(IfmModelBuilder *builder, gsize node, const char *attribute, double value)
 {
-    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
-    if (added == NULL)
-        return;
-    added->has_f = TRUE;
-    added->f = (float)value;
+    Onnx__NodeProto *proto = node_at(builder, node, attribute);
+    if (proto != NULL)
+        ifm_onnx_add_float(proto, attribute, value);
 }
 
 void ifm_model_builder_string(IfmModelBuilder *builder, gsize node, const char *attribute, const char *value)
 {
-    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
-    if (added == NULL)
-        return;
-    added->has_s = TRUE;
-    added->s = (ProtobufCBinaryData){ strlen(value), (guint8 *)g_strdup(value) };
+    Onnx__NodeProto *proto = node_at(builder, node, attribute);
+    if (proto != NULL)
+        ifm_onnx_add_string(proto, attribute, value);
 }
 
 void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *attribute, const gint64 *values, gsize n)
 {
-    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
-    if (added == NULL)
-        return;
-    added->n_ints = n;
-    added->ints = g_memdup2(values, n * sizeof *values);
-}
-
-void ifm_model_builder_floats(IfmModelBuilder *builder, gsize node, const char *attribute, const float *values, gsize n)
-{
-    Onnx__AttributeProto *added = add_attribute(builder, node, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
-    if (added == NULL)
-        return;
-    added->n_floats = n;
-    added->floats = g_memdup2(values, n * sizeof *values);
-}
-
-/* A list of integers, or of numbers that are all written with a point. */
-static void add_list(IfmModelBuilder *builder, gsize node, const char *attribute, const json_t *list)
-{
-    const gsize n = json_array_size(list);
-    g_autofree gint64 *whole = g_new0(gint64, MAX(n, 1));
-    g_autofree float *real = g_new0(float, MAX(n, 1));
-    gsize n_whole = 0, n_real = 0;
-    for (gsize i = 0; i < n; i++)
-    {
-        const json_t *value = json_array_get(list, i);
-        whole[i] = json_integer_value(value);
-        real[i] = (float)json_number_value(value);
-        n_whole += json_is_integer(value);
-        n_real += json_is_real(value);
-    }
-    if (n_whole == n)
-        ifm_model_builder_ints(builder, node, attribute, whole, n);
-    else if (n_real == n)
-        ifm_model_builder_floats(builder, node, attribute, real, n);
-    else
-        fail(builder, "attribute '%s': a list of texts cannot be made", attribute);
+    Onnx__NodeProto *proto = node_at(builder, node, attribute);
+    if (proto != NULL)
+        ifm_onnx_add_ints(proto, attribute, values, n);
 }
 
 void ifm_model_builder_attributes(IfmModelBuilder *builder, gsize node, const json_t *attributes)
@@ -464,36 +376,21 @@ void ifm_model_builder_attributes(IfmModelBuilder *builder, gsize node, const js
     json_t *value;
     json_object_foreach((json_t *)attributes, name, value)
     {
-        const char *text = json_string_value(value);
-        if (json_is_array(value))
-            add_list(builder, node, name, value);
-        else if (json_is_integer(value))
-            ifm_model_builder_int(builder, node, name, json_integer_value(value));
-        else if (json_is_real(value))
-            ifm_model_builder_float(builder, node, name, json_real_value(value));
-        else if (text != NULL && !g_str_has_prefix(text, IFM_ATTRIBUTE_DIGEST))
-            ifm_model_builder_string(builder, node, name, text);
-        else
-            fail(builder, "attribute '%s': its value is not known", name);
+        Onnx__NodeProto *proto = node_at(builder, node, name);
+        if (proto != NULL && !ifm_onnx_add_value(proto, name, value))
+            fail(builder,
+                 json_is_array(value) ? "attribute '%s': a list of texts cannot be made"
+                                      : "attribute '%s': its value is not known",
+                 name);
     }
 }
 
 /* --- copies of parts of another model ----------------------------------------------------------------------------- */
 
-/* copy_message: Packs and unpacks it: protobuf-c has no copy function. */
-static void *copy_message(const void *message)
-{
-    const ProtobufCMessage *from = message;
-    gsize size = protobuf_c_message_get_packed_size(from);
-    g_autofree guint8 *bytes = g_malloc(MAX(size, 1));
-    protobuf_c_message_pack(from, bytes);
-    return protobuf_c_message_unpack(from->descriptor, NULL, size, bytes);
-}
-
 gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node)
 {
     Onnx__GraphProto *graph = builder->proto->graph;
-    append(&graph->node, &graph->n_node, copy_message(node->proto));
+    ifm_onnx_append(&graph->node, &graph->n_node, ifm_onnx_copy_message(node->proto));
     return graph->n_node - 1;
 }
 
@@ -557,7 +454,7 @@ static gboolean share(IfmModelBuilder *builder, const IfmModel *model, const Ifm
     tensor->has_data_location = TRUE;
     tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     for (gsize i = 0; i < from->n_external_data; i++)
-        add_external_value(tensor, from->external_data[i]->key, g_strdup(from->external_data[i]->value));
+        add_external_value(tensor, from->external_data[i]->key, from->external_data[i]->value);
     gboolean known = FALSE;
     for (guint i = 0; i < builder->shared->len; i++)
         known |= g_str_equal(g_array_index(builder->shared, IfmOnnxExternal, i).location, location);
@@ -578,7 +475,7 @@ void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *mod
     else if (weight->has_tensor && !share(builder, model, weight))
         ifm_model_builder_weight(builder, name, &weight->tensor);
     else if (!weight->has_tensor)
-        append(&graph->initializer, &graph->n_initializer, copy_message(weight->proto));
+        ifm_onnx_append(&graph->initializer, &graph->n_initializer, ifm_onnx_copy_message(weight->proto));
 }
 
 void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *model)
@@ -588,10 +485,10 @@ void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *mo
     {
         const char *domain = from->opset_import[i]->domain;
         if (domain != NULL && *domain != '\0' && !g_str_equal(domain, "ai.onnx"))
-            append(&to->opset_import, &to->n_opset_import, copy_message(from->opset_import[i]));
+            ifm_onnx_append(&to->opset_import, &to->n_opset_import, ifm_onnx_copy_message(from->opset_import[i]));
     }
     for (gsize i = 0; i < from->n_functions; i++)
-        append(&to->functions, &to->n_functions, copy_message(from->functions[i]));
+        ifm_onnx_append(&to->functions, &to->n_functions, ifm_onnx_copy_message(from->functions[i]));
 }
 
 void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize index, const char *name)
@@ -603,8 +500,8 @@ void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize i
         return;
     }
     while (proto->n_output < index)
-        append(&proto->output, &proto->n_output, g_strdup(""));
-    append(&proto->output, &proto->n_output, g_strdup(name));
+        ifm_onnx_append(&proto->output, &proto->n_output, g_strdup(""));
+    ifm_onnx_append(&proto->output, &proto->n_output, g_strdup(name));
 }
 
 /* --- finishing ---------------------------------------------------------------------------------------------------- */

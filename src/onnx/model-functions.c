@@ -16,36 +16,17 @@ typedef struct
     gsize n_nodes;
 } Inliner;
 
-/* Call: one place where a function is called. @names: of the function -> of the graph */
+/* Call: one place where a function is called. @renaming: of the function's names -> the graph's */
 typedef struct
 {
+    IfmOnnxRenaming renaming;
     const Onnx__FunctionProto *function;
     const Onnx__NodeProto *node;
-    GHashTable *names;
     char *prefix;
 } Call;
 
 /* --- messages -----------------------------------------------------------------------------------------------------------
  */
-
-/* protobuf-c's own allocator is malloc, and frees what is put into its messages. */
-static void set_text(char **where, char *text /* (transfer full) */)
-{
-    free(*where);
-    *where = text;
-}
-
-/* (transfer full) */
-static gpointer copy_message(gconstpointer message)
-{
-    const ProtobufCMessage *from = message;
-    const gsize size = protobuf_c_message_get_packed_size(from);
-    g_autofree guint8 *bytes = g_malloc(size + 1);
-    protobuf_c_message_pack(from, bytes);
-    ProtobufCMessage *copy = protobuf_c_message_unpack(from->descriptor, NULL, size, bytes);
-    g_assert(copy != NULL);
-    return copy;
-}
 
 static const char *text_or_empty(const char *text)
 {
@@ -72,33 +53,11 @@ static const Onnx__FunctionProto *function_of(const Inliner *self, const Onnx__N
 /* --- names --------------------------------------------------------------------------------------------------------------
  */
 
-static void rename_text(const Call *call, char **name)
+static void rename_text(const IfmOnnxRenaming *renaming, char **name)
 {
-    const char *known = *name != NULL ? g_hash_table_lookup(call->names, *name) : NULL;
+    const char *known = *name != NULL ? g_hash_table_lookup(renaming->names, *name) : NULL;
     if (*name != NULL && **name != '\0')
-        set_text(name, known != NULL ? g_strdup(known) : g_strconcat(call->prefix, *name, NULL));
-}
-
-static void rename_node(const Call *call, Onnx__NodeProto *node);
-
-static void rename_ports(const Call *call, Onnx__ValueInfoProto **ports, gsize n)
-{
-    for (gsize i = 0; i < n; i++)
-        rename_text(call, &ports[i]->name);
-}
-
-static void rename_graph(const Call *call, Onnx__GraphProto *graph)
-{
-    rename_ports(call, graph->input, graph->n_input);
-    rename_ports(call, graph->output, graph->n_output);
-    rename_ports(call, graph->value_info, graph->n_value_info);
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        rename_text(call, &graph->initializer[i]->name);
-    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
-        if (graph->sparse_initializer[i]->values != NULL)
-            rename_text(call, &graph->sparse_initializer[i]->values->name);
-    for (gsize i = 0; i < graph->n_node; i++)
-        rename_node(call, graph->node[i]);
+        ifm_onnx_set_text(name, known != NULL ? g_strdup(known) : g_strconcat(renaming->prefix, *name, NULL));
 }
 
 static Onnx__AttributeProto *find_attribute(Onnx__AttributeProto **attributes, gsize n, const char *name)
@@ -116,44 +75,40 @@ static Onnx__AttributeProto *resolve(const Call *call, const Onnx__AttributeProt
     const Onnx__AttributeProto *found = find_attribute(call->node->attribute, call->node->n_attribute, name);
     if (found == NULL)
         found = find_attribute(call->function->attribute_proto, call->function->n_attribute_proto, name);
-    Onnx__AttributeProto *copy = found != NULL ? copy_message(found) : NULL;
+    Onnx__AttributeProto *copy = found != NULL ? ifm_onnx_copy_message(found) : NULL;
     if (copy != NULL)
-        set_text(&copy->name, g_strdup(attribute->name));
+        ifm_onnx_set_text(&copy->name, g_strdup(attribute->name));
     return copy;
 }
 
-static void rename_attributes(const Call *call, Onnx__NodeProto *node)
+/* resolve_attributes: Of a node of the function, and of the nodes within it. What they stand for comes with the caller's
+ * names. */
+static void resolve_attributes(const Call *call, Onnx__NodeProto *node)
 {
     gsize n = 0;
     for (gsize i = 0; i < node->n_attribute; i++)
     {
         Onnx__AttributeProto *attribute = node->attribute[i];
-        if (*text_or_empty(attribute->ref_attr_name) != '\0')
+        if (*text_or_empty(attribute->ref_attr_name) == '\0')
         {
-            Onnx__AttributeProto *resolved = resolve(call, attribute); /* its graphs have the caller's names */
-            onnx__attribute_proto__free_unpacked(attribute, NULL);
-            if (resolved != NULL)
-                node->attribute[n++] = resolved;
+            node->attribute[n++] = attribute;
             continue;
         }
-        if (attribute->g != NULL)
-            rename_graph(call, attribute->g);
-        for (gsize k = 0; k < attribute->n_graphs; k++)
-            rename_graph(call, attribute->graphs[k]);
-        node->attribute[n++] = attribute;
+        Onnx__AttributeProto *resolved = resolve(call, attribute);
+        onnx__attribute_proto__free_unpacked(attribute, NULL);
+        if (resolved != NULL)
+            node->attribute[n++] = resolved;
     }
     node->n_attribute = n;
 }
 
-static void rename_node(const Call *call, Onnx__NodeProto *node)
+static void resolve_all(const Call *call, Onnx__NodeProto *node)
 {
-    for (gsize i = 0; i < node->n_input; i++)
-        rename_text(call, &node->input[i]);
-    for (gsize i = 0; i < node->n_output; i++)
-        rename_text(call, &node->output[i]);
-    if (*text_or_empty(node->name) != '\0')
-        set_text(&node->name, g_strconcat(call->prefix, node->name, NULL));
-    rename_attributes(call, node);
+    Onnx__GraphProto *body;
+    for (gsize k = 0; (body = ifm_onnx_body(node, k)) != NULL; k++)
+        for (gsize i = 0; i < body->n_node; i++)
+            resolve_all(call, body->node[i]);
+    resolve_attributes(call, node);
 }
 
 /* --- one call -----------------------------------------------------------------------------------------------------------
@@ -161,7 +116,7 @@ static void rename_node(const Call *call, Onnx__NodeProto *node)
 
 static void call_clear(Call *call)
 {
-    g_clear_pointer(&call->names, g_hash_table_unref);
+    g_clear_pointer(&call->renaming.names, g_hash_table_unref);
     g_clear_pointer(&call->prefix, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Call, call_clear)
@@ -181,12 +136,12 @@ static gboolean call_init(Call *call, Inliner *self, const Onnx__FunctionProto *
     }
     *call = (Call){ .function = function, .node = node };
     call->prefix = g_strdup_printf("%s#%u/", named ? node->name : node->op_type, self->n_calls++);
-    call->names = g_hash_table_new(g_str_hash, g_str_equal);
+    call->renaming = (IfmOnnxRenaming){ rename_text, g_hash_table_new(g_str_hash, g_str_equal), call->prefix };
     for (gsize i = 0; i < function->n_output; i++)
         if (i < node->n_output && *node->output[i] != '\0')
-            g_hash_table_insert(call->names, function->output[i], node->output[i]);
+            g_hash_table_insert(call->renaming.names, function->output[i], node->output[i]);
     for (gsize i = 0; i < function->n_input; i++) /* what is left out has an empty name inside, too */
-        g_hash_table_insert(call->names, function->input[i], i < node->n_input ? node->input[i] : (char *)"");
+        g_hash_table_insert(call->renaming.names, function->input[i], i < node->n_input ? node->input[i] : (char *)"");
     return TRUE;
 }
 
@@ -197,15 +152,10 @@ static gboolean expand_graph(Inliner *self, Onnx__GraphProto *graph, guint depth
 
 static gboolean expand_subgraphs(Inliner *self, Onnx__NodeProto *node, guint depth, GError **error)
 {
-    for (gsize i = 0; i < node->n_attribute; i++)
-    {
-        Onnx__AttributeProto *attribute = node->attribute[i];
-        if (attribute->g != NULL && !expand_graph(self, attribute->g, depth, error))
+    Onnx__GraphProto *body;
+    for (gsize i = 0; (body = ifm_onnx_body(node, i)) != NULL; i++)
+        if (!expand_graph(self, body, depth, error))
             return FALSE;
-        for (gsize k = 0; k < attribute->n_graphs; k++)
-            if (!expand_graph(self, attribute->graphs[k], depth, error))
-                return FALSE;
-    }
     return TRUE;
 }
 
@@ -237,8 +187,9 @@ static gboolean expand_node(Inliner *self, Onnx__NodeProto *node, guint depth, G
     body = g_ptr_array_new_with_free_func(free_node);
     for (gsize i = 0; good && i < function->n_node; i++)
     {
-        g_ptr_array_add(body, copy_message(function->node[i]));
-        rename_node(&call, body->pdata[i]);
+        g_ptr_array_add(body, ifm_onnx_copy_message(function->node[i]));
+        ifm_onnx_rename_node(&call.renaming, body->pdata[i]);
+        resolve_all(&call, body->pdata[i]);
     }
     for (guint i = 0; good && i < body->len; i++)
         good = expand_node(self, g_steal_pointer(&body->pdata[i]), depth + 1, out, error);
@@ -283,29 +234,20 @@ static gboolean take_imports(Onnx__ModelProto *proto, const Onnx__FunctionProto 
     }
     for (gsize i = 0; i < function->n_opset_import; i++)
         if (find_import(proto, function->opset_import[i]->domain) == NULL)
-        {
-            proto->opset_import = g_realloc_n(proto->opset_import, proto->n_opset_import + 1, sizeof *proto->opset_import);
-            proto->opset_import[proto->n_opset_import++] = copy_message(function->opset_import[i]);
-        }
+            ifm_onnx_append(&proto->opset_import, &proto->n_opset_import, ifm_onnx_copy_message(function->opset_import[i]));
     return TRUE;
 }
 
 static gboolean calls_any(const Inliner *self, const Onnx__GraphProto *graph)
 {
+    const Onnx__GraphProto *body;
     for (gsize i = 0; i < graph->n_node; i++)
     {
-        const Onnx__NodeProto *node = graph->node[i];
-        if (function_of(self, node) != NULL)
+        if (function_of(self, graph->node[i]) != NULL)
             return TRUE;
-        for (gsize k = 0; k < node->n_attribute; k++)
-        {
-            const Onnx__AttributeProto *attribute = node->attribute[k];
-            gboolean found = attribute->g != NULL && calls_any(self, attribute->g);
-            for (gsize n = 0; n < attribute->n_graphs && !found; n++)
-                found = calls_any(self, attribute->graphs[n]);
-            if (found)
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            if (calls_any(self, body))
                 return TRUE;
-        }
     }
     return FALSE;
 }
@@ -332,8 +274,7 @@ static GBytes *pack(const Onnx__ModelProto *proto, GError **error)
     return g_bytes_new_take(bytes, size);
 }
 
-/* @bytes: of the new model    Its external data are those of the model that it is made of. */
-static IfmModel *parse(const IfmModel *model, GBytes *bytes, GError **error)
+IfmModel *ifm_onnx_reparse(const IfmModel *model, GBytes *bytes, GError **error)
 {
     const guint n = model->external_order->len;
     g_autofree IfmOnnxExternal *externals = g_new0(IfmOnnxExternal, n + 1);
@@ -342,19 +283,19 @@ static IfmModel *parse(const IfmModel *model, GBytes *bytes, GError **error)
         externals[i].location = model->external_order->pdata[i];
         externals[i].bytes = g_hash_table_lookup(model->external, externals[i].location);
     }
-    IfmModel *made = ifm_onnx_parse_built(bytes, model->name, externals, n, error);
+    return ifm_onnx_parse_built(bytes, model->name, externals, n, error);
+}
+
+IfmModel *ifm_onnx_repack(const IfmModel *model, const Onnx__ModelProto *proto, GError **error)
+{
+    g_autoptr(GBytes) bytes = pack(proto, error);
+    IfmModel *made = bytes != NULL ? ifm_onnx_reparse(model, bytes, error) : NULL;
     if (made != NULL)
     {
         g_free(made->name);
         made->name = g_strdup(model->name);
     }
     return made;
-}
-
-IfmModel *ifm_onnx_repack(const IfmModel *model, const Onnx__ModelProto *proto, GError **error)
-{
-    g_autoptr(GBytes) bytes = pack(proto, error);
-    return bytes != NULL ? parse(model, bytes, error) : NULL;
 }
 
 static gboolean expand(Inliner *self, Onnx__ModelProto *proto, GError **error)

@@ -40,19 +40,19 @@ static void end_strings(Onnx__NodeProto *node);
 
 static void end_strings_of_graph(Onnx__GraphProto *graph)
 {
-    for (gsize i = 0; graph != NULL && i < graph->n_node; i++)
+    for (gsize i = 0; i < graph->n_node; i++)
         end_strings(graph->node[i]);
 }
 
 static void end_strings(Onnx__NodeProto *node)
 {
+    Onnx__GraphProto *body;
+    for (gsize i = 0; (body = ifm_onnx_body(node, i)) != NULL; i++)
+        end_strings_of_graph(body);
     for (gsize i = 0; i < node->n_attribute; i++)
     {
         Onnx__AttributeProto *attribute = node->attribute[i];
         ProtobufCBinaryData *s = &attribute->s;
-        end_strings_of_graph(attribute->g);
-        for (gsize k = 0; k < attribute->n_graphs; k++)
-            end_strings_of_graph(attribute->graphs[k]);
         if (!attribute->has_s)
             continue;
         s->data = realloc(s->data, s->len + 1); /* protobuf-c's own allocator is malloc */
@@ -270,9 +270,5 @@ json_t *ifm_node_attributes(const IfmNode *node)
 
 gboolean ifm_node_has_subgraph(const IfmNode *node)
 {
-    const Onnx__NodeProto *proto = node->proto;
-    for (gsize i = 0; i < proto->n_attribute; i++)
-        if (proto->attribute[i]->g != NULL || proto->attribute[i]->n_graphs > 0)
-            return TRUE;
-    return FALSE;
+    return ifm_onnx_body(node->proto, 0) != NULL;
 }

@@ -61,16 +61,11 @@ struct IfmUses
 void ifm_onnx_each_graph(const Onnx__GraphProto *graph, void (*visit)(const Onnx__GraphProto *graph, gpointer user),
                          gpointer user)
 {
+    const Onnx__GraphProto *body;
     visit(graph, user);
     for (gsize i = 0; i < graph->n_node; i++)
-        for (gsize k = 0; k < graph->node[i]->n_attribute; k++)
-        {
-            const Onnx__AttributeProto *attribute = graph->node[i]->attribute[k];
-            if (attribute->g != NULL)
-                ifm_onnx_each_graph(attribute->g, visit, user);
-            for (gsize g = 0; g < attribute->n_graphs; g++)
-                ifm_onnx_each_graph(attribute->graphs[g], visit, user);
-        }
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            ifm_onnx_each_graph(body, visit, user);
 }
 
 static void note_uses(const Onnx__GraphProto *graph, gpointer user)

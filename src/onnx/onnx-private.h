@@ -64,6 +64,8 @@ gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError 
 gboolean ifm_onnx_save_external_file(const char *folder, const char *location, GBytes *bytes, GError **error);
 /* ifm_onnx_has_these_bytes: Whether there is a file with that content. */
 gboolean ifm_onnx_has_these_bytes(const char *path, GBytes *bytes);
+/* ifm_onnx_reparse: ifm_model_parse() of what @model was made into, with its name and external data. */
+IfmModel *ifm_onnx_reparse(const IfmModel *model, GBytes *bytes, GError **error);
 /* ifm_onnx_repack: The model of a changed @proto, with the name and the external data of the one that it is made of.
  * Returns: (transfer full) NULL with an error */
 IfmModel *ifm_onnx_repack(const IfmModel *model, const Onnx__ModelProto *proto, GError **error);
@@ -72,6 +74,49 @@ GBytes *ifm_onnx_inline(const IfmModel *model, GError **error);
 /* ifm_onnx_draw: Fills @values with numbers uniform in [@low, @high), each a function of (@seed, @name, its index) alone.
  */
 void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed, const char *name);
+
+/* --- messages.c: messages in the making --------------------------------------------------------------------------- */
+
+/* ifm_onnx_append: Grows a repeated field by one pointer. */
+void ifm_onnx_append(void *array, size_t *n, void *element);
+/* ifm_onnx_set_text: @text: (transfer full) */
+void ifm_onnx_set_text(char **where, char *text);
+/* ifm_onnx_new: (transfer full) An empty message: IFM_ONNX_NEW(node_proto). */
+void *ifm_onnx_new(const ProtobufCMessageDescriptor *descriptor);
+#define IFM_ONNX_NEW(type) ifm_onnx_new(&onnx__##type##__descriptor)
+/* ifm_onnx_copy_message: (transfer full) */
+void *ifm_onnx_copy_message(const void *message);
+/* ifm_onnx_new_node: (transfer full) @text: see ifm_onnx_set_operator()    @name: (transfer full) */
+Onnx__NodeProto *ifm_onnx_new_node(const char *text, char *name);
+/* ifm_onnx_new_port: (transfer full) of any shape */
+Onnx__ValueInfoProto *ifm_onnx_new_port(const char *name, IfmDtype dtype);
+Onnx__OperatorSetIdProto *ifm_onnx_new_opset(const char *domain, gint64 version);
+void ifm_onnx_add_entry(Onnx__StringStringEntryProto ***entries, size_t *n, const char *key, const char *value);
+/* ifm_onnx_body: Returns: (transfer none) subgraph @index of a node, in the order of its attributes; NULL behind the last.
+ */
+Onnx__GraphProto *ifm_onnx_body(const Onnx__NodeProto *node, gsize index);
+
+/* IfmOnnxRenaming: @rename: gives a tensor its new name (ifm_onnx_set_text())    @prefix: of nodes' names */
+typedef struct IfmOnnxRenaming
+{
+    void (*rename)(const struct IfmOnnxRenaming *renaming, char **name);
+    GHashTable *names;
+    const char *prefix;
+} IfmOnnxRenaming;
+/* ifm_onnx_rename_graph: Renames all tensors and nodes, subgraphs included. */
+void ifm_onnx_rename_graph(const IfmOnnxRenaming *renaming, Onnx__GraphProto *graph);
+void ifm_onnx_rename_node(const IfmOnnxRenaming *renaming, Onnx__NodeProto *node);
+
+/* ifm_onnx_set_operator: Sets the operator and attributes: "Softmax axis=-1", "Transpose perm=[1,0]", "Gemm alpha=0.5",
+ * "ScatterND reduction=add". */
+void ifm_onnx_set_operator(Onnx__NodeProto *node, const char *text);
+Onnx__AttributeProto *ifm_onnx_add_attribute(Onnx__NodeProto *node, const char *name, int type);
+void ifm_onnx_add_int(Onnx__NodeProto *node, const char *name, gint64 value);
+void ifm_onnx_add_ints(Onnx__NodeProto *node, const char *name, const gint64 *values, gsize n);
+void ifm_onnx_add_string(Onnx__NodeProto *node, const char *name, const char *value);
+void ifm_onnx_add_float(Onnx__NodeProto *node, const char *name, double value);
+/* ifm_onnx_add_value: An attribute as ifm_node_attributes() gives it. FALSE: nothing that one can be made of */
+gboolean ifm_onnx_add_value(Onnx__NodeProto *node, const char *name, const json_t *value);
 
 /* --- graph-check.c ------------------------------------------------------------------------------------------------ */
 

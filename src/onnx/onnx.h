@@ -486,7 +486,6 @@ void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, 
 
 /** ifm_model_builder_domain: Puts a node into an operator set that is not the default one; the model imports it. */
 void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *domain, gint64 version);
-void ifm_model_builder_floats(IfmModelBuilder *builder, gsize node, const char *attribute, const float *values, gsize n);
 
 /** ifm_model_builder_attributes: Sets attributes as ifm_node_attributes() gives them. One that is a digest alone is an
  * error of ifm_model_builder_finish(). */

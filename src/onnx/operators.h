@@ -43,6 +43,16 @@ typedef struct
     const char *why; /* not known; static, or interned */
 } IfmBody;
 
+/* IfmRounding: what an operator's outputs are made of. Other operators move, choose or compare: NEVER, or approximate a
+ * function or round many times: OFTEN. */
+typedef enum
+{
+    IFM_ROUNDS_AS_FAMILY,
+    IFM_ROUNDS_ONCE,
+    IFM_ROUNDS_NEVER,
+    IFM_ROUNDS_OFTEN,
+} IfmRounding;
+
 typedef struct IfmOperator IfmOperator;
 typedef struct IfmScope IfmScope; /* model-analysis.c: the names that a node's bodies may read */
 
@@ -64,6 +74,10 @@ typedef struct
     const char **why;
 } IfmOperatorCall;
 
+typedef gboolean IfmShapeRule(const IfmOperatorCall *call, GError **error);
+typedef gboolean IfmCostRule(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost);
+typedef void IfmValueRule(const IfmOperatorCall *call);
+
 /*
  * IfmOperator: one row of the tables in operators.c and operators-fused.c. How to add one: docs/add-an-op.md.
  * @n_inputs: the number of required inputs. Rules may rely on them and on one output.
@@ -80,12 +94,13 @@ struct IfmOperator
 {
     const char *op_type;
     gsize n_inputs;
-    gboolean (*shape)(const IfmOperatorCall *call, GError **error);
-    gboolean (*cost)(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost);
+    IfmShapeRule *shape;
+    IfmCostRule *cost;
     gint64 factor;
     IfmNodeFamily family;
-    void (*values)(const IfmOperatorCall *call);
+    IfmValueRule *values;
     const char *why;
+    IfmRounding rounding;
 };
 
 /* IfmOperatorTable: the rows of one domain, sorted by name. */
@@ -100,6 +115,11 @@ extern const IfmOperatorTable ifm_fused_operators[];
 
 /* ifm_operator_find: Returns: (transfer none) NULL where no table has a row of that name. */
 const IfmOperator *ifm_operator_find(const IfmNode *node);
+/* ifm_operator_rounding: of an operator of any domain. */
+IfmRounding ifm_operator_rounding(const char *op_type);
+/* ifm_operator_is_complete: Whether a node has what every rule of its operator may use: the required inputs and an output.
+ */
+gboolean ifm_operator_is_complete(const IfmOperator *row, const IfmNode *node);
 /* ifm_family_multiplies: Whether operators of the family have MACs by their rule. */
 gboolean ifm_family_multiplies(IfmNodeFamily family);
 
@@ -172,158 +192,56 @@ const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name);
 
 /* --- shape rules -------------------------------------------------------------------------------------------------- */
 
-#define IFM_SHAPE_RULE(name) gboolean ifm_shape_##name(const IfmOperatorCall *call, GError **error)
 /* shape-rules.c: element-wise operators, normalisations, quantisation and reductions */
-IFM_SHAPE_RULE(same);
-IFM_SHAPE_RULE(same_bool);
-IFM_SHAPE_RULE(broadcast);
-IFM_SHAPE_RULE(compare);
-IFM_SHAPE_RULE(where);
-IFM_SHAPE_RULE(cast);
-IFM_SHAPE_RULE(cast_like);
-IFM_SHAPE_RULE(like);
-IFM_SHAPE_RULE(dropout);
-IFM_SHAPE_RULE(batch_normalization);
-IFM_SHAPE_RULE(layer_normalization);
-IFM_SHAPE_RULE(reduce);
-IFM_SHAPE_RULE(arg);
-IFM_SHAPE_RULE(top_k);
-IFM_SHAPE_RULE(det);
-IFM_SHAPE_RULE(loss);
-IFM_SHAPE_RULE(quantize);
-IFM_SHAPE_RULE(dynamic_quantize);
+IfmShapeRule ifm_shape_same, ifm_shape_same_bool, ifm_shape_broadcast, ifm_shape_compare, ifm_shape_where, ifm_shape_cast,
+    ifm_shape_cast_like, ifm_shape_like, ifm_shape_dropout, ifm_shape_batch_normalization, ifm_shape_layer_normalization,
+    ifm_shape_reduce, ifm_shape_arg, ifm_shape_top_k, ifm_shape_det, ifm_shape_loss, ifm_shape_quantize,
+    ifm_shape_dynamic_quantize;
 /* shape-rules-movement.c: operators that move or describe data */
-IFM_SHAPE_RULE(flatten);
-IFM_SHAPE_RULE(reshape);
-IFM_SHAPE_RULE(transpose);
-IFM_SHAPE_RULE(concat);
-IFM_SHAPE_RULE(squeeze);
-IFM_SHAPE_RULE(unsqueeze);
-IFM_SHAPE_RULE(expand);
-IFM_SHAPE_RULE(slice);
-IFM_SHAPE_RULE(split);
-IFM_SHAPE_RULE(pad);
-IFM_SHAPE_RULE(tile);
-IFM_SHAPE_RULE(space_blocks);
-IFM_SHAPE_RULE(center_crop_pad);
+IfmShapeRule ifm_shape_flatten, ifm_shape_reshape, ifm_shape_transpose, ifm_shape_concat, ifm_shape_squeeze,
+    ifm_shape_unsqueeze, ifm_shape_expand, ifm_shape_slice, ifm_shape_split, ifm_shape_pad, ifm_shape_tile,
+    ifm_shape_space_blocks, ifm_shape_center_crop_pad;
 /* shape-rules-making.c: operators that make data */
-IFM_SHAPE_RULE(constant);
-IFM_SHAPE_RULE(constant_of_shape);
-IFM_SHAPE_RULE(shape);
-IFM_SHAPE_RULE(size);
-IFM_SHAPE_RULE(range);
-IFM_SHAPE_RULE(random);
-IFM_SHAPE_RULE(multinomial);
-IFM_SHAPE_RULE(one_hot);
-IFM_SHAPE_RULE(window);
-IFM_SHAPE_RULE(affine_grid);
-IFM_SHAPE_RULE(non_zero);
-IFM_SHAPE_RULE(compress);
-IFM_SHAPE_RULE(by_values);
+IfmShapeRule ifm_shape_constant, ifm_shape_constant_of_shape, ifm_shape_shape, ifm_shape_size, ifm_shape_range,
+    ifm_shape_random, ifm_shape_multinomial, ifm_shape_one_hot, ifm_shape_window, ifm_shape_affine_grid, ifm_shape_non_zero,
+    ifm_shape_compress, ifm_shape_by_values;
 /* shape-rules-indices.c: operators that read or write by index */
-IFM_SHAPE_RULE(gather);
-IFM_SHAPE_RULE(gather_elements);
-IFM_SHAPE_RULE(gather_nd);
-IFM_SHAPE_RULE(scatter_elements);
-IFM_SHAPE_RULE(scatter_nd);
+IfmShapeRule ifm_shape_gather, ifm_shape_gather_elements, ifm_shape_gather_nd, ifm_shape_scatter_elements,
+    ifm_shape_scatter_nd;
 /* shape-rules-products.c: products of matrices */
-IFM_SHAPE_RULE(matmul);
-IFM_SHAPE_RULE(matmul_integer);
-IFM_SHAPE_RULE(qlinear_matmul);
-IFM_SHAPE_RULE(gemm);
-IFM_SHAPE_RULE(einsum);
-IFM_SHAPE_RULE(recurrent);
+IfmShapeRule ifm_shape_matmul, ifm_shape_matmul_integer, ifm_shape_qlinear_matmul, ifm_shape_gemm, ifm_shape_einsum,
+    ifm_shape_recurrent;
 /* shape-rules-windows.c: operators with a sliding window */
-IFM_SHAPE_RULE(conv);
-IFM_SHAPE_RULE(conv_integer);
-IFM_SHAPE_RULE(qlinear_conv);
-IFM_SHAPE_RULE(conv_transpose);
-IFM_SHAPE_RULE(pool);
-IFM_SHAPE_RULE(global_pool);
+IfmShapeRule ifm_shape_conv, ifm_shape_conv_integer, ifm_shape_qlinear_conv, ifm_shape_conv_transpose, ifm_shape_pool,
+    ifm_shape_global_pool;
 /* shape-rules-space.c: operators that resample space */
-IFM_SHAPE_RULE(max_unpool);
-IFM_SHAPE_RULE(resize);
-IFM_SHAPE_RULE(grid_sample);
-IFM_SHAPE_RULE(roi);
-IFM_SHAPE_RULE(col2im);
+IfmShapeRule ifm_shape_max_unpool, ifm_shape_resize, ifm_shape_grid_sample, ifm_shape_roi, ifm_shape_col2im;
 /* shape-rules-control.c */
-IFM_SHAPE_RULE(if);
-IFM_SHAPE_RULE(loop);
-IFM_SHAPE_RULE(scan);
+IfmShapeRule ifm_shape_if, ifm_shape_loop, ifm_shape_scan;
 
 /* attention-rules.c */
-IFM_SHAPE_RULE(attention);
+IfmShapeRule ifm_shape_attention;
 /* shape-rules-fused.c: operators that runtimes fuse */
-IFM_SHAPE_RULE(fused_matmul);
-IFM_SHAPE_RULE(matmul_to_float);
-IFM_SHAPE_RULE(matmul_n_bits);
-IFM_SHAPE_RULE(q_gemm);
-IFM_SHAPE_RULE(nhwc_conv);
-IFM_SHAPE_RULE(fused_qlinear_conv);
-IFM_SHAPE_RULE(nchwc_conv);
-IFM_SHAPE_RULE(reorder_input);
-IFM_SHAPE_RULE(reorder_output);
-IFM_SHAPE_RULE(qlinear_pool);
-IFM_SHAPE_RULE(qlinear_binary);
-IFM_SHAPE_RULE(qlinear_concat);
-IFM_SHAPE_RULE(half);
-IFM_SHAPE_RULE(skip_normalization);
-IFM_SHAPE_RULE(embed_normalization);
+IfmShapeRule ifm_shape_fused_matmul, ifm_shape_matmul_to_float, ifm_shape_matmul_n_bits, ifm_shape_q_gemm,
+    ifm_shape_nhwc_conv, ifm_shape_fused_qlinear_conv, ifm_shape_nchwc_conv, ifm_shape_reorder_input,
+    ifm_shape_reorder_output, ifm_shape_qlinear_pool, ifm_shape_qlinear_binary, ifm_shape_qlinear_concat, ifm_shape_half,
+    ifm_shape_skip_normalization, ifm_shape_embed_normalization;
 
 /* --- cost rules --------------------------------------------------------------------------------------------------- */
 
-#define IFM_COST_RULE(name) gboolean ifm_cost_##name(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 /* @factor FLOP per element: of the first output; of the first input; per input except one (Sum). */
-IFM_COST_RULE(per_output);
-IFM_COST_RULE(per_input);
-IFM_COST_RULE(variadic);
-IFM_COST_RULE(none);
-IFM_COST_RULE(batch_normalization);
-IFM_COST_RULE(dropout);
-IFM_COST_RULE(matmul);
-IFM_COST_RULE(qlinear_matmul);
-IFM_COST_RULE(gemm);
-IFM_COST_RULE(einsum);
-IFM_COST_RULE(recurrent);
-IFM_COST_RULE(conv);
-IFM_COST_RULE(qlinear_conv);
-IFM_COST_RULE(conv_transpose);
-IFM_COST_RULE(pool);
-IFM_COST_RULE(resize);
-IFM_COST_RULE(grid_sample);
-IFM_COST_RULE(roi);
-IFM_COST_RULE(deform_conv);
-IFM_COST_RULE(det);
-IFM_COST_RULE(affine_grid);
-IFM_COST_RULE(by_values);
-IFM_COST_RULE(attention);
-IFM_COST_RULE(fused_matmul);
-IFM_COST_RULE(fused_gemm);
-IFM_COST_RULE(matmul_and);
-IFM_COST_RULE(q_gemm);
-IFM_COST_RULE(fused_conv);
-IFM_COST_RULE(biased);
-IFM_COST_RULE(skip_normalization);
-IFM_COST_RULE(embed_normalization);
-IFM_COST_RULE(scatter);
-IFM_COST_RULE(lrn);
-IFM_COST_RULE(body);
+IfmCostRule ifm_cost_per_output, ifm_cost_per_input, ifm_cost_variadic, ifm_cost_none, ifm_cost_batch_normalization,
+    ifm_cost_dropout, ifm_cost_matmul, ifm_cost_qlinear_matmul, ifm_cost_gemm, ifm_cost_einsum, ifm_cost_recurrent,
+    ifm_cost_conv, ifm_cost_qlinear_conv, ifm_cost_conv_transpose, ifm_cost_pool, ifm_cost_resize, ifm_cost_grid_sample,
+    ifm_cost_roi, ifm_cost_deform_conv, ifm_cost_det, ifm_cost_affine_grid, ifm_cost_by_values, ifm_cost_attention,
+    ifm_cost_fused_matmul, ifm_cost_fused_gemm, ifm_cost_matmul_and, ifm_cost_q_gemm, ifm_cost_fused_conv, ifm_cost_biased,
+    ifm_cost_skip_normalization, ifm_cost_embed_normalization, ifm_cost_scatter, ifm_cost_lrn, ifm_cost_body;
 
 /* --- value rules -------------------------------------------------------------------------------------------------- */
 
-#define IFM_VALUE_RULE(name) void ifm_values_##name(const IfmOperatorCall *call)
-IFM_VALUE_RULE(same); /* of the first input, independent of the new shape */
-IFM_VALUE_RULE(binary);
-IFM_VALUE_RULE(unary);
-IFM_VALUE_RULE(cast);
-IFM_VALUE_RULE(where);
-IFM_VALUE_RULE(gather);
-IFM_VALUE_RULE(concat);
-IFM_VALUE_RULE(slice);
-IFM_VALUE_RULE(transpose);
-IFM_VALUE_RULE(expand);
-IFM_VALUE_RULE(reduce);
-IFM_VALUE_RULE(range);
+/* same: of the first input, independent of the new shape */
+IfmValueRule ifm_values_same, ifm_values_binary, ifm_values_unary, ifm_values_cast, ifm_values_where, ifm_values_gather,
+    ifm_values_concat, ifm_values_slice, ifm_values_transpose, ifm_values_expand, ifm_values_reduce, ifm_values_range;
 
 /* --- helpers of rules --------------------------------------------------------------------------------------------- */
 

@@ -16,147 +16,6 @@
 #define UNKNOWN_TERMS 64.0
 #define HALF_ROUNDOFF 1e-6 /* below every half precision's, above f32's */
 
-/* Operators that move, choose or compare: their outputs are numbers that came in, or integers. */
-static const char *const exact[] = {
-    "Abs",
-    "ArgMax",
-    "ArgMin",
-    "Cast",
-    "CastLike",
-    "Ceil",
-    "CenterCropPad",
-    "Clip",
-    "Compress",
-    "Concat",
-    "ConcatFromSequence",
-    "Constant",
-    "ConstantOfShape",
-    "DepthToSpace",
-    "Dropout",
-    "Expand",
-    "EyeLike",
-    "Flatten",
-    "Floor",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "GlobalMaxPool",
-    "Hardmax",
-    "Identity",
-    "If",
-    "Loop",
-    "Max",
-    "MaxPool",
-    "MaxRoiPool",
-    "MaxUnpool",
-    "Min",
-    "Mod",
-    "Neg",
-    "NonMaxSuppression",
-    "NonZero",
-    "OneHot",
-    "Optional",
-    "OptionalGetElement",
-    "OptionalHasElement",
-    "Pad",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-    "Range",
-    "ReduceMax",
-    "ReduceMin",
-    "Relu",
-    "Reshape",
-    "ReverseSequence",
-    "Round",
-    "Scan",
-    "ScatterElements",
-    "ScatterND",
-    "SequenceAt",
-    "SequenceConstruct",
-    "SequenceEmpty",
-    "SequenceErase",
-    "SequenceInsert",
-    "SequenceLength",
-    "Shape",
-    "Shrink",
-    "Sign",
-    "Size",
-    "Slice",
-    "SpaceToDepth",
-    "Split",
-    "SplitToSequence",
-    "Squeeze",
-    "ThresholdedRelu",
-    "Tile",
-    "TopK",
-    "Transpose",
-    "Trilu",
-    "Unique",
-    "Unsqueeze",
-    "Upsample",
-    "Where",
-    NULL,
-};
-
-/* Operators of functions that libraries approximate, and those of many roundings. */
-static const char *const curves[] = {
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "Attention",
-    "BiasGelu",
-    "Celu",
-    "Cos",
-    "Cosh",
-    "DecoderMaskedMultiHeadAttention",
-    "Elu",
-    "EmbedLayerNormalization",
-    "Erf",
-    "Exp",
-    "FastGelu",
-    "GRU",
-    "Gelu",
-    "GroupNormalization",
-    "GroupQueryAttention",
-    "HardSigmoid",
-    "InstanceNormalization",
-    "LRN",
-    "LSTM",
-    "LayerNormalization",
-    "Log",
-    "LogSoftmax",
-    "LpNormalization",
-    "MeanVarianceNormalization",
-    "Mish",
-    "MultiHeadAttention",
-    "Pow",
-    "QuickGelu",
-    "RMSNormalization",
-    "RNN",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "Selu",
-    "Sigmoid",
-    "SimplifiedLayerNormalization",
-    "Sin",
-    "Sinh",
-    "SkipLayerNormalization",
-    "SkipSimplifiedLayerNormalization",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Swish",
-    "Tan",
-    "Tanh",
-    NULL,
-};
-
 /* Sum: an operator whose outputs are sums. @n_sides: how many of its inputs, from the first, are factors of the terms */
 typedef struct
 {
@@ -222,19 +81,20 @@ static gboolean body_reads_data(const Level *level, const Onnx__GraphProto *body
             return TRUE;
     for (gsize i = 0; i < body->n_node; i++)
     {
-        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(body->node[i]);
+        const Onnx__GraphProto *inner;
         for (gsize k = 0; k < body->node[i]->n_input; k++)
             if (is_data(level, body->node[i]->input[k]))
                 return TRUE;
-        for (guint k = 0; k < bodies->len; k++)
-            if (body_reads_data(level, bodies->pdata[k]))
+        for (gsize k = 0; (inner = ifm_onnx_body(body->node[i], k)) != NULL; k++)
+            if (body_reads_data(level, inner))
                 return TRUE;
     }
     return FALSE;
 }
 
-static gboolean reads_data(const Level *level, const Onnx__NodeProto *node, const GPtrArray *bodies)
+static gboolean reads_data(const Level *level, const Onnx__NodeProto *node)
 {
+    const Onnx__GraphProto *body;
     if (g_str_equal(node->op_type, "Shape") || g_str_equal(node->op_type, "Size"))
         return FALSE;
     if (ifm_operator_draws(node->op_type))
@@ -242,8 +102,8 @@ static gboolean reads_data(const Level *level, const Onnx__NodeProto *node, cons
     for (gsize k = 0; k < node->n_input; k++)
         if (is_data(level, node->input[k]))
             return TRUE;
-    for (guint k = 0; k < bodies->len; k++)
-        if (body_reads_data(level, bodies->pdata[k]))
+    for (gsize k = 0; (body = ifm_onnx_body(node, k)) != NULL; k++)
+        if (body_reads_data(level, body))
             return TRUE;
     return FALSE;
 }
@@ -386,7 +246,7 @@ static void disturb_inputs(Level *level, Onnx__NodeProto *proto, const IfmNode *
 /* disturb_outputs: of a node that is in the list already. */
 static void disturb_outputs(Level *level, Onnx__NodeProto *proto)
 {
-    const double units = g_strv_contains(curves, proto->op_type) ? AT_CURVE : AT_OUTPUT;
+    const double units = ifm_operator_rounding(proto->op_type) == IFM_ROUNDS_OFTEN ? AT_CURVE : AT_OUTPUT;
     for (gsize k = 0; k < proto->n_output; k++)
     {
         const int dtype = *proto->output[k] != '\0' ? ifm_rewrite_dtype(&level->scope, proto->output[k]) : 0;
@@ -406,12 +266,12 @@ static void disturb_graph(Level *level, Onnx__GraphProto *graph, gboolean has_da
 static void disturb_node(Level *level, Onnx__NodeProto *proto, gsize index)
 {
     IfmNode node;
-    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(proto);
-    const gboolean depends = reads_data(level, proto, bodies);
-    for (guint i = 0; i < bodies->len; i++)
+    Onnx__GraphProto *body;
+    const gboolean depends = reads_data(level, proto);
+    for (gsize i = 0; (body = ifm_onnx_body(proto, i)) != NULL; i++)
     {
         Level inner = { .outer = level, .options = level->options, .n_places = level->n_places };
-        disturb_graph(&inner, bodies->pdata[i], depends);
+        disturb_graph(&inner, body, depends);
     }
     ifm_onnx_node_wrap(proto, &node);
     ifm_rewrite_learn(&level->scope, proto);
@@ -422,7 +282,7 @@ static void disturb_node(Level *level, Onnx__NodeProto *proto, gsize index)
     if (depends && !is_ours)
         disturb_inputs(level, proto, &node, index);
     g_ptr_array_add(level->scope.nodes, proto);
-    if (depends && !is_ours && bodies->len == 0 && !g_strv_contains(exact, proto->op_type))
+    if (depends && !is_ours && ifm_onnx_body(proto, 0) == NULL && ifm_operator_rounding(proto->op_type) != IFM_ROUNDS_NEVER)
         disturb_outputs(level, proto);
 }
 

@@ -87,15 +87,9 @@ static const char *as_bytes(IfmRewrite *rewrite, const Onnx__TensorProto *tensor
     added->has_raw_data = FALSE;
     added->has_data_location = TRUE;
     added->data_location = tensor->data_location;
-    added->n_external_data = tensor->n_external_data;
-    added->external_data = g_new0(Onnx__StringStringEntryProto *, tensor->n_external_data);
     for (gsize i = 0; i < tensor->n_external_data; i++)
-    {
-        added->external_data[i] = g_new(Onnx__StringStringEntryProto, 1);
-        onnx__string_string_entry_proto__init(added->external_data[i]);
-        added->external_data[i]->key = g_strdup(tensor->external_data[i]->key);
-        added->external_data[i]->value = g_strdup(tensor->external_data[i]->value);
-    }
+        ifm_onnx_add_entry(&added->external_data, &added->n_external_data, tensor->external_data[i]->key,
+                           tensor->external_data[i]->value);
     return name;
 }
 
@@ -285,9 +279,9 @@ static void widen_nodes(IfmRewrite *rewrite, Onnx__GraphProto *graph, gboolean i
             stand_in(&head, graph->input[i]->name, port_dtype(graph->input[i]), NULL);
     for (gsize i = 0; i < graph->n_node; i++)
     {
-        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
-        for (guint k = 0; k < bodies->len; k++)
-            widen_body(rewrite, bodies->pdata[k]);
+        Onnx__GraphProto *body;
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            widen_body(rewrite, body);
         rewrite->n_changes += widen_attributes(graph->node[i]) ? 1 : 0;
         if (!constant_node(&head, graph->node[i]))
             g_ptr_array_add(head.scope.nodes, graph->node[i]);

@@ -68,8 +68,7 @@ static const char *by_input(IfmRewriteScope *scope, const char *x, const Blocks 
     const gint64 column[] = { blocks->n, blocks->blocks, 1 };
     if (index == NULL)
         return ifm_emit_reshape(scope, x, column, 3);
-    x = ifm_exact(scope, "Gather", x, index, NULL);
-    ifm_emit_int(scope, "axis", 1);
+    x = ifm_exact(scope, "Gather axis=1", x, index, NULL);
     return x;
 }
 
@@ -92,7 +91,6 @@ IFM_REFERENCE_RULE(matmul_n_bits)
         return FALSE;
     const gint64 all = blocks.blocks * blocks.size, matrix[] = { blocks.n, all };
     const gint64 cube[] = { blocks.n, blocks.blocks, blocks.size }, of_scales[] = { blocks.n, blocks.blocks };
-    const gint64 order[] = { 1, 0 };
     const char *w = ifm_emit_unpacked(scope, node->inputs[1], blocks.bits, FALSE, IFM_DTYPE_F32);
     w = ifm_emit_reshape(scope, w, index == NULL ? cube : matrix, index == NULL ? 3 : 2);
     if (index != NULL && all != blocks.k)
@@ -105,8 +103,7 @@ IFM_REFERENCE_RULE(matmul_n_bits)
         w = ifm_emit_reshape(scope, w, matrix, 2);
     if (index == NULL && all != blocks.k)
         w = up_to(scope, w, blocks.k);
-    w = ifm_exact(scope, "Transpose", w, NULL);
-    ifm_emit_ints(scope, "perm", order, G_N_ELEMENTS(order));
+    w = ifm_exact(scope, "Transpose perm=[1,0]", w, NULL);
     const char *y = ifm_rounded_to(scope, bias == NULL ? node->outputs[0] : NULL, "MatMul", node->inputs[0], w, NULL);
     if (bias != NULL)
         ifm_rounded_to(scope, node->outputs[0], "Add", y, bias, NULL);
@@ -149,12 +146,7 @@ IFM_REFERENCE_RULE(dynamic_matmul)
 
 static const char *transposed(IfmRewriteScope *scope, const char *x, gint64 is_transposed)
 {
-    const gint64 order[] = { 1, 0 };
-    if (is_transposed == 0)
-        return x;
-    x = ifm_exact(scope, "Transpose", x, NULL);
-    ifm_emit_ints(scope, "perm", order, G_N_ELEMENTS(order));
-    return x;
+    return is_transposed != 0 ? ifm_exact(scope, "Transpose perm=[1,0]", x, NULL) : x;
 }
 
 IFM_REFERENCE_RULE(q_gemm)

@@ -43,7 +43,7 @@ static gboolean has_required(const IfmReferenceRow *row, const IfmNode *node)
     return ifm_rewrite_output(node, 0) != NULL;
 }
 
-static IfmReferenceRule find_rule(const IfmNode *node)
+static IfmReferenceRule *find_rule(const IfmNode *node)
 {
     const gboolean is_fused = g_str_equal(node->domain, FUSED_DOMAIN);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
@@ -72,11 +72,11 @@ static void restore_packed(const IfmRewrite *rewrite, Onnx__NodeProto *proto)
 static void rewrite_node(IfmRewriteScope *scope, Onnx__NodeProto *proto, GHashTable *kept)
 {
     IfmNode node;
-    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(proto);
-    for (guint i = 0; i < bodies->len; i++)
-        rewrite_graph(scope->rewrite, scope, bodies->pdata[i], kept);
+    Onnx__GraphProto *body;
+    for (gsize i = 0; (body = ifm_onnx_body(proto, i)) != NULL; i++)
+        rewrite_graph(scope->rewrite, scope, body, kept);
     ifm_onnx_node_wrap(proto, &node);
-    const IfmReferenceRule rule = find_rule(&node);
+    IfmReferenceRule *const rule = find_rule(&node);
     if (rule != NULL && rule(scope, &node))
     {
         ifm_rewrite_learn(scope, proto);

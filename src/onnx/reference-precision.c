@@ -64,7 +64,7 @@ static void see_graph(IfmPrecision *precision, const Onnx__GraphProto *graph)
 
 static void see_node(IfmPrecision *precision, const Onnx__NodeProto *node)
 {
-    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(node);
+    const Onnx__GraphProto *body;
     precision->quantises = precision->quantises || is_quantiser(node->op_type);
     precision->is_low = precision->is_low || ifm_is_low_precision(node->op_type);
     for (gsize i = 0; i < node->n_attribute; i++)
@@ -74,8 +74,8 @@ static void see_node(IfmPrecision *precision, const Onnx__NodeProto *node)
         if (ifm_names_half(node->attribute[i]))
             see_dtype(precision, (int)node->attribute[i]->i);
     }
-    for (guint i = 0; i < bodies->len; i++)
-        see_graph(precision, bodies->pdata[i]);
+    for (gsize i = 0; (body = ifm_onnx_body(node, i)) != NULL; i++)
+        see_graph(precision, body);
 }
 
 IfmPrecision ifm_model_precision(const IfmModel *model)

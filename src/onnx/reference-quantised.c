@@ -222,11 +222,9 @@ void ifm_reference_dynamic(IfmRewriteScope *scope, const char *x, const char *co
     const char *highest = ifm_emit_number(rewrite, IFM_DTYPE_F32, G_MAXUINT8);
     for (int i = 1; i < 3; i++)
         g_hash_table_add(rewrite->scalars, (gpointer)g_string_chunk_insert_const(rewrite->strings, outputs[i]));
-    const char *low = ifm_exact(scope, "ReduceMin", x, NULL);
-    ifm_emit_int(scope, "keepdims", 0);
+    const char *low = ifm_exact(scope, "ReduceMin keepdims=0", x, NULL);
     low = ifm_exact(scope, "Min", low, zero, NULL);
-    const char *high = ifm_exact(scope, "ReduceMax", x, NULL);
-    ifm_emit_int(scope, "keepdims", 0);
+    const char *high = ifm_exact(scope, "ReduceMax keepdims=0", x, NULL);
     high = ifm_exact(scope, "Max", high, zero, NULL);
     const char *range = ifm_exact(scope, "Sub", high, low, NULL);
     /* All zeros have a range of 0 and a scale of 1: 1 - sign(range) is 1 there and 0 elsewhere. */

@@ -53,8 +53,7 @@ static const char *of_direction(IfmRewriteScope *scope, const char *name, int di
 {
     const gint64 index = direction;
     const char *at = ifm_emit_tensor(scope->rewrite, "inferometer.index", IFM_DTYPE_I64, 0, NULL, &index, sizeof index);
-    const char *part = ifm_exact(scope, "Gather", name, at, NULL);
-    ifm_emit_int(scope, "axis", 0);
+    const char *part = ifm_exact(scope, "Gather axis=0", name, at, NULL);
     return part;
 }
 
@@ -117,8 +116,7 @@ static const char *state(IfmRewriteScope *scope, const Lstm *lstm, gsize input, 
         return of_direction(scope, given, direction);
     const char *shape = ifm_exact(scope, "Shape", lstm->node->inputs[IFM_RECURRENT_X], NULL);
     const char *batch = ifm_exact(scope, "Gather", shape, ifm_emit_list(scope->rewrite, second, 1), NULL);
-    shape = ifm_exact(scope, "Concat", batch, ifm_emit_list(scope->rewrite, &lstm->hidden, 1), NULL);
-    ifm_emit_int(scope, "axis", 0);
+    shape = ifm_exact(scope, "Concat axis=0", batch, ifm_emit_list(scope->rewrite, &lstm->hidden, 1), NULL);
     return ifm_exact(scope, "ConstantOfShape", shape, NULL); /* of f32 zeros */
 }
 
@@ -133,7 +131,8 @@ static const char *curve(IfmRewriteScope *scope, const char *op_type, const char
 static Onnx__GraphProto *make_step(const IfmRewriteScope *outer, const Lstm *lstm, const Side *side, const char *bias)
 {
     IfmRewrite *rewrite = outer->rewrite;
-    Onnx__GraphProto *graph = ifm_rewrite_new_graph("step");
+    Onnx__GraphProto *graph = IFM_ONNX_NEW(graph_proto);
+    graph->name = g_strdup("step");
     const char *in[3], *out[3], *quantised[3];
     for (int i = 0; i < 3; i++)
     {
@@ -168,23 +167,22 @@ typedef struct
 
 static Ran run_direction(IfmRewriteScope *scope, const Lstm *lstm, int direction)
 {
-    const gint64 backward[] = { 1 }, of_y[] = { 0, 1, -1, lstm->hidden }, of_state[] = { 1, -1, lstm->hidden };
+    const gint64 of_y[] = { 0, 1, -1, lstm->hidden }, of_state[] = { 1, -1, lstm->hidden };
     const char *given = ifm_node_string(lstm->node, "direction", "forward");
     const Side of_x = side_of(scope, lstm, IFM_RECURRENT_W, IFM_RECURRENT_W_SCALE, direction);
     const Side of_h = side_of(scope, lstm, IFM_RECURRENT_R, IFM_RECURRENT_R_SCALE, direction);
     const char *gates = multiply(scope, lstm->x, &of_x), *bias = bias_of(scope, lstm, direction);
     const char *h = state(scope, lstm, IFM_RECURRENT_H, direction), *c = state(scope, lstm, IFM_RECURRENT_C, direction);
-    const char *last_h = ifm_exact(scope, "Scan", h, c, gates, NULL);
+    const gboolean is_backward = direction == 1 || g_str_equal(given, "reverse");
+    const char *last_h =
+        ifm_exact(scope,
+                  is_backward ? "Scan num_scan_inputs=1 scan_input_directions=[1] scan_output_directions=[1]"
+                              : "Scan num_scan_inputs=1",
+                  h, c, gates, NULL);
     const char *last_c = ifm_rewrite_name(scope->rewrite, "inferometer"),
                *y = ifm_rewrite_name(scope->rewrite, "inferometer");
     ifm_emit_output(scope, last_c);
     ifm_emit_output(scope, y);
-    ifm_emit_int(scope, "num_scan_inputs", 1);
-    if (direction == 1 || g_str_equal(given, "reverse"))
-    {
-        ifm_emit_ints(scope, "scan_input_directions", backward, 1);
-        ifm_emit_ints(scope, "scan_output_directions", backward, 1);
-    }
     ifm_emit_graph(scope, "body", make_step(scope, lstm, &of_h, bias));
     return (Ran){ { ifm_emit_reshape(scope, y, of_y, 4), ifm_emit_reshape(scope, last_h, of_state, 3),
                     ifm_emit_reshape(scope, last_c, of_state, 3) } };

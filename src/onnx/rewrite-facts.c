@@ -113,124 +113,42 @@ int ifm_rewrite_dtype(const IfmRewriteScope *scope, const char *name)
 
 /* --- types that nodes make ---------------------------------------------------------------------------------------- */
 
-/* From: where an operator's outputs have their type from: an input, if it is 0 or more. */
-enum
-{
-    FROM_TO = -1,
-    FROM_DTYPE = -2, /* the attribute of that name, else the first input */
-    FROM_VALUE = -3, /* … the tensor, else f32 */
-    FROM_BOOL = -4,
-    FROM_I64 = -5,
-    FROM_BODY = -6,
-    FROM_ZERO = -7, /* u8 where input 2 is left out */
-    FROM_I32 = -8,
-    FROM_F32 = -9,
-};
-
-static const struct
-{
-    const char *op_type;
-    int from;
-} types[] = {
-    { "And", FROM_BOOL },
-    { "ArgMax", FROM_I64 },
-    { "ArgMin", FROM_I64 },
-    { "Bernoulli", FROM_DTYPE },
-    { "BlackmanWindow", FROM_F32 },
-    { "Cast", FROM_TO },
-    { "CastLike", 1 },
-    { "Constant", FROM_VALUE },
-    { "ConstantOfShape", FROM_VALUE },
-    { "ConvInteger", FROM_I32 },
-    { "DequantizeLinear", 1 },
-    { "Equal", FROM_BOOL },
-    { "EyeLike", FROM_DTYPE },
-    { "Greater", FROM_BOOL },
-    { "GreaterOrEqual", FROM_BOOL },
-    { "HammingWindow", FROM_F32 },
-    { "HannWindow", FROM_F32 },
-    { "If", FROM_BODY },
-    { "IsInf", FROM_BOOL },
-    { "IsNaN", FROM_BOOL },
-    { "Less", FROM_BOOL },
-    { "LessOrEqual", FROM_BOOL },
-    { "Loop", FROM_BODY },
-    { "MatMulInteger", FROM_I32 },
-    { "NonMaxSuppression", FROM_I64 },
-    { "NonZero", FROM_I64 },
-    { "Not", FROM_BOOL },
-    { "OneHot", 2 },
-    { "Or", FROM_BOOL },
-    { "QuantizeLinear", FROM_ZERO },
-    { "RandomNormal", FROM_F32 },
-    { "RandomNormalLike", FROM_DTYPE },
-    { "RandomUniform", FROM_F32 },
-    { "RandomUniformLike", FROM_DTYPE },
-    { "Scan", FROM_BODY },
-    { "Shape", FROM_I64 },
-    { "Size", FROM_I64 },
-    { "Where", 1 },
-    { "Xor", FROM_BOOL },
-};
-
 /* body_dtype: of output @index of If, Loop or Scan: what the body's output is. A Loop's first is the condition. */
 static int body_dtype(const Onnx__NodeProto *node, gsize index)
 {
-    g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(node);
-    const Onnx__GraphProto *body = bodies->len > 0 ? bodies->pdata[0] : NULL;
+    const Onnx__GraphProto *body = ifm_onnx_body(node, 0);
     index += g_str_equal(node->op_type, "Loop") ? 1 : 0;
     const Onnx__TypeProto *type = body != NULL && index < body->n_output ? body->output[index]->type : NULL;
     return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->elem_type : 0;
 }
 
-static int value_dtype(const IfmNode *node)
-{
-    const Onnx__AttributeProto *value = ifm_onnx_attribute(node, "value");
-    if (value != NULL && value->t != NULL)
-        return value->t->data_type;
-    return ifm_onnx_attribute(node, "value_int") != NULL || ifm_onnx_attribute(node, "value_ints") != NULL ? IFM_DTYPE_I64
-                                                                                                           : IFM_DTYPE_F32;
-}
-
+/* made_dtype: By the operator's rule, which tells types without shapes; else that of the first input. */
 static int made_dtype(const IfmRewriteScope *scope, const Onnx__NodeProto *proto, gsize index)
 {
-    static const char *const with_indices[] = { "MaxPool", "TopK", "Unique", NULL };
     IfmNode node;
-    int from = 0;
+    const char *why = NULL;
     ifm_onnx_node_wrap(proto, &node);
-    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
-        if (g_str_equal(types[i].op_type, node.op_type))
-            from = types[i].from;
-    if (index > 0 && g_strv_contains(with_indices, node.op_type))
-        return IFM_DTYPE_I64;
-    if (index > 0 && g_str_equal(node.op_type, "Dropout"))
-        return IFM_DTYPE_BOOL;
-    const char *input = ifm_rewrite_input(&node, from >= 0 ? (gsize)from : 0);
-    const int as_input = input != NULL ? ifm_rewrite_dtype(scope, input) : 0;
-    const char *zero = ifm_rewrite_input(&node, 2);
-    switch (from)
-    {
-    case FROM_TO:
-        return (int)ifm_node_int(&node, "to", IFM_DTYPE_F32);
-    case FROM_DTYPE:
-        return (int)ifm_node_int(&node, "dtype", as_input);
-    case FROM_VALUE:
-        return value_dtype(&node);
-    case FROM_BOOL:
-        return IFM_DTYPE_BOOL;
-    case FROM_I64:
-        return IFM_DTYPE_I64;
-    case FROM_BODY:
+    const IfmOperator *row = ifm_operator_find(&node);
+    if (row != NULL && row->family == IFM_FAMILY_CONTROL)
         return body_dtype(proto, index);
-    case FROM_ZERO:
-        return zero != NULL ? ifm_rewrite_dtype(scope, zero) : (int)ifm_node_int(&node, "output_dtype", IFM_DTYPE_U8);
-    case FROM_I32:
-        return IFM_DTYPE_I32;
-    case FROM_F32:
-        return (int)ifm_node_int(&node, "dtype", IFM_DTYPE_F32);
-    default:
-        return as_input;
+    g_autofree IfmFact *inputs = g_new(IfmFact, node.n_inputs + 1), *outputs = g_new(IfmFact, node.n_outputs);
+    inputs[0].dtype = IFM_DTYPE_UNDEFINED;
+    for (gsize i = 0; i < node.n_inputs; i++)
+    {
+        inputs[i] = IFM_FACT_UNKNOWN;
+        inputs[i].dtype = (IfmDtype)ifm_rewrite_dtype(scope, node.inputs[i]);
     }
+    for (gsize i = 0; i < node.n_outputs; i++)
+        outputs[i] = IFM_FACT_UNKNOWN;
+    const IfmOperatorCall call = { .node = &node,
+                                   .row = row,
+                                   .opset = ifm_model_opset(scope->rewrite->source),
+                                   .inputs = inputs,
+                                   .outputs = outputs,
+                                   .why = &why };
+    if (row != NULL && row->shape != NULL && ifm_operator_is_complete(row, &node))
+        row->shape(&call, NULL);
+    return outputs[index].dtype != IFM_DTYPE_UNDEFINED ? (int)outputs[index].dtype : (int)inputs[0].dtype;
 }
 
 void ifm_rewrite_learn(IfmRewriteScope *scope, const Onnx__NodeProto *node)

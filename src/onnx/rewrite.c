@@ -6,19 +6,6 @@
 
 /* --- the copy ----------------------------------------------------------------------------------------------------- */
 
-GPtrArray *ifm_rewrite_bodies(const Onnx__NodeProto *node)
-{
-    GPtrArray *bodies = g_ptr_array_new();
-    for (gsize i = 0; i < node->n_attribute; i++)
-    {
-        if (node->attribute[i]->g != NULL)
-            g_ptr_array_add(bodies, node->attribute[i]->g);
-        for (gsize k = 0; k < node->attribute[i]->n_graphs; k++)
-            g_ptr_array_add(bodies, node->attribute[i]->graphs[k]);
-    }
-    return bodies;
-}
-
 static void take(IfmRewrite *rewrite, const char *name)
 {
     g_hash_table_add(rewrite->taken, g_string_chunk_insert_const(rewrite->strings, name));
@@ -36,26 +23,12 @@ static void pair(IfmRewrite *rewrite, const Onnx__GraphProto *graph, const Onnx_
         take(rewrite, graph->sparse_initializer[i]->values->name);
     for (gsize i = 0; i < graph->n_node; i++)
     {
-        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
-        g_autoptr(GPtrArray) origins = ifm_rewrite_bodies(origin->node[i]);
+        const Onnx__GraphProto *body;
         for (gsize k = 0; k < graph->node[i]->n_output; k++)
             take(rewrite, graph->node[i]->output[k]);
-        for (guint k = 0; k < bodies->len; k++)
-            pair(rewrite, bodies->pdata[k], origins->pdata[k]);
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            pair(rewrite, body, ifm_onnx_body(origin->node[i], k));
     }
-}
-
-static IfmModel *copy_model(IfmModel *model, GBytes *bytes, GError **error)
-{
-    g_autoptr(GArray) externals = g_array_new(FALSE, FALSE, sizeof(IfmOnnxExternal));
-    for (guint i = 0; i < model->external_order->len; i++)
-    {
-        char *location = g_ptr_array_index(model->external_order, i);
-        IfmOnnxExternal external = { location, g_hash_table_lookup(model->external, location) };
-        g_array_append_val(externals, external);
-    }
-    return ifm_onnx_parse_built(bytes, model->name, (const IfmOnnxExternal *)(const void *)externals->data, externals->len,
-                                error);
 }
 
 /* sort_nodes: A file's nodes may be in any order; rules are called in one in which all that a node reads is known. */
@@ -101,7 +74,7 @@ static void analyse_source(IfmRewrite *rewrite, const IfmDimBinding *bindings, g
 
 IfmRewrite *ifm_rewrite_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
 {
-    IfmModel *copy = copy_model(model, model->bytes, error);
+    IfmModel *copy = ifm_onnx_reparse(model, model->bytes, error);
     if (copy == NULL)
         return NULL;
     IfmRewrite *rewrite = g_new0(IfmRewrite, 1);
@@ -154,11 +127,11 @@ static void add_read(const Onnx__GraphProto *graph, GHashTable *read)
         g_hash_table_add(read, graph->output[i]->name);
     for (gsize i = 0; i < graph->n_node; i++)
     {
-        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
+        const Onnx__GraphProto *body;
         for (gsize k = 0; k < graph->node[i]->n_input; k++)
             g_hash_table_add(read, graph->node[i]->input[k]);
-        for (guint k = 0; k < bodies->len; k++)
-            add_read(bodies->pdata[k], read);
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            add_read(body, read);
     }
 }
 
@@ -217,12 +190,10 @@ static void forget_declared(Onnx__GraphProto *graph)
     for (gsize i = 0; i < graph->n_value_info; i++)
         onnx__value_info_proto__free_unpacked(graph->value_info[i], NULL);
     graph->n_value_info = 0;
+    Onnx__GraphProto *body;
     for (gsize i = 0; i < graph->n_node; i++)
-    {
-        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
-        for (guint k = 0; k < bodies->len; k++)
-            forget_declared(bodies->pdata[k]);
-    }
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            forget_declared(body);
 }
 
 static GBytes *pack(IfmModel *copy, GError **error)
@@ -248,25 +219,7 @@ static GBytes *pack(IfmModel *copy, GError **error)
     return bytes != NULL ? g_bytes_new_take(bytes, size) : NULL;
 }
 
-/* The messages belong to protobuf-c, which frees with free(). */
-static void append(void *array, size_t *n, void *element)
-{
-    void ***elements = array;
-    *elements = g_renew(void *, *elements, *n + 1);
-    (*elements)[(*n)++] = element;
-}
-
 #define OWN_OPSET 17
-
-static Onnx__OperatorSetIdProto *new_default_set(void)
-{
-    Onnx__OperatorSetIdProto *set = g_new(Onnx__OperatorSetIdProto, 1);
-    onnx__operator_set_id_proto__init(set);
-    set->domain = g_strdup("");
-    set->has_version = TRUE;
-    set->version = OWN_OPSET;
-    return set;
-}
 
 #define INITIALIZERS_WITHOUT_INPUTS 4 /* the IR version since which an initializer need not be listed as an input */
 
@@ -274,10 +227,10 @@ IfmModel *ifm_rewrite_finish(IfmRewrite *rewrite, GError **error)
 {
     Onnx__ModelProto *proto = rewrite->copy->proto;
     if (rewrite->source->opset < 1) /* of nodes of other domains alone */
-        append(&proto->opset_import, &proto->n_opset_import, new_default_set());
+        ifm_onnx_append(&proto->opset_import, &proto->n_opset_import, ifm_onnx_new_opset("", OWN_OPSET));
     proto->ir_version = MAX(proto->ir_version, INITIALIZERS_WITHOUT_INPUTS);
     g_autoptr(GBytes) bytes = pack(rewrite->copy, error);
-    IfmModel *made = bytes != NULL ? copy_model(rewrite->source, bytes, error) : NULL;
+    IfmModel *made = bytes != NULL ? ifm_onnx_reparse(rewrite->source, bytes, error) : NULL;
     if (made == NULL)
         ifm_onnx_tidy_error(error, NULL);
     return made;
@@ -335,11 +288,9 @@ const char *ifm_rewrite_name(IfmRewrite *rewrite, const char *like)
 
 static Onnx__NodeProto *new_node(IfmRewriteScope *scope, gboolean exact, const char *output, const char *op_type)
 {
-    Onnx__NodeProto *node = g_new(Onnx__NodeProto, 1);
-    onnx__node_proto__init(node);
-    node->op_type = g_strdup(op_type);
-    node->name = g_strdup_printf("%s%s", exact ? IFM_REWRITE_EXACT : "inferometer.rounded.", output);
-    append(&node->output, &node->n_output, g_strdup(output));
+    Onnx__NodeProto *node =
+        ifm_onnx_new_node(op_type, g_strconcat(exact ? IFM_REWRITE_EXACT : "inferometer.rounded.", output, NULL));
+    ifm_onnx_append(&node->output, &node->n_output, g_strdup(output));
     g_ptr_array_add(scope->nodes, node);
     scope->rewrite->n_changes++;
     return node;
@@ -356,7 +307,7 @@ const char *ifm_emit(IfmRewriteScope *scope, gboolean exact, const char *output,
     const char *name = output != NULL ? output : ifm_rewrite_name(scope->rewrite, "inferometer");
     Onnx__NodeProto *node = new_node(scope, exact, name, op_type);
     for (guint i = 0; i < list->len; i++)
-        append(&node->input, &node->n_input, g_strdup(list->pdata[i]));
+        ifm_onnx_append(&node->input, &node->n_input, g_strdup(list->pdata[i]));
     return name;
 }
 
@@ -365,38 +316,14 @@ static Onnx__NodeProto *last_node(IfmRewriteScope *scope)
     return g_ptr_array_index(scope->nodes, scope->nodes->len - 1);
 }
 
-static Onnx__AttributeProto *add_attribute(IfmRewriteScope *scope, const char *name,
-                                           Onnx__AttributeProto__AttributeType type)
-{
-    Onnx__NodeProto *node = last_node(scope);
-    Onnx__AttributeProto *attribute = g_new(Onnx__AttributeProto, 1);
-    onnx__attribute_proto__init(attribute);
-    attribute->name = g_strdup(name);
-    attribute->has_type = TRUE;
-    attribute->type = type;
-    append(&node->attribute, &node->n_attribute, attribute);
-    return attribute;
-}
-
 void ifm_emit_int(IfmRewriteScope *scope, const char *attribute, gint64 value)
 {
-    Onnx__AttributeProto *added = add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    added->has_i = TRUE;
-    added->i = value;
-}
-
-void ifm_emit_ints(IfmRewriteScope *scope, const char *attribute, const gint64 *values, gsize n)
-{
-    Onnx__AttributeProto *added = add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
-    added->n_ints = n;
-    added->ints = g_memdup2(values, n * sizeof *values);
+    ifm_onnx_add_int(last_node(scope), attribute, value);
 }
 
 void ifm_emit_float(IfmRewriteScope *scope, const char *attribute, double value)
 {
-    Onnx__AttributeProto *added = add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
-    added->has_f = TRUE;
-    added->f = (float)value;
+    ifm_onnx_add_float(last_node(scope), attribute, value);
 }
 
 void ifm_emit_attributes(IfmRewriteScope *scope, const IfmNode *from, const char *const *without)
@@ -408,23 +335,20 @@ void ifm_emit_attributes(IfmRewriteScope *scope, const IfmNode *from, const char
         const char *name = proto->attribute[i]->name;
         if (without != NULL && name != NULL && g_strv_contains(without, name))
             continue;
-        const gsize size = onnx__attribute_proto__get_packed_size(proto->attribute[i]);
-        g_autofree guint8 *bytes = g_malloc(MAX(size, 1)); /* protobuf-c has no function that copies */
-        onnx__attribute_proto__pack(proto->attribute[i], bytes);
-        append(&node->attribute, &node->n_attribute, onnx__attribute_proto__unpack(NULL, size, bytes));
+        ifm_onnx_append(&node->attribute, &node->n_attribute, ifm_onnx_copy_message(proto->attribute[i]));
     }
 }
 
 void ifm_emit_output(IfmRewriteScope *scope, const char *name)
 {
     Onnx__NodeProto *node = last_node(scope);
-    append(&node->output, &node->n_output, g_strdup(name));
+    ifm_onnx_append(&node->output, &node->n_output, g_strdup(name));
 }
 
 void ifm_emit_input(IfmRewriteScope *scope, const char *name)
 {
     Onnx__NodeProto *node = last_node(scope);
-    append(&node->input, &node->n_input, g_strdup(name));
+    ifm_onnx_append(&node->input, &node->n_input, g_strdup(name));
 }
 
 void ifm_emit_domain(IfmRewriteScope *scope, const char *domain)
@@ -434,33 +358,15 @@ void ifm_emit_domain(IfmRewriteScope *scope, const char *domain)
 
 void ifm_emit_graph(IfmRewriteScope *scope, const char *attribute, Onnx__GraphProto *graph)
 {
-    add_attribute(scope, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)->g = graph;
-}
-
-Onnx__GraphProto *ifm_rewrite_new_graph(const char *name)
-{
-    Onnx__GraphProto *graph = g_new(Onnx__GraphProto, 1);
-    onnx__graph_proto__init(graph);
-    graph->name = g_strdup(name);
-    return graph;
+    ifm_onnx_add_attribute(last_node(scope), attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)->g = graph;
 }
 
 void ifm_rewrite_graph_port(Onnx__GraphProto *graph, gboolean is_input, const char *name, IfmDtype dtype)
 {
-    Onnx__ValueInfoProto *port = g_new(Onnx__ValueInfoProto, 1);
-    onnx__value_info_proto__init(port);
-    port->name = g_strdup(name);
-    port->type = g_new(Onnx__TypeProto, 1);
-    onnx__type_proto__init(port->type);
-    port->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    port->type->tensor_type = g_new(Onnx__TypeProto__Tensor, 1);
-    onnx__type_proto__tensor__init(port->type->tensor_type);
-    port->type->tensor_type->has_elem_type = TRUE;
-    port->type->tensor_type->elem_type = (gint32)dtype;
     if (is_input)
-        append(&graph->input, &graph->n_input, port);
+        ifm_onnx_append(&graph->input, &graph->n_input, ifm_onnx_new_port(name, dtype));
     else
-        append(&graph->output, &graph->n_output, port);
+        ifm_onnx_append(&graph->output, &graph->n_output, ifm_onnx_new_port(name, dtype));
 }
 
 const char *ifm_emit_cast(IfmRewriteScope *scope, const char *output, const char *x, int dtype)
@@ -480,8 +386,7 @@ const char *ifm_emit_reshape(IfmRewriteScope *scope, const char *x, const gint64
 static Onnx__TensorProto *new_tensor(const char *name, int dtype, gsize rank, const gint64 *dims, const void *data,
                                      gsize size)
 {
-    Onnx__TensorProto *tensor = g_new(Onnx__TensorProto, 1);
-    onnx__tensor_proto__init(tensor);
+    Onnx__TensorProto *tensor = IFM_ONNX_NEW(tensor_proto);
     tensor->name = g_strdup(name);
     tensor->has_data_type = TRUE;
     tensor->data_type = dtype;
@@ -497,7 +402,7 @@ const char *ifm_emit_tensor(IfmRewrite *rewrite, const char *like, int dtype, gs
 {
     const char *name = ifm_rewrite_name(rewrite, like);
     Onnx__GraphProto *graph = rewrite->copy->proto->graph;
-    append(&graph->initializer, &graph->n_initializer, new_tensor(name, dtype, rank, dims, data, size));
+    ifm_onnx_append(&graph->initializer, &graph->n_initializer, new_tensor(name, dtype, rank, dims, data, size));
     return name;
 }
 
@@ -532,7 +437,7 @@ const char *ifm_emit_filled(IfmRewriteScope *scope, const char *shape, float val
 {
     const gint64 one = 1;
     const char *filled = ifm_exact(scope, "ConstantOfShape", shape, NULL);
-    add_attribute(scope, "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t =
+    ifm_onnx_add_attribute(last_node(scope), "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t =
         new_tensor("value", IFM_DTYPE_F32, 1, &one, &value, sizeof value);
     return filled;
 }
@@ -585,12 +490,11 @@ void ifm_rewrite_replace(Onnx__GraphProto *graph, GHashTable *names)
 {
     for (gsize i = 0; i < graph->n_node; i++)
     {
-        g_autoptr(GPtrArray) bodies = ifm_rewrite_bodies(graph->node[i]);
+        Onnx__GraphProto *body;
         for (gsize k = 0; k < graph->node[i]->n_input; k++)
             rename_one(&graph->node[i]->input[k], names);
-        for (guint k = 0; k < bodies->len; k++)
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
         {
-            Onnx__GraphProto *body = bodies->pdata[k];
             g_autoptr(GHashTable) rest = without_own(body, names);
             ifm_rewrite_replace(body, rest);
             for (gsize o = 0; o < body->n_output; o++)

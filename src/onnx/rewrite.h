@@ -56,8 +56,6 @@ void ifm_rewrite_scope_init(IfmRewriteScope *scope, IfmRewrite *rewrite, const I
 void ifm_rewrite_scope_end(IfmRewriteScope *scope);
 /* ifm_rewrite_keep: Takes a node over as it is. */
 void ifm_rewrite_keep(IfmRewriteScope *scope, Onnx__NodeProto *node);
-/* ifm_rewrite_bodies: The graphs of a node's attributes. (transfer container) Onnx__GraphProto* */
-GPtrArray *ifm_rewrite_bodies(const Onnx__NodeProto *node);
 
 /* --- what is known of a tensor ------------------------------------------------------------------------------------ */
 
@@ -100,7 +98,6 @@ const char *ifm_emit(IfmRewriteScope *scope, gboolean exact, const char *output,
 #define ifm_rounded(scope, ...) ifm_emit((scope), FALSE, NULL, __VA_ARGS__)
 #define ifm_rounded_to(scope, output, ...) ifm_emit((scope), FALSE, (output), __VA_ARGS__)
 void ifm_emit_int(IfmRewriteScope *scope, const char *attribute, gint64 value);
-void ifm_emit_ints(IfmRewriteScope *scope, const char *attribute, const gint64 *values, gsize n);
 void ifm_emit_float(IfmRewriteScope *scope, const char *attribute, double value);
 /* ifm_emit_attributes: Copies those of another node but the ones in @without (NULL-terminated, or NULL). */
 void ifm_emit_attributes(IfmRewriteScope *scope, const IfmNode *from, const char *const *without);
@@ -124,8 +121,7 @@ const char *ifm_emit_filled(IfmRewriteScope *scope, const char *shape, float val
 const char *ifm_emit_tensor(IfmRewrite *rewrite, const char *like, int dtype, gsize rank, const gint64 *dims,
                             const void *data, gsize size);
 
-/* A body of a node that is emitted: (transfer full), and its inputs and outputs, of any shape. */
-Onnx__GraphProto *ifm_rewrite_new_graph(const char *name);
+/* ifm_rewrite_graph_port: Adds an input or output of any shape to a body of a node that is emitted. */
 void ifm_rewrite_graph_port(Onnx__GraphProto *graph, gboolean is_input, const char *name, IfmDtype dtype);
 
 /* ifm_rewrite_replace: Renames what the nodes of a graph and their bodies read. */
@@ -155,38 +151,23 @@ void ifm_reference_widen(IfmRewrite *rewrite);
 const char *ifm_emit_unpacked(IfmRewriteScope *scope, const char *bytes, int bits, gboolean has_sign, IfmDtype dtype);
 
 /* IfmReferenceRule: Returns: FALSE where the node must stay as it is; nothing was emitted then. */
-typedef gboolean (*IfmReferenceRule)(IfmRewriteScope *scope, const IfmNode *node);
+typedef gboolean IfmReferenceRule(IfmRewriteScope *scope, const IfmNode *node);
 /* IfmReferenceRow: @required: a bit for each input that the rule relies on. It may rely on one output, too. */
 typedef struct
 {
     const char *op_type;
     gboolean is_fused; /* com.microsoft alone has it; else the default domain, too */
     guint required;
-    IfmReferenceRule rule;
+    IfmReferenceRule *rule;
 } IfmReferenceRow;
 
 #define IFM_REFERENCE_RULE(name) gboolean ifm_reference_##name(IfmRewriteScope *scope, const IfmNode *node)
-/* reference-quantised.c */
-IFM_REFERENCE_RULE(quantize);
-IFM_REFERENCE_RULE(dequantize);
-IFM_REFERENCE_RULE(dynamic_quantize);
-IFM_REFERENCE_RULE(matmul_integer);
-IFM_REFERENCE_RULE(qlinear_matmul);
-/* reference-conv.c */
-IFM_REFERENCE_RULE(conv_integer);
-IFM_REFERENCE_RULE(qlinear_conv);
-/* reference-fused.c */
-IFM_REFERENCE_RULE(matmul_n_bits);
-IFM_REFERENCE_RULE(matmul_to_float);
-IFM_REFERENCE_RULE(dynamic_matmul);
-IFM_REFERENCE_RULE(q_gemm);
-IFM_REFERENCE_RULE(q_binary);
-IFM_REFERENCE_RULE(q_unary);
-IFM_REFERENCE_RULE(q_where);
-IFM_REFERENCE_RULE(q_concat);
-IFM_REFERENCE_RULE(q_attention);
-/* reference-recurrent.c */
-IFM_REFERENCE_RULE(dynamic_lstm);
+/* reference-quantised.c, -conv.c, -fused.c, -recurrent.c */
+IfmReferenceRule ifm_reference_quantize, ifm_reference_dequantize, ifm_reference_dynamic_quantize,
+    ifm_reference_matmul_integer, ifm_reference_qlinear_matmul, ifm_reference_conv_integer, ifm_reference_qlinear_conv,
+    ifm_reference_matmul_n_bits, ifm_reference_matmul_to_float, ifm_reference_dynamic_matmul, ifm_reference_q_gemm,
+    ifm_reference_q_binary, ifm_reference_q_unary, ifm_reference_q_where, ifm_reference_q_concat, ifm_reference_q_attention,
+    ifm_reference_dynamic_lstm;
 
 /* --- pieces of the rules: reference-quantised.c ------------------------------------------------------------------- */
 

@@ -252,6 +252,8 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
     Windows windows = { 0 };
+    if (call->node->n_outputs > 1) /* MaxPool's indices */
+        call->outputs[1].dtype = IFM_DTYPE_I64;
     if (ifm_call_is_unknown(call, TRUE))
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
@@ -263,7 +265,7 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
         return IFM_RULE_FAIL(error, "kernel_shape is missing");
     if (!slide(x, &windows, x->dims[1], &call->outputs[0], error))
         return FALSE;
-    return ifm_call_make(call, 1, IFM_DTYPE_I64, x->rank, call->outputs[0].dims); /* MaxPool's indices */
+    return ifm_call_make(call, 1, IFM_DTYPE_I64, x->rank, call->outputs[0].dims);
 }
 
 gboolean ifm_shape_global_pool(const IfmOperatorCall *call, GError **error)
