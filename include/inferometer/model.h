@@ -75,15 +75,17 @@ typedef struct
 /** IfmZooEntry: one row of the table of the zoo. @parameters: ends with a NULL name. @min_image: of a
  * convolutional network, whose parameter "size" is the side of an image: the smallest one that it takes, pixels; 0 of
  * others. */
-typedef struct
+typedef struct IfmZooEntry IfmZooEntry;
+struct IfmZooEntry
 {
     const char *name; /* "matmul", "small-cnn" */
     const char *help;
     const IfmZooParameter *parameters;
     gint64 min_image;
     /* @values: [parameters], in the order of the table, from min to max. */
-    IfmModel *(*build)(const gint64 *values, guint32 seed, GError **error);
-} IfmZooEntry;
+    IfmModel *(*build)(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error);
+    const void *of; /* what @build needs besides */
+};
 
 /** ifm_zoo_entries: Returns: (transfer none) the table; it ends with a NULL name. */
 const IfmZooEntry *ifm_zoo_entries(void);

@@ -13,25 +13,21 @@ typedef struct
     gint64 channels, height, width;
 } IfmFeatures;
 
-typedef struct IfmCnn IfmCnn;
-
 /*
  * IfmCnnArchitecture: @layers: a table in the format of @emit. The last call of @emit is ifm_cnn_scores(). Weights have the
  * names of torchvision's state_dict. Their order does not depend on size or batch, so all models share one file of weights.
  */
 typedef struct
 {
-    const char *name; /* the zoo's: "resnet18" */
     const void *layers;
-    void (*emit)(IfmCnn *cnn, const void *layers, IfmFeatures image);
+    void (*emit)(IfmNet *net, const void *layers, IfmFeatures image);
 } IfmCnnArchitecture;
+extern const IfmCnnArchitecture ifm_cnn_alexnet, ifm_cnn_densenet121, ifm_cnn_googlenet, ifm_cnn_mobilenet_v2,
+    ifm_cnn_resnet18, ifm_cnn_resnet50, ifm_cnn_resnet152, ifm_cnn_squeezenet, ifm_cnn_vgg16;
 
-/* Parameters of every architecture, and the function that an entry's build calls. */
+/* Parameters of every architecture, and the function that builds what an entry is of. */
 extern const IfmZooParameter ifm_cnn_parameters[];
-IfmModel *ifm_cnn_build(const IfmCnnArchitecture *architecture, const gint64 *values, guint32 seed, GError **error);
-
-/* ifm_cnn_name: Formats a name, as printf. Returns: a string that the network owns. */
-const char *ifm_cnn_name(IfmCnn *cnn, const char *format, ...) G_GNUC_PRINTF(2, 3);
+IfmZooBuild ifm_cnn_build;
 
 /* IfmConv: @groups: 0: 1 */
 typedef struct
@@ -42,15 +38,15 @@ typedef struct
 } IfmConv;
 
 /* Each function adds one node @name with its weights. Returns: the output of the node. */
-IfmFeatures ifm_cnn_conv(IfmCnn *cnn, IfmFeatures from, const char *name, IfmConv conv, gboolean bias);
+IfmFeatures ifm_cnn_conv(IfmNet *net, IfmFeatures from, const char *name, IfmConv conv, gboolean bias);
 /* @gain: the mean of its scale: below 1 for a branch whose output is added to a stream many times */
-IfmFeatures ifm_cnn_norm(IfmCnn *cnn, IfmFeatures from, const char *name, double epsilon, double gain);
-IfmFeatures ifm_cnn_relu(IfmCnn *cnn, IfmFeatures from, const char *name);
+IfmFeatures ifm_cnn_norm(IfmNet *net, IfmFeatures from, const char *name, double epsilon, double gain);
+IfmFeatures ifm_cnn_relu(IfmNet *net, IfmFeatures from, const char *name);
 /* ifm_cnn_relu6: A rectifier that ends at 6: a Clip. */
-IfmFeatures ifm_cnn_relu6(IfmCnn *cnn, IfmFeatures from, const char *name);
-IfmFeatures ifm_cnn_add(IfmCnn *cnn, IfmFeatures a, IfmFeatures b, const char *name);
+IfmFeatures ifm_cnn_relu6(IfmNet *net, IfmFeatures from, const char *name);
+IfmFeatures ifm_cnn_add(IfmNet *net, IfmFeatures a, IfmFeatures b, const char *name);
 /* @parts: [n], of equal height and width */
-IfmFeatures ifm_cnn_concat(IfmCnn *cnn, const IfmFeatures *parts, gsize n, const char *name);
+IfmFeatures ifm_cnn_concat(IfmNet *net, const IfmFeatures *parts, gsize n, const char *name);
 
 typedef struct
 {
@@ -58,27 +54,27 @@ typedef struct
     int kernel, stride, pad;
     gboolean ceil; /* a window that extends over the end counts */
 } IfmPool;
-IfmFeatures ifm_cnn_pool(IfmCnn *cnn, IfmFeatures from, const char *name, IfmPool pool);
+IfmFeatures ifm_cnn_pool(IfmNet *net, IfmFeatures from, const char *name, IfmPool pool);
 
 /* ifm_cnn_adaptive_average: Pools any input to @size x @size: position i is the mean of rows floor(i h / size) to
  * ceil((i + 1) h / size) - 1; the same for columns. It adds no node for an identity, and several where one pooling cannot.
  */
-IfmFeatures ifm_cnn_adaptive_average(IfmCnn *cnn, IfmFeatures from, const char *name, gint64 size);
+IfmFeatures ifm_cnn_adaptive_average(IfmNet *net, IfmFeatures from, const char *name, gint64 size);
 
 /* ifm_cnn_global_average: The result is [batch, channels, 1, 1]; the node is "avgpool". */
-IfmFeatures ifm_cnn_global_average(IfmCnn *cnn, IfmFeatures from);
+IfmFeatures ifm_cnn_global_average(IfmNet *net, IfmFeatures from);
 /* ifm_cnn_flatten, _dense: The result is [batch, channels x height x width], with height and width 1. */
-IfmFeatures ifm_cnn_flatten(IfmCnn *cnn, IfmFeatures from, const char *name);
-IfmFeatures ifm_cnn_dense(IfmCnn *cnn, IfmFeatures from, const char *name, gint64 outputs);
+IfmFeatures ifm_cnn_flatten(IfmNet *net, IfmFeatures from, const char *name);
+IfmFeatures ifm_cnn_dense(IfmNet *net, IfmFeatures from, const char *name, gint64 outputs);
 /* ifm_cnn_scores: The last dense layer. It makes the output. */
-void ifm_cnn_scores(IfmCnn *cnn, IfmFeatures from, const char *name);
+void ifm_cnn_scores(IfmNet *net, IfmFeatures from, const char *name);
 /* ifm_cnn_scores_of: Scores of a network that ends in a convolution to ifm_cnn_classes() channels: their global average. */
-void ifm_cnn_scores_of(IfmCnn *cnn, IfmFeatures from);
-gint64 ifm_cnn_classes(const IfmCnn *cnn);
+void ifm_cnn_scores_of(IfmNet *net, IfmFeatures from);
+gint64 ifm_cnn_classes(const IfmNet *net);
 /* ifm_cnn_dropout: In the training form only. The input "chance.NAME" decides which elements it drops.
  * @rank: 2 for a flat tensor, 4 before flattening */
-IfmFeatures ifm_cnn_dropout(IfmCnn *cnn, IfmFeatures from, const char *name, double ratio, int rank);
+IfmFeatures ifm_cnn_dropout(IfmNet *net, IfmFeatures from, const char *name, double ratio, int rank);
 /* ifm_cnn_pooled_scores: Global average, flatten, ifm_cnn_scores(). @dropout: before the last layer; 0: none */
-void ifm_cnn_pooled_scores(IfmCnn *cnn, IfmFeatures from, const char *name, double dropout);
+void ifm_cnn_pooled_scores(IfmNet *net, IfmFeatures from, const char *name, double dropout);
 
 G_END_DECLS

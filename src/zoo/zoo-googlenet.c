@@ -34,42 +34,38 @@ static const Row rows[] = {
 };
 
 /* unit: convolution, normalisation, rectifier. @module: "inception3a."    @name: within it */
-static IfmFeatures unit(IfmCnn *cnn, IfmFeatures from, const char *module, const char *name, IfmConv conv)
+static IfmFeatures unit(IfmNet *net, IfmFeatures from, const char *module, const char *name, IfmConv conv)
 {
-    from = ifm_cnn_conv(cnn, from, ifm_cnn_name(cnn, "%s%s.conv", module, name), conv, FALSE);
-    from = ifm_cnn_norm(cnn, from, ifm_cnn_name(cnn, "%s%s.bn", module, name), EPSILON, 1);
-    return ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "%s%s.relu", module, name));
+    from = ifm_cnn_conv(net, from, ifm_net_name(net, "%s%s.conv", module, name), conv, FALSE);
+    from = ifm_cnn_norm(net, from, ifm_net_name(net, "%s%s.bn", module, name), EPSILON, 1);
+    return ifm_cnn_relu(net, from, ifm_net_name(net, "%s%s.relu", module, name));
 }
 
-static IfmFeatures inception(IfmCnn *cnn, const Row *row, IfmFeatures from)
+static IfmFeatures inception(IfmNet *net, const Row *row, IfmFeatures from)
 {
-    const char *module = ifm_cnn_name(cnn, "%s.", row->name);
+    const char *module = ifm_net_name(net, "%s.", row->name);
     IfmFeatures branch[4];
-    branch[0] = unit(cnn, from, module, "branch1", (IfmConv){ row->one, 1, 1, 0 });
-    branch[1] = unit(cnn, from, module, "branch2.0", (IfmConv){ row->before_three, 1, 1, 0 });
-    branch[1] = unit(cnn, branch[1], module, "branch2.1", (IfmConv){ row->three, 3, 1, 1 });
-    branch[2] = unit(cnn, from, module, "branch3.0", (IfmConv){ row->before_five, 1, 1, 0 });
-    branch[2] = unit(cnn, branch[2], module, "branch3.1", (IfmConv){ row->five, 3, 1, 1 });
-    branch[3] = ifm_cnn_pool(cnn, from, ifm_cnn_name(cnn, "%sbranch4.0", module), (IfmPool){ "MaxPool", 3, 1, 1, FALSE });
-    branch[3] = unit(cnn, branch[3], module, "branch4.1", (IfmConv){ row->behind_pool, 1, 1, 0 });
-    return ifm_cnn_concat(cnn, branch, G_N_ELEMENTS(branch), row->name);
+    branch[0] = unit(net, from, module, "branch1", (IfmConv){ row->one, 1, 1, 0 });
+    branch[1] = unit(net, from, module, "branch2.0", (IfmConv){ row->before_three, 1, 1, 0 });
+    branch[1] = unit(net, branch[1], module, "branch2.1", (IfmConv){ row->three, 3, 1, 1 });
+    branch[2] = unit(net, from, module, "branch3.0", (IfmConv){ row->before_five, 1, 1, 0 });
+    branch[2] = unit(net, branch[2], module, "branch3.1", (IfmConv){ row->five, 3, 1, 1 });
+    branch[3] = ifm_cnn_pool(net, from, ifm_net_name(net, "%sbranch4.0", module), (IfmPool){ "MaxPool", 3, 1, 1, FALSE });
+    branch[3] = unit(net, branch[3], module, "branch4.1", (IfmConv){ row->behind_pool, 1, 1, 0 });
+    return ifm_cnn_concat(net, branch, G_N_ELEMENTS(branch), row->name);
 }
 
-static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
-    from = unit(cnn, from, "", "conv1", (IfmConv){ 64, 7, 2, 3 });
-    from = ifm_cnn_pool(cnn, from, "maxpool1", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
-    from = unit(cnn, from, "", "conv2", (IfmConv){ 64, 1, 1, 0 });
-    from = unit(cnn, from, "", "conv3", (IfmConv){ 192, 3, 1, 1 });
-    from = ifm_cnn_pool(cnn, from, "maxpool2", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
+    from = unit(net, from, "", "conv1", (IfmConv){ 64, 7, 2, 3 });
+    from = ifm_cnn_pool(net, from, "maxpool1", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
+    from = unit(net, from, "", "conv2", (IfmConv){ 64, 1, 1, 0 });
+    from = unit(net, from, "", "conv3", (IfmConv){ 192, 3, 1, 1 });
+    from = ifm_cnn_pool(net, from, "maxpool2", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
     for (const Row *row = data; row->name != NULL; row++)
-        from = row->pool > 0 ? ifm_cnn_pool(cnn, from, row->name, (IfmPool){ "MaxPool", row->pool, 2, 0, TRUE })
-                             : inception(cnn, row, from);
-    ifm_cnn_pooled_scores(cnn, from, "fc", DROPOUT);
+        from = row->pool > 0 ? ifm_cnn_pool(net, from, row->name, (IfmPool){ "MaxPool", row->pool, 2, 0, TRUE })
+                             : inception(net, row, from);
+    ifm_cnn_pooled_scores(net, from, "fc", DROPOUT);
 }
 
-IfmModel *ifm_zoo_googlenet_build(const gint64 *values, guint32 seed, GError **error)
-{
-    static const IfmCnnArchitecture googlenet = { "googlenet", rows, emit };
-    return ifm_cnn_build(&googlenet, values, seed, error);
-}
+const IfmCnnArchitecture ifm_cnn_googlenet = { rows, emit };

@@ -273,32 +273,26 @@ const IfmStagedRecipe ifm_zoo_graphsage_recipe = {
 
 /* --- as a row of the zoo ------------------------------------------------------------------------------------------ */
 
-enum
+typedef struct
 {
-    NODES,
-    EDGES,
-    FEATURES,
-    HIDDEN,
-    FIRST,
-    LAST,
-    SCATTER,
-};
+    gint64 nodes, edges, features, hidden, first, last, scatter;
+} Parameters;
 
 const IfmZooParameter ifm_zoo_graphsage_parameters[] = {
-    [NODES] = { "nodes", 1000, 0, IFM_GRAPH_MAX_NODES, "of the graph; 0 leaves them free, as dimension nodes" },
-    [EDGES] = { "edges", 5000, 0, IFM_GRAPH_MAX_EDGES, "of the graph; 0 leaves them free, as dimension edges" },
-    [FEATURES] = { "features", 500, 1, IFM_STAGED_MAX_WIDTH, "numbers a node goes in with" },
-    [HIDDEN] = { "hidden", 256, 1, IFM_STAGED_MAX_WIDTH, "numbers a node comes out with" },
-    [FIRST] = { "first", 1, 1, N_STAGES, "the first stage" },
-    [LAST] = { "last", N_STAGES, 1, N_STAGES, "the last stage; all in between become one model" },
-    [SCATTER] = { "scatter", IFM_SCATTER_MIXED, IFM_SCATTER_ND, IFM_SCATTER_MIXED,
-                  "sums over edges: 0 ScatterND, 1 ScatterElements, 2 rows by the first, single numbers by the second" },
-    [SCATTER + 1] = { NULL },
+    { "nodes", 1000, 0, IFM_GRAPH_MAX_NODES, "of the graph; 0 leaves them free, as dimension nodes" },
+    { "edges", 5000, 0, IFM_GRAPH_MAX_EDGES, "of the graph; 0 leaves them free, as dimension edges" },
+    { "features", 500, 1, IFM_STAGED_MAX_WIDTH, "numbers a node goes in with" },
+    { "hidden", 256, 1, IFM_STAGED_MAX_WIDTH, "numbers a node comes out with" },
+    { "first", 1, 1, N_STAGES, "the first stage" },
+    { "last", N_STAGES, 1, N_STAGES, "the last stage; all in between become one model" },
+    { "scatter", IFM_SCATTER_MIXED, IFM_SCATTER_ND, IFM_SCATTER_MIXED,
+      "sums over edges: 0 ScatterND, 1 ScatterElements, 2 rows by the first, single numbers by the second" },
+    { NULL },
 };
 
-IfmModel *ifm_zoo_graphsage_build(const gint64 *values, guint32 seed, GError **error)
+IfmModel *ifm_zoo_graphsage_build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
 {
-    IfmStageSizes sizes = { values[NODES], values[EDGES], values[FEATURES], values[HIDDEN] };
-    return ifm_staged_build(&graphsage, (int)values[FIRST], (int)values[LAST], &sizes, (IfmScatter)values[SCATTER], seed,
-                            error);
+    const Parameters *at = (const void *)values;
+    IfmStageSizes sizes = { at->nodes, at->edges, at->features, at->hidden };
+    return ifm_staged_build(&graphsage, (int)at->first, (int)at->last, &sizes, (IfmScatter)at->scatter, seed, error);
 }

@@ -89,26 +89,23 @@ const IfmStagedRecipe ifm_zoo_matmul_recipe = {
 
 /* --- as a row of the zoo ------------------------------------------------------------------------------------------ */
 
-enum
+typedef struct
 {
-    NODES,
-    FEATURES,
-    HIDDEN,
-    FIRST,
-    LAST,
-};
+    gint64 nodes, features, hidden, first, last;
+} Parameters;
 
 const IfmZooParameter ifm_zoo_matmul_stages_parameters[] = {
-    [NODES] = { "nodes", 1000, 0, IFM_GRAPH_MAX_NODES, "rows; 0 leaves them free, as dimension nodes" },
-    [FEATURES] = { "features", 256, 1, IFM_STAGED_MAX_WIDTH, "columns a row goes in with" },
-    [HIDDEN] = { "hidden", 256, 1, IFM_STAGED_MAX_WIDTH, "columns it comes out with" },
-    [FIRST] = { "first", 1, 1, N_STAGES, "the first stage" },
-    [LAST] = { "last", N_STAGES, 1, N_STAGES, "the last stage; all in between become one model" },
-    [LAST + 1] = { NULL },
+    { "nodes", 1000, 0, IFM_GRAPH_MAX_NODES, "rows; 0 leaves them free, as dimension nodes" },
+    { "features", 256, 1, IFM_STAGED_MAX_WIDTH, "columns a row goes in with" },
+    { "hidden", 256, 1, IFM_STAGED_MAX_WIDTH, "columns it comes out with" },
+    { "first", 1, 1, N_STAGES, "the first stage" },
+    { "last", N_STAGES, 1, N_STAGES, "the last stage; all in between become one model" },
+    { NULL },
 };
 
-IfmModel *ifm_zoo_matmul_stages_build(const gint64 *values, guint32 seed, GError **error)
+IfmModel *ifm_zoo_matmul_stages_build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
 {
-    IfmStageSizes sizes = { .nodes = values[NODES], .features = values[FEATURES], .hidden = values[HIDDEN] };
-    return ifm_staged_build(&matmul, (int)values[FIRST], (int)values[LAST], &sizes, IFM_SCATTER_MIXED, seed, error);
+    const Parameters *at = (const void *)values;
+    IfmStageSizes sizes = { .nodes = at->nodes, .features = at->features, .hidden = at->hidden };
+    return ifm_staged_build(&matmul, (int)at->first, (int)at->last, &sizes, IFM_SCATTER_MIXED, seed, error);
 }

@@ -17,22 +17,22 @@ typedef struct
 } Stage;
 
 /* normed: A convolution without bias and its normalisation. */
-static IfmFeatures normed(IfmCnn *cnn, IfmFeatures from, const char *name, const char *norm, IfmConv conv, double gain)
+static IfmFeatures normed(IfmNet *net, IfmFeatures from, const char *name, const char *norm, IfmConv conv, double gain)
 {
-    from = ifm_cnn_conv(cnn, from, name, conv, FALSE);
-    return ifm_cnn_norm(cnn, from, norm, EPSILON, gain);
+    from = ifm_cnn_conv(net, from, name, conv, FALSE);
+    return ifm_cnn_norm(net, from, norm, EPSILON, gain);
 }
 
 /* active: PLACE.0 convolves, PLACE.1 normalises, PLACE.2 rectifies. */
-static IfmFeatures active(IfmCnn *cnn, IfmFeatures from, const char *place, IfmConv conv)
+static IfmFeatures active(IfmNet *net, IfmFeatures from, const char *place, IfmConv conv)
 {
-    from = normed(cnn, from, ifm_cnn_name(cnn, "%s.0", place), ifm_cnn_name(cnn, "%s.1", place), conv, 1);
-    return ifm_cnn_relu6(cnn, from, ifm_cnn_name(cnn, "%s.2", place));
+    from = normed(net, from, ifm_net_name(net, "%s.0", place), ifm_net_name(net, "%s.1", place), conv, 1);
+    return ifm_cnn_relu6(net, from, ifm_net_name(net, "%s.2", place));
 }
 
 /* block: Expands 1x1, convolves each channel by itself 3x3, and projects 1x1 without a rectifier. A block that keeps the
  * shape is added to its input. */
-static IfmFeatures block(IfmCnn *cnn, IfmFeatures from, int number, const Stage *stage, int stride)
+static IfmFeatures block(IfmNet *net, IfmFeatures from, int number, const Stage *stage, int stride)
 {
     const gint64 inner = from.channels * stage->expand;
     const gboolean is_sum = stride == 1 && from.channels == stage->channels;
@@ -40,32 +40,28 @@ static IfmFeatures block(IfmCnn *cnn, IfmFeatures from, int number, const Stage 
     int part = 0;
     if (stage->expand != 1)
         branch =
-            active(cnn, branch, ifm_cnn_name(cnn, "features.%d.conv.%d", number, part++), (IfmConv){ inner, 1, 1, 0, 1 });
-    branch = active(cnn, branch, ifm_cnn_name(cnn, "features.%d.conv.%d", number, part++),
+            active(net, branch, ifm_net_name(net, "features.%d.conv.%d", number, part++), (IfmConv){ inner, 1, 1, 0, 1 });
+    branch = active(net, branch, ifm_net_name(net, "features.%d.conv.%d", number, part++),
                     (IfmConv){ inner, 3, stride, 1, inner });
-    branch = normed(cnn, branch, ifm_cnn_name(cnn, "features.%d.conv.%d", number, part),
-                    ifm_cnn_name(cnn, "features.%d.conv.%d", number, part + 1), (IfmConv){ stage->channels, 1, 1, 0, 1 },
+    branch = normed(net, branch, ifm_net_name(net, "features.%d.conv.%d", number, part),
+                    ifm_net_name(net, "features.%d.conv.%d", number, part + 1), (IfmConv){ stage->channels, 1, 1, 0, 1 },
                     is_sum ? BRANCH_GAIN : 1);
-    return is_sum ? ifm_cnn_add(cnn, from, branch, ifm_cnn_name(cnn, "features.%d.add", number)) : branch;
+    return is_sum ? ifm_cnn_add(net, from, branch, ifm_net_name(net, "features.%d.add", number)) : branch;
 }
 
-static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     int number = 0;
-    from = active(cnn, from, ifm_cnn_name(cnn, "features.%d", number++), (IfmConv){ FIRST, 3, 2, 1, 1 });
+    from = active(net, from, ifm_net_name(net, "features.%d", number++), (IfmConv){ FIRST, 3, 2, 1, 1 });
     for (const Stage *stage = data; stage->repeat > 0; stage++)
         for (int i = 0; i < stage->repeat; i++)
-            from = block(cnn, from, number++, stage, i == 0 ? stage->stride : 1);
-    from = active(cnn, from, ifm_cnn_name(cnn, "features.%d", number), (IfmConv){ LAST, 1, 1, 0, 1 });
-    ifm_cnn_pooled_scores(cnn, from, "classifier.1", DROPOUT);
+            from = block(net, from, number++, stage, i == 0 ? stage->stride : 1);
+    from = active(net, from, ifm_net_name(net, "features.%d", number), (IfmConv){ LAST, 1, 1, 0, 1 });
+    ifm_cnn_pooled_scores(net, from, "classifier.1", DROPOUT);
 }
 
-IfmModel *ifm_zoo_mobilenet_v2_build(const gint64 *values, guint32 seed, GError **error)
-{
-    static const Stage stages[] = {
-        { 1, 16, 1, 1 }, { 6, 24, 2, 2 },  { 6, 32, 3, 2 },  { 6, 64, 4, 2 },
-        { 6, 96, 3, 1 }, { 6, 160, 3, 2 }, { 6, 320, 1, 1 }, { 0 },
-    };
-    static const IfmCnnArchitecture mobilenet_v2 = { "mobilenet_v2", stages, emit };
-    return ifm_cnn_build(&mobilenet_v2, values, seed, error);
-}
+static const Stage stages[] = {
+    { 1, 16, 1, 1 }, { 6, 24, 2, 2 },  { 6, 32, 3, 2 },  { 6, 64, 4, 2 },
+    { 6, 96, 3, 1 }, { 6, 160, 3, 2 }, { 6, 320, 1, 1 }, { 0 },
+};
+const IfmCnnArchitecture ifm_cnn_mobilenet_v2 = { stages, emit };

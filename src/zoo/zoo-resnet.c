@@ -16,72 +16,57 @@ typedef struct
 } Layers;
 
 /* normed: A convolution without bias, its normalisation, and a rectifier unless @gain says that it is a branch's end. */
-static IfmFeatures normed(IfmCnn *cnn, IfmFeatures from, const char *block, int number, IfmConv conv, gboolean last)
+static IfmFeatures normed(IfmNet *net, IfmFeatures from, const char *block, int number, IfmConv conv, gboolean last)
 {
-    from = ifm_cnn_conv(cnn, from, ifm_cnn_name(cnn, "%sconv%d", block, number), conv, FALSE);
-    from = ifm_cnn_norm(cnn, from, ifm_cnn_name(cnn, "%sbn%d", block, number), EPSILON, last ? BRANCH_GAIN : 1);
-    return last ? from : ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "%srelu%d", block, number));
+    from = ifm_cnn_conv(net, from, ifm_net_name(net, "%sconv%d", block, number), conv, FALSE);
+    from = ifm_cnn_norm(net, from, ifm_net_name(net, "%sbn%d", block, number), EPSILON, last ? BRANCH_GAIN : 1);
+    return last ? from : ifm_cnn_relu(net, from, ifm_net_name(net, "%srelu%d", block, number));
 }
 
 /* residual_block: @width: channels of its 3x3 convolutions    @block: "layer1.0." */
-static IfmFeatures residual_block(IfmCnn *cnn, const Layers *layers, IfmFeatures from, const char *block, gint64 width,
+static IfmFeatures residual_block(IfmNet *net, const Layers *layers, IfmFeatures from, const char *block, gint64 width,
                                   int stride)
 {
     gint64 channels = layers->bottleneck ? 4 * width : width;
     IfmFeatures branch = from, straight = from;
     if (layers->bottleneck)
     {
-        branch = normed(cnn, branch, block, 1, (IfmConv){ width, 1, 1, 0 }, FALSE);
-        branch = normed(cnn, branch, block, 2, (IfmConv){ width, 3, stride, 1 }, FALSE);
-        branch = normed(cnn, branch, block, 3, (IfmConv){ channels, 1, 1, 0 }, TRUE);
+        branch = normed(net, branch, block, 1, (IfmConv){ width, 1, 1, 0 }, FALSE);
+        branch = normed(net, branch, block, 2, (IfmConv){ width, 3, stride, 1 }, FALSE);
+        branch = normed(net, branch, block, 3, (IfmConv){ channels, 1, 1, 0 }, TRUE);
     }
     else
     {
-        branch = normed(cnn, branch, block, 1, (IfmConv){ width, 3, stride, 1 }, FALSE);
-        branch = normed(cnn, branch, block, 2, (IfmConv){ channels, 3, 1, 1 }, TRUE);
+        branch = normed(net, branch, block, 1, (IfmConv){ width, 3, stride, 1 }, FALSE);
+        branch = normed(net, branch, block, 2, (IfmConv){ channels, 3, 1, 1 }, TRUE);
     }
     if (stride != 1 || from.channels != channels)
     {
         IfmConv shortcut = { channels, 1, stride, 0 };
-        straight = ifm_cnn_conv(cnn, from, ifm_cnn_name(cnn, "%sdownsample.0", block), shortcut, FALSE);
-        straight = ifm_cnn_norm(cnn, straight, ifm_cnn_name(cnn, "%sdownsample.1", block), EPSILON, 1);
+        straight = ifm_cnn_conv(net, from, ifm_net_name(net, "%sdownsample.0", block), shortcut, FALSE);
+        straight = ifm_cnn_norm(net, straight, ifm_net_name(net, "%sdownsample.1", block), EPSILON, 1);
     }
-    from = ifm_cnn_add(cnn, branch, straight, ifm_cnn_name(cnn, "%sadd", block));
-    return ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "%srelu", block));
+    from = ifm_cnn_add(net, branch, straight, ifm_net_name(net, "%sadd", block));
+    return ifm_cnn_relu(net, from, ifm_net_name(net, "%srelu", block));
 }
 
-static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     const Layers *layers = data;
-    from = normed(cnn, from, "", 1, (IfmConv){ 64, 7, 2, 3 }, FALSE);
-    from = ifm_cnn_pool(cnn, from, "maxpool", (IfmPool){ "MaxPool", 3, 2, 1, FALSE });
+    from = normed(net, from, "", 1, (IfmConv){ 64, 7, 2, 3 }, FALSE);
+    from = ifm_cnn_pool(net, from, "maxpool", (IfmPool){ "MaxPool", 3, 2, 1, FALSE });
     for (int stage = 0; stage < N_STAGES; stage++)
         for (int block = 0; block < layers->blocks[stage]; block++)
         {
-            const char *name = ifm_cnn_name(cnn, "layer%d.%d.", stage + 1, block);
-            from = residual_block(cnn, layers, from, name, (gint64)64 << stage, stage > 0 && block == 0 ? 2 : 1);
+            const char *name = ifm_net_name(net, "layer%d.%d.", stage + 1, block);
+            from = residual_block(net, layers, from, name, (gint64)64 << stage, stage > 0 && block == 0 ? 2 : 1);
         }
-    ifm_cnn_pooled_scores(cnn, from, "fc", 0);
+    ifm_cnn_pooled_scores(net, from, "fc", 0);
 }
 
 static const Layers layers18 = { { 2, 2, 2, 2 }, FALSE };
 static const Layers layers50 = { { 3, 4, 6, 3 }, TRUE };
 static const Layers layers152 = { { 3, 8, 36, 3 }, TRUE };
-static const IfmCnnArchitecture resnet18 = { "resnet18", &layers18, emit };
-static const IfmCnnArchitecture resnet50 = { "resnet50", &layers50, emit };
-static const IfmCnnArchitecture resnet152 = { "resnet152", &layers152, emit };
-
-IfmModel *ifm_zoo_resnet18_build(const gint64 *values, guint32 seed, GError **error)
-{
-    return ifm_cnn_build(&resnet18, values, seed, error);
-}
-
-IfmModel *ifm_zoo_resnet50_build(const gint64 *values, guint32 seed, GError **error)
-{
-    return ifm_cnn_build(&resnet50, values, seed, error);
-}
-
-IfmModel *ifm_zoo_resnet152_build(const gint64 *values, guint32 seed, GError **error)
-{
-    return ifm_cnn_build(&resnet152, values, seed, error);
-}
+const IfmCnnArchitecture ifm_cnn_resnet18 = { &layers18, emit };
+const IfmCnnArchitecture ifm_cnn_resnet50 = { &layers50, emit };
+const IfmCnnArchitecture ifm_cnn_resnet152 = { &layers152, emit };

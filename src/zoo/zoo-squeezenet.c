@@ -13,43 +13,39 @@ typedef struct
 
 #define N_PLACES 10 /* features.3 to features.12 */
 
-static IfmFeatures active(IfmCnn *cnn, IfmFeatures from, const char *name, IfmConv conv)
+static IfmFeatures active(IfmNet *net, IfmFeatures from, const char *name, IfmConv conv)
 {
-    from = ifm_cnn_conv(cnn, from, name, conv, TRUE);
-    return ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "%s.relu", name));
+    from = ifm_cnn_conv(net, from, name, conv, TRUE);
+    return ifm_cnn_relu(net, from, ifm_net_name(net, "%s.relu", name));
 }
 
-static IfmFeatures fire_module(IfmCnn *cnn, IfmFeatures from, const char *place, const Fire *fire)
+static IfmFeatures fire_module(IfmNet *net, IfmFeatures from, const char *place, const Fire *fire)
 {
     IfmFeatures parts[2];
-    from = active(cnn, from, ifm_cnn_name(cnn, "%s.squeeze", place), (IfmConv){ fire->squeeze, 1, 1, 0, 1 });
-    parts[0] = active(cnn, from, ifm_cnn_name(cnn, "%s.expand1x1", place), (IfmConv){ fire->expand, 1, 1, 0, 1 });
-    parts[1] = active(cnn, from, ifm_cnn_name(cnn, "%s.expand3x3", place), (IfmConv){ fire->expand, 3, 1, 1, 1 });
-    return ifm_cnn_concat(cnn, parts, G_N_ELEMENTS(parts), place);
+    from = active(net, from, ifm_net_name(net, "%s.squeeze", place), (IfmConv){ fire->squeeze, 1, 1, 0, 1 });
+    parts[0] = active(net, from, ifm_net_name(net, "%s.expand1x1", place), (IfmConv){ fire->expand, 1, 1, 0, 1 });
+    parts[1] = active(net, from, ifm_net_name(net, "%s.expand3x3", place), (IfmConv){ fire->expand, 3, 1, 1, 1 });
+    return ifm_cnn_concat(net, parts, G_N_ELEMENTS(parts), place);
 }
 
-static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     const Fire *fires = data;
     const IfmPool pool = { "MaxPool", 3, 2, 0, TRUE };
-    from = active(cnn, from, "features.0", (IfmConv){ 64, 3, 2, 0, 1 });
-    from = ifm_cnn_pool(cnn, from, "features.2", pool);
+    from = active(net, from, "features.0", (IfmConv){ 64, 3, 2, 0, 1 });
+    from = ifm_cnn_pool(net, from, "features.2", pool);
     for (int i = 0; i < N_PLACES; i++)
     {
-        const char *place = ifm_cnn_name(cnn, "features.%d", i + 3);
-        from = fires[i].squeeze > 0 ? fire_module(cnn, from, place, &fires[i]) : ifm_cnn_pool(cnn, from, place, pool);
+        const char *place = ifm_net_name(net, "features.%d", i + 3);
+        from = fires[i].squeeze > 0 ? fire_module(net, from, place, &fires[i]) : ifm_cnn_pool(net, from, place, pool);
     }
-    from = ifm_cnn_dropout(cnn, from, "classifier.0", DROPOUT, 4);
-    from = active(cnn, from, "classifier.1", (IfmConv){ ifm_cnn_classes(cnn), 1, 1, 0, 1 });
-    ifm_cnn_scores_of(cnn, from);
+    from = ifm_cnn_dropout(net, from, "classifier.0", DROPOUT, 4);
+    from = active(net, from, "classifier.1", (IfmConv){ ifm_cnn_classes(net), 1, 1, 0, 1 });
+    ifm_cnn_scores_of(net, from);
 }
 
-IfmModel *ifm_zoo_squeezenet_build(const gint64 *values, guint32 seed, GError **error)
-{
-    static const Fire fires[N_PLACES] = {
-        { 16, 64 }, { 16, 64 },  { 0, 0 },    { 32, 128 }, { 32, 128 },
-        { 0, 0 },   { 48, 192 }, { 48, 192 }, { 64, 256 }, { 64, 256 },
-    };
-    static const IfmCnnArchitecture squeezenet = { "squeezenet", fires, emit };
-    return ifm_cnn_build(&squeezenet, values, seed, error);
-}
+static const Fire fires[N_PLACES] = {
+    { 16, 64 }, { 16, 64 },  { 0, 0 },    { 32, 128 }, { 32, 128 },
+    { 0, 0 },   { 48, 192 }, { 48, 192 }, { 64, 256 }, { 64, 256 },
+};
+const IfmCnnArchitecture ifm_cnn_squeezenet = { fires, emit };

@@ -25,40 +25,40 @@ typedef struct
     int dense[3], dropout[2];
 } Layers;
 
-static IfmFeatures emit_rows(IfmCnn *cnn, const Row *row, IfmFeatures from)
+static IfmFeatures emit_rows(IfmNet *net, const Row *row, IfmFeatures from)
 {
     for (int number = 0; row->kernel > 0; row++)
     {
-        const char *name = ifm_cnn_name(cnn, "features.%d", number++);
+        const char *name = ifm_net_name(net, "features.%d", number++);
         if (row->channels == 0)
         {
-            from = ifm_cnn_pool(cnn, from, name, (IfmPool){ "MaxPool", row->kernel, row->stride, row->pad, FALSE });
+            from = ifm_cnn_pool(net, from, name, (IfmPool){ "MaxPool", row->kernel, row->stride, row->pad, FALSE });
             continue;
         }
-        from = ifm_cnn_conv(cnn, from, name, (IfmConv){ row->channels, row->kernel, row->stride, row->pad }, TRUE);
-        from = ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "features.%d", number++));
+        from = ifm_cnn_conv(net, from, name, (IfmConv){ row->channels, row->kernel, row->stride, row->pad }, TRUE);
+        from = ifm_cnn_relu(net, from, ifm_net_name(net, "features.%d", number++));
     }
     return from;
 }
 
-static void emit(IfmCnn *cnn, const void *data, IfmFeatures from)
+static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     const Layers *layers = data;
-    from = emit_rows(cnn, layers->rows, from);
-    from = ifm_cnn_adaptive_average(cnn, from, "avgpool", layers->pooled);
-    from = ifm_cnn_flatten(cnn, from, "flatten");
+    from = emit_rows(net, layers->rows, from);
+    from = ifm_cnn_adaptive_average(net, from, "avgpool", layers->pooled);
+    from = ifm_cnn_flatten(net, from, "flatten");
     for (int i = 0; i < 2; i++)
     {
-        const char *dropout = ifm_cnn_name(cnn, "classifier.%d", layers->dropout[i]);
+        const char *dropout = ifm_net_name(net, "classifier.%d", layers->dropout[i]);
         gboolean before = layers->dropout[i] < layers->dense[i];
         if (before)
-            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT, 2);
-        from = ifm_cnn_dense(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i]), HIDDEN);
-        from = ifm_cnn_relu(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[i] + 1));
+            from = ifm_cnn_dropout(net, from, dropout, DROPOUT, 2);
+        from = ifm_cnn_dense(net, from, ifm_net_name(net, "classifier.%d", layers->dense[i]), HIDDEN);
+        from = ifm_cnn_relu(net, from, ifm_net_name(net, "classifier.%d", layers->dense[i] + 1));
         if (!before)
-            from = ifm_cnn_dropout(cnn, from, dropout, DROPOUT, 2);
+            from = ifm_cnn_dropout(net, from, dropout, DROPOUT, 2);
     }
-    ifm_cnn_scores(cnn, from, ifm_cnn_name(cnn, "classifier.%d", layers->dense[2]));
+    ifm_cnn_scores(net, from, ifm_net_name(net, "classifier.%d", layers->dense[2]));
 }
 
 static const Row rows_alexnet[] = {
@@ -90,15 +90,5 @@ static const Row rows_vgg16[] = {
 
 static const Layers layers_alexnet = { rows_alexnet, 6, { 1, 4, 6 }, { 0, 3 } };
 static const Layers layers_vgg16 = { rows_vgg16, 7, { 0, 3, 6 }, { 2, 5 } };
-static const IfmCnnArchitecture alexnet = { "alexnet", &layers_alexnet, emit };
-static const IfmCnnArchitecture vgg16 = { "vgg16", &layers_vgg16, emit };
-
-IfmModel *ifm_zoo_alexnet_build(const gint64 *values, guint32 seed, GError **error)
-{
-    return ifm_cnn_build(&alexnet, values, seed, error);
-}
-
-IfmModel *ifm_zoo_vgg16_build(const gint64 *values, guint32 seed, GError **error)
-{
-    return ifm_cnn_build(&vgg16, values, seed, error);
-}
+const IfmCnnArchitecture ifm_cnn_alexnet = { &layers_alexnet, emit };
+const IfmCnnArchitecture ifm_cnn_vgg16 = { &layers_vgg16, emit };
