@@ -1,5 +1,5 @@
 /* A network in the making: names, weights, constants and nodes, as all models of the zoo are written. */
-#include <internal/onnx.h>
+#include <onnx/onnx.h>
 #include <stdarg.h>
 
 #include "zoo-private.h"
