@@ -52,7 +52,7 @@ static IfmStudyTables *measure(const char *path, const char *folder)
     options.limits = *ifm_study_info(study).limits;
     if (!ifm_study_measure(study, store, &options, &result, &error))
         give_up(path, error);
-    IfmStudyTables *points = ifm_study_points(study, store, &error);
+    IfmStudyTables *points = ifm_study_tables(study, store, &error);
     if (points == NULL)
         give_up(path, error);
     return points;

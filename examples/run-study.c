@@ -14,7 +14,7 @@ static gboolean run(const char *name, const char *folder, GError **error)
     if (!ifm_study_measure(study, store, &options, &result, error))
         return FALSE;
     g_printerr("%zu cases: %zu measured now, %zu failed\n", result.n_done, result.n_measured, result.n_failed);
-    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, error);
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(NULL, store, error);
     if (tables == NULL)
         return FALSE;
     json_auto_t *latencies = ifm_study_lookup_json(tables);

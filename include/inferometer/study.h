@@ -36,7 +36,7 @@ typedef struct
 } IfmStudyDevice;
 
 /** IfmStudyCase: one row of the span: a stage or a range of them on a device at a size, alone or while others do the same,
- * or (@to set) a link between two. */
+ * (@to set) a link between two, or (@axes set) a point of a kind without stages. */
 typedef struct
 {
     /* "NPU stage 3 REDUCE_SUM, 1000 nodes, 5000 edges", "CPU > NPU, 2000000 bytes",
@@ -45,11 +45,15 @@ typedef struct
     char *key; /* of its sealed case; NULL until sealed, and for a device that is not here */
     int phase; /* 1, 2; what takes several devices comes with the phase of the latest */
     char *alias, *to;
-    int stage;           /* the first; 0: a link */
+    int stage;           /* the first; 0: a link or a point */
     int last;            /* the last of a range, fused; equals stage where it is one */
-    char **busy;         /* aliases of the devices that work meanwhile, sorted, NULL-terminated; NULL: none */
-    gint64 nodes, edges; /* 0: a link */
+    char *busy;          /* aliases of the devices that work meanwhile, sorted, with "+" between them; NULL: none */
+    gint64 nodes, edges; /* of stages */
     gint64 bytes;        /* of a link */
+    json_t *axes;        /* of a point: object: axis -> text or number; what tables lead with. Else NULL */
+    double items;        /* of a point: what one inference takes in: images; 0: unknown */
+    double flop;         /* of an inference; 0: unknown */
+    char *refused;       /* why a point cannot even be tried; NULL */
 } IfmStudyCase;
 
 /**
@@ -182,8 +186,9 @@ typedef struct
     const IfmStagedModel *staged; /* NULL: of a kind without stages, which has no ranges, fits and links */
     IfmStageSizes sizes;          /* features, hidden */
     GPtrArray *axes;              /* char*: names of those of points, in the order of the file */
-    json_t *manifest;
+    json_t *definition;           /* what the study's file says of its axes, as the manifest has it */
     gboolean imported;
+    json_t *bandwidth;   /* "ALIAS_stageS" -> MB/s of a bandwidth_table.json that was imported; NULL: none */
     GPtrArray *devices;  /* IfmStudyDevice* */
     GPtrArray *rows;     /* IfmStudyRow*, in the order of the manifest: single stages alone, or points */
     GPtrArray *ranges;   /* IfmStudyRow*: ranges of several stages, and whatever was measured while others were busy */
@@ -194,10 +199,14 @@ typedef struct
 } IfmStudyTables;
 
 /** ifm_study_tables: Latencies that those of other sizes contradict are none: their rows have the code "implausible" and
- * the reason, and keep what was measured. Of two that contradict each other alone both count, with their doubt. Returns:
- * (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study), or IFM_ERROR_CORRUPT. */
-IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error);
-
+ * the reason, and keep what was measured. Of two that contradict each other alone both count, with their doubt.
+ * @study: (nullable) over its span as it is now: a size that is new since the last run has rows that were never tried, one
+ * that is gone has none. Devices that the last run was asked for stay, and are set in @study. NULL: over that of the last
+ * run    Returns: (transfer full) NULL with IFM_ERROR_INVALID (a store that holds no study, or another), or
+ * IFM_ERROR_CORRUPT. */
+IfmStudyTables *ifm_study_tables(IfmStudy *study, IfmStore *store, GError **error);
+/** ifm_study_tables_check_stages: FALSE with IFM_ERROR_INVALID for a study of points. @store: what it was read from */
+gboolean ifm_study_tables_check_stages(const IfmStudyTables *tables, IfmStore *store, GError **error);
 void ifm_study_tables_free(IfmStudyTables *tables);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyTables, ifm_study_tables_free)
 
@@ -207,10 +216,6 @@ typedef struct IfmLookup IfmLookup;
 /** ifm_study_tables_lookup: (transfer full) a device's stage as a function of sizes; NULL with IFM_ERROR_INVALID for an
  * unknown alias or a stage without a latency. */
 IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error);
-
-/** ifm_study_points: @study: (optional) over its span as it is now, as ifm_study_tables_of() does it; NULL: over that of
- * the last run. Returns: (transfer full) NULL as ifm_study_tables(), also with IFM_ERROR_INVALID for a study of stages. */
-IfmStudyTables *ifm_study_points(IfmStudy *study, IfmStore *store, GError **error);
 
 /** IfmStudyImported: rows of files that were read, and what became of them: the other counts add up to the first.
  * @n_there: the store had them    @n_repeated: another row of the files is the same case    @n_left_out: points that were
@@ -276,9 +281,6 @@ gboolean ifm_study_place_check(const IfmStudyPlace *place, GError **error);
 
 /** ifm_study_place_begun: whether a store holds a study. */
 gboolean ifm_study_place_begun(IfmStore *store);
-
-/** ifm_study_place_tables: (transfer full) by the study's span where the study was named, else by what the store holds. */
-IfmStudyTables *ifm_study_place_tables(const IfmStudyPlace *place, IfmStore *store, GError **error);
 
 /* --- on a cluster -------------------------------------------------------------------------------------------------- */
 
@@ -413,13 +415,12 @@ gboolean ifm_study_merge(IfmStudy *study, const char *folder, const char *const 
 
 /* What a study of any kind came to, as its files and pages: tables of stages, or points. */
 
-/** IfmStudyResults: one of @tables and @points. @warning: one line, or NULL. @n_refused: how many cases of devices that are
+/** IfmStudyResults: @warning: one line, or NULL. @n_refused: how many cases of devices that are
  * here could not even be tried. @n_incapable: how many ended because their algorithm cannot do
  * a layer: they count as done. @reasons: the file that says why a case has no latency: "profiling_report.txt". */
 typedef struct
 {
     IfmStudyTables *tables;
-    IfmStudyTables *points;
     char *warning;
     gsize n_refused, n_incapable;
     const char *reasons;

@@ -181,6 +181,7 @@ static json_t *field_to_json(const void *self, const IfmRecordField *field, Part
     case IFM_RECORD_TEXT:
         return ifm_json_string(CONST_AT(char *, self, field));
     case IFM_RECORD_NAME:
+    case IFM_RECORD_STRING:
         name = CONST_AT(char *, self, field);
         return name != NULL ? ifm_json_string(name) : json_null();
     case IFM_RECORD_PATH:
@@ -227,11 +228,26 @@ static json_t *field_to_json(const void *self, const IfmRecordField *field, Part
     g_assert_not_reached();
 }
 
+static gboolean is_zero(const json_t *value)
+{
+    return json_is_null(value) || json_is_false(value) || (json_is_number(value) && json_number_value(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0);
+}
+
+/* @value: (transfer full) */
+static void set_unless_zero(json_t *json, const char *key, json_t *value, gboolean unless_zero)
+{
+    if (unless_zero && is_zero(value))
+        json_decref(value);
+    else
+        json_object_set_new(json, key, value);
+}
+
 json_t *ifm_record_to_json(const void *self, const IfmRecordField *fields)
 {
     json_t *json = json_object();
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
-        json_object_set_new(json, field->name, field_to_json(self, field, ifm_record_to_json));
+        set_unless_zero(json, field->name, field_to_json(self, field, ifm_record_to_json), field->sparse);
     return json;
 }
 
@@ -242,14 +258,7 @@ json_t *ifm_record_key_to_json(const void *self, const IfmRecordField *fields)
     {
         if (field->key == NULL || (field->counts != NULL && !field->counts(self)))
             continue;
-        json_t *value = field_to_json(self, field, ifm_record_key_to_json);
-        gboolean is_zero = json_is_null(value) || json_is_false(value) ||
-                           (json_is_number(value) && json_number_value(value) == 0) ||
-                           (json_is_array(value) && json_array_size(value) == 0);
-        if (field->unless_zero && is_zero)
-            json_decref(value);
-        else
-            json_object_set_new(json, field->key, value);
+        set_unless_zero(json, field->key, field_to_json(self, field, ifm_record_key_to_json), field->unless_zero);
     }
     return json;
 }
@@ -365,6 +374,16 @@ static gboolean read_text(const Source *source, const IfmRecordField *field, cha
     return TRUE;
 }
 
+static gboolean read_string(const Source *source, const IfmRecordField *field, char **text)
+{
+    const char *found;
+    if (!read_name(source, field, &found))
+        return FALSE;
+    g_free(*text);
+    *text = g_strdup(found);
+    return TRUE;
+}
+
 static gboolean read_part(const Source *source, const IfmRecordField *field, void *part)
 {
     g_autofree char *where = g_strdup_printf("%s.%s", source->where, field->name);
@@ -438,6 +457,8 @@ static gboolean read_field(void *self, const IfmRecordField *field, const Source
     {
     case IFM_RECORD_TEXT:
         return read_text(source, field, &AT(char *, self, field));
+    case IFM_RECORD_STRING:
+        return read_string(source, field, &AT(char *, self, field));
     case IFM_RECORD_NAME:
         return read_name(source, field, &AT(const char *, self, field));
     case IFM_RECORD_PATH:
@@ -496,7 +517,8 @@ gboolean ifm_record_from_json(void *self, const IfmRecordField *fields, const js
     if (!ifm_json_check_object(json, where, keys, error))
         return FALSE;
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
-        if (!(field->optional && json_object_get(json, field->name) == NULL) && !read_field(self, field, &source))
+        if (!((field->optional || field->sparse) && json_object_get(json, field->name) == NULL) &&
+            !read_field(self, field, &source))
             return FALSE;
     return TRUE;
 }
@@ -529,6 +551,9 @@ gboolean ifm_record_check(const void *self, const IfmRecordField *fields, const 
         if (field->type == IFM_RECORD_CHOICE && !is_choice(field, CONST_AT(int, self, field)))
             return ifm_error_refuse(error, "%s: %s: found %d, expected 0 to %u", where, field->name,
                                     CONST_AT(int, self, field), g_strv_length((char **)field->words) - 1);
+        if (field->type == IFM_RECORD_JSON && CONST_AT(json_t *, self, field) != NULL &&
+            !json_is_object(CONST_AT(json_t *, self, field)))
+            return ifm_error_refuse(error, "%s: %s: found no object", where, field->name);
         if (field->type == IFM_RECORD_PART || (field->type == IFM_RECORD_MAYBE && CONST_COUNT_AT(gboolean, self, field)))
         {
             g_autofree char *part = g_strdup_printf("%s: %s", where, field->name);

@@ -43,15 +43,10 @@ static gboolean is_absent(const IfmMeasurement *measurement)
            (measurement->outcome == IFM_OUTCOME_FAILED && g_strv_contains(absent, measurement->error_code));
 }
 
-/* A copy: what becomes of the record meanwhile is the caller's. */
 static void hold(IfmCampaign *campaign, const Slot *slot, const IfmMeasurement *measurement)
 {
     Held *held = g_new0(Held, 1);
-    json_auto_t *sealed = ifm_case_to_json(slot->cases[0]), *json = ifm_measurement_to_json(measurement);
-    held->group = slot->item.group;
-    held->sealed = ifm_case_from_json(sealed, NULL);
-    held->measurement = ifm_measurement_from_json(json, NULL);
-    g_assert(held->sealed != NULL && held->measurement != NULL); /* whole and exact both ways */
+    *held = (Held){ slot->item.group, ifm_case_ref(slot->cases[0]), ifm_measurement_ref(measurement) };
     g_ptr_array_add(campaign->held, held);
 }
 
@@ -221,51 +216,43 @@ static gboolean find_or_measure(IfmCampaign *campaign, Slot *slot, GError **erro
 /* --- in order ----------------------------------------------------------------------------------------------------------
  */
 
-typedef struct
+static gint compare_turns(gconstpointer a, gconstpointer b)
 {
-    Slot *slot;
-    guint round; /* how many of its device come before it */
-} Turn;
-
-static gint compare_interleaved(gconstpointer a, gconstpointer b)
-{
-    const Turn *left = a, *right = b;
-    if (left->round != right->round)
-        return left->round < right->round ? -1 : 1;
-    return left->slot->index < right->slot->index ? -1 : 1;
+    const Slot *left = *(Slot *const *)a, *right = *(Slot *const *)b;
+    return left->round != right->round ? (left->round > right->round) - (left->round < right->round)
+                                       : (left->index > right->index) - (left->index < right->index);
 }
 
-/* Turn, of a group (transfer full) */
-static GArray *interleaved_of(const IfmCampaign *campaign, int group)
+/* Slot, of a group, in the order of their turns (transfer container) */
+static GPtrArray *turns_of(const IfmCampaign *campaign, int group)
 {
-    GArray *turns = g_array_new(FALSE, FALSE, sizeof(Turn));
+    GPtrArray *turns = g_ptr_array_new();
     g_autoptr(GHashTable) n_of = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint i = 0; i < campaign->slots->len; i++)
     {
-        Turn turn = { campaign->slots->pdata[i], 0 };
-        const IfmCampaignItem *item = &turn.slot->item;
-        if (item->group != group)
+        Slot *slot = campaign->slots->pdata[i];
+        const char *const *devices = slot->item.devices;
+        if (slot->item.group != group)
             continue;
-        if (campaign->options.order == IFM_CAMPAIGN_INTERLEAVED && item->devices != NULL && item->devices[0] != NULL)
+        if (campaign->options.order == IFM_CAMPAIGN_INTERLEAVED && devices != NULL && devices[0] != NULL)
         {
-            turn.round = GPOINTER_TO_UINT(g_hash_table_lookup(n_of, item->devices[0]));
-            g_hash_table_insert(n_of, (gpointer)item->devices[0], GUINT_TO_POINTER(turn.round + 1));
+            slot->round = GPOINTER_TO_UINT(g_hash_table_lookup(n_of, devices[0]));
+            g_hash_table_insert(n_of, (gpointer)devices[0], GUINT_TO_POINTER(slot->round + 1));
         }
-        g_array_append_val(turns, turn);
+        g_ptr_array_add(turns, slot);
     }
-    if (campaign->options.order == IFM_CAMPAIGN_INTERLEAVED)
-        g_array_sort(turns, compare_interleaved);
+    g_ptr_array_sort(turns, compare_turns);
     return turns;
 }
 
 gboolean ifm_campaign_measure(IfmCampaign *campaign, int group, GError **error)
 {
     gboolean any = FALSE;
-    g_autoptr(GArray) turns = interleaved_of(campaign, group);
+    g_autoptr(GPtrArray) turns = turns_of(campaign, group);
     campaign_begin(campaign);
     for (guint i = 0; i < turns->len; i++)
     {
-        Slot *slot = g_array_index(turns, Turn, i).slot;
+        Slot *slot = turns->pdata[i];
         if (slot->state == SLOT_TODO && campaign_is_mine(campaign, slot))
         {
             if (!may_begin(campaign, error))

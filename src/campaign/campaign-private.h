@@ -15,6 +15,7 @@ typedef struct
 {
     IfmCampaignItem item;
     guint index; /* as it was added */
+    guint round; /* how many of its device come before it, where devices take turns */
     IfmCase *cases[IFM_CAMPAIGN_MAX_RECORDS];
     gsize n;                           /* 0: not sealed */
     gboolean asked;                    /* by ifm_campaign_ask() */

@@ -170,7 +170,8 @@ static int import_into(const IfmStudyPlace *place, const char *name, const Argum
     g_autofree char *words = words_of(&counts);
     cli_note("%s: %s; inferometer study export %s writes them in the published formats", place->store_path, words,
              place->folder);
-    return results->tables != NULL ? print_worth(results->tables) : study_print_page(arguments, results, place->folder);
+    return results->tables->staged != NULL ? print_worth(results->tables)
+                                           : study_print_page(arguments, results, place->folder);
 }
 
 static int run_import(const Arguments *arguments)

@@ -167,8 +167,9 @@ static int run_lookup(const Arguments *arguments)
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
     g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) tables = store != NULL ? ifm_study_place_tables(&place, store, &error) : NULL;
-    return tables != NULL ? show(tables, arguments) : cli_fail(error);
+    g_autoptr(IfmStudyTables) tables = store != NULL ? ifm_study_tables(place.study, store, &error) : NULL;
+    return tables != NULL && ifm_study_tables_check_stages(tables, store, &error) ? show(tables, arguments)
+                                                                                  : cli_fail(error);
 }
 
 static const IfmOption lookup_options[] = {

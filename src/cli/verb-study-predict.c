@@ -23,7 +23,7 @@ static int run_predict(const Arguments *arguments)
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
     g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
-    g_autoptr(IfmStudyTables) points = store != NULL ? ifm_study_points(NULL, store, &error) : NULL;
+    g_autoptr(IfmStudyTables) points = store != NULL ? ifm_study_tables(NULL, store, &error) : NULL;
     g_autoptr(GArray) predictions =
         points != NULL ? ifm_conv_predict(points, cli_text(arguments, "model"), cli_integer(arguments, "size"), &error)
                        : NULL;

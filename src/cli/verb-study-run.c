@@ -187,8 +187,11 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
     const IfmStudyPlace *place = run->place;
     gboolean analyze = wants(arguments, "analyze");
     g_autoptr(GError) error = NULL;
-    if (result->n_measured == 0 && result->n_cases > 0 && result->n_done == result->n_cases)
-        cli_note("all %" G_GSIZE_FORMAT " cases were measured before and are in %s", result->n_cases, place->store_path);
+    const gsize n_before = result->n_cases - result->n_skipped - result->n_failed;
+    g_autofree char *of = n_before < result->n_cases ? g_strdup_printf(" of %" G_GSIZE_FORMAT, result->n_cases) : NULL;
+    if (result->n_measured == 0 && n_before > 0 && result->n_done == result->n_cases)
+        cli_note("%s%" G_GSIZE_FORMAT "%s cases were measured before and are in %s", of == NULL ? "all " : "", n_before,
+                 of != NULL ? of : "", place->store_path);
     if (run->results == NULL)
         run->results = analyze ? write_measured(place, store, &error) : ifm_study_results(NULL, store, &error);
     if (run->results == NULL)

@@ -1,6 +1,7 @@
 /* Shared with other rooms: layers, algorithms and their tuning. */
 #pragma once
-#include <base/fields.h>
+#include <jansson.h>
+
 #include <inferometer/engine.h>
 
 G_BEGIN_DECLS

@@ -1,5 +1,4 @@
 #pragma once
-#include <base/fields.h>
 #include <engine/engine.h>
 #include <measure/kinds.h>
 #include <measure/measure.h>

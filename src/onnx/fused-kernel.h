@@ -1,6 +1,7 @@
 /* Shared with other rooms: one fused kernel: its nodes, ports and shapes. */
 #pragma once
-#include <base/fields.h>
+#include <jansson.h>
+
 #include <onnx/onnx.h>
 
 G_BEGIN_DECLS

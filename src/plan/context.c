@@ -194,8 +194,8 @@ static gboolean open_tables(IfmPlanContext *context, const char *study, const ch
                              "%s: no measurements there to plan by; \"inferometer study run %s\" makes them",
                              context->place.store_path, name);
     context->store = ifm_study_place_open(&context->place, mode, error);
-    context->tables = context->store != NULL ? ifm_study_tables(context->store, error) : NULL;
-    return context->tables != NULL;
+    context->tables = context->store != NULL ? ifm_study_tables(NULL, context->store, error) : NULL;
+    return context->tables != NULL && ifm_study_tables_check_stages(context->tables, context->store, error);
 }
 
 gboolean ifm_plan_context_init(IfmPlanContext *context, const char *study, const char *folder, const char *const *sizes,

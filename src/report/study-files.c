@@ -89,7 +89,7 @@ static json_t *metadata(const IfmStudyTables *tables, const char *format, const 
     json_object_set_new(study, "features", json_integer(tables->sizes.features));
     json_object_set_new(study, "hidden", json_integer(tables->sizes.hidden));
     json_object_set_new(study, "imported", json_boolean(tables->imported));
-    json_t *protocol = json_object_get(json_object_get(tables->manifest, "definition"), "protocol");
+    json_t *protocol = json_object_get(tables->definition, "protocol");
     json_object_set_new(study, "protocol", json_is_object(protocol) ? json_deep_copy(protocol) : json_null());
     json_t *json = ifm_json_begin(format, 1);
     json_object_set_new(json, "study", study);
@@ -296,9 +296,8 @@ json_t *ifm_study_bandwidth_json(const IfmStudyTables *tables)
         json_array_append_new(links, link_to_json(tables->links->pdata[i]));
     json_object_set_new(about, "fits", fits);
     json_object_set_new(about, "links", links);
-    const json_t *imported = ifm_study_imported_bandwidth(tables);
-    if (imported != NULL)
-        json_object_set_new(about, "imported_mb_per_s", json_deep_copy(imported));
+    if (tables->bandwidth != NULL)
+        json_object_set(about, "imported_mb_per_s", tables->bandwidth);
     return json;
 }
 

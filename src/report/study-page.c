@@ -207,7 +207,7 @@ char *ifm_study_counts_text(const IfmStudyTables *tables, int phase)
 /* How it was measured: what was asked for. */
 static void add_protocol(IfmDocument *document, const IfmStudyTables *tables)
 {
-    const json_t *protocol = json_object_get(json_object_get(tables->manifest, "definition"), "protocol");
+    const json_t *protocol = json_object_get(tables->definition, "protocol");
     double runs = ifm_member_number(protocol, "runs"), target = ifm_member_number(protocol, "ci_ratio");
     g_autofree char *ratio = together(ifm_format_ratio(target)),
                     *budget = together(ifm_format_duration(ifm_member_number(protocol, "time_budget_ns")));

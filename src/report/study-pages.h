@@ -40,10 +40,8 @@ void ifm_study_add_failures(IfmDocument *document, const IfmStudyTables *tables)
 void ifm_study_add_devices(IfmDocument *document, const IfmStudyTables *tables, IfmStudyPage page);
 char *ifm_study_counts_text(const IfmStudyTables *tables, int phase);
 
-/* study-points-page.c. ifm_points_count: @n_refused, @n_incapable: (out) of IfmStudyResults. ifm_points_write: points.csv
- * and points.json. ifm_points_document: @files: what is written into @folder    @add: in place of the table of points, or
- * NULL */
-void ifm_points_count(const IfmStudyTables *points, gsize *n_refused, gsize *n_incapable);
+/* study-points-page.c. ifm_points_write: points.csv and points.json. ifm_points_document: @files: what is written into
+ * @folder    @add: in place of the table of points, or NULL */
 gboolean ifm_points_write(const IfmStudyTables *points, const char *folder, GError **error);
 IfmDocument *ifm_points_document(const IfmStudyTables *points, IfmStudyPage page, const char *folder, const char *files,
                                  void (*add)(IfmDocument *document, const IfmStudyTables *points, IfmStudyPage page));

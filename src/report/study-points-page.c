@@ -239,14 +239,16 @@ json_t *ifm_study_points_to_json(const IfmStudyTables *points)
     json_t *rows = ifm_rows_to_json(ifm_fields_in(fields), points->rows);
     g_string_chunk_free(texts);
     json_t *json = ifm_json_begin("study_points", 1);
-    json_t *study = json_object();
+    json_t *study = json_object(), *devices = json_array();
     json_object_set_new(study, "name", ifm_json_string(points->name));
     json_object_set_new(study, "title", ifm_json_string(points->title));
     json_object_set_new(study, "kind", json_string(points->kind));
-    json_object_set(study, "definition", json_object_get(points->manifest, "definition"));
+    json_object_set(study, "definition", points->definition);
     json_object_set_new(study, "spent_ns", json_integer(points->spent_ns));
     json_object_set_new(json, "study", study);
-    json_object_set(json, "devices", json_object_get(points->manifest, "devices"));
+    for (guint i = 0; i < points->devices->len; i++)
+        json_array_append_new(devices, ifm_study_device_to_json(points->devices->pdata[i]));
+    json_object_set_new(json, "devices", devices);
     json_object_set_new(json, "points", rows);
     return json;
 }
@@ -357,18 +359,4 @@ IfmDocument *ifm_points_document(const IfmStudyTables *points, IfmStudyPage page
     add_energy(document, points);
     add_summary(document, points, page == IFM_STUDY_STATUS ? NULL : folder, files);
     return document;
-}
-
-void ifm_points_count(const IfmStudyTables *points, gsize *n_refused, gsize *n_incapable)
-{
-    gsize counts[IFM_ROW_STATES], n_absent;
-    ifm_study_count(points, 0, counts, &n_absent);
-    *n_incapable = counts[IFM_ROW_REFUSED];
-    *n_refused = 0;
-    for (guint i = 0; i < points->rows->len; i++)
-    {
-        const IfmStudyRow *point = points->rows->pdata[i];
-        *n_refused += point->measurement == NULL && point->device->reason == NULL &&
-                      ifm_study_row_state(points, point) == IFM_ROW_FAILED;
-    }
 }

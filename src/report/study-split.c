@@ -173,7 +173,7 @@ static void add_imported(IfmDocument *document, const IfmStudyTables *tables)
     g_autoptr(GString) line = g_string_new(NULL);
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)ifm_study_imported_bandwidth(tables), key, value)
+    json_object_foreach(tables->bandwidth, key, value)
     {
         if (json_is_null(value)) /* the table did not know, either */
             continue;

@@ -103,7 +103,7 @@ static gboolean open_study(IfmRunSet *set, GError **error)
     }
     set->sizes = set->context.tables->sizes;
     set->staged = set->context.tables->staged;
-    const json_t *graph = json_object_get(json_object_get(set->context.tables->manifest, "definition"), "graph");
+    const json_t *graph = json_object_get(set->context.tables->definition, "graph");
     const char *kind = json_string_value(json_object_get(graph, "kind"));
     const json_t *seed = json_object_get(graph, "seed");
     set->kind = kind != NULL ? kind : set->kind;

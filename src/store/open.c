@@ -144,7 +144,7 @@ static gboolean identify(const IfmStore *store, gboolean *empty, GError **error)
     *empty = identity.application == 0 && identity.user_version == 0 && identity.n_objects == 0;
     if (*empty)
         return TRUE;
-    if (identity.application == IFM_STORE_APPLICATION_ID_OLD)
+    if (identity.application != IFM_STORE_APPLICATION_ID && identity.application >> 8 == IFM_STORE_APPLICATION_ID >> 8)
         return refuse(store, IFM_ERROR_INVALID, error,
                       "is a store of an earlier build: measure again, or export it with the build that made it");
     if (identity.application != IFM_STORE_APPLICATION_ID)
@@ -159,8 +159,7 @@ static gboolean identify(const IfmStore *store, gboolean *empty, GError **error)
     return identity.user_version == IFM_STORE_SCHEMA || refuse(store, IFM_ERROR_CORRUPT, error, "has no schema version");
 }
 
-/* --- writing
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static gboolean make_schema(const IfmStore *store, GError **error)
 {
@@ -216,8 +215,7 @@ static gboolean prepare_writing(IfmStore *store, GError **error)
     return ifm_store_run(store, is_wal ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = EXTRA", error);
 }
 
-/* --- reading
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 /* Replaces the open file by a copy in memory. */
 static gboolean copy_to_memory(IfmStore *store, GError **error)
@@ -329,8 +327,7 @@ static gboolean prepare_reading(IfmStore *store, GError **error)
     return ifm_store_run(store, "PRAGMA query_only = ON", error);
 }
 
-/* --- both
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- both --------------------------------------------------------------------------------------------------------- */
 
 /* A file that this call made and could not fill goes again; one with content stays. */
 static void remove_if_empty(const char *path)

@@ -21,12 +21,17 @@ const IfmRecordField ifm_case_fields[] = {
     { FIELD(JSON, IfmCase, environment) },  { NULL },
 };
 
-const IfmRecordField ifm_node_fields[] = {
+static const IfmRecordField node_fields[] = {
     { FIELD(TEXT, IfmNodeRow, name) },       { FIELD(TEXT, IfmNodeRow, op_type) },
     { FIELD(TEXT, IfmNodeRow, provider) },   { FIELD(TEXT, IfmNodeRow, implementation) },
     { FIELD(TEXT, IfmNodeRow, dtype) },      { FIELD(DOUBLE, IfmNodeRow, median_ns) },
     { FIELD(DOUBLE, IfmNodeRow, start_ns) }, { NULL },
 };
+
+static void node_row_free(gpointer row)
+{
+    ifm_record_free(row, node_fields);
+}
 
 const IfmRecordField ifm_interval_fields[] = {
     { FIELD(DOUBLE, IfmInterval, lower), .optional = TRUE },
@@ -70,8 +75,7 @@ const IfmRecordField ifm_measurement_fields[] = {
     { FIELD(SERIES, IfmMeasurement, warmup_ns) },
     { FIELD(SERIES, IfmMeasurement, samples_ns) },
     { FIELD(SERIES, IfmMeasurement, profiled_ns) },
-    { FIELD(ROWS, IfmMeasurement, nodes), .fields = ifm_node_fields, .size = sizeof(IfmNodeRow),
-      .free = (GDestroyNotify)ifm_node_row_free },
+    { FIELD(ROWS, IfmMeasurement, nodes), .fields = node_fields, .size = sizeof(IfmNodeRow), .free = node_row_free },
     { FIELD(MAYBE, IfmMeasurement, summary), .count = offsetof(IfmMeasurement, has_summary), .fields = summary_fields },
     { FIELD(JSON, IfmMeasurement, result) },
     { FIELD(JSON, IfmMeasurement, environment) },
@@ -88,20 +92,12 @@ const char *ifm_outcome_name(IfmOutcome outcome)
     return outcome_names[outcome];
 }
 
-void ifm_node_row_free(IfmNodeRow *row)
-{
-    if (row == NULL)
-        return;
-    ifm_record_clear(row, ifm_node_fields);
-    g_free(row);
-}
-
 /* --- cases --------------------------------------------------------------------------------------------------------------
  */
 
 IfmCase *ifm_case_new(void)
 {
-    IfmCase *self = g_new0(IfmCase, 1);
+    IfmCase *self = g_rc_box_new0(IfmCase);
     ifm_record_init(self, ifm_case_fields);
     self->sizes = json_object();
     self->options = json_object();
@@ -109,12 +105,20 @@ IfmCase *ifm_case_new(void)
     return self;
 }
 
+static void clear_case(gpointer self)
+{
+    ifm_record_clear(self, ifm_case_fields);
+}
+
 void ifm_case_free(IfmCase *self)
 {
-    if (self == NULL)
-        return;
-    ifm_record_clear(self, ifm_case_fields);
-    g_free(self);
+    if (self != NULL)
+        g_rc_box_release_full(self, clear_case);
+}
+
+IfmCase *ifm_case_ref(const IfmCase *self)
+{
+    return g_rc_box_acquire((gpointer)self);
 }
 
 void ifm_record_set_text(char **field, const char *text)
@@ -130,7 +134,9 @@ void ifm_record_set_json(json_t **field, json_t *json)
     *field = json;
 }
 
-char *ifm_record_digest(const json_t *record)
+/* SHA-256 of a record's canonical JSON, but for the members that are null, "", {} or []: so a member that is added one day
+ * leaves the key of every older case as it is. (transfer full) */
+static char *digest_of(const json_t *record)
 {
     json_auto_t *reported = json_object();
     const char *key;
@@ -152,7 +158,7 @@ static char *case_key(const IfmCase *self)
     json_object_del(json, "key");
     json_object_del(json, "model_path");
     json_object_del(json, "alias"); /* a name for a thing is not the thing */
-    return ifm_record_digest(json);
+    return digest_of(json);
 }
 
 void ifm_case_seal(IfmCase *self)
@@ -160,6 +166,15 @@ void ifm_case_seal(IfmCase *self)
     char *key = case_key(self);
     g_free(self->key);
     self->key = key;
+}
+
+gboolean ifm_case_check(const IfmCase *self, GError **error)
+{
+    g_autofree char *key = *self->key != '\0' ? case_key(self) : g_strdup("");
+    if (g_str_equal(self->key, key))
+        return TRUE;
+    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "case.key: found %s, the other fields give %s", self->key, key);
+    return FALSE;
 }
 
 json_t *ifm_case_to_json(const IfmCase *self)
@@ -170,15 +185,9 @@ json_t *ifm_case_to_json(const IfmCase *self)
 IfmCase *ifm_case_from_json(const json_t *json, GError **error)
 {
     g_autoptr(IfmCase) self = ifm_case_new();
-    if (!ifm_record_from_json(self, ifm_case_fields, json, "case", NULL, error))
-        return NULL;
-    g_autofree char *key = case_key(self);
-    if (*self->key != '\0' && !g_str_equal(self->key, key))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "case.key: found %s, the other fields give %s", self->key, key);
-        return NULL;
-    }
-    return g_steal_pointer(&self);
+    return ifm_record_from_json(self, ifm_case_fields, json, "case", NULL, error) && ifm_case_check(self, error)
+               ? g_steal_pointer(&self)
+               : NULL;
 }
 
 /* --- measurements -------------------------------------------------------------------------------------------------------
@@ -195,7 +204,7 @@ static char *random_uid(void)
 
 IfmMeasurement *ifm_measurement_new(void)
 {
-    IfmMeasurement *self = g_new0(IfmMeasurement, 1);
+    IfmMeasurement *self = g_rc_box_new0(IfmMeasurement);
     ifm_record_init(self, ifm_measurement_fields);
     g_free(self->uid);
     self->uid = random_uid();
@@ -204,12 +213,20 @@ IfmMeasurement *ifm_measurement_new(void)
     return self;
 }
 
+static void clear_measurement(gpointer self)
+{
+    ifm_record_clear(self, ifm_measurement_fields);
+}
+
 void ifm_measurement_free(IfmMeasurement *self)
 {
-    if (self == NULL)
-        return;
-    ifm_record_clear(self, ifm_measurement_fields);
-    g_free(self);
+    if (self != NULL)
+        g_rc_box_release_full(self, clear_measurement);
+}
+
+IfmMeasurement *ifm_measurement_ref(const IfmMeasurement *self)
+{
+    return g_rc_box_acquire((gpointer)self);
 }
 
 void ifm_measurement_set_summary(IfmMeasurement *self, const IfmSummary *summary)

@@ -1,5 +1,4 @@
 #pragma once
-#include <base/fields.h>
 #include <inferometer/store.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -17,8 +16,7 @@ struct IfmStore
     ino_t inode;
 };
 
-#define IFM_STORE_APPLICATION_ID 0x49464d31     /* "IFM1" */
-#define IFM_STORE_APPLICATION_ID_OLD 0x49464d73 /* "IFMs", of builds before 0.1.0: refused */
+#define IFM_STORE_APPLICATION_ID 0x49464d32 /* "IFM2"; "IFM" and another letter are builds before 0.1.0: refused */
 #define IFM_STORE_BUSY_TIMEOUT_MS 10000
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sqlite3_stmt, sqlite3_finalize)
@@ -26,8 +24,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(sqlite3_stmt, sqlite3_finalize)
 /* ifm_store_open_with: ifm_store_open() with a patience of one's own. */
 IfmStore *ifm_store_open_with(const char *path, IfmStoreMode mode, int busy_timeout_ms, GError **error);
 
-/* --- sql.c: SQLite with our errors
- * ---------------------------------------------------------------------------------------- */
+/* --- sql.c: SQLite with our errors -------------------------------------------------------------------------------- */
 
 /* ifm_store_fail: Says what the last SQLite call on the store ran into. Returns: FALSE */
 gboolean ifm_store_fail(const IfmStore *store, GError **error);
@@ -45,20 +42,13 @@ gboolean ifm_store_integer(const IfmStore *store, const char *sql, gint64 *value
 /* ifm_store_end: Commits where @good, else (or where that fails) rolls back. Returns: whether it was committed. */
 gboolean ifm_store_end(const IfmStore *store, gboolean good, GError **error);
 
-/* --- schema.c
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- schema.c ----------------------------------------------------------------------------------------------------- */
 
 /* ifm_store_make_schema: Makes the tables in an empty database; within a transaction of the caller's. */
 gboolean ifm_store_make_schema(const IfmStore *store, GError **error);
 
-/* --- rows.c
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- rows.c ------------------------------------------------------------------------------------------------------- */
 
-/* ifm_store_read_record: The row that the statement stands on, as it was written, with samples and nodes. (transfer full)
- */
-json_t *ifm_store_read_record(const IfmStore *store, sqlite3_stmt *statement, GError **error);
-/* ifm_store_bind_json: canonical text to a parameter; NULL or null is NULL. */
-gboolean ifm_store_bind_json(const IfmStore *store, sqlite3_stmt *statement, int index, const json_t *json, GError **error);
 /* ifm_store_select_measurements: A statement over measurements; @rest: what follows FROM, one text parameter or none. */
 sqlite3_stmt *ifm_store_select_measurements(const IfmStore *store, const char *rest, const char *parameter, GError **error);
 /* ifm_store_read_measurement: The row that the statement stands on, with samples and nodes.
@@ -72,8 +62,7 @@ char *ifm_store_stored_digest(const IfmStore *store, const char *uid, GError **e
 gboolean ifm_store_insert(const IfmStore *store, const IfmCase *subject_case, const IfmMeasurement *measurement,
                           GError **error);
 
-/* --- store.c
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- store.c ------------------------------------------------------------------------------------------------------ */
 
 /* ifm_store_begin_writing: Begins a transaction; refuses a store that is open for reading only, or gone. */
 gboolean ifm_store_begin_writing(const IfmStore *store, GError **error);
@@ -86,13 +75,11 @@ gboolean ifm_store_add_documents(const IfmStore *store, const IfmStore *from, gb
 /* ifm_store_check_documents: whether each is a JSON object and what was written. */
 gboolean ifm_store_check_documents(const IfmStore *store, GError **error);
 
-/* --- record.c
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- record.c ----------------------------------------------------------------------------------------------------- */
 
-/* The records' fields; the tables' columns are those of a single value. */
-extern const IfmRecordField ifm_case_fields[], ifm_measurement_fields[], ifm_node_fields[];
-/* ifm_record_digest: SHA-256 of a record's canonical JSON, but for the members that are null, "", {} or []: so a member
- * that is added one day leaves the digest of every older record as it is. (transfer full) */
-char *ifm_record_digest(const json_t *record);
+/* The records' fields: the tables' columns. */
+extern const IfmRecordField ifm_case_fields[], ifm_measurement_fields[];
+/* ifm_case_check: whether a case that is sealed has the key of its other fields; else IFM_ERROR_CORRUPT. */
+gboolean ifm_case_check(const IfmCase *self, GError **error);
 
 G_END_DECLS

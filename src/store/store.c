@@ -12,11 +12,8 @@ static gboolean refuse(IfmErrorCode code, GError **error, const char *what)
 /* What must hold of any pair that is stored. */
 static gboolean check_records(const IfmCase *subject_case, const IfmMeasurement *measurement, GError **error)
 {
-    json_auto_t *json = ifm_case_to_json(subject_case);
-    g_autoptr(IfmCase) same = ifm_case_from_json(json, error);
-    if (same == NULL)
-        return FALSE;
-    if (!ifm_record_check(measurement, ifm_measurement_fields, "measurement", error))
+    if (!ifm_record_check(subject_case, ifm_case_fields, "case", error) || !ifm_case_check(subject_case, error) ||
+        !ifm_record_check(measurement, ifm_measurement_fields, "measurement", error))
         return FALSE;
     if (*subject_case->key == '\0')
         return refuse(IFM_ERROR_INVALID, error, "its case is not sealed");
@@ -183,8 +180,7 @@ gboolean ifm_store_each(IfmStore *store, IfmStoreVisitor visit, void *user, GErr
     return good;
 }
 
-/* --- merging
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- merging -------------------------------------------------------------------------------------------------------- */
 
 typedef struct
 {
@@ -255,8 +251,7 @@ gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, G
     return merge_in(store, from, TRUE, n_added, error);
 }
 
-/* --- checking
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------------------------------------------------- */
 
 /* A PRAGMA that lists what is wrong; @fine: the one row it has where nothing is, or NULL for no row. */
 static gboolean check_pragma(const IfmStore *store, const char *sql, const char *fine, GError **error)

@@ -1,6 +1,7 @@
 /* Shared with other rooms: records, documents and results of a store. */
 #pragma once
-#include <base/fields.h>
+#include <jansson.h>
+
 #include <inferometer/store.h>
 
 G_BEGIN_DECLS
@@ -41,7 +42,6 @@ double ifm_summary_figure(const IfmSummary *summary, const char *name);
  * type, is IFM_ERROR_INVALID with its place. */
 json_t *ifm_measurement_to_json(const IfmMeasurement *self);
 IfmMeasurement *ifm_measurement_from_json(const json_t *json, GError **error);
-void ifm_node_row_free(IfmNodeRow *row);
 
 /** ifm_record_set_text: Replaces a text of a record by a copy. @text: (optional) NULL becomes "" */
 void ifm_record_set_text(char **field, const char *text);
@@ -65,6 +65,11 @@ IfmCase *ifm_store_case(IfmStore *store, const char *case_key, GError **error);
 
 /** ifm_interval_fields: of an IfmInterval, in whatever record it is part of. */
 extern const IfmRecordField ifm_interval_fields[];
+
+/** ifm_case_ref, ifm_measurement_ref: (transfer full) the same record, held once more; it is freed with the last who holds
+ * it. Of what is kept for longer than it was lent. */
+IfmCase *ifm_case_ref(const IfmCase *self);
+IfmMeasurement *ifm_measurement_ref(const IfmMeasurement *self);
 
 /** ifm_store_commit_all: As ifm_store_commit(), of several records that belong together, such as the two sides of a
  * comparison: all of them or none. @cases, @measurements: [n] */

@@ -113,10 +113,6 @@ gsize ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_
 /* ifm_study_has_stage: whether the study measures that stage at all. */
 gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage);
 
-/* ifm_study_imported_bandwidth: (transfer none) "ALIAS_stageS" -> MB/s of a bandwidth_table.json that was read in; NULL:
- * none. */
-const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables);
-
 /* --- how well latencies are known ---------------------------------------------------------------------------------- */
 
 typedef enum

@@ -3,32 +3,28 @@
 
 #include "study-private.h"
 
-/* Tables measured elsewhere, as they are read (import-rows.c) and stored (study-import.c). */
+/* Tables measured elsewhere, as they are read (import-csv.c, import-json.c), checked (import-rows.c) and stored
+ * (study-import.c). */
 
 /* ImportRow: times in ms, NaN where the table has none. */
 typedef struct
 {
     char *file, *place; /* "FILE:LINE" or "FILE: KEY" */
-    char *alias;
-    int stage, last; /* equal where it is one stage; else a range of stages, fused */
-    char **busy;     /* aliases of the devices that work meanwhile, sorted; NULL: none */
-    gint64 nodes, edges;
-    double total_ms; /* what it says the stages take */
-    double mean_ms;  /* where it has that as well as a median */
+    IfmStudyCase of;    /* without key, title and phase */
+    double total_ms;    /* what it says the stages take */
+    double mean_ms;     /* where it has that as well as a median */
     double std_ms, min_ms, max_ms, compute_ms, transfer_ms;
-    char *flag; /* why it is no latency; NULL where it is one */
-    char *code; /* of the failure, where it has one */
-    /* Of a study of points: */
-    json_t *axes; /* names and values in order; NULL: a row of stages */
-    double items, flop;
     double lower_ms, upper_ms, level; /* the interval of the median */
+    char *flag;                       /* why it is no latency; NULL where it is one */
+    char *code;                       /* of the failure, where it has one */
+    char *outcome, *simulated;        /* as CSV has them; NULL */
 } ImportRow;
 
 typedef struct
 {
     const IfmStagedModel *staged;
     GPtrArray *rows;         /* ImportRow* */
-    GHashTable *by_key;      /* "NODES,EDGES,ALIAS,STAGE-LAST,BUSY" -> ImportRow* */
+    GHashTable *by_key;      /* what a row is of -> ImportRow* */
     GHashTable *simulated;   /* aliases that a file says are simulated */
     gint64 features, hidden; /* as files say; 0: none does */
     gboolean replace;        /* the later of two rows counts; else they must not differ */
@@ -41,7 +37,9 @@ typedef struct
     json_t *bandwidth;       /* "ALIAS_stageN" -> MB/s, as it stood there */
 } ImportTable;
 
-void import_row_free(ImportRow *row);
+/* The rows of stages.csv, ranges.csv and lookup_table.json have intervals of 95 %. */
+#define IMPORT_LEVEL 0.95
+
 ImportTable *import_table_new(const IfmStagedModel *staged);
 void import_table_free(ImportTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ImportTable, import_table_free)
@@ -51,21 +49,14 @@ void import_differ(ImportTable *table, const char *place, double total_ms, const
 gboolean import_is_same(double left_ms, double right_ms);
 /* import_row_new: without figures. @place: (transfer full) */
 ImportRow *import_row_new(const char *file, char *place);
+void import_row_free(ImportRow *row);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ImportRow, import_row_free)
+/* import_take_axes: that a file has points of these axes, as those before it. @axes: (transfer full) their names
+ * @where: of the file    Returns: FALSE with IFM_ERROR_INVALID. */
+gboolean import_take_axes(ImportTable *table, json_t *axes, const char *where, GError **error);
 /* import_add: Checks a row and adds it; within one file a row stands once. @row: (transfer full)    @total: what the file
  * calls the latency */
 gboolean import_add(ImportTable *table, ImportRow *row, const char *total, GError **error);
-/* import_refuse: "FILE:LINE: ..." Returns: FALSE */
-gboolean import_refuse(const ImportRow *row, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/* IMPORT_NO_COLUMN: where a table lacks a column that it may lack: its fields are empty. */
-#define IMPORT_NO_COLUMN G_MAXSIZE
-/* import_csv_columns: Finds columns. @names, @at: [n]    @optional: bit i: column i may be missing */
-gboolean import_csv_columns(const IfmCsv *csv, const char *const *names, gsize n, guint64 optional, gsize *at,
-                            GError **error);
-const char *import_csv_text(const IfmCsv *csv, gsize row, gsize column);
-/* import_csv_number: an empty field is NaN. */
-gboolean import_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error);
-/* import-points.c: import_is_points: whether a CSV file is a points.csv. import_points: adds its rows. */
-gboolean import_is_points(const IfmCsv *csv);
-gboolean import_points(ImportTable *table, const IfmCsv *csv, GError **error);
-/* import_file: adds a file's rows; IFM_ERROR_INVALID "FILE: KEY: ..." or "FILE:LINE: ...". */
-gboolean import_file(ImportTable *table, const char *path, GError **error);
+/* import_csv, import_json: add a file's rows; IFM_ERROR_INVALID "FILE:LINE: ..." or "FILE: KEY: ...". */
+gboolean import_csv(ImportTable *table, const char *path, GError **error);
+gboolean import_json(ImportTable *table, const char *path, GError **error);

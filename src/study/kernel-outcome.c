@@ -23,7 +23,7 @@ typedef struct
 
 static gboolean read_held_out(const IfmStudyTables *points, IfmKernelsOutcome *outcome, GError **error)
 {
-    const json_t *list = ifm_member(points->manifest, "definition.held_out");
+    const json_t *list = ifm_member(points->definition, "held_out");
     for (gsize i = 0; i < json_array_size(list); i++)
     {
         IfmKernelRecords *records =

@@ -64,7 +64,7 @@ static char *shape_of(const IfmKernelRecord *record)
 static GHashTable *kernels_of(const IfmStudyTables *points, GError **error)
 {
     g_autoptr(GHashTable) kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)kernel_free);
-    const json_t *list = ifm_member(points->manifest, "definition.kernels");
+    const json_t *list = ifm_member(points->definition, "kernels");
     for (gsize i = 0; i < json_array_size(list); i++)
     {
         const json_t *json = json_array_get(list, i);
@@ -245,7 +245,7 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
 
 gssize study_find_held_out(const IfmStudyTables *points, const char *name)
 {
-    const json_t *list = ifm_member(points->manifest, "definition.held_out");
+    const json_t *list = ifm_member(points->definition, "held_out");
     for (gsize i = 0; i < json_array_size(list); i++)
         if (g_strcmp0(ifm_member_text(json_array_get(list, i), "name"), name) == 0)
             return (gssize)i;
@@ -264,7 +264,7 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyTables *points, GError 
         return NULL;
     g_autoptr(GHashTable) idle = list_idle(points);
     g_auto(GStrv) metrics = list_metrics(points);
-    const char *level = ifm_member_text(points->manifest, "definition.level");
+    const char *level = ifm_member_text(points->definition, "level");
     g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_new((const char *const *)metrics);
     for (guint i = 0; i < points->rows->len; i++)
     {

@@ -408,14 +408,9 @@ static json_t *axes_of(const Visit *visit)
 
 static void add_case(IfmStudy *study, int phase, IfmStudyDevice *device, const Visit *visit)
 {
-    StudyCase *one = g_new0(StudyCase, 1);
-    one->axes = axes_of(visit);
-    one->device = device;
-    one->flop = visit->model != NULL || isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
+    StudyCase *one = study_point_new(device, axes_of(visit));
+    one->row.flop = visit->model != NULL || isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
     one->own = g_memdup2(visit, sizeof *visit);
-    one->row = (IfmStudyCase){ .phase = device->phase,
-                               .alias = g_strdup(device->alias),
-                               .title = study_point_title(device->alias, one->axes) };
     study_add_case(study, phase, one);
 }
 

@@ -1,6 +1,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <measure/measure.h>
+
 #include "definition.h"
 #include "study-stages.h"
 #include <pipeline/pipeline.h>
@@ -381,6 +383,60 @@ static gboolean read_rest(IfmStudy *study, const StudyText *common, GError **err
     return take_contention(study, text->contention, error);
 }
 
+/* --- the manifest ----------------------------------------------------------------------------------------------------- */
+
+json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed)
+{
+    return json_pack("{s:s,s:I,s:I,s:I}", "name", name, "features", (json_int_t)features, "hidden", (json_int_t)hidden,
+                     "seed", (json_int_t)seed);
+}
+
+static json_t *size_to_json(const StudySize *size)
+{
+    json_t *json = json_pack("{s:I,s:I,s:o}", "nodes", (json_int_t)size->size.nodes, "edges", (json_int_t)size->size.edges,
+                             "graph", ifm_json_string(size->size.graph));
+    if (size->digest != NULL)
+        json_object_set_new(json, "digest", json_string(size->digest));
+    if (size->pad_nodes > 0)
+        json_object_set_new(
+            json, "padded",
+            json_pack("{s:I,s:I}", "nodes", (json_int_t)size->pad_nodes, "edges", (json_int_t)size->pad_edges));
+    return json;
+}
+
+/* What a study need not have. */
+static void define_ranges(const IfmStudy *study, json_t *definition)
+{
+    json_t *ranges = json_array();
+    for (guint i = 0; i < study->ranges->len; i++)
+    {
+        const StudyRange *range = &g_array_index(study->ranges, StudyRange, i);
+        json_array_append_new(ranges, json_pack("[i,i]", range->first, range->last));
+    }
+    if (json_array_size(ranges) > 0)
+        json_object_set(definition, "ranges", ranges);
+    json_decref(ranges);
+    if (study->contention)
+        json_object_set_new(definition, "contention", ifm_protocol_to_json(&study->contention_protocol));
+}
+
+static json_t *definition_of(const IfmStudy *study)
+{
+    json_t *stages = json_array(), *sizes = json_array();
+    for (guint i = 0; i < study->stages->len; i++)
+        json_array_append_new(stages, json_integer(g_array_index(study->stages, int, i)));
+    for (guint i = 0; i < study->sizes->len; i++)
+        json_array_append_new(sizes, size_to_json(study->sizes->pdata[i]));
+    json_t *json =
+        json_pack("{s:o,s:o,s:{s:s,s:I},s:o,s:o,s:o}", "model",
+                  study_model_to_json(study->staged->name, study->features, study->hidden, study->seed), "stages", stages,
+                  "graph", "kind", ifm_graph_kind_words()[study->graph_kind], "seed", (json_int_t)study->graph_seed,
+                  "sizes", sizes, "protocol", ifm_protocol_to_json(&study->protocol), "links",
+                  study->links ? ifm_protocol_to_json(&study->link_protocol) : json_null());
+    define_ranges(study, json);
+    return json;
+}
+
 /* What takes equally long: links, each stage alone, ranges by their length, and both under load, by the length, too. */
 static int pace_of(const StudyCase *one)
 {
@@ -404,5 +460,5 @@ const StudyKind study_kind_stages = {
     .fill = study_stages_fill,
     .drop = study_stages_drop,
     .pace = pace_of,
-    .definition = study_stages_definition,
+    .definition = definition_of,
 };

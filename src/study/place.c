@@ -75,8 +75,8 @@ static IfmStudy *study_of_folder(const char *folder, const char *const *settings
 {
     g_autofree char *path = g_build_filename(folder, "store.db", NULL);
     g_autoptr(IfmStore) store = is_there(path) ? ifm_store_open(path, IFM_STORE_READ, error) : NULL;
-    json_auto_t *manifest = store != NULL ? study_manifest_required(store, error) : NULL;
-    const char *name = json_string_value(json_object_get(manifest, "name"));
+    g_autoptr(StudyManifest) manifest = store != NULL ? study_manifest_required(store, error) : NULL;
+    const char *name = manifest != NULL ? manifest->name : NULL;
     g_auto(GStrv) shipped = ifm_study_names();
     if (name != NULL && g_strv_contains((const char *const *)shipped, name))
         return ifm_study_open_set(name, settings, error);
@@ -164,9 +164,4 @@ gboolean ifm_study_place_begun(IfmStore *store)
     g_autoptr(GError) trouble = NULL;
     json_auto_t *manifest = ifm_store_document(store, "study", &trouble);
     return manifest != NULL || trouble != NULL; /* what is wrong with it, who reads it says */
-}
-
-IfmStudyTables *ifm_study_place_tables(const IfmStudyPlace *place, IfmStore *store, GError **error)
-{
-    return place->study != NULL ? ifm_study_tables_of(place->study, store, error) : ifm_study_tables(store, error);
 }

@@ -179,17 +179,12 @@ static json_t *axes_of(const PointAxes *axes, const Point *point)
 static void add_point(IfmStudy *study, int phase, const Point *like, IfmStudyDevice *device)
 {
     const PointAxes *axes = study->own;
-    StudyCase *one = g_new0(StudyCase, 1);
+    StudyCase *one = study_point_new(device, axes_of(axes, like));
     Point *point = one->own = g_memdup2(like, sizeof *like);
     point->device =
         axes->streams->len > 0 ? g_strdup_printf("%s#%d", device->device, point->streams) : g_strdup(device->device);
     point->words = words_of(axes, point);
-    one->device = device;
-    one->axes = axes_of(axes, point);
-    one->items = MAX(point->batch, 1) * MAX(point->streams, 1);
-    one->row = (IfmStudyCase){ .phase = device->phase,
-                               .alias = g_strdup(device->alias),
-                               .title = study_point_title(device->alias, one->axes) };
+    one->row.items = MAX(point->batch, 1) * MAX(point->streams, 1);
     study_add_case(study, phase, one);
 }
 
@@ -335,8 +330,8 @@ gboolean point_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCamp
     const IfmProfilePoint *planned = plan_point(study, folder, point, error);
     if (planned == NULL)
         return FALSE;
-    if (!(one->flop > 0))
-        one->flop = (double)MAX(ifm_profile_point_flop(planned), 0) * MAX(point->streams, 1);
+    if (!(one->row.flop > 0))
+        one->row.flop = (double)MAX(ifm_profile_point_flop(planned), 0) * MAX(point->streams, 1);
     Text *text = one->text = g_new0(Text, 1);
     text->cache_dir = g_build_filename(folder, "cache", NULL);
     text->model_case = ifm_profile_point_case(planned);

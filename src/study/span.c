@@ -17,10 +17,10 @@ static char *title_of(const IfmStudy *study, const StudyCase *one)
     g_autofree char *what = row->last > row->stage
                                 ? g_strdup_printf("stages %d-%d", row->stage, row->last)
                                 : g_strdup_printf("stage %d %s", row->stage, study_stage(study->staged, row->stage)->name);
-    g_autofree char *busy = row->busy != NULL ? g_strjoinv(" + ", row->busy) : NULL;
+    g_auto(GStrv) others = g_strsplit(row->busy != NULL ? row->busy : "", "+", -1);
+    g_autofree char *busy = g_strjoinv(" + ", others);
     return g_strdup_printf("%s %s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges%s%s", row->alias, what,
-                           row->nodes, row->edges, busy != NULL ? ", with background load on " : "",
-                           busy != NULL ? busy : "");
+                           row->nodes, row->edges, *busy != '\0' ? ", with background load on " : "", busy);
 }
 
 static gint compare_aliases(gconstpointer a, gconstpointer b)
@@ -44,13 +44,15 @@ static StudyCase *case_new(const IfmStudy *study, const StudyRange *range, Study
     if (background != NULL)
     {
         g_ptr_array_sort(background, compare_aliases);
-        one->row.busy = g_new0(char *, background->len + 1);
+        g_autoptr(GPtrArray) aliases = g_ptr_array_new();
         for (guint i = 0; i < background->len; i++)
         {
             const IfmStudyDevice *other = background->pdata[i];
-            one->row.busy[i] = g_strdup(other->alias);
+            g_ptr_array_add(aliases, other->alias);
             one->row.phase = MAX(one->row.phase, other->phase);
         }
+        g_ptr_array_add(aliases, NULL);
+        one->row.busy = g_strjoinv("+", (char **)aliases->pdata);
         g_ptr_array_add(background, NULL);
         one->background = (IfmStudyDevice **)g_ptr_array_free(background, FALSE);
     }

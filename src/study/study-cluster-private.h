@@ -19,9 +19,11 @@ typedef struct
 /* ClusterRecord: what was submitted. */
 typedef struct
 {
-    char *name;       /* the study's */
-    char *study;      /* as `study run` takes it */
-    char **arguments; /* its further words */
+    gint64 format_version;
+    char *program;        /* the version that wrote it */
+    char *name;           /* the study's */
+    char *study;          /* as `study run` takes it */
+    GPtrArray *arguments; /* char*: its further words */
     gint64 n_shards, n_cases;
     GPtrArray *jobs; /* ClusterJob*, in the order of submission */
 } ClusterRecord;
@@ -97,8 +99,8 @@ typedef struct
     const char *program; /* borrowed from the manifest */
 } StudyShard;
 
-/* study_shard_read: FALSE where the manifest is not a shard's. */
-gboolean study_shard_read(const json_t *manifest, StudyShard *shard);
+/* study_shard_read: FALSE where the manifest is not a shard's. @manifest: NULL: there is none */
+gboolean study_shard_read(const StudyManifest *manifest, StudyShard *shard);
 /* cluster_count_cases: into @status, from the shard's store, and into @combinations (IfmCombinationStatus*), which the
  * first store that can be read fills. */
 void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status, GPtrArray *combinations);

@@ -5,6 +5,8 @@
 #include <base/fields.h>
 #include <math.h>
 
+#include <store/store.h>
+
 #include "study-cluster-private.h"
 
 /*
@@ -190,9 +192,11 @@ static gboolean begin_all(Submission *submission, IfmStudy *study, GError **erro
 {
     const IfmClusterOptions *options = submission->options;
     ClusterRecord *record = submission->record = cluster_record_new();
-    record->name = g_strdup(ifm_study_info(study).name);
-    record->study = path_of_study(options->study);
-    record->arguments = options->arguments != NULL ? g_strdupv((char **)options->arguments) : g_new0(char *, 1);
+    g_autofree char *path = path_of_study(options->study);
+    ifm_record_set_text(&record->name, ifm_study_info(study).name);
+    ifm_record_set_text(&record->study, path);
+    for (gsize i = 0; options->arguments != NULL && options->arguments[i] != NULL; i++)
+        g_ptr_array_add(record->arguments, g_strdup(options->arguments[i]));
     record->n_shards = options->n_shards;
     record->n_cases = ifm_study_cases(study)->len;
     if (record->n_shards > record->n_cases)
@@ -240,7 +244,8 @@ static gboolean begin_missing(Submission *submission, GError **error)
 static char **words_of(const Submission *submission)
 {
     g_autoptr(GStrvBuilder) words = g_strv_builder_new();
-    g_strv_builder_addv(words, (const char **)submission->record->arguments);
+    for (guint i = 0; i < submission->record->arguments->len; i++)
+        g_strv_builder_add(words, submission->record->arguments->pdata[i]);
     if (submission->options->missing && submission->options->arguments != NULL)
         g_strv_builder_addv(words, (const char **)submission->options->arguments);
     return g_strv_builder_end(words);

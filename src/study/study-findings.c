@@ -119,18 +119,11 @@ gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage)
     return FALSE;
 }
 
-const json_t *ifm_study_imported_bandwidth(const IfmStudyTables *tables)
-{
-    const json_t *found = json_object_get(json_object_get(tables->manifest, "imported"), "bandwidth_mb_per_s");
-    return json_object_size(found) > 0 ? found : NULL;
-}
-
 /* --- how well latencies are known ------------------------------------------------------------------------------------- */
 
 double ifm_study_target(const IfmStudyTables *tables)
 {
-    const json_t *protocol = json_object_get(json_object_get(tables->manifest, "definition"), "protocol");
-    double target = ifm_member_number(protocol, "ci_ratio");
+    double target = ifm_member_number(tables->definition, "protocol.ci_ratio");
     return isfinite(target) && target > 0 ? target : IFM_PROTOCOL_INIT.ci_ratio; /* fixed counts aim at nothing */
 }
 

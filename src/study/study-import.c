@@ -25,50 +25,49 @@ static json_t *ns_of(double ms)
 
 /* --- records -------------------------------------------------------------------------------------------------------- */
 
-static IfmCase *point_case_of(const ImportRow *row)
+/* (transfer full) */
+static char *device_name_of(const char *alias)
 {
-    g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias), *title = study_point_title(NULL, row->axes);
-    json_t *environment = json_object();
-    json_object_set_new(environment, "engine", json_string(ORIGIN));
-    IfmCase *record = ifm_case_new();
-    ifm_record_set_text(&record->subject_kind, "model");
-    ifm_record_set_text(&record->subject_name, title);
-    ifm_record_set_text(&record->device, device);
-    ifm_record_set_text(&record->alias, row->alias);
-    ifm_record_set_json(&record->options, json_incref(row->axes));
-    ifm_record_set_json(&record->environment, environment);
-    ifm_case_seal(record);
-    return record;
+    return g_strdup_printf(ORIGIN ":%s", alias);
 }
 
-static json_t *texts_to_json(char *const *texts)
+/* (transfer full) "graphsage stage 3 REDUCE_SUM", "graphsage stages 2-4", "resnet50, batch 4" */
+static char *name_of(const IfmStudyCase *of, const IfmStagedModel *staged)
 {
-    json_t *array = json_array();
-    for (; *texts != NULL; texts++)
-        json_array_append_new(array, ifm_json_string(*texts));
-    return array;
+    if (of->axes != NULL)
+        return study_point_title(NULL, of->axes);
+    if (of->last > of->stage)
+        return g_strdup_printf("%s stages %d-%d", staged->name, of->stage, of->last);
+    return g_strdup_printf("%s stage %d %s", staged->name, of->stage, study_stage(staged, of->stage)->name);
 }
 
-static IfmCase *case_of(const ImportRow *row, const ImportTable *table, const IfmStageSizes *sizes)
+static json_t *options_of(const IfmStudyCase *of, const IfmStageSizes *sizes)
 {
-    if (row->axes != NULL)
-        return point_case_of(row);
-    const IfmStage *stage = study_stage(table->staged, row->stage);
-    g_autofree char *name = row->last > row->stage
-                                ? g_strdup_printf("%s stages %d-%d", table->staged->name, row->stage, row->last)
-                                : g_strdup_printf("%s stage %d %s", table->staged->name, stage->number, stage->name);
-    g_autofree char *device = g_strdup_printf(ORIGIN ":%s", row->alias);
+    if (of->axes != NULL)
+        return json_incref(of->axes);
+    json_t *options = json_pack("{s:I,s:I}", "features", (json_int_t)sizes->features, "hidden", (json_int_t)sizes->hidden);
+    json_t *busy = json_array();
+    g_auto(GStrv) others = g_strsplit(of->busy != NULL ? of->busy : "", "+", -1);
+    for (char **other = others; *other != NULL; other++)
+        json_array_append_new(busy, ifm_json_string(*other));
+    if (of->busy != NULL)
+        json_object_set(options, "busy", busy);
+    json_decref(busy);
+    return options;
+}
+
+static IfmCase *case_of(const IfmStudyCase *of, const ImportTable *table, const IfmStageSizes *sizes)
+{
+    g_autofree char *name = name_of(of, table->staged), *device = device_name_of(of->alias);
     IfmCase *record = ifm_case_new();
-    ifm_record_set_text(&record->subject_kind, "stage");
+    ifm_record_set_text(&record->subject_kind, of->axes != NULL ? "model" : "stage");
     ifm_record_set_text(&record->subject_name, name);
     ifm_record_set_text(&record->device, device);
-    ifm_record_set_text(&record->alias, row->alias);
-    ifm_record_set_json(&record->sizes,
-                        json_pack("{s:I,s:I}", "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges));
-    ifm_record_set_json(&record->options, json_pack("{s:I,s:I}", "features", (json_int_t)sizes->features, "hidden",
-                                                    (json_int_t)sizes->hidden));
-    if (row->busy != NULL)
-        json_object_set_new(record->options, "busy", texts_to_json(row->busy));
+    ifm_record_set_text(&record->alias, of->alias);
+    if (of->axes == NULL)
+        ifm_record_set_json(&record->sizes,
+                            json_pack("{s:I,s:I}", "nodes", (json_int_t)of->nodes, "edges", (json_int_t)of->edges));
+    ifm_record_set_json(&record->options, options_of(of, sizes));
     ifm_record_set_json(&record->environment, json_pack("{s:s}", "engine", ORIGIN));
     ifm_case_seal(record);
     return record;
@@ -78,9 +77,9 @@ static void set_summary(IfmMeasurement *measurement, const ImportRow *row)
 {
     gboolean has_mean = !isnan(row->mean_ms);
     IfmSummary summary = measurement->summary; /* nothing is known */
-    summary.mean = ns_in(has_mean || row->axes != NULL ? row->mean_ms : row->total_ms);
+    summary.mean = ns_in(has_mean || row->of.axes != NULL ? row->mean_ms : row->total_ms);
     summary.std = ns_in(row->std_ms);
-    if (has_mean || row->axes != NULL) /* what a table of points has is a median; another may have means alone */
+    if (has_mean || row->of.axes != NULL) /* what a table of points has is a median; another may have means alone */
         summary.median = ns_in(row->total_ms);
     summary.min = ns_in(row->min_ms);
     summary.max = ns_in(row->max_ms);
@@ -132,74 +131,78 @@ static void add_once(json_t *array, json_t *object /* (transfer full) */)
     json_array_append_new(array, object);
 }
 
-/* An NPU's rows stand in the checkpoint of phase 2, as they did where they were measured. */
-static json_t *device_to_json(const char *alias, gboolean simulated)
+/* The device of an alias, which the manifest has from then on. An NPU's rows stand in the checkpoint of phase 2, as they
+ * did where they were measured. */
+static IfmStudyDevice *device_of(const StudyManifest *manifest, const char *alias)
 {
-    IfmStudyDevice device = { .alias = (char *)alias, .simulated = simulated };
-    g_autofree char *spec = g_strdup_printf(ORIGIN ":%s", alias);
-    device.device = spec;
-    study_device_set_form(&device, g_ascii_strcasecmp(alias, "NPU") == 0 ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC);
-    return study_device_to_json(&device);
+    IfmStudyDevice *device = study_device_find(manifest->devices, alias);
+    if (device != NULL)
+        return device;
+    device = g_new0(IfmStudyDevice, 1);
+    device->alias = g_strdup(alias);
+    device->device = device_name_of(alias);
+    study_device_set_form(device, g_ascii_strcasecmp(alias, "NPU") == 0 ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC);
+    g_ptr_array_add(manifest->devices, device);
+    return device;
 }
 
-static const json_t *device_of(json_t *manifest, const char *alias, const ImportTable *table)
+/* Takes what a row is of. */
+static void add_case(StudyManifest *manifest, IfmStudyCase *of, const IfmCase *record)
 {
+    IfmStudyCase *one = g_new0(IfmStudyCase, 1);
+    g_auto(GStrv) aliases = study_case_aliases(of);
+    for (char **alias = aliases; *alias != NULL; alias++)
+        device_of(manifest, *alias);
+    if (of->axes == NULL)
+        add_once(json_object_get(manifest->definition, "sizes"),
+                 json_pack("{s:I,s:I}", "nodes", (json_int_t)of->nodes, "edges", (json_int_t)of->edges));
+    *one = *of;
+    *of = (IfmStudyCase){ 0 };
+    one->key = g_strdup(record->key);
+    one->phase = device_of(manifest, one->alias)->phase;
+    one->title = one->axes != NULL ? study_point_title(one->alias, one->axes) : NULL;
+    g_ptr_array_add(manifest->cases, one);
+}
+
+/* The kind whose points have these axes. */
+static const char *kind_of_axes(const json_t *axes)
+{
+    gboolean has_algorithm = FALSE, has_size = FALSE;
     gsize i;
-    json_t *device, *devices = json_object_get(manifest, "devices");
-    json_array_foreach(devices, i, device) if (g_strcmp0(json_string_value(json_object_get(device, "alias")), alias) ==
-                                               0) return device;
-    json_array_append_new(devices, device_to_json(alias, g_hash_table_contains(table->simulated, alias)));
-    return json_array_get(devices, json_array_size(devices) - 1);
-}
-
-static void add_row(json_t *manifest, const ImportTable *table, const ImportRow *row, const IfmCase *record)
-{
-    const json_t *device = device_of(manifest, row->alias, table);
-    if (row->axes != NULL)
+    json_t *axis;
+    json_array_foreach(axes, i, axis)
     {
-        g_autofree char *title = study_point_title(row->alias, row->axes);
-        const StudyCase point = { .row = { .key = record->key,
-                                           .phase = (int)json_integer_value(json_object_get(device, "phase")),
-                                           .alias = row->alias,
-                                           .title = title },
-                                  .axes = row->axes,
-                                  .items = row->items,
-                                  .flop = row->flop };
-        json_array_append_new(json_object_get(manifest, "cases"), study_point_to_json(&point));
-        return;
+        has_algorithm |= g_str_equal(json_string_value(axis), "algorithm");
+        has_size |= g_str_equal(json_string_value(axis), "input_size");
     }
-    for (gsize i = 0; row->busy != NULL && row->busy[i] != NULL; i++)
-        device_of(manifest, row->busy[i], table);
-    IfmStudyCase one = { .key = record->key,
-                         .phase = (int)json_integer_value(json_object_get(device, "phase")),
-                         .alias = row->alias,
-                         .stage = row->stage,
-                         .last = row->last,
-                         .busy = row->busy,
-                         .nodes = row->nodes,
-                         .edges = row->edges };
-    add_once(json_object_get(json_object_get(manifest, "definition"), "sizes"),
-             json_pack("{s:I,s:I}", "nodes", (json_int_t)row->nodes, "edges", (json_int_t)row->edges));
-    json_array_append_new(json_object_get(manifest, "cases"), study_case_to_json(&one));
+    return has_algorithm && has_size ? study_kind_conv.name : study_kind_profile.name;
 }
 
-static json_t *manifest_new(const char *name, const json_t *model)
+/* @axes: of points; NULL: of stages, and of @model. (transfer full) */
+static StudyManifest *manifest_new(const char *name, json_t *model, json_t *axes)
 {
+    StudyManifest *manifest = study_manifest_new();
     g_autofree char *title = g_strdup_printf("%s, measured elsewhere", name);
-    return json_pack("{s:i,s:o,s:o,s:{s:O,s:[]},s:[],s:[],s:[],s:{s:[],s:{}}}", "format_version", STUDY_FORMAT_VERSION,
-                     "name", ifm_json_string(name), "title", ifm_json_string(title), "definition", "model", (json_t *)model,
-                     "sizes", "devices", "cases", "sessions", "imported", "files", "bandwidth_mb_per_s");
+    ifm_record_set_text(&manifest->name, name);
+    ifm_record_set_text(&manifest->title, title);
+    manifest->definition = json_pack("{s:O,s:[]}", "model", model, "sizes");
+    manifest->imported = json_pack("{s:[],s:{}}", "files", "bandwidth_mb_per_s");
+    if (axes != NULL)
+    {
+        json_object_set_new(manifest->definition, "kind", json_string(kind_of_axes(axes)));
+        json_object_set(manifest->definition, "axes", axes);
+    }
+    return manifest;
 }
 
-static void note_source(json_t *manifest, const char *const *paths, const ImportTable *table)
+static void note_source(const StudyManifest *manifest, const char *const *paths, const ImportTable *table)
 {
-    json_t *imported = json_object_get(manifest, "imported");
     for (const char *const *path = paths; *path != NULL; path++)
     {
         g_autofree char *file = g_path_get_basename(*path);
-        add_once(json_object_get(imported, "files"), ifm_json_string(file));
+        add_once(json_object_get(manifest->imported, "files"), ifm_json_string(file));
     }
-    json_object_update(json_object_get(imported, "bandwidth_mb_per_s"), table->bandwidth);
+    json_object_update(json_object_get(manifest->imported, "bandwidth_mb_per_s"), table->bandwidth);
 }
 
 /* --- into the store ------------------------------------------------------------------------------------------------- */
@@ -211,7 +214,7 @@ typedef struct
     IfmStore *store;   /* where it shall go */
     IfmStore *from;    /* what is prepared: merged in one transaction */
     GHashTable *known; /* keys that the manifest has */
-    json_t *manifest;
+    StudyManifest *manifest;
 } Import;
 
 static double total_ms_of(const IfmMeasurement *measurement)
@@ -252,15 +255,15 @@ static gboolean is_news(const Import *import, const ImportRow *row, const IfmCas
     return TRUE;
 }
 
-static gboolean take_row(const Import *import, const ImportRow *row, GError **error)
+static gboolean take_row(const Import *import, ImportRow *row, GError **error)
 {
-    g_autoptr(IfmCase) record = case_of(row, import->table, import->sizes);
+    g_autoptr(IfmCase) record = case_of(&row->of, import->table, import->sizes);
     g_autoptr(IfmMeasurement) measurement = measurement_of(row, record);
     gboolean news;
     if (!is_news(import, row, record, measurement, &news, error))
         return FALSE;
     if (!g_hash_table_contains(import->known, record->key))
-        add_row(import->manifest, import->table, row, record);
+        add_case(import->manifest, &row->of, record);
     import->table->n_taken += news;
     return !news || ifm_store_commit(import->from, record, measurement, error);
 }
@@ -277,16 +280,19 @@ static gboolean check_differences(const ImportTable *table, GError **error)
 
 static gboolean fill(Import *import, GError **error)
 {
-    gsize i;
-    json_t *one;
-    json_array_foreach(json_object_get(import->manifest, "cases"), i, one)
-        g_hash_table_add(import->known, (gpointer)json_string_value(json_object_get(one, "key")));
-    for (guint k = 0; k < import->table->rows->len; k++)
-        if (!take_row(import, import->table->rows->pdata[k], error))
+    const GPtrArray *cases = import->manifest->cases;
+    for (guint i = 0; i < cases->len; i++)
+        g_hash_table_add(import->known, ((const IfmStudyCase *)cases->pdata[i])->key);
+    for (guint i = 0; i < import->table->rows->len; i++)
+        if (!take_row(import, import->table->rows->pdata[i], error))
             return FALSE;
-    if (!check_differences(import->table, error))
-        return FALSE;
-    return ifm_store_set_document(import->from, STUDY_DOCUMENT, import->manifest, error);
+    for (guint i = 0; i < import->manifest->devices->len; i++) /* what one source says, whatever the others leave unsaid */
+    {
+        IfmStudyDevice *device = import->manifest->devices->pdata[i];
+        device->simulated |= g_hash_table_contains(import->table->simulated, device->alias);
+    }
+    json_auto_t *json = study_manifest_to_json(import->manifest);
+    return check_differences(import->table, error) && ifm_store_set_document(import->from, STUDY_DOCUMENT, json, error);
 }
 
 /* A store of its own first, then merged: all of it in one transaction, or nothing. */
@@ -311,18 +317,17 @@ static gboolean store_table(Import *import, GError **error)
 }
 
 /* Points and stages are studies of different kinds; a study of points has the same axes throughout. */
-static gboolean check_axes(const ImportTable *table, const json_t *manifest, GError **error)
+static gboolean check_axes(const ImportTable *table, const StudyManifest *manifest, GError **error)
 {
-    const json_t *before = json_object_get(json_object_get(manifest, "definition"), "axes");
+    const json_t *before = manifest != NULL ? json_object_get(manifest->definition, "axes") : NULL;
     for (guint i = 0; i < table->rows->len && table->axes != NULL; i++)
-        if (((const ImportRow *)table->rows->pdata[i])->axes == NULL)
+        if (((const ImportRow *)table->rows->pdata[i])->of.axes == NULL)
             return ifm_error_refuse(error, "%s: rows of stages, and the other files have points: import them apart",
                                     ((const ImportRow *)table->rows->pdata[i])->place);
     if (manifest == NULL || (before == NULL && table->axes == NULL) || json_equal(before, table->axes))
         return TRUE;
-    json_auto_t *none = json_array();
-    g_autofree char *is = ifm_json_canonical(table->axes != NULL ? table->axes : none),
-                    *was = ifm_json_canonical(before != NULL ? before : none);
+    g_autofree char *is = table->axes != NULL ? ifm_json_canonical(table->axes) : g_strdup("[]"),
+                    *was = before != NULL ? ifm_json_canonical(before) : g_strdup("[]");
     return ifm_error_refuse(error, "the study that is there has the axes %s, the files have %s", was, is);
 }
 
@@ -330,8 +335,12 @@ static gboolean check_axes(const ImportTable *table, const json_t *manifest, GEr
 static gboolean read_files(ImportTable *table, const char *const *paths, gboolean has_rows, GError **error)
 {
     for (const char *const *path = paths; *path != NULL; path++)
-        if (!import_file(table, *path, error))
+    {
+        if (!g_str_has_suffix(*path, ".csv") && !g_str_has_suffix(*path, ".json"))
+            return ifm_error_refuse(error, "%s: expected a file that ends in .json or .csv", *path);
+        if (!(g_str_has_suffix(*path, ".csv") ? import_csv : import_json)(table, *path, error))
             return FALSE;
+    }
     if (table->rows->len > 0 || (has_rows && json_object_size(table->bandwidth) > 0))
         return TRUE;
     if (json_object_size(table->bandwidth) > 0)
@@ -374,10 +383,10 @@ static gboolean choose_size(const char *what, gint64 wanted, gint64 reported, gi
     return FALSE;
 }
 
-static gboolean choose_sizes(const ImportTable *table, const json_t *manifest, const IfmStageSizes *wanted,
+static gboolean choose_sizes(const ImportTable *table, const StudyManifest *manifest, const IfmStageSizes *wanted,
                              IfmStageSizes *sizes, GError **error)
 {
-    const json_t *model = json_object_get(json_object_get(manifest, "definition"), "model");
+    const json_t *model = manifest != NULL ? json_object_get(manifest->definition, "model") : NULL;
     *sizes = (IfmStageSizes){ 0 };
     return choose_size("features", wanted->features, table->features,
                        json_integer_value(json_object_get(model, "features")), 500, &sizes->features, error) &&
@@ -385,38 +394,11 @@ static gboolean choose_sizes(const ImportTable *table, const json_t *manifest, c
                        &sizes->hidden, error);
 }
 
-/* What one source says is simulated is so marked, whatever the others leave unsaid. */
-static void mark_simulated(json_t *manifest, const ImportTable *table)
-{
-    gsize i;
-    json_t *device;
-    json_array_foreach(json_object_get(manifest, "devices"), i, device)
-    {
-        const char *alias = json_string_value(json_object_get(device, "alias"));
-        if (alias != NULL && g_hash_table_contains(table->simulated, alias))
-            json_object_set_new(device, "simulated", json_true());
-    }
-}
-
-/* kind_of_axes: The kind whose points have these axes. */
-static const char *kind_of_axes(const json_t *axes)
-{
-    gboolean has_algorithm = FALSE, has_size = FALSE;
-    gsize i;
-    json_t *axis;
-    json_array_foreach(axes, i, axis)
-    {
-        has_algorithm |= g_str_equal(json_string_value(axis), "algorithm");
-        has_size |= g_str_equal(json_string_value(axis), "input_size");
-    }
-    return has_algorithm && has_size ? study_kind_conv.name : study_kind_profile.name;
-}
-
 static gboolean import_into(ImportTable *table, const char *const *paths, const char *name, const IfmStageSizes *wanted,
                             IfmStore *store, GError **error)
 {
     IfmStageSizes sizes;
-    json_auto_t *manifest = NULL;
+    g_autoptr(StudyManifest) manifest = NULL;
     if (!study_manifest_read(store, &manifest, error) || !read_files(table, paths, manifest != NULL, error) ||
         !check_axes(table, manifest, error) || !choose_sizes(table, manifest, wanted, &sizes, error))
         return FALSE;
@@ -424,22 +406,12 @@ static gboolean import_into(ImportTable *table, const char *const *paths, const 
     if (!(manifest != NULL ? study_check_identity(store, manifest, name, model, TRUE, error)
                            : study_check_empty(store, error)))
         return FALSE;
-    gboolean is_first = manifest == NULL;
-    if (is_first)
-        manifest = manifest_new(name, model);
-    if (is_first && table->axes != NULL)
-    {
-        json_t *definition = json_object_get(manifest, "definition");
-        json_object_set_new(definition, "kind", json_string(kind_of_axes(table->axes)));
-        json_object_set(definition, "axes", table->axes);
-    }
+    if (manifest == NULL)
+        manifest = manifest_new(name, model, table->axes);
     note_source(manifest, paths, table);
-    mark_simulated(manifest, table);
-    Import import = { .table = table, .sizes = &sizes, .store = store, .manifest = manifest };
-    import.known = g_hash_table_new(g_str_hash, g_str_equal);
-    gboolean good = store_table(&import, error);
-    g_hash_table_unref(import.known);
-    return good;
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    Import import = { .table = table, .sizes = &sizes, .store = store, .known = known, .manifest = manifest };
+    return store_table(&import, error);
 }
 
 gboolean ifm_study_import(const char *const *paths, const char *name, const IfmStageSizes *sizes, gboolean replace,

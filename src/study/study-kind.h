@@ -52,17 +52,6 @@ struct StudyKind
 void study_mark_rows(GPtrArray *rows);
 void study_mark_points(IfmStudyTables *points);
 
-/* study-tables.c: study_row_new: without a latency. study_row_measurement: what a case came to: a failure imported over a
- * latency says that the latency was none; a failure measured after one says nothing of it. FALSE with the store's error.
- * study_row_take: @measurement: (transfer full) NULL: never tried    @refused: why it could not even be tried, or NULL */
-IfmStudyRow *study_row_new(GPtrArray *rows, const IfmStudyDevice *device, int phase, const char *key);
-gboolean study_row_measurement(IfmStudyTables *tables, IfmStore *store, const char *key, IfmMeasurement **measurement,
-                               GError **error);
-void study_row_take(const IfmStudyTables *tables, IfmStudyRow *row, IfmMeasurement *measurement, const char *refused);
-/* study-points.c: study_read_point: a row out of a case of the manifest. study_finish_points: what takes all of them. */
-gboolean study_read_point(IfmStudyTables *tables, IfmStore *store, const json_t *json, GError **error);
-void study_finish_points(IfmStudyTables *tables);
-
 /* study_kinds: NULL-terminated. */
 extern const StudyKind *const study_kinds[];
 extern const StudyKind study_kind_stages, study_kind_profile, study_kind_conv, study_kind_kernels;
@@ -72,6 +61,8 @@ const StudyKind *study_kind_find(const StudyKind *const *kinds, const char *name
 IfmStudy *study_open_with(const StudyKind *const *kinds, const char *name, const char *const *settings, GError **error);
 /* study_new: with nothing but its kind. */
 IfmStudy *study_new(const StudyKind *kind);
+/* study_point_new: (transfer full) a case of a kind without stages. @axes: (transfer full) in the order of the tables */
+StudyCase *study_point_new(IfmStudyDevice *device, json_t *axes);
 /* study_add_case: @one: (transfer full) with device, to and background load set, and of its row alias and title; a phase
  * that is not the one spanned drops it. */
 void study_add_case(IfmStudy *study, int phase, StudyCase *one);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <base/fields.h>
 #include <campaign/campaign.h>
 #include <store/store.h>
 
@@ -17,7 +18,7 @@ typedef struct
 {
     char *path;
     IfmStore *store;
-    json_t *manifest;
+    StudyManifest *manifest;
     StudyShard shard;
 } Part;
 
@@ -25,7 +26,7 @@ static void part_free(Part *part)
 {
     g_free(part->path);
     ifm_store_close(part->store);
-    json_decref(part->manifest);
+    study_manifest_free(part->manifest);
     g_free(part);
 }
 
@@ -98,46 +99,22 @@ static gboolean open_parts(GPtrArray *parts, const char *folder, const char *con
 /* --- whether they belong together --------------------------------------------------------------------------------------
  */
 
-/* A case without what only its own shard's run found out. */
-static json_t *bare_case(const json_t *row)
+/* The same cases, of the same devices. */
+static gboolean are_cases_equal(const StudyManifest *one, const StudyManifest *other)
 {
-    static const char *const found[] = { "key", "refused", "flop", "items" };
-    json_t *bare = json_copy((json_t *)row);
-    for (gsize i = 0; i < G_N_ELEMENTS(found); i++)
-        json_object_del(bare, found[i]);
-    return bare;
-}
-
-static gboolean are_cases_equal(const json_t *one, const json_t *other)
-{
-    gsize i;
-    json_t *row;
-    gboolean equal = json_array_size(one) == json_array_size(other);
-    json_array_foreach(one, i, row)
+    gboolean equal = one->cases->len == other->cases->len && one->devices->len == other->devices->len;
+    for (guint i = 0; equal && i < one->devices->len; i++)
     {
-        json_auto_t *left = bare_case(row), *right = bare_case(json_array_get(other, i));
-        equal = equal && json_equal(left, right);
+        const IfmStudyDevice *left = one->devices->pdata[i], *right = other->devices->pdata[i];
+        equal = g_str_equal(left->alias, right->alias) && g_str_equal(left->device, right->device);
+    }
+    for (guint i = 0; equal && i < one->cases->len; i++)
+    {
+        g_autofree char *left = study_case_place(one->devices, one->cases->pdata[i]),
+                        *right = study_case_place(other->devices, other->cases->pdata[i]);
+        equal = g_str_equal(left, right);
     }
     return equal;
-}
-
-static gboolean are_devices_equal(const json_t *one, const json_t *other)
-{
-    gsize i;
-    json_t *device;
-    gboolean equal = json_array_size(one) == json_array_size(other);
-    json_array_foreach(one, i, device)
-    {
-        const json_t *right = json_array_get(other, i);
-        equal = equal && json_equal(json_object_get(device, "alias"), json_object_get(right, "alias")) &&
-                json_equal(json_object_get(device, "device"), json_object_get(right, "device"));
-    }
-    return equal;
-}
-
-static const char *name_of(const Part *part)
-{
-    return json_string_value(json_object_get(part->manifest, "name"));
 }
 
 static gboolean check_versions(const Part *first, const Part *part, GError **error)
@@ -153,22 +130,19 @@ static gboolean check_versions(const Part *first, const Part *part, GError **err
 
 static gboolean check_pair(const Part *first, const Part *part, GError **error)
 {
-    static const char *const same[] = { "title", "definition" };
-    if (g_strcmp0(name_of(first), name_of(part)) != 0)
-        return ifm_error_refuse(error, "%s: is a shard of study \"%s\", and %s one of \"%s\"", part->path, name_of(part),
-                                first->path, name_of(first));
+    const StudyManifest *one = first->manifest, *other = part->manifest;
+    if (!g_str_equal(one->name, other->name))
+        return ifm_error_refuse(error, "%s: is a shard of study \"%s\", and %s one of \"%s\"", part->path, other->name,
+                                first->path, one->name);
     if (!check_versions(first, part, error))
         return FALSE;
     if (part->shard.of != first->shard.of)
         return ifm_error_refuse(error, "%s: is one of %" G_GINT64_FORMAT " shards, and %s one of %" G_GINT64_FORMAT,
                                 part->path, part->shard.of, first->path, first->shard.of);
-    gboolean equal =
-        are_devices_equal(json_object_get(first->manifest, "devices"), json_object_get(part->manifest, "devices")) &&
-        are_cases_equal(json_object_get(first->manifest, "cases"), json_object_get(part->manifest, "cases"));
-    for (gsize i = 0; i < G_N_ELEMENTS(same); i++)
-        equal = equal && json_equal(json_object_get(first->manifest, same[i]), json_object_get(part->manifest, same[i]));
-    return equal || ifm_error_refuse(error, "%s: is a shard of another \"%s\" than %s: axes, devices or protocol differ",
-                                     part->path, name_of(part), first->path);
+    return (g_str_equal(one->title, other->title) && json_equal(one->definition, other->definition) &&
+            are_cases_equal(one, other)) ||
+           ifm_error_refuse(error, "%s: is a shard of another \"%s\" than %s: axes, devices or protocol differ", part->path,
+                            other->name, first->path);
 }
 
 static gboolean check_parts(const GPtrArray *parts, GError **error)
@@ -194,27 +168,23 @@ static gboolean check_parts(const GPtrArray *parts, GError **error)
  */
 
 /* 3: a latency, 2: another outcome, 1: sealed or refused, 0: nothing. */
-static int rank_case(IfmStore *store, const json_t *row, GError **error)
+static int rank_case(IfmStore *store, const IfmStudyCase *row, GError **error)
 {
-    GError *trouble = NULL;
-    const char *key = json_string_value(json_object_get(row, "key"));
-    g_autoptr(IfmMeasurement) last = key != NULL ? ifm_store_last(store, key, &trouble) : NULL;
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
+    g_autoptr(IfmMeasurement) last = row->key != NULL ? ifm_store_last(store, row->key, error) : NULL;
     if (last != NULL)
         return last->outcome == IFM_OUTCOME_OK ? 3 : 2;
-    return key != NULL || json_object_get(row, "refused") != NULL;
+    return row->key != NULL || row->refused != NULL;
 }
 
 /* The best row of a case: its own shard's before the others', those before what the study's store had. */
-static json_t *choose_case(const GPtrArray *parts, gsize index, IfmStudyMerge *merge, GError **error)
+static IfmStudyCase *choose_case(const GPtrArray *parts, guint index, IfmStudyMerge *merge, GError **error)
 {
-    json_t *best = NULL;
+    IfmStudyCase *best = NULL;
     int best_rank = -1;
     for (guint i = 0; i < parts->len; i++)
     {
         const Part *part = parts->pdata[i];
-        json_t *row = json_array_get(json_object_get(part->manifest, "cases"), index);
+        IfmStudyCase *row = part->manifest->cases->pdata[index];
         GError *trouble = NULL;
         int rank = rank_case(part->store, row, &trouble);
         if (trouble != NULL)
@@ -228,93 +198,67 @@ static json_t *choose_case(const GPtrArray *parts, gsize index, IfmStudyMerge *m
         best_rank = MAX(rank, best_rank);
     }
     merge->n_done += best_rank == 3;
-    merge->n_missing += best_rank < 2 && json_object_get(best, "refused") == NULL;
+    merge->n_missing += best_rank < 2 && best->refused == NULL;
     return best;
 }
 
 /* A device that was there for one shard was there. */
-static json_t *merge_devices(const GPtrArray *parts)
+static void merge_devices(const GPtrArray *parts, GPtrArray *devices)
 {
-    json_t *devices = json_array();
-    gsize n = json_array_size(json_object_get(((const Part *)parts->pdata[0])->manifest, "devices"));
-    for (gsize d = 0; d < n; d++)
-    {
-        json_t *chosen = NULL;
-        for (guint i = 0; i < parts->len; i++)
+    g_ptr_array_extend(devices, ((const Part *)parts->pdata[0])->manifest->devices, NULL, NULL);
+    for (guint i = 1; i < parts->len; i++)
+        for (guint d = 0; d < devices->len; d++)
         {
-            json_t *device = json_array_get(json_object_get(((const Part *)parts->pdata[i])->manifest, "devices"), d);
-            if (chosen == NULL ||
-                (json_is_string(json_object_get(chosen, "skipped")) && json_is_null(json_object_get(device, "skipped"))))
-                chosen = device;
+            IfmStudyDevice *device = ((const Part *)parts->pdata[i])->manifest->devices->pdata[d];
+            if (((const IfmStudyDevice *)devices->pdata[d])->reason != NULL && device->reason == NULL)
+                devices->pdata[d] = device;
         }
-        json_array_append(devices, chosen);
-    }
-    return devices;
 }
 
-static void add_sessions(json_t *sessions, const json_t *manifest)
+static gint compare_sessions(gconstpointer a, gconstpointer b)
 {
-    gsize i, k;
-    json_t *session, *known;
-    json_array_foreach(json_object_get(manifest, "sessions"), i, session)
-    {
-        gboolean is_known = FALSE;
-        json_array_foreach(sessions, k, known)
-        {
-            is_known = is_known || json_equal(session, known);
-        }
-        if (!is_known)
-            json_array_append(sessions, session);
-    }
+    const StudySession *x = *(const StudySession *const *)a, *y = *(const StudySession *const *)b;
+    return (x->started_unix_ms > y->started_unix_ms) - (x->started_unix_ms < y->started_unix_ms);
 }
 
-/* Sessions are read in ascending order of their starts. */
-static int compare_sessions(gconstpointer a, gconstpointer b)
+static gboolean is_same_session(gconstpointer a, gconstpointer b)
 {
-    json_int_t x = json_integer_value(json_object_get(*(json_t *const *)a, "started_unix_ms")),
-               y = json_integer_value(json_object_get(*(json_t *const *)b, "started_unix_ms"));
-    return (x > y) - (x < y);
+    return memcmp(a, b, sizeof(StudySession)) == 0;
 }
 
-static json_t *merge_sessions(const GPtrArray *parts)
+/* In ascending order of their starts, each once. */
+static void merge_sessions(const GPtrArray *parts, GPtrArray *sessions)
 {
-    json_auto_t *all = json_array();
-    g_autoptr(GPtrArray) sorted = g_ptr_array_new();
-    json_t *sessions = json_array(), *session;
-    gsize n;
     for (guint i = 0; i < parts->len; i++)
-        add_sessions(all, ((const Part *)parts->pdata[i])->manifest);
-    json_array_foreach(all, n, session)
     {
-        g_ptr_array_add(sorted, session);
+        const GPtrArray *own = ((const Part *)parts->pdata[i])->manifest->sessions;
+        for (guint k = 0; k < own->len; k++)
+            if (!g_ptr_array_find_with_equal_func(sessions, own->pdata[k], is_same_session, NULL))
+                g_ptr_array_add(sessions, own->pdata[k]);
     }
-    g_ptr_array_sort(sorted, compare_sessions);
-    for (guint i = 0; i < sorted->len; i++)
-        json_array_append(sessions, sorted->pdata[i]);
-    return sessions;
+    g_ptr_array_sort(sessions, compare_sessions);
 }
 
-/* @parts: the shards, and behind them the study's store where it has the same cases. */
+/* @parts: the shards, and behind them the study's store where it has the same cases. (transfer full) */
 static json_t *merge_manifests(const GPtrArray *parts, IfmStudyMerge *merge, GError **error)
 {
-    json_auto_t *merged = json_copy(((const Part *)parts->pdata[0])->manifest);
-    json_t *cases = json_array();
-    json_object_del(merged, "shard");
-    json_object_set_new(merged, "devices", merge_devices(parts));
-    json_object_set_new(merged, "sessions", merge_sessions(parts));
-    merge->n_cases = json_array_size(json_object_get(merged, "cases"));
-    for (gsize i = 0; i < merge->n_cases; i++)
+    g_autoptr(GPtrArray) devices = g_ptr_array_new(), cases = g_ptr_array_new(), sessions = g_ptr_array_new();
+    StudyManifest merged = *((const Part *)parts->pdata[0])->manifest;
+    merge->n_cases = merged.cases->len;
+    for (guint i = 0; i < merged.cases->len; i++)
     {
-        json_t *row = choose_case(parts, i, merge, error);
+        IfmStudyCase *row = choose_case(parts, i, merge, error);
         if (row == NULL)
-        {
-            json_decref(cases);
             return NULL;
-        }
-        json_array_append(cases, row);
+        g_ptr_array_add(cases, row);
     }
-    json_object_set_new(merged, "cases", cases);
-    return json_incref(merged);
+    merge_devices(parts, devices);
+    merge_sessions(parts, sessions);
+    merged.devices = devices;
+    merged.cases = cases;
+    merged.sessions = sessions;
+    merged.shard = NULL;
+    return study_manifest_to_json(&merged);
 }
 
 /* --- one store ---------------------------------------------------------------------------------------------------------
@@ -362,21 +306,20 @@ static gboolean gather_all(const GPtrArray *parts, IfmStore *scratch, IfmStore *
  * which the shards replace */
 static gboolean read_target(IfmStore *into, const Part *first, Part **old, GError **error)
 {
-    json_auto_t *manifest = NULL;
+    g_autoptr(StudyManifest) manifest = NULL;
     *old = NULL;
     if (!study_manifest_read(into, &manifest, error))
         return FALSE;
     if (manifest == NULL)
         return study_check_empty(into, error);
-    const json_t *model = json_object_get(json_object_get(first->manifest, "definition"), "model");
-    if (!study_check_identity(into, manifest, name_of(first), model, FALSE, error))
+    if (!study_check_identity(into, manifest, first->manifest->name, ifm_member(first->manifest->definition, "model"),
+                              FALSE, error))
         return FALSE;
-    if (!are_cases_equal(json_object_get(first->manifest, "cases"), json_object_get(manifest, "cases")) ||
-        !are_devices_equal(json_object_get(first->manifest, "devices"), json_object_get(manifest, "devices")))
+    if (!are_cases_equal(first->manifest, manifest))
         return TRUE;
     *old = g_new0(Part, 1);
     (*old)->path = g_strdup(ifm_store_path(into));
-    (*old)->manifest = json_incref(manifest);
+    (*old)->manifest = g_steal_pointer(&manifest);
     (*old)->store = ifm_store_open((*old)->path, IFM_STORE_READ, error);
     return (*old)->store != NULL;
 }

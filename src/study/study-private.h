@@ -24,10 +24,6 @@ typedef struct
     IfmStudyDevice **background; /* those of row.busy, NULL-terminated; NULL: none */
     StudySize *size;             /* borrowed; NULL: a link */
     const char **specs;          /* of all its devices, NULL-terminated; borrowed from them; NULL until it is measured */
-    json_t *axes;                /* of a kind without stages: the point, as names and values; what tables lead with. NULL */
-    double items;                /* of such a point: what one inference takes in: images; 0: unknown */
-    double flop;                 /* of an inference; 0: unknown */
-    char *refused;               /* why such a point cannot even be tried; NULL */
     void *own;                   /* the kind's */
     void *text;                  /* the kind's, while it is sealed or measured */
 } StudyCase;
@@ -91,55 +87,71 @@ gboolean study_save_bytes(const char *path, GBytes *bytes, GError **error);
 
 /* --- the manifest (manifest.c) --- */
 #define STUDY_DOCUMENT "study"
-#define STUDY_FORMAT_VERSION 1
-/* study_manifest: (transfer full) with @sessions (an array, borrowed). */
-json_t *study_manifest(IfmStudy *study, json_t *sessions);
-json_t *study_device_to_json(const IfmStudyDevice *device);
-json_t *study_case_to_json(const IfmStudyCase *row);
-/* study_point_to_json: of a kind without stages: what it is of stands in its axes. */
-json_t *study_point_to_json(const StudyCase *one);
-/* study_point_title: (transfer full) "CPU resnet50, batch 4" of its axes. @alias: (nullable) NULL: "resnet50, batch 4" */
-char *study_point_title(const char *alias, const json_t *axes);
-json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed);
+
+typedef struct
+{
+    gint64 started_unix_ms, spent_ns, n_measured;
+} StudySession;
+
+/* StudyManifest: what a store says of its study, or what it shall say. Where it was read its cases are of its devices. */
+typedef struct
+{
+    gint64 format_version;
+    char *name, *title;
+    json_t *definition;  /* what makes it this study, and its axes: StudyKind.definition */
+    GPtrArray *devices;  /* IfmStudyDevice* */
+    GPtrArray *cases;    /* IfmStudyCase* */
+    GPtrArray *sessions; /* StudySession*: what measured anything, in order */
+    json_t *imported;    /* {"files", "bandwidth_mb_per_s"}; NULL: it was measured here */
+    json_t *shard;       /* of a shard: study_shard_to_json(); NULL */
+} StudyManifest;
+StudyManifest *study_manifest_new(void);
+void study_manifest_free(StudyManifest *manifest);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyManifest, study_manifest_free)
+json_t *study_manifest_to_json(const StudyManifest *manifest);
+/* study_manifest_of: (transfer full) of a study as it is now. @sessions: StudySession*    @shard: (nullable) borrowed */
+json_t *study_manifest_of(IfmStudy *study, const GPtrArray *sessions, json_t *shard);
 /* study_manifest_read: what a store says; *manifest NULL where it says nothing. FALSE with IFM_ERROR_CORRUPT, or
  * IFM_ERROR_INVALID for one of a later format. */
-gboolean study_manifest_read(IfmStore *store, json_t **manifest, GError **error);
+gboolean study_manifest_read(IfmStore *store, StudyManifest **manifest, GError **error);
+/* study_manifest_required: (transfer full) the same; NULL with IFM_ERROR_INVALID where it holds no study. */
+StudyManifest *study_manifest_required(IfmStore *store, GError **error);
 /* study_manifest_kind: of the study that it is of. */
-const char *study_manifest_kind(const json_t *manifest);
-/* study_manifest_device (manifest-span.c): the device behind an alias; NULL where there is none, or no @alias. */
-const char *study_manifest_device(const json_t *manifest, const char *alias);
-/* study_manifest_rows: (transfer full) a manifest's cases, borrowed from it, by what they are of. */
-GHashTable *study_manifest_rows(const json_t *manifest);
-/* study_manifest_row: of a case in @rows; NULL where there is none. */
-const json_t *study_manifest_row(GHashTable *rows, const StudyCase *one);
-/* study_take_flop: of a point, what was counted when there was a model to look at. @row: or NULL */
-void study_take_flop(StudyCase *one, const json_t *row);
+const char *study_manifest_kind(const StudyManifest *manifest);
 /* study_manifest_update: (transfer full) a manifest with the study's span as it is now: what is new in it has no key yet.
  * Devices that the last run was asked for stay. */
-json_t *study_manifest_update(const json_t *manifest, IfmStudy *study, GError **error);
+StudyManifest *study_manifest_update(const StudyManifest *manifest, IfmStudy *study, GError **error);
 /* study_check_identity: whether a manifest is of the study of that name and model; IFM_ERROR_INVALID. */
-gboolean study_check_identity(IfmStore *store, const json_t *manifest, const char *name, const json_t *model,
+gboolean study_check_identity(IfmStore *store, const StudyManifest *manifest, const char *name, const json_t *model,
                               gboolean imported, GError **error);
 /* study_check_empty: whether a store without a manifest has no measurement either; IFM_ERROR_INVALID. */
 gboolean study_check_empty(IfmStore *store, GError **error);
+json_t *study_model_to_json(const char *name, gint64 features, gint64 hidden, gint64 seed);
+
+void study_case_record_clear(IfmStudyCase *row);
+void study_case_record_free(gpointer row);
+/* study_case_aliases: (transfer full) of all devices that it takes, NULL-terminated: its own first. */
+char **study_case_aliases(const IfmStudyCase *row);
+/* study_case_place: (transfer full) what a case is of, and the devices behind its aliases: what it is found again by. */
+char *study_case_place(const GPtrArray *devices, const IfmStudyCase *row);
+/* study_manifest_rows: (transfer full) a manifest's cases, borrowed from it, by their places. @manifest: NULL: none */
+GHashTable *study_manifest_rows(const StudyManifest *manifest);
+/* study_manifest_row: of a case in @rows; NULL where there is none. */
+const IfmStudyCase *study_manifest_row(GHashTable *rows, const IfmStudy *study, const StudyCase *one);
+/* study_take_flop: of a point, what was counted when there was a model to look at. @row: or NULL */
+void study_take_flop(StudyCase *one, const IfmStudyCase *row);
+/* study_point_title: (transfer full) "CPU resnet50, batch 4" of its axes. @alias: (nullable) NULL: "resnet50, batch 4" */
+char *study_point_title(const char *alias, const json_t *axes);
 
 /* --- shards (study-shards.c) --- */
 /* study_shard_to_json: (transfer full) what the manifest of a shard says of itself, the versions that measure it included.
  */
 json_t *study_shard_to_json(gsize number, gsize of);
 
-/* --- tables (study-tables.c, study-points.c) --- */
-/* study_manifest_required: (transfer full) the manifest of a store; NULL with IFM_ERROR_INVALID where it holds no study. */
-json_t *study_manifest_required(IfmStore *store, GError **error);
-/* study_read_manifest_device: (transfer full) one entry of "devices". */
-IfmStudyDevice *study_read_manifest_device(const json_t *json, GError **error);
-/* study_text_or_null: @value: (out) (transfer full) NULL for null */
-gboolean study_text_or_null(const json_t *object, const char *where, const char *key, char **value, GError **error);
-
 /* --- what earlier runs came to (study-resume.c) --- */
 typedef struct StudyPast StudyPast;
-/* study_past_new: @manifest: (optional) as the store has it. The store must outlive it. */
-StudyPast *study_past_new(IfmStore *store, json_t *manifest);
+/* study_past_new: @manifest: (optional) as the store has it. Both must outlive it. */
+StudyPast *study_past_new(IfmStore *store, const StudyManifest *manifest);
 void study_past_free(StudyPast *past);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyPast, study_past_free)
 /* study_past_note: what its cases came to, for what is known of their devices. */

@@ -10,10 +10,11 @@ typedef struct
     IfmStore *store;
     const IfmStudyOptions *options;
     IfmCampaign *campaign;
-    json_t *before; /* the manifest as the store has it, or NULL */
+    StudyManifest *before; /* the manifest as the store had it, or NULL */
+    json_t *written;       /* … as it has it now, or NULL */
     StudyPast *past;
-    json_t *sessions; /* array; the last one is this one's, once something was measured */
-    json_t *session;  /* borrowed from it; NULL before that */
+    GPtrArray *sessions;   /* StudySession*; the last one is this one's, once something was measured */
+    StudySession *session; /* borrowed from it; NULL before that */
     gint64 started_unix_ms, began_us, noted_us;
     guint n_invalid; /* points that were refused since a model, a size or an input is wrong */
 } Run;

@@ -34,8 +34,9 @@ static void run_clear(Run *run)
 {
     ifm_campaign_free(run->campaign);
     study_past_free(run->past);
-    json_decref(run->before);
-    json_decref(run->sessions);
+    g_clear_pointer(&run->sessions, g_ptr_array_unref);
+    study_manifest_free(run->before);
+    json_decref(run->written);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
@@ -61,15 +62,15 @@ static gboolean take_keys(Run *run, GError **error)
 
 static gboolean write_manifest(Run *run, GError **error)
 {
-    json_auto_t *now = study_manifest(run->study, run->sessions);
-    if (run->options->n_shards > 0)
-        json_object_set_new(now, "shard", study_shard_to_json(run->options->shard, run->options->n_shards));
-    if (run->before != NULL && json_equal(run->before, now))
+    const IfmStudyOptions *options = run->options;
+    json_auto_t *shard = options->n_shards > 0 ? study_shard_to_json(options->shard, options->n_shards) : NULL;
+    json_auto_t *now = study_manifest_of(run->study, run->sessions, shard);
+    if (run->written != NULL && json_equal(run->written, now))
         return TRUE;
     if (!ifm_store_set_document(run->store, STUDY_DOCUMENT, now, error))
         return FALSE;
-    json_decref(run->before);
-    run->before = json_deep_copy(now); /* the sessions in it change */
+    json_decref(run->written);
+    run->written = json_incref(now);
     return TRUE;
 }
 
@@ -83,12 +84,10 @@ static gboolean note_time(Run *run, gboolean now, GError **error)
     run->noted_us = at;
     if (run->session == NULL)
     {
-        run->session = json_object();
-        json_array_append_new(run->sessions, run->session);
+        run->session = g_new0(StudySession, 1);
+        g_ptr_array_add(run->sessions, run->session);
     }
-    json_object_set_new(run->session, "started_unix_ms", json_integer(run->started_unix_ms));
-    json_object_set_new(run->session, "spent_ns", json_integer((at - run->began_us) * 1000));
-    json_object_set_new(run->session, "n_measured", json_integer((json_int_t)n_measured));
+    *run->session = (StudySession){ run->started_unix_ms, (at - run->began_us) * 1000, (gint64)n_measured };
     return write_manifest(run, error);
 }
 
@@ -97,7 +96,7 @@ static gboolean note_time(Run *run, gboolean now, GError **error)
 static gboolean is_here(const IfmCampaignItem *item, void *user)
 {
     const StudyCase *one = item->tag;
-    gboolean here = one->refused == NULL && one->device->reason == NULL && (one->to == NULL || one->to->reason == NULL);
+    gboolean here = one->row.refused == NULL && one->device->reason == NULL && (one->to == NULL || one->to->reason == NULL);
     for (IfmStudyDevice **other = one->background; here && other != NULL && *other != NULL; other++)
         here = (*other)->reason == NULL;
     return here;
@@ -136,9 +135,9 @@ static gboolean on_end(const IfmCampaignItem *item, IfmCampaignEnd *end, void *u
         return end->found || note_time(run, FALSE, error);
     if (end->n > 0 || g_error_matches(end->error, IFM_ERROR, IFM_ERROR_CANCELLED))
         return FALSE;
-    if (one->axes != NULL)
+    if (one->row.axes != NULL)
     {
-        one->refused = g_strdup(end->error->message);
+        one->row.refused = g_strdup(end->error->message);
         run->n_invalid += is_of_study(end->error);
         return TRUE;
     }
@@ -184,7 +183,7 @@ static void add_cases(Run *run)
         g_free(one->specs);
         one->specs = specs_of(one);
         g_clear_pointer(&one->row.key, g_free);
-        g_clear_pointer(&one->refused, g_free);
+        g_clear_pointer(&one->row.refused, g_free);
         IfmCampaignItem item = { .title = one->row.title,
                                  .tag = one,
                                  .group = one->row.phase,
@@ -200,13 +199,8 @@ static IfmCampaign *campaign_of(Run *run)
 {
     const IfmStudyOptions *options = run->options;
     g_autoptr(GArray) sessions_ms = g_array_new(FALSE, FALSE, sizeof(gint64));
-    gsize i;
-    json_t *session;
-    json_array_foreach(run->sessions, i, session)
-    {
-        gint64 started_ms = json_integer_value(json_object_get(session, "started_unix_ms"));
-        g_array_append_val(sessions_ms, started_ms);
-    }
+    for (guint i = 0; i < run->sessions->len; i++)
+        g_array_append_val(sessions_ms, ((const StudySession *)run->sessions->pdata[i])->started_unix_ms);
     IfmCampaignOptions campaign = { .limits = options->limits,
                                     .interrupted = options->interrupted,
                                     .retry = options->retry,
@@ -233,8 +227,8 @@ static gboolean prepare(Run *run, GError **error)
 {
     if (!ifm_study_check_store(run->study, run->store, error) || !study_manifest_read(run->store, &run->before, error))
         return FALSE;
-    json_t *sessions = json_object_get(run->before, "sessions");
-    run->sessions = sessions != NULL ? json_deep_copy(sessions) : json_array();
+    run->sessions = run->before != NULL ? g_ptr_array_ref(run->before->sessions) : g_ptr_array_new_with_free_func(g_free);
+    run->written = run->before != NULL ? study_manifest_to_json(run->before) : NULL;
     run->campaign = campaign_of(run);
     run->past = study_past_new(run->store, run->before);
     if (!study_run_find_devices(run, error) || !study_past_note(run->past, run->campaign, error))
@@ -277,7 +271,7 @@ static gboolean check_points(const Run *run, GError **error)
     if (cases->len == 0 || run->n_invalid < cases->len)
         return TRUE;
     g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\": no case can be measured: %s", run->study->name,
-                ((const StudyCase *)cases->pdata[0])->refused);
+                ((const IfmStudyCase *)cases->pdata[0])->refused);
     return FALSE;
 }
 

@@ -13,28 +13,14 @@ json_t *study_shard_to_json(gsize number, gsize of)
                      "schema", IFM_STORE_SCHEMA);
 }
 
-gboolean study_shard_read(const json_t *manifest, StudyShard *shard)
+gboolean study_shard_read(const StudyManifest *manifest, StudyShard *shard)
 {
-    const json_t *json = json_object_get(manifest, "shard");
+    const json_t *json = manifest != NULL ? manifest->shard : NULL;
     *shard = (StudyShard){ .number = json_integer_value(json_object_get(json, "number")),
                            .of = json_integer_value(json_object_get(json, "of")),
                            .schema = json_integer_value(json_object_get(json, "schema")),
                            .program = json_string_value(json_object_get(json, "program")) };
     return shard->program != NULL && shard->number >= 1 && shard->number <= shard->of;
-}
-
-/* Whether a case takes the device of that alias. */
-static gboolean is_of(const json_t *row, const char *alias)
-{
-    gsize i;
-    json_t *busy;
-    gboolean found = g_strcmp0(alias, json_string_value(json_object_get(row, "alias"))) == 0 ||
-                     (alias != NULL && g_strcmp0(alias, json_string_value(json_object_get(row, "to"))) == 0);
-    json_array_foreach(json_object_get(row, "busy"), i, busy)
-    {
-        found = found || g_strcmp0(alias, json_string_value(busy)) == 0;
-    }
-    return found;
 }
 
 /* What became of a case. */
@@ -56,24 +42,20 @@ static gint64 *count_of(IfmCaseCounts *counts, CaseState state)
 }
 
 /* Of a case without a result: the device was not there, or the point cannot be tried, which the manifest says. */
-static CaseState state_untried(const json_t *manifest, const json_t *row)
+static CaseState state_untried(const StudyManifest *manifest, const IfmStudyCase *row)
 {
-    gsize i;
-    json_t *device;
     gboolean skipped = FALSE;
-    json_array_foreach(json_object_get(manifest, "devices"), i, device)
-    {
-        if (is_of(row, json_string_value(json_object_get(device, "alias"))))
-            skipped = skipped || json_is_string(json_object_get(device, "skipped"));
-    }
-    return json_is_string(json_object_get(row, "refused")) ? CASE_FAILED : skipped ? CASE_UNAVAILABLE : CASE_MISSING;
+    g_auto(GStrv) aliases = study_case_aliases(row);
+    for (char **alias = aliases; *alias != NULL; alias++)
+        skipped = skipped || study_device_find(manifest->devices, *alias)->reason != NULL;
+    return row->refused != NULL ? CASE_FAILED : skipped ? CASE_UNAVAILABLE : CASE_MISSING;
 }
 
-static gboolean read_state(IfmStore *store, const json_t *manifest, const json_t *row, guint8 *state, GError **error)
+static gboolean read_state(IfmStore *store, const StudyManifest *manifest, const IfmStudyCase *row, guint8 *state,
+                           GError **error)
 {
     GError *trouble = NULL;
-    const char *key = json_string_value(json_object_get(row, "key"));
-    g_autoptr(IfmMeasurement) last = key != NULL ? ifm_store_last(store, key, &trouble) : NULL;
+    g_autoptr(IfmMeasurement) last = row->key != NULL ? ifm_store_last(store, row->key, &trouble) : NULL;
     *state = last == NULL                          ? state_untried(manifest, row)
              : last->outcome == IFM_OUTCOME_OK     ? CASE_DONE
              : last->outcome == IFM_OUTCOME_FAILED ? CASE_FAILED
@@ -85,17 +67,17 @@ static gboolean read_state(IfmStore *store, const json_t *manifest, const json_t
 
 /* "CPU resnet18, winograd": the alias and the axes that are words, which sizes and batches are not.
  * Returns: (transfer full) NULL of a case without axes */
-static char *combination_of(const json_t *row)
+static char *combination_of(const IfmStudyCase *row)
 {
     json_auto_t *words = json_object();
     const char *name;
     json_t *value;
-    json_object_foreach(json_object_get(row, "axes"), name, value)
+    json_object_foreach(row->axes, name, value)
     {
         if (json_is_string(value))
             json_object_set(words, name, value);
     }
-    return json_object_size(words) > 0 ? study_point_title(json_string_value(json_object_get(row, "alias")), words) : NULL;
+    return json_object_size(words) > 0 ? study_point_title(row->alias, words) : NULL;
 }
 
 static IfmCombinationStatus *find_combination(GPtrArray *combinations, const char *name)
@@ -107,13 +89,11 @@ static IfmCombinationStatus *find_combination(GPtrArray *combinations, const cha
 }
 
 /* All combinations of a study, by the first manifest that is read. */
-static void list_combinations(const json_t *cases, GPtrArray *combinations)
+static void list_combinations(const GPtrArray *cases, GPtrArray *combinations)
 {
-    gsize i;
-    json_t *row;
-    json_array_foreach(cases, i, row)
+    for (guint i = 0; i < cases->len; i++)
     {
-        g_autofree char *name = combination_of(row);
+        g_autofree char *name = combination_of(cases->pdata[i]);
         IfmCombinationStatus *found = find_combination(combinations, name);
         if (found == NULL && name != NULL)
         {
@@ -127,55 +107,48 @@ static void list_combinations(const json_t *cases, GPtrArray *combinations)
 }
 
 /* @states: [cases] CaseState of this shard's */
-static gboolean read_states(const char *path, const ClusterRecord *record, gsize shard, guint8 *states, json_t **manifest,
-                            GError **error)
+static gboolean read_states(const char *path, const ClusterRecord *record, gsize shard, guint8 *states,
+                            StudyManifest **manifest, GError **error)
 {
-    gsize i;
-    json_t *row, *cases;
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_READ, error);
     if (store == NULL || !study_manifest_read(store, manifest, error))
         return FALSE;
-    cases = json_object_get(*manifest, "cases");
-    if (*manifest != NULL && json_array_size(cases) != (gsize)record->n_cases)
-        return ifm_error_refuse(error, "%s: has %zu cases, and %s was submitted with %" G_GINT64_FORMAT, path,
-                                json_array_size(cases), record->name, record->n_cases);
-    json_array_foreach(cases, i, row)
-    {
-        if (ifm_shard_has(i, shard, (gsize)record->n_shards) && !read_state(store, *manifest, row, &states[i], error))
+    const GPtrArray *cases = *manifest != NULL ? (*manifest)->cases : NULL;
+    if (cases != NULL && cases->len != record->n_cases)
+        return ifm_error_refuse(error, "%s: has %u cases, and %s was submitted with %" G_GINT64_FORMAT, path, cases->len,
+                                record->name, record->n_cases);
+    for (guint i = 0; cases != NULL && i < cases->len; i++)
+        if (ifm_shard_has(i, shard, (gsize)record->n_shards) &&
+            !read_state(store, *manifest, cases->pdata[i], &states[i], error))
             return FALSE;
-    }
     return TRUE;
 }
 
 void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status, GPtrArray *combinations)
 {
-    gsize i;
-    json_t *row, *cases;
-    json_auto_t *manifest = NULL;
+    g_autoptr(StudyManifest) manifest = NULL;
     g_autoptr(GError) error = NULL;
     g_autofree char *shard = cluster_shard_folder(folder, (gint64)status->number, record->n_shards),
                     *path = g_build_filename(shard, "store.db", NULL);
     g_autofree guint8 *states = g_malloc((gsize)record->n_cases);
     IfmCaseCounts *counts = &status->counts;
     memset(states, CASE_OTHER, (gsize)record->n_cases);
-    for (i = 0; i < (gsize)record->n_cases; i++)
-        counts->n_missing = counts->n_cases += ifm_shard_has(i, status->number, (gsize)record->n_shards);
+    for (gint64 i = 0; i < record->n_cases; i++)
+        counts->n_missing = counts->n_cases += ifm_shard_has((gsize)i, status->number, (gsize)record->n_shards);
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return;
     if (!read_states(path, record, status->number, states, &manifest, &error))
-    {
         status->why = g_strdup(error->message);
+    if (error != NULL || manifest == NULL)
         return;
-    }
-    cases = json_object_get(manifest, "cases");
     if (combinations->len == 0)
-        list_combinations(cases, combinations);
-    json_array_foreach(cases, i, row)
+        list_combinations(manifest->cases, combinations);
+    for (guint i = 0; i < manifest->cases->len; i++)
     {
-        g_autofree char *name = states[i] < CASE_MISSING ? combination_of(row) : NULL;
-        IfmCombinationStatus *combination = find_combination(combinations, name);
         if (states[i] >= CASE_MISSING)
             continue;
+        g_autofree char *name = combination_of(manifest->cases->pdata[i]);
+        IfmCombinationStatus *combination = find_combination(combinations, name);
         counts->n_missing--;
         ++*count_of(counts, states[i]);
         if (combination == NULL)

@@ -45,7 +45,8 @@ void ifm_study_tables_free(IfmStudyTables *tables)
     g_free(tables->name);
     g_free(tables->title);
     g_free(tables->kind);
-    json_decref(tables->manifest);
+    json_decref(tables->definition);
+    json_decref(tables->bandwidth);
     g_clear_pointer(&tables->axes, g_ptr_array_unref);
     g_ptr_array_unref(tables->links);
     g_ptr_array_unref(tables->fits);
@@ -53,101 +54,6 @@ void ifm_study_tables_free(IfmStudyTables *tables)
     g_ptr_array_unref(tables->rows);
     g_ptr_array_unref(tables->devices);
     g_free(tables);
-}
-
-/* --- from the manifest ---------------------------------------------------------------------------------------------- */
-
-/* @value: (out) (transfer full) NULL for null */
-gboolean study_text_or_null(const json_t *object, const char *where, const char *key, char **value, GError **error)
-{
-    const char *text = NULL;
-    if (!json_is_null(json_object_get(object, key)) && !ifm_json_get_string(object, where, key, &text, error))
-        return FALSE;
-    *value = g_strdup(text);
-    return TRUE;
-}
-
-static void read_not_stages(const json_t *json, IfmStudyDevice *device)
-{
-    gsize i;
-    json_t *stage;
-    json_array_foreach(json_object_get(json, "not_stages"), i, stage)
-    {
-        json_int_t number = json_integer_value(stage);
-        if (number >= 1 && number <= IFM_MAX_STAGES)
-            device->not_stages |= study_range_mask((int)number, (int)number);
-    }
-}
-
-IfmStudyDevice *study_read_manifest_device(const json_t *json, GError **error)
-{
-    static const char where[] = "devices[]";
-    const char *alias, *device, *form;
-    gint64 phase;
-    IfmStudyDevice *one = g_new0(IfmStudyDevice, 1);
-    if (!ifm_json_get_string(json, where, "alias", &alias, error) ||
-        !ifm_json_get_string(json, where, "device", &device, error) ||
-        !ifm_json_get_string(json, where, "form", &form, error) ||
-        !ifm_json_get_int64(json, where, "phase", &phase, error) ||
-        !ifm_json_get_boolean(json, where, "simulated", &one->simulated, error) ||
-        !study_text_or_null(json, where, "description", &one->description, error) ||
-        !study_text_or_null(json, where, "skipped", &one->reason, error))
-    {
-        study_device_free(one);
-        return NULL;
-    }
-    one->alias = g_strdup(alias);
-    one->device = g_strdup(device);
-    read_not_stages(json, one);
-    one->peak_flop_per_s = json_number_value(json_object_get(json, "peak_flop_per_s"));
-    one->peak_bytes_per_s = json_number_value(json_object_get(json, "peak_bytes_per_s"));
-    one->form = g_str_equal(form, ifm_study_form_name(IFM_STUDY_STATIC)) ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC;
-    one->phase = (int)phase;
-    return one;
-}
-
-/* What all kinds have. */
-static gboolean read_head(IfmStudyTables *tables, GError **error)
-{
-    const char *name, *title;
-    gsize i;
-    json_t *one;
-    if (!ifm_json_get_string(tables->manifest, "study", "name", &name, error) ||
-        !ifm_json_get_string(tables->manifest, "study", "title", &title, error))
-        return FALSE;
-    tables->name = g_strdup(name);
-    tables->title = g_strdup(title);
-    tables->kind = g_strdup(study_manifest_kind(tables->manifest));
-    tables->imported = json_is_object(json_object_get(tables->manifest, "imported"));
-    json_array_foreach(json_object_get(tables->manifest, "sessions"), i, one)
-    {
-        gint64 spent_ns;
-        if (!ifm_json_get_int64(one, "sessions[]", "spent_ns", &spent_ns, error))
-            return FALSE;
-        tables->spent_ns += spent_ns;
-    }
-    json_array_foreach(json_object_get(tables->manifest, "devices"), i, one)
-    {
-        IfmStudyDevice *device = study_read_manifest_device(one, error);
-        if (device == NULL)
-            return FALSE;
-        g_ptr_array_add(tables->devices, device);
-    }
-    return TRUE;
-}
-
-static gboolean read_model(IfmStudyTables *tables, GError **error)
-{
-    json_t *definition, *model;
-    const char *staged;
-    if (!ifm_json_get_object(tables->manifest, "study", "definition", &definition, error) ||
-        !ifm_json_get_object(definition, "definition", "model", &model, error) ||
-        !ifm_json_get_string(model, "model", "name", &staged, error) ||
-        !ifm_json_get_int64(model, "model", "features", &tables->sizes.features, error) ||
-        !ifm_json_get_int64(model, "model", "hidden", &tables->sizes.hidden, error))
-        return FALSE;
-    tables->staged = ifm_staged_find(staged, error);
-    return tables->staged != NULL;
 }
 
 /* --- from the measurements ------------------------------------------------------------------------------------------ */
@@ -191,39 +97,10 @@ static void say_why_not(const IfmStudyTables *tables, IfmStudyRow *row, const ch
                                                : "not measured yet");
 }
 
-IfmStudyRow *study_row_new(GPtrArray *rows, const IfmStudyDevice *device, int phase, const char *key)
-{
-    IfmStudyRow *row = g_new(IfmStudyRow, 1);
-    *row = (IfmStudyRow){ .device = device,
-                          .phase = phase,
-                          .key = g_strdup(key),
-                          .median_ns = NAN,
-                          .mean_ns = NAN,
-                          .std_ns = NAN,
-                          .min_ns = NAN,
-                          .max_ns = NAN,
-                          .interval = { NAN, NAN, NAN },
-                          .transfer_ns = NAN,
-                          .compute_ns = NAN,
-                          .items = NAN,
-                          .flop = NAN,
-                          .items_per_s = NAN,
-                          .flop_per_s = NAN };
-    g_ptr_array_add(rows, row);
-    return row;
-}
-
-void study_row_take(const IfmStudyTables *tables, IfmStudyRow *row, IfmMeasurement *measurement, const char *refused)
-{
-    row->measurement = measurement;
-    if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
-        take_summary(row);
-    else
-        say_why_not(tables, row, refused);
-}
-
-gboolean study_row_measurement(IfmStudyTables *tables, IfmStore *store, const char *key, IfmMeasurement **measurement,
-                               GError **error)
+/* What a case came to: a failure imported over a latency says that the latency was none; a failure measured after one says
+ * nothing of it. FALSE with the store's error. */
+static gboolean find_measurement(IfmStudyTables *tables, IfmStore *store, const char *key, IfmMeasurement **measurement,
+                                 GError **error)
 {
     GError *trouble = NULL;
     *measurement = key == NULL        ? NULL
@@ -236,24 +113,62 @@ gboolean study_row_measurement(IfmStudyTables *tables, IfmStore *store, const ch
     return trouble == NULL;
 }
 
-/* @busy: as of IfmStudyRow */
-static void add_row(IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStudyCase *one, guint32 busy,
-                    IfmMeasurement *measurement /* (transfer full) */)
+static double known(double figure)
 {
-    const IfmStage *stage = study_stage(tables->staged, one->stage);
-    gboolean single = one->last == one->stage, plain = single && busy == 0;
+    return figure > 0 ? figure : (double)NAN;
+}
+
+/* What stages read and write. */
+static void add_bytes(const IfmStudyTables *tables, IfmStudyRow *row)
+{
+    const IfmStage *stage = row->last == row->stage ? study_stage(tables->staged, row->stage) : NULL;
     IfmStageSizes sizes = tables->sizes;
-    sizes.nodes = one->nodes;
-    sizes.edges = one->edges;
-    IfmStudyRow *row = study_row_new(plain ? tables->rows : tables->ranges, device, one->phase, one->key);
-    row->stage = one->stage;
-    row->last = one->last;
-    row->busy = busy;
-    row->nodes = one->nodes;
-    row->edges = one->edges;
-    ifm_staged_io_bytes(tables->staged, one->stage, one->last, &sizes, &row->read_bytes, &row->written_bytes);
-    row->table_bytes = single && stage->table_bytes != NULL ? stage->table_bytes(&sizes) : 0;
-    study_row_take(tables, row, measurement, NULL);
+    sizes.nodes = row->nodes;
+    sizes.edges = row->edges;
+    ifm_staged_io_bytes(tables->staged, row->stage, row->last, &sizes, &row->read_bytes, &row->written_bytes);
+    row->table_bytes = stage != NULL && stage->table_bytes != NULL ? stage->table_bytes(&sizes) : 0;
+}
+
+/* @measurement: (transfer full) NULL: never tried */
+static void add_row(IfmStudyTables *tables, const IfmStudyCase *one, IfmMeasurement *measurement)
+{
+    IfmStudyRow *row = g_new(IfmStudyRow, 1);
+    g_auto(GStrv) aliases = study_case_aliases(one);
+    *row = (IfmStudyRow){ .device = study_device_find(tables->devices, one->alias),
+                          .phase = one->phase,
+                          .key = g_strdup(one->key),
+                          .measurement = measurement,
+                          .median_ns = NAN,
+                          .mean_ns = NAN,
+                          .std_ns = NAN,
+                          .min_ns = NAN,
+                          .max_ns = NAN,
+                          .interval = { NAN, NAN, NAN },
+                          .stage = one->stage,
+                          .last = one->last,
+                          .nodes = one->nodes,
+                          .edges = one->edges,
+                          .transfer_ns = NAN,
+                          .compute_ns = NAN,
+                          .title = one->axes != NULL ? g_strdup(one->title) : NULL,
+                          .axes = json_incref(one->axes),
+                          .items = known(one->items),
+                          .flop = known(one->flop) };
+    for (char **alias = aliases + 1; *alias != NULL; alias++)
+    {
+        guint device = 0;
+        g_ptr_array_find(tables->devices, study_device_find(tables->devices, *alias), &device);
+        row->busy |= 1u << device;
+    }
+    g_ptr_array_add(row->last > row->stage || row->busy != 0 ? tables->ranges : tables->rows, row);
+    if (one->axes == NULL)
+        add_bytes(tables, row);
+    if (measurement != NULL && measurement->outcome == IFM_OUTCOME_OK)
+        take_summary(row);
+    else
+        say_why_not(tables, row, one->refused);
+    row->items_per_s = row->items * 1e9 / row->median_ns;
+    row->flop_per_s = row->flop * 1e9 / row->median_ns;
 }
 
 static IfmLinkFit *link_between(IfmStudyTables *tables, const IfmStudyDevice *from, const IfmStudyDevice *to)
@@ -301,62 +216,68 @@ static void add_link_point(IfmLinkFit *link, const IfmStudyCase *one, const IfmM
     link->n++;
 }
 
-/* "last" and "busy" stand only where a case is more than a stage alone. FALSE where they name what is not there. */
-static gboolean read_range(const IfmStudyTables *tables, const json_t *json, IfmStudyCase *one, guint32 *busy)
+/* Devices of the background load are bits of a mask. */
+static gboolean check_case(const IfmStudyTables *tables, const IfmStudyCase *one, GError **error)
 {
-    const json_t *last = json_object_get(json, "last");
-    gsize i;
-    json_t *alias;
-    one->last = last != NULL ? (int)json_integer_value(last) : one->stage;
-    *busy = 0;
-    json_array_foreach(json_object_get(json, "busy"), i, alias)
-    {
-        guint device = 0;
-        const char *name = json_string_value(alias);
-        const IfmStudyDevice *found = name != NULL ? study_device_find(tables->devices, name) : NULL;
-        if (found == NULL || !g_ptr_array_find(tables->devices, found, &device) || device >= 32)
-            return FALSE;
-        *busy |= 1u << device;
-    }
-    return one->last >= one->stage && study_stage(tables->staged, one->stage) != NULL &&
-           study_stage(tables->staged, one->last) != NULL;
+    const gboolean staged = one->axes == NULL && one->to == NULL;
+    return !staged ||
+           (tables->devices->len <= 32 && study_stage(tables->staged, one->stage) != NULL &&
+            study_stage(tables->staged, one->last) != NULL) ||
+           ifm_error_refuse(error, "cases[]: of %s, stage %d, which are not in it", one->alias, one->stage);
 }
 
-static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const json_t *json, GError **error)
+static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const IfmStudyCase *one, GError **error)
 {
-    static const char where[] = "cases[]";
-    g_autofree char *to = NULL, *key = NULL;
-    const char *alias;
-    gint64 phase, stage;
-    guint32 busy = 0;
-    IfmStudyCase one = { 0 };
-    g_autoptr(IfmMeasurement) measurement = NULL;
-    if (!study_text_or_null(json, where, "key", &key, error) || !study_text_or_null(json, where, "to", &to, error) ||
-        !ifm_json_get_string(json, where, "alias", &alias, error) ||
-        !ifm_json_get_int64(json, where, "phase", &phase, error) ||
-        !ifm_json_get_int64(json, where, "stage", &stage, error) ||
-        !ifm_json_get_int64(json, where, "nodes", &one.nodes, error) ||
-        !ifm_json_get_int64(json, where, "edges", &one.edges, error) ||
-        !ifm_json_get_int64(json, where, "bytes", &one.bytes, error))
+    IfmMeasurement *measurement;
+    if ((one->axes == NULL) != (tables->staged != NULL))
+        return ifm_error_refuse(error, "cases[]: of %s: not of kind %s", one->alias, tables->kind);
+    if (!check_case(tables, one, error) || !find_measurement(tables, store, one->key, &measurement, error))
         return FALSE;
-    one.key = key;
-    one.phase = (int)phase;
-    one.stage = (int)stage;
-    IfmStudyDevice *device = study_device_find(tables->devices, alias);
-    IfmStudyDevice *receiver = to != NULL ? study_device_find(tables->devices, to) : NULL;
-    if (device == NULL || (to != NULL && receiver == NULL) || (to == NULL && !read_range(tables, json, &one, &busy)))
+    if (one->to == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: of %s, stage %d, which are not in it", where, alias,
-                    one.stage);
-        return FALSE;
+        add_row(tables, one, measurement);
+        return TRUE;
     }
-    if (!study_row_measurement(tables, store, key, &measurement, error))
-        return FALSE;
-    if (receiver != NULL)
-        add_link_point(link_between(tables, device, receiver), &one, measurement);
-    else
-        add_row(tables, device, &one, busy, g_steal_pointer(&measurement));
+    add_link_point(
+        link_between(tables, study_device_find(tables->devices, one->alias), study_device_find(tables->devices, one->to)),
+        one, measurement);
+    ifm_measurement_free(measurement);
     return TRUE;
+}
+
+/* --- points ----------------------------------------------------------------------------------------------------------- */
+
+/* An axis of numbers and texts, as a table from elsewhere may have one, is one of texts: its values are of one type. */
+static void unify_axis(IfmStudyTables *tables, const char *axis)
+{
+    gsize n_texts = 0;
+    for (guint i = 0; i < tables->rows->len; i++)
+        n_texts += !json_is_integer(json_object_get(((const IfmStudyRow *)tables->rows->pdata[i])->axes, axis));
+    for (guint i = 0; i < tables->rows->len && n_texts > 0; i++)
+    {
+        IfmStudyRow *point = tables->rows->pdata[i];
+        const json_t *value = json_object_get(point->axes, axis);
+        if (json_is_string(value))
+            continue;
+        g_autofree char *text = json_is_null(value) || value == NULL ? g_strdup("") : ifm_json_canonical(value);
+        json_t *unified = json_deep_copy(point->axes);
+        json_object_set_new(unified, axis, ifm_json_string(text));
+        json_decref(point->axes);
+        point->axes = unified;
+    }
+}
+
+static void read_axes(IfmStudyTables *tables)
+{
+    gsize i;
+    json_t *axis;
+    json_array_foreach(json_object_get(tables->definition, "axes"), i, axis)
+    {
+        if (json_is_string(axis))
+            g_ptr_array_add(tables->axes, g_strdup(json_string_value(axis)));
+    }
+    for (guint at = 0; at < tables->axes->len; at++)
+        unify_axis(tables, tables->axes->pdata[at]);
 }
 
 /* --- fits ----------------------------------------------------------------------------------------------------------- */
@@ -479,43 +400,49 @@ static void fit_all(IfmStudyTables *tables)
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-static gboolean read_all(IfmStudyTables *tables, IfmStore *store, GError **error)
+static gboolean read_model(IfmStudyTables *tables, GError **error)
 {
-    const gboolean staged = g_str_equal(study_manifest_kind(tables->manifest), STUDY_DEFAULT_KIND);
-    gsize i;
-    json_t *one;
-    if (!read_head(tables, error) || (staged && !read_model(tables, error)))
+    json_t *model;
+    const char *staged;
+    if (!ifm_json_get_object(tables->definition, "definition", "model", &model, error) ||
+        !ifm_json_get_string(model, "model", "name", &staged, error) ||
+        !ifm_json_get_int64(model, "model", "features", &tables->sizes.features, error) ||
+        !ifm_json_get_int64(model, "model", "hidden", &tables->sizes.hidden, error))
         return FALSE;
-    json_array_foreach(json_object_get(tables->manifest, "cases"), i, one)
-    {
-        if (!(staged ? read_case : study_read_point)(tables, store, one, error))
+    tables->staged = ifm_staged_find(staged, error);
+    return tables->staged != NULL;
+}
+
+static gboolean read_all(IfmStudyTables *tables, IfmStore *store, const StudyManifest *manifest, GError **error)
+{
+    if (g_str_equal(tables->kind, STUDY_DEFAULT_KIND) && !read_model(tables, error))
+        return FALSE;
+    for (guint i = 0; i < manifest->sessions->len; i++)
+        tables->spent_ns += ((const StudySession *)manifest->sessions->pdata[i])->spent_ns;
+    for (guint i = 0; i < manifest->cases->len; i++)
+        if (!read_case(tables, store, manifest->cases->pdata[i], error))
             return FALSE;
-    }
-    if (!staged)
-        study_finish_points(tables);
     return TRUE;
 }
 
-json_t *study_manifest_required(IfmStore *store, GError **error)
-{
-    json_t *manifest = NULL;
-    if (study_manifest_read(store, &manifest, error) && manifest == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: holds no study", ifm_store_path(store));
-    return manifest;
-}
-
-static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfer full) */, GError **error)
+static IfmStudyTables *tables_from(IfmStore *store, const StudyManifest *manifest, GError **error)
 {
     GError *trouble = NULL;
     g_autoptr(IfmStudyTables) tables = g_new0(IfmStudyTables, 1);
-    tables->manifest = manifest;
+    const json_t *bandwidth = ifm_member(manifest->imported, "bandwidth_mb_per_s");
+    tables->name = g_strdup(manifest->name);
+    tables->title = g_strdup(manifest->title);
+    tables->kind = g_strdup(study_manifest_kind(manifest));
+    tables->definition = json_incref(manifest->definition);
+    tables->imported = manifest->imported != NULL;
+    tables->bandwidth = json_object_size(bandwidth) > 0 ? json_incref((json_t *)bandwidth) : NULL;
+    tables->devices = g_ptr_array_ref(manifest->devices);
     tables->axes = g_ptr_array_new_with_free_func(g_free);
-    tables->devices = g_ptr_array_new_with_free_func((GDestroyNotify)study_device_free);
     tables->rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
     tables->ranges = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
     tables->fits = g_ptr_array_new_with_free_func((GDestroyNotify)fit_free);
     tables->links = g_ptr_array_new_with_free_func((GDestroyNotify)link_free);
-    if (!read_all(tables, store, &trouble))
+    if (!read_all(tables, store, manifest, &trouble))
     {
         gboolean wrong = g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID); /* what this program wrote is not so */
         g_set_error(error, IFM_ERROR, wrong ? IFM_ERROR_CORRUPT : trouble->code, "%s: the study in it: %s",
@@ -523,14 +450,36 @@ static IfmStudyTables *tables_from(IfmStore *store, json_t *manifest /* (transfe
         g_error_free(trouble);
         return NULL;
     }
-    if (tables->staged != NULL)
+    if (tables->staged == NULL)
     {
-        study_mark_rows(tables->rows);
-        study_mark_rows(tables->ranges);
-        fit_all(tables);
+        read_axes(tables);
+        study_mark_points(tables);
+        return g_steal_pointer(&tables);
     }
+    study_mark_rows(tables->rows);
+    study_mark_rows(tables->ranges);
+    fit_all(tables);
     return g_steal_pointer(&tables);
 }
+
+IfmStudyTables *ifm_study_tables(IfmStudy *study, IfmStore *store, GError **error)
+{
+    g_autoptr(StudyManifest) manifest = study_manifest_required(store, error);
+    if (manifest == NULL || (study != NULL && !ifm_study_check_store(study, store, error)))
+        return NULL;
+    g_autoptr(StudyManifest) updated = study != NULL ? study_manifest_update(manifest, study, error) : NULL;
+    return study == NULL || updated != NULL ? tables_from(store, updated != NULL ? updated : manifest, error) : NULL;
+}
+
+gboolean ifm_study_tables_check_stages(const IfmStudyTables *tables, IfmStore *store, GError **error)
+{
+    return tables->staged != NULL ||
+           ifm_error_refuse(error,
+                            "%s: the study in it is of kind %s: it has points, but no stages to look up or to plan by",
+                            ifm_store_path(store), tables->kind);
+}
+
+/* --- latencies that others contradict --------------------------------------------------------------------------------- */
 
 static void admit(GPtrArray *rows)
 {
@@ -561,44 +510,6 @@ gsize ifm_study_tables_implausible(const IfmStudyTables *tables)
     for (guint i = 0; i < tables->ranges->len; i++)
         n += g_strcmp0(((const IfmStudyRow *)tables->ranges->pdata[i])->code, IFM_IMPLAUSIBLE) == 0;
     return n;
-}
-
-/* @study: NULL: over the span of the last run    @points: of a kind without stages; else one with them */
-static IfmStudyTables *read_study(IfmStudy *study, IfmStore *store, gboolean points, GError **error)
-{
-    json_auto_t *manifest = study_manifest_required(store, error);
-    const char *kind = manifest != NULL ? study_manifest_kind(manifest) : NULL;
-    if (manifest == NULL || (study != NULL && !ifm_study_check_store(study, store, error)))
-        return NULL;
-    if (!points != g_str_equal(kind, STUDY_DEFAULT_KIND))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the study in it is of kind %s: it has %s",
-                    ifm_store_path(store), kind, points ? "no points" : "points, but no stages to look up or to plan by");
-        return NULL;
-    }
-    json_t *updated = study != NULL ? study_manifest_update(manifest, study, error) : json_incref(manifest);
-    return updated != NULL ? tables_from(store, updated, error) : NULL;
-}
-
-IfmStudyTables *ifm_study_tables(IfmStore *store, GError **error)
-{
-    return read_study(NULL, store, FALSE, error);
-}
-
-IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error)
-{
-    return read_study(study, store, FALSE, error);
-}
-
-IfmStudyTables *ifm_study_points(IfmStudy *study, IfmStore *store, GError **error)
-{
-    return read_study(study, store, TRUE, error);
-}
-
-char *ifm_study_store_kind(IfmStore *store, GError **error)
-{
-    json_auto_t *manifest = study_manifest_required(store, error);
-    return manifest != NULL ? g_strdup(study_manifest_kind(manifest)) : NULL;
 }
 
 IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *alias, int stage, GError **error)

@@ -5,11 +5,6 @@
 
 #include "study-kind.h"
 
-const char *ifm_study_form_name(IfmStudyForm form)
-{
-    return form == IFM_STUDY_STATIC ? "static" : "dynamic";
-}
-
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
 gboolean study_is_alias(const char *text)
@@ -51,17 +46,6 @@ IfmStudyDevice *study_device_new(const char *alias, const char *device, GError *
     self->simulated = g_str_equal(spec->engine, "simulated");
     study_device_set_form(self, is_npu(spec) ? IFM_STUDY_STATIC : IFM_STUDY_DYNAMIC);
     return self;
-}
-
-void study_device_free(IfmStudyDevice *device)
-{
-    if (device == NULL)
-        return;
-    g_free(device->alias);
-    g_free(device->device);
-    g_free(device->description);
-    g_free(device->reason);
-    g_free(device);
 }
 
 IfmStudyDevice *study_device_find(const GPtrArray *devices, const char *alias)
@@ -166,16 +150,42 @@ IfmStudy *study_new(const StudyKind *kind)
 
 void study_case_free(StudyCase *self)
 {
-    g_free(self->row.title);
-    g_free(self->row.key);
-    g_free(self->row.alias);
-    g_free(self->row.to);
-    g_strfreev(self->row.busy);
+    study_case_record_clear(&self->row);
     g_free(self->background);
     g_free(self->specs);
-    json_decref(self->axes);
-    g_free(self->refused);
     g_free(self);
+}
+
+char *study_point_title(const char *alias, const json_t *axes)
+{
+    GString *title = g_string_new(NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)axes, name, value)
+    {
+        g_string_append(title, title->len > 0 ? ", " : "");
+        if (json_is_integer(value))
+            g_string_append_printf(title, "%s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
+        else
+            g_string_append(title, json_string_value(value));
+    }
+    if (alias != NULL)
+    {
+        g_string_prepend_c(title, ' ');
+        g_string_prepend(title, alias);
+    }
+    return g_string_free(title, FALSE);
+}
+
+StudyCase *study_point_new(IfmStudyDevice *device, json_t *axes)
+{
+    StudyCase *one = g_new0(StudyCase, 1);
+    one->device = device;
+    one->row = (IfmStudyCase){ .phase = device->phase,
+                               .alias = g_strdup(device->alias),
+                               .title = study_point_title(device->alias, axes),
+                               .axes = axes };
+    return one;
 }
 
 void study_forget_cases(IfmStudy *study)

@@ -73,11 +73,6 @@ typedef struct
     IfmBandwidthFit bandwidth; /* intercept: the fixed cost */
 } IfmLinkFit;
 
-/** ifm_study_tables_of: The same over a study's span as it is now: a size that is new since the last run has rows that were
- * never tried, one that is gone has none. Devices that the last run was asked for stay, and are set in @study. Also
- * IFM_ERROR_INVALID where the store is another study's. */
-IfmStudyTables *ifm_study_tables_of(IfmStudy *study, IfmStore *store, GError **error);
-
 /** ifm_study_tables_implausible: how many rows of stages and ranges those are. ifm_study_tables_admit: takes them for
  * latencies all the same; the fits follow. */
 gsize ifm_study_tables_implausible(const IfmStudyTables *tables);
@@ -93,6 +88,9 @@ void ifm_study_lock_free(IfmStudyLock *lock);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyLock, ifm_study_lock_free)
 
 IfmStudyLock *ifm_study_lock_new(const char *folder, GError **error);
+
+/** ifm_study_device_to_json: (transfer full) as the manifest has it. */
+json_t *ifm_study_device_to_json(const IfmStudyDevice *device);
 
 /** ifm_study_store_kind: (transfer full) of the study that a store holds; NULL with IFM_ERROR_INVALID where it holds none.
  */

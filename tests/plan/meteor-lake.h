@@ -26,7 +26,7 @@ static inline void import(Imported *imported, const char *file)
     g_assert_no_error(error);
     ifm_study_import(paths, "laptop", &sizes, FALSE, imported->store, &n, &error);
     g_assert_no_error(error);
-    imported->tables = ifm_study_tables(imported->store, &error);
+    imported->tables = ifm_study_tables(NULL, imported->store, &error);
     g_assert_no_error(error);
 }
 

@@ -157,7 +157,7 @@ static void test_measured(void)
     g_assert_cmpuint(progress.n_done, ==, 3 * 7 * 15);
     /* of the NPU stages 3 and 4, and stage 2 where the larger table, which comes first, marks it */
     g_assert_cmpuint(progress.n_failed, ==, 15 + 15 + 5);
-    measured.tables = ifm_study_tables(measured.store, &error);
+    measured.tables = ifm_study_tables(NULL, measured.store, &error);
     g_assert_no_error(error);
     compare_all(measured.tables, 15);
     imported_clear(&measured);

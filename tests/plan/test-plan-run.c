@@ -583,7 +583,7 @@ static IfmCosts *costs_of_study(const char *machine, gboolean links, gboolean co
     IfmCampaignProgress progress;
     ifm_study_measure(study, store, &options, &progress, &error);
     g_assert_no_error(error);
-    g_autoptr(IfmStudyTables) tables = ifm_study_tables(store, &error);
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(NULL, store, &error);
     g_assert_no_error(error);
     IfmCosts *costs = ifm_costs_from_tables(tables, NULL, &error);
     g_assert_no_error(error);

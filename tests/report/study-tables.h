@@ -250,8 +250,8 @@ static inline IfmStudyTables *tables_new(void)
 static inline void tables_import(IfmStudyTables *tables)
 {
     tables->imported = TRUE;
-    tables->manifest = json_pack("{s:{s:{s:f,s:s,s:n,s:i}}}", "imported", "bandwidth_mb_per_s", "CPU_stage1", 411.25,
-                                 "CPU_stage2", "inf", "NPU_stage7", "ORT_stage1", 2048);
+    tables->bandwidth =
+        json_pack("{s:f,s:s,s:n,s:i}", "CPU_stage1", 411.25, "CPU_stage2", "inf", "NPU_stage7", "ORT_stage1", 2048);
     for (guint i = 0; i < tables->rows->len; i++)
     {
         IfmStudyRow *row = tables->rows->pdata[i];
@@ -308,7 +308,8 @@ static inline void tables_free(IfmStudyTables *tables)
     g_ptr_array_unref(tables->links);
     g_ptr_array_unref(tables->fits);
     g_ptr_array_unref(tables->devices);
-    json_decref(tables->manifest);
+    json_decref(tables->definition);
+    json_decref(tables->bandwidth);
     g_free(tables->name);
     g_free(tables->title);
     g_free(tables);

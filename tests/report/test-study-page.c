@@ -180,8 +180,8 @@ static void test_sums(Fixture *fixture, gconstpointer data)
 
 static void set_target(IfmStudyTables *tables, double target)
 {
-    g_clear_pointer(&tables->manifest, json_decref);
-    tables->manifest = json_pack("{s:{s:{s:f}}}", "definition", "protocol", "ci_ratio", target);
+    g_clear_pointer(&tables->definition, json_decref);
+    tables->definition = json_pack("{s:{s:f}}", "protocol", "ci_ratio", target);
 }
 
 /* What is known less well than was aimed at stands out where it stands, and is counted and listed. */
@@ -208,7 +208,7 @@ static void test_precision(Fixture *fixture, gconstpointer data)
     g_autofree char *report = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_nonnull(strstr(report, "\nCPU: stage 3: 1 of 4 to ±25.0 %\nORT: stage 4: 1 of 4 without an interval\n"));
     g_assert_nonnull(strstr(report, ", 1 without an interval; ended"));
-    g_clear_pointer(&fixture->tables->manifest, json_decref);
+    g_clear_pointer(&fixture->tables->definition, json_decref);
 }
 
 /* A study of two stages has two rows, whatever the model has. */
@@ -255,19 +255,18 @@ static void test_counts(Fixture *fixture, gconstpointer data)
 static void test_protocol(Fixture *fixture, gconstpointer data)
 {
     IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED, .utf8 = TRUE };
-    json_auto_t *counts = json_pack("{s:{s:{s:i,s:i}}}", "definition", "protocol", "warmup", 10, "runs", 50);
-    json_auto_t *rule =
-        json_pack("{s:{s:{s:f,s:f,s:i,s:i,s:i,s:I}}}", "definition", "protocol", "ci_ratio", 0.01, "level", 0.95, "warmup",
-                  5, "min_runs", 20, "max_runs", 5000, "time_budget_ns", (json_int_t)10000000000);
-    fixture->tables->manifest = counts;
+    json_auto_t *counts = json_pack("{s:{s:i,s:i}}", "protocol", "warmup", 10, "runs", 50);
+    json_auto_t *rule = json_pack("{s:{s:f,s:f,s:i,s:i,s:i,s:I}}", "protocol", "ci_ratio", 0.01, "level", 0.95, "warmup", 5,
+                                  "min_runs", 20, "max_runs", 5000, "time_budget_ns", (json_int_t)10000000000);
+    fixture->tables->definition = counts;
     g_autofree char *fixed = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_nonnull(strstr(fixed, "\nmeasured   50 runs after 10 to warm up\n"));
-    fixture->tables->manifest = rule;
+    fixture->tables->definition = rule;
     g_autofree char *stopped = ifm_document_show(ifm_study_document(fixture->tables, IFM_STUDY_REPORT, NULL), &screen);
     g_assert_nonnull(strstr(stopped,
                             "\nmeasured   until the 95 % interval of the median is within ±1.00 %; 20 to 5000 runs, "
                             "up to 10.00 s a case\n"));
-    fixture->tables->manifest = NULL;
+    fixture->tables->definition = NULL;
 }
 
 int main(int argc, char **argv)

@@ -133,6 +133,46 @@ static void test_measurement_round_trip(void)
     g_assert_null(again->breakdown);
 }
 
+typedef struct
+{
+    char *text;
+    gint64 number;
+    json_t *object;
+    double figure;
+} Sparse;
+
+static const IfmRecordField sparse_fields[] = {
+    { IFM_RECORD(STRING, Sparse, text) },
+    { IFM_RECORD(INT64, Sparse, number), .sparse = TRUE },
+    { IFM_RECORD(JSON, Sparse, object), .sparse = TRUE },
+    { IFM_RECORD(DOUBLE, Sparse, figure), .sparse = TRUE },
+    { NULL },
+};
+
+/* A text that may be none is null; what is sparse is left out where it is nothing, and may be missing. */
+static void test_sparse(void)
+{
+    static const char *const texts[] = { "{\"text\":null}",
+                                         "{\"figure\":0.5,\"number\":7,\"object\":{\"a\":1},\"text\":\"t\"}" };
+    g_autoptr(GError) error = NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+    {
+        Sparse record = { 0 };
+        json_auto_t *json = ifm_json_parse(texts[i], strlen(texts[i]), "sparse", &error);
+        g_assert_true(ifm_record_from_json(&record, sparse_fields, json, "sparse", NULL, &error));
+        g_assert_cmpint(record.number, ==, i == 0 ? 0 : 7);
+        json_auto_t *again = ifm_record_to_json(&record, sparse_fields);
+        g_autofree char *text = ifm_json_canonical(again);
+        g_assert_cmpstr(text, ==, texts[i]);
+        ifm_record_clear(&record, sparse_fields);
+    }
+    Sparse record = { 0 };
+    json_auto_t *missing = json_object();
+    g_assert_false(
+        ifm_record_from_json(&record, sparse_fields, missing, "sparse", NULL, &error)); /* its text is not sparse */
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
+}
+
 /* The JSON is a copy: changing it leaves the record as it was, and the other way round. */
 static void test_independent(void)
 {
@@ -218,6 +258,7 @@ static void test_documented(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/record/sparse", test_sparse);
     g_test_add_func("/record/key", test_key);
     g_test_add_func("/record/key/covers", test_key_covers);
     g_test_add_func("/record/case/round-trip", test_case_round_trip);

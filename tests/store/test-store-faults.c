@@ -99,11 +99,11 @@ static void test_newer(void)
 }
 
 /* Of a build before the first release: one line that says what to do, and the file stays as it is. */
-static void test_earlier(void)
+static void assert_earlier(const char *mark)
 {
     g_autofree char *path = make_store("earlier.db", IFM_STORE_SHARD), *before = NULL, *after = NULL;
     gsize length, length_after;
-    run_sql(path, "PRAGMA application_id = 0x49464d73; PRAGMA user_version = 4");
+    run_sql(path, mark);
     g_assert_true(g_file_get_contents(path, &before, &length, NULL));
     for (int mode = IFM_STORE_READ; mode <= IFM_STORE_SHARD; mode++)
         assert_open_refused(
@@ -111,6 +111,13 @@ static void test_earlier(void)
             "earlier.db: is a store of an earlier build: measure again, or export it with the build that made it");
     g_assert_true(g_file_get_contents(path, &after, &length_after, NULL));
     g_assert_cmpmem(before, length, after, length_after);
+    g_assert_cmpint(g_remove(path), ==, 0);
+}
+
+static void test_earlier(void)
+{
+    assert_earlier("PRAGMA application_id = 0x49464d73; PRAGMA user_version = 4");
+    assert_earlier("PRAGMA application_id = 0x49464d31; PRAGMA user_version = 1"); /* samples were a table of their own */
 }
 
 static gboolean is_there(const char *path)
@@ -190,16 +197,17 @@ static void test_damaged_rows(void)
     {
         const char *sql, *part;
     } damages[] = {
-        { "DELETE FROM sample WHERE series = 'warmup_ns'", "warmup_ns missing" },
-        { "PRAGMA ignore_check_constraints = ON; UPDATE sample SET ns = x'0102' WHERE series = 'samples_ns'", "" },
-        { "UPDATE sample SET n = 1, ns = x'0000000000000000' WHERE series = 'samples_ns'", "digest differs" },
+        { "PRAGMA ignore_check_constraints = ON; UPDATE measurement SET samples_ns = x'0102'", "" },
+        { "UPDATE measurement SET samples_ns = x'0000000000000000'", "digest differs" },
+        { "UPDATE measurement SET warmup_ns = x''", "digest differs" },
         { "UPDATE measurement SET reason = 'x'", "digest differs" },
         { "UPDATE measurement SET breakdown = '{\"x\":'", "breakdown:1:" },
-        { "UPDATE node SET median_ns = median_ns + 1e-9", "digest differs" },
-        { "DELETE FROM node WHERE position = 1", "digest differs" },
+        { "UPDATE measurement SET nodes = json_set(nodes, '$[0].median_ns', 1)", "digest differs" },
+        { "UPDATE measurement SET nodes = json_remove(nodes, '$[1]')", "digest differs" },
+        { "UPDATE measurement SET nodes = json_remove(nodes, '$[1].name')", "nodes[1]" },
         { "DELETE FROM subject_case", "refers to nothing" },
         { "UPDATE subject_case SET device = 'b:CPU'", "case.key" },
-        { "DROP TABLE node", "node" },
+        { "DROP TABLE measurement", "measurement" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(damages); i++)
     {

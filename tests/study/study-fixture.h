@@ -104,7 +104,7 @@ static inline gsize count(IfmStore *store)
 static inline IfmStudyTables *tables_of(IfmStore *store)
 {
     g_autoptr(GError) error = NULL;
-    IfmStudyTables *tables = ifm_study_tables(store, &error);
+    IfmStudyTables *tables = ifm_study_tables(NULL, store, &error);
     g_assert_no_error(error);
     return tables;
 }

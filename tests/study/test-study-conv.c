@@ -43,7 +43,7 @@ static gboolean run_shard(const Fixture *fixture, IfmStudy *study, IfmStore *sto
 static IfmStudyTables *points_of(IfmStore *store)
 {
     g_autoptr(GError) error = NULL;
-    IfmStudyTables *points = ifm_study_points(NULL, store, &error);
+    IfmStudyTables *points = ifm_study_tables(NULL, store, &error);
     g_assert_no_error(error);
     return points;
 }

@@ -50,7 +50,7 @@ static void laptop_init(Laptop *laptop)
     g_assert_no_error(error);
     ifm_study_import(paths, "laptop", &sizes, FALSE, laptop->store, &n, &error);
     g_assert_no_error(error);
-    laptop->tables = ifm_study_tables(laptop->store, &error);
+    laptop->tables = ifm_study_tables(NULL, laptop->store, &error);
     g_assert_no_error(error);
 }
 

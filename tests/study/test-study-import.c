@@ -305,7 +305,7 @@ static void test_raw_json(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(median->median_ns, ==, 1.75e6);
     g_assert_cmpfloat(median->mean_ns, ==, 2e6);
     g_assert_cmpstr(find_row(tables, "NPU", 3, 1000, 2000)->reason, ==, "no scatter");
-    const json_t *kept = json_object_get(json_object_get(tables->manifest, "imported"), "bandwidth_mb_per_s");
+    const json_t *kept = tables->bandwidth;
     g_assert_cmpfloat(json_real_value(json_object_get(kept, "CPU_stage1")), ==, 411.25);
     g_assert_cmpstr(json_string_value(json_object_get(kept, "CPU_stage2")), ==, "inf");
     g_assert_true(json_is_null(json_object_get(kept, "NPU_stage7")));
@@ -418,7 +418,7 @@ static void test_other_store(Fixture *fixture, gconstpointer data)
     IfmStore *store = fixture->store;
     g_autofree char *path = write_file(fixture, "good.json", "{\"5,6,CPU,1\": {\"total_time_ms\": 1}}");
     const char *paths[] = { path, NULL };
-    g_assert_null(ifm_study_tables(store, &error));
+    g_assert_null(ifm_study_tables(NULL, store, &error));
     assert_says(&error, IFM_ERROR_INVALID, "holds no study");
     import(store, path);
     g_assert_false(ifm_study_import(paths, "desktop", &published, FALSE, store, NULL, &error));
@@ -547,7 +547,7 @@ static void test_models(Fixture *fixture, gconstpointer data)
                                        "{\"gcn,5,60,CPU\": {\"mean\": 3, \"min\": 2, \"max\": 4, \"std\": 0.5},"
                                        " \"gat,5,60,GPU\": {\"mean\": 7, \"std\": 0.5}}");
     g_assert_cmpuint(import(fixture->store, path), ==, 2);
-    g_autoptr(IfmStudyTables) points = ifm_study_points(NULL, fixture->store, &error);
+    g_autoptr(IfmStudyTables) points = ifm_study_tables(NULL, fixture->store, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(points->axes->len, ==, 3);
     g_assert_cmpuint(points->rows->len, ==, 2);
@@ -567,7 +567,7 @@ static void test_mixed_axis(Fixture *fixture, gconstpointer data)
     g_assert_no_error(error);
     for (guint i = 0; i < 2; i++)
     {
-        const IfmStudyRow *point = results->points->rows->pdata[i];
+        const IfmStudyRow *point = results->tables->rows->pdata[i];
         g_assert_cmpstr(ifm_member_text(point->axes, "batch"), ==, i == 0 ? "1" : "auto");
     }
     IfmDocument *document = ifm_study_results_document(results, IFM_STUDY_REPORT, NULL);

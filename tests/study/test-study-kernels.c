@@ -108,7 +108,7 @@ static void test_run(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(result.n_cases, ==, 2 * (n_kernels + n_models) + 2 + n_models);
     g_assert_cmpuint(result.n_measured, ==, result.n_cases);
     g_assert_cmpuint(result.n_failed, ==, 0);
-    g_autoptr(IfmStudyTables) points = ifm_study_points(NULL, fixture->store, &error);
+    g_autoptr(IfmStudyTables) points = ifm_study_tables(NULL, fixture->store, &error);
     g_assert_no_error(error);
     g_autoptr(IfmKernelSamples) samples = ifm_study_kernel_samples(points, &error);
     g_assert_no_error(error);
@@ -190,7 +190,7 @@ static void test_prometheus(Fixture *fixture, gconstpointer data)
         if (!run_study(fixture, study, &result))
             break;
         g_assert_cmpuint(result.n_failed + result.n_skipped, ==, i == 0 ? 0 : 3);
-        g_autoptr(IfmStudyTables) points = ifm_study_points(NULL, fixture->store, &error);
+        g_autoptr(IfmStudyTables) points = ifm_study_tables(NULL, fixture->store, &error);
         g_assert_no_error(error);
         for (guint k = 0; k < points->rows->len; k++)
         {

@@ -62,7 +62,7 @@ static const IfmStudyOptions plain = { 0 };
 static IfmStudyTables *points_of(IfmStudy *study, IfmStore *store)
 {
     g_autoptr(GError) error = NULL;
-    IfmStudyTables *points = ifm_study_points(study, store, &error);
+    IfmStudyTables *points = ifm_study_tables(study, store, &error);
     g_assert_no_error(error);
     return points;
 }
@@ -363,7 +363,8 @@ static void test_not_stages(Fixture *fixture, gconstpointer data)
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmStudy) study = study_of(fixture, SMALL);
     run(fixture, study, &plain);
-    g_assert_null(ifm_study_tables(fixture->store, &error));
+    g_autoptr(IfmStudyTables) points = points_of(NULL, fixture->store);
+    g_assert_false(ifm_study_tables_check_stages(points, fixture->store, &error));
     assert_says(&error, IFM_ERROR_INVALID, "is of kind profile: it has points, but no stages");
     g_autoptr(IfmStudy) stages = study_of(fixture, "title: points\nsubject: {model: graphsage, features: 4, hidden: 4}\n"
                                                    "sizes: [{nodes: 5, edges: [6]}]\n" DEVICES);
@@ -403,14 +404,8 @@ static void copy_span(IfmStudy *study, int phase)
         for (guint d = 0; d < study->devices->len; d++)
         {
             IfmStudyDevice *device = study->devices->pdata[d];
-            StudyCase *one = g_new0(StudyCase, 1);
-            gint64 size = g_array_index(bytes, gint64, i);
-            one->device = device;
-            one->axes = json_pack("{s:I}", "bytes", (json_int_t)size);
-            one->row = (IfmStudyCase){ .phase = device->phase,
-                                       .alias = g_strdup(device->alias),
-                                       .title = g_strdup_printf("%s %d bytes", device->alias, (int)size) };
-            study_add_case(study, phase, one);
+            const gint64 size = g_array_index(bytes, gint64, i);
+            study_add_case(study, phase, study_point_new(device, json_pack("{s:I}", "bytes", (json_int_t)size)));
         }
 }
 
@@ -427,7 +422,7 @@ static gboolean copy_fill(IfmStudy *study, const char *folder, StudyCase *one, I
     IfmLinkCase *link = one->text = g_new(IfmLinkCase, 1);
     *link = (IfmLinkCase){ .from = one->device->device,
                            .to = one->device->device,
-                           .size_bytes = json_integer_value(json_object_get(one->axes, "bytes")),
+                           .size_bytes = json_integer_value(json_object_get(one->row.axes, "bytes")),
                            .protocol = study->protocol };
     item->kind = &ifm_kind_link;
     item->spec = link;
