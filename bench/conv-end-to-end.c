@@ -65,7 +65,7 @@ static void time_once(void *user)
 static double run_once(IfmModelSubject *subject)
 {
     Timed timed = { .subject = subject };
-    ifm_compiled_invoke(ifm_model_subject_compiled(subject), 0, time_once, &timed);
+    ifm_compiled_invoke(subject->compiled, 0, time_once, &timed);
     return timed.time_ms;
 }
 
@@ -142,8 +142,7 @@ static void print_choices(IfmModelSubject *subject, IfmModel *model)
     g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_model_n_inputs(model));
     if (!ifm_model_make_inputs(model, NULL, 0, 1, inputs, &error))
         give_up("inputs", error);
-    g_autoptr(IfmEffectiveConfig) effective =
-        ifm_compiled_effective_config(ifm_model_subject_compiled(subject), inputs, &error);
+    g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(subject->compiled, inputs, &error);
     if (effective == NULL)
         give_up("what ran", error);
     printf("  %u layers:", effective->convolutions->len);

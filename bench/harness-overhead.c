@@ -176,7 +176,7 @@ static double measured_ns(IfmModelSubject *subject, gsize runs)
 static double bare_ns(IfmModelSubject *subject, gboolean (*call)(void *self), void *self)
 {
     Bare bare = { .call = call, .self = self };
-    ifm_compiled_invoke(ifm_model_subject_compiled(subject), 0, bare_main, &bare); /* the same pinned thread */
+    ifm_compiled_invoke(subject->compiled, 0, bare_main, &bare); /* the same pinned thread */
     return median_of(bare.times_ns, RUNS);
 }
 
@@ -256,7 +256,7 @@ static gboolean compare(IfmEngine *engine, const char *device, Raw *raw)
     for (int i = 0; i < n_rounds; i++)
     {
         g_autoptr(IfmModelSubject) subject = compile(engine, model, device);
-        requests[i] = round_ratio(subject, call_request, ifm_model_subject_request(subject));
+        requests[i] = round_ratio(subject, call_request, subject->requests[0]);
         if (raw == NULL)
             continue;
         raw_compile(raw, model, path);

@@ -39,7 +39,7 @@ static gboolean feed(const IfmModel *model, const IfmModelCase *model_case, IfmM
     gboolean fed = ifm_case_make_inputs(model, model_case, TRUE, inputs, error);
     for (gsize i = 0; i < n; i++)
     {
-        const IfmTensor *to = ifm_model_subject_input(subject, i);
+        const IfmTensor *to = &subject->inputs[i];
         if (fed && to->size_bytes == inputs[i].size_bytes && to->size_bytes > 0)
             memcpy(to->data, inputs[i].data, to->size_bytes);
         ifm_tensor_clear(&inputs[i]);
@@ -62,7 +62,7 @@ static json_t *judge(const IfmModelCase *model_case, const char *other, const ch
     if (subject == NULL || !feed(model, model_case, subject, error))
         return NULL;
     const IfmSubject slots = ifm_model_subject_slots(subject);
-    ifm_model_subject_set_reference(subject, known);
+    subject->reference = known;
     if (!slots.run(slots.self, error))
         return NULL;
     g_autoptr(GError) failure = NULL;

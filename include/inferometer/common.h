@@ -47,7 +47,9 @@ IfmErrorCode ifm_error_code_from_name(const char *name);
  * domain. */
 int ifm_error_exit_status(const GError *error);
 
-/** ifm_error_refuse: Sets IFM_ERROR_INVALID. Returns: FALSE, so that a check can return the call. */
+/** ifm_error_set: Sets an error of IFM_ERROR. Returns: FALSE, so that a check can return the call. */
+gboolean ifm_error_set(GError **error, IfmErrorCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/** ifm_error_refuse: As ifm_error_set(), with IFM_ERROR_INVALID. */
 gboolean ifm_error_refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /** ifm_error_misuse: As ifm_error_refuse(), with IFM_ERROR_USAGE. The message begins with the option: "--runs and --ci: …".

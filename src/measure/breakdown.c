@@ -80,19 +80,16 @@ static void batch_main(void *user)
 /* Appends the profiles of the runs since the last call. Together they must be of all @n of them. */
 static gboolean fetch(IfmModelSubject *profiled, gsize n, GPtrArray *profiles, GError **error)
 {
-    GPtrArray *fetched =
-        ifm_compiled_profile(ifm_model_subject_compiled(profiled), ifm_model_subject_request(profiled), error);
+    GPtrArray *fetched = ifm_compiled_profile(profiled->compiled, profiled->requests[0], error);
     if (fetched == NULL)
         return FALSE;
     gint64 n_covered = 0;
     for (guint i = 0; i < fetched->len; i++)
         n_covered += ((IfmEngineProfile *)fetched->pdata[i])->n_inferences;
     g_ptr_array_extend_and_steal(profiles, fetched);
-    if (n_covered == (gint64)n)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "the runtime reported %" G_GINT64_FORMAT " profiled inferences of %" G_GSIZE_FORMAT, n_covered, n);
-    return FALSE;
+    return n_covered == (gint64)n ||
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                         "the runtime reported %" G_GINT64_FORMAT " profiled inferences of %" G_GSIZE_FORMAT, n_covered, n);
 }
 
 typedef struct
@@ -135,11 +132,8 @@ static gboolean run_batch(const ProfiledRun *profiled, gsize n, GArray *walls, G
                     .evict = profiled->evict,
                     .progress = profiled->progress,
                     .progress_user = profiled->progress_user };
-    ifm_compiled_invoke(ifm_model_subject_compiled(profiled->subject), 0, batch_main, &batch); /* other streams stay idle */
-    if (batch.error == NULL)
-        return TRUE;
-    g_propagate_error(error, batch.error);
-    return FALSE;
+    ifm_compiled_invoke(profiled->subject->compiled, 0, batch_main, &batch); /* other streams stay idle */
+    return ifm_error_pass(error, batch.error);
 }
 
 /* A runtime that reports means alone is asked once, after all runs; one that keeps each run's times after each batch, so
@@ -514,10 +508,7 @@ gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost
     if (!(cost == NULL ? run_few : run_profiled)(&profiled, &failure))
     {
         if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
-        {
-            g_propagate_error(error, g_steal_pointer(&failure));
-            return FALSE;
-        }
+            return ifm_error_pass(error, g_steal_pointer(&failure));
         no_breakdown(measurement, failure->message);
         return TRUE;
     }

@@ -22,6 +22,7 @@ static void side_clear(const IfmSides *self, IfmSide *side)
     if (side->asked != NULL && side->kind->in_worker->finish != NULL)
         side->kind->in_worker->finish(self->runner, side->spec, &side->place, NULL);
     json_decref(side->asked);
+    json_decref(side->protocol);
     ifm_kind_place_clear(&side->place);
     ifm_case_free(side->sealed);
     ifm_measurement_free(side->measurement);
@@ -184,23 +185,18 @@ gboolean ifm_side_prepare(IfmSides *self, IfmSide *side, GError **error)
     return TRUE;
 }
 
-static void append_samples(GArray *series, const json_t *list)
-{
-    gsize i;
-    json_t *item;
-    json_array_foreach(list, i, item)
-    {
-        gint64 ns = json_integer_value(item);
-        g_array_append_val(series, ns);
-    }
-}
-
-static double median_of(const json_t *list)
+/* Returns: the median of what is added; NaN where that is nothing. */
+static double append_samples(GArray *series, const json_t *list)
 {
     gsize n = json_array_size(list), i;
     json_t *item;
     g_autofree double *sorted = g_new(double, n + 1);
-    json_array_foreach(list, i, item) sorted[i] = (double)json_integer_value(item);
+    json_array_foreach(list, i, item)
+    {
+        gint64 ns = json_integer_value(item);
+        g_array_append_val(series, ns);
+        sorted[i] = (double)ns;
+    }
     ifm_sort_doubles(sorted, n);
     return n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
 }
@@ -210,8 +206,8 @@ gboolean ifm_side_check_with(IfmSides *self, IfmSide *side, GError **error)
     side->check = json_object();
     if (side->kind->in_worker == NULL || !side->kind->in_worker->needs_reference)
         return TRUE;
-    return ifm_references_add(ifm_runner_references(self->runner), side->spec, side->sealed, side->true_outputs,
-                              &self->monitor, side->check, error);
+    return ifm_references_add(&self->runner->references, side->spec, side->sealed, side->true_outputs, &self->monitor,
+                              side->check, error);
 }
 
 json_t *ifm_side_warm_up(IfmSides *self, IfmSide *side, json_t *request, GError **error)
@@ -222,9 +218,7 @@ json_t *ifm_side_warm_up(IfmSides *self, IfmSide *side, json_t *request, GError 
     json_t *answer = ask(self, side, request, error);
     if (answer == NULL)
         return NULL;
-    const json_t *runs = json_object_get(answer, "warmup_ns");
-    append_samples(side->warmup_ns, runs);
-    side->run_ns = median_of(runs);
+    side->run_ns = append_samples(side->warmup_ns, json_object_get(answer, "warmup_ns"));
     return answer;
 }
 
@@ -235,9 +229,8 @@ gboolean ifm_side_run(IfmSides *self, IfmSide *side, gsize n_warm, gsize n_runs,
     json_auto_t *answer = ask(self, side, request, error);
     if (answer == NULL)
         return FALSE;
-    const json_t *samples = json_object_get(answer, "samples_ns");
-    append_samples(side->samples_ns, samples);
-    *median_ns = MAX(median_of(samples), 1); /* a simulated device may take no time at all */
+    const double found_ns = append_samples(side->samples_ns, json_object_get(answer, "samples_ns"));
+    *median_ns = MAX(found_ns, 1); /* a simulated device may take no time at all */
     return TRUE;
 }
 
@@ -255,13 +248,14 @@ gboolean ifm_side_end(IfmSides *self, IfmSide *side, GError **error)
     return answer != NULL && side->measurement != NULL;
 }
 
-gboolean ifm_sides_step(IfmSides *self, IfmSideStep step, const gsize *order, gsize n, GError **error)
+gboolean ifm_sides_step(IfmSides *self, IfmSideStep step, const gsize *order, GError **error)
 {
-    for (gsize i = 0; i < n; i++)
+    for (gsize i = 0; i < self->n; i++)
     {
-        if (step(self, &self->sides[order[i]], error))
+        IfmSide *side = &self->sides[order != NULL ? order[i] : i];
+        if (step(self, side, error))
             continue;
-        g_prefix_error(error, "%s: ", self->sides[order[i]].name);
+        g_prefix_error(error, "%s: ", side->name);
         return FALSE;
     }
     return TRUE;
@@ -291,9 +285,8 @@ static gboolean check_kind(const IfmCaseKind *kind, GError **error)
 {
     if (kind->in_worker != NULL ? kind->in_worker->subject != NULL : kind->subject != NULL)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "a case of kind %s has no runs to repeat, so none to compare",
-                kind->name);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "a case of kind %s has no runs to repeat, so none to compare",
+                         kind->name);
 }
 
 IfmCase *ifm_side_case(IfmRunner *runner, const IfmCompareSide *given, json_t *protocol, GError **error)
@@ -307,51 +300,32 @@ IfmCase *ifm_side_case(IfmRunner *runner, const IfmCompareSide *given, json_t *p
     return sealed;
 }
 
-static gboolean set_runtime(IfmSide *side, const IfmDeviceSpec *device, GError **error)
+char *ifm_side_setting(const IfmCompareSide *given, const IfmDeviceSpec *device)
 {
     const char *variable = device != NULL ? ifm_path_runtime_variable(device->engine) : NULL;
-    if (side->given->runtime == NULL)
-        return TRUE;
-    if (variable == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: engine %s has no runtime's library to choose",
-                    side->given->runtime, device != NULL ? device->engine : "of several devices");
-        return FALSE;
-    }
-    g_autofree char *library = g_canonicalize_filename(side->given->runtime, NULL);
-    side->setting = g_strdup_printf("%s=%s", variable, library);
-    return TRUE;
+    if (given->runtime == NULL || variable == NULL)
+        return NULL;
+    g_autofree char *library = g_canonicalize_filename(given->runtime, NULL);
+    return g_strdup_printf("%s=%s", variable, library);
 }
 
 /* What can be said before anything is started. */
-static gboolean check_side(IfmSide *side, GError **error)
+static gboolean check_side(IfmSides *self, IfmSide *side, GError **error)
 {
     g_autoptr(IfmDeviceSpec) device = NULL;
     side->spec = spec_of(side->given);
     if (!check_kind(side->kind, error) || !read_device(side, &device, error))
         return FALSE;
     if (has_load(side))
-    {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "a comparison has no background load");
-        return FALSE;
-    }
-    return set_runtime(side, device, error);
-}
-
-gboolean ifm_sides_check(IfmSides *self, GError **error)
-{
-    for (gsize i = 0; i < self->n; i++)
-    {
-        if (check_side(&self->sides[i], error))
-            continue;
-        g_prefix_error(error, "%s: ", self->sides[i].name);
-        return FALSE;
-    }
-    return TRUE;
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "a comparison has no background load");
+    side->setting = ifm_side_setting(side->given, device);
+    return side->given->runtime == NULL || side->setting != NULL ||
+           ifm_error_refuse(error, "%s: engine %s has no runtime's library to choose", side->given->runtime,
+                            device != NULL ? device->engine : "of several devices");
 }
 
 /* The engine's facts are those of this side's own runtime, where its kind is on one device. */
-static gboolean seal(IfmSides *self, IfmSide *side, json_t *protocol, GError **error)
+static gboolean seal(IfmSides *self, IfmSide *side, GError **error)
 {
     g_autoptr(IfmDeviceSpec) device = NULL;
     json_auto_t *facts = NULL;
@@ -369,24 +343,16 @@ static gboolean seal(IfmSides *self, IfmSide *side, json_t *protocol, GError **e
     side->sealed = ifm_kind_seal(self->runner, side->kind, side->spec, facts, error);
     if (side->sealed == NULL)
         return FALSE;
-    set_protocol(side->sealed, json_incref(protocol));
+    set_protocol(side->sealed, json_incref(side->protocol));
     if (side->kind->complete != NULL && !side->kind->complete(side->spec, error))
         return FALSE;
     return side->kind->in_worker == NULL ||
            side->kind->in_worker->place(self->runner, side->spec, side->sealed, &side->place, error);
 }
 
-gboolean ifm_sides_seal(IfmSides *self, const gsize *order, json_t *const *protocols, GError **error)
+gboolean ifm_sides_start(IfmSides *self, const gsize *order, GError **error)
 {
-    for (gsize i = 0; i < self->n; i++)
-    {
-        IfmSide *side = &self->sides[order[i]];
-        if (seal(self, side, protocols[order[i]], error))
-            continue;
-        g_prefix_error(error, "%s: ", side->name);
-        return FALSE;
-    }
-    return TRUE;
+    return ifm_sides_step(self, check_side, NULL, error) && ifm_sides_step(self, seal, order, error);
 }
 
 void ifm_sides_end_processes(IfmSides *self)

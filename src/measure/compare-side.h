@@ -15,7 +15,8 @@ typedef struct
     const IfmCaseKind *kind;
     void *spec; /* completed; of a worker, as in its message */
     IfmKindPlace place;
-    char *setting; /* for the environment of its processes; NULL: none */
+    json_t *protocol; /* of its record: the comparison's */
+    char *setting;    /* for the environment of its processes; NULL: none */
     IfmCase *sealed;
     gboolean true_outputs;
     json_t *asked; /* what the request of each process has besides the case; NULL: not asked yet */
@@ -49,12 +50,14 @@ gint64 ifm_sides_now_ns(void);
 /** ifm_side_case: The sealed record of a side by its own kind, with that for a protocol. @protocol: (transfer full) */
 IfmCase *ifm_side_case(IfmRunner *runner, const IfmCompareSide *given, json_t *protocol, GError **error);
 
-/** ifm_sides_check: What can be said before anything is started. All errors of these functions begin with the side's name,
+/** ifm_side_setting: (transfer full) "VARIABLE=LIBRARY" of a side with a runtime of its own; NULL where it has none, or the
+ * engine has none to choose. @device: (nullable) */
+char *ifm_side_setting(const IfmCompareSide *given, const IfmDeviceSpec *device);
+
+/** ifm_sides_start: Every side's record, whose protocol is set, in that order: it starts their first processes. What can be
+ * said before anything is started is said first. @order: [n]. All errors of these functions begin with the side's name,
  * "A: ". */
-gboolean ifm_sides_check(IfmSides *self, GError **error);
-/** ifm_sides_seal: Every side's record, in that order: it starts their first processes. @order: [n]
- * @protocols: [n] of their records */
-gboolean ifm_sides_seal(IfmSides *self, const gsize *order, json_t *const *protocols, GError **error);
+gboolean ifm_sides_start(IfmSides *self, const gsize *order, GError **error);
 /** ifm_sides_end_processes: Those that sealing started, where no two are to be there at once. */
 void ifm_sides_end_processes(IfmSides *self);
 
@@ -71,8 +74,8 @@ json_t *ifm_side_warm_up(IfmSides *self, IfmSide *side, json_t *request, GError 
 gboolean ifm_side_run(IfmSides *self, IfmSide *side, gsize n_warm, gsize n_runs, double *median_ns, GError **error);
 /** ifm_side_end: Checked once more, and ended. */
 gboolean ifm_side_end(IfmSides *self, IfmSide *side, GError **error);
-/** ifm_sides_step: @step of those sides, in that order. */
-gboolean ifm_sides_step(IfmSides *self, IfmSideStep step, const gsize *order, gsize n, GError **error);
+/** ifm_sides_step: @step of all sides. @order: [n]; NULL: as they are given */
+gboolean ifm_sides_step(IfmSides *self, IfmSideStep step, const gsize *order, GError **error);
 
 /** ifm_sides_end: The machine's last snapshot, and what it says into each side's record. */
 void ifm_sides_end(IfmSides *self);

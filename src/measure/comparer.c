@@ -54,21 +54,20 @@ struct IfmComparer
 gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError **error)
 {
     if (!(protocol->margin >= 0 && protocol->margin < 1))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "margin %g: what counts as the same is from 0 to less than 1",
-                    protocol->margin);
+        ifm_error_refuse(error, "margin %g: what counts as the same is from 0 to less than 1", protocol->margin);
     else if (!(protocol->level > 0.5 && protocol->level < 1))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "level %g: an interval's is above 0.5 and below 1",
-                    protocol->level);
+        ifm_error_refuse(error, "level %g: an interval's is above 0.5 and below 1", protocol->level);
     else if (protocol->min_pairs < 2 || protocol->max_pairs < protocol->min_pairs ||
              protocol->max_pairs > IFM_COMPARE_MAX_PAIRS)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                    " pairs of processes: the minimum is 2 or more, the maximum no less than the minimum and %d at most",
-                    protocol->min_pairs, protocol->max_pairs, IFM_COMPARE_MAX_PAIRS);
+        ifm_error_refuse(
+            error,
+            "%" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
+            " pairs of processes: the minimum is 2 or more, the maximum no less than the minimum and %d at most",
+            protocol->min_pairs, protocol->max_pairs, IFM_COMPARE_MAX_PAIRS);
     else if (protocol->time_budget_ns < 0)
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "a time budget below 0");
+        ifm_error_refuse(error, "a time budget below 0");
     else if (!(protocol->ci_ratio >= 0))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "ci_ratio %g: below 0", protocol->ci_ratio);
+        ifm_error_refuse(error, "ci_ratio %g: below 0", protocol->ci_ratio);
     else
         return TRUE;
     return FALSE;

@@ -29,25 +29,21 @@ static const IfmRecordField fields[] = {
     { FIELD(FLAG, too_short) },       { NULL },
 };
 
+static const IfmModelEnergy none = { .gross_j = NAN,
+                                     .gross_lower_j = NAN,
+                                     .gross_upper_j = NAN,
+                                     .net_j = NAN,
+                                     .net_lower_j = NAN,
+                                     .net_upper_j = NAN,
+                                     .power_w = NAN,
+                                     .idle_w = NAN,
+                                     .sampler_ratio = NAN };
+
 gboolean ifm_model_energy(const IfmMeasurement *measurement, IfmModelEnergy *energy)
 {
     const json_t *json = measurement != NULL ? ifm_measurement_result(measurement, "energy") : NULL;
-    *energy = (IfmModelEnergy){ .source = json_string_value(json_object_get(json, "source")),
-                                .unavailable = json_string_value(json_object_get(json, "unavailable")),
-                                .n_runs = json_integer_value(json_object_get(json, "n_runs")),
-                                .duration_ns = json_integer_value(json_object_get(json, "duration_ns")),
-                                .gross_j = ifm_member_number(json, "gross_j"),
-                                .gross_lower_j = ifm_member_number(json, "gross_lower_j"),
-                                .gross_upper_j = ifm_member_number(json, "gross_upper_j"),
-                                .net_j = ifm_member_number(json, "net_j"),
-                                .net_lower_j = ifm_member_number(json, "net_lower_j"),
-                                .net_upper_j = ifm_member_number(json, "net_upper_j"),
-                                .power_w = ifm_member_number(json, "power_w"),
-                                .idle_w = ifm_member_number(json, "idle_w"),
-                                .sampler_ratio = ifm_member_number(json, "sampler_ratio"),
-                                .disagrees = json_is_true(json_object_get(json, "disagrees")),
-                                .too_short = json_is_true(json_object_get(json, "too_short")) };
-    return json != NULL;
+    *energy = none;
+    return json != NULL && ifm_record_from_json(energy, fields, json, "energy", NULL, NULL);
 }
 
 /* --- the source ---------------------------------------------------------------------------------------------------------
@@ -125,8 +121,8 @@ static gint64 watch(Windows *self)
            !is_interrupted(self))
         ifm_clock_sleep_until_ns(self->clock, ifm_clock_now_ns(self->clock) + POLL_NS);
     if (window_ns == 0)
-        g_set_error(&self->refused, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no counter was seen to change within %d s",
-                    (int)(WATCH_NS / IFM_NS_PER_S));
+        ifm_error_set(&self->refused, IFM_ERROR_UNAVAILABLE, "no counter was seen to change within %d s",
+                      (int)(WATCH_NS / IFM_NS_PER_S));
     return window_ns;
 }
 
@@ -183,18 +179,10 @@ static IfmModelEnergy describe(const Windows *self, const char *source)
 
 static json_t *unavailable(const char *source, const char *why)
 {
-    const IfmModelEnergy none = { .source = source,
-                                  .unavailable = why,
-                                  .gross_j = NAN,
-                                  .gross_lower_j = NAN,
-                                  .gross_upper_j = NAN,
-                                  .net_j = NAN,
-                                  .net_lower_j = NAN,
-                                  .net_upper_j = NAN,
-                                  .power_w = NAN,
-                                  .idle_w = NAN,
-                                  .sampler_ratio = NAN };
-    return ifm_record_to_json(&none, fields);
+    IfmModelEnergy energy = none;
+    energy.source = source;
+    energy.unavailable = why;
+    return ifm_record_to_json(&energy, fields);
 }
 
 gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, const char *device, guint64 seed,
@@ -208,8 +196,8 @@ gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, con
     g_autoptr(IfmClock) clock = subject->clock != NULL ? ifm_clock_ref(subject->clock) : ifm_clock_new_real();
     Windows windows = { .subject = subject, .interrupted = interrupted, .clock = clock };
     if (is_shared)
-        g_set_error_literal(&windows.refused, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                            "several streams infer at once: an inference has no energy of its own");
+        ifm_error_set(&windows.refused, IFM_ERROR_UNSUPPORTED,
+                      "several streams infer at once: an inference has no energy of its own");
     else
         windows.meter = ifm_energy_open(is_file ? "recorded" : source, &options, clock, &windows.refused);
     if (windows.meter != NULL && subject->invoke != NULL)
@@ -233,8 +221,5 @@ gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, con
     ifm_energy_result_clear(&windows.busy);
     ifm_energy_close(windows.meter);
     g_clear_error(&windows.refused);
-    if (windows.error == NULL)
-        return TRUE;
-    g_propagate_error(error, windows.error);
-    return FALSE;
+    return ifm_error_pass(error, windows.error);
 }

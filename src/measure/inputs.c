@@ -21,9 +21,8 @@ static gboolean find_fitting(const IfmTensorFile *file, const IfmPort *port, con
         return TRUE;
     g_autofree char *got = ifm_shape_to_string((*found)->rank, (*found)->shape);
     g_autofree char *expected = ifm_shape_to_string(port->rank, shape);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: input '%s' is %s %s, expected %s %s", model_case->inputs_path,
-                port->name, ifm_dtype_name((*found)->dtype), got, ifm_dtype_name(port->dtype), expected);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: input '%s' is %s %s, expected %s %s", model_case->inputs_path, port->name,
+                            ifm_dtype_name((*found)->dtype), got, ifm_dtype_name(port->dtype), expected);
 }
 
 /* What identifies a file without reading its bytes: one that is replaced or written to is another. */

@@ -7,7 +7,7 @@ G_BEGIN_DECLS
 /* How a kind of case is measured in a worker: what kinds.c and the files in kinds/ share. */
 
 /** IfmKindPlace: where a case is measured. */
-typedef struct
+struct IfmKindPlace
 {
     char *worker;       /* the key of the worker */
     GPtrArray *devices; /* IfmDeviceSpec*: what it needs */
@@ -15,7 +15,7 @@ typedef struct
     double level;       /* of the summary */
     gboolean is_set;    /* of several devices: the workers of other sets end before */
     void *job;          /* the kind's own, from place to finish */
-} IfmKindPlace;
+};
 /** ifm_kind_place_add: Parses a device, which the case needs. (transfer none) */
 const IfmDeviceSpec *ifm_kind_place_add(IfmKindPlace *place, const char *device, GError **error);
 /** ifm_kind_place_keep: @text: (transfer full) (optional) Returns: (transfer none) */

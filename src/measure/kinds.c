@@ -147,14 +147,6 @@ const char *ifm_kind_place_path(IfmKindPlace *place, const char *path)
 
 /* --- measuring in a worker ---------------------------------------------------------------------------------------- */
 
-typedef struct
-{
-    const IfmCaseKind *kind;
-    const void *spec;
-    const IfmCase *sealed;
-    IfmKindPlace *place;
-} KindJob;
-
 json_t *ifm_kind_request(const IfmCaseKind *kind, const void *spec, const IfmCase *sealed, gint64 memory_bytes)
 {
     return json_pack("{s:s,s:s,s:o,s:o,s:I}", "do", "measure", "kind", kind->name, "case",
@@ -163,21 +155,19 @@ json_t *ifm_kind_request(const IfmCaseKind *kind, const void *spec, const IfmCas
 }
 
 /* What a prepared case is compared with, and its runs. */
-static json_t *ask_with_reference(IfmRunMonitor *monitor, const KindJob *job, const json_t *ready,
+static json_t *ask_with_reference(IfmRunMonitor *monitor, const IfmKindJob *job, const json_t *ready,
                                   const IfmWorkerWatch *watch, GError **error)
 {
     json_t *request = json_pack("{s:s}", "do", "measure");
-    if (ifm_references_add(ifm_runner_references(monitor->runner), job->spec, job->sealed,
+    if (ifm_references_add(&monitor->runner->references, job->spec, job->sealed,
                            json_is_true(json_object_get(ready, "true_outputs")), monitor, request, error))
         return ifm_runner_ask(monitor->runner, job->place->worker, request, watch, error);
     json_decref(request);
     return NULL;
 }
 
-/* NULL with the error, the worker's or its end's. */
-static IfmMeasurement *ask_worker(IfmRunMonitor *monitor, void *user, GError **error)
+IfmMeasurement *ifm_kind_ask(IfmRunMonitor *monitor, const IfmKindJob *job, GError **error)
 {
-    const KindJob *job = user;
     const IfmKindInWorker *way = job->kind->in_worker;
     IfmWorkerWatch watch = ifm_run_monitor_watch(monitor);
     IfmMeasurement *skipped = NULL;
@@ -206,11 +196,10 @@ static IfmMeasurement *measure_in_worker(IfmRunner *runner, const IfmCaseKind *k
     ifm_kind_place_init(&place);
     if (!kind->in_worker->place(runner, spec, sealed, &place, error))
         return NULL;
-    KindJob work = { kind, spec, sealed, &place };
-    const IfmRunnerJob job = { place.worker, place.devices, place.level, ask_worker, &work };
+    const IfmKindJob job = { kind, spec, sealed, &place };
     if (place.is_set)
         ifm_runner_drop_sets(runner, place.worker);
-    IfmMeasurement *measurement = ifm_runner_run(runner, &job, sealed, error);
+    IfmMeasurement *measurement = ifm_runner_run(runner, &job, error);
     if (kind->in_worker->finish != NULL)
         kind->in_worker->finish(runner, spec, &place, measurement);
     return measurement;
@@ -231,7 +220,7 @@ IfmMeasurement *ifm_runner_measure_subject(IfmRunner *runner, const IfmSubject *
     g_auto(IfmRunMonitor) monitor = { .runner = runner };
     g_autoptr(IfmMeasurement) measurement = ifm_measurement_new();
     g_autoptr(GError) failure = NULL;
-    const IfmRunnerOptions *own = ifm_runner_options(runner);
+    const IfmRunnerOptions *own = &runner->options;
     IfmMeasureOptions options = {
         .protocol = *protocol, .interrupted = own->interrupted, .progress = report_progress, .progress_user = (void *)own
     };
@@ -270,7 +259,7 @@ IfmMeasurement *ifm_runner_measure(IfmRunner *runner, const IfmCaseKind *kind, c
         return measure_in_worker(runner, kind, spec, sealed, error);
     if (ifm_runner_is_interrupted(runner))
     {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before it began");
+        ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before it began");
         return NULL;
     }
     return kind->measure != NULL ? kind->measure(runner, spec, sealed, error)

@@ -111,6 +111,13 @@ void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const
     ifm_record_set_json(&measurement->breakdown, NULL);
 }
 
+IfmMeasurement *ifm_measurement_failed(IfmOutcome outcome, const GError *error)
+{
+    IfmMeasurement *measurement = ifm_measurement_new();
+    ifm_measurement_fail(measurement, outcome, error);
+    return measurement;
+}
+
 static void summarise(const GArray *samples, double level, IfmSummary *summary)
 {
     ifm_summary_compute((const gint64 *)(const void *)samples->data, samples->len, level, summary);
@@ -188,7 +195,7 @@ static gboolean verify(Loop *loop)
     loop->n_verified++;
     gboolean right = loop->subject->verify(loop->subject->self, &loop->error);
     if (!right && loop->error == NULL)
-        g_set_error(&loop->error, IFM_ERROR, IFM_ERROR_FAILED, "%s: the check failed", subject_name(loop->subject));
+        ifm_error_set(&loop->error, IFM_ERROR_FAILED, "%s: the check failed", subject_name(loop->subject));
     loop->verified_ns = ifm_clock_now_ns(loop->clock);
     return right;
 }
@@ -309,9 +316,9 @@ static void loop_init(Loop *loop)
 static void require_error(Loop *loop)
 {
     if (loop->error == NULL && loop->stop == IFM_STOP_INTERRUPTED && loop->samples.array->len == 0)
-        g_set_error_literal(&loop->error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before anything was measured");
+        ifm_error_set(&loop->error, IFM_ERROR_CANCELLED, "interrupted before anything was measured");
     else if (loop->error == NULL && loop->stop == IFM_STOP_GO_ON)
-        g_set_error(&loop->error, IFM_ERROR, IFM_ERROR_FAILED, "%s failed without saying why", subject_name(loop->subject));
+        ifm_error_set(&loop->error, IFM_ERROR_FAILED, "%s failed without saying why", subject_name(loop->subject));
 }
 
 gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions *options, IfmMeasurement *measurement,
@@ -343,10 +350,7 @@ gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions 
     }
     ifm_stopper_free(loop.stopper);
     ifm_clock_unref(loop.clock);
-    if (loop.error == NULL)
-        return TRUE;
-    g_propagate_error(error, loop.error);
-    return FALSE;
+    return ifm_error_pass(error, loop.error);
 }
 
 void ifm_measure_one_run(gint64 run_ns, const IfmProtocol *protocol, const char *why, IfmMeasurement *measurement)

@@ -11,6 +11,14 @@ G_BEGIN_DECLS
 #define IFM_NS_PER_S G_GINT64_CONSTANT(1000000000)
 #define IFM_NS_PER_MS G_GINT64_CONSTANT(1000000)
 
+/** ifm_error_pass: Hands on what failed. @failure: (transfer full) (nullable) Returns: whether it is NULL. */
+static inline gboolean ifm_error_pass(GError **error, GError *failure)
+{
+    if (failure != NULL)
+        g_propagate_error(error, failure);
+    return failure == NULL;
+}
+
 /* --- loop.c ------------------------------------------------------------------------------------------------------- */
 
 /** ifm_measurement_warn: Adds a line to environment.warnings. */
@@ -20,6 +28,8 @@ void ifm_measurement_describe_build(IfmMeasurement *measurement, IfmClock *clock
 /** ifm_measurement_fail: Outcome, code and reason from @error; the samples go, since there is no latency to be had of them.
  */
 void ifm_measurement_fail(IfmMeasurement *measurement, IfmOutcome outcome, const GError *error);
+/** ifm_measurement_failed: (transfer full) a new one that is that. */
+IfmMeasurement *ifm_measurement_failed(IfmOutcome outcome, const GError *error);
 /** ifm_measurement_summarise: Sets the summary over samples_ns, and returns it. */
 IfmSummary ifm_measurement_summarise(IfmMeasurement *measurement, double level);
 /** ifm_time_coarse_ns: real time to within some milliseconds, for what must not cost anything between two runs. */
@@ -131,6 +141,42 @@ char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_ca
 
 typedef struct IfmModelSubject IfmModelSubject;
 
+/** IfmBusyStream: a stream that works while the measured one does. */
+typedef struct
+{
+    IfmModelSubject *subject;
+    int stream;
+    pthread_t thread;
+    guint64 n_runs;
+    GError *error;
+} IfmBusyStream;
+
+/** IfmModelSubject: @compile_ns: what compiling took, host time    @inputs: [n_inputs], may be written to between two runs
+ * @reference: borrowed, set by who has one; without, outputs are only checked to be finite
+ * @wrong: whether an output was different from the reference's */
+struct IfmModelSubject
+{
+    IfmEngine *engine;
+    IfmModel *model;
+    IfmDeviceSpec *spec;
+    IfmDtype dtype;
+    IfmCompileOptions options;
+    IfmCompiled *compiled;
+    gint64 compile_ns;
+    gsize n_inputs, n_outputs;
+    IfmTensor *inputs;
+    IfmAnalysis *analysis; /* what shapes the outputs have; NULL if unknown */
+    int n_streams;
+    IfmRequest **requests; /* [n_streams]; 0 is the measured one */
+    IfmTensor *outputs;    /* [n_streams * n_outputs], empty where the engine allocates */
+    IfmBusyStream *busy;   /* [n_streams - 1] */
+    gint stop_busy;        /* atomic */
+    const IfmReference *reference;
+    IfmTolerance tolerance;
+    IfmVerification verdict;
+    gboolean wrong;
+};
+
 typedef enum
 {
     IFM_COMPILE_MEASURED,  /* as the case asks */
@@ -142,8 +188,6 @@ typedef enum
 /** ifm_model_subject_new: Compiles, makes the seeded inputs and the requests. @engine: borrowed */
 IfmModelSubject *ifm_model_subject_new(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
                                        IfmCompilePurpose profiled, GError **error);
-/** ifm_model_subject_set_reference: @reference: borrowed; without one, outputs are only checked to be finite. */
-void ifm_model_subject_set_reference(IfmModelSubject *self, const IfmReference *reference);
 /** ifm_model_subject_new_saving: The same, and the graph as the runtime optimised it is saved at @path (NULL: it is not).
  */
 IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model, const IfmModelCase *model_case,
@@ -157,44 +201,12 @@ IfmSubject ifm_model_subject_slots(IfmModelSubject *self);
 json_t *ifm_model_subject_effective_config(IfmModelSubject *self, IfmMeasurement *measurement, GError **error);
 /** ifm_model_subject_verify: Checks every stream's outputs once more. */
 gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error);
-/** ifm_model_subject_is_wrong: Whether an output was different from the reference's. */
-gboolean ifm_model_subject_is_wrong(const IfmModelSubject *self);
 /** ifm_model_subject_verification: (transfer full) what was compared and how far off the worst was. */
 json_t *ifm_model_subject_verification(const IfmModelSubject *self);
 /** ifm_model_subject_streams: (transfer full) what the other streams did meanwhile; NULL where there is one stream. */
 json_t *ifm_model_subject_streams(const IfmModelSubject *self);
-IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self);
-IfmRequest *ifm_model_subject_request(IfmModelSubject *self);
-/** ifm_model_subject_input: what the model's input @index is fed; borrowed. */
-const IfmTensor *ifm_model_subject_input(const IfmModelSubject *self, gsize index);
-/** ifm_model_subject_input_memory: the same, to be written to between two runs. */
-IfmTensor *ifm_model_subject_input_memory(IfmModelSubject *self, gsize index);
-/** ifm_model_subject_compile_ns: what compiling took, host time. */
-gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self);
 /** ifm_model_subject_io_bytes: of one inference's inputs, and of its outputs where their shapes are known beforehand. */
 gsize ifm_model_subject_io_bytes(const IfmModelSubject *self);
-
-/* --- subject-link.c: handing a tensor from one device to another as a subject ------------------------------------- */
-
-typedef struct IfmLinkSubject IfmLinkSubject;
-
-IfmLinkSubject *ifm_link_subject_new(void);
-void ifm_link_subject_free(IfmLinkSubject *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmLinkSubject, ifm_link_subject_free)
-/** ifm_link_subject_open: Finds both devices, takes their memory and fills the sender's. @from, @to: borrowed; on one clock
- * Returns: FALSE with IFM_ERROR_UNAVAILABLE (no such device), _MEMORY, _LOST, or _UNSUPPORTED where a copy's time is not
- * known. */
-gboolean ifm_link_subject_open(IfmLinkSubject *self, IfmEngine *from, IfmEngine *to, const IfmLinkCase *link_case,
-                               GError **error);
-/** ifm_link_subject_slots: Describes it as a subject; borrowed from @self. */
-IfmSubject ifm_link_subject_slots(IfmLinkSubject *self);
-/** ifm_link_subject_n_checks: how often the bytes that arrived were compared. */
-gsize ifm_link_subject_n_checks(const IfmLinkSubject *self);
-/** ifm_link_subject_blamed: the device on which something was done last, so where it failed; NULL: none yet. */
-const char *ifm_link_subject_blamed(const IfmLinkSubject *self);
-/** ifm_link_subject_result: (transfer full) the JSON of the IfmLinkResult; once it is open. */
-json_t *ifm_link_subject_result(const IfmLinkSubject *self);
-extern const IfmRecordField ifm_link_result_fields[];
 
 /* --- subject-limit.c: a product or a triad as models on an engine ------------------------------------------------- */
 
@@ -324,165 +336,6 @@ typedef struct
 gboolean ifm_spec_init(IfmSpec *spec, const IfmCaseKind *kind, json_t *json, GError **error);
 void ifm_spec_clear(IfmSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmSpec, ifm_spec_clear)
-
-/* --- kinds/pipeline-case.c: a plan's case in the worker ------------------------------------------------------------ */
-
-/** IfmPlanItem: what a batch is made of: a graph, or a part of one. @whole_nodes: of the graph it is a part of
- * @inputs: tensor file with "edge_index" and, of a part, "nodes": what each was in the whole graph
- * @reference: tensor file of the whole graph's outputs; NULL: none */
-typedef struct
-{
-    gint64 graph, nodes, edges, n_own, whole_nodes;
-    const char *inputs, *reference;
-} IfmPlanItem;
-
-/** IfmPlanTask: a plan case as the worker has it. */
-typedef struct
-{
-    const IfmPlanCase *plan_case;
-    GPtrArray *plans; /* IfmPlan*, one a graph */
-    /* what the program made of its graphs: batch i is made of item i modulo their number */
-    const IfmPlanItem *items;
-    gsize n_items;
-    gboolean true_outputs; /* whether all of its devices compute the model */
-    IfmProtocol protocol;  /* of the repetitions */
-    IfmDeviceTime device_time;
-    GPtrArray *pool;
-} IfmPlanTask;
-
-/** ifm_plan_protocol: when a plan's repetitions end: their number, or the rule. */
-IfmProtocol ifm_plan_protocol(const IfmPlanCase *plan_case);
-/** ifm_plan_task_fields: of what the program adds to the request: its items, and whether all outputs are true. */
-extern const IfmRecordField ifm_plan_task_fields[];
-/** ifm_plan_task_init: @plan_case, @made: borrowed; @made: by those fields */
-gboolean ifm_plan_task_init(IfmPlanTask *task, const IfmPlanCase *plan_case, const json_t *made, GError **error);
-void ifm_plan_task_clear(IfmPlanTask *task);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanTask, ifm_plan_task_clear)
-/** ifm_device_time_parse: IFM_ERROR_INVALID for another word than on, off, sampled. */
-gboolean ifm_device_time_parse(const char *word, IfmDeviceTime *device_time, GError **error);
-
-/* --- plan-batches.c: what goes through a plan, and what must come out --------------------------------------------- */
-
-/** ifm_plan_whole_model: All stages in one, of any size: what inputs are made for, and what the reference runs. */
-IfmModel *ifm_plan_whole_model(const IfmStagedModel *staged, const IfmStageSizes *sizes, guint32 seed, GError **error);
-/** ifm_plan_bindings: The sizes that a model's inputs leave free, of those two. @bindings: (out) [2]. Returns: how many. */
-gsize ifm_plan_bindings(const IfmModel *model, gint64 nodes, gint64 edges, IfmDimBinding *bindings);
-
-/** IfmPlanBatches: the inputs of every item, and their references. */
-typedef struct IfmPlanBatches IfmPlanBatches;
-/** ifm_plan_batches_new: Builds inputs as the whole model has them: features seeded, edges from the items' files. @task:
- * borrowed */
-IfmPlanBatches *ifm_plan_batches_new(const IfmPlanTask *task, GError **error);
-void ifm_plan_batches_free(IfmPlanBatches *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanBatches, ifm_plan_batches_free)
-/** ifm_plan_batches_get: Batch @index of the stream. Its user is the item's number. */
-void ifm_plan_batches_get(const IfmPlanBatches *self, gsize index, IfmBatch *batch);
-/** ifm_plan_batches_verify: Compares what a batch came out as, every element of it. @timed: quickly; what is compared with
- * nothing is not looked at. On one thread at a time. @devices: of whom it came, for the message.
- * FALSE: it is wrong, or was before. */
-gboolean ifm_plan_batches_verify(IfmPlanBatches *self, const IfmBatch *batch, const IfmTensor *outputs, const char *devices,
-                                 gboolean timed);
-/** ifm_plan_batches_failure: borrowed; of the first wrong one; NULL: none was. */
-const GError *ifm_plan_batches_failure(const IfmPlanBatches *self);
-/** ifm_plan_batches_verification: (transfer full) */
-json_t *ifm_plan_batches_verification(const IfmPlanBatches *self);
-
-/* --- plan-figures.c: what repetitions come to --------------------------------------------------------------------- */
-
-/** IfmPlanRate: of one pipeline on its own: n departures in so long, after the first. */
-typedef struct
-{
-    gsize n;
-    gint64 span_ns;
-} IfmPlanRate;
-/** ifm_plan_rate: departures a second between the first one up to @until_ns and the last; NaN where there are not two. */
-double ifm_plan_rate(const IfmPlanRate *rate);
-/** ifm_plan_rate_add: those of one run. @until_ns: IFM_CLOCK_NEVER: all */
-void ifm_plan_rate_add(IfmPlanRate *rate, const IfmPipelineResult *result, gint64 until_ns);
-
-/** IfmPlanRepetition: one run of all batches, and what the devices did by themselves around it. */
-typedef struct
-{
-    gsize n_batches, n_replans;
-    gint64 makespan_ns;
-    IfmPlanRate rate;
-    GArray *latencies, *gaps;                                          /* double, gint64: ns */
-    json_t *stages;                                                    /* list */
-    char *plan;                                                        /* in words, at its end */
-    double solo[IFM_PLAN_MAX_DEVICES], together[IFM_PLAN_MAX_DEVICES]; /* NaN: not measured */
-    double slow_down;                                                  /* NaN */
-} IfmPlanRepetition;
-void ifm_plan_repetition_init(IfmPlanRepetition *self);
-void ifm_plan_repetition_clear(IfmPlanRepetition *self);
-/** ifm_plan_repetition_add: one run of the pipeline more, of @group. @samples: (optional) gint64: the gaps between
- * departures are added */
-void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result, GArray *samples);
-/** ifm_plan_gaps: Adds the times between two batches leaving, in the order they left. @samples: gint64 */
-void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples);
-/** ifm_plan_figures: (transfer full) the result as far as the repetitions give it. @repetitions: IfmPlanRepetition
- * @aliases: [n_devices] @bound: whether there is one    @why: [n_devices] why a device has no part in it, or NULL */
-json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
-                         const char *const *why);
-
-/* --- plan-counted.c: what asking for device time costs -----------------------------------------------------------------
- */
-
-GPtrArray *ifm_plan_counted_new(void);
-/** ifm_plan_counted_add: The wall times of the first @n_batches of one run of @group; none of one that went on by another
- * plan. */
-void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result, gsize n_batches);
-/** ifm_plan_counted_to_json: (transfer full) {"ratio", "interval", "n_counted", "n_plain", "why"}: mean wall time of
- * counted inferences / of the others - 1, summed over the devices; where that is not known, why. Equals: interval = ratio
- * +- t(least n - 1) (1 + ratio) sqrt(var(counted) / counted^2 + var(plain) / plain^2), variances of the means, for
- * effective sample sizes
- * @no_plain: (optional) why nothing ran without counters */
-json_t *ifm_plan_counted_to_json(const GPtrArray *lanes, const char *no_plain);
-
-/* --- subject-plan.c: a plan as a subject -------------------------------------------------------------------------- */
-
-/** IfmPlanSubject: the pipelines of a plan case. */
-typedef struct IfmPlanSubject IfmPlanSubject;
-
-/** IfmPlanWatch: who looks on. @delivered: called for each batch on a thread of a pipeline, several at once. @doing: what
- * goes on from now on: "block 1 for CPU" (is compiled), "on CPU, GPU" (it runs). */
-typedef struct
-{
-    const gint *interrupted;
-    void (*delivered)(gsize n, void *user);
-    void (*doing)(const char *what, void *user);
-    void *user;
-} IfmPlanWatch;
-
-/** ifm_plan_subject_new: Makes batches; compiles nothing yet. @task, @clock: borrowed */
-IfmPlanSubject *ifm_plan_subject_new(const IfmPlanTask *task, IfmClock *clock, const IfmPlanWatch *watch, GError **error);
-/** ifm_plan_subject_free: Where a device never answered, nothing: its threads are still at it, and the process has to end.
- */
-void ifm_plan_subject_free(IfmPlanSubject *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmPlanSubject, ifm_plan_subject_free)
-gboolean ifm_plan_subject_compile(IfmPlanSubject *self, GError **error);
-/** ifm_plan_subject_n_delivered: how many batches came out so far, of all that ran. */
-gsize ifm_plan_subject_n_delivered(const IfmPlanSubject *self);
-/** ifm_plan_subject_repeat: One repetition: all batches through the plan, and, of a bound, each device alone and all at
- * once; where all is counted, some batches uncounted; in an order that turns. @warm_up: its figures are kept nowhere; every
- * output is compared whole
- * @samples: gint64: gaps between departures are added */
-gboolean ifm_plan_subject_repeat(IfmPlanSubject *self, gboolean warm_up, GArray *samples, GError **error);
-/** ifm_plan_subject_describe: (transfer full) the result. */
-json_t *ifm_plan_subject_describe(const IfmPlanSubject *self);
-gsize ifm_plan_subject_n_repetitions(const IfmPlanSubject *self);
-/** ifm_plan_subject_makespan_ns: that of the last repetition; 0 before there is one. */
-gint64 ifm_plan_subject_makespan_ns(const IfmPlanSubject *self);
-json_t *ifm_plan_subject_verification(const IfmPlanSubject *self);
-/** ifm_plan_subject_replans: (transfer full) char*: a line for each. */
-GPtrArray *ifm_plan_subject_replans(const IfmPlanSubject *self);
-/** ifm_plan_subject_failed_devices: (transfer container) device specs, borrowed, of those that failed and were left out. */
-GPtrArray *ifm_plan_subject_failed_devices(const IfmPlanSubject *self);
-/** ifm_plan_subject_devices: (transfer container) specs, borrowed, of the plans' blocks, and of those that have a part in
- * the bound. */
-GPtrArray *ifm_plan_subject_devices(const IfmPlanSubject *self);
-/** ifm_plan_subject_write_trace: that of the last run, whatever became of it. TRUE where none was asked for, or there is
- * nothing in it. */
-gboolean ifm_plan_subject_write_trace(const IfmPlanSubject *self, GError **error);
 
 /* --- process.c: one worker process, as the program sees it -------------------------------------------------------- */
 

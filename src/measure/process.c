@@ -12,6 +12,7 @@
 #include <glib/gstdio.h>
 
 #include <base/base.h>
+#include <base/fields.h>
 #include <sensor/sensor.h>
 
 #include "measure-private.h"
@@ -81,12 +82,10 @@ static gboolean spawn(IfmWorker *worker, const char *program, int child_fd, cons
     const char *arguments[] = { program, channel, parent, device, NULL };
     const int target_fd = CHANNEL_FD;
     g_autoptr(GError) failure = NULL;
-    if (g_spawn_async_with_pipes_and_fds(NULL, arguments, (const char *const *)environment, G_SPAWN_DO_NOT_REAP_CHILD,
-                                         child_setup, NULL, -1, worker->log_fd, worker->log_fd, &child_fd, &target_fd, 1,
-                                         &worker->pid, NULL, NULL, NULL, &failure))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", program, failure->message);
-    return FALSE;
+    return g_spawn_async_with_pipes_and_fds(NULL, arguments, (const char *const *)environment, G_SPAWN_DO_NOT_REAP_CHILD,
+                                            child_setup, NULL, -1, worker->log_fd, worker->log_fd, &child_fd, &target_fd, 1,
+                                            &worker->pid, NULL, NULL, NULL, &failure) ||
+           ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", program, failure->message);
 }
 
 IfmWorker *ifm_worker_start(const char *temporary, const char *device, const char *setting, GError **error)
@@ -97,7 +96,7 @@ IfmWorker *ifm_worker_start(const char *temporary, const char *device, const cha
         return NULL;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "channel to a worker: %s", g_strerror(errno));
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "channel to a worker: %s", g_strerror(errno));
         return NULL;
     }
     IfmWorker *worker = g_new0(IfmWorker, 1);
@@ -233,8 +232,8 @@ static void set_death(const Asking *asking, GError **error)
         how = g_strdup_printf("ended with status %d", WEXITSTATUS(worker->status));
     gboolean starved =
         WIFSIGNALED(worker->status) && WTERMSIG(worker->status) == SIGKILL && count_oom_kills() > asking->oom_kills;
-    g_set_error(error, IFM_ERROR, starved ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED, "worker %s while %s%s%s%s", how,
-                worker->phase, starved ? " (the kernel was out of memory)" : "", *line != '\0' ? ": " : "", line);
+    ifm_error_set(error, starved ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED, "worker %s while %s%s%s%s", how, worker->phase,
+                  starved ? " (the kernel was out of memory)" : "", *line != '\0' ? ": " : "", line);
 }
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
@@ -246,11 +245,9 @@ static gboolean check_memory(const Asking *asking, GError **error)
     if (limit_bytes <= 0 || worker->base_rss_bytes < 0)
         return TRUE;
     gint64 grown_bytes = ifm_sensor_rss_bytes("/", worker->pid) - worker->base_rss_bytes;
-    if (grown_bytes <= limit_bytes)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "worker took %.1f MiB while %s, the limit is %.1f MiB",
-                (double)grown_bytes / (1 << 20), worker->phase, (double)limit_bytes / (1 << 20));
-    return FALSE;
+    return grown_bytes <= limit_bytes ||
+           ifm_error_set(error, IFM_ERROR_MEMORY, "worker took %.1f MiB while %s, the limit is %.1f MiB",
+                         (double)grown_bytes / (1 << 20), worker->phase, (double)limit_bytes / (1 << 20));
 }
 
 static gboolean check_limits(const Asking *asking, GError **error)
@@ -261,15 +258,13 @@ static gboolean check_limits(const Asking *asking, GError **error)
     if (limits->case_time_ns > 0 && asking->watch->spent_ns + now - asking->began_ns > limits->case_time_ns)
     {
         g_autofree char *limit = ifm_format_duration((double)limits->case_time_ns);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not done within the case's limit of %s (was %s)", limit, phase);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_TIMEOUT, "not done within the case's limit of %s (was %s)", limit, phase);
     }
     gint64 silence_ns = limits->hang_ns * asking->n_steps + asking->worker->spare_ns;
     if (limits->hang_ns > 0 && now - asking->heard_ns > silence_ns)
     {
         g_autofree char *limit = ifm_format_duration((double)silence_ns);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "no sign of life for %s while %s", limit, phase);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_TIMEOUT, "no sign of life for %s while %s", limit, phase);
     }
     return check_memory(asking, error);
 }
@@ -286,10 +281,8 @@ static gboolean check_interruption(Asking *asking, GError **error)
         asking->reported_ns = now_ns();
         ifm_message_send(asking->worker->fd, stop);
     }
-    if (now_ns() - asking->reported_ns < FINISH_NS)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted while %s", asking->worker->phase);
-    return FALSE;
+    return now_ns() - asking->reported_ns < FINISH_NS ||
+           ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted while %s", asking->worker->phase);
 }
 
 static void drop_long_log(const IfmWorker *worker)
@@ -302,8 +295,8 @@ static void drop_long_log(const IfmWorker *worker)
 /* "compiling", then, with what it reports on the way, "compiling block 1 for CPU". */
 static void take_phase(IfmWorker *worker, const json_t *message)
 {
-    const char *word = json_string_value(json_object_get(message, "phase"));
-    const char *detail = json_string_value(json_object_get(message, "detail"));
+    const char *word = ifm_member_text(message, "phase");
+    const char *detail = ifm_member_text(message, "detail");
     gboolean is_new = word != NULL && g_strcmp0(word, worker->word) != 0;
     if (is_new)
     {
@@ -323,7 +316,7 @@ static void take_phase(IfmWorker *worker, const json_t *message)
 static gboolean take_answer(Asking *asking, json_t *message, json_t **answer, GError **error)
 {
     IfmWorker *worker = asking->worker;
-    const char *say = json_string_value(json_object_get(message, "say"));
+    const char *say = ifm_member_text(message, "say");
     asking->heard_ns = now_ns();
     asking->n_steps = MAX(1, json_integer_value(json_object_get(message, "steps")));
     json_t *base = json_object_get(message, "base_rss_bytes");
@@ -337,8 +330,8 @@ static gboolean take_answer(Asking *asking, json_t *message, json_t **answer, GE
     }
     if (g_strcmp0(say, "error") == 0)
     {
-        const char *text = json_string_value(json_object_get(message, "message"));
-        g_set_error_literal(error, IFM_ERROR, ifm_error_code_from_name(json_string_value(json_object_get(message, "code"))),
+        const char *text = ifm_member_text(message, "message");
+        g_set_error_literal(error, IFM_ERROR, ifm_error_code_from_name(ifm_member_text(message, "code")),
                             text != NULL ? text : "the worker does not say why");
         return TRUE;
     }
@@ -381,8 +374,7 @@ static Heard wait_for_answer(Asking *asking, json_t **answer, GError **error)
             if (reap(asking->worker, END_NS))
                 set_death(asking, error);
             else
-                g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "worker broke off its channel while %s",
-                            asking->worker->phase);
+                ifm_error_set(error, IFM_ERROR_FAILED, "worker broke off its channel while %s", asking->worker->phase);
         }
         if (heard != HEARD_NOTHING)
             return heard;
@@ -403,8 +395,8 @@ json_t *ifm_worker_ask(IfmWorker *worker, json_t *request, const IfmWorkerWatch 
     gboolean sent = ifm_message_send(worker->fd, request);
     if (!sent && (errno == EMSGSIZE || errno == ETIMEDOUT))
     {
-        g_set_error(error, IFM_ERROR, errno == EMSGSIZE ? IFM_ERROR_INVALID : IFM_ERROR_TIMEOUT,
-                    "a request to a worker was not taken: %s", g_strerror(errno));
+        ifm_error_set(error, errno == EMSGSIZE ? IFM_ERROR_INVALID : IFM_ERROR_TIMEOUT,
+                      "a request to a worker was not taken: %s", g_strerror(errno));
         *alive = FALSE;
     }
     else /* where it is dead, the answer says how it died */

@@ -63,12 +63,12 @@ static gboolean feed(const Making *making, IfmModelSubject *subject, GError **er
     gboolean fed = ifm_case_make_inputs(making->model, making->model_case, TRUE, inputs, error);
     for (gsize i = 0; fed && i < n; i++)
     {
-        const IfmTensor *to = ifm_model_subject_input(subject, i);
+        const IfmTensor *to = &subject->inputs[i];
         fed = to->size_bytes == inputs[i].size_bytes;
         if (fed && to->size_bytes > 0)
             memcpy(to->data, inputs[i].data, to->size_bytes);
         if (!fed)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "the reference's input %" G_GSIZE_FORMAT " is another one", i);
+            ifm_error_set(error, IFM_ERROR_FAILED, "the reference's input %" G_GSIZE_FORMAT " is another one", i);
     }
     for (gsize i = 0; i < n; i++)
         ifm_tensor_clear(&inputs[i]);
@@ -111,7 +111,7 @@ static gboolean run_once(IfmModelSubject *subject, gint64 *run_ns, GError **erro
 
 static gboolean keep_outputs(Making *making, IfmModelSubject *subject, GError **error)
 {
-    IfmCompiled *compiled = ifm_model_subject_compiled(subject);
+    IfmCompiled *compiled = subject->compiled;
     making->n = ifm_compiled_info(compiled).n_outputs;
     making->names = g_new0(const char *, making->n + 1);
     making->tensors = g_new0(IfmTensor, making->n + 1);
@@ -122,7 +122,7 @@ static gboolean keep_outputs(Making *making, IfmModelSubject *subject, GError **
         making->names[i] = ifm_compiled_output(compiled, i)->name;
         if (ifm_dtype_size_bytes(ifm_compiled_output(compiled, i)->dtype) == 0)
             continue; /* texts */
-        if (!ifm_request_output(ifm_model_subject_request(subject), i, &seen, error) ||
+        if (!ifm_request_output(subject->requests[0], i, &seen, error) ||
             !ifm_tensor_init(copy, seen.dtype, seen.rank, seen.shape, error))
             return FALSE;
         if (seen.size_bytes > 0)
@@ -222,7 +222,7 @@ static gboolean add_run(Making *making, IfmModelSubject *subject, GError **error
         IfmTensor seen;
         if (making->spreads[i] == NULL)
             continue;
-        if (!ifm_request_output(ifm_model_subject_request(subject), i, &seen, error))
+        if (!ifm_request_output(subject->requests[0], i, &seen, error))
             return FALSE;
         if (!ifm_spread_add(making->spreads[i], &seen))
             g_clear_pointer(&making->spreads[i], ifm_spread_free);
@@ -241,11 +241,8 @@ static void announce(const Making *making, int n_runs, gint64 run_ns)
 static gboolean run_disturbed(Making *making, int n_asked, int *n_runs, GError **error)
 {
     if (COST * making->run_ns > 2 * LIMIT_NS)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "one run would take about %.0f s",
-                    COST * (double)making->run_ns / 1e9);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_TIMEOUT, "one run would take about %.0f s",
+                             COST * (double)making->run_ns / 1e9);
     announce(making, n_asked, COST * making->run_ns);
     g_autoptr(IfmModelSubject) subject = compile_disturbed(making, error);
     gint64 spent_ns = 0;

@@ -78,20 +78,15 @@ gboolean ifm_take_rows(const IfmTensor *from, const gint64 *rows, gint64 n, IfmT
     gsize row_bytes = n_rows > 0 ? from->size_bytes / (gsize)n_rows : 0;
     memcpy(shape, from->shape, sizeof shape);
     shape[0] = n;
-    if (from->rank == 0 || !ifm_tensor_init(to, from->dtype, from->rank, shape, error))
-    {
-        if (from->rank == 0)
-            g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "reference: a single number has no rows to part");
+    if (from->rank == 0)
+        return ifm_error_refuse(error, "reference: a single number has no rows to part");
+    if (!ifm_tensor_init(to, from->dtype, from->rank, shape, error))
         return FALSE;
-    }
     for (gint64 i = 0; i < n; i++)
     {
         if (rows[i] < 0 || rows[i] >= n_rows)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "reference: row %" G_GINT64_FORMAT " is not below %" G_GINT64_FORMAT, rows[i], n_rows);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "reference: row %" G_GINT64_FORMAT " is not below %" G_GINT64_FORMAT, rows[i],
+                                    n_rows);
         memcpy((guint8 *)to->data + (gsize)i * row_bytes, (const guint8 *)from->data + (gsize)rows[i] * row_bytes,
                row_bytes);
     }

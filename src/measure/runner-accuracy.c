@@ -4,7 +4,7 @@
 
 #include <base/fields.h>
 
-#include "runner-private.h"
+#include "compare-side.h"
 
 /* How near B comes to A: workers run both over the same samples, each side on its own device. */
 
@@ -15,30 +15,12 @@
  */
 #define NEAR_DB 48 /* 20 log10(2^8) */
 
+/* Nothing is kept of what is compiled for this. */
 static json_t *case_of(const IfmCompareSide *side, GError **error)
 {
-    IfmModelCase whole = *(const IfmModelCase *)side->spec;
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(whole.device, error);
-    if (spec == NULL || !ifm_model_case_complete_dtype(&whole, error))
-        return NULL;
-    g_autofree char *path = g_canonicalize_filename(whole.model_path, NULL);
-    g_autofree char *inputs = whole.inputs_path != NULL ? g_canonicalize_filename(whole.inputs_path, NULL) : NULL;
-    whole.model_path = path;
-    whole.inputs_path = inputs;
-    whole.device = spec->text;
-    whole.cache_dir = NULL;
-    return ifm_record_to_json(&whole, ifm_kind_model.fields);
-}
-
-/* "VARIABLE=LIBRARY" of a side with a runtime of its own. */
-static char *setting_of(const IfmCompareSide *side)
-{
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(((const IfmModelCase *)side->spec)->device, NULL);
-    const char *variable = spec != NULL ? ifm_path_runtime_variable(spec->engine) : NULL;
-    if (side->runtime == NULL || variable == NULL)
-        return NULL;
-    g_autofree char *library = g_canonicalize_filename(side->runtime, NULL);
-    return g_strdup_printf("%s=%s", variable, library);
+    IfmModelCase model_case = *(const IfmModelCase *)side->spec;
+    model_case.cache_dir = NULL;
+    return ifm_runner_model_json(&model_case, error);
 }
 
 /* In a process of its own, which ends with the answer. @request: (transfer full) */
@@ -79,13 +61,14 @@ static json_t *run_side(IfmRunner *runner, const IfmCompareSide *side, const Ifm
                         const Files *files, gboolean makes, GError **error)
 {
     json_t *model_case = case_of(side, error);
-    g_autofree char *setting = setting_of(side);
     if (model_case == NULL)
         return NULL;
+    g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(ifm_member_text(model_case, "device"), NULL);
+    g_autofree char *setting = ifm_side_setting(side, device);
     json_t *request =
         json_pack("{s:s,s:o,s:I,s:s,s:s,s:b,s:s*}", "do", "accuracy", "case", model_case, "n", (json_int_t)options->n,
                   "inputs", files->inputs, "outputs", files->outputs, "makes", makes, "samples", options->samples_path);
-    return ask(runner, ((const IfmModelCase *)side->spec)->device, setting, request, error);
+    return ask(runner, device->text, setting, request, error);
 }
 
 /* --- layers ----------------------------------------------------------------------------------------------------------- */

@@ -145,7 +145,7 @@ static gboolean run_rounds(Compare *compare, gint64 made_ns, GError **error)
 
 static gboolean both(Compare *compare, IfmSideStep step, GError **error)
 {
-    return ifm_sides_step(&compare->sides, step, compare->order, 2, error);
+    return ifm_sides_step(&compare->sides, step, compare->order, error);
 }
 
 /* Only what computes the same thing of the same inputs must come to the same. */
@@ -186,7 +186,7 @@ static gboolean warm_up(Compare *compare, IfmSide *side, GError **error)
         g_prefix_error(error, "%s: ", side->name);
         return FALSE;
     }
-    const char *differs = json_string_value(json_object_get(answer, "differs"));
+    const char *differs = ifm_member_text(answer, "differs");
     if (differs != NULL)
         compare->differs =
             g_strdup_printf("the outputs of %s differ from those of %s: %s", side->name, first->name, differs);
@@ -247,7 +247,7 @@ static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **erro
         compare->sides.n_ended++;
         draw_order(compare);
         done = ifm_comparer_end_pair(compare->comparer, ifm_sides_now_ns() - compare->sides.began_ns);
-        report(compare, ifm_runner_options(compare->sides.runner));
+        report(compare, &compare->sides.runner->options);
     }
     *interrupted = !done && ifm_runner_is_interrupted(compare->sides.runner);
     if (*interrupted && compare->sides.n_ended > 0)
@@ -255,7 +255,7 @@ static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **erro
     if (failure != NULL)
         g_propagate_error(error, g_steal_pointer(&failure));
     else if (*interrupted)
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before anything was compared");
+        ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before anything was compared");
     return done;
 }
 
@@ -332,21 +332,17 @@ gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], co
     if (!ifm_compare_protocol_check(protocol, error))
         return FALSE;
     if (sides[0].kind != sides[1].kind)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "A is a case of kind %s, B of kind %s: one kind is right",
-                    sides[0].kind->name, sides[1].kind->name);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "A is a case of kind %s, B of kind %s: one kind is right",
+                             sides[0].kind->name, sides[1].kind->name);
     static const char *const names[] = { "A", "B" };
     g_auto(Compare) compare = { .protocol = protocol };
     gboolean interrupted = FALSE;
     ifm_sides_init(&compare.sides, runner, sides, names, 2, seed);
     compare.comparer = ifm_comparer_new(protocol);
     draw_order(&compare); /* sealing a side starts its first process */
-    json_auto_t *of_a = protocol_of(protocol, FALSE), *of_b = protocol_of(protocol, TRUE);
-    json_t *protocols[] = { of_a, of_b };
-    if (!ifm_sides_check(&compare.sides, error) || !ifm_sides_seal(&compare.sides, compare.order, protocols, error) ||
-        !run_pairs(&compare, &interrupted, error))
+    for (gsize i = 0; i < 2; i++)
+        compare.sides.sides[i].protocol = protocol_of(protocol, i > 0);
+    if (!ifm_sides_start(&compare.sides, compare.order, error) || !run_pairs(&compare, &interrupted, error))
         return FALSE;
     finish(&compare, interrupted, comparison);
     return TRUE;

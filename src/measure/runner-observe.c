@@ -13,8 +13,8 @@ void ifm_observed_shapes_clear(IfmObservedShapes *observed)
 static gboolean read_shape(const json_t *json, IfmObservedShape *shape)
 {
     const json_t *dims = json_object_get(json, "shape");
-    *shape = (IfmObservedShape){ .tensor = json_string_value(json_object_get(json, "tensor")) };
-    const char *dtype = json_string_value(json_object_get(json, "dtype"));
+    *shape = (IfmObservedShape){ .tensor = ifm_member_text(json, "tensor") };
+    const char *dtype = ifm_member_text(json, "dtype");
     if (shape->tensor == NULL || dtype == NULL || !json_is_array(dims) || json_array_size(dims) > IFM_MAX_RANK)
         return FALSE;
     shape->dtype = ifm_dtype_from_name(dtype);
@@ -28,25 +28,34 @@ static gboolean read_shape(const json_t *json, IfmObservedShape *shape)
     return TRUE;
 }
 
-/* Asks about a case as workers take it: its path absolute, its device in full, its dtype named.
- * @request: (transfer full) without the case
+json_t *ifm_runner_model_json(const IfmModelCase *given, GError **error)
+{
+    IfmModelCase whole = *given;
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(whole.device, error);
+    if (spec == NULL || !ifm_model_case_complete_dtype(&whole, error))
+        return NULL;
+    g_autofree char *path = g_canonicalize_filename(whole.model_path, NULL);
+    g_autofree char *inputs = whole.inputs_path != NULL ? g_canonicalize_filename(whole.inputs_path, NULL) : NULL;
+    whole.model_path = path;
+    whole.inputs_path = inputs;
+    whole.device = spec->text;
+    return ifm_record_to_json(&whole, ifm_kind_model.fields);
+}
+
+/* @request: (transfer full) without the case
  * Returns: (transfer full) the answer of a process of its own: what a run leaves allocated would be in a later case's
  * figures of memory. */
 static json_t *ask(IfmRunner *runner, const IfmModelCase *model_case, const char *what, json_t *request, GError **error)
 {
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(model_case->device, error);
-    IfmModelCase whole = *model_case;
-    if (spec == NULL || !ifm_model_case_complete_dtype(&whole, error))
+    json_t *whole = ifm_runner_model_json(model_case, error);
+    if (whole == NULL)
     {
         json_decref(request);
         return NULL;
     }
-    g_autofree char *path = g_canonicalize_filename(model_case->model_path, NULL);
-    whole.model_path = path;
-    whole.device = spec->text;
-    json_object_set_new(request, "case", ifm_record_to_json(&whole, ifm_kind_model.fields));
+    json_object_set_new(request, "case", whole);
     IfmWorkerWatch watch = ifm_runner_watch(runner);
-    g_autofree char *key = g_strdup_printf("%s on %s", what, spec->text);
+    g_autofree char *key = g_strdup_printf("%s on %s", what, ifm_member_text(whole, "device"));
     json_t *answer = ifm_runner_ask(runner, key, request, &watch, error);
     ifm_runner_drop_worker(runner, key);
     return answer;
@@ -62,7 +71,7 @@ gboolean ifm_runner_optimise(IfmRunner *runner, const IfmModelCase *model_case, 
                                   json_pack("{s:s,s:o,s:b,s:b}", "do", "optimise", "file", ifm_json_string(file),
                                             "keep_layout", files[i].keep_layout, "outline", files[i].outline),
                                   error);
-        const char *said = json_string_value(json_object_get(answer, "version"));
+        const char *said = ifm_member_text(answer, "version");
         if (answer == NULL)
             return FALSE;
         if (version != NULL && i == 0)

@@ -8,6 +8,28 @@ G_BEGIN_DECLS
 /* What the files of the runner share: runner.c keeps workers, kinds.c has cases of every kind sealed and
  * measured, runner-compare.c measures two in turn, runner-reference.c keeps the outputs that are right. */
 
+/** IfmReferences: outputs that are right, in files; computed once a model, sizes and inputs. */
+typedef struct
+{
+    const IfmTemporary *folder;
+    GHashTable *known; /* key -> json_t*: {"path"} or {"why"} there is none */
+    GQueue kept;       /* char*: keys of those with a file, oldest first */
+    guint64 kept_bytes;
+    guint n_made;
+} IfmReferences;
+
+struct IfmRunner
+{
+    IfmRunnerOptions options;
+    IfmTemporary temporary;   /* references, and whatever a runtime drops */
+    IfmReferences references; /* in it */
+    GHashTable *workers;      /* canonical device -> IfmWorker* */
+    GHashTable *engines;      /* name -> json_t*: engine, version, library */
+    GHashTable *lost;         /* device without cores and streams -> char*, why */
+    GHashTable *digests;      /* of files with inputs: see ifm_case_inputs_digest() */
+    json_t *machine;
+};
+
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
 /** ifm_runner_ask: Asks the worker of that key, which is started where there is none; one that died meanwhile is
@@ -24,6 +46,10 @@ IfmWorkerWatch ifm_runner_watch(IfmRunner *runner);
 void ifm_runner_drop_sets(IfmRunner *runner, const char *kept);
 /** ifm_runner_drop_worker: Ends one; the next question starts another. */
 void ifm_runner_drop_worker(IfmRunner *runner, const char *key);
+/** ifm_runner_model_json: (transfer full) a case as workers take it: its paths absolute, its device in full, its dtype
+ * named.
+ */
+json_t *ifm_runner_model_json(const IfmModelCase *given, GError **error);
 /** ifm_runner_folder: borrowed: the runner's own for files that workers read; NULL where it cannot be made. */
 const char *ifm_runner_folder(IfmRunner *runner, GError **error);
 /** ifm_runner_engine_facts: (transfer none) {"engine", "version", "library"}. @key: of the worker that is asked where it is
@@ -31,10 +57,7 @@ const char *ifm_runner_folder(IfmRunner *runner, GError **error);
 const json_t *ifm_runner_engine_facts(IfmRunner *runner, const char *key, const IfmDeviceSpec *spec, GError **error);
 /** ifm_runner_machine: (transfer none) the machine's facts. */
 const json_t *ifm_runner_machine(IfmRunner *runner);
-const IfmRunnerOptions *ifm_runner_options(const IfmRunner *runner);
 gboolean ifm_runner_is_interrupted(const IfmRunner *runner);
-/** ifm_runner_digests: of files with inputs: see ifm_case_inputs_digest(). */
-GHashTable *ifm_runner_digests(IfmRunner *runner);
 /** ifm_kind_seal: ifm_runner_case(). @facts: the engine's; NULL: asked for */
 IfmCase *ifm_kind_seal(IfmRunner *runner, const IfmCaseKind *kind, const void *spec, const json_t *facts, GError **error);
 /** ifm_case_set_engine: Its name and version into the record. */
@@ -74,36 +97,23 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmRunMonitor, ifm_run_monitor_clear)
 /** ifm_run_monitor_add_environment: Joins what the machine reports with what the worker knew of the runtime. */
 void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *measurement);
 
-/** IfmRunnerJob: one case: where, and how the worker is asked. */
+/** IfmKindJob: one case, and where it is measured. @spec: completed, as in its message */
+typedef struct IfmKindPlace IfmKindPlace;
 typedef struct
 {
-    const char *worker;       /* its key */
-    const GPtrArray *devices; /* IfmDeviceSpec* */
-    double level;             /* of the summary */
-    /* measure: NULL with the worker's own error, or its end's. */
-    IfmMeasurement *(*measure)(IfmRunMonitor *monitor, void *user, GError **error);
-    void *user;
-} IfmRunnerJob;
-
+    const IfmCaseKind *kind;
+    const void *spec;
+    const IfmCase *sealed;
+    IfmKindPlace *place;
+} IfmKindJob;
+/** ifm_kind_ask: Has a worker measure it. NULL with the worker's own error, or its end's. */
+IfmMeasurement *ifm_kind_ask(IfmRunMonitor *monitor, const IfmKindJob *job, GError **error);
 /** ifm_runner_run: Does a job: as ifm_runner_measure() says. */
-IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const IfmCase *sealed, GError **error);
+IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmKindJob *job, GError **error);
 /** ifm_is_among: whether a list of texts has one. */
 gboolean ifm_is_among(const json_t *names, const char *name);
 
 /* --- runner-reference.c ------------------------------------------------------------------------------------------- */
-
-/** IfmReferences: outputs that are right, in files; computed once a model, sizes and inputs. */
-typedef struct
-{
-    const IfmTemporary *folder;
-    GHashTable *known; /* key -> json_t*: {"path"} or {"why"} there is none */
-    GQueue kept;       /* char*: keys of those with a file, oldest first */
-    guint64 kept_bytes;
-    guint n_made;
-} IfmReferences;
-
-/** ifm_runner_references: borrowed: the runner's own. */
-IfmReferences *ifm_runner_references(IfmRunner *runner);
 
 /** ifm_references_init: @folder: borrowed; made before the first is added. */
 void ifm_references_init(IfmReferences *references, const IfmTemporary *folder);

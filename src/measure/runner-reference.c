@@ -108,7 +108,7 @@ gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model
             return TRUE;
         }
         status = "unavailable";
-        why = json_string_value(json_object_get(reference, "why"));
+        why = ifm_member_text(reference, "why");
     }
     json_object_set_new(request, "verification", json_pack("{s:s,s:s}", "status", status, "why", why));
     return TRUE;

@@ -153,7 +153,7 @@ static const char *why_stop(const Rounds *rounds)
 
 static void report(const Rounds *rounds)
 {
-    const IfmRunnerOptions *options = ifm_runner_options(rounds->sides.runner);
+    const IfmRunnerOptions *options = &rounds->sides.runner->options;
     g_autofree char *place = g_strdup_printf("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " rounds", rounds->sides.n_ended,
                                              rounds->protocol->max_rounds);
     if (options->progress != NULL)
@@ -180,11 +180,8 @@ static gboolean run_all(Rounds *rounds, GError **error)
         rounds->stopped = ifm_stop_reason_name(IFM_STOP_INTERRUPTED);
         return TRUE;
     }
-    if (failure != NULL)
-        g_propagate_error(error, g_steal_pointer(&failure));
-    else
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before a round was whole");
-    return FALSE;
+    return failure != NULL ? ifm_error_pass(error, g_steal_pointer(&failure))
+                           : ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before a round was whole");
 }
 
 /* --- the records ------------------------------------------------------------------------------------------------------ */
@@ -289,13 +286,11 @@ gboolean ifm_runner_rounds(IfmRunner *runner, const IfmCompareSide *sides, const
                               .log_ns = g_array_new(FALSE, FALSE, sizeof(double)),
                               .medians_ns = g_array_new(FALSE, FALSE, sizeof(double)),
                               .places = g_array_new(FALSE, FALSE, sizeof(gsize)) };
-    g_autoptr(GPtrArray) protocols = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
     ifm_sides_init(&rounds.sides, runner, sides, names, n, seed);
     draw_order(&rounds);
     for (gsize i = 0; i < n; i++)
-        g_ptr_array_add(protocols, protocol_of(protocol, i, n));
-    if (!ifm_sides_check(&rounds.sides, error) ||
-        !ifm_sides_seal(&rounds.sides, rounds.order, (json_t *const *)(const void *)protocols->pdata, error))
+        rounds.sides.sides[i].protocol = protocol_of(protocol, i, n);
+    if (!ifm_sides_start(&rounds.sides, rounds.order, error))
         return FALSE;
     ifm_sides_end_processes(&rounds.sides);
     if (!run_all(&rounds, error))

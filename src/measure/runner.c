@@ -5,19 +5,7 @@
 #include <sensor/sensor.h>
 #include <store/store.h>
 
-#include "runner-private.h"
-
-struct IfmRunner
-{
-    IfmRunnerOptions options;
-    IfmTemporary temporary;   /* references, and whatever a runtime drops */
-    IfmReferences references; /* in it */
-    GHashTable *workers;      /* canonical device -> IfmWorker* */
-    GHashTable *engines;      /* name -> json_t*: engine, version, library */
-    GHashTable *lost;         /* device without cores and streams -> char*, why */
-    GHashTable *digests;      /* of files with inputs: what identifies a file -> char* */
-    json_t *machine;
-};
+#include "kind-private.h"
 
 /* --- the runner --------------------------------------------------------------------------------------------------- */
 
@@ -52,11 +40,6 @@ const json_t *ifm_runner_machine(IfmRunner *runner)
     if (runner->machine == NULL)
         runner->machine = ifm_sensor_machine(NULL);
     return runner->machine;
-}
-
-const IfmRunnerOptions *ifm_runner_options(const IfmRunner *runner)
-{
-    return &runner->options;
 }
 
 gboolean ifm_runner_is_interrupted(const IfmRunner *runner)
@@ -144,16 +127,6 @@ const char *ifm_runner_folder(IfmRunner *runner, GError **error)
     return ifm_temporary_make(&runner->temporary, error) ? runner->temporary.path : NULL;
 }
 
-GHashTable *ifm_runner_digests(IfmRunner *runner)
-{
-    return runner->digests;
-}
-
-IfmReferences *ifm_runner_references(IfmRunner *runner)
-{
-    return &runner->references;
-}
-
 json_t *ifm_runner_ask(IfmRunner *runner, const char *key, json_t *request, const IfmWorkerWatch *watch, GError **error)
 {
     json_auto_t *owned = request;
@@ -201,14 +174,13 @@ gboolean ifm_runner_find_device(IfmRunner *runner, const char *device, char **de
     {
         g_hash_table_remove(runner->lost, name);
         if (description != NULL)
-            *description = g_strdup(json_string_value(json_object_get(answer, "description")));
+            *description = g_strdup(ifm_member_text(answer, "description"));
         return TRUE;
     }
     g_hash_table_remove(runner->workers, spec->text); /* nothing will be measured in it */
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST))
         ifm_runner_set_lost(runner, device, failure->message);
-    g_propagate_error(error, g_steal_pointer(&failure));
-    return FALSE;
+    return ifm_error_pass(error, g_steal_pointer(&failure));
 }
 
 void ifm_runner_set_lost(IfmRunner *runner, const char *device, const char *why)
@@ -266,8 +238,8 @@ static void on_message(const json_t *message, void *user)
 {
     IfmRunMonitor *monitor = user;
     const IfmRunnerOptions *options = &monitor->runner->options;
-    const char *say = json_string_value(json_object_get(message, "say"));
-    const char *phase = json_string_value(json_object_get(message, "phase"));
+    const char *say = ifm_member_text(message, "say");
+    const char *phase = ifm_member_text(message, "phase");
     gsize n = (gsize)json_integer_value(json_object_get(message, "n"));
     if (phase != NULL)
         take_snapshots(monitor, phase, n);
@@ -304,13 +276,6 @@ IfmWorkerWatch ifm_run_monitor_watch(IfmRunMonitor *monitor)
 
 /* --- measuring: what becomes of it -------------------------------------------------------------------------------- */
 
-static IfmMeasurement *failed_measurement(IfmOutcome outcome, const GError *failure)
-{
-    IfmMeasurement *measurement = ifm_measurement_new();
-    ifm_measurement_fail(measurement, outcome, failure);
-    return measurement;
-}
-
 /* What a worker that was ended on interruption had reported until then. NULL if that was no sample. */
 static IfmMeasurement *from_draft(const IfmRunMonitor *monitor, double level)
 {
@@ -346,7 +311,7 @@ void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *mea
     if (json_object_get(measurement->environment, "warnings") == NULL)
         json_object_set_new(measurement->environment, "warnings", json_array());
     /* What else the machine did meanwhile is nothing to a virtual clock. */
-    if (g_strcmp0(json_string_value(json_object_get(measurement->environment, "clock_kind")), "virtual") != 0)
+    if (g_strcmp0(ifm_member_text(measurement->environment, "clock_kind"), "virtual") != 0)
         json_array_extend(json_object_get(measurement->environment, "warnings"), warnings);
 }
 
@@ -364,18 +329,18 @@ static gboolean has_device(gpointer key, gpointer worker, gpointer device)
 }
 
 /* Its workers go too: a runtime that has lost its device mostly cannot find it again in the same process. */
-static void remember_loss(const IfmRunMonitor *monitor, const IfmRunnerJob *job, const char *why)
+static void remember_loss(const IfmRunMonitor *monitor, const IfmKindPlace *place, const char *why)
 {
     IfmRunner *runner = monitor->runner;
-    for (guint i = 0; i < job->devices->len; i++)
+    for (guint i = 0; i < place->devices->len; i++)
     {
-        const IfmDeviceSpec *device = job->devices->pdata[i];
-        if (job->devices->len > 1 && !ifm_is_among(monitor->lost, device->text))
+        const IfmDeviceSpec *device = place->devices->pdata[i];
+        if (place->devices->len > 1 && !ifm_is_among(monitor->lost, device->text))
             continue;
         g_hash_table_insert(runner->lost, device_of(device), g_strdup(why));
         g_hash_table_foreach_remove(runner->workers, has_device, device->text);
     }
-    g_hash_table_remove(runner->workers, job->worker);
+    g_hash_table_remove(runner->workers, place->worker);
 }
 
 /* A device lost earlier is tried again only once it answers a probe. Returns: whether it may be measured. */
@@ -395,44 +360,34 @@ static gboolean find_again(IfmRunner *runner, const IfmDeviceSpec *spec, GError 
         return TRUE;
     }
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-        g_propagate_error(error, g_steal_pointer(&failure));
-    else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "lost earlier (%s) and still is: %s", why, failure->message);
-    return FALSE;
+        return ifm_error_pass(error, g_steal_pointer(&failure));
+    return ifm_error_set(error, IFM_ERROR_LOST, "lost earlier (%s) and still is: %s", why, failure->message);
 }
 
-/* What a failure of the worker or of finding a lost device again is as a record; NULL where it is none, but an error. */
-static IfmMeasurement *record_failure(const IfmRunMonitor *monitor, double level, IfmOutcome outcome,
-                                      GError *failure /* (transfer full) */, GError **error)
+/* A failure of the worker, or of finding a lost device again, is a record; NULL where it is none, but an error. */
+static IfmMeasurement *run_job(IfmRunMonitor *monitor, const IfmKindJob *job, GError **error)
 {
-    IfmMeasurement *measurement = NULL;
+    g_autoptr(GError) failure = NULL;
+    const GPtrArray *devices = job->place->devices;
+    gboolean found = TRUE;
+    for (guint i = 0; found && i < devices->len; i++)
+        found = find_again(monitor->runner, devices->pdata[i], &failure);
+    IfmMeasurement *measurement = found ? ifm_kind_ask(monitor, job, &failure) : NULL;
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-        measurement = from_draft(monitor, level);
-    else if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* that is: no worker at all */
-        measurement = failed_measurement(outcome, failure);
+        measurement = from_draft(monitor, job->place->level);
+    else if (failure != NULL && !g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* that is: no worker at all */
+        measurement = ifm_measurement_failed(found ? IFM_OUTCOME_FAILED : IFM_OUTCOME_SKIPPED, failure);
     if (measurement == NULL)
-        g_propagate_error(error, failure);
-    else
-        g_error_free(failure);
+        ifm_error_pass(error, g_steal_pointer(&failure));
     return measurement;
 }
 
-static IfmMeasurement *run_job(IfmRunMonitor *monitor, const IfmRunnerJob *job, GError **error)
-{
-    GError *failure = NULL;
-    for (guint i = 0; i < job->devices->len; i++)
-        if (!find_again(monitor->runner, job->devices->pdata[i], &failure))
-            return record_failure(monitor, job->level, IFM_OUTCOME_SKIPPED, failure, error);
-    IfmMeasurement *measurement = job->measure(monitor, job->user, &failure);
-    return measurement != NULL ? measurement : record_failure(monitor, job->level, IFM_OUTCOME_FAILED, failure, error);
-}
-
-IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const IfmCase *sealed, GError **error)
+IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmKindJob *job, GError **error)
 {
     g_auto(IfmRunMonitor) monitor = { .runner = runner };
     if (ifm_runner_is_interrupted(runner))
     {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted before it began");
+        ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before it began");
         return NULL;
     }
     gint64 started_unix_ms = g_get_real_time() / 1000;
@@ -440,9 +395,9 @@ IfmMeasurement *ifm_runner_run(IfmRunner *runner, const IfmRunnerJob *job, const
     if (measurement == NULL)
         return NULL;
     measurement->started_unix_ms = started_unix_ms;
-    ifm_record_set_text(&measurement->case_key, sealed->key);
+    ifm_record_set_text(&measurement->case_key, job->sealed->key);
     if (measurement->outcome == IFM_OUTCOME_FAILED && g_str_equal(measurement->error_code, "lost"))
-        remember_loss(&monitor, job, measurement->reason);
+        remember_loss(&monitor, job->place, measurement->reason);
     ifm_run_monitor_add_environment(&monitor, measurement);
     if (monitor.lost != NULL)
         json_object_set(measurement->environment, "lost_devices", monitor.lost);

@@ -8,39 +8,6 @@
 
 #include "measure-private.h"
 
-/* A stream that works while the measured one does. */
-typedef struct
-{
-    IfmModelSubject *subject;
-    int stream;
-    pthread_t thread;
-    guint64 n_runs;
-    GError *error;
-} BusyStream;
-
-struct IfmModelSubject
-{
-    IfmEngine *engine;
-    IfmModel *model;
-    IfmDeviceSpec *spec;
-    IfmDtype dtype;
-    IfmCompileOptions options;
-    IfmCompiled *compiled;
-    gint64 compile_ns;
-    gsize n_inputs, n_outputs;
-    IfmTensor *inputs;
-    IfmAnalysis *analysis; /* what shapes the outputs have; NULL if unknown */
-    int n_streams;
-    IfmRequest **requests; /* [n_streams]; 0 is the measured one */
-    IfmTensor *outputs;    /* [n_streams * n_outputs], empty where the engine allocates */
-    BusyStream *busy;      /* [n_streams - 1] */
-    gint stop_busy;        /* atomic */
-    const IfmReference *reference;
-    IfmTolerance tolerance;
-    IfmVerification verdict;
-    gboolean wrong; /* an output was */
-};
-
 static IfmCompileOptions options_of(const IfmModel *model, const IfmModelCase *model_case, IfmCompilePurpose profiled)
 {
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
@@ -205,38 +172,6 @@ void ifm_model_subject_free(IfmModelSubject *self)
     g_free(self);
 }
 
-void ifm_model_subject_set_reference(IfmModelSubject *self, const IfmReference *reference)
-{
-    self->reference = reference;
-}
-
-IfmCompiled *ifm_model_subject_compiled(IfmModelSubject *self)
-{
-    return self->compiled;
-}
-
-IfmRequest *ifm_model_subject_request(IfmModelSubject *self)
-{
-    return self->requests[0];
-}
-
-const IfmTensor *ifm_model_subject_input(const IfmModelSubject *self, gsize index)
-{
-    g_return_val_if_fail(index < self->n_inputs, NULL);
-    return &self->inputs[index];
-}
-
-IfmTensor *ifm_model_subject_input_memory(IfmModelSubject *self, gsize index)
-{
-    g_return_val_if_fail(index < self->n_inputs, NULL);
-    return &self->inputs[index];
-}
-
-gint64 ifm_model_subject_compile_ns(const IfmModelSubject *self)
-{
-    return self->compile_ns;
-}
-
 gsize ifm_model_subject_io_bytes(const IfmModelSubject *self)
 {
     gsize n = 0;
@@ -262,7 +197,7 @@ static gboolean model_run(void *data, GError **error)
 
 static void busy_loop(void *data)
 {
-    BusyStream *busy = data;
+    IfmBusyStream *busy = data;
     IfmRequest *request = busy->subject->requests[busy->stream];
     while (!g_atomic_int_get(&busy->subject->stop_busy) && infer(request, &busy->error))
         busy->n_runs++;
@@ -270,7 +205,7 @@ static void busy_loop(void *data)
 
 static void *busy_main(void *data)
 {
-    BusyStream *busy = data;
+    IfmBusyStream *busy = data;
     ifm_compiled_invoke(busy->subject->compiled, busy->stream, busy_loop, busy);
     ifm_clock_leave(ifm_engine_info(busy->subject->engine).clock);
     return NULL;
@@ -279,7 +214,7 @@ static void *busy_main(void *data)
 static void start_busy(IfmModelSubject *self)
 {
     if (self->busy == NULL)
-        self->busy = g_new0(BusyStream, (gsize)self->n_streams - 1);
+        self->busy = g_new0(IfmBusyStream, (gsize)self->n_streams - 1);
     g_atomic_int_set(&self->stop_busy, 0);
     for (int i = 0; i < self->n_streams - 1; i++)
     {
@@ -355,7 +290,7 @@ gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error)
 {
     for (int stream = 1; stream < self->n_streams; stream++)
     {
-        BusyStream *busy = self->busy != NULL ? &self->busy[stream - 1] : NULL;
+        IfmBusyStream *busy = self->busy != NULL ? &self->busy[stream - 1] : NULL;
         if (busy != NULL && busy->error != NULL)
         {
             g_propagate_error(error, g_steal_pointer(&busy->error));
@@ -366,11 +301,6 @@ gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error)
             return FALSE;
     }
     return TRUE;
-}
-
-gboolean ifm_model_subject_is_wrong(const IfmModelSubject *self)
-{
-    return self->wrong;
 }
 
 json_t *ifm_model_subject_verification(const IfmModelSubject *self)

@@ -36,11 +36,8 @@ static gboolean check_finite(const char *port, const IfmTensor *value, GError **
     if (!ifm_dtype_is_float(value->dtype))
         return TRUE;
     gint64 at = ifm_tensor_first_not_finite(value);
-    if (at < 0)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "output %s is not finite: element %" G_GINT64_FORMAT " is %g", port, at,
-                ifm_tensor_get_double(value, at));
-    return FALSE;
+    return at < 0 || ifm_error_set(error, IFM_ERROR_FAILED, "output %s is not finite: element %" G_GINT64_FORMAT " is %g",
+                                   port, at, ifm_tensor_get_double(value, at));
 }
 
 static void note_worst(IfmVerification *verdict, const char *port, double value, double reference, double excess)
@@ -68,9 +65,8 @@ static gboolean misshapen(const char *port, const IfmTensor *value, const IfmTen
 {
     g_autofree char *got = ifm_shape_to_string(value->rank, value->shape);
     g_autofree char *asked = ifm_shape_to_string(expected->rank, expected->shape);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "output %s is %s %s, the reference's is %s %s", port,
-                ifm_dtype_name(value->dtype), got, ifm_dtype_name(expected->dtype), asked);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "output %s is %s %s, the reference's is %s %s", port,
+                         ifm_dtype_name(value->dtype), got, ifm_dtype_name(expected->dtype), asked);
 }
 
 static gboolean mismatch(const char *port, const IfmTensor *value, const IfmTensor *expected, double rtol, double atol,
@@ -78,12 +74,12 @@ static gboolean mismatch(const char *port, const IfmTensor *value, const IfmTens
 {
     if (difference->n_different < 0)
         return misshapen(port, value, expected, error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                "output %s is different: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                " elements, worst element %" G_GINT64_FORMAT ": %.6g, the reference has %.6g (rtol %.3g, atol %.3g)",
-                port, difference->n_different, ifm_tensor_n_elements(value), difference->worst_index,
-                difference->worst_value, difference->worst_reference, rtol, atol);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED,
+                         "output %s is different: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                         " elements, worst element %" G_GINT64_FORMAT
+                         ": %.6g, the reference has %.6g (rtol %.3g, atol %.3g)",
+                         port, difference->n_different, ifm_tensor_n_elements(value), difference->worst_index,
+                         difference->worst_value, difference->worst_reference, rtol, atol);
 }
 
 /* The place of a maximum, say, is rightly another one where a lower precision rounded two values together. */
@@ -210,11 +206,10 @@ static gboolean differs(const Judged *judged, const IfmTensor *value, GError **e
             : g_strdup_printf(", %.3g times what rounding does there; signal to noise %.1f dB, of the "
                               "reference itself %.1f",
                               judgement->worst, ifm_accuracy_sqnr_db(&accuracy), judged->output->figures.reference_db);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                "output %s is different: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                " elements, worst element %" G_GINT64_FORMAT ": %.6g, the reference has %.6g%s",
-                port, judgement->n_different, ifm_tensor_n_elements(value), at, of, right, how);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED,
+                         "output %s is different: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                         " elements, worst element %" G_GINT64_FORMAT ": %.6g, the reference has %.6g%s",
+                         port, judgement->n_different, ifm_tensor_n_elements(value), at, of, right, how);
 }
 
 static gboolean check_spread(const IfmReference *self, const IfmReferenceOutput *output, const IfmTensor *value,
@@ -282,10 +277,7 @@ gboolean ifm_reference_check(const IfmReference *self, const char *port, const I
     if (self == NULL)
         return check_finite(port, value, error);
     if (output == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "output %s: the reference has no such output", port);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "output %s: the reference has no such output", port);
     verdict->reference_not_finite |= output->not_finite;
     verdict->n_compared++;
     return (is_by_spread(output, tolerance) ? check_spread : check_fixed)(self, output, value, tolerance, verdict, error);

@@ -40,10 +40,7 @@ static gboolean copy_values(const IfmTensor *from, IfmTensor *to, const char *na
     g_autoptr(GRand) unused = g_rand_new_with_seed(0);
     const gint64 n = ifm_tensor_n_elements(to);
     if (ifm_tensor_n_elements(from) != n)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "input '%s' has another size in the other model", name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "input '%s' has another size in the other model", name);
     if (from->dtype == to->dtype)
     {
         memcpy(to->data, from->data, to->size_bytes);
@@ -105,7 +102,7 @@ static gboolean feed(IfmModelSubject *subject, const IfmModel *model, const char
     {
         const char *name = ifm_model_input(model, i)->name;
         const IfmTensor *found = ifm_tensor_file_find(file, name);
-        if (found != NULL && !copy_values(found, ifm_model_subject_input_memory(subject, i), name, error))
+        if (found != NULL && !copy_values(found, &subject->inputs[i], name, error))
             return FALSE;
     }
     return file != NULL;
@@ -116,7 +113,7 @@ static gboolean feed(IfmModelSubject *subject, const IfmModel *model, const char
 /* The engine's outputs beside those of a file. @sums: [n outputs]    @names: of the file, by output */
 static gboolean add_outputs(IfmModelSubject *subject, const char *path, IfmAccuracy *sums, GError **error)
 {
-    IfmCompiled *compiled = ifm_model_subject_compiled(subject);
+    IfmCompiled *compiled = subject->compiled;
     g_autoptr(IfmTensorFile) file = ifm_tensor_file_open(path, error);
     const gsize n = ifm_compiled_info(compiled).n_outputs;
     for (gsize i = 0; file != NULL && i < n; i++)
@@ -127,11 +124,8 @@ static gboolean add_outputs(IfmModelSubject *subject, const char *path, IfmAccur
         if (reference == NULL && n == ifm_tensor_file_n(file)) /* the other model may call them otherwise */
             reference = ifm_tensor_file_tensor(file, i);
         if (reference == NULL)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "A has no output '%s'", name);
-            return FALSE;
-        }
-        if (!ifm_request_output(ifm_model_subject_request(subject), i, &value, error) ||
+            return ifm_error_refuse(error, "A has no output '%s'", name);
+        if (!ifm_request_output(subject->requests[0], i, &value, error) ||
             !ifm_accuracy_add(&sums[i], reference, &value, error))
         {
             g_prefix_error(error, "output '%s': ", name);
@@ -143,7 +137,7 @@ static gboolean add_outputs(IfmModelSubject *subject, const char *path, IfmAccur
 
 static json_t *sums_to_json(IfmModelSubject *subject, const IfmAccuracy *sums)
 {
-    IfmCompiled *compiled = ifm_model_subject_compiled(subject);
+    IfmCompiled *compiled = subject->compiled;
     json_t *list = json_array();
     for (gsize i = 0; i < ifm_compiled_info(compiled).n_outputs; i++)
     {
@@ -179,7 +173,7 @@ static json_t *side_outputs(Worker *worker, const json_t *request, const IfmMode
                                              : NULL;
     if (subject == NULL)
         return NULL;
-    IfmCompiled *compiled = ifm_model_subject_compiled(subject);
+    IfmCompiled *compiled = subject->compiled;
     if ((ifm_compiled_info(compiled).capabilities & IFM_CAN_TRUE_OUTPUTS) == 0)
         return json_pack("{s:s}", "why", "a simulated device computes no true outputs");
     g_autofree IfmAccuracy *sums = g_new0(IfmAccuracy, ifm_compiled_info(compiled).n_outputs + 1);
@@ -191,7 +185,7 @@ static json_t *side_outputs(Worker *worker, const json_t *request, const IfmMode
             (makes &&
              (!make_inputs(model, model_case, samples, i, &inputs, error) || !save_inputs(model, &inputs, to, error))) ||
             !feed(subject, model, inputs_at, i, error) || !run(subject, error) ||
-            !(makes ? worker_save_outputs(compiled, ifm_model_subject_request(subject), outputs, error)
+            !(makes ? worker_save_outputs(compiled, subject->requests[0], outputs, error)
                     : add_outputs(subject, outputs, sums, error)))
             return NULL;
     }
@@ -280,14 +274,14 @@ static IfmModelSubject *expose(Layers *layers, gsize side, const GArray *list, G
 /* A tensor of the last run; an input is what was fed. */
 static gboolean find_tensor(IfmModelSubject *subject, const IfmModel *model, const char *name, IfmTensor *tensor)
 {
-    IfmCompiled *compiled = ifm_model_subject_compiled(subject);
+    IfmCompiled *compiled = subject->compiled;
     for (gsize i = 0; i < ifm_compiled_info(compiled).n_outputs; i++)
         if (g_str_equal(ifm_compiled_output(compiled, i)->name, name))
-            return ifm_request_output(ifm_model_subject_request(subject), i, tensor, NULL);
+            return ifm_request_output(subject->requests[0], i, tensor, NULL);
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
         if (g_str_equal(ifm_model_input(model, i)->name, name))
         {
-            *tensor = *ifm_model_subject_input(subject, i);
+            *tensor = subject->inputs[i];
             return TRUE;
         }
     return FALSE;

@@ -68,7 +68,7 @@ static gboolean is_cured_by(Worker *worker, const char *option)
         ifm_model_subject_new(worker->engine, worker->model, &cured, IFM_COMPILE_MEASURED, NULL);
     if (subject == NULL)
         return FALSE;
-    ifm_model_subject_set_reference(subject, worker->reference);
+    subject->reference = worker->reference;
     const IfmSubject slots = ifm_model_subject_slots(subject);
     return slots.run(slots.self, NULL) && slots.verify(slots.self, NULL);
 }

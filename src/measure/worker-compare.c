@@ -42,7 +42,7 @@ static json_t *run_round(const IfmSubject *subject, const json_t *request, const
         return NULL;
     if (round->samples_ns->len >= protocol.runs)
         return json_pack("{s:o}", "samples_ns", ifm_json_int64_array(round->samples_ns));
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted within a round");
+    ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted within a round");
     return NULL;
 }
 
@@ -56,7 +56,7 @@ static IfmMeasurement *run_last(const IfmSubject *subject, const gint *interrupt
 
 json_t *ifm_compare_answer(const IfmSubject *subject, const json_t *request, const gint *interrupted, GError **error)
 {
-    const char *what = json_string_value(json_object_get(request, "do"));
+    const char *what = ifm_member_text(request, "do");
     if (g_str_equal(what, "compare-start"))
         return start(subject, interrupted, error);
     if (g_str_equal(what, "compare-round"))
@@ -73,8 +73,7 @@ static gboolean find_subject(Worker *worker, IfmSubject *subject, GError **error
         *subject = worker->kind->in_worker->subject(worker);
         return TRUE;
     }
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_FAILED, "nothing was prepared");
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "nothing was prepared");
 }
 
 /* --- the other side's outputs --------------------------------------------------------------------------------------- */
@@ -91,8 +90,8 @@ static IfmTolerance common_tolerance(const IfmModelCase *model_case, const char 
 /* Returns: (transfer full) how this side's last outputs differ from the other's; NULL: within tolerance. */
 static char *difference(Worker *worker, const char *path, const char *other_dtype, GError **error)
 {
-    IfmCompiled *compiled = ifm_model_subject_compiled(worker->subject);
-    IfmRequest *request = ifm_model_subject_request(worker->subject);
+    IfmCompiled *compiled = worker->subject->compiled;
+    IfmRequest *request = worker->subject->requests[0];
     const IfmModelCase *model_case = worker_model_case(worker);
     IfmTolerance tolerance = common_tolerance(model_case, other_dtype);
     IfmVerification seen = { 0 };
@@ -118,26 +117,26 @@ static char *difference(Worker *worker, const char *path, const char *other_dtyp
 
 json_t *worker_answer_compare_start(Worker *worker, const json_t *request, GError **error)
 {
-    const char *reference = json_string_value(json_object_get(request, "reference"));
-    const char *keep = json_string_value(json_object_get(request, "keep"));
-    const char *other = json_string_value(json_object_get(request, "other"));
-    const char *other_dtype = json_string_value(json_object_get(request, "other_dtype"));
+    const char *reference = ifm_member_text(request, "reference");
+    const char *keep = ifm_member_text(request, "keep");
+    const char *other = ifm_member_text(request, "other");
+    const char *other_dtype = ifm_member_text(request, "other_dtype");
     IfmSubject subject;
     g_autoptr(GError) failure = NULL;
     if (!find_subject(worker, &subject, error) ||
         (reference != NULL && (worker->reference = ifm_reference_open(reference, error)) == NULL))
         return NULL;
     if (worker->reference != NULL)
-        ifm_model_subject_set_reference(worker->subject, worker->reference);
+        worker->subject->reference = worker->reference;
     worker_enter_phase(worker, "warming up");
     json_auto_t *answer = start(&subject, &worker->interrupted, error);
-    if (answer == NULL && worker->subject != NULL && ifm_model_subject_is_wrong(worker->subject))
+    if (answer == NULL && worker->subject != NULL && worker->subject->wrong)
     {
         json_auto_t *told = json_object(); /* the message has it, too */
         worker_explain(worker, told, error);
     }
-    if (answer == NULL || (keep != NULL && !worker_save_outputs(ifm_model_subject_compiled(worker->subject),
-                                                                ifm_model_subject_request(worker->subject), keep, error)))
+    if (answer == NULL ||
+        (keep != NULL && !worker_save_outputs(worker->subject->compiled, worker->subject->requests[0], keep, error)))
         return NULL;
     g_autofree char *differs = other != NULL ? difference(worker, other, other_dtype, &failure) : NULL;
     if (failure != NULL)

@@ -67,7 +67,7 @@ json_t *worker_answer_devices(Worker *worker, const json_t *request, GError **er
     if (answer == NULL)
         return NULL;
     worker_enter_phase(worker, "looking for devices");
-    IfmEngine *engine = worker_open_engine(worker, json_string_value(json_object_get(request, "engine")), error);
+    IfmEngine *engine = worker_open_engine(worker, ifm_member_text(request, "engine"), error);
     g_autoptr(GPtrArray) devices = ifm_engine_devices(engine, error);
     if (devices == NULL)
         return NULL;
@@ -88,10 +88,8 @@ gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *devic
 {
     g_autoptr(GError) failure = NULL;
     worker_enter_phase(worker, "probing the device");
-    if (worker_probe(engine, device, &failure))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
-    return FALSE;
+    return worker_probe(engine, device, &failure) ||
+           ifm_error_set(error, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
 }
 
 json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **error)

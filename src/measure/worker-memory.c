@@ -122,7 +122,7 @@ void worker_note_engine_memory(Worker *worker)
     gboolean own_memory = info != NULL && info->own_memory;
     if (info != NULL)
         note_hardware(worker, info);
-    ifm_compiled_memory(ifm_model_subject_compiled(worker->subject), &memory, &failure);
+    ifm_compiled_memory(worker->subject->compiled, &memory, &failure);
     const char *why = failure != NULL ? failure->message : "the runtime does not report it";
     if (memory.in_use_bytes >= 0 || memory.peak_bytes >= 0 || memory.reserved_bytes >= 0)
         note_allocator(worker, "engine", memory.in_use_bytes, memory.peak_bytes, memory.reserved_bytes);
@@ -190,8 +190,8 @@ static void refuse(const IfmModel *model, const char *name, const IfmMemoryPlan 
                                 ? g_strdup("inputs alone")
                                 : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
                                                   *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", name,
-                needed, parameters, what, alive_text, has, there);
+    ifm_error_refuse(error, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", name, needed, parameters,
+                     what, alive_text, has, there);
 }
 
 /* @bound: 0 or less: none */

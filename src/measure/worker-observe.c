@@ -86,12 +86,11 @@ static json_t *observe(Worker *worker, const IfmModelCase *model_case, GError **
     IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
     if (subject == NULL || !slots.run(slots.self, error))
         return NULL;
-    g_autoptr(GPtrArray) profiles =
-        ifm_compiled_profile(ifm_model_subject_compiled(subject), ifm_model_subject_request(subject), error);
+    g_autoptr(GPtrArray) profiles = ifm_compiled_profile(subject->compiled, subject->requests[0], error);
     if (profiles != NULL && profiles->len > 0)
         return json_pack("{s:o}", "shapes", shapes_of(model, profiles->pdata[0]));
     if (profiles != NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s reported nothing about its nodes", model_case->device);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s reported nothing about its nodes", model_case->device);
     return NULL;
 }
 

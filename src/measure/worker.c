@@ -19,7 +19,7 @@ void worker_say(Worker *worker, json_t *message /* (transfer full) */)
 {
     gboolean sent = ifm_message_send(worker->fd, message); /* if the parent is gone, the reader ends the process */
     gboolean too_large = !sent && errno == EMSGSIZE;
-    gboolean is_answer = g_strcmp0(json_string_value(json_object_get(message, "say")), "answer") == 0;
+    gboolean is_answer = g_strcmp0(ifm_member_text(message, "say"), "answer") == 0;
     json_decref(message);
     if (!too_large || !is_answer) /* a draft that is too large is left out */
         return;
@@ -136,10 +136,7 @@ void worker_drop_prepared(Worker *worker)
 gboolean worker_go_on(Worker *worker, const char *next_phase, int n_steps, GError **error)
 {
     if (g_atomic_int_get(&worker->interrupted) != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted while %s", worker->phase);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted while %s", worker->phase);
     worker_enter_long_phase(worker, next_phase, n_steps);
     return TRUE;
 }
@@ -182,7 +179,7 @@ static json_t *prepare_case(Worker *worker, const json_t *request, gboolean *rea
 {
     g_autoptr(GError) failure = NULL;
     worker_drop_prepared(worker);
-    const IfmCaseKind *kind = ifm_kind_find(json_string_value(json_object_get(request, "kind")), error);
+    const IfmCaseKind *kind = ifm_kind_find(ifm_member_text(request, "kind"), error);
     if (kind == NULL || !ifm_spec_init(&worker->spec, kind, json_object_get(request, "case"), error))
         return NULL;
     worker->kind = kind;
@@ -192,7 +189,7 @@ static json_t *prepare_case(Worker *worker, const json_t *request, gboolean *rea
         return answer_measurement(worker, failure, error);
     if (!kind->in_worker->needs_reference && !json_is_true(json_object_get(request, "rounds")))
         return NULL;
-    const IfmCompiled *compiled = worker->subject != NULL ? ifm_model_subject_compiled(worker->subject) : NULL;
+    const IfmCompiled *compiled = worker->subject != NULL ? worker->subject->compiled : NULL;
     guint32 capabilities = compiled != NULL ? ifm_compiled_info(compiled).capabilities : 0;
     return json_pack("{s:b,s:b}", "ready", TRUE, "true_outputs", (capabilities & IFM_CAN_TRUE_OUTPUTS) != 0);
 }
@@ -205,7 +202,7 @@ static json_t *answer_measure(Worker *worker, const json_t *request, GError **er
     if (!goes_on)
         answer = prepare_case(worker, request, &ready, error);
     else if (!ready)
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_FAILED, "nothing was prepared");
+        ifm_error_set(error, IFM_ERROR_FAILED, "nothing was prepared");
     if (answer != NULL || !ready)
         return answer;
     worker->kind->in_worker->run(worker, request, &failure);
@@ -236,7 +233,7 @@ static const struct
 
 static void serve(Worker *worker, const json_t *request)
 {
-    const char *name = json_string_value(json_object_get(request, "do"));
+    const char *name = ifm_member_text(request, "do");
     g_autoptr(GError) error = NULL;
     json_t *answer = NULL;
     gsize row = 0;
@@ -246,7 +243,7 @@ static void serve(Worker *worker, const json_t *request)
     if (row < G_N_ELEMENTS(verbs))
         answer = verbs[row].answer(worker, request, &error);
     else
-        g_set_error(&error, IFM_ERROR, IFM_ERROR_INVALID, "the worker knows no request '%s'", name != NULL ? name : "");
+        ifm_error_refuse(&error, "the worker knows no request '%s'", name != NULL ? name : "");
     ifm_clock_leave(worker->virtual_clock);
     if (answer != NULL)
         worker_say(worker, json_pack("{s:s,s:o}", "say", "answer", "answer", answer));
@@ -265,7 +262,7 @@ static void *reader_main(void *data)
     ifm_message_reader_init(&reader, worker->fd);
     while (ifm_message_read(&reader, &message) == IFM_MESSAGE_ONE)
     {
-        if (g_strcmp0(json_string_value(json_object_get(message, "do")), "stop") == 0)
+        if (g_strcmp0(ifm_member_text(message, "do"), "stop") == 0)
         {
             g_atomic_int_set(&worker->interrupted, 1);
             json_decref(message);

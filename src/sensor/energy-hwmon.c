@@ -29,8 +29,8 @@ static void add_channel(const char *device, int number, int channel, GPtrArray *
     }
     g_strcanon(label, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_", '?');
     EnergyPart *part = energy_part_add(parts, g_strdup_printf("hwmon%d/%s/%d", number, label, channel), parts->len == 0);
-    part->domain.has_counter = counter != NULL;
-    part->domain.has_power = power != NULL;
+    part->has_counter = counter != NULL;
+    part->has_power = power != NULL;
     part->path = g_steal_pointer(&counter);
     part->power_path = g_steal_pointer(&power);
     energy_part_try(part);
@@ -50,12 +50,8 @@ static gpointer hwmon_open(const IfmEnergyOptions *options, GPtrArray *parts, GE
     }
     if (parts->len > 0)
         return parts;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no device shows energy or power", folder);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: no device shows energy or power", folder);
     return NULL;
 }
 
-static void hwmon_close(gpointer state)
-{
-}
-
-const EnergyKind energy_hwmon = { .name = "hwmon", .open = hwmon_open, .read = energy_read_files, .close = hwmon_close };
+const EnergyKind energy_hwmon = { .name = "hwmon", .open = hwmon_open, .read = energy_read_files };

@@ -49,7 +49,7 @@ static void nvml_close(gpointer state)
 
 static gboolean refuse(const Nvml *nvml, const char *call, int result, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "NVML: %s: %s (%d)", call, nvml->error_string(result), result);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "NVML: %s: %s (%d)", call, nvml->error_string(result), result);
     ifm_error_make_one_line(error);
     return FALSE;
 }
@@ -59,7 +59,7 @@ static gboolean load(Nvml *nvml, const char *path, GError **error)
     nvml->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (nvml->library == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "NVML: %s", dlerror());
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "NVML: %s", dlerror());
         ifm_error_make_one_line(error);
         return FALSE;
     }
@@ -84,8 +84,7 @@ static gboolean load(Nvml *nvml, const char *path, GError **error)
         *(gpointer *)symbols[i].slot = symbol;
         if (symbol != NULL || symbols[i].optional)
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "NVML: %s has no %s", path, symbols[i].name);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "NVML: %s has no %s", path, symbols[i].name);
     }
     return TRUE;
 }
@@ -126,10 +125,10 @@ static gpointer nvml_open(const IfmEnergyOptions *options, GPtrArray *parts, GEr
     nvml->has_instant = read_instant(nvml, &power_w);
     EnergyPart *part = energy_part_add(parts, g_strdup("gpu"), TRUE);
     part->step_uj = UJ_PER_MJ;
-    part->domain.has_counter = result == 0;
-    part->domain.has_power = nvml->has_instant || nvml->power_usage(nvml->device, &power_mw) == 0;
-    if (!part->domain.has_counter && !part->domain.has_power)
-        part->domain.unavailable = g_strdup("NVML: the device shows neither total energy nor power");
+    part->has_counter = result == 0;
+    part->has_power = nvml->has_instant || nvml->power_usage(nvml->device, &power_mw) == 0;
+    if (!part->has_counter && !part->has_power)
+        part->unavailable = g_strdup("NVML: the device shows neither total energy nor power");
     return nvml;
 }
 
@@ -139,11 +138,11 @@ static gboolean nvml_read(gpointer state, const EnergyPart *part, gint64 elapsed
     const Nvml *nvml = state;
     unsigned long long energy_mj = 0;
     unsigned power_mw = 0;
-    int result = part->domain.has_counter ? nvml->total_energy(nvml->device, &energy_mj) : 0;
+    int result = part->has_counter ? nvml->total_energy(nvml->device, &energy_mj) : 0;
     if (result != 0)
         return refuse(nvml, "nvmlDeviceGetTotalEnergyConsumption", result, error);
     sample->counter_uj = energy_mj * UJ_PER_MJ;
-    if (!part->domain.has_power)
+    if (!part->has_power)
         return TRUE;
     if (nvml->has_instant)
         return read_instant(nvml, &sample->power_w) || refuse(nvml, "POWER_INSTANT", ERROR_UNKNOWN, error);

@@ -3,18 +3,21 @@
 
 G_BEGIN_DECLS
 
-/* EnergyPart: a domain as its source reads it. */
+/* EnergyPart: a domain of a source. */
 typedef struct EnergyPart
 {
-    IfmEnergyDomain domain;
-    char *path;       /* (nullable) of the counter's file */
-    char *power_path; /* (nullable) of the power's file */
-    guint64 range_uj; /* the counter's largest value; 0: it does not wrap */
-    guint64 step_uj;  /* the counter's resolution; at least 1 */
-    gsize index;      /* recorded: of its rows */
+    char *name;           /* "package-0", "package-0/core" */
+    gboolean in_total;    /* FALSE: it lies inside another domain, or holds others */
+    gboolean has_counter; /* it counts energy */
+    gboolean has_power;   /* it shows power */
+    char *unavailable;    /* (nullable) why it cannot be read, one line */
+    char *path;           /* (nullable) of the counter's file */
+    char *power_path;     /* (nullable) of the power's file */
+    guint64 range_uj;     /* the counter's largest value; 0: it does not wrap */
+    guint64 step_uj;      /* the counter's resolution; at least 1 */
+    gsize index;          /* recorded: of its rows */
 } EnergyPart;
 
-void energy_part_free(EnergyPart *part);
 /* energy_part_add: Appends a part. (transfer none) of the new part. @name: (transfer full) */
 EnergyPart *energy_part_add(GPtrArray *parts, char *name, gboolean in_total);
 
@@ -25,16 +28,16 @@ typedef struct EnergySample
     guint64 update;     /* changes with every update, where the source knows; else 0 */
 } EnergySample;
 
-/* EnergyKind: one source. A row of the table in energy-sources.c. */
+/* EnergyKind: one source. A row of the table in energy.c. */
 typedef struct EnergyKind
 {
     const char *name;
-    /* open: Fills @parts (of EnergyPart); parts that cannot be read have domain.unavailable. Returns: (transfer full) the
+    /* open: Fills @parts (of EnergyPart); parts that cannot be read have their reason. Returns: (transfer full) the
      * source's own state, at least a pointer that is not NULL; or NULL with an error of one line. */
     gpointer (*open)(const IfmEnergyOptions *options, GPtrArray *parts, GError **error);
     /* read: @elapsed_ns: since the meter was opened; never decreases */
     gboolean (*read)(gpointer state, const EnergyPart *part, gint64 elapsed_ns, EnergySample *sample, GError **error);
-    void (*close)(gpointer state);
+    void (*close)(gpointer state); /* (nullable) */
 } EnergyKind;
 
 extern const EnergyKind energy_rapl, energy_nvml, energy_hwmon, energy_recorded, energy_simulated;
@@ -64,11 +67,6 @@ IfmEnergyFigure energy_unavailable(const char *format, ...) G_GNUC_PRINTF(1, 2);
 IfmEnergyFigure energy_figure_copy(const IfmEnergyFigure *figure);
 /* energy_result_finish: Fills net_j of the readings, the sums and too_short. @idle: (nullable) */
 void energy_result_finish(IfmEnergyResult *result, const IfmEnergyResult *idle);
-
-/* energy_kind_find: Returns: NULL with IFM_ERROR_INVALID, which names the nearest source. */
-const EnergyKind *energy_kind_find(const char *name, GError **error);
-/* energy_kind_open: As EnergyKind.open, and IFM_ERROR_UNAVAILABLE where no part can be read. */
-gpointer energy_kind_open(const EnergyKind *kind, const IfmEnergyOptions *options, GPtrArray *parts, GError **error);
 
 /* energy_read_count: Reads a file that is one number of 0 or more. IFM_ERROR_UNAVAILABLE names the file and what would
  * help. */

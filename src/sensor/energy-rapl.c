@@ -46,13 +46,13 @@ static void add_zone(const char *folder, const char *prefix, const char *zone, G
     gboolean in_total = strcmp(label, "dram") == 0 || (colon == NULL && strcmp(label, "psys") != 0);
     char *name = parent != NULL ? g_strdup_printf("%s/%s", parent, label) : g_strdup(label);
     EnergyPart *part = energy_part_add(parts, name, in_total);
-    part->domain.has_counter = TRUE;
+    part->has_counter = TRUE;
     part->path = g_build_filename(folder, zone, "energy_uj", NULL);
     g_autoptr(GError) error = NULL;
     if (!energy_read_count(range_path, &part->range_uj, &error))
-        part->domain.unavailable = g_strdup(error->message);
+        part->unavailable = g_strdup(error->message);
     else if (part->range_uj < 2)
-        part->domain.unavailable =
+        part->unavailable =
             g_strdup_printf("%s: a range of %" G_GUINT64_FORMAT " uJ is too small", range_path, part->range_uj);
     energy_part_try(part);
 }
@@ -61,9 +61,9 @@ static void set_absent(const char *root, const char *folder, GError **error)
 {
     g_autofree char *processors = ifm_sensor_read(root, "proc/cpuinfo");
     gboolean is_virtual = processors != NULL && strstr(processors, " hypervisor") != NULL;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no counter intel-rapl%s", folder,
-                is_virtual ? ": this is a virtual machine, which has none"
-                           : " (module intel_rapl_msr, or a processor without)");
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: no counter intel-rapl%s", folder,
+                  is_virtual ? ": this is a virtual machine, which has none"
+                             : " (module intel_rapl_msr, or a processor without)");
 }
 
 static gpointer rapl_open(const IfmEnergyOptions *options, GPtrArray *parts, GError **error)
@@ -86,8 +86,4 @@ static gpointer rapl_open(const IfmEnergyOptions *options, GPtrArray *parts, GEr
     return NULL;
 }
 
-static void rapl_close(gpointer state)
-{
-}
-
-const EnergyKind energy_rapl = { .name = "rapl", .open = rapl_open, .read = energy_read_files, .close = rapl_close };
+const EnergyKind energy_rapl = { .name = "rapl", .open = rapl_open, .read = energy_read_files };

@@ -38,12 +38,10 @@ static gboolean read_number(const Recording *recording, gsize row, gsize column,
     *known = *ifm_csv_text(recording->csv, row, column) != '\0';
     if (!*known)
         return TRUE;
-    if (!ifm_csv_number(recording->csv, row, column, value, error))
-        return FALSE;
-    if (*value >= 0 && *value <= maximum)
-        return TRUE;
-    return ifm_error_refuse(error, "%s:%zu: %g is not from 0 to %g", ifm_csv_name(recording->csv),
-                            ifm_csv_line(recording->csv, row), *value, maximum);
+    return ifm_csv_number(recording->csv, row, column, value, error) &&
+           ((*value >= 0 && *value <= maximum) ||
+            ifm_error_refuse(error, "%s:%zu: %g is not from 0 to %g", ifm_csv_name(recording->csv),
+                             ifm_csv_line(recording->csv, row), *value, maximum));
 }
 
 static gboolean read_row(const Recording *recording, gsize index, Row *row, GError **error)
@@ -60,10 +58,8 @@ static gboolean read_row(const Recording *recording, gsize index, Row *row, GErr
                         : !row->has_counter && !row->has_power         ? "has neither energy_uj nor power_w"
                         : (double)row->sample.counter_uj != counter_uj ? "has an energy_uj that is not whole"
                                                                        : NULL;
-    if (fault == NULL)
-        return TRUE;
-    return ifm_error_refuse(error, "%s:%zu: the row %s", ifm_csv_name(recording->csv), ifm_csv_line(recording->csv, index),
-                            fault);
+    return fault == NULL || ifm_error_refuse(error, "%s:%zu: the row %s", ifm_csv_name(recording->csv),
+                                             ifm_csv_line(recording->csv, index), fault);
 }
 
 /* Compares a row with the one of its domain before. Returns: (nullable) the fault. */
@@ -80,7 +76,7 @@ static const char *row_fault(const Row *row, const Row *before)
 static GArray *series_of(Recording *recording, const char *name, GPtrArray *parts)
 {
     for (guint i = 0; i < parts->len; i++)
-        if (strcmp(((EnergyPart *)g_ptr_array_index(parts, i))->domain.name, name) == 0)
+        if (strcmp(((EnergyPart *)g_ptr_array_index(parts, i))->name, name) == 0)
             return g_ptr_array_index(recording->series, i);
     EnergyPart *part = energy_part_add(parts, g_strdup(name), strchr(name, '/') == NULL);
     part->index = recording->series->len;
@@ -112,8 +108,8 @@ static gboolean read_rows(Recording *recording, GPtrArray *parts, GError **error
     {
         EnergyPart *part = g_ptr_array_index(parts, i);
         const Row *row = &g_array_index((GArray *)g_ptr_array_index(recording->series, i), Row, 0);
-        part->domain.has_counter = row->has_counter;
-        part->domain.has_power = row->has_power;
+        part->has_counter = row->has_counter;
+        part->has_power = row->has_power;
     }
     return parts->len > 0 || ifm_error_refuse(error, "%s: a recording without rows", ifm_csv_name(recording->csv));
 }
@@ -127,7 +123,7 @@ static gpointer recorded_open(const IfmEnergyOptions *options, GPtrArray *parts,
 {
     if (options->recording == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no recording was given");
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "no recording was given");
         return NULL;
     }
     Recording *recording = g_new0(Recording, 1);
@@ -166,8 +162,8 @@ static gboolean recorded_read(gpointer state, const EnergyPart *part, gint64 ela
         sample->update = low;
         return TRUE;
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s has no row %s %.6f s", ifm_csv_name(recording->csv),
-                part->domain.name, low > 0 ? "after" : "before", (double)elapsed_ns / NS_PER_S);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s has no row %s %.6f s", ifm_csv_name(recording->csv), part->name,
+                  low > 0 ? "after" : "before", (double)elapsed_ns / NS_PER_S);
     ifm_error_make_one_line(error);
     return FALSE;
 }

@@ -80,7 +80,7 @@ static gpointer simulated_open(const IfmEnergyOptions *options, GPtrArray *parts
     const IfmEnergySimulated *simulated = options->simulated;
     if (simulated == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no simulated source was given");
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "no simulated source was given");
         return NULL;
     }
     if (!(simulated->power_w > 0 && simulated->noise_w >= 0 && simulated->gauge_noise_w >= 0 &&
@@ -96,8 +96,8 @@ static gpointer simulated_open(const IfmEnergyOptions *options, GPtrArray *parts
     simulation->simulated = *simulated;
     simulation->walk = walk_new(&simulation->simulated);
     EnergyPart *part = energy_part_add(parts, g_strdup("simulated"), TRUE);
-    part->domain.has_counter = TRUE;
-    part->domain.has_power = TRUE;
+    part->has_counter = TRUE;
+    part->has_power = TRUE;
     part->range_uj = simulated->range_uj;
     part->step_uj = simulated->step_uj;
     return simulation;
@@ -109,10 +109,7 @@ static gboolean simulated_read(gpointer state, const EnergyPart *part, gint64 el
     Simulation *simulation = state;
     const IfmEnergySimulated *simulated = &simulation->simulated;
     if (simulated->vanishes_after_ns > 0 && elapsed_ns > simulated->vanishes_after_ns)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "simulated: the source vanished");
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "simulated: the source vanished");
     walk_to(&simulation->walk, elapsed_ns);
     guint64 total_uj = (guint64)(simulation->walk.energy_j * UJ_PER_J) / simulated->step_uj * simulated->step_uj;
     sample->counter_uj = simulated->range_uj > 0 ? total_uj % (simulated->range_uj + simulated->step_uj) : total_uj;

@@ -2,7 +2,7 @@
 #include "energy-private.h"
 #include <base/base.h>
 #include <math.h>
-#include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #define NS_PER_S 1e9
@@ -37,11 +37,59 @@ struct IfmEnergyMeter
     Track *tracks; /* [n_tracks] */
 };
 
+/* All sources (docs/energy.md). */
+static const EnergyKind *const kinds[] = { &energy_rapl, &energy_nvml, &energy_hwmon, &energy_recorded, &energy_simulated };
+
+static void part_free(EnergyPart *part)
+{
+    g_free(part->name);
+    g_free(part->unavailable);
+    g_free(part->path);
+    g_free(part->power_path);
+    g_free(part);
+}
+
+static const EnergyKind *find_kind(const char *name, GError **error)
+{
+    const char *names[G_N_ELEMENTS(kinds) + 1] = { NULL };
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+    {
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+        names[i] = kinds[i]->name;
+    }
+    g_autofree char *hint = ifm_nearest_hint(name, names);
+    ifm_error_refuse(error, "\"%s\" is not an energy source%s", name, hint);
+    ifm_error_make_one_line(error);
+    return NULL;
+}
+
+/* Where one part can be read. */
+static gpointer open_kind(const EnergyKind *kind, const IfmEnergyOptions *options, GPtrArray *parts, GError **error)
+{
+    gpointer state = kind->open(options, parts, error);
+    const char *reason = NULL;
+    for (guint i = 0; state != NULL && i < parts->len; i++)
+    {
+        const EnergyPart *part = g_ptr_array_index(parts, i);
+        if (part->unavailable == NULL)
+            return state;
+        if (reason == NULL)
+            reason = part->unavailable;
+    }
+    if (state == NULL)
+        return NULL;
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s", reason != NULL ? reason : "no domain was found");
+    if (kind->close != NULL)
+        kind->close(state);
+    return NULL;
+}
+
 IfmEnergyMeter *ifm_energy_open(const char *name, const IfmEnergyOptions *options, IfmClock *clock, GError **error)
 {
-    const EnergyKind *kind = energy_kind_find(name, error);
-    g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func((GDestroyNotify)energy_part_free);
-    gpointer state = kind != NULL ? energy_kind_open(kind, options, parts, error) : NULL;
+    const EnergyKind *kind = find_kind(name, error);
+    g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func((GDestroyNotify)part_free);
+    gpointer state = kind != NULL ? open_kind(kind, options, parts, error) : NULL;
     if (state == NULL)
         return NULL;
     IfmEnergyMeter *meter = g_new0(IfmEnergyMeter, 1);
@@ -56,7 +104,7 @@ IfmEnergyMeter *ifm_energy_open(const char *name, const IfmEnergyOptions *option
     {
         Track *track = &meter->tracks[i];
         track->part = g_ptr_array_index(parts, i);
-        track->failure = g_strdup(track->part->domain.unavailable);
+        track->failure = g_strdup(track->part->unavailable);
         track->points = g_array_new(FALSE, FALSE, sizeof(EnergyPoint));
     }
     meter->parts = g_steal_pointer(&parts);
@@ -73,7 +121,8 @@ void ifm_energy_close(IfmEnergyMeter *meter)
         g_free(meter->tracks[i].failure);
         g_array_unref(meter->tracks[i].points);
     }
-    meter->kind->close(meter->state);
+    if (meter->kind->close != NULL)
+        meter->kind->close(meter->state);
     g_ptr_array_unref(meter->parts);
     g_free(meter->tracks);
     ifm_condition_free(meter->condition);
@@ -91,7 +140,7 @@ static gboolean advance(Track *track, guint64 counter_uj)
     if (counter_uj < last_uj && part->range_uj == 0)
     {
         track->failure = g_strdup_printf("%s: the counter fell from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT " uJ",
-                                         part->domain.name, last_uj, counter_uj);
+                                         part->name, last_uj, counter_uj);
         return FALSE;
     }
     if (counter_uj < last_uj)
@@ -100,7 +149,7 @@ static gboolean advance(Track *track, guint64 counter_uj)
     {
         track->failure = g_strdup_printf("%s: the counter advanced more than half of its range between two readings: "
                                          "it was reset, or has to be read more often",
-                                         part->domain.name);
+                                         part->name);
         return FALSE;
     }
     track->total_uj += advance_uj;
@@ -128,7 +177,7 @@ static void read_track(IfmEnergyMeter *meter, Track *track)
         track->failure = g_strdup(error->message);
         return;
     }
-    gboolean has_counter = track->part->domain.has_counter;
+    gboolean has_counter = track->part->has_counter;
     if (track->was_read && has_counter && !advance(track, sample.counter_uj))
         return;
     if (track->was_read &&
@@ -179,8 +228,7 @@ gboolean ifm_energy_start(IfmEnergyMeter *meter, gint64 poll_ns, GError **error)
     if (pthread_create(&meter->sampler, NULL, sample_until_stop, meter) != 0)
     {
         ifm_clock_leave(meter->clock);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: the sampler's thread cannot be made", meter->kind->name);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: the sampler's thread cannot be made", meter->kind->name);
     }
     meter->is_sampling = TRUE;
     return TRUE;
@@ -215,7 +263,7 @@ gint64 ifm_energy_window_ns(IfmEnergyMeter *meter)
     for (gsize i = 0; i < meter->n_tracks; i++)
     {
         const Track *track = &meter->tracks[i];
-        if (!track->part->domain.in_total || track->failure != NULL)
+        if (!track->part->in_total || track->failure != NULL)
             continue;
         gint64 period_ns = update_period_ns(track);
         is_known = is_known && period_ns > 0;
@@ -260,8 +308,8 @@ gboolean ifm_energy_begin(IfmEnergyMeter *meter, GError **error)
 
 static IfmEnergyReading reading_new(const Track *track, gint64 end_ns)
 {
-    IfmEnergyReading reading = { .domain = g_strdup(track->part->domain.name),
-                                 .in_total = track->part->domain.in_total,
+    IfmEnergyReading reading = { .domain = g_strdup(track->part->name),
+                                 .in_total = track->part->in_total,
                                  .n_updates = track->n_changes - track->n_before,
                                  .update_period_ns = update_period_ns(track) };
     EnergySeries series = { .points = (const EnergyPoint *)(const void *)track->points->data,
@@ -271,11 +319,11 @@ static IfmEnergyReading reading_new(const Track *track, gint64 end_ns)
                             .step_uj = track->part->step_uj,
                             .failure = track->failure };
     const char *name = reading.domain;
-    reading.counted_j = track->part->domain.has_counter ? energy_counted(name, &series)
-                                                        : energy_unavailable("%s: there is no counter", name);
+    reading.counted_j =
+        track->part->has_counter ? energy_counted(name, &series) : energy_unavailable("%s: there is no counter", name);
     reading.sampled_j =
-        track->part->domain.has_power ? energy_sampled(name, &series) : energy_unavailable("%s: no power is shown", name);
-    reading.gross_j = energy_figure_copy(track->part->domain.has_counter ? &reading.counted_j : &reading.sampled_j);
+        track->part->has_power ? energy_sampled(name, &series) : energy_unavailable("%s: no power is shown", name);
+    reading.gross_j = energy_figure_copy(track->part->has_counter ? &reading.counted_j : &reading.sampled_j);
     reading.disagrees = reading.counted_j.unavailable == NULL && reading.sampled_j.unavailable == NULL &&
                         (reading.counted_j.interval.lower > reading.sampled_j.interval.upper ||
                          reading.sampled_j.interval.lower > reading.counted_j.interval.upper);

@@ -26,6 +26,21 @@ static void warn(json_t *warnings, const char *format, ...)
     json_array_append_new(warnings, ifm_json_string(line));
 }
 
+/* By how much a number grew; NaN where it is in one of them alone. @path: as ifm_member() takes it */
+static double grown(const json_t *before, const json_t *after, const char *path)
+{
+    return ifm_member_number(after, path) - ifm_member_number(before, path);
+}
+
+/* The entry of an earlier list with the same @key, which mostly stands at the same place; NULL: there is none. */
+static const json_t *find_same(const json_t *list, gsize likely, const char *key, const json_t *like)
+{
+    const json_t *wanted = json_object_get(like, key), *found = json_array_get(list, likely);
+    for (gsize i = 0; i < json_array_size(list) && !json_equal(json_object_get(found, key), wanted); i++)
+        found = json_array_get(list, i);
+    return json_equal(json_object_get(found, key), wanted) ? found : NULL;
+}
+
 /* The highest clock is that of the busy processor: idle ones are clocked down. NaN where no clock is known. */
 static double highest_clock(const json_t *snapshot)
 {
@@ -45,20 +60,19 @@ static void check_clock(json_t *warnings, const json_t *machine, const json_t *b
     if (fabs(change) > CLOCK_CHANGE_RATIO) /* not so where one is NaN */
         warn(warnings, "the processor clock %s by %.0f %% meanwhile (%.0f MHz to %.0f MHz)", change > 0 ? "rose" : "fell",
              fabs(change) * 100, first, last);
-    const char *governor = json_string_value(json_object_get(machine, "governor"));
+    const char *governor = ifm_member_text(machine, "governor");
     if (governor != NULL && !g_str_equal(governor, "performance"))
         warn(warnings, "the clock governor is %s: the clock follows the load (performance keeps it steady)", governor);
 }
 
 static void check_throttling(json_t *warnings, const json_t *before, const json_t *after)
 {
-    static const char *const kinds[] = { "core", "package" };
+    static const char *const kinds[][2] = { { "core", "throttle_counts.core" }, { "package", "throttle_counts.package" } };
     for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
     {
-        double n = ifm_member_number(json_object_get(after, "throttle_counts"), kinds[i]) -
-                   ifm_member_number(json_object_get(before, "throttle_counts"), kinds[i]);
+        const double n = grown(before, after, kinds[i][1]);
         if (n > 0)
-            warn(warnings, "the processor throttled %.0f times for heat or power (%s)", n, kinds[i]);
+            warn(warnings, "the processor throttled %.0f times for heat or power (%s)", n, kinds[i][0]);
     }
 }
 
@@ -79,7 +93,7 @@ static void check_temperature(json_t *warnings, const json_t *after)
     }
     if (hottest == NULL)
         return;
-    const char *zone = json_string_value(json_object_get(hottest, "zone"));
+    const char *zone = ifm_member_text(hottest, "zone");
     double limit = ifm_member_number(hottest, "limit");
     g_autofree char *of = isnan(limit) ? g_strdup("") : g_strdup_printf(" of at most %.0f", limit);
     warn(warnings, "hot: %s reads %.0f C%s", zone != NULL ? zone : "a sensor", ifm_member_number(hottest, "value"), of);
@@ -91,21 +105,6 @@ typedef struct
     double busy, steal, total;
 } Jiffies;
 
-static const json_t *find_processor(const json_t *processors, gsize likely, double cpu)
-{
-    const json_t *there = json_array_get(processors, likely);
-    if (ifm_member_number(there, "cpu") == cpu)
-        return there;
-    gsize i;
-    json_t *entry;
-    json_array_foreach((json_t *)processors, i, entry)
-    {
-        if (ifm_member_number(entry, "cpu") == cpu)
-            return entry;
-    }
-    return NULL;
-}
-
 static Jiffies jiffies_between(const json_t *before, const json_t *after)
 {
     Jiffies sum = { 0 };
@@ -114,10 +113,8 @@ static Jiffies jiffies_between(const json_t *before, const json_t *after)
     json_t *now;
     json_array_foreach(json_object_get(after, "cpu_jiffies"), i, now)
     {
-        const json_t *then = find_processor(earlier, i, ifm_member_number(now, "cpu"));
-        double busy = ifm_member_number(now, "busy") - ifm_member_number(then, "busy");
-        double steal = ifm_member_number(now, "steal") - ifm_member_number(then, "steal");
-        double total = ifm_member_number(now, "total") - ifm_member_number(then, "total");
+        const json_t *then = find_same(earlier, i, "cpu", now);
+        double busy = grown(then, now, "busy"), steal = grown(then, now, "steal"), total = grown(then, now, "total");
         if (!(busy >= 0 && steal >= 0 && total >= 0)) /* a processor that was offline in between starts again at 0 */
             continue;
         sum.busy += busy;
@@ -130,7 +127,7 @@ static Jiffies jiffies_between(const json_t *before, const json_t *after)
 /* Returns: the share of the processors that other processes used; NaN where unknown. */
 static double others_ratio(const Jiffies *jiffies, const json_t *before, const json_t *after)
 {
-    double own = ifm_member_number(after, "own_jiffies") - ifm_member_number(before, "own_jiffies");
+    double own = grown(before, after, "own_jiffies");
     if (jiffies->total < MIN_JIFFIES || !(own >= 0))
         return NAN;
     return fmax(jiffies->busy - own, 0) / jiffies->total;
@@ -142,23 +139,10 @@ static void check_memory(json_t *warnings, const json_t *machine, const json_t *
            total = ifm_member_number(machine, "memory_bytes");
     if (available < total * MIN_AVAILABLE_RATIO)
         warn(warnings, "only %.0f MiB of memory were left: the system may have been paging", available / (1 << 20));
-    double stalled_us = ifm_member_number(json_object_get(after, "pressure"), "memory_some_us") -
-                        ifm_member_number(json_object_get(before, "pressure"), "memory_some_us");
-    double wall_us = (ifm_member_number(after, "unix_ms") - ifm_member_number(before, "unix_ms")) * 1000;
+    double stalled_us = grown(before, after, "pressure.memory_some_us");
+    double wall_us = grown(before, after, "unix_ms") * 1000;
     if (wall_us > 0 && stalled_us > wall_us * PRESSURE_RATIO)
         warn(warnings, "tasks waited for memory during %.0f %% of the time", fmin(stalled_us / wall_us, 1) * 100);
-}
-
-static const json_t *find_quota(const json_t *snapshot, const json_t *like)
-{
-    gsize i;
-    json_t *quota;
-    json_array_foreach(json_object_get(snapshot, "cpu_quotas"), i, quota)
-    {
-        if (json_equal(json_object_get(quota, "group"), json_object_get(like, "group")))
-            return quota;
-    }
-    return NULL;
 }
 
 /* A control group that has used up its quota of processor time waits for the next period, as if the processor were taken
@@ -166,18 +150,17 @@ static const json_t *find_quota(const json_t *snapshot, const json_t *like)
  * count. NaN where no group has a quota. */
 static double check_quotas(json_t *warnings, const json_t *before, const json_t *after)
 {
-    double wall_us = (ifm_member_number(after, "unix_ms") - ifm_member_number(before, "unix_ms")) * 1000, most_us = NAN;
-    double n = 0, processors = NAN;
+    double wall_us = grown(before, after, "unix_ms") * 1000, most_us = NAN, n = 0, processors = NAN;
     gsize i;
     json_t *now;
     json_array_foreach(json_object_get(after, "cpu_quotas"), i, now)
     {
-        const json_t *then = find_quota(before, now);
-        double waited_us = ifm_member_number(now, "throttled_us") - ifm_member_number(then, "throttled_us");
+        const json_t *then = find_same(json_object_get(before, "cpu_quotas"), i, "group", now);
+        double waited_us = grown(then, now, "throttled_us");
         if (!(waited_us >= 0) || waited_us <= most_us)
             continue;
         most_us = waited_us;
-        n = ifm_member_number(now, "throttled") - ifm_member_number(then, "throttled");
+        n = grown(then, now, "throttled");
         processors = ifm_member_number(now, "processors");
     }
     double ratio = wall_us > 0 ? most_us / wall_us : NAN;

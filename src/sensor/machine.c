@@ -5,20 +5,6 @@
 
 #define GIB (G_GINT64_CONSTANT(1) << 30)
 
-/* "16318456 kB", as /proc/meminfo and /proc/PID/status write it. */
-static gboolean kib_field(const char *text, const char *key, gint64 *bytes)
-{
-    g_autofree char *value = text != NULL ? ifm_sensor_field(text, key) : NULL;
-    if (value == NULL || !g_str_has_suffix(value, " kB"))
-        return FALSE;
-    value[strlen(value) - strlen(" kB")] = '\0';
-    gint64 kib = 0;
-    if (!ifm_sensor_parse_count(value, &kib))
-        return FALSE;
-    *bytes = kib * 1024;
-    return TRUE;
-}
-
 /* x86 names its model; ARM gives implementer and part numbers. */
 static char *processor_name(const char *cpuinfo)
 {
@@ -141,10 +127,7 @@ static json_t *caches(const char *root)
         g_autofree char *name = g_strdup_printf("L%" G_GINT64_FORMAT "%s", level, kind);
         json_object_set_new(found, name, json_integer(kib * 1024));
     }
-    if (json_object_size(found) > 0)
-        return found;
-    json_decref(found);
-    return json_null();
+    return ifm_sensor_or_null(found);
 }
 
 /* The digest of the facts that identify a machine. Memory is in whole GiB: the kernel reserves a varying part. */
@@ -189,14 +172,13 @@ json_t *ifm_sensor_machine(const char *root)
     const char *recorded = g_getenv("IFM_MACHINE_ROOT");
     if (root == NULL)
         root = recorded != NULL && *recorded != '\0' ? recorded : "/";
-    g_autofree char *meminfo = ifm_sensor_read(root, "proc/meminfo");
     g_autofree char *kernel = ifm_sensor_read(root, "proc/sys/kernel/osrelease");
     g_autofree char *product = ifm_sensor_read(root, "sys/class/dmi/id/product_name");
     g_autofree char *governor = over_processors(root, "cpufreq/scaling_governor");
     g_autofree char *driver = over_processors(root, "cpufreq/scaling_driver");
     g_autofree char *isolated = ifm_sensor_read(root, "sys/devices/system/cpu/isolated");
     gint64 memory_bytes = 0;
-    gboolean memory_known = kib_field(meminfo, "MemTotal", &memory_bytes);
+    gboolean memory_known = ifm_sensor_read_kib(root, "proc/meminfo", "MemTotal", &memory_bytes);
 
     json_t *machine = json_object();
     json_object_set_new(machine, "id", json_null());
@@ -218,10 +200,10 @@ json_t *ifm_sensor_machine(const char *root)
 
 static gint64 status_bytes(const char *root, int pid, const char *key)
 {
-    g_autofree char *status =
-        pid > 0 ? ifm_sensor_readf(root, "proc/%d/status", pid) : ifm_sensor_read(root, "proc/self/status");
+    g_autofree char *file = pid > 0 ? g_strdup_printf("proc/%d/status", pid) : g_strdup("proc/self/status");
     gint64 bytes = -1;
-    return kib_field(status, key, &bytes) ? bytes : -1;
+    ifm_sensor_read_kib(root, file, key, &bytes);
+    return bytes;
 }
 
 gint64 ifm_sensor_rss_bytes(const char *root, int pid)

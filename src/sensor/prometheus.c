@@ -64,9 +64,8 @@ gboolean ifm_prometheus_is_url(const char *text)
 
 static gboolean check_url(const char *url, GError **error)
 {
-    if (ifm_prometheus_is_url(url))
-        return TRUE;
-    return ifm_error_refuse(error, "prometheus: \"%s\": a URL such as http://127.0.0.1:9090 is expected", url);
+    return ifm_prometheus_is_url(url) ||
+           ifm_error_refuse(error, "prometheus: \"%s\": a URL such as http://127.0.0.1:9090 is expected", url);
 }
 
 static void set_failure(CURLcode code, const char *words, const char *url, GError **error)
@@ -88,7 +87,7 @@ static GByteArray *ask(const char *url, const char *path, const char *form, GErr
     CURL *handle = GPOINTER_TO_INT(g_once(&once, init_library, NULL)) ? curl_easy_init() : NULL;
     if (handle == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "prometheus: %s: libcurl cannot be started", url);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "prometheus: %s: libcurl cannot be started", url);
         return NULL;
     }
     g_autoptr(GByteArray) answer = g_byte_array_new();
@@ -299,9 +298,8 @@ gboolean ifm_prometheus_window(const char *url, const char *query, gint64 start_
     if (!empty)
         return TRUE;
     g_autofree char *hint = hint_for(url, text);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "prometheus: %s: the server has nothing of it in this window%s",
-                text, hint);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "prometheus: %s: the server has nothing of it in this window%s",
+                         text, hint);
 }
 
 /* --- processors ---------------------------------------------------------------------------------------------------------
@@ -361,11 +359,9 @@ gboolean ifm_prometheus_busy(const char *url, const int *cores, gsize n_cores, g
     }
     *same = counts[0] > 0 ? sums[0] / (double)counts[0] : 0;
     *other = counts[1] > 0 ? sums[1] / (double)counts[1] : 0;
-    if (counts[0] > 0)
-        return TRUE;
-    g_set_error(
-        error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-        "prometheus: %s: the server has not scraped a node exporter of these processors twice in the last 5 minutes",
-        query);
-    return FALSE;
+    return counts[0] > 0 ||
+           ifm_error_set(
+               error, IFM_ERROR_UNAVAILABLE,
+               "prometheus: %s: the server has not scraped a node exporter of these processors twice in the last 5 minutes",
+               query);
 }

@@ -100,6 +100,64 @@ char *ifm_sensor_field(const char *text, const char *key)
     return NULL;
 }
 
+gboolean ifm_sensor_read_kib(const char *root, const char *file, const char *key, gint64 *bytes)
+{
+    g_autofree char *text = ifm_sensor_read(root, file);
+    g_autofree char *value = text != NULL ? ifm_sensor_field(text, key) : NULL;
+    if (value == NULL || !g_str_has_suffix(value, " kB"))
+        return FALSE;
+    value[strlen(value) - strlen(" kB")] = '\0';
+    gint64 kib = 0;
+    const gboolean known = ifm_sensor_parse_count(value, &kib);
+    *bytes = known ? kib * 1024 : *bytes;
+    return known;
+}
+
+gboolean ifm_sensor_read_pressure(const char *root, const char *kind, gint64 *us)
+{
+    g_autofree char *text = ifm_sensor_readf(root, "proc/pressure/%s", kind);
+    const char *total = text != NULL && g_str_has_prefix(text, "some ") ? strstr(text, "total=") : NULL;
+    g_autofree char *number = total != NULL ? g_strndup(total + 6, strcspn(total + 6, " \n")) : NULL;
+    return number != NULL && ifm_sensor_parse_count(number, us);
+}
+
+char **ifm_sensor_words(const char *text)
+{
+    g_auto(GStrv) parts = g_strsplit_set(text, " \t\n", -1);
+    GPtrArray *words = g_ptr_array_new();
+    for (char **part = parts; *part != NULL; part++)
+        if (**part != '\0')
+            g_ptr_array_add(words, g_strdup(*part));
+    g_ptr_array_add(words, NULL);
+    return (char **)g_ptr_array_free(words, FALSE);
+}
+
+gboolean ifm_sensor_parse_cpu(const char *line, char **name, SensorCpu *cpu)
+{
+    g_auto(GStrv) words = ifm_sensor_words(line);
+    const guint n = g_strv_length(words);
+    gint64 times[8] = { 0 };
+    *cpu = (SensorCpu){ 0 };
+    for (guint i = 0; i < G_N_ELEMENTS(times) && i + 1 < n; i++)
+    {
+        if (!ifm_sensor_parse_count(words[i + 1], &times[i]))
+            return FALSE;
+        cpu->total += times[i];
+    }
+    cpu->idle = times[3] + times[4];
+    cpu->steal = times[7];
+    *name = n >= 5 ? g_strdup(words[0]) : NULL;
+    return n >= 5;
+}
+
+json_t *ifm_sensor_or_null(json_t *json)
+{
+    if (json_array_size(json) + json_object_size(json) > 0)
+        return json;
+    json_decref(json);
+    return json_null();
+}
+
 json_t *ifm_sensor_text_or_null(const char *text)
 {
     return text != NULL && *text != '\0' ? ifm_json_string(text) : json_null();

@@ -14,6 +14,24 @@ gboolean ifm_sensor_read_int64(const char *root, gint64 *value, const char *form
 GArray *ifm_sensor_list(const char *root, const char *folder, const char *prefix);
 /* ifm_sensor_field: The value after "KEY:" at the start of a line. (transfer full) NULL where there is no such line. */
 char *ifm_sensor_field(const char *text, const char *key);
+/* ifm_sensor_read_kib: "KEY:   1234 kB" of a file, as /proc/meminfo and /proc/PID/status have it, in bytes. Returns: FALSE,
+ * and @bytes unchanged, for other content. */
+gboolean ifm_sensor_read_kib(const char *root, const char *file, const char *key, gint64 *bytes);
+/* ifm_sensor_read_pressure: Microseconds since boot in which at least one task waited for "cpu", "memory" or "io":
+ * "some avg10=0.00 … total=4846057". */
+gboolean ifm_sensor_read_pressure(const char *root, const char *kind, gint64 *us);
+/* ifm_sensor_words: (transfer full) what stands between white space */
+char **ifm_sensor_words(const char *text);
+/* SensorCpu: what a processor did, in jiffies; idle waits for I/O, too. */
+typedef struct
+{
+    gint64 total, idle, steal;
+} SensorCpu;
+/* ifm_sensor_parse_cpu: "cpu0 user nice system idle iowait irq softirq steal guest guest_nice" of /proc/stat; user already
+ * contains guest. @name: (out) (transfer full) "cpu0" */
+gboolean ifm_sensor_parse_cpu(const char *line, char **name, SensorCpu *cpu);
+/* ifm_sensor_or_null: @json: (transfer full) Returns: (transfer full) null for one without members */
+json_t *ifm_sensor_or_null(json_t *json);
 /* ifm_sensor_parse_int64: Parses a text that is one decimal integer. Returns: FALSE for other text. */
 gboolean ifm_sensor_parse_int64(const char *text, gint64 *value);
 /* ifm_sensor_parse_count: As above, for a number of 0 or more that is small enough to add thousands of them. */

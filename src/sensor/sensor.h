@@ -100,34 +100,11 @@ typedef struct IfmEnergyOptions
     const IfmEnergySimulated *simulated; /* (nullable) */
 } IfmEnergyOptions;
 
-/** IfmEnergyDomain: a part of a source. */
-typedef struct IfmEnergyDomain
-{
-    char *name;           /* "package-0", "package-0/core" */
-    gboolean in_total;    /* FALSE: it lies inside another domain, or holds others */
-    gboolean has_counter; /* it counts energy */
-    gboolean has_power;   /* it shows power */
-    char *unavailable;    /* (nullable) why it cannot be read, one line */
-} IfmEnergyDomain;
-
-/** IfmEnergySource: one row of ifm_energy_sources(). */
-typedef struct IfmEnergySource
-{
-    const char *name;
-    char *unavailable; /* (nullable) why no domain of it can be read, one line */
-    gsize n_domains;
-    IfmEnergyDomain *domains; /* [n_domains] */
-} IfmEnergySource;
-
-/** ifm_energy_sources: All sources, available or not: rapl, nvml, hwmon, recorded, simulated.
- * Returns: (transfer full) of IfmEnergySource. Unreference the array to free them. */
-GPtrArray *ifm_energy_sources(const IfmEnergyOptions *options);
-
 /** IfmEnergyMeter: an open source with its sampler. Calls on one meter come from one thread. */
 typedef struct IfmEnergyMeter IfmEnergyMeter;
 
 /**
- * ifm_energy_open: @name: a name of ifm_energy_sources()    @clock: is referenced
+ * ifm_energy_open: @name: rapl, nvml, hwmon, recorded or simulated    @clock: is referenced
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID (no such source, a recording with a fault: FILE:LINE) or
  * IFM_ERROR_UNAVAILABLE (the reason of the source).
  */

@@ -3,23 +3,11 @@
 #include <sensor/sensor.h>
 #include <string.h>
 
-static char **words_of(const char *text)
-{
-    g_autofree char *clean = g_strdup(text);
-    g_auto(GStrv) parts = g_strsplit_set(g_strstrip(clean), " \t", -1);
-    GPtrArray *words = g_ptr_array_new();
-    for (char **part = parts; *part != NULL; part++)
-        if (**part != '\0')
-            g_ptr_array_add(words, g_strdup(*part));
-    g_ptr_array_add(words, NULL);
-    return (char **)g_ptr_array_free(words, FALSE);
-}
-
 /* "0.15 0.20 0.09 1/97 9169" */
 static void set_load(json_t *snapshot, const char *root)
 {
     g_autofree char *text = ifm_sensor_read(root, "proc/loadavg");
-    g_auto(GStrv) words = words_of(text != NULL ? text : "");
+    g_auto(GStrv) words = ifm_sensor_words(text != NULL ? text : "");
     char *end = NULL;
     double load = words[0] != NULL ? g_ascii_strtod(words[0], &end) : 0;
     gboolean known = end != NULL && end != words[0] && *end == '\0';
@@ -68,10 +56,7 @@ static json_t *clocks_of_cpuinfo(const char *root)
         if (value != NULL)
             json_array_append_new(clocks, *end == '\0' && mhz > 0 ? ifm_json_real(mhz) : json_null());
     }
-    if (json_array_size(clocks) > 0)
-        return clocks;
-    json_decref(clocks);
-    return json_null();
+    return ifm_sensor_or_null(clocks);
 }
 
 static void add_temperature(json_t *temperatures, const char *zone, gint64 millidegrees, gboolean peak_known, gint64 limit)
@@ -143,10 +128,7 @@ static json_t *temperatures(const char *root)
     json_t *found = json_array();
     add_thermal_zones(found, root);
     add_hardware_monitors(found, root);
-    if (json_array_size(found) > 0)
-        return found;
-    json_decref(found);
-    return json_null();
+    return ifm_sensor_or_null(found);
 }
 
 /* Threads of a core, and processors of a package, share a counter. Each counter counts once. */
@@ -197,25 +179,6 @@ static json_t *throttle_counts(const char *root)
     return counts;
 }
 
-/* "cpu0 user nice system idle iowait irq softirq steal guest guest_nice"; user already contains guest. */
-static json_t *jiffies_of_line(const char *line)
-{
-    g_auto(GStrv) words = words_of(line);
-    guint n = g_strv_length(words);
-    gint64 cpu = 0, times[8] = { 0 }, total = 0;
-    if (n < 5 || !ifm_sensor_parse_count(words[0] + strlen("cpu"), &cpu))
-        return NULL;
-    for (guint i = 0; i < G_N_ELEMENTS(times) && i + 1 < n; i++)
-    {
-        if (!ifm_sensor_parse_count(words[i + 1], &times[i]))
-            return NULL;
-        total += times[i];
-    }
-    gint64 idle = times[3] + times[4], steal = times[7];
-    return json_pack("{s:I,s:I,s:I,s:I}", "cpu", (json_int_t)cpu, "busy", (json_int_t)(total - idle - steal), "steal",
-                     (json_int_t)steal, "total", (json_int_t)total);
-}
-
 static json_t *cpu_jiffies(const char *root)
 {
     g_autofree char *text = ifm_sensor_read(root, "proc/stat");
@@ -223,14 +186,16 @@ static json_t *cpu_jiffies(const char *root)
     json_t *processors = json_array();
     for (char **line = lines; *line != NULL; line++)
     {
-        json_t *jiffies = g_str_has_prefix(*line, "cpu") && g_ascii_isdigit((*line)[3]) ? jiffies_of_line(*line) : NULL;
-        if (jiffies != NULL)
-            json_array_append_new(processors, jiffies);
+        g_autofree char *name = NULL;
+        SensorCpu cpu;
+        gint64 number;
+        if (g_str_has_prefix(*line, "cpu") && ifm_sensor_parse_cpu(*line, &name, &cpu) &&
+            ifm_sensor_parse_count(name + strlen("cpu"), &number))
+            json_array_append_new(processors, json_pack("{s:I,s:I,s:I,s:I}", "cpu", (json_int_t)number, "busy",
+                                                        (json_int_t)(cpu.total - cpu.idle - cpu.steal), "steal",
+                                                        (json_int_t)cpu.steal, "total", (json_int_t)cpu.total));
     }
-    if (json_array_size(processors) > 0)
-        return processors;
-    json_decref(processors);
-    return json_null();
+    return ifm_sensor_or_null(processors);
 }
 
 typedef struct
@@ -245,7 +210,7 @@ static gboolean parse_process(const char *text, ProcessTimes *times)
     const char *behind = text != NULL ? strrchr(text, ')') : NULL;
     if (behind == NULL)
         return FALSE;
-    g_auto(GStrv) words = words_of(behind + 1); /* words[0] is field 3, the state */
+    g_auto(GStrv) words = ifm_sensor_words(behind + 1); /* words[0] is field 3, the state */
     g_autofree char *pid = g_strndup(text, strcspn(text, " "));
     gint64 user, system, waited_user, waited_system;
     if (g_strv_length(words) < 15 || !ifm_sensor_parse_count(pid, &times->pid) ||
@@ -293,23 +258,11 @@ static json_t *own_jiffies(const char *root)
     return json_integer(sum);
 }
 
-/* "KEY:   1234 kB" of a file, in bytes. */
-static gboolean read_kib(const char *root, const char *file, const char *key, gint64 *bytes)
-{
-    g_autofree char *text = ifm_sensor_read(root, file);
-    g_autofree char *value = text != NULL ? ifm_sensor_field(text, key) : NULL;
-    g_auto(GStrv) words = words_of(value != NULL ? value : "");
-    if (words[0] == NULL || !ifm_sensor_parse_count(words[0], bytes))
-        return FALSE;
-    *bytes *= 1024;
-    return TRUE;
-}
-
 /* G_MAXINT64: unknown. */
 static gint64 left_of_machine(const char *root)
 {
-    gint64 bytes, left = ifm_sensor_group_memory_left(root);
-    return read_kib(root, "proc/meminfo", "MemAvailable", &bytes) ? MIN(bytes, left) : left;
+    gint64 bytes = 0, left = ifm_sensor_group_memory_left(root);
+    return ifm_sensor_read_kib(root, "proc/meminfo", "MemAvailable", &bytes) ? MIN(bytes, left) : left;
 }
 
 /* "Max address space         4294967296           unlimited            bytes": what `ulimit -v` leaves. */
@@ -318,10 +271,10 @@ static gint64 left_of_address_space(const char *root)
     static const char key[] = "Max address space ";
     g_autofree char *text = ifm_sensor_read(root, "proc/self/limits");
     const char *line = text != NULL ? strstr(text, key) : NULL;
-    g_auto(GStrv) words = words_of(line != NULL ? line + strlen(key) : "");
-    gint64 limit, taken;
+    g_auto(GStrv) words = ifm_sensor_words(line != NULL ? line + strlen(key) : "");
+    gint64 limit, taken = 0;
     if (words[0] == NULL || !ifm_sensor_parse_count(words[0], &limit) || /* "unlimited" is not a number */
-        !read_kib(root, "proc/self/status", "VmSize", &taken))
+        !ifm_sensor_read_kib(root, "proc/self/status", "VmSize", &taken))
         return G_MAXINT64;
     return MAX(limit - taken, 0);
 }
@@ -331,19 +284,15 @@ gint64 ifm_sensor_free_bytes(const char *root)
     return MIN(left_of_machine(root), left_of_address_space(root));
 }
 
-/* Microseconds since boot in which at least one task waited: "some avg10=0.00 … total=4846057". */
 static json_t *pressure(const char *root)
 {
     static const char *const kinds[] = { "cpu", "memory", "io" };
     json_t *found = json_object();
     for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
     {
-        g_autofree char *text = ifm_sensor_readf(root, "proc/pressure/%s", kinds[i]);
-        const char *total = text != NULL && g_str_has_prefix(text, "some ") ? strstr(text, "total=") : NULL;
-        g_autofree char *number = total != NULL ? g_strndup(total + 6, strcspn(total + 6, " \n")) : NULL;
         gint64 us = 0;
         g_autofree char *key = g_strdup_printf("%s_some_us", kinds[i]);
-        gboolean known = number != NULL && ifm_sensor_parse_count(number, &us);
+        const gboolean known = ifm_sensor_read_pressure(root, kinds[i], &us);
         json_object_set_new(found, key, ifm_sensor_int64_or_null(known, us));
     }
     return found;

@@ -143,7 +143,7 @@ static StressBlock *share_block(int *fd, GError **error)
                       : MAP_FAILED;
     if (block != MAP_FAILED)
         return block;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "memory of a stressor: %s", g_strerror(errno));
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "memory of a stressor: %s", g_strerror(errno));
     return NULL;
 }
 
@@ -170,8 +170,7 @@ static gboolean spawn(IfmStressor *self, IfmStressKind kind, const GArray *cores
         fcntl(self->stdin_fd, F_SETFD, FD_CLOEXEC); /* a worker started later must not keep it open */
         return TRUE;
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", program, failure->message);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", program, failure->message);
 }
 
 static gboolean is_gone(IfmStressor *self)
@@ -192,11 +191,8 @@ static gboolean await_threads(IfmStressor *self, GError **error)
     while (atomic_load(&self->block->n_running) < (gint64)self->n_cores)
     {
         if (is_gone(self) || g_get_monotonic_time() > deadline_us)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s",
-                        self->ended != NULL ? self->ended : "the stressor does not begin");
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s",
+                                 self->ended != NULL ? self->ended : "the stressor does not begin");
         g_usleep(200);
     }
     return TRUE;

@@ -76,8 +76,8 @@ static gboolean run(void *self, GError **error)
     if (encoder->last == NULL && encoder->late)
     {
         g_clear_error(error);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not computed within %s",
-                    encoding_case->case_time_said != NULL ? encoding_case->case_time_said : "the time for a case");
+        ifm_error_set(error, IFM_ERROR_TIMEOUT, "not computed within %s",
+                      encoding_case->case_time_said != NULL ? encoding_case->case_time_said : "the time for a case");
     }
     return encoder->last != NULL;
 }
@@ -90,12 +90,10 @@ static gboolean verify(void *self, GError **error)
     const IfmEncoding *last = encoder->last;
     if (first == NULL) /* the first of all */
         encoder->first = g_steal_pointer(&encoder->last);
-    if (first == NULL || last == NULL ||
-        (last->n_nodes == first->n_nodes && last->dim == first->dim &&
-         memcmp(last->values, first->values, (gsize)(first->n_nodes * first->dim) * sizeof(float)) == 0))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: other numbers than the first time", encoder->name);
-    return FALSE;
+    return first == NULL || last == NULL ||
+           (last->n_nodes == first->n_nodes && last->dim == first->dim &&
+            memcmp(last->values, first->values, (gsize)(first->n_nodes * first->dim) * sizeof(float)) == 0) ||
+           ifm_error_set(error, IFM_ERROR_FAILED, "%s: other numbers than the first time", encoder->name);
 }
 
 static gboolean subject(const void *spec, IfmSubject *subject, GError **error)
@@ -144,7 +142,7 @@ static IfmMeasurement *take_known(IfmRunner *runner, const IfmEncodingCase *enco
 static IfmMeasurement *measure(IfmRunner *runner, const void *spec, const IfmCase *sealed, GError **error)
 {
     const IfmEncodingCase *encoding_case = spec;
-    const IfmRunnerOptions *options = ifm_runner_options(runner);
+    const IfmRunnerOptions *options = &runner->options;
     IfmSubject slots;
     if (is_beyond_budget(encoding_case))
         return take_known(runner, encoding_case, sealed);

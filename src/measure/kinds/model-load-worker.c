@@ -85,12 +85,11 @@ static gboolean check_sealed(const Load *load, const json_t *sealed, GError **er
         return FALSE;
     json_array_foreach(sealed, i, row)
     {
-        if (g_strcmp0(json_string_value(json_object_get(row, "device")), load->device->device) == 0 &&
-            g_strcmp0(json_string_value(json_object_get(row, "model")), digest) == 0)
+        if (g_strcmp0(ifm_member_text(row, "device"), load->device->device) == 0 &&
+            g_strcmp0(ifm_member_text(row, "model"), digest) == 0)
             return TRUE;
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: changed since this case was made", load->device->model_path);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: changed since this case was made", load->device->model_path);
 }
 
 static gboolean compile(Load *load, IfmEngine *engine, const IfmDeviceSpec *spec, const json_t *sealed, GError **error)
@@ -210,10 +209,8 @@ static void announce(Load *load, gboolean *what)
 /* A lost device may answer at once. On a virtual clock no time would pass then, and nothing else get done. */
 static gboolean took_time(Load *load, gint64 began_ns)
 {
-    if (!ifm_clock_is_virtual(load->all->clock) || ifm_clock_now_ns(load->all->clock) > began_ns)
-        return TRUE;
-    g_set_error_literal(&load->error, IFM_ERROR, IFM_ERROR_FAILED, "it answered at once, which no inference does");
-    return FALSE;
+    return !ifm_clock_is_virtual(load->all->clock) || ifm_clock_now_ns(load->all->clock) > began_ns ||
+           ifm_error_set(&load->error, IFM_ERROR_FAILED, "it answered at once, which no inference does");
 }
 
 /* On the device's executing thread. */
@@ -259,9 +256,7 @@ gboolean worker_load_start(Worker *worker, GError **error)
         if (failure == 0)
             continue;
         ifm_clock_leave(self->clock);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "load %s: no thread: %s", name_of(load->device),
-                    g_strerror(failure));
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_MEMORY, "load %s: no thread: %s", name_of(load->device), g_strerror(failure));
     }
     ifm_condition_lock(self->condition);
     for (gsize i = 0; i < self->n; i++)
@@ -311,10 +306,10 @@ static gboolean still_there(Load *load, GError **error)
     gboolean lost = g_error_matches(load->error, IFM_ERROR, IFM_ERROR_LOST);
     if (engine != NULL && !lost && ifm_engine_probe_device(engine, spec, &failure))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_LOST, "%s",
-                lost              ? load->error->message
-                : failure != NULL ? failure->message
-                                  : "its engine cannot be opened again");
+    ifm_error_set(error, IFM_ERROR_LOST, "%s",
+                  lost              ? load->error->message
+                  : failure != NULL ? failure->message
+                                    : "its engine cannot be opened again");
     worker_say_lost(worker, load->device->device);
     return FALSE;
 }

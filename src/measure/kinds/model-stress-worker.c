@@ -59,12 +59,9 @@ static gboolean find_length(WorkerStress *self, const IfmModelCase *model_case, 
             return FALSE;
         self->interval_ns = window.interval_ns;
         if (self->interval_ns <= 0)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                        "prometheus: %s has scraped once at most: how long a window must be is not known yet",
-                        model_case->prometheus);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                                 "prometheus: %s has scraped once at most: how long a window must be is not known yet",
+                                 model_case->prometheus);
     }
     *length_ns = N_SCRAPES * self->interval_ns;
     return TRUE;
@@ -117,9 +114,7 @@ static gboolean go_on(Worker *worker, WorkerStress *self, GError **error)
     else
         repeat(&repeating);
     self->until_us = 0;
-    if (repeating.error != NULL)
-        g_propagate_error(error, repeating.error);
-    return repeating.error == NULL;
+    return ifm_error_pass(error, repeating.error);
 }
 
 /* --- the stressor ------------------------------------------------------------------------------------------------------
@@ -200,7 +195,7 @@ static gboolean describe(Worker *worker, WorkerStress *self, GError **error)
     ifm_stressor_set(self->stressor, 0);
     if (reading.ended == NULL)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "load: %s", reading.ended);
+    ifm_error_set(error, IFM_ERROR_FAILED, "load: %s", reading.ended);
     g_clear_pointer(&self->stressor, ifm_stressor_free);
     return FALSE;
 }

@@ -25,22 +25,19 @@ static void describe_environment(Worker *worker)
 /* From a cache or not: null where no cache was asked for, or the device has none. */
 static void describe_compile(Worker *worker)
 {
-    const IfmCompiled *compiled = ifm_model_subject_compiled(worker->subject);
+    const IfmCompiled *compiled = worker->subject->compiled;
     gboolean cached =
         worker_model_case(worker)->cache_dir != NULL && (ifm_compiled_info(compiled).capabilities & IFM_CAN_CACHE) != 0;
     json_object_set_new(worker->measurement->environment, "compile",
-                        json_pack("{s:I,s:o}", "time_ns", (json_int_t)ifm_model_subject_compile_ns(worker->subject),
-                                  "from_cache",
+                        json_pack("{s:I,s:o}", "time_ns", (json_int_t)worker->subject->compile_ns, "from_cache",
                                   cached ? json_boolean(ifm_compiled_info(compiled).from_cache) : json_null()));
 }
 
 static gboolean check_same(const char *path, const char *found, const char *then, GError **error)
 {
-    if (then == NULL || g_str_equal(found, then))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: changed since this case was made (SHA-256 now %.12s..., then %.12s...)", path, found, then);
-    return FALSE;
+    return then == NULL || g_str_equal(found, then) ||
+           ifm_error_refuse(error, "%s: changed since this case was made (SHA-256 now %.12s..., then %.12s...)", path,
+                            found, then);
 }
 
 /* Whether model and inputs still are those that the case was made of. */
@@ -101,10 +98,7 @@ static gboolean find_config(Worker *worker, GError **error)
     worker->measurement->effective_config =
         ifm_model_subject_effective_config(worker->subject, worker->measurement, &failure);
     if (failure != NULL)
-    {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&failure));
     if (model_case->kernel != NULL)
     {
         g_free(worker->kernel_key);
@@ -200,14 +194,13 @@ static gboolean measure_breakdown(Worker *worker, GError **error)
 {
     g_autoptr(GError) failure = NULL, unsaved = NULL;
     worker_enter_long_phase(worker, "compiling for profiling", 2); /* once more where the graph cannot be saved */
-    guint32 capabilities = ifm_compiled_info(ifm_model_subject_compiled(worker->subject)).capabilities;
+    guint32 capabilities = ifm_compiled_info(worker->subject->compiled).capabilities;
     g_autoptr(IfmModelSubject) profiled = NULL;
     g_autofree char *path = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 ? place_optimised() : NULL;
     if (capabilities & IFM_CAN_PROFILE)
         profiled = compile_profiled(worker, path, &unsaved, &failure);
     else
-        g_set_error(&failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s reports no times of nodes",
-                    worker_model_case(worker)->device);
+        ifm_error_set(&failure, IFM_ERROR_UNSUPPORTED, "%s reports no times of nodes", worker_model_case(worker)->device);
     if (profiled == NULL)
     {
         if (path != NULL)
@@ -215,10 +208,8 @@ static gboolean measure_breakdown(Worker *worker, GError **error)
         json_decref(worker->measurement->breakdown);
         worker->measurement->breakdown =
             json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(failure->message));
-        if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
-            return TRUE;
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return FALSE;
+        return g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
+               ifm_error_pass(error, g_steal_pointer(&failure));
     }
     worker_enter_phase(worker, "profiling");
     const IfmModelCase *model_case = worker_model_case(worker);
@@ -230,7 +221,7 @@ static gboolean measure_breakdown(Worker *worker, GError **error)
     else if (good && path != NULL)
         ifm_optimised_costs(path, worker_model_case(worker), worker->measurement);
     if (good)
-        ifm_optimised_parts(ifm_model_subject_compiled(profiled), worker->measurement);
+        ifm_optimised_parts(profiled->compiled, worker->measurement);
     if (path != NULL)
         unlink(path); /* where it was written at all */
     return good;
@@ -264,18 +255,12 @@ static gboolean run_case(Worker *worker, GError **error)
     gboolean there = known || still_there(worker, &loss);
     json_decref(measurement->verification);
     measurement->verification = ifm_model_subject_verification(worker->subject);
-    if (there && ifm_model_subject_is_wrong(worker->subject))
+    if (there && worker->subject->wrong)
         worker_explain(worker, measurement->verification, &failure);
     if (!there) /* that says more than what it answered then */
-    {
-        g_propagate_error(error, g_steal_pointer(&loss));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&loss));
     if (!measured)
-    {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&failure));
     worker_note_rss(worker, "after_runs_bytes");
     worker_note_peak(worker, "peak_runs_bytes");
     worker_note_growth(worker);
@@ -308,9 +293,7 @@ static gboolean run_and_profile(Worker *worker, const json_t *verification, GErr
     if (!worker_model_case(worker)->profile || g_atomic_int_get(&worker->interrupted) != 0)
         return TRUE;
     worker_send_draft(worker);
-    if (!measure_breakdown(worker, error))
-        return FALSE;
-    return still_there(worker, error);
+    return measure_breakdown(worker, error) && still_there(worker, error);
 }
 
 /* What was measured under a load that failed is of no use; but a loss of the device itself says more. */
@@ -323,10 +306,7 @@ static gboolean measure_case(Worker *worker, const json_t *verification, GError 
     gboolean lost = g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
     gboolean stressed = worker_stress_stop(worker, &load_failure);
     if ((!worker_load_stop(worker, stressed ? &load_failure : NULL) || !stressed) && !lost)
-    {
-        g_propagate_error(error, g_steal_pointer(&load_failure));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&load_failure));
     if (lost && worker->load != NULL)
         worker_say_lost(worker, worker_model_case(worker)->device);
     if (!measured)
@@ -337,10 +317,10 @@ static gboolean measure_case(Worker *worker, const json_t *verification, GError 
 /* @request: {"reference"} or {"verification"}: why there is none */
 gboolean worker_model_run(Worker *worker, const json_t *request, GError **error)
 {
-    const char *path = json_string_value(json_object_get(request, "reference"));
+    const char *path = ifm_member_text(request, "reference");
     if (path != NULL && (worker->reference = ifm_reference_open(path, error)) == NULL)
         return FALSE;
-    ifm_model_subject_set_reference(worker->subject, worker->reference);
+    worker->subject->reference = worker->reference;
     return measure_case(worker, json_object_get(request, "verification"), error);
 }
 

@@ -127,7 +127,7 @@ static json_t *case_sizes(const IfmModelCase *model_case)
 
 const char *ifm_runner_inputs_of(const IfmCase *sealed)
 {
-    return json_string_value(json_object_get(sealed->options, "inputs"));
+    return ifm_member_text(sealed->options, "inputs");
 }
 
 /* What a case is about: a file's model, or a kernel, which is not made for that. */
@@ -169,7 +169,7 @@ static gboolean find_subject(IfmRunner *runner, const IfmModelCase *model_case, 
     g_autofree char *inputs = NULL;
     if (digest != NULL && model_case->inputs_path != NULL)
     {
-        inputs = ifm_case_inputs_digest(model, model_case, ifm_runner_digests(runner), error);
+        inputs = ifm_case_inputs_digest(model, model_case, runner->digests, error);
         if (inputs == NULL)
             return FALSE;
         json_object_set_new(record->options, "inputs", json_string(inputs));
@@ -246,7 +246,7 @@ static void vary(json_t *request_case, GRand *random)
     json_t *vendor = json_object_get(request_case, "vendor"), *word;
     gsize i;
     json_array_foreach(vendor, i, word) if (g_str_has_prefix(json_string_value(word), "SEED=")) return;
-    if (!g_str_has_prefix(json_string_value(json_object_get(request_case, "device")), "simulated:"))
+    if (!g_str_has_prefix(ifm_member_text(request_case, "device"), "simulated:"))
         return;
     g_autofree char *seed = g_strdup_printf("SEED=%u", g_rand_int(random));
     json_array_append_new(vendor, json_string(seed));

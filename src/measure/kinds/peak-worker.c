@@ -151,13 +151,11 @@ static IfmPeakSubject *compile_first(Limit *self, IfmPeakKind kind, gint64 size,
 /* A model in its own precision may be computed in another one: its rate is no peak of the one that was asked for. */
 static gboolean check_precision(const Limit *self, GError **error)
 {
-    const char *ran = json_string_value(json_object_get(self->worker->measurement->effective_config, "dtype"));
+    const char *ran = ifm_member_text(self->worker->measurement->effective_config, "dtype");
     const IfmDtype dtype = ifm_dtype_from_name(ran != NULL ? ran : "");
-    if (dtype == IFM_DTYPE_UNDEFINED || dtype == self->peak_case->dtype)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s: does not execute in %s: %s is what ran",
-                self->peak_case->device, ifm_dtype_name(self->peak_case->dtype), ran);
-    return FALSE;
+    return dtype == IFM_DTYPE_UNDEFINED || dtype == self->peak_case->dtype ||
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: does not execute in %s: %s is what ran",
+                         self->peak_case->device, ifm_dtype_name(self->peak_case->dtype), ran);
 }
 
 /* What runs is what was asked for: threads, cores, precision. */
@@ -170,8 +168,7 @@ static gboolean effective_config(Limit *self, IfmPeakSubject *subject, GError **
     record->effective_config = ifm_model_subject_effective_config(ifm_peak_subject_model(subject), record, &failure);
     if (failure == NULL)
         return check_precision(self, error) && worker_go_on(self->worker, "running", 2, error);
-    g_propagate_error(error, g_steal_pointer(&failure));
-    return FALSE;
+    return ifm_error_pass(error, g_steal_pointer(&failure));
 }
 
 static void keep(Limit *self, IfmMeasurement *measurement /* (transfer full) */, gint64 size, const Rate *rate)
@@ -220,13 +217,12 @@ static gboolean is_affordable(const Limit *self, gint64 size, const Rate *last)
 /* A simulated device may take the same time whatever it is given: no rate is its limit. */
 static gboolean check_grows(const Limit *self, const Rate *first, const Rate *last, gint64 last_size, GError **error)
 {
-    if (!is_simulated(self) || last_size <= MIN_SIZE || last->median_ns > 2 * first->median_ns)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: has no peak: it is described without a roofline, and a product of size %d takes as long as one of "
-                "size %" G_GINT64_FORMAT,
-                self->spec->text, MIN_SIZE, last_size);
-    return FALSE;
+    return !is_simulated(self) || last_size <= MIN_SIZE || last->median_ns > 2 * first->median_ns ||
+           ifm_error_set(
+               error, IFM_ERROR_UNSUPPORTED,
+               "%s: has no peak: it is described without a roofline, and a product of size %d takes as long as one of "
+               "size %" G_GINT64_FORMAT,
+               self->spec->text, MIN_SIZE, last_size);
 }
 
 /* Whether a size was surely no faster than those before: what was disturbed, and has a wide interval or none, is not. */
@@ -286,11 +282,9 @@ static gboolean check_cores(const Limit *self, GError **error)
     g_autofree char *found = ifm_affinity_to_string();
     g_autofree char *asked = ifm_cores_to_string(self->spec->cores, self->spec->n_cores);
     json_object_set_new(self->peak, "triad_cores", json_string(found));
-    if (self->spec->n_cores == 0 || g_str_equal(asked, found))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: cores %s were asked for, the triad would run on %s",
-                self->spec->text, asked, found);
-    return FALSE;
+    return self->spec->n_cores == 0 || g_str_equal(asked, found) ||
+           ifm_error_set(error, IFM_ERROR_FAILED, "%s: cores %s were asked for, the triad would run on %s",
+                         self->spec->text, asked, found);
 }
 
 /* Half of what a cache holds is surely held by it. */

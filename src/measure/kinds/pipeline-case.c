@@ -1,8 +1,12 @@
-/* A plan on a stream of batches: what describes a case of it, checked, its record, and how the worker has it. */
+/* A plan on a stream of batches, in the program: what describes a case of it, checked; its record; its inputs and
+ * references in files; and what becomes of its run. */
+#include <unistd.h>
+
 #include <base/fields.h>
 #include <store/store.h>
+#include <zoo/zoo.h>
 
-#include "plan-case-private.h"
+#include "pipeline-kind.h"
 
 #define MAX_REPETITIONS 100000
 #define MAX_DEPTH 4096
@@ -28,7 +32,7 @@ static const IfmRecordField graph_fields[] = {
     { IFM_RECORD(INT64, IfmPlanGraph, parts) }, { NULL },
 };
 
-const IfmRecordField ifm_plan_fields[] = {
+static const IfmRecordField fields[] = {
     { FIELD(JSONS, plans), .count = offsetof(IfmPlanCase, n_graphs) },
     { FIELD(PARTS, graphs), .count = offsetof(IfmPlanCase, n_graphs), .fields = graph_fields,
       .size = sizeof(IfmPlanGraph) },
@@ -54,35 +58,28 @@ const IfmRecordField ifm_plan_fields[] = {
     { NULL },
 };
 
-static const char *const device_time_words[] = {
-    [IFM_DEVICE_TIME_OFF] = "off",
-    [IFM_DEVICE_TIME_ON] = "on",
-    [IFM_DEVICE_TIME_SAMPLED] = "sampled",
-};
-
 gboolean ifm_device_time_parse(const char *word, IfmDeviceTime *device_time, GError **error)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(device_time_words); i++)
-        if (g_strcmp0(word, device_time_words[i]) == 0)
-        {
-            *device_time = (IfmDeviceTime)i;
+    static const char *const words[] = {
+        [IFM_DEVICE_TIME_OFF] = "off", [IFM_DEVICE_TIME_ON] = "on", [IFM_DEVICE_TIME_SAMPLED] = "sampled"
+    };
+    for (*device_time = 0; *device_time < G_N_ELEMENTS(words); ++*device_time)
+        if (g_strcmp0(word, words[*device_time]) == 0)
             return TRUE;
-        }
     return ifm_error_refuse(error, "device time: found \"%s\", expected on, off or sampled", word != NULL ? word : "");
 }
 
 IfmProtocol ifm_plan_protocol(const IfmPlanCase *plan_case)
 {
     gsize min = plan_case->min_repetitions > 0 ? plan_case->min_repetitions : MIN_REPETITIONS;
-    IfmProtocol protocol = { .warmup = 1, .runs = plan_case->repetitions, .level = LEVEL };
-    if (plan_case->ci_ratio > 0)
-        protocol = (IfmProtocol){ .warmup = 1,
-                                  .ci_ratio = plan_case->ci_ratio,
-                                  .level = LEVEL,
-                                  .min_runs = MIN(min, plan_case->repetitions),
-                                  .max_runs = plan_case->repetitions,
-                                  .time_budget_ns = plan_case->time_budget_ns };
-    return protocol;
+    if (!(plan_case->ci_ratio > 0))
+        return (IfmProtocol){ .warmup = 1, .runs = plan_case->repetitions, .level = LEVEL };
+    return (IfmProtocol){ .warmup = 1,
+                          .ci_ratio = plan_case->ci_ratio,
+                          .level = LEVEL,
+                          .min_runs = MIN(min, plan_case->repetitions),
+                          .max_runs = plan_case->repetitions,
+                          .time_budget_ns = plan_case->time_budget_ns };
 }
 
 /* What a pipeline has by itself, where the case says nothing. */
@@ -99,7 +96,7 @@ static void fill_defaults(IfmPlanCase *plan_case)
         plan_case->device_time = "off";
 }
 
-gboolean ifm_plan_complete(void *spec, GError **error)
+static gboolean complete(void *spec, GError **error)
 {
     IfmPlanCase *plan_case = spec;
     IfmDeviceTime device_time;
@@ -108,7 +105,7 @@ gboolean ifm_plan_complete(void *spec, GError **error)
            all = repetitions * (gint64)MIN(plan_case->n_batches, G_MAXINT);
     if (plan_case->n_graphs < 1)
         return ifm_error_refuse(error, "plan: graphs: found 0, expected 1 to %d", G_MAXINT);
-    if (!ifm_record_check(plan_case, ifm_plan_fields, "plan", error))
+    if (!ifm_record_check(plan_case, fields, "plan", error))
         return FALSE;
     if (all > IFM_PROTOCOL_MAX_RUNS)
         return ifm_error_refuse(error, "plan: repetitions x batches: found %" G_GINT64_FORMAT ", expected 2 to %d", all,
@@ -124,15 +121,26 @@ gboolean ifm_plan_complete(void *spec, GError **error)
 
 /* --- its plans and devices ---------------------------------------------------------------------------------------- */
 
-void ifm_plan_checked_clear(IfmPlanChecked *self)
+/* What a plan case says, read. */
+typedef struct
+{
+    const IfmPlanCase *plan_case; /* completed */
+    GPtrArray *plans;             /* IfmPlan*, one a graph */
+    GPtrArray *devices;           /* IfmDeviceSpec*, of the plans' blocks, in the order they come */
+    GPtrArray *aliases;           /* char*, of those */
+    GPtrArray *others;            /* IfmDeviceSpec*, that only a fallback or a bound may use */
+} Checked;
+
+static void checked_clear(Checked *self)
 {
     g_clear_pointer(&self->plans, g_ptr_array_unref);
     g_clear_pointer(&self->devices, g_ptr_array_unref);
     g_clear_pointer(&self->aliases, g_ptr_array_unref);
     g_clear_pointer(&self->others, g_ptr_array_unref);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Checked, checked_clear)
 
-static gboolean add_device(IfmPlanChecked *self, const IfmPlanDevice *device, GError **error)
+static gboolean add_device(Checked *self, const IfmPlanDevice *device, GError **error)
 {
     if (device->device == NULL)
         return ifm_error_refuse(error,
@@ -155,7 +163,7 @@ static gboolean add_device(IfmPlanChecked *self, const IfmPlanDevice *device, GE
     return TRUE;
 }
 
-static gboolean add_block_devices(IfmPlanChecked *self, const IfmPlan *plan, GError **error)
+static gboolean add_block_devices(Checked *self, const IfmPlan *plan, GError **error)
 {
     for (guint b = 0; b < plan->blocks->len; b++)
     {
@@ -168,7 +176,7 @@ static gboolean add_block_devices(IfmPlanChecked *self, const IfmPlan *plan, GEr
 }
 
 /* Fallbacks are by mask over a plan's list of devices: that list has to be one. */
-static gboolean check_fallbacks(IfmPlanChecked *self, GError **error)
+static gboolean check_fallbacks(Checked *self, GError **error)
 {
     const IfmPlan *first = self->plans->pdata[0];
     if (self->plan_case->fallbacks == NULL)
@@ -196,7 +204,7 @@ static gboolean same_text(gconstpointer a, gconstpointer b)
 }
 
 /* What a plan lists and does not use: a run may go on with it, and a bound counts it. */
-static gboolean add_others(IfmPlanChecked *self, GError **error)
+static gboolean add_others(Checked *self, GError **error)
 {
     for (guint p = 0; p < self->plans->len && (self->plan_case->bound || self->plan_case->fallbacks != NULL); p++)
     {
@@ -216,7 +224,7 @@ static gboolean add_others(IfmPlanChecked *self, GError **error)
     return TRUE;
 }
 
-static gboolean read_plan(IfmPlanChecked *self, gsize graph, GError **error)
+static gboolean read_plan(Checked *self, gsize graph, GError **error)
 {
     g_autofree char *name =
         self->plan_case->n_graphs > 1 ? g_strdup_printf("plan of graph %" G_GSIZE_FORMAT, graph + 1) : g_strdup("plan");
@@ -234,7 +242,7 @@ static gboolean read_plan(IfmPlanChecked *self, gsize graph, GError **error)
     return TRUE;
 }
 
-gboolean ifm_plan_checked_init(IfmPlanChecked *self, const IfmPlanCase *plan_case, GError **error)
+static gboolean checked_init(Checked *self, const IfmPlanCase *plan_case, GError **error)
 {
     self->plan_case = plan_case;
     self->plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free);
@@ -259,7 +267,7 @@ static char *join_devices(const GPtrArray *devices, const GPtrArray *more)
     return g_string_free(text, FALSE);
 }
 
-char *ifm_plan_checked_worker(const IfmPlanChecked *self)
+static char *worker_key(const Checked *self)
 {
     g_autofree char *devices = join_devices(self->devices, self->others);
     return g_strconcat(IFM_PLAN_WORKER, devices, NULL);
@@ -276,7 +284,7 @@ static gint kind_of(const IfmPlanGraph *graph)
     return -1;
 }
 
-IfmGraph *ifm_plan_graph_make(const IfmPlanGraph *graph, GError **error)
+static IfmGraph *make_graph(const IfmPlanGraph *graph, GError **error)
 {
     gint kind = kind_of(graph);
     if (graph->kind == NULL)
@@ -308,24 +316,15 @@ static char *digest_of(const IfmGraph *graph)
 /* What makes a graph this one: of a file its bytes, wherever it lies. @nodes, @edges: (inout) the most so far */
 static json_t *graph_to_json(const IfmPlanGraph *graph, gint64 *nodes, gint64 *edges, GError **error)
 {
-    gint64 n_nodes = graph->nodes, n_edges = graph->edges;
-    json_t *json = json_object();
-    if (kind_of(graph) >= 0)
-        json_object_update_new(json, json_pack("{s:s,s:I}", "kind", graph->kind, "seed", (json_int_t)graph->seed));
-    else
-    {
-        g_autoptr(IfmGraph) read = ifm_plan_graph_make(graph, error);
-        g_autofree char *digest = read != NULL ? digest_of(read) : NULL;
-        if (read == NULL)
-        {
-            json_decref(json);
-            return NULL;
-        }
-        n_nodes = read->n_nodes;
-        n_edges = read->n_edges;
-        json_object_update_new(json, json_pack("{s:s,s:s}", "kind", "file", "digest", digest));
-    }
-    json_object_update_new(json, json_pack("{s:I,s:I}", "nodes", (json_int_t)n_nodes, "edges", (json_int_t)n_edges));
+    const gboolean is_file = kind_of(graph) < 0;
+    g_autoptr(IfmGraph) read = is_file ? make_graph(graph, error) : NULL;
+    g_autofree char *digest = read != NULL ? digest_of(read) : NULL;
+    if (is_file && read == NULL)
+        return NULL;
+    const gint64 n_nodes = is_file ? read->n_nodes : graph->nodes, n_edges = is_file ? read->n_edges : graph->edges;
+    json_t *json = json_pack("{s:s,s:o,s:I,s:I}", "kind", is_file ? "file" : graph->kind, is_file ? "digest" : "seed",
+                             is_file ? json_string(digest) : json_integer(graph->seed), "nodes", (json_int_t)n_nodes,
+                             "edges", (json_int_t)n_edges);
     if (graph->parts > 1)
         json_object_set_new(json, "parts", json_integer(graph->parts));
     *nodes = MAX(*nodes, n_nodes);
@@ -349,7 +348,7 @@ static json_t *graphs_to_json(const IfmPlanCase *plan_case, gint64 *nodes, gint6
 /* --- the case record ----------------------------------------------------------------------------------------------- */
 
 /* What of the options follows from several fields, or from what a file holds. */
-static void add_options(const IfmPlanChecked *self, json_t *graphs /* (transfer full) */, json_t *options)
+static void add_options(const Checked *self, json_t *graphs /* (transfer full) */, json_t *options)
 {
     IfmProtocol protocol = ifm_plan_protocol(self->plan_case);
     json_t *plans = json_array();
@@ -363,12 +362,12 @@ static void add_options(const IfmPlanChecked *self, json_t *graphs /* (transfer 
 }
 
 /* Names and versions of the engines, each once, in the order the devices come. */
-static gboolean add_engines(IfmRunner *runner, const IfmPlanChecked *self, json_t *environment, GError **error)
+static gboolean add_engines(IfmRunner *runner, const Checked *self, json_t *environment, GError **error)
 {
     g_autoptr(GString) names = g_string_new(NULL);
     g_autoptr(GString) versions = g_string_new(NULL);
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autofree char *key = ifm_plan_checked_worker(self);
+    g_autofree char *key = worker_key(self);
     for (guint i = 0; i < self->devices->len; i++)
     {
         const IfmDeviceSpec *spec = self->devices->pdata[i];
@@ -378,20 +377,19 @@ static gboolean add_engines(IfmRunner *runner, const IfmPlanChecked *self, json_
         if (facts == NULL)
             return FALSE;
         g_string_append_printf(names, "%s%s", names->len > 0 ? "+" : "", spec->engine);
-        g_string_append_printf(versions, "%s%s", versions->len > 0 ? "+" : "",
-                               json_string_value(json_object_get(facts, "version")));
+        g_string_append_printf(versions, "%s%s", versions->len > 0 ? "+" : "", ifm_member_text(facts, "version"));
     }
     json_object_set_new(environment, "engine", json_string(names->str));
     json_object_set_new(environment, "engine_version", json_string(versions->str));
     return TRUE;
 }
 
-gboolean ifm_plan_seal(IfmRunner *runner, const void *spec, const json_t *facts, IfmCase *record, GError **error)
+static gboolean seal(IfmRunner *runner, const void *spec, const json_t *facts, IfmCase *record, GError **error)
 {
-    g_auto(IfmPlanChecked) checked = { 0 };
+    g_auto(Checked) checked = { 0 };
     const IfmPlanCase *plan_case = spec;
     gint64 nodes = 0, edges = 0;
-    if (!ifm_plan_checked_init(&checked, plan_case, error) || !add_engines(runner, &checked, record->environment, error))
+    if (!checked_init(&checked, plan_case, error) || !add_engines(runner, &checked, record->environment, error))
         return FALSE;
     json_t *graphs = graphs_to_json(plan_case, &nodes, &edges, error);
     if (graphs == NULL)
@@ -408,50 +406,290 @@ gboolean ifm_plan_seal(IfmRunner *runner, const void *spec, const json_t *facts,
     return TRUE;
 }
 
-/* --- in the worker ------------------------------------------------------------------------------------------------ */
+/* --- inputs and references, in files ------------------------------------------------------------------------------- */
 
-static const IfmRecordField item_fields[] = {
-    { IFM_RECORD(INT64, IfmPlanItem, graph) },       { IFM_RECORD(INT64, IfmPlanItem, nodes) },
-    { IFM_RECORD(INT64, IfmPlanItem, edges) },       { IFM_RECORD(INT64, IfmPlanItem, n_own) },
-    { IFM_RECORD(INT64, IfmPlanItem, whole_nodes) }, { IFM_RECORD(PATH, IfmPlanItem, inputs) },
-    { IFM_RECORD(PATH, IfmPlanItem, reference) },    { NULL },
-};
-
-const IfmRecordField ifm_plan_task_fields[] = {
-    { IFM_RECORD(PARTS, IfmPlanTask, items), .count = offsetof(IfmPlanTask, n_items), .fields = item_fields,
-      .size = sizeof(IfmPlanItem) },
-    { IFM_RECORD(FLAG, IfmPlanTask, true_outputs) },
-    { NULL },
-};
-
-static gboolean read_plans(IfmPlanTask *task, GError **error)
+typedef struct
 {
-    for (gsize i = 0; i < task->plan_case->n_graphs; i++)
-    {
-        IfmPlan *plan = ifm_plan_from_json(task->plan_case->plans[i], "plan", error);
-        if (plan == NULL)
-            return FALSE;
-        g_ptr_array_add(task->plans, plan);
-    }
-    for (gsize i = 0; i < task->n_items; i++)
-        if (task->items[i].graph < 0 || task->items[i].graph >= (gint64)task->plans->len || task->items[i].inputs == NULL)
-            return ifm_error_refuse(error, "case.items: graph %" G_GINT64_FORMAT " has no plan or no inputs",
-                                    task->items[i].graph);
+    Checked checked;
+    const IfmCase *sealed;
+    const char *worker, *folder;
+    GPtrArray *files;      /* char*: what goes when it has run */
+    GPtrArray *references; /* char* */
+    GArray *items;         /* IfmPlanItem */
+    char *model_path;      /* of the reference's model; NULL: none made yet */
+    char *model_digest;
+    json_t *verification; /* why some output is compared with nothing, or NULL */
+} PlanJob;
+
+static char *job_file(PlanJob *job, const char *what, gsize graph, gsize part)
+{
+    char *path = g_strdup_printf("%s/plan-%s-%" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT, job->folder, what, graph, part);
+    g_ptr_array_add(job->files, path);
+    return path;
+}
+
+static void job_free(PlanJob *job)
+{
+    for (guint i = 0; i < job->files->len; i++)
+        unlink(job->files->pdata[i]);
+    checked_clear(&job->checked);
+    g_ptr_array_unref(job->files);
+    g_ptr_array_unref(job->references);
+    g_array_unref(job->items);
+    g_free(job->model_path);
+    g_free(job->model_digest);
+    json_decref(job->verification);
+    g_free(job);
+}
+
+/* @nodes: [graph->n_nodes] NULL: it is a whole graph */
+static gboolean write_inputs(const IfmGraph *graph, const gint64 *nodes, const char *path, GError **error)
+{
+    const char *names[] = { "edge_index", "nodes" };
+    IfmTensor tensors[2];
+    gboolean wrapped =
+        ifm_tensor_wrap(&tensors[0], IFM_DTYPE_I64, 2, (gint64[]){ 2, graph->n_edges }, graph->edge_index, error);
+    if (wrapped && nodes != NULL)
+        wrapped = ifm_tensor_wrap(&tensors[1], IFM_DTYPE_I64, 1, &graph->n_nodes, (void *)nodes, error);
+    return wrapped && ifm_tensor_file_save_temporary(path, names, tensors, nodes != NULL ? 2 : 1, error);
+}
+
+static gboolean make_reference_model(PlanJob *job, GError **error)
+{
+    const IfmPlanCase *plan_case = job->checked.plan_case;
+    const IfmPlan *plan = job->checked.plans->pdata[0];
+    if (job->model_path != NULL)
+        return TRUE;
+    const IfmStagedModel *staged = ifm_staged_find(plan->model, error);
+    g_autoptr(IfmModel) model =
+        staged != NULL ? ifm_plan_whole_model(staged, &plan_case->sizes, plan_case->seed, error) : NULL;
+    if (model == NULL)
+        return FALSE;
+    g_autofree char *path = g_strconcat(job_file(job, "model", 0, 0), ".onnx", NULL);
+    g_ptr_array_add(job->files, g_strdup(path));
+    const char *digest = ifm_model_digest(model, error);
+    if (digest == NULL || !ifm_model_save(model, path, error))
+        return FALSE;
+    job->model_path = g_steal_pointer(&path);
+    job->model_digest = g_strdup(digest);
     return TRUE;
 }
 
-gboolean ifm_plan_task_init(IfmPlanTask *task, const IfmPlanCase *plan_case, const json_t *made, GError **error)
+/* The whole graph's outputs by the reference, computed once for each graph, however many parts or plans it has.
+ * @reference: (out) (transfer full) a path; NULL where there is none */
+static gboolean find_reference(PlanJob *job, IfmRunMonitor *monitor, const IfmGraph *graph, const char *inputs,
+                               char **reference, GError **error)
 {
-    *task = (IfmPlanTask){ .plan_case = plan_case,
-                           .protocol = ifm_plan_protocol(plan_case),
-                           .plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free),
-                           .pool = g_ptr_array_new_with_free_func(g_free) };
-    return ifm_device_time_parse(plan_case->device_time, &task->device_time, error) &&
-           ifm_record_from_json(task, ifm_plan_task_fields, made, "made", task->pool, error) && read_plans(task, error);
+    const IfmPlanCase *plan_case = job->checked.plan_case;
+    g_autoptr(IfmModel) model = make_reference_model(job, error) ? ifm_model_open(job->model_path, error) : NULL;
+    g_autoptr(IfmTensorFile) file = model != NULL ? ifm_tensor_file_open(inputs, error) : NULL;
+    if (file == NULL)
+        return FALSE;
+    g_autofree char *digest = ifm_tensor_file_digest(file);
+    IfmDimBinding bindings[2];
+    IfmModelCase model_case = { .model_path = job->model_path,
+                                .model_name = job->sealed->subject_name,
+                                .device = "onnxruntime:CPU",
+                                .bindings = bindings,
+                                .n_bindings = ifm_plan_bindings(model, graph->n_nodes, graph->n_edges, bindings),
+                                .inputs_path = inputs,
+                                .dtype = IFM_DTYPE_F32,
+                                .seed = plan_case->seed,
+                                .protocol = IFM_PROTOCOL_INIT,
+                                .verify = plan_case->verify };
+    g_autoptr(IfmCase) as_case = ifm_case_new();
+    ifm_record_set_text(&as_case->subject_digest, job->model_digest);
+    ifm_record_set_json(&as_case->options, json_pack("{s:s}", "inputs", digest));
+    json_auto_t *request = json_object();
+    if (!ifm_references_add(&monitor->runner->references, &model_case, as_case, TRUE, monitor, request, error))
+        return FALSE;
+    if (job->verification == NULL)
+        job->verification = json_incref(json_object_get(request, "verification"));
+    *reference = g_strdup(ifm_member_text(request, "reference"));
+    return TRUE;
 }
 
-void ifm_plan_task_clear(IfmPlanTask *task)
+static gboolean add_item(PlanJob *job, gsize number, gsize part, const IfmGraph *graph, gint64 n_own, const gint64 *nodes,
+                         const IfmGraph *whole, const char *reference, GError **error)
 {
-    g_clear_pointer(&task->plans, g_ptr_array_unref);
-    g_clear_pointer(&task->pool, g_ptr_array_unref);
+    IfmPlanItem item = { .graph = (gint64)number,
+                         .nodes = graph->n_nodes,
+                         .edges = graph->n_edges,
+                         .n_own = n_own,
+                         .whole_nodes = whole->n_nodes,
+                         .inputs = job_file(job, "part", number, part),
+                         .reference = reference };
+    if (!write_inputs(graph, nodes, item.inputs, error))
+        return FALSE;
+    g_array_append_val(job->items, item);
+    return TRUE;
 }
+
+static gboolean add_graph(PlanJob *job, IfmRunMonitor *monitor, gsize number, gboolean true_outputs, GError **error)
+{
+    const IfmPlanCase *plan_case = job->checked.plan_case;
+    const IfmPlanGraph *wanted = &plan_case->graphs[number];
+    char *reference = NULL;
+    g_autoptr(IfmGraph) graph = make_graph(wanted, error);
+    if (graph == NULL)
+        return FALSE;
+    const char *inputs = job_file(job, "whole", number, 0);
+    if (!write_inputs(graph, NULL, inputs, error))
+        return FALSE;
+    if (true_outputs && plan_case->verify)
+    {
+        if (!find_reference(job, monitor, graph, inputs, &reference, error))
+            return FALSE;
+        g_ptr_array_add(job->references, reference);
+    }
+    if (wanted->parts <= 1)
+        return add_item(job, number, 0, graph, graph->n_nodes, NULL, graph, reference, error);
+    g_autoptr(GPtrArray) parts = ifm_graph_partition(graph, wanted->parts, wanted->seed, error);
+    for (guint p = 0; parts != NULL && p < parts->len; p++)
+    {
+        const IfmSubgraph *part = parts->pdata[p];
+        if (!add_item(job, number, p, part->graph, part->n_own, part->nodes, graph, reference, error))
+            return FALSE;
+    }
+    return parts != NULL;
+}
+
+/* --- measuring ----------------------------------------------------------------------------------------------------- */
+
+/* Asks for all devices, in the worker that will use them: also whether every one of them computes the model. One that the
+ * plan could do without may be missing. */
+static gboolean find_devices(const PlanJob *job, IfmRunMonitor *monitor, gboolean *true_outputs, GError **error)
+{
+    IfmWorkerWatch watch = ifm_run_monitor_watch(monitor);
+    *true_outputs = TRUE;
+    const GPtrArray *devices = job->checked.devices, *others = job->checked.others;
+    for (guint i = 0; i < devices->len + others->len; i++)
+    {
+        gboolean needed = i < devices->len;
+        const IfmDeviceSpec *spec = needed ? devices->pdata[i] : others->pdata[i - devices->len];
+        json_auto_t *found =
+            ifm_runner_ask(monitor->runner, job->worker, json_pack("{s:s,s:s}", "do", "find", "device", spec->text), &watch,
+                           needed ? error : NULL);
+        if (found == NULL && needed)
+            return FALSE;
+        if (found == NULL)
+            continue;
+        const char *word = ifm_capability_name(IFM_CAN_TRUE_OUTPUTS);
+        *true_outputs &= ifm_is_among(json_object_get(found, "capabilities"), word);
+    }
+    return TRUE;
+}
+
+/* Why outputs are compared with nothing; NULL where they are. */
+static json_t *why_not_verified(const PlanJob *job, gboolean true_outputs)
+{
+    if (!true_outputs)
+        return json_pack("{s:s,s:s}", "status", "not-applicable", "why",
+                         "simulated: not every device of the plan computes true outputs");
+    if (!job->checked.plan_case->verify)
+        return json_pack("{s:s,s:s}", "status", "not-asked", "why", "verification was switched off");
+    return json_incref(job->verification);
+}
+
+static gboolean ask(IfmRunMonitor *monitor, const void *spec, const IfmCase *sealed, IfmKindPlace *place, json_t *request,
+                    IfmMeasurement **skipped, GError **error)
+{
+    PlanJob *job = place->job;
+    const IfmPlanCase *plan_case = spec;
+    IfmPlanMade made = { 0 };
+    g_autoptr(GError) failure = NULL;
+    if (!find_devices(job, monitor, &made.true_outputs, &failure))
+    {
+        if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
+            return ifm_error_pass(error, g_steal_pointer(&failure));
+        *skipped = ifm_measurement_failed(IFM_OUTCOME_SKIPPED, failure); /* a device that is not here was not tried */
+        return FALSE;
+    }
+    for (gsize i = 0; i < plan_case->n_graphs; i++)
+        if (!add_graph(job, monitor, i, made.true_outputs, error))
+            return FALSE;
+    made.items = (const IfmPlanItem *)(const void *)job->items->data;
+    made.n_items = job->items->len;
+    json_object_set_new(request, "made", ifm_record_to_json(&made, ifm_plan_made_fields));
+    json_t *why = why_not_verified(job, made.true_outputs);
+    if (why != NULL)
+        json_object_set_new(request, "verification", why);
+    return TRUE;
+}
+
+/* --- where it runs, and what becomes of it ------------------------------------------------------------------------ */
+
+static gboolean place(IfmRunner *runner, void *spec, const IfmCase *sealed, IfmKindPlace *place, GError **error)
+{
+    IfmPlanCase *plan_case = spec;
+    const char *folder = ifm_runner_folder(runner, error);
+    if (folder == NULL)
+        return FALSE;
+    PlanJob *job = g_new0(PlanJob, 1);
+    job->sealed = sealed;
+    job->folder = folder;
+    job->files = g_ptr_array_new_with_free_func(g_free);
+    job->references = g_ptr_array_new_with_free_func(g_free);
+    job->items = g_array_new(FALSE, FALSE, sizeof(IfmPlanItem));
+    if (!checked_init(&job->checked, plan_case, error))
+    {
+        job_free(job);
+        return FALSE;
+    }
+    plan_case->trace_path = ifm_kind_place_path(place, plan_case->trace_path);
+    plan_case->cache_dir = ifm_kind_place_path(place, plan_case->cache_dir);
+    place->worker = worker_key(&job->checked);
+    for (guint i = 0; i < job->checked.devices->len; i++)
+        ifm_kind_place_add(place, ((const IfmDeviceSpec *)job->checked.devices->pdata[i])->text, NULL);
+    place->is_set = TRUE;
+    place->job = job;
+    job->worker = place->worker;
+    return TRUE;
+}
+
+/* What was predicted is stored with what came of it, also where that is a failure. */
+static void keep_prediction(IfmMeasurement *measurement, const json_t *prediction)
+{
+    if (measurement->result == NULL)
+        measurement->result = json_object();
+    json_object_set_new(measurement->result, "prediction", prediction != NULL ? json_deep_copy(prediction) : json_null());
+}
+
+/* A run may have gone on without a device: it is as lost as one whose loss ended a run. */
+static void remember_lost(IfmRunner *runner, const IfmMeasurement *measurement)
+{
+    gsize i;
+    json_t *device;
+    if (measurement->outcome == IFM_OUTCOME_OK)
+        json_array_foreach(json_object_get(measurement->environment, "lost_devices"), i, device)
+            ifm_runner_set_lost(runner, json_string_value(device), "a plan's run went on without it");
+}
+
+static void finish(IfmRunner *runner, const void *spec, IfmKindPlace *place, IfmMeasurement *measurement)
+{
+    const IfmPlanCase *plan_case = spec;
+    if (measurement != NULL)
+    {
+        keep_prediction(measurement, plan_case->prediction);
+        remember_lost(runner, measurement);
+    }
+    if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
+        ifm_runner_drop_worker(runner, place->worker); /* a device that never answered still has its thread there */
+    job_free(place->job);
+}
+
+static const IfmKindInWorker in_worker = { .place = place,
+                                           .ask = ask,
+                                           .finish = finish,
+                                           .prepare = worker_pipeline_prepare,
+                                           .run = worker_pipeline_run,
+                                           .drop = worker_pipeline_drop,
+                                           .subject = worker_pipeline_subject,
+                                           .still_there = worker_pipeline_still_there };
+
+const IfmCaseKind ifm_kind_pipeline = { .name = "plan",
+                                        .size = sizeof(IfmPlanCase),
+                                        .fields = fields,
+                                        .complete = complete,
+                                        .seal = seal,
+                                        .in_worker = &in_worker };

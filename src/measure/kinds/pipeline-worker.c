@@ -1,72 +1,46 @@
-#include <unistd.h>
+/* A plan on a stream of batches, in the worker: its runs, one repetition after the other, and what is said meanwhile. */
+#include <math.h>
 
 #include <base/base.h>
 #include <base/fields.h>
 #include <store/store.h>
+#include <trace/trace.h>
 
-#include "../worker-private.h"
-
-/* Everything a plan case holds while it is measured. */
-typedef struct
-{
-    Worker *worker;
-    IfmPlanTask task;
-    IfmPlanSubject *subject;
-    IfmClock *clock; /* borrowed */
-    gint reported_s; /* atomic: the coarse second (quarters of it) of the last beat */
-    /* Where the repetitions are; set between them. @repetition: 0: warming up; @n_before: batches out before it began */
-    gsize repetition, n_before;
-    gint64 running_ns, repetition_ns; /* on the coarse clock: since when they run, and this one */
-    gboolean reported_lost;
-    IfmStopReason stop;
-} Run;
-
-void worker_pipeline_drop(Worker *worker)
-{
-    Run *run = worker->state;
-    if (run == NULL)
-        return;
-    g_clear_pointer(&run->subject, ifm_plan_subject_free);
-    ifm_plan_task_clear(&run->task);
-    g_clear_pointer(&worker->state, g_free);
-}
+#include "pipeline-kind.h"
 
 /* --- saying -------------------------------------------------------------------------------------------------------- */
 
-/* Whether all batches of a repetition are the plan's own: none are of a bound, or to see what counting costs. */
-static gboolean are_plain(const Run *run)
-{
-    return !run->task.plan_case->bound && run->task.device_time != IFM_DEVICE_TIME_ON;
-}
-
 /* How long it still takes, as the repetitions so far took; -1: not known. */
-static gint64 left_ns(const Run *run, gint64 now_ns)
+static gint64 left_ns(const IfmPlanRun *self, gint64 now_ns)
 {
-    const IfmProtocol *protocol = &run->task.protocol;
-    if (run->repetition == 0) /* none is done yet */
+    const IfmProtocol *protocol = &self->protocol;
+    if (self->repetition == 0) /* none is done yet */
         return -1;
     if (protocol->runs == 0)
-        return protocol->time_budget_ns > 0 ? MAX(protocol->time_budget_ns - (now_ns - run->running_ns), 0) : -1;
-    const gint64 each_ns = (run->repetition_ns - run->running_ns) / (gint64)run->repetition;
-    return MAX((gint64)(protocol->runs + 1 - run->repetition) * each_ns - (now_ns - run->repetition_ns), 0);
+        return protocol->time_budget_ns > 0 ? MAX(protocol->time_budget_ns - (now_ns - self->running_ns), 0) : -1;
+    const gint64 each_ns = (self->repetition_ns - self->running_ns) / (gint64)self->repetition;
+    return MAX((gint64)(protocol->runs + 1 - self->repetition) * each_ns - (now_ns - self->repetition_ns), 0);
 }
 
 /* "repetition 2 of 3, batch 43 of 100, 12 s left" (transfer full) */
-static char *place_of(const Run *run, gsize n, gint64 now_ns)
+static char *place_of(const IfmPlanRun *self, gsize n, gint64 now_ns)
 {
     GString *text = g_string_new(NULL);
-    const gsize n_runs = run->task.protocol.runs, n_batches = run->task.plan_case->n_batches;
-    const gint64 left = left_ns(run, now_ns);
-    if (run->repetition == 0)
+    const gsize n_runs = self->protocol.runs;
+    const gint64 left = left_ns(self, now_ns);
+    /* whether all batches of a repetition are the plan's own: none are of a bound, or to see what counting costs */
+    const gboolean plain = !self->plan_case->bound && self->device_time != IFM_DEVICE_TIME_ON;
+    if (self->repetition == 0)
         g_string_append(text, "warming up");
-    else if (n_runs > 0)
-        g_string_append_printf(text, "repetition %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, run->repetition, n_runs);
     else
-        g_string_append_printf(text, "repetition %" G_GSIZE_FORMAT, run->repetition);
-    if (are_plain(run))
-        g_string_append_printf(text, ", batch %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, n - run->n_before, n_batches);
+        g_string_append_printf(text, "repetition %" G_GSIZE_FORMAT, self->repetition);
+    if (self->repetition > 0 && n_runs > 0)
+        g_string_append_printf(text, " of %" G_GSIZE_FORMAT, n_runs);
+    if (plain)
+        g_string_append_printf(text, ", batch %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, n - self->n_before,
+                               self->plan_case->n_batches);
     else
-        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " batches", n - run->n_before);
+        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " batches", n - self->n_before);
     if (left >= 0)
         g_string_append_printf(text, ", %s%" G_GINT64_FORMAT " s left", n_runs > 0 ? "" : "at most ",
                                (left + IFM_NS_PER_S - 1) / IFM_NS_PER_S);
@@ -74,241 +48,536 @@ static char *place_of(const Run *run, gsize n, gint64 now_ns)
 }
 
 /* Called on the pipelines' own threads: at most four times a second one of them has something to say. */
-static void beat(gsize n, void *user)
+static void beat(IfmPlanRun *self, gsize n)
 {
-    Run *run = user;
     const gint64 now_ns = ifm_time_coarse_ns();
-    gint now = (gint)(now_ns / (250 * IFM_NS_PER_MS)), reported = g_atomic_int_get(&run->reported_s);
-    if (now == reported || !g_atomic_int_compare_and_exchange(&run->reported_s, reported, now))
+    gint now = (gint)(now_ns / (250 * IFM_NS_PER_MS)), reported = g_atomic_int_get(&self->reported_s);
+    if (now == reported || !g_atomic_int_compare_and_exchange(&self->reported_s, reported, now))
         return;
-    g_autofree char *place = place_of(run, n, now_ns);
-    worker_say(run->worker, json_pack("{s:s,s:s,s:I,s:s}", "say", "beat", "phase", run->worker->phase, "n", (json_int_t)n,
-                                      "place", place));
+    g_autofree char *place = place_of(self, n, now_ns);
+    worker_say(self->worker, json_pack("{s:s,s:s,s:I,s:s}", "say", "beat", "phase", self->worker->phase, "n", (json_int_t)n,
+                                       "place", place));
 }
 
-/* Between two repetitions, when no pipeline runs. */
-static void begin_repetition(Run *run, gsize repetition)
+void ifm_plan_run_report(const IfmPlanRun *self, const char *what)
 {
-    const gint64 now_ns = ifm_time_coarse_ns();
-    run->repetition = repetition;
-    run->n_before = ifm_plan_subject_n_delivered(run->subject);
-    run->repetition_ns = now_ns;
-    if (repetition == 0)
-        run->running_ns = now_ns;
+    gboolean runs = g_strcmp0(self->worker->phase, "running") == 0;
+    worker_say(self->worker, json_pack("{s:s,s:s,s:I}", "say", "doing", "detail", what, "spare_ns",
+                                       (json_int_t)(runs ? self->plan_case->watchdog_ns : 0)));
 }
 
-/* What kind of step the phase is at, and with which devices: who ends this process, or finds it dead, can tell. The
- * pipelines have a watchdog of their own, which knows more and so should report first. */
-static void report_doing(const char *what, void *user)
+/* --- one run of a pipeline ------------------------------------------------------------------------------------------- */
+
+static gboolean is_interrupted(const IfmPlanRun *self)
 {
-    const Run *run = user;
-    gboolean runs = g_strcmp0(run->worker->phase, "running") == 0;
-    worker_say(run->worker, json_pack("{s:s,s:s,s:I}", "say", "doing", "detail", what, "spare_ns",
-                                      (json_int_t)(runs ? run->task.plan_case->watchdog_ns : 0)));
+    return g_atomic_int_get(&self->worker->interrupted) != 0;
 }
 
-static gboolean probe(const Run *run, const char *device, GError **error)
+/* Delivery: who verifies a run's outputs, and how. */
+typedef struct
 {
-    g_autoptr(IfmDeviceSpec) spec = NULL;
-    IfmEngine *engine = worker_open_device(run->worker, device, &spec, error);
-    return engine != NULL && ifm_engine_probe_device(engine, spec, error);
+    IfmPlanRun *self;
+    gboolean verify, timed;
+    const char *const *devices; /* that hand out: "CPU, GPU" */
+} Delivery;
+
+/* An IfmDelivered. */
+static void delivered(const IfmBatch *batch, const IfmTensor *outputs, const GError *error, void *user)
+{
+    const Delivery *delivery = user;
+    IfmPlanRun *self = delivery->self;
+    gint n = g_atomic_int_add(&self->n_delivered, 1) + 1;
+    if (is_interrupted(self))
+        g_atomic_int_set(&self->stop_solos, 1);
+    if (delivery->verify && error == NULL)
+        ifm_plan_run_verify(self, batch, outputs, *delivery->devices, delivery->timed);
+    beat(self, (gsize)n);
 }
+
+/* The first @n of those batches. @doing: (transfer full) what runs from now on; NULL: several at once */
+static gboolean run_pipeline(IfmPipeline *pipeline, const GArray *batches, gsize n, char *doing, Delivery delivery,
+                             IfmPipelineResult *result, GError **error)
+{
+    if (doing != NULL)
+    {
+        g_free(delivery.self->doing);
+        delivery.self->doing = doing;
+        ifm_plan_run_report(delivery.self, doing);
+    }
+    return ifm_pipeline_run(pipeline, (const IfmBatch *)(const void *)batches->data, n, delivered, &delivery, result,
+                            error);
+}
+
+/* What came of a run, also where it failed. @failure: (transfer full) of the run; NULL: it ended well */
+static gboolean settle(IfmPlanRun *self, GError *failure, GError **error)
+{
+    self->stuck |= g_error_matches(failure, IFM_ERROR, IFM_ERROR_TIMEOUT);
+    return ifm_error_pass(error, failure) && ifm_error_pass(error, self->wrong != NULL ? g_error_copy(self->wrong) : NULL);
+}
+
+/* --- the plan, and the same without counters -------------------------------------------------------------------------- */
+
+/* Of the bound: a rate needs fewer batches than a plan's run, but for a start. */
+#define BOUND_SHARE 4
+#define BOUND_MIN 10
+
+/* So many of a stream's batches are enough for a rate. */
+static gsize share_of(gsize n_batches)
+{
+    return MAX(MIN(n_batches, BOUND_MIN), n_batches / BOUND_SHARE);
+}
+
+static void note_lost(IfmPlanRun *self, const IfmPipelineResult *result)
+{
+    for (guint i = 0; result->plan != NULL && i < result->plan->devices->len; i++)
+    {
+        IfmPlanSolo *solo = ifm_plan_run_solo(self, ((const IfmPlanDevice *)result->plan->devices->pdata[i])->alias);
+        if ((result->lost & (1u << i)) != 0 && solo != NULL)
+            solo->failed = TRUE;
+    }
+}
+
+/* So many batches from a run's first on are compared, counted with uncounted: of those that come after, the last have the
+ * devices more and more to themselves. @n_run: (out) so many are run uncounted */
+static gsize n_compared(const IfmPlanRun *self, const IfmPlanGroup *group, gsize *n_run)
+{
+    gsize n = group->batches->len, share = share_of(n),
+          under_way = group->plan->blocks->len * (gsize)(self->plan_case->queue_depth + self->plan_case->block_depth);
+    gboolean part = self->device_time == IFM_DEVICE_TIME_ON && share + under_way < n;
+    *n_run = part ? share + under_way : n;
+    return part ? share : n;
+}
+
+/* Inferences of another plan are not to be compared with those of the first. */
+static void note_counted(IfmPlanRun *self, gsize index, const IfmPipelineResult *result)
+{
+    const IfmPlanGroup *group = self->groups->pdata[index];
+    gsize n_run;
+    ifm_plan_counted_add(self->counted, index + group->n_replanned * self->groups->len, result,
+                         n_compared(self, group, &n_run));
+}
+
+static void drop_plain(IfmPlanGroup *group, const char *why)
+{
+    g_clear_pointer(&group->plain, ifm_pipeline_free);
+    g_free(group->no_plain);
+    group->no_plain = g_strdup(why);
+}
+
+static void note_replans(IfmPlanGroup *group, const IfmPipelineResult *result)
+{
+    group->n_replanned += result->n_replans > 0;
+    if (result->n_replans > 0 && group->plain != NULL)
+        drop_plain(group, "a device failed, and the run went on by another plan");
+}
+
+static gboolean run_group(IfmPlanRun *self, gsize index, IfmPlanRepetition *repetition, GArray *samples, GError **error)
+{
+    IfmPlanGroup *group = self->groups->pdata[index];
+    g_auto(IfmPipelineResult) result = { 0 };
+    GError *failure = NULL;
+    g_autoptr(GError) local = NULL;
+    ifm_trace_forget_events(group->trace);
+    gboolean ran =
+        run_pipeline(group->pipeline, group->batches, group->batches->len, g_strconcat("on ", group->aliases, NULL),
+                     (Delivery){ self, TRUE, repetition != NULL, (const char *const *)&group->last }, &result, &failure);
+    note_lost(self, &result);
+    note_replans(group, &result);
+    if (!isnan(result.device_time_slow_down))
+        self->slow_down = result.device_time_slow_down;
+    if (ran && repetition != NULL)
+    {
+        ifm_plan_repetition_add(repetition, index, &result, samples);
+        note_counted(self, index, &result);
+    }
+    else if (ran || g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
+        ifm_plan_gaps(&result, samples);
+    settle(self, failure, &local);
+    g_free(group->stopped);
+    group->stopped = local != NULL ? g_strdup(local->message) : NULL;
+    return ifm_error_pass(error, g_steal_pointer(&local));
+}
+
+/* It only measures what counting costs: if it fails, that stays unknown, and the plan itself may still run. */
+static gboolean run_plain_group(IfmPlanRun *self, gsize index, IfmPlanRepetition *repetition, GArray *samples,
+                                GError **error)
+{
+    IfmPlanGroup *group = self->groups->pdata[index];
+    g_auto(IfmPipelineResult) result = { 0 };
+    GError *failure = NULL;
+    gsize n;
+    if (group->plain == NULL)
+        return TRUE;
+    n_compared(self, group, &n);
+    gboolean ran =
+        run_pipeline(group->plain, group->batches, n, g_strdup_printf("on %s, not counting", group->aliases),
+                     (Delivery){ self, TRUE, repetition != NULL, (const char *const *)&group->last }, &result, &failure);
+    gboolean ends = g_error_matches(failure, IFM_ERROR, IFM_ERROR_TIMEOUT) || is_interrupted(self);
+    if (!ran && !ends)
+    {
+        drop_plain(group, failure->message);
+        g_clear_error(&failure);
+        return TRUE;
+    }
+    if (ran && repetition != NULL)
+        note_counted(self, index, &result);
+    return settle(self, failure, error);
+}
+
+/* --- the bound: each device alone, and all of them at once -------------------------------------------------------------
+ */
+
+/* A device that is faster than another has that many times as many batches at most, so that both are at it till the end. */
+#define MAX_TIMES 100
+
+/* @times: so many times as many as one device alone is given */
+static GArray *solo_batches(const IfmPlanRun *self, double times)
+{
+    gsize n = (gsize)ceil((double)share_of(self->plan_case->n_batches) * CLAMP(times, 1, MAX_TIMES));
+    GArray *batches = g_array_sized_new(FALSE, FALSE, sizeof(IfmBatch), (guint)n);
+    for (gsize i = 0; i < n; i++)
+    {
+        IfmBatch batch;
+        ifm_plan_run_batch(self, i, &batch);
+        batch.ratios = NULL;
+        g_array_append_val(batches, batch);
+    }
+    return batches;
+}
+
+/* A device that fails by itself has no part in the bound any more; one that never answers ends the case. */
+static gboolean settle_solo(IfmPlanRun *self, IfmPlanSolo *solo, GError *failure /* (transfer full) */, GError **error)
+{
+    gboolean stuck = g_error_matches(failure, IFM_ERROR, IFM_ERROR_TIMEOUT);
+    if (stuck || (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) && is_interrupted(self)))
+    {
+        self->stuck |= stuck;
+        g_propagate_prefixed_error(error, failure, "%s alone: ", solo->device->alias);
+        return FALSE;
+    }
+    solo->why = g_strdup(failure->message);
+    g_error_free(failure);
+    return TRUE;
+}
+
+/* One device alone. @repetition: NULL: to warm up */
+static gboolean run_solo(IfmPlanRun *self, gsize device, IfmPlanRepetition *repetition, GError **error)
+{
+    IfmPlanSolo *solo = &self->solos[device];
+    g_autoptr(GArray) batches = solo_batches(self, 1);
+    g_auto(IfmPipelineResult) result = { 0 };
+    GError *failure = NULL;
+    if (!ifm_plan_solo_has_part(solo))
+        return TRUE;
+    g_atomic_int_set(&self->stop_solos, 0);
+    if (!run_pipeline(solo->pipeline, batches, batches->len, g_strdup_printf("on %s alone", solo->device->alias),
+                      (Delivery){ self, repetition == NULL, FALSE, (const char *const *)&solo->device->alias }, &result,
+                      &failure))
+        return settle_solo(self, solo, failure, error);
+    IfmPlanRate rate = { 0 };
+    ifm_plan_rate_add(&rate, &result, IFM_CLOCK_NEVER);
+    if (!isnan(ifm_plan_rate(&rate)))
+        solo->rate = ifm_plan_rate(&rate);
+    if (repetition != NULL)
+        repetition->solo[device] = ifm_plan_rate(&rate);
+    return settle(self, NULL, error);
+}
+
+typedef struct
+{
+    IfmPlanRun *self;
+    IfmPlanSolo *solo;
+    GArray *batches;
+    IfmPipelineResult result;
+    GError *failure;
+    gboolean ran;
+    pthread_t thread;
+} Lane;
+
+/* The first to end stops the others: from then on they would not all be at it. */
+static void *lane_main(void *data)
+{
+    Lane *lane = data;
+    lane->ran = run_pipeline(lane->solo->pipeline, lane->batches, lane->batches->len, NULL, (Delivery){ lane->self },
+                             &lane->result, &lane->failure);
+    g_atomic_int_set(&lane->self->stop_solos, 1);
+    ifm_clock_leave(lane->self->clock);
+    return NULL;
+}
+
+static void run_lanes(IfmPlanRun *self, Lane *lanes, gsize n)
+{
+    g_atomic_int_set(&self->stop_solos, 0);
+    for (gsize i = 0; i < n; i++)
+    {
+        ifm_clock_enter(self->clock); /* for the thread, before it runs */
+        if (pthread_create(&lanes[i].thread, NULL, lane_main, &lanes[i]) != 0)
+            g_error("no thread for %s", lanes[i].solo->device->alias);
+    }
+    ifm_clock_leave(self->clock); /* a join is no wait of the clock's */
+    for (gsize i = 0; i < n; i++)
+        pthread_join(lanes[i].thread, NULL);
+    ifm_clock_enter(self->clock);
+}
+
+/* Of one that had fewer than two out by then: what it had, since it began. */
+static double rate_until(const IfmPipelineResult *result, gint64 until_ns)
+{
+    IfmPlanRate rate = { 0 };
+    gsize n = 0;
+    ifm_plan_rate_add(&rate, result, until_ns);
+    for (gsize i = 0; i < result->n_batches; i++)
+        n += result->left_ns[i] >= 0 && result->left_ns[i] <= until_ns;
+    return rate.n > 0 ? ifm_plan_rate(&rate) : (double)n * 1e9 / (double)MAX(until_ns - result->start_ns, 1);
+}
+
+static gboolean settle_lanes(IfmPlanRun *self, Lane *lanes, gsize n, IfmPlanRepetition *repetition, GError **error)
+{
+    /* when the first of them had its last batch out; IFM_CLOCK_NEVER where none came that far */
+    gint64 until_ns = IFM_CLOCK_NEVER;
+    for (gsize i = 0; i < n; i++)
+        if (lanes[i].ran)
+            until_ns = MIN(until_ns, lanes[i].result.end_ns);
+    gboolean well = until_ns != IFM_CLOCK_NEVER, go_on = TRUE;
+    for (gsize i = 0; i < n; i++)
+    {
+        gboolean stopped = g_error_matches(lanes[i].failure, IFM_ERROR, IFM_ERROR_CANCELLED) && !is_interrupted(self);
+        well = well && (lanes[i].ran || stopped);
+        if (!lanes[i].ran && !stopped && go_on)
+            go_on = settle_solo(self, lanes[i].solo, g_steal_pointer(&lanes[i].failure), error);
+        g_clear_error(&lanes[i].failure);
+    }
+    for (gsize i = 0; well && repetition != NULL && i < n; i++)
+        repetition->together[lanes[i].solo - self->solos] = rate_until(&lanes[i].result, until_ns);
+    return go_on;
+}
+
+/* All devices at once, each alone. */
+static gboolean run_together(IfmPlanRun *self, IfmPlanRepetition *repetition, GError **error)
+{
+    Lane lanes[IFM_PLAN_MAX_DEVICES] = { 0 };
+    double min = INFINITY;
+    gsize n = 0;
+    g_autoptr(GString) names = g_string_new("on ");
+    for (gsize d = 0; d < self->n_devices; d++)
+        if (ifm_plan_solo_has_part(&self->solos[d]))
+            min = MIN(min, self->solos[d].rate);
+    for (gsize d = 0; d < self->n_devices; d++)
+    {
+        IfmPlanSolo *solo = &self->solos[d];
+        if (!ifm_plan_solo_has_part(solo))
+            continue;
+        g_string_append_printf(names, "%s%s", n > 0 ? ", " : "", solo->device->alias);
+        lanes[n++] = (Lane){ .self = self, .solo = solo, .batches = solo_batches(self, min > 0 ? solo->rate / min : 1) };
+    }
+    g_free(self->doing);
+    self->doing = g_strconcat(names->str, " at once, each alone", NULL);
+    ifm_plan_run_report(self, self->doing);
+    run_lanes(self, lanes, n);
+    gboolean go_on = settle_lanes(self, lanes, n, repetition, error);
+    for (gsize i = 0; i < n; i++)
+    {
+        ifm_pipeline_result_clear(&lanes[i].result);
+        g_array_unref(lanes[i].batches);
+    }
+    return go_on;
+}
+
+/* --- repetitions --------------------------------------------------------------------------------------------------- */
+
+/* Its parts: each device alone, all at once, the plan without counters, the plan. */
+static gsize n_parts_of(const IfmPlanRun *self)
+{
+    return 1 + (self->device_time == IFM_DEVICE_TIME_ON) + (ifm_plan_run_has_bound(self) ? self->n_devices + 1 : 0);
+}
+
+static gboolean run_part(IfmPlanRun *self, gsize part, IfmPlanRepetition *repetition, GArray *samples, GError **error)
+{
+    const gsize n_solos = ifm_plan_run_has_bound(self) ? self->n_devices : 0, n_parts = n_parts_of(self);
+    const gboolean is_plain = self->device_time == IFM_DEVICE_TIME_ON && part == n_parts - 2;
+    if (part < n_solos)
+        return run_solo(self, part, repetition, error);
+    if (part < n_parts - 1 && !is_plain)
+        return run_together(self, repetition, error);
+    for (guint g = 0; g < self->groups->len; g++)
+        if (!(is_plain ? run_plain_group : run_group)(self, g, repetition, samples, error))
+            return FALSE;
+    return TRUE;
+}
+
+/* One repetition: all batches through the plan, and, of a bound, each device alone and all at once; where all is counted,
+ * some batches uncounted; in an order that turns. @number: 0: warming up: its figures are kept nowhere; every output is
+ * compared whole    @samples: gint64: gaps between departures are added */
+static gboolean run_repetition(IfmPlanRun *self, gsize number, GArray *samples, GError **error)
+{
+    IfmPlanRepetition repetition;
+    const gsize n_parts = n_parts_of(self);
+    ifm_plan_repetition_init(&repetition);
+    self->repetition = number;
+    self->n_before = (gsize)g_atomic_int_get(&self->n_delivered);
+    self->repetition_ns = ifm_time_coarse_ns();
+    if (number == 0)
+        self->running_ns = self->repetition_ns;
+    gboolean ran = TRUE;
+    for (gsize i = 0; ran && i < n_parts; i++)
+        ran = run_part(self, (self->turn + i) % n_parts, number == 0 ? NULL : &repetition, samples, error);
+    self->turn++; /* so that none is always the first, or after the same one's heat */
+    if (ran && number > 0)
+        g_array_append_val(self->repetitions, repetition);
+    else
+        ifm_plan_repetition_clear(&repetition);
+    return ran;
+}
+
+static void report_plan(IfmPlanRun *self)
+{
+    ifm_record_set_json(&self->worker->measurement->result, ifm_plan_run_describe(self));
+}
+
+/* Interrupted, what was measured until then is kept, if it is one repetition at least. A repetition is the rule's sample:
+ * its makespan. @stop: (out) why it ended */
+static gboolean repeat(IfmPlanRun *self, IfmStopReason *stop, GError **error)
+{
+    IfmMeasurement *measurement = self->worker->measurement;
+    g_autoptr(IfmStopper) stopper = ifm_stopper_new(&self->protocol);
+    gint64 began_ns = ifm_clock_now_ns(self->clock);
+    *stop = IFM_STOP_GO_ON;
+    worker_enter_phase(self->worker, "running");
+    gboolean ran = run_repetition(self, 0, measurement->warmup_ns, error);
+    for (gsize number = 1; ran && *stop == IFM_STOP_GO_ON; number++)
+    {
+        ran = run_repetition(self, number, measurement->samples_ns, error);
+        report_plan(self);
+        if (!ran) /* of one that was broken off there is nothing to keep */
+            break;
+        worker_send_draft(self->worker);
+        *stop = ifm_stopper_add(stopper, g_array_index(self->repetitions, IfmPlanRepetition, number - 1).makespan_ns,
+                                ifm_clock_now_ns(self->clock) - began_ns);
+    }
+    if (!ran)
+        *stop = IFM_STOP_INTERRUPTED;
+    return ran;
+}
+
+/* --- the case in hand ------------------------------------------------------------------------------------------------ */
 
 /* A lost device may have answered at once, and anything: all must still be there after the last batch. One that the run
  * went on without is reported as lost, and is no failure. */
-static gboolean still_there(Run *run, GError **error)
+static gboolean still_there(IfmPlanRun *self, GError **error)
 {
-    g_autoptr(GPtrArray) devices = ifm_plan_subject_devices(run->subject);
-    g_autoptr(GPtrArray) failed = ifm_plan_subject_failed_devices(run->subject);
+    g_autoptr(GPtrArray) devices = ifm_plan_run_devices(self);
     g_autoptr(GError) loss = NULL;
     json_t *lost = json_array();
-    worker_enter_phase(run->worker, "probing the devices");
+    worker_enter_phase(self->worker, "probing the devices");
     for (guint i = 0; i < devices->len; i++)
     {
         g_autoptr(GError) failure = NULL;
-        if (probe(run, devices->pdata[i], &failure))
+        g_autoptr(IfmDeviceSpec) spec = NULL;
+        IfmEngine *engine = worker_open_device(self->worker, devices->pdata[i], &spec, &failure);
+        gboolean expected = FALSE;
+        if (engine != NULL && ifm_engine_probe_device(engine, spec, &failure))
             continue;
         json_array_append_new(lost, ifm_json_string(devices->pdata[i]));
-        if (loss == NULL && !g_ptr_array_find_with_equal_func(failed, devices->pdata[i], g_str_equal, NULL))
-            g_set_error(&loss, IFM_ERROR, IFM_ERROR_LOST, "the device is lost after the batches: %s", failure->message);
+        for (gsize d = 0; d < self->n_devices; d++)
+            expected |= self->solos[d].failed && g_str_equal(self->solos[d].device->device, devices->pdata[i]);
+        if (loss == NULL && !expected)
+            ifm_error_set(&loss, IFM_ERROR_LOST, "the device is lost after the batches: %s", failure->message);
     }
     if (json_array_size(lost) > 0)
-    {
-        run->reported_lost = TRUE;
-        worker_say(run->worker, json_pack("{s:s,s:O}", "say", "lost", "devices", lost));
-    }
+        worker_say(self->worker, json_pack("{s:s,s:O}", "say", "lost", "devices", lost));
     json_decref(lost);
-    if (loss == NULL)
-        return TRUE;
-    g_propagate_error(error, g_steal_pointer(&loss));
-    return FALSE;
+    return ifm_error_pass(error, g_steal_pointer(&loss));
 }
 
-static void report_plan(Run *run)
-{
-    ifm_record_set_json(&run->worker->measurement->result, ifm_plan_subject_describe(run->subject));
-}
-
-/* --- measuring ----------------------------------------------------------------------------------------------------- */
-
-/* Devices that are all simulated go by a virtual clock; one that is real makes all go by the real one. */
-static IfmClock *clock_for(const Run *run)
-{
-    gboolean real = g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") == 0;
-    for (guint p = 0; p < run->task.plans->len; p++)
-    {
-        const IfmPlan *plan = run->task.plans->pdata[p];
-        for (guint d = 0; d < plan->devices->len; d++)
-            real |= !worker_is_simulated(((const IfmPlanDevice *)plan->devices->pdata[d])->device);
-    }
-    return real ? run->worker->real_clock : run->worker->virtual_clock;
-}
-
-static void describe_environment(const Run *run)
+static void describe_environment(const IfmPlanRun *self)
 {
     json_t *runtimes = json_array(), *devices = json_array();
     GHashTableIter iter;
     gpointer engine;
-    g_hash_table_iter_init(&iter, run->worker->engines);
+    g_hash_table_iter_init(&iter, self->worker->engines);
     while (g_hash_table_iter_next(&iter, NULL, &engine))
         json_array_append_new(runtimes, worker_engine_to_json(engine));
-    g_autoptr(GPtrArray) specs = ifm_plan_subject_devices(run->subject);
+    g_autoptr(GPtrArray) specs = ifm_plan_run_devices(self);
     for (guint i = 0; i < specs->len; i++)
         json_array_append_new(devices, ifm_json_string(specs->pdata[i]));
-    json_object_update_new(run->worker->measurement->environment,
+    json_object_update_new(self->worker->measurement->environment,
                            json_pack("{s:o,s:o,s:s,s:s}", "runtimes", runtimes, "devices", devices, "dtype",
-                                     ifm_dtype_name(IFM_DTYPE_F32), "device_time", run->task.plan_case->device_time));
+                                     ifm_dtype_name(IFM_DTYPE_F32), "device_time", self->plan_case->device_time));
 }
 
-static gboolean prepare(Run *run, GError **error)
+static void conclude(IfmPlanRun *self, IfmStopReason stop)
 {
-    Worker *worker = run->worker;
-    IfmPlanWatch watch = { &worker->interrupted, beat, report_doing, run };
-    worker_report_base(worker);
-    if (!worker_go_on(worker, "making the batches", 1, error))
-        return FALSE;
-    run->subject = ifm_plan_subject_new(&run->task, run->clock, &watch, error);
-    if (run->subject == NULL)
-        return FALSE;
-    describe_environment(run);
-    if (!worker_go_on(worker, "compiling", 1, error))
-        return FALSE;
-    gboolean compiled = ifm_plan_subject_compile(run->subject, error);
-    worker_note_rss(worker, "after_compile_bytes");
-    return compiled;
-}
-
-/* Interrupted, what was measured until then is kept, if it is one repetition at least. A repetition is the rule's sample:
- * its makespan. */
-static gboolean repeat(Run *run, GError **error)
-{
-    IfmMeasurement *measurement = run->worker->measurement;
-    g_autoptr(IfmStopper) stopper = ifm_stopper_new(&run->task.protocol);
-    gint64 began_ns = ifm_clock_now_ns(run->clock);
-    worker_enter_phase(run->worker, "running");
-    begin_repetition(run, 0);
-    gboolean ran = ifm_plan_subject_repeat(run->subject, TRUE, measurement->warmup_ns, error);
-    for (gsize repetition = 1; ran && run->stop == IFM_STOP_GO_ON; repetition++)
-    {
-        begin_repetition(run, repetition);
-        ran = ifm_plan_subject_repeat(run->subject, FALSE, measurement->samples_ns, error);
-        report_plan(run);
-        if (!ran) /* of one that was broken off there is nothing to keep */
-            break;
-        worker_send_draft(run->worker);
-        run->stop =
-            ifm_stopper_add(stopper, ifm_plan_subject_makespan_ns(run->subject), ifm_clock_now_ns(run->clock) - began_ns);
-    }
-    if (!ran)
-        run->stop = IFM_STOP_INTERRUPTED;
-    return ran;
-}
-
-static void write_trace(Run *run)
-{
-    g_autoptr(GError) error = NULL;
-    if (!ifm_plan_subject_write_trace(run->subject, &error))
-        ifm_measurement_warn(run->worker->measurement, "the trace was not written: %s", error->message);
-}
-
-static void warn_of_replans(const Run *run)
-{
-    g_autoptr(GPtrArray) lines = ifm_plan_subject_replans(run->subject);
-    for (guint i = 0; i < lines->len; i++)
-        ifm_measurement_warn(run->worker->measurement, "%s", (const char *)lines->pdata[i]);
-}
-
-static void conclude(Run *run)
-{
-    IfmMeasurement *measurement = run->worker->measurement;
-    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(run->stop));
+    IfmMeasurement *measurement = self->worker->measurement;
+    ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(stop));
     IfmSummary summary = ifm_measurement_summarise(measurement, 0.95);
     if (summary.drifting)
         ifm_measurement_warn(measurement, "the time between batches drifts: %+.1f %% over the series",
                              100 * summary.drift_ratio);
-    worker_note_rss(run->worker, "after_runs_bytes");
+    worker_note_rss(self->worker, "after_runs_bytes");
 }
 
-static gboolean run_plan(Run *run, GError **error)
+static void set_verification(IfmPlanRun *self)
 {
-    IfmMeasurement *measurement = run->worker->measurement;
-    g_autoptr(GError) failure = NULL;
-    gboolean ran = repeat(run, &failure);
-    write_trace(run);
-    report_plan(run);
-    warn_of_replans(run);
+    ifm_record_set_json(
+        &self->worker->measurement->verification,
+        ifm_verification_to_json(&self->verdict, self->wrong != NULL, self->compared ? &self->tolerance : NULL));
+}
+
+static gboolean run_plan(IfmPlanRun *self, GError **error)
+{
+    IfmMeasurement *measurement = self->worker->measurement;
+    g_autoptr(GError) failure = NULL, unwritten = NULL, loss = NULL;
+    IfmStopReason stop;
+    gboolean ran = repeat(self, &stop, &failure);
+    if (!ifm_plan_run_write_trace(self, &unwritten))
+        ifm_measurement_warn(measurement, "the trace was not written: %s", unwritten->message);
+    report_plan(self);
+    for (guint i = 0; i < self->replans->len; i++)
+        ifm_measurement_warn(measurement, "%s", (const char *)self->replans->pdata[i]);
     gboolean cancelled = g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED);
     gboolean silent = g_error_matches(failure, IFM_ERROR, IFM_ERROR_TIMEOUT); /* it would not answer a probe either */
-    ifm_record_set_json(&measurement->verification, ifm_plan_subject_verification(run->subject));
-    g_autoptr(GError) loss = NULL;
-    gboolean there = silent || cancelled || still_there(run, &loss);
+    set_verification(self);
+    gboolean there = silent || cancelled || still_there(self, &loss);
     if (!there && !g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST)) /* that says more than what it answered then */
-    {
-        g_propagate_error(error, g_steal_pointer(&loss));
-        return FALSE;
-    }
-    if (!ran && !(cancelled && ifm_plan_subject_n_repetitions(run->subject) > 0))
-    {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return FALSE;
-    }
-    conclude(run);
+        return ifm_error_pass(error, g_steal_pointer(&loss));
+    if (!ran && !(cancelled && self->repetitions->len > 0))
+        return ifm_error_pass(error, g_steal_pointer(&failure));
+    conclude(self, stop);
     return TRUE;
 }
 
-/* --- as a subject: a run is one repetition, all its batches ------------------------------------------------------------
- */
-
+/* As a subject: a run is one repetition, all its batches. */
 static gboolean run_once(void *self, GError **error)
 {
     g_autoptr(GArray) gaps_ns = g_array_new(FALSE, FALSE, sizeof(gint64));
-    return ifm_plan_subject_repeat(((const Run *)self)->subject, TRUE, gaps_ns, error);
+    return run_repetition(self, 0, gaps_ns, error);
 }
 
 IfmSubject worker_pipeline_subject(Worker *worker)
 {
-    Run *run = worker->state;
-    return (IfmSubject){ .name = "pipeline", .clock = run->clock, .run = run_once, .self = run };
+    IfmPlanRun *self = worker->state;
+    return (IfmSubject){ .name = "pipeline", .clock = self->clock, .run = run_once, .self = self };
 }
 
 gboolean worker_pipeline_still_there(Worker *worker, GError **error)
 {
-    Run *run = worker->state;
-    report_plan(run);
-    ifm_record_set_json(&worker->measurement->verification, ifm_plan_subject_verification(run->subject));
-    return still_there(run, error);
+    report_plan(worker->state);
+    set_verification(worker->state);
+    return still_there(worker->state, error);
 }
 
 gboolean worker_pipeline_prepare(Worker *worker, const json_t *request, GError **error)
 {
-    Run *run = worker->state = g_new0(Run, 1);
-    run->worker = worker;
-    worker->measurement->environment = json_pack("{s:[]}", "warnings");
-    if (!ifm_plan_task_init(&run->task, worker->spec.data, json_object_get(request, "made"), error))
+    IfmPlanRun *self = worker->state = g_new0(IfmPlanRun, 1);
+    self->worker = worker;
+    if (!ifm_plan_run_make(self, request, error))
         return FALSE;
-    run->clock = clock_for(run);
-    ifm_measurement_describe_build(worker->measurement, run->clock);
-    return prepare(run, error);
+    describe_environment(self);
+    if (!worker_go_on(worker, "compiling", 1, error))
+        return FALSE;
+    gboolean compiled = ifm_plan_run_compile(self, error);
+    worker_note_rss(worker, "after_compile_bytes");
+    return compiled;
 }
 
 gboolean worker_pipeline_run(Worker *worker, const json_t *request, GError **error)
@@ -319,4 +588,9 @@ gboolean worker_pipeline_run(Worker *worker, const json_t *request, GError **err
     if (verification != NULL) /* why there is no reference */
         json_object_update(worker->measurement->verification, (json_t *)verification);
     return TRUE;
+}
+
+void worker_pipeline_drop(Worker *worker)
+{
+    ifm_plan_run_free(g_steal_pointer(&worker->state));
 }

@@ -46,9 +46,8 @@ static gboolean make_weight(IfmPeakSubject *self, GError **error)
     gboolean product = self->kind == IFM_PEAK_PRODUCT;
     double bound = product ? sqrt(3.0 / (double)self->size) : TRIAD_SCALE;
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
-    if (!ifm_tensor_init(&self->weight, self->written, product ? 2 : 0, square, error))
-        return FALSE;
-    return ifm_tensor_fill_random(&self->weight, random, product ? -bound : bound, bound, error);
+    return ifm_tensor_init(&self->weight, self->written, product ? 2 : 0, square, error) &&
+           ifm_tensor_fill_random(&self->weight, random, product ? -bound : bound, bound, error);
 }
 
 static IfmModel *build(const IfmPeakSubject *self, GError **error)
@@ -96,7 +95,7 @@ void ifm_peak_subject_free(IfmPeakSubject *self)
 /* @y: [n] from element @first on, in double */
 static void product_part(const IfmPeakSubject *self, gint64 first, gint64 n, double *y)
 {
-    const IfmTensor *x = ifm_model_subject_input(self->subject, 0);
+    const IfmTensor *x = &self->subject->inputs[0];
     gint64 row = first / self->size, column = first % self->size;
     for (gint64 j = 0; j < n; j++)
         y[j] = 0;
@@ -111,7 +110,7 @@ static void product_part(const IfmPeakSubject *self, gint64 first, gint64 n, dou
 /* @a: [n] from element @first on */
 static void triad_part(const IfmPeakSubject *self, gint64 first, gint64 n, double *a)
 {
-    const IfmTensor *b = ifm_model_subject_input(self->subject, 0), *c = ifm_model_subject_input(self->subject, 1);
+    const IfmTensor *b = &self->subject->inputs[0], *c = &self->subject->inputs[1];
     double scale = ifm_tensor_get_double(&self->weight, 0);
     for (gint64 i = 0; i < n; i++)
         a[i] = ifm_tensor_get_double(b, first + i) + scale * ifm_tensor_get_double(c, first + i);
@@ -129,10 +128,9 @@ static gboolean compare(const IfmPeakSubject *self, const IfmTensor *output, gin
         double allowed = self->tolerance.atol * sqrt(square) + self->tolerance.rtol * fabs(right[i]);
         if (fabs(value - right[i]) <= allowed)
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                    "%s of size %" G_GINT64_FORMAT ": element %" G_GINT64_FORMAT " is %g, expected %g +- %g",
-                    ifm_model_name(self->model), self->size, first + i, value, right[i], allowed);
-        return FALSE;
+        return ifm_error_set(error, IFM_ERROR_FAILED,
+                             "%s of size %" G_GINT64_FORMAT ": element %" G_GINT64_FORMAT " is %g, expected %g +- %g",
+                             ifm_model_name(self->model), self->size, first + i, value, right[i], allowed);
     }
     return TRUE;
 }
@@ -142,12 +140,12 @@ static gboolean verify(void *user, GError **error)
 {
     IfmPeakSubject *self = user;
     IfmTensor output = IFM_TENSOR_INIT;
-    guint32 capabilities = ifm_compiled_info(ifm_model_subject_compiled(self->subject)).capabilities;
+    guint32 capabilities = ifm_compiled_info(self->subject->compiled).capabilities;
     if (!self->slots.verify(self->slots.self, error))
         return FALSE;
     if (!(capabilities & IFM_CAN_TRUE_OUTPUTS))
         return TRUE;
-    if (!ifm_request_output(ifm_model_subject_request(self->subject), 0, &output, error))
+    if (!ifm_request_output(self->subject->requests[0], 0, &output, error))
         return FALSE;
     double right[CHECKED];
     gint64 n = MIN(self->size, CHECKED), n_parts = ifm_tensor_n_elements(&output) / n;

@@ -172,10 +172,7 @@ static gboolean start_threads(IfmTriadSubject *self, GError **error)
     }
     for (int i = 1; i < self->n_threads; i++, self->n_started++)
         if (pthread_create(&self->shares[i].thread, NULL, share_main, &self->shares[i]) != 0)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "triad: no thread %d of %d", i + 1, self->n_threads);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_MEMORY, "triad: no thread %d of %d", i + 1, self->n_threads);
     return TRUE;
 }
 
@@ -248,9 +245,8 @@ static gboolean verify(void *user, GError **error)
         do_together(self, self->dtype == IFM_DTYPE_F64 ? fill_double : fill_float);
         return TRUE;
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "triad: element %" G_GSIZE_FORMAT " is %g, expected %g", wrong,
-                ifm_tensor_get_double(&self->a, (gint64)wrong), (double)(B_AT(wrong) + SCALE * C_AT(wrong)));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "triad: element %" G_GSIZE_FORMAT " is %g, expected %g", wrong,
+                         ifm_tensor_get_double(&self->a, (gint64)wrong), (double)(B_AT(wrong) + SCALE * C_AT(wrong)));
 }
 
 IfmSubject ifm_triad_subject_slots(IfmTriadSubject *self)
