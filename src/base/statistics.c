@@ -32,6 +32,13 @@ double ifm_quantile(const double *sorted, gsize n, double p)
     return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
 }
 
+double ifm_quantile_of(const double *values, gsize n, double p)
+{
+    g_autofree double *sorted = g_memdup2(values, n * sizeof *values);
+    ifm_sort_doubles(sorted, n);
+    return n > 0 ? ifm_quantile(sorted, n, p) : (double)NAN;
+}
+
 gsize ifm_quantile_min_n(double p, double level)
 {
     if (p <= 0)

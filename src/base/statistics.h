@@ -120,6 +120,8 @@ void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummar
 
 /** ifm_quantile: The p-quantile of a sorted array, Hyndman-Fan type 7. @sorted: [n], n >= 1. @p: in [0, 1]. */
 double ifm_quantile(const double *sorted, gsize n, double p);
+/** ifm_quantile_of: That of values in any order. @values: [n]    Returns: NaN where n is 0. */
+double ifm_quantile_of(const double *values, gsize n, double p);
 
 /**
  * ifm_quantile_interval: The interval between two order statistics that holds the p-quantile with confidence @level or

@@ -205,12 +205,9 @@ static void node_series_free(NodeSeries *series)
     g_free(series);
 }
 
-static double quantile_of(GArray *values, double p)
+static double quantile_of(const GArray *values, double p)
 {
-    if (values->len == 0)
-        return NAN;
-    ifm_sort_doubles((double *)(gpointer)values->data, values->len);
-    return ifm_quantile((const double *)(const void *)values->data, values->len, p);
+    return ifm_quantile_of((const double *)(const void *)values->data, values->len, p);
 }
 
 /* What a runtime does not report may be NULL. */
@@ -434,27 +431,19 @@ static json_t *breakdown_of(const ProfiledRun *profiled, const IfmCallCost *meas
     double resolution_ns = (double)n_nodes * (double)profile->resolution_ns;
     double gaps_bound_ns = account.has_starts ? 0 : (double)n_nodes * cost->node_ns;
     double bound_ns = resolution_ns + cost->call_ns + gaps_bound_ns + (double)MAX(account.waited_ns, 0);
-    json_t *breakdown = json_object();
-    json_object_set_new(breakdown, "status", json_string("measured"));
-    json_object_set_new(
-        breakdown, "of",
-        json_string(profile->n_inferences == 1 ? "the profiled run of median wall time" : "the mean of the profiled runs"));
-    json_object_set_new(breakdown, "n_runs", json_integer(profiled->walls->len));
-    json_object_set_new(breakdown, "wall_ns", json_integer(account.wall_ns));
-    json_object_set_new(breakdown, "nodes_ns", json_integer(account.nodes_ns));
-    json_object_set_new(breakdown, "copies_ns", json_integer(account.copies_ns));
-    json_object_set_new(breakdown, "gaps_ns", optional_int(account.has_starts, account.gaps_ns));
-    json_object_set_new(breakdown, "overlap_ns", optional_int(account.has_starts, account.overlap_ns));
-    json_object_set_new(breakdown, "residual_ns", json_integer(account.residual_ns));
-    json_object_set_new(breakdown, "resolution_ns", json_integer(profile->resolution_ns));
-    json_object_set_new(breakdown, "resolution_bound_ns", ifm_json_real(resolution_ns));
-    json_object_set_new(breakdown, "call_bound_ns", ifm_json_real(cost->call_ns));
-    json_object_set_new(breakdown, "gaps_bound_ns", account.has_starts ? json_null() : ifm_json_real(gaps_bound_ns));
-    json_object_set_new(breakdown, "waited_ns", optional_int(account.waited_ns >= 0, account.waited_ns));
-    json_object_set_new(breakdown, "residual_bound_ns", ifm_json_real(bound_ns));
+    json_t *breakdown = json_pack(
+        "{s:s,s:s,s:i,s:I,s:I,s:I,s:o,s:o,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "status", "measured", "of",
+        profile->n_inferences == 1 ? "the profiled run of median wall time" : "the mean of the profiled runs", "n_runs",
+        (int)profiled->walls->len, "wall_ns", (json_int_t)account.wall_ns, "nodes_ns", (json_int_t)account.nodes_ns,
+        "copies_ns", (json_int_t)account.copies_ns, "gaps_ns", optional_int(account.has_starts, account.gaps_ns),
+        "overlap_ns", optional_int(account.has_starts, account.overlap_ns), "residual_ns", (json_int_t)account.residual_ns,
+        "resolution_ns", (json_int_t)profile->resolution_ns, "resolution_bound_ns", ifm_json_real(resolution_ns),
+        "call_bound_ns", ifm_json_real(cost->call_ns), "gaps_bound_ns",
+        account.has_starts ? json_null() : ifm_json_real(gaps_bound_ns), "waited_ns",
+        optional_int(account.waited_ns >= 0, account.waited_ns), "residual_bound_ns", ifm_json_real(bound_ns));
     judge(breakdown, account.residual_ns, bound_ns, account.wall_ns, measured == NULL);
     json_object_set_new(breakdown, "inside_ns", optional_int(profile->inside_ns >= 0, profile->inside_ns));
-    json_object_set_new(breakdown, "n_nodes", json_integer((json_int_t)account.n_nodes));
+    json_object_set_new(breakdown, "n_nodes", json_integer(account.n_nodes));
     return breakdown;
 }
 

@@ -190,15 +190,14 @@ static double append_samples(GArray *series, const json_t *list)
 {
     gsize n = json_array_size(list), i;
     json_t *item;
-    g_autofree double *sorted = g_new(double, n + 1);
+    g_autofree double *added = g_new(double, n + 1);
     json_array_foreach(list, i, item)
     {
         gint64 ns = json_integer_value(item);
         g_array_append_val(series, ns);
-        sorted[i] = (double)ns;
+        added[i] = (double)ns;
     }
-    ifm_sort_doubles(sorted, n);
-    return n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
+    return ifm_quantile_of(added, n, 0.5);
 }
 
 gboolean ifm_side_check_with(IfmSides *self, IfmSide *side, GError **error)

@@ -386,12 +386,10 @@ static char *why_uncertain(const IfmComparer *self, const Look *look)
 
 static double median_of(const IfmComparer *self, gboolean of_b)
 {
-    gsize n = self->rounds->len;
-    g_autofree double *sorted = g_new(double, n + 1);
-    for (gsize i = 0; i < n; i++)
-        sorted[i] = of_b ? round_at(self, i)->b_ns : round_at(self, i)->a_ns;
-    ifm_sort_doubles(sorted, n);
-    return n > 0 ? ifm_quantile(sorted, n, 0.5) : (double)NAN;
+    g_autofree double *values = g_new(double, self->rounds->len + 1);
+    for (gsize i = 0; i < self->rounds->len; i++)
+        values[i] = of_b ? round_at(self, i)->b_ns : round_at(self, i)->a_ns;
+    return ifm_quantile_of(values, self->rounds->len, 0.5);
 }
 
 void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)

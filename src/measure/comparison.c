@@ -75,11 +75,3 @@ json_t *ifm_comparison_to_json(const IfmComparison *comparison)
         json_object_set(json, "accuracy", comparison->accuracy);
     return json;
 }
-
-const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a)
-{
-    const json_t *other = ifm_measurement_result(of_b, "other_case");
-    gboolean same = g_strcmp0(json_string_value(other), case_a->key) == 0;
-    gboolean whole = g_strcmp0(of_b->stop_reason, ifm_stop_reason_name(IFM_STOP_INTERRUPTED)) != 0;
-    return same && whole ? ifm_measurement_result(of_b, "comparison") : NULL;
-}

@@ -97,13 +97,11 @@ static const char *source_of(const char *asked, const char *device)
 
 typedef struct
 {
-    const IfmSubject *subject;
     const gint *interrupted;
     IfmClock *clock;
     IfmEnergyMeter *meter;
     IfmEnergyResult idle, busy;
-    gsize n_runs;
-    GError *error;   /* of a run */
+    IfmRepeat runs;
     GError *refused; /* of the source */
 } Windows;
 
@@ -137,13 +135,8 @@ static void run_windows(void *user)
     ifm_clock_sleep_until_ns(self->clock, ifm_clock_now_ns(self->clock) + window_ns);
     if (!ifm_energy_end(self->meter, NULL, &self->idle, &self->refused) || !ifm_energy_begin(self->meter, &self->refused))
         return;
-    const gint64 began_ns = ifm_clock_now_ns(self->clock);
-    while (!is_interrupted(self) && (self->n_runs < MIN_RUNS || ifm_clock_now_ns(self->clock) - began_ns < window_ns))
-    {
-        if (!self->subject->run(self->subject->self, &self->error))
-            break;
-        self->n_runs++;
-    }
+    self->runs.until_ns = ifm_clock_now_ns(self->clock) + window_ns;
+    ifm_repeat(&self->runs);
     ifm_energy_end(self->meter, &self->idle, &self->busy, &self->refused);
     ifm_energy_stop(self->meter);
 }
@@ -161,10 +154,10 @@ static void take(const IfmEnergyFigure *figure, double n_runs, double *value, do
 static IfmModelEnergy describe(const Windows *self, const char *source)
 {
     const IfmEnergyResult *busy = &self->busy;
-    const double n = (double)self->n_runs, seconds = (double)busy->duration_ns / 1e9;
+    const double n = (double)self->runs.n, seconds = (double)busy->duration_ns / 1e9;
     IfmModelEnergy energy = { .source = source,
                               .unavailable = busy->gross_j.unavailable,
-                              .n_runs = (gint64)self->n_runs,
+                              .n_runs = (gint64)self->runs.n,
                               .duration_ns = busy->duration_ns,
                               .power_w = busy->gross_j.value / seconds,
                               .idle_w = self->idle.gross_j.value / ((double)self->idle.duration_ns / 1e9),
@@ -194,20 +187,20 @@ gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, con
     const gboolean is_file = g_str_has_prefix(source, RECORDED);
     const IfmEnergyOptions options = { .recording = is_file ? source + strlen(RECORDED) : NULL, .simulated = &simulated };
     g_autoptr(IfmClock) clock = subject->clock != NULL ? ifm_clock_ref(subject->clock) : ifm_clock_new_real();
-    Windows windows = { .subject = subject, .interrupted = interrupted, .clock = clock };
+    Windows windows = { .interrupted = interrupted,
+                        .clock = clock,
+                        .runs = { *subject, clock, .min = MIN_RUNS, .stop = interrupted } };
     if (is_shared)
         ifm_error_set(&windows.refused, IFM_ERROR_UNSUPPORTED,
                       "several streams infer at once: an inference has no energy of its own");
     else
         windows.meter = ifm_energy_open(is_file ? "recorded" : source, &options, clock, &windows.refused);
-    if (windows.meter != NULL && subject->invoke != NULL)
-        subject->invoke(subject->self, run_windows, &windows);
-    else if (windows.meter != NULL)
-        run_windows(&windows);
+    if (windows.meter != NULL)
+        ifm_subject_invoke(subject, run_windows, &windows);
     json_t *json;
     if (windows.refused != NULL)
         json = unavailable(source, windows.refused->message);
-    else if (windows.n_runs == 0)
+    else if (windows.runs.n == 0)
         json = unavailable(source, "interrupted");
     else
     {
@@ -221,5 +214,5 @@ gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, con
     ifm_energy_result_clear(&windows.busy);
     ifm_energy_close(windows.meter);
     g_clear_error(&windows.refused);
-    return ifm_error_pass(error, windows.error);
+    return ifm_error_pass(error, windows.runs.error);
 }

@@ -301,6 +301,23 @@ static void loop_main(void *user)
         verify(loop);
 }
 
+void ifm_repeat(void *user)
+{
+    IfmRepeat *self = user;
+    while ((self->stop == NULL || g_atomic_int_get(self->stop) == 0) &&
+           (self->n < self->min || self->until_ns == IFM_CLOCK_NEVER || ifm_clock_now_ns(self->clock) < self->until_ns) &&
+           self->subject.run(self->subject.self, &self->error))
+        self->n++;
+}
+
+void ifm_subject_invoke(const IfmSubject *subject, void (*function)(void *user), void *user)
+{
+    if (subject->invoke != NULL)
+        subject->invoke(subject->self, function, user);
+    else
+        function(user);
+}
+
 static void loop_init(Loop *loop)
 {
     const IfmProtocol *protocol = &loop->options->protocol;
@@ -327,10 +344,7 @@ gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions 
     Loop loop = { .subject = subject, .options = options, .measurement = measurement };
     loop_init(&loop);
     ifm_measurement_describe_build(measurement, loop.clock);
-    if (subject->invoke != NULL)
-        subject->invoke(subject->self, loop_main, &loop);
-    else
-        loop_main(&loop);
+    ifm_subject_invoke(subject, loop_main, &loop);
     require_error(&loop);
     json_decref(measurement->verification);
     const char *status = subject->verify == NULL ? "none" : loop.error == NULL ? "passed" : "failed";

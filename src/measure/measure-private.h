@@ -35,6 +35,24 @@ IfmSummary ifm_measurement_summarise(IfmMeasurement *measurement, double level);
 /** ifm_time_coarse_ns: real time to within some milliseconds, for what must not cost anything between two runs. */
 gint64 ifm_time_coarse_ns(void);
 
+/** IfmRepeat: Runs of a subject, untimed, one after the other on the calling thread, until one of these ends them.
+ * @until_ns: on @clock, once @min were made; IFM_CLOCK_NEVER    @stop: (optional, atomic) not 0: at once
+ * @n, @error: (out) how many were made; of the one that failed, which is the last */
+typedef struct
+{
+    IfmSubject subject;
+    IfmClock *clock;
+    gint64 until_ns;
+    gsize min;
+    const gint *stop;
+    gsize n;
+    GError *error;
+} IfmRepeat;
+/** ifm_repeat: @repeat: IfmRepeat, as a subject's invoke() takes it */
+void ifm_repeat(void *repeat);
+/** ifm_subject_invoke: Calls @function on the thread that runs the subject. */
+void ifm_subject_invoke(const IfmSubject *subject, void (*function)(void *user), void *user);
+
 /* --- reference.c: outputs that are right, kept in a file, and comparing with them --------------------------------- */
 
 /** IfmReference: the outputs of one model on one set of inputs, mapped from a file. */
@@ -147,8 +165,7 @@ typedef struct
     IfmModelSubject *subject;
     int stream;
     pthread_t thread;
-    guint64 n_runs;
-    GError *error;
+    IfmRepeat runs;
 } IfmBusyStream;
 
 /** IfmModelSubject: @compile_ns: what compiling took, host time    @inputs: [n_inputs], may be written to between two runs
@@ -351,8 +368,6 @@ IfmWorker *ifm_worker_start(const char *temporary, const char *device, const cha
 void ifm_worker_free(IfmWorker *worker);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmWorker, ifm_worker_free)
 gboolean ifm_worker_is_alive(IfmWorker *worker);
-/** ifm_worker_kill: ends it at once. */
-void ifm_worker_kill(IfmWorker *worker);
 
 /** IfmWorkerWatch: what is watched while a worker answers. */
 typedef struct

@@ -106,12 +106,10 @@ static gsize *match_rows(const GPtrArray *rows, const IfmModel *model)
 /* A fused node is called something else than those in it, but makes what the last of them made: by that it is found. */
 static json_t *cost_to_json(const IfmNodeCost *cost, const IfmNode *node)
 {
-    json_t *json = json_pack("{s:b,s:s,s:I,s:I,s:I,s:I}", "covered", cost->covered, "family", ifm_family_name(cost->family),
-                             "macs", (json_int_t)cost->macs, "flop", (json_int_t)cost->flop, "bytes_read",
-                             (json_int_t)cost->bytes_read, "bytes_written", (json_int_t)cost->bytes_written);
-    json_object_set_new(json, "at_most", json_boolean(cost->is_upper_bound));
-    json_object_set_new(json, "makes", node->n_outputs > 0 ? ifm_json_string(node->outputs[0]) : json_null());
-    return json;
+    return json_pack("{s:b,s:s,s:I,s:I,s:I,s:I,s:b,s:o}", "covered", cost->covered, "family", ifm_family_name(cost->family),
+                     "macs", (json_int_t)cost->macs, "flop", (json_int_t)cost->flop, "bytes_read",
+                     (json_int_t)cost->bytes_read, "bytes_written", (json_int_t)cost->bytes_written, "at_most",
+                     cost->is_upper_bound, "makes", node->n_outputs > 0 ? ifm_json_string(node->outputs[0]) : json_null());
 }
 
 void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why)

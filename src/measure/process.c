@@ -143,14 +143,8 @@ static gboolean is_ending(const IfmWorker *worker)
     return state != NULL && g_str_has_prefix(state, ") Z");
 }
 
-gboolean ifm_worker_is_alive(IfmWorker *worker)
-{
-    if (!reap(worker, 0) && is_ending(worker))
-        ifm_worker_kill(worker);
-    return !worker->gone;
-}
-
-void ifm_worker_kill(IfmWorker *worker)
+/* Ends it at once. */
+static void kill_worker(IfmWorker *worker)
 {
     if (worker->gone)
         return;
@@ -161,13 +155,20 @@ void ifm_worker_kill(IfmWorker *worker)
     worker->gone = TRUE;
 }
 
+gboolean ifm_worker_is_alive(IfmWorker *worker)
+{
+    if (!reap(worker, 0) && is_ending(worker))
+        kill_worker(worker);
+    return !worker->gone;
+}
+
 void ifm_worker_free(IfmWorker *worker)
 {
     if (worker == NULL)
         return;
     shutdown(worker->fd, SHUT_RDWR); /* it ends by that */
     if (!reap(worker, END_NS))
-        ifm_worker_kill(worker);
+        kill_worker(worker);
     close(worker->fd);
     if (worker->log_fd >= 0)
         close(worker->log_fd);
@@ -402,6 +403,6 @@ json_t *ifm_worker_ask(IfmWorker *worker, json_t *request, const IfmWorkerWatch 
     else /* where it is dead, the answer says how it died */
         *alive = wait_for_answer(&asking, &answer, error) == HEARD_ANSWER;
     if (!*alive)
-        ifm_worker_kill(worker);
+        kill_worker(worker);
     return answer;
 }

@@ -261,7 +261,7 @@ static gboolean run_disturbed(Making *making, int n_asked, int *n_runs, GError *
         if (*n_runs == 0)
             announce(making, n_asked - 1, run_ns);
     }
-    json_object_set_new(making->facts, "run_ns", json_integer((json_int_t)(*n_runs > 0 ? spent_ns / *n_runs : 0)));
+    json_object_set_new(making->facts, "run_ns", json_integer((*n_runs > 0 ? spent_ns / *n_runs : 0)));
     return subject != NULL;
 }
 
@@ -282,7 +282,7 @@ static void find_tolerance(Making *making, int n_asked)
     }
     json_object_set_new(making->facts, "n_runs", json_integer(n_runs));
     json_object_set_new(making->facts, "n_runs_asked", json_integer(n_asked));
-    json_object_set_new(making->facts, "reference_ns", json_integer((json_int_t)making->run_ns));
+    json_object_set_new(making->facts, "reference_ns", json_integer(making->run_ns));
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------------

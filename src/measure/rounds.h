@@ -76,16 +76,6 @@ typedef struct
 gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], const IfmCompareProtocol *protocol,
                             guint32 seed, IfmComparison *comparison, GError **error);
 
-/** ifm_runner_compare_case: The sealed record that ifm_runner_compare() gives a side whose runtime is the usual one, asked
- * for beforehand. @b: of B, else of A. Errors: those of ifm_runner_case(). */
-IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmCompareSide *side, gboolean b,
-                                 const IfmCompareProtocol *protocol, GError **error);
-
-/** ifm_comparison_stored: The stored result of ifm_runner_compare() for these two: (transfer none) the comparison as
- * ifm_comparison_to_json() has it. @of_b: B's measurement, as it was stored    @case_a: A's. Returns: NULL where it was
- * compared with another, or the comparison was interrupted. */
-const json_t *ifm_comparison_stored(const IfmMeasurement *of_b, const IfmCase *case_a);
-
 /* --- the fastest of several ---------------------------------------------------------------------------------------- */
 
 /** IfmLead: who leads rounds of several. @leader: of the least median over the rounds (of two alike the first). @n_led:

@@ -281,13 +281,6 @@ static json_t *protocol_of(const IfmCompareProtocol *protocol, gboolean b)
     return json_pack("{s:o}", "compare", rule);
 }
 
-IfmCase *ifm_runner_compare_case(IfmRunner *runner, const IfmCompareSide *side, gboolean b,
-                                 const IfmCompareProtocol *protocol, GError **error)
-{
-    return ifm_compare_protocol_check(protocol, error) ? ifm_side_case(runner, side, protocol_of(protocol, b), error)
-                                                       : NULL;
-}
-
 static void add_notes(Compare *compare, IfmComparison *comparison)
 {
     g_autoptr(GPtrArray) warnings = ifm_sides_warnings(&compare->sides);

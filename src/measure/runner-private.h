@@ -72,12 +72,8 @@ const char *ifm_runner_inputs_of(const IfmCase *sealed);
 gboolean ifm_runner_seal_load(IfmRunner *runner, const IfmModelCase *model_case, IfmCase *record, GError **error);
 /** ifm_runner_set_key: (transfer full) the key of the worker that has a set of devices, "A + B", in whatever order. */
 char *ifm_runner_set_key(const IfmDeviceSpec *const *devices, gsize n);
-/** ifm_runner_set_cores: (transfer full) the device of a set whose cores its worker keeps to; NULL: none. */
-char *ifm_runner_set_cores(const char *key);
 /** ifm_runner_key_cores: (transfer full) the device whose cores a worker of that key keeps to; NULL: it keeps to none. */
 char *ifm_runner_key_cores(const char *key);
-/** ifm_runner_key_names: whether a device is in the set of a worker's key. */
-gboolean ifm_runner_key_names(const char *key, const char *device);
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 

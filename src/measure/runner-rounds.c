@@ -199,8 +199,8 @@ static const IfmRecordField rule_fields[] = {
 static json_t *protocol_of(const IfmRoundsProtocol *protocol, gsize at, gsize n)
 {
     json_t *rule = ifm_record_key_to_json(protocol, rule_fields);
-    json_object_set_new(rule, "side", json_integer((json_int_t)at));
-    json_object_set_new(rule, "of", json_integer((json_int_t)n));
+    json_object_set_new(rule, "side", json_integer(at));
+    json_object_set_new(rule, "of", json_integer(n));
     return json_pack("{s:o}", "rounds", rule);
 }
 
@@ -217,11 +217,11 @@ static json_t *round_to_json(const Rounds *rounds, gsize round)
     for (gsize place = 0; place < n; place++)
         for (gsize at = 0; at < n; at++)
             if (places[at] == place)
-                json_array_append_new(order, json_integer((json_int_t)at));
+                json_array_append_new(order, json_integer(at));
     for (gsize at = 0; at < n; at++)
     {
         json_array_append_new(medians, json_real(g_array_index(rounds->medians_ns, double, round *n + at)));
-        json_array_append_new(ranks, json_integer((json_int_t)rank_of(rounds, round, at) + 1));
+        json_array_append_new(ranks, json_integer(rank_of(rounds, round, at) + 1));
     }
     return json_pack("{s:o,s:o,s:o}", "order", order, "median_ns", medians, "rank", ranks);
 }

@@ -75,6 +75,46 @@ static char *cores_of_all(const char *devices)
     return device != NULL ? g_strdup_printf("%s:%s@%s", device->engine, device->unit, list) : NULL;
 }
 
+/* Between the devices of a set in the key of its worker. */
+#define BACKGROUND " + "
+
+static gint compare_words(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+char *ifm_runner_set_key(const IfmDeviceSpec *const *devices, gsize n)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (gsize i = 0; i < n; i++)
+        g_ptr_array_add(names, devices[i]->text);
+    g_ptr_array_sort(names, compare_words);
+    g_ptr_array_add(names, NULL);
+    return g_strjoinv(BACKGROUND, (char **)names->pdata);
+}
+
+/*
+ * The executing threads pin themselves, wherever the process is. A pool next to them keeps to the process's cores where it
+ * is OpenVINO's, so one that has such a pool comes first.
+ */
+static char *cores_of_set(const char *key)
+{
+    g_auto(GStrv) parts = g_strsplit(key, BACKGROUND, 0);
+    char *found = NULL;
+    for (char **part = parts; *part != NULL; part++)
+    {
+        g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(*part, NULL);
+        gboolean pool = device != NULL && device->n_cores > 1 && g_str_equal(device->engine, "openvino");
+        if (device == NULL || device->n_cores == 0 || (found != NULL && !pool))
+            continue;
+        g_free(found);
+        found = g_strdup(device->text);
+        if (pool)
+            break;
+    }
+    return found;
+}
+
 /* Of a link those of the receiver, else of the sender. */
 char *ifm_runner_key_cores(const char *key)
 {
@@ -82,7 +122,7 @@ char *ifm_runner_key_cores(const char *key)
         return cores_of_all(key + strlen(IFM_PLAN_WORKER));
     g_auto(GStrv) sides = g_strsplit(key, ">", 2);
     if (sides[1] == NULL)
-        return ifm_runner_set_cores(key);
+        return cores_of_set(key);
     for (guint i = g_strv_length(sides); i > 0; i--)
     {
         g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(sides[i - 1], NULL);
@@ -323,9 +363,11 @@ gboolean ifm_is_among(const json_t *names, const char *name)
     return FALSE;
 }
 
+/* Whether a device is in the set of a worker's key. */
 static gboolean has_device(gpointer key, gpointer worker, gpointer device)
 {
-    return ifm_runner_key_names(key, device);
+    g_auto(GStrv) parts = g_strsplit(key, BACKGROUND, 0);
+    return g_strv_contains((const char *const *)parts, device);
 }
 
 /* Its workers go too: a runtime that has lost its device mostly cannot find it again in the same process. */

@@ -161,7 +161,7 @@ void ifm_model_subject_free(IfmModelSubject *self)
     for (gsize i = 0; self->inputs != NULL && i < self->n_inputs; i++)
         ifm_tensor_clear(&self->inputs[i]);
     for (int i = 0; self->busy != NULL && i < self->n_streams - 1; i++)
-        g_clear_error(&self->busy[i].error);
+        g_clear_error(&self->busy[i].runs.error);
     g_free(self->busy);
     g_free(self->requests);
     g_free(self->outputs);
@@ -195,18 +195,16 @@ static gboolean model_run(void *data, GError **error)
     return infer(self->requests[0], error);
 }
 
-static void busy_loop(void *data)
+static gboolean busy_run(void *data, GError **error)
 {
-    IfmBusyStream *busy = data;
-    IfmRequest *request = busy->subject->requests[busy->stream];
-    while (!g_atomic_int_get(&busy->subject->stop_busy) && infer(request, &busy->error))
-        busy->n_runs++;
+    const IfmBusyStream *busy = data;
+    return infer(busy->subject->requests[busy->stream], error);
 }
 
 static void *busy_main(void *data)
 {
     IfmBusyStream *busy = data;
-    ifm_compiled_invoke(busy->subject->compiled, busy->stream, busy_loop, busy);
+    ifm_compiled_invoke(busy->subject->compiled, busy->stream, ifm_repeat, &busy->runs);
     ifm_clock_leave(ifm_engine_info(busy->subject->engine).clock);
     return NULL;
 }
@@ -218,10 +216,14 @@ static void start_busy(IfmModelSubject *self)
     g_atomic_int_set(&self->stop_busy, 0);
     for (int i = 0; i < self->n_streams - 1; i++)
     {
-        self->busy[i].subject = self;
-        self->busy[i].stream = i + 1;
+        IfmBusyStream *busy = &self->busy[i];
+        busy->subject = self;
+        busy->stream = i + 1;
+        busy->runs.subject = (IfmSubject){ .run = busy_run, .self = busy };
+        busy->runs.until_ns = IFM_CLOCK_NEVER;
+        busy->runs.stop = &self->stop_busy;
         ifm_clock_enter(ifm_engine_info(self->engine).clock); /* for the thread, before it runs */
-        if (pthread_create(&self->busy[i].thread, NULL, busy_main, &self->busy[i]) != 0)
+        if (pthread_create(&busy->thread, NULL, busy_main, busy) != 0)
             g_error("no thread for stream %d", i + 1);
     }
 }
@@ -256,7 +258,7 @@ json_t *ifm_model_subject_streams(const IfmModelSubject *self)
         return NULL;
     guint64 others = 0;
     for (int i = 0; i < self->n_streams - 1; i++)
-        others += self->busy[i].n_runs;
+        others += self->busy[i].runs.n;
     return json_pack("{s:i,s:s,s:I}", "n", self->n_streams, "latency",
                      "of one inference on the first stream while all others infer without pause", "n_other_runs",
                      (json_int_t)others);
@@ -291,13 +293,13 @@ gboolean ifm_model_subject_verify(IfmModelSubject *self, GError **error)
     for (int stream = 1; stream < self->n_streams; stream++)
     {
         IfmBusyStream *busy = self->busy != NULL ? &self->busy[stream - 1] : NULL;
-        if (busy != NULL && busy->error != NULL)
+        if (busy != NULL && busy->runs.error != NULL)
         {
-            g_propagate_error(error, g_steal_pointer(&busy->error));
+            g_propagate_error(error, g_steal_pointer(&busy->runs.error));
             g_prefix_error(error, "stream %d: ", stream);
             return FALSE;
         }
-        if (busy != NULL && busy->n_runs > 0 && !verify_stream(self, stream, error))
+        if (busy != NULL && busy->runs.n > 0 && !verify_stream(self, stream, error))
             return FALSE;
     }
     return TRUE;

@@ -323,28 +323,14 @@ gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, c
 static json_t *judged_to_json(const Judged *judged)
 {
     const IfmJudgement *judgement = &judged->judgement;
-    json_t *json = json_pack("{s:o,s:s}", "port", ifm_json_string(judged->output->name), "agreement",
-                             ifm_agreement_name(judged->agreement));
-    if (judgement->why != NULL)
-        json_object_set_new(json, "why", json_string(judgement->why));
-    const struct
-    {
-        const char *key;
-        double value;
-    } numbers[] = { { "z", judgement->z },
-                    { "ratio", judgement->ratio },
-                    { "worst", judgement->worst },
-                    { "gain", judgement->gain },
-                    { "reference_db", judged->output->figures.reference_db },
-                    { "unsure", judged->output->figures.unsure } };
-    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
-        json_object_set_new(json, numbers[i].key,
-                            isinf(numbers[i].value) ? json_string(numbers[i].value > 0 ? "inf" : "-inf")
-                                                    : ifm_json_real(numbers[i].value));
-    json_object_set_new(json, "n_different", json_integer((json_int_t)judgement->n_different));
-    json_object_set_new(json, "worst_index", json_integer((json_int_t)judgement->worst_index));
-    json_object_set_new(json, "accuracy", ifm_accuracy_to_json(&judged->accuracy));
-    return json;
+    const IfmSpreadFigures *figures = &judged->output->figures;
+    return json_pack("{s:o,s:s,s:s*,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:o}", "port", ifm_json_string(judged->output->name),
+                     "agreement", ifm_agreement_name(judged->agreement), "why", judgement->why, "z",
+                     ifm_json_real(judgement->z), "ratio", ifm_json_real(judgement->ratio), "worst",
+                     ifm_json_real(judgement->worst), "gain", ifm_json_real(judgement->gain), "reference_db",
+                     ifm_json_real(figures->reference_db), "unsure", ifm_json_real(figures->unsure), "n_different",
+                     (json_int_t)judgement->n_different, "worst_index", (json_int_t)judgement->worst_index, "accuracy",
+                     ifm_accuracy_to_json(&judged->accuracy));
 }
 
 static void add_tolerance(json_t *json, const IfmVerification *verdict, const IfmTolerance *tolerance)
@@ -390,7 +376,7 @@ json_t *ifm_verification_to_json(const IfmVerification *verdict, gboolean wrong,
         json_object_set_new(json, "agreement", json_string(ifm_agreement_name(verdict->agreement)));
     add_tolerance(json, verdict, tolerance);
     if (tolerance->as_wholes)
-        json_object_set_new(json, "n_as_wholes", json_integer((json_int_t)verdict->n_as_wholes));
+        json_object_set_new(json, "n_as_wholes", json_integer(verdict->n_as_wholes));
     json_object_set_new(json, "reference_not_finite", json_boolean(verdict->reference_not_finite));
     if (verdict->worst_port == NULL)
         return json;

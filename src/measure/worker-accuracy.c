@@ -155,7 +155,7 @@ static gboolean run(IfmModelSubject *subject, GError **error)
 }
 
 /* Of A: makes each sample, and keeps inputs and outputs. Of B: the same inputs, and its outputs beside A's. */
-static json_t *side_outputs(Worker *worker, const json_t *request, const IfmModelCase *model_case, GError **error)
+json_t *worker_answer_accuracy(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
     const char *inputs_at = ifm_member_text(request, "inputs"), *outputs_at = ifm_member_text(request, "outputs");
     const char *samples_path = ifm_member_text(request, "samples");
@@ -190,16 +190,6 @@ static json_t *side_outputs(Worker *worker, const json_t *request, const IfmMode
             return NULL;
     }
     return makes ? json_object() : json_pack("{s:o}", "outputs", sums_to_json(subject, sums));
-}
-
-json_t *worker_answer_accuracy(Worker *worker, const json_t *request, GError **error)
-{
-    g_auto(IfmSpec) spec = { 0 };
-    worker_drop_prepared(worker);
-    worker_enter_phase(worker, "opening the runtime");
-    return ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error)
-               ? side_outputs(worker, request, spec.data, error)
-               : NULL;
 }
 
 /* --- layer by layer --------------------------------------------------------------------------------------------------- */

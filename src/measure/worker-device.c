@@ -92,34 +92,25 @@ gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *devic
            ifm_error_set(error, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
 }
 
-json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **error)
-{
-    const char *device;
-    g_autoptr(IfmDeviceSpec) spec = NULL;
-    if (!ifm_json_get_string(request, "request", "device", &device, error))
-        return NULL;
-    worker_enter_phase(worker, "probing the device");
-    IfmEngine *engine = worker_open_device(worker, device, &spec, error);
-    if (engine == NULL)
-        return NULL;
-    gboolean alive = ifm_engine_probe_device(engine, spec, error);
-    return alive ? json_pack("{s:b}", "alive", TRUE) : NULL;
-}
-
 json_t *worker_answer_find(Worker *worker, const json_t *request, GError **error)
 {
+    const gboolean find = g_str_equal(ifm_member_text(request, "do"), "find");
     const char *device;
     g_autoptr(IfmDeviceSpec) spec = NULL;
+    g_autoptr(IfmDeviceInfo) info = NULL;
     if (!ifm_json_get_string(request, "request", "device", &device, error))
         return NULL;
-    worker_enter_phase(worker, "opening the runtime");
+    worker_enter_phase(worker, find ? "opening the runtime" : "probing the device");
     IfmEngine *engine = worker_open_device(worker, device, &spec, error);
-    if (engine == NULL)
-        return NULL;
-    worker_enter_phase(worker, "looking for the device");
-    g_autoptr(IfmDeviceInfo) info = ifm_engine_find_device(engine, spec, error);
-    if (info == NULL)
+    if (find && engine != NULL)
+    {
+        worker_enter_phase(worker, "looking for the device");
+        info = ifm_engine_find_device(engine, spec, error);
+    }
+    if (engine == NULL || (find && info == NULL))
         return NULL;
     worker_enter_phase(worker, "probing the device");
-    return ifm_engine_probe_device(engine, spec, error) ? device_to_json(info) : NULL;
+    if (!ifm_engine_probe_device(engine, spec, error))
+        return NULL;
+    return find ? device_to_json(info) : json_pack("{s:b}", "alive", TRUE);
 }

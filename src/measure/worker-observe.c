@@ -71,7 +71,7 @@ static json_t *shapes_of(const IfmModel *model, const IfmEngineProfile *profile)
     return shapes;
 }
 
-static json_t *observe(Worker *worker, const IfmModelCase *model_case, GError **error)
+json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = NULL;
     IfmEngine *engine = worker_open_device(worker, model_case->device, &spec, error);
@@ -94,49 +94,26 @@ static json_t *observe(Worker *worker, const IfmModelCase *model_case, GError **
     return NULL;
 }
 
-json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error)
-{
-    g_auto(IfmSpec) spec = { 0 };
-    worker_drop_prepared(worker);
-    worker_enter_phase(worker, "opening the runtime");
-    if (!ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error))
-        return NULL;
-    return observe(worker, spec.data, error);
-}
-
 /* --- the graph as the runtime optimises it ---------------------------------------------------------------------------- */
 
-static json_t *optimise(Worker *worker, const IfmModelCase *model_case, const IfmCompileOptions *saving, GError **error)
+json_t *worker_answer_optimise(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = NULL;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    if (!ifm_json_get_string(request, "request", "file", &options.save_optimised, error) ||
+        !ifm_json_get_boolean(request, "request", "keep_layout", &options.keep_layout, error) ||
+        !ifm_json_get_boolean(request, "request", "outline", &options.save_outline, error))
+        return NULL;
     IfmEngine *engine = worker_open_device(worker, model_case->device, &spec, error);
     g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
     if (model == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
         return NULL;
     worker_enter_phase(worker, "optimising the graph");
-    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     options.dtype = model_case->dtype;
     options.threads = model_case->threads;
     options.bindings = model_case->bindings;
     options.n_bindings = model_case->n_bindings;
     options.vendor = model_case->vendor;
-    options.keep_layout = saving->keep_layout;
-    options.save_optimised = saving->save_optimised;
-    options.save_outline = saving->save_outline;
     g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, model, spec, &options, error);
     return compiled != NULL ? worker_engine_to_json(engine) : NULL;
-}
-
-json_t *worker_answer_optimise(Worker *worker, const json_t *request, GError **error)
-{
-    g_auto(IfmSpec) spec = { 0 };
-    IfmCompileOptions saving = { 0 };
-    worker_drop_prepared(worker);
-    worker_enter_phase(worker, "opening the runtime");
-    if (!ifm_json_get_string(request, "request", "file", &saving.save_optimised, error) ||
-        !ifm_json_get_boolean(request, "request", "keep_layout", &saving.keep_layout, error) ||
-        !ifm_json_get_boolean(request, "request", "outline", &saving.save_outline, error) ||
-        !ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error))
-        return NULL;
-    return optimise(worker, spec.data, &saving, error);
 }

@@ -123,9 +123,7 @@ gboolean worker_probe(IfmEngine *engine, const char *device, GError **error);
 json_t *worker_answer_engine(Worker *worker, const json_t *request, GError **error);
 /* worker_answer_devices: {"engine"} -> the same, and "devices" */
 json_t *worker_answer_devices(Worker *worker, const json_t *request, GError **error);
-/* worker_answer_probe: {"device"} -> {"alive"} */
-json_t *worker_answer_probe(Worker *worker, const json_t *request, GError **error);
-/* worker_answer_find: {"device"} -> one of "devices", probed */
+/* worker_answer_find: {"device"} -> one of "devices", probed; to "probe" {"alive"}: whatever it is */
 json_t *worker_answer_find(Worker *worker, const json_t *request, GError **error);
 
 /* --- kinds/model-load-worker.c
@@ -163,21 +161,21 @@ json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError 
 
 /* --- worker-accuracy.c -------------------------------------------------------------------------------------------- */
 
-/* worker_answer_accuracy: {"case", "n", "samples" (optional), "inputs", "outputs", "makes"} -> {} or {"outputs"}: with
- * "makes" it runs n samples and writes INPUTS-0, OUTPUTS-0, …; without, it runs those inputs, and answers how near its
- * outputs come to those. {"why"}: the device computes none. */
-json_t *worker_answer_accuracy(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_accuracy: {"n", "samples" (optional), "inputs", "outputs", "makes"} -> {} or {"outputs"}: with "makes" it
+ * runs n samples and writes INPUTS-0, OUTPUTS-0, …; without, it runs those inputs, and answers how near its outputs come to
+ * those. {"why"}: the device computes none. */
+json_t *worker_answer_accuracy(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 /* worker_answer_accuracy_layers: {"a", "b", "n", "inputs"} -> {"n_layers", "layers"}: tensor by tensor, in the order of A,
  * of both models as they are written. */
 json_t *worker_answer_accuracy_layers(Worker *worker, const json_t *request, GError **error);
 
 /* --- worker-observe.c --------------------------------------------------------------------------------------------- */
 
-/* worker_answer_observe: {"case"} -> {"shapes": [{"tensor", "dtype", "shape"}]} */
-json_t *worker_answer_observe(Worker *worker, const json_t *request, GError **error);
-/* worker_answer_optimise: {"case", "file", "keep_layout", "outline"} -> {"engine", "version", "library"}: writes the graph
+/* worker_answer_observe: {} -> {"shapes": [{"tensor", "dtype", "shape"}]} */
+json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
+/* worker_answer_optimise: {"file", "keep_layout", "outline"} -> {"engine", "version", "library"}: writes the graph
  * as the runtime optimised it */
-json_t *worker_answer_optimise(Worker *worker, const json_t *request, GError **error);
+json_t *worker_answer_optimise(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 
 /* --- kinds/: the slots of IfmKindInWorker that are called in the worker ------------------------------------------------
  */
@@ -191,9 +189,6 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
 gboolean worker_model_run(Worker *worker, const json_t *request, GError **error);
 IfmSubject worker_model_subject(Worker *worker);
 gboolean worker_model_still_there(Worker *worker, GError **error);
-gboolean worker_peak_prepare(Worker *worker, const json_t *request, GError **error);
-gboolean worker_peak_run(Worker *worker, const json_t *request, GError **error);
-void worker_peak_drop(Worker *worker);
 gboolean worker_pipeline_prepare(Worker *worker, const json_t *request, GError **error);
 gboolean worker_pipeline_run(Worker *worker, const json_t *request, GError **error);
 void worker_pipeline_drop(Worker *worker);

@@ -100,17 +100,14 @@ static void enter_of_reference(const char *phase, int n_steps, void *user)
     worker_enter_long_phase(user, phase, n_steps);
 }
 
-static json_t *answer_reference(Worker *worker, const json_t *request, GError **error)
+static json_t *answer_reference(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
     const char *path;
     const IfmReferenceProgress progress = { enter_of_reference, worker };
-    g_auto(IfmSpec) spec = { 0 };
-    worker_enter_phase(worker, "opening the runtime");
-    if (!ifm_json_get_string(request, "request", "path", &path, error) ||
-        !ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error))
+    if (!ifm_json_get_string(request, "request", "path", &path, error))
         return NULL;
     IfmEngine *engine = worker_open_engine(worker, "onnxruntime", error);
-    return engine != NULL && ifm_reference_make(engine, spec.data, &progress, path, error)
+    return engine != NULL && ifm_reference_make(engine, model_case, &progress, path, error)
                ? json_pack("{s:s}", "path", path)
                : NULL;
 }
@@ -211,25 +208,39 @@ static json_t *answer_measure(Worker *worker, const json_t *request, GError **er
 
 /* --- the channel -------------------------------------------------------------------------------------------------- */
 
+/* @of_model: of a model that the request has as "case", when no case is prepared */
 static const struct
 {
     const char *name;
     json_t *(*answer)(Worker *worker, const json_t *request, GError **error);
+    json_t *(*of_model)(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 } verbs[] = {
     { "engine", worker_answer_engine },
     { "devices", worker_answer_devices },
-    { "probe", worker_answer_probe },
+    { "probe", worker_answer_find },
     { "find", worker_answer_find },
-    { "reference", answer_reference },
-    { "observe", worker_answer_observe },
-    { "optimise", worker_answer_optimise },
+    { "reference", NULL, answer_reference },
+    { "observe", NULL, worker_answer_observe },
+    { "optimise", NULL, worker_answer_optimise },
     { "measure", answer_measure },
-    { "accuracy", worker_answer_accuracy },
+    { "accuracy", NULL, worker_answer_accuracy },
     { "accuracy-layers", worker_answer_accuracy_layers },
     { "compare-start", worker_answer_compare_start },
     { "compare-round", worker_answer_compare_round },
     { "compare-end", worker_answer_compare_end },
 };
+
+static json_t *answer_verb(Worker *worker, gsize verb, const json_t *request, GError **error)
+{
+    g_auto(IfmSpec) spec = { 0 };
+    if (verbs[verb].answer != NULL)
+        return verbs[verb].answer(worker, request, error);
+    worker_drop_prepared(worker);
+    worker_enter_phase(worker, "opening the runtime");
+    return ifm_spec_init(&spec, &ifm_kind_model, json_object_get(request, "case"), error)
+               ? verbs[verb].of_model(worker, spec.data, request, error)
+               : NULL;
+}
 
 static void serve(Worker *worker, const json_t *request)
 {
@@ -241,7 +252,7 @@ static void serve(Worker *worker, const json_t *request)
         row++;
     ifm_clock_enter(worker->virtual_clock); /* this thread is known to it but while it waits for requests */
     if (row < G_N_ELEMENTS(verbs))
-        answer = verbs[row].answer(worker, request, &error);
+        answer = answer_verb(worker, row, request, &error);
     else
         ifm_error_refuse(&error, "the worker knows no request '%s'", name != NULL ? name : "");
     ifm_clock_leave(worker->virtual_clock);

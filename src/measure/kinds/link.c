@@ -479,7 +479,7 @@ static gboolean run(Worker *worker, const json_t *request, GError **error)
     worker_send_draft(worker);
     worker_enter_phase(worker, "running");
     ifm_measure_subject(&slots, &options, worker->measurement, &failure);
-    json_object_set_new(worker->measurement->verification, "n_checks", json_integer((json_int_t)self->n_checks));
+    json_object_set_new(worker->measurement->verification, "n_checks", json_integer(self->n_checks));
     gboolean known =
         g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) || g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST);
     if (!known && !still_there(worker, error)) /* that says more than what it answered then */

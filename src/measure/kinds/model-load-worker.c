@@ -1,7 +1,6 @@
 #include <base/base.h>
 #include <base/fields.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "../worker-private.h"
 
@@ -16,8 +15,7 @@ typedef struct
     json_t *effective_config;
     pthread_t thread;
     gint64 began_ns, ended_ns; /* on the clock; the thread's, until it is joined */
-    gsize n_inferences;        /* so are these */
-    GError *error;
+    IfmRepeat runs;            /* so are these */
     gboolean under_way, ended; /* under the condition's lock */
 } Load;
 
@@ -26,8 +24,8 @@ struct WorkerLoad
     Worker *worker;
     IfmClock *clock;         /* of all engines; borrowed */
     IfmCondition *condition; /* a load is under way, or has ended */
-    atomic_bool stop;
-    gsize n, n_running; /* threads to be joined */
+    gint stop;               /* atomic */
+    gsize n, n_running;      /* threads to be joined */
     Load *loads;
 };
 
@@ -40,7 +38,7 @@ void worker_load_free(WorkerLoad *self)
         g_clear_pointer(&self->loads[i].subject, ifm_model_subject_free);
         g_clear_pointer(&self->loads[i].model, ifm_model_unref);
         json_decref(self->loads[i].effective_config);
-        g_clear_error(&self->loads[i].error);
+        g_clear_error(&self->loads[i].runs.error);
     }
     ifm_condition_free(self->condition);
     g_free(self->loads);
@@ -119,9 +117,7 @@ static gboolean effective_config(Load *load, GError **error)
     load->slots = ifm_model_subject_slots(load->subject);
     load->effective_config = ifm_model_subject_effective_config(load->subject, load->all->worker->measurement, &failure);
     json_object_del(load->effective_config, "nodes"); /* the measured device's are what a record is asked for */
-    if (failure != NULL)
-        g_propagate_error(error, g_steal_pointer(&failure));
-    return load->effective_config != NULL && failure == NULL;
+    return ifm_error_pass(error, g_steal_pointer(&failure)) && load->effective_config != NULL;
 }
 
 int ifm_devices_share_core(const char *a, const char *b)
@@ -207,30 +203,30 @@ static void announce(Load *load, gboolean *what)
 }
 
 /* A lost device may answer at once. On a virtual clock no time would pass then, and nothing else get done. */
-static gboolean took_time(Load *load, gint64 began_ns)
+static gboolean infer_once(void *data, GError **error)
 {
-    return !ifm_clock_is_virtual(load->all->clock) || ifm_clock_now_ns(load->all->clock) > began_ns ||
-           ifm_error_set(&load->error, IFM_ERROR_FAILED, "it answered at once, which no inference does");
+    Load *load = data;
+    const IfmClock *clock = load->all->clock;
+    const gint64 began_ns = ifm_clock_now_ns(load->all->clock);
+    if (!load->slots.run(load->slots.self, error))
+        return FALSE;
+    if (ifm_clock_is_virtual(clock) && ifm_clock_now_ns(load->all->clock) <= began_ns)
+        return ifm_error_set(error, IFM_ERROR_FAILED, "it answered at once, which no inference does");
+    if (!load->under_way)
+        announce(load, &load->under_way);
+    return TRUE;
 }
 
 /* On the device's executing thread. */
 static void infer_again_and_again(void *data)
 {
     Load *load = data;
-    WorkerLoad *all = load->all;
-    load->began_ns = ifm_clock_now_ns(all->clock);
-    while (!atomic_load(&all->stop))
-    {
-        gint64 began_ns = ifm_clock_now_ns(all->clock);
-        if (!load->slots.run(load->slots.self, &load->error) || !took_time(load, began_ns))
-        {
-            g_atomic_int_set(&all->worker->interrupted, 1); /* what is measured from here on is of no use */
-            break;
-        }
-        if (load->n_inferences++ == 0)
-            announce(load, &load->under_way);
-    }
-    load->ended_ns = ifm_clock_now_ns(all->clock);
+    load->runs = (IfmRepeat){ { .run = infer_once, .self = load }, .until_ns = IFM_CLOCK_NEVER, .stop = &load->all->stop };
+    load->began_ns = ifm_clock_now_ns(load->all->clock);
+    ifm_repeat(&load->runs);
+    if (load->runs.error != NULL)
+        g_atomic_int_set(&load->all->worker->interrupted, 1); /* what is measured from here on is of no use */
+    load->ended_ns = ifm_clock_now_ns(load->all->clock);
 }
 
 static void *load_main(void *data)
@@ -268,7 +264,7 @@ gboolean worker_load_start(Worker *worker, GError **error)
 
 static void end_threads(WorkerLoad *self)
 {
-    atomic_store(&self->stop, TRUE);
+    g_atomic_int_set(&self->stop, 1);
     ifm_clock_leave(self->clock); /* a join is no wait of the clock's */
     for (gsize i = 0; i < self->n_running; i++)
         pthread_join(self->loads[i].thread, NULL);
@@ -281,7 +277,7 @@ static void end_threads(WorkerLoad *self)
 static json_t *load_to_json(const Load *load)
 {
     json_t *json = json_pack("{s:s,s:I,s:i,s:I,s:O}", "device", load->device->device, "n_inferences",
-                             (json_int_t)load->n_inferences, "n_failed", load->error != NULL, "span_ns",
+                             (json_int_t)load->runs.n, "n_failed", load->runs.error != NULL, "span_ns",
                              (json_int_t)(load->ended_ns - load->began_ns), "effective_config", load->effective_config);
     if (load->device->alias != NULL)
         json_object_set_new(json, "alias", ifm_json_string(load->device->alias));
@@ -303,11 +299,11 @@ static gboolean still_there(Load *load, GError **error)
     g_autoptr(IfmDeviceSpec) spec = NULL;
     g_autoptr(GError) failure = NULL;
     IfmEngine *engine = worker_open_device(worker, load->device->device, &spec, NULL);
-    gboolean lost = g_error_matches(load->error, IFM_ERROR, IFM_ERROR_LOST);
+    gboolean lost = g_error_matches(load->runs.error, IFM_ERROR, IFM_ERROR_LOST);
     if (engine != NULL && !lost && ifm_engine_probe_device(engine, spec, &failure))
         return TRUE;
     ifm_error_set(error, IFM_ERROR_LOST, "%s",
-                  lost              ? load->error->message
+                  lost              ? load->runs.error->message
                   : failure != NULL ? failure->message
                                     : "its engine cannot be opened again");
     worker_say_lost(worker, load->device->device);
@@ -318,9 +314,8 @@ static gboolean check(Load *load, GError **error)
 {
     if (!still_there(load, error))
         return FALSE;
-    if (load->error != NULL)
-        g_propagate_error(error, g_error_copy(load->error));
-    return load->error == NULL && load->slots.verify(load->slots.self, error);
+    return ifm_error_pass(error, load->runs.error != NULL ? g_error_copy(load->runs.error) : NULL) &&
+           load->slots.verify(load->slots.self, error);
 }
 
 gboolean worker_load_stop(Worker *worker, GError **error)

@@ -5,9 +5,6 @@
 
 #include "../runner-private.h"
 
-/* Between the devices of a set in the key of its worker. */
-#define BACKGROUND " + "
-
 static gint compare_rows(gconstpointer a, gconstpointer b)
 {
     const json_t *left = *(const json_t *const *)a, *right = *(const json_t *const *)b;
@@ -85,47 +82,4 @@ gboolean ifm_runner_seal_load(IfmRunner *runner, const IfmModelCase *model_case,
         json_array_append(devices, rows->pdata[i]);
     ifm_record_set_json(&record->load, json_pack("{s:o}", "devices", devices));
     return TRUE;
-}
-
-static gint compare_words(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-char *ifm_runner_set_key(const IfmDeviceSpec *const *devices, gsize n)
-{
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (gsize i = 0; i < n; i++)
-        g_ptr_array_add(names, devices[i]->text);
-    g_ptr_array_sort(names, compare_words);
-    g_ptr_array_add(names, NULL);
-    return g_strjoinv(BACKGROUND, (char **)names->pdata);
-}
-
-gboolean ifm_runner_key_names(const char *key, const char *device)
-{
-    g_auto(GStrv) parts = g_strsplit(key, BACKGROUND, 0);
-    return g_strv_contains((const char *const *)parts, device);
-}
-
-/*
- * The executing threads pin themselves, wherever the process is. A pool next to them keeps to the process's cores where it
- * is OpenVINO's, so one that has such a pool comes first.
- */
-char *ifm_runner_set_cores(const char *key)
-{
-    g_auto(GStrv) parts = g_strsplit(key, BACKGROUND, 0);
-    char *found = NULL;
-    for (char **part = parts; *part != NULL; part++)
-    {
-        g_autoptr(IfmDeviceSpec) device = ifm_device_spec_parse(*part, NULL);
-        gboolean pool = device != NULL && device->n_cores > 1 && g_str_equal(device->engine, "openvino");
-        if (device == NULL || device->n_cores == 0 || (found != NULL && !pool))
-            continue;
-        g_free(found);
-        found = g_strdup(device->text);
-        if (pool)
-            break;
-    }
-    return found;
 }

@@ -84,37 +84,17 @@ static gboolean add_queries(const IfmModelCase *model_case, const json_t *window
     return TRUE;
 }
 
-/* Repeating: the case in hand, untimed. */
-typedef struct
-{
-    Worker *worker;
-    const IfmSubject *subject;
-    gint64 until_us;
-    GError *error;
-} Repeating;
-
-static void repeat(void *user)
-{
-    Repeating *self = user;
-    while (g_get_monotonic_time() < self->until_us && g_atomic_int_get(&self->worker->interrupted) == 0 &&
-           self->subject->run(self->subject->self, &self->error))
-        continue;
-}
-
 /* Until the window holds several scrapes. */
 static gboolean go_on(Worker *worker, WorkerStress *self, GError **error)
 {
     if (self->until_us == 0 || worker->subject == NULL)
         return TRUE;
     const IfmSubject subject = ifm_model_subject_slots(worker->subject);
-    Repeating repeating = { worker, &subject, self->until_us, NULL };
+    IfmRepeat runs = { subject, worker->real_clock, .until_ns = 1000 * self->until_us, .stop = &worker->interrupted };
     worker_enter_wait(worker, "repeating it until several scrapes", 1000 * (self->until_us - g_get_monotonic_time()));
-    if (subject.invoke != NULL)
-        subject.invoke(subject.self, repeat, &repeating);
-    else
-        repeat(&repeating);
+    ifm_subject_invoke(&subject, ifm_repeat, &runs);
     self->until_us = 0;
-    return ifm_error_pass(error, repeating.error);
+    return ifm_error_pass(error, runs.error);
 }
 
 /* --- the stressor ------------------------------------------------------------------------------------------------------
@@ -181,16 +161,13 @@ static gboolean describe(Worker *worker, WorkerStress *self, GError **error)
 {
     const IfmModelCase *model_case = worker_model_case(worker);
     IfmStressReading reading;
-    json_t *json = json_object();
     ifm_stressor_read(self->stressor, &reading);
-    json_object_set_new(json, "kind", json_string(ifm_stress_words()[self->kind]));
-    json_object_set_new(json, "cores", self->cores != NULL ? ifm_json_string(self->cores) : json_null());
-    json_object_set_new(json, "asked", ifm_json_real(model_case->stress_level));
-    json_object_set_new(json, "achieved", ifm_json_real(reading.achieved));
-    if (model_case->observe_ns > 0)
-        json_object_set_new(json, "achieved_before", ifm_json_real(self->reading_before.achieved));
-    json_object_set_new(json, "work_per_s", ifm_json_real(reading.work_per_s));
-    json_object_set_new(json, "window_ns", json_integer(reading.window_ns));
+    json_t *json =
+        json_pack("{s:s,s:o,s:o,s:o,s:o*,s:o,s:I}", "kind", ifm_stress_words()[self->kind], "cores",
+                  self->cores != NULL ? ifm_json_string(self->cores) : json_null(), "asked",
+                  ifm_json_real(model_case->stress_level), "achieved", ifm_json_real(reading.achieved), "achieved_before",
+                  model_case->observe_ns > 0 ? ifm_json_real(self->reading_before.achieved) : NULL, "work_per_s",
+                  ifm_json_real(reading.work_per_s), "window_ns", (json_int_t)reading.window_ns);
     json_object_set_new(worker->measurement->environment, "stress", json);
     ifm_stressor_set(self->stressor, 0);
     if (reading.ended == NULL)

@@ -12,14 +12,10 @@
 static void describe_environment(Worker *worker)
 {
     const IfmModelCase *model_case = worker_model_case(worker);
-    json_t *environment = json_object();
-    json_object_set_new(environment, "runtime", worker_engine_to_json(worker->engine));
-    json_object_set_new(environment, "device", json_string(model_case->device));
-    json_object_set_new(environment, "dtype", json_string(ifm_dtype_name(model_case->dtype)));
-    json_object_set_new(environment, "threads_asked", json_integer(model_case->threads));
-    json_object_set_new(environment, "native_async", json_boolean(model_case->native_async));
-    json_object_set_new(environment, "warnings", json_array());
-    worker->measurement->environment = environment;
+    worker->measurement->environment =
+        json_pack("{s:o,s:s,s:s,s:i,s:b,s:[]}", "runtime", worker_engine_to_json(worker->engine), "device",
+                  model_case->device, "dtype", ifm_dtype_name(model_case->dtype), "threads_asked", model_case->threads,
+                  "native_async", model_case->native_async, "warnings");
 }
 
 /* From a cache or not: null where no cache was asked for, or the device has none. */

@@ -272,84 +272,39 @@ static json_t *all_gaps(const GArray *repetitions)
     return ifm_record_to_json(&figure, mean_fields);
 }
 
-typedef double (*Value)(const IfmPlanRepetition *repetition, gsize device);
+#define OFFSET(member) offsetof(IfmPlanRepetition, member)
 
-static json_t *figure_over(const GArray *repetitions, Value value, gsize device, double *median)
+/* @offset: of a double in IfmPlanRepetition */
+static json_t *figure_over(const GArray *repetitions, gsize offset, double *median)
 {
     g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
     for (guint i = 0; i < repetitions->len; i++)
-    {
-        double one = value(&g_array_index(repetitions, IfmPlanRepetition, i), device);
-        g_array_append_val(values, one);
-    }
+        g_array_append_vals(values, (const char *)&g_array_index(repetitions, IfmPlanRepetition, i) + offset, 1);
     return figure_of(values, median);
-}
-
-static double makespan_of(const IfmPlanRepetition *self, gsize device)
-{
-    return (double)self->makespan_ns;
-}
-
-static double throughput_of(const IfmPlanRepetition *self, gsize device)
-{
-    return self->makespan_ns > 0 ? (double)self->n_batches * 1e9 / (double)self->makespan_ns : (double)NAN;
-}
-
-static double rate_of(const IfmPlanRepetition *self, gsize device)
-{
-    return ifm_plan_rate(&self->rate);
 }
 
 static double quantile_of(const GArray *values, double p)
 {
-    if (values->len == 0)
-        return NAN;
-    g_autofree double *sorted = g_memdup2(values->data, values->len * sizeof(double));
-    ifm_sort_doubles(sorted, values->len);
-    return ifm_quantile(sorted, values->len, p);
+    return ifm_quantile_of((const double *)(const void *)values->data, values->len, p);
 }
 
-static double latency_of(const IfmPlanRepetition *self, gsize device)
+void ifm_plan_repetition_finish(IfmPlanRepetition *self)
 {
-    return quantile_of(self->latencies, 0.5);
-}
-
-static double solo_of(const IfmPlanRepetition *self, gsize device)
-{
-    return self->solo[device];
-}
-
-static double together_of(const IfmPlanRepetition *self, gsize device)
-{
-    return self->together[device];
-}
-
-/* NaN where no device has a figure. */
-static double sum_together(const IfmPlanRepetition *self)
-{
-    double sum = 0;
+    double together = 0, best = NAN;
     gsize n = 0;
     for (gsize d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
-        if (!isnan(self->together[d]))
-        {
-            sum += self->together[d];
-            n++;
-        }
-    return n > 0 ? sum : (double)NAN;
-}
-
-static double gain_of(const IfmPlanRepetition *self, gsize device)
-{
-    double best = NAN;
-    for (gsize d = 0; d < IFM_PLAN_MAX_DEVICES; d++)
+    {
         if (!isnan(self->solo[d]) && !(self->solo[d] <= best))
             best = self->solo[d];
-    return sum_together(self) / best;
-}
-
-static double attained_of(const IfmPlanRepetition *self, gsize device)
-{
-    return rate_of(self, device) / sum_together(self);
+        together += isnan(self->together[d]) ? 0 : self->together[d];
+        n += !isnan(self->together[d]);
+    }
+    self->makespan = (double)self->makespan_ns;
+    self->throughput_per_s = self->makespan_ns > 0 ? (double)self->n_batches * 1e9 / self->makespan : (double)NAN;
+    self->rate_per_s = ifm_plan_rate(&self->rate);
+    self->latency_p50_ns = quantile_of(self->latencies, 0.5);
+    self->gain = n > 0 ? together / best : (double)NAN;
+    self->attained = n > 0 ? self->rate_per_s / together : (double)NAN;
 }
 
 /* --- as JSON ------------------------------------------------------------------------------------------------------- */
@@ -385,14 +340,14 @@ static json_t *repetition_to_json(const IfmPlanRepetition *self, const char *con
 {
     json_t *json =
         json_pack("{s:I,s:I,s:o,s:o,s:o,s:O,s:I,s:s}", "makespan_ns", (json_int_t)self->makespan_ns, "n_batches",
-                  (json_int_t)self->n_batches, "throughput_per_s", ifm_json_real(throughput_of(self, 0)), "rate_per_s",
-                  ifm_json_real(rate_of(self, 0)), "latency", latency_to_json(self->latencies), "stages", self->stages,
+                  (json_int_t)self->n_batches, "throughput_per_s", ifm_json_real(self->throughput_per_s), "rate_per_s",
+                  ifm_json_real(self->rate_per_s), "latency", latency_to_json(self->latencies), "stages", self->stages,
                   "replans", (json_int_t)self->n_replans, "plan", self->plan != NULL ? self->plan : "");
     if (bound)
         json_object_set_new(json, "bound",
                             json_pack("{s:o,s:o,s:o,s:o}", "solo", rates_to_json(self->solo, aliases, n_devices),
                                       "together", rates_to_json(self->together, aliases, n_devices), "gain",
-                                      ifm_json_real(gain_of(self, 0)), "attained", ifm_json_real(attained_of(self, 0))));
+                                      ifm_json_real(self->gain), "attained", ifm_json_real(self->attained)));
     return json;
 }
 
@@ -403,17 +358,17 @@ static json_t *bound_to_json(const GArray *repetitions, const char *const *alias
     double median, gain, attained;
     for (gsize d = 0; d < n_devices; d++)
     {
-        json_object_set_new(solo_figures, aliases[d], figure_over(repetitions, solo_of, d, &median));
+        json_object_set_new(solo_figures, aliases[d], figure_over(repetitions, OFFSET(solo[d]), &median));
         if (!isnan(median))
             json_object_set_new(solo, aliases[d], json_real(median));
-        json_object_set_new(together_figures, aliases[d], figure_over(repetitions, together_of, d, &median));
+        json_object_set_new(together_figures, aliases[d], figure_over(repetitions, OFFSET(together[d]), &median));
         if (!isnan(median))
             json_object_set_new(together, aliases[d], json_real(median));
         if (why[d] != NULL)
             json_object_set_new(left_out, aliases[d], ifm_json_string(why[d]));
     }
-    json_t *gains = figure_over(repetitions, gain_of, 0, &gain),
-           *shares = figure_over(repetitions, attained_of, 0, &attained);
+    json_t *gains = figure_over(repetitions, OFFSET(gain), &gain),
+           *shares = figure_over(repetitions, OFFSET(attained), &attained);
     json_t *figures = json_pack("{s:o,s:o,s:o,s:o}", "solo", solo_figures, "together", together_figures, "gain", gains,
                                 "attained", shares);
     return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "solo", solo, "together", together, "gain", ifm_json_real(gain),
@@ -423,7 +378,7 @@ static json_t *bound_to_json(const GArray *repetitions, const char *const *alias
 json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
                          const char *const *why)
 {
-    json_t *list = json_array(), *json = json_object();
+    json_t *list = json_array();
     double median, slow_down = NAN;
     gsize replans = 0;
     for (guint i = 0; i < repetitions->len; i++)
@@ -434,17 +389,14 @@ json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, 
         if (!isnan(one->slow_down))
             slow_down = one->slow_down;
     }
-    json_object_set_new(json, "repetitions", list);
-    json_object_set_new(json, "makespan_ns", figure_over(repetitions, makespan_of, 0, &median));
-    json_object_set_new(json, "throughput_per_s", figure_over(repetitions, throughput_of, 0, &median));
-    json_object_set_new(json, "rate_per_s", figure_over(repetitions, rate_of, 0, &median));
-    json_object_set_new(json, "latency_p50_ns", figure_over(repetitions, latency_of, 0, &median));
-    json_object_set_new(json, "latency_ns", all_latencies(repetitions));
-    json_object_set_new(json, "gap_ns", all_gaps(repetitions));
-    json_object_set_new(json, "bound", bound ? bound_to_json(repetitions, aliases, n_devices, why) : json_null());
-    json_object_set_new(json, "replans", json_integer((json_int_t)replans));
-    json_object_set_new(json, "device_time_slow_down", ifm_json_real(slow_down));
-    return json;
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o}", "repetitions", list, "makespan_ns",
+                     figure_over(repetitions, OFFSET(makespan), &median), "throughput_per_s",
+                     figure_over(repetitions, OFFSET(throughput_per_s), &median), "rate_per_s",
+                     figure_over(repetitions, OFFSET(rate_per_s), &median), "latency_p50_ns",
+                     figure_over(repetitions, OFFSET(latency_p50_ns), &median), "latency_ns", all_latencies(repetitions),
+                     "gap_ns", all_gaps(repetitions), "bound",
+                     bound ? bound_to_json(repetitions, aliases, n_devices, why) : json_null(), "replans",
+                     (json_int_t)replans, "device_time_slow_down", ifm_json_real(slow_down));
 }
 
 /* --- what asking for device time costs -----------------------------------------------------------------------------------

@@ -59,8 +59,12 @@ typedef struct
     char *plan;                                                        /* in words, at its end */
     double solo[IFM_PLAN_MAX_DEVICES], together[IFM_PLAN_MAX_DEVICES]; /* NaN: not measured */
     double slow_down;                                                  /* NaN */
+    /* set once it is whole: by ifm_plan_repetition_finish() */
+    double makespan, throughput_per_s, rate_per_s, latency_p50_ns;
+    double gain, attained; /* of the bound: all at once / the best alone, the plan / all at once */
 } IfmPlanRepetition;
 void ifm_plan_repetition_init(IfmPlanRepetition *self);
+void ifm_plan_repetition_finish(IfmPlanRepetition *self);
 void ifm_plan_repetition_clear(IfmPlanRepetition *self);
 /** ifm_plan_repetition_add: one run of the pipeline more, of @group. @samples: gint64: the gaps between departures are
  * added

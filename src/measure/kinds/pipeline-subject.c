@@ -654,14 +654,11 @@ static void describe_trace(const IfmPlanRun *self, const IfmPlanGroup *group)
     json_t *meta = json_copy((json_t *)ifm_trace_meta(group->trace));
     if (json_object_get(meta, "plan") == NULL) /* else the pipeline's: another one after a device failed */
         json_object_set_new(meta, "plan", ifm_plan_to_json(group->plan));
-    json_object_set_new(meta, "n_batches", json_integer(group->batches->len));
-    json_object_set_new(meta, "nodes", json_integer(group->most_nodes));
-    json_object_set_new(meta, "edges", json_integer(group->max_edges));
-    if (group->stopped != NULL)
-        json_object_set_new(meta, "stopped", ifm_json_string(group->stopped));
-    json_object_set_new(meta, "clock_kind", json_string(ifm_clock_is_virtual(self->clock) ? "virtual" : "real"));
-    json_object_set_new(meta, "device_time", json_string(self->plan_case->device_time));
-    json_object_set_new(meta, "device_time_slow_down_ratio", slow_down);
+    json_object_update_new(meta, json_pack("{s:i,s:I,s:I,s:o*,s:s,s:s,s:o}", "n_batches", (int)group->batches->len, "nodes",
+                                           (json_int_t)group->most_nodes, "edges", (json_int_t)group->max_edges, "stopped",
+                                           group->stopped != NULL ? ifm_json_string(group->stopped) : NULL, "clock_kind",
+                                           ifm_clock_is_virtual(self->clock) ? "virtual" : "real", "device_time",
+                                           self->plan_case->device_time, "device_time_slow_down_ratio", slow_down));
     ifm_trace_set_meta(group->trace, meta);
 }
 

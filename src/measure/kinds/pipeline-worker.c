@@ -423,7 +423,10 @@ static gboolean run_repetition(IfmPlanRun *self, gsize number, GArray *samples, 
         ran = run_part(self, (self->turn + i) % n_parts, number == 0 ? NULL : &repetition, samples, error);
     self->turn++; /* so that none is always the first, or after the same one's heat */
     if (ran && number > 0)
+    {
+        ifm_plan_repetition_finish(&repetition);
         g_array_append_val(self->repetitions, repetition);
+    }
     else
         ifm_plan_repetition_clear(&repetition);
     return ran;
