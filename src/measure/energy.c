@@ -105,18 +105,14 @@ typedef struct
     GError *refused; /* of the source */
 } Windows;
 
-static gboolean is_interrupted(const Windows *self)
-{
-    return self->interrupted != NULL && g_atomic_int_get(self->interrupted) != 0;
-}
-
 /* How long a window has to be; 0 with why not where no counter was seen to change. */
 static gint64 watch(Windows *self)
 {
     const gint64 end_ns = ifm_clock_now_ns(self->clock) + WATCH_NS;
     gint64 window_ns = 0;
     while ((window_ns = ifm_energy_window_ns(self->meter)) == 0 && ifm_clock_now_ns(self->clock) < end_ns &&
-           !is_interrupted(self))
+
+           (self->interrupted == NULL || g_atomic_int_get(self->interrupted) == 0))
         ifm_clock_sleep_until_ns(self->clock, ifm_clock_now_ns(self->clock) + POLL_NS);
     if (window_ns == 0)
         ifm_error_set(&self->refused, IFM_ERROR_UNAVAILABLE, "no counter was seen to change within %d s",

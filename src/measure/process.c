@@ -65,14 +65,6 @@ static char **worker_environment(const char *temporary, const char *setting)
     return g_environ_setenv(environment, "TMPDIR", temporary, TRUE);
 }
 
-static int open_log(void)
-{
-    int fd = memfd_create("inferometer-worker-log", MFD_CLOEXEC);
-    if (fd >= 0)
-        fcntl(fd, F_SETFL, O_APPEND);
-    return fd;
-}
-
 static gboolean spawn(IfmWorker *worker, const char *program, int child_fd, const char *temporary, const char *device,
                       const char *setting, GError **error)
 {
@@ -101,7 +93,9 @@ IfmWorker *ifm_worker_start(const char *temporary, const char *device, const cha
     }
     IfmWorker *worker = g_new0(IfmWorker, 1);
     worker->fd = ends[0];
-    worker->log_fd = open_log();
+    worker->log_fd = memfd_create("inferometer-worker-log", MFD_CLOEXEC);
+    if (worker->log_fd >= 0)
+        fcntl(worker->log_fd, F_SETFL, O_APPEND);
     worker->word = g_strdup("starting");
     worker->phase = g_strdup("starting");
     worker->base_rss_bytes = -1; /* no limit yet */

@@ -131,14 +131,6 @@ static gboolean keep_outputs(Making *making, IfmModelSubject *subject, GError **
     return TRUE;
 }
 
-static void note_kept(Making *making, const GPtrArray *kept)
-{
-    json_t *list = json_array();
-    for (guint i = 0; kept != NULL && i < kept->len; i++)
-        json_array_append_new(list, ifm_json_string(kept->pdata[i]));
-    json_object_set_new(making->facts, "kept", list);
-}
-
 /* Where the model cannot be rewritten, or the runtime does not run it so, the runtime's own answer is the reference. */
 static IfmModelSubject *run_reference(Making *making, GError **error)
 {
@@ -148,7 +140,10 @@ static IfmModelSubject *run_reference(Making *making, GError **error)
     g_autoptr(IfmModelSubject) subject = making->rewritten != NULL ? compile(making, making->rewritten, &failure) : NULL;
     if (subject != NULL && run_once(subject, &making->run_ns, &failure))
     {
-        note_kept(making, kept);
+        json_t *list = json_array();
+        for (guint i = 0; kept != NULL && i < kept->len; i++)
+            json_array_append_new(list, ifm_json_string(kept->pdata[i]));
+        json_object_set_new(making->facts, "kept", list);
         json_object_set_new(making->facts, "rewritten", json_boolean(making->rewritten != making->model));
         return g_steal_pointer(&subject);
     }

@@ -71,13 +71,6 @@ static json_t *run_side(IfmRunner *runner, const IfmCompareSide *side, const Ifm
     return ask(runner, device->text, setting, request, error);
 }
 
-/* --- layers ----------------------------------------------------------------------------------------------------------- */
-
-static double near_db(double sqnr_db)
-{
-    return isnan(sqnr_db) ? NEAR_DB : MIN(sqnr_db, NEAR_DB);
-}
-
 static double sqnr_of(const json_t *layer)
 {
     double sqnr_db;
@@ -103,7 +96,7 @@ static GHashTable *keep(const json_t *layers)
     {
         layer = json_array_get(layers, i);
         Kept *own = g_hash_table_lookup(known, ifm_member_text(layer, "tensor"));
-        own->kept_db = near_db(sqnr_of(layer));
+        own->kept_db = fmin(sqnr_of(layer), NEAR_DB); /* of NaN and a number: that */
         if (own->readers_db > own->kept_db)
             own->kept_db = own->readers_db;
         json_array_foreach(json_object_get(layer, "reads"), k, name)

@@ -226,30 +226,23 @@ static json_t *round_to_json(const Rounds *rounds, gsize round)
     return json_pack("{s:o,s:o,s:o}", "order", order, "median_ns", medians, "rank", ranks);
 }
 
-static json_t *side_to_json(const IfmSide *side, const IfmRival *rival)
-{
-    return json_pack("{s:o,s:s,s:f,s:f,s:f}", "name", ifm_json_string(side->name), "case", side->sealed->key, "ratio",
-                     rival->ratio, "least_ratio", rival->least, "most_ratio", rival->most);
-}
-
-/* "led all" is a lead of too few rounds. */
-static const char *verdict_of(const IfmLead *lead)
-{
-    return lead->told_apart ? "fastest" : lead->n_led == lead->n_rounds ? "led all" : "not told apart";
-}
-
 static json_t *to_json(const Rounds *rounds, const IfmLead *lead, const IfmRival *rivals)
 {
     const IfmSides *sides = &rounds->sides;
+    const char *verdict = lead->told_apart                ? "fastest"
+                          : lead->n_led == lead->n_rounds ? "led all" /* a lead of too few rounds */
+                                                          : "not told apart";
     json_t *list = json_array(), *each = json_array(), *notes = json_array();
     g_autoptr(GPtrArray) warnings = ifm_sides_warnings(sides);
     for (gsize i = 0; i < sides->n; i++)
-        json_array_append_new(each, side_to_json(&sides->sides[i], &rivals[i]));
+        json_array_append_new(each, json_pack("{s:o,s:s,s:f,s:f,s:f}", "name", ifm_json_string(sides->sides[i].name),
+                                              "case", sides->sides[i].sealed->key, "ratio", rivals[i].ratio, "least_ratio",
+                                              rivals[i].least, "most_ratio", rivals[i].most));
     for (gsize round = 0; round < sides->n_ended; round++)
         json_array_append_new(list, round_to_json(rounds, round));
     for (guint i = 0; i < warnings->len; i++)
         json_array_append_new(notes, ifm_json_string(warnings->pdata[i]));
-    return json_pack("{s:s,s:i,s:i,s:i,s:f,s:s,s:I,s:o,s:o,s:o}", "verdict", verdict_of(lead), "leader", (int)lead->leader,
+    return json_pack("{s:s,s:i,s:i,s:i,s:f,s:s,s:I,s:o,s:o,s:o}", "verdict", verdict, "leader", (int)lead->leader,
                      "n_rounds", (int)lead->n_rounds, "n_led", (int)lead->n_led, "level", rounds->protocol->level,
                      "stopped", rounds->stopped, "elapsed_ns", (json_int_t)(ifm_sides_now_ns() - sides->began_ns), "sides",
                      each, "rounds", list, "notes", notes);

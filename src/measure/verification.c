@@ -82,12 +82,6 @@ static gboolean mismatch(const char *port, const IfmTensor *value, const IfmTens
                          difference->worst_value, difference->worst_reference, rtol, atol);
 }
 
-/* The place of a maximum, say, is rightly another one where a lower precision rounded two values together. */
-static gboolean is_comparable(const IfmTensor *value, IfmDtype dtype)
-{
-    return ifm_dtype_is_float(value->dtype) || dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64;
-}
-
 static gboolean is_plain_float(const IfmTensor *tensor)
 {
     return tensor->dtype == IFM_DTYPE_F32 && tensor->memory != IFM_MEMORY_DEVICE && ifm_tensor_is_contiguous(tensor);
@@ -268,8 +262,10 @@ gboolean ifm_reference_check(const IfmReference *self, const char *port, const I
         verdict->facts = json_incref(self->facts);
     if (output != NULL && output->is_drawn)
         return check_drawn(output, value, verdict, error);
+    /* the place of a maximum, say, is rightly another one where a lower precision rounded two values together */
+    const gboolean comparable = ifm_dtype_is_float(value->dtype) || dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64;
     if (ifm_dtype_size_bytes(value->dtype) == 0 || value->memory == IFM_MEMORY_DEVICE ||
-        (output != NULL && !is_by_spread(output, tolerance) && !is_comparable(value, dtype)))
+        (output != NULL && !is_by_spread(output, tolerance) && !comparable))
     {
         verdict->n_skipped++;
         return TRUE;

@@ -78,17 +78,12 @@ json_t *worker_answer_devices(Worker *worker, const json_t *request, GError **er
     return json_incref(answer);
 }
 
-gboolean worker_probe(IfmEngine *engine, const char *device, GError **error)
-{
-    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, error);
-    return spec != NULL && ifm_engine_probe_device(engine, spec, error);
-}
-
 gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *device, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     worker_enter_phase(worker, "probing the device");
-    return worker_probe(engine, device, &failure) ||
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, &failure);
+    return (spec != NULL && ifm_engine_probe_device(engine, spec, &failure)) ||
            ifm_error_set(error, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
 }
 

@@ -106,13 +106,6 @@ static gboolean takes_memory(IfmEngine *engine, const IfmDeviceSpec *spec, gbool
     return info != NULL && (info->capabilities & IFM_CAN_TRUE_OUTPUTS) != 0;
 }
 
-static void note_hardware(Worker *worker, const IfmDeviceInfo *info)
-{
-    json_object_set_new(worker->measurement->environment, "hardware",
-                        json_pack("{s:o,s:o}", "name", ifm_json_string(info->description), "memory_bytes",
-                                  info->memory_bytes > 0 ? json_integer(info->memory_bytes) : json_null()));
-}
-
 void worker_note_engine_memory(Worker *worker)
 {
     IfmEngineMemory memory;
@@ -121,7 +114,9 @@ void worker_note_engine_memory(Worker *worker)
     g_autoptr(IfmDeviceInfo) info = find_accelerator(worker->engine, spec);
     gboolean own_memory = info != NULL && info->own_memory;
     if (info != NULL)
-        note_hardware(worker, info);
+        json_object_set_new(worker->measurement->environment, "hardware",
+                            json_pack("{s:o,s:o}", "name", ifm_json_string(info->description), "memory_bytes",
+                                      info->memory_bytes > 0 ? json_integer(info->memory_bytes) : json_null()));
     ifm_compiled_memory(worker->subject->compiled, &memory, &failure);
     const char *why = failure != NULL ? failure->message : "the runtime does not report it";
     if (memory.in_use_bytes >= 0 || memory.peak_bytes >= 0 || memory.reserved_bytes >= 0)

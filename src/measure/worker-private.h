@@ -117,7 +117,6 @@ IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec 
 /* worker_is_simulated: A virtual clock means nothing to a real device: where both are in a case, all go by the real one. */
 gboolean worker_is_simulated(const char *device);
 json_t *worker_engine_to_json(IfmEngine *engine);
-gboolean worker_probe(IfmEngine *engine, const char *device, GError **error);
 
 /* worker_answer_engine: {"engine"} -> {"engine", "version", "library"} */
 json_t *worker_answer_engine(Worker *worker, const json_t *request, GError **error);

@@ -62,12 +62,6 @@ gboolean ifm_prometheus_is_url(const char *text)
     return g_str_has_prefix(text, "http://") || g_str_has_prefix(text, "https://");
 }
 
-static gboolean check_url(const char *url, GError **error)
-{
-    return ifm_prometheus_is_url(url) ||
-           ifm_error_refuse(error, "prometheus: \"%s\": a URL such as http://127.0.0.1:9090 is expected", url);
-}
-
 static void set_failure(CURLcode code, const char *words, const char *url, GError **error)
 {
     const IfmErrorCode kind = code == CURLE_WRITE_ERROR ? IFM_ERROR_INVALID : IFM_ERROR_UNAVAILABLE;
@@ -82,8 +76,11 @@ static GByteArray *ask(const char *url, const char *path, const char *form, GErr
 {
     static GOnce once = G_ONCE_INIT;
     char words[CURL_ERROR_SIZE] = "";
-    if (!check_url(url, error))
+    if (!ifm_prometheus_is_url(url))
+    {
+        ifm_error_refuse(error, "prometheus: \"%s\": a URL such as http://127.0.0.1:9090 is expected", url);
         return NULL;
+    }
     CURL *handle = GPOINTER_TO_INT(g_once(&once, init_library, NULL)) ? curl_easy_init() : NULL;
     if (handle == NULL)
     {

@@ -175,11 +175,6 @@ static void side_clear(Side *side)
     g_clear_pointer(&side->spec, ifm_device_spec_free);
 }
 
-static gboolean is_one_device(const Side *a, const Side *b)
-{
-    return a->engine == b->engine && g_str_equal(a->info->spec, b->info->spec);
-}
-
 /* Of a device whose copies take described time, that time must be known: none at all would look like a free link. */
 static gboolean check_described(const Side *side, GError **error)
 {
@@ -269,7 +264,7 @@ static gboolean take_memory(Link *self, GError **error)
     const gint64 size_bytes = self->link_case->size_bytes;
     if (!side_find(self, &self->from, error) || !side_find(self, &self->to, error))
         return FALSE;
-    self->same_device = is_one_device(&self->from, &self->to);
+    self->same_device = self->from.engine == self->to.engine && g_str_equal(self->from.info->spec, self->to.info->spec);
     if (!plan_copies(self, size_bytes, error))
         return FALSE;
     self->blamed = &self->from;
@@ -379,15 +374,6 @@ static json_t *result_of(const Link *self)
 /* --- the case in hand --------------------------------------------------------------------------------------------------
  */
 
-/* The receiver's runtime makes the copy, where there is one alone. */
-static void describe_environment(const Link *self)
-{
-    g_autofree char *device = g_strdup_printf("%s>%s", self->link_case->from, self->link_case->to);
-    self->worker->measurement->environment =
-        json_pack("{s:o,s:o,s:s,s:[]}", "runtime", worker_engine_to_json(self->to.engine), "sender_runtime",
-                  worker_engine_to_json(self->from.engine), "device", device, "warnings");
-}
-
 static void say_lost(Link *self, json_t *devices /* (transfer full) */)
 {
     self->reported_lost = TRUE;
@@ -456,7 +442,10 @@ static gboolean prepare(Worker *worker, const json_t *request, GError **error)
     if (!side_open(self, &self->from, self->link_case->from, error) ||
         !side_open(self, &self->to, self->link_case->to, error))
         return FALSE;
-    describe_environment(self);
+    g_autofree char *device = g_strdup_printf("%s>%s", self->link_case->from, self->link_case->to);
+    worker->measurement->environment = /* the receiver's runtime makes the copy, where there is one alone */
+        json_pack("{s:o,s:o,s:s,s:[]}", "runtime", worker_engine_to_json(self->to.engine), "sender_runtime",
+                  worker_engine_to_json(self->from.engine), "device", device, "warnings");
     worker_report_base(worker);
     if (!worker_go_on(worker, "taking the devices' memory", 1, error))
         return FALSE;

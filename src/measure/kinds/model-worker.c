@@ -74,15 +74,10 @@ static int compile_steps(const IfmModelCase *model_case)
 }
 
 /* Kernels of one device, precision and number of threads run in the same way: the first is asked. */
-static char *config_key(const IfmModelCase *model_case)
-{
-    return g_strdup_printf("%s %d %d", model_case->device, (int)model_case->dtype, model_case->threads);
-}
-
 static gboolean find_config(Worker *worker, GError **error)
 {
     const IfmModelCase *model_case = worker_model_case(worker);
-    g_autofree char *key = config_key(model_case);
+    g_autofree char *key = g_strdup_printf("%s %d %d", model_case->device, (int)model_case->dtype, model_case->threads);
     g_autoptr(GError) failure = NULL;
     if (model_case->kernel != NULL && g_strcmp0(worker->kernel_key, key) == 0)
     {
@@ -168,13 +163,6 @@ static const IfmCallCost *call_cost(Worker *worker)
     return known;
 }
 
-/* Where the graph is to be saved. (transfer full) The folder is the runner's, closed to others: the runtime writes to
- * whatever lies at a path. */
-static char *place_optimised(void)
-{
-    return g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid());
-}
-
 /* Where the graph cannot be saved, without: the times of the nodes are worth more. @unsaved: (out) why */
 static IfmModelSubject *compile_profiled(Worker *worker, const char *path, GError **unsaved, GError **error)
 {
@@ -192,7 +180,10 @@ static gboolean measure_breakdown(Worker *worker, GError **error)
     worker_enter_long_phase(worker, "compiling for profiling", 2); /* once more where the graph cannot be saved */
     guint32 capabilities = ifm_compiled_info(worker->subject->compiled).capabilities;
     g_autoptr(IfmModelSubject) profiled = NULL;
-    g_autofree char *path = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0 ? place_optimised() : NULL;
+    /* The folder is the runner's, closed to others: the runtime writes to whatever lies at a path. */
+    g_autofree char *path = (capabilities & IFM_CAN_SAVE_OPTIMISED) != 0
+                                ? g_strdup_printf("%s/optimised-%d.onnx", g_get_tmp_dir(), (int)getpid())
+                                : NULL;
     if (capabilities & IFM_CAN_PROFILE)
         profiled = compile_profiled(worker, path, &unsaved, &failure);
     else

@@ -427,16 +427,6 @@ static gboolean triad_by_engine(Limit *self, GError **error)
     return TRUE;
 }
 
-/* --- the case ----------------------------------------------------------------------------------------------------- */
-
-static void describe(const Limit *self)
-{
-    const IfmPeakCase *peak_case = self->peak_case;
-    self->worker->measurement->environment =
-        json_pack("{s:o,s:s,s:s,s:i,s:[]}", "runtime", worker_engine_to_json(self->engine), "device", peak_case->device,
-                  "dtype", ifm_dtype_name(peak_case->dtype), "threads_asked", peak_case->threads, "warnings");
-}
-
 static gboolean open_device(Limit *self, GError **error)
 {
     Worker *worker = self->worker;
@@ -445,7 +435,9 @@ static gboolean open_device(Limit *self, GError **error)
     self->engine = worker_open_device(worker, self->peak_case->device, &self->spec, error);
     if (self->engine == NULL)
         return FALSE;
-    describe(self);
+    worker->measurement->environment = json_pack(
+        "{s:o,s:s,s:s,s:i,s:[]}", "runtime", worker_engine_to_json(self->engine), "device", self->peak_case->device,
+        "dtype", ifm_dtype_name(self->peak_case->dtype), "threads_asked", self->peak_case->threads, "warnings");
     self->info = ifm_engine_find_device(self->engine, self->spec, error);
     if (self->info == NULL)
         return FALSE;

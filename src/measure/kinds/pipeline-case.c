@@ -647,14 +647,6 @@ static gboolean place(IfmRunner *runner, void *spec, const IfmCase *sealed, IfmK
     return TRUE;
 }
 
-/* What was predicted is stored with what came of it, also where that is a failure. */
-static void keep_prediction(IfmMeasurement *measurement, const json_t *prediction)
-{
-    if (measurement->result == NULL)
-        measurement->result = json_object();
-    json_object_set_new(measurement->result, "prediction", prediction != NULL ? json_deep_copy(prediction) : json_null());
-}
-
 /* A run may have gone on without a device: it is as lost as one whose loss ended a run. */
 static void remember_lost(IfmRunner *runner, const IfmMeasurement *measurement)
 {
@@ -670,7 +662,12 @@ static void finish(IfmRunner *runner, const void *spec, IfmKindPlace *place, Ifm
     const IfmPlanCase *plan_case = spec;
     if (measurement != NULL)
     {
-        keep_prediction(measurement, plan_case->prediction);
+        /* what was predicted is stored with what came of it, also where that is a failure */
+        const json_t *prediction = plan_case->prediction;
+        if (measurement->result == NULL)
+            measurement->result = json_object();
+        json_object_set_new(measurement->result, "prediction",
+                            prediction != NULL ? json_deep_copy(prediction) : json_null());
         remember_lost(runner, measurement);
     }
     if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)

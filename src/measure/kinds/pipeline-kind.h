@@ -135,7 +135,6 @@ struct IfmPlanRun
     Worker *worker;
     const IfmPlanCase *plan_case;
     IfmPlanMade made;
-    GPtrArray *pool;      /* what made points to */
     GPtrArray *plans;     /* IfmPlan*, one a graph */
     IfmProtocol protocol; /* of the repetitions */
     IfmDeviceTime device_time;

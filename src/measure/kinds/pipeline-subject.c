@@ -36,11 +36,6 @@ IfmModel *ifm_plan_whole_model(const IfmStagedModel *staged, const IfmStageSizes
     return ifm_staged_build(staged, 1, (int)staged->n_stages, &width, ifm_scatter_for("onnxruntime"), seed, error);
 }
 
-static gboolean is_by_node(const IfmBoundary *boundary)
-{
-    return g_str_equal(boundary->dims[0], "nodes");
-}
-
 static gssize find_port(const IfmModel *model, const char *name)
 {
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
@@ -82,7 +77,8 @@ static gboolean take_input(const IfmPlanEntry *entry, const IfmTensorFile *file,
                            IfmTensor *made, IfmTensor *input, GError **error)
 {
     const IfmTensor *found = ifm_tensor_file_find(file, boundary->name), *nodes = ifm_tensor_file_find(file, "nodes");
-    if (nodes != NULL && is_by_node(boundary) && found == NULL) /* a part's own features are rows of its graph's */
+    if (nodes != NULL && g_str_equal(boundary->dims[0], "nodes") &&
+        found == NULL) /* a part's own features are rows of its graph's */
         return ifm_take_rows(made, nodes->data, nodes->shape[0], input, error);
     *input = *made;
     *made = IFM_TENSOR_INIT;
@@ -525,7 +521,6 @@ gboolean ifm_plan_run_make(IfmPlanRun *self, const json_t *request, GError **err
     self->protocol = ifm_plan_protocol(self->plan_case);
     self->tolerance = ifm_tolerance_for(IFM_DTYPE_F32, self->plan_case->rtol, self->plan_case->atol);
     self->slow_down = NAN;
-    self->pool = g_ptr_array_new_with_free_func(g_free);
     self->plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free);
     self->groups = g_ptr_array_new_with_free_func(group_free);
     self->repetitions = g_array_new(FALSE, FALSE, sizeof(IfmPlanRepetition));
@@ -533,8 +528,8 @@ gboolean ifm_plan_run_make(IfmPlanRun *self, const json_t *request, GError **err
     self->counted = ifm_plan_counted_new();
     self->replans = g_ptr_array_new_with_free_func(g_free);
     if (!ifm_device_time_parse(self->plan_case->device_time, &self->device_time, error) ||
-        !ifm_record_from_json(&self->made, ifm_plan_made_fields, json_object_get(request, "made"), "made", self->pool,
-                              error) ||
+        !ifm_record_from_json(&self->made, ifm_plan_made_fields, json_object_get(request, "made"), "made",
+                              worker->spec.pool, error) ||
         !read_plans(self, error))
         return FALSE;
     ifm_measurement_describe_build(worker->measurement, self->clock);
@@ -582,7 +577,6 @@ void ifm_plan_run_free(IfmPlanRun *self)
     g_ptr_array_unref(self->counted);
     g_ptr_array_unref(self->replans);
     g_ptr_array_unref(self->plans);
-    g_ptr_array_unref(self->pool);
     g_free(self->doing);
     g_free(self);
 }

@@ -50,13 +50,6 @@ static gboolean make_weight(IfmPeakSubject *self, GError **error)
            ifm_tensor_fill_random(&self->weight, random, product ? -bound : bound, bound, error);
 }
 
-static IfmModel *build(const IfmPeakSubject *self, GError **error)
-{
-    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(self->kind == IFM_PEAK_PRODUCT ? "product" : "triad", 17);
-    (self->kind == IFM_PEAK_PRODUCT ? build_product : build_triad)(builder, self);
-    return ifm_model_builder_finish(builder, error);
-}
-
 IfmPeakSubject *ifm_peak_subject_new(IfmEngine *engine, const IfmPeakCase *peak_case, IfmPeakKind kind, gint64 size,
                                      IfmDtype written, GError **error)
 {
@@ -68,7 +61,11 @@ IfmPeakSubject *ifm_peak_subject_new(IfmEngine *engine, const IfmPeakCase *peak_
     const IfmModelCase model_case = {
         .device = peak_case->device, .dtype = peak_case->dtype, .threads = peak_case->threads, .seed = 1
     };
-    self->model = make_weight(self, error) ? build(self, error) : NULL;
+    if (!make_weight(self, error))
+        return NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(kind == IFM_PEAK_PRODUCT ? "product" : "triad", 17);
+    (kind == IFM_PEAK_PRODUCT ? build_product : build_triad)(builder, self);
+    self->model = ifm_model_builder_finish(builder, error);
     self->subject =
         self->model != NULL ? ifm_model_subject_new(engine, self->model, &model_case, IFM_COMPILE_MEASURED, error) : NULL;
     if (self->subject == NULL)
