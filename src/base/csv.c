@@ -235,8 +235,7 @@ gboolean ifm_csv_number(const IfmCsv *csv, gsize row, gsize column, double *valu
     const char *text = ifm_csv_text(csv, row, column);
     char *end;
     *value = g_ascii_strtod(text, &end);
-    if (end != text && *end == '\0' && !g_ascii_isspace(*text) && isfinite(*value))
-        return TRUE;
-    return ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s: \"%s\" is not a number", csv->name, ifm_csv_line(csv, row),
+    return (end != text && *end == '\0' && !g_ascii_isspace(*text) && isfinite(*value)) ||
+           ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s: \"%s\" is not a number", csv->name, ifm_csv_line(csv, row),
                             (char *)g_ptr_array_index(csv->fields, column), text);
 }

@@ -224,7 +224,6 @@ gboolean ifm_series_steady(const double *series, gsize n, double tolerance)
     g_autofree double *scratch = g_memdup2(series, n * sizeof *series);
     double before = median_of(scratch, half);
     double after = median_of(scratch + n - half, half);
-    if (fabs(after - before) <= tolerance * fabs(before))
-        return TRUE;
-    return trend_p(series, n) >= steady_p && step_p(series, n) >= steady_p;
+    return fabs(after - before) <= tolerance * fabs(before) ||
+           (trend_p(series, n) >= steady_p && step_p(series, n) >= steady_p);
 }

@@ -19,9 +19,8 @@ static double scaled(IfmGridScale scale, double x)
 
 static gboolean check_number(const char *what, const char *name, double x, IfmGridScale scale, gsize point, GError **error)
 {
-    if (isfinite(x) && (scale == IFM_GRID_LINEAR || x > 0))
-        return TRUE;
-    return ifm_error_refuse(error, "point %" G_GSIZE_FORMAT " of the grid: %s%s is %g, not a %snumber", point, what, name,
+    return (isfinite(x) && (scale == IFM_GRID_LINEAR || x > 0)) ||
+           ifm_error_refuse(error, "point %" G_GSIZE_FORMAT " of the grid: %s%s is %g, not a %snumber", point, what, name,
                             x, scale == IFM_GRID_LOG ? "positive " : "finite ");
 }
 

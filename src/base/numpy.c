@@ -182,12 +182,10 @@ static gboolean find_header(const guint8 *data, gsize got, guint64 size, const c
                                 data[MAGIC_BYTES + 1]);
     for (gsize i = 0; i < width; i++)
         *length |= (gsize)data[MAGIC_BYTES + 2 + i] << (8 * i);
-    if (*length <= size - *at)
-        return TRUE;
-    return ifm_error_refuse(error,
-                            "%s: ends within the header of an NPY file: it says %" G_GSIZE_FORMAT
-                            " bytes, but %" G_GUINT64_FORMAT " are left",
-                            where, *length, size - *at);
+    return *length <= size - *at || ifm_error_refuse(error,
+                                                     "%s: ends within the header of an NPY file: it says %" G_GSIZE_FORMAT
+                                                     " bytes, but %" G_GUINT64_FORMAT " are left",
+                                                     where, *length, size - *at);
 }
 
 /* Only what has two dimensions of more than 1 can lie in another order. */

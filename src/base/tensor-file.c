@@ -176,10 +176,8 @@ static gboolean read_tensors(IfmTensorFile *self, const char *path, const json_t
     for (gsize i = 0; i < n; i++)
         if (!read_tensor(self, json_array_get(list, i), path, &data, &n_bytes, error))
             return FALSE;
-    if (n_bytes == 0)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: %" G_GSIZE_FORMAT " bytes more than its tensors take", path,
-                         n_bytes);
+    return n_bytes == 0 || ifm_error_set(error, IFM_ERROR_CORRUPT,
+                                         "%s: %" G_GSIZE_FORMAT " bytes more than its tensors take", path, n_bytes);
 }
 
 static gboolean read_file(IfmTensorFile *self, const char *path, GError **error)

@@ -251,9 +251,8 @@ static gboolean check_count(const Source *source, const IfmRecordField *field, c
     if (field->filled && n == 0)
         return fail_at(source, node->line, error, "%s is an empty list; it should have an entry%s", field->name,
                        field->required ? "" : ", or not stand here at all");
-    if (is_number(element_of(field)) || (field->min == 0 && field->max == 0) || (n >= field->min && n <= field->max))
-        return TRUE;
-    return fail_at(source, node->line, error, "%s has %g entries; it should have between %g and %g", field->name, n,
+    return is_number(element_of(field)) || (field->min == 0 && field->max == 0) || (n >= field->min && n <= field->max) ||
+           fail_at(source, node->line, error, "%s has %g entries; it should have between %g and %g", field->name, n,
                    field->min, field->max);
 }
 

@@ -339,15 +339,14 @@ static gboolean forward(const IfmConvCudaLayer *self, void *stream, const float 
     const float one = 1, zero = 0;
     if (self->info.algorithm == IFM_CONV_DIRECT)
         return conv_cuda_direct(cuda, stream, &self->kernel_shape, input, weights, bias, sum, output, error);
-    if (!ok(self, cuda->api->cudnnSetStream(cuda->handle, stream), "cudnnSetStream", error) ||
-        !ok(self,
-            cuda->api->cudnnConvolutionForward(cuda->handle, &one, self->input, input, self->filter, weights,
-                                               self->convolution, enumerators[self->info.algorithm], cuda->workspace,
-                                               cuda->workspace_bytes, &zero, self->output, output),
-            "cudnnConvolutionForward", error))
-        return FALSE;
-    return (bias == NULL && sum == NULL && self->kernel_shape.activation == IFM_CONV_IDENTITY) ||
-           conv_cuda_finish(cuda, stream, &self->kernel_shape, bias, sum, output, error);
+    return ok(self, cuda->api->cudnnSetStream(cuda->handle, stream), "cudnnSetStream", error) &&
+           ok(self,
+              cuda->api->cudnnConvolutionForward(cuda->handle, &one, self->input, input, self->filter, weights,
+                                                 self->convolution, enumerators[self->info.algorithm], cuda->workspace,
+                                                 cuda->workspace_bytes, &zero, self->output, output),
+              "cudnnConvolutionForward", error) &&
+           ((bias == NULL && sum == NULL && self->kernel_shape.activation == IFM_CONV_IDENTITY) ||
+            conv_cuda_finish(cuda, stream, &self->kernel_shape, bias, sum, output, error));
 }
 
 static gboolean record(const IfmConvCudaLayer *self, void **event, void *stream, GError **error)

@@ -122,13 +122,12 @@ gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GEr
 
 gboolean conv_cuda_check_gpu(int cuda_version, int capability, GError **error)
 {
-    if (cuda_version < 13000 || capability >= 75)
-        return TRUE;
-    return ifm_error_set(
-        error, IFM_ERROR_UNAVAILABLE,
-        "CUDA: this GPU%s has compute capability %d.%d, which CUDA %d has no kernels for: an onnxruntime-gpu below "
-        "1.31 with CUDA 12 is needed",
-        capability == 70 ? " (V100)" : "", capability / 10, capability % 10, cuda_version / 1000);
+    return cuda_version < 13000 || capability >= 75 ||
+           ifm_error_set(
+               error, IFM_ERROR_UNAVAILABLE,
+               "CUDA: this GPU%s has compute capability %d.%d, which CUDA %d has no kernels for: an onnxruntime-gpu below "
+               "1.31 with CUDA 12 is needed",
+               capability == 70 ? " (V100)" : "", capability / 10, capability % 10, cuda_version / 1000);
 }
 
 static gboolean read_capability(IfmConvCuda *self, GError **error)

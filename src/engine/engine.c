@@ -99,9 +99,8 @@ GPtrArray *ifm_engine_devices(IfmEngine *engine, GError **error)
 
 static gboolean check_engine(const IfmEngine *engine, const IfmDeviceSpec *spec, GError **error)
 {
-    if (g_str_equal(engine->driver->name, spec->engine))
-        return TRUE;
-    return ifm_error_refuse(error, "device '%s': is of another engine than '%s'", spec->text, engine->driver->name);
+    return g_str_equal(engine->driver->name, spec->engine) ||
+           ifm_error_refuse(error, "device '%s': is of another engine than '%s'", spec->text, engine->driver->name);
 }
 
 /* Whether a spec names a listed device. No index means 0, on either side. */
@@ -347,9 +346,8 @@ const IfmPort *ifm_compiled_output(const IfmCompiled *compiled, gsize index)
 
 static gboolean check_buffers(const IfmEngine *engine, GError **error)
 {
-    if ((engine->driver->capabilities & IFM_CAN_BUFFERS) != 0)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: its devices have no memory of their own (\"%s\")",
+    return (engine->driver->capabilities & IFM_CAN_BUFFERS) != 0 ||
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: its devices have no memory of their own (\"%s\")",
                          engine->driver->name, ifm_capability_name(IFM_CAN_BUFFERS));
 }
 

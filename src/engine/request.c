@@ -99,9 +99,8 @@ void ifm_request_free(IfmRequest *request)
 
 static gboolean check_not_running(const IfmRequest *request, GError **error)
 {
-    if (atomic_load(&request->state->phase) != RUNNING)
-        return TRUE;
-    return ifm_error_refuse(error, "%s: %s: an inference is running on this request: wait for it first",
+    return atomic_load(&request->state->phase) != RUNNING ||
+           ifm_error_refuse(error, "%s: %s: an inference is running on this request: wait for it first",
                             request->compiled->spec->text, ifm_model_name(request->compiled->model));
 }
 
@@ -149,9 +148,8 @@ static const IfmPort *find_port(const IfmRequest *request, const GPtrArray *port
 
 static gboolean check_capability(const IfmRequest *request, guint32 bit, GError **error)
 {
-    if ((request->compiled->capabilities & bit) != 0)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: \"%s\" is not among the things it can do",
+    return (request->compiled->capabilities & bit) != 0 ||
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: \"%s\" is not among the things it can do",
                          request->compiled->spec->text, ifm_capability_name(bit));
 }
 

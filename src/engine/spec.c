@@ -190,9 +190,8 @@ IfmDeviceSpec *ifm_device_spec_parse(const char *text, GError **error)
 
 gboolean ifm_alias_check(const char *alias, GError **error)
 {
-    if (g_ascii_isalpha(*alias) && alias[strspn(alias, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0')
-        return TRUE;
-    return ifm_error_refuse(error, "\"%s\" is no alias: a letter, then letters, digits, - and _", alias);
+    return (g_ascii_isalpha(*alias) && alias[strspn(alias, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0') ||
+           ifm_error_refuse(error, "\"%s\" is no alias: a letter, then letters, digits, - and _", alias);
 }
 
 IfmDeviceSpec *ifm_device_spec_copy(const IfmDeviceSpec *spec)

@@ -142,11 +142,11 @@ static gboolean check_stages(const IfmPlan *plan, guint index, const char *name,
 {
     const IfmPlanBlock *block = ifm_plan_block(plan, index);
     int next = index > 0 ? ifm_plan_block(plan, index - 1)->last + 1 : 1;
-    if (block->first == next && block->last >= block->first)
-        return TRUE;
-    return ifm_error_refuse(
-        error, "%s: block %u: stages %d to %d, but %d is the next one: each stage is in one block, in ascending order",
-        name, index + 1, block->first, block->last, next);
+    return (block->first == next && block->last >= block->first) ||
+           ifm_error_refuse(
+               error,
+               "%s: block %u: stages %d to %d, but %d is the next one: each stage is in one block, in ascending order",
+               name, index + 1, block->first, block->last, next);
 }
 
 /* Looks in the blocks before @index, and among the devices of that block before @place. Returns: the block, from 1,
@@ -226,9 +226,8 @@ static gboolean check_ratios(const IfmPlan *plan, guint index, const char *name,
                                     index + 1, block->ratios[k], ifm_plan_device(plan, block->devices[k])->alias);
         sum += block->ratios[k];
     }
-    if (sum >= 1 - IFM_PLAN_RATIO_TOLERANCE && sum <= 1 + IFM_PLAN_RATIO_TOLERANCE)
-        return TRUE;
-    return ifm_error_refuse(error, "%s: block %u: its ratios add up to %g; 1 is right", name, index + 1, sum);
+    return (sum >= 1 - IFM_PLAN_RATIO_TOLERANCE && sum <= 1 + IFM_PLAN_RATIO_TOLERANCE) ||
+           ifm_error_refuse(error, "%s: block %u: its ratios add up to %g; 1 is right", name, index + 1, sum);
 }
 
 gboolean ifm_plan_check_itself(const IfmPlan *plan, const char *name, GError **error)
@@ -291,9 +290,9 @@ gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const
                                     ifm_plan_block(plan, i)->last, staged->name, stages);
         else if (!check_split(plan, i, staged, name, error))
             return FALSE;
-    if (last == stages)
-        return TRUE;
-    return ifm_error_refuse(
-        error, "%s: block %u: the last one ends with stage %d; %s has %d stages, and each of them belongs to a block", name,
-        n, last, staged->name, stages);
+    return last == stages ||
+           ifm_error_refuse(
+               error,
+               "%s: block %u: the last one ends with stage %d; %s has %d stages, and each of them belongs to a block", name,
+               n, last, staged->name, stages);
 }

@@ -80,9 +80,8 @@ static gboolean find_device(const IfmStudyTables *tables, const char *alias, gui
         const IfmStudyDevice *device = tables->devices->pdata[*at];
         if (g_str_equal(device->alias, alias))
         {
-            if (table_has_latency(tables, device))
-                return TRUE;
-            return ifm_error_refuse(error, "study %s: table too sparse: device %s has not a single latency%s%s",
+            return table_has_latency(tables, device) ||
+                   ifm_error_refuse(error, "study %s: table too sparse: device %s has not a single latency%s%s",
                                     tables->name, alias, device->reason != NULL ? ": " : "; measure it",
                                     device->reason != NULL ? device->reason : "");
         }

@@ -335,9 +335,8 @@ static void rebuild_fused(const IfmCosts *costs, int device)
 
 static gboolean check_range(const IfmCosts *costs, int device, int first, int last, GError **error)
 {
-    if (device >= 0 && device < costs->n_devices && first >= 1 && first <= last && last <= costs->n_stages)
-        return TRUE;
-    return ifm_error_refuse(error, "costs: device %d, stages %d to %d; there are %d devices (from 0) and stages 1 to %d",
+    return (device >= 0 && device < costs->n_devices && first >= 1 && first <= last && last <= costs->n_stages) ||
+           ifm_error_refuse(error, "costs: device %d, stages %d to %d; there are %d devices (from 0) and stages 1 to %d",
                             device, first, last, costs->n_devices, costs->n_stages);
 }
 

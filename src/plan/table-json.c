@@ -1,6 +1,8 @@
 /* Plan tables as JSON documents. All content of a document is checked; errors name the place in it. */
 #include <base/fields.h>
 
+#include <math.h>
+
 #include "plan-table-private.h"
 
 #define FORMAT "plan-table"
@@ -20,10 +22,11 @@ const char *ifm_cost_origin_word(IfmCostOrigin origin)
     return origin_words[origin];
 }
 
+/* @required: of a DOUBLE: it is known; another may be NaN */
 static const IfmRecordField cost_fields[] = {
-    { IFM_RECORD(DOUBLE, IfmPlanCost, latency_ns) },
+    { IFM_RECORD(DOUBLE, IfmPlanCost, latency_ns), .required = TRUE },
     { IFM_RECORD(DOUBLE, IfmPlanCost, latency_spread_ratio) },
-    { IFM_RECORD(DOUBLE, IfmPlanCost, cycle_ns) },
+    { IFM_RECORD(DOUBLE, IfmPlanCost, cycle_ns), .required = TRUE },
     { IFM_RECORD(DOUBLE, IfmPlanCost, cycle_spread_ratio) },
     { IFM_RECORD(DOUBLE, IfmPlanCost, energy_j) },
     { IFM_RECORD(CHOICE, IfmPlanCost, origin), .words = origin_words },
@@ -31,7 +34,16 @@ static const IfmRecordField cost_fields[] = {
     { IFM_RECORD(FLAG, IfmPlanCost, summed) },
     { IFM_RECORD(DOUBLE, IfmPlanCost, fused_least_ratio) },
     { IFM_RECORD(DOUBLE, IfmPlanCost, fused_most_ratio) },
-    { IFM_RECORD(INT, IfmPlanCost, bottleneck_block) },
+    { IFM_RECORD(INT, IfmPlanCost, bottleneck_block), .called = "bottleneck_block", .max = IFM_COST_MAX_STAGES },
+    { NULL },
+};
+
+/* The question of the rows, apart from the objective and the grid. */
+static const IfmRecordField question_fields[] = {
+    { IFM_RECORD(INT, IfmPlanTable, max_blocks), .called = "max_blocks", .max = IFM_COST_MAX_STAGES },
+    { IFM_RECORD(TEXTS, IfmPlanTable, without) },
+    { IFM_RECORD(TEXTS, IfmPlanTable, no_split) },
+    { IFM_RECORD(INT64, IfmPlanTable, most_visited), .called = "most_visited", .max = G_MAXINT64 },
     { NULL },
 };
 
@@ -50,25 +62,13 @@ static json_t *row_to_json(const TableRow *row)
     return json;
 }
 
-static json_t *aliases_to_json(const GPtrArray *aliases)
-{
-    json_t *json = json_array();
-    for (guint i = 0; i < aliases->len; i++)
-        json_array_append_new(json, json_string(g_ptr_array_index(aliases, i)));
-    return json;
-}
-
-/* The question of the rows, apart from the objective. */
 static json_t *question_to_json(const IfmPlanTable *table)
 {
     json_t *json = json_object(), *grid = json_array();
     for (guint i = 0; i < table->grid->len; i++)
         json_array_append_new(grid, ifm_json_real(g_array_index(table->grid, double, i)));
     json_object_set_new(json, "grid", grid);
-    json_object_set_new(json, "max_blocks", json_integer(table->max_blocks));
-    json_object_set_new(json, "without", aliases_to_json(table->without));
-    json_object_set_new(json, "no_split", aliases_to_json(table->no_split));
-    json_object_set_new(json, "most_visited", json_integer(table->most_visited));
+    json_object_update_new(json, ifm_record_to_json(table, question_fields));
     return json;
 }
 
@@ -109,44 +109,36 @@ static gboolean read_count(const json_t *json, const char *where, const char *ke
 {
     if (!ifm_json_get_int64(json, where, key, value, error))
         return FALSE;
-    if (*value >= min && *value <= max)
-        return TRUE;
-    return ifm_error_refuse(error,
+    return (*value >= min && *value <= max) ||
+           ifm_error_refuse(error,
                             "%s.%s: found %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " is right",
                             where, key, *value, min, max);
 }
 
-/* A time or a ratio, 0 or above; NaN (null) if @unknown allows it. */
-static gboolean read_figure(const json_t *json, const char *where, const char *key, gboolean unknown, double *value,
-                            GError **error)
+/* Reads an object but for the keys of @apart. */
+static gboolean read_rest(void *self, const IfmRecordField *fields, const json_t *json, const char *where,
+                          const char *const *apart, GError **error)
 {
-    if (!ifm_json_get_double(json, where, key, value, error))
-        return FALSE;
-    if (*value >= 0 || (unknown && *value != *value))
-        return TRUE;
-    return ifm_error_refuse(error, "%s.%s: found %g, a number not below 0 is right", where, key, *value);
+    json_auto_t *rest = json_copy((json_t *)json);
+    for (; *apart != NULL; apart++)
+        json_object_del(rest, *apart);
+    return ifm_record_from_json(self, fields, rest, where, NULL, error) && ifm_record_check(self, fields, where, error);
 }
 
+/* Times and ratios are 0 or above. */
 static gboolean read_cost(const json_t *json, const char *where, IfmPlanCost *cost, GError **error)
 {
-    gint64 bottleneck;
-    int origin;
+    static const char *const apart[] = { "nodes", "edges", "plan", NULL };
     *cost = (IfmPlanCost){ .alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost)),
                            .steady = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost)) };
-    if (!read_figure(json, where, "latency_ns", FALSE, &cost->latency_ns, error) ||
-        !read_figure(json, where, "latency_spread_ratio", TRUE, &cost->latency_spread_ratio, error) ||
-        !read_figure(json, where, "cycle_ns", FALSE, &cost->cycle_ns, error) ||
-        !read_figure(json, where, "cycle_spread_ratio", TRUE, &cost->cycle_spread_ratio, error) ||
-        !read_figure(json, where, "energy_j", TRUE, &cost->energy_j, error) ||
-        (origin = read_word(json, where, "origin", origin_words, error)) < 0 ||
-        !ifm_json_get_boolean(json, where, "busy_known", &cost->busy_known, error) ||
-        !ifm_json_get_boolean(json, where, "summed", &cost->summed, error) ||
-        !read_figure(json, where, "fused_least_ratio", TRUE, &cost->fused_least_ratio, error) ||
-        !read_figure(json, where, "fused_most_ratio", TRUE, &cost->fused_most_ratio, error) ||
-        !read_count(json, where, "bottleneck_block", 0, IFM_COST_MAX_STAGES, &bottleneck, error))
+    if (!read_rest(cost, cost_fields, json, where, apart, error))
         return FALSE;
-    cost->origin = (IfmCostOrigin)origin;
-    cost->bottleneck_block = (int)bottleneck;
+    for (const IfmRecordField *field = cost_fields; field->name != NULL; field++)
+    {
+        double value = field->type == IFM_RECORD_DOUBLE ? ifm_record_number(cost, cost_fields, field->name) : 0;
+        if (value < 0 || (isnan(value) && field->required))
+            return ifm_error_refuse(error, "%s.%s: found %g, a number not below 0 is right", where, field->name, value);
+    }
     return TRUE;
 }
 
@@ -163,24 +155,8 @@ static IfmPlan *read_plan(const json_t *table, const json_t *row, const char *wh
 
 static gboolean read_row(IfmPlanTable *table, const json_t *json, const json_t *json_row, const char *where, GError **error)
 {
-    static const char *const keys[] = { "nodes",
-                                        "edges",
-                                        "plan",
-                                        "latency_ns",
-                                        "latency_spread_ratio",
-                                        "cycle_ns",
-                                        "energy_j",
-                                        "origin",
-                                        "bottleneck_block",
-                                        "cycle_spread_ratio",
-                                        "busy_known",
-                                        "summed",
-                                        "fused_least_ratio",
-                                        "fused_most_ratio",
-                                        NULL };
     TableRow row = { 0 };
-    gboolean good = ifm_json_check_object(json_row, where, keys, error) &&
-                    read_count(json_row, where, "nodes", 1, IFM_GRAPH_MAX_NODES, &row.size.nodes, error) &&
+    gboolean good = read_count(json_row, where, "nodes", 1, IFM_GRAPH_MAX_NODES, &row.size.nodes, error) &&
                     read_count(json_row, where, "edges", 1, IFM_GRAPH_MAX_EDGES, &row.size.edges, error) &&
                     (row.plan = read_plan(json, json_row, where, error)) != NULL &&
                     read_cost(json_row, where, &row.cost, error);
@@ -190,26 +166,10 @@ static gboolean read_row(IfmPlanTable *table, const json_t *json, const json_t *
         return FALSE;
     }
     IfmPlanSize size = row.size;
-    if (table_insert(table, &row))
-        return TRUE;
-    return ifm_error_refuse(error,
+    return table_insert(table, &row) ||
+           ifm_error_refuse(error,
                             "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right",
                             where, size.nodes, size.edges);
-}
-
-static gboolean read_aliases(const json_t *json, const char *where, const char *key, GPtrArray *aliases, GError **error)
-{
-    json_t *array;
-    if (!ifm_json_get_array(json, where, key, &array, error))
-        return FALSE;
-    for (gsize i = 0; i < json_array_size(array); i++)
-    {
-        const char *alias = json_string_value(json_array_get(array, i));
-        if (alias == NULL)
-            return ifm_error_refuse(error, "%s.%s[%" G_GSIZE_FORMAT "]: an alias is right", where, key, i);
-        g_ptr_array_add(aliases, g_strdup(alias));
-    }
-    return TRUE;
 }
 
 static gboolean read_grid(const json_t *json, const char *where, GArray *grid, GError **error)
@@ -229,19 +189,12 @@ static gboolean read_grid(const json_t *json, const char *where, GArray *grid, G
 
 static gboolean read_question(IfmPlanTable *table, const json_t *json, const char *name, GError **error)
 {
-    static const char *const keys[] = { "grid", "max_blocks", "without", "no_split", "most_visited", NULL };
+    static const char *const apart[] = { "grid", NULL };
     g_autofree char *where = g_strdup_printf("%s.question", name);
-    gint64 max_blocks;
     json_t *question;
-    if (!ifm_json_get_object(json, name, "question", &question, error) ||
-        !ifm_json_check_object(question, where, keys, error) || !read_grid(question, where, table->grid, error) ||
-        !read_count(question, where, "max_blocks", 0, IFM_COST_MAX_STAGES, &max_blocks, error) ||
-        !read_aliases(question, where, "without", table->without, error) ||
-        !read_aliases(question, where, "no_split", table->no_split, error) ||
-        !read_count(question, where, "most_visited", 0, G_MAXINT64, &table->most_visited, error))
-        return FALSE;
-    table->max_blocks = (int)max_blocks;
-    return TRUE;
+    return ifm_json_get_object(json, name, "question", &question, error) &&
+           read_grid(question, where, table->grid, error) &&
+           read_rest(table, question_fields, question, where, apart, error);
 }
 
 static gboolean check_head(const json_t *json, const char *name, const char **model, GError **error)

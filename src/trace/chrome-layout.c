@@ -188,10 +188,9 @@ static void number_tracks(Numbers *self, IfmTraceLayout *layout)
 static gboolean check_event(const IfmTraceLayout *self, const IfmEvent *event, GError **error)
 {
     gint64 end_ns, sum;
-    if (!__builtin_add_overflow(event->start_ns, event->duration_ns, &end_ns) &&
-        !__builtin_sub_overflow(MAX(event->start_ns, end_ns), self->origin_ns, &sum))
-        return TRUE;
-    return ifm_error_refuse(error,
+    return (!__builtin_add_overflow(event->start_ns, event->duration_ns, &end_ns) &&
+            !__builtin_sub_overflow(MAX(event->start_ns, end_ns), self->origin_ns, &sum)) ||
+           ifm_error_refuse(error,
                             "trace '%s': an event from %" G_GINT64_FORMAT " ns for %" G_GINT64_FORMAT
                             " ns: times have to lie within 2^63 ns of the first event",
                             ifm_trace_name(self->trace), event->start_ns, event->duration_ns);

@@ -18,67 +18,70 @@ typedef enum
     SECTION_OTHER_DATA,
 } Section;
 
+/* How the value of a key is taken. */
 typedef enum
 {
-    FIELD_SKIPPED,
-    FIELD_PHASE,
-    FIELD_NAME,
-    FIELD_CATEGORY,
-    FIELD_PID,
-    FIELD_TID,
-    FIELD_TS,
-    FIELD_DUR,
-    FIELD_ID,
-    FIELD_ID2,
-    FIELD_ARGS,
-    /* of args: */
-    FIELD_LABEL,
-    FIELD_OP,
-    FIELD_BATCH,
-    FIELD_BLOCK,
-    FIELD_STAGES,
-    FIELD_DEVICE_NS,
-    FIELD_OVERHEAD_NS,
-    FIELD_BYTES,
-    FIELD_DURATION_NS,
-    FIELD_FAILED,
-    FIELD_RECORDED,
-    FIELD_PROVIDER,
-    FIELD_CORRELATION,
-    FIELD_OPERATOR_ID,
-} Field;
+    TAKE_NOTHING,
+    TAKE_PHASE,    /* char: a letter */
+    TAKE_TEXT,     /* GString *: a text or a number */
+    TAKE_LABEL,    /* GString *: a text; other values are left alone */
+    TAKE_NUMBER,   /* gint64: of a process or thread, which may have a text */
+    TAKE_TIME,     /* gint64, ns */
+    TAKE_DURATION, /* the same, not below 0 */
+    TAKE_LINK,     /* gint64; -1: no number */
+    TAKE_ID2,      /* "id2": {"local": "0x1"}: an id of the process; {"global": …} is the same as id */
+    TAKE_ARGS,
+    /* Other programs' args may have these keys with values of any kind. Only our own files' args are taken. */
+    TAKE_INTEGER, /* gint64 */
+    TAKE_TRUTH,   /* gboolean */
+    TAKE_STAGES,  /* the first and the last */
+} Take;
 
+/* @at, @has: offsets in IfmRawEvent; @has: of a gboolean that says it is there; 0: none */
 typedef struct
 {
     const char *key;
-    Field field;
+    Take take;
+    gsize at, has;
 } Key;
 
+#define AT(member) offsetof(IfmRawEvent, member)
+
 static const Key event_keys[] = {
-    { "ph", FIELD_PHASE }, { "name", FIELD_NAME }, { "cat", FIELD_CATEGORY }, { "pid", FIELD_PID },
-    { "tid", FIELD_TID },  { "ts", FIELD_TS },     { "dur", FIELD_DUR },      { "id", FIELD_ID },
-    { "id2", FIELD_ID2 },  { "args", FIELD_ARGS }, { NULL, FIELD_SKIPPED },
+    { "ph", TAKE_PHASE, AT(phase), 0 },
+    { "name", TAKE_TEXT, AT(name), 0 },
+    { "cat", TAKE_TEXT, AT(category), 0 },
+    { "pid", TAKE_NUMBER, AT(pid), 0 },
+    { "tid", TAKE_NUMBER, AT(tid), 0 },
+    { "ts", TAKE_TIME, AT(ts_ns), AT(has_ts) },
+    { "dur", TAKE_DURATION, AT(dur_ns), AT(has_dur) },
+    { "id", TAKE_TEXT, AT(id), AT(has_id) },
+    { "id2", TAKE_ID2, 0, 0 },
+    { "args", TAKE_ARGS, 0, 0 },
+    { NULL, TAKE_NOTHING, 0, 0 },
 };
 
 static const Key argument_keys[] = {
-    { "name", FIELD_LABEL },
-    { "labels", FIELD_LABEL },
-    { "op_name", FIELD_OP },
-    { "provider", FIELD_PROVIDER },
-    { "correlation", FIELD_CORRELATION },
-    { "External id", FIELD_OPERATOR_ID },
-    { "external id", FIELD_OPERATOR_ID },
-    { "batch", FIELD_BATCH },
-    { "block", FIELD_BLOCK },
-    { "stages", FIELD_STAGES },
-    { "device_ns", FIELD_DEVICE_NS },
-    { "overhead_ns", FIELD_OVERHEAD_NS },
-    { "bytes", FIELD_BYTES },
-    { "duration_ns", FIELD_DURATION_NS },
-    { "failed", FIELD_FAILED },
-    { "recorded", FIELD_RECORDED },
-    { NULL, FIELD_SKIPPED },
+    { "name", TAKE_LABEL, AT(label), AT(has_label) },
+    { "labels", TAKE_LABEL, AT(label), AT(has_label) },
+    { "op_name", TAKE_LABEL, AT(op), AT(has_op) },
+    { "provider", TAKE_LABEL, AT(provider), 0 },
+    { "correlation", TAKE_LINK, AT(correlation), 0 },
+    { "External id", TAKE_LINK, AT(operator_id), 0 },
+    { "external id", TAKE_LINK, AT(operator_id), 0 },
+    { "batch", TAKE_INTEGER, AT(batch), 0 },
+    { "block", TAKE_INTEGER, AT(block), 0 },
+    { "stages", TAKE_STAGES, 0, 0 },
+    { "device_ns", TAKE_INTEGER, AT(device_ns), 0 },
+    { "overhead_ns", TAKE_INTEGER, AT(overhead_ns), 0 },
+    { "bytes", TAKE_INTEGER, AT(bytes), 0 },
+    { "duration_ns", TAKE_INTEGER, AT(duration_ns), AT(has_duration) },
+    { "failed", TAKE_TRUTH, AT(failed), 0 },
+    { "recorded", TAKE_INTEGER, AT(recorded), 0 },
+    { NULL, TAKE_NOTHING, 0, 0 },
 };
+
+static const Key no_key = { NULL, TAKE_NOTHING, 0, 0 };
 
 typedef struct
 {
@@ -93,7 +96,7 @@ typedef struct
     gboolean source_cut; /* the packed data ended too early */
     gboolean had_events;
     Section section;
-    Field field, argument;
+    const Key *field, *argument;
     gsize n_stages;
     gboolean any_field; /* {} is not an event: some programs end their list with it */
     char last_byte;     /* the last byte of the current piece that is not white space; 0: none */
@@ -144,11 +147,17 @@ static gboolean expected(Reader *self, const char *what, const Value *value, con
                                   right);
 }
 
+static gboolean is_in_args(const Reader *self)
+{
+    return self->field->take == TAKE_ARGS;
+}
+
 /* A value of an event that is none: the event is skipped. */
-static gboolean damaged(Reader *self, const char *what, const Value *value, const char *right)
+static gboolean damaged(Reader *self, const Key *key, const Value *value, const char *right)
 {
     g_autofree char *found = value->type == VALUE_TEXT && value->length == 0 ? g_strdup("no finite number") : show(value);
-    return ifm_raw_event_damage(&self->event, place(self), "%s: found %s, expected %s", what, found, right);
+    return ifm_raw_event_damage(&self->event, place(self), "%s%s: found %s, expected %s", is_in_args(self) ? "args." : "",
+                                key->key, found, right);
 }
 
 /* --- otherData -------------------------------------------------------------------------------------------------------- */
@@ -216,9 +225,7 @@ static gboolean other_close(Reader *self)
     if (self->parents->len > 0)
         return TRUE;
     self->section = SECTION_SKIPPED;
-    if (!json_is_object(self->other_data))
-        return TRUE;
-    return ifm_trace_builder_header(&self->builder, self->other_data, place(self));
+    return !json_is_object(self->other_data) || ifm_trace_builder_header(&self->builder, self->other_data, place(self));
 }
 
 /* --- events ----------------------------------------------------------------------------------------------------------- */
@@ -234,143 +241,60 @@ static void take_text(GString *into, const char *text, gsize length)
     g_string_append_len(into, text, (gssize)n);
 }
 
-static gboolean take_us(Reader *self, const char *key, const Value *value, gint64 *ns)
-{
-    /* some programs write times as strings */
-    if (value->type >= VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 3, ns))
-        return TRUE;
-    return damaged(self, key, value, "us within 2^63 ns");
-}
-
-static gboolean take_duration(Reader *self, const Value *value)
-{
-    self->event.has_dur = TRUE;
-    if (!take_us(self, "dur", value, &self->event.dur_ns))
-        return FALSE;
-    return self->event.dur_ns >= 0 || damaged(self, "dur", value, "no less than 0");
-}
-
-static gboolean take_name(Reader *self, const char *key, const Value *value, GString *into)
-{
-    if (value->type < VALUE_NUMBER)
-        return damaged(self, key, value, "a text");
-    take_text(into, value->text, value->length);
-    return TRUE;
-}
-
-static gboolean take_number(Reader *self, const char *key, const Value *value, gint64 *number)
-{
-    if (value->type < VALUE_NUMBER)
-        return damaged(self, key, value, "a number or a text");
-    return ifm_trace_builder_number(&self->builder, value->text, value->length, place(self), number);
-}
-
-static gboolean take_phase(Reader *self, const Value *value)
-{
-    if (value->type != VALUE_TEXT || value->length != 1)
-        return damaged(self, "ph", value, "a letter, such as \"X\"");
-    self->event.phase = *value->text;
-    return TRUE;
-}
-
-static gboolean take_field(Reader *self, const Value *value)
+static gboolean take(Reader *self, const Key *key, const Value *value)
 {
     IfmRawEvent *event = &self->event;
-    switch (self->field)
-    {
-    case FIELD_PHASE:
-        return take_phase(self, value);
-    case FIELD_NAME:
-        return take_name(self, "name", value, event->name);
-    case FIELD_CATEGORY:
-        return take_name(self, "cat", value, event->category);
-    case FIELD_PID:
-        return take_number(self, "pid", value, &event->pid);
-    case FIELD_TID:
-        return take_number(self, "tid", value, &event->tid);
-    case FIELD_TS:
-        event->has_ts = TRUE;
-        return take_us(self, "ts", value, &event->ts_ns);
-    case FIELD_DUR:
-        return take_duration(self, value);
-    case FIELD_ID:
-        event->has_id = TRUE;
-        return take_name(self, "id", value, event->id);
-    default:
+    gboolean plain = value->type >= VALUE_NUMBER; /* some programs write times as strings */
+    if (key->take >= TAKE_INTEGER && !self->builder.is_ours)
         return TRUE;
-    }
-}
-
-static gboolean take_integer(Reader *self, const char *key, const Value *value, gint64 *number)
-{
-    if (value->type == VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 0, number))
-        return TRUE;
-    return damaged(self, key, value, "an integer of 64 bits");
-}
-
-/* Other programs' args may have these keys with values of any kind. Only our own files' args are checked. */
-static gboolean take_own_argument(Reader *self, const Value *value)
-{
-    IfmRawEvent *event = &self->event;
-    switch (self->argument)
+    if (key->has != 0 && (key->take != TAKE_LABEL || value->type == VALUE_TEXT))
+        G_STRUCT_MEMBER(gboolean, event, key->has) = TRUE;
+    gint64 *number = G_STRUCT_MEMBER_P(event, key->at);
+    switch (key->take)
     {
-    case FIELD_BATCH:
-        return take_integer(self, "args.batch", value, &event->batch);
-    case FIELD_BLOCK:
-        return take_integer(self, "args.block", value, &event->block);
-    case FIELD_DEVICE_NS:
-        return take_integer(self, "args.device_ns", value, &event->device_ns);
-    case FIELD_OVERHEAD_NS:
-        return take_integer(self, "args.overhead_ns", value, &event->overhead_ns);
-    case FIELD_BYTES:
-        return take_integer(self, "args.bytes", value, &event->bytes);
-    case FIELD_DURATION_NS:
-        event->has_duration = TRUE;
-        return take_integer(self, "args.duration_ns", value, &event->duration_ns);
-    case FIELD_RECORDED:
-        return take_integer(self, "args.recorded", value, &event->recorded);
-    case FIELD_FAILED:
-        event->failed = value->type == VALUE_TRUE;
+    case TAKE_PHASE:
+        if (value->type != VALUE_TEXT || value->length != 1)
+            return damaged(self, key, value, "a letter, such as \"X\"");
+        event->phase = *value->text;
+        return TRUE;
+    case TAKE_TEXT:
+    case TAKE_LABEL:
+        if (plain && (key->take == TAKE_TEXT || value->type == VALUE_TEXT))
+            take_text(G_STRUCT_MEMBER(GString *, event, key->at), value->text, value->length);
+        return plain || key->take == TAKE_LABEL || damaged(self, key, value, "a text");
+    case TAKE_NUMBER:
+        return plain ? ifm_trace_builder_number(&self->builder, value->text, value->length, place(self), number)
+                     : damaged(self, key, value, "a number or a text");
+    case TAKE_TIME:
+    case TAKE_DURATION:
+        if (!plain || !ifm_decimal_parse(value->text, value->length, 3, number))
+            return damaged(self, key, value, "us within 2^63 ns");
+        return key->take == TAKE_TIME || *number >= 0 || damaged(self, key, value, "no less than 0");
+    case TAKE_LINK:
+        if (!plain || !ifm_decimal_parse(value->text, value->length, 0, number))
+            *number = -1;
+        return TRUE;
+    case TAKE_INTEGER:
+        return (value->type == VALUE_NUMBER && ifm_decimal_parse(value->text, value->length, 0, number)) ||
+               damaged(self, key, value, "an integer of 64 bits");
+    case TAKE_TRUTH:
+        G_STRUCT_MEMBER(gboolean, event, key->at) = value->type == VALUE_TRUE;
         return TRUE;
     default:
         return TRUE;
     }
 }
 
-static gboolean take_argument(Reader *self, const Value *value)
-{
-    IfmRawEvent *event = &self->event;
-    gint64 *number = self->argument == FIELD_CORRELATION   ? &event->correlation
-                     : self->argument == FIELD_OPERATOR_ID ? &event->operator_id
-                                                           : NULL;
-    if (number != NULL && (value->type < VALUE_NUMBER || !ifm_decimal_parse(value->text, value->length, 0, number)))
-        *number = -1;
-    if (self->argument == FIELD_PROVIDER && value->type == VALUE_TEXT)
-        take_text(event->provider, value->text, value->length);
-    if (self->argument == FIELD_LABEL && value->type == VALUE_TEXT)
-    {
-        self->event.has_label = TRUE;
-        take_text(self->event.label, value->text, value->length);
-    }
-    else if (self->argument == FIELD_OP && value->type == VALUE_TEXT)
-    {
-        self->event.has_op = TRUE;
-        take_text(self->event.op, value->text, value->length);
-    }
-    return !self->builder.is_ours || take_own_argument(self, value);
-}
-
-/* "id2": {"local": "0x1"}: an id of the process; {"global": …} is the same as id. */
 static gboolean take_id2(Reader *self, const Value *value)
 {
-    self->event.has_id = TRUE;
-    return take_name(self, "id2", value, self->event.id);
+    static const Key id2 = { "id2", TAKE_TEXT, AT(id), AT(has_id) };
+    return take(self, &id2, value);
 }
 
 static gboolean take_stage(Reader *self, const Value *value)
 {
-    gint64 *stage = self->n_stages == 0 ? &self->event.first : &self->event.last;
-    return self->n_stages++ > 1 || take_integer(self, "args.stages", value, stage);
+    const Key stages = { "stages", TAKE_INTEGER, self->n_stages == 0 ? AT(first) : AT(last), 0 };
+    return self->n_stages++ > 1 || take(self, &stages, value);
 }
 
 static gboolean end_event(Reader *self)
@@ -382,11 +306,6 @@ static gboolean end_event(Reader *self)
 }
 
 /* --- callbacks of the parser ------------------------------------------------------------------------------------------ */
-
-static gboolean is_in_args(const Reader *self)
-{
-    return self->field == FIELD_ARGS;
-}
 
 static gboolean on_value(Reader *self, const Value *value)
 {
@@ -404,11 +323,12 @@ static gboolean on_value(Reader *self, const Value *value)
     case 0:
         return expected(self, "traceEvents", value, "an event: {\"ph\": …}");
     case 1:
-        return take_field(self, value);
+        return take(self, self->field, value);
     case 2:
-        return is_in_args(self) ? take_argument(self, value) : self->field != FIELD_ID2 || take_id2(self, value);
+        return is_in_args(self) ? take(self, self->argument, value)
+                                : self->field->take != TAKE_ID2 || take_id2(self, value);
     case 3:
-        return !is_in_args(self) || self->argument != FIELD_STAGES || !self->builder.is_ours || take_stage(self, value);
+        return !is_in_args(self) || self->argument->take != TAKE_STAGES || take_stage(self, value);
     default:
         return TRUE;
     }
@@ -434,11 +354,11 @@ static int on_string(void *user, const unsigned char *text, size_t length)
     return on_value(user, &(Value){ VALUE_TEXT, (const char *)text, length });
 }
 
-static Field find_key(const Key *keys, const unsigned char *text, size_t length)
+static const Key *find_key(const Key *keys, const unsigned char *text, size_t length)
 {
     while (keys->key != NULL && (strlen(keys->key) != length || memcmp(keys->key, text, length) != 0))
         keys++;
-    return keys->field;
+    return keys;
 }
 
 static Section find_section(const unsigned char *text, size_t length)
@@ -504,11 +424,11 @@ static gboolean open_value(Reader *self, gboolean is_map)
     if (level == 0)
     {
         ifm_raw_event_reset(&self->event, place(self) - 1);
-        self->field = FIELD_SKIPPED;
+        self->field = &no_key;
         self->any_field = FALSE;
     }
     if (level == 1) /* args, id2 */
-        self->argument = FIELD_SKIPPED;
+        self->argument = &no_key;
     self->n_stages = 0;
     return TRUE;
 }
@@ -682,7 +602,7 @@ static gboolean finish(Reader *self)
 
 static void reader_init(Reader *self, const char *name, const IfmTraceLimits *limits)
 {
-    memset(self, 0, sizeof *self);
+    *self = (Reader){ .field = &no_key, .argument = &no_key };
     ifm_trace_builder_init(&self->builder, name, limits);
     ifm_raw_event_init(&self->event);
     self->parents = g_ptr_array_new();

@@ -432,9 +432,8 @@ static int depth_of(const json_t *json, int max)
 /* What is written must be readable: readers bound the depth. */
 static gboolean check_meta(const IfmTrace *trace, const char *path, GError **error)
 {
-    if (depth_of(ifm_trace_meta(trace), IFM_TRACE_META_DEPTH) <= IFM_TRACE_META_DEPTH)
-        return TRUE;
-    return ifm_error_refuse(error, "%s: the meta of trace '%s' nest deeper than %d levels", path, ifm_trace_name(trace),
+    return depth_of(ifm_trace_meta(trace), IFM_TRACE_META_DEPTH) <= IFM_TRACE_META_DEPTH ||
+           ifm_error_refuse(error, "%s: the meta of trace '%s' nest deeper than %d levels", path, ifm_trace_name(trace),
                             IFM_TRACE_META_DEPTH);
 }
 

@@ -242,9 +242,8 @@ static IfmTraceSlot *find_slot(IfmTraceBuilder *self, const IfmRawEvent *raw, gb
 
 static gboolean count_event(IfmTraceBuilder *self, gint64 at)
 {
-    if (self->n_events++ < self->max_events)
-        return TRUE;
-    return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at,
+    return self->n_events++ < self->max_events ||
+           ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at,
                                   "more than %" G_GSIZE_FORMAT " events, which is the limit of what is read",
                                   self->max_events);
 }
@@ -275,9 +274,8 @@ static const char *name_of_node(IfmTraceBuilder *self, const IfmRawEvent *raw)
 /* Returns: FALSE, and the event is damaged. */
 static gboolean narrow(IfmRawEvent *raw, const char *key, gint64 value, gint64 min, gint64 max)
 {
-    if (value >= min && value <= max)
-        return TRUE;
-    return !ifm_raw_event_damage(raw, raw->at,
+    return (value >= min && value <= max) ||
+           !ifm_raw_event_damage(raw, raw->at,
                                  "args.%s: found %" G_GINT64_FORMAT ", expected %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
                                  key, value, min, max);
 }
@@ -359,9 +357,8 @@ static gboolean make_event(IfmTraceBuilder *self, IfmRawEvent *raw, IfmTraceSlot
 
 static gboolean append(IfmTraceBuilder *self, IfmTraceSlot *slot, const IfmEvent *event, gint64 at)
 {
-    if (ifm_track_append(slot->track, event))
-        return TRUE;
-    return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "no memory for more events");
+    return ifm_track_append(slot->track, event) ||
+           ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "no memory for more events");
 }
 
 /* X events, and instants, which have no duration. */

@@ -45,9 +45,8 @@ static gboolean read_version(OvEngine *self, GError **error)
         return FALSE;
     self->base.version = g_strdup(version.buildNumber);
     self->api.ov_version_free(&version);
-    if (g_ascii_strtoll(self->base.version, NULL, 10) >= 2023)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s is version '%s': 2023.0 or newer is needed", NAME,
+    return g_ascii_strtoll(self->base.version, NULL, 10) >= 2023 ||
+           ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s is version '%s': 2023.0 or newer is needed", NAME,
                          self->base.library, self->base.version);
 }
 
@@ -259,9 +258,9 @@ static gboolean choose_precision(OvEngine *self, OvCompiled *of, const char *dev
     if (of->precision != NULL && g_strv_contains((const char *const *)words, capability[dtype]))
         return TRUE;
     of->precision = precision_word(IFM_DTYPE_F32);
-    if (dtype == ifm_model_dtype(compiled->model) && g_strv_contains((const char *const *)words, capability[IFM_DTYPE_F32]))
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s was asked for, but the device can do no more than: %s",
+    return (dtype == ifm_model_dtype(compiled->model) &&
+            g_strv_contains((const char *const *)words, capability[IFM_DTYPE_F32])) ||
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s was asked for, but the device can do no more than: %s",
                          compiled->spec->text, ifm_dtype_name(dtype), can);
 }
 
@@ -285,13 +284,12 @@ static gboolean check_pool(OvEngine *self, const IfmCompiled *compiled, GError *
     if (spec->n_cores == 0 || n_threads <= ifm_device_spec_n_streams(spec))
         return TRUE;
     g_autofree char *cores = ifm_cores_to_string(spec->cores, spec->n_cores);
-    if (g_str_equal(cores, self->pool_cores))
-        return TRUE;
-    return ifm_error_set(
-        error, IFM_ERROR_UNSUPPORTED,
-        "%s: %d threads were asked for, but OpenVINO's pool keeps to the cores that this process had when it opened "
-        "the runtime, %s: start the process on cores %s (taskset -c), as the runner's workers are",
-        spec->text, n_threads, self->pool_cores, cores);
+    return g_str_equal(cores, self->pool_cores) ||
+           ifm_error_set(
+               error, IFM_ERROR_UNSUPPORTED,
+               "%s: %d threads were asked for, but OpenVINO's pool keeps to the cores that this process had when it opened "
+               "the runtime, %s: start the process on cores %s (taskset -c), as the runner's workers are",
+               spec->text, n_threads, self->pool_cores, cores);
 }
 
 /*
@@ -408,9 +406,8 @@ static gboolean add_ports(OvCompiled *self, const Side *side, const char *who, G
             return FALSE;
         g_ptr_array_add(side->ports, port);
     }
-    if (side->ports->len == n)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+    return side->ports->len == n ||
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
                          "%s: OpenVINO sees %" G_GSIZE_FORMAT " inputs or outputs where the model has %" G_GSIZE_FORMAT,
                          who, n, side->n);
 }
@@ -501,12 +498,11 @@ static gboolean set_capabilities(OvCompiled *self, guint32 capabilities, GError 
         self->base.capabilities &= ~(guint32)IFM_CAN_PROFILE;
     if (base->options.native_async)
         self->base.capabilities |= IFM_CAN_CANCEL; /* its synchronous inference ignores it */
-    if (!base->options.profiling || (self->base.capabilities & IFM_CAN_PROFILE) != 0)
-        return TRUE;
-    return ifm_error_set(
-        error, IFM_ERROR_UNSUPPORTED,
-        "%s: of several streams OpenVINO takes any for an inference, and keeps each one's times: profile one stream",
-        base->spec->text);
+    return !base->options.profiling || (self->base.capabilities & IFM_CAN_PROFILE) != 0 ||
+           ifm_error_set(
+               error, IFM_ERROR_UNSUPPORTED,
+               "%s: of several streams OpenVINO takes any for an inference, and keeps each one's times: profile one stream",
+               base->spec->text);
 }
 
 static gboolean compile(IfmCompiled *compiled, GError **error)

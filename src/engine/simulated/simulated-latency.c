@@ -324,10 +324,8 @@ gboolean roofline_predict(const RooflineDescription *roofline, IfmModel *model, 
     *ns = (double)roofline->overhead_ns;
     for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
         *ns += node_ns(roofline, ifm_analysis_node_cost(analysis, i));
-    if (*ns > 0)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "no node of %s has a known cost, and nothing else takes time",
-                         ifm_model_name(model));
+    return *ns > 0 || ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                                    "no node of %s has a known cost, and nothing else takes time", ifm_model_name(model));
 }
 
 void node_shares(const RooflineDescription *roofline, IfmModel *model, const IfmAnalysis *analysis, double *shares)

@@ -124,9 +124,8 @@ gboolean simulated_output(IfmRequest *base, gsize port, IfmTensor *tensor, GErro
     const IfmPort *output = ifm_compiled_output(base->compiled, port);
     *tensor = request->outputs[port];
     tensor->release = NULL;
-    if (tensor->dtype != IFM_DTYPE_UNDEFINED)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+    return tensor->dtype != IFM_DTYPE_UNDEFINED ||
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
                          "%s: the shape of output '%s' is unknown, and the device computes no outputs", request->where,
                          output->name);
 }
