@@ -5,76 +5,70 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static const struct
+/* What is known of each type. @bits: of an element; 0: none    @significand_bits: of a floating-point type that is computed
+ * in    @min, @max: of an integer type, within what 64 bits hold */
+typedef struct
 {
-    IfmDtype dtype;
     const char *name;
-    gsize size_bytes;
-} dtypes[] = {
-    { IFM_DTYPE_F32, "f32", 4 },
-    { IFM_DTYPE_U8, "u8", 1 },
-    { IFM_DTYPE_I8, "i8", 1 },
-    { IFM_DTYPE_U16, "u16", 2 },
-    { IFM_DTYPE_I16, "i16", 2 },
-    { IFM_DTYPE_I32, "i32", 4 },
-    { IFM_DTYPE_I64, "i64", 8 },
-    { IFM_DTYPE_STRING, "string", 0 },
-    { IFM_DTYPE_BOOL, "bool", 1 },
-    { IFM_DTYPE_F16, "f16", 2 },
-    { IFM_DTYPE_F64, "f64", 8 },
-    { IFM_DTYPE_U32, "u32", 4 },
-    { IFM_DTYPE_U64, "u64", 8 },
-    { IFM_DTYPE_BF16, "bf16", 2 },
-    { IFM_DTYPE_F8E4M3FN, "f8e4m3fn", 1 },
-    { IFM_DTYPE_F8E4M3FNUZ, "f8e4m3fnuz", 1 },
-    { IFM_DTYPE_F8E5M2, "f8e5m2", 1 },
-    { IFM_DTYPE_F8E5M2FNUZ, "f8e5m2fnuz", 1 },
-    { IFM_DTYPE_F8E8M0, "f8e8m0", 1 },
-    { IFM_DTYPE_U4, "u4", 0 },
-    { IFM_DTYPE_I4, "i4", 0 },
-    { IFM_DTYPE_F4E2M1, "f4e2m1", 0 },
-    { IFM_DTYPE_U2, "u2", 0 },
-    { IFM_DTYPE_I2, "i2", 0 },
+    guint bits;
+    int significand_bits;
+    gint64 min, max;
+} Dtype;
+
+static const Dtype dtypes[] = {
+    [IFM_DTYPE_F32] = { "f32", 32, 24, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_U8] = { "u8", 8, 0, 0, G_MAXUINT8 },
+    [IFM_DTYPE_I8] = { "i8", 8, 0, G_MININT8, G_MAXINT8 },
+    [IFM_DTYPE_U16] = { "u16", 16, 0, 0, G_MAXUINT16 },
+    [IFM_DTYPE_I16] = { "i16", 16, 0, G_MININT16, G_MAXINT16 },
+    [IFM_DTYPE_I32] = { "i32", 32, 0, G_MININT32, G_MAXINT32 },
+    [IFM_DTYPE_I64] = { "i64", 64, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_STRING] = { "string", 0, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_BOOL] = { "bool", 8, 0, 0, 1 },
+    [IFM_DTYPE_F16] = { "f16", 16, 11, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_F64] = { "f64", 64, 53, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_U32] = { "u32", 32, 0, 0, G_MAXUINT32 },
+    [IFM_DTYPE_U64] = { "u64", 64, 0, 0, G_MAXINT64 },
+    [IFM_DTYPE_BF16] = { "bf16", 16, 8, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_F8E4M3FN] = { "f8e4m3fn", 8, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_F8E4M3FNUZ] = { "f8e4m3fnuz", 8, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_F8E5M2] = { "f8e5m2", 8, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_F8E5M2FNUZ] = { "f8e5m2fnuz", 8, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_F8E8M0] = { "f8e8m0", 8, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_U4] = { "u4", 4, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_I4] = { "i4", 4, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_F4E2M1] = { "f4e2m1", 4, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_U2] = { "u2", 2, 0, G_MININT64, G_MAXINT64 },
+    [IFM_DTYPE_I2] = { "i2", 2, 0, G_MININT64, G_MAXINT64 },
 };
+
+static const Dtype *row_of(IfmDtype dtype)
+{
+    static const Dtype unknown = { "undefined", 0, 0, G_MININT64, G_MAXINT64 };
+    return (gsize)dtype < G_N_ELEMENTS(dtypes) && dtypes[dtype].name != NULL ? &dtypes[dtype] : &unknown;
+}
 
 const char *ifm_dtype_name(IfmDtype dtype)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(dtypes); i++)
-        if (dtypes[i].dtype == dtype)
-            return dtypes[i].name;
-    return "undefined";
+    return row_of(dtype)->name;
 }
 
 IfmDtype ifm_dtype_from_name(const char *name)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(dtypes); i++)
-        if (g_strcmp0(dtypes[i].name, name) == 0)
-            return dtypes[i].dtype;
+        if (name != NULL && g_strcmp0(dtypes[i].name, name) == 0)
+            return (IfmDtype)i;
     return IFM_DTYPE_UNDEFINED;
 }
 
 guint ifm_dtype_bits(IfmDtype dtype)
 {
-    switch (dtype)
-    {
-    case IFM_DTYPE_U4:
-    case IFM_DTYPE_I4:
-    case IFM_DTYPE_F4E2M1:
-        return 4;
-    case IFM_DTYPE_U2:
-    case IFM_DTYPE_I2:
-        return 2;
-    default:
-        return (guint)ifm_dtype_size_bytes(dtype) * 8;
-    }
+    return row_of(dtype)->bits;
 }
 
 gsize ifm_dtype_size_bytes(IfmDtype dtype)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(dtypes); i++)
-        if (dtypes[i].dtype == dtype)
-            return dtypes[i].size_bytes;
-    return 0;
+    return row_of(dtype)->bits / 8;
 }
 
 char *ifm_shape_to_string(int rank, const gint64 *shape)
@@ -402,42 +396,7 @@ static guint8 float8_from_double(IfmDtype dtype, double value)
 
 gboolean ifm_dtype_is_float(IfmDtype dtype)
 {
-    /* those of 8 bits are stored in, and computed in none of them */
-    return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
-}
-
-/* integer_range: the range of an integer type, within what a double can hold. */
-static void integer_range(IfmDtype dtype, gint64 *min, gint64 *max)
-{
-    switch (dtype)
-    {
-    case IFM_DTYPE_BOOL:
-        *min = 0, *max = 1;
-        break;
-    case IFM_DTYPE_U8:
-        *min = 0, *max = G_MAXUINT8;
-        break;
-    case IFM_DTYPE_I8:
-        *min = G_MININT8, *max = G_MAXINT8;
-        break;
-    case IFM_DTYPE_U16:
-        *min = 0, *max = G_MAXUINT16;
-        break;
-    case IFM_DTYPE_I16:
-        *min = G_MININT16, *max = G_MAXINT16;
-        break;
-    case IFM_DTYPE_I32:
-        *min = G_MININT32, *max = G_MAXINT32;
-        break;
-    case IFM_DTYPE_U32:
-        *min = 0, *max = G_MAXUINT32;
-        break;
-    case IFM_DTYPE_U64:
-        *min = 0, *max = G_MAXINT64;
-        break;
-    default:
-        *min = G_MININT64, *max = G_MAXINT64;
-    }
+    return row_of(dtype)->significand_bits > 0; /* those of 8 bits are stored in, and computed in none of them */
 }
 
 static void store_float(IfmTensor *tensor, gint64 index, double value)
@@ -495,10 +454,9 @@ gboolean ifm_tensor_fill_random(IfmTensor *tensor, GRand *random, double low, do
 {
     if (ifm_dtype_size_bytes(tensor->dtype) == 0)
         return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "no random values for dtype %s", ifm_dtype_name(tensor->dtype));
-    gint64 n = ifm_tensor_n_elements(tensor), min, max;
-    integer_range(tensor->dtype, &min, &max);
-    min = MAX(min, clamp_to_int64(low));
-    max = MIN(max, clamp_to_int64(high - 1));
+    const Dtype *row = row_of(tensor->dtype);
+    const gint64 n = ifm_tensor_n_elements(tensor), min = MAX(row->min, clamp_to_int64(low)),
+                 max = MIN(row->max, clamp_to_int64(high - 1));
     for (gint64 i = 0; i < n; i++)
     {
         /* 32 bits a draw: half the time of g_rand_double(), and finer than a float needs. */
@@ -725,27 +683,10 @@ gint64 ifm_tensor_first_not_finite(const IfmTensor *tensor)
     return -1;
 }
 
-/* Bits of the significand, by which floating-point types are ordered; 0 for other types. */
-static int significand_bits(IfmDtype dtype)
-{
-    switch (dtype)
-    {
-    case IFM_DTYPE_F64:
-        return 53;
-    case IFM_DTYPE_F32:
-        return 24;
-    case IFM_DTYPE_F16:
-        return 11;
-    case IFM_DTYPE_BF16:
-        return 8;
-    default:
-        return 0;
-    }
-}
-
+/* Floating-point types are ordered by the bits of their significand. */
 IfmDtype ifm_dtype_lower(IfmDtype a, IfmDtype b)
 {
-    int bits_a = significand_bits(a), bits_b = significand_bits(b);
+    int bits_a = row_of(a)->significand_bits, bits_b = row_of(b)->significand_bits;
     if (bits_a == 0)
         return bits_b == 0 ? IFM_DTYPE_UNDEFINED : b;
     return bits_b == 0 || bits_a <= bits_b ? a : b;

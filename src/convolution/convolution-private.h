@@ -130,7 +130,10 @@ struct IfmConv
     float low, high;    /* of ConvStore: what of the activation is a bound */
     gboolean is_bounds; /* the activation is no more than those bounds */
     char *implementation;
-    void *state; /* of the algorithm */
+    void *state;     /* of the algorithm */
+    float *owned[5]; /* memory of the state: conv_own() */
+    int n_owned;
+    gboolean is_short; /* there was no memory for one of them */
 };
 
 /* ConvJob: what the slots of a run share. */
@@ -148,10 +151,13 @@ typedef struct ConvAlgorithm
     const char *(*refuses)(const IfmConvShape *shape, const IfmConvOptions *options);
     /* workspace: bytes for one run, and those of the transformed weights. */
     gsize (*workspace)(const IfmConvShape *shape, const IfmConvOptions *options);
+    gsize state_bytes; /* of IfmConv.state, which begins as zeros */
     /* make: fills state, info.implementation (through conv_set_implementation()), info.workspace_bytes, weights_bytes. */
     gboolean (*make)(IfmConv *conv, const float *weights, GError **error);
+    /* run: NULL: @run_slot on all slots, with a ConvJob */
     void (*run)(IfmConv *conv, const ConvRun *run);
-    void (*free)(IfmConv *conv);
+    void (*run_slot)(void *job, gsize slot);
+    void (*free)(IfmConv *conv); /* what the state has besides conv_own(); NULL: nothing */
     double (*tolerance)(const IfmConvShape *shape, const IfmConvOptions *options); /* NULL: that of a sum in f32 */
 } ConvAlgorithm;
 
@@ -162,6 +168,8 @@ extern const ConvAlgorithm conv_direct, conv_gemm, conv_implicit_gemm, conv_impl
 
 /* conv_alloc: zeroed, aligned to 64 bytes, large pages asked for where it is large. Freed by free(). NULL: no memory. */
 float *conv_alloc(gsize n_floats);
+/* conv_own: the same, freed with the layer. NULL: no memory, and conv->is_short. */
+float *conv_own(IfmConv *conv, gsize n_floats);
 G_GNUC_PRINTF(2, 3) void conv_set_implementation(IfmConv *conv, const char *format, ...);
 
 /* conv_no_memory: sets IFM_ERROR_MEMORY. Returns: FALSE */
@@ -195,4 +203,19 @@ static inline gsize conv_split(gsize whole, gsize n, gsize i)
 {
     return whole * i / n;
 }
+
+/* ConvPart: part @part of @n_parts of the pixels of one group of one image. @input: of the group; @sum, @output: of the
+ * first pixel and the group's first block. */
+typedef struct
+{
+    const float *input, *sum;
+    float *output;
+    gsize group, first, n_pixels;
+} ConvPart;
+/* conv_n_parts: in all images and groups. conv_part: @index: of all parts, those of one group of an image in a row */
+static inline gsize conv_n_parts(const IfmConvShape *shape, gsize n_parts)
+{
+    return (gsize)(shape->batch * shape->groups) * n_parts;
+}
+ConvPart conv_part(const ConvJob *job, gsize n_parts, gsize index);
 G_END_DECLS

@@ -74,6 +74,14 @@ float *conv_alloc(gsize n_floats)
     return memory;
 }
 
+float *conv_own(IfmConv *conv, gsize n_floats)
+{
+    g_assert(conv->n_owned < (int)G_N_ELEMENTS(conv->owned));
+    float *memory = conv->owned[conv->n_owned++] = conv_alloc(n_floats);
+    conv->is_short = conv->is_short || memory == NULL;
+    return memory;
+}
+
 gboolean conv_no_memory(const IfmConv *conv, GError **error)
 {
     return ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for %" G_GSIZE_FORMAT " bytes of workspace and weights",
@@ -187,8 +195,11 @@ void ifm_conv_free(IfmConv *conv)
 {
     if (conv == NULL)
         return;
-    if (conv->algorithm != NULL && conv->state != NULL)
+    if (conv->state != NULL && conv->algorithm->free != NULL)
         conv->algorithm->free(conv);
+    g_free(conv->state);
+    for (int i = 0; i < conv->n_owned; i++)
+        free(conv->owned[i]);
     free(conv->bias);
     g_free(conv->implementation);
     g_free(conv);
@@ -207,6 +218,7 @@ static gboolean prepare(IfmConv *conv, const float *weights, const float *bias, 
     if (bias != NULL)
         memcpy(conv->bias, bias, (gsize)shape->out_channels * sizeof(float));
     set_bounds(conv);
+    conv->state = g_malloc0(conv->algorithm->state_bytes);
     return conv->algorithm->make(conv, weights, error);
 }
 
@@ -251,6 +263,21 @@ const IfmConvShape *ifm_conv_shape(const IfmConv *conv)
     return &conv->shape;
 }
 
+ConvPart conv_part(const ConvJob *job, gsize n_parts, gsize index)
+{
+    const IfmConvShape *shape = &job->conv->shape;
+    const gsize n_pixels = conv_n_pixels(shape), whole = index / n_parts, groups = (gsize)shape->groups;
+    const gsize first = conv_split(n_pixels, n_parts, index % n_parts);
+    const gsize input = (gsize)(shape->channels * shape->in[0] * shape->in[1]) / groups;
+    const gsize at = whole * ((gsize)shape->out_channels / groups) * n_pixels + first * (gsize)shape->block;
+    return (ConvPart){ .input = job->run->input + whole * input,
+                       .sum = job->run->sum != NULL ? job->run->sum + at : NULL,
+                       .output = job->run->output + at,
+                       .group = whole % groups,
+                       .first = first,
+                       .n_pixels = conv_split(n_pixels, n_parts, index % n_parts + 1) - first };
+}
+
 static void run_here(void *user, gsize n, void (*task)(void *data, gsize index), void *data)
 {
     for (gsize i = 0; i < n; i++)
@@ -260,7 +287,11 @@ static void run_here(void *user, gsize n, void (*task)(void *data, gsize index),
 void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *output, IfmConvParallel parallel, void *user)
 {
     const ConvRun run = { input, sum, output, parallel != NULL ? parallel : run_here, user };
-    conv->algorithm->run(conv, &run);
+    const ConvJob job = { conv, &run };
+    if (conv->algorithm->run != NULL)
+        conv->algorithm->run(conv, &run);
+    else
+        run.parallel(user, (gsize)conv->options.n_threads, conv->algorithm->run_slot, (void *)&job);
 }
 
 /* The error of a sum of n products in f32 that is taken in any order, against the sum of their magnitudes, is below n u;

@@ -169,8 +169,7 @@ static gboolean make_parts(IfmConv *conv, gboolean fused, const float *weights, 
 
 static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
-    State *state = g_new0(State, 1);
-    conv->state = state;
+    State *state = conv->state;
     state->parts = g_new0(Part, conv->options.n_threads);
     if (!make_parts(conv, TRUE, weights, NULL))
     {
@@ -188,7 +187,6 @@ static void free_state(IfmConv *conv)
     State *state = conv->state;
     clear_parts(conv);
     g_free(state->parts);
-    g_free(state);
 }
 
 const ConvAlgorithm conv_direct = {
@@ -196,6 +194,7 @@ const ConvAlgorithm conv_direct = {
     .meaning = "the sums as they are defined, by oneDNN's kernels for the blocked layout",
     .refuses = refuses,
     .workspace = workspace,
+    .state_bytes = sizeof(State),
     .make = make,
     .run = run,
     .free = free_state,

@@ -483,12 +483,12 @@ static gboolean make_state(IfmConv *conv, const char *name, const float *weights
         make_line(&state->fft.line[i], plan->n[i]);
     conv->info.workspace_bytes = plan->workspace_bytes;
     conv->info.weights_bytes = plan->weights_bytes;
-    state->weights = conv_alloc(plan->weights_bytes / sizeof(float));
-    state->inputs = conv_alloc(plan->n_frequencies * plan->input_all);
-    state->outputs = conv_alloc(plan->n_frequencies * plan->output_all);
-    state->scratch = conv_alloc(plan->scratch * (gsize)conv->options.n_threads);
+    state->weights = conv_own(conv, plan->weights_bytes / sizeof(float));
+    state->inputs = conv_own(conv, plan->n_frequencies * plan->input_all);
+    state->outputs = conv_own(conv, plan->n_frequencies * plan->output_all);
+    state->scratch = conv_own(conv, plan->scratch * (gsize)conv->options.n_threads);
     g_autofree float *taps = g_new(float, (gsize)(plan->reach[0] * plan->reach[1] * conv->shape.block));
-    if (state->weights == NULL || state->inputs == NULL || state->outputs == NULL || state->scratch == NULL)
+    if (conv->is_short)
         return conv_no_memory(conv, error);
     transform_weights(conv, weights, taps);
     return TRUE;
@@ -496,16 +496,14 @@ static gboolean make_state(IfmConv *conv, const char *name, const float *weights
 
 static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
-    State *state = g_new0(State, 1);
-    conv->state = state;
+    State *state = conv->state;
     plan_tiles(&conv->shape, &conv->options, 0, &state->plan);
     return make_state(conv, "rfft", weights, error);
 }
 
 static gboolean make_tiling(IfmConv *conv, const float *weights, GError **error)
 {
-    State *state = g_new0(State, 1);
-    conv->state = state;
+    State *state = conv->state;
     plan_tiling(&conv->shape, &conv->options, &state->plan);
     return make_state(conv, "rfft tile", weights, error);
 }
@@ -515,11 +513,6 @@ static void free_state(IfmConv *conv)
     State *state = conv->state;
     for (int i = 0; i < 2; i++)
         g_free(state->fft.line[i].twiddles);
-    free(state->weights);
-    free(state->inputs);
-    free(state->outputs);
-    free(state->scratch);
-    g_free(state);
 }
 
 static double tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
@@ -540,6 +533,7 @@ const ConvAlgorithm conv_fft = {
     .meaning = "products of the spectra of whole images and kernels",
     .refuses = refuses,
     .workspace = workspace,
+    .state_bytes = sizeof(State),
     .make = make,
     .run = run,
     .free = free_state,
@@ -551,6 +545,7 @@ const ConvAlgorithm conv_fft_tiling = {
     .meaning = "products of the spectra of overlapping tiles of 8 or 16 and of kernels",
     .refuses = tiling_refuses,
     .workspace = tiling_workspace,
+    .state_bytes = sizeof(State),
     .make = make_tiling,
     .run = run,
     .free = free_state,

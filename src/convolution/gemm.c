@@ -1,8 +1,6 @@
 /* im2col and one matrix product by oneDNN. */
 #include "onednn-private.h"
 
-#include <stdlib.h>
-
 typedef struct
 {
     float *weights, *columns, *product; /* weights: [depth][channels of a group] for each group */
@@ -40,27 +38,21 @@ static void run_slot(void *data, gsize slot)
     const IfmConv *conv = job->conv;
     const State *state = conv->state;
     const IfmConvShape *shape = &conv->shape;
-    const gsize n_slots = (gsize)conv->options.n_threads, image = conv_n_pixels(shape), depth = conv_depth(shape);
-    const gsize first = conv_split(image, n_slots, slot), n_pixels = conv_split(image, n_slots, slot + 1) - first;
+    const gsize n_slots = (gsize)conv->options.n_threads, depth = conv_depth(shape);
     const gsize n_channels = (gsize)(shape->out_channels / shape->groups);
-    const gsize group_input = (gsize)(shape->channels / shape->groups * shape->in[0] * shape->in[1]);
-    float *columns = state->columns + first * depth, *product = state->product + first * n_channels;
-    for (gsize part = 0; n_pixels > 0 && part < (gsize)(shape->batch * shape->groups); part++)
+    for (gsize i = slot; i < conv_n_parts(shape, n_slots); i += n_slots)
     {
-        const gsize group = part % (gsize)shape->groups, at = part * n_channels * image + first * (gsize)shape->block;
-        for (gsize pixel = 0; pixel < n_pixels; pixel++)
-            conv_pack_patch(shape, job->run->input + part * group_input, (gint64)(first + pixel) / shape->out[1],
-                            (gint64)(first + pixel) % shape->out[1], columns + pixel * depth);
-        conv_onednn_product(n_pixels, n_channels, depth, columns, state->weights + group * depth * n_channels, product);
-        store_rows(conv, product, group * n_channels, n_pixels, job->run->sum != NULL ? job->run->sum + at : NULL,
-                   job->run->output + at);
+        const ConvPart part = conv_part(job, n_slots, i);
+        float *columns = state->columns + part.first * depth, *product = state->product + part.first * n_channels;
+        if (part.n_pixels == 0)
+            return;
+        for (gsize pixel = 0; pixel < part.n_pixels; pixel++)
+            conv_pack_patch(shape, part.input, (gint64)(part.first + pixel) / shape->out[1],
+                            (gint64)(part.first + pixel) % shape->out[1], columns + pixel * depth);
+        conv_onednn_product(part.n_pixels, n_channels, depth, columns, state->weights + part.group * depth * n_channels,
+                            product);
+        store_rows(conv, product, part.group * n_channels, part.n_pixels, part.sum, part.output);
     }
-}
-
-static void run(IfmConv *conv, const ConvRun *run)
-{
-    const ConvJob job = { conv, run };
-    run->parallel(run->user, (gsize)conv->options.n_threads, run_slot, (void *)&job);
 }
 
 static void transpose_weights(const IfmConvShape *shape, const float *weights, float *transposed)
@@ -79,27 +71,17 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     const IfmConvShape *shape = &conv->shape;
     if (!conv_onednn_check(error))
         return FALSE;
-    State *state = g_new0(State, 1);
-    conv->state = state;
+    State *state = conv->state;
     conv->info.workspace_bytes = workspace(shape, &conv->options);
     conv->info.weights_bytes = (gsize)shape->out_channels * conv_depth(shape) * sizeof(float);
-    state->weights = conv_alloc(conv->info.weights_bytes / sizeof(float));
-    state->columns = conv_alloc(conv_n_pixels(shape) * conv_depth(shape));
-    state->product = conv_alloc(conv_n_pixels(shape) * (gsize)(shape->out_channels / shape->groups));
-    if (state->weights == NULL || state->columns == NULL || state->product == NULL)
+    state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
+    state->columns = conv_own(conv, conv_n_pixels(shape) * conv_depth(shape));
+    state->product = conv_own(conv, conv_n_pixels(shape) * (gsize)(shape->out_channels / shape->groups));
+    if (conv->is_short)
         return conv_no_memory(conv, error);
     transpose_weights(shape, weights, state->weights);
     conv_set_implementation(conv, "im2col and sgemm of oneDNN %s", conv_onednn_version());
     return TRUE;
-}
-
-static void free_state(IfmConv *conv)
-{
-    State *state = conv->state;
-    free(state->weights);
-    free(state->columns);
-    free(state->product);
-    g_free(state);
 }
 
 const ConvAlgorithm conv_gemm = {
@@ -107,7 +89,7 @@ const ConvAlgorithm conv_gemm = {
     .meaning = "all patches as one matrix (im2col), and one matrix product",
     .refuses = conv_refuses_groups,
     .workspace = workspace,
+    .state_bytes = sizeof(State),
     .make = make,
-    .run = run,
-    .free = free_state,
+    .run_slot = run_slot,
 };

@@ -2,8 +2,6 @@
  * multiplied from there; the whole im2col matrix never exists. */
 #include "convolution-private.h"
 
-#include <stdlib.h>
-
 /* A panel of packed rows stays in the second-level cache together with a panel of weights. */
 #define PANEL_BYTES ((gsize)256 << 10)
 
@@ -27,27 +25,25 @@ static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
     return panel_pixels(shape) * conv_depth(shape) * sizeof(float) * (gsize)MAX(options->n_threads, 1);
 }
 
-/* Multiplies the rows of a panel by all weights of a group. @output, @sum: of the panel's first pixel, first block of the
- * group */
-static void multiply(const IfmConv *conv, const State *state, const float *rows, gint64 group, gsize n_pixels,
-                     const float *sum, float *output)
+/* Multiplies the rows of a panel by all weights of its group. */
+static void multiply(const IfmConv *conv, const State *state, const float *rows, const ConvPart *part)
 {
     const IfmConvShape *shape = &conv->shape;
     const gsize block = (gsize)shape->block, depth = conv_depth(shape), block_stride = conv_n_pixels(shape) * block;
     const gsize n_vectors = (gsize)(shape->out_channels / shape->groups) / block;
-    const gsize n_tiles = (n_pixels + (gsize)conv->kernels->pixels - 1) / (gsize)conv->kernels->pixels;
+    const gsize n_tiles = (part->n_pixels + (gsize)conv->kernels->pixels - 1) / (gsize)conv->kernels->pixels;
     for (gsize v = 0; v < n_vectors; v += CONV_TILE_VECTORS)
     {
-        const gsize vectors = MIN(CONV_TILE_VECTORS, n_vectors - v), channel = ((gsize)group * n_vectors + v) * block;
+        const gsize vectors = MIN(CONV_TILE_VECTORS, n_vectors - v), channel = (part->group * n_vectors + v) * block;
         ConvStore store = { conv->bias + channel, FALSE, block, block_stride, NULL, conv->low, conv->high };
         for (gsize t = 0; t < n_tiles; t++)
         {
-            const gsize first = conv_split(n_pixels, n_tiles, t), end = conv_split(n_pixels, n_tiles, t + 1);
-            store.sum = sum != NULL ? sum + v * block_stride + first * block : NULL;
+            const gsize first = conv_split(part->n_pixels, n_tiles, t), end = conv_split(part->n_pixels, n_tiles, t + 1);
+            store.sum = part->sum != NULL ? part->sum + v * block_stride + first * block : NULL;
             conv->kernels->product((int)(end - first), (int)vectors, depth, state->weights + channel * depth,
-                                   rows + first * depth, depth, output + v * block_stride + first * block, &store);
+                                   rows + first * depth, depth, part->output + v * block_stride + first * block, &store);
         }
-        conv_finish(conv, output + v * block_stride, n_pixels, vectors, block_stride);
+        conv_finish(conv, part->output + v * block_stride, part->n_pixels, vectors, block_stride);
     }
 }
 
@@ -58,43 +54,29 @@ static void run_slot(void *data, gsize slot)
     const IfmConv *conv = job->conv;
     const State *state = conv->state;
     const IfmConvShape *shape = &conv->shape;
-    const gsize n_slots = (gsize)conv->options.n_threads, n_pixels = conv_n_pixels(shape), block = (gsize)shape->block;
-    const gsize n_tasks = (gsize)(shape->batch * shape->groups) * state->n_panels;
-    const gsize group_input = (gsize)(shape->channels / shape->groups * shape->in[0] * shape->in[1]);
-    const gsize group_output = (gsize)(shape->out_channels / shape->groups) * n_pixels;
+    const gsize n_slots = (gsize)conv->options.n_threads, n_tasks = conv_n_parts(shape, state->n_panels);
     float *rows = state->rows + slot * state->panel_pixels * conv_depth(shape);
     for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
     {
-        const gsize panel = task % state->n_panels, part = task / state->n_panels; /* part: of an image, a group */
-        const gsize first = conv_split(n_pixels, state->n_panels, panel);
-        const gsize end = conv_split(n_pixels, state->n_panels, panel + 1);
-        for (gsize pixel = first; pixel < end; pixel++)
-            conv_pack_patch(shape, job->run->input + part * group_input, (gint64)pixel / shape->out[1],
-                            (gint64)pixel % shape->out[1], rows + (pixel - first) * conv_depth(shape));
-        const gsize at = part * group_output + first * block;
-        multiply(conv, state, rows, (gint64)part % shape->groups, end - first,
-                 job->run->sum != NULL ? job->run->sum + at : NULL, job->run->output + at);
+        const ConvPart part = conv_part(job, state->n_panels, task);
+        for (gsize pixel = 0; pixel < part.n_pixels; pixel++)
+            conv_pack_patch(shape, part.input, (gint64)(part.first + pixel) / shape->out[1],
+                            (gint64)(part.first + pixel) % shape->out[1], rows + pixel * conv_depth(shape));
+        multiply(conv, state, rows, &part);
     }
-}
-
-static void run(IfmConv *conv, const ConvRun *run)
-{
-    const ConvJob job = { conv, run };
-    run->parallel(run->user, (gsize)conv->options.n_threads, run_slot, (void *)&job);
 }
 
 static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
     const IfmConvShape *shape = &conv->shape;
-    State *state = g_new0(State, 1);
-    conv->state = state;
+    State *state = conv->state;
     state->panel_pixels = panel_pixels(shape);
     state->n_panels = (conv_n_pixels(shape) + state->panel_pixels - 1) / state->panel_pixels;
     conv->info.workspace_bytes = workspace(shape, &conv->options);
     conv->info.weights_bytes = (gsize)shape->out_channels * conv_depth(shape) * sizeof(float);
-    state->weights = conv_alloc(conv->info.weights_bytes / sizeof(float));
-    state->rows = conv_alloc(conv->info.workspace_bytes / sizeof(float));
-    if (state->weights == NULL || state->rows == NULL)
+    state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
+    state->rows = conv_own(conv, conv->info.workspace_bytes / sizeof(float));
+    if (conv->is_short)
         return conv_no_memory(conv, error);
     conv_pack_weights(shape, weights, state->weights);
     conv_set_implementation(conv, "patches packed by %" G_GSIZE_FORMAT " pixels, %s %dx%d", state->panel_pixels,
@@ -102,20 +84,12 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     return TRUE;
 }
 
-static void free_state(IfmConv *conv)
-{
-    State *state = conv->state;
-    free(state->weights);
-    free(state->rows);
-    g_free(state);
-}
-
 const ConvAlgorithm conv_implicit_gemm = {
     .name = "implicit_gemm",
     .meaning = "patches packed panel by panel into a buffer of the size of a cache, without an im2col matrix",
     .refuses = conv_refuses_groups,
     .workspace = workspace,
+    .state_bytes = sizeof(State),
     .make = make,
-    .run = run,
-    .free = free_state,
+    .run_slot = run_slot,
 };

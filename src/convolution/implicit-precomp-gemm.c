@@ -2,8 +2,6 @@
  * kernel reads the input in place. */
 #include "convolution-private.h"
 
-#include <stdlib.h>
-
 /* Pixels whose taps are looked up together: their pointers stay in the first-level cache. */
 #define PADDING G_MAXINT32
 
@@ -51,31 +49,35 @@ static void fill_offsets(const IfmConvShape *shape, gint32 *offsets)
                 }
 }
 
-/* One tile of pixels for all output channels of a group. @input, @sum, @output: of the image and group */
-static void run_tile(const IfmConv *conv, const float *input, const float **taps, gint64 group, gsize first, gsize n_pixels,
-                     const float *sum, float *output)
+/* One tile of pixels for all output channels of a group. */
+static void run_tile(const IfmConv *conv, const float **taps, const ConvPart *part)
 {
     const State *state = conv->state;
     const IfmConvShape *shape = &conv->shape;
     const gsize block = (gsize)shape->block, in_block = (gsize)shape->input_block, image = conv_n_pixels(shape);
     const gsize n_vectors = (gsize)(shape->out_channels / shape->groups) / block, block_stride = image * block;
     for (gsize t = 0; t < state->n_taps; t++)
-        for (gsize p = 0; p < n_pixels; p++)
+        for (gsize p = 0; p < part->n_pixels; p++)
         {
-            const gint32 offset = state->offsets[t * image + first + p];
-            taps[t * CONV_MAX_PIXELS + p] = offset == PADDING ? state->zeros : input + (gsize)offset * in_block;
+            const gint32 offset = state->offsets[t * image + part->first + p];
+            taps[t * CONV_MAX_PIXELS + p] = offset == PADDING ? state->zeros : part->input + (gsize)offset * in_block;
         }
     for (gsize v = 0; v < n_vectors; v += CONV_TILE_VECTORS)
     {
-        const gsize vectors = MIN(CONV_TILE_VECTORS, n_vectors - v), channel = ((gsize)group * n_vectors + v) * block;
-        const gsize at = v * block_stride + first * block;
-        const ConvStore store = { conv->bias + channel,          FALSE,     block,     block_stride,
-                                  sum != NULL ? sum + at : NULL, conv->low, conv->high };
-        conv->kernels->product_indirect((int)n_pixels, (int)vectors, state->n_taps,
-                                        (gsize)(shape->channels / shape->groups) / in_block, in_block,
-                                        state->weights + channel * conv_depth(shape), taps, CONV_MAX_PIXELS,
-                                        (gsize)(shape->in[0] * shape->in[1]) * in_block, state->zeros, output + at, &store);
-        conv_finish(conv, output + at, n_pixels, vectors, block_stride);
+        const gsize vectors = MIN(CONV_TILE_VECTORS, n_vectors - v), channel = (part->group * n_vectors + v) * block;
+        const gsize at = v * block_stride;
+        const ConvStore store = { conv->bias + channel,
+                                  FALSE,
+                                  block,
+                                  block_stride,
+                                  part->sum != NULL ? part->sum + at : NULL,
+                                  conv->low,
+                                  conv->high };
+        conv->kernels->product_indirect(
+            (int)part->n_pixels, (int)vectors, state->n_taps, (gsize)(shape->channels / shape->groups) / in_block, in_block,
+            state->weights + channel * conv_depth(shape), taps, CONV_MAX_PIXELS,
+            (gsize)(shape->in[0] * shape->in[1]) * in_block, state->zeros, part->output + at, &store);
+        conv_finish(conv, part->output + at, part->n_pixels, vectors, block_stride);
     }
 }
 
@@ -87,38 +89,27 @@ static void run_slot(void *data, gsize slot)
     const IfmConvShape *shape = &conv->shape;
     const gsize n_slots = (gsize)conv->options.n_threads, n_pixels = conv_n_pixels(shape);
     const gsize n_tiles = (n_pixels + (gsize)conv->kernels->pixels - 1) / (gsize)conv->kernels->pixels;
-    const gsize n_tasks = (gsize)(shape->batch * shape->groups) * n_tiles;
-    const gsize group_input = (gsize)(shape->channels / shape->groups * shape->in[0] * shape->in[1]);
-    const gsize group_output = (gsize)(shape->out_channels / shape->groups) * n_pixels;
+    const gsize n_tasks = conv_n_parts(shape, n_tiles);
     for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
     {
-        const gsize part = task / n_tiles, tile = task % n_tiles, first = conv_split(n_pixels, n_tiles, tile);
-        run_tile(conv, job->run->input + part * group_input, state->taps + slot * taps_of_slot(shape),
-                 (gint64)part % shape->groups, first, conv_split(n_pixels, n_tiles, tile + 1) - first,
-                 job->run->sum != NULL ? job->run->sum + part * group_output : NULL,
-                 job->run->output + part * group_output);
+        const ConvPart part = conv_part(job, n_tiles, task);
+        run_tile(conv, state->taps + slot * taps_of_slot(shape), &part);
     }
-}
-
-static void run(IfmConv *conv, const ConvRun *run)
-{
-    const ConvJob job = { conv, run };
-    run->parallel(run->user, (gsize)conv->options.n_threads, run_slot, (void *)&job);
 }
 
 static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
     const IfmConvShape *shape = &conv->shape;
-    State *state = g_new0(State, 1);
-    conv->state = state;
+    State *state = conv->state;
     state->n_taps = (gsize)(shape->kernel[0] * shape->kernel[1]);
     conv->info.workspace_bytes = workspace(shape, &conv->options);
     conv->info.weights_bytes = (gsize)shape->out_channels * conv_depth(shape) * sizeof(float);
-    state->weights = conv_alloc(conv->info.weights_bytes / sizeof(float));
-    state->zeros = conv_alloc(CONV_MAX_BLOCK);
-    state->offsets = malloc(offsets_bytes(shape));
-    state->taps = malloc(taps_of_slot(shape) * (gsize)conv->options.n_threads * sizeof(float *));
-    if (state->weights == NULL || state->zeros == NULL || state->offsets == NULL || state->taps == NULL)
+    state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
+    state->zeros = conv_own(conv, CONV_MAX_BLOCK);
+    state->offsets = (gint32 *)conv_own(conv, offsets_bytes(shape) / sizeof(float));
+    state->taps = (const float **)(void *)conv_own(conv, taps_of_slot(shape) * (gsize)conv->options.n_threads *
+                                                             sizeof(float *) / sizeof(float));
+    if (conv->is_short)
         return conv_no_memory(conv, error);
     conv_pack_weights(shape, weights, state->weights);
     fill_offsets(shape, state->offsets);
@@ -127,22 +118,12 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     return TRUE;
 }
 
-static void free_state(IfmConv *conv)
-{
-    State *state = conv->state;
-    free(state->weights);
-    free(state->zeros);
-    free(state->offsets);
-    free(state->taps);
-    g_free(state);
-}
-
 const ConvAlgorithm conv_implicit_precomp_gemm = {
     .name = "implicit_precomp_gemm",
     .meaning = "the input read in place, by indices that are computed once",
     .refuses = refuses,
     .workspace = workspace,
+    .state_bytes = sizeof(State),
     .make = make,
-    .run = run,
-    .free = free_state,
+    .run_slot = run_slot,
 };

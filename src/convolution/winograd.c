@@ -358,17 +358,16 @@ static void pack(const Plan *plan, const IfmConvShape *shape, gsize group, const
 static gboolean make(IfmConv *conv, gboolean is_fused, const float *weights, GError **error)
 {
     const IfmConvShape *shape = &conv->shape;
-    State *state = g_new0(State, 1);
-    conv->state = state;
+    State *state = conv->state;
     state->plan = plan_of(shape, &conv->options, is_fused);
     const Plan *plan = &state->plan;
     const gsize n_buffers = is_fused ? (gsize)conv->options.n_threads : 1;
     conv->info.workspace_bytes = workspace_of(shape, &conv->options, is_fused);
     conv->info.weights_bytes = plan->n_points * plan->depth * (gsize)shape->out_channels * sizeof(float);
-    state->weights = conv_alloc(conv->info.weights_bytes / sizeof(float));
-    state->inputs = conv_alloc(n_buffers * plan->n_points * input_stride(plan));
-    state->products = conv_alloc(n_buffers * plan->n_points * product_stride(plan, shape));
-    if (state->weights == NULL || state->inputs == NULL || state->products == NULL)
+    state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
+    state->inputs = conv_own(conv, n_buffers * plan->n_points * input_stride(plan));
+    state->products = conv_own(conv, n_buffers * plan->n_points * product_stride(plan, shape));
+    if (conv->is_short)
         return conv_no_memory(conv, error);
     for (gsize group = 0; group < (gsize)shape->groups; group++)
         pack(plan, shape, group, weights, state->weights);
@@ -387,15 +386,6 @@ static gboolean make_nonfused(IfmConv *conv, const float *weights, GError **erro
     return make(conv, FALSE, weights, error);
 }
 
-static void free_state(IfmConv *conv)
-{
-    State *state = conv->state;
-    free(state->weights);
-    free(state->inputs);
-    free(state->products);
-    g_free(state);
-}
-
 /* As for a sum in f32 (see ifm_conv_tolerance()), times what the transforms amplify. */
 static double tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
 {
@@ -408,9 +398,9 @@ const ConvAlgorithm conv_winograd = {
     .meaning = "tiles transformed, multiplied and transformed back panel by panel, in a buffer of the size of a cache",
     .refuses = refuses,
     .workspace = workspace_fused,
+    .state_bytes = sizeof(State),
     .make = make_fused,
     .run = run_fused,
-    .free = free_state,
     .tolerance = tolerance,
 };
 
@@ -419,8 +409,8 @@ const ConvAlgorithm conv_winograd_nonfused = {
     .meaning = "all tiles transformed, one matrix product a point, all tiles transformed back",
     .refuses = refuses,
     .workspace = workspace_nonfused,
+    .state_bytes = sizeof(State),
     .make = make_nonfused,
     .run = run_nonfused,
-    .free = free_state,
     .tolerance = tolerance,
 };

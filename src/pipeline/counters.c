@@ -160,7 +160,7 @@ static void record_nodes(Line *line, const NodeProfile *kept)
     }
 }
 
-static void record_variant(Line *line, Variant *variant)
+static void record_variant(Line *line, Variant *variant, gpointer user)
 {
     for (guint i = 0; i < variant->nodes_of->len; i++)
     {
@@ -171,13 +171,12 @@ static void record_variant(Line *line, Variant *variant)
     }
 }
 
-static void forget_nodes(Line *line, Variant *variant)
+static void forget_nodes(Line *line, Variant *variant, gpointer user)
 {
-    (void)line;
     g_array_set_size(variant->nodes_of, 0);
 }
 
-static void for_each_variant(Line *line, void (*call)(Line *line, Variant *variant))
+static void for_each_variant(Line *line, void (*call)(Line *line, Variant *variant, gpointer user), gpointer user)
 {
     for (int i = 0; i < line->n_blocks; i++)
         for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
@@ -185,20 +184,20 @@ static void for_each_variant(Line *line, void (*call)(Line *line, Variant *varia
             GPtrArray *variants = line->blocks[i].lanes[k].variants;
             for (guint v = 0; v < variants->len; v++)
                 for (Variant *variant = g_ptr_array_index(variants, v); variant != NULL; variant = variant->sampled)
-                    call(line, variant);
+                    call(line, variant, user);
         }
 }
 
 void ifm_line_begin_nodes(Line *line)
 {
     if (line->trace != NULL && ifm_trace_n_events(line->trace) == 0)
-        for_each_variant(line, forget_nodes);
+        for_each_variant(line, forget_nodes, NULL);
 }
 
 void ifm_line_record_nodes(Line *line)
 {
     if (line->trace != NULL)
-        for_each_variant(line, record_variant);
+        for_each_variant(line, record_variant, NULL);
 }
 
 /* --- overhead of counting --------------------------------------------------------------------------------------------- */
@@ -243,76 +242,43 @@ static double usual_wall(const GArray *walls, const Wall *like)
     return ((double)g_array_index(walls, Wall, below).wall_ns + (double)g_array_index(walls, Wall, above).wall_ns) / 2;
 }
 
-typedef void (*EachSampled)(Wall *sampled, double usual_ns, gpointer user);
-
-/* Calls @each for every sampled inference, with the usual wall time at its size. */
-static void each_sampled(const Line *line, EachSampled each, gpointer user)
-{
-    for (int i = 0; i < line->n_blocks; i++)
-        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
-        {
-            const GPtrArray *variants = line->blocks[i].lanes[k].variants;
-            for (guint v = 0; v < variants->len; v++)
-            {
-                const Variant *plain = g_ptr_array_index(variants, v), *sampled = plain->sampled;
-                if (sampled == NULL)
-                    continue;
-                g_array_sort(plain->walls, by_size_and_wall);
-                for (guint n = 0; n < sampled->walls->len; n++)
-                {
-                    Wall *wall = &g_array_index(sampled->walls, Wall, n);
-                    double usual_ns = usual_wall(plain->walls, wall);
-                    if (!isnan(usual_ns))
-                        each(wall, usual_ns, user);
-                }
-            }
-        }
-}
-
-static void note_overhead(Wall *sampled, double usual_ns, gpointer user)
-{
-    (void)user;
-    if (sampled->event != NULL)
-        sampled->event->overhead_ns = (gint64)llround(fmax((double)sampled->wall_ns - usual_ns, 0));
-}
-
-static void forget_events(const Line *line)
-{
-    for (int i = 0; i < line->n_blocks; i++)
-        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
-        {
-            const GPtrArray *variants = line->blocks[i].lanes[k].variants;
-            for (guint v = 0; v < variants->len; v++)
-            {
-                const Variant *sampled = ((const Variant *)g_ptr_array_index(variants, v))->sampled;
-                for (guint n = 0; sampled != NULL && n < sampled->walls->len; n++)
-                    g_array_index(sampled->walls, Wall, n).event = NULL;
-            }
-        }
-}
-
-/* A trace may forget its events before the next run: they are written to only once. */
-void ifm_line_note_overheads(Line *line)
-{
-    each_sampled(line, note_overhead, NULL);
-    forget_events(line);
-}
-
 typedef struct
 {
     double with_ns, without_ns;
 } SlowDown;
 
-static void add_slow_down(Wall *sampled, double usual_ns, gpointer user)
+/* @user: the sum of all sampled inferences with a usual wall time at their size; NULL: their events get what they took
+ * beyond it, and are forgotten: a trace may forget its events before the next run */
+static void add_sampled(Line *line, Variant *plain, gpointer user)
 {
     SlowDown *sum = user;
-    sum->with_ns += (double)sampled->wall_ns;
-    sum->without_ns += usual_ns;
+    if (plain->sampled == NULL)
+        return;
+    g_array_sort(plain->walls, by_size_and_wall);
+    for (guint n = 0; n < plain->sampled->walls->len; n++)
+    {
+        Wall *wall = &g_array_index(plain->sampled->walls, Wall, n);
+        double usual_ns = usual_wall(plain->walls, wall);
+        if (sum != NULL && !isnan(usual_ns))
+        {
+            sum->with_ns += (double)wall->wall_ns;
+            sum->without_ns += usual_ns;
+        }
+        if (sum == NULL && wall->event != NULL && !isnan(usual_ns))
+            wall->event->overhead_ns = (gint64)llround(fmax((double)wall->wall_ns - usual_ns, 0));
+        if (sum == NULL)
+            wall->event = NULL;
+    }
 }
 
-double ifm_line_slow_down(const Line *line)
+void ifm_line_note_overheads(Line *line)
+{
+    for_each_variant(line, add_sampled, NULL);
+}
+
+double ifm_line_slow_down(Line *line)
 {
     SlowDown sum = { 0, 0 };
-    each_sampled(line, add_slow_down, &sum);
+    for_each_variant(line, add_sampled, &sum);
     return sum.without_ns > 0 ? sum.with_ns / sum.without_ns - 1 : NAN;
 }

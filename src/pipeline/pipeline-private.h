@@ -398,7 +398,7 @@ void ifm_line_record_nodes(Line *line);
 /* ifm_line_note_overheads: After the run: writes what counting added to each sampled inference into the trace. */
 void ifm_line_note_overheads(Line *line);
 /* ifm_line_slow_down: Wall time of sampled inferences / the usual one without counting, less 1; NaN: unknown. */
-double ifm_line_slow_down(const Line *line);
+double ifm_line_slow_down(Line *line);
 
 /* --- block.c ---------------------------------------------------------------------------------------------------------- */
 

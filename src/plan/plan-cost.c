@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 
@@ -35,16 +36,6 @@ int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *descr
 
 /* --- checking the plan against the model ------------------------------------------------------------------------------ */
 
-G_GNUC_PRINTF(3, 4)
-static gboolean refuse(GError **error, IfmErrorCode code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    return ifm_error_set(error, code, "%s", text);
-}
-
 static gboolean refuse_alias(const IfmCosts *costs, guint at, const char *alias, GError **error)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -53,8 +44,8 @@ static gboolean refuse_alias(const IfmCosts *costs, guint at, const char *alias,
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata),
                     *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
-    return refuse(error, IFM_ERROR_INVALID, "block %u: %s: no such device in the cost model (there are %s)%s", at + 1,
-                  alias, all, hint);
+    return ifm_error_refuse(error, "block %u: %s: no such device in the cost model (there are %s)%s", at + 1, alias, all,
+                            hint);
 }
 
 /* @devices: (out) the block's devices as indices of the model    @used: of the plan so far */
@@ -64,28 +55,25 @@ static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint 
     const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, at);
     double sum = 0;
     if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
-        return refuse(error, IFM_ERROR_INVALID, "block %u: %" G_GSIZE_FORMAT " devices; 1 to %d is right", at + 1,
-                      block->n_devices, IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "block %u: %" G_GSIZE_FORMAT " devices; 1 to %d is right", at + 1, block->n_devices,
+                                IFM_PLAN_MAX_DEVICES);
     for (gsize i = 0; i < block->n_devices; i++)
     {
         if (block->devices[i] < 0 || (guint)block->devices[i] >= plan->devices->len)
-            return refuse(error, IFM_ERROR_INVALID, "block %u: device %d of %u", at + 1, block->devices[i],
-                          plan->devices->len);
+            return ifm_error_refuse(error, "block %u: device %d of %u", at + 1, block->devices[i], plan->devices->len);
         const char *alias = ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias;
         devices[i] = ifm_costs_find_device(costs, alias);
         if (devices[i] < 0)
             return refuse_alias(costs, at, alias, error);
         if ((*used & 1u << devices[i]) != 0)
-            return refuse(error, IFM_ERROR_INVALID, "block %u: %s is in two blocks; a device belongs to one", at + 1,
-                          alias);
+            return ifm_error_refuse(error, "block %u: %s is in two blocks; a device belongs to one", at + 1, alias);
         if (!(block->ratios[i] > 0))
-            return refuse(error, IFM_ERROR_INVALID, "block %u: %s: share %g; above 0 is right", at + 1, alias,
-                          block->ratios[i]);
+            return ifm_error_refuse(error, "block %u: %s: share %g; above 0 is right", at + 1, alias, block->ratios[i]);
         *used |= 1u << devices[i];
         sum += block->ratios[i];
     }
     if (fabs(sum - 1) > 1e-3)
-        return refuse(error, IFM_ERROR_INVALID, "block %u: shares add up to %g; 1 is right", at + 1, sum);
+        return ifm_error_refuse(error, "block %u: shares add up to %g; 1 is right", at + 1, sum);
     return TRUE;
 }
 
@@ -98,15 +86,15 @@ static gboolean check_block(const IfmCosts *costs, const IfmPlanBlock *block, gu
         if (why == NULL && block->n_devices > 1 && !device->splits)
             why = "it takes no part in data parallelism";
         if (why != NULL)
-            return refuse(error, IFM_ERROR_UNSUPPORTED, "block %u: %s: stages %d to %d: %s", at + 1, device->alias,
-                          block->first, block->last, why);
+            return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "block %u: %s: stages %d to %d: %s", at + 1, device->alias,
+                                 block->first, block->last, why);
     }
     for (int stage = block->first; block->n_devices > 1 && stage <= block->last; stage++)
         if ((costs->no_split >> (stage - 1) & 1) != 0)
-            return refuse(error, IFM_ERROR_UNSUPPORTED,
-                          "block %u: stage %d takes no part in data parallelism; one device "
-                          "is right",
-                          at + 1, stage);
+            return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                                 "block %u: stage %d takes no part in data parallelism; one device "
+                                 "is right",
+                                 at + 1, stage);
     return TRUE;
 }
 
@@ -117,20 +105,19 @@ static gboolean check_plan(const IfmCosts *costs, const IfmPlan *plan, BlockDevi
     int next = 1;
     *used = 0;
     if (plan->model != NULL && costs->model != NULL && !g_str_equal(plan->model, costs->model))
-        return refuse(error, IFM_ERROR_INVALID, "plan: of model \"%s\"; the costs are of \"%s\"", plan->model,
-                      costs->model);
+        return ifm_error_refuse(error, "plan: of model \"%s\"; the costs are of \"%s\"", plan->model, costs->model);
     for (guint b = 0; b < plan->blocks->len; b++)
     {
         const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
         if (block->first != next || block->last < next || block->last > costs->n_stages)
-            return refuse(error, IFM_ERROR_INVALID, "block %u: stages %d to %d; %d is next, of %d", b + 1, block->first,
-                          block->last, next, costs->n_stages);
+            return ifm_error_refuse(error, "block %u: stages %d to %d; %d is next, of %d", b + 1, block->first, block->last,
+                                    next, costs->n_stages);
         next = block->last + 1;
         if (!block_devices(costs, plan, b, devices[b], used, error) || !check_block(costs, block, b, devices[b], error))
             return FALSE;
     }
     if (next <= costs->n_stages)
-        return refuse(error, IFM_ERROR_INVALID, "plan: stages %d to %d are in no block", next, costs->n_stages);
+        return ifm_error_refuse(error, "plan: stages %d to %d are in no block", next, costs->n_stages);
     return TRUE;
 }
 
@@ -167,8 +154,8 @@ static gboolean device_time(const Sum *sum, const IfmPlanBlock *block, int devic
                            &latency, error))
         return FALSE;
     if (!isfinite(*ns))
-        return refuse(error, IFM_ERROR_UNSUPPORTED, "%s: a share of %g is more than its sizes hold",
-                      sum->costs->devices[device]->is.alias, share);
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: a share of %g is more than its sizes hold",
+                             sum->costs->devices[device]->is.alias, share);
     *half_ns = (pace ? latency.mean_spread_ratio : latency.spread_ratio) * *ns;
     sum->cost->origin = MAX(sum->cost->origin, latency.origin);
     sum->cost->busy_known = sum->cost->busy_known && latency.busy_known;
@@ -313,7 +300,7 @@ gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, 
     const CostBatch batch = { nodes, edges, sources };
     *cost = (IfmPlanCost){ 0 };
     if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
-        return refuse(error, IFM_ERROR_INVALID, "plan: %g nodes, %g edges: both must be above 0", nodes, edges);
+        return ifm_error_refuse(error, "plan: %g nodes, %g edges: both must be above 0", nodes, edges);
     g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges, sources, TRUE);
     if (!plan_cost_on(costs, curves, plan, &batch, cost, error))
         return FALSE;
@@ -322,10 +309,11 @@ gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, 
     IfmPlanSize min, max;
     ifm_costs_sizes(costs, &min, &max);
     ifm_plan_cost_clear(cost);
-    return refuse(error, IFM_ERROR_INVALID,
-                  "%.0f nodes, %.0f edges: beyond the measured sizes (%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                  " nodes, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " edges), where their prediction exceeds a year",
-                  nodes, edges, min.nodes, max.nodes, min.edges, max.edges);
+    return ifm_error_refuse(error,
+                            "%.0f nodes, %.0f edges: beyond the measured sizes (%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                            " nodes, %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                            " edges), where their prediction exceeds a year",
+                            nodes, edges, min.nodes, max.nodes, min.edges, max.edges);
 }
 
 /* Each stream has a whole batch of its own. */

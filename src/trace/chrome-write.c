@@ -310,22 +310,27 @@ static void write_counters(Writer *self, const IfmTraceLayout *layout)
 
 /* --- names of processes and threads ----------------------------------------------------------------------------------- */
 
-static void write_name(Writer *self, const char *what, gint64 pid, gint64 tid, const char *name)
+/* A metadata event up to the value of its argument. */
+static void begin_metadata(Writer *self, const char *what, gint64 pid, gint64 tid, const char *argument)
 {
     begin_event(self, "M", pid, tid);
     add(self, ",\"name\":\"");
     add(self, what);
-    add(self, "\",\"args\":{\"name\":");
+    add(self, "\",\"args\":{\"");
+    add(self, argument);
+    add(self, "\":");
+}
+
+static void write_name(Writer *self, const char *what, gint64 pid, gint64 tid, const char *name)
+{
+    begin_metadata(self, what, pid, tid, "name");
     add_text(self, name);
     add(self, "}}");
 }
 
 static void write_rank(Writer *self, const char *what, gint64 pid, gint64 tid, guint64 rank)
 {
-    begin_event(self, "M", pid, tid);
-    add(self, ",\"name\":\"");
-    add(self, what);
-    add(self, "\",\"args\":{\"sort_index\":");
+    begin_metadata(self, what, pid, tid, "sort_index");
     add_unsigned(self, rank);
     add(self, "}}");
 }

@@ -39,19 +39,11 @@ typedef struct
     gboolean is_output;
 } Reading;
 
-static const char *attribute(const char *key, const char **keys, const char **values)
-{
-    for (gsize i = 0; keys[i] != NULL; i++)
-        if (g_str_equal(keys[i], key))
-            return values[i];
-    return NULL;
-}
-
 static void take_port(Reading *reading, const char **keys, const char **values)
 {
     Layer *layer = reading->layer;
-    const char *precision = attribute("precision", keys, values);
-    const char *id = attribute("id", keys, values);
+    const char *precision = ifm_ov_attribute("precision", keys, values);
+    const char *id = ifm_ov_attribute("id", keys, values);
     if (layer == NULL || precision == NULL || id == NULL)
         return;
     if (reading->is_output && layer->output == NULL)
@@ -62,8 +54,8 @@ static void take_port(Reading *reading, const char **keys, const char **values)
 
 static void take_edge(Reading *reading, const char **keys, const char **values)
 {
-    const char *from = attribute("from-layer", keys, values), *to = attribute("to-layer", keys, values);
-    const char *port = attribute("to-port", keys, values);
+    const char *from = ifm_ov_attribute("from-layer", keys, values), *to = ifm_ov_attribute("to-layer", keys, values);
+    const char *port = ifm_ov_attribute("to-port", keys, values);
     Layer *layer = to != NULL ? g_hash_table_lookup(reading->layers, to) : NULL;
     if (layer != NULL && from != NULL && port != NULL && (g_str_equal(port, "0") || g_str_equal(port, "1")) &&
         layer->sources[*port - '0'] == NULL)
@@ -74,8 +66,8 @@ static void element_begins(GMarkupParseContext *context, const char *element, co
                            gpointer user, GError **error)
 {
     Reading *reading = user;
-    const char *id = attribute("id", keys, values), *name = attribute("name", keys, values);
-    const char *type = attribute("type", keys, values);
+    const char *id = ifm_ov_attribute("id", keys, values), *name = ifm_ov_attribute("name", keys, values);
+    const char *type = ifm_ov_attribute("type", keys, values);
     if (g_str_equal(element, "layer") && reading->depth++ == 0 && id != NULL)
     {
         reading->layer = g_new0(Layer, 1);

@@ -33,7 +33,7 @@ typedef struct
     int n_layers;      /* open ones: a layer's body has layers of its own, whose names count as its own */
 } Reading;
 
-static const char *attribute(const char *key, const char **keys, const char **values)
+const char *ifm_ov_attribute(const char *key, const char **keys, const char **values)
 {
     for (gsize i = 0; keys[i] != NULL; i++)
         if (g_str_equal(keys[i], key))
@@ -68,13 +68,13 @@ static void element_begins(GMarkupParseContext *context, const char *element, co
     Reading *reading = user;
     if (g_str_equal(element, "layer") && reading->n_layers++ == 0)
     {
-        const char *name = attribute("name", keys, values);
+        const char *name = ifm_ov_attribute("name", keys, values);
         reading->names = g_ptr_array_new_with_free_func(g_free);
         g_hash_table_insert(reading->parts, g_strdup(name != NULL ? name : ""), reading->names);
     }
-    const char *value = attribute("value", keys, values);
+    const char *value = ifm_ov_attribute("value", keys, values);
     if (g_str_equal(element, "attribute") && reading->n_layers > 0 && value != NULL &&
-        g_strcmp0(attribute("name", keys, values), "fused_names") == 0)
+        g_strcmp0(ifm_ov_attribute("name", keys, values), "fused_names") == 0)
         add_names(reading->names, value);
 }
 

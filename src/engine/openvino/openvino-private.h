@@ -173,4 +173,7 @@ gboolean ifm_ov_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *p
 gboolean ifm_ov_effective_config(IfmCompiled *compiled, const IfmTensor *inputs, IfmEffectiveConfig *effective_config,
                                  GError **error);
 
+/** ifm_ov_attribute: Of an element of the graph's XML. Returns: NULL: none. @keys, @values: NULL-terminated */
+const char *ifm_ov_attribute(const char *key, const char **keys, const char **values);
+
 G_END_DECLS

@@ -1,36 +1,34 @@
 /* Whether a trace has what a question asks for. */
 #include <trace/trace.h>
 
-gint64 ifm_trace_begin_ns(const IfmTrace *trace)
+/* @last_end_ns: (out) */
+static gint64 bounds_of(const IfmTrace *trace, gint64 *last_end_ns)
 {
     gint64 first = G_MAXINT64;
+    *last_end_ns = G_MININT64;
     for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
     {
         gsize n = 0;
         const IfmEvent *events = ifm_trace_events(trace, t, &n);
         for (gsize i = 0; i < n; i++)
+        {
             first = MIN(first, events[i].start_ns);
+            *last_end_ns = MAX(*last_end_ns, events[i].start_ns + MAX(events[i].duration_ns, 0));
+        }
     }
     return first;
 }
 
-static gint64 last_end(const IfmTrace *trace)
+gint64 ifm_trace_begin_ns(const IfmTrace *trace)
 {
-    gint64 last = G_MININT64;
-    for (gsize t = 0; t < ifm_trace_n_tracks(trace); t++)
-    {
-        gsize n = 0;
-        const IfmEvent *events = ifm_trace_events(trace, t, &n);
-        for (gsize i = 0; i < n; i++)
-            last = MAX(last, events[i].start_ns + MAX(events[i].duration_ns, 0));
-    }
-    return last;
+    gint64 last_end_ns;
+    return bounds_of(trace, &last_end_ns);
 }
 
 gboolean ifm_trace_analysis_check(const IfmTraceAnalysis *analysis, const IfmTrace *trace, const IfmTraceQuestion *question,
                                   GError **error)
 {
-    gint64 first_ns = ifm_trace_begin_ns(trace), last_ns = last_end(trace);
+    gint64 last_ns, first_ns = bounds_of(trace, &last_ns);
     if (question->end_ns > 0 && question->start_ns >= last_ns)
     {
         g_autofree char *asked = ifm_format_duration((double)(question->start_ns - first_ns)),
@@ -48,10 +46,7 @@ gboolean ifm_trace_analysis_check(const IfmTraceAnalysis *analysis, const IfmTra
     }
     if (question->batch < 0)
         return TRUE;
-    if (max < 0)
-        ifm_error_refuse(error, "--batch %d: no batch is in it", question->batch);
-    else
-        ifm_error_refuse(error, "--batch %d: not in it; its %u batches are of %d to %d", question->batch,
-                         analysis->batch_ids->len, min, max);
-    return FALSE;
+    return max < 0 ? ifm_error_refuse(error, "--batch %d: no batch is in it", question->batch)
+                   : ifm_error_refuse(error, "--batch %d: not in it; its %u batches are of %d to %d", question->batch,
+                                      analysis->batch_ids->len, min, max);
 }

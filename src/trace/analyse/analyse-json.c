@@ -27,47 +27,32 @@ static json_t *text(const char *value)
 
 static json_t *percentiles(const IfmPercentiles *values)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "p50_ns", real(values->p50_ns));
-    json_object_set_new(json, "p90_ns", real(values->p90_ns));
-    json_object_set_new(json, "p95_ns", real(values->p95_ns));
-    json_object_set_new(json, "p99_ns", real(values->p99_ns));
-    json_object_set_new(json, "max_ns", real(values->max_ns));
-    json_object_set_new(json, "mean_ns", real(values->mean_ns));
-    return json;
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "p50_ns", real(values->p50_ns), "p90_ns", real(values->p90_ns), "p95_ns",
+                     real(values->p95_ns), "p99_ns", real(values->p99_ns), "max_ns", real(values->max_ns), "mean_ns",
+                     real(values->mean_ns));
 }
 
 /* --- tracks ----------------------------------------------------------------------------------------------------------- */
 
 static json_t *idle(const IfmTrackUse *use)
 {
-    json_t *json = json_object(), *causes = json_object();
+    json_t *causes = json_object();
     for (int i = 0; i < IFM_N_IDLE_CAUSES; i++)
         json_object_set_new(causes, ifm_idle_cause_name(i), whole(use->idle_by_cause_ns[i]));
-    json_object_set_new(json, "total_ns", whole(use->idle_ns));
-    json_object_set_new(json, "by_cause_ns", causes);
-    json_object_set_new(json, "others_busy_ns", whole(use->idle_others_busy_ns));
-    json_object_set_new(json, "alone_ns", whole(use->idle_alone_ns));
-    return json;
+    return json_pack("{s:o,s:o,s:o,s:o}", "total_ns", whole(use->idle_ns), "by_cause_ns", causes, "others_busy_ns",
+                     whole(use->idle_others_busy_ns), "alone_ns", whole(use->idle_alone_ns));
 }
 
 static json_t *bubbles(const IfmTrackUse *use)
 {
-    json_t *json = json_object(), *bins = json_array();
+    json_t *bins = json_array();
     gint64 below_ns = 1000;
     for (int i = 0; i < IFM_BUBBLE_BINS; i++, below_ns *= 4)
-    {
-        json_t *bin = json_object();
-        json_object_set_new(bin, "below_ns", i + 1 < IFM_BUBBLE_BINS ? whole(below_ns) : json_null());
-        json_object_set_new(bin, "count", whole((gint64)use->bubble_bins[i]));
-        json_array_append_new(bins, bin);
-    }
-    json_object_set_new(json, "count", whole((gint64)use->n_bubbles));
-    json_object_set_new(json, "mean_ns", real(use->bubble_mean_ns));
-    json_object_set_new(json, "max_ns", whole(use->bubble_max_ns));
-    json_object_set_new(json, "sum_ns", whole(use->bubble_sum_ns));
-    json_object_set_new(json, "histogram", bins);
-    return json;
+        json_array_append_new(bins,
+                              json_pack("{s:o,s:o}", "below_ns", i + 1 < IFM_BUBBLE_BINS ? whole(below_ns) : json_null(),
+                                        "count", whole((gint64)use->bubble_bins[i])));
+    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "count", whole((gint64)use->n_bubbles), "mean_ns", real(use->bubble_mean_ns),
+                     "max_ns", whole(use->bubble_max_ns), "sum_ns", whole(use->bubble_sum_ns), "histogram", bins);
 }
 
 static json_t *track(const IfmTrackUse *use)
@@ -127,24 +112,18 @@ static json_t *row_of(const IfmTraceAnalysis *analysis, const GArray *table, gui
 
 static json_t *batch(const IfmTraceAnalysis *analysis, guint row)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "batch", whole(g_array_index(analysis->batch_ids, gint32, row)));
-    json_object_set_new(json, "stage_total_ns", row_of(analysis, analysis->batch_stage_ns, row));
-    json_object_set_new(json, "turn_ns", row_of(analysis, analysis->batch_turn_ns, row));
-    return json;
+    return json_pack("{s:o,s:o,s:o}", "batch", whole(g_array_index(analysis->batch_ids, gint32, row)), "stage_total_ns",
+                     row_of(analysis, analysis->batch_stage_ns, row), "turn_ns",
+                     row_of(analysis, analysis->batch_turn_ns, row));
 }
 
 static json_t *step(const IfmPathStep *step, const IfmTrace *trace)
 {
-    json_t *json = json_object();
     gboolean on_track = step->kind != IFM_EVENT_OTHER;
-    json_object_set_new(json, "kind", json_string(step->turn ? "turn" : ifm_event_kind_name(step->kind)));
-    json_object_set_new(json, "thread", on_track ? text(ifm_trace_track_info(trace, step->track)->thread) : json_null());
-    json_object_set_new(json, "block", step->block > 0 ? whole(step->block) : json_null());
-    json_object_set_new(json, "batch", whole_or_null(step->batch));
-    json_object_set_new(json, "start_ns", whole(step->start_ns));
-    json_object_set_new(json, "duration_ns", whole(step->duration_ns));
-    return json;
+    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "kind", step->turn ? "turn" : ifm_event_kind_name(step->kind), "thread",
+                     on_track ? text(ifm_trace_track_info(trace, step->track)->thread) : json_null(), "block",
+                     step->block > 0 ? whole(step->block) : json_null(), "batch", whole_or_null(step->batch), "start_ns",
+                     whole(step->start_ns), "duration_ns", whole(step->duration_ns));
 }
 
 static json_t *batches(const IfmTraceAnalysis *analysis)
@@ -167,33 +146,23 @@ static json_t *batches(const IfmTraceAnalysis *analysis)
 
 static json_t *window(const IfmTraceAnalysis *analysis)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "start_ns", whole(analysis->start_ns));
-    json_object_set_new(json, "end_ns", whole(analysis->end_ns));
-    json_object_set_new(json, "duration_ns", whole(analysis->window_ns));
-    return json;
+    return json_pack("{s:o,s:o,s:o}", "start_ns", whole(analysis->start_ns), "end_ns", whole(analysis->end_ns),
+                     "duration_ns", whole(analysis->window_ns));
 }
 
 static json_t *critical_path(const IfmTraceAnalysis *analysis, const IfmTrace *trace)
 {
-    json_t *json = json_object(), *steps = json_array();
+    json_t *steps = json_array();
     for (guint i = 0; i < analysis->critical_path->len; i++)
         json_array_append_new(steps, step(&g_array_index(analysis->critical_path, IfmPathStep, i), trace));
-    json_object_set_new(json, "batch", whole_or_null(analysis->critical_batch));
-    json_object_set_new(json, "steps", steps);
-    return json;
+    return json_pack("{s:o,s:o}", "batch", whole_or_null(analysis->critical_batch), "steps", steps);
 }
 
 static json_t *operator_to_json(const IfmOperatorUse *use)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "kind", json_string(ifm_event_kind_name(use->kind)));
-    json_object_set_new(json, "name", text(use->name));
-    json_object_set_new(json, "provider", *use->provider != '\0' ? text(use->provider) : json_null());
-    json_object_set_new(json, "count", whole((gint64)use->n));
-    json_object_set_new(json, "total_ns", whole(use->total_ns));
-    json_object_set_new(json, "max_ns", whole(use->max_ns));
-    return json;
+    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "kind", ifm_event_kind_name(use->kind), "name", text(use->name),
+                     "provider", *use->provider != '\0' ? text(use->provider) : json_null(), "count", whole((gint64)use->n),
+                     "total_ns", whole(use->total_ns), "max_ns", whole(use->max_ns));
 }
 
 static json_t *operators(const IfmTraceAnalysis *analysis)
