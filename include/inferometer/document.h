@@ -91,8 +91,47 @@ typedef struct
     IfmFieldKind of; /* INTERVAL: what its marks are; 0: durations */
 } IfmField;
 
-/** Getters of one member of a record that is a struct, at the offset @user: IFM_FIELD_AT(STRUCT, MEMBER).
- * A const char *; the same, but "" is "not present", too; a gint64; a gsize; a double. */
+/** IfmMember: one member of a record that is a struct, as a field's @user. @via: the offset of a pointer in the record to
+ * the struct that has the member, -1: the record itself has it. Where the pointer is NULL the cell is "not present".
+ * @per: what a number is divided by; 0: nothing. @some: "", 0 and what is below 0 are "not present", too. */
+typedef struct
+{
+    enum
+    {
+        IFM_MEMBER_TEXT, /* const char * */
+        IFM_MEMBER_BYTE,
+        IFM_MEMBER_SHORT, /* guint16 */
+        IFM_MEMBER_INT,
+        IFM_MEMBER_UINT,
+        IFM_MEMBER_INTEGER, /* gint64 */
+        IFM_MEMBER_COUNT,   /* gsize */
+        IFM_MEMBER_REAL,    /* double */
+    } type;
+    gssize via;
+    gsize at;
+    double per;
+    gboolean some;
+} IfmMember;
+void ifm_field_get_member(const void *record, const void *user, IfmValue *value);
+#define IFM_MEMBER_TYPE(member)                                                                                            \
+    _Generic((member), char *: IFM_MEMBER_TEXT, const char *: IFM_MEMBER_TEXT, guint8: IFM_MEMBER_BYTE, guint16: IFM_MEMBER_SHORT, int: IFM_MEMBER_INT,                        \
+             guint: IFM_MEMBER_UINT, gint64: IFM_MEMBER_INTEGER, gsize: IFM_MEMBER_COUNT, double: IFM_MEMBER_REAL)
+/** IFM_MEMBER: the two initialisers of a column's getter: of a member, or of one behind a pointer of the record; then,
+ * where they are wanted, `.per` and `.some`. Of tables outside of functions. */
+#define IFM_MEMBER(struct_type, member, ...)                                                                               \
+    ifm_field_get_member, &(const IfmMember)                                                                               \
+    {                                                                                                                      \
+        IFM_MEMBER_TYPE(((const struct_type *)NULL)->member), -1, G_STRUCT_OFFSET(struct_type, member), ##__VA_ARGS__      \
+    }
+#define IFM_MEMBER_VIA(struct_type, pointer, member, ...)                                                                  \
+    ifm_field_get_member, &(const IfmMember)                                                                               \
+    {                                                                                                                      \
+        IFM_MEMBER_TYPE(((const struct_type *)NULL)->pointer->member), G_STRUCT_OFFSET(struct_type, pointer),              \
+            G_STRUCT_OFFSET(__typeof__(*((const struct_type *)NULL)->pointer), member), ##__VA_ARGS__                      \
+    }
+
+/** The same of a member of one type at the offset @user, IFM_FIELD_AT(STRUCT, MEMBER): a const char *; one of which "" is
+ * "not present", too; a gint64; a gsize; a double. */
 void ifm_field_get_text(const void *record, const void *user, IfmValue *value);
 void ifm_field_get_some_text(const void *record, const void *user, IfmValue *value);
 void ifm_field_get_integer(const void *record, const void *user, IfmValue *value);

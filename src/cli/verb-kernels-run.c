@@ -34,21 +34,21 @@ static void get_time(const void *record, const void *user, IfmValue *value)
         ifm_value_take_text(value, g_strdup_printf("%s.%03dZ", seconds, (int)(unix_ms % 1000)));
 }
 
-#define ROW(member) IFM_FIELD_AT(RunRow, member)
+#define ROW(member, ...) IFM_MEMBER(RunRow, member, ##__VA_ARGS__)
 
 static const IfmField run_fields[] = {
-    { "file", "file", IFM_FIELD_TEXT, ifm_field_get_text, ROW(file), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_text, ROW(device), IFM_FIELD_FOLD },
-    { "mean_ns", "mean", IFM_FIELD_DURATION, ifm_field_get_real, ROW(mean_ns) },
-    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(median_ns) },
-    { "std_ns", "std", IFM_FIELD_DURATION, ifm_field_get_real, ROW(std_ns) },
-    { "min_ns", "min", IFM_FIELD_DURATION, ifm_field_get_real, ROW(min_ns) },
-    { "max_ns", "max", IFM_FIELD_DURATION, ifm_field_get_real, ROW(max_ns) },
-    { "n_runs", "runs", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n_runs) },
-    { "n_copies", "copies", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(n_copies) },
-    { "start", "start", IFM_FIELD_TEXT, get_time, ROW(start_ms), IFM_FIELD_BREAK | IFM_FIELD_WHOLE },
-    { "end", "end", IFM_FIELD_TEXT, get_time, ROW(end_ms), IFM_FIELD_WHOLE },
-    { "reason", "not measured", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), IFM_FIELD_HIDE_EMPTY },
+    { "file", "file", IFM_FIELD_TEXT, ROW(file), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "device", "device", IFM_FIELD_TEXT, ROW(device), IFM_FIELD_FOLD },
+    { "mean_ns", "mean", IFM_FIELD_DURATION, ROW(mean_ns) },
+    { "median_ns", "median", IFM_FIELD_DURATION, ROW(median_ns) },
+    { "std_ns", "std", IFM_FIELD_DURATION, ROW(std_ns) },
+    { "min_ns", "min", IFM_FIELD_DURATION, ROW(min_ns) },
+    { "max_ns", "max", IFM_FIELD_DURATION, ROW(max_ns) },
+    { "n_runs", "runs", IFM_FIELD_INTEGER, ROW(n_runs) },
+    { "n_copies", "copies", IFM_FIELD_INTEGER, ROW(n_copies) },
+    { "start", "start", IFM_FIELD_TEXT, get_time, IFM_FIELD_AT(RunRow, start_ms), IFM_FIELD_BREAK | IFM_FIELD_WHOLE },
+    { "end", "end", IFM_FIELD_TEXT, get_time, IFM_FIELD_AT(RunRow, end_ms), IFM_FIELD_WHOLE },
+    { "reason", "not measured", IFM_FIELD_TEXT, ROW(reason, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 

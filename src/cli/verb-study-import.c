@@ -53,16 +53,6 @@ static void append_worth(GString *out, const IfmStudyTables *tables, const IfmSc
 
 /* --- a row for each stage of a device ------------------------------------------------------------------------------- */
 
-static void get_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmStageFit *)record)->device->alias);
-}
-
-static void get_stage(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const IfmStageFit *)record)->stage);
-}
-
 static void get_bandwidth(const void *record, const void *user, IfmValue *value)
 {
     const IfmStageFit *fit = record;
@@ -78,14 +68,14 @@ static void get_error(const void *record, const void *user, IfmValue *value)
         ifm_field_get_real(&fit->lookup_error, user, value);
 }
 
-#define FIT(member) IFM_FIELD_AT(IfmStageFit, member)
+#define FIT(member) IFM_MEMBER(IfmStageFit, member)
 #define ERROR_OF(member) IFM_FIELD_AT(IfmLookupError, member)
 
 static const IfmField worth_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "stage", "stage", IFM_FIELD_INTEGER, get_stage, .flags = IFM_FIELD_KEY },
-    { "rows", "latencies", IFM_FIELD_INTEGER, ifm_field_get_count, FIT(n_rows) },
-    { "split", "split", IFM_FIELD_INTEGER, ifm_field_get_count, FIT(n_split) },
+    { "device", "device", IFM_FIELD_TEXT, IFM_MEMBER_VIA(IfmStageFit, device, alias), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "stage", "stage", IFM_FIELD_INTEGER, FIT(stage), IFM_FIELD_KEY },
+    { "rows", "latencies", IFM_FIELD_INTEGER, FIT(n_rows) },
+    { "split", "split", IFM_FIELD_INTEGER, FIT(n_split) },
     { "bandwidth", "MB/s", IFM_FIELD_RATE, get_bandwidth },
     { "error_median", "off by", IFM_FIELD_RATIO, get_error, ERROR_OF(median_ratio) },
     { "error_p90", "90 % within", IFM_FIELD_RATIO, get_error, ERROR_OF(p90_ratio) },

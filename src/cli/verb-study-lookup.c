@@ -78,31 +78,6 @@ static GPtrArray *look_all_up(const IfmStudyTables *tables, double nodes, double
 
 /* --- showing ---------------------------------------------------------------------------------------------------------- */
 
-static void get_stage(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const Answer *)record)->stage->number);
-}
-
-static void get_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const Answer *)record)->stage->name);
-}
-
-static void get_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const Answer *)record)->device->alias);
-}
-
-static void get_device(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const Answer *)record)->device->device);
-}
-
-static void get_simulated(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_boolean(value, ((const Answer *)record)->device->simulated);
-}
-
 /* What an exact one is sure of stands in the study's own tables; of the others, how far off such guesses were. */
 static void get_error(const void *record, const void *user, IfmValue *value)
 {
@@ -125,16 +100,15 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField lookup_fields[] = {
-    { "stage", "stage", IFM_FIELD_INTEGER, get_stage },
-    { "name", "", IFM_FIELD_TEXT, get_name, .flags = IFM_FIELD_WHOLE },
-    { "alias", "alias", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
-    { "latency_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(Answer, latency_ns) },
+    { "stage", "stage", IFM_FIELD_INTEGER, IFM_MEMBER_VIA(Answer, stage, number) },
+    { "name", "", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Answer, stage, name), IFM_FIELD_WHOLE },
+    { "alias", "alias", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Answer, device, alias), IFM_FIELD_WHOLE },
+    { "latency_ns", "latency", IFM_FIELD_DURATION, IFM_MEMBER(Answer, latency_ns) },
     { "usual_error_ratio", "usually off by", IFM_FIELD_RATIO, get_error },
     { "origin", "how it is known", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_WHOLE },
-    { "device", "device", IFM_FIELD_TEXT, get_device, .flags = IFM_FIELD_WHOLE },
-    { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_simulated },
-    { "decades_beyond", "decades beyond", IFM_FIELD_REAL, ifm_field_get_real, IFM_FIELD_AT(Answer, decades),
-      .flags = IFM_FIELD_HIDE_EMPTY },
+    { "device", "device", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Answer, device, device), IFM_FIELD_WHOLE },
+    { "simulated", "simulated", IFM_FIELD_BOOLEAN, IFM_MEMBER_VIA(Answer, device, simulated) },
+    { "decades_beyond", "decades beyond", IFM_FIELD_REAL, IFM_MEMBER(Answer, decades), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 

@@ -178,7 +178,7 @@ const Verb verb_study_merge = {
 /* --- study status, of a study on a cluster -----------------------------------------------------------------------------
  */
 
-#define SHARD(member) IFM_FIELD_AT(IfmShardStatus, member)
+#define SHARD(member) IFM_MEMBER(IfmShardStatus, member)
 
 static void get_state(const void *record, const void *user, IfmValue *value)
 {
@@ -197,28 +197,28 @@ static void get_log(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField shard_fields[] = {
-    { "shard", "shard", IFM_FIELD_INTEGER, ifm_field_get_count, SHARD(number), .flags = IFM_FIELD_KEY },
+    { "shard", "shard", IFM_FIELD_INTEGER, SHARD(number), IFM_FIELD_KEY },
     { "state", "state", IFM_FIELD_TEXT, get_state, .flags = IFM_FIELD_WHOLE },
-    { "job", "job", IFM_FIELD_TEXT, ifm_field_get_text, SHARD(job), .flags = IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
-    { "where", "where or why", IFM_FIELD_TEXT, ifm_field_get_text, SHARD(where), .flags = IFM_FIELD_HIDE_EMPTY },
-    { "cases", "cases", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_cases) },
-    { "done", "done", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_done) },
-    { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_failed) },
-    { "unavailable", "unavailable", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_unavailable) },
-    { "missing", "missing", IFM_FIELD_INTEGER, ifm_field_get_integer, SHARD(counts.n_missing) },
+    { "job", "job", IFM_FIELD_TEXT, SHARD(job), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
+    { "where", "where or why", IFM_FIELD_TEXT, SHARD(where), IFM_FIELD_HIDE_EMPTY },
+    { "cases", "cases", IFM_FIELD_INTEGER, SHARD(counts.n_cases) },
+    { "done", "done", IFM_FIELD_INTEGER, SHARD(counts.n_done) },
+    { "failed", "failed", IFM_FIELD_INTEGER, SHARD(counts.n_failed) },
+    { "unavailable", "unavailable", IFM_FIELD_INTEGER, SHARD(counts.n_unavailable) },
+    { "missing", "missing", IFM_FIELD_INTEGER, SHARD(counts.n_missing) },
     { "log", "log", IFM_FIELD_TEXT, get_log, .flags = IFM_FIELD_WHOLE },
     { NULL },
 };
 
-#define COMBINATION(member) IFM_FIELD_AT(IfmCombinationStatus, member)
+#define COMBINATION(member) IFM_MEMBER(IfmCombinationStatus, member)
 
 static const IfmField combination_fields[] = {
-    { "combination", "combination", IFM_FIELD_TEXT, ifm_field_get_text, COMBINATION(name), .flags = IFM_FIELD_KEY },
-    { "cases", "cases", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_cases) },
-    { "done", "done", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_done) },
-    { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_failed) },
-    { "unavailable", "unavailable", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_unavailable) },
-    { "missing", "missing", IFM_FIELD_INTEGER, ifm_field_get_integer, COMBINATION(counts.n_missing) },
+    { "combination", "combination", IFM_FIELD_TEXT, COMBINATION(name), IFM_FIELD_KEY },
+    { "cases", "cases", IFM_FIELD_INTEGER, COMBINATION(counts.n_cases) },
+    { "done", "done", IFM_FIELD_INTEGER, COMBINATION(counts.n_done) },
+    { "failed", "failed", IFM_FIELD_INTEGER, COMBINATION(counts.n_failed) },
+    { "unavailable", "unavailable", IFM_FIELD_INTEGER, COMBINATION(counts.n_unavailable) },
+    { "missing", "missing", IFM_FIELD_INTEGER, COMBINATION(counts.n_missing) },
     { NULL },
 };
 

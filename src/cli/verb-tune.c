@@ -6,21 +6,16 @@
 
 /* The tuning cache: what "best" measured of each layer shape. */
 
-#define TUNED(member) IFM_FIELD_AT(IfmConvTuned, member)
-
-static void get_threads(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const IfmConvTuned *)record)->n_threads);
-}
+#define TUNED(member) IFM_MEMBER(IfmConvTuned, member)
 
 static const IfmField fields[] = {
-    { "shape", "layer shape", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(shape) },
-    { "n_threads", "threads", IFM_FIELD_INTEGER, get_threads },
-    { "algorithm", "fastest", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(algorithm) },
-    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, TUNED(time_ns) },
-    { "runtime_ns", "runtime's", IFM_FIELD_DURATION, ifm_field_get_real, TUNED(runtime_ns) },
-    { "processor", "processor", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(processor), IFM_FIELD_FOLD | IFM_FIELD_BREAK },
-    { "library", "library", IFM_FIELD_TEXT, ifm_field_get_text, TUNED(library), IFM_FIELD_FOLD | IFM_FIELD_BREAK },
+    { "shape", "layer shape", IFM_FIELD_TEXT, TUNED(shape) },
+    { "n_threads", "threads", IFM_FIELD_INTEGER, TUNED(n_threads) },
+    { "algorithm", "fastest", IFM_FIELD_TEXT, TUNED(algorithm) },
+    { "time_ns", "time", IFM_FIELD_DURATION, TUNED(time_ns) },
+    { "runtime_ns", "runtime's", IFM_FIELD_DURATION, TUNED(runtime_ns) },
+    { "processor", "processor", IFM_FIELD_TEXT, TUNED(processor), IFM_FIELD_FOLD | IFM_FIELD_BREAK },
+    { "library", "library", IFM_FIELD_TEXT, TUNED(library), IFM_FIELD_FOLD | IFM_FIELD_BREAK },
     { NULL },
 };
 

@@ -28,16 +28,16 @@ static void get_word(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, parameter->words()[parameter->fallback]);
 }
 
-#define PARAMETER(member) IFM_FIELD_AT(IfmZooParameter, member)
+#define PARAMETER(member) IFM_MEMBER(IfmZooParameter, member)
 
 static const IfmField parameter_fields[] = {
-    { "name", "parameter", IFM_FIELD_TEXT, ifm_field_get_text, PARAMETER(name) },
-    { "default", "default", IFM_FIELD_INTEGER, get_integer, PARAMETER(fallback) },
-    { "least", "min", IFM_FIELD_INTEGER, get_integer, PARAMETER(min) },
-    { "most", "max", IFM_FIELD_INTEGER, get_integer, PARAMETER(max) },
+    { "name", "parameter", IFM_FIELD_TEXT, PARAMETER(name) },
+    { "default", "default", IFM_FIELD_INTEGER, get_integer, IFM_FIELD_AT(IfmZooParameter, fallback) },
+    { "least", "min", IFM_FIELD_INTEGER, get_integer, IFM_FIELD_AT(IfmZooParameter, min) },
+    { "most", "max", IFM_FIELD_INTEGER, get_integer, IFM_FIELD_AT(IfmZooParameter, max) },
     { "choices", "or one of", IFM_FIELD_TEXT, get_words, NULL, IFM_FIELD_HIDE_EMPTY },
     { "default_choice", "unless given", IFM_FIELD_TEXT, get_word, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "help", "what it is", IFM_FIELD_TEXT, ifm_field_get_text, PARAMETER(help) },
+    { "help", "what it is", IFM_FIELD_TEXT, PARAMETER(help) },
     { NULL },
 };
 

@@ -86,16 +86,6 @@ typedef struct
     double marks[5];
 } SideRow;
 
-static void get_model(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const SideRow *)record)->subject_case->subject_name);
-}
-
-static void get_device(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const SideRow *)record)->subject_case->device);
-}
-
 static void get_runtime(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ifm_member_text(((const SideRow *)record)->subject_case->environment, "engine_version"));
@@ -128,13 +118,13 @@ static void get_strip(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField side_fields[] = {
-    { "side", "", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(SideRow, side), IFM_FIELD_KEY },
-    { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_FOLD },
-    { "device", "device", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
+    { "side", "", IFM_FIELD_TEXT, IFM_MEMBER(SideRow, side), IFM_FIELD_KEY },
+    { "model", "model", IFM_FIELD_TEXT, IFM_MEMBER_VIA(SideRow, subject_case, subject_name), IFM_FIELD_FOLD },
+    { "device", "device", IFM_FIELD_TEXT, IFM_MEMBER_VIA(SideRow, subject_case, device), IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
     { "runtime", "runtime", IFM_FIELD_TEXT, get_runtime, NULL, IFM_FIELD_FOLD },
     { "settings", "settings", IFM_FIELD_TEXT, get_settings, NULL, IFM_FIELD_FOLD },
     { "runs", "runs", IFM_FIELD_INTEGER, get_runs },
-    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(SideRow, median_ns) },
+    { "median_ns", "median", IFM_FIELD_DURATION, IFM_MEMBER(SideRow, median_ns) },
     { "rounds", "rounds: min, quartiles, median, max", IFM_FIELD_INTERVAL, get_strip },
     { NULL },
 };
@@ -173,11 +163,6 @@ static void add_sides(IfmDocument *document, const IfmComparison *comparison)
 
 /* --- rounds --------------------------------------------------------------------------------------------------------- */
 
-static void get_pair(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const IfmCompareRound *)record)->pair);
-}
-
 static void get_first(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ((const IfmCompareRound *)record)->b_first ? "B" : "A");
@@ -188,15 +173,12 @@ static void get_ratio(const void *record, const void *user, IfmValue *value)
     ifm_value_set_real(value, ((const IfmCompareRound *)record)->b_ns / ((const IfmCompareRound *)record)->a_ns);
 }
 
-#define ROUND(member) IFM_FIELD_AT(IfmCompareRound, member)
+#define ROUND(member) IFM_MEMBER(IfmCompareRound, member)
 
 static const IfmField round_fields[] = {
-    { "pair", "pair", IFM_FIELD_INTEGER, get_pair },
-    { "first", "first", IFM_FIELD_TEXT, get_first },
-    { "a_median_ns", "A", IFM_FIELD_DURATION, ifm_field_get_real, ROUND(a_ns) },
-    { "b_median_ns", "B", IFM_FIELD_DURATION, ifm_field_get_real, ROUND(b_ns) },
-    { "ratio", "B / A", IFM_FIELD_REAL, get_ratio },
-    { NULL },
+    { "pair", "pair", IFM_FIELD_INTEGER, ROUND(pair) },      { "first", "first", IFM_FIELD_TEXT, get_first },
+    { "a_median_ns", "A", IFM_FIELD_DURATION, ROUND(a_ns) }, { "b_median_ns", "B", IFM_FIELD_DURATION, ROUND(b_ns) },
+    { "ratio", "B / A", IFM_FIELD_REAL, get_ratio },         { NULL },
 };
 
 static void add_rounds(IfmDocument *document, const IfmComparison *comparison)

@@ -21,29 +21,24 @@ const char *ifm_mark_name(IfmMark mark)
     return names[mark];
 }
 
-static void get_series(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_text(((const PointRow *)record)->series, user, value);
-}
-
 static void get_mark(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ifm_mark_name(((const PointRow *)record)->point.mark));
 }
 
-#define POINT(member) IFM_FIELD_AT(PointRow, point.member)
+#define POINT(member) IFM_MEMBER(PointRow, point.member)
 
 static const IfmField point_fields[] = {
-    { "group", NULL, IFM_FIELD_TEXT, get_series, IFM_FIELD_AT(IfmSeries, group) },
-    { "series", NULL, IFM_FIELD_TEXT, get_series, IFM_FIELD_AT(IfmSeries, name) },
-    { "label", NULL, IFM_FIELD_TEXT, ifm_field_get_text, POINT(label) },
-    { "x", NULL, IFM_FIELD_REAL, ifm_field_get_real, POINT(x) },
-    { "x_end", NULL, IFM_FIELD_REAL, ifm_field_get_real, POINT(x_end) },
-    { "y", NULL, IFM_FIELD_REAL, ifm_field_get_real, POINT(y) },
-    { "lower", NULL, IFM_FIELD_REAL, ifm_field_get_real, POINT(lower) },
-    { "upper", NULL, IFM_FIELD_REAL, ifm_field_get_real, POINT(upper) },
-    { "min", NULL, IFM_FIELD_REAL, ifm_field_get_real, POINT(min) },
-    { "max", NULL, IFM_FIELD_REAL, ifm_field_get_real, POINT(max) },
+    { "group", NULL, IFM_FIELD_TEXT, IFM_MEMBER_VIA(PointRow, series, group) },
+    { "series", NULL, IFM_FIELD_TEXT, IFM_MEMBER_VIA(PointRow, series, name) },
+    { "label", NULL, IFM_FIELD_TEXT, POINT(label) },
+    { "x", NULL, IFM_FIELD_REAL, POINT(x) },
+    { "x_end", NULL, IFM_FIELD_REAL, POINT(x_end) },
+    { "y", NULL, IFM_FIELD_REAL, POINT(y) },
+    { "lower", NULL, IFM_FIELD_REAL, POINT(lower) },
+    { "upper", NULL, IFM_FIELD_REAL, POINT(upper) },
+    { "min", NULL, IFM_FIELD_REAL, POINT(min) },
+    { "max", NULL, IFM_FIELD_REAL, POINT(max) },
     { "mark", NULL, IFM_FIELD_TEXT, get_mark },
     { NULL },
 };

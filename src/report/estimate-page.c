@@ -10,22 +10,22 @@ static void get_intensity(const void *record, const void *user, IfmValue *value)
         ifm_value_set_real(value, (double)estimate->flop / (double)estimate->bytes);
 }
 
-#define LINE(member) IFM_FIELD_AT(IfmEstimateLine, member)
-#define STORAGE(member) IFM_FIELD_AT(IfmEstimateStorage, member)
+#define LINE(member) IFM_MEMBER(IfmEstimateLine, member)
+#define STORAGE(member) IFM_MEMBER(IfmEstimateStorage, member)
 
 static const IfmField line_fields[] = {
-    { "part", "part", IFM_FIELD_TEXT, ifm_field_get_text, LINE(name), IFM_FIELD_WHOLE },
-    { "macs", "MACs", IFM_FIELD_INTEGER, ifm_field_get_integer, LINE(estimate.macs) },
-    { "flop", "FLOPs", IFM_FIELD_INTEGER, ifm_field_get_integer, LINE(estimate.flop) },
-    { "parameters", "parameters", IFM_FIELD_INTEGER, ifm_field_get_integer, LINE(estimate.parameters) },
-    { "bytes", "in and out", IFM_FIELD_BYTES, ifm_field_get_integer, LINE(estimate.bytes) },
+    { "part", "part", IFM_FIELD_TEXT, LINE(name), IFM_FIELD_WHOLE },
+    { "macs", "MACs", IFM_FIELD_INTEGER, LINE(estimate.macs) },
+    { "flop", "FLOPs", IFM_FIELD_INTEGER, LINE(estimate.flop) },
+    { "parameters", "parameters", IFM_FIELD_INTEGER, LINE(estimate.parameters) },
+    { "bytes", "in and out", IFM_FIELD_BYTES, LINE(estimate.bytes) },
     { "intensity", "FLOP/B", IFM_FIELD_REAL, get_intensity },
     { NULL },
 };
 
 static const IfmField storage_fields[] = {
-    { "what", "memory, f32", IFM_FIELD_TEXT, ifm_field_get_text, STORAGE(name), IFM_FIELD_WHOLE },
-    { "bytes", "size", IFM_FIELD_BYTES, ifm_field_get_integer, STORAGE(bytes) },
+    { "what", "memory, f32", IFM_FIELD_TEXT, STORAGE(name), IFM_FIELD_WHOLE },
+    { "bytes", "size", IFM_FIELD_BYTES, STORAGE(bytes) },
     { NULL },
 };
 

@@ -32,16 +32,16 @@ static void get_why(const void *record, const void *user, IfmValue *value)
         ifm_value_take_text(value, why);
 }
 
-#define ROW(member) IFM_FIELD_AT(IfmEvaluated, member)
+#define ROW(member) IFM_MEMBER(IfmEvaluated, member)
 #define WIDE 100 /* columns of a screen that has room for these fields, too */
 
 static const IfmField model_fields[] = {
-    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, ROW(model), .flags = IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "load", "load", IFM_FIELD_TEXT, ifm_field_get_text, ROW(load), .flags = IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, ROW(measured_ns) },
-    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, ROW(predicted_ns) },
-    { "low_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, ROW(low_ns) },
-    { "high_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, ROW(high_ns) },
+    { "model", "model", IFM_FIELD_TEXT, ROW(model), .flags = IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "load", "load", IFM_FIELD_TEXT, ROW(load), .flags = IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, ROW(measured_ns) },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ROW(predicted_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, ROW(low_ns) },
+    { "high_ns", "to", IFM_FIELD_DURATION, ROW(high_ns) },
     { "error_ratio", "off by", IFM_FIELD_RATIO, get_error },
     { "inside", "inside", IFM_FIELD_BOOLEAN, get_inside, .min_width = WIDE },
     { "why", "why", IFM_FIELD_TEXT, get_why, NULL, IFM_FIELD_NO_SCREEN },
@@ -51,13 +51,13 @@ static const IfmField model_fields[] = {
 /* A name that is shortened keeps its end, the digest: rows stay distinct. */
 static const IfmField kernel_fields[] = {
     { "kernel", "kernel", IFM_FIELD_TEXT, get_kernel, .flags = IFM_FIELD_KEY },
-    { "load", "load", IFM_FIELD_TEXT, ifm_field_get_text, ROW(load), .flags = IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, ROW(model), .flags = IFM_FIELD_FOLD },
-    { "times", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(times), .min_width = WIDE },
-    { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, ROW(measured_ns) },
-    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, ROW(predicted_ns) },
-    { "low_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, ROW(low_ns), .min_width = WIDE },
-    { "high_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, ROW(high_ns), .min_width = WIDE },
+    { "load", "load", IFM_FIELD_TEXT, ROW(load), .flags = IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "model", "model", IFM_FIELD_TEXT, ROW(model), .flags = IFM_FIELD_FOLD },
+    { "times", "times", IFM_FIELD_INTEGER, ROW(times), .min_width = WIDE },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, ROW(measured_ns) },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ROW(predicted_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, ROW(low_ns), .min_width = WIDE },
+    { "high_ns", "to", IFM_FIELD_DURATION, ROW(high_ns), .min_width = WIDE },
     { "error_ratio", "off by", IFM_FIELD_RATIO, get_error },
     { "inside", "inside", IFM_FIELD_BOOLEAN, get_inside },
     { "why", "why", IFM_FIELD_TEXT, get_why, NULL, IFM_FIELD_NO_SCREEN },

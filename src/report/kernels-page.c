@@ -70,16 +70,6 @@ static const IfmKernelRecord *kernel_of(const void *row)
     return ((const Distinct *)row)->first;
 }
 
-static void get_model(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const Distinct *)record)->records->model);
-}
-
-static void get_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, kernel_of(record)->name);
-}
-
 static void get_digest(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_take_text(value, g_strndup(kernel_of(record)->digest, DIGEST_DIGITS));
@@ -91,11 +81,6 @@ static void get_shape(const void *record, const void *user, IfmValue *value)
     const GPtrArray *tensors = GPOINTER_TO_INT(user) == 0 ? kernel->inputs : kernel->outputs;
     if (tensors->len > 0)
         ifm_value_take_text(value, shape_text(tensors->pdata[0]));
-}
-
-static void get_flop(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, kernel_of(record)->flop);
 }
 
 static void get_bytes(const void *record, const void *user, IfmValue *value)
@@ -121,12 +106,12 @@ static void get_coverage(const void *record, const void *user, IfmValue *value)
 
 static const IfmField kernel_fields[] = {
     { "digest", "digest", IFM_FIELD_TEXT, get_digest, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "kernel", "kernel", IFM_FIELD_TEXT, get_name, NULL, IFM_FIELD_KEY },
-    { "model", "model", IFM_FIELD_TEXT, get_model, NULL, IFM_FIELD_FOLD },
-    { "count", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, IFM_FIELD_AT(Distinct, count) },
+    { "kernel", "kernel", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Distinct, first, name), IFM_FIELD_KEY },
+    { "model", "model", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Distinct, records, model), IFM_FIELD_FOLD },
+    { "count", "times", IFM_FIELD_INTEGER, IFM_MEMBER(Distinct, count) },
     { "input", "first input", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(0) },
     { "output", "first output", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(1), .min_width = WIDEST },
-    { "flop", "FLOP", IFM_FIELD_REAL, get_flop },
+    { "flop", "FLOP", IFM_FIELD_REAL, IFM_MEMBER_VIA(Distinct, first, flop) },
     { "bytes", "moves", IFM_FIELD_BYTES, get_bytes, .min_width = WIDE },
     { "coverage", "coverage", IFM_FIELD_TEXT, get_coverage, .min_width = WIDE },
     { "covers", "covers (first)", IFM_FIELD_TEXT, get_covers },
@@ -142,16 +127,6 @@ typedef struct
     const IfmKernelRecords *records;
     gint64 n_kernels, n_distinct, n[IFM_COVERAGE_AMBIGUOUS + 1];
 } ModelRow;
-
-static void get_records_text(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_some_text(((const ModelRow *)record)->records, user, value);
-}
-
-static void get_records_integer(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_integer(((const ModelRow *)record)->records, user, value);
-}
 
 static void get_uncovered(const void *record, const void *user, IfmValue *value)
 {
@@ -169,31 +144,28 @@ static void get_some(const void *record, const void *user, IfmValue *value)
         ifm_value_set_integer(value, count);
 }
 
-#define OF_RECORDS(member) IFM_FIELD_AT(IfmKernelRecords, member)
-#define OF_ROW(member) IFM_FIELD_AT(ModelRow, member)
+#define OF_RECORDS(member, ...) IFM_MEMBER_VIA(ModelRow, records, member, ##__VA_ARGS__)
+#define OF_ROW(member) IFM_MEMBER(ModelRow, member)
 #define SOME(title_, place)                                                                                                \
     .key = (title_), .title = (title_), .kind = IFM_FIELD_INTEGER, .get = get_some, .user = GSIZE_TO_POINTER(place),       \
     .flags = IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY
 
 static const IfmField model_fields[] = {
-    { "model", "model", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(model), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "device", "device", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(device), IFM_FIELD_FOLD },
-    { "runtime", "runtime", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(runtime), IFM_FIELD_FOLD, .min_width = WIDE },
-    { "level", "level", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(level), IFM_FIELD_FOLD, .min_width = WIDE },
-    { "settings", "settings", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(settings), IFM_FIELD_HIDE_EMPTY },
-    { "digest", "digest", IFM_FIELD_TEXT, get_records_text, OF_RECORDS(model_digest), IFM_FIELD_NO_SCREEN },
-    { "nodes", "nodes", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_nodes) },
-    { "kernels", "kernels", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n_kernels) },
-    { "distinct", "distinct", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n_distinct) },
-    { "exact", "exact", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_EXACT]) },
-    { "group", "group", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_GROUP]), IFM_FIELD_NO_SCREEN },
-    { "inserted", "inserted", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_INSERTED]),
-      IFM_FIELD_NO_SCREEN },
-    { "ambiguous", "ambiguous", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_ROW(n[IFM_COVERAGE_AMBIGUOUS]),
-      IFM_FIELD_NO_SCREEN },
-    { "folded", "folded nodes", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_folded), IFM_FIELD_NO_SCREEN },
-    { "covered_twice", "covered twice", IFM_FIELD_INTEGER, get_records_integer, OF_RECORDS(n_covered_twice),
-      IFM_FIELD_NO_SCREEN },
+    { "model", "model", IFM_FIELD_TEXT, OF_RECORDS(model, .some = TRUE), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "device", "device", IFM_FIELD_TEXT, OF_RECORDS(device, .some = TRUE), IFM_FIELD_FOLD },
+    { "runtime", "runtime", IFM_FIELD_TEXT, OF_RECORDS(runtime, .some = TRUE), IFM_FIELD_FOLD, .min_width = WIDE },
+    { "level", "level", IFM_FIELD_TEXT, OF_RECORDS(level, .some = TRUE), IFM_FIELD_FOLD, .min_width = WIDE },
+    { "settings", "settings", IFM_FIELD_TEXT, OF_RECORDS(settings, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
+    { "digest", "digest", IFM_FIELD_TEXT, OF_RECORDS(model_digest, .some = TRUE), IFM_FIELD_NO_SCREEN },
+    { "nodes", "nodes", IFM_FIELD_INTEGER, OF_RECORDS(n_nodes) },
+    { "kernels", "kernels", IFM_FIELD_INTEGER, OF_ROW(n_kernels) },
+    { "distinct", "distinct", IFM_FIELD_INTEGER, OF_ROW(n_distinct) },
+    { "exact", "exact", IFM_FIELD_INTEGER, OF_ROW(n[IFM_COVERAGE_EXACT]) },
+    { "group", "group", IFM_FIELD_INTEGER, OF_ROW(n[IFM_COVERAGE_GROUP]), IFM_FIELD_NO_SCREEN },
+    { "inserted", "inserted", IFM_FIELD_INTEGER, OF_ROW(n[IFM_COVERAGE_INSERTED]), IFM_FIELD_NO_SCREEN },
+    { "ambiguous", "ambiguous", IFM_FIELD_INTEGER, OF_ROW(n[IFM_COVERAGE_AMBIGUOUS]), IFM_FIELD_NO_SCREEN },
+    { "folded", "folded nodes", IFM_FIELD_INTEGER, OF_RECORDS(n_folded), IFM_FIELD_NO_SCREEN },
+    { "covered_twice", "covered twice", IFM_FIELD_INTEGER, OF_RECORDS(n_covered_twice), IFM_FIELD_NO_SCREEN },
     { "uncovered", "uncovered", IFM_FIELD_INTEGER, get_uncovered, NULL, IFM_FIELD_NO_SCREEN },
     { SOME("group", 0) },
     { SOME("inserted", 1) },
@@ -223,13 +195,13 @@ typedef struct
     const IfmKernelRecords *last; /* model that was counted */
 } NameRow;
 
-#define OF_NAME(member) IFM_FIELD_AT(NameRow, member)
+#define OF_NAME(member) IFM_MEMBER(NameRow, member)
 
 static const IfmField name_fields[] = {
-    { "kernel", "kernel", IFM_FIELD_TEXT, ifm_field_get_text, OF_NAME(name), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "count", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_NAME(n_kernels) },
-    { "distinct", "distinct in models", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_NAME(n_distinct) },
-    { "models", "models", IFM_FIELD_INTEGER, ifm_field_get_integer, OF_NAME(n_models) },
+    { "kernel", "kernel", IFM_FIELD_TEXT, OF_NAME(name), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "count", "times", IFM_FIELD_INTEGER, OF_NAME(n_kernels) },
+    { "distinct", "distinct in models", IFM_FIELD_INTEGER, OF_NAME(n_distinct) },
+    { "models", "models", IFM_FIELD_INTEGER, OF_NAME(n_models) },
     { NULL },
 };
 
@@ -387,7 +359,7 @@ static void get_place_depends(const void *record, const void *user, IfmValue *va
 }
 
 static const IfmField place_fields[] = {
-    { "index", "kernel", IFM_FIELD_INTEGER, ifm_field_get_integer, IFM_FIELD_AT(PlaceRow, index), IFM_FIELD_KEY },
+    { "index", "kernel", IFM_FIELD_INTEGER, IFM_MEMBER(PlaceRow, index), IFM_FIELD_KEY },
     { "digest", "digest", IFM_FIELD_TEXT, get_place_digest, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
     { "node", "node of the optimised graph", IFM_FIELD_TEXT, get_place_node },
     { "coverage", "coverage", IFM_FIELD_TEXT, get_place_coverage },

@@ -10,35 +10,9 @@ typedef struct
     guint rank; /* from 1, of its size */
 } Row;
 
-static void get_nodes(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const Row *)record)->planned->size.nodes);
-}
-
-static void get_edges(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const Row *)record)->planned->size.edges);
-}
-
-static void get_rank(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const Row *)record)->rank);
-}
-
 static void get_plan(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_take_text(value, ifm_plan_to_text(((const Row *)record)->candidate->plan));
-}
-
-static void get_published(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_boolean(value, ((const Row *)record)->candidate->published);
-}
-
-static void get_figure(const void *record, const void *user, IfmValue *value)
-{
-    const char *cost = (const char *)&((const Row *)record)->candidate->cost;
-    ifm_value_set_real(value, *(const double *)(const void *)(cost + GPOINTER_TO_SIZE(user)));
 }
 
 static void get_origin(const void *record, const void *user, IfmValue *value)
@@ -46,20 +20,20 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, ifm_cost_origin_word(((const Row *)record)->candidate->cost.origin));
 }
 
-#define COST(member) GSIZE_TO_POINTER(G_STRUCT_OFFSET(IfmPlanCost, member))
+#define COST(member) IFM_MEMBER_VIA(Row, candidate, cost.member)
 
 static const IfmField candidate_fields[] = {
-    { "nodes", "nodes", IFM_FIELD_INTEGER, get_nodes },
-    { "edges", "edges", IFM_FIELD_INTEGER, get_edges },
-    { "rank", "rank", IFM_FIELD_INTEGER, get_rank },
+    { "nodes", "nodes", IFM_FIELD_INTEGER, IFM_MEMBER_VIA(Row, planned, size.nodes) },
+    { "edges", "edges", IFM_FIELD_INTEGER, IFM_MEMBER_VIA(Row, planned, size.edges) },
+    { "rank", "rank", IFM_FIELD_INTEGER, IFM_MEMBER(Row, rank) },
     { "plan", "plan", IFM_FIELD_TEXT, get_plan },
-    { "latency_ns", "latency", IFM_FIELD_DURATION, get_figure, COST(latency_ns) },
-    { "latency_spread_ratio", "±", IFM_FIELD_PRECISION, get_figure, COST(latency_spread_ratio) },
-    { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_figure, COST(cycle_ns) },
-    { "cycle_spread_ratio", "±", IFM_FIELD_PRECISION, get_figure, COST(cycle_spread_ratio) },
-    { "energy_j", "energy", IFM_FIELD_REAL, get_figure, COST(energy_j) },
+    { "latency_ns", "latency", IFM_FIELD_DURATION, COST(latency_ns) },
+    { "latency_spread_ratio", "±", IFM_FIELD_PRECISION, COST(latency_spread_ratio) },
+    { "cycle_ns", "cycle", IFM_FIELD_DURATION, COST(cycle_ns) },
+    { "cycle_spread_ratio", "±", IFM_FIELD_PRECISION, COST(cycle_spread_ratio) },
+    { "energy_j", "energy", IFM_FIELD_REAL, COST(energy_j) },
     { "origin", "origin", IFM_FIELD_TEXT, get_origin },
-    { "published", "published", IFM_FIELD_BOOLEAN, get_published },
+    { "published", "published", IFM_FIELD_BOOLEAN, IFM_MEMBER_VIA(Row, candidate, published) },
     { NULL },
 };
 

@@ -45,11 +45,6 @@ static const IfmPlanDevice *device_of(const BlockRow *row)
     return row->plan->devices->pdata[row->block->devices[row->at]];
 }
 
-static void get_number(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const BlockRow *)record)->number);
-}
-
 static void get_stages(const void *record, const void *user, IfmValue *value)
 {
     const BlockRow *row = record;
@@ -103,7 +98,7 @@ static void get_total(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField block_fields[] = {
-    { "block", "block", IFM_FIELD_INTEGER, get_number },
+    { "block", "block", IFM_FIELD_INTEGER, IFM_MEMBER(BlockRow, number) },
     { "stages", "stages", IFM_FIELD_TEXT, get_stages, .flags = IFM_FIELD_WHOLE },
     { "alias", "device", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
     { "share", "share", IFM_FIELD_RATIO, get_share },
@@ -148,12 +143,6 @@ static void get_plan(const void *record, const void *user, IfmValue *value)
     ifm_value_take_text(value, ifm_plan_to_text(((const IfmPlanLine *)record)->plan));
 }
 
-/* @user: the offset of a double in IfmPlanCost. */
-static void get_cost(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_real(((const IfmPlanLine *)record)->cost, user, value);
-}
-
 static void get_cycle(const void *record, const void *user, IfmValue *value)
 {
     const IfmPlanLine *line = record;
@@ -182,18 +171,18 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
     value->tone = cost->origin == IFM_COST_EXTRAPOLATED ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
-#define LINE(member) IFM_FIELD_AT(IfmPlanLine, member)
-#define COST(member) IFM_FIELD_AT(IfmPlanCost, member)
+#define LINE(member) IFM_MEMBER(IfmPlanLine, member)
+#define COST(member) IFM_MEMBER_VIA(IfmPlanLine, cost, member)
 
 const IfmField ifm_plan_line_fields[] = {
-    { "which", "", IFM_FIELD_TEXT, ifm_field_get_text, LINE(which), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "latency_ns", "one batch", IFM_FIELD_DURATION, get_cost, COST(latency_ns) },
-    { "latency_spread_ratio", "±", IFM_FIELD_PRECISION, get_cost, COST(latency_spread_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "which", "", IFM_FIELD_TEXT, LINE(which), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "latency_ns", "one batch", IFM_FIELD_DURATION, COST(latency_ns) },
+    { "latency_spread_ratio", "±", IFM_FIELD_PRECISION, COST(latency_spread_ratio), IFM_FIELD_HIDE_EMPTY },
     { "cycle_ns", "cycle", IFM_FIELD_DURATION, get_cycle },
     { "cycle_spread_ratio", "±", IFM_FIELD_PRECISION, get_cycle_spread, .flags = IFM_FIELD_HIDE_EMPTY },
     { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_throughput, .flags = IFM_FIELD_NO_SCREEN },
-    { "energy_j", "J a batch", IFM_FIELD_REAL, get_cost, COST(energy_j), IFM_FIELD_HIDE_EMPTY },
-    { "gain_ratio", "gain", IFM_FIELD_RATIO, ifm_field_get_real, LINE(gain_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "energy_j", "J a batch", IFM_FIELD_REAL, COST(energy_j), IFM_FIELD_HIDE_EMPTY },
+    { "gain_ratio", "gain", IFM_FIELD_RATIO, LINE(gain_ratio), IFM_FIELD_HIDE_EMPTY },
     { "origin", "latencies are", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_NO_SCREEN },
     { "plan", "plan", IFM_FIELD_TEXT, get_plan, .flags = IFM_FIELD_WHOLE },
     { NULL },

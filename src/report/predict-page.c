@@ -23,12 +23,6 @@ static void get_name(const void *record, const void *user, IfmValue *value)
                         row->record != NULL ? ifm_kernel_record_stem(row->record) : g_strdup("overhead of each node"));
 }
 
-/* @user: the offset of a double in IfmPredictedLatency. */
-static void get_time(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_real(&((const Row *)record)->predicted, user, value);
-}
-
 static void get_sure(const void *record, const void *user, IfmValue *value)
 {
     const Row *row = record;
@@ -40,19 +34,18 @@ static void get_sure(const void *record, const void *user, IfmValue *value)
     value->tone = sure ? IFM_TONE_PLAIN : IFM_TONE_WARN;
 }
 
-#define ROW(member) IFM_FIELD_AT(Row, member)
-#define TIME(member) IFM_FIELD_AT(IfmPredictedLatency, member)
+#define ROW(member) IFM_MEMBER(Row, member)
 #define WIDE 100 /* columns of a screen that has room for all fields */
 
 /* A name that is shortened keeps its end, the digest: rows stay distinct. */
 static const IfmField fields[] = {
     { "kernel", "kernel", IFM_FIELD_TEXT, get_name, .flags = IFM_FIELD_KEY },
-    { "times", "times", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(count) },
-    { "latency_ns", "latency", IFM_FIELD_DURATION, get_time, TIME(latency_ns) },
-    { "low_ns", "from", IFM_FIELD_DURATION, get_time, TIME(low_ns) },
-    { "high_ns", "to", IFM_FIELD_DURATION, get_time, TIME(high_ns) },
-    { "roofline_ns", "roofline", IFM_FIELD_DURATION, get_time, TIME(roofline_ns), .min_width = WIDE },
-    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, ROW(share) },
+    { "times", "times", IFM_FIELD_INTEGER, ROW(count) },
+    { "latency_ns", "latency", IFM_FIELD_DURATION, ROW(predicted.latency_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, ROW(predicted.low_ns) },
+    { "high_ns", "to", IFM_FIELD_DURATION, ROW(predicted.high_ns) },
+    { "roofline_ns", "roofline", IFM_FIELD_DURATION, ROW(predicted.roofline_ns), .min_width = WIDE },
+    { "share_ratio", "share", IFM_FIELD_RATIO, ROW(share) },
     { "known", "known by", IFM_FIELD_TEXT, get_sure },
     { NULL },
 };

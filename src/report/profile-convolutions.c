@@ -12,14 +12,14 @@ static void get_fell_back(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, "yes");
 }
 
-#define LAYER(member) IFM_FIELD_AT(IfmConvLayer, member)
+#define LAYER(member) IFM_MEMBER(IfmConvLayer, member)
 
 static const IfmField fields[] = {
-    { "layer", "layer", IFM_FIELD_TEXT, ifm_field_get_text, LAYER(layer) },
-    { "asked", NULL, IFM_FIELD_TEXT, ifm_field_get_text, LAYER(asked), IFM_FIELD_NO_SCREEN },
-    { "algorithm", "algorithm", IFM_FIELD_TEXT, ifm_field_get_text, LAYER(algorithm) },
-    { "implementation", "implementation", IFM_FIELD_TEXT, ifm_field_get_text, LAYER(implementation) },
-    { "workspace_bytes", "workspace", IFM_FIELD_BYTES, ifm_field_get_integer, LAYER(workspace_bytes) },
+    { "layer", "layer", IFM_FIELD_TEXT, LAYER(layer) },
+    { "asked", NULL, IFM_FIELD_TEXT, LAYER(asked), IFM_FIELD_NO_SCREEN },
+    { "algorithm", "algorithm", IFM_FIELD_TEXT, LAYER(algorithm) },
+    { "implementation", "implementation", IFM_FIELD_TEXT, LAYER(implementation) },
+    { "workspace_bytes", "workspace", IFM_FIELD_BYTES, LAYER(workspace_bytes) },
     { "fell_back", "fell back", IFM_FIELD_TEXT, get_fell_back, NULL, IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };

@@ -6,12 +6,6 @@
 
 /* --- layers ---------------------------------------------------------------------------------------------------------- */
 
-/* @user: the offset of a char * in IfmNodeRow. */
-static void get_node_text(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_some_text(((const IfmKernel *)record)->node, user, value);
-}
-
 /* On screen under a name that the model has. */
 static void get_label(const void *record, const void *user, IfmValue *value)
 {
@@ -19,12 +13,7 @@ static void get_label(const void *record, const void *user, IfmValue *value)
     if (kernel->label != NULL)
         ifm_value_set_text(value, kernel->label);
     else
-        get_node_text(record, IFM_FIELD_AT(IfmNodeRow, name), value);
-}
-
-static void get_node_time(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_real(((const IfmKernel *)record)->node, user, value);
+        ifm_field_get_some_text(kernel->node, IFM_FIELD_AT(IfmNodeRow, name), value);
 }
 
 static void get_family(const void *record, const void *user, IfmValue *value)
@@ -69,12 +58,6 @@ static void get_counted(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, kernel->cost.is_upper_bound ? "at most" : "exact");
 }
 
-/* @user: the offset of a double in IfmRoofPlace. */
-static void get_place(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_real(&((const IfmKernel *)record)->place, user, value);
-}
-
 static void get_shown_intensity(const void *record, const void *user, IfmValue *value)
 {
     const IfmKernel *kernel = record;
@@ -90,23 +73,22 @@ static void get_bound(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, words[((const IfmKernel *)record)->place.bound]);
 }
 
-#define KERNEL(member) IFM_FIELD_AT(IfmKernel, member)
-#define NODE(member) IFM_FIELD_AT(IfmNodeRow, member)
+#define KERNEL(member) IFM_MEMBER(IfmKernel, member)
+#define NODE(member, ...) IFM_MEMBER_VIA(IfmKernel, node, member, ##__VA_ARGS__)
 #define COST(member) IFM_FIELD_AT(IfmNodeCost, member)
-#define PLACE(member) IFM_FIELD_AT(IfmRoofPlace, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 #define HIDE IFM_FIELD_HIDE_EMPTY
 
 const IfmField ifm_kernel_fields[] = {
     { "label", "kernel", IFM_FIELD_TEXT, get_label, NULL, SCREEN },
-    { "name", NULL, IFM_FIELD_TEXT, get_node_text, NODE(name), EXPORT },
-    { "op_type", "operator", IFM_FIELD_TEXT, get_node_text, NODE(op_type) },
-    { "provider", NULL, IFM_FIELD_TEXT, get_node_text, NODE(provider), EXPORT },
-    { "start_ns", NULL, IFM_FIELD_DURATION, get_node_time, NODE(start_ns), EXPORT },
-    { "median_ns", "median", IFM_FIELD_DURATION, get_node_time, NODE(median_ns) },
-    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, KERNEL(share_ratio) },
-    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, KERNEL(share_ratio), SCREEN },
+    { "name", NULL, IFM_FIELD_TEXT, NODE(name, .some = TRUE), EXPORT },
+    { "op_type", "operator", IFM_FIELD_TEXT, NODE(op_type, .some = TRUE) },
+    { "provider", NULL, IFM_FIELD_TEXT, NODE(provider, .some = TRUE), EXPORT },
+    { "start_ns", NULL, IFM_FIELD_DURATION, NODE(start_ns), EXPORT },
+    { "median_ns", "median", IFM_FIELD_DURATION, NODE(median_ns) },
+    { "share_ratio", "share", IFM_FIELD_RATIO, KERNEL(share_ratio) },
+    { "bar", "", IFM_FIELD_BAR, KERNEL(share_ratio), SCREEN },
     { "family", NULL, IFM_FIELD_TEXT, get_family, NULL, EXPORT },
     { "macs", NULL, IFM_FIELD_INTEGER, get_cost, COST(macs), EXPORT },
     { "flop", NULL, IFM_FIELD_INTEGER, get_cost, COST(flop), EXPORT },
@@ -116,16 +98,16 @@ const IfmField ifm_kernel_fields[] = {
     { "flop_per_s", NULL, IFM_FIELD_REAL, get_rate, NULL, EXPORT },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_giga_rate, NULL, SCREEN | HIDE | IFM_FIELD_DETAIL },
     { "shown_intensity", "FLOP/B", IFM_FIELD_REAL, get_shown_intensity, NULL, SCREEN | HIDE | IFM_FIELD_DETAIL },
-    { "intensity", NULL, IFM_FIELD_REAL, get_place, PLACE(intensity), EXPORT },
-    { "attained_ratio", "of peak", IFM_FIELD_RATIO, get_place, PLACE(attained), HIDE | IFM_FIELD_DETAIL },
+    { "intensity", NULL, IFM_FIELD_REAL, KERNEL(place.intensity), EXPORT },
+    { "attained_ratio", "of peak", IFM_FIELD_RATIO, KERNEL(place.attained), HIDE | IFM_FIELD_DETAIL },
     { "bound_by", "bound by", IFM_FIELD_TEXT, get_bound, NULL, HIDE | IFM_FIELD_DETAIL },
-    { "min_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(min_ns), EXPORT },
-    { "excess_ns", NULL, IFM_FIELD_DURATION, get_place, PLACE(excess_ns), EXPORT },
-    { "dtype", "dtype", IFM_FIELD_TEXT, get_node_text, NODE(dtype),
+    { "min_ns", NULL, IFM_FIELD_DURATION, KERNEL(place.min_ns), EXPORT },
+    { "excess_ns", NULL, IFM_FIELD_DURATION, KERNEL(place.excess_ns), EXPORT },
+    { "dtype", "dtype", IFM_FIELD_TEXT, NODE(dtype, .some = TRUE),
       HIDE | IFM_FIELD_FOLD | IFM_FIELD_BREAK | IFM_FIELD_DETAIL },
-    { "implementation", "implementation", IFM_FIELD_TEXT, get_node_text, NODE(implementation), HIDE | IFM_FIELD_DETAIL,
+    { "implementation", "implementation", IFM_FIELD_TEXT, NODE(implementation, .some = TRUE), HIDE | IFM_FIELD_DETAIL,
       .min_width = 120 },
-    { "members", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNEL(members), EXPORT },
+    { "members", NULL, IFM_FIELD_TEXT, KERNEL(members), EXPORT },
     { NULL },
 };
 
@@ -138,17 +120,17 @@ static void get_family_rate(const void *record, const void *user, IfmValue *valu
         ifm_value_set_real(value, family->flop / family->time_ns);
 }
 
-#define FAMILY(member) IFM_FIELD_AT(IfmKernelFamily, member)
+#define FAMILY(member) IFM_MEMBER(IfmKernelFamily, member)
 
 const IfmField ifm_kernel_family_fields[] = {
-    { "family", "family", IFM_FIELD_TEXT, ifm_field_get_text, FAMILY(name) },
-    { "n", "layers", IFM_FIELD_INTEGER, ifm_field_get_count, FAMILY(n) },
-    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, FAMILY(time_ns) },
-    { "share_ratio", "share", IFM_FIELD_RATIO, ifm_field_get_real, FAMILY(share_ratio) },
-    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, FAMILY(share_ratio), SCREEN },
-    { "flop", NULL, IFM_FIELD_REAL, ifm_field_get_real, FAMILY(flop), EXPORT },
+    { "family", "family", IFM_FIELD_TEXT, FAMILY(name) },
+    { "n", "layers", IFM_FIELD_INTEGER, FAMILY(n) },
+    { "time_ns", "time", IFM_FIELD_DURATION, FAMILY(time_ns) },
+    { "share_ratio", "share", IFM_FIELD_RATIO, FAMILY(share_ratio) },
+    { "bar", "", IFM_FIELD_BAR, FAMILY(share_ratio), SCREEN },
+    { "flop", NULL, IFM_FIELD_REAL, FAMILY(flop), EXPORT },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_family_rate, NULL, SCREEN | HIDE },
-    { "attained_ratio", "of peak", IFM_FIELD_RATIO, ifm_field_get_real, FAMILY(attained), HIDE },
-    { "excess_ns", "above peak", IFM_FIELD_DURATION, ifm_field_get_real, FAMILY(excess_ns), HIDE },
+    { "attained_ratio", "of peak", IFM_FIELD_RATIO, FAMILY(attained), HIDE },
+    { "excess_ns", "above peak", IFM_FIELD_DURATION, FAMILY(excess_ns), HIDE },
     { NULL },
 };

@@ -158,19 +158,13 @@ static json_t *rows_to_json(const GArray *rows)
     return json;
 }
 
-/* @user: the offset of a gint64, bytes. */
-static void get_mb(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, mb_of((double)G_STRUCT_MEMBER(gint64, record, GPOINTER_TO_SIZE(user))));
-}
-
-#define MODE(member) IFM_FIELD_AT(IfmProfileMode, member)
+#define MODE(member) IFM_MEMBER(IfmProfileMode, member, .per = MB)
 
 static const IfmField mode_memory_fields[] = {
-    { "parameters", NULL, IFM_FIELD_REAL, get_mb, MODE(parameter_bytes) },
-    { "activations", NULL, IFM_FIELD_REAL, get_mb, MODE(held_bytes) },
-    { "gradients", NULL, IFM_FIELD_REAL, get_mb, MODE(gradient_bytes) },
-    { "optimizer_state", NULL, IFM_FIELD_REAL, get_mb, MODE(state_bytes) },
+    { "parameters", NULL, IFM_FIELD_REAL, MODE(parameter_bytes) },
+    { "activations", NULL, IFM_FIELD_REAL, MODE(held_bytes) },
+    { "gradients", NULL, IFM_FIELD_REAL, MODE(gradient_bytes) },
+    { "optimizer_state", NULL, IFM_FIELD_REAL, MODE(state_bytes) },
     { NULL },
 };
 
@@ -199,14 +193,14 @@ static json_t *memory_to_json(const IfmProfileReport *report, const IfmProfileDe
     return json;
 }
 
-#define COVERAGE(member) IFM_FIELD_AT(IfmCoverage, member)
+#define COVERAGE(member) IFM_MEMBER(IfmCoverage, member)
 
 static const IfmField coverage_fields[] = {
-    { "nodes", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_nodes) },
-    { "nodes_covered", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_covered) },
-    { "mac_nodes", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_mac_nodes) },
-    { "mac_nodes_covered", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_mac_covered) },
-    { "tensors_observed", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, COVERAGE(n_observed) },
+    { "nodes", NULL, IFM_FIELD_INTEGER, COVERAGE(n_nodes) },
+    { "nodes_covered", NULL, IFM_FIELD_INTEGER, COVERAGE(n_covered) },
+    { "mac_nodes", NULL, IFM_FIELD_INTEGER, COVERAGE(n_mac_nodes) },
+    { "mac_nodes_covered", NULL, IFM_FIELD_INTEGER, COVERAGE(n_mac_covered) },
+    { "tensors_observed", NULL, IFM_FIELD_INTEGER, COVERAGE(n_observed) },
     { NULL },
 };
 
@@ -282,20 +276,20 @@ static json_t *peak_to_json(const IfmProfileDevice *device)
     return json;
 }
 
-#define KERNELS(member) IFM_FIELD_AT(IfmKernels, member)
+#define KERNELS(member) IFM_MEMBER(IfmKernels, member)
 
 static const IfmField kernels_fields[] = {
-    { "mapped_by", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNELS(reported_by) },
-    { "n_by_names", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_by_names) },
-    { "why_names", NULL, IFM_FIELD_TEXT, ifm_field_get_text, KERNELS(why_names) },
-    { "nodes_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, KERNELS(nodes_ns) },
-    { "min_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, KERNELS(min_ns) },
-    { "n_unknown", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_unknown) },
-    { "n_marshalling", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_marshalling) },
-    { "n_upper_bounds", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_upper_bounds) },
-    { "unknown_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, KERNELS(unknown_ratio) },
-    { "n_model_missing", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, KERNELS(n_model_missing) },
-    { "missing_ratio", NULL, IFM_FIELD_RATIO, ifm_field_get_real, KERNELS(missing_ratio) },
+    { "mapped_by", NULL, IFM_FIELD_TEXT, KERNELS(reported_by) },
+    { "n_by_names", NULL, IFM_FIELD_INTEGER, KERNELS(n_by_names) },
+    { "why_names", NULL, IFM_FIELD_TEXT, KERNELS(why_names) },
+    { "nodes_ns", NULL, IFM_FIELD_DURATION, KERNELS(nodes_ns) },
+    { "min_ns", NULL, IFM_FIELD_DURATION, KERNELS(min_ns) },
+    { "n_unknown", NULL, IFM_FIELD_INTEGER, KERNELS(n_unknown) },
+    { "n_marshalling", NULL, IFM_FIELD_INTEGER, KERNELS(n_marshalling) },
+    { "n_upper_bounds", NULL, IFM_FIELD_INTEGER, KERNELS(n_upper_bounds) },
+    { "unknown_ratio", NULL, IFM_FIELD_RATIO, KERNELS(unknown_ratio) },
+    { "n_model_missing", NULL, IFM_FIELD_INTEGER, KERNELS(n_model_missing) },
+    { "missing_ratio", NULL, IFM_FIELD_RATIO, KERNELS(missing_ratio) },
     { NULL },
 };
 

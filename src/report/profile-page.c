@@ -56,18 +56,18 @@ typedef struct
     IfmModelEnergy energy;
 } Shown;
 
-#define SHOWN(member) IFM_FIELD_AT(Shown, member)
+#define SHOWN(member) IFM_MEMBER(Shown, member)
 #define HIDE (IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL)
 
 static const IfmField shown_fields[] = {
-    { "per_s", "per second", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(per_s), HIDE },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(flop_per_s), HIDE },
-    { "attained_ratio", "of peak", IFM_FIELD_RATIO, ifm_field_get_real, SHOWN(attained), HIDE },
-    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_j), HIDE },
-    { "energy_lower_j", "", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_lower_j), IFM_FIELD_NO_SCREEN },
-    { "energy_upper_j", "", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.gross_upper_j), IFM_FIELD_NO_SCREEN },
-    { "net_j", "J above idle", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.net_j), HIDE },
-    { "power_w", "W", IFM_FIELD_REAL, ifm_field_get_real, SHOWN(energy.power_w), HIDE },
+    { "per_s", "per second", IFM_FIELD_REAL, SHOWN(per_s), HIDE },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, SHOWN(flop_per_s), HIDE },
+    { "attained_ratio", "of peak", IFM_FIELD_RATIO, SHOWN(attained), HIDE },
+    { "energy_j", "J", IFM_FIELD_REAL, SHOWN(energy.gross_j), HIDE },
+    { "energy_lower_j", "", IFM_FIELD_REAL, SHOWN(energy.gross_lower_j), IFM_FIELD_NO_SCREEN },
+    { "energy_upper_j", "", IFM_FIELD_REAL, SHOWN(energy.gross_upper_j), IFM_FIELD_NO_SCREEN },
+    { "net_j", "J above idle", IFM_FIELD_REAL, SHOWN(energy.net_j), HIDE },
+    { "power_w", "W", IFM_FIELD_REAL, SHOWN(energy.power_w), HIDE },
 };
 
 /* The columns of results, with these before those that a narrow screen takes to a further block. */

@@ -143,23 +143,12 @@ json_t *ifm_profile_runtime(const IfmProfileReport *report, const IfmProfileDevi
     return json;
 }
 
-static void get_gflops(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmWork *)record)->flop / 1e9);
-}
-
-/* @user: the offset of a double in IfmWork. */
-static void get_amount(const void *record, const void *user, IfmValue *value)
-{
-    double amount = G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user));
-    if (isfinite(amount))
-        ifm_value_set_integer(value, (gint64)amount);
-}
+#define WORK(member, ...) IFM_MEMBER(IfmWork, member, ##__VA_ARGS__)
 
 static const IfmField pass_work_fields[] = {
-    { "total_gflops", NULL, IFM_FIELD_REAL, get_gflops },
-    { "total_macs", NULL, IFM_FIELD_INTEGER, get_amount, IFM_FIELD_AT(IfmWork, macs) },
-    { "total_flop", NULL, IFM_FIELD_INTEGER, get_amount, IFM_FIELD_AT(IfmWork, flop) },
+    { "total_gflops", NULL, IFM_FIELD_REAL, WORK(flop, .per = 1e9) },
+    { "total_macs", NULL, IFM_FIELD_INTEGER, WORK(macs) },
+    { "total_flop", NULL, IFM_FIELD_INTEGER, WORK(flop) },
     { NULL },
 };
 
@@ -260,11 +249,6 @@ static void get_pass(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, user != NULL ? ifm_pass_key(row->kind) : words[row->kind]);
 }
 
-static void get_giga(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const PassRow *)record)->work.flop / 1e9);
-}
-
 static void get_flop_per_s(const void *record, const void *user, IfmValue *value)
 {
     const PassRow *row = record;
@@ -296,7 +280,7 @@ static void get_row_reason(const void *record, const void *user, IfmValue *value
 }
 
 #define RESULT(member) IFM_FIELD_AT(IfmResult, member)
-#define ROW(member) IFM_FIELD_AT(PassRow, member)
+#define ROW(member, ...) IFM_MEMBER(PassRow, member, ##__VA_ARGS__)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 
@@ -308,19 +292,18 @@ static const IfmField pass_fields[] = {
     { "pass", NULL, IFM_FIELD_TEXT, get_pass, "key", EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
     { "difference", NULL, IFM_FIELD_TEXT, get_difference, NULL, EXPORT },
-    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.median_ns) },
-    { "median_lower_ns", "95 % from", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.interval.lower) },
-    { "median_upper_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.interval.upper) },
-    { "forward_ratio", "x forward", IFM_FIELD_REAL, ifm_field_get_real, ROW(forward_ratio) },
-    { "mean_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.mean_ns), EXPORT },
-    { "std_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, ROW(timing.std_ns), EXPORT },
-    { "macs", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.macs), EXPORT },
-    { "flop", NULL, IFM_FIELD_REAL, ifm_field_get_real, ROW(work.flop), EXPORT },
-    { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
+    { "median_ns", "median", IFM_FIELD_DURATION, ROW(timing.median_ns) },
+    { "median_lower_ns", "95 % from", IFM_FIELD_DURATION, ROW(timing.interval.lower) },
+    { "median_upper_ns", "to", IFM_FIELD_DURATION, ROW(timing.interval.upper) },
+    { "forward_ratio", "x forward", IFM_FIELD_REAL, ROW(forward_ratio) },
+    { "mean_ns", NULL, IFM_FIELD_DURATION, ROW(timing.mean_ns), EXPORT },
+    { "std_ns", NULL, IFM_FIELD_DURATION, ROW(timing.std_ns), EXPORT },
+    { "macs", NULL, IFM_FIELD_REAL, ROW(work.macs), EXPORT },
+    { "flop", NULL, IFM_FIELD_REAL, ROW(work.flop), EXPORT },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, ROW(work.flop, .per = 1e9), SCREEN | IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
     { "flop_per_s", NULL, IFM_FIELD_REAL, get_flop_per_s, "per s", EXPORT },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_flop_per_s, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
-    { "peak_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, ROW(peak_bytes),
-      IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
+    { "peak_bytes", "memory", IFM_FIELD_BYTES, ROW(peak_bytes), IFM_FIELD_HIDE_EMPTY | IFM_FIELD_DETAIL },
     { "reason", NULL, IFM_FIELD_TEXT, get_row_reason, NULL, EXPORT },
     { NULL },
 };
@@ -328,7 +311,7 @@ static const IfmField pass_fields[] = {
 /* Where nothing is run, what each pass has to do. */
 static const IfmField work_fields[] = {
     { "words", "pass", IFM_FIELD_TEXT, get_pass },
-    { "gflop", "GFLOP", IFM_FIELD_REAL, get_giga },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, ROW(work.flop, .per = 1e9) },
     { NULL },
 };
 

@@ -295,7 +295,7 @@ static void get_work_intensity(const void *record, const void *user, IfmValue *v
         ifm_value_set_real(value, (double)row->cost.flop / bytes);
 }
 
-#define WORK(member) IFM_FIELD_AT(WorkRow, member)
+#define WORK(member) IFM_MEMBER(WorkRow, member)
 #define COST(member) IFM_FIELD_AT(IfmNodeCost, member)
 #define WORK_COLUMNS                                                                                                       \
     { "macs", "MMAC", IFM_FIELD_REAL, get_work_mega, COST(macs) },                                                         \
@@ -308,14 +308,14 @@ static void get_work_intensity(const void *record, const void *user, IfmValue *v
     }
 
 static const IfmField family_work_fields[] = {
-    { "family", "family", IFM_FIELD_TEXT, ifm_field_get_text, WORK(name) },
-    { "n", "nodes", IFM_FIELD_INTEGER, ifm_field_get_count, WORK(n) },
+    { "family", "family", IFM_FIELD_TEXT, WORK(name) },
+    { "n", "nodes", IFM_FIELD_INTEGER, WORK(n) },
     WORK_COLUMNS,
 };
 
 static const IfmField node_work_fields[] = {
-    { "name", "node", IFM_FIELD_TEXT, ifm_field_get_text, WORK(name) },
-    { "op_type", "operator", IFM_FIELD_TEXT, ifm_field_get_text, WORK(op_type) },
+    { "name", "node", IFM_FIELD_TEXT, WORK(name) },
+    { "op_type", "operator", IFM_FIELD_TEXT, WORK(op_type) },
     WORK_COLUMNS,
 };
 
@@ -421,8 +421,8 @@ static void get_memory_name(const void *record, const void *user, IfmValue *valu
 
 static const IfmField memory_fields[] = {
     { "memory", "memory", IFM_FIELD_TEXT, get_memory_name, NULL, IFM_FIELD_WHOLE },
-    { "bytes", "size", IFM_FIELD_BYTES, ifm_field_get_real, IFM_FIELD_AT(IfmMemoryRow, bytes) },
-    { "meaning", "what it is", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(IfmMemoryRow, meaning), .min_width = 84 },
+    { "bytes", "size", IFM_FIELD_BYTES, IFM_MEMBER(IfmMemoryRow, bytes) },
+    { "meaning", "what it is", IFM_FIELD_TEXT, IFM_MEMBER(IfmMemoryRow, meaning), .min_width = 84 },
     { NULL },
 };
 

@@ -206,11 +206,6 @@ json_t *ifm_profile_closed_form_to_json(const IfmProfileReport *report)
 /* --- parts --------------------------------------------------------------------------------------------------------------
  */
 
-static void get_part_mega(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, (double)((const IfmModelPart *)record)->flop / 1e6);
-}
-
 static void get_part_rate(const void *record, const void *user, IfmValue *value)
 {
     const IfmModelPart *part = record;
@@ -218,19 +213,19 @@ static void get_part_rate(const void *record, const void *user, IfmValue *value)
         ifm_value_set_real(value, (double)part->flop / part->time_ns);
 }
 
-#define PART(member) IFM_FIELD_AT(IfmModelPart, member)
+#define PART(member, ...) IFM_MEMBER(IfmModelPart, member, ##__VA_ARGS__)
 
 static const IfmField part_fields[] = {
-    { "part", "part", IFM_FIELD_TEXT, ifm_field_get_text, PART(name) },
-    { "n", "nodes", IFM_FIELD_INTEGER, ifm_field_get_count, PART(n_nodes) },
-    { "macs", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, PART(macs), IFM_FIELD_NO_SCREEN },
-    { "flop", NULL, IFM_FIELD_INTEGER, ifm_field_get_integer, PART(flop), IFM_FIELD_NO_SCREEN },
-    { "mflop", "MFLOP", IFM_FIELD_REAL, get_part_mega, NULL, IFM_FIELD_NO_EXPORT },
-    { "flop_ratio", "of FLOPs", IFM_FIELD_RATIO, ifm_field_get_real, PART(flop_ratio) },
-    { "flop_bar", "", IFM_FIELD_BAR, ifm_field_get_real, PART(flop_ratio), IFM_FIELD_NO_EXPORT },
-    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, PART(time_ns), IFM_FIELD_HIDE_EMPTY },
-    { "time_ratio", "of time", IFM_FIELD_RATIO, ifm_field_get_real, PART(time_ratio), IFM_FIELD_HIDE_EMPTY },
-    { "time_bar", "", IFM_FIELD_BAR, ifm_field_get_real, PART(time_ratio), IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
+    { "part", "part", IFM_FIELD_TEXT, PART(name) },
+    { "n", "nodes", IFM_FIELD_INTEGER, PART(n_nodes) },
+    { "macs", NULL, IFM_FIELD_INTEGER, PART(macs), IFM_FIELD_NO_SCREEN },
+    { "flop", NULL, IFM_FIELD_INTEGER, PART(flop), IFM_FIELD_NO_SCREEN },
+    { "mflop", "MFLOP", IFM_FIELD_REAL, PART(flop, .per = 1e6), IFM_FIELD_NO_EXPORT },
+    { "flop_ratio", "of FLOPs", IFM_FIELD_RATIO, PART(flop_ratio) },
+    { "flop_bar", "", IFM_FIELD_BAR, PART(flop_ratio), IFM_FIELD_NO_EXPORT },
+    { "time_ns", "time", IFM_FIELD_DURATION, PART(time_ns), IFM_FIELD_HIDE_EMPTY },
+    { "time_ratio", "of time", IFM_FIELD_RATIO, PART(time_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "time_bar", "", IFM_FIELD_BAR, PART(time_ratio), IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_part_rate, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
@@ -299,11 +294,11 @@ static void get_storage_held(const void *record, const void *user, IfmValue *val
         ifm_value_take_text(value, ifm_format_bytes(row->held));
 }
 
-#define STORAGE(member) IFM_FIELD_AT(IfmStorageRow, member)
+#define STORAGE(member) IFM_MEMBER(IfmStorageRow, member)
 
 static const IfmField storage_fields[] = {
-    { "storage", "encoding", IFM_FIELD_TEXT, ifm_field_get_text, STORAGE(name), IFM_FIELD_WHOLE },
-    { "estimated_bytes", "estimated", IFM_FIELD_BYTES, ifm_field_get_real, STORAGE(estimated) },
+    { "storage", "encoding", IFM_FIELD_TEXT, STORAGE(name), IFM_FIELD_WHOLE },
+    { "estimated_bytes", "estimated", IFM_FIELD_BYTES, STORAGE(estimated) },
     { "held", "held", IFM_FIELD_TEXT, get_storage_held },
     { NULL },
 };
@@ -363,16 +358,9 @@ void ifm_profile_add_encoding(IfmDocument *document, const IfmProfileReport *rep
     ifm_document_rows(document, "encoding-storage", storage_fields, ifm_profile_storage_rows(of));
 }
 
-static void get_whole_bytes(const void *record, const void *user, IfmValue *value)
-{
-    double bytes = G_STRUCT_MEMBER(double, record, GPOINTER_TO_SIZE(user));
-    if (isfinite(bytes))
-        ifm_value_set_integer(value, (gint64)bytes);
-}
-
 static const IfmField storage_bytes[] = {
-    { "estimated_bytes", NULL, IFM_FIELD_INTEGER, get_whole_bytes, STORAGE(estimated) },
-    { "held_bytes", NULL, IFM_FIELD_INTEGER, get_whole_bytes, STORAGE(held) },
+    { "estimated_bytes", NULL, IFM_FIELD_INTEGER, STORAGE(estimated) },
+    { "held_bytes", NULL, IFM_FIELD_INTEGER, STORAGE(held) },
     { NULL },
 };
 

@@ -144,21 +144,6 @@ static void get_arithmetic(const void *record, const void *user, IfmValue *value
 
 /* --- getters: exports alone ----------------------------------------------------------------------------------------- */
 
-/* @user: the offset of a char * in IfmCase or IfmMeasurement. */
-static void get_case_text(const void *record, const void *user, IfmValue *value)
-{
-    const IfmCase *subject_case = ((const IfmResult *)record)->subject_case;
-    if (subject_case != NULL)
-        ifm_field_get_text(subject_case, user, value);
-}
-
-static void get_measurement_text(const void *record, const void *user, IfmValue *value)
-{
-    const IfmMeasurement *measurement = ((const IfmResult *)record)->measurement;
-    if (measurement != NULL)
-        ifm_field_get_text(measurement, user, value);
-}
-
 static void get_option(const void *record, const void *user, IfmValue *value)
 {
     const IfmCase *subject_case = ((const IfmResult *)record)->subject_case;
@@ -207,22 +192,17 @@ static void get_reason(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, ifm_result_reason(record));
 }
 
-static void get_resumed(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_boolean(value, ((const IfmResult *)record)->resumed);
-}
-
-#define RESULT(member) IFM_FIELD_AT(IfmResult, member)
-#define CASE(member) IFM_FIELD_AT(IfmCase, member)
-#define MEASUREMENT(member) IFM_FIELD_AT(IfmMeasurement, member)
+#define RESULT(member, ...) IFM_MEMBER(IfmResult, member, ##__VA_ARGS__)
+#define CASE(member) IFM_MEMBER_VIA(IfmResult, subject_case, member)
+#define MEASUREMENT(member) IFM_MEMBER_VIA(IfmResult, measurement, member)
 #define SCREEN IFM_FIELD_NO_EXPORT
 #define EXPORT IFM_FIELD_NO_SCREEN
 
 const IfmField ifm_result_fields[] = {
     { "label", "device", IFM_FIELD_TEXT, get_label, NULL, SCREEN | IFM_FIELD_WHOLE },
-    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_text, RESULT(device), EXPORT },
-    { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, RESULT(alias), EXPORT },
-    { "subject", NULL, IFM_FIELD_TEXT, get_case_text, CASE(subject_name), EXPORT },
+    { "device", NULL, IFM_FIELD_TEXT, RESULT(device), EXPORT },
+    { "alias", NULL, IFM_FIELD_TEXT, RESULT(alias, .some = TRUE), EXPORT },
+    { "subject", NULL, IFM_FIELD_TEXT, CASE(subject_name), EXPORT },
     { "sizes", NULL, IFM_FIELD_TEXT, get_sizes, NULL, EXPORT },
     { "dtype", NULL, IFM_FIELD_TEXT, get_option, "dtype", EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_outcome, NULL, EXPORT },
@@ -235,7 +215,7 @@ const IfmField ifm_result_fields[] = {
     { "half_width_ratio", "±", IFM_FIELD_PRECISION, get_half_width },
     { "n", "n", IFM_FIELD_INTEGER, get_summary_count, "n" },
     { "n_effective", NULL, IFM_FIELD_REAL, get_summary, "n_effective", EXPORT },
-    { "stop_reason", NULL, IFM_FIELD_TEXT, get_measurement_text, MEASUREMENT(stop_reason), EXPORT },
+    { "stop_reason", NULL, IFM_FIELD_TEXT, MEASUREMENT(stop_reason), EXPORT },
     { "ending", "ended", IFM_FIELD_TEXT, get_ending, NULL, SCREEN },
     { "outputs", "outputs", IFM_FIELD_TEXT, get_outputs, NULL, SCREEN | IFM_FIELD_WHOLE },
     { "arithmetic", "computed in", IFM_FIELD_TEXT, get_arithmetic, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
@@ -251,9 +231,9 @@ const IfmField ifm_result_fields[] = {
     { "drift_ratio", NULL, IFM_FIELD_REAL, get_summary, "drift_ratio", EXPORT },
     { "drifting", NULL, IFM_FIELD_BOOLEAN, get_summary_flag, "drifting", EXPORT },
     { "started", NULL, IFM_FIELD_TEXT, get_started, NULL, EXPORT },
-    { "resumed", NULL, IFM_FIELD_BOOLEAN, get_resumed, NULL, EXPORT },
-    { "case_key", NULL, IFM_FIELD_TEXT, get_case_text, CASE(key), EXPORT },
-    { "uid", NULL, IFM_FIELD_TEXT, get_measurement_text, MEASUREMENT(uid), EXPORT },
+    { "resumed", NULL, IFM_FIELD_BOOLEAN, RESULT(resumed), EXPORT },
+    { "case_key", NULL, IFM_FIELD_TEXT, CASE(key), EXPORT },
+    { "uid", NULL, IFM_FIELD_TEXT, MEASUREMENT(uid), EXPORT },
     { NULL },
 };
 
@@ -268,8 +248,8 @@ static void get_started_short(const void *record, const void *user, IfmValue *va
 }
 
 const IfmField ifm_record_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_text, RESULT(device), IFM_FIELD_WHOLE },
-    { "subject", "subject", IFM_FIELD_TEXT, get_case_text, CASE(subject_name), IFM_FIELD_FOLD },
+    { "device", "device", IFM_FIELD_TEXT, RESULT(device), IFM_FIELD_WHOLE },
+    { "subject", "subject", IFM_FIELD_TEXT, CASE(subject_name), IFM_FIELD_FOLD },
     { "sizes", "sizes", IFM_FIELD_TEXT, get_sizes, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_FOLD },
     { "dtype", "dtype", IFM_FIELD_TEXT, get_option, "dtype", IFM_FIELD_HIDE_EMPTY | IFM_FIELD_FOLD },
     { "median_ns", "median", IFM_FIELD_DURATION, get_summary, "median" },
@@ -290,20 +270,20 @@ static void get_sample_result(const void *record, const void *user, IfmValue *va
 
 /* Columns taken over from a result. */
 static const IfmField of_result[] = {
-    { "case_key", NULL, IFM_FIELD_TEXT, get_case_text, CASE(key) },
-    { "uid", NULL, IFM_FIELD_TEXT, get_measurement_text, MEASUREMENT(uid) },
-    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_text, RESULT(device) },
+    { "case_key", NULL, IFM_FIELD_TEXT, CASE(key) },
+    { "uid", NULL, IFM_FIELD_TEXT, MEASUREMENT(uid) },
+    { "device", NULL, IFM_FIELD_TEXT, RESULT(device) },
 };
 
-#define SAMPLE(member) IFM_FIELD_AT(IfmSampleRow, member)
+#define SAMPLE(member) IFM_MEMBER(IfmSampleRow, member)
 
 const IfmField ifm_sample_fields[] = {
     { "case_key", "case", IFM_FIELD_TEXT, get_sample_result, &of_result[0] },
     { "uid", "measurement", IFM_FIELD_TEXT, get_sample_result, &of_result[1] },
     { "device", "device", IFM_FIELD_TEXT, get_sample_result, &of_result[2] },
-    { "kind", "kind", IFM_FIELD_TEXT, ifm_field_get_text, SAMPLE(kind) },
-    { "index", "index", IFM_FIELD_INTEGER, ifm_field_get_count, SAMPLE(index) },
-    { "time_ns", "time", IFM_FIELD_INTEGER, ifm_field_get_integer, SAMPLE(time_ns) },
+    { "kind", "kind", IFM_FIELD_TEXT, SAMPLE(kind) },
+    { "index", "index", IFM_FIELD_INTEGER, SAMPLE(index) },
+    { "time_ns", "time", IFM_FIELD_INTEGER, SAMPLE(time_ns) },
     { NULL },
 };
 

@@ -55,11 +55,6 @@ static gint64 stage_ns(const BatchRow *row, gsize column)
     return table_ns(row, row->report->analysis->batch_stage_ns, column);
 }
 
-static void get_run(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const BatchRow *)record)->report->title);
-}
-
 static void get_batch(const void *record, const void *user, IfmValue *value)
 {
     const BatchRow *row = record;
@@ -124,7 +119,7 @@ char *ifm_run_batches_to_csv(const IfmRunReport *reports, gsize n)
 {
     g_autoptr(GArray) fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
     g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free), rows = g_ptr_array_new_with_free_func(g_free);
-    const IfmField head[] = { { "run", "run", IFM_FIELD_TEXT, get_run },
+    const IfmField head[] = { { "run", "run", IFM_FIELD_TEXT, IFM_MEMBER_VIA(BatchRow, report, title) },
                               { "batch", "batch", IFM_FIELD_INTEGER, get_batch } },
                    tail[] = { { "cycle_ns", "cycle", IFM_FIELD_INTEGER, get_cycle },
                               { "bottleneck_block", "bottleneck", IFM_FIELD_INTEGER, get_bottleneck } };

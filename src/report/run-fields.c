@@ -30,11 +30,6 @@ static void get_interval(const void *record, const void *user, IfmValue *value)
     ifm_value_set_real(value, half);
 }
 
-static void get_difference(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmRunFigure *)record)->difference_ratio);
-}
-
 /* With its sign: which way the prediction missed. */
 void ifm_run_get_difference(const void *record, const void *user, IfmValue *value)
 {
@@ -47,18 +42,19 @@ void ifm_run_get_difference(const void *record, const void *user, IfmValue *valu
     value->tone = fabs(ratio) <= 0.05 ? IFM_TONE_GOOD : IFM_TONE_PLAIN;
 }
 
-#define FIGURE(member) IFM_FIELD_AT(IfmRunFigure, member)
+#define FIGURE(member) IFM_MEMBER(IfmRunFigure, member)
 
 const IfmField ifm_run_figure_fields[] = {
-    { "figure", "", IFM_FIELD_TEXT, ifm_field_get_text, FIGURE(key), IFM_FIELD_WHOLE },
-    { "predicted", "predicted", IFM_FIELD_TEXT, get_words, FIGURE(predicted),
+    { "figure", "", IFM_FIELD_TEXT, FIGURE(key), IFM_FIELD_WHOLE },
+    { "predicted", "predicted", IFM_FIELD_TEXT, get_words, IFM_FIELD_AT(IfmRunFigure, predicted),
       IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
-    { "measured", "measured", IFM_FIELD_TEXT, get_words, FIGURE(measured), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
+    { "measured", "measured", IFM_FIELD_TEXT, get_words, IFM_FIELD_AT(IfmRunFigure, measured),
+      IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
     { "interval_ratio", "±", IFM_FIELD_PRECISION, get_interval, .flags = IFM_FIELD_HIDE_EMPTY },
     { "difference", "off by", IFM_FIELD_TEXT, ifm_run_get_difference, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
-    { "unit", "unit", IFM_FIELD_TEXT, ifm_field_get_text, FIGURE(unit), IFM_FIELD_NO_SCREEN },
-    { "predicted", "predicted", IFM_FIELD_REAL, ifm_field_get_real, FIGURE(predicted), IFM_FIELD_NO_SCREEN },
-    { "measured", "measured", IFM_FIELD_REAL, ifm_field_get_real, FIGURE(measured), IFM_FIELD_NO_SCREEN },
-    { "difference_ratio", "", IFM_FIELD_REAL, get_difference, .flags = IFM_FIELD_NO_SCREEN },
+    { "unit", "unit", IFM_FIELD_TEXT, FIGURE(unit), IFM_FIELD_NO_SCREEN },
+    { "predicted", "predicted", IFM_FIELD_REAL, FIGURE(predicted), IFM_FIELD_NO_SCREEN },
+    { "measured", "measured", IFM_FIELD_REAL, FIGURE(measured), IFM_FIELD_NO_SCREEN },
+    { "difference_ratio", "", IFM_FIELD_REAL, FIGURE(difference_ratio), IFM_FIELD_NO_SCREEN },
     { NULL },
 };

@@ -249,29 +249,9 @@ typedef struct
     const IfmRunFigure *makespan, *throughput;
 } RunLine;
 
-static void get_title(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const RunLine *)record)->report->title);
-}
-
-static void get_predicted(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const RunLine *)record)->makespan->predicted);
-}
-
-static void get_measured(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const RunLine *)record)->makespan->measured);
-}
-
 static void get_off(const void *record, const void *user, IfmValue *value)
 {
     ifm_run_get_difference(((const RunLine *)record)->makespan, NULL, value);
-}
-
-static void get_rate(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const RunLine *)record)->throughput->measured);
 }
 
 static void get_attained(const void *record, const void *user, IfmValue *value)
@@ -296,11 +276,11 @@ static void get_outputs(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField line_fields[] = {
-    { "run", "run", IFM_FIELD_TEXT, get_title, .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "predicted_ns", "predicted", IFM_FIELD_DURATION, get_predicted },
-    { "measured_ns", "measured", IFM_FIELD_DURATION, get_measured },
+    { "run", "run", IFM_FIELD_TEXT, IFM_MEMBER_VIA(RunLine, report, title), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, IFM_MEMBER_VIA(RunLine, makespan, predicted) },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, IFM_MEMBER_VIA(RunLine, makespan, measured) },
     { "off", "off by", IFM_FIELD_TEXT, get_off },
-    { "throughput_per_s", "batches/s", IFM_FIELD_REAL, get_rate },
+    { "throughput_per_s", "batches/s", IFM_FIELD_REAL, IFM_MEMBER_VIA(RunLine, throughput, measured) },
     { "attained", "of bound", IFM_FIELD_RATIO, get_attained, .flags = IFM_FIELD_HIDE_EMPTY },
     { "outputs", "outputs", IFM_FIELD_TEXT, get_outputs, .flags = IFM_FIELD_HIDE_EMPTY },
     { NULL },

@@ -31,11 +31,6 @@ static void get_gflop(const void *record, const void *user, IfmValue *value)
         ifm_value_set_real(value, (double)line->point.flop / 1e9);
 }
 
-static void get_gflop_per_s(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmScalingLine *)record)->flop_per_s / 1e9);
-}
-
 /* To a hundredth: further digits mean nothing. */
 static void get_departure(const void *record, const void *user, IfmValue *value)
 {
@@ -76,65 +71,54 @@ static void get_key(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, line->result->subject_case->key);
 }
 
-static void get_n_rounds(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, (gint64)((const IfmScalingLine *)record)->point.n_rounds);
-}
-
-static void get_disturbed(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_boolean(value, ((const IfmScalingLine *)record)->point.disturbed);
-}
-
-#define LINE(member) IFM_FIELD_AT(IfmScalingLine, member)
+#define LINE(member, ...) IFM_MEMBER(IfmScalingLine, member, ##__VA_ARGS__)
 #define HIDE IFM_FIELD_HIDE_EMPTY
 #define SCREEN IFM_FIELD_NO_EXPORT
 
 /* On the page behind the axis: those with a title. In CSV and JSON: those that are exported. */
 const IfmField ifm_scaling_line_fields[] = {
-    { "axis", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(axis) },
-    { "value", NULL, IFM_FIELD_TEXT, ifm_field_get_text, LINE(point.value) },
-    { "device", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(device) },
-    { "alias", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(alias) },
+    { "axis", NULL, IFM_FIELD_TEXT, LINE(axis, .some = TRUE) },
+    { "value", NULL, IFM_FIELD_TEXT, LINE(point.value) },
+    { "device", NULL, IFM_FIELD_TEXT, LINE(device, .some = TRUE) },
+    { "alias", NULL, IFM_FIELD_TEXT, LINE(alias, .some = TRUE) },
     { "error_code", NULL, IFM_FIELD_TEXT, get_code },
-    { "reason", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(point.reason) },
-    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.time_ns) },
+    { "reason", NULL, IFM_FIELD_TEXT, LINE(point.reason, .some = TRUE) },
+    { "median_ns", "median", IFM_FIELD_DURATION, LINE(point.time_ns) },
     { "half_width_ratio", "±", IFM_FIELD_PRECISION, get_half_width, NULL, SCREEN },
-    { "median_lower_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.lower) },
-    { "median_upper_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.interval.upper) },
-    { "mean_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.mean_ns) },
-    { "std_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.std_ns) },
-    { "min_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.min_ns) },
-    { "max_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.max_ns) },
-    { "n_rounds", NULL, IFM_FIELD_INTEGER, get_n_rounds },
-    { "least_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.least_ns) },
-    { "most_ns", NULL, IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.most_ns) },
-    { "disturbed", NULL, IFM_FIELD_BOOLEAN, get_disturbed },
+    { "median_lower_ns", NULL, IFM_FIELD_DURATION, LINE(point.interval.lower) },
+    { "median_upper_ns", NULL, IFM_FIELD_DURATION, LINE(point.interval.upper) },
+    { "mean_ns", NULL, IFM_FIELD_DURATION, LINE(point.mean_ns) },
+    { "std_ns", NULL, IFM_FIELD_DURATION, LINE(point.std_ns) },
+    { "min_ns", NULL, IFM_FIELD_DURATION, LINE(point.min_ns) },
+    { "max_ns", NULL, IFM_FIELD_DURATION, LINE(point.max_ns) },
+    { "n_rounds", NULL, IFM_FIELD_INTEGER, LINE(point.n_rounds) },
+    { "least_ns", NULL, IFM_FIELD_DURATION, LINE(point.least_ns) },
+    { "most_ns", NULL, IFM_FIELD_DURATION, LINE(point.most_ns) },
+    { "disturbed", NULL, IFM_FIELD_BOOLEAN, LINE(point.disturbed) },
     { "gflop", "GFLOP", IFM_FIELD_REAL, get_gflop, NULL, SCREEN },
     { "flop", NULL, IFM_FIELD_INTEGER, get_flop },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s, NULL, SCREEN },
-    { "flop_per_s", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(flop_per_s) },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, LINE(flop_per_s, .per = 1e9), SCREEN },
+    { "flop_per_s", NULL, IFM_FIELD_REAL, LINE(flop_per_s) },
     { "departure_ratio", "x FLOP", IFM_FIELD_REAL, get_departure, NULL, SCREEN | HIDE },
     { "departs", "", IFM_FIELD_TEXT, get_departs_word, NULL, SCREEN | IFM_FIELD_WHOLE },
-    { "model_bytes", "memory", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes), IFM_FIELD_DETAIL },
-    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE | IFM_FIELD_DETAIL },
-    { "allocator_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.allocator_bytes) },
-    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_j), HIDE | IFM_FIELD_DETAIL },
-    { "energy_lower_j", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_lower_j) },
-    { "energy_upper_j", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(point.energy_upper_j) },
-    { "departure_ratio", NULL, IFM_FIELD_REAL, ifm_field_get_real, LINE(departure) },
+    { "model_bytes", "memory", IFM_FIELD_BYTES, LINE(point.bytes), IFM_FIELD_DETAIL },
+    { "process_bytes", "process", IFM_FIELD_BYTES, LINE(point.process_bytes), HIDE | IFM_FIELD_DETAIL },
+    { "allocator_bytes", NULL, IFM_FIELD_BYTES, LINE(point.allocator_bytes) },
+    { "energy_j", "J", IFM_FIELD_REAL, LINE(point.energy_j), HIDE | IFM_FIELD_DETAIL },
+    { "energy_lower_j", NULL, IFM_FIELD_REAL, LINE(point.energy_lower_j) },
+    { "energy_upper_j", NULL, IFM_FIELD_REAL, LINE(point.energy_upper_j) },
+    { "departure_ratio", NULL, IFM_FIELD_REAL, LINE(departure) },
     { "departs", NULL, IFM_FIELD_BOOLEAN, get_departs },
-    { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_flop_ratio),
+    { "attention_flop_ratio", "attention: FLOP", IFM_FIELD_RATIO, LINE(point.attention_flop_ratio),
       HIDE | IFM_FIELD_DETAIL },
-    { "attention_time_ratio", "time", IFM_FIELD_RATIO, ifm_field_get_real, LINE(point.attention_time_ratio),
-      HIDE | IFM_FIELD_DETAIL },
-    { "attention_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_estimated_bytes) },
-    { "attention_planned_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_planned_bytes) },
-    { "encoding_ns", "encoding", IFM_FIELD_DURATION, ifm_field_get_real, LINE(point.encoding_ns), HIDE | IFM_FIELD_DETAIL },
-    { "encoding_estimated_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes) },
-    { "encoding_held_bytes", NULL, IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_held_bytes) },
-    { "doubt", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(point.doubt) },
-    { "pass", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, LINE(pass) },
+    { "attention_time_ratio", "time", IFM_FIELD_RATIO, LINE(point.attention_time_ratio), HIDE | IFM_FIELD_DETAIL },
+    { "attention_estimated_bytes", NULL, IFM_FIELD_BYTES, LINE(point.attention_estimated_bytes) },
+    { "attention_planned_bytes", NULL, IFM_FIELD_BYTES, LINE(point.attention_planned_bytes) },
+    { "encoding_ns", "encoding", IFM_FIELD_DURATION, LINE(point.encoding_ns), HIDE | IFM_FIELD_DETAIL },
+    { "encoding_estimated_bytes", NULL, IFM_FIELD_BYTES, LINE(point.encoding_estimated_bytes) },
+    { "encoding_held_bytes", NULL, IFM_FIELD_BYTES, LINE(point.encoding_held_bytes) },
+    { "doubt", NULL, IFM_FIELD_TEXT, LINE(point.doubt, .some = TRUE) },
+    { "pass", NULL, IFM_FIELD_TEXT, LINE(pass, .some = TRUE) },
     { "case_key", NULL, IFM_FIELD_TEXT, get_key },
     { NULL },
 };

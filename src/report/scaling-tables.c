@@ -5,7 +5,7 @@
 /* How a model grows, beyond the table of points: the passes of a training, and the memory of a graph
  * transformer. */
 
-#define LINE(member) IFM_FIELD_AT(IfmScalingLine, member)
+#define LINE(member) IFM_MEMBER(IfmScalingLine, member)
 #define HIDE IFM_FIELD_HIDE_EMPTY
 
 /* --- the axis --------------------------------------------------------------------------------------------------------- */
@@ -20,7 +20,10 @@ static void get_number(const void *record, const void *user, IfmValue *value)
 /* The first column of a table whose records begin with an IfmScalingLine. */
 static IfmField axis_field(const IfmScalingPart *part)
 {
-    IfmField field = { "value", part->row->axis, IFM_FIELD_TEXT, ifm_field_get_text, LINE(point.value), IFM_FIELD_WHOLE };
+    IfmField field = {
+        "value",        part->row->axis, IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(IfmScalingLine, point.value),
+        IFM_FIELD_WHOLE
+    };
     if (ifm_scaling_has_numbers(part))
     {
         field.kind = IFM_FIELD_INTEGER;
@@ -73,24 +76,24 @@ typedef struct
     } of[IFM_N_PASS_FIGURES];
 } PassesLine;
 
-#define OF(kind, member) IFM_FIELD_AT(PassesLine, of[kind].member)
+#define OF(kind, member) IFM_MEMBER(PassesLine, of[kind].member)
 
 /* Without a device there are the FLOP of each. */
 static const IfmField passes_fields[] = {
-    { "forward_ns", "forward", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_FORWARD, time_ns), HIDE },
-    { "forward_half", "±", IFM_FIELD_PRECISION, ifm_field_get_real, OF(IFM_PASS_FORWARD, half_ratio), HIDE },
-    { "backward_ns", "backward", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, time_ns), HIDE },
-    { "backward_lower", "95 % from", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, lower_ns), HIDE },
-    { "backward_upper", "to", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_BACKWARD, upper_ns), HIDE },
-    { "training_ns", "training pass", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_TRAINING, time_ns), HIDE },
-    { "training_half", "±", IFM_FIELD_PRECISION, ifm_field_get_real, OF(IFM_PASS_TRAINING, half_ratio), HIDE },
-    { "update_ns", "update", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_UPDATE, time_ns), HIDE },
-    { "step_ns", "training step", IFM_FIELD_DURATION, ifm_field_get_real, OF(IFM_PASS_STEP, time_ns), HIDE },
-    { "forward_gflop", "GFLOP: forward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_FORWARD, gflop), HIDE },
-    { "backward_gflop", "backward", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_BACKWARD, gflop), HIDE },
-    { "training_gflop", "training pass", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_TRAINING, gflop), HIDE },
-    { "update_gflop", "update", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_UPDATE, gflop), HIDE },
-    { "step_gflop", "training step", IFM_FIELD_REAL, ifm_field_get_real, OF(IFM_PASS_STEP, gflop), HIDE },
+    { "forward_ns", "forward", IFM_FIELD_DURATION, OF(IFM_PASS_FORWARD, time_ns), HIDE },
+    { "forward_half", "±", IFM_FIELD_PRECISION, OF(IFM_PASS_FORWARD, half_ratio), HIDE },
+    { "backward_ns", "backward", IFM_FIELD_DURATION, OF(IFM_PASS_BACKWARD, time_ns), HIDE },
+    { "backward_lower", "95 % from", IFM_FIELD_DURATION, OF(IFM_PASS_BACKWARD, lower_ns), HIDE },
+    { "backward_upper", "to", IFM_FIELD_DURATION, OF(IFM_PASS_BACKWARD, upper_ns), HIDE },
+    { "training_ns", "training pass", IFM_FIELD_DURATION, OF(IFM_PASS_TRAINING, time_ns), HIDE },
+    { "training_half", "±", IFM_FIELD_PRECISION, OF(IFM_PASS_TRAINING, half_ratio), HIDE },
+    { "update_ns", "update", IFM_FIELD_DURATION, OF(IFM_PASS_UPDATE, time_ns), HIDE },
+    { "step_ns", "training step", IFM_FIELD_DURATION, OF(IFM_PASS_STEP, time_ns), HIDE },
+    { "forward_gflop", "GFLOP: forward", IFM_FIELD_REAL, OF(IFM_PASS_FORWARD, gflop), HIDE },
+    { "backward_gflop", "backward", IFM_FIELD_REAL, OF(IFM_PASS_BACKWARD, gflop), HIDE },
+    { "training_gflop", "training pass", IFM_FIELD_REAL, OF(IFM_PASS_TRAINING, gflop), HIDE },
+    { "update_gflop", "update", IFM_FIELD_REAL, OF(IFM_PASS_UPDATE, gflop), HIDE },
+    { "step_gflop", "training step", IFM_FIELD_REAL, OF(IFM_PASS_STEP, gflop), HIDE },
     { NULL },
 };
 
@@ -190,14 +193,12 @@ static void get_held(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField memory_fields[] = {
-    { "attention_estimated_bytes", "attention: estimated", IFM_FIELD_BYTES, ifm_field_get_real,
-      LINE(point.attention_estimated_bytes) },
-    { "attention_planned_bytes", "planned", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.attention_planned_bytes) },
-    { "model_bytes", "model", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.bytes) },
-    { "allocator_bytes", "allocator", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.allocator_bytes), HIDE },
-    { "process_bytes", "process", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.process_bytes), HIDE },
-    { "encoding_estimated_bytes", "encoding", IFM_FIELD_BYTES, ifm_field_get_real, LINE(point.encoding_estimated_bytes),
-      HIDE },
+    { "attention_estimated_bytes", "attention: estimated", IFM_FIELD_BYTES, LINE(point.attention_estimated_bytes) },
+    { "attention_planned_bytes", "planned", IFM_FIELD_BYTES, LINE(point.attention_planned_bytes) },
+    { "model_bytes", "model", IFM_FIELD_BYTES, LINE(point.bytes) },
+    { "allocator_bytes", "allocator", IFM_FIELD_BYTES, LINE(point.allocator_bytes), HIDE },
+    { "process_bytes", "process", IFM_FIELD_BYTES, LINE(point.process_bytes), HIDE },
+    { "encoding_estimated_bytes", "encoding", IFM_FIELD_BYTES, LINE(point.encoding_estimated_bytes), HIDE },
     { "encoding_held_bytes", "held", IFM_FIELD_BYTES, get_held, NULL, HIDE },
     { NULL },
 };

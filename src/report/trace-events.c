@@ -15,11 +15,6 @@ static void get_trace_name(const void *record, const void *user, IfmValue *value
     ifm_value_set_text(value, ifm_trace_name(((const EventRow *)record)->trace));
 }
 
-static void get_info_text(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_text(((const EventRow *)record)->info, user, value);
-}
-
 static void get_stream(const void *record, const void *user, IfmValue *value)
 {
     const IfmTrackInfo *info = ((const EventRow *)record)->info;
@@ -38,11 +33,6 @@ static void get_name(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, ifm_trace_text(row->trace, row->event->name));
 }
 
-static void get_time(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_integer(((const EventRow *)record)->event, user, value);
-}
-
 /* -1 is "unavailable". */
 static void get_known_time(const void *record, const void *user, IfmValue *value)
 {
@@ -58,41 +48,28 @@ static void get_batch(const void *record, const void *user, IfmValue *value)
         ifm_value_set_integer(value, batch);
 }
 
-/* 0 is "none". */
-static void get_number(const void *record, const void *user, IfmValue *value)
-{
-    guint16 number = G_STRUCT_MEMBER(guint16, ((const EventRow *)record)->event, GPOINTER_TO_SIZE(user));
-    if (number > 0)
-        ifm_value_set_integer(value, number);
-}
-
-static void get_failed(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_boolean(value, ((const EventRow *)record)->event->failed != 0);
-}
-
-#define INFO(member) IFM_FIELD_AT(IfmTrackInfo, member)
-#define EVENT(member) IFM_FIELD_AT(IfmEvent, member)
+#define INFO(member) IFM_MEMBER_VIA(EventRow, info, member)
+#define EVENT(member, ...) IFM_MEMBER_VIA(EventRow, event, member, ##__VA_ARGS__)
 
 static const IfmField event_fields[] = {
-    { "trace", "trace", IFM_FIELD_INTEGER, ifm_field_get_count, IFM_FIELD_AT(EventRow, number) },
+    { "trace", "trace", IFM_FIELD_INTEGER, IFM_MEMBER(EventRow, number) },
     { "trace_name", "trace name", IFM_FIELD_TEXT, get_trace_name },
-    { "process", "process", IFM_FIELD_TEXT, get_info_text, INFO(process) },
-    { "thread", "thread", IFM_FIELD_TEXT, get_info_text, INFO(thread) },
-    { "device", "device", IFM_FIELD_TEXT, get_info_text, INFO(device) },
+    { "process", "process", IFM_FIELD_TEXT, INFO(process) },
+    { "thread", "thread", IFM_FIELD_TEXT, INFO(thread) },
+    { "device", "device", IFM_FIELD_TEXT, INFO(device) },
     { "stream", "stream", IFM_FIELD_INTEGER, get_stream },
     { "kind", "kind", IFM_FIELD_TEXT, get_kind },
     { "name", "name", IFM_FIELD_TEXT, get_name },
-    { "start_ns", "start", IFM_FIELD_INTEGER, get_time, EVENT(start_ns) },
-    { "duration_ns", "duration", IFM_FIELD_INTEGER, get_time, EVENT(duration_ns) },
-    { "device_ns", "device time", IFM_FIELD_INTEGER, get_known_time, EVENT(device_ns) },
-    { "overhead_ns", "overhead", IFM_FIELD_INTEGER, get_known_time, EVENT(overhead_ns) },
-    { "bytes", "bytes", IFM_FIELD_INTEGER, get_time, EVENT(bytes) },
+    { "start_ns", "start", IFM_FIELD_INTEGER, EVENT(start_ns) },
+    { "duration_ns", "duration", IFM_FIELD_INTEGER, EVENT(duration_ns) },
+    { "device_ns", "device time", IFM_FIELD_INTEGER, get_known_time, IFM_FIELD_AT(IfmEvent, device_ns) },
+    { "overhead_ns", "overhead", IFM_FIELD_INTEGER, get_known_time, IFM_FIELD_AT(IfmEvent, overhead_ns) },
+    { "bytes", "bytes", IFM_FIELD_INTEGER, EVENT(bytes) },
     { "batch", "batch", IFM_FIELD_INTEGER, get_batch },
-    { "block", "block", IFM_FIELD_INTEGER, get_number, EVENT(block) },
-    { "first_stage", "first", IFM_FIELD_INTEGER, get_number, EVENT(first) },
-    { "last_stage", "last", IFM_FIELD_INTEGER, get_number, EVENT(last) },
-    { "failed", "failed", IFM_FIELD_BOOLEAN, get_failed },
+    { "block", "block", IFM_FIELD_INTEGER, EVENT(block, .some = TRUE) },
+    { "first_stage", "first", IFM_FIELD_INTEGER, EVENT(first, .some = TRUE) },
+    { "last_stage", "last", IFM_FIELD_INTEGER, EVENT(last, .some = TRUE) },
+    { "failed", "failed", IFM_FIELD_BOOLEAN, EVENT(failed) },
     { NULL },
 };
 

@@ -34,16 +34,6 @@ static void get_track_name(const void *record, const void *user, IfmValue *value
     ifm_value_take_text(value, ifm_track_name(use_of(record)->info));
 }
 
-static void get_track_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_count(use_of(record), user, value);
-}
-
-static void get_track_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_real(use_of(record), user, value);
-}
-
 /* A device that was not asked is not one that did nothing. */
 static void get_track_hardware(const void *record, const void *user, IfmValue *value)
 {
@@ -85,24 +75,12 @@ static void get_track_bubble(const void *record, const void *user, IfmValue *val
         ifm_value_set_real(value, GPOINTER_TO_INT(user) != 0 ? (double)use->bubble_max_ns : use->bubble_mean_ns);
 }
 
-static void get_track_delay(const void *record, const void *user, IfmValue *value)
-{
-    if (isfinite(use_of(record)->delay_mean_ns) && use_of(record)->delay_mean_ns > 0)
-        ifm_value_set_real(value, use_of(record)->delay_mean_ns);
-}
-
 static void get_track_process(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, use_of(record)->info->process);
 }
 
-static void get_track_launches(const void *record, const void *user, IfmValue *value)
-{
-    if (use_of(record)->n_launches > 0)
-        ifm_value_set_integer(value, (gint64)use_of(record)->n_launches);
-}
-
-#define USE(member) IFM_FIELD_AT(IfmTrackUse, member)
+#define USE(member, ...) IFM_MEMBER_VIA(TrackLine, use, member, ##__VA_ARGS__)
 #define CAUSE(key, title, cause)                                                                                           \
     {                                                                                                                      \
         key, title, IFM_FIELD_RATIO, get_track_cause, GINT_TO_POINTER(cause), IFM_FIELD_HIDE_EMPTY                         \
@@ -110,15 +88,16 @@ static void get_track_launches(const void *record, const void *user, IfmValue *v
 
 static const IfmField track_fields[] = {
     { "device", "device", IFM_FIELD_TEXT, get_track_name, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "count", "runs", IFM_FIELD_INTEGER, get_track_count, USE(n_events) },
-    { "wall_utilisation", "wall", IFM_FIELD_RATIO, get_track_real, USE(wall_utilisation) },
+    { "count", "runs", IFM_FIELD_INTEGER, USE(n_events) },
+    { "wall_utilisation", "wall", IFM_FIELD_RATIO, USE(wall_utilisation) },
     { "hw_utilisation", "hardware", IFM_FIELD_TEXT, get_track_hardware, NULL, IFM_FIELD_WHOLE },
-    { "penalty", "penalty", IFM_FIELD_DURATION, get_track_real, USE(penalty_mean_ns), IFM_FIELD_HIDE_EMPTY },
-    { "bubbles", "bubbles", IFM_FIELD_INTEGER, get_track_count, USE(n_bubbles) },
+    { "penalty", "penalty", IFM_FIELD_DURATION, USE(penalty_mean_ns), IFM_FIELD_HIDE_EMPTY },
+    { "bubbles", "bubbles", IFM_FIELD_INTEGER, USE(n_bubbles) },
     { "bubble_mean", "mean", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(0), IFM_FIELD_HIDE_EMPTY },
     { "bubble_max", "longest", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(1), IFM_FIELD_HIDE_EMPTY },
-    { "marshalling", "marshalling", IFM_FIELD_RATIO, get_track_share, USE(marshalling_ns), IFM_FIELD_HIDE_EMPTY },
-    { "delay", "from launch", IFM_FIELD_DURATION, get_track_delay, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "marshalling", "marshalling", IFM_FIELD_RATIO, get_track_share, IFM_FIELD_AT(IfmTrackUse, marshalling_ns),
+      IFM_FIELD_HIDE_EMPTY },
+    { "delay", "from launch", IFM_FIELD_DURATION, USE(delay_mean_ns, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { "idle", "idle", IFM_FIELD_RATIO, get_track_idle, NULL, IFM_FIELD_BREAK },
     CAUSE("upstream", "upstream", IFM_IDLE_UPSTREAM),
     CAUSE("host", "host", IFM_IDLE_HOST),
@@ -129,8 +108,10 @@ static const IfmField track_fields[] = {
     CAUSE("host_wait", "host wait", IFM_IDLE_HOST_WAIT),
     CAUSE("kernel_wait", "kernel wait", IFM_IDLE_KERNEL_WAIT),
     CAUSE("unknown", "unknown", IFM_IDLE_UNKNOWN),
-    { "others", "others work", IFM_FIELD_RATIO, get_track_share, USE(idle_others_busy_ns), IFM_FIELD_HIDE_EMPTY },
-    { "alone", "none works", IFM_FIELD_RATIO, get_track_share, USE(idle_alone_ns), IFM_FIELD_HIDE_EMPTY },
+    { "others", "others work", IFM_FIELD_RATIO, get_track_share, IFM_FIELD_AT(IfmTrackUse, idle_others_busy_ns),
+      IFM_FIELD_HIDE_EMPTY },
+    { "alone", "none works", IFM_FIELD_RATIO, get_track_share, IFM_FIELD_AT(IfmTrackUse, idle_alone_ns),
+      IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -138,10 +119,11 @@ static const IfmField track_fields[] = {
 static const IfmField host_fields[] = {
     { "process", "process", IFM_FIELD_TEXT, get_track_process, NULL, IFM_FIELD_FOLD },
     { "thread", "thread", IFM_FIELD_TEXT, get_track_name, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "count", "outermost calls", IFM_FIELD_INTEGER, get_track_count, USE(n_events) },
-    { "wall_utilisation", "busy", IFM_FIELD_RATIO, get_track_real, USE(wall_utilisation) },
-    { "launches", "launches", IFM_FIELD_INTEGER, get_track_launches, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "launch", "in launches", IFM_FIELD_RATIO, get_track_share, USE(launch_ns), IFM_FIELD_HIDE_EMPTY },
+    { "count", "outermost calls", IFM_FIELD_INTEGER, USE(n_events) },
+    { "wall_utilisation", "busy", IFM_FIELD_RATIO, USE(wall_utilisation) },
+    { "launches", "launches", IFM_FIELD_INTEGER, USE(n_launches, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
+    { "launch", "in launches", IFM_FIELD_RATIO, get_track_share, IFM_FIELD_AT(IfmTrackUse, launch_ns),
+      IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -180,38 +162,21 @@ static const IfmOperatorUse *operator_of(const void *record)
     return ((const OperatorLine *)record)->use;
 }
 
-static void get_operator_text(const void *record, const void *user, IfmValue *value)
-{
-    const char *text = G_STRUCT_MEMBER(const char *, operator_of(record), GPOINTER_TO_SIZE(user));
-    if (*text != '\0')
-        ifm_value_set_text(value, text);
-}
-
-static void get_operator_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_count(operator_of(record), user, value);
-}
-
-static void get_operator_time(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, (double)G_STRUCT_MEMBER(gint64, operator_of(record), GPOINTER_TO_SIZE(user)));
-}
-
 static void get_operator_mean(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, (double)operator_of(record)->total_ns / (double)operator_of(record)->n);
 }
 
-#define OPERATOR(member) IFM_FIELD_AT(IfmOperatorUse, member)
+#define OPERATOR(member, ...) IFM_MEMBER_VIA(OperatorLine, use, member, ##__VA_ARGS__)
 
 static const IfmField operator_fields[] = {
-    { "name", "name", IFM_FIELD_TEXT, get_operator_text, OPERATOR(name), IFM_FIELD_KEY },
-    { "provider", "provider", IFM_FIELD_TEXT, get_operator_text, OPERATOR(provider), IFM_FIELD_HIDE_EMPTY },
-    { "count", "runs", IFM_FIELD_INTEGER, get_operator_count, OPERATOR(n) },
-    { "total", "total", IFM_FIELD_DURATION, get_operator_time, OPERATOR(total_ns) },
+    { "name", "name", IFM_FIELD_TEXT, OPERATOR(name, .some = TRUE), IFM_FIELD_KEY },
+    { "provider", "provider", IFM_FIELD_TEXT, OPERATOR(provider, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
+    { "count", "runs", IFM_FIELD_INTEGER, OPERATOR(n) },
+    { "total", "total", IFM_FIELD_DURATION, OPERATOR(total_ns) },
     { "mean", "mean", IFM_FIELD_DURATION, get_operator_mean },
-    { "max", "longest", IFM_FIELD_DURATION, get_operator_time, OPERATOR(max_ns) },
-    { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, IFM_FIELD_AT(OperatorLine, share) },
+    { "max", "longest", IFM_FIELD_DURATION, OPERATOR(max_ns) },
+    { "share", "share", IFM_FIELD_RATIO, IFM_MEMBER(OperatorLine, share) },
     { NULL },
 };
 
@@ -312,16 +277,6 @@ static void get_stage_devices(const void *record, const void *user, IfmValue *va
         ifm_value_take_text(value, g_strdup(names->str));
 }
 
-static void get_stage_real(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_real(stage_of(record), user, value);
-}
-
-static void get_stage_count(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_count(stage_of(record), user, value);
-}
-
 static void get_stage_mark(const void *record, const void *user, IfmValue *value)
 {
     const StageLine *line = record;
@@ -329,29 +284,21 @@ static void get_stage_mark(const void *record, const void *user, IfmValue *value
     value->tone = IFM_TONE_WARN;
 }
 
-/* Beside the time of a batch, not in it. */
-static void get_stage_turn(const void *record, const void *user, IfmValue *value)
-{
-    const StageLine *line = record;
-    if (line->use->turn_ns > 0)
-        ifm_value_set_real(value, line->use->turn_ns);
-}
-
-#define STAGE(member) IFM_FIELD_AT(IfmStageUse, member)
+#define STAGE(member, ...) IFM_MEMBER_VIA(StageLine, use, member, ##__VA_ARGS__)
 
 static const IfmField stage_fields[] = {
     { "block", "block", IFM_FIELD_TEXT, get_stage_block, NULL, IFM_FIELD_KEY },
     { "devices", "devices", IFM_FIELD_TEXT, get_stage_devices, NULL, IFM_FIELD_HIDE_EMPTY },
     { "stages", "stages", IFM_FIELD_TEXT, get_stage_range, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "count", "batches", IFM_FIELD_INTEGER, get_stage_count, STAGE(n) },
-    { "mean", "mean", IFM_FIELD_DURATION, get_stage_real, STAGE(mean_ns) },
-    { "partition", "partition", IFM_FIELD_DURATION, get_stage_real, STAGE(partition_ns) },
-    { "device", "+ devices", IFM_FIELD_DURATION, get_stage_real, STAGE(device_ns) },
-    { "merge", "+ merge", IFM_FIELD_DURATION, get_stage_real, STAGE(merge_ns) },
-    { "turn", "waits for turn", IFM_FIELD_DURATION, get_stage_turn, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "median", "median", IFM_FIELD_DURATION, get_stage_real, STAGE(median_ns) },
-    { "max", "longest", IFM_FIELD_DURATION, get_stage_real, STAGE(max_ns) },
-    { "bottleneck_count", "slowest of", IFM_FIELD_INTEGER, get_stage_count, STAGE(n_bottleneck) },
+    { "count", "batches", IFM_FIELD_INTEGER, STAGE(n) },
+    { "mean", "mean", IFM_FIELD_DURATION, STAGE(mean_ns) },
+    { "partition", "partition", IFM_FIELD_DURATION, STAGE(partition_ns) },
+    { "device", "+ devices", IFM_FIELD_DURATION, STAGE(device_ns) },
+    { "merge", "+ merge", IFM_FIELD_DURATION, STAGE(merge_ns) },
+    { "turn", "waits for turn", IFM_FIELD_DURATION, STAGE(turn_ns, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
+    { "median", "median", IFM_FIELD_DURATION, STAGE(median_ns) },
+    { "max", "longest", IFM_FIELD_DURATION, STAGE(max_ns) },
+    { "bottleneck_count", "slowest of", IFM_FIELD_INTEGER, STAGE(n_bottleneck) },
     { "mark", "", IFM_FIELD_TEXT, get_stage_mark, NULL, IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
@@ -381,16 +328,16 @@ typedef struct
     IfmPercentiles values;
 } LatencyLine;
 
-#define LATENCY(member) IFM_FIELD_AT(LatencyLine, values.member)
+#define LATENCY(member) IFM_MEMBER(LatencyLine, values.member)
 
 static const IfmField latency_fields[] = {
-    { "name", "batches", IFM_FIELD_TEXT, ifm_field_get_text, IFM_FIELD_AT(LatencyLine, name), IFM_FIELD_WHOLE },
-    { "p50", "median", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p50_ns) },
-    { "p90", "p90", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p90_ns) },
-    { "p95", "p95", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p95_ns) },
-    { "p99", "p99", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(p99_ns) },
-    { "max", "longest", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(max_ns) },
-    { "mean", "mean", IFM_FIELD_DURATION, ifm_field_get_real, LATENCY(mean_ns) },
+    { "name", "batches", IFM_FIELD_TEXT, IFM_MEMBER(LatencyLine, name), IFM_FIELD_WHOLE },
+    { "p50", "median", IFM_FIELD_DURATION, LATENCY(p50_ns) },
+    { "p90", "p90", IFM_FIELD_DURATION, LATENCY(p90_ns) },
+    { "p95", "p95", IFM_FIELD_DURATION, LATENCY(p95_ns) },
+    { "p99", "p99", IFM_FIELD_DURATION, LATENCY(p99_ns) },
+    { "max", "longest", IFM_FIELD_DURATION, LATENCY(max_ns) },
+    { "mean", "mean", IFM_FIELD_DURATION, LATENCY(mean_ns) },
     { NULL },
 };
 
@@ -445,10 +392,10 @@ static const IfmField step_fields[] = {
     { "kind", "step", IFM_FIELD_TEXT, get_step, NULL, IFM_FIELD_WHOLE },
     { "block", "block", IFM_FIELD_TEXT, get_step_block, NULL, IFM_FIELD_HIDE_EMPTY },
     { "where", "where", IFM_FIELD_TEXT, get_step_place, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "at", "after", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(StepLine, at_ns) },
-    { "duration", "time", IFM_FIELD_DURATION, ifm_field_get_real, IFM_FIELD_AT(StepLine, duration_ns) },
-    { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, IFM_FIELD_AT(StepLine, share) },
-    { "bar", "", IFM_FIELD_BAR, ifm_field_get_real, IFM_FIELD_AT(StepLine, share), IFM_FIELD_NO_EXPORT },
+    { "at", "after", IFM_FIELD_DURATION, IFM_MEMBER(StepLine, at_ns) },
+    { "duration", "time", IFM_FIELD_DURATION, IFM_MEMBER(StepLine, duration_ns) },
+    { "share", "share", IFM_FIELD_RATIO, IFM_MEMBER(StepLine, share) },
+    { "bar", "", IFM_FIELD_BAR, IFM_MEMBER(StepLine, share), IFM_FIELD_NO_EXPORT },
     { NULL },
 };
 

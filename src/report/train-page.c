@@ -6,20 +6,20 @@
 
 /* --- errors ---------------------------------------------------------------------------------------------------------- */
 
-#define ERROR(member) IFM_FIELD_AT(IfmLearnError, member)
+#define ERROR(member) IFM_MEMBER(IfmLearnError, member)
 
 static const IfmField error_fields[] = {
-    { "protocol", "not trained on", IFM_FIELD_TEXT, ifm_field_get_text, ERROR(protocol), IFM_FIELD_KEY },
-    { "part", "rows", IFM_FIELD_TEXT, ifm_field_get_text, ERROR(part), IFM_FIELD_KEY },
-    { "method", "by", IFM_FIELD_TEXT, ifm_field_get_text, ERROR(method), IFM_FIELD_KEY },
-    { "n", "n", IFM_FIELD_INTEGER, ifm_field_get_integer, ERROR(n) },
-    { "mape_ratio", "mean", IFM_FIELD_RATIO, ifm_field_get_real, ERROR(mape) },
-    { "median_ratio", "median", IFM_FIELD_RATIO, ifm_field_get_real, ERROR(median) },
-    { "weighted_ratio", "of time", IFM_FIELD_RATIO, ifm_field_get_real, ERROR(weighted) },
-    { "within_ratio", "in 10 %", IFM_FIELD_RATIO, ifm_field_get_real, ERROR(within) },
-    { "n_covered", "covered", IFM_FIELD_INTEGER, ifm_field_get_integer, ERROR(n_covered) },
-    { "covered_ratio", "covered", IFM_FIELD_RATIO, ifm_field_get_real, ERROR(covered) },
-    { "noise_ratio", "noise", IFM_FIELD_RATIO, ifm_field_get_real, ERROR(noise) },
+    { "protocol", "not trained on", IFM_FIELD_TEXT, ERROR(protocol), IFM_FIELD_KEY },
+    { "part", "rows", IFM_FIELD_TEXT, ERROR(part), IFM_FIELD_KEY },
+    { "method", "by", IFM_FIELD_TEXT, ERROR(method), IFM_FIELD_KEY },
+    { "n", "n", IFM_FIELD_INTEGER, ERROR(n) },
+    { "mape_ratio", "mean", IFM_FIELD_RATIO, ERROR(mape) },
+    { "median_ratio", "median", IFM_FIELD_RATIO, ERROR(median) },
+    { "weighted_ratio", "of time", IFM_FIELD_RATIO, ERROR(weighted) },
+    { "within_ratio", "in 10 %", IFM_FIELD_RATIO, ERROR(within) },
+    { "n_covered", "covered", IFM_FIELD_INTEGER, ERROR(n_covered) },
+    { "covered_ratio", "covered", IFM_FIELD_RATIO, ERROR(covered) },
+    { "noise_ratio", "noise", IFM_FIELD_RATIO, ERROR(noise) },
     { NULL },
 };
 
@@ -30,45 +30,25 @@ typedef struct
     double linear, roofline, flop, time_sharing, idle, metrics;
 } ErrorRow;
 
-static void get_protocol(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const ErrorRow *)record)->own->protocol);
-}
-
-static void get_part(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const ErrorRow *)record)->own->part);
-}
-
-static void get_n(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const ErrorRow *)record)->own->n);
-}
-
-/* @user: the offset of a member of IfmLearnError */
-static void get_own(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_real(((const ErrorRow *)record)->own, user, value);
-}
-
-#define BASELINE(member) IFM_FIELD_AT(ErrorRow, member), IFM_FIELD_HIDE_EMPTY
+#define OWN(member) IFM_MEMBER_VIA(ErrorRow, own, member)
+#define BASELINE(member) IFM_MEMBER(ErrorRow, member), IFM_FIELD_HIDE_EMPTY
 
 static const IfmField row_fields[] = {
-    { "protocol", "not trained on", IFM_FIELD_TEXT, get_protocol, NULL, IFM_FIELD_KEY | IFM_FIELD_FOLD },
-    { "part", "rows", IFM_FIELD_TEXT, get_part, NULL, IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "n", "n", IFM_FIELD_INTEGER, get_n },
-    { "mape_ratio", "mean", IFM_FIELD_RATIO, get_own, ERROR(mape) },
-    { "median_ratio", "median", IFM_FIELD_RATIO, get_own, ERROR(median) },
-    { "weighted_ratio", "of time", IFM_FIELD_RATIO, get_own, ERROR(weighted) },
-    { "within_ratio", "in 10 %", IFM_FIELD_RATIO, get_own, ERROR(within) },
-    { "covered_ratio", "covered", IFM_FIELD_RATIO, get_own, ERROR(covered), IFM_FIELD_HIDE_EMPTY },
-    { "noise_ratio", "noise", IFM_FIELD_RATIO, get_own, ERROR(noise), IFM_FIELD_HIDE_EMPTY },
-    { "linear_ratio", "linear", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(linear) },
-    { "roofline_ratio", "roofline", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(roofline) },
-    { "flop_ratio", "FLOP", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(flop) },
-    { "time_sharing_ratio", "sharing", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(time_sharing) },
-    { "idle_ratio", "no load", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(idle) },
-    { "metrics_ratio", "metrics", IFM_FIELD_RATIO, ifm_field_get_real, BASELINE(metrics) },
+    { "protocol", "not trained on", IFM_FIELD_TEXT, OWN(protocol), IFM_FIELD_KEY | IFM_FIELD_FOLD },
+    { "part", "rows", IFM_FIELD_TEXT, OWN(part), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "n", "n", IFM_FIELD_INTEGER, OWN(n) },
+    { "mape_ratio", "mean", IFM_FIELD_RATIO, OWN(mape) },
+    { "median_ratio", "median", IFM_FIELD_RATIO, OWN(median) },
+    { "weighted_ratio", "of time", IFM_FIELD_RATIO, OWN(weighted) },
+    { "within_ratio", "in 10 %", IFM_FIELD_RATIO, OWN(within) },
+    { "covered_ratio", "covered", IFM_FIELD_RATIO, OWN(covered), IFM_FIELD_HIDE_EMPTY },
+    { "noise_ratio", "noise", IFM_FIELD_RATIO, OWN(noise), IFM_FIELD_HIDE_EMPTY },
+    { "linear_ratio", "linear", IFM_FIELD_RATIO, BASELINE(linear) },
+    { "roofline_ratio", "roofline", IFM_FIELD_RATIO, BASELINE(roofline) },
+    { "flop_ratio", "FLOP", IFM_FIELD_RATIO, BASELINE(flop) },
+    { "time_sharing_ratio", "sharing", IFM_FIELD_RATIO, BASELINE(time_sharing) },
+    { "idle_ratio", "no load", IFM_FIELD_RATIO, BASELINE(idle) },
+    { "metrics_ratio", "metrics", IFM_FIELD_RATIO, BASELINE(metrics) },
     { NULL },
 };
 
@@ -187,13 +167,13 @@ static void add_beaten(IfmDocument *document, const IfmLatencyModelInfo *info)
 
 /* --- features -------------------------------------------------------------------------------------------------------- */
 
-#define FEATURE(member) IFM_FIELD_AT(IfmLearnFeature, member)
+#define FEATURE(member) IFM_MEMBER(IfmLearnFeature, member)
 
 static const IfmField feature_fields[] = {
-    { "feature", "feature", IFM_FIELD_TEXT, ifm_field_get_text, FEATURE(name), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "min", "min", IFM_FIELD_REAL, ifm_field_get_real, FEATURE(min) },
-    { "max", "max", IFM_FIELD_REAL, ifm_field_get_real, FEATURE(max) },
-    { "importance_ratio", "share of gain", IFM_FIELD_RATIO, ifm_field_get_real, FEATURE(importance) },
+    { "feature", "feature", IFM_FIELD_TEXT, FEATURE(name), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "min", "min", IFM_FIELD_REAL, FEATURE(min) },
+    { "max", "max", IFM_FIELD_REAL, FEATURE(max) },
+    { "importance_ratio", "share of gain", IFM_FIELD_RATIO, FEATURE(importance) },
     { NULL },
 };
 

@@ -63,6 +63,43 @@ void ifm_field_get(const IfmField *field, const void *record, IfmValue *value)
     field->get(record, field->user, value);
 }
 
+void ifm_field_get_member(const void *record, const void *user, IfmValue *value)
+{
+    const IfmMember *member = user;
+    const char *at = member->via < 0 ? record : G_STRUCT_MEMBER(const char *, record, member->via);
+    if (at == NULL)
+        return;
+    at += member->at;
+    switch (member->type)
+    {
+    case IFM_MEMBER_TEXT:
+        (member->some ? ifm_field_get_some_text : ifm_field_get_text)(at, NULL, value);
+        return;
+    case IFM_MEMBER_BYTE:
+        ifm_value_set_integer(value, G_STRUCT_MEMBER(guint8, at, 0));
+        break;
+    case IFM_MEMBER_SHORT:
+        ifm_value_set_integer(value, G_STRUCT_MEMBER(guint16, at, 0));
+        break;
+    case IFM_MEMBER_INT:
+        ifm_value_set_integer(value, G_STRUCT_MEMBER(int, at, 0));
+        break;
+    case IFM_MEMBER_UINT:
+        ifm_value_set_integer(value, G_STRUCT_MEMBER(guint, at, 0));
+        break;
+    case IFM_MEMBER_INTEGER:
+    case IFM_MEMBER_COUNT: /* sizes do not get so large that the sign counts */
+        ifm_value_set_integer(value, G_STRUCT_MEMBER(gint64, at, 0));
+        break;
+    case IFM_MEMBER_REAL:
+        ifm_value_set_real(value, G_STRUCT_MEMBER(double, at, 0));
+        value->integer = value->present ? (gint64)value->real : 0;
+    }
+    if (member->per > 0)
+        value->real /= member->per;
+    value->present = value->present && (!member->some || value->real > 0);
+}
+
 void ifm_field_get_text(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, G_STRUCT_MEMBER(const char *, record, GPOINTER_TO_SIZE(user)));
