@@ -195,9 +195,6 @@ gboolean ifm_output_write_json(const char *path, const json_t *json, GError **er
 
 /* --- measurements -------------------------------------------------------------------------------------------------- */
 
-/** ifm_records_to_screen: What a store holds: a row a measurement, and the reasons of what failed. (transfer full) */
-char *ifm_records_to_screen(const IfmResult *results, gsize n_results, const IfmScreen *screen);
-
 /* --- documents ----------------------------------------------------------------------------------------------------- */
 
 /*
@@ -315,6 +312,14 @@ typedef struct
     const char *called;
     GPtrArray *kept; /* what ifm_document_keep() got */
 } IfmDocument;
+
+/** ifm_table_document: (transfer full) one table, under its key, below a title where that is not NULL. @rest: said after
+ * the title, or NULL    @records: of @fields, kept as long as the document */
+IfmDocument *ifm_table_document(const char *key, const char *title, const char *rest, const IfmField *fields,
+                                GPtrArray *records);
+/** ifm_records_document: (transfer full) what a store holds: a row a measurement, and the reasons of what failed. @results:
+ * [n], borrowed */
+IfmDocument *ifm_records_document(const IfmResult *results, gsize n);
 
 /* --- renderers ----------------------------------------------------------------------------------------------------- */
 

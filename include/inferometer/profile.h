@@ -238,7 +238,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmEstimateAnswer, ifm_estimate_answer_clear)
 
 /* How an estimate (profile-estimate.h) is printed: a table of parts and one of memory. */
 
-char *ifm_estimate_answer_to_screen(const IfmEstimateAnswer *answer, const IfmScreen *screen);
+/** ifm_estimate_answer_document: (transfer full) borrows @answer. */
+IfmDocument *ifm_estimate_answer_document(const IfmEstimateAnswer *answer);
 
 /** ifm_estimate_answer_to_json: its keys: docs/formats.md. (transfer full) */
 json_t *ifm_estimate_answer_to_json(const IfmEstimateAnswer *answer);

@@ -112,16 +112,24 @@ static gboolean parse_option(Arguments *self, const char *const *words, gsize *a
     return give(g_hash_table_lookup(self->slots, option->name), option, value, error);
 }
 
+/* "A [B]" are one or two, "[FILE…]" any number. */
 static gboolean check_positional(const Arguments *self, GError **error)
 {
     const Verb *verb = self->verb;
-    gsize n = self->positional->len;
-    if (n < (gsize)verb->min)
+    g_auto(GStrv) words = g_strsplit(verb->arguments, " ", -1);
+    const gboolean many = strstr(verb->arguments, "…") != NULL || strstr(verb->arguments, "...") != NULL;
+    const guint n = self->positional->len;
+    guint min = 0, max = (guint)verb->max;
+    for (char **word = words; verb->max == 0 && *word != NULL; word++)
+    {
+        min += **word != '[';
+        max++;
+    }
+    if (n < min)
         return ifm_error_misuse(error, "needs %s", verb->arguments);
-    if (verb->max >= 0 && n > (gsize)verb->max)
-        return ifm_error_misuse(error, "\"%s\" is one argument too many: %s",
-                                (const char *)self->positional->pdata[verb->max],
-                                verb->max == 0 ? "it takes none" : verb->arguments);
+    if (!many && n > max)
+        return ifm_error_misuse(error, "\"%s\" is one argument too many: %s", (const char *)self->positional->pdata[max],
+                                max == 0 ? "it takes none" : verb->arguments);
     return TRUE;
 }
 
@@ -177,15 +185,6 @@ static const Slot *slot_of(const Arguments *self, const char *name)
     return slot;
 }
 
-gboolean cli_has_option(const Arguments *self, const char *name)
-{
-    g_autofree const IfmOption **rows = cli_options(self->verb);
-    for (gsize i = 0; rows[i] != NULL; i++)
-        if (g_str_equal(rows[i]->name, name))
-            return TRUE;
-    return FALSE;
-}
-
 gboolean cli_given(const Arguments *self, const char *name)
 {
     return slot_of(self, name)->given;
@@ -199,6 +198,11 @@ const char *cli_text(const Arguments *self, const char *name)
 const char *const *cli_texts(const Arguments *self, const char *name)
 {
     return (const char *const *)slot_of(self, name)->texts->pdata;
+}
+
+const char *cli_output(const Arguments *self, const char *name)
+{
+    return g_hash_table_contains(self->slots, name) ? cli_text(self, name) : NULL;
 }
 
 gint64 cli_integer(const Arguments *self, const char *name)

@@ -31,13 +31,17 @@ typedef struct
 {
     const char *name;      /* "profile", "store show" */
     const char *summary;   /* one line, no full stop */
-    const char *arguments; /* "MODEL", "FILE…"; "" for none */
-    int min, max;          /* how many of them; max -1: any number */
+    const char *arguments; /* "MODEL", "A [B]", "FILE…"; "" for none: this says how many are taken, too */
+    int max;               /* where it is above 0, up to so many arguments may be given, or none, whatever is said above */
     PositionalKind positional;
-    const IfmOption *tables[8];  /* those of the library that it offers, as they are listed; or none */
-    const IfmOption *options;    /* its own; or NULL */
-    const char *details;         /* paragraphs, each on one line, separated by a newline; or NULL */
-    const char *const *examples; /* command line, what it does, …; NULL-terminated, or NULL */
+    const IfmOption *tables[8]; /* those of the library that it offers, as they are listed; or none */
+    const IfmOption *options;   /* its own; or NULL */
+    const char *folder_with;    /* with this option its --output is a folder, not a file; or NULL */
+    const char *details;        /* paragraphs, each on one line, separated by a newline; or NULL */
+    struct
+    {
+        const char *line, *meaning;
+    } examples[8]; /* the last one is empty */
     int (*run)(const Arguments *arguments);
 } Verb;
 
@@ -69,8 +73,8 @@ Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GErro
 void cli_arguments_free(Arguments *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Arguments, cli_arguments_free)
 
-/* cli_has_option: whether the verb has a row of that name. */
-gboolean cli_has_option(const Arguments *self, const char *name);
+/* cli_output: what an option names that the verb may not have; NULL where it has none, or it was not given. */
+const char *cli_output(const Arguments *self, const char *name);
 /* cli_fill: @options, of one of the verb's tables, with its defaults and what was given over them. The texts in it last as
  * long as @self. */
 void cli_fill(const Arguments *self, const IfmOption *table, gpointer options);
@@ -136,39 +140,48 @@ gboolean cli_can_write(const char *path, GError **error);
 /* cli_check_links: that no file which an option names to be written is a symbolic link to one. Returns: CLI_EXIT_OK or the
  * exit status of what was reported. */
 int cli_check_links(const Arguments *arguments);
-/* cli_check_outputs: @options: names of one to three options that are output files. Whether each that was given could be
- * made, is neither a file that the command line reads, a store nor another of them, and one of them at most goes to
- * standard output. Returns: CLI_EXIT_OK or the exit status of what was reported. */
-int cli_check_outputs(const Arguments *arguments, const char *const *options);
-/* cli_write_table: as the files of --json and --csv that were given. Returns: CLI_EXIT_OK or the exit status of what was
+/* cli_check_outputs: Whether each file that an option names to be written could be made, is neither a file that the command
+ * line reads, a store nor another of them, and one of them at most goes to standard output. @is_log: that of --log alone,
+ * or all the others. Returns: CLI_EXIT_OK or the exit status of what was reported. */
+int cli_check_outputs(const Arguments *arguments, gboolean is_log);
+/* cli_to_stdout: whether one of them goes to standard output, where no page is printed then. */
+gboolean cli_to_stdout(const Arguments *arguments);
+/* cli_check_model_kept: That none of them is a file that the model was read from, its weights included. Returns: FALSE with
+ * IFM_ERROR_USAGE. */
+gboolean cli_check_model_kept(const Arguments *arguments, const IfmModel *model, GError **error);
+
+/* --- answer.c --------------------------------------------------------------------------------------------------------- */
+
+/* cli_page_options: --html, --figures and --document, for the tables of a verb that shows documents; of one that has no
+ * page cli_document_options: --document alone. */
+extern const IfmOption cli_page_options[], cli_document_options[];
+
+/* Answer: what a verb found. cli_answer() takes all of it over. */
+typedef struct
+{
+    IfmDocument *document;
+    GPtrArray *documents; /* IfmDocument*, instead of one, below each other; NULL */
+    const char *key;      /* of the table that --json and --csv are of; NULL: all of the documents */
+    json_t *json;         /* for --json, where it is not that; NULL */
+    char *csv;            /* for --csv; NULL */
+    char *text;           /* for the terminal, where it shows something else than the documents; NULL */
+    gboolean brief;       /* without --all the terminal shows 40 lines, and says what it leaves out */
+} Answer;
+
+/* cli_answer: Writes what the options of the verb ask for: --json, --csv, --document, --html, --figures; then shows the
+ * rest on the terminal, unless one of the verb's files goes there. Returns: CLI_EXIT_OK or the exit status of what was
  * reported. */
-int cli_write_table(const Arguments *arguments, const IfmTable *table);
-/* cli_to_stdout: whether one of them goes to standard output, where no page is printed then. @options: NULL-terminated */
-gboolean cli_to_stdout(const Arguments *arguments, const char *const *options);
-/* cli_check_model_kept: That none of them is a file that the model was read from, its weights included. @options:
- * NULL-terminated. Returns: FALSE with IFM_ERROR_USAGE. */
-gboolean cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model,
-                              GError **error);
-
-/* --- pages.c ---------------------------------------------------------------------------------------------------------- */
-
-/* cli_page_options: --html and --figures, for the tables of a verb that shows documents. */
-extern const IfmOption cli_page_options[];
-/* cli_write_pages: what these ask for; nothing where neither was given. @documents: [n]    Returns: CLI_EXIT_OK or the exit
- * status of what was reported. */
-int cli_write_pages(const Arguments *arguments, IfmDocument *const *documents, gsize n);
+int cli_answer(const Arguments *arguments, Answer answer);
+/* cli_wants: whether that output was asked for, of a verb that need not have it. */
+gboolean cli_wants(const Arguments *arguments, const char *output);
+/* cli_screen: of standard output. */
+IfmScreen cli_screen(void);
+/* cli_documents_new: (transfer full) of IfmDocument*. */
+GPtrArray *cli_documents_new(void);
 /* cli_add_timeline: a document of that figure, where a page or pictures were asked for; on the terminal with --timeline.
  * @documents: IfmDocument*    @traces, @question: as ifm_timeline_document() has them */
 void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const IfmTrace *const *traces, gsize n_traces,
                       const IfmTraceQuestion *question);
-/* cli_page_to_stdout: whether the page goes there, where nothing else is printed then. */
-gboolean cli_page_to_stdout(const Arguments *arguments);
-/* cli_show: the same, and all documents on the terminal, unless the page went there. @documents: IfmDocument*, borrowed */
-int cli_show(const Arguments *arguments, const GPtrArray *documents);
-/* cli_show_brief: the same of a verb with an option --all, without which details are left out where there are many. */
-int cli_show_brief(const Arguments *arguments, const GPtrArray *documents);
-/* cli_show_one: all of one. */
-int cli_show_one(const Arguments *arguments, IfmDocument *document);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
 

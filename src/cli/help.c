@@ -113,8 +113,8 @@ char *cli_help_overview(const IfmScreen *screen)
     g_string_append(out, "\n`inferometer help VERB` explains one; `inferometer --version` prints the version.\n");
     heading(out, "Examples", screen);
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
-        if ((*verb)->examples != NULL)
-            g_string_append_printf(out, "%*s%s\n", INDENT, "", (*verb)->examples[0]);
+        if ((*verb)->examples[0].line != NULL)
+            g_string_append_printf(out, "%*s%s\n", INDENT, "", (*verb)->examples[0].line);
     heading(out, "Exit status", screen);
     for (gsize i = 0; i < G_N_ELEMENTS(exit_statuses); i++)
         item(out, exit_statuses[i].status, 10, exit_statuses[i].meaning, screen);
@@ -148,13 +148,12 @@ char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
     }
     heading(out, "Options", screen);
     options_of(out, verb, screen);
-    if (verb->examples == NULL)
-        return g_string_free(out, FALSE);
-    heading(out, "Examples", screen);
-    for (const char *const *example = verb->examples; *example != NULL; example += 2)
+    for (gsize i = 0; verb->examples[i].line != NULL; i++)
     {
-        g_string_append_printf(out, "%*s%s\n%*s", INDENT, "", example[0], 2 * INDENT + 2, "");
-        ifm_format_wrap(out, example[1], 2 * INDENT + 2, 2 * INDENT + 2, text_width(screen));
+        if (i == 0)
+            heading(out, "Examples", screen);
+        g_string_append_printf(out, "%*s%s\n%*s", INDENT, "", verb->examples[i].line, 2 * INDENT + 2, "");
+        ifm_format_wrap(out, verb->examples[i].meaning, 2 * INDENT + 2, 2 * INDENT + 2, text_width(screen));
     }
     return g_string_free(out, FALSE);
 }
@@ -212,12 +211,12 @@ static void roff_verb(GString *out, const Verb *verb)
         g_autofree char *term = option_term(option), *meaning = option_meaning(option);
         roff_item(out, g_strchug(term), meaning);
     }
-    for (const char *const *example = verb->examples; example != NULL && *example != NULL; example += 2)
+    for (gsize i = 0; verb->examples[i].line != NULL; i++)
     {
         g_string_append(out, ".PP\n");
-        roff(out, example[1]);
+        roff(out, verb->examples[i].meaning);
         g_string_append(out, ":\n.PP\n.RS\n.nf\n");
-        roff(out, example[0]);
+        roff(out, verb->examples[i].line);
         g_string_append(out, "\n.fi\n.RE\n");
     }
 }

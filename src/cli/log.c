@@ -45,7 +45,7 @@ int cli_log_open(const Arguments *arguments, const char *const *words)
         return cli_usage(verb, "--log: standard output has the results: name a file");
     if (!cli_can_write(path, &error))
         return cli_usage(verb, "--log: %s", error->message);
-    const int status = cli_check_outputs(arguments, (const char *const[]){ "log", NULL }); /* no model is appended to */
+    const int status = cli_check_outputs(arguments, TRUE); /* no model is appended to */
     if (status != CLI_EXIT_OK)
         return status;
     log_file = fopen(path, "ae");

@@ -172,6 +172,8 @@ static int run_verb(const char *const *words)
     if (status == CLI_EXIT_OK)
         status = cli_log_open(arguments, words);
     if (status == CLI_EXIT_OK)
+        status = cli_check_outputs(arguments, FALSE);
+    if (status == CLI_EXIT_OK)
         status = verb->run(arguments);
     cli_log_close(status);
     return status;

@@ -32,8 +32,6 @@ gboolean cli_can_write(const char *path, GError **error)
     g_autofree char *folder = g_path_get_dirname(path);
     if (g_str_equal(path, "-"))
         return TRUE;
-    if (!ifm_file_check_link(path, error))
-        return FALSE;
     if (g_stat(path, &what) == 0)
         code = S_ISDIR(what.st_mode) ? EISDIR : g_access(path, W_OK) != 0 ? errno : 0;
     else
@@ -99,7 +97,7 @@ static void claim_positional(GArray *all, const Verb *verb, const char *word)
     claim_store(all, folder);
 }
 
-static GArray *claim_inputs(const Arguments *arguments, const char *const *outputs)
+static GArray *claim_inputs(const Arguments *arguments)
 {
     const Verb *verb = cli_verb_of(arguments);
     GArray *all = g_array_new(FALSE, FALSE, sizeof(Claimed));
@@ -109,17 +107,13 @@ static GArray *claim_inputs(const Arguments *arguments, const char *const *outpu
     g_autofree const IfmOption **rows = cli_options(verb);
     for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
-        const char *text = option->repeatable ? NULL : cli_text(arguments, option->name);
-        if (option->kind == IFM_OPTION_FOLDER && text != NULL)
-            claim_store(all, text);
-        if (option->kind != IFM_OPTION_FILE || g_strv_contains(outputs, option->name))
-            continue;
+        const gboolean is_folder = option->kind == IFM_OPTION_FOLDER && !option->repeatable;
         g_autofree char *what = g_strconcat("input of --", option->name, NULL);
-        for (const char *const *path = option->repeatable ? cli_texts(arguments, option->name) : NULL;
-             path != NULL && *path != NULL; path++)
+        if (is_folder && cli_text(arguments, option->name) != NULL)
+            claim_store(all, cli_text(arguments, option->name));
+        for (const char *const *path = cli_texts(arguments, option->name); option->kind == IFM_OPTION_FILE && *path != NULL;
+             path++)
             claim(all, *path, what);
-        if (text != NULL)
-            claim(all, text, what);
     }
     return all;
 }
@@ -179,24 +173,41 @@ static int check_output(const Arguments *arguments, const char *option, GArray *
     return cli_can_write(path, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
-gboolean cli_to_stdout(const Arguments *arguments, const char *const *options)
+/* The next of the options of @rows that name a file to be written and were given; NULL where there is none. */
+static const IfmOption *next_output(const Arguments *arguments, const IfmOption ***rows)
 {
-    while (*options != NULL && g_strcmp0(cli_text(arguments, *options), "-") != 0)
-        options++;
-    return *options != NULL;
+    const Verb *verb = cli_verb_of(arguments);
+    for (const IfmOption *option; (option = **rows) != NULL; ++*rows)
+        if (option->kind == IFM_OPTION_OUTPUT && cli_given(arguments, option->name) &&
+            (verb->folder_with == NULL || !cli_given(arguments, verb->folder_with)))
+        {
+            ++*rows;
+            return option;
+        }
+    return NULL;
 }
 
-gboolean cli_check_model_kept(const Arguments *arguments, const char *const *options, const IfmModel *model, GError **error)
+gboolean cli_to_stdout(const Arguments *arguments)
+{
+    g_autofree const IfmOption **all = cli_options(cli_verb_of(arguments));
+    for (const IfmOption **rows = all, *option; (option = next_output(arguments, &rows)) != NULL;)
+        if (g_str_equal(cli_text(arguments, option->name), "-"))
+            return TRUE;
+    return FALSE;
+}
+
+gboolean cli_check_model_kept(const Arguments *arguments, const IfmModel *model, GError **error)
 {
     g_auto(GStrv) files = ifm_model_files(model);
-    for (; *options != NULL; options++)
+    g_autofree const IfmOption **all = cli_options(cli_verb_of(arguments));
+    for (const IfmOption **rows = all, *option; (option = next_output(arguments, &rows)) != NULL;)
     {
-        const char *path = cli_given(arguments, *options) ? cli_text(arguments, *options) : "-";
+        const char *path = cli_text(arguments, option->name);
         for (char **file = files; *file != NULL && !g_str_equal(path, "-"); file++)
             if (is_same_file(path, *file))
                 return ifm_error_misuse(
-                    error, "--%s %s: is the same file as %s of the model, which it would replace: name another", *options,
-                    path, *file);
+                    error, "--%s %s: is the same file as %s of the model, which it would replace: name another",
+                    option->name, path, *file);
     }
     return TRUE;
 }
@@ -217,44 +228,26 @@ int cli_check_links(const Arguments *arguments)
     return CLI_EXIT_OK;
 }
 
-int cli_check_outputs(const Arguments *arguments, const char *const *options)
+int cli_check_outputs(const Arguments *arguments, gboolean is_log)
 {
-    g_autoptr(GPtrArray) all = g_ptr_array_new(), to_stdout = g_ptr_array_new_with_free_func(g_free);
-    for (; *options != NULL; options++)
-        g_ptr_array_add(all, (gpointer)*options);
-    if (cli_has_option(arguments, "html"))
-        g_ptr_array_add(all, "html");
-    g_ptr_array_add(all, NULL);
-    g_autoptr(GArray) claimed = claim_inputs(arguments, (const char *const *)all->pdata);
-    for (const char *const *option = (const char *const *)all->pdata; *option != NULL; option++)
+    const Verb *verb = cli_verb_of(arguments);
+    const char *to_stdout = NULL;
+    g_autoptr(GArray) claimed = claim_inputs(arguments);
+    g_autofree const IfmOption **all = cli_options(verb);
+    if (!is_log && cli_given(arguments, "log"))
+        claim(claimed, cli_text(arguments, "log"), "--log");
+    for (const IfmOption **rows = all, *option; (option = next_output(arguments, &rows)) != NULL;)
     {
-        if (!cli_given(arguments, *option))
+        if (g_str_equal(option->name, "log") != is_log)
             continue;
-        int status = check_output(arguments, *option, claimed);
+        const int status = check_output(arguments, option->name, claimed);
         if (status != CLI_EXIT_OK)
             return status;
-        if (g_str_equal(cli_text(arguments, *option), "-"))
-            g_ptr_array_add(to_stdout, g_strconcat("--", *option, NULL));
+        if (!g_str_equal(cli_text(arguments, option->name), "-"))
+            continue;
+        if (to_stdout != NULL)
+            return cli_usage(verb, "--%s and --%s cannot both go to standard output", to_stdout, option->name);
+        to_stdout = option->name;
     }
-    if (to_stdout->len <= 1)
-        return CLI_EXIT_OK;
-    return cli_usage(cli_verb_of(arguments), "%s and %s cannot both go to standard output",
-                     (const char *)to_stdout->pdata[0], (const char *)to_stdout->pdata[1]);
-}
-
-int cli_write_table(const Arguments *arguments, const IfmTable *table)
-{
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = ifm_table_to_json(table);
-        status = cli_write_json(json_path, json);
-    }
-    if (status == CLI_EXIT_OK && csv_path != NULL)
-    {
-        g_autofree char *csv = ifm_table_to_csv(table);
-        status = cli_write(csv_path, csv);
-    }
-    return status;
+    return CLI_EXIT_OK;
 }

@@ -30,6 +30,8 @@ int study_print_shards(const char *folder);
 /* study_print_page: what one wants to see first; all there is to say goes into the files of cli_page_options. Returns: an
  * exit status. */
 int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder);
+/* study_print_status: how far it is. Returns: an exit status. */
+int study_print_status(const Arguments *arguments, const IfmStudyResults *results);
 /* study_write_and_print: a study's tables from its store, as files of its folder, and the page. Returns: an exit status. */
 int study_write_and_print(const Arguments *arguments, const IfmStudyPlace *place);
 

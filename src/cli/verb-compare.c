@@ -4,27 +4,6 @@
 
 #include "watch.h"
 
-static int write_comparison(const Arguments *arguments, const IfmComparison *comparison)
-{
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = ifm_comparison_records_json(comparison);
-        status = cli_write_json(json_path, json);
-    }
-    if (csv_path != NULL && status == CLI_EXIT_OK)
-    {
-        g_autofree char *csv = ifm_comparison_to_csv(comparison);
-        status = cli_write(csv_path, csv);
-    }
-    if (g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
-        return status;
-    g_autoptr(IfmDocument) document = ifm_comparison_document(comparison);
-    int printed = cli_show_one(arguments, document);
-    return status != CLI_EXIT_OK ? status : printed;
-}
-
 /* "slower" or "slower:1.05". Returns: the ratio above which B fails; NaN where it is neither; infinite: not asked for */
 static double failing_ratio(const Arguments *arguments)
 {
@@ -61,9 +40,6 @@ static int run_compare(const Arguments *arguments)
     if (isnan(ratio))
         return cli_usage(&verb_compare, "--fail-if: \"%s\" is not slower, or slower:RATIO with a ratio of 1 or more",
                          cli_text(arguments, "fail-if"));
-    int status = cli_check_outputs(arguments, watch_outputs);
-    if (status != CLI_EXIT_OK)
-        return status;
     ifm_compare_options_init(&options);
     cli_fill(arguments, ifm_compare_options, &options);
     options.models[0] = cli_positional(arguments)[0];
@@ -78,7 +54,12 @@ static int run_compare(const Arguments *arguments)
     }
     if (!compared)
         return cli_fail(error);
-    status = write_comparison(arguments, &comparison);
+    const int status =
+        cli_answer(arguments, (Answer){
+                                  .document = ifm_comparison_document(&comparison),
+                                  .json = cli_wants(arguments, "json") ? ifm_comparison_records_json(&comparison) : NULL,
+                                  .csv = ifm_comparison_to_csv(&comparison),
+                              });
     if (number == 0)
         return status != CLI_EXIT_OK ? status : judge(&comparison, ratio);
     cli_complain("interrupted: this is what %" G_GSIZE_FORMAT " whole pair%s of processes showed until then",
@@ -97,24 +78,10 @@ static const IfmOption compare_options[] = {
     { NULL },
 };
 
-static const char *const compare_examples[] = {
-    "inferometer compare old.onnx new.onnx -d openvino:CPU@0",
-    "says whether the new model is faster",
-    "inferometer compare model.onnx model.onnx --a-device onnxruntime:CPU --b-device openvino:CPU",
-    "compares two runtimes",
-    "inferometer compare model.onnx model.onnx --b-runtime ./libonnxruntime.so.1.24.1",
-    "compares two versions of a runtime",
-    "inferometer compare main.onnx branch.onnx --fail-if slower:1.05",
-    "fails a build that became over 5 % slower",
-    NULL,
-};
-
 const Verb verb_compare = {
     .name = "compare",
     .summary = "say whether one of two is faster, the same, or indistinguishable",
     .arguments = "A B",
-    .min = 2,
-    .max = 2,
     .positional = POSITIONAL_FILE,
     .tables = { ifm_compare_options, cli_page_options },
     .options = compare_options,
@@ -130,6 +97,12 @@ const Verb verb_compare = {
         "The measurements of both are stored. The exit status is 0 for any verdict (but see --fail-if), and 3 or 4 if the "
         "input is wrong or "
         "something is missing.",
-    .examples = compare_examples,
+    .examples = { { "inferometer compare old.onnx new.onnx -d openvino:CPU@0", "says whether the new model is faster" },
+                  { "inferometer compare model.onnx model.onnx --a-device onnxruntime:CPU --b-device openvino:CPU",
+                    "compares two runtimes" },
+                  { "inferometer compare model.onnx model.onnx --b-runtime ./libonnxruntime.so.1.24.1",
+                    "compares two versions of a runtime" },
+                  { "inferometer compare main.onnx branch.onnx --fail-if slower:1.05",
+                    "fails a build that became over 5 % slower" } },
     .run = run_compare,
 };

@@ -120,12 +120,9 @@ static void append_engine(GString *out, const json_t *engine, gboolean with_capa
 
 static int run_devices(const Arguments *arguments)
 {
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
-    if (status != CLI_EXIT_OK)
-        return status;
     IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = cli_interrupt_install() };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    const IfmScreen screen = cli_screen();
     g_autoptr(GString) text = g_string_new(NULL);
     json_t *engines = json_array();
     for (const char *const *name = ifm_engine_names(); *name != NULL && cli_interrupt_signal() == 0; name++)
@@ -138,23 +135,13 @@ static int run_devices(const Arguments *arguments)
     json_object_set_new(document, "engines", engines);
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
-    const char *json = cli_text(arguments, "json");
-    status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
-    if (status == CLI_EXIT_OK && g_strcmp0(json, "-") != 0)
-        status = cli_print(text->str);
-    return status;
+    return cli_answer(arguments, (Answer){ .json = json_incref(document), .text = g_strdup(text->str) });
 }
 
 static const IfmOption devices_options[] = {
     { "capabilities", 0, IFM_OPTION_FLAG, FALSE, NULL, "show what each device can do instead of what it is" },
     { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
-};
-
-static const char *const devices_examples[] = {
-    "inferometer devices",
-    "lists the available devices, and why others are missing",
-    NULL,
 };
 
 const Verb verb_devices = {
@@ -165,6 +152,6 @@ const Verb verb_devices = {
     .details =
         "Each engine is asked in a process of its own. A device is written ENGINE:UNIT[:INDEX][@CORES][#STREAMS], for "
         "example openvino:CPU@0 or simulated:meteor-lake/GPU.\nA missing device is not an error: the exit status is 0.",
-    .examples = devices_examples,
+    .examples = { { "inferometer devices", "lists the available devices, and why others are missing" } },
     .run = run_devices,
 };

@@ -40,9 +40,6 @@ static int run_evaluate(const Arguments *arguments)
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     g_auto(Keep) keep = { 0 };
     const char *with = cli_text(arguments, "with");
-    const int checked = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (checked != CLI_EXIT_OK)
-        return checked;
     if (with == NULL)
         return cli_usage(&verb_evaluate, "needs --with FILE: what `train` wrote");
     g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
@@ -67,16 +64,7 @@ static int run_evaluate(const Arguments *arguments)
     g_autoptr(IfmEvaluation) evaluation = ifm_evaluate(model, &options, &error);
     if (evaluation == NULL)
         return cli_fail(error);
-    g_autoptr(IfmDocument) document = ifm_evaluation_document(evaluation);
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
-    json_auto_t *json = ifm_document_to_json(document);
-    g_autofree char *csv = ifm_document_to_csv(document, NULL);
-    int status = json_path != NULL ? cli_write_json(json_path, json) : CLI_EXIT_OK;
-    if (status == CLI_EXIT_OK && csv_path != NULL)
-        status = cli_write(csv_path, csv);
-    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
-        return status;
-    return cli_show_one(arguments, document);
+    return cli_answer(arguments, (Answer){ .document = ifm_evaluation_document(evaluation) });
 }
 
 static const IfmOption evaluate_options[] = {
@@ -92,18 +80,10 @@ static const IfmOption evaluate_options[] = {
     { NULL },
 };
 
-static const char *const evaluate_examples[] = {
-    "inferometer evaluate resnet50 bert --with latency.json --load gemm:60%",
-    "measures two models, alone and under load, and their kernels, against what was predicted",
-    NULL,
-};
-
 const Verb verb_evaluate = {
     .name = "evaluate",
     .summary = "measure models and their kernels against what is predicted of them",
     .arguments = "MODEL|DIR...",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .tables = { ifm_model_options, cli_page_options },
     .options = evaluate_options,
@@ -111,6 +91,7 @@ const Verb verb_evaluate = {
                "copies. What was off most comes first. DIR stands for the ONNX files in it. Each measurement is kept in "
                "the store; after "
                "an interruption the same command with --resume measures only what is missing.",
-    .examples = evaluate_examples,
+    .examples = { { "inferometer evaluate resnet50 bert --with latency.json --load gemm:60%",
+                    "measures two models, alone and under load, and their kernels, against what was predicted" } },
     .run = run_evaluate,
 };

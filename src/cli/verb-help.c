@@ -39,7 +39,6 @@ const Verb verb_help = {
     .name = "help",
     .summary = "explain a verb",
     .arguments = "[VERB]",
-    .min = 0,
     .max = 2,
     .positional = POSITIONAL_WORD,
     .options = help_options,
@@ -71,20 +70,12 @@ static int run_completion(const Arguments *arguments)
     return cli_usage(&verb_completion, "no completion for the shell \"%s\": bash or fish", shell);
 }
 
-static const char *const completion_examples[] = {
-    "source <(inferometer completion bash)",
-    "completes verbs and options in this shell",
-    NULL,
-};
-
 const Verb verb_completion = {
     .name = "completion",
     .summary = "print a shell's completion script",
     .arguments = "SHELL",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_WORD,
     .details = "SHELL is bash or fish.",
-    .examples = completion_examples,
+    .examples = { { "source <(inferometer completion bash)", "completes verbs and options in this shell" } },
     .run = run_completion,
 };

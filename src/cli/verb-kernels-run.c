@@ -133,17 +133,6 @@ static guint run_files(const Arguments *arguments, IfmCampaign *campaign, const 
     return n_failed;
 }
 
-static int write_rows(const Arguments *arguments, const GPtrArray *rows)
-{
-    const IfmTable table = { run_fields, (const void *const *)rows->pdata, rows->len };
-    const int status = cli_write_table(arguments, &table);
-    if (status != CLI_EXIT_OK || rows->len == 0 || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
-        return status;
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_table_to_screen(&table, &screen);
-    return cli_print(text);
-}
-
 static int run_kernels(const Arguments *arguments)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)run_row_free);
@@ -151,9 +140,6 @@ static int run_kernels(const Arguments *arguments)
     g_auto(IfmModelFeed) sizes = { 0 };
     g_auto(Keep) keep = { 0 };
     IfmModelOptions open;
-    const int allowed = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (allowed != CLI_EXIT_OK)
-        return allowed;
     if (cli_given(arguments, "warmup") && cli_given(arguments, "no-warmup"))
         return cli_usage(&verb_kernels_run, "--warmup and --no-warmup: one of them");
     cli_fill(arguments, ifm_model_options, &open);
@@ -169,7 +155,8 @@ static int run_kernels(const Arguments *arguments)
     model_case.protocol.runs = (gsize)cli_integer(arguments, "runs");
     model_case.protocol.warmup = cli_given(arguments, "no-warmup") ? 0 : (gsize)cli_integer(arguments, "warmup");
     const guint n_failed = run_files(arguments, keep.campaign, &open, &model_case, rows);
-    const int status = write_rows(arguments, rows);
+    const int status = cli_answer(
+        arguments, (Answer){ .document = ifm_table_document("kernels", NULL, NULL, run_fields, rows), .key = "kernels" });
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     return status == CLI_EXIT_OK && n_failed > 0 ? CLI_EXIT_FAILED : status;
@@ -188,20 +175,12 @@ static const IfmOption run_options[] = {
     { NULL },
 };
 
-static const char *const run_examples[] = {
-    "inferometer kernels run kernels/*.onnx --warmup 10 --runs 100 --csv kernels.csv",
-    "measures each kernel that kernels extract wrote",
-    NULL,
-};
-
 const Verb verb_kernels_run = {
     .name = "kernels run",
     .summary = "measure extracted kernels, each a model of its own",
     .arguments = "FILE…",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_model_options },
+    .tables = { ifm_model_options, cli_document_options },
     .options = run_options,
     .details =
         "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "
@@ -209,6 +188,7 @@ const Verb verb_kernels_run = {
         "Start and end are those of the measured runs, after warm-up, in UTC. A file that fails has a "
         "row with its reason; the others are measured all the same, and the exit status is 1. Each measurement is kept in "
         "the store; after an interruption the same command with --resume measures only what is missing.",
-    .examples = run_examples,
+    .examples = { { "inferometer kernels run kernels/*.onnx --warmup 10 --runs 100 --csv kernels.csv",
+                    "measures each kernel that kernels extract wrote" } },
     .run = run_kernels,
 };

@@ -37,27 +37,13 @@ static IfmKernelRecords *open_records(const Arguments *arguments, const char *mo
     return records;
 }
 
-/* The page, or as JSON. @document: (transfer full) */
-static int show_document(const Arguments *arguments, IfmDocument *document)
-{
-    g_autoptr(IfmDocument) page = document;
-    const char *path = cli_text(arguments, "json");
-    json_auto_t *json = path != NULL ? ifm_document_to_json(page) : NULL;
-    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
-    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
-        return status;
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_to_screen(page, &screen);
-    return cli_print(text);
-}
-
 /* --- kernels list -------------------------------------------------------------------------------------------------------
  */
 
 static int run_list(const Arguments *arguments)
 {
     g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    int status = CLI_EXIT_OK;
     for (const char *const *model = cli_positional(arguments); status == CLI_EXIT_OK && *model != NULL; model++)
     {
         IfmKernelRecords *records = open_records(arguments, *model, NULL, &status);
@@ -66,7 +52,8 @@ static int run_list(const Arguments *arguments)
     }
     if (status != CLI_EXIT_OK)
         return status;
-    return show_document(arguments, ifm_kernels_document((const IfmKernelRecords *const *)all->pdata, all->len));
+    return cli_answer(arguments,
+                      (Answer){ .document = ifm_kernels_document((const IfmKernelRecords *const *)all->pdata, all->len) });
 }
 
 static const IfmOption list_options[] = {
@@ -74,20 +61,12 @@ static const IfmOption list_options[] = {
     { NULL },
 };
 
-static const char *const list_examples[] = {
-    "inferometer kernels list resnet18,size=64 vit",
-    "shows the kernels of two models of the zoo, and which names both have",
-    NULL,
-};
-
 const Verb verb_kernels_list = {
     .name = "kernels list",
     .summary = "list the kernels of models as a runtime optimises them",
     .arguments = "MODEL...",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options },
+    .tables = { model_options, ifm_model_options, cli_document_options },
     .options = list_options,
     .details =
         "MODEL is an ONNX file, NAME[,KEY=VALUE...] for a model of the zoo, or a file that kernels export wrote. The "
@@ -101,7 +80,8 @@ const Verb verb_kernels_list = {
         "graph: one profiled run shows its kernels, and what it names of their nodes is exact.\n"
         "What was found is kept in $IFM_KERNEL_CACHE, or inferometer/kernels in $XDG_CACHE_HOME (~/.cache), by the model's "
         "digest, the device, the runtime's library and the processor.",
-    .examples = list_examples,
+    .examples = { { "inferometer kernels list resnet18,size=64 vit",
+                    "shows the kernels of two models of the zoo, and which names both have" } },
     .run = run_list,
 };
 
@@ -112,32 +92,25 @@ static int run_show(const Arguments *arguments)
 {
     const char *const *words = cli_positional(arguments);
     g_autoptr(GError) error = NULL;
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
-    g_autoptr(IfmKernelRecords) records = status == CLI_EXIT_OK ? open_records(arguments, words[0], NULL, &status) : NULL;
+    int status = CLI_EXIT_OK;
+    g_autoptr(IfmKernelRecords) records = open_records(arguments, words[0], NULL, &status);
     if (records == NULL)
         return status;
     IfmDocument *document = ifm_kernel_document(records, words[1], &error);
-    return document != NULL ? show_document(arguments, document) : cli_fail(error);
+    return document != NULL ? cli_answer(arguments, (Answer){ .document = document }) : cli_fail(error);
 }
-
-static const char *const show_examples[] = {
-    "inferometer kernels show resnet18 Conv_Add_Relu",
-    "shows each kernel of that name, and where it is in the model",
-    NULL,
-};
 
 const Verb verb_kernels_show = {
     .name = "kernels show",
     .summary = "show kernels of a model in full",
     .arguments = "MODEL KERNEL",
-    .min = 2,
-    .max = 2,
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options },
+    .tables = { model_options, ifm_model_options, cli_document_options },
     .options = list_options,
     .details = "KERNEL is a name (Conv_Add_Relu), the first digits of a digest, or both with the shape as files of kernels "
                "are called. MODEL is as of kernels list.",
-    .examples = show_examples,
+    .examples = { { "inferometer kernels show resnet18 Conv_Add_Relu",
+                    "shows each kernel of that name, and where it is in the model" } },
     .run = run_show,
 };
 
@@ -148,14 +121,12 @@ static int run_export(const Arguments *arguments)
 {
     const char *output = cli_text(arguments, "output"), *graph = cli_text(arguments, "graph");
     g_autoptr(GError) error = NULL;
-    int status;
+    int status = CLI_EXIT_OK;
     if (output == NULL)
         return cli_usage(&verb_kernels_export, "needs -o FILE: where the records go");
     if (g_strcmp0(graph, "-") == 0)
         return cli_usage(&verb_kernels_export, "--graph: a graph may have weights in files of their own: name a file");
-    status = cli_check_outputs(arguments, (const char *const[]){ "output", "graph", NULL });
-    g_autoptr(IfmKernelRecords) records =
-        status == CLI_EXIT_OK ? open_records(arguments, cli_positional(arguments)[0], graph, &status) : NULL;
+    g_autoptr(IfmKernelRecords) records = open_records(arguments, cli_positional(arguments)[0], graph, &status);
     if (records == NULL)
         return status;
     if (!g_str_equal(output, "-"))
@@ -170,23 +141,16 @@ static const IfmOption export_options[] = {
     { NULL },
 };
 
-static const char *const export_examples[] = {
-    "inferometer kernels export resnet18 -o resnet18.json",
-    "writes a record of each kernel: operator, attributes, shapes, FLOP, bytes, covered nodes",
-    NULL,
-};
-
 const Verb verb_kernels_export = {
     .name = "kernels export",
     .summary = "write a model's kernels as a file of records",
     .arguments = "MODEL",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_FILE,
     .tables = { model_options, ifm_model_options },
     .options = export_options,
     .details = "MODEL is as of kernels list. Records of an ONNX file are refused later if that file has changed.",
-    .examples = export_examples,
+    .examples = { { "inferometer kernels export resnet18 -o resnet18.json",
+                    "writes a record of each kernel: operator, attributes, shapes, FLOP, bytes, covered nodes" } },
     .run = run_export,
 };
 
@@ -255,18 +219,10 @@ static const IfmOption extract_options[] = {
     { NULL },
 };
 
-static const char *const extract_examples[] = {
-    "inferometer kernels extract resnet18.json vit.json -o kernels",
-    "writes a model for each distinct kernel of two models",
-    NULL,
-};
-
 const Verb verb_kernels_extract = {
     .name = "kernels extract",
     .summary = "write each distinct kernel of models as a model of its own",
     .arguments = "RECORD...",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .tables = { model_options, ifm_model_options },
     .options = extract_options,
@@ -276,7 +232,8 @@ const Verb verb_kernels_extract = {
         "the "
         "outcome of an optimisation: run it with optimisation off. A kernel whose shapes or attributes are not known "
         "gets no file, and a note says why.",
-    .examples = extract_examples,
+    .examples = { { "inferometer kernels extract resnet18.json vit.json -o kernels",
+                    "writes a model for each distinct kernel of two models" } },
     .run = run_extract,
 };
 
@@ -286,12 +243,10 @@ const Verb verb_kernels_extract = {
 static int run_dag(const Arguments *arguments)
 {
     const char *output = cli_text(arguments, "output");
-    int status;
+    int status = CLI_EXIT_OK;
     if (output == NULL)
         return cli_usage(&verb_kernels_dag, "needs -o FILE: where the graph goes");
-    status = cli_check_outputs(arguments, (const char *const[]){ "output", NULL });
-    g_autoptr(IfmKernelRecords) records =
-        status == CLI_EXIT_OK ? open_records(arguments, cli_positional(arguments)[0], NULL, &status) : NULL;
+    g_autoptr(IfmKernelRecords) records = open_records(arguments, cli_positional(arguments)[0], NULL, &status);
     if (records == NULL)
         return status;
     json_auto_t *json = ifm_kernel_dag_to_json(records);
@@ -307,8 +262,6 @@ const Verb verb_kernels_dag = {
     .name = "kernels dag",
     .summary = "write which kernels of a model wait for which",
     .arguments = "RECORD",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_FILE,
     .tables = { model_options, ifm_model_options },
     .options = dag_options,

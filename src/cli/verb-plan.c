@@ -34,61 +34,40 @@ static int write_traces(const GPtrArray *planned, const char *path)
                                                                                               : cli_fail(error);
 }
 
-static int write_files(const IfmPlanResult *result, const Arguments *arguments)
-{
-    const char *json_path = cli_text(arguments, "json"), *table_path = cli_text(arguments, "table"),
-               *trace_path = cli_text(arguments, "trace"), *candidates_path = cli_text(arguments, "candidates");
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = ifm_plan_result_to_json(result);
-        status = cli_write_json(json_path, json);
-    }
-    if (status == CLI_EXIT_OK && table_path != NULL)
-        status = write_table(&result->context, table_path);
-    if (status == CLI_EXIT_OK && trace_path != NULL)
-        status = write_traces(result->planned, trace_path);
-    if (status == CLI_EXIT_OK && candidates_path != NULL)
-    {
-        g_autofree char *csv = ifm_plan_candidates_to_csv(result);
-        status = cli_write(candidates_path, csv);
-    }
-    return status;
-}
-
-static int show(const IfmPlanResult *result, const Arguments *arguments)
-{
-    g_autofree IfmPlanReport *reports = g_new0(IfmPlanReport, result->planned->len + 1);
-    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
-    for (guint i = 0; i < result->planned->len; i++)
-    {
-        const IfmPlanned *planned = result->planned->pdata[i];
-        const IfmTrace *trace = planned->trace;
-        reports[i] = ifm_plan_report(result, planned);
-        g_ptr_array_add(documents, ifm_plan_document(&reports[i]));
-        cli_add_timeline(arguments, documents, &trace, 1, NULL);
-    }
-    return cli_show(arguments, documents);
-}
-
 /* --- the verb --------------------------------------------------------------------------------------------------------- */
-
-static const char *const outputs[] = { "json", "table", "trace", "candidates", NULL };
 
 static int run_plan(const Arguments *arguments)
 {
     g_auto(IfmPlanResult) result = { 0 };
     g_autoptr(GError) error = NULL;
     IfmPlanOptions options = { .study = cli_positional(arguments)[0] };
-    int status = cli_check_outputs(arguments, outputs);
-    if (status != CLI_EXIT_OK)
-        return status;
+    int status = CLI_EXIT_OK;
     cli_fill(arguments, ifm_plan_options, &options);
-    options.candidates = cli_text(arguments, "candidates") != NULL;
+    options.candidates = cli_wants(arguments, "candidates");
     if (!ifm_plan_study(&options, &result, &error))
         return cli_fail(error);
-    status = write_files(&result, arguments);
-    return status != CLI_EXIT_OK || cli_to_stdout(arguments, outputs) ? status : show(&result, arguments);
+    g_autofree IfmPlanReport *reports = g_new0(IfmPlanReport, result.planned->len + 1);
+    Answer answer = { .documents = cli_documents_new(),
+                      .json = cli_wants(arguments, "json") ? ifm_plan_result_to_json(&result) : NULL };
+    for (guint i = 0; i < result.planned->len; i++)
+    {
+        const IfmPlanned *planned = result.planned->pdata[i];
+        const IfmTrace *trace = planned->trace;
+        reports[i] = ifm_plan_report(&result, planned);
+        g_ptr_array_add(answer.documents, ifm_plan_document(&reports[i]));
+        cli_add_timeline(arguments, answer.documents, &trace, 1, NULL);
+    }
+    if (cli_wants(arguments, "table"))
+        status = write_table(&result.context, cli_text(arguments, "table"));
+    if (status == CLI_EXIT_OK && cli_wants(arguments, "trace"))
+        status = write_traces(result.planned, cli_text(arguments, "trace"));
+    if (status == CLI_EXIT_OK && options.candidates)
+    {
+        g_autofree char *csv = ifm_plan_candidates_to_csv(&result);
+        status = cli_write(cli_text(arguments, "candidates"), csv);
+    }
+    const int answered = cli_answer(arguments, answer);
+    return status != CLI_EXIT_OK ? status : answered;
 }
 
 static const IfmOption plan_options[] = {
@@ -104,22 +83,10 @@ static const IfmOption plan_options[] = {
     { NULL },
 };
 
-static const char *const plan_examples[] = {
-    "inferometer plan gnn-plan --size 5000,10000",
-    "finds the plan with the highest throughput at that size, from what the study measured",
-    "inferometer plan --objective latency --json plan.json --size 3000,30000",
-    "writes the plan with the minimum latency, for inferometer run",
-    "inferometer plan --grid 0.3,0.5,0.7 --max-blocks 2 --no-npu-split",
-    "searches the restricted space that was published, for comparison",
-    NULL,
-};
-
 const Verb verb_plan = {
     .name = "plan",
     .summary = "find the best way to run a staged model over several devices",
     .arguments = "[STUDY]",
-    .min = 0,
-    .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { ifm_plan_options, cli_page_options },
     .options = plan_options,
@@ -130,6 +97,11 @@ const Verb verb_plan = {
                       "the best under the measured costs, or else how far from the best it may be. If the best plan "
                       "gains less over the best single device than the uncertainty of the prediction, the single device "
                       "is the answer.",
-    .examples = plan_examples,
+    .examples = { { "inferometer plan gnn-plan --size 5000,10000",
+                    "finds the plan with the highest throughput at that size, from what the study measured" },
+                  { "inferometer plan --objective latency --json plan.json --size 3000,30000",
+                    "writes the plan with the minimum latency, for inferometer run" },
+                  { "inferometer plan --grid 0.3,0.5,0.7 --max-blocks 2 --no-npu-split",
+                    "searches the restricted space that was published, for comparison" } },
     .run = run_plan,
 };

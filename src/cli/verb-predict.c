@@ -16,16 +16,16 @@
 /* What a server is asked about: it holds several scrapes. */
 #define PROMETHEUS_NS (5 * G_GINT64_CONSTANT(1000000000))
 
-/* Answer: what is predicted of one model. */
+/* Predicted: what is predicted of one model. */
 typedef struct
 {
     IfmKernelRecords *records;
     IfmModelPrediction *prediction;
-} Answer;
+} Predicted;
 
 static void answer_clear(gpointer data)
 {
-    Answer *answer = data;
+    Predicted *answer = data;
     ifm_model_prediction_free(answer->prediction);
     ifm_kernel_records_free(answer->records);
 }
@@ -60,31 +60,23 @@ static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *
 static int show(const Arguments *arguments, const GArray *answers, const char *load, const char *warning)
 {
     g_autofree IfmPredictReport *reports = g_new0(IfmPredictReport, MAX(answers->len, 1));
-    const char *path = cli_text(arguments, "json");
     for (guint i = 0; i < answers->len; i++)
     {
-        const Answer *answer = &g_array_index(answers, Answer, i);
+        const Predicted *answer = &g_array_index(answers, Predicted, i);
         reports[i] = (IfmPredictReport){ answer->records, answer->prediction, load, warning, (double)NAN, NULL };
     }
-    json_auto_t *json = path != NULL ? ifm_predictions_to_json(reports, answers->len) : NULL;
-    const int status = path != NULL ? cli_write_json(path, json) : CLI_EXIT_OK;
-    if (status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0)
-        return status;
-    g_autoptr(IfmDocument) document = ifm_predict_document(reports, answers->len);
-    return cli_show_one(arguments, document);
+    return cli_answer(arguments, (Answer){ .document = ifm_predict_document(reports, answers->len),
+                                           .json = ifm_predictions_to_json(reports, answers->len) });
 }
 
 static int run_predict(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GArray) answers = g_array_new(FALSE, FALSE, sizeof(Answer));
+    g_autoptr(GArray) answers = g_array_new(FALSE, FALSE, sizeof(Predicted));
     const char *with = cli_text(arguments, "with"), *device = cli_text(arguments, "device");
-    const int threads = (int)cli_integer(arguments, "threads"),
-              status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
+    const int threads = (int)cli_integer(arguments, "threads");
     IfmLoadState load;
     g_array_set_clear_func(answers, answer_clear);
-    if (status != CLI_EXIT_OK)
-        return status;
     if (with == NULL)
         return cli_usage(&verb_predict, "needs --with FILE: what `train` wrote");
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, &error);
@@ -101,7 +93,7 @@ static int run_predict(const Arguments *arguments)
             .device = device, .threads = threads, .seed = 1, .interrupted = cli_interrupt_install(), .note = cli_note_of
         };
         cli_fill(arguments, ifm_model_options, &options.open);
-        Answer answer = { .records = ifm_kernel_records_open(*text, &options, &error) };
+        Predicted answer = { .records = ifm_kernel_records_open(*text, &options, &error) };
         if (answer.records == NULL)
             return cli_fail(error);
         answer.prediction = ifm_model_predict(model, answer.records, threads, &load);
@@ -125,18 +117,10 @@ static const IfmOption predict_options[] = {
     { NULL },
 };
 
-static const char *const predict_examples[] = {
-    "inferometer predict resnet18,size=160 --with latency.json --load live",
-    "predicts a model of the zoo under what the machine does now",
-    NULL,
-};
-
 const Verb verb_predict = {
     .name = "predict",
     .summary = "predict the latency of models from what was learnt of kernels",
     .arguments = "MODEL...",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .tables = { ifm_model_options, cli_page_options },
     .options = predict_options,
@@ -145,6 +129,7 @@ const Verb verb_predict = {
         "interval, and they are added up. Kernels of unknown operators go by the roofline, and are marked. MODEL is an "
         "ONNX file, a model of the zoo, or records of `kernels export`. Nothing is run but the runtime's optimisation, "
         "whose outcome is kept.",
-    .examples = predict_examples,
+    .examples = { { "inferometer predict resnet18,size=160 --with latency.json --load live",
+                    "predicts a model of the zoo under what the machine does now" } },
     .run = run_predict,
 };

@@ -6,57 +6,24 @@
 
 #include "watch.h"
 
-/* --- printing --------------------------------------------------------------------------------------------------------- */
-
 /* The files that were asked for, and the page. Returns: an exit status. */
 static int write_profile(const Arguments *arguments, IfmProfile *profile)
 {
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
     const IfmProfileReport *report = ifm_profile_report(profile);
     gsize n_rows;
     const IfmScalingRow *rows = ifm_profile_rows(profile, &n_rows);
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = report != NULL ? ifm_profile_to_json(report) : NULL;
-        json = n_rows > 0 ? ifm_scaling_add_json(json, rows, n_rows) : json;
-        status = cli_write_json(json_path, json);
-    }
-    if (csv_path != NULL && status == CLI_EXIT_OK)
-    {
-        g_autofree char *csv = n_rows > 0 ? ifm_scaling_to_csv(rows, n_rows) : ifm_profile_to_csv(report);
-        status = cli_write(csv_path, csv);
-    }
-    if (ifm_profile_is_empty(profile) || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
-        return status;
-    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
-    if (report != NULL)
-        g_ptr_array_add(documents, ifm_profile_document(report));
-    if (n_rows > 0)
-        g_ptr_array_add(documents, ifm_scaling_document(rows, n_rows));
-    int printed = (cli_given(arguments, "nodes") ? cli_show : cli_show_brief)(arguments, documents);
-    return status != CLI_EXIT_OK ? status : printed;
-}
-
-static int write_estimate(const Arguments *arguments, const IfmEstimateAnswer *answer)
-{
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = ifm_estimate_answer_to_json(answer);
-        status = cli_write_json(json_path, json);
-    }
-    if (csv_path != NULL && status == CLI_EXIT_OK)
-    {
-        g_autofree char *csv = ifm_estimate_answer_to_csv(answer);
-        status = cli_write(csv_path, csv);
-    }
-    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
-        return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *page = ifm_estimate_answer_to_screen(answer, &screen);
-    return cli_print(page);
+    Answer answer = { .documents = cli_documents_new(), .brief = !cli_given(arguments, "nodes") };
+    if (cli_wants(arguments, "json") && report != NULL)
+        answer.json = ifm_profile_to_json(report);
+    if (cli_wants(arguments, "json") && n_rows > 0)
+        answer.json = ifm_scaling_add_json(answer.json, rows, n_rows);
+    if (cli_wants(arguments, "csv"))
+        answer.csv = n_rows > 0 ? ifm_scaling_to_csv(rows, n_rows) : ifm_profile_to_csv(report);
+    if (report != NULL && !ifm_profile_is_empty(profile))
+        g_ptr_array_add(answer.documents, ifm_profile_document(report));
+    if (n_rows > 0 && !ifm_profile_is_empty(profile))
+        g_ptr_array_add(answer.documents, ifm_scaling_document(rows, n_rows));
+    return cli_answer(arguments, answer);
 }
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
@@ -109,47 +76,42 @@ static int estimate(const Arguments *arguments)
     g_auto(IfmEstimateAnswer) answer = { 0 };
     g_autoptr(GError) error = NULL;
     IfmGraphOptions said;
-    static const char *const allowed[] = { "estimate", "batch", "json", "csv", "quiet", "log", NULL };
-    int status = check_nothing_else(arguments, "estimate", allowed, TRUE);
-    if (status != CLI_EXIT_OK || (status = cli_check_outputs(arguments, watch_outputs)) != CLI_EXIT_OK)
+    static const char *const allowed[] = { "estimate", "batch", "json", "csv", "document", "quiet", "log", NULL };
+    const int status = check_nothing_else(arguments, "estimate", allowed, TRUE);
+    if (status != CLI_EXIT_OK)
         return status;
     cli_fill(arguments, ifm_graph_options, &said);
-    return ifm_profile_estimate((IfmProfileEstimate)cli_integer(arguments, "estimate"), &said,
-                                cli_integer(arguments, "batch"), &answer, &error)
-               ? write_estimate(arguments, &answer)
-               : cli_fail(error);
-}
-
-/* --- predicting ------------------------------------------------------------------------------------------------------- */
-
-static int write_prediction(const Arguments *arguments, const IfmPredictReport *report)
-{
-    const char *json_path = cli_text(arguments, "json"), *csv_path = cli_text(arguments, "csv");
-    g_autoptr(IfmDocument) document = ifm_predict_document(report, 1);
-    json_auto_t *json = ifm_predictions_to_json(report, 1);
-    g_autofree char *csv = ifm_document_to_csv(document, "kernels");
-    int status = json_path != NULL ? cli_write_json(json_path, json) : CLI_EXIT_OK;
-    if (status == CLI_EXIT_OK && csv_path != NULL)
-        status = cli_write(csv_path, csv);
-    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, watch_outputs))
-        return status;
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *page = ifm_document_to_screen(document, &screen);
-    return cli_print(page);
+    if (!ifm_profile_estimate((IfmProfileEstimate)cli_integer(arguments, "estimate"), &said,
+                              cli_integer(arguments, "batch"), &answer, &error))
+        return cli_fail(error);
+    return cli_answer(arguments, (Answer){ .document = ifm_estimate_answer_document(&answer),
+                                           .json = ifm_estimate_answer_to_json(&answer),
+                                           .csv = ifm_estimate_answer_to_csv(&answer) });
 }
 
 /* By kernels as the runtime here makes them of the model, on the device that the latency model was learnt of. */
 static int predict(const Arguments *arguments)
 {
-    static const char *const allowed[] = { "predict", "device", "threads", "dim",   "input", "batch",
-                                           "seed",    "json",   "csv",     "quiet", "log",   "allow-outside-data",
+    static const char *const allowed[] = { "predict",
+                                           "device",
+                                           "threads",
+                                           "dim",
+                                           "input",
+                                           "batch",
+                                           "seed",
+                                           "json",
+                                           "csv",
+                                           "document",
+                                           "quiet",
+                                           "log",
+                                           "allow-outside-data",
                                            NULL };
     g_autoptr(GError) error = NULL;
     const char *const *devices = cli_texts(arguments, "device");
     const int threads = (int)MAX(cli_integer(arguments, "threads"), 1);
     IfmLatencyModelInfo info;
-    int status = check_nothing_else(arguments, "predict", allowed, FALSE);
-    if (status != CLI_EXIT_OK || (status = cli_check_outputs(arguments, watch_outputs)) != CLI_EXIT_OK)
+    const int status = check_nothing_else(arguments, "predict", allowed, FALSE);
+    if (status != CLI_EXIT_OK)
         return status;
     if (devices[0] != NULL && devices[1] != NULL)
         return cli_usage(&verb_profile, "--device: with --predict one, whose runtime makes kernels of the model");
@@ -169,7 +131,9 @@ static int predict(const Arguments *arguments)
     g_autofree char *warning = ifm_latency_model_warning(model, NULL, records->runtime);
     g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(model, records, threads, NULL);
     const IfmPredictReport report = { records, prediction, "on an idle machine", warning, (double)NAN, &info };
-    return write_prediction(arguments, &report);
+    return cli_answer(arguments, (Answer){ .document = ifm_predict_document(&report, 1),
+                                           .key = "kernels",
+                                           .json = ifm_predictions_to_json(&report, 1) });
 }
 
 static int run_profile(const Arguments *arguments)
@@ -181,10 +145,7 @@ static int run_profile(const Arguments *arguments)
         return estimate(arguments);
     if (!has_model)
         return cli_usage(&verb_profile, "needs MODEL: a file, or a name of the zoo");
-    if (cli_given(arguments, "predict"))
-        return predict(arguments);
-    int status = cli_check_outputs(arguments, watch_outputs);
-    return status != CLI_EXIT_OK ? status : profile_model(arguments);
+    return (cli_given(arguments, "predict") ? predict : profile_model)(arguments);
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
@@ -206,27 +167,10 @@ static const IfmOption profile_options[] = {
     { NULL },
 };
 
-static const char *const profile_examples[] = {
-    "inferometer profile model.onnx -d openvino:CPU@0 -d onnxruntime:CPU@1",
-    "compares two runtimes, each on a core of its own",
-    "inferometer profile zoo:matmul,m=512 -d CPU=openvino:CPU --runs 50 --json result.json",
-    "measures a model of the zoo 50 times and keeps all samples",
-    "inferometer profile model.onnx --dim N=100,500,1000,5000",
-    "shows how time, FLOP and memory grow with the dimension N: exponents with intervals, and a plot",
-    "inferometer profile resnet18,batch=8 --mode train --optimiser adam -d openvino:CPU",
-    "measures forward, backward and a whole training step, and shows the step's kernels",
-    "inferometer profile graph_transformer --dataset peptides --num-layers 6 --pe lap:16",
-    "a graph transformer on 64 molecules, and what its positional encodings cost",
-    "inferometer profile resnet50 --predict latency.json",
-    "predicts the latency on the machine that latency.json was learnt on, kernel by kernel",
-    NULL,
-};
-
 const Verb verb_profile = {
     .name = "profile",
     .summary = "measure a model on one device or several",
     .arguments = "MODEL | --estimate WHAT",
-    .min = 0,
     .max = 1,
     .positional = POSITIONAL_FILE,
     .tables = { ifm_profile_options, ifm_graph_options, cli_page_options },
@@ -259,6 +203,17 @@ const Verb verb_profile = {
         "in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
         "The exit status is 0 if all devices were measured, 1 if some failed, and 3 or 4 if all failed because the input "
         "is wrong or something is missing.",
-    .examples = profile_examples,
+    .examples = { { "inferometer profile model.onnx -d openvino:CPU@0 -d onnxruntime:CPU@1",
+                    "compares two runtimes, each on a core of its own" },
+                  { "inferometer profile zoo:matmul,m=512 -d CPU=openvino:CPU --runs 50 --json result.json",
+                    "measures a model of the zoo 50 times and keeps all samples" },
+                  { "inferometer profile model.onnx --dim N=100,500,1000,5000",
+                    "shows how time, FLOP and memory grow with the dimension N: exponents with intervals, and a plot" },
+                  { "inferometer profile resnet18,batch=8 --mode train --optimiser adam -d openvino:CPU",
+                    "measures forward, backward and a whole training step, and shows the step's kernels" },
+                  { "inferometer profile graph_transformer --dataset peptides --num-layers 6 --pe lap:16",
+                    "a graph transformer on 64 molecules, and what its positional encodings cost" },
+                  { "inferometer profile resnet50 --predict latency.json",
+                    "predicts the latency on the machine that latency.json was learnt on, kernel by kernel" } },
     .run = run_profile,
 };

@@ -29,9 +29,6 @@ static int run_report(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) stores = g_ptr_array_new_with_free_func(close_store);
     g_autoptr(GArray) reported = g_array_new(FALSE, FALSE, sizeof(IfmReportedStore));
-    int status = cli_check_outputs(arguments, (const char *const[]){ NULL });
-    if (status != CLI_EXIT_OK)
-        return status;
     for (const char *const *name = names; *name != NULL; name++)
     {
         g_autofree char *path = path_of(*name, &error);
@@ -42,16 +39,13 @@ static int run_report(const Arguments *arguments)
         const IfmReportedStore one = { *name, store };
         g_array_append_val(reported, one);
     }
-    g_autoptr(GPtrArray) documents =
+    GPtrArray *documents =
         ifm_stores_documents((const IfmReportedStore *)(const void *)reported->data, reported->len, &error);
     if (documents == NULL)
         return cli_fail(error);
-    status = cli_write_pages(arguments, (IfmDocument *const *)documents->pdata, documents->len);
-    if (status != CLI_EXIT_OK || cli_page_to_stdout(arguments))
-        return status;
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_to_screen(documents->pdata[0], &screen);
-    return cli_print(text);
+    const IfmScreen screen = cli_screen();
+    return cli_answer(arguments,
+                      (Answer){ .documents = documents, .text = ifm_document_to_screen(documents->pdata[0], &screen) });
 }
 
 static const IfmOption report_options[] = {
@@ -61,24 +55,17 @@ static const IfmOption report_options[] = {
     { NULL },
 };
 
-static const char *const report_examples[] = {
-    "inferometer report out/gnn-stages -o report.html",
-    "writes a page of what a study measured",
-    "inferometer report monday/store.db tuesday/store.db -o change.html",
-    "says which cases became slower, and whether the intervals tell them apart",
-    NULL,
-};
-
 const Verb verb_report = {
     .name = "report",
     .summary = "write a page of what stores hold, and of what changed between them",
     .arguments = "STORE|FOLDER…",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
+    .tables = { cli_document_options },
     .options = report_options,
     .details = "Of several stores the first, A, is what the others are compared with: two machines, two versions of a "
                "runtime, yesterday and today. The terminal shows the overview alone; the page has all of each store.",
-    .examples = report_examples,
+    .examples = { { "inferometer report out/gnn-stages -o report.html", "writes a page of what a study measured" },
+                  { "inferometer report monday/store.db tuesday/store.db -o change.html",
+                    "says which cases became slower, and whether the intervals tell them apart" } },
     .run = run_report,
 };

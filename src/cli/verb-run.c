@@ -14,8 +14,6 @@ typedef struct
     gsize n;
 } Outcome;
 
-static const char *const outputs[] = { "json", "csv", "trace", NULL };
-
 static gboolean is_tried(const IfmRunReport *run)
 {
     return run->measurement != NULL || run->code != NULL;
@@ -47,38 +45,6 @@ static int write_traces(const Outcome *outcome, const char *path)
     if (all->len == 0)
         return CLI_EXIT_OK;
     return ifm_trace_write((const IfmTrace *const *)all->pdata, all->len, path, &error) ? CLI_EXIT_OK : cli_fail(error);
-}
-
-static int write_files(const Outcome *outcome, const IfmRunReport *runs, gsize n)
-{
-    const char *json_path = cli_text(outcome->arguments, "json"), *csv_path = cli_text(outcome->arguments, "csv"),
-               *trace_path = cli_text(outcome->arguments, "trace");
-    int status = CLI_EXIT_OK;
-    if (json_path != NULL)
-    {
-        json_auto_t *json = ifm_run_to_json(runs, n);
-        status = cli_write_json(json_path, json);
-    }
-    if (csv_path != NULL && status == CLI_EXIT_OK)
-    {
-        g_autofree char *csv = ifm_run_batches_to_csv(runs, n);
-        status = cli_write(csv_path, csv);
-    }
-    if (trace_path != NULL && status == CLI_EXIT_OK)
-        status = write_traces(outcome, trace_path);
-    return status;
-}
-
-static int show(const Outcome *outcome, const IfmRunReport *runs, gsize n)
-{
-    g_autoptr(GPtrArray) documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
-    g_ptr_array_add(documents, ifm_run_document(runs, n));
-    for (gsize i = 0; i < outcome->n; i++)
-    {
-        g_autoptr(GPtrArray) traces = traces_of(&outcome->runs[i]);
-        cli_add_timeline(outcome->arguments, documents, (const IfmTrace *const *)traces->pdata, traces->len, NULL);
-    }
-    return cli_show(outcome->arguments, documents);
 }
 
 /* --- how it ended ----------------------------------------------------------------------------------------------------- */
@@ -180,11 +146,27 @@ static int finish(const Outcome *outcome, const GError *store_error)
         if (is_tried(&outcome->runs[i]) && ifm_run_has_figures(&outcome->runs[i]))
             g_array_append_val(with_page, outcome->runs[i]);
     }
-    gboolean on_page = with_page->len > 0 && !cli_to_stdout(outcome->arguments, outputs);
-    int written =
-        tried->len > 0 ? write_files(outcome, (const IfmRunReport *)(const void *)tried->data, tried->len) : CLI_EXIT_OK;
-    if (written == CLI_EXIT_OK && on_page)
-        written = show(outcome, (const IfmRunReport *)(const void *)with_page->data, with_page->len);
+    gboolean on_page = with_page->len > 0 && !cli_to_stdout(outcome->arguments);
+    const IfmRunReport *all = (const IfmRunReport *)(const void *)tried->data,
+                       *shown = (const IfmRunReport *)(const void *)with_page->data;
+    Answer answer = { .documents = cli_documents_new() };
+    int written = CLI_EXIT_OK;
+    if (tried->len > 0)
+    {
+        answer.json = cli_wants(outcome->arguments, "json") ? ifm_run_to_json(all, tried->len) : NULL;
+        answer.csv = cli_wants(outcome->arguments, "csv") ? ifm_run_batches_to_csv(all, tried->len) : NULL;
+    }
+    if (with_page->len > 0)
+        g_ptr_array_add(answer.documents, ifm_run_document(shown, with_page->len));
+    for (gsize i = 0; with_page->len > 0 && i < outcome->n; i++)
+    {
+        g_autoptr(GPtrArray) traces = traces_of(&outcome->runs[i]);
+        cli_add_timeline(outcome->arguments, answer.documents, (const IfmTrace *const *)traces->pdata, traces->len, NULL);
+    }
+    if (tried->len > 0 && cli_wants(outcome->arguments, "trace"))
+        written = write_traces(outcome, cli_text(outcome->arguments, "trace"));
+    const int answered = cli_answer(outcome->arguments, answer);
+    written = written != CLI_EXIT_OK ? written : answered;
     if (store_error != NULL)
         return cli_fail(store_error);
     if (cli_interrupt_signal() != 0)
@@ -234,9 +216,6 @@ static int run_run(const Arguments *arguments)
     cli_fill(arguments, ifm_run_options, &options);
     if (!ifm_run_options_check(&options, &error))
         return cli_fail(error);
-    int status = cli_check_outputs(arguments, outputs);
-    if (status != CLI_EXIT_OK)
-        return status;
     if (what != NULL && is_plan_file(what) && options.plan != NULL)
         return cli_usage(&verb_run, "%s and --plan %s: one plan, not both", what, options.plan);
     if (what != NULL && is_plan_file(what))
@@ -262,22 +241,10 @@ static const IfmOption run_options[] = {
     { NULL },
 };
 
-static const char *const run_examples[] = {
-    "inferometer run gnn-plan --size 5000,10000 --bound --verify",
-    "plans, stores the prediction, runs 100 batches and shows both side by side",
-    "inferometer run plan.json --trace run.json.gz",
-    "runs a plan that inferometer plan --json wrote, and keeps the trace",
-    "inferometer run --demo",
-    "runs a pipeline on the available devices",
-    NULL,
-};
-
 const Verb verb_run = {
     .name = "run",
     .summary = "run a stream of batches by a plan, and compare it with its prediction",
     .arguments = "[PLAN.json|STUDY]",
-    .min = 0,
-    .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { ifm_run_options, cli_page_options },
     .options = run_options,
@@ -288,6 +255,10 @@ const Verb verb_run = {
                       "plan. The prediction is stored before the run starts.\n"
                       "A batch goes through the plan's blocks, a thread each, with bounded queues between them. Where "
                       "several devices share a block, each has its share of the nodes, with the edges that end there.",
-    .examples = run_examples,
+    .examples = { { "inferometer run gnn-plan --size 5000,10000 --bound --verify",
+                    "plans, stores the prediction, runs 100 batches and shows both side by side" },
+                  { "inferometer run plan.json --trace run.json.gz",
+                    "runs a plan that inferometer plan --json wrote, and keeps the trace" },
+                  { "inferometer run --demo", "runs a pipeline on the available devices" } },
     .run = run_run,
 };

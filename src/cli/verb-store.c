@@ -39,20 +39,18 @@ static int run_show(const Arguments *arguments)
     g_autoptr(IfmStoredResults) stored = read_stores(arguments, FALSE, &status);
     if (stored == NULL)
         return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     gsize n;
     const IfmResult *results = ifm_stored_results(stored, &n);
-    g_autofree char *text = n > 0 ? ifm_records_to_screen(results, n, &screen) : g_strdup("no measurements\n");
-    return cli_print(text);
+    return cli_answer(arguments, (Answer){ .document = ifm_records_document(results, n),
+                                           .text = n == 0 ? g_strdup("no measurements\n") : NULL });
 }
 
 const Verb verb_store_show = {
     .name = "store show",
     .summary = "list the measurements of a store",
     .arguments = "[FILE…]",
-    .min = 0,
-    .max = -1,
     .positional = POSITIONAL_FILE,
+    .tables = { cli_document_options },
     .details = "Without FILE it is " DEFAULT_STORE ".",
     .run = run_show,
 };
@@ -83,22 +81,15 @@ static int run_merge(const Arguments *arguments)
     return CLI_EXIT_OK;
 }
 
-static const char *const merge_examples[] = {
-    "inferometer store merge all.db node-1.db node-2.db",
-    "adds to all.db the measurements that it does not have yet",
-    NULL,
-};
-
 const Verb verb_store_merge = {
     .name = "store merge",
     .summary = "add to one store the measurements that it lacks and others have",
     .arguments = "INTO FROM…",
-    .min = 2,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .details =
         "INTO is made where it does not exist. Each FROM is added whole or not at all; merging twice changes nothing.",
-    .examples = merge_examples,
+    .examples = { { "inferometer store merge all.db node-1.db node-2.db",
+                    "adds to all.db the measurements that it does not have yet" } },
     .run = run_merge,
 };
 
@@ -119,7 +110,7 @@ static int check_export(const Arguments *arguments, const char *csv_path)
         return cli_usage(&verb_store_export, "--json or --csv FILE, or --format and --output, not both");
     if (cli_given(arguments, "samples") && csv_path == NULL)
         return cli_usage(&verb_store_export, "--samples is of CSV: JSON has the samples in it");
-    return cli_check_outputs(arguments, (const char *const[]){ "json", "csv", "output", NULL });
+    return CLI_EXIT_OK;
 }
 
 static int run_export(const Arguments *arguments)
@@ -156,24 +147,17 @@ static const IfmOption export_options[] = {
     { NULL },
 };
 
-static const char *const export_examples[] = {
-    "inferometer store export --samples -o samples.csv out/profile/store.db",
-    "writes every single run as a row",
-    NULL,
-};
-
 const Verb verb_store_export = {
     .name = "store export",
     .summary = "write the measurements of a store as CSV or JSON",
     .arguments = "[FILE…]",
-    .min = 0,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .options = export_options,
     .details = "Measurements are in the order of their starts. Numbers are in base units (ns) and in full, whatever the "
                "locale. Without "
                "FILE it is " DEFAULT_STORE ".",
-    .examples = export_examples,
+    .examples = { { "inferometer store export --samples -o samples.csv out/profile/store.db",
+                    "writes every single run as a row" } },
     .run = run_export,
 };
 
@@ -196,8 +180,6 @@ const Verb verb_store_check = {
     .name = "store check",
     .summary = "check that a store is whole",
     .arguments = "[FILE…]",
-    .min = 0,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .details = "The exit status is 3 where one is damaged. Without FILE it is " DEFAULT_STORE ".",
     .run = run_check,

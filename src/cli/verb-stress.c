@@ -80,12 +80,6 @@ static const IfmOption stress_options[] = {
     { NULL },
 };
 
-static const char *const stress_examples[] = {
-    "inferometer stress --kind copy --intensity 0.6 --cores 1 --for 30s",
-    "copies memory on core 1 for 60 % of the time",
-    NULL,
-};
-
 const Verb verb_stress = {
     .name = "stress",
     .summary = "keep cores busy for a known share of the time",
@@ -94,6 +88,7 @@ const Verb verb_stress = {
     .details = "A process of its own makes products of matrices (gemm), copies memory (copy) or reads and writes it at "
                "random (random). Its processor time is measured, and the share is kept by feedback. Where others keep a "
                "core busy, the line says what was reached. It ends with this program, however that ends.",
-    .examples = stress_examples,
+    .examples = { { "inferometer stress --kind copy --intensity 0.6 --cores 1 --for 30s",
+                    "copies memory on core 1 for 60 % of the time" } },
     .run = run_stress,
 };

@@ -100,7 +100,7 @@ static void append_reasons(GString *out, const IfmStudyTables *tables, const Ifm
 static int print_worth(const IfmStudyTables *tables)
 {
     g_autoptr(GString) out = g_string_new(NULL);
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    IfmScreen screen = cli_screen();
     IfmTable table = { worth_fields, (const void *const *)tables->fits->pdata, tables->fits->len };
     g_autofree char *rows = ifm_table_to_screen(&table, &screen);
     append_worth(out, tables, &screen);
@@ -190,18 +190,10 @@ static const IfmOption import_options[] = {
     { NULL },
 };
 
-static const char *const import_examples[] = {
-    "inferometer study import data/meteor-lake/large-55-sizes.csv --name laptop",
-    "imports the latencies of a laptop, and shows how many of them a bandwidth can be fitted to",
-    NULL,
-};
-
 const Verb verb_study_import = {
     .name = "study import",
     .summary = "import tables that were measured elsewhere, as a study of their own",
     .arguments = "FILE…",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .options = import_options,
     .details =
@@ -218,6 +210,7 @@ const Verb verb_study_import = {
         "A total must be above 0. Compute, transfer and std may be missing; a row with a flag is imported as a failure.\n"
         "The page shows, for each stage of each device, whether a bandwidth fits its latencies, and the error of the "
         "interpolation at sizes that are left out.",
-    .examples = import_examples,
+    .examples = { { "inferometer study import data/meteor-lake/large-55-sizes.csv --name laptop",
+                    "imports the latencies of a laptop, and shows how many of them a bandwidth can be fitted to" } },
     .run = run_import,
 };

@@ -14,9 +14,9 @@ typedef struct
     double decades; /* an extrapolated one: beyond the measured sizes by; else NaN */
     const IfmStageFit *fit;
     char *why; /* NULL where there is a latency */
-} Answer;
+} StageAnswer;
 
-static void answer_free(Answer *answer)
+static void answer_free(StageAnswer *answer)
 {
     g_free(answer->why);
     g_free(answer);
@@ -37,7 +37,7 @@ static const IfmStageFit *fit_of(const IfmStudyTables *tables, const IfmStudyDev
 
 #define MAX_DECADES 1.0 /* beyond the measured sizes: what lies farther is no answer */
 
-static void limit_guess(Answer *answer, double decades)
+static void limit_guess(StageAnswer *answer, double decades)
 {
     answer->decades = decades;
     if (decades <= MAX_DECADES + 1e-9)
@@ -46,13 +46,13 @@ static void limit_guess(Answer *answer, double decades)
     answer->why = g_strdup_printf("%.2g decades beyond the measured sizes: measure one nearer to it", decades);
 }
 
-static Answer *look_up(const IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStage *stage, double nodes,
-                       double edges)
+static StageAnswer *look_up(const IfmStudyTables *tables, const IfmStudyDevice *device, const IfmStage *stage, double nodes,
+                            double edges)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmLookup) lookup = ifm_study_tables_lookup(tables, device->alias, stage->number, NULL);
-    Answer *answer = g_new0(Answer, 1);
-    *answer = (Answer){
+    StageAnswer *answer = g_new0(StageAnswer, 1);
+    *answer = (StageAnswer){
         .device = device, .stage = stage, .latency_ns = NAN, .decades = NAN, .fit = fit_of(tables, device, stage->number)
     };
     if (answer->fit == NULL || answer->fit->n_rows == 0)
@@ -81,7 +81,7 @@ static GPtrArray *look_all_up(const IfmStudyTables *tables, double nodes, double
 /* What an exact one is sure of stands in the study's own tables; of the others, how far off such guesses were. */
 static void get_error(const void *record, const void *user, IfmValue *value)
 {
-    const Answer *answer = record;
+    const StageAnswer *answer = record;
     if (answer->why != NULL || answer->origin == IFM_GRID_EXACT || !answer->fit->has_lookup)
         return;
     ifm_value_set_real(value, answer->origin == IFM_GRID_INTERPOLATED
@@ -91,7 +91,7 @@ static void get_error(const void *record, const void *user, IfmValue *value)
 
 static void get_origin(const void *record, const void *user, IfmValue *value)
 {
-    const Answer *answer = record;
+    const StageAnswer *answer = record;
     static const char *const known[] = {
         [IFM_GRID_EXACT] = "measured", [IFM_GRID_INTERPOLATED] = "interpolated", [IFM_GRID_OUTSIDE] = "extrapolated"
     };
@@ -100,34 +100,29 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
 }
 
 static const IfmField lookup_fields[] = {
-    { "stage", "stage", IFM_FIELD_INTEGER, IFM_MEMBER_VIA(Answer, stage, number) },
-    { "name", "", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Answer, stage, name), IFM_FIELD_WHOLE },
-    { "alias", "alias", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Answer, device, alias), IFM_FIELD_WHOLE },
-    { "latency_ns", "latency", IFM_FIELD_DURATION, IFM_MEMBER(Answer, latency_ns) },
+    { "stage", "stage", IFM_FIELD_INTEGER, IFM_MEMBER_VIA(StageAnswer, stage, number) },
+    { "name", "", IFM_FIELD_TEXT, IFM_MEMBER_VIA(StageAnswer, stage, name), IFM_FIELD_WHOLE },
+    { "alias", "alias", IFM_FIELD_TEXT, IFM_MEMBER_VIA(StageAnswer, device, alias), IFM_FIELD_WHOLE },
+    { "latency_ns", "latency", IFM_FIELD_DURATION, IFM_MEMBER(StageAnswer, latency_ns) },
     { "usual_error_ratio", "usually off by", IFM_FIELD_RATIO, get_error },
     { "origin", "how it is known", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_WHOLE },
-    { "device", "device", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Answer, device, device), IFM_FIELD_WHOLE },
-    { "simulated", "simulated", IFM_FIELD_BOOLEAN, IFM_MEMBER_VIA(Answer, device, simulated) },
-    { "decades_beyond", "decades beyond", IFM_FIELD_REAL, IFM_MEMBER(Answer, decades), IFM_FIELD_HIDE_EMPTY },
+    { "device", "device", IFM_FIELD_TEXT, IFM_MEMBER_VIA(StageAnswer, device, device), IFM_FIELD_WHOLE },
+    { "simulated", "simulated", IFM_FIELD_BOOLEAN, IFM_MEMBER_VIA(StageAnswer, device, simulated) },
+    { "decades_beyond", "decades beyond", IFM_FIELD_REAL, IFM_MEMBER(StageAnswer, decades), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
+/* --- the verb --------------------------------------------------------------------------------------------------------- */
+
 static int show(const IfmStudyTables *tables, const Arguments *arguments)
 {
-    gint64 nodes = cli_integer(arguments, "nodes"), edges = cli_integer(arguments, "edges");
+    const gint64 nodes = cli_integer(arguments, "nodes"), edges = cli_integer(arguments, "edges");
     g_autoptr(GPtrArray) answers = look_all_up(tables, (double)nodes, (double)edges);
-    IfmTable table = { lookup_fields, (const void *const *)answers->pdata, answers->len };
-    int status = cli_write_table(arguments, &table);
-    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
-        return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *rows = ifm_table_to_screen(&table, &screen);
-    g_autofree char *text = g_strdup_printf("%s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges\n\n%s",
-                                            tables->name, nodes, edges, rows);
-    return cli_print(text);
+    g_autofree char *size = g_strdup_printf(", %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", nodes, edges);
+    return cli_answer(
+        arguments,
+        (Answer){ .document = ifm_table_document("stages", tables->name, size, lookup_fields, answers), .key = "stages" });
 }
-
-/* --- the verb --------------------------------------------------------------------------------------------------------- */
 
 static int run_lookup(const Arguments *arguments)
 {
@@ -135,9 +130,6 @@ static int run_lookup(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     if (!cli_given(arguments, "nodes") || !cli_given(arguments, "edges"))
         return cli_usage(cli_verb_of(arguments), "needs --nodes and --edges: the size to look up");
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (status != CLI_EXIT_OK)
-        return status;
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
     g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
@@ -156,25 +148,19 @@ static const IfmOption lookup_options[] = {
     { NULL },
 };
 
-static const char *const lookup_examples[] = {
-    "inferometer study lookup gnn-stages --nodes 2500 --edges 4000",
-    "shows how long each stage takes on each device at a size between the measured ones",
-    NULL,
-};
-
 const Verb verb_study_lookup = {
     .name = "study lookup",
     .summary = "show the latency of each stage at any size",
     .arguments = "STUDY",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_STUDY,
+    .tables = { cli_document_options },
     .options = lookup_options,
     .details = WHICH_RESULTS
     "\nA size that was measured has its median; one between measured sizes is interpolated between the logarithms of "
     "nodes, edges per node and latency; one beyond them is extrapolated, a guess, by as many powers of ten as \"decades "
     "beyond\" says. \"usually off by\" is how far, in the median, such "
     "answers were off for measured sizes that were left out one by one.",
-    .examples = lookup_examples,
+    .examples = { { "inferometer study lookup gnn-stages --nodes 2500 --edges 4000",
+                    "shows how long each stage takes on each device at a size between the measured ones" } },
     .run = run_lookup,
 };

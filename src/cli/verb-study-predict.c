@@ -1,25 +1,12 @@
 
 #include "study-page.h"
 
-static int show(const GArray *predictions, const Arguments *arguments)
-{
-    g_autoptr(IfmDocument) document =
-        ifm_conv_prediction_document(predictions, cli_text(arguments, "model"), cli_integer(arguments, "size"));
-    const int status = cli_write_table(arguments, &ifm_document_find(document, "predictions")->table);
-    if (status != CLI_EXIT_OK || cli_to_stdout(arguments, (const char *const[]){ "json", "csv", NULL }))
-        return status;
-    return cli_show_one(arguments, document);
-}
-
 static int run_predict(const Arguments *arguments)
 {
     g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
     if (!cli_given(arguments, "model") || !cli_given(arguments, "size"))
         return cli_usage(cli_verb_of(arguments), "needs --model and --size: what to predict");
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (status != CLI_EXIT_OK)
-        return status;
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
     g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
@@ -27,7 +14,11 @@ static int run_predict(const Arguments *arguments)
     g_autoptr(GArray) predictions =
         points != NULL ? ifm_conv_predict(points, cli_text(arguments, "model"), cli_integer(arguments, "size"), &error)
                        : NULL;
-    return predictions != NULL ? show(predictions, arguments) : cli_fail(error);
+    if (predictions == NULL)
+        return cli_fail(error);
+    return cli_answer(arguments, (Answer){ .document = ifm_conv_prediction_document(
+                                               predictions, cli_text(arguments, "model"), cli_integer(arguments, "size")),
+                                           .key = "predictions" });
 }
 
 static const IfmOption predict_options[] = {
@@ -40,18 +31,10 @@ static const IfmOption predict_options[] = {
     { NULL },
 };
 
-static const char *const predict_examples[] = {
-    "inferometer study predict conv-algorithms --model resnet50 --size 300",
-    "predicts each algorithm's latency at a size that was not measured, and says which one to take",
-    NULL,
-};
-
 const Verb verb_study_predict = {
     .name = "study predict",
     .summary = "predict a model's latency with each convolution algorithm at any size",
     .arguments = "STUDY",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { cli_page_options },
     .options = predict_options,
@@ -60,6 +43,7 @@ const Verb verb_study_predict = {
     "of the whole inference or layer by layer, whichever was closer at measured sizes that were left out one by one. "
     "\"usually off by\" is the mean of these errors; \"from\" and \"to\" are by their 95 % quantile; \"noise\" is the mean "
     "half-width of the measured medians' intervals. A size beyond the measured ones is a guess.",
-    .examples = predict_examples,
+    .examples = { { "inferometer study predict conv-algorithms --model resnet50 --size 300",
+                    "predicts each algorithm's latency at a size that was not measured, and says which one to take" } },
     .run = run_predict,
 };

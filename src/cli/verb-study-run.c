@@ -196,10 +196,8 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
         run->results = analyze ? write_measured(place, store, &error) : ifm_study_results(NULL, store, &error);
     if (run->results == NULL)
         return cli_fail(error);
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text =
-        analyze ? NULL : ifm_document_show(ifm_study_results_document(run->results, IFM_STUDY_STATUS, NULL), &screen);
-    int printed = analyze ? study_print_page(arguments, run->results, place->folder) : cli_print(text);
+    int printed =
+        analyze ? study_print_page(arguments, run->results, place->folder) : study_print_status(arguments, run->results);
     if (run->results->warning != NULL)
         cli_note("warning: %s%s", run->results->warning, analyze ? "; profiling_report.txt lists them" : "");
     int status = report_outcome(run, result, analyze);
@@ -316,21 +314,10 @@ static const IfmOption run_options[] = {
     { NULL },
 };
 
-static const char *const run_examples[] = {
-    "inferometer study run gnn-stages",
-    "measures the seven stages of GraphSAGE on every available device that the study names",
-    "inferometer study run gnn-stages -d ORT=onnxruntime:CPU@1 -d NPU=simulated:meteor-lake/NPU",
-    "adds ONNX Runtime on core 1, and replaces the NPU by a simulated one",
-    "inferometer study run gnn-stages --warmup 10 --runs 50",
-    "measures fixed counts of runs, as the published protocol does",
-    NULL,
-};
-
 const Verb verb_study_run = {
     .name = "study run",
     .summary = "measure all cases of a study on every available device, and write its tables",
     .arguments = "STUDY",
-    .min = 0,
     .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { study_case_options, run_options, ifm_study_options, study_setting_options, study_list_options,
@@ -345,6 +332,11 @@ const Verb verb_study_run = {
                     "Other options or another device are other cases, which are measured next to the old ones.\n"
                     "The exit status is 0 if every case of the available devices has a latency, 1 if some have none or "
                     "--total-time ended the run, and 4 if no device is available.",
-    .examples = run_examples,
+    .examples = { { "inferometer study run gnn-stages",
+                    "measures the seven stages of GraphSAGE on every available device that the study names" },
+                  { "inferometer study run gnn-stages -d ORT=onnxruntime:CPU@1 -d NPU=simulated:meteor-lake/NPU",
+                    "adds ONNX Runtime on core 1, and replaces the NPU by a simulated one" },
+                  { "inferometer study run gnn-stages --warmup 10 --runs 50",
+                    "measures fixed counts of runs, as the published protocol does" } },
     .run = run_study,
 };

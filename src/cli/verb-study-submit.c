@@ -92,20 +92,10 @@ static const IfmOption output_options[] = {
     { NULL },
 };
 
-static const char *const submit_examples[] = {
-    "inferometer study submit cnn-batch --slurm --shards 6 --constraint gpul40s --time 2h",
-    "submits a job array of six tasks to nodes with that feature",
-    "inferometer study submit cnn-batch --missing",
-    "submits again the shards that lack results and have no task in the queue",
-    NULL,
-};
-
 const Verb verb_study_submit = {
     .name = "study submit",
     .summary = "measure a study on a cluster, as a job array of its shards",
     .arguments = "STUDY",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { ifm_cluster_options, study_case_options, ifm_study_options, study_setting_options },
     .options = output_options,
@@ -115,7 +105,10 @@ const Verb verb_study_submit = {
     "A task that ends before its cases do, by its time limit, a node that fails or a requeue, continues "
     "where it was. \"study status\" shows what became of each shard, \"study merge\" joins their stores.\n"
     "A study is submitted once. With --missing, the options of the first submission say how it is measured.",
-    .examples = submit_examples,
+    .examples = { { "inferometer study submit cnn-batch --slurm --shards 6 --constraint gpul40s --time 2h",
+                    "submits a job array of six tasks to nodes with that feature" },
+                  { "inferometer study submit cnn-batch --missing",
+                    "submits again the shards that lack results and have no task in the queue" } },
     .run = run_submit,
 };
 
@@ -146,14 +139,6 @@ static int run_merge(const Arguments *arguments)
     return study_write_and_print(arguments, &place);
 }
 
-static const char *const merge_examples[] = {
-    "inferometer study merge cnn-batch",
-    "joins the stores of the shards that were submitted, and writes the tables",
-    "inferometer study merge cnn-batch out/cnn-batch-1-of-2 out/cnn-batch-2-of-2",
-    "joins shards that were measured by hand with study run --shard",
-    NULL,
-};
-
 static const IfmOption merge_options[] = {
     { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
       "folder of the merged store and the tables; without it out/ and the study's name" },
@@ -164,14 +149,15 @@ const Verb verb_study_merge = {
     .name = "study merge",
     .summary = "join the stores of a study's shards, and write its tables",
     .arguments = "STUDY [FOLDER…]",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_STUDY,
     .tables = { merge_options, study_setting_options },
     .details = WHICH_STUDY " FOLDER is that of a shard; without any they are those that \"study submit\" made in DIR. Each "
                            "case is merged once, and merging again adds what is new. Shards of different studies, "
                            "divisions or versions are refused, and nothing is changed then.",
-    .examples = merge_examples,
+    .examples = { { "inferometer study merge cnn-batch",
+                    "joins the stores of the shards that were submitted, and writes the tables" },
+                  { "inferometer study merge cnn-batch out/cnn-batch-1-of-2 out/cnn-batch-2-of-2",
+                    "joins shards that were measured by hand with study run --shard" } },
     .run = run_merge,
 };
 
@@ -255,7 +241,7 @@ int study_print_shards(const char *folder)
     g_autoptr(IfmClusterStatus) status = ifm_cluster_status(folder, &error);
     if (status == NULL)
         return cli_fail(error);
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    IfmScreen screen = cli_screen();
     IfmTable table = { shard_fields, (const void *const *)status->shards->pdata, status->shards->len };
     g_autofree char *rows = ifm_table_to_screen(&table, &screen);
     append_counts(out, status);

@@ -12,13 +12,15 @@ static const IfmOption results_options[] = {
 
 int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder)
 {
-    g_autoptr(IfmDocument) report = ifm_study_results_document(results, IFM_STUDY_REPORT, folder);
-    int status = cli_write_pages(arguments, &report, 1);
-    if (status != CLI_EXIT_OK || cli_page_to_stdout(arguments))
-        return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_show(ifm_study_results_document(results, IFM_STUDY_SUMMARY, folder), &screen);
-    return cli_print(text);
+    const IfmScreen screen = cli_screen();
+    return cli_answer(arguments, (Answer){ .document = ifm_study_results_document(results, IFM_STUDY_REPORT, folder),
+                                           .text = ifm_document_show(
+                                               ifm_study_results_document(results, IFM_STUDY_SUMMARY, folder), &screen) });
+}
+
+int study_print_status(const Arguments *arguments, const IfmStudyResults *results)
+{
+    return cli_answer(arguments, (Answer){ .document = ifm_study_results_document(results, IFM_STUDY_STATUS, NULL) });
 }
 
 int study_write_and_print(const Arguments *arguments, const IfmStudyPlace *place)
@@ -67,21 +69,15 @@ static int run_status(const Arguments *arguments)
     if (store != NULL && place.study != NULL && !ifm_study_place_begun(store))
         return report_not_begun(&place);
     g_autoptr(IfmStudyResults) results = store != NULL ? ifm_study_results(place.study, store, &error) : NULL;
-    if (results == NULL)
-        return cli_fail(error);
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text = ifm_document_show(ifm_study_results_document(results, IFM_STUDY_STATUS, NULL), &screen);
-    return cli_print(text);
+    return results != NULL ? study_print_status(arguments, results) : cli_fail(error);
 }
 
 const Verb verb_study_status = {
     .name = "study status",
     .summary = "show how far a study is",
     .arguments = "STUDY",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_STUDY,
-    .tables = { results_options, study_setting_options },
+    .tables = { results_options, study_setting_options, cli_document_options },
     .details = WHICH_RESULTS,
     .run = run_status,
 };
@@ -93,25 +89,18 @@ static int run_export(const Arguments *arguments)
     return status == CLI_EXIT_OK ? study_write_and_print(arguments, &place) : status;
 }
 
-static const char *const export_examples[] = {
-    "inferometer study export gnn-stages",
-    "writes lookup_table.json and the other tables from out/gnn-stages/store.db",
-    NULL,
-};
-
 const Verb verb_study_export = {
     .name = "study export",
     .summary = "write a study's tables again from its store",
     .arguments = "STUDY",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { results_options, study_setting_options, cli_page_options },
     .details = WHICH_RESULTS "\nWritten next to the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
                              "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv; of a study "
                              "of points (kinds profile and conv-algorithms) points.csv and points.json; of "
                              "conv-algorithms also results/LEVEL/MODEL_ALGORITHM_DEVICE/.",
-    .examples = export_examples,
+    .examples = { { "inferometer study export gnn-stages",
+                    "writes lookup_table.json and the other tables from out/gnn-stages/store.db" } },
     .run = run_export,
 };
 
@@ -179,15 +168,13 @@ static int run_list(const Arguments *arguments)
             return cli_fail(error);
         g_ptr_array_add(studies, study);
     }
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    IfmTable table = { study_fields, (const void *const *)studies->pdata, studies->len };
-    g_autofree char *text = ifm_table_to_screen(&table, &screen);
-    return cli_print(text);
+    return cli_answer(arguments, (Answer){ .document = ifm_table_document("studies", NULL, NULL, study_fields, studies) });
 }
 
 const Verb verb_study_list = {
     .name = "study list",
     .summary = "list the studies there are",
     .arguments = "",
+    .tables = { cli_document_options },
     .run = run_list,
 };

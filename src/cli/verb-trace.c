@@ -91,16 +91,17 @@ static void add_timeline(GPtrArray *documents, const Arguments *arguments, const
 
 static int run_trace(const Arguments *arguments)
 {
-    const char *path = cli_positional(arguments)[0], *json_path = cli_text(arguments, "json"),
-               *csv_path = cli_text(arguments, "csv");
+    const char *path = cli_positional(arguments)[0];
     gint64 window_ns[2];
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", "csv", NULL });
-    if (status != CLI_EXIT_OK || (status = parse_window(arguments, window_ns)) != CLI_EXIT_OK)
+    int status = parse_window(arguments, window_ns);
+    if (status != CLI_EXIT_OK)
         return status;
     g_autoptr(GPtrArray) traces = read_traces(path, &status);
     g_autoptr(GPtrArray) analyses = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_trace_analysis_free),
-                         documents = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
-    json_auto_t *all = json_array();
+                         documents = cli_documents_new();
+    json_auto_t *json = ifm_json_begin("trace", 1);
+    json_t *all = json_array();
+    json_object_set_new(json, "traces", all);
     for (guint i = 0; traces != NULL && i < traces->len && status == CLI_EXIT_OK; i++)
     {
         IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
@@ -113,21 +114,15 @@ static int run_trace(const Arguments *arguments)
         g_ptr_array_add(documents, ifm_trace_document(traces->pdata[i], analysis));
         json_array_append_new(all, ifm_trace_analysis_to_json(analysis, traces->pdata[i]));
     }
-    if (status == CLI_EXIT_OK && json_path != NULL)
-    {
-        json_auto_t *json = ifm_json_begin("trace", 1);
-        json_object_set(json, "traces", all);
-        status = cli_write_json(json_path, json);
-    }
-    if (status == CLI_EXIT_OK && csv_path != NULL)
-    {
-        g_autofree char *csv = ifm_trace_events_to_csv((const IfmTrace *const *)traces->pdata, traces->len);
-        status = cli_write(csv_path, csv);
-    }
-    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0 || g_strcmp0(csv_path, "-") == 0)
+    if (status != CLI_EXIT_OK)
         return status;
     add_timeline(documents, arguments, traces);
-    return cli_show(arguments, documents);
+    return cli_answer(arguments,
+                      (Answer){ .documents = g_steal_pointer(&documents),
+                                .json = g_steal_pointer(&json),
+                                .csv = cli_wants(arguments, "csv")
+                                           ? ifm_trace_events_to_csv((const IfmTrace *const *)traces->pdata, traces->len)
+                                           : NULL });
 }
 
 static const IfmOption trace_options[] = {
@@ -141,18 +136,10 @@ static const IfmOption trace_options[] = {
     { NULL },
 };
 
-static const char *const trace_examples[] = {
-    "inferometer trace run.json.gz --timeline",
-    "shows how busy each device was, what it waited for, and draws it",
-    NULL,
-};
-
 const Verb verb_trace = {
     .name = "trace",
     .summary = "explain a recorded trace: utilisation, bubbles, blame, critical path",
     .arguments = "FILE",
-    .min = 1,
-    .max = 1,
     .positional = POSITIONAL_FILE,
     .tables = { cli_page_options },
     .options = trace_options,
@@ -160,7 +147,8 @@ const Verb verb_trace = {
         "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip; "
         "- is standard input. "
         "The same files open in ui.perfetto.dev and chrome://tracing.",
-    .examples = trace_examples,
+    .examples = { { "inferometer trace run.json.gz --timeline",
+                    "shows how busy each device was, what it waited for, and draws it" } },
     .run = run_trace,
 };
 
@@ -253,18 +241,20 @@ static void add_heading(GString *text, const TracePair *pair)
     g_string_append_c(text, '\n');
 }
 
-static int compare_pair(const TracePair *pair, GString *text, json_t *rows)
+static int compare_pair(const TracePair *pair, GString *text, json_t *rows, GPtrArray *documents)
 {
     int status;
     IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    const IfmScreen screen = cli_screen();
     g_autoptr(IfmTraceAnalysis) a = analyse(pair->a_path, pair->a, &question, &status);
     g_autoptr(IfmTraceAnalysis) b = a != NULL ? analyse(pair->b_path, pair->b, &question, &status) : NULL;
     if (b == NULL)
         return status;
     g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
     const char *of_a = side_of(pair, FALSE), *of_b = side_of(pair, TRUE);
-    g_autofree char *page = ifm_document_show(ifm_trace_diff_document(differences, of_a, of_b), &screen);
+    IfmDocument *document = ifm_trace_diff_document(differences, of_a, of_b);
+    g_autofree char *page = ifm_document_to_screen(document, &screen);
+    g_ptr_array_add(documents, document);
     if (text->len > 0)
         g_string_append_c(text, '\n');
     if (*ifm_trace_stream(pair->a) != '\0')
@@ -278,29 +268,22 @@ static int compare_pair(const TracePair *pair, GString *text, json_t *rows)
 
 static int run_diff(const Arguments *arguments)
 {
-    const char *json_path = cli_text(arguments, "json");
     GPtrArray *files[2] = { NULL, NULL };
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
-    if (status == CLI_EXIT_OK)
-        status = read_files(arguments, files);
-    g_autoptr(GPtrArray) first = files[0];
-    g_autoptr(GPtrArray) second = files[1];
+    int status = read_files(arguments, files);
+    g_autoptr(GPtrArray) first = files[0], second = files[1], documents = cli_documents_new();
     g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TracePair));
     g_autoptr(GString) text = g_string_new(NULL);
-    json_auto_t *rows = json_array();
+    json_auto_t *json = ifm_json_begin("trace-diff", 1);
+    json_t *rows = json_array();
+    json_object_set_new(json, "pairs", rows);
     if (status == CLI_EXIT_OK)
         status = find_pairs(arguments, files, pairs);
     for (guint i = 0; i < pairs->len && status == CLI_EXIT_OK; i++)
-        status = compare_pair(&g_array_index(pairs, TracePair, i), text, rows);
-    if (status == CLI_EXIT_OK && json_path != NULL)
-    {
-        json_auto_t *json = ifm_json_begin("trace-diff", 1);
-        json_object_set(json, "pairs", rows);
-        status = cli_write_json(json_path, json);
-    }
-    if (status != CLI_EXIT_OK || g_strcmp0(json_path, "-") == 0)
-        return status;
-    return cli_print(text->str);
+        status = compare_pair(&g_array_index(pairs, TracePair, i), text, rows, documents);
+    return status != CLI_EXIT_OK ? status
+                                 : cli_answer(arguments, (Answer){ .documents = g_steal_pointer(&documents),
+                                                                   .json = g_steal_pointer(&json),
+                                                                   .text = g_strdup(text->str) });
 }
 
 static const IfmOption diff_options[] = {
@@ -308,26 +291,19 @@ static const IfmOption diff_options[] = {
     { NULL },
 };
 
-static const char *const diff_examples[] = {
-    "inferometer trace diff run.json.gz",
-    "compares a plan's simulation with its run, which run --trace writes side by side",
-    "inferometer trace diff before.json after.json",
-    "compares two runs",
-    NULL,
-};
-
 const Verb verb_trace_diff = {
     .name = "trace diff",
     .summary = "compare two traces: two runs, or a plan's simulation and its run",
     .arguments = "A [B]",
-    .min = 1,
-    .max = 2,
     .positional = POSITIONAL_FILE,
+    .tables = { cli_document_options },
     .options = diff_options,
     .details =
         "Devices are matched by alias and stream, blocks by number. Of two files the runs are compared, each with the "
         "other's of the same size; of a file that has none, its simulations. Of a single file each simulation is "
         "compared with its run.",
-    .examples = diff_examples,
+    .examples = { { "inferometer trace diff run.json.gz",
+                    "compares a plan's simulation with its run, which run --trace writes side by side" },
+                  { "inferometer trace diff before.json after.json", "compares two runs" } },
     .run = run_diff,
 };

@@ -17,19 +17,6 @@ static IfmKernelSamples *read_all(const char *const *paths, GError **error)
     return g_steal_pointer(&samples);
 }
 
-static int print_page(const Arguments *arguments, const IfmLatencyModel *model)
-{
-    g_autoptr(IfmDocument) document = ifm_train_document(model, cli_given(arguments, "show-features"));
-    const char *path = cli_text(arguments, "json");
-    int status = CLI_EXIT_OK;
-    if (path != NULL)
-    {
-        json_auto_t *json = ifm_document_to_json(document);
-        status = cli_write_json(path, json);
-    }
-    return status != CLI_EXIT_OK || g_strcmp0(path, "-") == 0 ? status : cli_show_one(arguments, document);
-}
-
 static int learn(const Arguments *arguments, const IfmKernelSamples *samples, const IfmLearnOptions *options)
 {
     g_autoptr(GError) error = NULL;
@@ -47,18 +34,16 @@ static int learn(const Arguments *arguments, const IfmKernelSamples *samples, co
         cli_complain("interrupted: no model was written");
         return CLI_EXIT_SIGNAL + number;
     }
-    return error != NULL ? cli_fail(error) : print_page(arguments, model);
+    if (error != NULL)
+        return cli_fail(error);
+    return cli_answer(arguments, (Answer){ .document = ifm_train_document(model, cli_given(arguments, "show-features")) });
 }
 
 static int run_train(const Arguments *arguments)
 {
-    static const char *const outputs[] = { "output", "json", NULL };
     g_autoptr(GError) error = NULL;
     IfmLearnOptions options = { .interrupted = cli_interrupt_install() };
     const char *const *paths = cli_positional(arguments);
-    const int status = cli_check_outputs(arguments, outputs);
-    if (status != CLI_EXIT_OK)
-        return status;
     if (cli_text(arguments, "output") == NULL)
         return cli_usage(&verb_train, "-o is missing: the file of the model");
     cli_fill(arguments, ifm_learn_options, &options);
@@ -84,20 +69,10 @@ static const IfmOption train_options[] = {
     { NULL },
 };
 
-static const char *const train_examples[] = {
-    "inferometer train kernels.csv -o latency.json",
-    "learns the latencies of kernels, and says how well they are predicted",
-    "inferometer train monday.csv tuesday.csv -o latency.json --method forest --show-features",
-    "learns a random forest from two files",
-    NULL,
-};
-
 const Verb verb_train = {
     .name = "train",
     .summary = "learn the latency of kernels, alone and under load",
     .arguments = "DATA…",
-    .min = 1,
-    .max = -1,
     .positional = POSITIONAL_FILE,
     .tables = { ifm_learn_options, cli_page_options },
     .options = train_options,
@@ -105,6 +80,9 @@ const Verb verb_train = {
         "DATA are CSV files of samples with the columns of docs/learning.md. The trees correct a roofline, and under "
         "load the sharing of cores. Errors are those of data that were left out of the training, beside those of "
         "baselines and the difference of repeated visits.",
-    .examples = train_examples,
+    .examples = { { "inferometer train kernels.csv -o latency.json",
+                    "learns the latencies of kernels, and says how well they are predicted" },
+                  { "inferometer train monday.csv tuesday.csv -o latency.json --method forest --show-features",
+                    "learns a random forest from two files" } },
     .run = run_train,
 };

@@ -26,16 +26,12 @@ static int show(const Arguments *arguments, const char *path)
     if (rows == NULL)
         return cli_fail(error);
     const IfmTable table = { fields, (const void *const *)rows->pdata, rows->len };
-    json_auto_t *document = ifm_json_begin("tune", 1);
-    json_object_set_new(document, "rows", ifm_table_to_json(&table));
-    const char *json = cli_text(arguments, "json");
-    const int status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
-    if (status != CLI_EXIT_OK || g_strcmp0(json, "-") == 0)
-        return status;
-    const IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-    g_autofree char *text =
-        rows->len > 0 ? ifm_table_to_screen(&table, &screen) : g_strdup_printf("%s: nothing is tuned yet\n", path);
-    return cli_print(text);
+    json_t *json = ifm_json_begin("tune", 1);
+    json_object_set_new(json, "rows", ifm_table_to_json(&table));
+    return cli_answer(arguments,
+                      (Answer){ .document = ifm_table_document("tuned", NULL, NULL, fields, rows),
+                                .json = json,
+                                .text = rows->len == 0 ? g_strdup_printf("%s: nothing is tuned yet\n", path) : NULL });
 }
 
 static int run_tune(const Arguments *arguments)
@@ -43,9 +39,6 @@ static int run_tune(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     const char *given = cli_text(arguments, "cache");
     g_autofree char *path = given != NULL ? g_strdup(given) : ifm_conv_tuning_path();
-    const int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
-    if (status != CLI_EXIT_OK)
-        return status;
     if (cli_given(arguments, "clear") && cli_given(arguments, "json"))
         return cli_usage(&verb_tune, "--clear removes the cache: there is nothing for --json to write");
     if (!cli_given(arguments, "clear"))
@@ -60,20 +53,15 @@ static const IfmOption tune_options[] = {
     { NULL },
 };
 
-static const char *const tune_examples[] = {
-    "inferometer tune",
-    "shows the algorithm that was the fastest for each layer shape",
-    NULL,
-};
-
 const Verb verb_tune = {
     .name = "tune",
     .summary = "show or clear what --conv best measured",
     .arguments = "",
+    .tables = { cli_document_options },
     .options = tune_options,
     .details = "With --conv best, profile measures each layer shape once within the model, for each processor, number of "
                "threads and version of the libraries, and keeps the fastest algorithm. The cache is $IFM_TUNING_CACHE, or "
                "inferometer/convolutions.json in $XDG_CACHE_HOME (~/.cache).",
-    .examples = tune_examples,
+    .examples = { { "inferometer tune", "shows the algorithm that was the fastest for each layer shape" } },
     .run = run_tune,
 };

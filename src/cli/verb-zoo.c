@@ -89,10 +89,7 @@ static json_t *entry_to_json(const IfmZooEntry *entry)
 
 static int run_zoo_list(const Arguments *arguments)
 {
-    int status = cli_check_outputs(arguments, (const char *const[]){ "json", NULL });
-    if (status != CLI_EXIT_OK)
-        return status;
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
+    const IfmScreen screen = cli_screen();
     g_autoptr(GString) text = g_string_new(NULL);
     json_t *models = json_array();
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
@@ -100,13 +97,9 @@ static int run_zoo_list(const Arguments *arguments)
         append_entry(text, entry, &screen);
         json_array_append_new(models, entry_to_json(entry));
     }
-    json_auto_t *document = ifm_json_begin("zoo", 1);
-    json_object_set_new(document, "models", models);
-    const char *json = cli_text(arguments, "json");
-    status = json != NULL ? cli_write_json(json, document) : CLI_EXIT_OK;
-    if (status == CLI_EXIT_OK && g_strcmp0(json, "-") != 0)
-        status = cli_print(text->str);
-    return status;
+    json_t *json = ifm_json_begin("zoo", 1);
+    json_object_set_new(json, "models", models);
+    return cli_answer(arguments, (Answer){ .json = json, .text = g_strdup(text->str) });
 }
 
 static const IfmOption zoo_list_options[] = {
@@ -177,12 +170,8 @@ static int run_zoo_export(const Arguments *arguments)
                    : export_config(arguments);
     if (words[0] == NULL)
         return cli_usage(&verb_zoo_export, "needs NAME, or --config FILE");
-    int status = cli_check_outputs(arguments, (const char *const[]){ "output", NULL });
-    if (status != CLI_EXIT_OK)
-        return status;
-    const char *name = words[0] != NULL ? words[0] : "";
-    const char *const *settings = (const char *const *)words + (words[0] != NULL);
-    g_autoptr(IfmModel) model = ifm_zoo_build(name, settings, (guint32)cli_integer(arguments, "seed"), &error);
+    g_autoptr(IfmModel) model =
+        ifm_zoo_build(words[0], (const char *const *)words + 1, (guint32)cli_integer(arguments, "seed"), &error);
     if (model == NULL)
     {
         ifm_error_blame_sizes(error);
@@ -213,22 +202,13 @@ static const IfmOption zoo_export_options[] = {
     { NULL },
 };
 
-static const char *const zoo_export_examples[] = {
-    "inferometer zoo export matmul m=512 -o matmul.onnx",
-    "builds a matrix product of another size",
-    "inferometer zoo export --config examples/export.yaml -o models",
-    "writes models of several sizes and batches, and the graphs that ONNX Runtime makes of them",
-    NULL,
-};
-
 const Verb verb_zoo_export = {
     .name = "zoo export",
     .summary = "build a model of the zoo and write it as an ONNX file",
     .arguments = "[NAME [KEY=VALUE…]]",
-    .min = 0,
-    .max = -1,
     .positional = POSITIONAL_WORD,
     .options = zoo_export_options,
+    .folder_with = "config",
     .details =
         "`inferometer zoo list` names the models and their parameters.\n"
         "Large weights go into a file of their own, named after the ONNX file: a.weights next to a.onnx. Each file written "
@@ -236,6 +216,8 @@ const Verb verb_zoo_export = {
         "replaced without --force.\n"
         "With --config each graph, as ONNX Runtime optimises it, is run once. Where the memory for that is not there, its "
         "like of batch 1 is run, which the output says. A provider that is not on this machine is an error.",
-    .examples = zoo_export_examples,
+    .examples = { { "inferometer zoo export matmul m=512 -o matmul.onnx", "builds a matrix product of another size" },
+                  { "inferometer zoo export --config examples/export.yaml -o models",
+                    "writes models of several sizes and batches, and the graphs that ONNX Runtime makes of them" } },
     .run = run_zoo_export,
 };

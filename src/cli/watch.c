@@ -1,7 +1,5 @@
 #include "watch.h"
 
-const char *const watch_outputs[] = { "json", "csv", NULL };
-
 static void on_cases(gsize n_cases, void *user)
 {
     Watch *self = user;
@@ -30,7 +28,7 @@ static void on_end(const char *outcome, void *user)
 
 static gboolean on_model(const IfmModel *model, void *user, GError **error)
 {
-    return cli_check_model_kept(((Watch *)user)->arguments, watch_outputs, model, error);
+    return cli_check_model_kept(((Watch *)user)->arguments, model, error);
 }
 
 IfmProfileWatch watch_reported(Watch *self)

@@ -12,8 +12,6 @@ typedef struct
     Progress *progress;
 } Watch;
 
-extern const char *const watch_outputs[]; /* "json", "csv", NULL: which a model that is read must not be */
-
 /* watch_reported: what hands all of it to the terminal; borrows @self. */
 IfmProfileWatch watch_reported(Watch *self);
 void watch_clear(Watch *self);

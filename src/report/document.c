@@ -218,6 +218,17 @@ IfmBlock *ifm_document_rows(IfmDocument *document, const char *key, const IfmFie
     return ifm_document_table(document, key, fields, ifm_pointers_to(rows));
 }
 
+IfmDocument *ifm_table_document(const char *key, const char *title, const char *rest, const IfmField *fields,
+                                GPtrArray *records)
+{
+    IfmDocument *document = ifm_document_new(key, title);
+    if (title != NULL)
+        ifm_document_title(document, title, rest);
+    ifm_document_part(document);
+    ifm_document_table(document, key, fields, g_ptr_array_ref(records));
+    return document;
+}
+
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
 const char *ifm_figure_kind_name(IfmFigureKind kind)

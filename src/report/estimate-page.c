@@ -69,7 +69,7 @@ char *ifm_estimate_answer_to_csv(const IfmEstimateAnswer *answer)
     return ifm_rows_to_csv(line_fields, lines);
 }
 
-char *ifm_estimate_answer_to_screen(const IfmEstimateAnswer *answer, const IfmScreen *screen)
+IfmDocument *ifm_estimate_answer_document(const IfmEstimateAnswer *answer)
 {
     IfmDocument *document = ifm_document_new("estimate", ifm_profile_estimate_words[answer->kind]);
     ifm_document_part(document);
@@ -77,5 +77,5 @@ char *ifm_estimate_answer_to_screen(const IfmEstimateAnswer *answer, const IfmSc
     ifm_document_part(document);
     if (answer->storage->len > 0)
         ifm_document_rows(document, "memory", storage_fields, g_array_ref(answer->storage));
-    return ifm_document_show(document, screen);
+    return document;
 }

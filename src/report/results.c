@@ -420,12 +420,12 @@ static GPtrArray *records_of(const IfmResult *results, gsize n)
     return records;
 }
 
-char *ifm_records_to_screen(const IfmResult *results, gsize n, const IfmScreen *screen)
+IfmDocument *ifm_records_document(const IfmResult *results, gsize n)
 {
     IfmDocument *document = ifm_document_new("measurements", "Measurements");
     ifm_document_table(document, "measurements", ifm_record_fields, records_of(results, n));
     ifm_document_reasons(document, results, n);
-    return ifm_document_show(document, screen);
+    return document;
 }
 
 char *ifm_results_to_csv(const IfmResult *results, gsize n)

@@ -170,6 +170,85 @@ static void test_figure_link(Bench *bench, gconstpointer data)
     g_assert_cmpstr(before, ==, after);
 }
 
+/* --- documents -------------------------------------------------------------------------------------------------------- */
+
+/* The table of that key, wherever it stands; NULL. */
+static const json_t *table_of(const json_t *document, const char *key)
+{
+    const json_t *section, *block;
+    gsize s, b;
+    json_array_foreach(json_object_get(document, "sections"), s, section)
+        json_array_foreach(json_object_get(section, "blocks"), b,
+                           block) if (g_strcmp0(json_string_value(json_object_get(block, "key")), key) == 0) return block;
+    return NULL;
+}
+
+/* Each verb that reports writes what it shows, with the cells under their keys; to standard output in place of the page. */
+static void test_documents(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *line, *of, *table, *column;
+    } rows[] = {
+        { "profile own.onnx -d simulated:ideal/GPU --runs 2", "profile", "devices", "median_ns" },
+        { "profile matmul --dim m=8,16,32 -d simulated:ideal/GPU --runs 2", "scaling", "points-1", "median_ns" },
+        { "profile --estimate linear", "estimate", "parts", "flop" },
+        { "compare own.onnx own.onnx --device simulated:ideal/GPU --no-accuracy", "comparison", "sides", "median_ns" },
+        { "store show", "measurements", "measurements", "median_ns" },
+        { "report out", "stores", "stores", NULL },
+        { "study list", "studies", "studies", "title" },
+        { "study status laptop", "study", "devices", NULL },
+        { "study export laptop", "study", "devices", NULL },
+        { "study lookup laptop --nodes 2500 --edges 4000", "stages", "stages", "latency_ns" },
+        { "plan laptop --size 5000,10000 --trace plan.trace", "plan", "blocks", "alone_ns" },
+        { "trace plan.trace", "trace", "devices", "wall_utilisation" },
+        { "trace diff plan.trace plan.trace", "trace-diff", "differences", NULL },
+        { "kernels run own.onnx -d simulated:ideal/GPU --runs 2", "kernels", "kernels", "median_ns" },
+        { "tune --cache none.json", "tuned", "tuned", NULL },
+    };
+    g_auto(Ended) ended = { 0 };
+    prepare(bench);
+    g_autofree char *import =
+        g_strdup_printf("study import %s/data/meteor-lake/large-55-sizes.csv --name laptop -q", IFM_SOURCE_DIR);
+    run_line(bench, import, &ended);
+    assert_status(&ended, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autofree char *line = g_strdup_printf("%s -q --document -", rows[i].line);
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        json_auto_t *document = json_loads(ended.out, 0, NULL); /* and nothing else */
+        if (document == NULL)
+            g_error("%s: no document: %.200s", line, ended.out);
+        g_assert_cmpstr(ifm_member_text(document, "inferometer.format"), ==, "document");
+        g_assert_cmpstr(ifm_member_text(document, "of"), ==, rows[i].of);
+        const json_t *table = table_of(document, rows[i].table);
+        if (table == NULL)
+            g_error("%s: no table %s: %.2000s", line, rows[i].table, ended.out);
+        const json_t *first = json_array_get(json_object_get(table, "rows"), 0);
+        g_assert_true(rows[i].column == NULL || !json_is_null(json_object_get(first, rows[i].column)));
+        g_assert_true(rows[i].column == NULL || json_object_get(first, rows[i].column) != NULL);
+    }
+}
+
+/* What goes to standard output takes the place of the page alone: the other files are written all the same. */
+static void test_beside_stdout(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    prepare(bench);
+    run_line(bench, "profile -q own.onnx -d simulated:ideal/GPU --runs 2 --json - --html page.html --figures pictures",
+             &ended);
+    assert_status(&ended, 0);
+    json_auto_t *json = json_loads(ended.out, 0, NULL);
+    g_assert_nonnull(json);
+    g_autofree char *page = bench_path(bench, "page.html"), *picture = bench_path(bench, "pictures/times.svg");
+    g_assert_true(g_file_test(page, G_FILE_TEST_EXISTS) && g_file_test(picture, G_FILE_TEST_EXISTS));
+    expect_kept(bench, "own.onnx", "profile own.onnx -p flops --html own.onnx", "is the same file as the input");
+    expect_kept(bench, "own.onnx", "profile own.onnx -p flops --document own.onnx", "is the same file as the input");
+    expect_kept(bench, "own.onnx", "profile own.onnx -p flops --json a.json --log a.json",
+                "is the same file as the --log a.json");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -179,5 +258,7 @@ int main(int argc, char **argv)
     g_test_add("/outputs/each-other", Bench, NULL, bench_init, test_each_other, bench_clear);
     g_test_add("/outputs/links", Bench, NULL, bench_init, test_links, bench_clear);
     g_test_add("/outputs/figure-link", Bench, NULL, bench_init, test_figure_link, bench_clear);
+    g_test_add("/outputs/documents", Bench, NULL, bench_init, test_documents, bench_clear);
+    g_test_add("/outputs/beside-stdout", Bench, NULL, bench_init, test_beside_stdout, bench_clear);
     return g_test_run();
 }

@@ -269,7 +269,8 @@ static void test_widths(Fixture *fixture, gconstpointer data)
     for (int width = 60; width <= 130; width += 7)
     {
         g_autofree char *page = page_of(fixture, 4, 2, width, TRUE);
-        g_autofree char *records = ifm_records_to_screen(fixture->results, 3, &(IfmScreen){ .width = width, .utf8 = TRUE });
+        g_autofree char *records =
+            ifm_document_show(ifm_records_document(fixture->results, 3), &(IfmScreen){ .width = width, .utf8 = TRUE });
         for (int i = 0; i < 2; i++)
         {
             g_auto(GStrv) lines = g_strsplit(i == 0 ? page : records, "\n", -1);
@@ -285,7 +286,7 @@ static void test_widths(Fixture *fixture, gconstpointer data)
 static void test_records(Fixture *fixture, gconstpointer data)
 {
     IfmResult results[4] = { fixture->results[0], fixture->results[1], fixture->results[2], fixture->results[2] };
-    g_autofree char *page = ifm_records_to_screen(results, 4, &(IfmScreen){ .width = 80 });
+    g_autofree char *page = ifm_document_show(ifm_records_document(results, 4), &(IfmScreen){ .width = 80 });
     g_assert_true(g_str_has_prefix(page, "subject squeezenet, sizes N=8, dtype f32\n\ndevice "));
     g_assert_true(g_str_has_suffix(page, "\n\nNPU: the device was lost after 12 runs (2 times)\n"));
 }

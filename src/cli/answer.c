@@ -1,0 +1,165 @@
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* What a verb found, as its files and on the terminal. */
+
+#define DOCUMENT_ROW                                                                                                       \
+    {                                                                                                                      \
+        "document", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",                                                                   \
+            "write what is shown as JSON: sections, tables with their keys; - is standard output"                          \
+    }
+
+const IfmOption cli_document_options[] = { DOCUMENT_ROW, { NULL } };
+
+const IfmOption cli_page_options[] = {
+    { "html", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
+      "write a page with figures that zoom and tables that sort, one file for any browser; - is standard output" },
+    { "figures", 0, IFM_OPTION_FOLDER, FALSE, "DIR", "write each figure as a picture (SVG) into this folder" },
+    DOCUMENT_ROW,
+    { NULL },
+};
+
+#define BRIEF_LINES 40 /* without --all */
+
+/* "profile resnet18": the verb and what it was of. (transfer full) */
+static char *title_of(const Arguments *arguments)
+{
+    g_autofree char *words = g_strjoinv(" ", (char **)cli_positional(arguments));
+    return g_strstrip(g_strdup_printf("%s %s", cli_verb_of(arguments)->name, words));
+}
+
+/* A second figure of one key gets a number. */
+static int write_figures(const char *folder, IfmDocument *const *documents, gsize n)
+{
+    g_autoptr(GHashTable) used = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (g_mkdir_with_parents(folder, 0777) != 0)
+    {
+        g_autoptr(GError) error =
+            g_error_new(IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
+        return cli_fail(error);
+    }
+    for (gsize i = 0; i < n; i++)
+    {
+        g_auto(GStrv) keys = ifm_document_figures(documents[i]);
+        for (char **key = keys; *key != NULL; key++)
+        {
+            g_autofree char *name = g_strdelimit(g_strdup(*key), "/", '-');
+            for (int number = 2; g_hash_table_contains(used, name); number++)
+            {
+                g_free(name);
+                name = g_strdup_printf("%s-%d", *key, number);
+            }
+            g_hash_table_add(used, g_strdup(name));
+            g_autofree char *file = g_strconcat(name, ".svg", NULL), *path = g_build_filename(folder, file, NULL),
+                            *picture = ifm_document_to_svg(documents[i], *key);
+            int status = cli_write(path, picture);
+            if (status != CLI_EXIT_OK)
+                return status;
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+gboolean cli_wants(const Arguments *arguments, const char *output)
+{
+    return cli_output(arguments, output) != NULL;
+}
+
+IfmScreen cli_screen(void)
+{
+    return ifm_screen_detect(STDOUT_FILENO);
+}
+
+GPtrArray *cli_documents_new(void)
+{
+    return g_ptr_array_new_with_free_func((GDestroyNotify)ifm_document_free);
+}
+
+void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const IfmTrace *const *traces, gsize n_traces,
+                      const IfmTraceQuestion *question)
+{
+    gboolean on_screen = cli_given(arguments, "timeline");
+    if (n_traces == 0 || (!on_screen && !cli_wants(arguments, "html") && !cli_wants(arguments, "figures")))
+        return;
+    IfmDocument *document = ifm_timeline_document(traces, n_traces, question);
+    for (guint s = 0; s < document->sections->len; s++)
+    {
+        const GPtrArray *blocks = ((const IfmSection *)document->sections->pdata[s])->blocks;
+        for (guint i = 0; i < blocks->len; i++)
+            ((IfmBlock *)blocks->pdata[i])->no_screen |= !on_screen;
+    }
+    g_ptr_array_add(documents, document);
+}
+
+/* One document: the sections of all. (transfer full) */
+static json_t *document_to_json(const GPtrArray *documents)
+{
+    json_t *json = ifm_document_to_json(documents->pdata[0]);
+    for (guint i = 1; i < documents->len; i++)
+    {
+        json_auto_t *more = ifm_document_to_json(documents->pdata[i]);
+        json_array_extend(json_object_get(json, "sections"), json_object_get(more, "sections"));
+    }
+    return json;
+}
+
+static json_t *answer_to_json(const Answer *answer)
+{
+    if (answer->json != NULL)
+        return json_incref(answer->json);
+    return answer->key != NULL ? ifm_table_to_json(&ifm_document_find(answer->documents->pdata[0], answer->key)->table)
+                               : document_to_json(answer->documents);
+}
+
+static int write_files(const Arguments *arguments, const Answer *answer)
+{
+    const GPtrArray *documents = answer->documents;
+    const gboolean has_json = answer->json != NULL || documents->len > 0,
+                   has_csv = answer->csv != NULL || documents->len > 0;
+    IfmDocument *const *all = (IfmDocument *const *)documents->pdata;
+    int status = CLI_EXIT_OK;
+    if (cli_wants(arguments, "json") && has_json)
+    {
+        json_auto_t *json = answer_to_json(answer);
+        status = cli_write_json(cli_text(arguments, "json"), json);
+    }
+    if (cli_wants(arguments, "csv") && has_csv && status == CLI_EXIT_OK)
+    {
+        g_autofree char *csv = answer->csv != NULL ? g_strdup(answer->csv) : ifm_document_to_csv(all[0], answer->key);
+        status = cli_write(cli_text(arguments, "csv"), csv);
+    }
+    if (cli_wants(arguments, "document") && documents->len > 0 && status == CLI_EXIT_OK)
+    {
+        json_auto_t *json = document_to_json(documents);
+        status = cli_write_json(cli_text(arguments, "document"), json);
+    }
+    if (cli_wants(arguments, "html") && documents->len > 0 && status == CLI_EXIT_OK)
+    {
+        g_autofree char *title = title_of(arguments);
+        g_autofree char *html = ifm_documents_to_html((const IfmDocument *const *)all, documents->len, title);
+        status = cli_write(cli_text(arguments, "html"), html);
+    }
+    return cli_wants(arguments, "figures") && documents->len > 0 && status == CLI_EXIT_OK
+               ? write_figures(cli_text(arguments, "figures"), all, documents->len)
+               : status;
+}
+
+int cli_answer(const Arguments *arguments, Answer answer)
+{
+    g_autoptr(GPtrArray) documents = answer.documents = answer.documents != NULL ? answer.documents : cli_documents_new();
+    json_auto_t *json = answer.json;
+    g_autofree char *csv = answer.csv, *text = answer.text;
+    if (answer.document != NULL)
+        g_ptr_array_add(documents, answer.document);
+    const int status = write_files(arguments, &answer);
+    if (status != CLI_EXIT_OK || cli_to_stdout(arguments))
+        return status;
+    IfmScreen screen = cli_screen();
+    screen.lines = answer.brief && !cli_given(arguments, "all") ? BRIEF_LINES : 0;
+    if (text == NULL)
+        text = ifm_documents_to_screen((const IfmDocument *const *)documents->pdata, documents->len, &screen);
+    return cli_print(text);
+}
