@@ -25,7 +25,7 @@ static void refuse_name(const IfmModel *model, const char *what, const char *nam
 {
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s%s", ifm_model_name(model), what, hint);
+    ifm_error_refuse(error, "%s: %s%s", ifm_model_name(model), what, hint);
     g_ptr_array_unref(names);
 }
 
@@ -92,12 +92,12 @@ static gboolean check_output(const IfmBack *back, IfmLoss loss, const IfmPort *p
     gboolean is_known = ifm_back_facts_shape(back->facts, port->name, &shape);
     g_autofree char *text = is_known ? ifm_shape_to_string(shape.rank, shape.dims) : g_strdup("a shape that is not known");
     if (!is_known || !ifm_back_is_float(shape.dtype))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: output '%s': %s of %s; a loss is of floating-point numbers",
-                    ifm_model_name(back->model), port->name, text, ifm_dtype_name(is_known ? shape.dtype : port->dtype));
+        ifm_error_refuse(error, "%s: output '%s': %s of %s; a loss is of floating-point numbers",
+                         ifm_model_name(back->model), port->name, text,
+                         ifm_dtype_name(is_known ? shape.dtype : port->dtype));
     else if (loss == IFM_LOSS_CROSS_ENTROPY && (shape.rank != 2 || shape.dims[1] < 1))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: output '%s': %s; cross-entropy is of [rows, classes], with the classes fixed",
-                    ifm_model_name(back->model), port->name, text);
+        ifm_error_refuse(error, "%s: output '%s': %s; cross-entropy is of [rows, classes], with the classes fixed",
+                         ifm_model_name(back->model), port->name, text);
     else
         return TRUE;
     return FALSE;
@@ -148,12 +148,8 @@ static gboolean check_reserved(const IfmBack *back, GError **error)
     static const char *const reserved[] = { "target", "loss", "state.step" };
     for (gsize i = 0; i < G_N_ELEMENTS(reserved); i++)
         if (g_hash_table_contains(back->taken, reserved[i]))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s: tensor '%s': a model with a loss needs that name for its own", ifm_model_name(back->model),
-                        reserved[i]);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s: tensor '%s': a model with a loss needs that name for its own",
+                                    ifm_model_name(back->model), reserved[i]);
     return TRUE;
 }
 

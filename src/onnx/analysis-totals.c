@@ -60,11 +60,9 @@ gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error)
         gint64 total = 0;
         for (gsize node = 0; node < analysis->n_costs; node++)
             if (__builtin_add_overflow(total, G_STRUCT_MEMBER(gint64, &analysis->costs[node], totals[i].offset), &total))
-            {
-                IFM_ONNX_INVALID(error, "the %s of all nodes are more than 63 bits can hold: smaller dimensions would do",
-                                 totals[i].what);
-                return FALSE;
-            }
+                return ifm_error_refuse(error,
+                                        "the %s of all nodes are more than 63 bits can hold: smaller dimensions would do",
+                                        totals[i].what);
     }
     return TRUE;
 }

@@ -16,8 +16,8 @@ typedef struct
 static gboolean fail_sizes(const IfmOperatorCall *call, gsize input, const char *right, GError **error)
 {
     const IfmFact *fact = &call->inputs[input];
-    g_autofree char *shape = ifm_shape_to_string(fact->rank, fact->dims);
-    return IFM_RULE_FAIL(error, "'%s' is %s, not %s", call->node->inputs[input], shape, right);
+    g_autofree char *shape = ifm_fact_shape(fact);
+    return ifm_error_refuse(error, "'%s' is %s, not %s", call->node->inputs[input], shape, right);
 }
 
 /* heads_of: The number of heads of the attribute; FALSE where it does not divide @width. */
@@ -27,8 +27,8 @@ static gboolean heads_of(const IfmOperatorCall *call, const char *attribute, gin
     *heads = ifm_node_int(call->node, attribute, fallback);
     if (*heads >= 1 && width % *heads == 0)
         return TRUE;
-    return IFM_RULE_FAIL(error, "%s is %" G_GINT64_FORMAT ", which does not divide %" G_GINT64_FORMAT, attribute, *heads,
-                         width);
+    return ifm_error_refuse(error, "%s is %" G_GINT64_FORMAT ", which does not divide %" G_GINT64_FORMAT, attribute, *heads,
+                            width);
 }
 
 /* past_keys: The number of keys in the input of the past: its dimension @axis. FALSE for another rank. */
@@ -73,7 +73,7 @@ static gboolean read_projected(const IfmOperatorCall *call, gsize past, Sizes *s
     sizes->each_v = wide_v / sizes->heads;
     if (!ifm_fact_n_elements(x, &sizes->projection_macs) ||
         __builtin_mul_overflow(sizes->projection_macs, w->dims[1], &sizes->projection_macs))
-        return IFM_RULE_FAIL(error, "'%s' is larger than any memory", call->node->inputs[1]);
+        return ifm_error_refuse(error, "'%s' is larger than any memory", call->node->inputs[1]);
     return TRUE;
 }
 
@@ -93,7 +93,7 @@ static gboolean read_multi_head(const IfmOperatorCall *call, Sizes *sizes, GErro
     if (q->rank != 3 && q->rank != 5)
         return fail_sizes(call, 0, "[batch,length,width] or [batch,length,heads,3,each]", error);
     if ((k == NULL) != (q->rank == 5) || (k != NULL && (k->rank < 3 || k->rank > 5)))
-        return IFM_RULE_FAIL(error, "queries, keys and values are neither three tensors nor packed into one");
+        return ifm_error_refuse(error, "queries, keys and values are neither three tensors nor packed into one");
     if (v != NULL && v->rank != 3 && v->rank != 4)
         return fail_sizes(call, 2, "[batch,length,width] or [batch,heads,length,each]", error);
     if (!heads_of(call, "num_heads", 0, wide, &sizes->heads, error) || !past_keys(call, 6, 4, &sizes->old_keys, error))
@@ -117,7 +117,8 @@ static gboolean read_grouped(const IfmOperatorCall *call, Sizes *sizes, GError *
     if (q->rank != 3)
         return fail_sizes(call, 0, "[batch,length,width]", error);
     if (heads < 1 || key_heads < 1 || heads > G_MAXINT16 || key_heads > heads || heads % key_heads != 0)
-        return IFM_RULE_FAIL(error, "num_heads is %" G_GINT64_FORMAT ", kv_num_heads %" G_GINT64_FORMAT, heads, key_heads);
+        return ifm_error_refuse(error, "num_heads is %" G_GINT64_FORMAT ", kv_num_heads %" G_GINT64_FORMAT, heads,
+                                key_heads);
     if (!past_keys(call, 3, 4, &sizes->old_keys, error))
         return FALSE;
     sizes->batch = q->dims[0];
@@ -204,7 +205,7 @@ gboolean ifm_shape_attention(const IfmOperatorCall *call, GError **error)
         return FALSE;
     gint64 wide = 0;
     if (__builtin_mul_overflow(sizes.heads, sizes.each_v, &wide))
-        return IFM_RULE_FAIL(error, "its heads are larger than any memory");
+        return ifm_error_refuse(error, "its heads are larger than any memory");
     if (x->rank == 4)
         ifm_call_make(call, 0, dtype, 4, (gint64[]){ sizes.batch, sizes.heads, sizes.queries, sizes.each_v });
     else

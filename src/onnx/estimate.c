@@ -86,18 +86,14 @@ static gboolean finish(const Sum *sum, const Size *sizes, IfmEstimate *estimate,
     g_autoptr(GString) text = g_string_new(NULL);
     for (const Size *size = sizes; size->name != NULL; size++)
         g_string_append_printf(text, "%s%s %" G_GINT64_FORMAT, size == sizes ? "" : ", ", size->name, size->value);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: the count does not fit 63 bits", text->str);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: the count does not fit 63 bits", text->str);
 }
 
 static gboolean check_sizes(const Size *sizes, GError **error)
 {
     for (const Size *size = sizes; size->name != NULL; size++)
         if (size->value < 0)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s %" G_GINT64_FORMAT ": 0 or more", size->name, size->value);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s %" G_GINT64_FORMAT ": 0 or more", size->name, size->value);
     return TRUE;
 }
 
@@ -106,27 +102,18 @@ static gboolean check_heads(gint64 hidden_dim, gint64 num_heads, GError **error)
     if (num_heads >= 1 && hidden_dim % num_heads == 0)
         return TRUE;
     if (num_heads < 1)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "num_heads %" G_GINT64_FORMAT ": 1 or more", num_heads);
-    else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "hidden_dim %" G_GINT64_FORMAT ": a multiple of num_heads %" G_GINT64_FORMAT, hidden_dim, num_heads);
-    return FALSE;
+        return ifm_error_refuse(error, "num_heads %" G_GINT64_FORMAT ": 1 or more", num_heads);
+    return ifm_error_refuse(error, "hidden_dim %" G_GINT64_FORMAT ": a multiple of num_heads %" G_GINT64_FORMAT, hidden_dim,
+                            num_heads);
 }
 
 /* count_scores: s = sparse_ratio n^2, rounded. Exact for a dense one of any size. */
 static gboolean count_scores(gint64 num_nodes, double sparse_ratio, gint64 *scores, GError **error)
 {
     if (!(sparse_ratio >= 0 && sparse_ratio <= 1))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "sparse_ratio %g: 0 to 1", sparse_ratio);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "sparse_ratio %g: 0 to 1", sparse_ratio);
     if (__builtin_mul_overflow(num_nodes, num_nodes, scores))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "num_nodes %" G_GINT64_FORMAT ": its square does not fit 63 bits",
-                    num_nodes);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "num_nodes %" G_GINT64_FORMAT ": its square does not fit 63 bits", num_nodes);
     if (sparse_ratio < 1)
         *scores = (gint64)MIN((long double)*scores, roundl((long double)sparse_ratio * (long double)*scores));
     return TRUE;
@@ -150,7 +137,7 @@ gboolean ifm_estimate_attention(gint64 num_nodes, gint64 hidden_dim, gint64 num_
                                 IfmEstimate *estimate, GError **error)
 {
     const Size sizes[] = { { "num_nodes", num_nodes }, { "hidden_dim", hidden_dim }, { "num_heads", num_heads }, { NULL } };
-    gint64 scores;
+    gint64 scores = 0;
     Sum sum = { 0 };
     if (!check_sizes(sizes, error) || !check_heads(hidden_dim, num_heads, error) ||
         !count_scores(num_nodes, sparse_ratio, &scores, error))
@@ -378,7 +365,7 @@ gboolean ifm_estimate_attention_bytes(gint64 num_nodes, gint64 num_heads, double
                                       gint64 *bytes, GError **error)
 {
     const Size sizes[] = { { "num_nodes", num_nodes }, { "num_heads", num_heads }, { NULL } };
-    gint64 scores;
+    gint64 scores = 0;
     Sum sum = { 0 };
     if (!check_sizes(sizes, error) || !count_scores(num_nodes, sparse_ratio, &scores, error))
         return FALSE;

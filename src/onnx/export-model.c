@@ -27,8 +27,7 @@ static gboolean is_exported(const char *path)
 
 static gboolean refuse_other(const char *path, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is there with other content: --force replaces it", path);
-    return FALSE;
+    return ifm_error_refuse(error, "%s: is there with other content: --force replaces it", path);
 }
 
 static gboolean check_model_file(const char *path, const IfmModelExport *options, GError **error)
@@ -168,11 +167,8 @@ gboolean ifm_model_export(IfmModel *model, const char *path, const IfmModelExpor
     gsize size = 0;
     g_bytes_get_data(model->bytes, &size);
     if (size > IFM_ONNX_MAX_FILE_BYTES)
-    {
-        IFM_ONNX_INVALID(error, "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d that one ONNX file can hold", path,
-                         size, IFM_ONNX_MAX_FILE_BYTES);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d that one ONNX file can hold",
+                                path, size, IFM_ONNX_MAX_FILE_BYTES);
     g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
     for (guint i = 0; i < model->external_order->len; i++)
     {

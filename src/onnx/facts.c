@@ -117,7 +117,7 @@ gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype
 gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **error)
 {
     if (axis < -(gint64)rank || axis >= max)
-        return IFM_RULE_FAIL(error, "axis %" G_GINT64_FORMAT " is not within %d to %d", axis, -rank, max - 1);
+        return ifm_error_refuse(error, "axis %" G_GINT64_FORMAT " is not within %d to %d", axis, -rank, max - 1);
     *normal = (int)(axis < 0 ? axis + rank : axis);
     return TRUE;
 }
@@ -133,9 +133,9 @@ gboolean ifm_rule_broadcast(IfmFact *into, const IfmFact *fact, GError **error)
         gint64 b = back <= fact->rank ? fact->dims[fact->rank - back] : 1;
         if (a != b && a != 1 && b != 1)
         {
-            g_autofree char *shape_a = ifm_shape_to_string(into->rank, into->dims);
-            g_autofree char *shape_b = ifm_shape_to_string(fact->rank, fact->dims);
-            return IFM_RULE_FAIL(error, "%s and %s do not broadcast", shape_a, shape_b);
+            g_autofree char *shape_a = ifm_fact_shape(into);
+            g_autofree char *shape_b = ifm_fact_shape(fact);
+            return ifm_error_refuse(error, "%s and %s do not broadcast", shape_a, shape_b);
         }
         result.dims[result.rank - back] = a == 1 ? b : a;
     }
@@ -165,14 +165,14 @@ gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marke
 {
     memset(marked, 0, IFM_MAX_RANK * sizeof *marked);
     if (n > rank)
-        return IFM_RULE_FAIL(error, "%d axes are named of only %d", n, rank);
+        return ifm_error_refuse(error, "%d axes are named of only %d", n, rank);
     for (int i = 0; i < n; i++)
     {
-        int axis;
+        int axis = 0;
         if (!ifm_rule_axis(axes[i], rank, rank, &axis, error))
             return FALSE;
         if (marked[axis])
-            return IFM_RULE_FAIL(error, "axis %d is named twice", axis);
+            return ifm_error_refuse(error, "axis %d is named twice", axis);
         marked[axis] = TRUE;
     }
     return TRUE;
@@ -182,13 +182,14 @@ gboolean ifm_rule_dims(const IfmOperatorCall *call, gsize input, gint64 *dims, G
 {
     const IfmFact *shape = &call->inputs[input];
     if (shape->n_values > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "'%s' has %d dimensions, more than %d", call->node->inputs[input], shape->n_values,
-                             IFM_MAX_RANK);
+        return ifm_error_refuse(error, "'%s' has %d dimensions, more than %d", call->node->inputs[input], shape->n_values,
+                                IFM_MAX_RANK);
     for (int i = 0; i < shape->n_values; i++)
     {
         dims[i] = shape->ints[i];
         if (dims[i] < 0)
-            return IFM_RULE_FAIL(error, "'%s': dimension %d is %" G_GINT64_FORMAT, call->node->inputs[input], i, dims[i]);
+            return ifm_error_refuse(error, "'%s': dimension %d is %" G_GINT64_FORMAT, call->node->inputs[input], i,
+                                    dims[i]);
     }
     return TRUE;
 }
@@ -214,10 +215,10 @@ gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int min, int ma
     const IfmFact *fact = &call->inputs[input];
     if (fact->rank < 0 || (fact->rank >= min && fact->rank <= max))
         return TRUE;
-    g_autofree char *shape = ifm_shape_to_string(fact->rank, fact->dims);
+    g_autofree char *shape = ifm_fact_shape(fact);
     if (max >= IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d or more", call->node->inputs[input], shape, min);
+        return ifm_error_refuse(error, "'%s' %s must have a rank of %d or more", call->node->inputs[input], shape, min);
     if (min == max)
-        return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d", call->node->inputs[input], shape, min);
-    return IFM_RULE_FAIL(error, "'%s' %s must have a rank of %d to %d", call->node->inputs[input], shape, min, max);
+        return ifm_error_refuse(error, "'%s' %s must have a rank of %d", call->node->inputs[input], shape, min);
+    return ifm_error_refuse(error, "'%s' %s must have a rank of %d to %d", call->node->inputs[input], shape, min, max);
 }

@@ -31,15 +31,9 @@ char *ifm_onnx_node_place(gsize index, const Onnx__NodeProto *node)
 static gboolean define(GHashTable *made, const char *name, gsize maker, const char *what, gsize index, GError **error)
 {
     if (name == NULL || *name == '\0')
-    {
-        IFM_ONNX_INVALID(error, "%s %" G_GSIZE_FORMAT " has no name", what, index);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s %" G_GSIZE_FORMAT " has no name", what, index);
     if (g_hash_table_contains(made, name))
-    {
-        IFM_ONNX_INVALID(error, "%s %" G_GSIZE_FORMAT ": '%s' is defined twice", what, index, name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s %" G_GSIZE_FORMAT ": '%s' is defined twice", what, index, name);
     g_hash_table_insert(made, (gpointer)name, GSIZE_TO_POINTER(maker));
     return TRUE;
 }
@@ -106,10 +100,7 @@ static gboolean read_name(const Scope *scope, const char *name, GArray *needs, G
     while (outer != NULL && !g_hash_table_contains(outer->made, name))
         outer = outer->outer;
     if (outer == NULL)
-    {
-        IFM_ONNX_INVALID(error, "'%s' is read, but nothing makes it", name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "'%s' is read, but nothing makes it", name);
     g_hash_table_add(free_names, (gpointer)name);
     return TRUE;
 }
@@ -162,10 +153,7 @@ static gboolean check_node(const Onnx__NodeProto *node, const Scope *scope, GHas
                            GPtrArray **captured, GError **error)
 {
     if (node->op_type == NULL || *node->op_type == '\0')
-    {
-        IFM_ONNX_INVALID(error, "no operator is named");
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "no operator is named");
     for (gsize i = 0; i < node->n_input; i++)
         if (!read_name(scope, node->input[i], needs, free_names, error))
             return FALSE;
@@ -218,8 +206,7 @@ static gboolean visit_from(const Onnx__GraphProto *graph, gsize start, GArray **
         {
             g_autofree char *place = ifm_onnx_node_place(visit->node, graph->node[visit->node]);
             g_autofree char *other = ifm_onnx_node_place(needed.node, graph->node[needed.node]);
-            IFM_ONNX_INVALID(error, "%s: in a cycle: it reads what %s makes, which needs it in turn", place, other);
-            return FALSE;
+            return ifm_error_refuse(error, "%s: in a cycle: it reads what %s makes, which needs it in turn", place, other);
         }
         if (states[needed.node] == NOT_SEEN)
         {
@@ -262,7 +249,7 @@ static gboolean check_outputs(const Onnx__GraphProto *graph, const Scope *scope,
     {
         const char *name = graph->output[i]->name;
         if (name == NULL || *name == '\0')
-            IFM_ONNX_INVALID(error, "graph output %" G_GSIZE_FORMAT " has no name", i);
+            ifm_error_refuse(error, "graph output %" G_GSIZE_FORMAT " has no name", i);
         else if (read_name(scope, name, NULL, free_names, error))
             continue;
         else

@@ -69,8 +69,8 @@ static gboolean check_size(const IfmFact *fact, const char *name, GError **error
     gint64 n;
     if (fact->rank < 0 || ifm_fact_n_elements(fact, &n))
         return TRUE;
-    g_autofree char *shape = ifm_shape_to_string(fact->rank, fact->dims);
-    return IFM_RULE_FAIL(error, "'%s': shape %s is larger than any memory", name, shape);
+    g_autofree char *shape = ifm_fact_shape(fact);
+    return ifm_error_refuse(error, "'%s': shape %s is larger than any memory", name, shape);
 }
 
 /* --- facts before the first node ---------------------------------------------------------------------------------- */
@@ -94,9 +94,9 @@ static gboolean observe(IfmScope *scope, const char *name, IfmFact *fact, GError
     }
     if (fact->rank == seen->rank && memcmp(fact->dims, seen->shape, (gsize)seen->rank * sizeof fact->dims[0]) == 0)
         return TRUE;
-    g_autofree char *found = ifm_shape_to_string(fact->rank, fact->dims);
+    g_autofree char *found = ifm_fact_shape(fact);
     g_autofree char *run = ifm_shape_to_string(seen->rank, seen->shape);
-    return IFM_RULE_FAIL(error, "'%s' comes out as %s, but a run had %s", name, found, run);
+    return ifm_error_refuse(error, "'%s' comes out as %s, but a run had %s", name, found, run);
 }
 
 /* The values of an input that is given, where they are few. */
@@ -200,7 +200,7 @@ static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact,
     gboolean agrees = type->shape == NULL || is_as_declared(fact, type->shape);
     if (!agrees)
     {
-        g_autofree char *found = ifm_shape_to_string(fact->rank, fact->dims);
+        g_autofree char *found = ifm_fact_shape(fact);
         g_autofree char *declared = ifm_shape_to_string(port->rank, port->dims);
         IfmAnalysis *analysis = analyser->analysis;
         if (analysis->n_contradicted++ == 0)
@@ -280,7 +280,7 @@ static void cost_of(const IfmOperatorCall *call, NodeResult *result)
 static gboolean check_counts(const IfmOperator *row, const IfmNode *node, GError **error)
 {
     return ifm_operator_is_complete(row, node) ||
-           IFM_RULE_FAIL(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
+           ifm_error_refuse(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
 }
 
 /* follow_values: Computes the values of a small output, if the row has a rule. */
@@ -314,7 +314,7 @@ static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, NodeR
     result->cost.family = row != NULL ? row->family : IFM_FAMILY_OTHER;
     if (row != NULL && row->shape != NULL)
     {
-        if (!check_counts(row, call->node, error) || !row->shape(call, error))
+        if (!check_counts(row, call->node, error) || !ifm_operator_infer(call, error))
             return FALSE;
         if (row->values != NULL)
             follow_values(call);
@@ -337,8 +337,8 @@ static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, NodeR
 static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, NodeResult *result, GError **error)
 {
     if (node->n_inputs > MAX_TENSORS_OF_A_NODE || node->n_outputs > MAX_TENSORS_OF_A_NODE)
-        return IFM_RULE_FAIL(error, "node %" G_GSIZE_FORMAT ": more than %d inputs or outputs", index,
-                             MAX_TENSORS_OF_A_NODE);
+        return ifm_error_refuse(error, "node %" G_GSIZE_FORMAT ": more than %d inputs or outputs", index,
+                                MAX_TENSORS_OF_A_NODE);
     gint64 opset = ifm_model_opset(scope->analyser->model);
     g_autofree IfmFact *inputs = g_new(IfmFact, node->n_inputs + 1);
     g_autofree IfmFact *outputs = g_new(IfmFact, node->n_outputs + 1);
@@ -454,7 +454,7 @@ static GHashTable *index_observed(const IfmObservedShape *observed, gsize n_obse
             is_shape = observed[i].shape[axis] >= 0;
         if (!is_shape)
         {
-            IFM_ONNX_INVALID(error, "what a run reported for '%s' is not a shape", observed[i].tensor);
+            ifm_error_refuse(error, "what a run reported for '%s' is not a shape", observed[i].tensor);
             return NULL;
         }
         g_hash_table_insert(index, (gpointer)observed[i].tensor, (gpointer)&observed[i]);
@@ -477,7 +477,7 @@ IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindin
     if (ok && model->opset > NEWEST_OPSET)
     {
         ok = FALSE;
-        IFM_ONNX_INVALID(error, "opset %" G_GINT64_FORMAT " is newer than %d, the newest known", model->opset,
+        ifm_error_refuse(error, "opset %" G_GINT64_FORMAT " is newer than %d, the newest known", model->opset,
                          NEWEST_OPSET);
     }
     if (ok)

@@ -114,7 +114,7 @@ GBytes *ifm_onnx_inline(const IfmModel *model, GError **error)
     borrow_values(model, proto->graph);
     size = onnx__model_proto__get_packed_size(proto);
     if (size > IFM_ONNX_MAX_FILE_BYTES)
-        IFM_ONNX_INVALID(error,
+        ifm_error_refuse(error,
                          "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d (2 GiB) that one ONNX file can hold",
                          model->name, size, IFM_ONNX_MAX_FILE_BYTES);
     else if ((packed = g_try_malloc(size)) == NULL)

@@ -22,12 +22,12 @@ void ifm_onnx_tidy_error(GError **error, const char *prefix)
 static gboolean check_versions(const Onnx__ModelProto *proto, GError **error)
 {
     if (!proto->has_ir_version || proto->ir_version < 1)
-        IFM_ONNX_INVALID(error, "ir_version is missing: is this an ONNX model?");
+        ifm_error_refuse(error, "ir_version is missing: is this an ONNX model?");
     else if (proto->ir_version > ONNX__VERSION__IR_VERSION)
-        IFM_ONNX_INVALID(error, "ir_version %" G_GINT64_FORMAT " is newer than %d, the newest known", proto->ir_version,
+        ifm_error_refuse(error, "ir_version %" G_GINT64_FORMAT " is newer than %d, the newest known", proto->ir_version,
                          ONNX__VERSION__IR_VERSION);
     else if (proto->graph == NULL)
-        IFM_ONNX_INVALID(error, "there is no graph in it");
+        ifm_error_refuse(error, "there is no graph in it");
     else
         return TRUE;
     return FALSE;
@@ -47,10 +47,8 @@ static gboolean find_opset(IfmModel *model, GError **error)
     gboolean needed = proto->n_opset_import == 0;
     for (gsize i = 0; i < model->n_nodes; i++)
         needed = needed || *model->nodes[i].domain == '\0';
-    if (model->opset >= 1 || !needed)
-        return TRUE;
-    IFM_ONNX_INVALID(error, "opset_import does not name a version of the default domain");
-    return FALSE;
+    return model->opset >= 1 || !needed ||
+           ifm_error_refuse(error, "opset_import does not name a version of the default domain");
 }
 
 static gboolean unpack(IfmModel *model, GArray *spans, GError **error)
@@ -59,15 +57,12 @@ static gboolean unpack(IfmModel *model, GArray *spans, GError **error)
     const guint8 *data = g_bytes_get_data(model->bytes, &size);
     g_autoptr(GByteArray) compact = g_byte_array_new();
     if (size == 0)
-    {
-        IFM_ONNX_INVALID(error, "is empty");
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "is empty");
     if (!ifm_onnx_scan(data, size, compact, spans, error))
         return FALSE;
     model->proto = onnx__model_proto__unpack(NULL, compact->len, compact->data);
     if (model->proto == NULL)
-        IFM_ONNX_INVALID(error, "cannot be unpacked: not an ONNX model");
+        ifm_error_refuse(error, "cannot be unpacked: not an ONNX model");
     return model->proto != NULL;
 }
 
@@ -139,7 +134,7 @@ static GMappedFile *map_file(const char *path, GError **error)
     }
     if (!S_ISREG(status.st_mode))
     {
-        IFM_ONNX_INVALID(error, "%s: not a regular file", path);
+        ifm_error_refuse(error, "%s: not a regular file", path);
         return NULL;
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC); /* opened separately, so that the message has the reason of the system */

@@ -126,14 +126,11 @@ static gboolean call_init(Call *call, Inliner *self, const Onnx__FunctionProto *
 {
     const gboolean named = *text_or_empty(node->name) != '\0';
     if (node->n_input > function->n_input || node->n_output > function->n_output)
-    {
-        IFM_ONNX_INVALID(error,
-                         "node %s '%s': %" G_GSIZE_FORMAT " inputs and %" G_GSIZE_FORMAT
-                         " outputs, but the function has %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
-                         node->op_type, text_or_empty(node->name), node->n_input, node->n_output, function->n_input,
-                         function->n_output);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "node %s '%s': %" G_GSIZE_FORMAT " inputs and %" G_GSIZE_FORMAT
+                                " outputs, but the function has %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
+                                node->op_type, text_or_empty(node->name), node->n_input, node->n_output, function->n_input,
+                                function->n_output);
     *call = (Call){ .function = function, .node = node };
     call->prefix = g_strdup_printf("%s#%u/", named ? node->name : node->op_type, self->n_calls++);
     call->renaming = (IfmOnnxRenaming){ rename_text, g_hash_table_new(g_str_hash, g_str_equal), call->prefix };
@@ -180,7 +177,7 @@ static gboolean expand_node(Inliner *self, Onnx__NodeProto *node, guint depth, G
     if (good && (depth == MAX_CALLS_DEEP || (self->n_nodes += function->n_node) > MAX_NODES))
     {
         good = FALSE;
-        IFM_ONNX_INVALID(error, "function %s: %s", function->name,
+        ifm_error_refuse(error, "function %s: %s", function->name,
                          depth == MAX_CALLS_DEEP ? "calls go deeper than 32 functions: does it call itself?"
                                                  : "its calls make more than 200000 nodes");
     }

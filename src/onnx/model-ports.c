@@ -33,10 +33,8 @@ static gboolean parse_dim(IfmPort *port, int axis, const Onnx__TensorShapeProto_
     if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value != -1)
     {
         port->dims[axis] = dim->dim_value; /* some writers say -1 for free */
-        if (dim->dim_value >= 0)
-            return TRUE;
-        IFM_ONNX_INVALID(error, "'%s': dimension %d is %" G_GINT64_FORMAT ", below 0", port->name, axis, dim->dim_value);
-        return FALSE;
+        return dim->dim_value >= 0 || ifm_error_refuse(error, "'%s': dimension %d is %" G_GINT64_FORMAT ", below 0",
+                                                       port->name, axis, dim->dim_value);
     }
     gboolean named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param != NULL &&
                      *dim->dim_param != '\0' && !g_str_equal(dim->dim_param, "?") &&
@@ -59,7 +57,7 @@ IfmPort *ifm_onnx_port_parse(const Onnx__ValueInfoProto *info, GError **error)
         return g_steal_pointer(&port);
     if (type->shape->n_dim > IFM_MAX_RANK)
     {
-        IFM_ONNX_INVALID(error, "'%s' has %" G_GSIZE_FORMAT " dimensions, more than %d", port->name, type->shape->n_dim,
+        ifm_error_refuse(error, "'%s' has %" G_GSIZE_FORMAT " dimensions, more than %d", port->name, type->shape->n_dim,
                          IFM_MAX_RANK);
         return NULL;
     }
@@ -137,10 +135,7 @@ gboolean ifm_port_is_fixed(const IfmPort *port)
 gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize n_bindings, gint64 *shape, GError **error)
 {
     if (port->rank < 0)
-    {
-        IFM_ONNX_INVALID(error, "input '%s': the model does not say what shape it has", port->name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "input '%s': the model does not say what shape it has", port->name);
     for (int i = 0; i < port->rank; i++)
     {
         shape[i] = port->dims[i];
@@ -153,12 +148,10 @@ gboolean ifm_port_bind(const IfmPort *port, const IfmDimBinding *bindings, gsize
             continue;
         }
         if (binding == NULL)
-            IFM_ONNX_INVALID(error, "input '%s': dimension '%s' is free: give it a size (%s=SIZE)", port->name,
-                             port->dim_names[i], port->dim_names[i]);
-        else
-            IFM_ONNX_INVALID(error, "input '%s': dimension '%s' cannot be %" G_GINT64_FORMAT ": 0 or more", port->name,
-                             port->dim_names[i], binding->value);
-        return FALSE;
+            return ifm_error_refuse(error, "input '%s': dimension '%s' is free: give it a size (%s=SIZE)", port->name,
+                                    port->dim_names[i], port->dim_names[i]);
+        return ifm_error_refuse(error, "input '%s': dimension '%s' cannot be %" G_GINT64_FORMAT ": 0 or more", port->name,
+                                port->dim_names[i], binding->value);
     }
     return TRUE;
 }
@@ -182,16 +175,13 @@ static gboolean check_binding_name(const IfmDimBinding *bindings, gsize index, c
 {
     const char *name = bindings[index].name;
     if (find_binding(bindings, index, name) != NULL)
-    {
-        IFM_ONNX_INVALID(error, "dimension '%s' is bound twice", name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "dimension '%s' is bound twice", name);
     if (g_ptr_array_find_with_equal_func((GPtrArray *)names, name, g_str_equal, NULL))
         return TRUE;
     GString *list = g_string_new(NULL);
     for (guint i = 0; i < names->len; i++)
         g_string_append_printf(list, "%s%s", i > 0 ? ", " : "", (const char *)g_ptr_array_index(names, i));
-    IFM_ONNX_INVALID(error, "no input has a free dimension '%s' (%s%s)", name, names->len > 0 ? "free: " : "none is free",
+    ifm_error_refuse(error, "no input has a free dimension '%s' (%s%s)", name, names->len > 0 ? "free: " : "none is free",
                      list->str);
     g_string_free(list, TRUE);
     return FALSE;
@@ -248,9 +238,8 @@ static gboolean input_range(const IfmModel *model, const IfmPort *port, Range *r
     if (middle != text && end != middle && (*end == '\0' || range->distinct) && range->low <= range->high &&
         range->low >= -0x1p62 && range->high <= 0x1p62)
         return TRUE;
-    IFM_ONNX_INVALID(error, "metadata %s: '%s' is not a range (LOW HIGH, LOW not above HIGH%s)", key, text,
-                     port->dtype == IFM_DTYPE_I64 ? ", or LOW HIGH distinct" : "");
-    return FALSE;
+    return ifm_error_refuse(error, "metadata %s: '%s' is not a range (LOW HIGH, LOW not above HIGH%s)", key, text,
+                            port->dtype == IFM_DTYPE_I64 ? ", or LOW HIGH distinct" : "");
 }
 
 /* fill_distinct: Divides the range into one part per element and draws a number from each. */
@@ -259,7 +248,7 @@ static gboolean fill_distinct(IfmTensor *tensor, GRand *random, const Range *ran
     const gint64 n = ifm_tensor_n_elements(tensor), low = (gint64)range->low, span = (gint64)range->high - low;
     if (span < n)
     {
-        IFM_ONNX_INVALID(
+        ifm_error_refuse(
             error, "its range has %" G_GINT64_FORMAT " numbers, too few for %" G_GINT64_FORMAT " distinct ones", span, n);
         return FALSE;
     }

@@ -189,7 +189,4 @@ const Onnx__AttributeProto *ifm_onnx_attribute(const IfmNode *node, const char *
 /* ifm_onnx_tidy_error: Makes a message that quotes a file's names one line of valid UTF-8, with @prefix in front. */
 void ifm_onnx_tidy_error(GError **error, const char *prefix);
 
-/* Nearly all errors of the room have this code. */
-#define IFM_ONNX_INVALID(error, ...) g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__)
-
 G_END_DECLS

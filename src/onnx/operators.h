@@ -80,7 +80,10 @@ typedef void IfmValueRule(const IfmOperatorCall *call);
 
 /*
  * IfmOperator: one row of the tables in operators.c and operators-fused.c. How to add one: docs/add-an-op.md.
+ * @names: the operators that the row is of, parted by spaces; NULL ends a table
  * @n_inputs: the number of required inputs. Rules may rely on them and on one output.
+ * @n_ranks: of how many of the first inputs the shape rule needs the shapes. It is not called before they are known; the
+ * first output has the dtype of the first input then. 0: the rule looks itself.
  * @shape: Fills the outputs that it can infer; the others stay unknown. FALSE with IFM_ERROR_INVALID where the inputs or
  * the attributes contradict each other (the caller adds the place of the node). NULL: shapes cannot be inferred, for the
  * reason @why (NULL: there is no rule yet). Such a node is never covered.
@@ -92,7 +95,7 @@ typedef void IfmValueRule(const IfmOperatorCall *call);
  */
 struct IfmOperator
 {
-    const char *op_type;
+    const char *names;
     gsize n_inputs;
     IfmShapeRule *shape;
     IfmCostRule *cost;
@@ -101,17 +104,12 @@ struct IfmOperator
     IfmValueRule *values;
     const char *why;
     IfmRounding rounding;
+    gsize n_ranks;
 };
+#define IFM_RANKS_OF_ALL G_MAXSIZE
 
-/* IfmOperatorTable: the rows of one domain, sorted by name. */
-typedef struct
-{
-    const char *domain;
-    const IfmOperator *rows;
-    gsize n_rows;
-} IfmOperatorTable;
-/* operators-fused.c: the operators of graphs that runtimes optimised. Ends with a table without a domain. */
-extern const IfmOperatorTable ifm_fused_operators[];
+/* operators-fused.c: the operators of graphs that runtimes optimised */
+extern const IfmOperator ifm_microsoft_operators[], ifm_nchwc_operators[];
 
 /* ifm_operator_find: Returns: (transfer none) NULL where no table has a row of that name. */
 const IfmOperator *ifm_operator_find(const IfmNode *node);
@@ -120,6 +118,8 @@ IfmRounding ifm_operator_rounding(const char *op_type);
 /* ifm_operator_is_complete: Whether a node has what every rule of its operator may use: the required inputs and an output.
  */
 gboolean ifm_operator_is_complete(const IfmOperator *row, const IfmNode *node);
+/* ifm_operator_infer: Fills what is known of the outputs by the rule of the row, which has one. */
+gboolean ifm_operator_infer(const IfmOperatorCall *call, GError **error);
 /* ifm_family_multiplies: Whether operators of the family have MACs by their rule. */
 gboolean ifm_family_multiplies(IfmNodeFamily family);
 
@@ -138,6 +138,12 @@ static inline const gint64 *ifm_fact_ints(const IfmFact *fact)
     return fact->values == IFM_VALUES_INTS ? fact->ints : NULL;
 }
 
+/* ifm_fact_shape: Returns: (transfer full) the shape as messages write it. */
+static inline char *ifm_fact_shape(const IfmFact *fact)
+{
+    return ifm_shape_to_string(fact->rank, fact->dims);
+}
+
 /* ifm_call_has: Whether the node has the input @index. It may have fewer, or leave it out. */
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input);
 /* ifm_call_input: Returns: (transfer none) the fact of an input; NULL where it is left out. */
@@ -149,17 +155,17 @@ gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype
 /* A value of IfmOperatorCall.why. */
 #define IFM_WHY_VALUES "its shape depends on values"
 
-/* ifm_call_is_unknown: Begins a rule whose output has the dtype of the first input. @known: whether the values are known
- * that the shape depends on. Returns: TRUE where they or the first input's rank are unknown: the shape then stays unknown.
- */
-static inline gboolean ifm_call_is_unknown(const IfmOperatorCall *call, gboolean known)
+/* ifm_call_give: Gives an output the dtype and shape of a fact. Returns: as ifm_call_make. */
+static inline gboolean ifm_call_give(const IfmOperatorCall *call, gsize output, const IfmFact *fact)
 {
-    call->outputs[0].dtype = call->inputs[0].dtype;
-    if (call->inputs[0].rank < 0)
-        return TRUE;
-    if (!known)
-        *call->why = IFM_WHY_VALUES;
-    return !known;
+    return ifm_call_make(call, output, fact->dtype, fact->rank, fact->dims);
+}
+
+/* ifm_call_by_values: Ends a rule that cannot go on, as the shape depends on values that are not known. Returns: TRUE. */
+static inline gboolean ifm_call_by_values(const IfmOperatorCall *call)
+{
+    *call->why = IFM_WHY_VALUES;
+    return TRUE;
 }
 
 /* --- the analysis ------------------------------------------------------------------------------------------------- */
@@ -274,9 +280,6 @@ typedef struct
     gboolean is_blocked; /* channels may be padded to whole blocks */
 } IfmConvAt;
 gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmFact *x, GError **error);
-
-/* A contradiction. The caller adds the place of the node. */
-#define IFM_RULE_FAIL(error, ...) (g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, __VA_ARGS__), FALSE)
 
 /* ifm_onnx_check_totals: Whether the sums of the costs of all nodes fit 63 bits. */
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error);

@@ -147,7 +147,7 @@ static int made_dtype(const IfmRewriteScope *scope, const Onnx__NodeProto *proto
                                    .outputs = outputs,
                                    .why = &why };
     if (row != NULL && row->shape != NULL && ifm_operator_is_complete(row, &node))
-        row->shape(&call, NULL);
+        ifm_operator_infer(&call, NULL);
     return outputs[index].dtype != IFM_DTYPE_UNDEFINED ? (int)outputs[index].dtype : (int)inputs[0].dtype;
 }
 

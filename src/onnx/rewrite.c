@@ -208,7 +208,7 @@ static GBytes *pack(IfmModel *copy, GError **error)
     if (bytes != NULL)
         onnx__model_proto__pack(copy->proto, bytes);
     else if (size > IFM_ONNX_MAX_FILE_BYTES)
-        IFM_ONNX_INVALID(error,
+        ifm_error_refuse(error,
                          "%s: rewritten for a reference it has %" G_GSIZE_FORMAT
                          " bytes, more than the %d (2 GiB) that one ONNX file can hold",
                          copy->name, size, IFM_ONNX_MAX_FILE_BYTES);

@@ -67,8 +67,7 @@ static gboolean fail(const Scanner *scanner, gsize at, GError **error, const cha
     g_autofree char *what = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     g_autofree char *where = place(scanner);
-    IFM_ONNX_INVALID(error, "%s, byte %" G_GSIZE_FORMAT ": %s", where, at, what);
-    return FALSE;
+    return ifm_error_refuse(error, "%s, byte %" G_GSIZE_FORMAT ": %s", where, at, what);
 }
 
 static gboolean read_varint(Scanner *scanner, guint max_width, guint64 *value, GError **error)

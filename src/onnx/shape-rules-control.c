@@ -8,14 +8,13 @@ static const Onnx__GraphProto *graph_of(const IfmNode *node, const char *name, g
     const Onnx__AttributeProto *attribute = ifm_onnx_attribute(node, name);
     if (attribute == NULL || attribute->g == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "it has no %s", name);
+        ifm_error_refuse(error, "it has no %s", name);
         return NULL;
     }
     if (attribute->g->n_output == n_outputs)
         return attribute->g;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s makes %" G_GSIZE_FORMAT " tensors, %" G_GSIZE_FORMAT " are asked for", name, attribute->g->n_output,
-                n_outputs);
+    ifm_error_refuse(error, "%s makes %" G_GSIZE_FORMAT " tensors, %" G_GSIZE_FORMAT " are asked for", name,
+                     attribute->g->n_output, n_outputs);
     return NULL;
 }
 
@@ -165,8 +164,8 @@ gboolean ifm_shape_loop(const IfmOperatorCall *call, GError **error)
     if (graph == NULL)
         return FALSE;
     if (graph->n_input != n_carried + 2 || call->node->n_outputs < n_carried)
-        return IFM_RULE_FAIL(error, "body takes %" G_GSIZE_FORMAT " tensors, not %" G_GSIZE_FORMAT, graph->n_input,
-                             n_carried + 2);
+        return ifm_error_refuse(error, "body takes %" G_GSIZE_FORMAT " tensors, not %" G_GSIZE_FORMAT, graph->n_input,
+                                n_carried + 2);
     g_autofree IfmFact *inputs = g_new(IfmFact, n_carried + 2), *outputs = g_new(IfmFact, graph->n_output);
     enter_loop(call, inputs, n_carried);
     if (!ifm_scope_run(call->scope, graph, inputs, n_carried + 2, outputs, call->body, error))
@@ -214,8 +213,8 @@ static gboolean enter_scan(const IfmOperatorCall *call, IfmFact *inputs, gsize n
         if (!ifm_rule_axis(nth(axes, n_axes, i - n_states), x->rank, x->rank, &axis, error))
             return FALSE;
         if (*length >= 0 && *length != x->dims[axis])
-            return IFM_RULE_FAIL(error, "'%s' has %" G_GINT64_FORMAT " slices, the inputs before it %" G_GINT64_FORMAT,
-                                 call->node->inputs[i], x->dims[axis], *length);
+            return ifm_error_refuse(error, "'%s' has %" G_GINT64_FORMAT " slices, the inputs before it %" G_GINT64_FORMAT,
+                                    call->node->inputs[i], x->dims[axis], *length);
         *length = x->dims[axis];
         memmove(x->dims + axis, x->dims + axis + 1, (gsize)(x->rank - axis - 1) * sizeof x->dims[0]);
         x->rank--;
@@ -243,7 +242,7 @@ static gboolean leave_scan(const IfmOperatorCall *call, const IfmFact *outputs, 
             made.dims[axis] = length;
             made.rank++;
         }
-        ifm_call_make(call, i, made.dtype, made.rank, made.dims);
+        ifm_call_give(call, i, &made);
     }
     return TRUE;
 }
@@ -261,7 +260,7 @@ gboolean ifm_shape_scan(const IfmOperatorCall *call, GError **error)
         return FALSE;
     if (n_scanned < 1 || (guint64)n_scanned > call->node->n_inputs || graph->n_input != call->node->n_inputs ||
         graph->n_output + (gsize)n_scanned < call->node->n_inputs)
-        return IFM_RULE_FAIL(
+        return ifm_error_refuse(
             error, "num_scan_inputs is %" G_GINT64_FORMAT " of %" G_GSIZE_FORMAT " inputs; body takes %" G_GSIZE_FORMAT,
             n_scanned, call->node->n_inputs, graph->n_input);
     gsize n_states = call->node->n_inputs - (gsize)n_scanned;

@@ -35,8 +35,8 @@ static gboolean term_letters(const char *term, gsize length, int *n, int *dots, 
             i += 2;
         }
         else if (letter_index(term[i]) < 0 || ++*n > IFM_MAX_RANK)
-            return IFM_RULE_FAIL(error, "equation: '%.*s' is no term of at most %d letters", (int)MIN(length, 40), term,
-                                 IFM_MAX_RANK);
+            return ifm_error_refuse(error, "equation: '%.*s' is no term of at most %d letters", (int)MIN(length, 40), term,
+                                    IFM_MAX_RANK);
     return TRUE;
 }
 
@@ -50,7 +50,7 @@ static gboolean add_size(Einsum *einsum, char letter, gint64 size, GError **erro
         *known = size;
     if (*known == size || size == 1)
         return TRUE;
-    return IFM_RULE_FAIL(error, "equation: '%c' is %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, letter, *known, size);
+    return ifm_error_refuse(error, "equation: '%c' is %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, letter, *known, size);
 }
 
 static gboolean add_operand(const IfmOperatorCall *call, gsize index, const char *term, gsize length, Einsum *einsum,
@@ -62,8 +62,9 @@ static gboolean add_operand(const IfmOperatorCall *call, gsize index, const char
         return FALSE;
     if (dots < 0 ? x->rank != n : x->rank < n)
     {
-        g_autofree char *shape = ifm_shape_to_string(x->rank, x->dims);
-        return IFM_RULE_FAIL(error, "'%s' %s is not what '%.*s' says", call->node->inputs[index], shape, (int)length, term);
+        g_autofree char *shape = ifm_fact_shape(x);
+        return ifm_error_refuse(error, "'%s' %s is not what '%.*s' says", call->node->inputs[index], shape, (int)length,
+                                term);
     }
     for (gsize i = 0; i < length; i++)
     {
@@ -99,8 +100,8 @@ static gboolean read_equation(const IfmOperatorCall *call, Einsum *einsum, const
     {
         const char *comma = memchr(at, ',', (gsize)(end - at));
         if ((comma == NULL) != (i + 1 == call->node->n_inputs))
-            return IFM_RULE_FAIL(error, "equation '%.60s' has not one term for each of %" G_GSIZE_FORMAT " inputs",
-                                 einsum->equation, call->node->n_inputs);
+            return ifm_error_refuse(error, "equation '%.60s' has not one term for each of %" G_GSIZE_FORMAT " inputs",
+                                    einsum->equation, call->node->n_inputs);
         ok = add_operand(call, i, at, (gsize)((comma != NULL ? comma : end) - at), einsum, error);
         at = comma != NULL ? comma + 1 : end;
     }
@@ -110,7 +111,7 @@ static gboolean read_equation(const IfmOperatorCall *call, Einsum *einsum, const
 static gboolean append_dim(IfmFact *out, gint64 size, GError **error)
 {
     if (out->rank == IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     out->dims[out->rank++] = size;
     return TRUE;
 }
@@ -147,7 +148,7 @@ static gboolean output_of(const Einsum *einsum, const char *output, IfmFact *out
         }
         int letter = letter_index(*at);
         if (letter < 0 || einsum->sizes[letter] < 0)
-            return IFM_RULE_FAIL(error, "equation: '%c' of the output is in no input", *at);
+            return ifm_error_refuse(error, "equation: '%c' of the output is in no input", *at);
         if (!append_dim(out, einsum->sizes[letter], error))
             return FALSE;
     }

@@ -81,16 +81,14 @@ gboolean ifm_shape_matmul_n_bits(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 k = ifm_node_int(call->node, "K", -1), n = ifm_node_int(call->node, "N", -1);
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
     if (x.rank < 1 || x.dims[x.rank - 1] != k || n < 0)
     {
-        g_autofree char *shape = ifm_shape_to_string(x.rank, x.dims);
-        return IFM_RULE_FAIL(error, "'%s' %s has not the %" G_GINT64_FORMAT " columns that K says", call->node->inputs[0],
-                             shape, k);
+        g_autofree char *shape = ifm_fact_shape(&x);
+        return ifm_error_refuse(error, "'%s' %s has not the %" G_GINT64_FORMAT " columns that K says",
+                                call->node->inputs[0], shape, k);
     }
     x.dims[x.rank - 1] = n;
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* a, its scale and zero point, b, its, c, the output's: floats where it has none. */
@@ -226,8 +224,6 @@ static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
 gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
     if (ifm_node_int(call->node, "channels_last", 0) != 0)
@@ -238,7 +234,7 @@ gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
     else
     {
         x.dims[1] = filled;
-        ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+        ifm_call_give(call, 0, &x);
     }
     return TRUE;
 }
@@ -247,17 +243,15 @@ gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     gint64 channels = ifm_node_int(call->node, "channels", -1);
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
     if (channels < 0 || channels > x.dims[1])
-        return IFM_RULE_FAIL(error, "channels is %" G_GINT64_FORMAT ", '%s' has %" G_GINT64_FORMAT, channels,
-                             call->node->inputs[0], x.dims[1]);
+        return ifm_error_refuse(error, "channels is %" G_GINT64_FORMAT ", '%s' has %" G_GINT64_FORMAT, channels,
+                                call->node->inputs[0], x.dims[1]);
     x.dims[1] = channels;
     if (ifm_node_int(call->node, "channels_last", 0) != 0)
         x = channels_first(&x, TRUE);
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* Pools over bytes: the type is that of the input. */
@@ -286,7 +280,7 @@ gboolean ifm_shape_qlinear_binary(const IfmOperatorCall *call, GError **error)
         return TRUE;
     if (!ifm_rule_broadcast(&result, &call->inputs[3], error))
         return FALSE;
-    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return ifm_call_give(call, 0, &result);
 }
 
 /* The output's scale and zero point, then a tensor, its scale and zero point for each that is joined. */
@@ -304,9 +298,9 @@ gboolean ifm_shape_qlinear_concat(const IfmOperatorCall *call, GError **error)
     {
         const IfmFact *next = &call->inputs[i];
         if (next->rank != result.rank || __builtin_add_overflow(result.dims[axis], next->dims[axis], &result.dims[axis]))
-            return IFM_RULE_FAIL(error, "'%s' does not join '%s'", call->node->inputs[i], call->node->inputs[2]);
+            return ifm_error_refuse(error, "'%s' does not join '%s'", call->node->inputs[i], call->node->inputs[2]);
     }
-    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return ifm_call_give(call, 0, &result);
 }
 
 /* @factor per element, and 1 for the sum with a second or third input (BiasGelu, FastGelu, BiasAdd). */
@@ -320,7 +314,7 @@ gboolean ifm_shape_half(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     if (x.rank > 0)
         x.dims[x.rank - 1] /= 2;
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* Input, skip, scale, bias of the normalisation, bias of the sum; the fourth output, if there is one, is the sum. */
@@ -329,8 +323,8 @@ gboolean ifm_shape_skip_normalization(const IfmOperatorCall *call, GError **erro
     const IfmFact *x = &call->inputs[0], *skip = &call->inputs[1];
     gint64 dims[IFM_MAX_RANK];
     IfmFact sum = *x;
-    ifm_call_make(call, 0, x->dtype, x->rank, x->dims);
-    ifm_call_make(call, 3, x->dtype, x->rank, x->dims);
+    ifm_call_give(call, 0, x);
+    ifm_call_give(call, 3, x);
     if (x->rank < 1)
         return TRUE;
     if (skip->rank >= 0 && !ifm_rule_broadcast(&sum, skip, error))
@@ -352,7 +346,7 @@ gboolean ifm_shape_embed_normalization(const IfmOperatorCall *call, GError **err
 {
     const IfmFact *ids = &call->inputs[0], *words = ifm_call_input(call, 2);
     if (words == NULL)
-        return IFM_RULE_FAIL(error, "needs a third input, the table of words");
+        return ifm_error_refuse(error, "needs a third input, the table of words");
     call->outputs[0].dtype = words->dtype;
     if (call->node->n_outputs > 1)
         call->outputs[1].dtype = IFM_DTYPE_I32;

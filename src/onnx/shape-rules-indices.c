@@ -6,10 +6,10 @@
 static gboolean fail_pair(GError **error, const IfmOperatorCall *call, gsize a, gsize b, const char *what)
 {
     const IfmFact *one = &call->inputs[a], *other = &call->inputs[b];
-    g_autofree char *shape_one = ifm_shape_to_string(one->rank, one->dims);
-    g_autofree char *shape_other = ifm_shape_to_string(other->rank, other->dims);
-    return IFM_RULE_FAIL(error, "'%s' %s %s '%s' %s", call->node->inputs[a], shape_one, what, call->node->inputs[b],
-                         shape_other);
+    g_autofree char *shape_one = ifm_fact_shape(one);
+    g_autofree char *shape_other = ifm_fact_shape(other);
+    return ifm_error_refuse(error, "'%s' %s %s '%s' %s", call->node->inputs[a], shape_one, what, call->node->inputs[b],
+                            shape_other);
 }
 
 gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
@@ -17,12 +17,10 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
     const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
     IfmFact *out = &call->outputs[0];
     int axis;
-    if (ifm_call_is_unknown(call, TRUE) || indices->rank < 0)
-        return TRUE;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
         return FALSE;
     if (data->rank - 1 + indices->rank > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     out->rank = 0;
     for (int i = 0; i < axis; i++)
         out->dims[out->rank++] = data->dims[i];
@@ -57,8 +55,6 @@ gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *indices = &call->inputs[1];
     IfmFact *out = &call->outputs[0];
-    if (ifm_call_is_unknown(call, TRUE) || indices->rank < 0)
-        return TRUE;
     if (!check_elements(call, error))
         return FALSE;
     out->rank = indices->rank;
@@ -90,8 +86,8 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slice
 {
     const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
     if (data->rank < 1 || indices->rank < 1 || batch < 0 || batch >= MIN(data->rank, indices->rank))
-        return IFM_RULE_FAIL(error, "'%s' and '%s' need more dimensions than %d", call->node->inputs[0],
-                             call->node->inputs[1], MAX(batch, 0));
+        return ifm_error_refuse(error, "'%s' and '%s' need more dimensions than %d", call->node->inputs[0],
+                                call->node->inputs[1], MAX(batch, 0));
     gint64 tuple = indices->dims[indices->rank - 1];
     if (tuple > data->rank - batch)
         return fail_pair(error, call, 1, 0, "has longer index tuples than there are dimensions in");
@@ -100,7 +96,7 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slice
             return fail_pair(error, call, 1, 0, "is not in as many batches as");
     int left = data->rank - batch - (int)tuple;
     if (indices->rank - 1 + left > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     *slices = (IfmFact){ .dtype = data->dtype, .rank = indices->rank - 1 + left };
     memcpy(slices->dims, indices->dims, (gsize)(indices->rank - 1) * sizeof slices->dims[0]);
     memcpy(slices->dims + indices->rank - 1, data->dims + data->rank - left, (gsize)left * sizeof slices->dims[0]);
@@ -110,8 +106,6 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slice
 gboolean ifm_shape_gather_nd(const IfmOperatorCall *call, GError **error)
 {
     gint64 batch = ifm_node_int(call->node, "batch_dims", 0);
-    if (ifm_call_is_unknown(call, TRUE) || call->inputs[1].rank < 0)
-        return TRUE;
     return slices_of(call, (int)CLAMP(batch, -1, IFM_MAX_RANK), &call->outputs[0], error);
 }
 
@@ -129,8 +123,8 @@ gboolean ifm_shape_scatter_nd(const IfmOperatorCall *call, GError **error)
         same = updates->dims[i] == slices.dims[i];
     if (same || updates->rank < 0)
         return TRUE;
-    g_autofree char *found = ifm_shape_to_string(updates->rank, updates->dims);
-    g_autofree char *right = ifm_shape_to_string(slices.rank, slices.dims);
-    return IFM_RULE_FAIL(error, "'%s' is %s, but '%s' indexes slices of '%s' that make %s", call->node->inputs[2], found,
-                         call->node->inputs[1], call->node->inputs[0], right);
+    g_autofree char *found = ifm_fact_shape(updates);
+    g_autofree char *right = ifm_fact_shape(&slices);
+    return ifm_error_refuse(error, "'%s' is %s, but '%s' indexes slices of '%s' that make %s", call->node->inputs[2], found,
+                            call->node->inputs[1], call->node->inputs[0], right);
 }

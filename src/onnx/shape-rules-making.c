@@ -66,8 +66,7 @@ gboolean ifm_shape_constant_of_shape(const IfmOperatorCall *call, GError **error
     call->outputs[0].dtype = with.dtype;
     if (ifm_fact_ints(&call->inputs[0]) == NULL)
     {
-        *call->why = IFM_WHY_VALUES;
-        return TRUE;
+        return ifm_call_by_values(call);
     }
     if (!ifm_rule_dims(call, 0, dims, error))
         return FALSE;
@@ -127,9 +126,9 @@ gboolean ifm_shape_range(const IfmOperatorCall *call, GError **error)
             return TRUE;
         }
     if (in[2].values == IFM_VALUES_REALS ? !(in[2].reals[0] < 0 || in[2].reals[0] > 0) : in[2].ints[0] == 0)
-        return IFM_RULE_FAIL(error, "'%s' is 0: it never gets anywhere", call->node->inputs[2]);
+        return ifm_error_refuse(error, "'%s' is 0: it never gets anywhere", call->node->inputs[2]);
     if (!range_length(&in[0], &in[1], &in[2], &n))
-        return IFM_RULE_FAIL(error, "it is longer than any memory");
+        return ifm_error_refuse(error, "it is longer than any memory");
     return ifm_call_make(call, 0, in[0].dtype, 1, &n);
 }
 
@@ -139,10 +138,10 @@ gboolean ifm_shape_random(const IfmOperatorCall *call, GError **error)
     const gint64 *shape = ifm_node_ints(call->node, "shape", &n);
     gint64 dtype = ifm_node_int(call->node, "dtype", IFM_DTYPE_F32);
     if (n > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "its shape has %" G_GSIZE_FORMAT " dimensions, more than %d", n, IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its shape has %" G_GSIZE_FORMAT " dimensions, more than %d", n, IFM_MAX_RANK);
     for (gsize i = 0; i < n; i++)
         if (shape[i] < 0)
-            return IFM_RULE_FAIL(error, "shape[%d] is %" G_GINT64_FORMAT, (int)i, shape[i]);
+            return ifm_error_refuse(error, "shape[%d] is %" G_GINT64_FORMAT, (int)i, shape[i]);
     return ifm_call_make(call, 0, dtype > 0 && dtype < 64 ? (IfmDtype)dtype : IFM_DTYPE_UNDEFINED, (int)n, shape);
 }
 
@@ -153,7 +152,7 @@ gboolean ifm_shape_multinomial(const IfmOperatorCall *call, GError **error)
     if (!ifm_rule_rank(call, 0, 2, 2, error))
         return FALSE;
     if (n < 0)
-        return IFM_RULE_FAIL(error, "sample_size is %" G_GINT64_FORMAT, n);
+        return ifm_error_refuse(error, "sample_size is %" G_GINT64_FORMAT, n);
     return ifm_call_make(call, 0, dtype == IFM_DTYPE_I64 ? IFM_DTYPE_I64 : IFM_DTYPE_I32, x->rank < 0 ? -1 : 2,
                          (gint64[]){ x->dims[0], n });
 }
@@ -180,11 +179,11 @@ gboolean ifm_shape_one_hot(const IfmOperatorCall *call, GError **error)
     if (indices->rank < 0 || !first_value(&call->inputs[1], &depth))
         return TRUE;
     if (indices->rank + 1 > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", -1), indices->rank + 1, indices->rank + 1, &axis, error))
         return FALSE;
     if (depth < 0)
-        return IFM_RULE_FAIL(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[1], depth);
+        return ifm_error_refuse(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[1], depth);
     for (int i = 0, from = 0; i <= indices->rank; i++)
         dims[i] = i == axis ? depth : indices->dims[from++];
     return ifm_call_make(call, 0, call->inputs[2].dtype, indices->rank + 1, dims);
@@ -198,7 +197,7 @@ gboolean ifm_shape_window(const IfmOperatorCall *call, GError **error)
     if (!first_value(&call->inputs[0], &n))
         *call->why = IFM_WHY_VALUES;
     else if (n < 0)
-        return IFM_RULE_FAIL(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[0], n);
+        return ifm_error_refuse(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[0], n);
     else
         ifm_call_make(call, 0, call->outputs[0].dtype, 1, &n);
     return TRUE;
@@ -212,13 +211,12 @@ gboolean ifm_shape_affine_grid(const IfmOperatorCall *call, GError **error)
     call->outputs[0].dtype = call->inputs[0].dtype;
     if (ifm_fact_ints(size) == NULL)
     {
-        *call->why = IFM_WHY_VALUES;
-        return TRUE;
+        return ifm_call_by_values(call);
     }
     if (!ifm_rule_dims(call, 1, dims, error))
         return FALSE;
     if (size->n_values != 4 && size->n_values != 5)
-        return IFM_RULE_FAIL(error, "'%s' has %d numbers, not 4 or 5", call->node->inputs[1], size->n_values);
+        return ifm_error_refuse(error, "'%s' has %d numbers, not 4 or 5", call->node->inputs[1], size->n_values);
     int n_axes = size->n_values - 2;
     grid[0] = dims[0];
     memcpy(grid + 1, dims + 2, (gsize)n_axes * sizeof grid[0]);
@@ -263,13 +261,13 @@ gboolean ifm_shape_compress(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     gboolean has_axis = ifm_onnx_attribute(call->node, "axis") != NULL;
     int axis = 0;
-    if (ifm_call_is_unknown(call, call->inputs[1].values != IFM_VALUES_UNKNOWN))
-        return TRUE;
+    if (call->inputs[1].values == IFM_VALUES_UNKNOWN)
+        return ifm_call_by_values(call);
     if (has_axis && !ifm_rule_axis(ifm_node_int(call->node, "axis", 0), x.rank, x.rank, &axis, error))
         return FALSE;
     x.rank = has_axis ? x.rank : 1;
     x.dims[axis] = count_true(&call->inputs[1]);
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* Unique, NonMaxSuppression: nothing can be said before they ran. */

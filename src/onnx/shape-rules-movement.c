@@ -16,8 +16,6 @@ gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0];
     IfmFact *out = &call->outputs[0];
     int axis;
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), x->rank, x->rank + 1, &axis, error))
         return FALSE;
     out->rank = 2;
@@ -35,12 +33,12 @@ static gboolean reshape_to(const IfmFact *x, const gint64 *wanted, int n, gboole
     for (int i = 0; i < n; i++)
     {
         if (wanted[i] < -1 || (wanted[i] == -1 && guessed >= 0) || (wanted[i] == 0 && !allow_zero && i >= x->rank))
-            return IFM_RULE_FAIL(error, "dimension %d of the new shape is %" G_GINT64_FORMAT, i, wanted[i]);
+            return ifm_error_refuse(error, "dimension %d of the new shape is %" G_GINT64_FORMAT, i, wanted[i]);
         known.dims[i] = wanted[i] == 0 && !allow_zero ? x->dims[i] : wanted[i] == -1 ? 1 : wanted[i];
         guessed = wanted[i] == -1 ? i : guessed;
     }
     if (!ifm_fact_n_elements(x, &have) || !ifm_fact_n_elements(&known, &rest))
-        return IFM_RULE_FAIL(error, "the new shape is larger than any memory");
+        return ifm_error_refuse(error, "the new shape is larger than any memory");
     if (guessed >= 0 && rest > 0)
     {
         known.dims[guessed] = have / rest;
@@ -48,8 +46,8 @@ static gboolean reshape_to(const IfmFact *x, const gint64 *wanted, int n, gboole
     }
     if (have != rest)
     {
-        g_autofree char *from = ifm_shape_to_string(x->rank, x->dims), *to = ifm_shape_to_string(n, wanted);
-        return IFM_RULE_FAIL(error, "%" G_GINT64_FORMAT " elements %s cannot take the shape %s", have, from, to);
+        g_autofree char *from = ifm_fact_shape(x), *to = ifm_shape_to_string(n, wanted);
+        return ifm_error_refuse(error, "%" G_GINT64_FORMAT " elements %s cannot take the shape %s", have, from, to);
     }
     out->rank = n;
     memcpy(out->dims, known.dims, sizeof out->dims);
@@ -60,10 +58,10 @@ gboolean ifm_shape_reshape(const IfmOperatorCall *call, GError **error)
 {
     int n;
     const gint64 *wanted = ifm_rule_ints(call, 1, "shape", &n); /* an attribute before version 5 */
-    if (ifm_call_is_unknown(call, wanted != NULL))
-        return TRUE;
+    if (wanted == NULL)
+        return ifm_call_by_values(call);
     if (n > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "the new shape has %d dimensions, more than %d", n, IFM_MAX_RANK);
+        return ifm_error_refuse(error, "the new shape has %d dimensions, more than %d", n, IFM_MAX_RANK);
     if (!reshape_to(&call->inputs[0], wanted, n, ifm_node_int(call->node, "allowzero", 0) != 0, &call->outputs[0], error))
     {
         g_prefix_error(error, "'%s': ", call->node->inputs[0]);
@@ -79,10 +77,8 @@ gboolean ifm_shape_transpose(const IfmOperatorCall *call, GError **error)
     gboolean used[IFM_MAX_RANK];
     gsize n;
     const gint64 *perm = ifm_node_ints(call->node, "perm", &n);
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
     if (perm != NULL && n != (gsize)x->rank)
-        return IFM_RULE_FAIL(error, "perm has %" G_GSIZE_FORMAT " axes, '%s' has %d", n, call->node->inputs[0], x->rank);
+        return ifm_error_refuse(error, "perm has %" G_GSIZE_FORMAT " axes, '%s' has %d", n, call->node->inputs[0], x->rank);
     if (perm != NULL && !ifm_rule_mark_axes(perm, (int)n, x->rank, used, error))
         return FALSE;
     out->rank = x->rank;
@@ -104,13 +100,12 @@ static gboolean concat_dims(const IfmOperatorCall *call, int axis, IfmFact *out,
             fits = d == axis || next->dims[d] == out->dims[d];
         if (!fits)
         {
-            g_autofree char *a = ifm_shape_to_string(out->rank, out->dims),
-                            *b = ifm_shape_to_string(next->rank, next->dims);
-            return IFM_RULE_FAIL(error, "'%s' %s does not join %s on axis %d", call->node->inputs[i], b, a, axis);
+            g_autofree char *a = ifm_fact_shape(out), *b = ifm_fact_shape(next);
+            return ifm_error_refuse(error, "'%s' %s does not join %s on axis %d", call->node->inputs[i], b, a, axis);
         }
         out->dims[axis] += next->dims[axis]; /* each is at most 2^56, and the sum is checked by the caller */
         if (out->dims[axis] > (gint64)1 << 56)
-            return IFM_RULE_FAIL(error, "the sum is larger than any memory");
+            return ifm_error_refuse(error, "the sum is larger than any memory");
     }
     return TRUE;
 }
@@ -119,14 +114,10 @@ gboolean ifm_shape_concat(const IfmOperatorCall *call, GError **error)
 {
     IfmFact result = call->inputs[0];
     int axis;
-    call->outputs[0].dtype = result.dtype;
-    for (gsize i = 0; i < call->node->n_inputs; i++)
-        if (call->inputs[i].rank < 0)
-            return TRUE;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), result.rank, result.rank, &axis, error) ||
         !concat_dims(call, axis, &result, error))
         return FALSE;
-    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return ifm_call_give(call, 0, &result);
 }
 
 gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
@@ -135,8 +126,8 @@ gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean marked[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes);
-    if (ifm_call_is_unknown(call, n >= 0))
-        return TRUE;
+    if (n < 0)
+        return ifm_call_by_values(call);
     if (!ifm_rule_mark_axes(axes, n, x->rank, marked, error))
         return FALSE;
     IfmFact result = *x;
@@ -144,12 +135,12 @@ gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
     for (int i = 0; i < x->rank; i++)
     {
         if (marked[i] && x->dims[i] != 1)
-            return IFM_RULE_FAIL(error, "'%s': axis %d is %" G_GINT64_FORMAT ", not 1", call->node->inputs[0], i,
-                                 x->dims[i]);
+            return ifm_error_refuse(error, "'%s': axis %d is %" G_GINT64_FORMAT ", not 1", call->node->inputs[0], i,
+                                    x->dims[i]);
         if (n > 0 ? !marked[i] : x->dims[i] != 1)
             result.dims[result.rank++] = x->dims[i];
     }
-    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return ifm_call_give(call, 0, &result);
 }
 
 gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
@@ -158,25 +149,25 @@ gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean added[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes), from = 0;
-    if (ifm_call_is_unknown(call, n >= 0))
-        return TRUE;
+    if (n < 0)
+        return ifm_call_by_values(call);
     if (n > IFM_MAX_RANK - x->rank)
-        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     if (!ifm_rule_mark_axes(axes, n, x->rank + n, added, error))
         return FALSE;
     IfmFact result = *x;
     result.rank = x->rank + n;
     for (int i = 0; i < result.rank; i++)
         result.dims[i] = added[i] ? 1 : x->dims[from++];
-    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return ifm_call_give(call, 0, &result);
 }
 
 /* Both shapes broadcast: a 1 in the wanted shape keeps the dimension of the input. */
 gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
 {
     IfmFact result = call->inputs[0], wanted = { .rank = call->inputs[1].n_values };
-    if (ifm_call_is_unknown(call, ifm_fact_ints(&call->inputs[1]) != NULL))
-        return TRUE;
+    if (ifm_fact_ints(&call->inputs[1]) == NULL)
+        return ifm_call_by_values(call);
     if (!ifm_rule_dims(call, 1, wanted.dims, error))
         return FALSE;
     if (!ifm_rule_broadcast(&result, &wanted, error))
@@ -184,7 +175,7 @@ gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
         g_prefix_error(error, "'%s': ", call->node->inputs[0]);
         return FALSE;
     }
-    return ifm_call_make(call, 0, result.dtype, result.rank, result.dims);
+    return ifm_call_give(call, 0, &result);
 }
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
@@ -227,14 +218,14 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
     Bounds bounds;
     int n_each[4];
     gboolean known = read_bounds(call, &bounds, n_each), sliced[IFM_MAX_RANK];
-    if (ifm_call_is_unknown(call, known))
-        return TRUE;
+    if (!known)
+        return ifm_call_by_values(call);
     if (n_each[1] != bounds.n || bounds.n > x.rank || (bounds.axes != NULL && n_each[2] != bounds.n) ||
         (bounds.steps != NULL && n_each[3] != bounds.n))
-        return IFM_RULE_FAIL(error,
-                             "starts, ends, axes and steps are not as many as each other, or more than the %d axes of "
-                             "'%s'",
-                             x.rank, call->node->inputs[0]);
+        return ifm_error_refuse(error,
+                                "starts, ends, axes and steps are not as many as each other, or more than the %d axes of "
+                                "'%s'",
+                                x.rank, call->node->inputs[0]);
     if (bounds.axes != NULL && !ifm_rule_mark_axes(bounds.axes, bounds.n, x.rank, sliced, error))
         return FALSE;
     for (int i = 0; i < bounds.n; i++)
@@ -242,10 +233,10 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
         gint64 axis = bounds.axes != NULL ? bounds.axes[i] : i, step = bounds.steps != NULL ? bounds.steps[i] : 1;
         axis += axis < 0 ? x.rank : 0;
         if (step == 0)
-            return IFM_RULE_FAIL(error, "steps[%d] is 0", i);
+            return ifm_error_refuse(error, "steps[%d] is 0", i);
         x.dims[axis] = slice_length(x.dims[axis], bounds.starts[i], bounds.ends[i], step);
     }
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* split_evenly: into as many parts as there are outputs, the last one smaller where they do not come out even. */
@@ -288,9 +279,9 @@ gboolean ifm_shape_split(const IfmOperatorCall *call, GError **error)
     }
     if (fits && sum == length)
         return TRUE;
-    return IFM_RULE_FAIL(error,
-                         "its %d sizes do not add up to the %" G_GINT64_FORMAT " of axis %d in '%s', one for each output",
-                         n, length, axis, call->node->inputs[0]);
+    return ifm_error_refuse(
+        error, "its %d sizes do not add up to the %" G_GINT64_FORMAT " of axis %d in '%s', one for each output", n, length,
+        axis, call->node->inputs[0]);
 }
 
 /* pads_of: [2 * n]: an attribute before version 11 ("paddings" in the first), an input since. */
@@ -306,26 +297,26 @@ gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
     int n, n_axes = x.rank;
     const gint64 *pads = pads_of(call, &n), *axes = ifm_rule_ints(call, 3, NULL, &n_axes);
     gboolean padded[IFM_MAX_RANK], known = pads != NULL && (axes != NULL || !ifm_call_has(call, 3));
-    if (ifm_call_is_unknown(call, known))
-        return TRUE;
+    if (!known)
+        return ifm_call_by_values(call);
     n_axes = axes != NULL ? n_axes : x.rank;
     if (axes != NULL && !ifm_rule_mark_axes(axes, n_axes, x.rank, padded, error))
         return FALSE;
     if (n != 2 * n_axes)
-        return IFM_RULE_FAIL(error, "%d numbers of padding for %d axes, not two for each", n, n_axes);
+        return ifm_error_refuse(error, "%d numbers of padding for %d axes, not two for each", n, n_axes);
     for (int i = 0; i < n_axes; i++)
     {
         gint64 axis = axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : i;
         const gint64 max = (gint64)1 << 56;
         if (pads[i] < -max || pads[i] > max || pads[i + n_axes] < -max || pads[i + n_axes] > max ||
             x.dims[axis] + pads[i] + pads[i + n_axes] < 0)
-            return IFM_RULE_FAIL(error,
-                                 "axis %d of '%s' is %" G_GINT64_FORMAT ": padding of %" G_GINT64_FORMAT
-                                 " and %" G_GINT64_FORMAT " is not possible",
-                                 (int)axis, call->node->inputs[0], x.dims[axis], pads[i], pads[i + n_axes]);
+            return ifm_error_refuse(error,
+                                    "axis %d of '%s' is %" G_GINT64_FORMAT ": padding of %" G_GINT64_FORMAT
+                                    " and %" G_GINT64_FORMAT " is not possible",
+                                    (int)axis, call->node->inputs[0], x.dims[axis], pads[i], pads[i + n_axes]);
         x.dims[axis] += pads[i] + pads[i + n_axes];
     }
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
@@ -333,16 +324,16 @@ gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     int n;
     const gint64 *repeats = ifm_rule_ints(call, 1, NULL, &n);
-    if (ifm_call_is_unknown(call, repeats != NULL))
-        return TRUE;
+    if (repeats == NULL)
+        return ifm_call_by_values(call);
     if (n != x.rank)
-        return IFM_RULE_FAIL(error, "'%s' has %d numbers, not one for each of the %d axes of '%s'", call->node->inputs[1],
-                             n, x.rank, call->node->inputs[0]);
+        return ifm_error_refuse(error, "'%s' has %d numbers, not one for each of the %d axes of '%s'",
+                                call->node->inputs[1], n, x.rank, call->node->inputs[0]);
     for (int i = 0; i < n; i++)
         if (repeats[i] < 0 || __builtin_mul_overflow(x.dims[i], repeats[i], &x.dims[i]))
-            return IFM_RULE_FAIL(error, "'%s': axis %d is to be repeated %" G_GINT64_FORMAT " times", call->node->inputs[1],
-                                 i, repeats[i]);
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+            return ifm_error_refuse(error, "'%s': axis %d is to be repeated %" G_GINT64_FORMAT " times",
+                                    call->node->inputs[1], i, repeats[i]);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* --- blocks of space ---------------------------------------------------------------------------------------------- */
@@ -353,8 +344,6 @@ gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
     IfmFact x = call->inputs[0];
     gint64 block = ifm_node_int(call->node, "blocksize", 0);
     gboolean to_space = g_str_equal(call->node->op_type, "DepthToSpace"), fits = block >= 1 && block <= G_MAXINT16;
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
     if (!ifm_rule_rank(call, 0, 4, 4, error))
         return FALSE;
     fits = fits && (to_space ? x.dims[1] % (block * block) == 0
@@ -363,8 +352,8 @@ gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
     if (!fits)
     {
         g_autofree char *shape = ifm_shape_to_string(4, call->inputs[0].dims);
-        return IFM_RULE_FAIL(error, "'%s' %s does not divide into blocks of %" G_GINT64_FORMAT, call->node->inputs[0],
-                             shape, block);
+        return ifm_error_refuse(error, "'%s' %s does not divide into blocks of %" G_GINT64_FORMAT, call->node->inputs[0],
+                                shape, block);
     }
     if (to_space)
         x.dims[1] /= block * block;
@@ -380,16 +369,16 @@ gboolean ifm_shape_center_crop_pad(const IfmOperatorCall *call, GError **error)
     gboolean changed[IFM_MAX_RANK];
     gsize n;
     const gint64 *axes = ifm_node_ints(call->node, "axes", &n);
-    if (ifm_call_is_unknown(call, ifm_fact_ints(&call->inputs[1]) != NULL))
-        return TRUE;
+    if (ifm_fact_ints(&call->inputs[1]) == NULL)
+        return ifm_call_by_values(call);
     n = axes != NULL ? n : (gsize)x.rank;
     if (!ifm_rule_dims(call, 1, wanted, error) ||
         (axes != NULL && !ifm_rule_mark_axes(axes, (int)MIN(n, G_MAXINT), x.rank, changed, error)))
         return FALSE;
     if (n != (gsize)call->inputs[1].n_values)
-        return IFM_RULE_FAIL(error, "'%s' has %d numbers for %d axes", call->node->inputs[1], call->inputs[1].n_values,
-                             (int)n);
+        return ifm_error_refuse(error, "'%s' has %d numbers for %d axes", call->node->inputs[1], call->inputs[1].n_values,
+                                (int)n);
     for (gsize i = 0; i < n; i++)
         x.dims[axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : (gint64)i] = wanted[i];
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }

@@ -8,13 +8,13 @@
 static gboolean fail_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b,
                             GError **error)
 {
-    g_autofree char *shape_a = ifm_shape_to_string(a->rank, a->dims), *shape_b = ifm_shape_to_string(b->rank, b->dims);
+    g_autofree char *shape_a = ifm_fact_shape(a), *shape_b = ifm_fact_shape(b);
     const char *name_a = call->node->inputs[at[0]], *name_b = call->node->inputs[at[1]];
     if (a->rank == 0 || b->rank == 0)
-        return IFM_RULE_FAIL(error, "'%s' %s and '%s' %s: a scalar has no matrix product", name_a, shape_a, name_b,
-                             shape_b);
-    return IFM_RULE_FAIL(error, "'%s' %s has %" G_GINT64_FORMAT " columns, '%s' %s has %" G_GINT64_FORMAT " rows", name_a,
-                         shape_a, a->dims[a->rank - 1], name_b, shape_b, b->dims[b->rank > 1 ? b->rank - 2 : 0]);
+        return ifm_error_refuse(error, "'%s' %s and '%s' %s: a scalar has no matrix product", name_a, shape_a, name_b,
+                                shape_b);
+    return ifm_error_refuse(error, "'%s' %s has %" G_GINT64_FORMAT " columns, '%s' %s has %" G_GINT64_FORMAT " rows",
+                            name_a, shape_a, a->dims[a->rank - 1], name_b, shape_b, b->dims[b->rank > 1 ? b->rank - 2 : 0]);
 }
 
 gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b, IfmDtype dtype,
@@ -32,7 +32,7 @@ gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const Ifm
     if (!ifm_rule_broadcast(&out, &batch_b, error))
         return FALSE;
     if (out.rank + (a->rank > 1) + (b->rank > 1) > IFM_MAX_RANK)
-        return IFM_RULE_FAIL(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     if (a->rank > 1)
         out.dims[out.rank++] = a->dims[a->rank - 2];
     if (b->rank > 1)
@@ -64,18 +64,15 @@ gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
     const IfmFact *a = &call->inputs[0], *b = &call->inputs[1];
     IfmFact *out = &call->outputs[0];
     const char *const *names = call->node->inputs;
-    out->dtype = a->dtype;
-    if (a->rank < 0 || b->rank < 0)
-        return TRUE;
-    g_autofree char *shape_a = ifm_shape_to_string(a->rank, a->dims), *shape_b = ifm_shape_to_string(b->rank, b->dims);
+    g_autofree char *shape_a = ifm_fact_shape(a), *shape_b = ifm_fact_shape(b);
     if (a->rank != 2 || b->rank != 2)
-        return IFM_RULE_FAIL(error, "'%s' %s and '%s' %s must both be matrices", names[0], shape_a, names[1], shape_b);
+        return ifm_error_refuse(error, "'%s' %s and '%s' %s must both be matrices", names[0], shape_a, names[1], shape_b);
     gboolean trans_a = ifm_node_int(call->node, "transA", 0) != 0, trans_b = ifm_node_int(call->node, "transB", 0) != 0;
     gint64 inner_a = a->dims[trans_a ? 0 : 1], inner_b = b->dims[trans_b ? 1 : 0];
     if (inner_a != inner_b)
-        return IFM_RULE_FAIL(error, "'%s' %s%s has %" G_GINT64_FORMAT " columns, '%s' %s%s has %" G_GINT64_FORMAT " rows",
-                             names[0], shape_a, trans_a ? " transposed" : "", inner_a, names[1], shape_b,
-                             trans_b ? " transposed" : "", inner_b);
+        return ifm_error_refuse(
+            error, "'%s' %s%s has %" G_GINT64_FORMAT " columns, '%s' %s%s has %" G_GINT64_FORMAT " rows", names[0], shape_a,
+            trans_a ? " transposed" : "", inner_a, names[1], shape_b, trans_b ? " transposed" : "", inner_b);
     out->rank = 2;
     out->dims[0] = a->dims[trans_a ? 1 : 0];
     out->dims[1] = b->dims[trans_b ? 0 : 1];
@@ -86,18 +83,18 @@ gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
         return FALSE;
     if (sum.rank == 2 && sum.dims[0] == out->dims[0] && sum.dims[1] == out->dims[1])
         return TRUE;
-    g_autofree char *shape_c = ifm_shape_to_string(call->inputs[2].rank, call->inputs[2].dims);
+    g_autofree char *shape_c = ifm_fact_shape(&call->inputs[2]);
     g_autofree char *shape = ifm_shape_to_string(2, out->dims);
-    return IFM_RULE_FAIL(error, "'%s' %s does not broadcast to %s", names[2], shape_c, shape);
+    return ifm_error_refuse(error, "'%s' %s does not broadcast to %s", names[2], shape_c, shape);
 }
 
 /* --- recurrent layers --------------------------------------------------------------------------------------------- */
 
 static gboolean fail_recurrent(const IfmOperatorCall *call, gsize weight, gint64 rows, gint64 columns, GError **error)
 {
-    g_autofree char *shape = ifm_shape_to_string(call->inputs[weight].rank, call->inputs[weight].dims);
-    return IFM_RULE_FAIL(error, "'%s' is %s, not [directions,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "]",
-                         call->node->inputs[weight], shape, rows, columns);
+    g_autofree char *shape = ifm_fact_shape(&call->inputs[weight]);
+    return ifm_error_refuse(error, "'%s' is %s, not [directions,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "]",
+                            call->node->inputs[weight], shape, rows, columns);
 }
 
 /* check_recurrent: W is [directions, gates * hidden, inputs], R [directions, gates * hidden, hidden]. */
@@ -128,7 +125,7 @@ gboolean ifm_shape_recurrent(const IfmOperatorCall *call, GError **error)
         return FALSE;
     gint64 hidden = ifm_node_int(node, "hidden_size", r->dims[2]), rows;
     if (hidden < 0 || __builtin_mul_overflow(hidden, call->row->factor, &rows))
-        return IFM_RULE_FAIL(error, "hidden_size is %" G_GINT64_FORMAT, hidden);
+        return ifm_error_refuse(error, "hidden_size is %" G_GINT64_FORMAT, hidden);
     if (!check_recurrent(call, directions, rows, hidden, error))
         return FALSE;
     gint64 steps = x->dims[batch_first ? 1 : 0], batch = x->dims[batch_first ? 0 : 1];

@@ -55,7 +55,7 @@ static gboolean apply_sizes(const IfmOperatorCall *call, const gint64 *sizes, in
     const char *policy = ifm_node_string(call->node, "keep_aspect_ratio_policy", "stretch");
     for (int i = 0; i < n; i++)
         if (sizes[i] < 0)
-            return IFM_RULE_FAIL(error, "sizes[%d] is %" G_GINT64_FORMAT, i, sizes[i]);
+            return ifm_error_refuse(error, "sizes[%d] is %" G_GINT64_FORMAT, i, sizes[i]);
     if (!g_str_equal(policy, "stretch"))
         keep_aspect(g_str_equal(policy, "not_larger"), sizes, n, axes, x);
     else
@@ -71,7 +71,7 @@ static gboolean apply_scales(const Scales *scales, const int *axes, IfmFact *x, 
     {
         float scaled = (float)scales->values[i] * (float)x->dims[axes[i]];
         if (!(scales->values[i] > 0) || !(scaled < 0x1p57f))
-            return IFM_RULE_FAIL(error, "scales[%d] is %g", i, scales->values[i]);
+            return ifm_error_refuse(error, "scales[%d] is %g", i, scales->values[i]);
         x->dims[axes[i]] = (gint64)scaled;
     }
     return TRUE;
@@ -84,7 +84,7 @@ static gboolean resized_axes(const IfmOperatorCall *call, int n, int rank, int *
     const gint64 *named = ifm_node_ints(call->node, "axes", &n_named);
     gboolean used[IFM_MAX_RANK];
     if (n != (named != NULL ? (int)MIN(n_named, G_MAXINT) : rank))
-        return IFM_RULE_FAIL(error, "%d sizes or scales for the %d axes of '%s'", n, rank, call->node->inputs[0]);
+        return ifm_error_refuse(error, "%d sizes or scales for the %d axes of '%s'", n, rank, call->node->inputs[0]);
     if (named != NULL && !ifm_rule_mark_axes(named, n, rank, used, error))
         return FALSE;
     for (int i = 0; i < n; i++)
@@ -100,12 +100,12 @@ gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
     int axes[IFM_MAX_RANK], n = 0;
     const gint64 *sizes = has_roi ? ifm_rule_ints(call, 3, NULL, &n) : NULL;
     gboolean has_scales = read_scales(call, has_roi ? 2 : 1, &scales);
-    if (ifm_call_is_unknown(call, sizes != NULL || has_scales))
-        return TRUE;
+    if (!(sizes != NULL || has_scales))
+        return ifm_call_by_values(call);
     if (!resized_axes(call, sizes != NULL ? n : scales.n, x.rank, axes, error) ||
         !(sizes != NULL ? apply_sizes(call, sizes, n, axes, &x, error) : apply_scales(&scales, axes, &x, error)))
         return FALSE;
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* --- points and regions ------------------------------------------------------------------------------------------- */
@@ -114,18 +114,16 @@ gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
 {
     IfmFact x = call->inputs[0];
     const IfmFact *grid = &call->inputs[1];
-    if (ifm_call_is_unknown(call, TRUE) || grid->rank < 0)
-        return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
     if (grid->rank != x.rank || grid->dims[0] != x.dims[0] || grid->dims[grid->rank - 1] != x.rank - 2)
     {
-        g_autofree char *shape = ifm_shape_to_string(x.rank, x.dims), *points = ifm_shape_to_string(grid->rank, grid->dims);
-        return IFM_RULE_FAIL(error, "'%s' %s is no grid of points in '%s' %s", call->node->inputs[1], points,
-                             call->node->inputs[0], shape);
+        g_autofree char *shape = ifm_fact_shape(&x), *points = ifm_fact_shape(grid);
+        return ifm_error_refuse(error, "'%s' %s is no grid of points in '%s' %s", call->node->inputs[1], points,
+                                call->node->inputs[0], shape);
     }
     memcpy(x.dims + 2, grid->dims + 1, (gsize)(x.rank - 2) * sizeof x.dims[0]);
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* RoiAlign, MaxRoiPool: [regions, channels, height, width]. */
@@ -135,8 +133,6 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
     gsize n;
     const gint64 *pooled = ifm_node_ints(call->node, "pooled_shape", &n);
     gint64 height = ifm_node_int(call->node, "output_height", 1), width = ifm_node_int(call->node, "output_width", 1);
-    if (ifm_call_is_unknown(call, TRUE) || rois->rank < 0)
-        return TRUE;
     if (!ifm_rule_rank(call, 0, 4, 4, error) || !ifm_rule_rank(call, 1, 2, 2, error))
         return FALSE;
     if (pooled != NULL && n == 2)
@@ -145,7 +141,7 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
         width = pooled[1];
     }
     if (height < 0 || width < 0)
-        return IFM_RULE_FAIL(error, "a region is to become %" G_GINT64_FORMAT " by %" G_GINT64_FORMAT, height, width);
+        return ifm_error_refuse(error, "a region is to become %" G_GINT64_FORMAT " by %" G_GINT64_FORMAT, height, width);
     return ifm_call_make(call, 0, x->dtype, 4, (gint64[]){ rois->dims[0], x->dims[1], height, width });
 }
 
@@ -161,8 +157,8 @@ gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
     const gint64 *kernel = ifm_node_ints(call->node, "kernel_shape", &n);
     const gint64 *strides = ifm_node_ints(call->node, "strides", &n_strides);
     const gint64 *pads = ifm_node_ints(call->node, "pads", &n_pads);
-    if (ifm_call_is_unknown(call, given == NULL || ifm_fact_ints(given) != NULL))
-        return TRUE;
+    if (!(given == NULL || ifm_fact_ints(given) != NULL))
+        return ifm_call_by_values(call);
     if (given != NULL)
     {
         if (!ifm_rule_dims(call, 2, dims, error))
@@ -183,8 +179,8 @@ gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
         fits = fits && x.dims[i + 2] >= 0;
     }
     if (!fits)
-        return IFM_RULE_FAIL(error, "kernel_shape, strides and pads do not fit '%s'", call->node->inputs[0]);
-    return ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+        return ifm_error_refuse(error, "kernel_shape, strides and pads do not fit '%s'", call->node->inputs[0]);
+    return ifm_call_give(call, 0, &x);
 }
 
 /* [N, C * product(block), positions] becomes [N, C, image...]. */
@@ -193,8 +189,8 @@ gboolean ifm_shape_col2im(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0], *image = &call->inputs[1], *block = &call->inputs[2];
     gint64 dims[IFM_MAX_RANK], blocks[IFM_MAX_RANK], each = 1;
     gboolean known = ifm_fact_ints(image) != NULL && ifm_fact_ints(block) != NULL;
-    if (ifm_call_is_unknown(call, known))
-        return TRUE;
+    if (!known)
+        return ifm_call_by_values(call);
     if (!ifm_rule_rank(call, 0, 3, 3, error) || !ifm_rule_dims(call, 1, dims, error) ||
         !ifm_rule_dims(call, 2, blocks, error))
         return FALSE;
@@ -202,8 +198,8 @@ gboolean ifm_shape_col2im(const IfmOperatorCall *call, GError **error)
     for (int i = 0; fits && i < block->n_values; i++)
         fits = !__builtin_mul_overflow(each, blocks[i], &each);
     if (!fits || each < 1 || x->dims[1] % each != 0)
-        return IFM_RULE_FAIL(error, "'%s' and '%s' do not fit '%s'", call->node->inputs[1], call->node->inputs[2],
-                             call->node->inputs[0]);
+        return ifm_error_refuse(error, "'%s' and '%s' do not fit '%s'", call->node->inputs[1], call->node->inputs[2],
+                                call->node->inputs[0]);
     memmove(dims + 2, dims, (gsize)image->n_values * sizeof dims[0]);
     dims[0] = x->dims[0];
     dims[1] = x->dims[1] / each;

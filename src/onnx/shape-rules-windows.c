@@ -33,12 +33,12 @@ static gboolean read_ints(const IfmNode *node, const char *attribute, int n, gin
     if (found == NULL)
         return TRUE;
     if (n_found != (gsize)n)
-        return IFM_RULE_FAIL(error, "%s has %" G_GSIZE_FORMAT " numbers, not %d", attribute, n_found, n);
+        return ifm_error_refuse(error, "%s has %" G_GSIZE_FORMAT " numbers, not %d", attribute, n_found, n);
     for (int i = 0; i < n; i++)
     {
         if (found[i] < min || found[i] > G_MAXINT32)
-            return IFM_RULE_FAIL(error, "%s[%d] is %" G_GINT64_FORMAT ", not within %" G_GINT64_FORMAT " to %d", attribute,
-                                 i, found[i], min, G_MAXINT32);
+            return ifm_error_refuse(error, "%s[%d] is %" G_GINT64_FORMAT ", not within %" G_GINT64_FORMAT " to %d",
+                                    attribute, i, found[i], min, G_MAXINT32);
         values[i] = found[i];
     }
     return TRUE;
@@ -51,7 +51,7 @@ static gboolean read_windows(const IfmNode *node, int n_spatial, Windows *window
     windows->same = g_str_equal(auto_pad, "SAME_UPPER") || g_str_equal(auto_pad, "SAME_LOWER");
     windows->ceil_mode = ifm_node_int(node, "ceil_mode", 0) != 0;
     if (!windows->same && !g_str_equal(auto_pad, "VALID") && !g_str_equal(auto_pad, "NOTSET") && *auto_pad != '\0')
-        return IFM_RULE_FAIL(error, "auto_pad '%s' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", auto_pad);
+        return ifm_error_refuse(error, "auto_pad '%s' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", auto_pad);
     for (int i = 0; i < n_spatial; i++)
         windows->strides[i] = windows->dilations[i] = 1;
     memset(windows->pads, 0, sizeof windows->pads);
@@ -81,10 +81,10 @@ static gboolean count_windows(const Windows *windows, int axis, gint64 in, gint6
         return TRUE;
     }
     if (reach > padded)
-        return IFM_RULE_FAIL(error,
-                             "spatial dimension %d: the kernel reaches over %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                             " padded positions",
-                             axis, reach, padded);
+        return ifm_error_refuse(error,
+                                "spatial dimension %d: the kernel reaches over %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                                " padded positions",
+                                axis, reach, padded);
     *out = (padded - reach) / stride + 1;
     if (windows->ceil_mode && (padded - reach) % stride != 0 && *out * stride < in + begin)
         (*out)++;
@@ -114,25 +114,25 @@ static gboolean check_conv_weights(const IfmOperatorCall *call, const IfmConvAt 
     if (group < 1 || w->dims[0] % group != 0 || __builtin_mul_overflow(w->dims[1], group, &channels) ||
         (channels != x->dims[1] && !at->is_blocked))
     {
-        g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims), *shape_w = ifm_shape_to_string(w->rank, w->dims);
-        return IFM_RULE_FAIL(error,
-                             "'%s' %s does not fit '%s' %s in %" G_GINT64_FORMAT
-                             " group(s): weights are [outputs,channels/group,...], outputs a multiple of group",
-                             name_w, shape_w, call->node->inputs[0], shape_x, group);
+        g_autofree char *shape_x = ifm_fact_shape(x), *shape_w = ifm_fact_shape(w);
+        return ifm_error_refuse(error,
+                                "'%s' %s does not fit '%s' %s in %" G_GINT64_FORMAT
+                                " group(s): weights are [outputs,channels/group,...], outputs a multiple of group",
+                                name_w, shape_w, call->node->inputs[0], shape_x, group);
     }
     for (int i = 0; i < windows->n_spatial; i++)
     {
         if (windows->kernel[i] == w->dims[i + 2] && windows->kernel[i] >= 1 && windows->kernel[i] <= G_MAXINT32)
             continue;
-        g_autofree char *shape_w = ifm_shape_to_string(w->rank, w->dims);
-        return IFM_RULE_FAIL(error, "kernel_shape[%d] is %" G_GINT64_FORMAT ", but '%s' is %s", i, windows->kernel[i],
-                             name_w, shape_w);
+        g_autofree char *shape_w = ifm_fact_shape(w);
+        return ifm_error_refuse(error, "kernel_shape[%d] is %" G_GINT64_FORMAT ", but '%s' is %s", i, windows->kernel[i],
+                                name_w, shape_w);
     }
     if (bias == NULL || bias->rank < 0 || (bias->rank == 1 && bias->dims[0] == w->dims[0]))
         return TRUE;
-    g_autofree char *shape_b = ifm_shape_to_string(bias->rank, bias->dims);
-    return IFM_RULE_FAIL(error, "bias '%s' is %s, not [%" G_GINT64_FORMAT "]", call->node->inputs[at->bias], shape_b,
-                         w->dims[0]);
+    g_autofree char *shape_b = ifm_fact_shape(bias);
+    return ifm_error_refuse(error, "bias '%s' is %s, not [%" G_GINT64_FORMAT "]", call->node->inputs[at->bias], shape_b,
+                            w->dims[0]);
 }
 
 static gboolean check_conv_ranks(const IfmOperatorCall *call, gsize weights, GError **error)
@@ -140,9 +140,9 @@ static gboolean check_conv_ranks(const IfmOperatorCall *call, gsize weights, GEr
     const IfmFact *x = &call->inputs[0], *w = &call->inputs[weights];
     if (x->rank >= 3 && w->rank == x->rank)
         return TRUE;
-    g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims), *shape_w = ifm_shape_to_string(w->rank, w->dims);
-    return IFM_RULE_FAIL(error, "'%s' %s and '%s' %s must have the same rank, 3 or more", call->node->inputs[0], shape_x,
-                         call->node->inputs[weights], shape_w);
+    g_autofree char *shape_x = ifm_fact_shape(x), *shape_w = ifm_fact_shape(w);
+    return ifm_error_refuse(error, "'%s' %s and '%s' %s must have the same rank, 3 or more", call->node->inputs[0], shape_x,
+                            call->node->inputs[weights], shape_w);
 }
 
 gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmFact *x, GError **error)
@@ -209,7 +209,7 @@ static gboolean unslide(const IfmOperatorCall *call, const Windows *windows, con
         if (wanted[i] >= 0)
             dims[i + 2] = wanted[i];
         if (dims[i + 2] < 0 || in == (gint64)1 << 31)
-            return IFM_RULE_FAIL(error, "spatial dimension %d comes out as %" G_GINT64_FORMAT, i, dims[i + 2]);
+            return ifm_error_refuse(error, "spatial dimension %d comes out as %" G_GINT64_FORMAT, i, dims[i + 2]);
     }
     return TRUE;
 }
@@ -220,8 +220,6 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
     const IfmFact *x = &call->inputs[0], *w = &call->inputs[1], *bias = ifm_call_input(call, 2);
     Windows windows;
     gint64 group = ifm_node_int(call->node, "group", 1), dims[IFM_MAX_RANK];
-    if (ifm_call_is_unknown(call, TRUE) || w->rank < 0)
-        return TRUE;
     if (!check_conv_ranks(call, 1, error) || !read_windows(call->node, x->rank - 2, &windows, error))
         return FALSE;
     memcpy(windows.kernel, w->dims + 2, (gsize)windows.n_spatial * sizeof windows.kernel[0]);
@@ -235,11 +233,11 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
     fits = fits && (bias == NULL || bias->rank < 0 || (bias->rank == 1 && bias->dims[0] == dims[1]));
     if (!fits)
     {
-        g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims), *shape_w = ifm_shape_to_string(w->rank, w->dims);
-        return IFM_RULE_FAIL(error,
-                             "'%s' %s, its kernel_shape or its bias does not fit '%s' %s in %" G_GINT64_FORMAT
-                             " group(s): weights are [channels,outputs/group,...]",
-                             call->node->inputs[1], shape_w, call->node->inputs[0], shape_x, group);
+        g_autofree char *shape_x = ifm_fact_shape(x), *shape_w = ifm_fact_shape(w);
+        return ifm_error_refuse(error,
+                                "'%s' %s, its kernel_shape or its bias does not fit '%s' %s in %" G_GINT64_FORMAT
+                                " group(s): weights are [channels,outputs/group,...]",
+                                call->node->inputs[1], shape_w, call->node->inputs[0], shape_x, group);
     }
     if (!unslide(call, &windows, x, dims, error))
         return FALSE;
@@ -254,7 +252,8 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
     Windows windows = { 0 };
     if (call->node->n_outputs > 1) /* MaxPool's indices */
         call->outputs[1].dtype = IFM_DTYPE_I64;
-    if (ifm_call_is_unknown(call, TRUE))
+    call->outputs[0].dtype = x->dtype;
+    if (x->rank < 0)
         return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -262,7 +261,7 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
         !read_ints(call->node, "kernel_shape", windows.n_spatial, 1, windows.kernel, error))
         return FALSE;
     if (windows.kernel[0] == 0)
-        return IFM_RULE_FAIL(error, "kernel_shape is missing");
+        return ifm_error_refuse(error, "kernel_shape is missing");
     if (!slide(x, &windows, x->dims[1], &call->outputs[0], error))
         return FALSE;
     return ifm_call_make(call, 1, IFM_DTYPE_I64, x->rank, call->outputs[0].dims);
@@ -272,8 +271,6 @@ gboolean ifm_shape_global_pool(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
     IfmFact *out = &call->outputs[0];
-    if (ifm_call_is_unknown(call, TRUE))
-        return TRUE;
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
     out->rank = x->rank;

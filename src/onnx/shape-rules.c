@@ -7,7 +7,7 @@
 
 gboolean ifm_shape_same(const IfmOperatorCall *call, GError **error)
 {
-    return ifm_call_make(call, 0, call->inputs[0].dtype, call->inputs[0].rank, call->inputs[0].dims);
+    return ifm_call_give(call, 0, &call->inputs[0]);
 }
 
 gboolean ifm_shape_same_bool(const IfmOperatorCall *call, GError **error)
@@ -43,7 +43,7 @@ gboolean ifm_shape_like(const IfmOperatorCall *call, GError **error)
 gboolean ifm_shape_dropout(const IfmOperatorCall *call, GError **error)
 {
     const IfmFact *x = &call->inputs[0];
-    ifm_call_make(call, 0, x->dtype, x->rank, x->dims);
+    ifm_call_give(call, 0, x);
     /* Before version 10 the mask was of the data's own type. */
     return ifm_call_make(call, 1, call->opset >= 10 ? IFM_DTYPE_BOOL : x->dtype, x->rank, x->dims);
 }
@@ -94,12 +94,12 @@ gboolean ifm_shape_batch_normalization(const IfmOperatorCall *call, GError **err
         const IfmFact *fact = &call->inputs[i];
         if (fact->rank < 0 || (fact->rank == 1 && fact->dims[0] == x->dims[1]))
             continue;
-        g_autofree char *shape = ifm_shape_to_string(fact->rank, fact->dims);
-        return IFM_RULE_FAIL(error, "'%s' is %s, not [%" G_GINT64_FORMAT "], the channels of '%s'", call->node->inputs[i],
-                             shape, x->dims[1], call->node->inputs[0]);
+        g_autofree char *shape = ifm_fact_shape(fact);
+        return ifm_error_refuse(error, "'%s' is %s, not [%" G_GINT64_FORMAT "], the channels of '%s'",
+                                call->node->inputs[i], shape, x->dims[1], call->node->inputs[0]);
     }
     for (gsize i = 1; i < call->node->n_outputs; i++) /* in training: what the statistics became */
-        ifm_call_make(call, i, call->inputs[3].dtype, call->inputs[3].rank, call->inputs[3].dims);
+        ifm_call_give(call, i, &call->inputs[3]);
     return ifm_shape_same(call, error);
 }
 
@@ -122,10 +122,10 @@ gboolean ifm_shape_layer_normalization(const IfmOperatorCall *call, GError **err
         if (ifm_rule_broadcast(&scaled, &call->inputs[i], NULL) && scaled.rank == x->rank &&
             memcmp(scaled.dims, x->dims, (gsize)x->rank * sizeof x->dims[0]) == 0)
             continue;
-        g_autofree char *shape = ifm_shape_to_string(call->inputs[i].rank, call->inputs[i].dims);
-        g_autofree char *shape_x = ifm_shape_to_string(x->rank, x->dims);
-        return IFM_RULE_FAIL(error, "'%s' %s does not broadcast to '%s' %s", call->node->inputs[i], shape,
-                             call->node->inputs[0], shape_x);
+        g_autofree char *shape = ifm_fact_shape(&call->inputs[i]);
+        g_autofree char *shape_x = ifm_fact_shape(x);
+        return ifm_error_refuse(error, "'%s' %s does not broadcast to '%s' %s", call->node->inputs[i], shape,
+                                call->node->inputs[0], shape_x);
     }
     for (int i = 0; i < x->rank; i++)
         dims[i] = i < axis ? x->dims[i] : 1;
@@ -175,8 +175,8 @@ gboolean ifm_shape_reduce(const IfmOperatorCall *call, GError **error)
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean reduced[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes);
-    if (ifm_call_is_unknown(call, n >= 0))
-        return TRUE;
+    if (n < 0)
+        return ifm_call_by_values(call);
     if (!ifm_rule_mark_axes(axes, n, x->rank, reduced, error))
         return FALSE;
     gboolean all = n == 0 && ifm_node_int(call->node, "noop_with_empty_axes", 0) == 0;
@@ -214,17 +214,16 @@ gboolean ifm_shape_top_k(const IfmOperatorCall *call, GError **error)
         return TRUE;
     if (given != NULL && (ifm_fact_ints(given) == NULL || given->n_values != 1))
     {
-        *call->why = IFM_WHY_VALUES;
-        return TRUE;
+        return ifm_call_by_values(call);
     }
     k = given != NULL ? given->ints[0] : k;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", -1), x.rank, x.rank, &axis, error))
         return FALSE;
     if (k < 0 || k > x.dims[axis])
-        return IFM_RULE_FAIL(error, "k is %" G_GINT64_FORMAT ", but axis %d of '%s' is %" G_GINT64_FORMAT, k, axis,
-                             call->node->inputs[0], x.dims[axis]);
+        return ifm_error_refuse(error, "k is %" G_GINT64_FORMAT ", but axis %d of '%s' is %" G_GINT64_FORMAT, k, axis,
+                                call->node->inputs[0], x.dims[axis]);
     x.dims[axis] = k;
-    ifm_call_make(call, 0, x.dtype, x.rank, x.dims);
+    ifm_call_give(call, 0, &x);
     return ifm_call_make(call, 1, IFM_DTYPE_I64, x.rank, x.dims);
 }
 
@@ -241,5 +240,5 @@ gboolean ifm_shape_loss(const IfmOperatorCall *call, GError **error)
     const IfmFact *scores = &call->inputs[0], *labels = &call->inputs[1];
     gboolean is_each = g_str_equal(ifm_node_string(call->node, "reduction", "mean"), "none");
     ifm_call_make(call, 0, scores->dtype, is_each ? labels->rank : 0, labels->dims);
-    return ifm_call_make(call, 1, scores->dtype, scores->rank, scores->dims); /* the logarithms of the probabilities */
+    return ifm_call_give(call, 1, scores); /* the logarithms of the probabilities */
 }

@@ -92,27 +92,21 @@ static gsize field_count(const Onnx__TensorProto *tensor, ValueField field)
 static gboolean count_elements(const Onnx__TensorProto *tensor, guint64 *n, char **shape, GError **error)
 {
     if (tensor->n_dims > IFM_MAX_RANK)
-    {
-        IFM_ONNX_INVALID(error, "has %" G_GSIZE_FORMAT " dimensions, more than %d", tensor->n_dims, IFM_MAX_RANK);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "has %" G_GSIZE_FORMAT " dimensions, more than %d", tensor->n_dims, IFM_MAX_RANK);
     *shape = ifm_shape_to_string((int)tensor->n_dims, tensor->dims);
     gboolean empty = FALSE;
     *n = 1;
     for (gsize i = 0; i < tensor->n_dims; i++)
     {
         if (tensor->dims[i] < 0)
-        {
-            IFM_ONNX_INVALID(error, "dimension %" G_GSIZE_FORMAT " is %" G_GINT64_FORMAT ", below 0", i, tensor->dims[i]);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "dimension %" G_GSIZE_FORMAT " is %" G_GINT64_FORMAT ", below 0", i,
+                                    tensor->dims[i]);
         if (tensor->dims[i] == 0)
             empty = TRUE;
         else if (__builtin_mul_overflow(*n, (guint64)tensor->dims[i], n) || *n > G_MAXINT64 / 128)
         {
             /* Also where another dimension is 0: its strides would still overflow. */
-            IFM_ONNX_INVALID(error, "shape %s is larger than any memory", *shape);
-            return FALSE;
+            return ifm_error_refuse(error, "shape %s is larger than any memory", *shape);
         }
     }
     if (empty)
@@ -125,8 +119,7 @@ static gboolean known_type(const Onnx__TensorProto *tensor, GError **error)
     gint type = tensor->has_data_type ? tensor->data_type : 0;
     if (type > 0 && type < (gint)G_N_ELEMENTS(types) && (types[type].bits != 0 || types[type].field == FIELD_STRING))
         return TRUE;
-    IFM_ONNX_INVALID(error, "data type %d is none that can be read", type);
-    return FALSE;
+    return ifm_error_refuse(error, "data type %d is none that can be read", type);
 }
 
 static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
@@ -136,10 +129,7 @@ static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
     if (!known_type(tensor, error) || !count_elements(tensor, &n, &shape, error))
         return FALSE;
     if (tensor->segment != NULL)
-    {
-        IFM_ONNX_INVALID(error, "comes in segments, which no ONNX version ever defined fully");
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "comes in segments, which no ONNX version ever defined fully");
     guint bits = types[tensor->data_type].bits;
     ValueField used = FIELD_RAW, typed = types[tensor->data_type].field;
     for (ValueField field = 0; field < FIELD_RAW; field++)
@@ -147,11 +137,8 @@ static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
         if (field_count(tensor, field) == 0)
             continue;
         if (field != typed || tensor->has_raw_data)
-        {
-            IFM_ONNX_INVALID(error, "%s is not where the values of data type %d%s belong", field_names[field],
-                             tensor->data_type, tensor->has_raw_data ? " with raw_data" : "");
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s is not where the values of data type %d%s belong", field_names[field],
+                                    tensor->data_type, tensor->has_raw_data ? " with raw_data" : "");
         used = field;
     }
     guint64 needed = bits != 0 ? (n * bits + 7) / 8 : n;
@@ -159,9 +146,9 @@ static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
         needed = bits != 0 && bits < 8 ? needed : n * types[tensor->data_type].per_element;
     if (field_count(tensor, used) == needed && (used != FIELD_RAW || bits != 0 || n == 0))
         return TRUE;
-    IFM_ONNX_INVALID(error, "shape %s needs %" G_GUINT64_FORMAT " %s, but there are %" G_GSIZE_FORMAT " in %s", shape,
-                     needed, used == FIELD_RAW ? "bytes" : "values", field_count(tensor, used), field_names[used]);
-    return FALSE;
+    return ifm_error_refuse(error, "shape %s needs %" G_GUINT64_FORMAT " %s, but there are %" G_GSIZE_FORMAT " in %s",
+                            shape, needed, used == FIELD_RAW ? "bytes" : "values", field_count(tensor, used),
+                            field_names[used]);
 }
 
 /* --- external data ------------------------------------------------------------------------------------------------ */
@@ -179,10 +166,8 @@ static gboolean external_number(const Onnx__TensorProto *tensor, const char *key
 {
     const char *text = external_value(tensor, key);
     *value = fallback;
-    if (text == NULL || g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, value, NULL))
-        return TRUE;
-    IFM_ONNX_INVALID(error, "external data: %s '%s' is not a number of bytes", key, text);
-    return FALSE;
+    return text == NULL || g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, value, NULL) ||
+           ifm_error_refuse(error, "external data: %s '%s' is not a number of bytes", key, text);
 }
 
 /* inside_folder: The real path of @location, if it is in @folder after all links are resolved, or the model's links may
@@ -192,14 +177,14 @@ static char *inside_folder(IfmModel *model, const char *folder, const char *loca
     g_auto(GStrv) parts = g_strsplit(location, "/", -1);
     if (*location == '\0' || *location == '/' || g_strv_contains((const char *const *)parts, ".."))
     {
-        IFM_ONNX_INVALID(error, "external data '%s' is not a path within the model's folder", location);
+        ifm_error_refuse(error, "external data '%s' is not a path within the model's folder", location);
         return NULL;
     }
     g_autofree char *path = g_build_filename(folder, location, NULL);
     char *real_folder = realpath(folder, NULL), *real = realpath(path, NULL);
     char *result = NULL;
     if (real == NULL || real_folder == NULL)
-        IFM_ONNX_INVALID(error, "external data '%s': %s", location, g_strerror(errno));
+        ifm_error_refuse(error, "external data '%s': %s", location, g_strerror(errno));
     else
     {
         gsize length = strlen(real_folder);
@@ -209,7 +194,7 @@ static char *inside_folder(IfmModel *model, const char *folder, const char *loca
         if (inside || model->allow_outside)
             result = g_strdup(real);
         else
-            IFM_ONNX_INVALID(error,
+            ifm_error_refuse(error,
                              "external data '%s' leads outside the model's folder, to %s: profile --allow-outside-data "
                              "reads it",
                              location, real);
@@ -228,14 +213,8 @@ static gboolean outline_external(const Onnx__TensorProto *tensor, GError **error
         return FALSE;
     for (ValueField field = 0; field < N_FIELDS; field++)
         if (field_count(tensor, field) > 0)
-        {
-            IFM_ONNX_INVALID(error, "has both external data and %s", field_names[field]);
-            return FALSE;
-        }
-    if (!tensor->has_raw_data)
-        return TRUE;
-    IFM_ONNX_INVALID(error, "has both external data and raw_data, though an empty one");
-    return FALSE;
+            return ifm_error_refuse(error, "has both external data and %s", field_names[field]);
+    return !tensor->has_raw_data || ifm_error_refuse(error, "has both external data and raw_data, though an empty one");
 }
 
 static GBytes *map_external(IfmModel *model, const char *location, GError **error)
@@ -245,7 +224,7 @@ static GBytes *map_external(IfmModel *model, const char *location, GError **erro
         return found;
     if (model->path == NULL)
     {
-        IFM_ONNX_INVALID(error, "external data '%s': a model in memory has no folder to look in", location);
+        ifm_error_refuse(error, "external data '%s': a model in memory has no folder to look in", location);
         return NULL;
     }
     g_autofree char *folder = g_path_get_dirname(model->path);
@@ -256,7 +235,7 @@ static GBytes *map_external(IfmModel *model, const char *location, GError **erro
     g_autoptr(GMappedFile) file = NULL;
     struct stat status;
     if (stat(real, &status) != 0 || !S_ISREG(status.st_mode))
-        IFM_ONNX_INVALID(error, "external data '%s' is not a regular file", location);
+        ifm_error_refuse(error, "external data '%s' is not a regular file", location);
     else if ((file = g_mapped_file_new(real, FALSE, &trouble)) == NULL)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "external data '%s': %s", location, trouble->message);
     return file != NULL ? ifm_onnx_add_external(model, location, g_mapped_file_get_bytes(file)) : NULL;
@@ -268,35 +247,26 @@ static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GErr
     g_autofree char *shape = NULL;
     guint64 n, offset, length;
     if (location == NULL)
-    {
-        IFM_ONNX_INVALID(error, "external data without a location");
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "external data without a location");
     if (!known_type(tensor, error) || !count_elements(tensor, &n, &shape, error))
         return FALSE;
     guint64 needed = (n * types[tensor->data_type].bits + 7) / 8;
     if (!external_number(tensor, "offset", 0, &offset, error) || !external_number(tensor, "length", needed, &length, error))
         return FALSE;
     if (tensor->has_raw_data && tensor->raw_data.len > 0)
-    {
-        IFM_ONNX_INVALID(error, "%zu bytes in the model and external data '%s', too: one of them is expected",
-                         tensor->raw_data.len, location);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%zu bytes in the model and external data '%s', too: one of them is expected",
+                                tensor->raw_data.len, location);
     if (length != needed)
-    {
-        IFM_ONNX_INVALID(error,
-                         "shape %s needs %" G_GUINT64_FORMAT " bytes, but external data '%s' gives %" G_GUINT64_FORMAT,
-                         shape, needed, location, length);
-        return FALSE;
-    }
+        return ifm_error_refuse(
+            error, "shape %s needs %" G_GUINT64_FORMAT " bytes, but external data '%s' gives %" G_GUINT64_FORMAT, shape,
+            needed, location, length);
     GBytes *bytes = map_external(model, location, error);
     if (bytes == NULL)
         return FALSE;
     guint64 size = g_bytes_get_size(bytes);
     if (offset > size || length > size - offset)
     {
-        IFM_ONNX_INVALID(error,
+        ifm_error_refuse(error,
                          "external data '%s' has %" G_GUINT64_FORMAT " bytes; the tensor needs %" G_GUINT64_FORMAT
                          " from byte %" G_GUINT64_FORMAT,
                          location, size, length, offset);

@@ -20,13 +20,10 @@ static gboolean shifted_init(Shifted *shifted, const char *what, const double *v
     for (gsize i = 0; i < n; i++)
     {
         if (!(fabs(values[i]) < 1e300))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "bandwidth fit: %s %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                        " is %g, not a finite number below 1e300",
-                        what, i + 1, n, values[i]);
-            return FALSE;
-        }
+            return ifm_error_refuse(error,
+                                    "bandwidth fit: %s %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+                                    " is %g, not a finite number below 1e300",
+                                    what, i + 1, n, values[i]);
         reach = fmax(reach, fabs(values[i] - values[0]));
         shifted->largest = fmax(shifted->largest, fabs(values[i]));
     }
@@ -124,10 +121,11 @@ gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, g
     *fit = (IfmBandwidthFit){ .n = n };
     if (n < 3 || !(level > 0 && level < 1))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "bandwidth fit: %" G_GSIZE_FORMAT " sizes at level %g; a line with an interval takes 3 and a level "
-                    "between 0 and 1",
-                    n, level);
+        ifm_error_refuse(error,
+                         "bandwidth fit: %" G_GSIZE_FORMAT
+                         " sizes at level %g; a line with an interval takes 3 and a level "
+                         "between 0 and 1",
+                         n, level);
         return FALSE;
     }
     Shifted x, y;
@@ -136,9 +134,9 @@ gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, g
     double xx = centred_products(&x, &x, n), yy = centred_products(&y, &y, n);
     if (xx == 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "bandwidth fit: all %" G_GSIZE_FORMAT " data sizes are %g bytes; a line takes two that differ", n,
-                    x.first);
+        ifm_error_refuse(error,
+                         "bandwidth fit: all %" G_GSIZE_FORMAT " data sizes are %g bytes; a line takes two that differ", n,
+                         x.first);
         return FALSE;
     }
     if (yy <= rounding_squares(y.largest / y.scale, n))

@@ -42,26 +42,26 @@ static gboolean check_points(const double *data_bytes, const double *latency_ns,
     gboolean differ = FALSE;
     if (n < 3 || !(level > 0 && level < 1))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "link fit: %" G_GSIZE_FORMAT " sizes at level %g; a line with an interval takes 3 and a level between "
-                    "0 and 1",
-                    n, level);
+        ifm_error_refuse(error,
+                         "link fit: %" G_GSIZE_FORMAT
+                         " sizes at level %g; a line with an interval takes 3 and a level between "
+                         "0 and 1",
+                         n, level);
         return FALSE;
     }
     for (gsize i = 0; i < n; i++)
     {
         if (!(data_bytes[i] >= 0 && data_bytes[i] < 1e100 && latency_ns[i] > 1e-100 && latency_ns[i] < 1e100))
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "link fit: point %" G_GSIZE_FORMAT ": %g bytes take %g ns; a size is 0 or more, a latency above 0",
-                        i + 1, data_bytes[i], latency_ns[i]);
+            ifm_error_refuse(
+                error, "link fit: point %" G_GSIZE_FORMAT ": %g bytes take %g ns; a size is 0 or more, a latency above 0",
+                i + 1, data_bytes[i], latency_ns[i]);
             return FALSE;
         }
         differ |= data_bytes[i] != data_bytes[0];
     }
     if (!differ)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "link fit: all sizes are %g bytes; a line takes two that differ",
-                    data_bytes[0]);
+        ifm_error_refuse(error, "link fit: all sizes are %g bytes; a line takes two that differ", data_bytes[0]);
     return differ;
 }
 

@@ -14,13 +14,11 @@ struct IfmLookup
 
 static gboolean check_point(const IfmLookupPoint *point, gsize number, GError **error)
 {
-    if (point->nodes > 0 && point->edges > 0 && isfinite(point->latency_ns) && point->latency_ns > 0)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
-                " edges, %g ns: all three must be above 0",
-                number, point->nodes, point->edges, point->latency_ns);
-    return FALSE;
+    return (point->nodes > 0 && point->edges > 0 && isfinite(point->latency_ns) && point->latency_ns > 0) ||
+           ifm_error_refuse(error,
+                            "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                            " edges, %g ns: all three must be above 0",
+                            number, point->nodes, point->edges, point->latency_ns);
 }
 
 static guint point_hash(gconstpointer key)
@@ -39,8 +37,7 @@ gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError *
 {
     if (n < 1 || n > G_MAXINT)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "lookup: %" G_GSIZE_FORMAT " points; it takes 1 to %d", n,
-                    G_MAXINT);
+        ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; it takes 1 to %d", n, G_MAXINT);
         return FALSE;
     }
     g_autoptr(GHashTable) seen = g_hash_table_new(point_hash, point_equal);
@@ -50,10 +47,10 @@ gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError *
             return FALSE;
         if (g_hash_table_add(seen, (gpointer)&points[i]))
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
-                    " edges were given before; a size may stand once",
-                    i + 1, points[i].nodes, points[i].edges);
+        ifm_error_refuse(error,
+                         "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                         " edges were given before; a size may stand once",
+                         i + 1, points[i].nodes, points[i].edges);
         return FALSE;
     }
     return TRUE;
@@ -107,10 +104,7 @@ gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, doub
                        GError **error)
 {
     if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "lookup: %g nodes, %g edges: both must be above 0", nodes, edges);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "lookup: %g nodes, %g edges: both must be above 0", nodes, edges);
     const double place[] = { nodes, edges / nodes };
     return ifm_grid_at(lookup->grid, place, IFM_GRID_EXTRAPOLATE, latency_ns, origin, error);
 }
@@ -163,8 +157,7 @@ gboolean ifm_lookup_leave_one_out(const IfmLookupPoint *points, gsize n, IfmLook
 {
     if (n < 3)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "lookup: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
+        ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
         return FALSE;
     }
     if (!ifm_lookup_check_points(points, n, error))

@@ -6,9 +6,8 @@
 
 static gboolean refuse(GError **error, const char *what, gsize i, gsize n, double value, const char *right)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "power fit: %s %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " is %g, not %s", what, i + 1, n, value, right);
-    return FALSE;
+    return ifm_error_refuse(error, "power fit: %s %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " is %g, not %s", what, i + 1, n,
+                            value, right);
 }
 
 static gboolean take_logarithms(const char *what, const double *values, gsize n, double *logarithms, GError **error)
@@ -41,10 +40,11 @@ gboolean ifm_power_fit(const double *x, const double *y, const IfmInterval *y_in
     *fit = (IfmPowerFit){ .n = n };
     if (n < 3 || !(level > 0 && level < 1))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "power fit: %" G_GSIZE_FORMAT " points at level %g; an exponent with an interval takes 3 and a level "
-                    "between 0 and 1",
-                    n, level);
+        ifm_error_refuse(error,
+                         "power fit: %" G_GSIZE_FORMAT
+                         " points at level %g; an exponent with an interval takes 3 and a level "
+                         "between 0 and 1",
+                         n, level);
         return FALSE;
     }
     g_autofree double *log_x = g_new(double, n), *log_y = g_new(double, n);

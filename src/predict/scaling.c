@@ -37,7 +37,7 @@ const IfmScalingPreset *ifm_scaling_preset(const char *axis, GError **error)
         names[i] = presets[i].axis;
     }
     g_autofree char *all = g_strjoinv(", ", (char **)names), *hint = ifm_nearest_hint(axis, names);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is nothing to vary (there are %s)%s", axis, all, hint);
+    ifm_error_refuse(error, "\"%s\" is nothing to vary (there are %s)%s", axis, all, hint);
     return NULL;
 }
 

@@ -179,8 +179,7 @@ gboolean ifm_trend_leave_one_out(const IfmLookupPoint *points, gsize n, double *
 {
     if (n < 3)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "trend: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
+        ifm_error_refuse(error, "trend: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
         return FALSE;
     }
     g_autoptr(IfmTrend) trend = ifm_trend_fit(points, n, error);

@@ -17,7 +17,7 @@ const IfmStagedModel *ifm_staged_find(const char *name, GError **error)
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: there is no model in stages '%s'%s", name, hint);
+    ifm_error_refuse(error, "zoo: there is no model in stages '%s'%s", name, hint);
     return NULL;
 }
 
@@ -126,12 +126,9 @@ void ifm_staged_io_bytes(const IfmStagedModel *staged, int first, int last, cons
 
 static gboolean check_range(const IfmStagedModel *staged, int first, int last, GError **error)
 {
-    if (first >= 1 && first <= last && last <= (int)staged->n_stages)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "zoo: %s: stages %d to %d are no range of its stages 1 to %" G_GSIZE_FORMAT, staged->name, first, last,
-                staged->n_stages);
-    return FALSE;
+    return (first >= 1 && first <= last && last <= (int)staged->n_stages) ||
+           ifm_error_refuse(error, "zoo: %s: stages %d to %d are no range of its stages 1 to %" G_GSIZE_FORMAT,
+                            staged->name, first, last, staged->n_stages);
 }
 
 static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *sizes, gint64 sources, GError **error)
@@ -147,12 +144,9 @@ static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *s
     };
     for (gsize i = 0; i < G_N_ELEMENTS(checks); i++)
         if (checks[i].value < checks[i].min || checks[i].value > checks[i].max)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "zoo: %s: %s=%" G_GINT64_FORMAT " is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                        staged->name, checks[i].name, checks[i].value, checks[i].min, checks[i].max);
-            return FALSE;
-        }
+            return ifm_error_refuse(
+                error, "zoo: %s: %s=%" G_GINT64_FORMAT " is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                staged->name, checks[i].name, checks[i].value, checks[i].min, checks[i].max);
     return TRUE;
 }
 

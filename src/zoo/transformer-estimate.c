@@ -119,13 +119,11 @@ gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransfor
     change_norm(&tally, transformer, &parts.norm);
     sum_parts(&tally, &parts);
     if (tally.too_large)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "num_nodes %" G_GINT64_FORMAT ", num_edges %" G_GINT64_FORMAT ", num_graphs %" G_GINT64_FORMAT
-                    ", hidden_dim %" G_GINT64_FORMAT ", num_layers %" G_GINT64_FORMAT ": the count does not fit 63 bits",
-                    sizes.num_nodes, sizes.num_edges, transformer->num_graphs, sizes.hidden_dim, sizes.num_layers);
-        return FALSE;
-    }
+        return ifm_error_refuse(
+            error,
+            "num_nodes %" G_GINT64_FORMAT ", num_edges %" G_GINT64_FORMAT ", num_graphs %" G_GINT64_FORMAT
+            ", hidden_dim %" G_GINT64_FORMAT ", num_layers %" G_GINT64_FORMAT ": the count does not fit 63 bits",
+            sizes.num_nodes, sizes.num_edges, transformer->num_graphs, sizes.hidden_dim, sizes.num_layers);
     *estimate = parts;
     return TRUE;
 }
@@ -140,8 +138,6 @@ gboolean ifm_transformer_attention_bytes(const IfmTransformer *transformer, gboo
     if (!ifm_estimate_attention_bytes(dense ? transformer->most_nodes : sizes->num_nodes, sizes->num_heads, ratio,
                                       with_softmax, bytes, error))
         return FALSE;
-    if (!dense || !__builtin_mul_overflow(*bytes, MAX(transformer->num_graphs, 1), bytes))
-        return TRUE;
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "num_graphs: the bytes of attention do not fit 63 bits");
-    return FALSE;
+    return !dense || !__builtin_mul_overflow(*bytes, MAX(transformer->num_graphs, 1), bytes) ||
+           ifm_error_refuse(error, "%s", "num_graphs: the bytes of attention do not fit 63 bits");
 }

@@ -63,12 +63,8 @@ static gboolean check_bounds(const IfmTransformer *transformer, GError **error)
     };
     for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
         if (bounds[i].value < bounds[i].min || bounds[i].value > bounds[i].max)
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "%s %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, bounds[i].name,
-                        bounds[i].value, bounds[i].min, bounds[i].max);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                                    bounds[i].name, bounds[i].value, bounds[i].min, bounds[i].max);
     return TRUE;
 }
 
@@ -78,26 +74,16 @@ gboolean ifm_transformer_check(const IfmTransformer *transformer, GError **error
     if (!check_bounds(transformer, error))
         return FALSE;
     if (sizes->hidden_dim % sizes->num_heads != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "num_heads %" G_GINT64_FORMAT " does not divide hidden_dim %" G_GINT64_FORMAT, sizes->num_heads,
-                    sizes->hidden_dim);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "num_heads %" G_GINT64_FORMAT " does not divide hidden_dim %" G_GINT64_FORMAT,
+                                sizes->num_heads, sizes->hidden_dim);
     if (!(transformer->dropout >= 0 && transformer->dropout < 1))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "dropout %g: 0 to below 1", transformer->dropout);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "dropout %g: 0 to below 1", transformer->dropout);
     const gint64 n = sizes->num_nodes / transformer->num_graphs; /* the smallest graph of a batch has no more nodes */
     if (sizes->pe == IFM_ENCODING_LAPLACIAN && sizes->pe_dim >= n)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "pe_dim %" G_GINT64_FORMAT ": a graph of %" G_GINT64_FORMAT " nodes has %" G_GINT64_FORMAT
-                    " eigenvectors at most",
-                    sizes->pe_dim, n, n - 1);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "pe_dim %" G_GINT64_FORMAT ": a graph of %" G_GINT64_FORMAT " nodes has %" G_GINT64_FORMAT
+                                " eigenvectors at most",
+                                sizes->pe_dim, n, n - 1);
     return TRUE;
 }
 
@@ -221,10 +207,7 @@ gboolean ifm_transformer_input_bytes(const IfmTransformer *transformer, gint64 *
         if (!ifm_shape_size_bytes(port->dtype, port->rank, port->dims, &more, error))
             return FALSE;
         if (__builtin_add_overflow(*bytes, (gint64)more, bytes))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "the bytes of %u inputs do not fit 63 bits", ports->len);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "the bytes of %u inputs do not fit 63 bits", ports->len);
     }
     return TRUE;
 }

@@ -89,11 +89,9 @@ static const char *attention(IfmNet *net, const char *name, const char *const *q
 
 static gboolean check_heads(const char *model, gint64 hidden, gint64 heads, GError **error)
 {
-    if (hidden % heads == 0)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "zoo: %s: heads=%" G_GINT64_FORMAT " does not divide hidden=%" G_GINT64_FORMAT, model, heads, hidden);
-    return FALSE;
+    return hidden % heads == 0 ||
+           ifm_error_refuse(error, "zoo: %s: heads=%" G_GINT64_FORMAT " does not divide hidden=%" G_GINT64_FORMAT, model,
+                            heads, hidden);
 }
 
 /* --- the vision transformer --------------------------------------------------------------------------------------- */
@@ -187,8 +185,8 @@ IfmModel *ifm_zoo_vit_build(const IfmZooEntry *entry, const gint64 *values, guin
     const char *const dims[] = { "N", NULL, NULL, NULL };
     if (at->size % at->patch != 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "zoo: vit: patch=%" G_GINT64_FORMAT " does not divide size=%" G_GINT64_FORMAT, at->patch, at->size);
+        ifm_error_refuse(error, "zoo: vit: patch=%" G_GINT64_FORMAT " does not divide size=%" G_GINT64_FORMAT, at->patch,
+                         at->size);
         return NULL;
     }
     if (!check_heads("vit", d, at->heads, error))

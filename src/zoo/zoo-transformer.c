@@ -97,8 +97,7 @@ gboolean ifm_transformer_from_settings(const char *name, const char *const *sett
         return FALSE;
     if (entry->build != ifm_zoo_transformer_build)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s is no graph transformer; graph_transformer and gps are",
-                    name);
+        ifm_error_refuse(error, "zoo: %s is no graph transformer; graph_transformer and gps are", name);
         return FALSE;
     }
     if (!ifm_zoo_values(entry, settings, values, error))

@@ -66,7 +66,7 @@ const IfmZooEntry *ifm_zoo_find(const char *name, GError **error)
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: there is no model '%s'%s (there are %s)", name, hint, all);
+    ifm_error_refuse(error, "zoo: there is no model '%s'%s (there are %s)", name, hint, all);
     return NULL;
 }
 
@@ -82,7 +82,7 @@ static int find_parameter(const IfmZooEntry *entry, const char *name, GError **e
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s has no parameter '%s'%s", entry->name, name, hint);
+    ifm_error_refuse(error, "zoo: %s has no parameter '%s'%s", entry->name, name, hint);
     return -1;
 }
 
@@ -95,9 +95,7 @@ static gboolean read_word(const IfmZooEntry *entry, const IfmZooParameter *param
         if (g_str_equal(words[*value], text))
             return TRUE;
     g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(text, words);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: %s=%s is none of %s%s", entry->name, parameter->name, text,
-                all, hint);
-    return FALSE;
+    return ifm_error_refuse(error, "zoo: %s: %s=%s is none of %s%s", entry->name, parameter->name, text, all, hint);
 }
 
 /* @given: of each parameter, whether it was set */
@@ -106,28 +104,19 @@ static gboolean set_parameter(const IfmZooEntry *entry, const char *setting, gin
 {
     g_auto(GStrv) parts = g_strsplit(setting, "=", 2);
     if (parts[0] == NULL || parts[1] == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: '%s' is not NAME=VALUE", entry->name, setting);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "zoo: %s: '%s' is not NAME=VALUE", entry->name, setting);
     int index = find_parameter(entry, parts[0], error);
     if (index < 0)
         return FALSE;
     const IfmZooParameter *parameter = &entry->parameters[index];
     if (given[index])
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: '%s' is given twice", entry->name, parts[0]);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "zoo: %s: '%s' is given twice", entry->name, parts[0]);
     given[index] = TRUE;
     if (parameter->words != NULL)
         return read_word(entry, parameter, parts[1], &values[index], error);
-    if (g_ascii_string_to_signed(parts[1], 10, parameter->min, parameter->max, &values[index], NULL))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "zoo: %s: %s=%s is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, entry->name, parts[0],
-                parts[1], parameter->min, parameter->max);
-    return FALSE;
+    return g_ascii_string_to_signed(parts[1], 10, parameter->min, parameter->max, &values[index], NULL) ||
+           ifm_error_refuse(error, "zoo: %s: %s=%s is not a number from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                            entry->name, parts[0], parts[1], parameter->min, parameter->max);
 }
 
 gboolean ifm_zoo_values(const IfmZooEntry *entry, const char *const *settings, gint64 *values, GError **error)
