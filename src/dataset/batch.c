@@ -11,25 +11,15 @@ static gboolean check_widths(const IfmGraph *const *graphs, gsize n, GError **er
         gboolean is_nodes = graphs[i]->n_node_values != graphs[0]->n_node_values;
         if (!is_nodes && graphs[i]->n_edge_values == graphs[0]->n_edge_values)
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s has %" G_GINT64_FORMAT " attributes %s, %s has %" G_GINT64_FORMAT
-                    "; graphs of one batch have as many each",
-                    graphs[i]->name, is_nodes ? graphs[i]->n_node_values : graphs[i]->n_edge_values,
-                    is_nodes ? "a node" : "an edge", graphs[0]->name,
-                    is_nodes ? graphs[0]->n_node_values : graphs[0]->n_edge_values);
+        ifm_error_refuse(error,
+                         "%s has %" G_GINT64_FORMAT " attributes %s, %s has %" G_GINT64_FORMAT
+                         "; graphs of one batch have as many each",
+                         graphs[i]->name, is_nodes ? graphs[i]->n_node_values : graphs[i]->n_edge_values,
+                         is_nodes ? "a node" : "an edge", graphs[0]->name,
+                         is_nodes ? graphs[0]->n_node_values : graphs[0]->n_edge_values);
         return FALSE;
     }
     return TRUE;
-}
-
-static gboolean allocate_parts(IfmGraph *batch, GError **error)
-{
-    return (batch->n_graphs == 1 ||
-            (batch->node_graph = ifm_graph_allocate(batch->n_nodes, sizeof(gint64), error)) != NULL) &&
-           (batch->n_node_values == 0 || (batch->node_values = ifm_graph_allocate(batch->n_nodes * batch->n_node_values,
-                                                                                  sizeof(float), error)) != NULL) &&
-           (batch->n_edge_values == 0 ||
-            (batch->edge_values = ifm_graph_allocate(batch->n_edges * batch->n_edge_values, sizeof(float), error)) != NULL);
 }
 
 /* place: @graph from node @node, edge @edge and graph @index on. */
@@ -53,7 +43,7 @@ IfmGraph *ifm_graph_batch(const IfmGraph *const *graphs, gsize n, GError **error
     gint64 n_nodes = 0, n_edges = 0, n_graphs = 0;
     if (n == 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "a batch of no graphs; one at least would be right");
+        ifm_error_refuse(error, "a batch of no graphs; one at least would be right");
         return NULL;
     }
     if (!check_widths(graphs, n, error))
@@ -67,15 +57,10 @@ IfmGraph *ifm_graph_batch(const IfmGraph *const *graphs, gsize n, GError **error
     char *name =
         n == 1 ? g_strdup(graphs[0]->name)
                : g_strdup_printf("%s to %s, %" G_GINT64_FORMAT " graphs", graphs[0]->name, graphs[n - 1]->name, n_graphs);
-    g_autoptr(IfmGraph) batch = ifm_graph_new(name, n_nodes, n_edges, error);
-    if (batch == NULL)
+    g_autoptr(IfmGraph) batch = ifm_graph_new_like(graphs[0], name, n_nodes, n_edges, error);
+    if (batch == NULL || (n_graphs > 1 && (batch->node_graph = ifm_graph_allocate(n_nodes, sizeof(gint64), error)) == NULL))
         return NULL;
     batch->n_graphs = n_graphs;
-    batch->n_node_values = graphs[0]->n_node_values;
-    batch->values_of_labels = graphs[0]->values_of_labels;
-    batch->n_edge_values = graphs[0]->n_edge_values;
-    if (!allocate_parts(batch, error))
-        return NULL;
     for (gsize i = 0, node = 0, edge = 0, index = 0; i < n; i++)
     {
         place(graphs[i], (gint64)node, (gint64)edge, (gint64)index, batch);

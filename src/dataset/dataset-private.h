@@ -7,6 +7,8 @@ G_BEGIN_DECLS
  * @name: (transfer full), also on an error
  * Returns: (transfer full) NULL with IFM_ERROR_INVALID beyond the limits, or IFM_ERROR_MEMORY. */
 IfmGraph *ifm_graph_new(char *name, gint64 n_nodes, gint64 n_edges, GError **error);
+/** ifm_graph_new_like: with room for values where @of has them. */
+IfmGraph *ifm_graph_new_like(const IfmGraph *of, char *name, gint64 n_nodes, gint64 n_edges, GError **error);
 /** ifm_graph_check_counts: IFM_ERROR_INVALID beyond the limits. */
 gboolean ifm_graph_check_counts(const char *name, gint64 n_nodes, gint64 n_edges, GError **error);
 /** ifm_graph_allocate: Memory for [n] elements of @size bytes. @n may be 0. Returns: NULL with IFM_ERROR_MEMORY. */

@@ -24,14 +24,13 @@ IfmEncoding *ifm_encoding_new(const IfmGraph *graph, gint64 dim, GError **error)
 {
     if (dim < 1 || dim > IFM_ENCODING_MAX_DIM)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: an encoding of dimension %" G_GINT64_FORMAT "; 1 to %d would be right", graph->name, dim,
-                    IFM_ENCODING_MAX_DIM);
+        ifm_error_refuse(error, "%s: an encoding of dimension %" G_GINT64_FORMAT "; 1 to %d would be right", graph->name,
+                         dim, IFM_ENCODING_MAX_DIM);
         return NULL;
     }
     if (graph->n_nodes == 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no nodes to encode", graph->name);
+        ifm_error_refuse(error, "%s: no nodes to encode", graph->name);
         return NULL;
     }
     if (!ifm_graph_check(graph, error))
@@ -151,16 +150,16 @@ static void refuse_size(const IfmGraph *graph, gint64 dim, const gint64 *sizes, 
     g_autofree char *right = min > 1 ? g_strdup_printf("%" G_GINT64_FORMAT " at most would be right", min - 1)
                                      : g_strdup("a node alone has none");
     if (graph->n_graphs == 1)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s has %" G_GINT64_FORMAT " node%s: too few for a Laplacian encoding of dimension %" G_GINT64_FORMAT
-                    "; %s",
-                    graph->name, min, min == 1 ? "" : "s", dim, right);
+        ifm_error_refuse(error,
+                         "%s has %" G_GINT64_FORMAT
+                         " node%s: too few for a Laplacian encoding of dimension %" G_GINT64_FORMAT "; %s",
+                         graph->name, min, min == 1 ? "" : "s", dim, right);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                    " graphs have too few nodes for a Laplacian encoding of dimension %" G_GINT64_FORMAT
-                    " (the first is graph %" G_GINT64_FORMAT ", of %" G_GINT64_FORMAT "); for all of them %s",
-                    graph->name, n_small, graph->n_graphs, dim, first + 1, sizes[first], right);
+        ifm_error_refuse(error,
+                         "%s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                         " graphs have too few nodes for a Laplacian encoding of dimension %" G_GINT64_FORMAT
+                         " (the first is graph %" G_GINT64_FORMAT ", of %" G_GINT64_FORMAT "); for all of them %s",
+                         graph->name, n_small, graph->n_graphs, dim, first + 1, sizes[first], right);
 }
 
 gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError **error)
@@ -170,10 +169,10 @@ gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError 
         gint64 from = graph_of(graph, graph->edge_index[i]), to = graph_of(graph, graph->edge_index[graph->n_edges + i]);
         if (from == to)
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: edge %" G_GINT64_FORMAT " leads from graph %" G_GINT64_FORMAT " to graph %" G_GINT64_FORMAT
-                    "; edges stay within one",
-                    graph->name, i, from + 1, to + 1);
+        ifm_error_refuse(error,
+                         "%s: edge %" G_GINT64_FORMAT " leads from graph %" G_GINT64_FORMAT " to graph %" G_GINT64_FORMAT
+                         "; edges stay within one",
+                         graph->name, i, from + 1, to + 1);
         return FALSE;
     }
     g_autofree gint64 *sizes = g_new0(gint64, graph->n_graphs);

@@ -177,23 +177,12 @@ static void copy_row(float *to, gint64 i, const float *from, gint64 j, gint64 wi
     memcpy(to + i * width, from + j * width, sizeof *to * (gsize)width);
 }
 
-static gboolean copy_values(const IfmGraph *graph, const Sorting *sorting, gint64 part, IfmSubgraph *subgraph,
-                            GError **error)
+static void copy_values(const IfmGraph *graph, const gint64 *edges, const gint64 *nodes, IfmGraph *to)
 {
-    IfmGraph *to = subgraph->graph;
-    to->n_node_values = graph->n_node_values;
-    to->n_edge_values = graph->n_edge_values;
-    if (graph->node_values != NULL &&
-        (to->node_values = ifm_graph_allocate(to->n_nodes * to->n_node_values, sizeof(float), error)) == NULL)
-        return FALSE;
-    if (graph->edge_values != NULL &&
-        (to->edge_values = ifm_graph_allocate(to->n_edges * to->n_edge_values, sizeof(float), error)) == NULL)
-        return FALSE;
     for (gint64 i = 0; i < to->n_nodes && graph->node_values != NULL; i++)
-        copy_row(to->node_values, i, graph->node_values, subgraph->nodes[i], to->n_node_values);
+        copy_row(to->node_values, i, graph->node_values, nodes[i], to->n_node_values);
     for (gint64 i = 0; i < to->n_edges && graph->edge_values != NULL; i++)
-        copy_row(to->edge_values, i, graph->edge_values, sorting->edges[sorting->edge_starts[part] + i], to->n_edge_values);
-    return TRUE;
+        copy_row(to->edge_values, i, graph->edge_values, edges[i], to->n_edge_values);
 }
 
 /* make_part: @number: from 1, counting partitions that are not empty */
@@ -215,7 +204,7 @@ static IfmSubgraph *make_part(Sorting *sorting, gint64 part, guint number, GErro
         sorting->ghost_place[ghost] = subgraph->n_own + i;
     }
     char *name = g_strdup_printf("%s, part %u", graph->name, number);
-    subgraph->graph = ifm_graph_new(name, subgraph->n_own + ghosts->len, n_edges, error);
+    subgraph->graph = ifm_graph_new_like(graph, name, subgraph->n_own + ghosts->len, n_edges, error);
     if (subgraph->graph == NULL)
         return NULL;
     for (gint64 i = 0; i < n_edges; i++)
@@ -225,7 +214,8 @@ static IfmSubgraph *make_part(Sorting *sorting, gint64 part, guint number, GErro
         subgraph->graph->edge_index[i] = is_own ? sorting->place[source] : sorting->ghost_place[source];
         subgraph->graph->edge_index[n_edges + i] = sorting->place[graph->edge_index[graph->n_edges + edge]];
     }
-    return copy_values(graph, sorting, part, subgraph, error) ? g_steal_pointer(&subgraph) : NULL;
+    copy_values(graph, sorting->edges + sorting->edge_starts[part], subgraph->nodes, subgraph->graph);
+    return g_steal_pointer(&subgraph);
 }
 
 static GPtrArray *make_parts(const IfmGraph *graph, const idx_t *owner, gint64 n_parts, GError **error)
@@ -250,10 +240,10 @@ GPtrArray *ifm_graph_partition(const IfmGraph *graph, gint64 n_parts, guint32 se
 {
     if (n_parts < 1 || n_parts > graph->n_nodes)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: cannot be partitioned into %" G_GINT64_FORMAT " parts: 1 to %" G_GINT64_FORMAT
-                    ", as many as it has nodes, would be right",
-                    graph->name, n_parts, graph->n_nodes);
+        ifm_error_refuse(error,
+                         "%s: cannot be partitioned into %" G_GINT64_FORMAT " parts: 1 to %" G_GINT64_FORMAT
+                         ", as many as it has nodes, would be right",
+                         graph->name, n_parts, graph->n_nodes);
         return NULL;
     }
     if (!ifm_graph_check(graph, error))

@@ -20,7 +20,7 @@ IfmGraph *ifm_graph_parse(const char *text, gsize length, const char *name, IfmG
         return ifm_edge_list_parse(text, length, name, graph_name, error);
     if (format == IFM_GRAPH_FORMAT_MATRIX_MARKET)
         return ifm_matrix_market_parse(text, length, name, graph_name, error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a TUDataset is a folder of files, not one", name);
+    ifm_error_refuse(error, "%s: a TUDataset is a folder of files, not one", name);
     return NULL;
 }
 

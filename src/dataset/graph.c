@@ -29,11 +29,8 @@ void *ifm_graph_allocate(gint64 n, gsize size, GError **error)
 
 static gboolean check_size(const char *name, const char *what, gint64 n, gint64 max, GError **error)
 {
-    if (n >= 0 && n <= max)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %" G_GINT64_FORMAT " %s; a graph has 0 to %" G_GINT64_FORMAT,
-                name, n, what, max);
-    return FALSE;
+    return (n >= 0 && n <= max) ||
+           ifm_error_refuse(error, "%s: %" G_GINT64_FORMAT " %s; a graph has 0 to %" G_GINT64_FORMAT, name, n, what, max);
 }
 
 gboolean ifm_graph_check_counts(const char *name, gint64 n_nodes, gint64 n_edges, GError **error)
@@ -55,6 +52,23 @@ IfmGraph *ifm_graph_new(char *name, gint64 n_nodes, gint64 n_edges, GError **err
     return graph->edge_index != NULL ? g_steal_pointer(&graph) : NULL;
 }
 
+IfmGraph *ifm_graph_new_like(const IfmGraph *of, char *name, gint64 n_nodes, gint64 n_edges, GError **error)
+{
+    g_autoptr(IfmGraph) graph = ifm_graph_new(name, n_nodes, n_edges, error);
+    if (graph == NULL)
+        return NULL;
+    graph->n_node_values = of->n_node_values;
+    graph->values_of_labels = of->values_of_labels;
+    graph->n_edge_values = of->n_edge_values;
+    if (of->n_node_values > 0)
+        graph->node_values = ifm_graph_allocate(n_nodes * of->n_node_values, sizeof(float), error);
+    if (of->n_node_values > 0 && graph->node_values == NULL)
+        return NULL;
+    if (of->n_edge_values > 0)
+        graph->edge_values = ifm_graph_allocate(n_edges * of->n_edge_values, sizeof(float), error);
+    return of->n_edge_values == 0 || graph->edge_values != NULL ? g_steal_pointer(&graph) : NULL;
+}
+
 /* The first node of graph @index and of all after it. */
 static gint64 first_node(const IfmGraph *graph, gint64 index)
 {
@@ -70,18 +84,13 @@ static gint64 first_node(const IfmGraph *graph, gint64 index)
     return low;
 }
 
-/* Rows @begin on, @n of them, into room for @room rows, the rest 0. @rows NULL: none. Returns: FALSE without memory. */
-static gboolean copy_rows(const float *rows, gint64 begin, gint64 n, gint64 room, gint64 width, float **copy,
-                          GError **error)
+/* Rows @begin on, @n of them, into @copy, which has room for @room; the rest is 0. @rows: (nullable) */
+static void copy_rows(const float *rows, gint64 begin, gint64 n, gint64 room, gint64 width, float *copy)
 {
     if (rows == NULL)
-        return TRUE;
-    *copy = ifm_graph_allocate(room * width, sizeof *rows, error);
-    if (*copy == NULL)
-        return FALSE;
-    memcpy(*copy, rows + begin * width, sizeof *rows * (gsize)(n * width));
-    memset(*copy + n * width, 0, sizeof *rows * (gsize)((room - n) * width));
-    return TRUE;
+        return;
+    memcpy(copy, rows + begin * width, sizeof *rows * (gsize)(n * width));
+    memset(copy + n * width, 0, sizeof *rows * (gsize)((room - n) * width));
 }
 
 /* The edges whose source is in [@begin, @begin + @part->n_nodes), with their values. */
@@ -107,20 +116,12 @@ static IfmGraph *take_nodes(const IfmGraph *graph, gint64 begin, gint64 end, cha
     gint64 n_edges = 0;
     for (gint64 i = 0; i < graph->n_edges; i++)
         n_edges += graph->edge_index[i] >= begin && graph->edge_index[i] < end;
-    g_autoptr(IfmGraph) part = ifm_graph_new(name, end - begin, n_edges, error);
+    IfmGraph *part = ifm_graph_new_like(graph, name, end - begin, n_edges, error);
     if (part == NULL)
         return NULL;
-    part->n_node_values = graph->n_node_values;
-    part->values_of_labels = graph->values_of_labels;
-    part->n_edge_values = graph->n_edge_values;
-    if (graph->edge_values != NULL &&
-        (part->edge_values = ifm_graph_allocate(part->n_edges * part->n_edge_values, sizeof(float), error)) == NULL)
-        return NULL;
     copy_edges_within(graph, begin, part);
-    return copy_rows(graph->node_values, begin, part->n_nodes, part->n_nodes, part->n_node_values, &part->node_values,
-                     error)
-               ? g_steal_pointer(&part)
-               : NULL;
+    copy_rows(graph->node_values, begin, part->n_nodes, part->n_nodes, part->n_node_values, part->node_values);
+    return part;
 }
 
 IfmGraph *ifm_graph_part(const IfmGraph *graph, gint64 index)
@@ -139,9 +140,9 @@ IfmGraph *ifm_graph_first(const IfmGraph *graph, gint64 n, GError **error)
 {
     if (n < 1 || n > graph->n_graphs)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: the first %" G_GINT64_FORMAT " of its graphs; 1 to %" G_GINT64_FORMAT " would be right",
-                    graph->name, n, graph->n_graphs);
+        ifm_error_refuse(error,
+                         "%s: the first %" G_GINT64_FORMAT " of its graphs; 1 to %" G_GINT64_FORMAT " would be right",
+                         graph->name, n, graph->n_graphs);
         return NULL;
     }
     char *name = n < graph->n_graphs ? g_strdup_printf("%s, the first %" G_GINT64_FORMAT " graphs", graph->name, n)
@@ -167,13 +168,11 @@ static gboolean check_room(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges
         fault = "fewer edges than it has";
     else if (n_edges > graph->n_edges && n_nodes == graph->n_nodes)
         fault = "added edges need an added node, which they lead to";
-    if (fault == NULL)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges cannot be padded to %" G_GINT64_FORMAT
-                " nodes and %" G_GINT64_FORMAT " edges: %s",
-                graph->name, graph->n_nodes, graph->n_edges, n_nodes, n_edges, fault);
-    return FALSE;
+    return fault == NULL ||
+           ifm_error_refuse(error,
+                            "%s: %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
+                            " edges cannot be padded to %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges: %s",
+                            graph->name, graph->n_nodes, graph->n_edges, n_nodes, n_edges, fault);
 }
 
 static gboolean pad_node_graph(const IfmGraph *graph, IfmGraph *padded, GError **error)
@@ -197,12 +196,9 @@ IfmGraph *ifm_graph_pad(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, G
         return NULL;
     char *name = g_strdup_printf("%s, padded to %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges", graph->name,
                                  n_nodes, n_edges);
-    g_autoptr(IfmGraph) padded = ifm_graph_new(name, n_nodes, n_edges, error);
-    if (padded == NULL)
+    g_autoptr(IfmGraph) padded = ifm_graph_new_like(graph, name, n_nodes, n_edges, error);
+    if (padded == NULL || !pad_node_graph(graph, padded, error))
         return NULL;
-    padded->n_node_values = graph->n_node_values;
-    padded->values_of_labels = graph->values_of_labels;
-    padded->n_edge_values = graph->n_edge_values;
     for (int row = 0; row < 2; row++)
     {
         gint64 *to = padded->edge_index + row * n_edges;
@@ -210,11 +206,9 @@ IfmGraph *ifm_graph_pad(const IfmGraph *graph, gint64 n_nodes, gint64 n_edges, G
         for (gint64 i = graph->n_edges; i < n_edges; i++)
             to[i] = n_nodes - 1;
     }
-    gboolean good =
-        pad_node_graph(graph, padded, error) &&
-        copy_rows(graph->node_values, 0, graph->n_nodes, n_nodes, graph->n_node_values, &padded->node_values, error) &&
-        copy_rows(graph->edge_values, 0, graph->n_edges, n_edges, graph->n_edge_values, &padded->edge_values, error);
-    return good ? g_steal_pointer(&padded) : NULL;
+    copy_rows(graph->node_values, 0, graph->n_nodes, n_nodes, graph->n_node_values, padded->node_values);
+    copy_rows(graph->edge_values, 0, graph->n_edges, n_edges, graph->n_edge_values, padded->edge_values);
+    return g_steal_pointer(&padded);
 }
 
 void ifm_graph_in_degrees(const IfmGraph *graph, float *degrees)
@@ -235,11 +229,10 @@ gboolean ifm_graph_check(const IfmGraph *graph, GError **error)
         gint64 source = graph->edge_index[i], destination = graph->edge_index[graph->n_edges + i];
         if (source >= 0 && source < graph->n_nodes && destination >= 0 && destination < graph->n_nodes)
             continue;
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: edge %" G_GINT64_FORMAT ", from node %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                    ", is outside its %" G_GINT64_FORMAT " nodes (numbered from 0)",
-                    graph->name, i, source, destination, graph->n_nodes);
-        return FALSE;
+        return ifm_error_refuse(error,
+                                "%s: edge %" G_GINT64_FORMAT ", from node %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                                ", is outside its %" G_GINT64_FORMAT " nodes (numbered from 0)",
+                                graph->name, i, source, destination, graph->n_nodes);
     }
     return TRUE;
 }

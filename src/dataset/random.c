@@ -277,9 +277,8 @@ IfmGraph *ifm_graph_random(IfmGraphKind kind, gint64 n_nodes, gint64 n_edges, gu
     gboolean counts = n_nodes >= 0 && n_nodes <= IFM_GRAPH_MAX_NODES; /* else the pairs might overflow */
     if (counts && n_edges > n_nodes * (n_nodes - 1))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: %" G_GINT64_FORMAT " nodes have %" G_GINT64_FORMAT " distinct edges at most", name, n_nodes,
-                    n_nodes * (n_nodes - 1));
+        ifm_error_refuse(error, "%s: %" G_GINT64_FORMAT " nodes have %" G_GINT64_FORMAT " distinct edges at most", name,
+                         n_nodes, n_nodes * (n_nodes - 1));
         return NULL;
     }
     g_autoptr(IfmGraph) graph = ifm_graph_new(g_steal_pointer(&name), n_nodes, n_edges, error);
@@ -356,17 +355,10 @@ gboolean ifm_graph_synthetic_size(gint64 n_nodes, double avg_degree, gint64 feat
     g_autofree char *name = synthetic_name(n_nodes, avg_degree, feature_dim);
     gboolean counts = n_nodes >= 0 && n_nodes <= IFM_GRAPH_MAX_NODES; /* else ifm_graph_check_counts() says so */
     if (counts && !(avg_degree >= 0 && avg_degree <= (double)MAX(n_nodes - 1, 0)))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: of %" G_GINT64_FORMAT " nodes each has 0 to %" G_GINT64_FORMAT " neighbours", name, n_nodes,
-                    MAX(n_nodes - 1, 0));
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: of %" G_GINT64_FORMAT " nodes each has 0 to %" G_GINT64_FORMAT " neighbours",
+                                name, n_nodes, MAX(n_nodes - 1, 0));
     if (feature_dim < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: 0 features or more", name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: 0 features or more", name);
     gint64 n_pairs = counts ? (gint64)fmin(round((double)n_nodes * avg_degree / 2), IFM_GRAPH_MAX_EDGES) : 0, values;
     *n_edges = 2 * n_pairs;
     if (!ifm_graph_check_counts(name, n_nodes, *n_edges, error))

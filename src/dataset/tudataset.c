@@ -244,13 +244,13 @@ static char *find_name(const char *folder, GError **error)
             continue;
         if (found != NULL)
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: more than one NAME_A.txt in this folder", folder);
+            ifm_error_refuse(error, "%s: more than one NAME_A.txt in this folder", folder);
             return NULL;
         }
         found = g_strndup(file, strlen(file) - strlen(files[IFM_TU_EDGES].suffix));
     }
     if (found == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a folder without a NAME_A.txt is no TUDataset", folder);
+        ifm_error_refuse(error, "%s: a folder without a NAME_A.txt is no TUDataset", folder);
     return g_steal_pointer(&found);
 }
 
@@ -269,15 +269,14 @@ IfmGraph *ifm_tudataset_read(const char *folder, GError **error)
         gboolean there = g_file_test(paths[i], G_FILE_TEST_EXISTS);
         if (good && there && g_file_test(paths[i], G_FILE_TEST_IS_DIR))
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder: a TUDataset has a file of that name",
-                        paths[i]);
+            ifm_error_refuse(error, "%s: is a folder: a TUDataset has a file of that name", paths[i]);
             good = FALSE;
         }
         else if (good && there)
             good = ifm_file_load(paths[i], &bytes[i], &lengths[i], error);
         else if (good && !files[i].optional)
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is missing: a TUDataset has it", paths[i]);
+            ifm_error_refuse(error, "%s: is missing: a TUDataset has it", paths[i]);
             good = FALSE;
         }
     }

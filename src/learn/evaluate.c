@@ -39,6 +39,7 @@ typedef struct
     const IfmLearnOptions *options;
     gboolean *train, *test;
     GPtrArray *errors; /* IfmLearnError* */
+    GError *trouble;   /* of a training; nothing is trained after it */
 } Evaluation;
 
 /* --- errors of rows -----------------------------------------------------------------------------------------------------
@@ -85,9 +86,37 @@ static double noise_of(const GArray *all, const Part *part)
     return n > 0 ? sum / n : (double)NAN;
 }
 
-static void sum_up(IfmLearnError *error, double *errors, double missed, double measured)
+/* Tally: what one method makes of one part. */
+typedef struct
 {
-    const gsize n = (gsize)error->n;
+    IfmLearnError *error;
+    GArray *errors; /* double */
+    double missed, measured;
+} Tally;
+
+static Tally tally_begin(const Evaluation *self, const Protocol *protocol, gsize method, const char *part)
+{
+    const char *name = method == 0 ? ifm_learn_method_words()[self->options->method] : protocol->methods[method];
+    IfmLearnError *error = learn_error_new(protocol->protocol, name, part);
+    error->covered = error->noise = (double)NAN;
+    return (Tally){ .error = error, .errors = g_array_new(FALSE, FALSE, sizeof(double)) };
+}
+
+static void tally_add(Tally *tally, double predicted, double measured)
+{
+    const double error = fabs(predicted / measured - 1);
+    g_array_append_val(tally->errors, error);
+    tally->missed += fabs(predicted - measured);
+    tally->measured += measured;
+    tally->error->n++;
+}
+
+/* A tally of nothing is left out. */
+static void tally_end(Evaluation *self, const Tally *tally)
+{
+    IfmLearnError *error = tally->error;
+    const gsize n = tally->errors->len;
+    double *errors = (double *)(void *)tally->errors->data;
     gsize n_within = 0;
     error->mape = 0;
     for (gsize i = 0; i < n; i++)
@@ -96,35 +125,32 @@ static void sum_up(IfmLearnError *error, double *errors, double missed, double m
         n_within += errors[i] <= WITHIN;
     }
     error->within = (double)n_within / (double)n;
-    error->weighted = missed / measured;
+    error->weighted = tally->missed / tally->measured;
     error->median = learn_quantile(errors, n, 0.5);
+    g_ptr_array_add(self->errors, error);
+    if (n == 0)
+        g_ptr_array_set_size(self->errors, (gint)self->errors->len - 1);
+    g_array_unref(tally->errors);
 }
 
 static void add_part(Evaluation *self, const Protocol *protocol, gsize method, const Part *part)
 {
-    g_autofree double *errors = g_new0(double, protocol->held->len + 1);
+    Tally tally = tally_begin(self, protocol, method, part->name);
+    IfmLearnError *error = tally.error;
     const gboolean own = method == 0;
-    const char *name = own ? ifm_learn_method_words()[self->options->method] : protocol->methods[method];
-    IfmLearnError *error = learn_error_new(protocol->protocol, name, part->name);
-    double missed = 0, measured = 0;
     for (guint i = 0; i < protocol->held->len; i++)
     {
         const Held *held = &g_array_index(protocol->held, Held, i);
         const double latency = held->one->latency_ns;
         if (!is_in_part(held, part) || isnan(held->predicted[method]))
             continue;
-        errors[error->n++] = fabs(held->predicted[method] / latency - 1);
+        tally_add(&tally, held->predicted[method], latency);
         error->n_covered += own && latency >= held->low && latency <= held->high;
-        missed += fabs(held->predicted[method] - latency);
-        measured += latency;
     }
-    error->covered = own && error->n > 0 ? (double)error->n_covered / (double)error->n : (double)NAN;
+    if (own && error->n > 0)
+        error->covered = (double)error->n_covered / (double)error->n;
     error->noise = noise_of(protocol->held, part);
-    g_ptr_array_add(self->errors, error);
-    if (error->n > 0)
-        sum_up(error, errors, missed, measured);
-    else
-        g_ptr_array_set_size(self->errors, (gint)self->errors->len - 1);
+    tally_end(self, &tally);
 }
 
 /* --- sums over models ---------------------------------------------------------------------------------------------------
@@ -175,28 +201,14 @@ static gboolean is_whole(GHashTable *sums, const char *key, const Sum *sum)
 static void add_models(Evaluation *self, const Protocol *protocol, gsize method)
 {
     g_autoptr(GHashTable) sums = sum_models(protocol, method);
-    const char *name = method == 0 ? ifm_learn_method_words()[self->options->method] : protocol->methods[method];
-    g_autofree double *errors = g_new0(double, g_hash_table_size(sums) + 1);
-    IfmLearnError *error = learn_error_new(protocol->protocol, name, "models");
-    double missed = 0, measured = 0;
+    Tally tally = tally_begin(self, protocol, method, "models");
     GHashTableIter iterator;
     gpointer key, value;
     g_hash_table_iter_init(&iterator, sums);
     while (g_hash_table_iter_next(&iterator, &key, &value))
-    {
-        const Sum *sum = value;
-        if (!is_whole(sums, key, sum))
-            continue;
-        errors[error->n++] = fabs(sum->predicted / sum->measured - 1);
-        missed += fabs(sum->predicted - sum->measured);
-        measured += sum->measured;
-    }
-    error->covered = error->noise = (double)NAN;
-    g_ptr_array_add(self->errors, error);
-    if (error->n > 0)
-        sum_up(error, errors, missed, measured);
-    else
-        g_ptr_array_set_size(self->errors, (gint)self->errors->len - 1);
+        if (is_whole(sums, key, value))
+            tally_add(&tally, ((const Sum *)value)->predicted, ((const Sum *)value)->measured);
+    tally_end(self, &tally);
 }
 
 /* @families: those left out, or NULL */
@@ -338,8 +350,8 @@ static void hold_loaded(const Evaluation *self, const IfmLatencyModel *model, gb
     }
 }
 
-/* Trains on the rows of @train. Returns: (transfer full) NULL: too few of them, which leaves the split out, or an error */
-static IfmLatencyModel *train(const Evaluation *self, gboolean idle, GError **error)
+/* Trains on the rows of @train. Returns: (transfer full) NULL: too few of them, which leaves the split out, or trouble */
+static IfmLatencyModel *train(Evaluation *self, gboolean idle)
 {
     gsize n_train = 0, n_test = 0;
     for (guint i = 0; i < self->cases->cases->len; i++)
@@ -347,8 +359,8 @@ static IfmLatencyModel *train(const Evaluation *self, gboolean idle, GError **er
         n_train += self->train[i] && !learn_case(self->cases, i)->loaded;
         n_test += self->test[i];
     }
-    return n_train >= 2 * IFM_LEARN_FOLDS && n_test > 0
-               ? learn_fit(self->cases, self->train, self->options, TRUE, idle, error)
+    return self->trouble == NULL && n_train >= 2 * IFM_LEARN_FOLDS && n_test > 0
+               ? learn_fit(self->cases, self->train, self->options, TRUE, idle, &self->trouble)
                : NULL;
 }
 
@@ -356,20 +368,19 @@ static IfmLatencyModel *train(const Evaluation *self, gboolean idle, GError **er
  * -----------------------------------------------------------------------------------------------
  */
 
-static gboolean evaluate_configurations(Evaluation *self, GError **error)
+static void evaluate_configurations(Evaluation *self)
 {
     g_autofree int *folds = learn_cases_folds(self->cases, self->options->seed + 1);
     Protocol idle = protocol_begin("held-out configurations", FALSE);
     Protocol loaded = protocol_begin("held-out configurations under load", TRUE);
-    GError *trouble = NULL;
-    for (int fold = 0; trouble == NULL && fold < IFM_LEARN_FOLDS; fold++)
+    for (int fold = 0; fold < IFM_LEARN_FOLDS; fold++)
     {
         for (guint i = 0; i < self->cases->cases->len; i++)
         {
             self->test[i] = folds[i] == fold;
             self->train[i] = folds[i] != fold;
         }
-        g_autoptr(IfmLatencyModel) model = train(self, TRUE, &trouble);
+        g_autoptr(IfmLatencyModel) model = train(self, TRUE);
         if (model == NULL)
             continue;
         hold_idle(self, model, NULL, &idle);
@@ -377,9 +388,6 @@ static gboolean evaluate_configurations(Evaluation *self, GError **error)
     }
     protocol_end(self, &idle, NULL);
     protocol_end(self, &loaded, NULL);
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
 }
 
 static gboolean is_of(const char *list, const char *name)
@@ -428,22 +436,18 @@ static void leave_family_out(const Evaluation *self, const char *family, gboolea
     }
 }
 
-static gboolean evaluate_families(Evaluation *self, gboolean shapes, GError **error)
+static void evaluate_families(Evaluation *self, gboolean shapes)
 {
     g_autoptr(GPtrArray) families = find_families(self->cases);
     Protocol protocol = protocol_begin(shapes ? "family unseen, all its shapes" : "family unseen, its exact shapes", FALSE);
-    GError *trouble = NULL;
-    for (guint k = 0; trouble == NULL && families->len > 1 && k < families->len; k++)
+    for (guint k = 0; families->len > 1 && k < families->len; k++)
     {
         leave_family_out(self, families->pdata[k], shapes);
-        g_autoptr(IfmLatencyModel) model = train(self, TRUE, &trouble);
+        g_autoptr(IfmLatencyModel) model = train(self, TRUE);
         if (model != NULL)
             hold_idle(self, model, families->pdata[k], &protocol);
     }
     protocol_end(self, &protocol, families);
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
 }
 
 /* --- protocols under load
@@ -502,19 +506,13 @@ static void keep_cores(const Evaluation *self, double level, IfmLoadCores cores)
     }
 }
 
-static gboolean evaluate_level(Evaluation *self, double level, GError **error)
+static void evaluate_level(Evaluation *self, double level)
 {
     g_autofree char *same_name = g_strdup_printf("load of %.3g %% unseen, same cores", 100 * level);
     g_autofree char *other_name = g_strdup_printf("load of %.3g %% unseen, other cores", 100 * level);
     const LoadSplit split = { .level = level };
-    GError *trouble = NULL;
     split_loads(self, &split);
-    g_autoptr(IfmLatencyModel) model = train(self, FALSE, &trouble);
-    if (trouble != NULL)
-    {
-        g_propagate_error(error, trouble);
-        return FALSE;
-    }
+    g_autoptr(IfmLatencyModel) model = train(self, FALSE);
     Protocol same = protocol_begin(same_name, TRUE), other = protocol_begin(other_name, TRUE);
     if (model != NULL)
     {
@@ -525,24 +523,22 @@ static gboolean evaluate_level(Evaluation *self, double level, GError **error)
     }
     protocol_end(self, &same, NULL);
     protocol_end(self, &other, NULL);
-    return TRUE;
 }
 
 /* Neither the level nor the kernel was seen; the idle latency is that measured, then that predicted. */
-static gboolean evaluate_level_and_kernels(Evaluation *self, double level, GError **error)
+static void evaluate_level_and_kernels(Evaluation *self, double level)
 {
     g_autofree int *folds = learn_cases_folds(self->cases, self->options->seed + 1);
     g_autofree char *known = g_strdup_printf("load of %.3g %% and kernels unseen, same cores, idle measured", 100 * level);
     g_autofree char *unknown = g_strdup_printf("load of %.3g %% and kernels unseen, same cores", 100 * level);
     Protocol measured = protocol_begin(known, TRUE), predicted = protocol_begin(unknown, TRUE);
-    GError *trouble = NULL;
-    for (int fold = 0; trouble == NULL && fold < IFM_LEARN_FOLDS; fold++)
+    for (int fold = 0; fold < IFM_LEARN_FOLDS; fold++)
     {
         const LoadSplit split = { .level = level, .folds = folds, .fold = fold };
         split_loads(self, &split);
         for (guint i = 0; i < self->cases->cases->len; i++)
             self->test[i] = self->test[i] && learn_case(self->cases, i)->sample.load_cores == IFM_LOAD_CORES_SAME;
-        g_autoptr(IfmLatencyModel) model = train(self, TRUE, &trouble);
+        g_autoptr(IfmLatencyModel) model = train(self, TRUE);
         if (model == NULL)
             continue;
         hold_loaded(self, model, TRUE, &measured);
@@ -550,33 +546,26 @@ static gboolean evaluate_level_and_kernels(Evaluation *self, double level, GErro
     }
     protocol_end(self, &measured, NULL);
     protocol_end(self, &predicted, NULL);
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
 }
 
-static gboolean evaluate_kinds(Evaluation *self, GError **error)
+static void evaluate_kinds(Evaluation *self)
 {
     gboolean found[IFM_N_LOAD_KINDS] = { FALSE };
     int n = 0;
-    GError *trouble = NULL;
     for (guint i = 0; i < self->cases->cases->len; i++)
         found[learn_case(self->cases, i)->sample.load_kind] |= learn_case(self->cases, i)->loaded;
     for (int kind = 0; kind < IFM_N_LOAD_KINDS; kind++)
         n += found[kind];
     Protocol protocol = protocol_begin("kind of load unseen", TRUE);
-    for (int kind = 0; trouble == NULL && n > 1 && kind < IFM_N_LOAD_KINDS; kind++)
+    for (int kind = 0; n > 1 && kind < IFM_N_LOAD_KINDS; kind++)
     {
         const LoadSplit split = { .level = (double)NAN, .kind = kind };
         split_loads(self, &split);
-        g_autoptr(IfmLatencyModel) model = found[kind] ? train(self, FALSE, &trouble) : NULL;
+        g_autoptr(IfmLatencyModel) model = found[kind] ? train(self, FALSE) : NULL;
         if (model != NULL)
             hold_loaded(self, model, TRUE, &protocol);
     }
     protocol_end(self, &protocol, NULL);
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
 }
 
 /* --- all of them
@@ -591,12 +580,19 @@ GPtrArray *ifm_learn_evaluate(const IfmKernelSamples *samples, const IfmLearnOpt
         !learn_cases_check(&cases, error))
         return NULL;
     g_autofree gboolean *train = g_new0(gboolean, cases.cases->len + 1), *test = g_new0(gboolean, cases.cases->len + 1);
-    Evaluation self = { &cases, options, train, test, errors };
+    Evaluation self = { &cases, options, train, test, errors, NULL };
     const double level = find_level(&cases);
-    if (!evaluate_configurations(&self, error) || !evaluate_families(&self, FALSE, error) ||
-        !evaluate_families(&self, TRUE, error))
-        return NULL;
-    if (isfinite(level) && (!evaluate_level(&self, level, error) || !evaluate_level_and_kernels(&self, level, error)))
-        return NULL;
-    return evaluate_kinds(&self, error) ? g_steal_pointer(&errors) : NULL;
+    evaluate_configurations(&self);
+    evaluate_families(&self, FALSE);
+    evaluate_families(&self, TRUE);
+    if (isfinite(level))
+    {
+        evaluate_level(&self, level);
+        evaluate_level_and_kernels(&self, level);
+    }
+    evaluate_kinds(&self);
+    if (self.trouble == NULL)
+        return g_steal_pointer(&errors);
+    g_propagate_error(error, self.trouble);
+    return NULL;
 }

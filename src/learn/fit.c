@@ -124,12 +124,12 @@ static gboolean fit_load(IfmLatencyModel *model, const LearnCases *cases, const 
 /* --- ranges -------------------------------------------------------------------------------------------------------------
  */
 
-static void widen(IfmLearnFeature *feature, double value, gboolean first)
+static void widen(IfmLearnFeature *feature, double value)
 {
     if (isnan(value))
         return;
-    feature->min = first || isnan(feature->min) ? value : MIN(feature->min, value);
-    feature->max = first || isnan(feature->max) ? value : MAX(feature->max, value);
+    feature->min = isnan(feature->min) ? value : MIN(feature->min, value);
+    feature->max = isnan(feature->max) ? value : MAX(feature->max, value);
 }
 
 static void find_ranges(IfmLatencyModel *model, const LearnCases *cases, const gboolean *use)
@@ -148,9 +148,9 @@ static void find_ranges(IfmLatencyModel *model, const LearnCases *cases, const g
             continue;
         fill_loaded(model, cases, one, row);
         for (guint k = 0; !one->loaded && k < model->features->len; k++)
-            widen(model->features->pdata[k], (double)row[k], FALSE);
+            widen(model->features->pdata[k], (double)row[k]);
         for (guint k = 0; (one->loaded || one->beside_loaded) && k < model->load_features->len; k++)
-            widen(model->load_features->pdata[k], (double)row[model->features->len + k], FALSE);
+            widen(model->load_features->pdata[k], (double)row[model->features->len + k]);
     }
 }
 
@@ -193,29 +193,21 @@ static void add_load_feature(IfmLatencyModel *model, const char *name)
 /* --- intervals ----------------------------------------------------------------------------------------------------------
  */
 
-/* Errors: |log(measured / predicted)|, by the size that was predicted. */
+/* Errors: |log(measured / predicted)|, of what was predicted below IFM_LEARN_SMALL_NS, and not. */
 typedef struct
 {
-    GArray *small, *large; /* double */
+    GArray *of[2]; /* double */
 } Errors;
-
-static void errors_init(Errors *errors)
-{
-    errors->small = g_array_new(FALSE, FALSE, sizeof(double));
-    errors->large = g_array_new(FALSE, FALSE, sizeof(double));
-}
-
-static void errors_clear(Errors *errors)
-{
-    g_array_unref(errors->small);
-    g_array_unref(errors->large);
-}
 
 static void add_error(const Errors *errors, double measured, double predicted)
 {
     const double error = fabs(log(measured / predicted));
-    GArray *list = predicted < IFM_LEARN_SMALL_NS ? errors->small : errors->large;
-    g_array_append_val(list, error);
+    g_array_append_val(errors->of[predicted >= IFM_LEARN_SMALL_NS], error);
+}
+
+static double or_else(double bound, double other)
+{
+    return isfinite(bound) ? bound : other;
 }
 
 /* The smallest of the errors that bounds the next one with that probability; NaN: none does. */
@@ -229,15 +221,18 @@ static double conformal(GArray *errors)
     return g_array_index(errors, double, MIN(rank, n) - 1);
 }
 
-/* A size with too few errors has the quantile of both. */
-static void conclude(const Errors *errors, double *small, double *large)
+/* Ends the errors. A size with too few has the quantile of both. @bounds: (out) [2] */
+static void conclude(const Errors *errors, double *bounds)
 {
-    *small = conformal(errors->small);
-    *large = conformal(errors->large);
-    g_array_append_vals(errors->small, errors->large->data, errors->large->len);
-    const double all = conformal(errors->small);
-    *small = isnan(*small) ? all : *small;
-    *large = isnan(*large) ? all : *large;
+    for (gsize i = 0; i < 2; i++)
+        bounds[i] = conformal(errors->of[i]);
+    g_array_append_vals(errors->of[0], errors->of[1]->data, errors->of[1]->len);
+    const double all = conformal(errors->of[0]);
+    for (gsize i = 0; i < 2; i++)
+    {
+        bounds[i] = or_else(bounds[i], all);
+        g_array_unref(errors->of[i]);
+    }
 }
 
 /* HeldOut: errors of rows that were not trained on. @slow: with the idle latency as measured, @load: as predicted
@@ -308,34 +303,20 @@ static double unknown_quantile(const IfmLatencyModel *model, const LearnCases *c
 /* So much wider are intervals at levels of load between those that were trained on, where they cannot be calibrated. */
 #define BETWEEN_FACTOR 2
 
-static double or_else(double bound, double other)
-{
-    return isfinite(bound) ? bound : other;
-}
-
 /* Where operators are so many that the folds know too few of each, or levels of load so few that none can be left out,
  * there are too few errors: a wider bound serves. A level that was left out has no narrower interval than others. */
 static void fill_gaps(LearnQuantiles *quantiles, gboolean loaded)
 {
-    quantiles->idle_small = or_else(quantiles->idle_small, quantiles->unknown);
-    quantiles->idle_large = or_else(quantiles->idle_large, quantiles->unknown);
-    if (!loaded)
-        return;
-    const double slow_small = quantiles->slow_small, slow_large = quantiles->slow_large;
-    const double load_small = or_else(quantiles->load_small, quantiles->idle_small + slow_small);
-    const double load_large = or_else(quantiles->load_large, quantiles->idle_large + slow_large);
-    quantiles->load_small = load_small;
-    quantiles->load_large = load_large;
-    quantiles->slow_between_small = fmax(slow_small, or_else(quantiles->slow_between_small, BETWEEN_FACTOR * slow_small));
-    quantiles->slow_between_large = fmax(slow_large, or_else(quantiles->slow_between_large, BETWEEN_FACTOR * slow_large));
-    quantiles->load_between_small = fmax(load_small, or_else(quantiles->load_between_small, BETWEEN_FACTOR * load_small));
-    quantiles->load_between_large = fmax(load_large, or_else(quantiles->load_between_large, BETWEEN_FACTOR * load_large));
-}
-
-/* The levels that have another above; no load at all is below. */
-static guint n_levels_between(const IfmLatencyModel *model)
-{
-    return model->levels->len > 0 ? model->levels->len - 1 : 0;
+    for (gsize i = 0; i < 2; i++)
+    {
+        quantiles->idle[i] = or_else(quantiles->idle[i], quantiles->unknown);
+        if (!loaded)
+            continue;
+        const double slow = quantiles->slow[i], load = or_else(quantiles->load[i], quantiles->idle[i] + slow);
+        quantiles->load[i] = load;
+        quantiles->slow_between[i] = fmax(slow, or_else(quantiles->slow_between[i], BETWEEN_FACTOR * slow));
+        quantiles->load_between[i] = fmax(load, or_else(quantiles->load_between[i], BETWEEN_FACTOR * load));
+    }
 }
 
 /* Fold: the cases whose configurations are left out, and a level of load that is left out, too; NaN: none is. */
@@ -379,18 +360,16 @@ static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases,
                                 const IfmLearnOptions *options, gboolean idle, GError **error)
 {
     g_autofree int *folds = learn_cases_folds(cases, options->seed);
-    const guint n_between = n_levels_between(model);
+    const guint n_between = MAX(model->levels->len, 1) - 1; /* levels that have another above; no load at all is below */
     LearnQuantiles *quantiles = &model->quantiles;
     HeldOut held;
     Errors *all[] = { &held.idle, &held.slow, &held.load, &held.slow_between, &held.load_between };
-    double *bounds[][2] = { { &quantiles->idle_small, &quantiles->idle_large },
-                            { &quantiles->slow_small, &quantiles->slow_large },
-                            { &quantiles->load_small, &quantiles->load_large },
-                            { &quantiles->slow_between_small, &quantiles->slow_between_large },
-                            { &quantiles->load_between_small, &quantiles->load_between_large } };
+    double *bounds[] = { quantiles->idle, quantiles->slow, quantiles->load, quantiles->slow_between,
+                         quantiles->load_between };
     gboolean good = TRUE;
     for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
-        errors_init(all[i]);
+        for (gsize k = 0; k < 2; k++)
+            all[i]->of[k] = g_array_new(FALSE, FALSE, sizeof(double));
     for (int k = 0; good && k < IFM_LEARN_FOLDS; k++)
     {
         const LearnLevel *level = n_between > 0 ? model->levels->pdata[(guint)k % n_between] : NULL;
@@ -398,10 +377,7 @@ static gboolean calibrate_model(IfmLatencyModel *model, const LearnCases *cases,
         good = hold_out(&fold, cases, use, options, idle, &held, error);
     }
     for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
-    {
-        conclude(all[i], bounds[i][0], bounds[i][1]);
-        errors_clear(all[i]);
-    }
+        conclude(all[i], bounds[i]);
     quantiles->unknown = unknown_quantile(model, cases, use);
     fill_gaps(quantiles, model->load.n_features > 0);
     return good;
@@ -417,7 +393,7 @@ IfmLatencyModel *learn_fit(const LearnCases *cases, const gboolean *use, const I
     learn_find_peaks(model, cases, use);
     if (model->peaks->len == 0)
     {
-        g_set_error_literal(error, IFM_ERROR, IFM_ERROR_INVALID, "no kernel without load to learn from");
+        ifm_error_refuse(error, "no kernel without load to learn from");
         return NULL;
     }
     learn_find_operators(model, cases, use);

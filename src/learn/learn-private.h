@@ -148,13 +148,12 @@ typedef struct
 } LearnLevel;
 
 /* LearnQuantiles: of |log(measured / predicted)| of cases that were not trained on, which IFM_LEARN_COVERAGE are below.
- * small, large: predicted below IFM_LEARN_SMALL_NS or not. @slow: of the slow-down, the idle latency known; @load: of both;
+ * [2]: predicted below IFM_LEARN_SMALL_NS, and not. @slow: of the slow-down, the idle latency known; @load: of both;
  * @slow_between, @load_between: at a level that was left out, with others around it;
  * @unknown: of the roofline for operators that were left out. NaN: there were too few. */
 typedef struct
 {
-    double idle_small, idle_large, slow_small, slow_large, load_small, load_large;
-    double slow_between_small, slow_between_large, load_between_small, load_between_large, unknown;
+    double idle[2], slow[2], load[2], slow_between[2], load_between[2], unknown;
 } LearnQuantiles;
 
 struct IfmLatencyModel

@@ -39,16 +39,16 @@ static const IfmRecordField level_fields[] = {
 };
 
 static const IfmRecordField quantile_fields[] = {
-    { IFM_RECORD(DOUBLE, LearnQuantiles, idle_small) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, idle_large) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_small) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_large) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, load_small) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, load_large) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_between_small) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, slow_between_large) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, load_between_small) },
-    { IFM_RECORD(DOUBLE, LearnQuantiles, load_between_large) },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, idle[0], "idle_small") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, idle[1], "idle_large") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow[0], "slow_small") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow[1], "slow_large") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load[0], "load_small") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load[1], "load_large") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow_between[0], "slow_between_small") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, slow_between[1], "slow_between_large") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load_between[0], "load_between_small") },
+    { IFM_RECORD_AS(DOUBLE, LearnQuantiles, load_between[1], "load_between_large") },
     { IFM_RECORD(DOUBLE, LearnQuantiles, unknown) },
     { NULL },
 };
@@ -126,7 +126,7 @@ IfmLatencyModel *learn_model_alloc(void)
     ifm_record_init(model, model_fields);
     model->format_version = FORMAT_VERSION;
     model->node_overhead_ns = (double)NAN;
-    model->quantiles = (LearnQuantiles){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+    model->quantiles = (LearnQuantiles){ { NAN, NAN }, { NAN, NAN }, { NAN, NAN }, { NAN, NAN }, { NAN, NAN }, NAN };
     return model;
 }
 

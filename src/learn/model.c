@@ -99,9 +99,9 @@ static void set_interval(IfmPredictedLatency *predicted, double half)
     predicted->high_ns = predicted->latency_ns * exp(half);
 }
 
-static double pick(double small, double large, double latency_ns)
+static double pick(const double *bounds, double latency_ns)
 {
-    return latency_ns < IFM_LEARN_SMALL_NS ? small : large;
+    return bounds[latency_ns >= IFM_LEARN_SMALL_NS];
 }
 
 /* What trees say, as factors. A model's file is not trusted: they are bounded. @factors: (out) [n], 1 without trees */
@@ -140,10 +140,8 @@ static double half_of_load(const IfmLatencyModel *model, const IfmLoadState *loa
     const LearnQuantiles *quantiles = &model->quantiles;
     const gboolean idle_known = load->idle_ns > 0;
     if (is_known_level(model, load->same) && is_known_level(model, load->other))
-        return idle_known ? pick(quantiles->slow_small, quantiles->slow_large, latency_ns)
-                          : pick(quantiles->load_small, quantiles->load_large, latency_ns);
-    return idle_known ? pick(quantiles->slow_between_small, quantiles->slow_between_large, latency_ns)
-                      : pick(quantiles->load_between_small, quantiles->load_between_large, latency_ns);
+        return idle_known ? pick(quantiles->slow, latency_ns) : pick(quantiles->load, latency_ns);
+    return idle_known ? pick(quantiles->slow_between, latency_ns) : pick(quantiles->load_between, latency_ns);
 }
 
 /* Without trees of the slow-down. @half: of the interval without load */
@@ -217,12 +215,12 @@ static void predict_idle(const IfmLatencyModel *model, const IfmLoadState *load,
         else if (predicted->known && model->idle.n_features > 0)
         {
             predicted->idle_ns = predicted->roofline_ns * factors[i];
-            half = pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns);
+            half = pick(quantiles->idle, predicted->idle_ns);
         }
         else
         {
             predicted->idle_ns = predicted->roofline_ns * learn_scale(model, batch->kernels[i].op_type);
-            half = fmax(quantiles->unknown, pick(quantiles->idle_small, quantiles->idle_large, predicted->idle_ns));
+            half = fmax(quantiles->unknown, pick(quantiles->idle, predicted->idle_ns));
         }
         batch->halves[i] = half * (predicted->in_range ? 1 : OUTSIDE_FACTOR);
         predicted->latency_ns = predicted->idle_ns;

@@ -227,8 +227,7 @@ static gboolean fail(const Reader *reader, gsize row, GError **error, const char
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%" G_GSIZE_FORMAT ": %s", ifm_csv_name(reader->csv),
-                ifm_csv_line(reader->csv, row), text);
+    ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", ifm_csv_name(reader->csv), ifm_csv_line(reader->csv, row), text);
     ifm_error_make_one_line(error); /* the message quotes the file */
     return FALSE;
 }
