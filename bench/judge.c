@@ -34,15 +34,13 @@ static IfmEngine *engine_of(const char *device, GError **error)
 /* The other model is fed what the right one is. */
 static gboolean feed(const IfmModel *model, const IfmModelCase *model_case, IfmModelSubject *subject, GError **error)
 {
-    const gsize n = ifm_model_n_inputs(model);
-    g_autofree IfmTensor *inputs = g_new0(IfmTensor, n + 1);
-    gboolean fed = ifm_case_make_inputs(model, model_case, TRUE, inputs, error);
-    for (gsize i = 0; i < n; i++)
+    g_auto(IfmInputs) inputs = { 0 };
+    const gboolean fed = ifm_case_make_inputs(model, model_case, TRUE, &inputs, error);
+    for (gsize i = 0; fed && i < inputs.n; i++)
     {
-        const IfmTensor *to = &subject->inputs[i];
-        if (fed && to->size_bytes == inputs[i].size_bytes && to->size_bytes > 0)
-            memcpy(to->data, inputs[i].data, to->size_bytes);
-        ifm_tensor_clear(&inputs[i]);
+        const IfmTensor *to = &subject->inputs.tensors[i];
+        if (to->size_bytes == inputs.tensors[i].size_bytes && to->size_bytes > 0)
+            memcpy(to->data, inputs.tensors[i].data, to->size_bytes);
     }
     return fed;
 }

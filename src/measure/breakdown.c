@@ -31,15 +31,17 @@ static gboolean is_copy(const IfmNodeTime *node)
 
 typedef struct
 {
-    IfmSubject subject;
-    gsize n;       /* runs to make */
-    GArray *walls; /* gint64, appended */
-    GArray *waits; /* gint64, appended; NULL: not needed */
-    GBytes *evict; /* (optional) looked through before each run */
+    IfmModelSubject *subject;
+    const gint *interrupted;
+    gsize max_runs; /* within MIN_RUNS to MAX_RUNS */
+    gint64 time_ns; /* beyond the fewest */
     void (*progress)(gsize n, void *user);
     void *progress_user;
-    GError *error;
-} Batch;
+    GBytes *evict;       /* (optional) looked through before each run */
+    GArray *walls;       /* gint64, one a run */
+    GArray *waits;       /* gint64, one a run: how long its thread waited for a processor; -1: not known */
+    GPtrArray *profiles; /* IfmEngineProfile*, in the order of the runs, each of one or more of them */
+} ProfiledRun;
 
 /* Leaves the caches to other data than the runtime's own, as a model's weights and activations do. */
 static void evict_caches(GBytes *bytes)
@@ -56,27 +58,6 @@ static gint64 waited_ns(IfmClock *clock)
     return ifm_clock_is_virtual(clock) ? -1 : ifm_sensor_wait_ns("/");
 }
 
-static void batch_main(void *user)
-{
-    Batch *batch = user;
-    for (gsize i = 0; i < batch->n && batch->error == NULL; i++)
-    {
-        if (batch->evict != NULL)
-            evict_caches(batch->evict);
-        gint64 wait_ns = batch->waits != NULL ? waited_ns(batch->subject.clock) : -1;
-        gint64 begin_ns = ifm_clock_now_ns(batch->subject.clock);
-        if (!batch->subject.run(batch->subject.self, &batch->error))
-            return;
-        gint64 wall_ns = ifm_clock_now_ns(batch->subject.clock) - begin_ns;
-        g_array_append_val(batch->walls, wall_ns);
-        wait_ns = wait_ns >= 0 ? waited_ns(batch->subject.clock) - wait_ns : -1;
-        if (batch->waits != NULL)
-            g_array_append_val(batch->waits, wait_ns);
-        if (batch->progress != NULL)
-            batch->progress(batch->walls->len, batch->progress_user);
-    }
-}
-
 /* Appends the profiles of the runs since the last call. Together they must be of all @n of them. */
 static gboolean fetch(IfmModelSubject *profiled, gsize n, GPtrArray *profiles, GError **error)
 {
@@ -91,20 +72,6 @@ static gboolean fetch(IfmModelSubject *profiled, gsize n, GPtrArray *profiles, G
            ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
                          "the runtime reported %" G_GINT64_FORMAT " profiled inferences of %" G_GSIZE_FORMAT, n_covered, n);
 }
-
-typedef struct
-{
-    IfmModelSubject *subject;
-    const gint *interrupted;
-    gsize max_runs; /* within MIN_RUNS to MAX_RUNS */
-    gint64 time_ns; /* beyond the fewest */
-    void (*progress)(gsize n, void *user);
-    void *progress_user;
-    GBytes *evict;       /* as in Batch */
-    GArray *walls;       /* gint64, one a run */
-    GArray *waits;       /* gint64, one a run: how long its thread waited for a processor; -1: not known */
-    GPtrArray *profiles; /* IfmEngineProfile*, in the order of the runs, each of one or more of them */
-} ProfiledRun;
 
 static void profiled_run_init(ProfiledRun *profiled, IfmModelSubject *subject)
 {
@@ -123,15 +90,43 @@ static void profiled_run_clear(ProfiledRun *profiled)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ProfiledRun, profiled_run_clear)
 
+/* @walls: appended to; those of the profiled runs, with their waits, or of the warm-up */
+typedef struct
+{
+    const ProfiledRun *profiled;
+    IfmSubject subject;
+    gsize n; /* runs to make */
+    GArray *walls;
+    GError *error;
+} Batch;
+
+static void batch_main(void *user)
+{
+    Batch *batch = user;
+    const ProfiledRun *profiled = batch->profiled;
+    IfmClock *clock = batch->subject.clock;
+    GArray *waits = batch->walls == profiled->walls ? profiled->waits : NULL;
+    for (gsize i = 0; i < batch->n; i++)
+    {
+        if (profiled->evict != NULL)
+            evict_caches(profiled->evict);
+        gint64 wait_ns = waits != NULL ? waited_ns(clock) : -1;
+        gint64 begin_ns = ifm_clock_now_ns(clock);
+        if (!batch->subject.run(batch->subject.self, &batch->error))
+            return;
+        gint64 wall_ns = ifm_clock_now_ns(clock) - begin_ns;
+        g_array_append_val(batch->walls, wall_ns);
+        wait_ns = wait_ns >= 0 ? waited_ns(clock) - wait_ns : -1;
+        if (waits != NULL)
+            g_array_append_val(waits, wait_ns);
+        if (profiled->progress != NULL)
+            profiled->progress(batch->walls->len, profiled->progress_user);
+    }
+}
+
 static gboolean run_batch(const ProfiledRun *profiled, gsize n, GArray *walls, GError **error)
 {
-    Batch batch = { .subject = ifm_model_subject_slots(profiled->subject),
-                    .n = n,
-                    .walls = walls,
-                    .waits = walls == profiled->walls ? profiled->waits : NULL,
-                    .evict = profiled->evict,
-                    .progress = profiled->progress,
-                    .progress_user = profiled->progress_user };
+    Batch batch = { profiled, ifm_model_subject_slots(profiled->subject), n, walls };
     ifm_compiled_invoke(profiled->subject->compiled, 0, batch_main, &batch); /* other streams stay idle */
     return ifm_error_pass(error, batch.error);
 }
@@ -466,7 +461,7 @@ static json_t *slowdown(const GArray *walls, const IfmMeasurement *measurement)
                      ifm_json_real(ratio + half), "level", 0.95);
 }
 
-static void no_breakdown(IfmMeasurement *measurement, const char *why)
+void ifm_breakdown_unavailable(IfmMeasurement *measurement, const char *why)
 {
     json_decref(measurement->breakdown);
     measurement->breakdown = json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(why));
@@ -498,12 +493,12 @@ gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost
     {
         if (!g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
             return ifm_error_pass(error, g_steal_pointer(&failure));
-        no_breakdown(measurement, failure->message);
+        ifm_breakdown_unavailable(measurement, failure->message);
         return TRUE;
     }
     if (profiled.walls->len == 0)
     {
-        no_breakdown(measurement, "interrupted before a profiled run");
+        ifm_breakdown_unavailable(measurement, "interrupted before a profiled run");
         return TRUE;
     }
     g_array_set_size(measurement->profiled_ns, 0);

@@ -360,6 +360,25 @@ void ifm_sides_end_processes(IfmSides *self)
         g_clear_pointer(&self->sides[i].worker, ifm_worker_free);
 }
 
+gboolean ifm_sides_repeat(IfmSides *self, gboolean (*once)(void *user, GError **error), gboolean (*is_done)(void *user),
+                          void *user, const char *whole, gboolean *interrupted, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    gboolean done = FALSE;
+    self->began_ns = ifm_sides_now_ns();
+    while (!done && !ifm_runner_is_interrupted(self->runner) && once(user, &failure))
+    {
+        self->n_ended++;
+        done = is_done(user);
+    }
+    *interrupted = !done && ifm_runner_is_interrupted(self->runner);
+    if (*interrupted && self->n_ended > 0)
+        return TRUE;
+    if (*interrupted && failure == NULL)
+        return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before %s", whole);
+    return ifm_error_pass(error, g_steal_pointer(&failure)) && done;
+}
+
 void ifm_sides_end(IfmSides *self)
 {
     json_decref(self->monitor.after); /* one of a reference that was asked for meanwhile */

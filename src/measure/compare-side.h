@@ -77,6 +77,12 @@ gboolean ifm_side_end(IfmSides *self, IfmSide *side, GError **error);
 /** ifm_sides_step: @step of all sides. @order: [n]; NULL: as they are given */
 gboolean ifm_sides_step(IfmSides *self, IfmSideStep step, const gsize *order, GError **error);
 
+/** ifm_sides_repeat: Makes each side's process, runs and ends it, by @once, until @is_done. Interrupted, what was whole by
+ * then counts. @whole: what is: "a round was whole"    @interrupted: (out) that it ended by that Returns: FALSE with an
+ * error where it failed, or where nothing is whole. */
+gboolean ifm_sides_repeat(IfmSides *self, gboolean (*once)(void *user, GError **error), gboolean (*is_done)(void *user),
+                          void *user, const char *whole, gboolean *interrupted, GError **error);
+
 /** ifm_sides_end: The machine's last snapshot, and what it says into each side's record. */
 void ifm_sides_end(IfmSides *self);
 /** ifm_sides_warnings: (transfer full) char*: of all sides' records; without a name what is in every one. */

@@ -82,11 +82,21 @@ static gboolean take_from_file(const IfmModel *model, const IfmModelCase *model_
     return file != NULL;
 }
 
-gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmTensor *inputs,
+void ifm_inputs_clear(IfmInputs *inputs)
+{
+    for (gsize i = 0; i < inputs->n; i++)
+        ifm_tensor_clear(&inputs->tensors[i]);
+    g_free(inputs->tensors);
+}
+
+gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmInputs *inputs,
                               GError **error)
 {
+    const gsize n = ifm_model_n_inputs(model);
+    *inputs = (IfmInputs){ n, g_new0(IfmTensor, n + 1) };
     if (!read)
-        return ifm_model_reserve_inputs(model, model_case->bindings, model_case->n_bindings, inputs, error);
-    return ifm_model_make_inputs(model, model_case->bindings, model_case->n_bindings, model_case->seed, inputs, error) &&
-           (model_case->inputs_path == NULL || take_from_file(model, model_case, inputs, error));
+        return ifm_model_reserve_inputs(model, model_case->bindings, model_case->n_bindings, inputs->tensors, error);
+    return ifm_model_make_inputs(model, model_case->bindings, model_case->n_bindings, model_case->seed, inputs->tensors,
+                                 error) &&
+           (model_case->inputs_path == NULL || take_from_file(model, model_case, inputs->tensors, error));
 }

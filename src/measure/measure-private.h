@@ -142,10 +142,18 @@ gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, con
 
 /* --- inputs.c: what a model is fed ------------------------------------------------------------------------------- */
 
+/** IfmInputs: what a model is fed, in the order of its inputs. */
+typedef struct
+{
+    gsize n;
+    IfmTensor *tensors;
+} IfmInputs;
+void ifm_inputs_clear(IfmInputs *inputs);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmInputs, ifm_inputs_clear)
 /** ifm_case_make_inputs: Seeded, or from the case's file; @read: FALSE: of the right shapes and no more, for a device that
- * never looks at them. @inputs: (out) [ifm_model_n_inputs()], to be cleared by the caller also where this fails. Errors:
- * IFM_ERROR_INVALID naming the port whose tensor in the file is another, and those of the file. */
-gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmTensor *inputs,
+ * never looks at them. @inputs: (out) to be cleared by the caller also where this fails. Errors: IFM_ERROR_INVALID naming
+ * the port whose tensor in the file is another, and those of the file. */
+gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmInputs *inputs,
                               GError **error);
 /** ifm_model_case_open: (transfer full) the model of a case: read from its file, or made of its kernel. */
 IfmModel *ifm_model_case_open(const IfmModelCase *model_case, GError **error);
@@ -168,7 +176,7 @@ typedef struct
     IfmRepeat runs;
 } IfmBusyStream;
 
-/** IfmModelSubject: @compile_ns: what compiling took, host time    @inputs: [n_inputs], may be written to between two runs
+/** IfmModelSubject: @compile_ns: what compiling took, host time    @inputs: may be written to between two runs
  * @reference: borrowed, set by who has one; without, outputs are only checked to be finite
  * @wrong: whether an output was different from the reference's */
 struct IfmModelSubject
@@ -180,8 +188,8 @@ struct IfmModelSubject
     IfmCompileOptions options;
     IfmCompiled *compiled;
     gint64 compile_ns;
-    gsize n_inputs, n_outputs;
-    IfmTensor *inputs;
+    gsize n_outputs;
+    IfmInputs inputs;
     IfmAnalysis *analysis; /* what shapes the outputs have; NULL if unknown */
     int n_streams;
     IfmRequest **requests; /* [n_streams]; 0 is the measured one */
@@ -300,6 +308,9 @@ IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_c
 gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost, const IfmProtocol *protocol,
                                const gint *interrupted, void (*progress)(gsize n, void *user), void *progress_user,
                                IfmMeasurement *measurement, GError **error);
+
+/** ifm_breakdown_unavailable: That there is none, and why. */
+void ifm_breakdown_unavailable(IfmMeasurement *measurement, const char *why);
 
 /* --- optimised.c: the graph that a runtime made of a model --------------------------------------------------------- */
 

@@ -58,20 +58,17 @@ static void enter(const Making *making, const char *phase, int n_steps)
  * into what a run before was fed: the new mean of a batch normalisation that trains replaces the old one. */
 static gboolean feed(const Making *making, IfmModelSubject *subject, GError **error)
 {
-    const gsize n = ifm_model_n_inputs(making->model);
-    g_autofree IfmTensor *inputs = g_new0(IfmTensor, n + 1);
-    gboolean fed = ifm_case_make_inputs(making->model, making->model_case, TRUE, inputs, error);
-    for (gsize i = 0; fed && i < n; i++)
+    g_auto(IfmInputs) inputs = { 0 };
+    gboolean fed = ifm_case_make_inputs(making->model, making->model_case, TRUE, &inputs, error);
+    for (gsize i = 0; fed && i < inputs.n; i++)
     {
-        const IfmTensor *to = &subject->inputs[i];
-        fed = to->size_bytes == inputs[i].size_bytes;
+        const IfmTensor *to = &subject->inputs.tensors[i];
+        fed = to->size_bytes == inputs.tensors[i].size_bytes;
         if (fed && to->size_bytes > 0)
-            memcpy(to->data, inputs[i].data, to->size_bytes);
+            memcpy(to->data, inputs.tensors[i].data, to->size_bytes);
         if (!fed)
             ifm_error_set(error, IFM_ERROR_FAILED, "the reference's input %" G_GSIZE_FORMAT " is another one", i);
     }
-    for (gsize i = 0; i < n; i++)
-        ifm_tensor_clear(&inputs[i]);
     return fed;
 }
 
@@ -165,12 +162,11 @@ static IfmModelSubject *run_reference(Making *making, GError **error)
 
 static gboolean find_drawn(Making *making, GError **error)
 {
-    const gsize n = ifm_model_n_inputs(making->model);
-    g_autofree IfmTensor *inputs = g_new0(IfmTensor, n + 1);
-    const gboolean fed = ifm_case_make_inputs(making->model, making->model_case, TRUE, inputs, error);
+    g_auto(IfmInputs) inputs = { 0 };
     json_t *drawn = json_object();
+    const gboolean fed = ifm_case_make_inputs(making->model, making->model_case, TRUE, &inputs, error);
     if (fed)
-        making->draws = ifm_model_draws(making->model, inputs);
+        making->draws = ifm_model_draws(making->model, inputs.tensors);
     for (gsize i = 0; fed && i < making->n; i++)
     {
         const char *source = g_hash_table_lookup(making->draws, making->names[i]);
@@ -178,8 +174,6 @@ static gboolean find_drawn(Making *making, GError **error)
             json_object_set_new(drawn, making->names[i], ifm_json_string(source));
     }
     json_object_set_new(making->facts, "draws", drawn);
-    for (gsize i = 0; i < n; i++)
-        ifm_tensor_clear(&inputs[i]);
     return fed;
 }
 

@@ -193,8 +193,9 @@ static gboolean warm_up(Compare *compare, IfmSide *side, GError **error)
     return TRUE;
 }
 
-static gboolean run_pair(Compare *compare, GError **error)
+static gboolean run_pair(void *user, GError **error)
 {
+    Compare *compare = user;
     gint64 began_ns = ifm_sides_now_ns();
     if (!both(compare, ifm_side_prepare, error))
         return FALSE;
@@ -233,29 +234,13 @@ static void report(const Compare *compare, const IfmRunnerOptions *options)
     options->progress(place->str, 0, NAN, of_difference ? half / fabs(sofar.difference_ns) : half, options->progress_user);
 }
 
-/* Until the rule has enough. Interrupted, what was whole by then counts. Returns: FALSE with an error where it failed, or
- * where nothing is whole. */
-static gboolean run_pairs(Compare *compare, gboolean *interrupted, GError **error)
+/* Whether the rule has enough. */
+static gboolean end_pair(void *user)
 {
-    g_autoptr(GError) failure = NULL;
-    gboolean done = FALSE;
-    compare->sides.began_ns = ifm_sides_now_ns();
-    while (!done && !ifm_runner_is_interrupted(compare->sides.runner))
-    {
-        if (!run_pair(compare, &failure))
-            break;
-        compare->sides.n_ended++;
-        draw_order(compare);
-        done = ifm_comparer_end_pair(compare->comparer, ifm_sides_now_ns() - compare->sides.began_ns);
-        report(compare, &compare->sides.runner->options);
-    }
-    *interrupted = !done && ifm_runner_is_interrupted(compare->sides.runner);
-    if (*interrupted && compare->sides.n_ended > 0)
-        return TRUE;
-    if (failure != NULL)
-        g_propagate_error(error, g_steal_pointer(&failure));
-    else if (*interrupted)
-        ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before anything was compared");
+    Compare *compare = user;
+    draw_order(compare);
+    const gboolean done = ifm_comparer_end_pair(compare->comparer, ifm_sides_now_ns() - compare->sides.began_ns);
+    report(compare, &compare->sides.runner->options);
     return done;
 }
 
@@ -335,7 +320,8 @@ gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], co
     draw_order(&compare); /* sealing a side starts its first process */
     for (gsize i = 0; i < 2; i++)
         compare.sides.sides[i].protocol = protocol_of(protocol, i > 0);
-    if (!ifm_sides_start(&compare.sides, compare.order, error) || !run_pairs(&compare, &interrupted, error))
+    if (!ifm_sides_start(&compare.sides, compare.order, error) ||
+        !ifm_sides_repeat(&compare.sides, run_pair, end_pair, &compare, "anything was compared", &interrupted, error))
         return FALSE;
     finish(&compare, interrupted, comparison);
     return TRUE;

@@ -81,8 +81,9 @@ static gboolean run_process(Rounds *rounds, IfmSide *side, double *median_ns, GE
     return ifm_side_run(sides, side, 0, runs_of(rounds, side), median_ns, error) && ifm_side_end(sides, side, error);
 }
 
-static gboolean run_round(Rounds *rounds, GError **error)
+static gboolean run_round(void *user, GError **error)
 {
+    Rounds *rounds = user;
     const gsize n = rounds->sides.n;
     g_autofree double *log_ns = g_new(double, n), *medians_ns = g_new(double, n);
     g_autofree gsize *places = g_new(gsize, n);
@@ -101,7 +102,6 @@ static gboolean run_round(Rounds *rounds, GError **error)
     g_array_append_vals(rounds->log_ns, log_ns, (guint)n);
     g_array_append_vals(rounds->medians_ns, medians_ns, (guint)n);
     g_array_append_vals(rounds->places, places, (guint)n);
-    rounds->sides.n_ended++;
     return TRUE;
 }
 
@@ -160,28 +160,13 @@ static void report(const Rounds *rounds)
         options->progress(place, 0, NAN, NAN, options->progress_user);
 }
 
-/* Interrupted, what was whole by then counts. */
-static gboolean run_all(Rounds *rounds, GError **error)
+static gboolean end_round(void *user)
 {
-    g_autoptr(GError) failure = NULL;
-    rounds->sides.began_ns = ifm_sides_now_ns();
-    while (rounds->stopped == NULL && !ifm_runner_is_interrupted(rounds->sides.runner))
-    {
-        if (!run_round(rounds, &failure))
-            break;
-        rounds->stopped = why_stop(rounds);
-        draw_order(rounds);
-        report(rounds);
-    }
-    if (rounds->stopped != NULL)
-        return TRUE;
-    if (ifm_runner_is_interrupted(rounds->sides.runner) && rounds->sides.n_ended > 0)
-    {
-        rounds->stopped = ifm_stop_reason_name(IFM_STOP_INTERRUPTED);
-        return TRUE;
-    }
-    return failure != NULL ? ifm_error_pass(error, g_steal_pointer(&failure))
-                           : ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before a round was whole");
+    Rounds *rounds = user;
+    rounds->stopped = why_stop(rounds);
+    draw_order(rounds);
+    report(rounds);
+    return rounds->stopped != NULL;
 }
 
 /* --- the records ------------------------------------------------------------------------------------------------------ */
@@ -279,6 +264,7 @@ gboolean ifm_runner_rounds(IfmRunner *runner, const IfmCompareSide *sides, const
                               .log_ns = g_array_new(FALSE, FALSE, sizeof(double)),
                               .medians_ns = g_array_new(FALSE, FALSE, sizeof(double)),
                               .places = g_array_new(FALSE, FALSE, sizeof(gsize)) };
+    gboolean interrupted = FALSE;
     ifm_sides_init(&rounds.sides, runner, sides, names, n, seed);
     draw_order(&rounds);
     for (gsize i = 0; i < n; i++)
@@ -286,8 +272,10 @@ gboolean ifm_runner_rounds(IfmRunner *runner, const IfmCompareSide *sides, const
     if (!ifm_sides_start(&rounds.sides, rounds.order, error))
         return FALSE;
     ifm_sides_end_processes(&rounds.sides);
-    if (!run_all(&rounds, error))
+    if (!ifm_sides_repeat(&rounds.sides, run_round, end_round, &rounds, "a round was whole", &interrupted, error))
         return FALSE;
+    if (interrupted)
+        rounds.stopped = ifm_stop_reason_name(IFM_STOP_INTERRUPTED);
     finish(&rounds, result);
     return TRUE;
 }

@@ -51,10 +51,10 @@ static gssize find_input(const IfmModelSubject *self, const char *name)
 
 static gboolean set_inputs(IfmModelSubject *self, IfmRequest *request, GError **error)
 {
-    for (gsize i = 0; i < self->n_inputs; i++)
+    for (gsize i = 0; i < self->inputs.n; i++)
     {
         gssize port = find_input(self, ifm_model_input(self->model, i)->name);
-        if (port >= 0 && !ifm_request_set_input(request, (gsize)port, &self->inputs[i], error))
+        if (port >= 0 && !ifm_request_set_input(request, (gsize)port, &self->inputs.tensors[i], error))
             return FALSE;
     }
     return TRUE;
@@ -134,15 +134,13 @@ IfmModelSubject *ifm_model_subject_new_saving(IfmEngine *engine, IfmModel *model
     if (self->spec == NULL || !ifm_model_check_bindings(model, model_case->bindings, model_case->n_bindings, error))
         return NULL;
     self->n_streams = MAX(1, self->spec->n_streams);
-    self->n_inputs = ifm_model_n_inputs(model);
-    self->inputs = g_new0(IfmTensor, self->n_inputs);
     if (model_case->free_shapes)
         self->analysis = ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, NULL);
     gint64 began_us = g_get_monotonic_time();
     self->compiled = ifm_engine_compile(engine, model, self->spec, &self->options, error);
     self->compile_ns = (g_get_monotonic_time() - began_us) * 1000;
     self->options.save_optimised = NULL; /* done, and the path is the caller's */
-    if (self->compiled == NULL || !ifm_case_make_inputs(model, model_case, computes(self), self->inputs, error) ||
+    if (self->compiled == NULL || !ifm_case_make_inputs(model, model_case, computes(self), &self->inputs, error) ||
         !make_requests(self, error))
         return NULL;
     return g_steal_pointer(&self);
@@ -158,14 +156,12 @@ void ifm_model_subject_free(IfmModelSubject *self)
     ifm_analysis_free(self->analysis);
     for (gsize i = 0; self->outputs != NULL && i < (gsize)self->n_streams * self->n_outputs; i++)
         ifm_tensor_clear(&self->outputs[i]);
-    for (gsize i = 0; self->inputs != NULL && i < self->n_inputs; i++)
-        ifm_tensor_clear(&self->inputs[i]);
     for (int i = 0; self->busy != NULL && i < self->n_streams - 1; i++)
         g_clear_error(&self->busy[i].runs.error);
     g_free(self->busy);
     g_free(self->requests);
     g_free(self->outputs);
-    g_free(self->inputs);
+    ifm_inputs_clear(&self->inputs);
     ifm_device_spec_free(self->spec);
     ifm_verification_clear(&self->verdict);
     ifm_model_unref(self->model);
@@ -175,8 +171,8 @@ void ifm_model_subject_free(IfmModelSubject *self)
 gsize ifm_model_subject_io_bytes(const IfmModelSubject *self)
 {
     gsize n = 0;
-    for (gsize i = 0; i < self->n_inputs; i++)
-        n += self->inputs[i].size_bytes;
+    for (gsize i = 0; i < self->inputs.n; i++)
+        n += self->inputs.tensors[i].size_bytes;
     for (gsize i = 0; i < self->n_outputs; i++)
         n += self->outputs[i].size_bytes;
     return n;
@@ -355,11 +351,11 @@ json_t *ifm_model_subject_effective_config(IfmModelSubject *self, IfmMeasurement
 {
     g_autofree IfmTensor *inputs =
         g_new0(IfmTensor, ifm_compiled_info(self->compiled).n_inputs); /* in the engine's order */
-    for (gsize i = 0; i < self->n_inputs; i++)
+    for (gsize i = 0; i < self->inputs.n; i++)
     {
         gssize port = find_input(self, ifm_model_input(self->model, i)->name);
         if (port >= 0)
-            inputs[port] = self->inputs[i];
+            inputs[port] = self->inputs.tensors[i];
     }
     g_autoptr(IfmEffectiveConfig) effective_config = ifm_compiled_effective_config(self->compiled, inputs, error);
     if (effective_config == NULL)

@@ -329,26 +329,18 @@ static json_t *judged_to_json(const Judged *judged)
                      ifm_accuracy_to_json(&judged->accuracy));
 }
 
-static void add_tolerance(json_t *json, const IfmVerification *verdict, const IfmTolerance *tolerance)
+/* (transfer full) */
+static json_t *tolerance_to_json(const IfmVerification *verdict, const IfmTolerance *tolerance)
 {
-    const gboolean by_spread = verdict->judged != NULL;
-    json_object_set_new(json, "tolerance",
-                        json_string(by_spread           ? "the spread of disturbed runs of the reference"
-                                    : tolerance->scaled ? "by precision"
-                                                        : "as given"));
-    if (!by_spread)
-    {
-        json_object_set_new(json, "rtol", ifm_json_real(tolerance->rtol));
-        json_object_set_new(json, "atol", ifm_json_real(tolerance->atol));
-        json_object_set_new(
-            json, "atol_of",
-            json_string(tolerance->scaled ? "the reference output's root mean square" : "the output's unit"));
-        return;
-    }
+    const char *by = tolerance->scaled ? "by precision" : "as given";
+    if (verdict->judged == NULL)
+        return json_pack("{s:s,s:o,s:o,s:s}", "tolerance", by, "rtol", ifm_json_real(tolerance->rtol), "atol",
+                         ifm_json_real(tolerance->atol), "atol_of",
+                         tolerance->scaled ? "the reference output's root mean square" : "the output's unit");
     json_t *outputs = json_array();
     for (guint i = 0; i < verdict->judged->len; i++)
         json_array_append_new(outputs, judged_to_json(&g_array_index(verdict->judged, Judged, i)));
-    json_object_set_new(json, "outputs", outputs);
+    return json_pack("{s:s,s:o}", "tolerance", "the spread of disturbed runs of the reference", "outputs", outputs);
 }
 
 static const char *status_of(const IfmVerification *verdict, gboolean wrong)
@@ -370,7 +362,7 @@ json_t *ifm_verification_to_json(const IfmVerification *verdict, gboolean wrong,
         json_object_update(json, verdict->facts);
     if (verdict->n_compared > 0 || verdict->agreement > IFM_AGREEMENT_EQUAL)
         json_object_set_new(json, "agreement", json_string(ifm_agreement_name(verdict->agreement)));
-    add_tolerance(json, verdict, tolerance);
+    json_object_update_new(json, tolerance_to_json(verdict, tolerance));
     if (tolerance->as_wholes)
         json_object_set_new(json, "n_as_wholes", json_integer(verdict->n_as_wholes));
     json_object_set_new(json, "reference_not_finite", json_boolean(verdict->reference_not_finite));

@@ -18,21 +18,6 @@ static char *sample_path(const char *prefix, gint64 sample)
     return g_strdup_printf("%s-%" G_GINT64_FORMAT, prefix, sample);
 }
 
-/* Inputs: those of one sample, in the order of the model. */
-typedef struct
-{
-    gsize n;
-    IfmTensor *tensors;
-} Inputs;
-
-static void inputs_clear(Inputs *inputs)
-{
-    for (gsize i = 0; inputs->tensors != NULL && i < inputs->n; i++)
-        ifm_tensor_clear(&inputs->tensors[i]);
-    g_free(inputs->tensors);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Inputs, inputs_clear)
-
 /* Another model may take the same in another precision. */
 static gboolean copy_values(const IfmTensor *from, IfmTensor *to, const char *name, GError **error)
 {
@@ -72,19 +57,17 @@ static gboolean take_row(const IfmTensorFile *file, gint64 sample, const char *n
 }
 
 static gboolean make_inputs(const IfmModel *model, const IfmModelCase *model_case, const IfmTensorFile *samples,
-                            gint64 sample, Inputs *inputs, GError **error)
+                            gint64 sample, IfmInputs *inputs, GError **error)
 {
     IfmModelCase of_sample = *model_case;
     of_sample.seed += (guint32)sample;
-    inputs->n = ifm_model_n_inputs(model);
-    inputs->tensors = g_new0(IfmTensor, inputs->n + 1);
-    gboolean ok = ifm_case_make_inputs(model, &of_sample, TRUE, inputs->tensors, error);
+    gboolean ok = ifm_case_make_inputs(model, &of_sample, TRUE, inputs, error);
     for (gsize i = 0; ok && i < inputs->n; i++)
         ok = take_row(samples, sample, ifm_model_input(model, i)->name, &inputs->tensors[i], error);
     return ok;
 }
 
-static gboolean save_inputs(const IfmModel *model, const Inputs *inputs, const char *path, GError **error)
+static gboolean save_inputs(const IfmModel *model, const IfmInputs *inputs, const char *path, GError **error)
 {
     g_autofree const char **names = g_new0(const char *, inputs->n + 1);
     for (gsize i = 0; i < inputs->n; i++)
@@ -101,7 +84,7 @@ static gboolean feed(IfmModelSubject *subject, const IfmModel *model, const char
     {
         const char *name = ifm_model_input(model, i)->name;
         const IfmTensor *found = ifm_tensor_file_find(file, name);
-        if (found != NULL && !copy_values(found, &subject->inputs[i], name, error))
+        if (found != NULL && !copy_values(found, &subject->inputs.tensors[i], name, error))
             return FALSE;
     }
     return file != NULL;
@@ -178,7 +161,7 @@ json_t *worker_answer_accuracy(Worker *worker, const IfmModelCase *model_case, c
     g_autofree IfmAccuracy *sums = g_new0(IfmAccuracy, ifm_compiled_info(compiled).n_outputs + 1);
     for (gint64 i = 0; i < n; i++)
     {
-        g_auto(Inputs) inputs = { 0 };
+        g_auto(IfmInputs) inputs = { 0 };
         g_autofree char *to = sample_path(inputs_at, i), *outputs = sample_path(outputs_at, i);
         if (!worker_go_on(worker, "running samples", 1, error) ||
             (makes &&
@@ -417,7 +400,7 @@ static gboolean find_tensor(IfmModelSubject *subject, const IfmModel *model, con
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
         if (g_str_equal(ifm_model_input(model, i)->name, name))
         {
-            *tensor = subject->inputs[i];
+            *tensor = subject->inputs.tensors[i];
             return TRUE;
         }
     return FALSE;

@@ -87,6 +87,28 @@ gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *devic
            ifm_error_set(error, IFM_ERROR_LOST, "the device is lost after the runs: %s", failure->message);
 }
 
+gboolean worker_all_there(Worker *worker, const GPtrArray *devices, GPtrArray *given_up, const char *what, GError **error)
+{
+    g_autoptr(GError) loss = NULL;
+    json_auto_t *lost = json_array();
+    worker_enter_phase(worker, "probing the devices");
+    for (guint i = 0; i < devices->len; i++)
+    {
+        const char *device = devices->pdata[i];
+        g_autoptr(GError) failure = NULL;
+        g_autoptr(IfmDeviceSpec) spec = NULL;
+        IfmEngine *engine = worker_open_device(worker, device, &spec, &failure);
+        if (engine != NULL && ifm_engine_probe_device(engine, spec, &failure))
+            continue;
+        json_array_append_new(lost, ifm_json_string(device));
+        if (loss == NULL && (given_up == NULL || !g_ptr_array_find_with_equal_func(given_up, device, g_str_equal, NULL)))
+            ifm_error_set(&loss, IFM_ERROR_LOST, "the device is lost after the %s: %s", what, failure->message);
+    }
+    if (json_array_size(lost) > 0)
+        worker_say(worker, json_pack("{s:s,s:O}", "say", "lost", "devices", lost));
+    return ifm_error_pass(error, g_steal_pointer(&loss));
+}
+
 json_t *worker_answer_find(Worker *worker, const json_t *request, GError **error)
 {
     const gboolean find = g_str_equal(ifm_member_text(request, "do"), "find");

@@ -69,6 +69,10 @@ void worker_report_base(Worker *worker);
 gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error);
 /* worker_still_there: A lost device may have answered at once, and anything: it must still be there after the last run. */
 gboolean worker_still_there(Worker *worker, IfmEngine *engine, const char *device, GError **error);
+/* worker_all_there: The same of several devices (char*), by their specs; those that are not are reported as lost.
+ * @given_up: (nullable) those that were known to have failed, which is no error    @what: of what they were lost after:
+ * "copies" */
+gboolean worker_all_there(Worker *worker, const GPtrArray *devices, GPtrArray *given_up, const char *what, GError **error);
 
 /* worker_drop_prepared: the case before, if there is one. */
 void worker_drop_prepared(Worker *worker);

@@ -81,7 +81,7 @@ static void test_inputs_read(void)
             break;
         }
         g_assert_no_error(error);
-        const IfmTensor *x = &subject->inputs[0];
+        const IfmTensor *x = &subject->inputs.tensors[0];
         g_assert_cmpuint(x->size_bytes, ==, 16 * 8 * sizeof(float));
         g_assert_cmpint(x->shape[0], ==, 16);
         if (computes)

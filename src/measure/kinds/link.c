@@ -374,33 +374,16 @@ static json_t *result_of(const Link *self)
 /* --- the case in hand --------------------------------------------------------------------------------------------------
  */
 
-static void say_lost(Link *self, json_t *devices /* (transfer full) */)
-{
-    self->reported_lost = TRUE;
-    worker_say(self->worker, json_pack("{s:s,s:o}", "say", "lost", "devices", devices));
-}
-
 /* A lost device may have done as if it copied: both must still be there afterwards. */
 static gboolean still_there(Worker *worker, GError **error)
 {
     Link *self = worker->state;
-    const Side *sides[] = { &self->from, &self->to };
-    json_t *lost = json_array();
-    worker_enter_phase(worker, "probing the devices");
-    for (gsize i = 0; i < G_N_ELEMENTS(sides); i++)
-    {
-        g_autoptr(GError) failure = NULL;
-        if (ifm_engine_probe_device(sides[i]->engine, sides[i]->spec, &failure))
-            continue;
-        if (json_array_size(lost) == 0)
-            ifm_error_set(error, IFM_ERROR_LOST, "the device is lost after the copies: %s", failure->message);
-        json_array_append_new(lost, json_string(sides[i]->spec->text));
-    }
-    if (json_array_size(lost) > 0)
-        say_lost(self, lost);
-    else
-        json_decref(lost);
-    return !self->reported_lost;
+    g_autoptr(GPtrArray) devices = g_ptr_array_new();
+    g_ptr_array_add(devices, self->from.spec->text);
+    g_ptr_array_add(devices, self->to.spec->text);
+    const gboolean there = worker_all_there(worker, devices, NULL, "copies", error);
+    self->reported_lost |= !there;
+    return there;
 }
 
 /* Asked of the kernel: on which cores this thread, which copies, may run. FALSE where they are not those asked for. */
@@ -424,9 +407,8 @@ static gboolean effective_config_cores(const Link *self, GError **error)
 /* A device that says itself that it is lost. @failure: (transfer full) (nullable) Returns: whether it is NULL. */
 static gboolean report_loss(Link *self, GError *failure, GError **error)
 {
-    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST) && !self->reported_lost && self->blamed != NULL &&
-        self->blamed->spec != NULL)
-        say_lost(self, json_pack("[s]", self->blamed->spec->text));
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST) && !self->reported_lost && self->blamed != NULL)
+        worker_say_lost(self->worker, self->blamed->spec->text);
     return ifm_error_pass(error, failure);
 }
 

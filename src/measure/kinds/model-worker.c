@@ -192,9 +192,7 @@ static gboolean measure_breakdown(Worker *worker, GError **error)
     {
         if (path != NULL)
             unlink(path); /* where it was written at all */
-        json_decref(worker->measurement->breakdown);
-        worker->measurement->breakdown =
-            json_pack("{s:s,s:o}", "status", "unavailable", "why", ifm_json_string(failure->message));
+        ifm_breakdown_unavailable(worker->measurement, failure->message);
         return g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED) ||
                ifm_error_pass(error, g_steal_pointer(&failure));
     }

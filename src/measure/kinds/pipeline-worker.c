@@ -468,28 +468,11 @@ static gboolean repeat(IfmPlanRun *self, IfmStopReason *stop, GError **error)
  * went on without is reported as lost, and is no failure. */
 static gboolean still_there(IfmPlanRun *self, GError **error)
 {
-    g_autoptr(GPtrArray) devices = ifm_plan_run_devices(self);
-    g_autoptr(GError) loss = NULL;
-    json_t *lost = json_array();
-    worker_enter_phase(self->worker, "probing the devices");
-    for (guint i = 0; i < devices->len; i++)
-    {
-        g_autoptr(GError) failure = NULL;
-        g_autoptr(IfmDeviceSpec) spec = NULL;
-        IfmEngine *engine = worker_open_device(self->worker, devices->pdata[i], &spec, &failure);
-        gboolean expected = FALSE;
-        if (engine != NULL && ifm_engine_probe_device(engine, spec, &failure))
-            continue;
-        json_array_append_new(lost, ifm_json_string(devices->pdata[i]));
-        for (gsize d = 0; d < self->n_devices; d++)
-            expected |= self->solos[d].failed && g_str_equal(self->solos[d].device->device, devices->pdata[i]);
-        if (loss == NULL && !expected)
-            ifm_error_set(&loss, IFM_ERROR_LOST, "the device is lost after the batches: %s", failure->message);
-    }
-    if (json_array_size(lost) > 0)
-        worker_say(self->worker, json_pack("{s:s,s:O}", "say", "lost", "devices", lost));
-    json_decref(lost);
-    return ifm_error_pass(error, g_steal_pointer(&loss));
+    g_autoptr(GPtrArray) devices = ifm_plan_run_devices(self), failed = g_ptr_array_new();
+    for (gsize d = 0; d < self->n_devices; d++)
+        if (self->solos[d].failed)
+            g_ptr_array_add(failed, self->solos[d].device->device);
+    return worker_all_there(self->worker, devices, failed, "batches", error);
 }
 
 static void describe_environment(const IfmPlanRun *self)

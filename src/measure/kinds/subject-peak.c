@@ -92,7 +92,7 @@ void ifm_peak_subject_free(IfmPeakSubject *self)
 /* @y: [n] from element @first on, in double */
 static void product_part(const IfmPeakSubject *self, gint64 first, gint64 n, double *y)
 {
-    const IfmTensor *x = &self->subject->inputs[0];
+    const IfmTensor *x = &self->subject->inputs.tensors[0];
     gint64 row = first / self->size, column = first % self->size;
     for (gint64 j = 0; j < n; j++)
         y[j] = 0;
@@ -107,7 +107,7 @@ static void product_part(const IfmPeakSubject *self, gint64 first, gint64 n, dou
 /* @a: [n] from element @first on */
 static void triad_part(const IfmPeakSubject *self, gint64 first, gint64 n, double *a)
 {
-    const IfmTensor *b = &self->subject->inputs[0], *c = &self->subject->inputs[1];
+    const IfmTensor *b = &self->subject->inputs.tensors[0], *c = &self->subject->inputs.tensors[1];
     double scale = ifm_tensor_get_double(&self->weight, 0);
     for (gint64 i = 0; i < n; i++)
         a[i] = ifm_tensor_get_double(b, first + i) + scale * ifm_tensor_get_double(c, first + i);
