@@ -14,6 +14,9 @@ gboolean ifm_json_get_int64_array(const json_t *object, const char *where, const
  */
 int ifm_number_decimals(double value, int significant);
 
+/** ifm_error_at: As ifm_error_refuse(), of a place in a file; of @line 0: of a setting that is in none. */
+gboolean ifm_error_at(GError **error, const char *file, gsize line, const char *format, ...) G_GNUC_PRINTF(4, 5);
+
 /* --- quantity.c: numbers as people write them ------------------------------------------------------------------------- */
 
 /** ifm_number_parse: A decimal number, finite. @end: (out) what follows it. Returns: FALSE for any other text. */

@@ -21,17 +21,6 @@ typedef struct
     GString *field;
 } Reader;
 
-static gboolean fail(const Reader *reader, gsize line, GError **error, const char *format, ...) G_GNUC_PRINTF(4, 5);
-
-static gboolean fail(const Reader *reader, gsize line, GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    return ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", reader->csv->name, line, text);
-}
-
 /* Past the line break at the reader, if there is one. */
 static gboolean skip_line_break(Reader *reader)
 {
@@ -52,7 +41,7 @@ static gboolean read_quoted(Reader *reader, GError **error)
     for (;; reader->at++)
     {
         if (reader->at == reader->end)
-            return fail(reader, opened, error, "a quoted field is not closed");
+            return ifm_error_at(error, reader->csv->name, opened, "a quoted field is not closed");
         if (*reader->at == '"')
         {
             if (reader->end - reader->at < 2 || reader->at[1] != '"')
@@ -64,7 +53,8 @@ static gboolean read_quoted(Reader *reader, GError **error)
     }
     reader->at++;
     if (reader->at < reader->end && *reader->at != ',' && *reader->at != '\n' && *reader->at != '\r')
-        return fail(reader, reader->line, error, "text follows a closing quote; a quote inside a field is doubled");
+        return ifm_error_at(error, reader->csv->name, reader->line,
+                            "text follows a closing quote; a quote inside a field is doubled");
     return TRUE;
 }
 
@@ -73,7 +63,8 @@ static gboolean read_plain(Reader *reader, GError **error)
     while (reader->at < reader->end && *reader->at != ',' && *reader->at != '\n' && *reader->at != '\r')
     {
         if (*reader->at == '"')
-            return fail(reader, reader->line, error, "a quote inside a field that does not begin with one");
+            return ifm_error_at(error, reader->csv->name, reader->line,
+                                "a quote inside a field that does not begin with one");
         g_string_append_c(reader->field, *reader->at++);
     }
     return TRUE;
@@ -96,15 +87,16 @@ static gboolean read_record(Reader *reader, GError **error)
         if (reader->at == reader->end || skip_line_break(reader))
             break;
         if (*reader->at != ',')
-            return fail(reader, reader->line, error, "a carriage return without a line feed");
+            return ifm_error_at(error, reader->csv->name, reader->line, "a carriage return without a line feed");
         reader->at++;
     }
     gsize n = csv->fields->len - first;
     if (csv->n_columns == 0)
         csv->n_columns = n;
     if (n != csv->n_columns)
-        return fail(reader, line, error, "%" G_GSIZE_FORMAT " fields, but the header names %" G_GSIZE_FORMAT " columns", n,
-                    csv->n_columns);
+        return ifm_error_at(error, reader->csv->name, line,
+                            "%" G_GSIZE_FORMAT " fields, but the header names %" G_GSIZE_FORMAT " columns", n,
+                            csv->n_columns);
     return TRUE;
 }
 
@@ -115,9 +107,9 @@ static gboolean check_header(const Reader *reader, GError **error)
     {
         char *name = g_ptr_array_index(reader->csv->fields, k);
         if (*name == '\0')
-            return fail(reader, 1, error, "column %" G_GSIZE_FORMAT " has no name", k + 1);
+            return ifm_error_at(error, reader->csv->name, 1, "column %" G_GSIZE_FORMAT " has no name", k + 1);
         if (!g_hash_table_add(seen, name))
-            return fail(reader, 1, error, "column \"%s\" is named twice", name);
+            return ifm_error_at(error, reader->csv->name, 1, "column \"%s\" is named twice", name);
     }
     return TRUE;
 }
@@ -126,13 +118,13 @@ static gboolean check_bytes(const Reader *reader, GError **error)
 {
     const char *bad = NULL;
     if (reader->at == reader->end)
-        return fail(reader, 1, error, "the file is empty; its first line would name the columns");
+        return ifm_error_at(error, reader->csv->name, 1, "the file is empty; its first line would name the columns");
     if (g_utf8_validate_len(reader->at, (gsize)(reader->end - reader->at), &bad))
         return TRUE;
     gsize line = 1;
     for (const char *c = reader->at; c < bad; c++)
         line += *c == '\n';
-    return fail(reader, line, error, "not UTF-8 text");
+    return ifm_error_at(error, reader->csv->name, line, "not UTF-8 text");
 }
 
 IfmCsv *ifm_csv_parse(const char *text, gsize length, const char *name, GError **error)

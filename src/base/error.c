@@ -1,3 +1,4 @@
+#include "base-private.h"
 #include <base/base.h>
 
 GQuark ifm_error_quark(void)
@@ -58,6 +59,16 @@ gboolean ifm_error_set(GError **error, IfmErrorCode code, const char *format, ..
     set_error(error, code, format, values);
     va_end(values);
     return FALSE;
+}
+
+gboolean ifm_error_at(GError **error, const char *file, gsize line, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    g_autofree char *text = g_strdup_vprintf(format, values);
+    va_end(values);
+    return line > 0 ? ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", file, line, text)
+                    : ifm_error_refuse(error, "setting: %s", text);
 }
 
 gboolean ifm_error_refuse(GError **error, const char *format, ...)

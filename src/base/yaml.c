@@ -60,28 +60,13 @@ static gboolean is_map(const IfmRecordField *field)
     return field->type == IFM_RECORD_NAMED || field->type == IFM_RECORD_SCALARS;
 }
 
-static gboolean fail_at(const Source *source, gsize line, GError **error, const char *format, ...) G_GNUC_PRINTF(4, 5);
-
-static gboolean fail_at(const Source *source, gsize line, GError **error, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *text = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    if (line > 0)
-        ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", source->file, line, text);
-    else
-        ifm_error_refuse(error, "setting: %s", text);
-    return FALSE;
-}
-
 gboolean ifm_yaml_error(const IfmPlace *place, GError **error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    return fail_at(&(Source){ place->file }, place->line, error, "%s", text);
+    return ifm_error_at(error, place->file, place->line, "%s", text);
 }
 
 gboolean ifm_yaml_key_error(const IfmPlace *place, const char *key, gssize entry, GError **error, const char *format, ...)
@@ -93,7 +78,7 @@ gboolean ifm_yaml_key_error(const IfmPlace *place, const char *key, gssize entry
     const GArray *lines = place->lines != NULL ? g_hash_table_lookup(place->lines, key) : NULL;
     const guint at = lines != NULL && entry >= 0 && entry + 1 < (gssize)lines->len ? (guint)entry + 1 : 0;
     const gsize line = lines != NULL ? g_array_index(lines, gsize, at) : place->line;
-    return fail_at(&(Source){ place->file }, line, error, "%s: %s", key, text);
+    return ifm_error_at(error, place->file, line, "%s: %s", key, text);
 }
 
 gboolean ifm_yaml_check_once(const IfmPlace *place, const char *key, const GArray *values, const char *const *words,
@@ -126,12 +111,13 @@ static gboolean wrong_type(const Source *source, const IfmRecordField *field, If
 {
     static const char *const kinds[] = { [YAML_SEQUENCE] = "a list", [YAML_MAPPING] = "a map" };
     if (node->kind != YAML_SCALAR)
-        return fail_at(source, node->line, error, "%s is %s; it should be %s", field->name, kinds[node->kind],
-                       types[type].right);
+        return ifm_error_at(error, source->file, node->line, "%s is %s; it should be %s", field->name, kinds[node->kind],
+                            types[type].right);
     if (*node->text == '\0' && !node->quoted)
-        return fail_at(source, node->line, error, "%s has no value; it should be %s", field->name, types[type].right);
-    return fail_at(source, node->line, error, "%s is %s\"%s\"; it should be %s", field->name,
-                   node->quoted ? "the quoted text " : "", node->text, types[type].right);
+        return ifm_error_at(error, source->file, node->line, "%s has no value; it should be %s", field->name,
+                            types[type].right);
+    return ifm_error_at(error, source->file, node->line, "%s is %s\"%s\"; it should be %s", field->name,
+                        node->quoted ? "the quoted text " : "", node->text, types[type].right);
 }
 
 static gboolean is_number(IfmRecordType type)
@@ -153,8 +139,8 @@ static gboolean check_range(const Source *source, const IfmRecordField *field, c
     if ((field->min == 0 && field->max == 0) || (value >= field->min && value <= field->max))
         return TRUE;
     g_autofree char *min = bound_to_string(field->min), *max = bound_to_string(field->max);
-    return fail_at(source, node->line, error, "%s is %s; it should be between %s and %s", field->name, node->text, min,
-                   max);
+    return ifm_error_at(error, source->file, node->line, "%s is %s; it should be between %s and %s", field->name,
+                        node->text, min, max);
 }
 
 /* The value of a scalar. Only the members of its type are set. */
@@ -173,8 +159,8 @@ static gboolean read_word(const Source *source, const IfmRecordField *field, con
             return TRUE;
     g_autofree char *hint = ifm_nearest_hint(node->text, field->words);
     g_autofree char *words = g_strjoinv(", ", (char **)field->words);
-    return fail_at(source, node->line, error, "%s is \"%s\"; it should be one of: %s%s", field->name, node->text, words,
-                   hint);
+    return ifm_error_at(error, source->file, node->line, "%s is \"%s\"; it should be one of: %s%s", field->name, node->text,
+                        words, hint);
 }
 
 static gboolean read_scalar(const Source *source, const IfmRecordField *field, IfmRecordType type, const YamlNode *node,
@@ -249,11 +235,11 @@ static gboolean check_count(const Source *source, const IfmRecordField *field, c
 {
     double n = node->items->len;
     if (field->filled && n == 0)
-        return fail_at(source, node->line, error, "%s is an empty list; it should have an entry%s", field->name,
-                       field->required ? "" : ", or not stand here at all");
+        return ifm_error_at(error, source->file, node->line, "%s is an empty list; it should have an entry%s", field->name,
+                            field->required ? "" : ", or not stand here at all");
     return is_number(element_of(field)) || (field->min == 0 && field->max == 0) || (n >= field->min && n <= field->max) ||
-           fail_at(source, node->line, error, "%s has %g entries; it should have between %g and %g", field->name, n,
-                   field->min, field->max);
+           ifm_error_at(error, source->file, node->line, "%s has %g entries; it should have between %g and %g", field->name,
+                        n, field->min, field->max);
 }
 
 static gboolean read_field(const Source *source, const IfmRecordField *field, const YamlNode *node, char *place,
@@ -300,8 +286,8 @@ static gboolean unknown_key(const Source *source, const IfmRecordField *fields, 
     g_ptr_array_add(known, NULL);
     g_autofree char *hint = ifm_nearest_hint(key->text, (const char *const *)known->pdata);
     g_autofree char *all = g_strjoinv(", ", (char **)known->pdata);
-    return fail_at(source, key->line, error, "unknown key \"%s\"%s%s", key->text,
-                   *hint != '\0' ? hint : "; known here: ", *hint != '\0' ? "" : all);
+    return ifm_error_at(error, source->file, key->line, "unknown key \"%s\"%s%s", key->text,
+                        *hint != '\0' ? hint : "; known here: ", *hint != '\0' ? "" : all);
 }
 
 /* The same reader reads defaults and files, so both obey the same rules. */
@@ -330,7 +316,8 @@ static gboolean fill_record(const Source *source, const IfmRecordField *fields, 
     }
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
         if (field->required && !g_hash_table_contains(place->lines, field->name))
-            return fail_at(source, node->line, error, "key \"%s\" is missing here: %s", field->name, field->help);
+            return ifm_error_at(error, source->file, node->line, "key \"%s\" is missing here: %s", field->name,
+                                field->help);
     return TRUE;
 }
 

@@ -152,11 +152,6 @@ static void plan_tiles(const IfmConvShape *shape, const IfmConvOptions *options,
         plan_memory(shape, options, FALSE, plan);
 }
 
-static gboolean is_one_tile(const Plan *plan)
-{
-    return (plan->n[0] == 1 || plan->tiles[0] == 1) && (plan->n[1] == 1 || plan->tiles[1] == 1);
-}
-
 /* Estimated time in multiplications: of the products, the transforms, and loading the weights. */
 static double cost(const IfmConvShape *shape, const IfmConvOptions *options, const Plan *plan)
 {
@@ -177,7 +172,8 @@ static gboolean plan_tiling(const IfmConvShape *shape, const IfmConvOptions *opt
     {
         Plan candidate;
         plan_tiles(shape, options, sizes[i], &candidate);
-        if (candidate.n_tiles == 0 || is_one_tile(&candidate) ||
+        if (candidate.n_tiles == 0 ||
+            ((candidate.n[0] == 1 || candidate.tiles[0] == 1) && (candidate.n[1] == 1 || candidate.tiles[1] == 1)) ||
             (is_planned && cost(shape, options, &candidate) > cost(shape, options, plan)))
             continue;
         *plan = candidate;

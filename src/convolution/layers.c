@@ -34,10 +34,7 @@ IfmConvLayer *ifm_conv_layer_new(void)
 
 void ifm_conv_layer_free(IfmConvLayer *layer)
 {
-    if (layer == NULL)
-        return;
-    ifm_record_clear(layer, ifm_conv_layer_fields);
-    g_free(layer);
+    ifm_record_free(layer, ifm_conv_layer_fields);
 }
 
 IfmConvLayer *ifm_conv_layer_copy(const IfmConvLayer *layer)

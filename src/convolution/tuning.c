@@ -31,10 +31,7 @@ IfmConvTuned *ifm_conv_tuned_new(void)
 
 void ifm_conv_tuned_free(IfmConvTuned *tuned)
 {
-    if (tuned == NULL)
-        return;
-    ifm_record_clear(tuned, ifm_conv_tuned_fields);
-    g_free(tuned);
+    ifm_record_free(tuned, ifm_conv_tuned_fields);
 }
 
 /* "model name" of the first processor. */
@@ -147,43 +144,26 @@ GPtrArray *ifm_conv_tuning_load(const char *path, GError **error)
     return g_steal_pointer(&rows);
 }
 
-static gboolean save(const char *path, const GPtrArray *rows, GError **error)
+static void add_rows(json_t *list, const GPtrArray *rows)
 {
-    json_auto_t *json = json_object();
-    json_t *list = json_array();
-    json_object_set_new(json, "convolution_tuning", json_integer(VERSION));
-    json_object_set_new(json, "rows", list);
     for (guint i = 0; i < rows->len; i++)
         json_array_append_new(list, ifm_record_to_json(rows->pdata[i], ifm_conv_tuned_fields));
-    char *text = json_dumps(json, JSON_INDENT(1));
-    const gboolean ok = ifm_file_save(path, text, strlen(text), error);
-    free(text);
-    return ok;
 }
 
-static IfmConvTuned *copy_row(const IfmConvTuned *from)
-{
-    IfmConvTuned *copy = g_memdup2(from, sizeof *from);
-    copy->processor = g_strdup(from->processor);
-    copy->library = g_strdup(from->library);
-    copy->shape = g_strdup(from->shape);
-    copy->algorithm = g_strdup(from->algorithm);
-    return copy;
-}
-
+/* Rows of the same key are replaced. */
 static gboolean merge(const char *path, const GPtrArray *added, GError **error)
 {
     g_autoptr(GPtrArray) rows = ifm_conv_tuning_load(path, error);
     if (rows == NULL)
         return FALSE;
     for (guint i = 0; i < added->len; i++)
-    {
-        IfmConvTuned *old = ifm_conv_tuned_find(rows, added->pdata[i]);
-        if (old != NULL)
-            g_ptr_array_remove(rows, old);
-        g_ptr_array_add(rows, copy_row(added->pdata[i]));
-    }
-    return save(path, rows, error);
+        g_ptr_array_remove(rows, ifm_conv_tuned_find(rows, added->pdata[i]));
+    json_t *list = json_array();
+    json_auto_t *json = json_pack("{s:i,s:o}", "convolution_tuning", VERSION, "rows", list);
+    add_rows(list, rows);
+    add_rows(list, added);
+    g_autofree char *text = json_dumps(json, JSON_INDENT(1)); /* allocated with malloc(), as GLib does */
+    return ifm_file_save(path, text, strlen(text), error);
 }
 
 static gboolean unavailable(const char *path, GError **error)

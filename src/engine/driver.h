@@ -32,6 +32,7 @@ struct IfmCompiled
     IfmEngine *engine; /* a reference */
     IfmModel *model;   /* a reference */
     IfmDeviceSpec *spec;
+    char *who;                 /* "SPEC: MODEL", as messages begin */
     IfmCompileOptions options; /* a deep copy */
     guint32 capabilities;      /* driver: of this device */
     gboolean from_cache;       /* driver, with IFM_CAN_CACHE: read from options.cache_dir instead of being compiled */

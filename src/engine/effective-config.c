@@ -237,12 +237,6 @@ static void find_lowest(IfmEffectiveConfig *effective_config)
         effective_config->dtype = computed != IFM_DTYPE_UNDEFINED ? computed : moved;
 }
 
-static void note_model(IfmEffectiveConfig *effective_config, const IfmModel *model)
-{
-    effective_config->written = ifm_model_dtype(model);
-    effective_config->is_own = ifm_model_names_dtype(model, effective_config->dtype);
-}
-
 IfmEffectiveConfig *ifm_compiled_effective_config(IfmCompiled *compiled, const IfmTensor *inputs, GError **error)
 {
     g_autoptr(IfmEffectiveConfig) effective_config = g_new0(IfmEffectiveConfig, 1);
@@ -256,7 +250,8 @@ IfmEffectiveConfig *ifm_compiled_effective_config(IfmCompiled *compiled, const I
         !compiled->engine->driver->effective_config(compiled, inputs, effective_config, error))
         return NULL;
     find_lowest(effective_config);
-    note_model(effective_config, compiled->model);
+    effective_config->written = ifm_model_dtype(compiled->model);
+    effective_config->is_own = ifm_model_names_dtype(compiled->model, effective_config->dtype);
     return g_steal_pointer(&effective_config);
 }
 

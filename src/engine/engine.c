@@ -267,6 +267,7 @@ static IfmCompiled *compiled_new(IfmEngine *engine, IfmModel *model, const IfmDe
     compiled->engine = engine_ref(engine);
     compiled->model = ifm_model_ref(model);
     compiled->spec = ifm_device_spec_copy(spec);
+    compiled->who = g_strdup_printf("%s: %s", spec->text, ifm_model_name(model));
     ifm_compile_options_copy(&compiled->options, options);
     compiled->inputs = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_port_free);
     compiled->outputs = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_port_free);
@@ -281,6 +282,7 @@ static void compiled_release(IfmCompiled *compiled)
     g_ptr_array_unref(compiled->inputs);
     g_ptr_array_unref(compiled->outputs);
     ifm_compile_options_clear(&compiled->options);
+    g_free(compiled->who);
     ifm_device_spec_free(compiled->spec);
     ifm_model_unref(compiled->model);
     ifm_engine_unref(compiled->engine);

@@ -100,8 +100,8 @@ void ifm_request_free(IfmRequest *request)
 static gboolean check_not_running(const IfmRequest *request, GError **error)
 {
     return atomic_load(&request->state->phase) != RUNNING ||
-           ifm_error_refuse(error, "%s: %s: an inference is running on this request: wait for it first",
-                            request->compiled->spec->text, ifm_model_name(request->compiled->model));
+           ifm_error_refuse(error, "%s: an inference is running on this request: wait for it first",
+                            request->compiled->who);
 }
 
 static gboolean fits(const IfmPort *port, const IfmTensor *tensor)
@@ -184,8 +184,7 @@ gboolean ifm_request_output(IfmRequest *request, gsize port, IfmTensor *tensor, 
     if (find_port(request, request->compiled->outputs, "output", port, error) == NULL || !check_not_running(request, error))
         return FALSE;
     if (atomic_load(&state->phase) == IDLE || state->error != NULL)
-        return ifm_error_refuse(error, "%s: %s: no inference has ended well on this request", request->compiled->spec->text,
-                                ifm_model_name(request->compiled->model));
+        return ifm_error_refuse(error, "%s: no inference has ended well on this request", request->compiled->who);
     return request->compiled->engine->driver->output(request, port, tensor, error);
 }
 
@@ -243,8 +242,7 @@ static void infer(IfmRequest *request, gboolean inside_start)
     if (inside_start)
         state->queued_ns = state->started_ns;
     if (ready && atomic_load_explicit(&state->cancel_asked, memory_order_acquire))
-        ifm_error_set(&error, IFM_ERROR_CANCELLED, "%s: %s: cancelled before it began", request->compiled->spec->text,
-                      ifm_model_name(request->compiled->model));
+        ifm_error_set(&error, IFM_ERROR_CANCELLED, "%s: cancelled before it began", request->compiled->who);
     else if (ready)
         driver->infer(request, &error);
     complete(request, ifm_clock_now_ns(clock), error, inside_start);
@@ -306,15 +304,14 @@ gboolean ifm_request_wait(IfmRequest *request, gint64 timeout_ns, GError **error
     IfmRequestState *state = request->state;
     int phase = atomic_load(&state->phase);
     if (phase == IDLE)
-        return ifm_error_refuse(error, "%s: %s: no inference was started on this request", request->compiled->spec->text,
-                                ifm_model_name(request->compiled->model));
+        return ifm_error_refuse(error, "%s: no inference was started on this request", request->compiled->who);
     if (phase == RUNNING)
     {
         gint64 now_ns = ifm_clock_now_ns(request->compiled->engine->clock);
         gint64 deadline_ns = timeout_ns > IFM_CLOCK_NEVER - now_ns ? IFM_CLOCK_NEVER : now_ns + timeout_ns;
         if (!wait_value(state, &state->phase, DONE, deadline_ns))
-            return ifm_error_set(error, IFM_ERROR_TIMEOUT, "%s: %s: not done after %.3f s", request->compiled->spec->text,
-                                 ifm_model_name(request->compiled->model), timeout_ns / 1e9);
+            return ifm_error_set(error, IFM_ERROR_TIMEOUT, "%s: not done after %.3f s", request->compiled->who,
+                                 timeout_ns / 1e9);
     }
     if (state->error == NULL)
         return TRUE;
@@ -404,8 +401,7 @@ GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GErr
         return NULL;
     if (!compiled->options.profiling)
     {
-        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s: was compiled without profiling", compiled->spec->text,
-                      ifm_model_name(compiled->model));
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: was compiled without profiling", compiled->who);
         return NULL;
     }
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);

@@ -83,13 +83,8 @@ static gboolean device_bit(const IfmCosts *costs, const char *option, const char
         *mask |= 1u << found;
         return TRUE;
     }
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
-    for (gsize d = 0; d < ifm_costs_n_devices(costs); d++)
-        g_ptr_array_add(names, (char *)ifm_costs_device(costs, (int)d)->alias);
-    g_ptr_array_add(names, NULL);
-    g_autofree char *all = g_strjoinv(", ", (char **)names->pdata),
-                    *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
-    return ifm_error_refuse(error, "--%s: no device \"%s\" has latencies here (there are %s)%s", option, alias, all, hint);
+    g_autofree char *known = costs_unknown_alias(costs, alias);
+    return ifm_error_refuse(error, "--%s: no device \"%s\" has latencies here %s", option, alias, known);
 }
 
 static gboolean is_npu(const char *device)
@@ -231,16 +226,14 @@ void ifm_plan_context_clear(IfmPlanContext *context)
     ifm_study_place_clear(&context->place);
 }
 
-static gboolean is_simulated(const char *device)
-{
-    return device != NULL && (g_str_has_prefix(device, "simulated:") || g_str_has_prefix(device, "imported:"));
-}
-
 gboolean ifm_plan_context_measure_host(IfmPlanContext *context, GError **error)
 {
     gboolean any_real = FALSE;
     for (gsize d = 0; d < ifm_costs_n_devices(context->costs); d++)
-        any_real |= !is_simulated(ifm_costs_device(context->costs, (int)d)->device);
+    {
+        const char *device = ifm_costs_device(context->costs, (int)d)->device;
+        any_real |= device == NULL || !(g_str_has_prefix(device, "simulated:") || g_str_has_prefix(device, "imported:"));
+    }
     return !any_real || ifm_costs_measure_host(context->costs, (const IfmPlanSize *)(const void *)context->sizes->data,
                                                context->sizes->len, error);
 }

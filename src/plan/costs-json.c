@@ -61,14 +61,11 @@ static json_t *points_to_json(const CostEntry *entry)
 
 static json_t *entry_to_json(const IfmCosts *costs, const CostEntry *entry)
 {
-    json_t *json = json_object();
     double plane[3];
-    json_object_set_new(json, "busy", aliases_of(costs, entry->busy));
-    json_object_set_new(json, "points", points_to_json(entry));
     if (entry->trend != NULL)
         ifm_trend_coefficients(entry->trend, plane);
-    json_object_set_new(json, "trend", entry->trend != NULL ? numbers(plane, G_N_ELEMENTS(plane)) : json_null());
-    return json;
+    return json_pack("{s:o,s:o,s:o}", "busy", aliases_of(costs, entry->busy), "points", points_to_json(entry), "trend",
+                     entry->trend != NULL ? numbers(plane, G_N_ELEMENTS(plane)) : json_null());
 }
 
 /* The measured ranges that make up a block's stages on a device, alone and under load. */
@@ -104,20 +101,12 @@ static json_t *part_to_json(const Telling *telling, const IfmPlanBlock *block, g
     CostPart copies = { 0 };
     costs_copies(costs, device, block->first, block->last, (int)block->n_devices,
                  block->n_devices > 1 ? block->ratios[at] : 1, nodes, telling->batch.edges, &copies);
-    json_t *json = json_object();
-    json_object_set_new(json, "alias", ifm_json_string(described->alias));
-    json_object_set_new(json, "share", json_real(block->ratios[at]));
-    json_object_set_new(json, "n_streams", json_integer(cost_n_streams(costs, device, described)));
-    json_object_set_new(json, "copies", json_boolean(copies.copies));
-    json_object_set_new(json, "copy_in_ns", json_real(copies.in_ns));
-    json_object_set_new(json, "copy_out_ns", json_real(copies.out_ns));
-    json_object_set_new(json, "busy_alone", aliases_of(costs, set & ~own));
-    json_object_set_new(json, "busy_steady", aliases_of(costs, telling->used & ~own));
-    json_object_set_new(json, "alone", curve_to_json(alone));
-    json_object_set_new(json, "steady", curve_to_json(steady));
-    json_object_set_new(json, "correction", ifm_json_real(shown != NULL ? shown->factor : 1));
-    json_object_set_new(json, "ranges", ranges_to_json(telling, device, block));
-    return json;
+    return json_pack("{s:o,s:f,s:i,s:b,s:f,s:f,s:o,s:o,s:o,s:o,s:o,s:o}", "alias", ifm_json_string(described->alias),
+                     "share", block->ratios[at], "n_streams", cost_n_streams(costs, device, described), "copies",
+                     copies.copies, "copy_in_ns", copies.in_ns, "copy_out_ns", copies.out_ns, "busy_alone",
+                     aliases_of(costs, set & ~own), "busy_steady", aliases_of(costs, telling->used & ~own), "alone",
+                     curve_to_json(alone), "steady", curve_to_json(steady), "correction",
+                     ifm_json_real(shown != NULL ? shown->factor : 1), "ranges", ranges_to_json(telling, device, block));
 }
 
 static guint32 set_of(const Telling *telling, const IfmPlanBlock *block)

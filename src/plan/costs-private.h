@@ -101,6 +101,8 @@ typedef struct
 gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, guint32 busy,
                            IfmCostLatency *latency, GError **error);
 
+/* costs_unknown_alias: "(there are CPU, GPU); did you mean …" of an alias that no device has. (transfer full) */
+char *costs_unknown_alias(const IfmCosts *costs, const char *alias);
 /* costs_npus: The devices that are NPUs, by their units or, of imported tables, by their aliases. Returns: a mask */
 guint32 costs_npus(const IfmCosts *costs);
 

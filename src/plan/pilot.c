@@ -83,10 +83,26 @@ static IfmMeasurement *run(const Pilot *pilot, const IfmPlan *plan, gsize n_batc
     return NULL;
 }
 
-static gboolean had_shape(const Pilot *pilot, const IfmPlan *plan)
+static gboolean is_near(const IfmPlan *a, const IfmPlan *b)
+{
+    if (!ifm_plan_same_shape(a, b))
+        return FALSE;
+    for (guint i = 0; i < a->blocks->len; i++)
+    {
+        const IfmPlanBlock *left = &g_array_index(a->blocks, IfmPlanBlock, i),
+                           *right = &g_array_index(b->blocks, IfmPlanBlock, i);
+        for (gsize d = 0; d < left->n_devices; d++)
+            if (fabs(left->ratios[d] - right->ratios[d]) > SAME_SHARES)
+                return FALSE;
+    }
+    return TRUE;
+}
+
+/* Whether a plan like it was run. @shares: of near shares, too */
+static gboolean was_tried(const Pilot *pilot, const IfmPlan *plan, gboolean shares)
 {
     for (guint i = 0; i < pilot->rounds->len; i++)
-        if (ifm_plan_same_shape(g_array_index(pilot->rounds, IfmPilotRound, i).plan, plan))
+        if ((shares ? is_near : ifm_plan_same_shape)(g_array_index(pilot->rounds, IfmPilotRound, i).plan, plan))
             return TRUE;
     return FALSE;
 }
@@ -94,7 +110,7 @@ static gboolean had_shape(const Pilot *pilot, const IfmPlan *plan)
 static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
 {
     PilotRun tried = run_of(pilot, plan, batches_for(pilot, plan));
-    IfmPilotRound round = { .n_batches = tried.n_batches, .again = had_shape(pilot, plan) };
+    IfmPilotRound round = { .n_batches = tried.n_batches, .again = was_tried(pilot, plan, FALSE) };
     IfmPlanRunResult result;
     PilotFigures figures;
     if (!pilot_simulate(&tried, tried.n_batches, &round.predicted_ns, error))
@@ -113,29 +129,6 @@ static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
 }
 
 /* --- rounds ----------------------------------------------------------------------------------------------------------- */
-
-static gboolean is_near(const IfmPlan *a, const IfmPlan *b)
-{
-    if (!ifm_plan_same_shape(a, b))
-        return FALSE;
-    for (guint i = 0; i < a->blocks->len; i++)
-    {
-        const IfmPlanBlock *left = &g_array_index(a->blocks, IfmPlanBlock, i),
-                           *right = &g_array_index(b->blocks, IfmPlanBlock, i);
-        for (gsize d = 0; d < left->n_devices; d++)
-            if (fabs(left->ratios[d] - right->ratios[d]) > SAME_SHARES)
-                return FALSE;
-    }
-    return TRUE;
-}
-
-static gboolean was_tried(const Pilot *pilot, const IfmPlan *plan)
-{
-    for (guint i = 0; i < pilot->rounds->len; i++)
-        if (is_near(g_array_index(pilot->rounds, IfmPilotRound, i).plan, plan))
-            return TRUE;
-    return FALSE;
-}
 
 static const IfmPlan *fastest(const Pilot *pilot)
 {
@@ -159,9 +152,9 @@ static IfmPlan *go_round(Pilot *pilot, const IfmPlan *first, GError **error)
         g_auto(IfmPlanAnswer) answer = { 0 };
         if (!ifm_plan_search(pilot->costs, pilot->question, &answer, error))
             return NULL;
-        IfmPlan **next = !was_tried(pilot, answer.best)   ? &answer.best
-                         : !was_tried(pilot, answer.plan) ? &answer.plan
-                                                          : NULL;
+        IfmPlan **next = !was_tried(pilot, answer.best, TRUE)   ? &answer.best
+                         : !was_tried(pilot, answer.plan, TRUE) ? &answer.plan
+                                                                : NULL;
         if (next ==
             NULL) /* the costs now contain both runs: the search decides as always, and a doubtful gain does not count */
             return g_steal_pointer(&answer.plan);

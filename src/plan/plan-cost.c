@@ -36,7 +36,7 @@ int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *descr
 
 /* --- checking the plan against the model ------------------------------------------------------------------------------ */
 
-static gboolean refuse_alias(const IfmCosts *costs, guint at, const char *alias, GError **error)
+char *costs_unknown_alias(const IfmCosts *costs, const char *alias)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (int d = 0; d < costs->n_devices; d++)
@@ -44,8 +44,7 @@ static gboolean refuse_alias(const IfmCosts *costs, guint at, const char *alias,
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata),
                     *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
-    return ifm_error_refuse(error, "block %u: %s: no such device in the cost model (there are %s)%s", at + 1, alias, all,
-                            hint);
+    return g_strdup_printf("(there are %s)%s", all, hint);
 }
 
 /* @devices: (out) the block's devices as indices of the model    @used: of the plan so far */
@@ -64,7 +63,10 @@ static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint 
         const char *alias = ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias;
         devices[i] = ifm_costs_find_device(costs, alias);
         if (devices[i] < 0)
-            return refuse_alias(costs, at, alias, error);
+        {
+            g_autofree char *known = costs_unknown_alias(costs, alias);
+            return ifm_error_refuse(error, "block %u: %s: no such device in the cost model %s", at + 1, alias, known);
+        }
         if ((*used & 1u << devices[i]) != 0)
             return ifm_error_refuse(error, "block %u: %s is in two blocks; a device belongs to one", at + 1, alias);
         if (!(block->ratios[i] > 0))

@@ -285,6 +285,9 @@ void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShar
 IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks);
 int space_members(guint32 set, int *devices);
 
+/* answer_take: Makes the single device, or the best plan, the answer (search-answer.c). */
+void answer_take(IfmPlanAnswer *answer, gboolean single);
+
 /* --- shares of blocks with copies (split-copies.c) -------------------------------------------------------------------- */
 
 /* costs_each_copying_split: Calls @each with shares worth trying for a block some of whose devices copy, besides those

@@ -41,9 +41,7 @@ static json_t *blocks_to_json(const IfmPlan *plan, const IfmTraceAnalysis *analy
     {
         const IfmStageUse *use = &g_array_index(analysis->stages, IfmStageUse, i);
         g_autofree char *name = ifm_plan_block_name(plan, use->block);
-        json_t *block = json_object();
-        json_object_set_new(block, "block", json_integer(use->block));
-        json_object_set_new(block, "devices", ifm_json_string(name));
+        json_t *block = json_pack("{s:i,s:o}", "block", (int)use->block, "devices", ifm_json_string(name));
         json_object_update_new(block, ifm_record_to_json(use, block_fields));
         json_array_append_new(blocks, block);
     }
@@ -58,9 +56,8 @@ static json_t *devices_to_json(const IfmTraceAnalysis *analysis)
         const IfmTrackUse *use = &g_array_index(analysis->tracks, IfmTrackUse, i);
         if (use->info->kind != IFM_TRACK_DEVICE)
             continue;
-        json_t *device = json_object();
-        json_object_set_new(device, "alias", ifm_json_string(use->info->device));
-        json_object_set_new(device, "stream", json_integer(use->info->stream));
+        json_t *device =
+            json_pack("{s:o,s:i}", "alias", ifm_json_string(use->info->device), "stream", (int)use->info->stream);
         json_object_update_new(device, ifm_record_to_json(use, device_fields));
         json_array_append_new(devices, device);
     }

@@ -14,6 +14,16 @@ void ifm_plan_answer_clear(IfmPlanAnswer *answer)
     *answer = (IfmPlanAnswer){ 0 };
 }
 
+void answer_take(IfmPlanAnswer *answer, gboolean single)
+{
+    g_clear_pointer(&answer->plan, ifm_plan_free);
+    ifm_plan_cost_clear(&answer->cost);
+    answer->plan = ifm_plan_copy(single ? answer->single : answer->best);
+    answer->cost = single ? answer->single_cost : answer->best_cost;
+    g_array_ref(answer->cost.alone);
+    g_array_ref(answer->cost.steady);
+}
+
 static gboolean is_unknown(const IfmPlanCost *cost, IfmObjective objective)
 {
     return isnan(objective == IFM_OBJECTIVE_LATENCY ? cost->latency_spread_ratio : cost->cycle_spread_ratio);
@@ -64,10 +74,7 @@ static void decide(IfmPlanAnswer *answer, IfmObjective objective)
         answer->within_uncertainty = gain <= doubt;
         answer->spread_unknown = is_unknown(&answer->single_cost, objective) || is_unknown(&answer->best_cost, objective);
     }
-    answer->plan = ifm_plan_copy(answer->within_uncertainty ? answer->single : answer->best);
-    answer->cost = answer->within_uncertainty ? answer->single_cost : answer->best_cost;
-    g_array_ref(answer->cost.alone);
-    g_array_ref(answer->cost.steady);
+    answer_take(answer, answer->within_uncertainty);
 }
 
 static void certify(IfmPlanAnswer *answer, const Search *search)

@@ -20,16 +20,6 @@ gboolean ifm_plan_foresee(const IfmCosts *costs, const IfmPlan *plan, const IfmS
     return TRUE;
 }
 
-static void take(IfmPlanAnswer *answer, gboolean single)
-{
-    ifm_plan_free(answer->plan);
-    ifm_plan_cost_clear(&answer->cost);
-    answer->plan = ifm_plan_copy(single ? answer->single : answer->best);
-    answer->cost = single ? answer->single_cost : answer->best_cost;
-    g_array_ref(answer->cost.alone);
-    g_array_ref(answer->cost.steady);
-}
-
 /* Half the interval of a cycle, ns; 0 where it is unknown. */
 static double half_of(const IfmPlanForecast *forecast)
 {
@@ -49,6 +39,6 @@ gboolean ifm_plan_settle(const IfmCosts *costs, IfmObjective objective, const If
         return TRUE;
     answer->within_uncertainty = single->cycle_ns - best->cycle_ns <= hypot(half_of(single), half_of(best));
     answer->spread_unknown = isnan(single->spread_ratio) || isnan(best->spread_ratio);
-    take(answer, answer->within_uncertainty);
+    answer_take(answer, answer->within_uncertainty);
     return TRUE;
 }

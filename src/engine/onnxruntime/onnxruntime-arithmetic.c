@@ -103,11 +103,6 @@ gboolean ifm_ort_is_quantised(const IfmModel *model)
     return FALSE;
 }
 
-static IfmDtype weight_dtype(const IfmModel *graph, const IfmNode *node, int input)
-{
-    return (gsize)input < node->n_inputs ? ifm_model_initializer_dtype(graph, node->inputs[input]) : IFM_DTYPE_UNDEFINED;
-}
-
 /* Returns: (transfer full) NULL where the graph says no more than the profile. */
 static char *by_graph(const IfmModel *graph, const IfmNode *node, const IfmNodeConfig *config)
 {
@@ -120,7 +115,9 @@ static char *by_graph(const IfmModel *graph, const IfmNode *node, const IfmNodeC
         return g_strdup_printf("%s, int%" G_GINT64_FORMAT " weights%s", ifm_dtype_name(config->dtype),
                                ifm_node_int(node, "bits", 4), said);
     }
-    const IfmDtype b = product != NULL ? weight_dtype(graph, node, product->b) : IFM_DTYPE_UNDEFINED;
+    const IfmDtype b = product != NULL && (gsize)product->b < node->n_inputs
+                           ? ifm_model_initializer_dtype(graph, node->inputs[product->b])
+                           : IFM_DTYPE_UNDEFINED;
     return b != IFM_DTYPE_UNDEFINED ? g_strconcat(factor_name(config->dtype), factor_name(b), NULL) : NULL;
 }
 

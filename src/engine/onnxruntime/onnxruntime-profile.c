@@ -354,8 +354,8 @@ gboolean ifm_ort_profile_prepare(IfmRequest *request, GError **error)
     if (ifm_device_spec_n_streams(self->base.spec) > 1) /* other streams may be running in the session */
     {
         return ifm_error_set(error, IFM_ERROR_FAILED,
-                             "%s: %s: its profile is full: read it at least every %" G_GINT64_FORMAT " inferences",
-                             self->base.spec->text, ifm_model_name(self->base.model), MAX_EVENTS / per_run);
+                             "%s: its profile is full: read it at least every %" G_GINT64_FORMAT " inferences",
+                             self->base.who, MAX_EVENTS / per_run);
     }
     return end_session(self, self->pending, error) && need_session(self, error);
 }
@@ -382,9 +382,8 @@ gboolean ifm_ort_profile(IfmCompiled *compiled, IfmRequest *request, GPtrArray *
 {
     OrtCompiled *self = (OrtCompiled *)compiled;
     if (atomic_load(&self->n_running) > 0)
-        return ifm_error_refuse(error,
-                                "%s: %s: another stream is inferring: the profile is the session's, so all have to wait",
-                                compiled->spec->text, ifm_model_name(compiled->model));
+        return ifm_error_refuse(error, "%s: another stream is inferring: the profile is the session's, so all have to wait",
+                                compiled->who);
     g_ptr_array_extend_and_steal(profiles, g_steal_pointer(&self->pending));
     self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
     Ending ending = { .self = self, .profiles = profiles };

@@ -15,11 +15,7 @@ static const OrtApi *api_of(const IfmRequest *request)
 /* Takes @status; its message is prefixed by the model and the device. */
 static gboolean check(const IfmRequest *request, OrtStatus *status, GError **error)
 {
-    if (status == NULL)
-        return TRUE;
-    g_autofree char *who =
-        g_strdup_printf("%s: %s", request->compiled->spec->text, ifm_model_name(request->compiled->model));
-    return ifm_ort_check(api_of(request), status, who, IFM_ERROR_FAILED, error);
+    return ifm_ort_check(api_of(request), status, request->compiled->who, IFM_ERROR_FAILED, error);
 }
 
 /* Makes the memory of an output of known shape once, so that the runtime allocates none during an inference. Single numbers

@@ -154,8 +154,7 @@ OrtSession *ifm_ort_session_bare(OrtCompiled *compiled, IfmModel *model, const c
 {
     OrtEngine *engine = ort_engine(&compiled->base);
     const OrtApi *api = engine->api;
-    g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
-    Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
+    Setup setup = { .engine = engine, .compiled = compiled, .who = compiled->base.who, .error = error };
     g_autoptr(GBytes) bytes = model != NULL ? ifm_model_serialize(model, error) : NULL;
     OrtSession *session = NULL;
     if ((model != NULL && bytes == NULL) || !step(&setup, api->CreateSessionOptions(&setup.options)))
@@ -258,13 +257,13 @@ static gboolean prepare_convolutions(const Setup *setup)
 }
 
 /* A compile with convolution algorithms opens two sessions: one that optimises, and the one that runs. */
-static gboolean open_prepared(OrtCompiled *compiled, const char *who, GError **error)
+static gboolean open_prepared(OrtCompiled *compiled, GError **error)
 {
     const char *const *lines = compiled->base.options.convolutions;
     if (lines == NULL || *lines == NULL)
         return TRUE;
     OrtEngine *engine = ort_engine(&compiled->base);
-    Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
+    Setup setup = { .engine = engine, .compiled = compiled, .who = compiled->base.who, .error = error };
     if (!step(&setup, engine->api->CreateSessionOptions(&setup.options)))
         return FALSE;
     const gboolean ok = prepare_convolutions(&setup);
@@ -275,9 +274,8 @@ static gboolean open_prepared(OrtCompiled *compiled, const char *who, GError **e
 gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
 {
     OrtEngine *engine = ort_engine(&compiled->base);
-    g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
-    Setup setup = { .engine = engine, .compiled = compiled, .who = who, .error = error };
-    if (!open_prepared(compiled, who, error) || !step(&setup, engine->api->CreateSessionOptions(&setup.options)))
+    Setup setup = { .engine = engine, .compiled = compiled, .who = compiled->base.who, .error = error };
+    if (!open_prepared(compiled, error) || !step(&setup, engine->api->CreateSessionOptions(&setup.options)))
         return FALSE;
     gboolean ok = set_threads(&setup) && set_graph(&setup) && set_saving(&setup) && set_profiling(&setup) &&
                   set_device(&setup) && set_vendor(&setup) && create_session(&setup);

@@ -161,9 +161,8 @@ static gboolean check_dtype(const IfmCompiled *compiled, GError **error)
     const IfmDtype written = ifm_model_dtype(compiled->model);
     return written == compiled->options.dtype ||
            ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
-                         "%s: %s: %s was asked for, but ONNX Runtime computes in the types a model is written in: here %s",
-                         compiled->spec->text, ifm_model_name(compiled->model), ifm_dtype_name(compiled->options.dtype),
-                         ifm_dtype_name(written));
+                         "%s: %s was asked for, but ONNX Runtime computes in the types a model is written in: here %s",
+                         compiled->who, ifm_dtype_name(compiled->options.dtype), ifm_dtype_name(written));
 }
 
 /*

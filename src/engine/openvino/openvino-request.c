@@ -22,11 +22,7 @@ static const OvApi *api_of(const IfmRequest *request)
 
 static gboolean check(const IfmRequest *request, ov_status_e status, GError **error)
 {
-    if (status == OK)
-        return TRUE;
-    g_autofree char *who =
-        g_strdup_printf("%s: %s", request->compiled->spec->text, ifm_model_name(request->compiled->model));
-    return ifm_ov_check(api_of(request), status, who, IFM_ERROR_FAILED, error);
+    return ifm_ov_check(api_of(request), status, request->compiled->who, IFM_ERROR_FAILED, error);
 }
 
 /* --- asynchrony ------------------------------------------------------------------------------------------------------- */

@@ -512,7 +512,7 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
     const OvApi *api = &engine->api;
     const IfmDeviceSpec *spec = compiled->spec; /* GPU:1 is "GPU.1" to OpenVINO */
     g_autofree char *device = spec->index < 0 ? g_strdup(spec->unit) : g_strdup_printf("%s.%d", spec->unit, spec->index);
-    g_autofree char *who = g_strdup_printf("%s: %s", compiled->spec->text, ifm_model_name(compiled->model));
+    const char *who = compiled->who;
     self->input_ports = g_ptr_array_new_with_free_func((GDestroyNotify)api->ov_output_const_port_free);
     self->output_ports = g_ptr_array_new_with_free_func((GDestroyNotify)api->ov_output_const_port_free);
     IfmDeviceInfo *info = ifm_engine_find_device(compiled->engine, compiled->spec, error);

@@ -158,18 +158,17 @@ static json_t *critical_path(const IfmTraceAnalysis *analysis, const IfmTrace *t
     return json_pack("{s:o,s:o}", "batch", whole_or_null(analysis->critical_batch), "steps", steps);
 }
 
-static json_t *operator_to_json(const IfmOperatorUse *use)
-{
-    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "kind", ifm_event_kind_name(use->kind), "name", text(use->name),
-                     "provider", *use->provider != '\0' ? text(use->provider) : json_null(), "count", whole((gint64)use->n),
-                     "total_ns", whole(use->total_ns), "max_ns", whole(use->max_ns));
-}
-
 static json_t *operators(const IfmTraceAnalysis *analysis)
 {
     json_t *json = json_array();
     for (guint i = 0; analysis->operators != NULL && i < analysis->operators->len; i++)
-        json_array_append_new(json, operator_to_json(&g_array_index(analysis->operators, IfmOperatorUse, i)));
+    {
+        const IfmOperatorUse *use = &g_array_index(analysis->operators, IfmOperatorUse, i);
+        json_array_append_new(
+            json, json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "kind", ifm_event_kind_name(use->kind), "name", text(use->name),
+                            "provider", *use->provider != '\0' ? text(use->provider) : json_null(), "count",
+                            whole((gint64)use->n), "total_ns", whole(use->total_ns), "max_ns", whole(use->max_ns)));
+    }
     return json;
 }
 

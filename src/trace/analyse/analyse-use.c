@@ -8,11 +8,6 @@
 
 /* --- inferences ------------------------------------------------------------------------------------------------------- */
 
-static gint64 share_of(gint64 whole, gint64 part, gint64 of)
-{
-    return part == of || of <= 0 ? whole : (gint64)((__int128)whole * part / of);
-}
-
 static void add_bubble(IfmTrackUse *use, gint64 gap_ns)
 {
     gint64 limit_ns = 1000;
@@ -53,7 +48,8 @@ void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmWork 
     sums->beyond_wall = sums->beyond_wall || event->device_ns > end - start;
     use->n_device++;
     sums->known_wall_ns += part;
-    sums->device_ns += share_of(event->device_ns, part, end - start);
+    const gboolean whole = part == end - start || end <= start;
+    sums->device_ns += whole ? event->device_ns : (gint64)((__int128)event->device_ns * part / (end - start));
 }
 
 /* A mean that was given to every inference is nobody's time: it is the same to the ns, and beyond what the shorter ones
