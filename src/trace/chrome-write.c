@@ -1,4 +1,5 @@
 #include <base/base.h>
+#include <base/fields.h>
 #include <gio/gio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,38 +365,30 @@ static void write_names(Writer *self, const IfmTraceLayout *layout, gboolean sev
 
 /* --- the head of the file: what reading it back exactly needs --------------------------------------------------------- */
 
-static void write_pair(Writer *self, const char *key, gint64 value)
+static json_t *text_or_null(const char *text)
 {
-    add(self, key);
-    add_integer(self, value);
+    return text != NULL ? ifm_json_string(text) : json_null();
 }
 
+/* @pid, @tids: as the file's events have them */
 static void write_track_info(Writer *self, const IfmTraceLayout *layout, gsize index)
 {
     const IfmTrackInfo *info = ifm_trace_track_info(layout->trace, index);
     const IfmTrackLayout *track = &layout->tracks[index];
-    const IfmTrack *recorded = ifm_trace_track(layout->trace, index);
-    add(self, "\n{\"kind\":\"");
-    add(self, ifm_track_kind_name(info->kind));
-    add(self, "\",\"process\":");
-    add_text(self, info->process);
-    add(self, ",\"thread\":");
-    add_text(self, info->thread);
-    add(self, ",\"device\":");
-    add_text(self, info->device);
-    add(self, ",\"spec\":");
-    add_text(self, info->spec);
-    write_pair(self, ",\"stream\":", info->stream);
-    write_pair(self, ",\"block\":", info->block);
-    write_pair(self, ",\"recorded_pid\":", info->pid);
-    write_pair(self, ",\"recorded_tid\":", info->tid);
-    write_pair(self,
-               ",\"dropped\":", (gint64)atomic_load_explicit(&((IfmTrack *)recorded)->n_dropped, memory_order_acquire));
-    write_pair(self, ",\"pid\":", track->pid); /* as the file's events have them */
-    add(self, ",\"tids\":[");
+    IfmTrack *recorded = ifm_trace_track(layout->trace, index);
+    json_t *tids = json_array();
     for (gsize lane = 0; lane < track->n_lanes; lane++)
-        write_pair(self, lane > 0 ? "," : "", track->tids[lane]);
-    add(self, "]}");
+        json_array_append_new(tids, json_integer(track->tids[lane]));
+    json_auto_t *json =
+        json_pack("{s:s,s:o,s:o,s:o,s:o,s:i,s:i,s:I,s:I,s:I,s:I,s:o}", "kind", ifm_track_kind_name(info->kind), "process",
+                  text_or_null(info->process), "thread", text_or_null(info->thread), "device", text_or_null(info->device),
+                  "spec", text_or_null(info->spec), "stream", (int)info->stream, "block", (int)info->block, "recorded_pid",
+                  (json_int_t)info->pid, "recorded_tid", (json_int_t)info->tid, "dropped",
+                  (json_int_t)atomic_load_explicit(&recorded->n_dropped, memory_order_acquire), "pid",
+                  (json_int_t)track->pid, "tids", tids);
+    g_autofree char *text = json_dumps(json, JSON_COMPACT);
+    add(self, "\n");
+    add(self, text);
 }
 
 static void write_trace_info(Writer *self, const IfmTraceLayout *layout)
@@ -403,7 +396,8 @@ static void write_trace_info(Writer *self, const IfmTraceLayout *layout)
     char *meta = json_dumps(ifm_trace_meta(layout->trace), JSON_COMPACT);
     add(self, "\n{\"name\":");
     add_text(self, ifm_trace_name(layout->trace));
-    write_pair(self, ",\"start_ns\":", layout->origin_ns);
+    add(self, ",\"start_ns\":");
+    add_integer(self, layout->origin_ns);
     add(self, ",\"meta\":");
     add(self, meta != NULL ? meta : "{}");
     free(meta);

@@ -7,10 +7,9 @@
 
 void ifm_raw_event_init(IfmRawEvent *self)
 {
-    memset(self, 0, sizeof *self);
-    GString **texts[] = { &self->name, &self->category, &self->id, &self->label, &self->op, &self->provider };
-    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
-        *texts[i] = g_string_new(NULL);
+    *self = (IfmRawEvent){ .phase = 0 };
+    for (gsize i = 0; i < G_N_ELEMENTS(self->texts); i++)
+        self->texts[i] = g_string_new(NULL);
 }
 
 void ifm_raw_event_reset(IfmRawEvent *self, gint64 at)
@@ -19,19 +18,10 @@ void ifm_raw_event_reset(IfmRawEvent *self, gint64 at)
         .at = at, .batch = -1, .device_ns = -1, .overhead_ns = -1, .recorded = -1, .correlation = -1, .operator_id = -1
     };
     g_free(self->damage);
-    fresh.provider = self->provider;
-    fresh.name = self->name;
-    fresh.category = self->category;
-    fresh.id = self->id;
-    fresh.label = self->label;
-    fresh.op = self->op;
+    memcpy(fresh.texts, self->texts, sizeof fresh.texts);
     *self = fresh;
-    g_string_truncate(self->name, 0);
-    g_string_truncate(self->category, 0);
-    g_string_truncate(self->id, 0);
-    g_string_truncate(self->label, 0);
-    g_string_truncate(self->op, 0);
-    g_string_truncate(self->provider, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(self->texts); i++)
+        g_string_truncate(self->texts[i], 0);
 }
 
 gboolean ifm_raw_event_damage(IfmRawEvent *self, gint64 at, const char *format, ...)
@@ -48,12 +38,8 @@ gboolean ifm_raw_event_damage(IfmRawEvent *self, gint64 at, const char *format, 
 
 void ifm_raw_event_clear(IfmRawEvent *self)
 {
-    g_string_free(self->name, TRUE);
-    g_string_free(self->category, TRUE);
-    g_string_free(self->id, TRUE);
-    g_string_free(self->label, TRUE);
-    g_string_free(self->op, TRUE);
-    g_string_free(self->provider, TRUE);
+    for (gsize i = 0; i < G_N_ELEMENTS(self->texts); i++)
+        g_string_free(self->texts[i], TRUE);
     g_clear_pointer(&self->damage, g_free);
 }
 

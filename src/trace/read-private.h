@@ -58,8 +58,14 @@ typedef struct
     gint64 at; /* byte of the file */
     gint64 ts_ns, dur_ns;
     gint64 pid, tid;
-    GString *name, *category, *id;
-    GString *label, *op, *provider;  /* args: name or labels, op_name, provider */
+    union
+    {
+        struct
+        {
+            GString *name, *category, *id, *label, *op, *provider; /* args: name or labels, op_name, provider */
+        };
+        GString *texts[6];
+    };
     gint64 correlation, operator_id; /* args: correlation, "External id"; -1: none */
     char *damage;                    /* what is wrong with it; NULL: nothing */
     gint64 damage_at;
