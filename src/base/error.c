@@ -61,6 +61,16 @@ gboolean ifm_error_set(GError **error, IfmErrorCode code, const char *format, ..
     return FALSE;
 }
 
+gboolean ifm_error_prefix(GError **error, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    g_autofree char *prefix = g_strdup_vprintf(format, values);
+    va_end(values);
+    g_prefix_error(error, "%s", prefix);
+    return FALSE;
+}
+
 gboolean ifm_error_at(GError **error, const char *file, gsize line, const char *format, ...)
 {
     va_list values;

@@ -235,8 +235,7 @@ static gboolean make_tensor(const guint8 *data, gsize at, gsize length, guint64 
         return FALSE;
     if (ifm_tensor_init(tensor, dtype, header.rank, header.shape, error))
         return TRUE;
-    g_prefix_error(error, "%s: ", where);
-    return FALSE;
+    return ifm_error_prefix(error, "%s: ", where);
 }
 
 static gboolean read_array(const guint8 *data, gsize size, const Wanted *wanted, IfmTensor *tensor, GError **error)

@@ -200,10 +200,7 @@ static gboolean make_executors(IfmCompiled *compiled, GError **error)
     {
         IfmExecutor *executor = ifm_executor_new(compiled->engine->clock, spec->cores, spec->n_cores, "ifm-stream", error);
         if (executor == NULL)
-        {
-            g_prefix_error(error, "%s: ", spec->text);
-            return FALSE;
-        }
+            return ifm_error_prefix(error, "%s: ", spec->text);
         g_ptr_array_add(compiled->executors, executor);
     }
     return TRUE;

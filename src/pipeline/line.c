@@ -52,8 +52,7 @@ static gboolean init_lanes(Block *block, int *device, GError **error)
         if (!ifm_lane_init(&block->lanes[i], block, (int)i, error))
         {
             *device = block->lanes[i].device;
-            g_prefix_error(error, "block %d: %s: ", block->index + 1, block->lanes[i].described->alias);
-            return FALSE;
+            return ifm_error_prefix(error, "block %d: %s: ", block->index + 1, block->lanes[i].described->alias);
         }
     return TRUE;
 }
@@ -227,8 +226,7 @@ static gboolean ready_lanes(Line *line, const Flight *flight, int *device, GErro
             if (ifm_lane_ready(lane, flight, error))
                 continue;
             *device = lane->device;
-            g_prefix_error(error, "block %d: %s: ", i + 1, lane->described->alias);
-            return FALSE;
+            return ifm_error_prefix(error, "block %d: %s: ", i + 1, lane->described->alias);
         }
     return TRUE;
 }
@@ -252,10 +250,7 @@ gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, in
         }
         ok = ok && ready_lanes(line, &flight, device, error);
         if (!ok)
-        {
-            g_prefix_error(error, "batch %" G_GINT64_FORMAT ": ", batch->id);
-            return FALSE;
-        }
+            return ifm_error_prefix(error, "batch %" G_GINT64_FORMAT ": ", batch->id);
     }
     return TRUE;
 }

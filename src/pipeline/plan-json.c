@@ -215,10 +215,7 @@ static gboolean read_device(Reading *reading, const char *alias, const json_t *j
                                 form);
     g_autoptr(IfmDeviceSpec) parsed = spec != NULL ? ifm_device_spec_parse(spec, error) : NULL;
     if (spec != NULL && parsed == NULL)
-    {
-        g_prefix_error(error, "%s: ", full);
-        return FALSE;
-    }
+        return ifm_error_prefix(error, "%s: ", full);
     const json_t *sizes = json_object_get(json, "sizes");
     return sizes == NULL || read_device_sizes(reading, where, sizes, device, error);
 }

@@ -244,17 +244,11 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
         alone.merge_ns = cost_merge_ns(sum->costs, (int)block->n_devices);
         steady = alone;
         if (!block_cost(sum, block, devices[b], set, FALSE, &alone, &longest, &half, error))
-        {
-            g_prefix_error(error, "block %u: ", b + 1);
-            return FALSE;
-        }
+            return ifm_error_prefix(error, "block %u: ", b + 1);
         cost->latency_ns += alone.total_ns;
         squares += half * half;
         if (!block_cost(sum, block, devices[b], used, TRUE, &steady, &longest, &half, error))
-        {
-            g_prefix_error(error, "block %u: ", b + 1);
-            return FALSE;
-        }
+            return ifm_error_prefix(error, "block %u: ", b + 1);
         double bound = fmax(longest, steady.handover_ns + steady.partition_ns + steady.merge_ns);
         if (bound > cost->cycle_ns)
         {

@@ -1,4 +1,5 @@
 /* Planning from options: a plan and its prediction for each size. */
+#include <base/base.h>
 #include <base/fields.h>
 #include <plan/plan.h>
 
@@ -85,8 +86,7 @@ static gboolean compare(const IfmCosts *costs, const IfmPlan *other, const char 
                       error) &&
         ifm_plan_foresee(costs, other, simulate, &planned->other_forecast, error))
         return TRUE;
-    g_prefix_error(error, "%s: ", path);
-    return FALSE;
+    return ifm_error_prefix(error, "%s: ", path);
 }
 
 static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *options, const IfmPlan *other,
@@ -104,11 +104,9 @@ static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *opt
         planned->candidates = ifm_plan_candidates(context->costs, &question, error);
     if (planned->prediction == NULL || (options->pareto && planned->pareto == NULL) ||
         (options->candidates && planned->candidates == NULL))
-    {
-        g_prefix_error(error, "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", context->place.store_path,
-                       size->nodes, size->edges);
-        return FALSE;
-    }
+        return ifm_error_prefix(error,
+                                "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", context->place.store_path,
+                                size->nodes, size->edges);
     return other == NULL || compare(context->costs, other, options->compare, &simulate, planned, error);
 }
 

@@ -167,10 +167,7 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
     lane->pieces = g_new0(SimPiece, sim->options->n_sizes);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
         if (!piece_init(sim, block, lane, i, &lane->pieces[i], error))
-        {
-            g_prefix_error(error, "block %d: %s: ", block->index + 1, lane->described->alias);
-            return FALSE;
-        }
+            return ifm_error_prefix(error, "block %d: %s: ", block->index + 1, lane->described->alias);
     return TRUE;
 }
 

@@ -288,9 +288,16 @@ static void settle_moment(Simulator *sim)
         begin_wait(sim, &sim->blocks[i]);
 }
 
-typedef void (*EachRun)(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user);
+/* @busy: the devices of all inferences in progress    @next_ns: the first end of an activity */
+typedef struct
+{
+    guint32 busy;
+    gint64 next_ns;
+} Moment;
 
-static void each_run(Simulator *sim, EachRun each, gpointer user)
+static void each_run(Simulator *sim,
+                     void (*each)(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, Moment *moment),
+                     Moment *moment)
 {
     for (int i = 0; i < sim->n_blocks; i++)
         for (int place = 0; place < sim->blocks[i].n_lanes; place++)
@@ -298,51 +305,40 @@ static void each_run(Simulator *sim, EachRun each, gpointer user)
             {
                 SimLane *lane = &sim->blocks[i].lanes[place];
                 if (lane->runs[stream].batch >= 0)
-                    each(sim, &sim->blocks[i], lane, &lane->runs[stream], user);
+                    each(sim, &sim->blocks[i], lane, &lane->runs[stream], moment);
             }
 }
 
-static void add_busy(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user)
+static void add_busy(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, Moment *moment)
 {
-    (void)sim;
-    (void)block;
-    (void)run;
-    *(guint32 *)user |= 1u << lane->device;
+    moment->busy |= 1u << lane->device;
 }
 
 /* Changes the rate of what is left of an inference when others began or ended. */
-static void set_rate(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user)
+static void set_rate(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, Moment *moment)
 {
-    double factor = sim_factor(sim, block, lane, run->piece, *(guint32 *)user);
-    if (run->end_ns != NEVER && factor == run->factor)
-        return;
-    if (run->end_ns != NEVER)
-        run->left_ns = fmax(run->left_ns - (double)(sim->now_ns - run->settled_ns) / run->factor, 0);
-    run->settled_ns = sim->now_ns;
-    run->factor = factor;
-    run->end_ns = sim->now_ns + (gint64)llround(run->left_ns * factor);
-}
-
-static void find_end(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, gpointer user)
-{
-    (void)sim;
-    (void)block;
-    (void)lane;
-    *(gint64 *)user = MIN(*(gint64 *)user, run->end_ns);
+    double factor = sim_factor(sim, block, lane, run->piece, moment->busy);
+    if (run->end_ns == NEVER || factor != run->factor)
+    {
+        if (run->end_ns != NEVER)
+            run->left_ns = fmax(run->left_ns - (double)(sim->now_ns - run->settled_ns) / run->factor, 0);
+        run->settled_ns = sim->now_ns;
+        run->factor = factor;
+        run->end_ns = sim->now_ns + (gint64)llround(run->left_ns * factor);
+    }
+    moment->next_ns = MIN(moment->next_ns, run->end_ns);
 }
 
 /* The moment of the next end; NEVER if nothing is in progress. */
 static gint64 next_moment(Simulator *sim)
 {
-    guint32 busy = 0;
-    gint64 next_ns = NEVER;
-    each_run(sim, add_busy, &busy);
-    each_run(sim, set_rate, &busy);
-    each_run(sim, find_end, &next_ns);
+    Moment moment = { 0, NEVER };
+    each_run(sim, add_busy, &moment);
+    each_run(sim, set_rate, &moment);
     for (int i = 0; i < sim->n_blocks; i++)
         if (sim->blocks[i].activity != SIM_IDLE)
-            next_ns = MIN(next_ns, sim->blocks[i].until_ns);
-    return next_ns;
+            moment.next_ns = MIN(moment.next_ns, sim->blocks[i].until_ns);
+    return moment.next_ns;
 }
 
 static void run_all(Simulator *sim)

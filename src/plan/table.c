@@ -127,10 +127,8 @@ static gboolean search_row(IfmPlanTable *table, const IfmCosts *costs, const Ifm
                                        .no_split = mask_of(costs, table->no_split),
                                        .most_visited = table->most_visited };
     if (!ifm_plan_search(costs, &question, &answer, error))
-    {
-        g_prefix_error(error, "%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", size->nodes, size->edges);
-        return FALSE;
-    }
+        return ifm_error_prefix(error, "%" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", size->nodes,
+                                size->edges);
     TableRow row = { *size, g_steal_pointer(&answer.plan), answer.cost };
     answer.cost = (IfmPlanCost){ 0 };
     table_insert(table, &row);

@@ -469,10 +469,7 @@ gboolean ifm_trace_write(const IfmTrace *const *traces, gsize n_traces, const ch
             return FALSE;
     IfmTraceLayout *layouts = ifm_trace_layouts_new(traces, n_traces, error);
     if (layouts == NULL)
-    {
-        g_prefix_error(error, "%s: ", path);
-        return FALSE;
-    }
+        return ifm_error_prefix(error, "%s: ", path);
     g_autoptr(IfmFileWriter) file = ifm_file_writer_open(path, TRUE, error);
     Writer writer = { .file = file, .text = g_string_sized_new(2 * FLUSH_BYTES), .error = error };
     if (g_str_has_suffix(path, ".gz"))

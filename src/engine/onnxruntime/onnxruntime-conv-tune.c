@@ -4,7 +4,7 @@
  * in the runtime's profile. The candidates take turns over several rounds, so that a slow spell of the machine meets all of
  * them, and each layer finds the caches as the layers before it leave them.
  */
-#include <glib/gstdio.h>
+#include <base/statistics.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -97,19 +97,13 @@ static gboolean run(const Tuner *self, OrtSession *session, GError **error)
 
 /* --- candidates ------------------------------------------------------------------------------------------------------- */
 
-static gint compare_times(gconstpointer a, gconstpointer b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Infinity: nothing was measured. */
 static double quantile_of(const Times *times, int candidate, guint quarters)
 {
     GArray *list = times->times_ns[candidate];
     if (list->len == 0)
         return INFINITY;
-    g_array_sort(list, compare_times);
+    ifm_sort_doubles((double *)(void *)list->data, list->len);
     return g_array_index(list, double, quarters * list->len / 4);
 }
 
@@ -219,15 +213,8 @@ static void take_profile(Tuner *self, const IfmEngineProfile *profile)
 static gboolean read_profile(Tuner *self, GError **error)
 {
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
-    OrtAllocator *allocator = NULL;
-    char *path = NULL;
     gint64 n_events = 0;
-    if (!check(self, self->api->GetAllocatorWithDefaultOptions(&allocator), error) ||
-        !check(self, self->api->SessionEndProfiling(self->runtime, allocator, &path), error))
-        return FALSE;
-    const gboolean ok = ifm_ort_profile_read(path, self->who, profiles, NULL, &n_events, error);
-    g_unlink(path);
-    check(self, self->api->AllocatorFree(allocator, path), NULL);
+    const gboolean ok = ifm_ort_profile_end(self->api, self->runtime, self->who, profiles, NULL, &n_events, error);
     for (guint i = 0; i < profiles->len && i < self->counted->len; i++)
         if (g_array_index(self->counted, gboolean, i))
             take_profile(self, profiles->pdata[i]);

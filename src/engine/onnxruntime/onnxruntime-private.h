@@ -109,4 +109,8 @@ void ifm_ort_note_options(const OrtCompiled *compiled, IfmEffectiveConfig *effec
 /** ifm_ort_profile_clear: Removes the folder and what is in it. */
 void ifm_ort_profile_clear(OrtCompiled *compiled);
 
+/** ifm_ort_profile_end: Ends the profile of a session and reads it: as ifm_ort_profile_read(). */
+gboolean ifm_ort_profile_end(const OrtApi *api, OrtSession *session, const char *who, GPtrArray *profiles,
+                             IfmEffectiveConfig *effective_config, gint64 *n_events, GError **error);
+
 G_END_DECLS

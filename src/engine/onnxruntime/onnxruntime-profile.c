@@ -298,22 +298,26 @@ static void name_implementations(const OrtCompiled *self, const GPtrArray *profi
     }
 }
 
-/* Ends the session's profile and reads it. */
-static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffectiveConfig *effective_config, GError **error)
+gboolean ifm_ort_profile_end(const OrtApi *api, OrtSession *session, const char *who, GPtrArray *profiles,
+                             IfmEffectiveConfig *effective_config, gint64 *n_events, GError **error)
 {
-    const OrtApi *api = ort_engine(&self->base)->api;
-    const char *who = ifm_model_name(self->base.model);
     OrtAllocator *allocator = NULL;
     char *path = NULL;
     if (!ifm_ort_check(api, api->GetAllocatorWithDefaultOptions(&allocator), who, IFM_ERROR_FAILED, error) ||
-        !ifm_ort_check(api, api->SessionEndProfiling(self->session, allocator, &path), who, IFM_ERROR_FAILED, error))
+        !ifm_ort_check(api, api->SessionEndProfiling(session, allocator, &path), who, IFM_ERROR_FAILED, error))
         return FALSE;
-    guint n_before = profiles->len;
-    gint64 n_events = 0;
-    g_autofree char *whose = g_strdup_printf("%s: %s", self->base.spec->text, who);
-    gboolean ok = ifm_ort_profile_read(path, whose, profiles, effective_config, &n_events, error);
+    gboolean ok = ifm_ort_profile_read(path, who, profiles, effective_config, n_events, error);
     g_unlink(path);
     ifm_ort_check(api, api->AllocatorFree(allocator, path), who, IFM_ERROR_FAILED, NULL);
+    return ok;
+}
+
+static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffectiveConfig *effective_config, GError **error)
+{
+    guint n_before = profiles->len;
+    gint64 n_events = 0;
+    gboolean ok = ifm_ort_profile_end(ort_engine(&self->base)->api, self->session, self->base.who, profiles,
+                                      effective_config, &n_events, error);
     if (ok && self->conv_layers != NULL)
         name_implementations(self, profiles, effective_config);
     if (ok && self->conv_cuda != NULL)

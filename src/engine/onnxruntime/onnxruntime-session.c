@@ -106,10 +106,7 @@ static gboolean set_profiling(const Setup *setup)
     if (!self->base.options.profiling)
         return TRUE;
     if (!ifm_temporary_make(&self->profile_folder, setup->error))
-    {
-        g_prefix_error(setup->error, "%s: no place for its profile: ", setup->who);
-        return FALSE;
-    }
+        return ifm_error_prefix(setup->error, "%s: no place for its profile: ", setup->who);
     g_autofree char *prefix = g_build_filename(self->profile_folder.path, "profile", NULL);
     return step(setup, setup->engine->api->EnableProfiling(setup->options, prefix));
 }
@@ -235,20 +232,14 @@ static gboolean prepare_convolutions(const Setup *setup)
     {
         self->conv_cuda = ifm_conv_cuda_open(MAX(self->base.spec->index, 0), setup->error);
         if (self->conv_cuda == NULL)
-        {
-            g_prefix_error(setup->error, "%s: ", setup->who);
-            return FALSE;
-        }
+            return ifm_error_prefix(setup->error, "%s: ", setup->who);
     }
     g_auto(IfmConvChoice) choice = { 0 };
     IfmTemporary folder = { 0 };
     if (!ifm_conv_choice_init(&choice, lines, setup->error))
         return FALSE;
     if (!ifm_temporary_make(&folder, setup->error))
-    {
-        g_prefix_error(setup->error, "%s: no place for the optimised graph: ", setup->who);
-        return FALSE;
-    }
+        return ifm_error_prefix(setup->error, "%s: no place for the optimised graph: ", setup->who);
     g_autofree char *file = g_build_filename(folder.path, "optimised.onnx", NULL);
     const char *wanted = self->base.options.save_optimised;
     const gboolean ok = rewrite(setup, &choice, wanted != NULL ? wanted : file);

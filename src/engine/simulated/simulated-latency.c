@@ -237,8 +237,7 @@ static gboolean make_grids(StageTable *table, GError **error)
     if (table->latency != NULL && (table->description->std == NULL || table->sigma != NULL))
         return TRUE;
     const IfmPlace *record = &table->description->place;
-    g_prefix_error(error, "%s:%" G_GSIZE_FORMAT ": ", record->file, record->line);
-    return FALSE;
+    return ifm_error_prefix(error, "%s:%" G_GSIZE_FORMAT ": ", record->file, record->line);
 }
 
 StageTable *stage_table_load(const TableDescription *description, const char *stage, GError **error)

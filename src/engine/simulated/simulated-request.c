@@ -74,8 +74,7 @@ static gboolean check_memory(const SimulatedRequest *request, const IfmTensor *t
     SimulatedEngine *engine = (SimulatedEngine *)request->base.compiled->engine;
     if (simulated_check_memory(engine, tensor, compiled_of(request)->unit, error))
         return TRUE;
-    g_prefix_error(error, "%s: ", request->where);
-    return FALSE;
+    return ifm_error_prefix(error, "%s: ", request->where);
 }
 
 gboolean simulated_set_input(IfmRequest *base, gsize port, const IfmTensor *tensor, GError **error)
@@ -393,10 +392,7 @@ static gboolean compute_outputs(SimulatedRequest *request, GError **error)
         return TRUE;
     }
     if (!run_inner(request, error))
-    {
-        g_prefix_error(error, "%s, computing true outputs: ", request->where);
-        return FALSE;
-    }
+        return ifm_error_prefix(error, "%s, computing true outputs: ", request->where);
     for (gsize i = 0; i < request->base.compiled->outputs->len; i++)
     {
         IfmTensor truth;
