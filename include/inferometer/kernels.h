@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include <inferometer/document.h>
-#include <inferometer/model.h>
+#include <inferometer/measure.h>
 
 IFM_BEGIN_DECLS
 
@@ -35,9 +35,10 @@ void ifm_kernel_records_free(IfmKernelRecords *records);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelRecords, ifm_kernel_records_free)
 
 /** IfmKernelOptions: zeros are the defaults. @device: NULL: "onnxruntime:CPU"    @seed: of the weights of a model of the
- * zoo    @graph: as of ifm_kernel_records_find()    @cache: folder where records are kept; NULL: $IFM_KERNEL_CACHE or the
- * user's
- * @open: how the model is opened    @anew: has the model optimised whatever is kept    @interrupted: as of a runner
+ * zoo    @graph: (nullable) a file that gets the optimised graph with its weights, whose names the records have
+ * @cache: folder where records are kept; NULL: $IFM_KERNEL_CACHE or the user's    @open: how the model is opened    @anew:
+ * has the model optimised whatever is kept    @interrupted: as of a runner
+ * @measure: of a runtime that saves no graph its nodes are measured; NULL: nothing but the records is kept of that
  * @note: (nullable) receives what is worth knowing and no error */
 typedef struct
 {
@@ -48,6 +49,8 @@ typedef struct
     const char *graph, *cache;
     gboolean anew;
     const gint *interrupted;
+    IfmMeasureFunction measure;
+    void *measure_user;
     void (*note)(const char *message, void *user);
     void *user;
 } IfmKernelOptions;
@@ -55,8 +58,10 @@ typedef struct
 /** ifm_kernel_records_open: @text: a file of records (.json), an ONNX file, or a model of the zoo with its settings:
  * "resnet18,size=64". What was found once is kept, by the model's digest, the device, the runtime's library and the
  * processor.    @options: NULL: the defaults
- * Returns: (transfer full) NULL with the errors of reading it, or of ifm_kernel_records_find(); IFM_ERROR_INVALID where
- * records are of a file that has changed since. */
+ * Returns: (transfer full) NULL with the errors of reading it; IFM_ERROR_UNSUPPORTED (a device whose runtime neither saves
+ * its graph nor names the nodes that went into its own), IFM_ERROR_UNAVAILABLE (no such device: a graph of CUDA needs a
+ * GPU), IFM_ERROR_INVALID (a graph of another runtime's operators; records of a file that has changed since), or that of
+ * compiling. */
 IfmKernelRecords *ifm_kernel_records_open(const char *text, const IfmKernelOptions *options, GError **error);
 
 /** IfmKernelExtraction: @folder: made where it is not there    @names: of kernels, "Conv_Add_Relu", NULL-terminated; NULL:
@@ -97,7 +102,7 @@ gboolean ifm_kernel_records_write(const IfmKernelRecords *records, const char *p
 /** IfmExportOptions: @folder: where files go; made where it is not there    @force: replaces files of other content that
  * were not exported    @written: (nullable) with each file, and of an optimised graph how it was checked: "ran", "ran at
  * batch 1: batch 128 needs at least 31.2 GiB, there are 22.0 GiB", "not run: …"; NULL of the others. FALSE ends it
- * @interrupted: (nullable) ends it */
+ * @interrupted: (nullable) ends it    @measure: runs each optimised graph once */
 typedef struct
 {
     const char *folder;
@@ -105,6 +110,8 @@ typedef struct
     gboolean (*written)(const char *path, const char *said, void *user);
     void *user;
     const gint *interrupted;
+    IfmMeasureFunction measure;
+    void *measure_user;
 } IfmExportOptions;
 
 /**

@@ -258,6 +258,8 @@ gboolean ifm_yaml_key_error(const IfmPlace *place, const char *key, gssize entry
  * these Returns: FALSE with the error of ifm_yaml_key_error(). */
 gboolean ifm_yaml_check_once(const IfmPlace *place, const char *key, const GArray *values, const char *const *words,
                              GError **error);
+/** ifm_yaml_check_texts_once: the same of texts. */
+gboolean ifm_yaml_check_texts_once(const IfmPlace *place, const char *key, const GPtrArray *texts, GError **error);
 
 /** ifm_yaml_peek: The scalar under a key of the file's outermost map, for a file that names the table by which it is read.
  * @value: (out) (transfer full) NULL without such a key, or if it is not a scalar    @line: (out) of the value

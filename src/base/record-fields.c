@@ -151,6 +151,14 @@ static json_t *rows_to_json(const GPtrArray *rows, const IfmRecordField *field, 
     return json;
 }
 
+static json_t *choices_to_json(const GArray *choices, const char *const *words)
+{
+    json_t *json = json_array();
+    for (guint i = 0; i < choices->len; i++)
+        json_array_append_new(json, json_string(words[g_array_index(choices, int, i)]));
+    return json;
+}
+
 static json_t *jsons_to_json(const void *self, const IfmRecordField *field)
 {
     json_t *json = json_array();
@@ -214,6 +222,8 @@ static json_t *field_to_json(const void *self, const IfmRecordField *field, Part
         return texts_to_json(CONST_AT(GPtrArray *, self, field));
     case IFM_RECORD_SERIES:
         return ifm_json_int64_array(CONST_AT(GArray *, self, field));
+    case IFM_RECORD_CHOICES:
+        return choices_to_json(CONST_AT(GArray *, self, field), field->words);
     case IFM_RECORD_PART:
         return to_json(part, field->fields);
     case IFM_RECORD_MAYBE:

@@ -32,6 +32,7 @@ static const struct
     [IFM_RECORD_STRING] = { "text", "a text" },
     [IFM_RECORD_INT64] = { "integer", "a whole number" },
     [IFM_RECORD_UINT32] = { "integer", "a whole number" },
+    [IFM_RECORD_SIZE] = { "integer", "a whole number" },
     [IFM_RECORD_DOUBLE] = { "number", "a number" },
     [IFM_RECORD_RATIO] = { "number", IFM_RATIO_WANTED },
     [IFM_RECORD_FLAG] = { "boolean", "true or false" },
@@ -81,6 +82,15 @@ gboolean ifm_yaml_key_error(const IfmPlace *place, const char *key, gssize entry
     return ifm_error_at(error, place->file, line, "%s: %s", key, text);
 }
 
+gboolean ifm_yaml_check_texts_once(const IfmPlace *place, const char *key, const GPtrArray *texts, GError **error)
+{
+    for (guint i = 0; i < texts->len; i++)
+        for (guint k = 0; k < i; k++)
+            if (g_str_equal(texts->pdata[i], texts->pdata[k]))
+                return ifm_yaml_key_error(place, key, i, error, "\"%s\" is listed twice", (const char *)texts->pdata[i]);
+    return TRUE;
+}
+
 gboolean ifm_yaml_check_once(const IfmPlace *place, const char *key, const GArray *values, const char *const *words,
                              GError **error)
 {
@@ -122,8 +132,8 @@ static gboolean wrong_type(const Source *source, const IfmRecordField *field, If
 
 static gboolean is_number(IfmRecordType type)
 {
-    return type == IFM_RECORD_INT64 || type == IFM_RECORD_UINT32 || type == IFM_RECORD_DOUBLE || type == IFM_RECORD_RATIO ||
-           type == IFM_RECORD_DURATION;
+    return type == IFM_RECORD_INT64 || type == IFM_RECORD_UINT32 || type == IFM_RECORD_SIZE || type == IFM_RECORD_DOUBLE ||
+           type == IFM_RECORD_RATIO || type == IFM_RECORD_DURATION;
 }
 
 /* A bound as a user may write it: a count has no exponent. */
@@ -176,7 +186,8 @@ static gboolean read_scalar(const Source *source, const IfmRecordField *field, I
         value->word = g_str_equal(node->text, "true");
         good = value->word || g_str_equal(node->text, "false");
     }
-    else if (good && (type == IFM_RECORD_INT64 || type == IFM_RECORD_UINT32 || type == IFM_RECORD_DURATION))
+    else if (good && (type == IFM_RECORD_INT64 || type == IFM_RECORD_UINT32 || type == IFM_RECORD_SIZE ||
+                      type == IFM_RECORD_DURATION))
     {
         good = type == IFM_RECORD_DURATION ? ifm_duration_parse(node->text, &value->integer)
                                            : parse_integer(node->text, &value->integer);
@@ -272,6 +283,8 @@ static gboolean read_field(const Source *source, const IfmRecordField *field, co
         *(int *)place = value.word;
     else if (field->type == IFM_RECORD_UINT32)
         *(guint32 *)place = (guint32)value.integer;
+    else if (field->type == IFM_RECORD_SIZE)
+        *(gsize *)place = (gsize)value.integer;
     else
         *(gint64 *)place = value.integer;
     return TRUE;

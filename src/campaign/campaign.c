@@ -1,7 +1,9 @@
 /* The list: items sealed and found in the store. */
 #include <math.h>
-#include <measure/measure.h>
 #include <string.h>
+
+#include <measure/measure.h>
+#include <store/store.h>
 
 #include "campaign-private.h"
 
@@ -225,16 +227,11 @@ static gboolean may_be_found(IfmCampaign *campaign, const Slot *slot)
 gboolean campaign_look_up(IfmCampaign *campaign, Slot *slot, GError **error)
 {
     const IfmCampaignItem *item = &slot->item;
-    GError *trouble = NULL;
+    IfmMeasurement *found = NULL;
     slot->was_looked_up = TRUE;
-    if (!may_be_found(campaign, slot))
-        return TRUE;
-    IfmMeasurement *found = ifm_store_last(campaign->store, slot->cases[slot->n - 1]->key, &trouble);
-    if (trouble != NULL)
-    {
-        g_propagate_error(error, trouble);
+    if (may_be_found(campaign, slot) &&
+        !ifm_store_find(campaign->store, slot->cases[slot->n - 1]->key, FALSE, &found, error))
         return FALSE;
-    }
     if (found == NULL)
         return TRUE;
     slot->was_tried = TRUE;

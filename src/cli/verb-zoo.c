@@ -144,13 +144,40 @@ static gboolean on_written(const char *path, const char *said, void *user)
     return cli_print(line) == CLI_EXIT_OK;
 }
 
+/* Keeping: the store in the folder, opened once there is something to keep: where the configuration is refused, there is
+ * none
+ */
+typedef struct
+{
+    const Arguments *arguments;
+    Keep keep;
+} Keeping;
+
+static void keeping_clear(Keeping *self)
+{
+    keep_clear(&self->keep);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Keeping, keeping_clear)
+
+/* An IfmMeasureFunction. */
+static IfmMeasurement *ask_kept(const char *title, const IfmCaseKind *kind, const void *spec, void *user, GError **error)
+{
+    Keeping *self = user;
+    return self->keep.campaign != NULL || keep_init(&self->keep, self->arguments, error)
+               ? ifm_campaign_ask(title, kind, spec, self->keep.campaign, error)
+               : NULL;
+}
+
 static int export_config(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
+    g_auto(Keeping) keeping = { .arguments = arguments };
     const IfmExportOptions options = { .folder = cli_text(arguments, "output"),
                                        .force = cli_given(arguments, "force"),
                                        .written = on_written,
-                                       .interrupted = cli_interrupt_install() };
+                                       .interrupted = cli_interrupt_install(),
+                                       .measure = ask_kept,
+                                       .measure_user = &keeping };
     const gboolean is_done = ifm_export_config(cli_text(arguments, "config"), &options, &error);
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
@@ -199,6 +226,7 @@ static const IfmOption zoo_export_options[] = {
     { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
       .maximum = G_MAXUINT32 },
     { "force", 0, IFM_OPTION_FLAG, FALSE, NULL, "replace files that are there with other content and were not exported" },
+    { "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "with --config: do not run again what the store holds already" },
     { NULL },
 };
 
@@ -215,7 +243,8 @@ const Verb verb_zoo_export = {
         "is printed. None is written through a symbolic link, and a file of weights that belongs to another model is not "
         "replaced without --force.\n"
         "With --config each graph, as ONNX Runtime optimises it, is run once. Where the memory for that is not there, its "
-        "like of batch 1 is run, which the output says. A provider that is not on this machine is an error.",
+        "like of batch 1 is run, which the output says. The runs are kept in the folder's store.db: after an interruption "
+        "the same command with --resume runs only what is missing. A provider that is not on this machine is an error.",
     .examples = { { "inferometer zoo export matmul m=512 -o matmul.onnx", "builds a matrix product of another size" },
                   { "inferometer zoo export --config examples/export.yaml -o models",
                     "writes models of several sizes and batches, and the graphs that ONNX Runtime makes of them" } },

@@ -70,9 +70,6 @@ static gboolean check_model(const ExportConfig *text, guint i, GError **error)
     const IfmZooEntry *entry = ifm_zoo_find(name, &trouble);
     if (entry == NULL || !ifm_zoo_values(entry, (const char *const *)words + 1, values, &trouble))
         return ifm_yaml_key_error(&text->place, "models", i, error, "%s", trouble->message);
-    for (guint k = 0; k < i; k++)
-        if (g_str_equal(text->models->pdata[k], model))
-            return ifm_yaml_key_error(&text->place, "models", i, error, "\"%s\" is listed twice", model);
     for (char **word = words + 1; *word != NULL; word++)
         if (g_str_has_prefix(*word, "size=") || g_str_has_prefix(*word, "batch="))
             return ifm_yaml_key_error(&text->place, "models", i, error, "%s: sizes and batches are lists of their own",
@@ -107,7 +104,8 @@ static gboolean check_config(const ExportConfig *text, GError **error)
 {
     if (text->models->len + text->files->len == 0)
         return ifm_yaml_key_error(&text->place, "models", -1, error, "lists no model, and neither does files");
-    if (!ifm_yaml_check_once(&text->place, "sizes", text->sizes, NULL, error) ||
+    if (!ifm_yaml_check_texts_once(&text->place, "models", text->models, error) ||
+        !ifm_yaml_check_once(&text->place, "sizes", text->sizes, NULL, error) ||
         !ifm_yaml_check_once(&text->place, "batches", text->batches, NULL, error) ||
         !ifm_yaml_check_once(&text->place, "providers", text->providers, export_config_providers, error))
         return FALSE;

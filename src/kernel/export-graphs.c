@@ -141,9 +141,9 @@ static gboolean run_once(const Export *self, const Point *point, const char *dev
                                 .protocol = IFM_PROTOCOL_INIT };
     model_case.protocol.runs = 1;
     model_case.protocol.warmup = 0;
-    g_autoptr(IfmCase) sealed = ifm_runner_case(self->runner, &ifm_kind_model, &model_case, error);
+    g_autofree char *stem = stem_of(point);
     g_autoptr(IfmMeasurement) measurement =
-        sealed != NULL ? ifm_runner_measure(self->runner, &ifm_kind_model, &model_case, sealed, error) : NULL;
+        self->options->measure(stem, &ifm_kind_model, &model_case, self->options->measure_user, error);
     if (measurement == NULL || measurement->outcome == IFM_OUTCOME_OK)
         return measurement != NULL;
     g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "the optimised graph does not run: %s", measurement->reason);

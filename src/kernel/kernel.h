@@ -202,17 +202,6 @@ gboolean ifm_timing_is_below(const IfmTiming *whole, const IfmTiming *part);
 
 /* --- fused kernels ------------------------------------------------------------------------------------------------- */
 
-/**
- * ifm_kernel_records_find: Has the runtime of a device optimise a model, and reads its kernels.
- * @model_case: model_path, device, dtype, threads, bindings and vendor count    @graph: (optional) path of a file that gets
- * the optimised graph with its weights, whose names the records have
- * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED (a device whose runtime neither saves its graph nor names the
- * nodes that went into its own), IFM_ERROR_UNAVAILABLE (no such device: a graph of CUDA needs a GPU), IFM_ERROR_INVALID (a
- * graph of another runtime's operators), or that of compiling.
- */
-IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase *model_case, const char *graph,
-                                          GError **error);
-
 /** ifm_kernel_records_check_graph: Whether an optimised graph has all weights of these kernels. Returns: FALSE with
  * IFM_ERROR_INVALID: it is of another model, or of other sizes. */
 gboolean ifm_kernel_records_check_graph(const IfmKernelRecords *records, const IfmModel *graph, GError **error);

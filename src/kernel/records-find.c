@@ -191,11 +191,11 @@ static IfmKernelRecords *by_graph(IfmRunner *runner, const Finding *files, IfmMo
 
 /* Of one that does not, by what it says about its nodes, as OpenVINO's processor does; of another device, the graph is what
  * is missing. */
-static IfmKernelRecords *by_layers(IfmRunner *runner, IfmModel *named, IfmModel *model, const IfmModelCase *renamed,
-                                   char **version, GError **error)
+static IfmKernelRecords *by_layers(IfmRunner *runner, const IfmKernelOptions *options, IfmModel *named, IfmModel *model,
+                                   const IfmModelCase *renamed, char **version, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
-    IfmKernelRecords *records = kernel_records_by_layers(runner, renamed, model, named, version, &trouble);
+    IfmKernelRecords *records = kernel_records_by_layers(runner, options, renamed, model, named, version, &trouble);
     if (records != NULL)
         g_clear_error(error);
     else if (!g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
@@ -206,8 +206,8 @@ static IfmKernelRecords *by_layers(IfmRunner *runner, IfmModel *named, IfmModel 
     return records;
 }
 
-IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase *model_case, const char *graph,
-                                          GError **error)
+IfmKernelRecords *kernel_records_find(IfmRunner *runner, const IfmKernelOptions *options, const IfmModelCase *model_case,
+                                      GError **error)
 {
     g_auto(Finding) files = { 0 };
     g_autofree char *version = NULL;
@@ -220,10 +220,11 @@ IfmKernelRecords *ifm_kernel_records_find(IfmRunner *runner, const IfmModelCase 
     IfmModelCase renamed = *model_case;
     renamed.model_path = files.model;
     g_autoptr(GError) trouble = NULL;
-    g_autoptr(IfmKernelRecords) records = by_graph(runner, &files, named, model, &renamed, graph, &version, &trouble);
-    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED) && graph == NULL &&
+    g_autoptr(IfmKernelRecords) records =
+        by_graph(runner, &files, named, model, &renamed, options->graph, &version, &trouble);
+    if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED) && options->graph == NULL &&
         g_str_has_prefix(model_case->device, "openvino:"))
-        records = by_layers(runner, named, model, &renamed, &version, &trouble);
+        records = by_layers(runner, options, named, model, &renamed, &version, &trouble);
     if (trouble != NULL)
         g_propagate_error(error, g_steal_pointer(&trouble));
     return records != NULL && describe(records, model, model_case, version, error) ? g_steal_pointer(&records) : NULL;

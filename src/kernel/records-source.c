@@ -57,7 +57,7 @@ static IfmKernelRecords *find(const Asked *self, GError **error)
 {
     const IfmRunnerOptions options = { .limits = IFM_LIMITS_INIT, .interrupted = self->options->interrupted };
     g_autoptr(IfmRunner) runner = ifm_runner_new(&options);
-    IfmKernelRecords *records = ifm_kernel_records_find(runner, &self->model_case, self->options->graph, error);
+    IfmKernelRecords *records = kernel_records_find(runner, self->options, &self->model_case, error);
     if (records != NULL)
         kept_add_records(self->folder, records, &self->model_case);
     return records;

@@ -21,58 +21,41 @@ typedef struct
     gint64 input_size;
 } Combination;
 
-static Combination *combination_of(GArray *combinations, const IfmConvPoint *point)
+static Combination combination_of(const IfmConvCombination *of)
 {
-    for (guint i = 0; i < combinations->len; i++)
+    Combination one = { of->model, of->algorithm, of->device, .time_ns = NAN, .layers_ratio = NAN, .energy_j = NAN };
+    for (guint i = 0; i < of->points->len; i++)
     {
-        Combination *one = &g_array_index(combinations, Combination, i);
-        if (one->device == point->point->device && g_str_equal(one->model, point->model) &&
-            g_str_equal(one->algorithm, point->algorithm))
-            return one;
+        const IfmConvPoint *point = of->points->pdata[i];
+        const IfmRowState state = ifm_study_row_state(NULL, point->point);
+        one.n_done += state == IFM_ROW_MEASURED;
+        one.n_refused += state == IFM_ROW_REFUSED;
+        one.n_left += state == IFM_ROW_LEFT;
+        one.n_failed += state == IFM_ROW_FAILED || state == IFM_ROW_SKIPPED;
+        one.n_implausible += state == IFM_ROW_IMPLAUSIBLE;
+        one.n_fell_back = MAX(one.n_fell_back, (gint64)point->n_fell_back);
+        if (one.reason == NULL && state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT)
+            one.reason = point->point->reason;
+        if (state != IFM_ROW_MEASURED || point->input_size < one.input_size)
+            continue;
+        one.input_size = point->input_size;
+        one.time_ns = point->point->median_ns;
+        one.layers_ratio = point->layers_ns / point->profiled_ns;
+        one.energy_j = point->energy_j;
     }
-    const Combination one = { .model = point->model,
-                              .algorithm = point->algorithm,
-                              .device = point->point->device,
-                              .time_ns = NAN,
-                              .layers_ratio = NAN,
-                              .energy_j = NAN };
-    g_array_append_val(combinations, one);
-    return &g_array_index(combinations, Combination, combinations->len - 1);
+    return one;
 }
 
 /* (transfer full) Combination, in the order of the study. */
 static GArray *combine(const IfmConvFindings *findings)
 {
     GArray *combinations = g_array_new(FALSE, FALSE, sizeof(Combination));
-    for (guint i = 0; i < findings->points->len; i++)
+    for (guint i = 0; i < findings->combinations->len; i++)
     {
-        const IfmConvPoint *point = findings->points->pdata[i];
-        if (*point->model == '\0' || *point->algorithm == '\0')
-            continue;
-        Combination *one = combination_of(combinations, point);
-        const IfmRowState state = ifm_study_row_state(NULL, point->point);
-        one->n_done += state == IFM_ROW_MEASURED;
-        one->n_refused += state == IFM_ROW_REFUSED;
-        one->n_left += state == IFM_ROW_LEFT;
-        one->n_failed += state == IFM_ROW_FAILED || state == IFM_ROW_SKIPPED;
-        one->n_implausible += state == IFM_ROW_IMPLAUSIBLE;
-        one->n_fell_back = MAX(one->n_fell_back, (gint64)point->n_fell_back);
-        if (one->reason == NULL && state != IFM_ROW_MEASURED && state != IFM_ROW_LEFT)
-            one->reason = point->point->reason;
-        if (state == IFM_ROW_MEASURED && point->input_size >= one->input_size)
-        {
-            one->input_size = point->input_size;
-            one->time_ns = point->point->median_ns;
-            one->layers_ratio = point->layers_ns / point->profiled_ns;
-            one->energy_j = point->energy_j;
-        }
+        const Combination one = combination_of(&g_array_index(findings->combinations, IfmConvCombination, i));
+        g_array_append_val(combinations, one);
     }
     return combinations;
-}
-
-static void get_combination_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_take_text(value, ifm_device_marked(((const Combination *)record)->device));
 }
 
 static void get_combination_state(const void *record, const void *user, IfmValue *value)
@@ -115,7 +98,7 @@ static void get_combination_refused(const void *record, const void *user, IfmVal
 static const IfmField combination_fields[] = {
     { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, OF(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "algorithm", "algorithm", IFM_FIELD_TEXT, ifm_field_get_text, OF(algorithm), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "device", "on", IFM_FIELD_TEXT, get_combination_alias, NULL, IFM_FIELD_WHOLE },
+    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, OF(device), IFM_FIELD_WHOLE },
     { "state", "is", IFM_FIELD_TEXT, get_combination_state, NULL, IFM_FIELD_WHOLE },
     { "done", "measured", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_done) },
     { "refused", "refused", IFM_FIELD_INTEGER, get_combination_refused, NULL, IFM_FIELD_HIDE_EMPTY },
@@ -132,11 +115,6 @@ static const IfmField combination_fields[] = {
 
 /* --- models and sizes ---------------------------------------------------------------------------------------------------
  */
-
-static void get_size_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_take_text(value, ifm_device_marked(((const IfmConvSizeRow *)record)->device));
-}
 
 static void get_ahead(const void *record, const void *user, IfmValue *value)
 {
@@ -162,7 +140,7 @@ static void get_best_gain(const void *record, const void *user, IfmValue *value)
 static const IfmField size_fields[] = {
     { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "input_size", "size", IFM_FIELD_INTEGER, ifm_field_get_integer, SIZE(input_size), IFM_FIELD_KEY },
-    { "device", "on", IFM_FIELD_TEXT, get_size_alias, NULL, IFM_FIELD_WHOLE },
+    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, SIZE(device), IFM_FIELD_WHOLE },
     { "fastest", "lowest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(fastest), IFM_FIELD_WHOLE },
     { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, SIZE(time_ns) },
     { "second", "next", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
@@ -244,11 +222,6 @@ static void get_shape(const void *record, const void *user, IfmValue *value)
     ifm_value_take_text(value, ifm_conv_shape_text(((const IfmConvShapeRow *)record)->layer));
 }
 
-static void get_shape_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_take_text(value, ifm_device_marked(((const IfmConvShapeRow *)record)->device));
-}
-
 static void get_mmac(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, (double)((const IfmConvShapeRow *)record)->layer->macs / 1e6);
@@ -278,7 +251,7 @@ static void get_shape_gain(const void *record, const void *user, IfmValue *value
 static const IfmField shape_fields[] = {
     { "shape", "channels, kernel", IFM_FIELD_TEXT, get_shape, NULL, IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "mmac", "MMAC", IFM_FIELD_REAL, get_mmac, NULL, IFM_FIELD_KEY },
-    { "device", "on", IFM_FIELD_TEXT, get_shape_alias, NULL, IFM_FIELD_WHOLE },
+    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, SHAPE(device), IFM_FIELD_WHOLE },
     { "fastest", "lowest", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(fastest), IFM_FIELD_WHOLE },
     { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, SHAPE(time_ns) },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_shape_rate },

@@ -3,17 +3,7 @@
 
 #include <study/study.h>
 
-#include "report-private.h"
-
-static void get_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmConvPrediction *)record)->device->alias);
-}
-
-static void get_simulated(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_boolean(value, ((const IfmConvPrediction *)record)->device->simulated);
-}
+#include "study-pages.h"
 
 static void get_origin(const void *record, const void *user, IfmValue *value)
 {
@@ -28,7 +18,7 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
 #define OF(member) IFM_FIELD_AT(IfmConvPrediction, member)
 
 static const IfmField fields[] = {
-    { "device", "on", IFM_FIELD_TEXT, get_alias, .flags = IFM_FIELD_WHOLE },
+    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_alias, OF(device), IFM_FIELD_WHOLE },
     { "algorithm", "algorithm", IFM_FIELD_TEXT, ifm_field_get_text, OF(algorithm), IFM_FIELD_WHOLE },
     { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, OF(time_ns) },
     { "lower_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, OF(lower_ns), IFM_FIELD_HIDE_EMPTY },
@@ -39,7 +29,7 @@ static const IfmField fields[] = {
     { "noise_ratio", "noise", IFM_FIELD_RATIO, ifm_field_get_real, OF(noise_ratio), IFM_FIELD_HIDE_EMPTY },
     { "sizes", "sizes", IFM_FIELD_INTEGER, ifm_field_get_count, OF(n_sizes) },
     { "origin", "how it is known", IFM_FIELD_TEXT, get_origin },
-    { "simulated", "", IFM_FIELD_BOOLEAN, get_simulated, .flags = IFM_FIELD_NO_SCREEN },
+    { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, OF(device), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 

@@ -19,14 +19,15 @@ static const char *cores_word(int cores)
     return cores == IFM_LOAD_CORES_SAME ? "the same" : cores == IFM_LOAD_CORES_OTHER ? "another" : "";
 }
 
-static void get_verdict_load(const void *record, const void *user, IfmValue *value)
+/* @user: the offset of an IfmLoadKind, of IfmLoadCores. */
+static void get_load(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, load_word(((const IfmModelVerdict *)record)->kind));
+    ifm_value_set_text(value, load_word(G_STRUCT_MEMBER(int, record, GPOINTER_TO_SIZE(user))));
 }
 
-static void get_verdict_cores(const void *record, const void *user, IfmValue *value)
+static void get_cores(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, cores_word(((const IfmModelVerdict *)record)->cores));
+    ifm_value_set_text(value, cores_word(G_STRUCT_MEMBER(int, record, GPOINTER_TO_SIZE(user))));
 }
 
 static void get_error(const void *record, const void *user, IfmValue *value)
@@ -45,8 +46,8 @@ static void get_inside(const void *record, const void *user, IfmValue *value)
 
 static const IfmField verdict_fields[] = {
     { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, VERDICT(name), .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "load", "load", IFM_FIELD_TEXT, get_verdict_load },
-    { "cores", "on core", IFM_FIELD_TEXT, get_verdict_cores, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "load", "load", IFM_FIELD_TEXT, get_load, VERDICT(kind) },
+    { "cores", "on core", IFM_FIELD_TEXT, get_cores, VERDICT(cores), IFM_FIELD_HIDE_EMPTY },
     { "threads", "threads", IFM_FIELD_INTEGER, ifm_field_get_integer, VERDICT(threads), IFM_FIELD_FOLD },
     { "level", "asked", IFM_FIELD_RATIO, ifm_field_get_real, VERDICT(level) },
     { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(measured_ns) },
@@ -91,21 +92,11 @@ static const IfmField operator_fields[] = {
     { NULL },
 };
 
-static void get_load(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, load_word(((const IfmLoadRow *)record)->kind));
-}
-
-static void get_cores(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, cores_word(((const IfmLoadRow *)record)->cores));
-}
-
 #define LOAD(member) IFM_FIELD_AT(IfmLoadRow, member)
 
 static const IfmField load_fields[] = {
-    { "load", "load", IFM_FIELD_TEXT, get_load, .flags = IFM_FIELD_KEY },
-    { "cores", "on core", IFM_FIELD_TEXT, get_cores, .flags = IFM_FIELD_KEY },
+    { "load", "load", IFM_FIELD_TEXT, get_load, LOAD(kind), IFM_FIELD_KEY },
+    { "cores", "on core", IFM_FIELD_TEXT, get_cores, LOAD(cores), IFM_FIELD_KEY },
     { "level", "asked", IFM_FIELD_RATIO, ifm_field_get_real, LOAD(level) },
     { "achieved", "reached", IFM_FIELD_RATIO, ifm_field_get_real, LOAD(achieved) },
     { "kernels", "kernels", IFM_FIELD_INTEGER, ifm_field_get_integer, LOAD(n) },

@@ -20,47 +20,6 @@ static void get_axis(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, json_string_value(axis));
 }
 
-static void get_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->alias);
-}
-
-static void get_marked(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_take_text(value, ifm_device_marked(((const IfmStudyRow *)record)->device));
-}
-
-static void get_device(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->device);
-}
-
-static void get_simulated(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_boolean(value, ((const IfmStudyRow *)record)->device->simulated);
-}
-
-static void get_lower(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmStudyRow *)record)->interval.lower);
-}
-
-static void get_upper(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmStudyRow *)record)->interval.upper);
-}
-
-static void get_level(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmStudyRow *)record)->interval.level);
-}
-
-static void get_width(const void *record, const void *user, IfmValue *value)
-{
-    const IfmStudyRow *point = record;
-    ifm_value_set_real(value, (point->interval.upper - point->interval.lower) / 2 / point->median_ns);
-}
-
 static void get_gflop_per_s(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, ((const IfmStudyRow *)record)->flop_per_s / 1e9);
@@ -71,11 +30,6 @@ static void get_n(const void *record, const void *user, IfmValue *value)
     const IfmStudyRow *point = record;
     if (point->reason == NULL)
         ifm_value_set_integer(value, point->n);
-}
-
-static void get_phase(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const IfmStudyRow *)record)->phase);
 }
 
 static void get_outcome(const void *record, const void *user, IfmValue *value)
@@ -92,13 +46,13 @@ static void get_outcome(const void *record, const void *user, IfmValue *value)
 #define AT(member) IFM_FIELD_AT(IfmStudyRow, member)
 
 static const IfmField point_fields[] = {
-    { "alias", "", IFM_FIELD_TEXT, get_alias, NULL, IFM_FIELD_NO_SCREEN },
-    { "marked", "on", IFM_FIELD_TEXT, get_marked, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
+    { "alias", "", IFM_FIELD_TEXT, ifm_field_get_alias, AT(device), IFM_FIELD_NO_SCREEN },
+    { "marked", "on", IFM_FIELD_TEXT, ifm_field_get_marked, AT(device), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
     { "median_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, AT(median_ns) },
-    { "width", "±", IFM_FIELD_PRECISION, get_width, NULL, IFM_FIELD_NO_EXPORT },
-    { "lower_ns", "", IFM_FIELD_DURATION, get_lower, NULL, IFM_FIELD_NO_SCREEN },
-    { "upper_ns", "", IFM_FIELD_DURATION, get_upper, NULL, IFM_FIELD_NO_SCREEN },
-    { "level", "", IFM_FIELD_REAL, get_level, NULL, IFM_FIELD_NO_SCREEN },
+    { "width", "±", IFM_FIELD_PRECISION, ifm_field_get_width, NULL, IFM_FIELD_NO_EXPORT },
+    { "lower_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(interval.lower), IFM_FIELD_NO_SCREEN },
+    { "upper_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(interval.upper), IFM_FIELD_NO_SCREEN },
+    { "level", "", IFM_FIELD_REAL, ifm_field_get_real, AT(interval.level), IFM_FIELD_NO_SCREEN },
     { "mean_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(mean_ns), IFM_FIELD_NO_SCREEN },
     { "std_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(std_ns), IFM_FIELD_NO_SCREEN },
     { "min_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(min_ns), IFM_FIELD_NO_SCREEN },
@@ -112,9 +66,9 @@ static const IfmField point_fields[] = {
     { "outcome", "is", IFM_FIELD_TEXT, get_outcome, NULL, IFM_FIELD_WHOLE },
     { "error_code", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(code), IFM_FIELD_NO_SCREEN },
     { "reason", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(reason), IFM_FIELD_NO_SCREEN },
-    { "phase", "", IFM_FIELD_INTEGER, get_phase, NULL, IFM_FIELD_NO_SCREEN },
-    { "device", "", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_NO_SCREEN },
-    { "simulated", "", IFM_FIELD_BOOLEAN, get_simulated, NULL, IFM_FIELD_NO_SCREEN },
+    { "phase", "", IFM_FIELD_INTEGER, ifm_field_get_int, AT(phase), IFM_FIELD_NO_SCREEN },
+    { "device", "", IFM_FIELD_TEXT, ifm_field_get_spec, AT(device), IFM_FIELD_NO_SCREEN },
+    { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, AT(device), IFM_FIELD_NO_SCREEN },
     { "key", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(key), IFM_FIELD_NO_SCREEN },
     { NULL },
 };

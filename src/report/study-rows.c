@@ -21,25 +21,32 @@ char *ifm_stage_title(const IfmStudyTables *tables, int number)
 
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
-/* @user: the offset of a member in IfmStudyRow. */
+/* @user: the offset of a member. */
 #define MEMBER(type, record, user) G_STRUCT_MEMBER(type, record, GPOINTER_TO_SIZE(user))
 
-static void get_row_alias(const void *record, const void *user, IfmValue *value)
+#define DEVICE_AT(record, user) MEMBER(const IfmStudyDevice *, record, user)
+
+void ifm_field_get_alias(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->alias);
+    ifm_value_set_text(value, DEVICE_AT(record, user)->alias);
 }
 
-static void get_row_device(const void *record, const void *user, IfmValue *value)
+void ifm_field_get_marked(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_text(value, ((const IfmStudyRow *)record)->device->device);
+    ifm_value_take_text(value, ifm_device_marked(DEVICE_AT(record, user)));
 }
 
-static void get_row_simulated(const void *record, const void *user, IfmValue *value)
+void ifm_field_get_spec(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_set_boolean(value, ((const IfmStudyRow *)record)->device->simulated);
+    ifm_value_set_text(value, DEVICE_AT(record, user)->device);
 }
 
-static void get_int(const void *record, const void *user, IfmValue *value)
+void ifm_field_get_simulated(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_boolean(value, DEVICE_AT(record, user)->simulated);
+}
+
+void ifm_field_get_int(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_integer(value, MEMBER(int, record, user));
 }
@@ -51,7 +58,7 @@ static void get_row_n(const void *record, const void *user, IfmValue *value)
         ifm_value_set_integer(value, row->n);
 }
 
-static void get_row_width(const void *record, const void *user, IfmValue *value)
+void ifm_field_get_width(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_real(value, ifm_stage_row_width(record));
 }
@@ -84,8 +91,8 @@ static void get_row_origin(const void *record, const void *user, IfmValue *value
 
 /* The first nine columns are the published ones, as data/meteor-lake has them. */
 const IfmField ifm_stage_row_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_row_alias, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "stage", "stage", IFM_FIELD_INTEGER, get_int, ROW(stage), IFM_FIELD_KEY },
+    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_alias, ROW(device), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "stage", "stage", IFM_FIELD_INTEGER, ifm_field_get_int, ROW(stage), IFM_FIELD_KEY },
     { "nodes", "nodes", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(nodes), IFM_FIELD_KEY },
     { "edges", "edges", IFM_FIELD_INTEGER, ifm_field_get_integer, ROW(edges), IFM_FIELD_KEY },
     { "latency_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(median_ns), EXPORT },
@@ -94,11 +101,11 @@ const IfmField ifm_stage_row_fields[] = {
     { "transfer_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(transfer_ns), EXPORT },
     { "flag", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(reason), EXPORT },
     { "latency", "median", IFM_FIELD_DURATION, ifm_field_get_real, ROW(median_ns), SCREEN },
-    { "half_width", "±", IFM_FIELD_PRECISION, get_row_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
+    { "half_width", "±", IFM_FIELD_PRECISION, ifm_field_get_width, NULL, SCREEN | IFM_FIELD_HIDE_EMPTY },
     { "std", "±std", IFM_FIELD_DURATION, ifm_field_get_real, ROW(std_ns), SCREEN | IFM_FIELD_HIDE_EMPTY },
-    { "device_spec", NULL, IFM_FIELD_TEXT, get_row_device, NULL, EXPORT },
-    { "simulated", "simulated", IFM_FIELD_BOOLEAN, get_row_simulated, NULL, IFM_FIELD_FOLD },
-    { "phase", NULL, IFM_FIELD_INTEGER, get_int, ROW(phase), EXPORT },
+    { "device_spec", NULL, IFM_FIELD_TEXT, ifm_field_get_spec, ROW(device), EXPORT },
+    { "simulated", "simulated", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, ROW(device), IFM_FIELD_FOLD },
+    { "phase", NULL, IFM_FIELD_INTEGER, ifm_field_get_int, ROW(phase), EXPORT },
     { "outcome", NULL, IFM_FIELD_TEXT, get_row_outcome, NULL, EXPORT },
     { "error_code", NULL, IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(code), EXPORT },
     { "mean_ms", NULL, IFM_FIELD_REAL, ifm_field_get_ms, ROW(mean_ns), EXPORT },
@@ -159,21 +166,6 @@ static const char *bandwidth_trouble(gboolean fitted, const IfmBandwidthFit *fit
     if (fit->identifiable)
         return NULL;
     return fit->slope_ns_per_byte > 0 ? "interval spans 0" : "does not grow";
-}
-
-static void get_fit_alias(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmStageFit *)record)->device->alias);
-}
-
-static void get_link_from(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmLinkFit *)record)->from->alias);
-}
-
-static void get_link_to(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmLinkFit *)record)->to->alias);
 }
 
 static void get_link_ends(const void *record, const void *user, IfmValue *value)
@@ -257,8 +249,8 @@ static void get_link_bandwidth(const void *record, const void *user, IfmValue *v
 #define LINK(member) IFM_FIELD_AT(IfmLinkFit, member)
 
 const IfmField ifm_stage_fit_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, get_fit_alias, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "stage", "stage", IFM_FIELD_INTEGER, get_int, FIT(stage), IFM_FIELD_KEY },
+    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_alias, FIT(device), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "stage", "stage", IFM_FIELD_INTEGER, ifm_field_get_int, FIT(stage), IFM_FIELD_KEY },
     { "bytes_per_s", "MB/s", IFM_FIELD_RATE, get_fit_bandwidth, FIT(bandwidth.bytes_per_s) },
     { "bytes_per_s_lower", "from", IFM_FIELD_RATE, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.lower) },
     { "bytes_per_s_upper", "to", IFM_FIELD_RATE, get_fit_bandwidth, FIT(bandwidth.bytes_per_s_interval.upper) },
@@ -276,8 +268,8 @@ const IfmField ifm_stage_fit_fields[] = {
 
 const IfmField ifm_link_fit_fields[] = {
     { "ends", "link", IFM_FIELD_TEXT, get_link_ends, NULL, SCREEN | IFM_FIELD_WHOLE },
-    { "from", NULL, IFM_FIELD_TEXT, get_link_from, NULL, EXPORT },
-    { "to", NULL, IFM_FIELD_TEXT, get_link_to, NULL, EXPORT },
+    { "from", NULL, IFM_FIELD_TEXT, ifm_field_get_alias, LINK(from), EXPORT },
+    { "to", NULL, IFM_FIELD_TEXT, ifm_field_get_alias, LINK(to), EXPORT },
     { "simulated", NULL, IFM_FIELD_BOOLEAN, get_link_simulated, NULL, EXPORT },
     { "n", NULL, IFM_FIELD_INTEGER, ifm_field_get_count, LINK(n), EXPORT },
     { "fixed_ns", "fixed cost", IFM_FIELD_DURATION, get_link_real, LINK(bandwidth.intercept_ns) },

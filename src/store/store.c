@@ -113,14 +113,21 @@ IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError *
     return first_of_case(store, case_key, "AND outcome = 'ok' ORDER BY started_unix_ms DESC, rowid DESC", error);
 }
 
+#define LAST "ORDER BY outcome = 'ok' DESC, started_unix_ms DESC, rowid DESC"
+
 IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **error)
 {
-    return first_of_case(store, case_key, "ORDER BY outcome = 'ok' DESC, started_unix_ms DESC, rowid DESC", error);
+    return first_of_case(store, case_key, LAST, error);
 }
 
-IfmMeasurement *ifm_store_newest(IfmStore *store, const char *case_key, GError **error)
+gboolean ifm_store_find(IfmStore *store, const char *case_key, gboolean newest, IfmMeasurement **found, GError **error)
 {
-    return first_of_case(store, case_key, "ORDER BY started_unix_ms DESC, rowid DESC", error);
+    GError *trouble = NULL;
+    const char *which = newest ? "ORDER BY started_unix_ms DESC, rowid DESC" : LAST;
+    *found = case_key != NULL ? first_of_case(store, case_key, which, &trouble) : NULL;
+    if (trouble != NULL)
+        g_propagate_error(error, trouble);
+    return trouble == NULL;
 }
 
 /* One pass over all measurements within one transaction, so that it sees one state. @verify: also by digest. */

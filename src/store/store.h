@@ -88,9 +88,9 @@ gboolean ifm_store_set_document(IfmStore *store, const char *name, const json_t 
 /** ifm_store_merge_over: As ifm_store_merge(), and @from's documents replace those of @store, in that one transaction. */
 gboolean ifm_store_merge_over(IfmStore *store, IfmStore *from, gsize *n_added, GError **error);
 
-/** ifm_store_newest: Returns: (transfer full) the newest measurement of a case, of any outcome; NULL without @error where
- * there is none. */
-IfmMeasurement *ifm_store_newest(IfmStore *store, const char *case_key, GError **error);
+/** ifm_store_find: As ifm_store_last(), or (@newest) the newest measurement of any outcome. @case_key: (nullable)
+ * @found: (out) (transfer full) NULL where it was never tried    Returns: FALSE with an error of reading it. */
+gboolean ifm_store_find(IfmStore *store, const char *case_key, gboolean newest, IfmMeasurement **found, GError **error);
 
 /** IFM_STORE_SCHEMA: the version of the schema (PRAGMA user_version). Until the first release there is this one. */
 #define IFM_STORE_SCHEMA 1

@@ -95,6 +95,37 @@ static IfmConvPoint *point_new(const IfmStudyRow *point)
     return self;
 }
 
+/* --- combinations ----------------------------------------------------------------------------------------------------- */
+
+static void combination_clear(gpointer combination)
+{
+    g_ptr_array_unref(((IfmConvCombination *)combination)->points);
+}
+
+static IfmConvCombination *combination_of(IfmConvFindings *self, const IfmConvPoint *point)
+{
+    for (guint i = 0; i < self->combinations->len; i++)
+    {
+        IfmConvCombination *one = &g_array_index(self->combinations, IfmConvCombination, i);
+        if (one->device == point->point->device && g_str_equal(one->model, point->model) &&
+            g_str_equal(one->algorithm, point->algorithm))
+            return one;
+    }
+    const IfmConvCombination one = { point->point->device, point->model, point->algorithm, g_ptr_array_new() };
+    g_array_append_val(self->combinations, one);
+    return &g_array_index(self->combinations, IfmConvCombination, self->combinations->len - 1);
+}
+
+static void combine(IfmConvFindings *self)
+{
+    for (guint i = 0; i < self->points->len; i++)
+    {
+        IfmConvPoint *point = self->points->pdata[i];
+        if (*point->model != '\0' && *point->algorithm != '\0')
+            g_ptr_array_add(combination_of(self, point)->points, point);
+    }
+}
+
 /* --- the fastest ------------------------------------------------------------------------------------------------------ */
 
 /* Takes one more time into the two shortest. */
@@ -348,10 +379,13 @@ IfmConvFindings *ifm_conv_findings(const IfmStudyTables *points)
     IfmConvFindings *self = g_new0(IfmConvFindings, 1);
     self->points = g_ptr_array_new_with_free_func((GDestroyNotify)point_free);
     self->shapes = g_array_new(FALSE, FALSE, sizeof(IfmConvShapeRow));
+    self->combinations = g_array_new(FALSE, FALSE, sizeof(IfmConvCombination));
+    g_array_set_clear_func(self->combinations, combination_clear);
     self->same = g_ptr_array_new_with_free_func(g_free);
     self->sizes = g_array_new(FALSE, FALSE, sizeof(IfmConvSizeRow));
     for (guint i = 0; i < points->rows->len; i++)
         g_ptr_array_add(self->points, point_new(points->rows->pdata[i]));
+    combine(self);
     find_shapes(self);
     find_sizes(self);
     find_same(self);
@@ -365,6 +399,7 @@ void ifm_conv_findings_free(IfmConvFindings *self)
     for (guint i = 0; i < self->shapes->len; i++)
         g_array_unref(g_array_index(self->shapes, IfmConvShapeRow, i).times);
     g_ptr_array_unref(self->points);
+    g_array_unref(self->combinations);
     g_array_unref(self->shapes);
     g_array_unref(self->sizes);
     g_ptr_array_unref(self->same);

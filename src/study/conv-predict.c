@@ -240,24 +240,13 @@ static int by_time(gconstpointer a, gconstpointer b)
     return order != 0 ? order : (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
-/* (transfer full) The measured points of one combination; NULL: they were taken already. */
-static GPtrArray *take_points(const IfmConvFindings *findings, guint first)
+/* (transfer full) Those that have a latency. */
+static GPtrArray *measured_of(const IfmConvCombination *combination)
 {
-    const IfmConvPoint *like = findings->points->pdata[first];
     GPtrArray *points = g_ptr_array_new();
-    for (guint i = 0; i < findings->points->len; i++)
-    {
-        IfmConvPoint *point = findings->points->pdata[i];
-        if (point->point->reason != NULL || point->point->device != like->point->device ||
-            !g_str_equal(point->model, like->model) || !g_str_equal(point->algorithm, like->algorithm))
-            continue;
-        if (i < first)
-        {
-            g_ptr_array_unref(points);
-            return NULL;
-        }
-        g_ptr_array_add(points, point);
-    }
+    for (guint i = 0; i < combination->points->len; i++)
+        if (((const IfmConvPoint *)combination->points->pdata[i])->point->reason == NULL)
+            g_ptr_array_add(points, combination->points->pdata[i]);
     return points;
 }
 
@@ -272,16 +261,14 @@ GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64
     if (!check_model(findings, model, error))
         return NULL;
     g_autoptr(GArray) predictions = g_array_new(FALSE, FALSE, sizeof(IfmConvPrediction));
-    for (guint i = 0; i < findings->points->len; i++)
+    for (guint i = 0; i < findings->combinations->len; i++)
     {
-        const IfmConvPoint *point = findings->points->pdata[i];
-        GPtrArray *taken =
-            g_str_equal(point->model, model) && point->point->reason == NULL ? take_points(findings, i) : NULL;
-        if (taken == NULL)
-            continue;
+        const IfmConvCombination *of = &g_array_index(findings->combinations, IfmConvCombination, i);
         Combination combination = { 0 };
-        combination_init(&combination, taken);
-        if (taken->len >= 2)
+        if (!g_str_equal(of->model, model))
+            continue;
+        combination_init(&combination, measured_of(of));
+        if (combination.points->len >= 2)
         {
             const IfmConvPrediction prediction = predict(&combination, size);
             g_array_append_val(predictions, prediction);

@@ -22,19 +22,20 @@ static const IfmRecordField device_fields[] = {
 
 const IfmRecordField study_protocol_fields[] = {
     { IFM_RECORD(PLACE, ProtocolText, place) },
-    IFM_FIELD(INT64, ProtocolText, warmup, .min = 0, .max = 1e6, .fallback = "3",
-              .help = "runs before those that count: exactly so many with `runs`, else at least so many"),
-    IFM_FIELD(INT64, ProtocolText, runs, .min = 0, .max = IFM_PROTOCOL_MAX_RUNS, .fallback = "0",
-              .help = "exactly so many; 0: until the interval of the median is narrow enough, as below"),
-    IFM_FIELD(RATIO, ProtocolText, ci, .min = 1e-6, .max = 1, .fallback = "0.01",
-              .help = "half the interval's width / median to be reached: 0.01, or 1 %"),
-    IFM_FIELD(RATIO, ProtocolText, level, .min = 0.5, .max = 0.9999, .fallback = "0.95",
-              .help = "confidence of the interval"),
-    IFM_FIELD(INT64, ProtocolText, min_runs, .min = 1, .max = IFM_PROTOCOL_MAX_RUNS, .fallback = "20", .help = "not fewer"),
-    IFM_FIELD(INT64, ProtocolText, max_runs, .min = 1, .max = IFM_PROTOCOL_MAX_RUNS, .fallback = "20000",
-              .help = "not more"),
+    IFM_FIELD_AS(SIZE, ProtocolText, protocol.warmup, "warmup", .min = 0, .max = 1e6, .fallback = "3",
+                 .help = "runs before those that count: exactly so many with `runs`, else at least so many"),
+    IFM_FIELD_AS(SIZE, ProtocolText, protocol.runs, "runs", .min = 0, .max = IFM_PROTOCOL_MAX_RUNS, .fallback = "0",
+                 .help = "exactly so many; 0: until the interval of the median is narrow enough, as below"),
+    IFM_FIELD_AS(RATIO, ProtocolText, protocol.ci_ratio, "ci", .min = 1e-6, .max = 1, .fallback = "0.01",
+                 .help = "half the interval's width / median to be reached: 0.01, or 1 %"),
+    IFM_FIELD_AS(RATIO, ProtocolText, protocol.level, "level", .min = 0.5, .max = 0.9999, .fallback = "0.95",
+                 .help = "confidence of the interval"),
+    IFM_FIELD_AS(SIZE, ProtocolText, protocol.min_runs, "min_runs", .min = 1, .max = IFM_PROTOCOL_MAX_RUNS,
+                 .fallback = "20", .help = "not fewer"),
+    IFM_FIELD_AS(SIZE, ProtocolText, protocol.max_runs, "max_runs", .min = 1, .max = IFM_PROTOCOL_MAX_RUNS,
+                 .fallback = "20000", .help = "not more"),
     IFM_FIELD_AS(
-        DURATION, ProtocolText, time_budget_ns, "time_budget", .fallback = "20 s",
+        DURATION, ProtocolText, protocol.time_budget_ns, "time_budget", .fallback = "20 s",
         .help =
             "of a case, warm-up included, after which it stops, however wide the interval; no case stops before a 50th of "
             "it"),
@@ -43,12 +44,12 @@ const IfmRecordField study_protocol_fields[] = {
 
 static const IfmRecordField limits_fields[] = {
     { IFM_RECORD(PLACE, LimitsText, place) },
-    IFM_FIELD_AS(DURATION, LimitsText, hang_ns, "hang", .fallback = "60 s",
+    IFM_FIELD_AS(DURATION, LimitsText, limits.hang_ns, "hang", .fallback = "60 s",
                  .help = "that one step (a compile, a run) may take before its process is ended; 0 s: no limit"),
-    IFM_FIELD_AS(DURATION, LimitsText, case_time_ns, "case_time", .fallback = "0 s",
+    IFM_FIELD_AS(DURATION, LimitsText, limits.case_time_ns, "case_time", .fallback = "0 s",
                  .help = "that a whole case may take; 0 s: no limit"),
-    IFM_FIELD(INT64, LimitsText, memory_bytes, .min = 0, .max = 1e15, .fallback = "0",
-              .help = "that a device's process may grow by; 0: no limit"),
+    IFM_FIELD_AS(INT64, LimitsText, limits.memory_bytes, "memory_bytes", .min = 0, .max = 1e15, .fallback = "0",
+                 .help = "that a device's process may grow by; 0: no limit"),
     { 0 }
 };
 

@@ -50,17 +50,11 @@ gboolean study_take_protocol(IfmProtocol *protocol, const ProtocolText *text, GE
     GError *trouble = NULL;
     if (text == NULL)
         return TRUE;
-    *protocol = (IfmProtocol){ .warmup = (gsize)text->warmup,
-                               .runs = (gsize)text->runs,
-                               .ci_ratio = text->ci,
-                               .level = text->level,
-                               .min_runs = (gsize)text->min_runs,
-                               .max_runs = (gsize)text->max_runs,
-                               .time_budget_ns = text->time_budget_ns };
-    if (text->min_runs > text->max_runs)
+    *protocol = text->protocol;
+    if (protocol->min_runs > protocol->max_runs)
         return ifm_yaml_key_error(&text->place, "min_runs", -1, error,
-                                  "%" G_GINT64_FORMAT " is more than max_runs, %" G_GINT64_FORMAT, text->min_runs,
-                                  text->max_runs);
+                                  "%" G_GSIZE_FORMAT " is more than max_runs, %" G_GSIZE_FORMAT, protocol->min_runs,
+                                  protocol->max_runs);
     return ifm_protocol_check(protocol, &trouble) || study_prefix_place(&text->place, trouble, error);
 }
 
@@ -75,18 +69,10 @@ static gboolean take_name(IfmStudy *study, const StudyText *text, GError **error
            ifm_yaml_key_error(&text->place, "name", -1, error, "\"%s\" is none: letters, digits, - and _", study->name);
 }
 
-static void take_limits(IfmStudy *study, const LimitsText *limits)
-{
-    if (limits != NULL)
-        study->limits = (IfmLimits){ .case_time_ns = limits->case_time_ns,
-                                     .hang_ns = limits->hang_ns,
-                                     .memory_bytes = limits->memory_bytes };
-}
-
 static gboolean take_all(IfmStudy *study, StudyText *text, GError **error)
 {
     GError *trouble = NULL;
-    take_limits(study, text->limits);
+    study->limits = text->limits != NULL ? text->limits->limits : study->limits;
     study->energy = g_strdup(text->energy);
     if (text->energy != NULL && !ifm_energy_source_check(text->energy, &trouble))
     {

@@ -15,14 +15,13 @@ struct DeviceText
 typedef struct
 {
     IfmPlace place;
-    gint64 warmup, runs, min_runs, max_runs, time_budget_ns;
-    double ci, level;
+    IfmProtocol protocol;
 } ProtocolText;
 
 typedef struct
 {
     IfmPlace place;
-    gint64 hang_ns, case_time_ns, memory_bytes;
+    IfmLimits limits;
 } LimitsText;
 
 struct StudyText

@@ -59,12 +59,21 @@ typedef struct
     gboolean is_apart, has_intervals;
 } IfmConvSizeRow;
 
+/** IfmConvCombination: a model with an algorithm on a device. @points: IfmConvPoint*, in the order of the study */
 typedef struct
 {
-    GPtrArray *points; /* IfmConvPoint*, one for each of the study's */
-    GArray *shapes;    /* IfmConvShapeRow, the most work first */
-    GArray *sizes;     /* IfmConvSizeRow, by device, model and size */
-    GPtrArray *same;   /* char*: labels that ran by the same code, a line for each two of a model */
+    const IfmStudyDevice *device;
+    const char *model, *algorithm;
+    GPtrArray *points;
+} IfmConvCombination;
+
+typedef struct
+{
+    GPtrArray *points;    /* IfmConvPoint*, one for each of the study's */
+    GArray *combinations; /* IfmConvCombination, of points that name a model and an algorithm, in the order of the study */
+    GArray *shapes;       /* IfmConvShapeRow, the most work first */
+    GArray *sizes;        /* IfmConvSizeRow, by device, model and size */
+    GPtrArray *same;      /* char*: labels that ran by the same code, a line for each two of a model */
 } IfmConvFindings;
 
 /** ifm_conv_findings: @points: borrowed. (transfer full) */

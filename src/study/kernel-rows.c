@@ -7,14 +7,9 @@
 #include <study/study.h>
 
 /* @values: double, sorted. Share 0.5: the median. */
-static double quantile_of(GArray *values, double share)
+static double quantile_of(const GArray *values, double share)
 {
-    if (values->len == 0)
-        return (double)NAN;
-    const double at = share * (double)(values->len - 1);
-    const guint below = (guint)at, above = MIN(below + 1, values->len - 1);
-    const double low = g_array_index(values, double, below), high = g_array_index(values, double, above);
-    return low + (high - low) * (at - (double)below);
+    return values->len > 0 ? ifm_quantile((const double *)(const void *)values->data, values->len, share) : (double)NAN;
 }
 
 static void free_array(gpointer array)

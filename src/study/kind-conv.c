@@ -65,14 +65,10 @@ static gboolean read_algorithms(PointAxes *axes, GError **error)
     const IfmPlace *place = &axes->study.place;
     char **words = (char **)axes->algorithms->pdata;
     for (guint i = 0; i < axes->algorithms->len; i++)
-    {
         if (!read_algorithm(place, "algorithms", i, &words[i], error))
             return FALSE;
-        for (guint k = 0; k < i; k++)
-            if (g_str_equal(words[k], words[i]))
-                return ifm_yaml_key_error(place, "algorithms", i, error, "%s is listed twice", words[i]);
-    }
-    return axes->fallback == NULL || read_algorithm(place, "fallback", -1, &axes->fallback, error);
+    return ifm_yaml_check_texts_once(place, "algorithms", axes->algorithms, error) &&
+           (axes->fallback == NULL || read_algorithm(place, "fallback", -1, &axes->fallback, error));
 }
 
 /* Sizes evenly spaced by their logarithm, each once. */

@@ -125,23 +125,12 @@ static void clear(IfmStudy *study)
     g_clear_error(&axes->error);
 }
 
-static gboolean is_listed(const GPtrArray *words, guint before, const char *word)
-{
-    for (guint i = 0; i < before; i++)
-        if (g_str_equal(word, words->pdata[i]))
-            return TRUE;
-    return FALSE;
-}
-
 static gboolean read_stress(KernelAxes *axes, GError **error)
 {
     for (guint i = 0; i < axes->stress_words->len; i++)
     {
         g_autoptr(GError) trouble = NULL;
         IfmStressKind kind;
-        if (is_listed(axes->stress_words, i, axes->stress_words->pdata[i]))
-            return ifm_yaml_key_error(&axes->study.place, "stress", i, error, "\"%s\" is listed twice",
-                                      (const char *)axes->stress_words->pdata[i]);
         if (!ifm_stress_parse(axes->stress_words->pdata[i], &kind, &trouble))
             return ifm_yaml_key_error(&axes->study.place, "stress", i, error, "%s", trouble->message);
         const int value = (int)kind;
@@ -156,11 +145,9 @@ static gboolean read_stress(KernelAxes *axes, GError **error)
                                   -1, error,
                                   "stress, levels and cores go together: a load has a kind, a level and a place");
     const IfmPlace *place = &axes->study.place;
-    for (guint i = 1; i < axes->cores->len; i++)
-        if (g_array_index(axes->cores, int, i) == g_array_index(axes->cores, int, 0))
-            return ifm_yaml_key_error(place, "cores", i, error, "\"%s\" is listed twice",
-                                      core_words[g_array_index(axes->cores, int, i)]);
-    return ifm_yaml_check_once(place, "levels", axes->levels, NULL, error) &&
+    return ifm_yaml_check_texts_once(place, "stress", axes->stress_words, error) &&
+           ifm_yaml_check_once(place, "cores", axes->cores, core_words, error) &&
+           ifm_yaml_check_once(place, "levels", axes->levels, NULL, error) &&
            ifm_yaml_check_once(place, "threads", axes->threads, NULL, error);
 }
 
@@ -220,8 +207,6 @@ static gboolean read_models(KernelAxes *axes, GError **error)
     for (guint i = 0; i < axes->models->len; i++)
     {
         const char *word = axes->models->pdata[i];
-        if (is_listed(axes->models, i, word))
-            return ifm_yaml_key_error(&axes->study.place, "models", i, error, "\"%s\" is listed twice", word);
         g_ptr_array_add(axes->asked, asked_as(word, folder));
         if (!check_model(&axes->study, "models", i, axes->asked->pdata[i], error))
             return FALSE;
@@ -229,7 +214,7 @@ static gboolean read_models(KernelAxes *axes, GError **error)
     for (guint i = 0; i < axes->held_out_words->len; i++)
     {
         const char *word = axes->held_out_words->pdata[i];
-        if (is_listed(axes->held_out_words, i, word) || is_listed(axes->models, axes->models->len, word))
+        if (g_ptr_array_find_with_equal_func(axes->models, word, g_str_equal, NULL))
             return ifm_yaml_key_error(&axes->study.place, "held_out", i, error, "\"%s\" is listed twice", word);
         HeldOut *model = g_new0(HeldOut, 1);
         model->name = g_strdup(word);
@@ -238,7 +223,8 @@ static gboolean read_models(KernelAxes *axes, GError **error)
         if (!check_model(&axes->study, "held_out", i, model->asked, error))
             return FALSE;
     }
-    return TRUE;
+    return ifm_yaml_check_texts_once(&axes->study.place, "models", axes->models, error) &&
+           ifm_yaml_check_texts_once(&axes->study.place, "held_out", axes->held_out_words, error);
 }
 
 static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
@@ -629,6 +615,23 @@ static int pace(const StudyCase *one)
 /* --- the manifest -------------------------------------------------------------------------------------------------------
  */
 
+static const IfmRecordField kernel_fields[] = {
+    { IFM_RECORD(STRING, StudyKernel, id) },
+    { IFM_RECORD(STRING, StudyKernel, base) },
+    { IFM_RECORD(STRING, StudyKernel, models) },
+    { IFM_RECORD_AS(JSON, StudyKernel, json, "record") },
+    { NULL },
+};
+
+static const IfmRecordField definition_fields[] = {
+    { IFM_RECORD(TEXTS, KernelAxes, models) },
+    { IFM_RECORD(INT64, KernelAxes, visits) },
+    { IFM_RECORD(SERIES, KernelAxes, levels) },
+    { IFM_RECORD(STRING, KernelAxes, level) },
+    { IFM_RECORD(INT64, KernelAxes, batch), .sparse = TRUE },
+    { NULL },
+};
+
 /* With their kernels, so that a store predicts them without a runtime. */
 static json_t *held_out_to_json(const KernelAxes *axes)
 {
@@ -648,35 +651,17 @@ static json_t *held_out_to_json(const KernelAxes *axes)
 static json_t *definition(const IfmStudy *study)
 {
     const KernelAxes *axes = study->own;
-    json_t *json = json_object(), *model = json_object(), *models = json_array(), *kernels = json_array();
-    for (guint i = 0; i < axes->models->len; i++)
-        json_array_append_new(models, ifm_json_string(axes->models->pdata[i]));
+    json_t *json = ifm_record_to_json(axes, definition_fields), *model = json_object(), *kernels = json_array();
     for (guint i = 0; axes->kernels != NULL && i < axes->kernels->len; i++)
-        json_array_append_new(kernels, study_kernel_to_json(axes->kernels->pdata[i]));
+        json_array_append_new(kernels, ifm_record_to_json(axes->kernels->pdata[i], kernel_fields));
     json_object_set_new(model, "seed", json_integer(axes->seed));
     json_object_set_new(json, "model", model);
-    json_object_set_new(json, "models", models);
-    json_object_set_new(json, "visits", json_integer(axes->visits));
-    json_object_set_new(json, "levels", ifm_json_int64_array(axes->levels));
-    json_object_set_new(json, "level", axes->level != NULL ? ifm_json_string(axes->level) : json_null());
     json_object_set_new(json, "kernels", kernels);
-    if (axes->open.batch > 0)
-        json_object_set_new(json, "batch", json_integer(axes->open.batch));
     if (axes->dims->len > 1)
         json_object_set_new(json, "dims", study_texts_to_json(axes->dims));
     if (axes->inputs->len > 1)
         json_object_set_new(json, "inputs", study_texts_to_json(axes->inputs));
     json_object_set_new(json, "held_out", held_out_to_json(axes));
-    return json;
-}
-
-json_t *study_kernel_to_json(const StudyKernel *kernel)
-{
-    json_t *json = json_object();
-    json_object_set_new(json, "id", ifm_json_string(kernel->id));
-    json_object_set_new(json, "base", ifm_json_string(kernel->base));
-    json_object_set_new(json, "models", ifm_json_string(kernel->models));
-    json_object_set(json, "record", kernel->json);
     return json;
 }
 

@@ -19,6 +19,3 @@ int study_load_cores_of(const IfmStudyRow *point);
 gint64 study_threads_of(const IfmStudyRow *point);
 /* study_find_held_out: its place among the models that are measured whole; -1: it is none of them. */
 gssize study_find_held_out(const IfmStudyTables *points, const char *name);
-
-/* study_kernel_to_json: (transfer full) {"id", "base", "models", "record"}, as the manifest has it */
-json_t *study_kernel_to_json(const StudyKernel *kernel);

@@ -46,19 +46,13 @@ typedef struct
     gboolean padded;
 } RealText;
 
+/* Of links, and of contention. */
 typedef struct
 {
     IfmPlace place;
     gboolean measure;
     ProtocolText *protocol;
-} LinksText;
-
-typedef struct
-{
-    IfmPlace place;
-    gboolean measure;
-    ProtocolText *protocol;
-} ContentionText;
+} MoreText;
 
 typedef struct
 {
@@ -66,8 +60,7 @@ typedef struct
     SubjectText *subject;
     GraphText *graph;
     GPtrArray *sizes, *graphs;
-    LinksText *links;
-    ContentionText *contention;
+    MoreText *links, *contention;
 } StagesText;
 
 /* In step with IfmGraphKind. */
@@ -120,18 +113,18 @@ static const IfmRecordField real_fields[] = {
 };
 
 static const IfmRecordField links_fields[] = {
-    { IFM_RECORD(PLACE, LinksText, place) },
-    IFM_FIELD(FLAG, LinksText, measure, .fallback = "true", .help = "whether copies between each two devices are measured"),
-    IFM_FIELD(MAP, LinksText, protocol, IFM_FIELDS_OF(study_protocol_fields, ProtocolText),
+    { IFM_RECORD(PLACE, MoreText, place) },
+    IFM_FIELD(FLAG, MoreText, measure, .fallback = "true", .help = "whether copies between each two devices are measured"),
+    IFM_FIELD(MAP, MoreText, protocol, IFM_FIELDS_OF(study_protocol_fields, ProtocolText),
               .help = "of these; without it that of the stages"),
     { 0 }
 };
 
 static const IfmRecordField contention_fields[] = {
-    { IFM_RECORD(PLACE, ContentionText, place) },
-    IFM_FIELD(FLAG, ContentionText, measure, .fallback = "true",
+    { IFM_RECORD(PLACE, MoreText, place) },
+    IFM_FIELD(FLAG, MoreText, measure, .fallback = "true",
               .help = "whether each stage and range is also measured while each set of the other devices does the same"),
-    IFM_FIELD(MAP, ContentionText, protocol, IFM_FIELDS_OF(study_protocol_fields, ProtocolText),
+    IFM_FIELD(MAP, MoreText, protocol, IFM_FIELDS_OF(study_protocol_fields, ProtocolText),
               .help = "of these; without it that of the stages"),
     { 0 }
 };
@@ -145,9 +138,9 @@ static const IfmRecordField stages_fields[] = {
               .help = "random graphs to measure on, in this order"),
     IFM_FIELD(ROWS, StagesText, graphs, IFM_FIELDS_OF(real_fields, RealText),
               .help = "real graphs to measure on, after the random ones"),
-    IFM_FIELD(MAP, StagesText, links, IFM_FIELDS_OF(links_fields, LinksText),
+    IFM_FIELD(MAP, StagesText, links, IFM_FIELDS_OF(links_fields, MoreText),
               .help = "moving tensors from device to device"),
-    IFM_FIELD(MAP, StagesText, contention, IFM_FIELDS_OF(contention_fields, ContentionText),
+    IFM_FIELD(MAP, StagesText, contention, IFM_FIELDS_OF(contention_fields, MoreText),
               .help = "how much devices slow each other while they work at once; without it nothing of that is measured"),
     { 0 }
 };
@@ -193,14 +186,6 @@ static gboolean take_range(IfmStudy *study, const SubjectText *text, const char 
     return TRUE;
 }
 
-static gboolean take_ranges(IfmStudy *study, const SubjectText *text, GError **error)
-{
-    for (guint i = 0; i < text->ranges->len; i++)
-        if (!take_range(study, text, text->ranges->pdata[i], error))
-            return FALSE;
-    return TRUE;
-}
-
 static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **error)
 {
     GError *trouble = NULL;
@@ -216,14 +201,14 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
         if (study_stage(study->staged, number) == NULL)
             return ifm_yaml_key_error(&text->place, "stages", i, error, "there is no stage %d; %s has stages 1 to %zu",
                                       number, study->staged->name, study->staged->n_stages);
-        for (guint k = 0; k < study->stages->len; k++)
-            if (g_array_index(study->stages, int, k) == number)
-                return ifm_yaml_key_error(&text->place, "stages", i, error, "%d is listed twice", number);
         g_array_append_val(study->stages, number);
     }
     for (gsize i = 0; text->stages->len == 0 && i < study->staged->n_stages; i++)
         g_array_append_val(study->stages, study->staged->stages[i].number);
-    return take_ranges(study, text, error);
+    for (guint i = 0; i < text->ranges->len; i++)
+        if (!take_range(study, text, text->ranges->pdata[i], error))
+            return FALSE;
+    return ifm_yaml_check_once(&text->place, "stages", text->stages, NULL, error);
 }
 
 /* Results are kept by size in every published format, so a size stands once, whatever graph is behind it. */
@@ -344,7 +329,7 @@ static gboolean take_not_stages(const IfmStudy *study, const DeviceText *text, I
     return TRUE;
 }
 
-static gboolean take_contention(IfmStudy *study, const ContentionText *text, GError **error)
+static gboolean take_contention(IfmStudy *study, const MoreText *text, GError **error)
 {
     study->contention = text != NULL && text->measure;
     study->own_contention_protocol = text != NULL && text->protocol != NULL;
@@ -374,7 +359,7 @@ static gboolean read_axes(IfmStudy *study, StudyText *common, GError **error)
 static gboolean read_rest(IfmStudy *study, const StudyText *common, GError **error)
 {
     const StagesText *text = (const StagesText *)(const void *)common;
-    const LinksText *links = text->links;
+    const MoreText *links = text->links;
     study->links = links == NULL || links->measure;
     study->own_link_protocol = links != NULL && links->protocol != NULL;
     study->link_protocol = study->protocol;

@@ -31,12 +31,31 @@ static void model_free(PointModel *model)
     g_free(model);
 }
 
-/* Those lists that a kind may have no key for. */
+static const IfmRecordField dim_fields[] = {
+    { IFM_RECORD(STRING, PointDim, name) },
+    { IFM_RECORD(SERIES, PointDim, sizes) },
+    { NULL },
+};
+
+/* What the manifest says of the axes; a kind may have no key for a list. */
 static const IfmRecordField lists[] = {
-    IFM_FIELD(ROWS, PointAxes, dims, .free = NULL),      IFM_FIELD(TEXTS, PointAxes, algorithms, .free = NULL),
-    IFM_FIELD(SERIES, PointAxes, batch, .free = NULL),   IFM_FIELD(CHOICES, PointAxes, mode, .free = NULL),
-    IFM_FIELD(CHOICES, PointAxes, dtype, .free = NULL),  IFM_FIELD(SERIES, PointAxes, threads, .free = NULL),
-    IFM_FIELD(SERIES, PointAxes, streams, .free = NULL), { 0 }
+    { IFM_RECORD_AS(TEXTS, PointAxes, model_words, "models") },
+    { IFM_RECORD(TEXTS, PointAxes, algorithms), .sparse = TRUE },
+    { IFM_RECORD(SERIES, PointAxes, batch) },
+    { IFM_RECORD(ROWS, PointAxes, dims), IFM_FIELDS_OF(dim_fields, PointDim) },
+    { IFM_RECORD(CHOICES, PointAxes, mode), .words = point_mode_words, .sparse = TRUE },
+    { IFM_RECORD(CHOICES, PointAxes, dtype), .words = point_dtype_words },
+    { IFM_RECORD(SERIES, PointAxes, threads) },
+    { IFM_RECORD(SERIES, PointAxes, streams) },
+    { IFM_RECORD(FLAG, PointAxes, verify) },
+    { NULL },
+};
+/* … and of algorithms. */
+static const IfmRecordField algorithm_fields[] = {
+    { IFM_RECORD(STRING, PointAxes, fallback) },
+    { IFM_RECORD(INT64, PointAxes, workspace_bytes) },
+    { IFM_RECORD_AS(INT64, PointAxes, one_batch, "batch_size") },
+    { NULL },
 };
 
 static gboolean has_field(const IfmStudy *study, const IfmRecordField *list)
@@ -91,9 +110,6 @@ static gboolean read_model(PointAxes *axes, guint i, GError **error)
     const IfmZooEntry *entry = is_path ? NULL : ifm_zoo_find(name, &trouble);
     if (!is_path && entry == NULL)
         return ifm_yaml_key_error(place, "models", i, error, "%s", trouble->message);
-    for (guint k = 0; k < i; k++)
-        if (g_str_equal(axes->model_words->pdata[k], word))
-            return ifm_yaml_key_error(place, "models", i, error, "\"%s\" is listed twice", word);
     PointModel *model = g_new0(PointModel, 1);
     model->text = g_strdup(word);
     model->entry = entry;
@@ -109,7 +125,7 @@ gboolean point_axes_read_models(PointAxes *axes, GError **error)
     for (guint i = 0; i < axes->model_words->len; i++)
         if (!read_model(axes, i, error))
             return FALSE;
-    return TRUE;
+    return ifm_yaml_check_texts_once(&axes->study.place, "models", axes->model_words, error);
 }
 
 gboolean point_axes_check_not_set(const PointAxes *axes, const IfmPlace *record, const char *axis, GError **error)
@@ -375,61 +391,16 @@ int point_pace(const StudyCase *one)
 
 /* --- the manifest ----------------------------------------------------------------------------------------------------- */
 
-static json_t *integers_to_json(const GArray *values)
-{
-    json_t *json = json_array();
-    for (guint i = 0; i < values->len; i++)
-        json_array_append_new(json, json_integer(g_array_index(values, gint64, i)));
-    return json;
-}
-
-static json_t *words_to_json(const GArray *values, const char *const *words)
-{
-    json_t *json = json_array();
-    for (guint i = 0; i < values->len; i++)
-        json_array_append_new(json, json_string(words[g_array_index(values, int, i)]));
-    return json;
-}
-
 json_t *point_definition(const IfmStudy *study)
 {
     const PointAxes *axes = study->own;
-    json_t *models = json_array(), *dims = json_array(), *algorithms = json_array();
-    for (guint i = 0; i < axes->models->len; i++)
-        json_array_append_new(models, ifm_json_string(((const PointModel *)axes->models->pdata[i])->text));
-    for (guint i = 0; i < axes->algorithms->len; i++)
-        json_array_append_new(algorithms, ifm_json_string(axes->algorithms->pdata[i]));
-    for (guint i = 0; i < axes->dims->len; i++)
-    {
-        const PointDim *dim = axes->dims->pdata[i];
-        json_t *one = json_object();
-        json_object_set_new(one, "name", ifm_json_string(dim->name));
-        json_object_set_new(one, "sizes", integers_to_json(dim->sizes));
-        json_array_append_new(dims, one);
-    }
-    json_t *json = json_object();
-    json_t *model = json_object();
+    json_t *json = ifm_record_to_json(axes, lists), *model = json_object();
     json_object_set_new(model, "seed", json_integer(axes->seed));
     json_object_set_new(json, "model", model);
-    json_object_set_new(json, "models", models);
     if (axes->algorithms->len > 0)
-    {
-        json_object_set(json, "algorithms", algorithms);
-        json_object_set_new(json, "fallback", axes->fallback != NULL ? json_string(axes->fallback) : json_null());
-        json_object_set_new(json, "workspace_bytes", json_integer(axes->workspace_bytes));
-        json_object_set_new(json, "batch_size", json_integer(axes->one_batch));
-    }
-    json_decref(algorithms);
-    json_object_set_new(json, "batch", integers_to_json(axes->batch));
-    json_object_set_new(json, "dims", dims);
+        json_object_update_new(json, ifm_record_to_json(axes, algorithm_fields));
     if (axes->inputs != NULL && axes->inputs->len > 1)
         json_object_set_new(json, "inputs", study_texts_to_json(axes->inputs));
-    if (axes->mode->len > 0)
-        json_object_set_new(json, "mode", words_to_json(axes->mode, point_mode_words));
-    json_object_set_new(json, "dtype", words_to_json(axes->dtype, point_dtype_words));
-    json_object_set_new(json, "threads", integers_to_json(axes->threads));
-    json_object_set_new(json, "streams", integers_to_json(axes->streams));
-    json_object_set_new(json, "verify", json_boolean(axes->verify));
     json_object_set_new(json, "protocol", ifm_protocol_to_json(&study->protocol));
     return json;
 }

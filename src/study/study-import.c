@@ -235,13 +235,9 @@ static gboolean same_summary(const IfmMeasurement *a, const IfmMeasurement *b)
 static gboolean is_news(const Import *import, const ImportRow *row, const IfmCase *record, IfmMeasurement *measurement,
                         gboolean *news, GError **error)
 {
-    GError *trouble = NULL;
-    g_autoptr(IfmMeasurement) last = ifm_store_newest(import->store, record->key, &trouble);
-    if (trouble != NULL)
-    {
-        g_propagate_error(error, trouble);
+    g_autoptr(IfmMeasurement) last = NULL;
+    if (!ifm_store_find(import->store, record->key, TRUE, &last, error))
         return FALSE;
-    }
     *news = last == NULL || last->outcome != measurement->outcome || !g_str_equal(last->reason, measurement->reason) ||
             (measurement->has_summary && !same_summary(last, measurement));
     if (last != NULL) /* the newest counts, whatever became of the clock in between */

@@ -168,12 +168,13 @@ static gboolean check_parts(const GPtrArray *parts, GError **error)
  */
 
 /* 3: a latency, 2: another outcome, 1: sealed or refused, 0: nothing. */
-static int rank_case(IfmStore *store, const IfmStudyCase *row, GError **error)
+static gboolean rank_case(IfmStore *store, const IfmStudyCase *row, int *rank, GError **error)
 {
-    g_autoptr(IfmMeasurement) last = row->key != NULL ? ifm_store_last(store, row->key, error) : NULL;
-    if (last != NULL)
-        return last->outcome == IFM_OUTCOME_OK ? 3 : 2;
-    return row->key != NULL || row->refused != NULL;
+    g_autoptr(IfmMeasurement) last = NULL;
+    if (!ifm_store_find(store, row->key, FALSE, &last, error))
+        return FALSE;
+    *rank = last == NULL ? row->key != NULL || row->refused != NULL : last->outcome == IFM_OUTCOME_OK ? 3 : 2;
+    return TRUE;
 }
 
 /* The best row of a case: its own shard's before the others', those before what the study's store had. */
@@ -185,13 +186,9 @@ static IfmStudyCase *choose_case(const GPtrArray *parts, guint index, IfmStudyMe
     {
         const Part *part = parts->pdata[i];
         IfmStudyCase *row = part->manifest->cases->pdata[index];
-        GError *trouble = NULL;
-        int rank = rank_case(part->store, row, &trouble);
-        if (trouble != NULL)
-        {
-            g_propagate_error(error, trouble);
+        int rank;
+        if (!rank_case(part->store, row, &rank, error))
             return NULL;
-        }
         gboolean own = part->shard.of > 0 && ifm_shard_has(index, (gsize)part->shard.number, (gsize)part->shard.of);
         if (rank > best_rank || (own && rank == best_rank))
             best = row;

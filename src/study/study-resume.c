@@ -35,13 +35,9 @@ StudyPast *study_past_new(IfmStore *store, const StudyManifest *manifest)
 /* Beside others all of them inferred; that a copy went well says nothing of a device: host memory moved. */
 static gboolean note_case(const StudyPast *past, const IfmStudyCase *row, IfmCampaign *campaign, GError **error)
 {
-    GError *trouble = NULL;
-    g_autoptr(IfmMeasurement) last = row->key != NULL ? ifm_store_last(past->store, row->key, &trouble) : NULL;
-    if (trouble != NULL)
-    {
-        g_propagate_error(error, trouble);
+    g_autoptr(IfmMeasurement) last = NULL;
+    if (!ifm_store_find(past->store, row->key, FALSE, &last, error))
         return FALSE;
-    }
     if (last == NULL)
         return TRUE;
     g_autoptr(GPtrArray) devices = g_ptr_array_new();

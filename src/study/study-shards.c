@@ -54,15 +54,14 @@ static CaseState state_untried(const StudyManifest *manifest, const IfmStudyCase
 static gboolean read_state(IfmStore *store, const StudyManifest *manifest, const IfmStudyCase *row, guint8 *state,
                            GError **error)
 {
-    GError *trouble = NULL;
-    g_autoptr(IfmMeasurement) last = row->key != NULL ? ifm_store_last(store, row->key, &trouble) : NULL;
+    g_autoptr(IfmMeasurement) last = NULL;
+    if (!ifm_store_find(store, row->key, FALSE, &last, error))
+        return FALSE;
     *state = last == NULL                          ? state_untried(manifest, row)
              : last->outcome == IFM_OUTCOME_OK     ? CASE_DONE
              : last->outcome == IFM_OUTCOME_FAILED ? CASE_FAILED
                                                    : CASE_UNAVAILABLE;
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
+    return TRUE;
 }
 
 /* "CPU resnet18, winograd": the alias and the axes that are words, which sizes and batches are not.

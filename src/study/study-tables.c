@@ -97,22 +97,6 @@ static void say_why_not(const IfmStudyTables *tables, IfmStudyRow *row, const ch
                                                : "not measured yet");
 }
 
-/* What a case came to: a failure imported over a latency says that the latency was none; a failure measured after one says
- * nothing of it. FALSE with the store's error. */
-static gboolean find_measurement(IfmStudyTables *tables, IfmStore *store, const char *key, IfmMeasurement **measurement,
-                                 GError **error)
-{
-    GError *trouble = NULL;
-    *measurement = key == NULL        ? NULL
-                   : tables->imported ? ifm_store_newest(store, key, &trouble)
-                                      : ifm_store_last(store, key, &trouble);
-    if (*measurement != NULL)
-        tables->last_unix_ms = MAX(tables->last_unix_ms, (*measurement)->started_unix_ms);
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
-}
-
 static double known(double figure)
 {
     return figure > 0 ? figure : (double)NAN;
@@ -226,13 +210,16 @@ static gboolean check_case(const IfmStudyTables *tables, const IfmStudyCase *one
            ifm_error_refuse(error, "cases[]: of %s, stage %d, which are not in it", one->alias, one->stage);
 }
 
+/* A failure imported over a latency says that the latency was none; a failure measured after one says nothing of it. */
 static gboolean read_case(IfmStudyTables *tables, IfmStore *store, const IfmStudyCase *one, GError **error)
 {
     IfmMeasurement *measurement;
     if ((one->axes == NULL) != (tables->staged != NULL))
         return ifm_error_refuse(error, "cases[]: of %s: not of kind %s", one->alias, tables->kind);
-    if (!check_case(tables, one, error) || !find_measurement(tables, store, one->key, &measurement, error))
+    if (!check_case(tables, one, error) || !ifm_store_find(store, one->key, tables->imported, &measurement, error))
         return FALSE;
+    if (measurement != NULL)
+        tables->last_unix_ms = MAX(tables->last_unix_ms, measurement->started_unix_ms);
     if (one->to == NULL)
     {
         add_row(tables, one, measurement);

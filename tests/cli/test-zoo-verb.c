@@ -17,6 +17,14 @@ static gboolean is_there(const Bench *bench, const char *name)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
+static gsize n_lines(const char *text)
+{
+    gsize n = 0;
+    for (; *text != '\0'; text++)
+        n += *text == '\n';
+    return n;
+}
+
 /* Weights are named after -o, and what is written is printed. */
 static void test_weights(Bench *bench, gconstpointer data)
 {
@@ -146,6 +154,17 @@ static void test_config(Bench *bench, gconstpointer data)
     g_assert_cmpstr(mine, ==, "mine");
     run_line(bench, "zoo export --config c.yaml -o out --force", &ended);
     assert_status(&ended, 0);
+
+    /* the runs are in the folder's store: with --resume only what is missing is run */
+    g_auto(Ended) before = { 0 }, after = { 0 };
+    run_line(bench, "store export out/store.db --format csv -o -", &before);
+    assert_status(&before, 0);
+    write_config(bench, "models: [small-cnn]\nsizes: [16]\nbatches: [2, 4]\nproviders: [CPU]\nlevel: extended\n");
+    run_line(bench, "zoo export --config c.yaml -o out --resume", &ended);
+    assert_status(&ended, 0);
+    assert_graph(bench, "small-cnn-16-b4", "extended", 4);
+    run_line(bench, "store export out/store.db --format csv -o -", &after);
+    g_assert_cmpuint(n_lines(after.out), ==, n_lines(before.out) + 1);
 
     /* Terabytes do not fit: the same graph runs at batch 1. */
     write_config(bench, "models: [squeezenet]\nsizes: [1024]\nbatches: [65536]\nproviders: [CPU]\n");

@@ -111,7 +111,7 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
     static const char *const rows[][2] = {
         { "algorithms=[winnograd]",
           "algorithms: \"winnograd\" is not a convolution algorithm; did you mean \"winograd\"?" },
-        { "algorithms=[direct, Direct]", "algorithms: direct is listed twice" },
+        { "algorithms=[direct, Direct]", "algorithms: \"direct\" is listed twice" },
         { "models=[matmul]", "models: \"matmul\" is no convolutional network of the zoo" },
         { "models=[vit]", "models: \"vit\" is no convolutional network of the zoo" },
         { "models=[resnet19]", "there is no model 'resnet19'; did you mean \"resnet18\"?" },

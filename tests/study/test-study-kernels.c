@@ -45,7 +45,7 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
         { HEAD "models: [vit]\nstress: [gemm]\nlevels: [30, 30]\ncores: [same]\n" DEVICE,
           ":5: levels: 30 is listed twice" },
         { HEAD "models: [vit]\nstress: [gemm]\nlevels: [30]\ncores: [same, same]\n" DEVICE,
-          ":6: cores: \"same\" is listed twice" },
+          ":6: cores: same is listed twice" },
         { HEAD "models: [vit]\nthreads: [1, 2, 1]\n" DEVICE, ":4: threads: 1 is listed twice" },
         { HEAD "models: [vit]\ndevices:\n  A: {device: \"onnxruntime:CPU@0\"}\n  B: {device: \"openvino:CPU@0\"}\n",
           ":6: a second device" },
