@@ -24,13 +24,6 @@ const IfmOption cli_page_options[] = {
 
 #define BRIEF_LINES 40 /* without --all */
 
-/* "profile resnet18": the verb and what it was of. (transfer full) */
-static char *title_of(const Arguments *arguments)
-{
-    g_autofree char *words = g_strjoinv(" ", (char **)cli_positional(arguments));
-    return g_strstrip(g_strdup_printf("%s %s", cli_verb_of(arguments)->name, words));
-}
-
 /* A second figure of one key gets a number. */
 static int write_figures(const char *folder, IfmDocument *const *documents, gsize n)
 {
@@ -106,14 +99,6 @@ static json_t *document_to_json(const GPtrArray *documents)
     return json;
 }
 
-static json_t *answer_to_json(const Answer *answer)
-{
-    if (answer->json != NULL)
-        return json_incref(answer->json);
-    return answer->key != NULL ? ifm_table_to_json(&ifm_document_find(answer->documents->pdata[0], answer->key)->table)
-                               : document_to_json(answer->documents);
-}
-
 static int write_files(const Arguments *arguments, const Answer *answer)
 {
     const GPtrArray *documents = answer->documents;
@@ -123,7 +108,9 @@ static int write_files(const Arguments *arguments, const Answer *answer)
     int status = CLI_EXIT_OK;
     if (cli_wants(arguments, "json") && has_json)
     {
-        json_auto_t *json = answer_to_json(answer);
+        json_auto_t *json = answer->json != NULL  ? json_incref(answer->json)
+                            : answer->key != NULL ? ifm_table_to_json(&ifm_document_find(all[0], answer->key)->table)
+                                                  : document_to_json(documents);
         status = cli_write_json(cli_text(arguments, "json"), json);
     }
     if (cli_wants(arguments, "csv") && has_csv && status == CLI_EXIT_OK)
@@ -138,7 +125,8 @@ static int write_files(const Arguments *arguments, const Answer *answer)
     }
     if (cli_wants(arguments, "html") && documents->len > 0 && status == CLI_EXIT_OK)
     {
-        g_autofree char *title = title_of(arguments);
+        g_autofree char *words = g_strjoinv(" ", (char **)cli_positional(arguments));
+        g_autofree char *title = g_strstrip(g_strdup_printf("%s %s", cli_verb_of(arguments)->name, words));
         g_autofree char *html = ifm_documents_to_html((const IfmDocument *const *)all, documents->len, title);
         status = cli_write(cli_text(arguments, "html"), html);
     }

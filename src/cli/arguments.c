@@ -79,15 +79,6 @@ static const IfmOption *find_letter(const Arguments *self, char letter, GError *
     return NULL;
 }
 
-/* @value: NULL where none was given. */
-static gboolean give(Slot *slot, const IfmOption *option, const char *value, GError **error)
-{
-    if (!slot->given)
-        g_ptr_array_set_size(slot->texts, 0); /* the fallback gives way */
-    slot->given = TRUE;
-    return slot_add(slot, option, value, error);
-}
-
 /* One option that starts at words[*at]; *at is moved over a value of its own. */
 static gboolean parse_option(Arguments *self, const char *const *words, gsize *at, GError **error)
 {
@@ -109,7 +100,11 @@ static gboolean parse_option(Arguments *self, const char *const *words, gsize *a
         return FALSE;
     if (option->kind != IFM_OPTION_FLAG && value == NULL && (value = words[*at + 1]) != NULL)
         ++*at;
-    return give(g_hash_table_lookup(self->slots, option->name), option, value, error);
+    Slot *slot = g_hash_table_lookup(self->slots, option->name);
+    if (!slot->given)
+        g_ptr_array_set_size(slot->texts, 0); /* the fallback gives way */
+    slot->given = TRUE;
+    return slot_add(slot, option, value, error);
 }
 
 /* "A [B]" are one or two, "[FILE…]" any number. */

@@ -84,16 +84,6 @@ static char *option_meaning(const IfmOption *option)
                        option->fallback != NULL ? ")" : "", NULL);
 }
 
-static void options_of(GString *out, const Verb *verb, const IfmScreen *screen)
-{
-    g_autofree const IfmOption **rows = cli_options(verb);
-    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
-    {
-        g_autofree char *term = option_term(option), *meaning = option_meaning(option);
-        item(out, term, HELP_COLUMN + 4, meaning, screen);
-    }
-}
-
 /* --- screens -------------------------------------------------------------------------------------------------------- */
 
 static void list_verbs(GString *out, const char *group, const IfmScreen *screen)
@@ -147,7 +137,12 @@ char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
         list_verbs(out, verb->name, screen);
     }
     heading(out, "Options", screen);
-    options_of(out, verb, screen);
+    g_autofree const IfmOption **rows = cli_options(verb);
+    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
+    {
+        g_autofree char *term = option_term(option), *meaning = option_meaning(option);
+        item(out, term, HELP_COLUMN + 4, meaning, screen);
+    }
     for (gsize i = 0; verb->examples[i].line != NULL; i++)
     {
         if (i == 0)

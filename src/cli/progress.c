@@ -137,27 +137,26 @@ static char *line_of(const Line *line, const IfmScreen *screen)
     }
 }
 
-static void show_line(Progress *self, const Line *line)
+/* On a terminal in place of the line before; in a log, where @due or some seconds have passed. */
+static void show(Progress *self, const Line *line, gboolean due)
 {
-    IfmScreen screen = ifm_screen_detect(STDERR_FILENO);
-    g_autofree char *text = line_of(line, &screen);
-    fprintf(stderr, "\r%s\033[K", text);
+    if (self->quiet || (!self->terminal && !due && g_get_monotonic_time() - self->last_log_us < LOG_EVERY_US))
+        return;
+    if (self->terminal)
+    {
+        IfmScreen screen = ifm_screen_detect(STDERR_FILENO);
+        g_autofree char *text = line_of(line, &screen);
+        fprintf(stderr, "\r%s\033[K", text);
+    }
+    else
+    {
+        g_autofree char *numbers = figures(line, g_get_charset(NULL), ALL_FIGURES);
+        fprintf(stderr, "inferometer: [%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s: %s%s%s%s\n", line->number,
+                line->n_cases, line->name, line->phase, numbers, *line->rest != '\0' ? "  " : "", line->rest);
+        self->last_log_us = g_get_monotonic_time();
+    }
     fflush(stderr);
-    self->shown = TRUE;
-}
-
-static void log_line(Progress *self, const Line *line)
-{
-    g_autofree char *numbers = figures(line, g_get_charset(NULL), ALL_FIGURES);
-    fprintf(stderr, "inferometer: [%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s: %s%s%s%s\n", line->number, line->n_cases,
-            line->name, line->phase, numbers, *line->rest != '\0' ? "  " : "", line->rest);
-    fflush(stderr);
-    self->last_log_us = g_get_monotonic_time();
-}
-
-static gboolean log_is_due(const Progress *self)
-{
-    return g_get_monotonic_time() - self->last_log_us >= LOG_EVERY_US;
+    self->shown = self->terminal;
 }
 
 /* --- one case after the other, as a profile has them ------------------------------------------------------------------ */
@@ -184,12 +183,7 @@ void progress_begin(Progress *self, const char *device, gsize runs, double ci_ra
     self->device = ifm_format_clean(device);
     Line line = case_line(self, "starts", 0, NAN, NAN);
     cli_log("INFO", "%s: starts", self->device);
-    if (self->quiet)
-        return;
-    if (self->terminal)
-        show_line(self, &line);
-    else
-        log_line(self, &line);
+    show(self, &line, TRUE);
 }
 
 void progress_again(Progress *self, const char *what)
@@ -201,14 +195,11 @@ void progress_again(Progress *self, const char *what)
 void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
 {
     Progress *self = user;
-    if (self->quiet || self->device == NULL)
+    if (self->device == NULL)
         return;
     g_autofree char *clean = ifm_format_clean(phase); /* the worker's text may hold any bytes */
     Line line = case_line(self, clean, n, median_ns, ci_ratio);
-    if (self->terminal)
-        show_line(self, &line);
-    else if (log_is_due(self))
-        log_line(self, &line);
+    show(self, &line, FALSE);
 }
 
 void progress_end(Progress *self, const char *outcome)
@@ -216,8 +207,8 @@ void progress_end(Progress *self, const char *outcome)
     take_away(self);
     Line line = case_line(self, outcome, 0, NAN, NAN);
     cli_log("INFO", "%s: %s", self->device != NULL ? self->device : "", outcome);
-    if (!self->quiet && !self->terminal)
-        log_line(self, &line);
+    if (!self->terminal)
+        show(self, &line, TRUE);
     g_clear_pointer(&self->device, g_free);
 }
 
@@ -252,17 +243,12 @@ static char *rest_of(const IfmCampaignProgress *progress)
     return g_string_free(text, FALSE);
 }
 
-/* The same trouble again: the same device, and the same words but for the numbers in them. (transfer full) */
-static char *kind_of(const IfmStudyCase *study_case, const IfmMeasurement *ended)
-{
-    g_autofree char *mask = ifm_format_mask(ended->reason);
-    return g_strdup_printf("%s\n%s\n%s", study_case->alias, ended->error_code, mask);
-}
-
 /* One line a kind of failure: hundreds of cases may go the same way. */
 static void report_failure(Progress *self, const IfmStudyCase *study_case, const IfmMeasurement *ended)
 {
-    char *kind = kind_of(study_case, ended);
+    /* the same trouble again: the same device, and the same words but for the numbers in them */
+    g_autofree char *mask = ifm_format_mask(ended->reason);
+    char *kind = g_strdup_printf("%s\n%s\n%s", study_case->alias, ended->error_code, mask);
     if (!g_hash_table_add(self->reported, kind))
         return;
     take_away(self);
@@ -295,10 +281,7 @@ void progress_study(Progress *self, const IfmCampaignProgress *progress, const I
                   .left = left };
     if (progress->now == NULL)
         return;
-    if (self->terminal)
-        show_line(self, &line);
-    else if (log_is_due(self))
-        log_line(self, &line);
+    show(self, &line, FALSE);
 }
 
 void progress_study_end(Progress *self)

@@ -3,19 +3,20 @@
 
 #include <inferometer/engine.h>
 
+#include <base/fields.h>
+
 #include "cli.h"
 
-/* One device of one engine, as its engine's worker reports it; or an engine that is unavailable. All borrowed. */
-typedef struct
+/* Records are devices as their engine's worker reports them, in JSON. @user: the key of a text */
+static void get_text(const void *record, const void *user, IfmValue *value)
 {
-    const char *spec, *description, *reason;
-    gboolean available;
-    const json_t *capabilities;
-} DeviceRow;
+    const char *text = ifm_member_text(record, user);
+    ifm_value_set_text(value, text != NULL && *text != '\0' ? text : NULL);
+}
 
 static void get_state(const void *record, const void *user, IfmValue *value)
 {
-    gboolean available = ((const DeviceRow *)record)->available;
+    gboolean available = json_is_true(json_object_get(record, "available"));
     ifm_value_set_text(value, available ? "available" : "missing");
     value->tone = available ? IFM_TONE_GOOD : IFM_TONE_WARN;
 }
@@ -25,23 +26,21 @@ static void get_capabilities(const void *record, const void *user, IfmValue *val
     GString *text = g_string_new(NULL);
     json_t *name;
     gsize i;
-    json_array_foreach((json_t *)((const DeviceRow *)record)->capabilities, i, name)
+    json_array_foreach(json_object_get(record, "capabilities"), i, name)
         g_string_append_printf(text, "%s%s", i > 0 ? " " : "", json_string_value(name));
     ifm_value_take_text(value, g_string_free(text, text->len == 0));
 }
 
-#define ROW(member) IFM_FIELD_AT(DeviceRow, member)
-
 static const IfmField device_fields[] = {
-    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(spec) },
+    { "device", "device", IFM_FIELD_TEXT, get_text, "spec" },
     { "state", "state", IFM_FIELD_TEXT, get_state },
-    { "description", "hardware", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(description) },
+    { "description", "hardware", IFM_FIELD_TEXT, get_text, "description" },
     { "capabilities", "can", IFM_FIELD_TEXT, get_capabilities, NULL, IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 
 static const IfmField device_fields_long[] = {
-    { "device", "device", IFM_FIELD_TEXT, ifm_field_get_some_text, ROW(spec) },
+    { "device", "device", IFM_FIELD_TEXT, get_text, "spec" },
     { "capabilities", "can", IFM_FIELD_TEXT, get_capabilities },
     { NULL },
 };
@@ -63,26 +62,26 @@ static json_t *ask_engine(IfmRunner *runner, const char *name)
                      "reason", reason, "error_code", ifm_error_code_name(error->code));
 }
 
-static void append_reason(GString *out, const DeviceRow *row, const IfmScreen *screen)
+static void append_reason(GString *out, const json_t *device, const IfmScreen *screen)
 {
-    if (row->reason == NULL || *row->reason == '\0')
+    const char *spec = ifm_member_text(device, "spec"), *why = ifm_member_text(device, "reason");
+    if (why == NULL || *why == '\0')
         return;
-    gsize length = strlen(row->spec);
-    g_autofree char *reason = ifm_format_spelt(row->reason, screen->utf8);
-    g_string_append_printf(out, "%s%s%s: %s\n", screen->colour ? "\033[33m" : "", row->spec,
-                           screen->colour ? "\033[0m" : "",
-                           g_str_has_prefix(reason, row->spec) ? reason + length + strspn(reason + length, ",: ") : reason);
+    gsize length = strlen(spec);
+    g_autofree char *reason = ifm_format_spelt(why, screen->utf8);
+    g_string_append_printf(out, "%s%s%s: %s\n", screen->colour ? "\033[33m" : "", spec, screen->colour ? "\033[0m" : "",
+                           g_str_has_prefix(reason, spec) ? reason + length + strspn(reason + length, ",: ") : reason);
 }
 
 static void append_engine(GString *out, const json_t *engine, gboolean with_capabilities, const IfmScreen *screen)
 {
-    const char *version = json_string_value(json_object_get(engine, "version"));
-    const char *library = json_string_value(json_object_get(engine, "library"));
-    const char *reason = json_string_value(json_object_get(engine, "reason"));
+    const char *version = ifm_member_text(engine, "version");
+    const char *library = ifm_member_text(engine, "library");
+    const char *reason = ifm_member_text(engine, "reason");
     json_t *devices = json_object_get(engine, "devices"), *device;
     gsize i;
     g_string_append_printf(out, "%s%s%s%s", out->len > 0 ? "\n" : "", screen->colour ? "\033[1m" : "",
-                           json_string_value(json_object_get(engine, "engine")), screen->colour ? "\033[0m" : "");
+                           ifm_member_text(engine, "engine"), screen->colour ? "\033[0m" : "");
     if (version != NULL && *version != '\0')
         g_string_append_printf(out, " %s", version);
     if (library != NULL && *library != '\0')
@@ -93,29 +92,16 @@ static void append_engine(GString *out, const json_t *engine, gboolean with_capa
         g_autofree char *clean = ifm_format_clean(reason);
         g_string_append_printf(out, "unavailable: %s\n", clean);
     }
-    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(DeviceRow));
     g_autoptr(GPtrArray) records = g_ptr_array_new();
-    json_array_foreach(devices, i, device)
-    {
-        DeviceRow row = {
-            .spec = json_string_value(json_object_get(device, "spec")),
-            .description = json_string_value(json_object_get(device, "description")),
-            .reason = json_string_value(json_object_get(device, "reason")),
-            .available = json_is_true(json_object_get(device, "available")),
-            .capabilities = json_object_get(device, "capabilities"),
-        };
-        g_array_append_val(rows, row);
-    }
-    for (guint row = 0; row < rows->len; row++)
-        g_ptr_array_add(records, &g_array_index(rows, DeviceRow, row));
-    if (rows->len == 0)
+    json_array_foreach(devices, i, device) g_ptr_array_add(records, device);
+    if (records->len == 0)
         return;
     IfmTable table = { with_capabilities ? device_fields_long : device_fields, (const void *const *)records->pdata,
                        records->len };
     g_autofree char *text = ifm_table_to_screen(&table, screen);
     g_string_append(out, text);
-    for (guint row = 0; row < rows->len; row++)
-        append_reason(out, &g_array_index(rows, DeviceRow, row), screen);
+    for (guint row = 0; row < records->len; row++)
+        append_reason(out, records->pdata[row], screen);
 }
 
 static int run_devices(const Arguments *arguments)

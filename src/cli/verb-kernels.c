@@ -37,20 +37,28 @@ static IfmKernelRecords *open_records(const Arguments *arguments, const char *mo
     return records;
 }
 
+/* Those of all words. (transfer full) IfmKernelRecords*; NULL with *status set, reported. */
+static GPtrArray *open_all(const Arguments *arguments, int *status)
+{
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
+    for (const char *const *model = cli_positional(arguments); *model != NULL; model++)
+    {
+        IfmKernelRecords *records = open_records(arguments, *model, NULL, status);
+        if (records == NULL)
+            return NULL;
+        g_ptr_array_add(all, records);
+    }
+    return g_steal_pointer(&all);
+}
+
 /* --- kernels list -------------------------------------------------------------------------------------------------------
  */
 
 static int run_list(const Arguments *arguments)
 {
-    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
-    int status = CLI_EXIT_OK;
-    for (const char *const *model = cli_positional(arguments); status == CLI_EXIT_OK && *model != NULL; model++)
-    {
-        IfmKernelRecords *records = open_records(arguments, *model, NULL, &status);
-        if (records != NULL)
-            g_ptr_array_add(all, records);
-    }
-    if (status != CLI_EXIT_OK)
+    int status;
+    g_autoptr(GPtrArray) all = open_all(arguments, &status);
+    if (all == NULL)
         return status;
     return cli_answer(arguments,
                       (Answer){ .document = ifm_kernels_document((const IfmKernelRecords *const *)all->pdata, all->len) });
@@ -174,7 +182,6 @@ static int run_extract(const Arguments *arguments)
 {
     const char *graph = cli_text(arguments, "graph"), *folder = cli_text(arguments, "output");
     const char *const *names = cli_texts(arguments, "kernel");
-    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_kernel_records_free);
     g_autoptr(GError) error = NULL;
     gsize n_written = 0;
     int status = CLI_EXIT_OK;
@@ -185,13 +192,9 @@ static int run_extract(const Arguments *arguments)
     g_autoptr(IfmModel) weights = graph != NULL ? ifm_model_open(graph, &error) : NULL;
     if (error != NULL)
         return cli_fail(error);
-    for (const char *const *model = cli_positional(arguments); *model != NULL; model++)
-    {
-        IfmKernelRecords *records = open_records(arguments, *model, NULL, &status);
-        if (records == NULL)
-            return status;
-        g_ptr_array_add(all, records);
-    }
+    g_autoptr(GPtrArray) all = open_all(arguments, &status);
+    if (all == NULL)
+        return status;
     const IfmKernelExtraction options = { .folder = folder,
                                           .names = *names != NULL ? names : NULL,
                                           .graph = weights,

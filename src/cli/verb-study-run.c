@@ -3,8 +3,9 @@
 
 #include <inferometer/engine.h>
 
-#include "protocol-arguments.h"
 #include "study-page.h"
+
+#define PROTOCOL_ROWS (study_case_options + 1) /* IfmProtocolOptions: behind --device */
 
 /* StudyRun: a study on its way through its phases. */
 typedef struct
@@ -106,8 +107,9 @@ static int take_shard(IfmStudyPlace *place, const Arguments *arguments, Shard *s
 
 int study_take_arguments(IfmStudy *study, const Arguments *arguments)
 {
-    const IfmProtocolOptions said = cli_protocol_options(arguments);
+    IfmProtocolOptions said;
     g_autoptr(GError) error = NULL;
+    cli_fill(arguments, PROTOCOL_ROWS, &said);
     if (!ifm_protocol_options_check(&said, &error))
         return cli_fail(error);
     IfmProtocol protocol = ifm_protocol_with(ifm_study_info(study).protocol, &said);
@@ -160,13 +162,6 @@ static gboolean on_phase_done(IfmStudy *study, IfmStore *store, int phase, void 
 
 /* --- how it ended --------------------------------------------------------------------------------------------------- */
 
-static int report_interrupted(const IfmStudyPlace *place, const IfmCampaignProgress *result, int number)
-{
-    cli_complain("interrupted: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases are in %s; the same command goes on there",
-                 result->n_done, result->n_cases, place->store_path);
-    return CLI_EXIT_SIGNAL + number;
-}
-
 static int report_outcome(const StudyRun *run, const IfmCampaignProgress *result, gboolean with_report)
 {
     const IfmStudyPlace *place = run->place;
@@ -210,7 +205,8 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
     g_autoptr(IfmStore) store = ifm_study_place_open(place, shard->n > 0 ? IFM_STORE_SHARD : IFM_STORE_WRITE, &error);
     g_auto(StudyRun) run = { .place = place, .progress = progress_new(0, cli_given(arguments, "quiet")) };
     IfmCampaignProgress result = { 0 };
-    const IfmProtocolOptions said = cli_protocol_options(arguments);
+    IfmProtocolOptions said;
+    cli_fill(arguments, PROTOCOL_ROWS, &said);
     IfmStudyOptions options = {
         .folder = place->folder,
         .limits = ifm_limits_with(ifm_study_info(place->study).limits, &said),
@@ -227,7 +223,12 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
     gboolean good = ifm_study_measure(place->study, store, &options, &result, &error);
     progress_study_end(run.progress);
     if (!good && g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
-        return report_interrupted(place, &result, cli_interrupt_signal());
+    {
+        cli_complain("interrupted: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+                     " cases are in %s; the same command goes on there",
+                     result.n_done, result.n_cases, place->store_path);
+        return CLI_EXIT_SIGNAL + cli_interrupt_signal();
+    }
     if (!good && !g_error_matches(error, IFM_ERROR, IFM_ERROR_TIMEOUT))
         return cli_fail(error);
     int status = finish(&run, store, arguments, &result);
@@ -289,13 +290,13 @@ static const char *const steps[] = { "all", "export", "measure", "analyze", NULL
 const IfmOption study_case_options[] = {
     { "device", 'd', IFM_OPTION_TEXT, TRUE, "ALIAS=DEVICE",
       "puts another device behind an alias of the study, or adds one" },
-    ROW_CI(NULL),
-    ROW_RUNS,
-    ROW_WARMUP,
-    ROW_TIME_BUDGET(NULL),
-    ROW_TIMEOUT(NULL),
-    ROW_CASE_TIMEOUT(NULL),
-    ROW_MEMORY_LIMIT(NULL),
+    IFM_PROTOCOL_ROW_CI(0, NULL),
+    IFM_PROTOCOL_ROW_RUNS(0),
+    IFM_PROTOCOL_ROW_WARMUP(0),
+    IFM_PROTOCOL_ROW_TIME_BUDGET(0, NULL),
+    IFM_PROTOCOL_ROW_TIMEOUT(0, NULL),
+    IFM_PROTOCOL_ROW_CASE_TIMEOUT(0, NULL),
+    IFM_PROTOCOL_ROW_MEMORY_LIMIT(0, NULL),
     { NULL },
 };
 

@@ -208,14 +208,6 @@ static const IfmField combination_fields[] = {
     { NULL },
 };
 
-static void append_combinations(GString *out, const GPtrArray *combinations, const IfmScreen *screen)
-{
-    const IfmTable table = { combination_fields, (const void *const *)combinations->pdata, combinations->len };
-    g_autofree char *rows = combinations->len > 1 ? ifm_table_to_screen(&table, screen) : NULL;
-    if (rows != NULL)
-        g_string_append_printf(out, "\n%s", rows);
-}
-
 static void append_counts(GString *out, const IfmClusterStatus *status)
 {
     gint64 n_cases = 0, n_done = 0, n_failed = 0, n_unavailable = 0, n_missing = 0;
@@ -252,7 +244,11 @@ int study_print_shards(const char *folder)
         if (shard->why != NULL)
             g_string_append_printf(out, "shard %" G_GSIZE_FORMAT ": %s\n", shard->number, shard->why);
     }
-    append_combinations(out, status->combinations, &screen);
+    const GPtrArray *combinations = status->combinations;
+    const IfmTable of_combinations = { combination_fields, (const void *const *)combinations->pdata, combinations->len };
+    g_autofree char *more = ifm_table_to_screen(&of_combinations, &screen);
+    if (combinations->len > 1)
+        g_string_append_printf(out, "\n%s", more);
     if (status->queue_unknown != NULL)
         cli_note("the queue is unknown: %s", status->queue_unknown);
     return cli_print(out->str);

@@ -10,28 +10,17 @@
 /* "1ms,250ms": from the first event on. Returns: an exit status. */
 static int parse_window(const Arguments *arguments, gint64 window_ns[2])
 {
-    static const struct
-    {
-        const char *name;
-        double factor;
-    } units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+    static const IfmOption end = { "window", 0, IFM_OPTION_DURATION, FALSE, "TIME", "one end of it" };
     const char *text = cli_text(arguments, "window");
-    g_auto(GStrv) words = text != NULL ? g_strsplit(text, ",", -1) : NULL;
-    gsize n_read = 0;
-    for (gsize i = 0; words != NULL && g_strv_length(words) == 2 && i < 2; i++)
+    g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", ",", -1);
+    gboolean good = g_strv_length(words) == 2;
+    for (gsize i = 0; good && i < 2; i++)
     {
-        char *end = words[i];
-        double value = g_ascii_isdigit(*end) ? g_ascii_strtod(words[i], &end) : -1;
-        for (gsize u = 0; u < G_N_ELEMENTS(units); u++)
-            if (value >= 0 && value * units[u].factor < 9e18 &&
-                g_str_equal(end, value == 0 && *end == '\0' ? "" : units[u].name))
-            {
-                window_ns[i] = (gint64)(value * units[u].factor);
-                n_read++;
-                break;
-            }
+        IfmOptionValue value = { 0 };
+        good = ifm_option_parse(&end, words[i], &value, NULL);
+        window_ns[i] = value.integer;
     }
-    if (text == NULL || (n_read == 2 && window_ns[0] < window_ns[1]))
+    if (text == NULL || (good && window_ns[0] < window_ns[1]))
         return CLI_EXIT_OK;
     return cli_usage(cli_verb_of(arguments), "--window: \"%s\" is not BEGIN,END since the first event, such as 10ms,250ms",
                      text);

@@ -41,27 +41,17 @@ static const IfmField parameter_fields[] = {
     { NULL },
 };
 
-/* "1", "evaluation" (transfer full) */
-static char *default_of(const IfmZooParameter *parameter)
-{
-    return parameter->words != NULL ? g_strdup(parameter->words()[parameter->fallback])
-                                    : g_strdup_printf("%" G_GINT64_FORMAT, parameter->fallback);
-}
-
-/* "0 to 65536", "evaluation or training" (transfer full) */
-static char *range_of(const IfmZooParameter *parameter)
-{
-    return parameter->words != NULL
-               ? g_strjoinv(" or ", (char **)parameter->words())
-               : g_strdup_printf("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, parameter->min, parameter->max);
-}
-
 #define NAME_WIDTH 24 /* columns for "  NAME=DEFAULT " */
 
 /* "  batch=1     images (0 to 65536)": what may be given, with what it is where it is not. */
 static void append_parameter(GString *out, const IfmZooParameter *parameter, const IfmScreen *screen)
 {
-    g_autofree char *value = default_of(parameter), *range = range_of(parameter);
+    const char *const *words = parameter->words != NULL ? parameter->words() : NULL;
+    g_autofree char *value =
+        words != NULL ? g_strdup(words[parameter->fallback]) : g_strdup_printf("%" G_GINT64_FORMAT, parameter->fallback);
+    g_autofree char *range =
+        words != NULL ? g_strjoinv(" or ", (char **)words)
+                      : g_strdup_printf("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, parameter->min, parameter->max);
     g_autofree char *name = g_strdup_printf("  %s=%s", parameter->name, value);
     g_autofree char *line =
         g_strdup_printf("%s%*s %s (%s)", name, MAX(NAME_WIDTH - 1 - ifm_text_width(name), 0), "", parameter->help, range);

@@ -8,12 +8,6 @@
 
 /* --- the sentence --------------------------------------------------------------------------------------------------- */
 
-/* As many decimals as the interval makes worth reading. */
-static int decimals_of(double half)
-{
-    return half >= 0.3 || !isfinite(half) ? 1 : half >= 0.03 ? 2 : 3;
-}
-
 /* What prints as 0 has no sign. */
 static double rounded(double value, int decimals)
 {
@@ -27,23 +21,10 @@ static char *as_share(const IfmComparison *comparison, const char *faster, const
     double sign = comparison->ratio < 1 ? -1 : 1;
     double share = 100 * fabs(comparison->ratio - 1);
     double first = sign * 100 * (comparison->interval.lower - 1), second = sign * 100 * (comparison->interval.upper - 1);
-    int decimals = decimals_of(fabs(second - first) / 2);
+    const double half = fabs(second - first) / 2; /* which makes so many decimals worth reading: */
+    const int decimals = half >= 0.3 || !isfinite(half) ? 1 : half >= 0.03 ? 2 : 3;
     return g_strdup_printf("%.*f %% %s A [%.*f, %.*f]", decimals, share, sign < 0 ? faster : slower, decimals,
                            rounded(MIN(first, second), decimals), decimals, rounded(MAX(first, second), decimals));
-}
-
-static char *as_multiple(const IfmComparison *comparison)
-{
-    return g_strdup_printf("%.4g times A's time [%.4g, %.4g]", comparison->ratio, comparison->interval.lower,
-                           comparison->interval.upper);
-}
-
-/* "a 93.8 % interval", where the pairs are too few for the level that was asked for. (transfer full) */
-static char *of_level(const IfmComparison *comparison)
-{
-    return comparison->interval.level < comparison->level
-               ? g_strdup_printf(", a %.3g %% interval", 100 * comparison->interval.level)
-               : g_strdup("");
 }
 
 char *ifm_comparison_sentence(const IfmComparison *comparison)
@@ -51,7 +32,11 @@ char *ifm_comparison_sentence(const IfmComparison *comparison)
     /* as a share it would be hard to read, or below -100 %, which a multiple never is */
     gboolean far = comparison->ratio >= 2 || comparison->ratio <= 0.5 || comparison->interval.upper > 2;
     gboolean exact = comparison->ratio == 1;
-    g_autofree char *multiple = as_multiple(comparison), *level = of_level(comparison);
+    g_autofree char *multiple = g_strdup_printf("%.4g times A's time [%.4g, %.4g]", comparison->ratio,
+                                                comparison->interval.lower, comparison->interval.upper);
+    g_autofree char *level = comparison->interval.level < comparison->level /* of too few pairs for what was asked for */
+                                 ? g_strdup_printf(", a %.3g %% interval", 100 * comparison->interval.level)
+                                 : g_strdup("");
     g_autofree char *share = as_share(comparison, "faster than", "slower than");
     g_autofree char *time = as_share(comparison, "less time than", "more time than");
     switch (comparison->verdict)

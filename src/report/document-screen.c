@@ -33,14 +33,6 @@ static void append_said(GString *out, const IfmSpan *head, const char *text, int
     ifm_format_wrap(out, line->str, indent, 0, screen->width);
 }
 
-static void append_text(GString *out, const IfmBlock *block, const IfmScreen *screen)
-{
-    g_autoptr(GString) line = g_string_new(NULL);
-    for (guint i = 0; i < block->spans->len; i++)
-        append_span(line, &g_array_index(block->spans, IfmSpan, i), screen);
-    ifm_format_wrap(out, line->str, block->indent, 0, screen->width);
-}
-
 static void append_facts(GString *out, const IfmBlock *block, const IfmScreen *screen)
 {
     int width = MAX(NAME_WIDTH, block->name_width);
@@ -104,16 +96,6 @@ typedef struct
     double largest; /* of all bars */
 } PointRow;
 
-static void get_series(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const PointRow *)record)->series->name);
-}
-
-static void get_label(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const PointRow *)record)->point->label);
-}
-
 static void get_y(const void *record, const void *user, IfmValue *value)
 {
     const PointRow *row = record;
@@ -146,8 +128,9 @@ static void append_points(GString *out, const IfmFigure *figure, const IfmScreen
     gboolean strips = figure->kind == IFM_FIGURE_STRIPS;
     const char *title = figure->y.title != NULL ? figure->y.title : "";
     const IfmField fields[] = {
-        { "series", "", IFM_FIELD_TEXT, get_series, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_KEY },
-        { "label", figure->x.title != NULL ? figure->x.title : "", IFM_FIELD_TEXT, get_label, NULL, IFM_FIELD_KEY },
+        { "series", "", IFM_FIELD_TEXT, IFM_MEMBER_VIA(PointRow, series, name), IFM_FIELD_HIDE_EMPTY | IFM_FIELD_KEY },
+        { "label", figure->x.title != NULL ? figure->x.title : "", IFM_FIELD_TEXT, IFM_MEMBER_VIA(PointRow, point, label),
+          IFM_FIELD_KEY },
         { "y", title, figure->y.kind, get_y },
         { "half_width_ratio", "±", IFM_FIELD_PRECISION, get_half_width, NULL, IFM_FIELD_HIDE_EMPTY },
         { "drawn", "", strips ? IFM_FIELD_INTERVAL : IFM_FIELD_BAR, strips ? get_strip : get_bar, .of = figure->y.kind },
@@ -170,11 +153,6 @@ static void append_points(GString *out, const IfmFigure *figure, const IfmScreen
     append_table(out, &(IfmTable){ fields, (const void *const *)rows->pdata, rows->len }, screen);
 }
 
-static void get_series_name(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ((const IfmSeries *)record)->name);
-}
-
 /* @user: the column's label. */
 static void get_cell(const void *record, const void *user, IfmValue *value)
 {
@@ -194,7 +172,8 @@ static void append_matrix(GString *out, const IfmFigure *figure, const IfmScreen
 {
     g_autoptr(GArray) fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-    const IfmField name = { "series", figure->y.title != NULL ? figure->y.title : "", IFM_FIELD_TEXT, get_series_name };
+    const IfmField name = { "series", figure->y.title != NULL ? figure->y.title : "", IFM_FIELD_TEXT,
+                            IFM_MEMBER(IfmSeries, name) };
     g_array_append_val(fields, name);
     for (guint s = 0; s < figure->series->len; s++)
     {
@@ -239,8 +218,13 @@ static void append_block(GString *out, const IfmBlock *block, View *view)
     switch (block->kind)
     {
     case IFM_BLOCK_TEXT:
-        append_text(out, block, screen);
+    {
+        g_autoptr(GString) line = g_string_new(NULL);
+        for (guint i = 0; i < block->spans->len; i++)
+            append_span(line, &g_array_index(block->spans, IfmSpan, i), screen);
+        ifm_format_wrap(out, line->str, block->indent, 0, screen->width);
         break;
+    }
     case IFM_BLOCK_NOTE:
     {
         g_autofree char *text = g_strconcat(": ", block->text, NULL);

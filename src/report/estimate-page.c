@@ -43,20 +43,15 @@ static const IfmRecordField size_fields[] = {
     { NULL },
 };
 
-static json_t *sizes_to_json(const IfmTransformerSizes *sizes)
-{
-    json_t *json = ifm_record_to_json(sizes, size_fields);
-    json_object_set_new(json, "mpnn", json_string(ifm_message_passing_words()[sizes->mpnn]));
-    json_object_set_new(json, "pe", json_string(ifm_positional_encoding_words()[sizes->pe]));
-    return json;
-}
-
 json_t *ifm_estimate_answer_to_json(const IfmEstimateAnswer *answer)
 {
     g_autoptr(GPtrArray) lines = ifm_pointers_to(answer->lines), storage = ifm_pointers_to(answer->storage);
     json_t *json = ifm_json_begin("estimate", 1);
     json_object_set_new(json, "estimate", json_string(ifm_profile_estimate_words[answer->kind]));
-    json_object_set_new(json, "sizes", sizes_to_json(&answer->sizes));
+    json_t *sizes = ifm_record_to_json(&answer->sizes, size_fields);
+    json_object_set_new(sizes, "mpnn", json_string(ifm_message_passing_words()[answer->sizes.mpnn]));
+    json_object_set_new(sizes, "pe", json_string(ifm_positional_encoding_words()[answer->sizes.pe]));
+    json_object_set_new(json, "sizes", sizes);
     json_object_set_new(json, "batch", json_integer(answer->batch));
     json_object_set_new(json, "parts", ifm_rows_to_json(line_fields, lines));
     json_object_set_new(json, "memory", ifm_rows_to_json(storage_fields, storage));

@@ -176,14 +176,6 @@ static const IfmField model_fields[] = {
     { NULL },
 };
 
-static void add_model(const IfmKernelRecords *records, gint64 n_distinct, GArray *rows)
-{
-    ModelRow row = { records, records->kernels->len, n_distinct, { 0 } };
-    for (guint i = 0; i < records->kernels->len; i++)
-        row.n[((const IfmKernelRecord *)records->kernels->pdata[i])->coverage]++;
-    g_array_append_val(rows, row);
-}
-
 /* --- names over models --------------------------------------------------------------------------------------------------
  */
 
@@ -239,13 +231,6 @@ static GArray *names_of(const GArray *distinct)
 /* --- the pages ----------------------------------------------------------------------------------------------------------
  */
 
-static void warn_of_uncovered(IfmDocument *document, const IfmKernelRecords *records)
-{
-    g_autofree char *names = join(records->uncovered);
-    if (names != NULL)
-        ifm_document_warning(document, "%s: in no kernel, although their results are needed: %s", records->model, names);
-}
-
 IfmDocument *ifm_kernels_document(const IfmKernelRecords *const *records, gsize n)
 {
     IfmDocument *document = ifm_document_new("kernels", "Kernels");
@@ -256,12 +241,20 @@ IfmDocument *ifm_kernels_document(const IfmKernelRecords *const *records, gsize 
         g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Distinct));
         add_distinct(records[i], rows);
         g_array_append_vals(distinct, rows->data, rows->len);
-        add_model(records[i], distinct->len - before, models);
+        ModelRow model = { records[i], records[i]->kernels->len, distinct->len - before, { 0 } };
+        for (guint k = 0; k < records[i]->kernels->len; k++)
+            model.n[((const IfmKernelRecord *)records[i]->kernels->pdata[k])->coverage]++;
+        g_array_append_val(models, model);
     }
     ifm_document_heading(document, "Models: kernels by how it is known which nodes they cover");
     ifm_document_rows(document, "models", model_fields, models);
     for (gsize i = 0; i < n; i++)
-        warn_of_uncovered(document, records[i]);
+    {
+        g_autofree char *names = join(records[i]->uncovered);
+        if (names != NULL)
+            ifm_document_warning(document, "%s: in no kernel, although their results are needed: %s", records[i]->model,
+                                 names);
+    }
     if (n > 1)
     {
         ifm_document_heading(document, "Names");

@@ -23,11 +23,6 @@ static double value_of(const IfmPlanCost *cost, const IfmPlanForecast *forecast,
                                                    : cost->energy_j;
 }
 
-static char *value_text(double value, IfmObjective objective)
-{
-    return objective == IFM_OBJECTIVE_ENERGY ? g_strdup_printf("%.4g J", value) : ifm_format_duration(value);
-}
-
 /* --- its blocks ------------------------------------------------------------------------------------------------------- */
 
 /* BlockRow: one device of one block. */
@@ -227,7 +222,9 @@ static void add_certificate(IfmDocument *document, const IfmPlanReport *report)
         answer->n_ranges_known < answer->n_ranges
             ? g_strdup_printf(", of which what was measured makes up %" G_GINT64_FORMAT, answer->n_ranges_known)
             : g_strdup("");
-    g_autofree char *bound = value_text(answer->lower_bound, report->objective), *gap = ifm_format_ratio(answer->gap_ratio);
+    g_autofree char *bound = report->objective == IFM_OBJECTIVE_ENERGY ? g_strdup_printf("%.4g J", answer->lower_bound)
+                                                                       : ifm_format_duration(answer->lower_bound),
+                    *gap = ifm_format_ratio(answer->gap_ratio);
     g_autofree char *proof =
         answer->optimal
             ? g_strdup("optimal under this cost model")

@@ -19,25 +19,12 @@ static const json_t *nearest_rival(const json_t *rounds)
     return nearest;
 }
 
-static const char *why_few(const json_t *rounds)
-{
-    return g_strcmp0(ifm_member_text(rounds, "stopped"), "time-budget") == 0 ? "the time for more was spent (--time-budget)"
-                                                                             : "they were interrupted";
-}
-
 /* "0.97 to 1.12" (transfer full) */
 static char *range_of(const json_t *rival)
 {
     g_autofree char *least = g_strdup_printf("%.3g", ifm_member_number(rival, "least_ratio")),
                     *most = g_strdup_printf("%.3g", ifm_member_number(rival, "most_ratio"));
     return g_str_equal(least, most) ? g_strdup(least) : g_strdup_printf("%s to %s", least, most);
-}
-
-/* "takes 0.97 to 1.12 times its time"; "takes as long" (transfer full) */
-static char *taken_by(const json_t *rival)
-{
-    g_autofree char *range = range_of(rival);
-    return g_str_equal(range, "1") ? g_strdup("takes as long") : g_strdup_printf("takes %s times its time", range);
 }
 
 #define ROUNDS 6 /* all of which one leads by chance in 3.1 % */
@@ -49,7 +36,9 @@ static void add_verdict(IfmDocument *document, const json_t *rounds, const json_
     const char *verdict = ifm_member_text(rounds, "verdict"), *name = ifm_member_text(leader, "name"),
                *other = ifm_member_text(rival, "name");
     const int n = (int)ifm_member_number(rounds, "n_rounds"), n_led = (int)ifm_member_number(rounds, "n_led");
-    g_autofree char *range = range_of(rival), *taken = taken_by(rival);
+    g_autofree char *range = range_of(rival), *taken = g_str_equal(range, "1")
+                                                           ? g_strdup("takes as long")
+                                                           : g_strdup_printf("takes %s times its time", range);
     if (g_strcmp0(verdict, "fastest") == 0)
         ifm_document_text(document, "fastest: %s led all %d rounds of fresh processes, %.3g times as fast as %s (%s)", name,
                           n, ifm_member_number(rival, "ratio"), other, range);
@@ -57,7 +46,11 @@ static void add_verdict(IfmDocument *document, const json_t *rounds, const json_
         ifm_document_text(document,
                           "not told apart: %s led %d of %d round%s of fresh processes, and %d are needed to call it the "
                           "fastest: %s; %s %s",
-                          name, n_led, n, ifm_plural((gsize)n), MAX(ROUNDS, n), why_few(rounds), other, taken);
+                          name, n_led, n, ifm_plural((gsize)n), MAX(ROUNDS, n),
+                          g_strcmp0(ifm_member_text(rounds, "stopped"), "time-budget") == 0
+                              ? "the time for more was spent (--time-budget)"
+                              : "they were interrupted",
+                          other, taken);
     else
         ifm_document_text(
             document,

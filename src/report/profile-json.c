@@ -13,11 +13,6 @@
  * profiling adds. docs/formats.md lists them.
  */
 
-static double mb_of(double bytes)
-{
-    return bytes / MB;
-}
-
 static const IfmProfileDevice *first_measured(const IfmProfileReport *report)
 {
     for (gsize i = 0; i < report->n_devices; i++)
@@ -61,11 +56,6 @@ static const json_t *gpu_of(const IfmProfileReport *report)
     return NULL;
 }
 
-static gboolean is_cuda(const IfmProfileDevice *device)
-{
-    return strstr(device->result.device, ":CUDA") != NULL;
-}
-
 /* Whether one of the measured devices is a CUDA one; no runtime here reports more of another. @device: NULL: none ran, and
  * nothing was looked at */
 static json_t *hardware(const IfmProfileReport *report, const IfmProfileDevice *device)
@@ -74,7 +64,8 @@ static json_t *hardware(const IfmProfileReport *report, const IfmProfileDevice *
     const json_t *machine = measurement != NULL ? json_object_get(measurement->environment, "machine") : NULL;
     gboolean cuda = FALSE;
     for (gsize i = 0; device != NULL && i < report->n_devices; i++)
-        cuda |= is_cuda(&report->devices[i]) && ifm_result_measured(&report->devices[i].result) != NULL;
+        cuda |= strstr(report->devices[i].result.device, ":CUDA") != NULL &&
+                ifm_result_measured(&report->devices[i].result) != NULL;
     const json_t *gpu = device != NULL ? gpu_of(report) : NULL;
     json_t *json = json_object();
     json_object_set_new(json, "cuda_available", device != NULL ? json_boolean(cuda) : json_null());
@@ -134,7 +125,7 @@ static json_t *model_info(const IfmProfileReport *report)
     json_t *json = json_object();
     json_object_set_new(json, "total_parameters", json_integer(ifm_model_n_trainable(model)));
     json_object_set_new(json, "parameter_memory_mb",
-                        analysis != NULL ? ifm_json_real(mb_of((double)plan.parameter_bytes)) : json_null());
+                        analysis != NULL ? ifm_json_real((double)plan.parameter_bytes / MB) : json_null());
     json_object_set_new(json, "name", ifm_json_string(ifm_model_name(model)));
     json_object_set_new(json, "source", ifm_json_string(report->source));
     json_object_set_new(json, "opset", json_integer(ifm_model_opset(model)));
@@ -173,8 +164,8 @@ static json_t *breakdown(const IfmProfileReport *report, const GArray *planned)
     if (report->mode != NULL)
         return ifm_row_to_json(mode_memory_fields, report->mode);
     json_t *json = json_object();
-    json_object_set_new(json, "parameters", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "parameters"))));
-    json_object_set_new(json, "activations", ifm_json_real(mb_of(ifm_memory_row_bytes(planned, "activations_min"))));
+    json_object_set_new(json, "parameters", ifm_json_real(ifm_memory_row_bytes(planned, "parameters") / MB));
+    json_object_set_new(json, "activations", ifm_json_real(ifm_memory_row_bytes(planned, "activations_min") / MB));
     return json;
 }
 
@@ -185,7 +176,7 @@ static json_t *memory_to_json(const IfmProfileReport *report, const IfmProfileDe
     const char *of;
     double peak = ifm_profile_peak(report, device, &of);
     json_t *json = json_object();
-    json_object_set_new(json, "peak_mb", ifm_json_real(mb_of(peak)));
+    json_object_set_new(json, "peak_mb", ifm_json_real(peak / MB));
     json_object_set_new(json, "peak_of", ifm_json_text(of));
     json_object_set_new(json, "breakdown", breakdown(report, planned));
     json_object_set_new(json, "planned", rows_to_json(planned));

@@ -80,11 +80,6 @@ static void add_inputs(IfmDocument *document, const IfmProfileReport *report)
     ifm_document_fact(document, "inputs", "%s", n > 0 ? text->str : "none");
 }
 
-static gboolean is_integer(const IfmStoredType *row)
-{
-    return row->dtype[0] == 'i' || row->dtype[0] == 'u';
-}
-
 /* " (i8 11.1 MiB, f32 79.1 KiB)", where parameters are stored in anything but f32. */
 static void append_types(GString *text, const GArray *stored)
 {
@@ -112,7 +107,7 @@ static char *weights_of(const IfmModel *model, gboolean sized)
     {
         const IfmStoredType *row = &g_array_index(stored, IfmStoredType, i);
         all += row->n_parameters;
-        integers += is_integer(row) ? row->n_parameters : 0;
+        integers += row->dtype[0] == 'i' || row->dtype[0] == 'u' ? row->n_parameters : 0;
         n_bytes += row->bytes;
     }
     const gint64 trainable = ifm_model_n_trainable(model), within = ifm_model_n_trainable_within(model);
@@ -380,13 +375,6 @@ static GArray *node_rows(const IfmProfileReport *report, double flop)
     return rows;
 }
 
-static void add_conventions(IfmDocument *document)
-{
-    g_autofree char *lines = g_strjoinv("; ", (char **)ifm_cost_conventions());
-    ifm_document_part(document);
-    ifm_document_text(document, "counted so: %s", lines)->indent = 2;
-}
-
 /* Where there are times, the kernels are shown with those; else the model's own table of its layers. */
 void ifm_profile_add_work(const IfmProfilePage *page)
 {
@@ -407,7 +395,9 @@ void ifm_profile_add_work(const IfmProfilePage *page)
     if (report->parts == IFM_PROFILE_FLOPS)
         add_work_table(page->document, "layers", node_rows(report, (double)total.flop), node_work_fields, report->n_layers);
     ifm_document_detail(page->document, IFM_DETAIL_REMARKS, "what is counted how");
-    add_conventions(page->document);
+    g_autofree char *lines = g_strjoinv("; ", (char **)ifm_cost_conventions());
+    ifm_document_part(page->document);
+    ifm_document_text(page->document, "counted so: %s", lines)->indent = 2;
     ifm_document_detail(page->document, 0, NULL);
 }
 
@@ -425,13 +415,6 @@ static const IfmField memory_fields[] = {
     { "meaning", "what it is", IFM_FIELD_TEXT, IFM_MEMBER(IfmMemoryRow, meaning), .min_width = 84 },
     { NULL },
 };
-
-/* A reason that begins with the device, which stands in front of it already. */
-static const char *without_name(const char *why, const char *device)
-{
-    const gsize n = strlen(device);
-    return g_str_has_prefix(why, device) && g_str_has_prefix(why + n, ": ") ? why + n + 2 : why;
-}
 
 /* With the runtimes that have no figures of their own, and why. */
 void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *report)
@@ -453,9 +436,11 @@ void ifm_profile_add_memory(IfmDocument *document, const IfmProfileReport *repor
     {
         const IfmMeasurement *measurement = ifm_result_measured(&report->devices[i].result);
         const char *why = measurement != NULL ? ifm_member_text(measurement->memory, "engine_why") : NULL;
+        g_autofree char *named = g_strconcat(report->devices[i].result.device, ": ", NULL); /* which the note has already */
         if (why != NULL)
             ifm_document_note(document, ifm_result_name(&report->devices[i].result), IFM_TONE_PLAIN,
-                              "no count of the runtime's own: %s", without_name(why, report->devices[i].result.device));
+                              "no count of the runtime's own: %s",
+                              why + (g_str_has_prefix(why, named) ? strlen(named) : 0));
     }
     g_auto(IfmMemoryPlan) plan = { 0 };
     if (report->analysis != NULL)

@@ -11,7 +11,9 @@ G_BEGIN_DECLS
 /** IfmSampleRow: @index counts within its kind from 0. @kind: "warmup", "run", "profiled". */
 typedef struct
 {
-    const IfmResult *result;
+    const char *device;
+    const IfmCase *subject_case;
+    const IfmMeasurement *measurement;
     const char *kind;
     gsize index;
     gint64 time_ns;

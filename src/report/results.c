@@ -111,17 +111,12 @@ static void get_verification(const void *record, const void *user, IfmValue *val
         ifm_value_set_text(value, ifm_member_text(result->measurement->verification, "status"));
 }
 
-/* Integers as wide as these are numbers of sizes and indices. */
-static gboolean is_of_indices(const char *arithmetic)
-{
-    static const char *const names[] = { "i64", "u64", "i32", "u32", "i16", "u16", "bool", NULL };
-    return g_strv_contains(names, arithmetic);
-}
-
 /* What it computed in, where that is not all in the precision of the case: "u8s8, f32"; "f32, by casts" of a model in f16.
  */
 static void get_arithmetic(const void *record, const void *user, IfmValue *value)
 {
+    /* integers as wide as these are numbers of sizes and indices */
+    static const char *const of_indices[] = { "i64", "u64", "i32", "u32", "i16", "u16", "bool", NULL };
     const IfmResult *result = record;
     const json_t *config = result->measurement != NULL ? result->measurement->effective_config : NULL;
     const char *asked = result->subject_case != NULL ? ifm_member_text(result->subject_case->options, "dtype") : NULL;
@@ -132,7 +127,7 @@ static void get_arithmetic(const void *record, const void *user, IfmValue *value
     json_array_foreach(json_object_get(config, "arithmetic"), i, one)
     {
         const char *arithmetic = ifm_member_text(one, "arithmetic");
-        if (arithmetic != NULL && !is_of_indices(arithmetic))
+        if (arithmetic != NULL && !g_strv_contains(of_indices, arithmetic))
             g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", arithmetic);
     }
     if (text->len == 0 || g_strcmp0(text->str, asked) == 0)
@@ -262,25 +257,12 @@ const IfmField ifm_record_fields[] = {
 
 /* --- samples -------------------------------------------------------------------------------------------------------- */
 
-static void get_sample_result(const void *record, const void *user, IfmValue *value)
-{
-    const IfmField *field = user;
-    field->get(((const IfmSampleRow *)record)->result, field->user, value);
-}
-
-/* Columns taken over from a result. */
-static const IfmField of_result[] = {
-    { "case_key", NULL, IFM_FIELD_TEXT, CASE(key) },
-    { "uid", NULL, IFM_FIELD_TEXT, MEASUREMENT(uid) },
-    { "device", NULL, IFM_FIELD_TEXT, RESULT(device) },
-};
-
 #define SAMPLE(member) IFM_MEMBER(IfmSampleRow, member)
 
 const IfmField ifm_sample_fields[] = {
-    { "case_key", "case", IFM_FIELD_TEXT, get_sample_result, &of_result[0] },
-    { "uid", "measurement", IFM_FIELD_TEXT, get_sample_result, &of_result[1] },
-    { "device", "device", IFM_FIELD_TEXT, get_sample_result, &of_result[2] },
+    { "case_key", "case", IFM_FIELD_TEXT, IFM_MEMBER_VIA(IfmSampleRow, subject_case, key) },
+    { "uid", "measurement", IFM_FIELD_TEXT, IFM_MEMBER_VIA(IfmSampleRow, measurement, uid) },
+    { "device", "device", IFM_FIELD_TEXT, SAMPLE(device) },
     { "kind", "kind", IFM_FIELD_TEXT, SAMPLE(kind) },
     { "index", "index", IFM_FIELD_INTEGER, SAMPLE(index) },
     { "time_ns", "time", IFM_FIELD_INTEGER, SAMPLE(time_ns) },
@@ -481,7 +463,11 @@ char *ifm_samples_to_csv(const IfmResult *results, gsize n)
         for (gsize kind = 0; kind < G_N_ELEMENTS(kinds) && measurement != NULL; kind++)
             for (guint k = 0; k < kinds[kind].times_ns->len; k++)
             {
-                const IfmSampleRow row = { &results[i], kinds[kind].kind, k,
+                const IfmSampleRow row = { results[i].device,
+                                           results[i].subject_case,
+                                           measurement,
+                                           kinds[kind].kind,
+                                           k,
                                            g_array_index(kinds[kind].times_ns, gint64, k) };
                 ifm_csv_append_record(out, ifm_sample_fields, &row);
             }

@@ -96,18 +96,26 @@ static void add_bound(IfmDocument *document, const IfmRunReport *report)
         ifm_document_fact(document, "", "without %s: %s", alias, json_string_value(why));
 }
 
-/* What comparing the outputs came to. */
-static const char *outputs_words(const IfmRunReport *report, IfmTone *tone)
+/* What comparing the outputs came to: in a sentence, in a word. The last row: nothing of these. */
+static const struct
+{
+    const char *status, *words, *word;
+    IfmTone tone;
+} outputs[] = {
+    { "passed", "equal the reference's", "equal", IFM_TONE_GOOD },
+    { "failed", "differ from the reference's", "differ", IFM_TONE_BAD },
+    { "undetermined", "cannot be told right from wrong on these inputs", "undetermined", IFM_TONE_WARN },
+    { "not-applicable", "not compared: simulated devices compute nothing", "simulated", IFM_TONE_WARN },
+    { NULL, "not compared", NULL, IFM_TONE_WARN },
+};
+
+static gsize outputs_of(const IfmRunReport *report)
 {
     const char *status = report->measurement != NULL ? ifm_member_text(report->measurement->verification, "status") : NULL;
-    *tone = g_strcmp0(status, "passed") == 0   ? IFM_TONE_GOOD
-            : g_strcmp0(status, "failed") == 0 ? IFM_TONE_BAD
-                                               : IFM_TONE_WARN;
-    return g_strcmp0(status, "passed") == 0           ? "equal the reference's"
-           : g_strcmp0(status, "failed") == 0         ? "differ from the reference's"
-           : g_strcmp0(status, "undetermined") == 0   ? "cannot be told right from wrong on these inputs"
-           : g_strcmp0(status, "not-applicable") == 0 ? "not compared: simulated devices compute nothing"
-                                                      : "not compared";
+    gsize i = 0;
+    while (outputs[i].status != NULL && g_strcmp0(status, outputs[i].status) != 0)
+        i++;
+    return i;
 }
 
 /* An interval was aimed at and not reached. */
@@ -211,8 +219,8 @@ static void add_verdict(IfmDocument *document, const IfmRunReport *report, const
 {
     const IfmRunVerdict verdict = ifm_run_judge(report, figures->pdata[0]);
     g_autoptr(GString) text = g_string_new(NULL);
-    IfmTone tone;
-    const char *outputs = outputs_words(report, &tone);
+    const gsize at = outputs_of(report);
+    IfmTone tone = outputs[at].tone;
     gboolean compared = isfinite(verdict.difference_ratio);
     g_autofree char *by = ifm_format_ratio(fabs(verdict.difference_ratio)),
                     *moved = ifm_format_ratio(fabs(verdict.bound_ratio - 1)), *attained = attained_text(&verdict);
@@ -234,7 +242,7 @@ static void add_verdict(IfmDocument *document, const IfmRunReport *report, const
     if (verdict.faster_alone != NULL)
         g_string_append_printf(text, "; %s alone made %.4g/s: more than this plan in this run", verdict.faster_alone,
                                verdict.faster_alone_per_s);
-    g_string_append_printf(text, "; outputs %s", outputs);
+    g_string_append_printf(text, "; outputs %s", outputs[at].words);
     if (tone != IFM_TONE_BAD && (verdict.faster_alone != NULL || (compared && !verdict.close)))
         tone = IFM_TONE_WARN;
     ifm_document_note(document, "verdict", tone, "%s", text->str);
@@ -263,16 +271,9 @@ static void get_attained(const void *record, const void *user, IfmValue *value)
 
 static void get_outputs(const void *record, const void *user, IfmValue *value)
 {
-    static const char *const words[][2] = {
-        { "passed", "equal" }, { "failed", "differ" }, { "undetermined", "undetermined" }, { "not-applicable", "simulated" }
-    };
-    const RunLine *line = record;
-    const char *status =
-        line->report->measurement != NULL ? ifm_member_text(line->report->measurement->verification, "status") : NULL;
-    outputs_words(line->report, &value->tone);
-    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
-        if (g_strcmp0(status, words[i][0]) == 0)
-            ifm_value_set_text(value, words[i][1]);
+    const gsize at = outputs_of(((const RunLine *)record)->report);
+    ifm_value_set_text(value, outputs[at].word);
+    value->tone = outputs[at].tone;
 }
 
 static const IfmField line_fields[] = {

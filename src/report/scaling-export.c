@@ -31,22 +31,17 @@ static json_t *fit_to_json(gboolean stands, const IfmPowerFit *fit)
     return json;
 }
 
-static json_t *points_to_json(const IfmScalingPart *part)
-{
-    g_autoptr(GPtrArray) records = ifm_scaling_records(part);
-    return ifm_rows_to_json(ifm_scaling_line_fields, records);
-}
-
 /* add_findings: What the points of a pass come to. @json: (inout) an object */
 static void add_findings(json_t *json, const IfmScalingPart *part)
 {
     const IfmScaling *scaling = part->scaling;
+    g_autoptr(GPtrArray) records = ifm_scaling_records(part);
     json_t *fits = json_object();
     json_object_set_new(fits, "time", fit_to_json(scaling->has_time, &scaling->time));
     json_object_set_new(fits, "flop", fit_to_json(scaling->has_flop, &scaling->flop));
     json_object_set_new(fits, "bytes", fit_to_json(scaling->has_bytes, &scaling->bytes));
     json_object_set_new(fits, "attention_bytes", fit_to_json(scaling->has_attention, &scaling->attention));
-    json_object_set_new(json, "points", points_to_json(part));
+    json_object_set_new(json, "points", ifm_rows_to_json(ifm_scaling_line_fields, records));
     json_object_set_new(json, "fits", fits);
     json_object_set_new(json, "why", ifm_json_text(scaling->why));
     json_object_set_new(json, "n_without_interval", json_integer((json_int_t)scaling->n_bare));

@@ -140,15 +140,6 @@ static void add_zeros(IfmDocument *document, const IfmScalingPart *pass)
                           values->str, pass->kind == IFM_PASS_UPDATE ? "the " : "", ifm_pass_words(pass->kind));
 }
 
-/* Whether all points that have a time have it of rounds. */
-static gboolean all_in_rounds(const IfmScalingPart *part)
-{
-    for (gsize i = 0; i < part->row->n; i++)
-        if (!isnan(part->points[i].time_ns) && part->points[i].n_rounds == 0)
-            return FALSE;
-    return TRUE;
-}
-
 /* Of the other passes: the one asked for has its reasons below its own table. */
 static void add_reasons(IfmDocument *document, const IfmScalingPart *part, const IfmScalingPart *pass)
 {
@@ -175,11 +166,14 @@ void ifm_scaling_add_passes(IfmDocument *document, const IfmScalingPart *part)
         if (pass->kind >= IFM_N_PASSES)
             add_zeros(document, pass);
     }
+    gboolean all_in_rounds = TRUE; /* all points that have a time */
+    for (gsize i = 0; i < part->row->n; i++)
+        all_in_rounds &= isnan(part->points[i].time_ns) || part->points[i].n_rounds > 0;
     if (part->device != NULL)
         ifm_document_text(document, "backward = training pass - forward%s%s",
                           part->kind == IFM_PASS_STEP ? ", update = training step - training pass" : "",
-                          all_in_rounds(part) ? ", all of the same rounds: they add up"
-                                              : ", with the interval of that difference");
+                          all_in_rounds ? ", all of the same rounds: they add up"
+                                        : ", with the interval of that difference");
 }
 
 /* --- memory ----------------------------------------------------------------------------------------------------------- */

@@ -180,8 +180,8 @@ static const IfmField operator_fields[] = {
     { NULL },
 };
 
-static void add_operators_of(IfmDocument *document, const IfmTraceAnalysis *analysis, IfmEventKind kind, const char *title,
-                             const char *key)
+static void add_operators(IfmDocument *document, const IfmTraceAnalysis *analysis, IfmEventKind kind, const char *title,
+                          const char *key)
 {
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(OperatorLine));
     double total_ns = 0;
@@ -209,14 +209,6 @@ static void add_operators_of(IfmDocument *document, const IfmTraceAnalysis *anal
     ifm_document_rows(document, key, operator_fields, lines);
     if (n > MAX_OPERATORS)
         ifm_document_text(document, "and %u more, in --json", n - MAX_OPERATORS);
-}
-
-static void add_operators(IfmDocument *document, const IfmTraceAnalysis *analysis)
-{
-    if (analysis->operators == NULL)
-        return;
-    add_operators_of(document, analysis, IFM_EVENT_NODE, "Operators: where the time of nodes went", "operators");
-    add_operators_of(document, analysis, IFM_EVENT_KERNEL, "Kernels: where the devices' time went", "kernels");
 }
 
 static void add_devices(IfmDocument *document, const IfmTraceAnalysis *analysis)
@@ -471,7 +463,11 @@ IfmDocument *ifm_trace_document(const IfmTrace *trace, const IfmTraceAnalysis *a
     if (analysis->tracks->len > 0)
         add_devices(document, analysis);
     add_hosts(document, analysis);
-    add_operators(document, analysis);
+    if (analysis->operators != NULL)
+    {
+        add_operators(document, analysis, IFM_EVENT_NODE, "Operators: where the time of nodes went", "operators");
+        add_operators(document, analysis, IFM_EVENT_KERNEL, "Kernels: where the devices' time went", "kernels");
+    }
     if (analysis->stages->len > 0)
         add_stages(document, analysis);
     if (isfinite(analysis->latency.p50_ns) || isfinite(analysis->cycle.p50_ns))
