@@ -57,6 +57,9 @@ const Verb *const *cli_verbs(void);
 /* cli_find_verb: @words: NULL-terminated. @n_used: (out) how many of the words named it. NULL with an error that names the
  * nearest. */
 const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **error);
+/* cli_words: (transfer full) words that may follow first: verbs of one word and groups, each once; or with @group its
+ * second words. */
+GStrv cli_words(const char *group);
 /* cli_is_group: whether verbs of two words begin with @word. */
 gboolean cli_is_group(const char *word);
 /* cli_is_verb: whether it is a verb by itself; "trace" is, and a group, too. */

@@ -5,29 +5,6 @@
 
 #include "cli.h"
 
-/* Words that may follow first: verbs of one word and groups, each once. (transfer full) */
-static char *first_words(void)
-{
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    GString *out = g_string_new(NULL);
-    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
-    {
-        char *word = g_strndup((*verb)->name, strcspn((*verb)->name, " "));
-        if (!g_hash_table_contains(seen, word))
-            g_string_append_printf(out, "%s%s", out->len > 0 ? " " : "", word);
-        g_hash_table_add(seen, word);
-    }
-    return g_string_free(out, FALSE);
-}
-
-/* The words that may be an option's value, or NULL where only the user knows. (transfer full) */
-static char *values_of(const IfmOption *option)
-{
-    if (option->choices != NULL)
-        return g_strjoinv(" ", (char **)option->choices);
-    return NULL;
-}
-
 /* Units that the runtimes have names for: asking a runtime itself would take a second at every press of a key. */
 static const char *const known_units[] = {
     "onnxruntime:CPU",      "onnxruntime:CUDA", "onnxruntime:TensorRT", "onnxruntime:MIGraphX",
@@ -58,16 +35,6 @@ static gboolean is_device(const IfmOption *option)
     return g_str_equal(option->name, "device") || g_str_has_suffix(option->name, "-device");
 }
 
-/* Second words of a group, each followed by a blank. (transfer full) */
-static char *second_words(const char *group)
-{
-    GString *out = g_string_new(NULL);
-    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
-        if (g_str_has_prefix((*verb)->name, group) && (*verb)->name[strlen(group)] == ' ')
-            g_string_append_printf(out, "%s ", (*verb)->name + strlen(group) + 1);
-    return g_string_free(out, FALSE);
-}
-
 /* The words that may be a verb's arguments. (transfer full) */
 static char *words_of(const Verb *verb)
 {
@@ -83,15 +50,17 @@ static char *words_of(const Verb *verb)
     }
     else if (cli_is_group(verb->name)) /* of a verb that is a group, too */
     {
-        g_autofree char *second = second_words(verb->name);
-        g_string_append(out, second);
+        g_auto(GStrv) second = cli_words(verb->name);
+        for (char **word = second; *word != NULL; word++)
+            g_string_append_printf(out, "%s ", *word);
     }
     else if (verb == &verb_completion)
         g_string_append(out, "bash fish");
     else if (verb == &verb_help)
     {
-        g_autofree char *first = first_words();
-        g_string_append(out, first);
+        g_auto(GStrv) first = cli_words(NULL);
+        g_autofree char *all = g_strjoinv(" ", first);
+        g_string_append(out, all);
     }
     return g_string_free(out, FALSE);
 }
@@ -105,7 +74,7 @@ static void bash_values(GString *out, const Verb *verb)
     {
         if (option->kind == IFM_OPTION_FLAG)
             continue;
-        g_autofree char *values = values_of(option);
+        g_autofree char *values = option->choices != NULL ? g_strjoinv(" ", (char **)option->choices) : NULL;
         g_string_append_printf(out, "            --%s", option->name);
         if (option->letter != 0)
             g_string_append_printf(out, "|-%c", option->letter);
@@ -142,18 +111,17 @@ static void bash_verb(GString *out, const Verb *verb)
 }
 
 /* A group's second words. */
-static void bash_groups(GString *out)
+static void bash_groups(GString *out, char *const *first)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
+    for (; *first != NULL; first++)
     {
-        g_auto(GStrv) words = g_strsplit((*verb)->name, " ", 2);
-        if (words[1] == NULL || !g_hash_table_add(seen, g_strdup(words[0])))
+        g_auto(GStrv) words = cli_words(*first);
+        g_autofree char *second = g_strjoinv(" ", words);
+        if (words[0] == NULL)
             continue;
-        g_autofree char *second = second_words(words[0]);
-        if (!cli_is_verb(words[0]))
-            g_string_append_printf(out, "    '%s'|", words[0]);
-        g_string_append_printf(out, "    'help %s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")) ;;\n", words[0], second);
+        if (!cli_is_verb(*first))
+            g_string_append_printf(out, "    '%s'|", *first);
+        g_string_append_printf(out, "    'help %s') COMPREPLY=($(compgen -W '%s ' -- \"$cur\")) ;;\n", *first, second);
     }
 }
 
@@ -189,23 +157,11 @@ static const char bash_head[] =
     "        prev=${cur%%=*} cur=${cur#*=}\n"
     "    fi\n";
 
-/* A group's verb has two words; of a group that is a verb, too, only where the second is one of its own. @word: NULL where
- * the group was met before. */
-static void bash_two_words(GString *out, const Verb *verb, const char *word)
-{
-    if (word == NULL || !cli_is_group(word))
-        return;
-    g_autofree char *second = second_words(word);
-    g_string_append_printf(out, "    %s) ((${#words[@]} > 3)) ", word);
-    if (cli_is_verb(word))
-        g_string_append_printf(out, "&& [[ ' %s' == *\" ${words[2]} \"* ]] ", second);
-    g_string_append(out, "&& verb=\"$verb ${words[2]}\" ;;\n");
-}
-
 char *cli_completion_bash(void)
 {
     GString *out = g_string_new(bash_head);
-    g_autofree char *first = first_words();
+    g_auto(GStrv) first = cli_words(NULL);
+    g_autofree char *all = g_strjoinv(" ", first);
     g_string_append_printf(out,
                            "    if ((${#words[@]} == 2)); then\n"
                            "        COMPREPLY=($(compgen -W '%s --help --version' -- \"$cur\"))\n"
@@ -214,16 +170,21 @@ char *cli_completion_bash(void)
                            "    verb=${words[1]}\n"
                            "    case \"$verb\" in\n"
                            "    help) ((${#words[@]} > 3)) && verb=\"$verb ${words[2]}\" ;;\n",
-                           first);
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
+                           all);
+    /* a group's verb has two words; of a group that is a verb, too, only where the second is one of its own */
+    for (char **word = first; *word != NULL; word++)
     {
-        char *word = g_strndup((*verb)->name, strcspn((*verb)->name, " "));
-        bash_two_words(out, *verb, g_hash_table_contains(seen, word) ? NULL : word);
-        g_hash_table_add(seen, word);
+        g_auto(GStrv) words = cli_words(*word);
+        g_autofree char *second = g_strjoinv(" ", words);
+        if (words[0] == NULL)
+            continue;
+        g_string_append_printf(out, "    %s) ((${#words[@]} > 3)) ", *word);
+        if (cli_is_verb(*word))
+            g_string_append_printf(out, "&& [[ ' %s ' == *\" ${words[2]} \"* ]] ", second);
+        g_string_append(out, "&& verb=\"$verb ${words[2]}\" ;;\n");
     }
     g_string_append(out, "    esac\n    case \"$verb\" in\n");
-    bash_groups(out);
+    bash_groups(out, first);
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
         bash_verb(out, *verb);
     g_string_append(out, "    esac\n}\ncomplete -F _inferometer inferometer\n");
@@ -239,19 +200,13 @@ static char *fish_quote(const char *text)
     return g_strconcat("'", inside, "'", NULL);
 }
 
-/* The condition under which a verb's rows apply: its words were given, in order. (transfer full) */
-static char *fish_condition(const Verb *verb)
-{
-    g_auto(GStrv) words = g_strsplit(verb->name, " ", 2);
-    return words[1] == NULL
-               ? g_strdup_printf("__fish_seen_subcommand_from %s", words[0])
-               : g_strdup_printf("__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %s", words[0], words[1]);
-}
-
 static void fish_verb(GString *out, const Verb *verb)
 {
-    g_autofree char *condition = fish_condition(verb), *summary = fish_quote(verb->summary);
     g_auto(GStrv) words = g_strsplit(verb->name, " ", 2);
+    /* its rows apply where its words were given, in order */
+    g_autofree char *seen = g_strjoinv("; and __fish_seen_subcommand_from ", words),
+                    *condition = g_strconcat("__fish_seen_subcommand_from ", seen, NULL),
+                    *summary = fish_quote(verb->summary);
     if (words[1] == NULL)
         g_string_append_printf(out, "complete -c inferometer -f -n __fish_use_subcommand -a %s -d %s\n", words[0], summary);
     else
@@ -262,7 +217,8 @@ static void fish_verb(GString *out, const Verb *verb)
     g_autofree const IfmOption **rows = cli_options(verb);
     for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
-        g_autofree char *help = fish_quote(option->help), *values = values_of(option);
+        g_autofree char *help = fish_quote(option->help),
+                        *values = option->choices != NULL ? g_strjoinv(" ", (char **)option->choices) : NULL;
         g_string_append_printf(out, "complete -c inferometer -n '%s' -l %s", condition, option->name);
         if (option->letter != 0)
             g_string_append_printf(out, " -s %c", option->letter);

@@ -76,28 +76,25 @@ gboolean cli_is_verb(const char *word)
     return find_exactly(word) != NULL;
 }
 
-/* Candidates for a mistyped word: second words of @group, or all first words where it is NULL. (transfer full) */
-static GStrv candidates(const char *group)
+GStrv cli_words(const char *group)
 {
-    GStrvBuilder *builder = g_strv_builder_new();
+    GPtrArray *all = g_ptr_array_new();
     for (const Verb *const *verb = verbs; *verb != NULL; verb++)
     {
         g_auto(GStrv) words = g_strsplit((*verb)->name, " ", 2);
-        if (group == NULL)
-            g_strv_builder_add(builder, words[0]);
-        else if (g_str_equal(words[0], group) && words[1] != NULL)
-            g_strv_builder_add(builder, words[1]);
+        const char *word = group == NULL ? words[0] : g_str_equal(words[0], group) ? words[1] : NULL;
+        if (word != NULL && !g_ptr_array_find_with_equal_func(all, word, g_str_equal, NULL))
+            g_ptr_array_add(all, g_strdup(word));
     }
-    GStrv all = g_strv_builder_end(builder);
-    g_strv_builder_unref(builder);
-    return all;
+    g_ptr_array_add(all, NULL);
+    return (GStrv)g_ptr_array_free(all, FALSE);
 }
 
 const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **error)
 {
     if (cli_is_group(words[0]))
     {
-        g_auto(GStrv) names = candidates(words[0]);
+        g_auto(GStrv) names = cli_words(words[0]);
         g_autofree char *all = g_strjoinv(", ", names);
         g_autofree char *name = words[1] != NULL ? g_strjoin(" ", words[0], words[1], NULL) : NULL;
         const Verb *verb = name != NULL ? find_exactly(name) : NULL;
@@ -119,7 +116,7 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
     *n_used = 1;
     if (verb == NULL)
     {
-        g_auto(GStrv) names = candidates(NULL);
+        g_auto(GStrv) names = cli_words(NULL);
         g_autofree char *hint = ifm_nearest_hint(words[0], (const char *const *)names);
         g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown %s \"%s\"%s (see inferometer --help)",
                     words[0][0] == '-' ? "option" : "verb", words[0], hint);

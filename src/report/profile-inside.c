@@ -48,14 +48,6 @@ static void add_resolution(IfmDocument *document, const IfmKernels *kernels, con
                           kernels->n_unresolved, kernels->n_unresolved == 1 ? "s" : "");
 }
 
-/* Others: the row of all kernels that have none of their own. */
-typedef struct
-{
-    IfmKernel kernel;
-    IfmNodeRow row;
-    char name[32];
-} Others;
-
 /* --- repeated layers -------------------------------------------------------------------------------------------------- */
 
 /* Kernels that do the same: a model's repeated layers. */
@@ -67,7 +59,8 @@ static gboolean are_alike(const IfmKernel *a, const IfmKernel *b)
            g_strcmp0(a->node->dtype, b->node->dtype) == 0;
 }
 
-/* Of kernels in one row: sums, and rates of sums. @first: the slowest of them */
+/* Of kernels in one row: sums, and rates of sums. @first: the slowest of them; NULL of the row of all that have none of
+ * their own */
 typedef struct
 {
     IfmKernel kernel;
@@ -173,16 +166,12 @@ static void add_table(IfmDocument *document, const char *key, const IfmKernels *
         g_ptr_array_add(records, rows->pdata[i]);
     if (shown < n)
     {
-        Others *others = ifm_document_keep(document, g_new0(Others, 1), g_free);
-        g_snprintf(others->name, sizeof others->name, "(%" G_GSIZE_FORMAT " others)", n - shown);
-        others->row = (IfmNodeRow){ .name = others->name, .start_ns = NAN };
+        Group *others = ifm_document_keep(document, g_new0(Group, 1), group_free);
+        others->label = g_strdup_printf("(%" G_GSIZE_FORMAT " others)", n - shown);
+        others->row = (IfmNodeRow){ .name = others->label, .start_ns = NAN };
         others->kernel = (IfmKernel){ .node = &others->row, .place = { IFM_BOUND_NEITHER, NAN, NAN, NAN, NAN } };
         for (gsize i = shown; i < n; i++)
-        {
-            const IfmKernel *kernel = rows->pdata[i];
-            others->row.median_ns += kernel->node->median_ns;
-            others->kernel.share_ratio += kernel->share_ratio;
-        }
+            group_take(others, rows->pdata[i]); /* of its work nothing is known: it covers no cost */
         g_ptr_array_add(records, &others->kernel);
     }
     ifm_document_keep(document, fields, (GDestroyNotify)g_array_unref);

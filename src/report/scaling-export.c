@@ -6,28 +6,31 @@
 
 /* How a model grows, for programs. */
 
-static json_t *interval_to_json(const IfmInterval *interval)
-{
-    static const IfmRecordField fields[] = { { IFM_RECORD(DOUBLE, IfmInterval, lower) },
-                                             { IFM_RECORD(DOUBLE, IfmInterval, upper) },
-                                             { IFM_RECORD(DOUBLE, IfmInterval, level) },
-                                             { NULL } };
-    gboolean known = !isnan(interval->lower) && !isnan(interval->upper);
-    return known ? ifm_record_to_json(interval, fields) : json_null();
-}
+static const IfmRecordField interval_fields[] = { { IFM_RECORD(DOUBLE, IfmInterval, lower) },
+                                                  { IFM_RECORD(DOUBLE, IfmInterval, upper) },
+                                                  { IFM_RECORD(DOUBLE, IfmInterval, level) },
+                                                  { NULL } };
+
+static const IfmRecordField fit_fields[] = {
+    { IFM_RECORD(DOUBLE, IfmPowerFit, exponent) },
+    { IFM_RECORD(PART, IfmPowerFit, interval), IFM_FIELDS_OF(interval_fields, IfmInterval) },
+    { IFM_RECORD(DOUBLE, IfmPowerFit, last) },
+    { IFM_RECORD(PART, IfmPowerFit, last_interval), IFM_FIELDS_OF(interval_fields, IfmInterval) },
+    { IFM_RECORD(DOUBLE, IfmPowerFit, factor) },
+    { IFM_RECORD(DOUBLE, IfmPowerFit, r_squared) },
+    { IFM_RECORD(SIZE, IfmPowerFit, n) },
+    { NULL },
+};
 
 static json_t *fit_to_json(gboolean stands, const IfmPowerFit *fit)
 {
     if (!stands)
         return json_null();
-    json_t *json = json_object();
-    json_object_set_new(json, "exponent", ifm_json_real(fit->exponent));
-    json_object_set_new(json, "interval", interval_to_json(&fit->interval));
-    json_object_set_new(json, "last", ifm_json_real(fit->last));
-    json_object_set_new(json, "last_interval", interval_to_json(&fit->last_interval));
-    json_object_set_new(json, "factor", ifm_json_real(fit->factor));
-    json_object_set_new(json, "r_squared", ifm_json_real(fit->r_squared));
-    json_object_set_new(json, "n", json_integer((json_int_t)fit->n));
+    json_t *json = ifm_record_to_json(fit, fit_fields);
+    if (isnan(fit->interval.lower) || isnan(fit->interval.upper))
+        json_object_set_new(json, "interval", json_null());
+    if (isnan(fit->last_interval.lower) || isnan(fit->last_interval.upper))
+        json_object_set_new(json, "last_interval", json_null());
     return json;
 }
 
