@@ -118,6 +118,7 @@ static int write_files(const Arguments *arguments, const Answer *answer)
         g_autofree char *csv = answer->csv != NULL ? g_strdup(answer->csv) : ifm_document_to_csv(all[0], answer->key);
         status = cli_write(cli_text(arguments, "csv"), csv);
     }
+    status = status != CLI_EXIT_OK ? status : answer->status;
     if (cli_wants(arguments, "document") && documents->len > 0 && status == CLI_EXIT_OK)
     {
         json_auto_t *json = document_to_json(documents);

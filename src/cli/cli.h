@@ -168,6 +168,7 @@ typedef struct
     json_t *json;         /* for --json, where it is not that; NULL */
     char *csv;            /* for --csv; NULL */
     char *text;           /* for the terminal, where it shows something else than the documents; NULL */
+    int status;           /* of files of its own that the verb wrote; where they failed, no page follows */
     gboolean brief;       /* without --all the terminal shows 40 lines, and says what it leaves out */
 } Answer;
 

@@ -41,7 +41,6 @@ static int run_plan(const Arguments *arguments)
     g_auto(IfmPlanResult) result = { 0 };
     g_autoptr(GError) error = NULL;
     IfmPlanOptions options = { .study = cli_positional(arguments)[0] };
-    int status = CLI_EXIT_OK;
     cli_fill(arguments, ifm_plan_options, &options);
     options.candidates = cli_wants(arguments, "candidates");
     if (!ifm_plan_study(&options, &result, &error))
@@ -58,16 +57,15 @@ static int run_plan(const Arguments *arguments)
         cli_add_timeline(arguments, answer.documents, &trace, 1, NULL);
     }
     if (cli_wants(arguments, "table"))
-        status = write_table(&result.context, cli_text(arguments, "table"));
-    if (status == CLI_EXIT_OK && cli_wants(arguments, "trace"))
-        status = write_traces(result.planned, cli_text(arguments, "trace"));
-    if (status == CLI_EXIT_OK && options.candidates)
+        answer.status = write_table(&result.context, cli_text(arguments, "table"));
+    if (answer.status == CLI_EXIT_OK && cli_wants(arguments, "trace"))
+        answer.status = write_traces(result.planned, cli_text(arguments, "trace"));
+    if (answer.status == CLI_EXIT_OK && options.candidates)
     {
         g_autofree char *csv = ifm_plan_candidates_to_csv(&result);
-        status = cli_write(cli_text(arguments, "candidates"), csv);
+        answer.status = cli_write(cli_text(arguments, "candidates"), csv);
     }
-    const int answered = cli_answer(arguments, answer);
-    return status != CLI_EXIT_OK ? status : answered;
+    return cli_answer(arguments, answer);
 }
 
 static const IfmOption plan_options[] = {

@@ -150,7 +150,6 @@ static int finish(const Outcome *outcome, const GError *store_error)
     const IfmRunReport *all = (const IfmRunReport *)(const void *)tried->data,
                        *shown = (const IfmRunReport *)(const void *)with_page->data;
     Answer answer = { .documents = cli_documents_new() };
-    int written = CLI_EXIT_OK;
     if (tried->len > 0)
     {
         answer.json = cli_wants(outcome->arguments, "json") ? ifm_run_to_json(all, tried->len) : NULL;
@@ -164,9 +163,8 @@ static int finish(const Outcome *outcome, const GError *store_error)
         cli_add_timeline(outcome->arguments, answer.documents, (const IfmTrace *const *)traces->pdata, traces->len, NULL);
     }
     if (tried->len > 0 && cli_wants(outcome->arguments, "trace"))
-        written = write_traces(outcome, cli_text(outcome->arguments, "trace"));
-    const int answered = cli_answer(outcome->arguments, answer);
-    written = written != CLI_EXIT_OK ? written : answered;
+        answer.status = write_traces(outcome, cli_text(outcome->arguments, "trace"));
+    const int written = cli_answer(outcome->arguments, answer);
     if (store_error != NULL)
         return cli_fail(store_error);
     if (cli_interrupt_signal() != 0)

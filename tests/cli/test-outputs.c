@@ -243,6 +243,13 @@ static void test_beside_stdout(Bench *bench, gconstpointer data)
     g_assert_nonnull(json);
     g_autofree char *page = bench_path(bench, "page.html"), *picture = bench_path(bench, "pictures/times.svg");
     g_assert_true(g_file_test(page, G_FILE_TEST_EXISTS) && g_file_test(picture, G_FILE_TEST_EXISTS));
+    /* a file of its own that a verb could not write is the answer: no page follows */
+    g_autofree char *import =
+        g_strdup_printf("study import %s/data/meteor-lake/large-55-sizes.csv --name laptop -q", IFM_SOURCE_DIR);
+    run_line(bench, import, &ended);
+    run_line(bench, "plan laptop --size 5000,10000 --candidates /dev/full --html late.html", &ended);
+    assert_complaint(&ended, 4, "/dev/full");
+    g_assert_cmpstr(ended.out, ==, "");
     expect_kept(bench, "own.onnx", "profile own.onnx -p flops --html own.onnx", "is the same file as the input");
     expect_kept(bench, "own.onnx", "profile own.onnx -p flops --document own.onnx", "is the same file as the input");
     expect_kept(bench, "own.onnx", "profile own.onnx -p flops --json a.json --log a.json",
