@@ -1,12 +1,6 @@
 /* Rules of normalisations and of softmax. In comments g is the gradient of the output y, m(.) a mean. */
 #include "gradient-private.h"
 
-static const char *root_inverse(IfmBack *back, IfmDtype dtype, const char *variance, double epsilon)
-{
-    const char *sum = ifm_back_add(back, variance, ifm_back_scalar(back, dtype, epsilon));
-    return ifm_back_op(back, "Reciprocal", ifm_back_op(back, "Sqrt", sum, NULL), NULL);
-}
-
 /* --- batch normalisation ------------------------------------------------------------------------------------------ */
 
 /*
@@ -20,13 +14,12 @@ typedef struct
     IfmBackShape shape;
     IfmDtype wide;
     int axes[IFM_MAX_RANK], n_axes;
-    double epsilon;
 } Norm;
 
 static gboolean read_norm(IfmBack *back, Norm *norm)
 {
     const char *x = ifm_back_input(back, 0), *g = ifm_back_gradient(back, 0);
-    *norm = (Norm){ .epsilon = ifm_node_float(back->node, "epsilon", 1e-5) };
+    *norm = (Norm){ 0 };
     if (!ifm_back_shape(back, x, &norm->shape))
         return FALSE;
     norm->wide = ifm_back_wide(norm->shape.dtype);
@@ -97,6 +90,27 @@ static const char *mean(IfmBack *back, const Norm *norm, const char *value)
     return ifm_back_div(back, ifm_back_sum(back, value, norm->axes, norm->n_axes, TRUE), count);
 }
 
+static const char *root_inverse(IfmBack *back, const Norm *norm, const char *variance)
+{
+    return ifm_back_formula_in(back, norm->wide, "Reciprocal(Sqrt(v + epsilon:1e-5))", "v", variance, NULL);
+}
+
+/* Own: what x comes to by its mean and variance over the axes. @hat: (x - average) inverse */
+typedef struct
+{
+    const char *average, *variance, *inverse, *hat;
+} Own;
+
+static Own normalise(IfmBack *back, const Norm *norm)
+{
+    Own own = { .average = mean(back, norm, norm->x) };
+    const char *centred = ifm_back_sub(back, norm->x, own.average);
+    own.variance = mean(back, norm, ifm_back_mul(back, centred, centred));
+    own.inverse = root_inverse(back, norm, own.variance);
+    own.hat = ifm_back_mul(back, centred, own.inverse);
+    return own;
+}
+
 /* put: a + b as output @output of the node that is written out. */
 static void put(IfmBack *back, const Norm *norm, gsize output, const char *a, const char *b)
 {
@@ -130,17 +144,13 @@ static gboolean forward_batch_normalization(IfmBack *back)
         return FALSE;
     if (!read_channels(back, &norm))
         return TRUE;
-    const char *average = mean(back, &norm, norm.x);
-    const char *centred = ifm_back_sub(back, norm.x, average);
-    const char *variance = mean(back, &norm, ifm_back_mul(back, centred, centred));
-    const char *inverse = root_inverse(back, norm.wide, variance, norm.epsilon);
-    const char *hat = ifm_back_mul(back, centred, inverse);
-    ifm_back_keep(back, "inverse", inverse);
-    ifm_back_keep(back, "hat", hat);
-    put(back, &norm, 0, ifm_back_mul(back, hat, per_channel(back, &norm, widened(back, &norm, 1))),
+    const Own own = normalise(back, &norm);
+    ifm_back_keep(back, "inverse", own.inverse);
+    ifm_back_keep(back, "hat", own.hat);
+    put(back, &norm, 0, ifm_back_mul(back, own.hat, per_channel(back, &norm, widened(back, &norm, 1))),
         per_channel(back, &norm, widened(back, &norm, 2)));
-    running(back, &norm, 1, average);
-    running(back, &norm, 2, variance);
+    running(back, &norm, 1, own.average);
+    running(back, &norm, 2, own.variance);
     return TRUE;
 }
 
@@ -155,16 +165,16 @@ static void by_batch(IfmBack *back, const Norm *norm)
     if (!ifm_back_wants(back, 0))
         return;
     const char *count = ifm_back_count(back, norm->wide, ifm_back_input(back, 0), norm->axes, norm->n_axes);
-    const char *factor = ifm_back_mul(back, per_channel(back, norm, widened(back, norm, 1)), inverse);
-    const char *centred = ifm_back_sub(back, norm->g, ifm_back_div(back, bias_sum, count));
-    const char *along = ifm_back_mul(back, hat, ifm_back_div(back, scale_sum, count));
-    give(back, norm, 0, ifm_back_mul(back, factor, ifm_back_sub(back, centred, along)));
+    const char *scale = per_channel(back, norm, widened(back, norm, 1));
+    give(back, norm, 0,
+         ifm_back_formula(back, "scale * inverse * (g - bias / n - hat * (along / n))", "scale", scale, "inverse", inverse,
+                          "g", norm->g, "bias", bias_sum, "n", count, "hat", hat, "along", scale_sum, NULL));
 }
 
 /* dx = g scale inverse, dscale = inverse sum(g (x - mean)), and by the fixed statistics themselves, where asked. */
 static void by_fixed(IfmBack *back, const Norm *norm)
 {
-    const char *g = norm->g, *inverse = root_inverse(back, norm->wide, widened(back, norm, 4), norm->epsilon);
+    const char *g = norm->g, *inverse = root_inverse(back, norm, widened(back, norm, 4));
     const char *factor = ifm_back_mul(back, widened(back, norm, 1), inverse), *sum = NULL, *along = NULL;
     if (ifm_back_wants(back, 0))
         give(back, norm, 0, ifm_back_mul(back, g, per_channel(back, norm, factor)));
@@ -172,19 +182,18 @@ static void by_fixed(IfmBack *back, const Norm *norm)
         sum = ifm_back_sum(back, g, norm->axes, norm->n_axes, FALSE);
     if (ifm_back_wants(back, 1) || ifm_back_wants(back, 4))
     {
-        const char *centred = ifm_back_sub(back, norm->x, per_channel(back, norm, widened(back, norm, 3)));
-        const char *products = ifm_back_mul(back, g, centred);
+        const char *average = per_channel(back, norm, widened(back, norm, 3));
+        const char *products = ifm_back_formula(back, "g * (x - m)", "g", g, "x", norm->x, "m", average, NULL);
         along = ifm_back_mul(back, inverse, ifm_back_sum(back, products, norm->axes, norm->n_axes, FALSE));
     }
     give(back, norm, 1, along);
     give(back, norm, 2, sum);
     if (ifm_back_wants(back, 3))
-        give(back, norm, 3, ifm_back_op(back, "Neg", ifm_back_mul(back, sum, factor), NULL));
+        give(back, norm, 3, ifm_back_formula(back, "-(sum * factor)", "sum", sum, "factor", factor, NULL));
     if (ifm_back_wants(back, 4))
-    {
-        const char *slope = ifm_back_mul(back, ifm_back_mul(back, factor, inverse), along);
-        give(back, norm, 4, ifm_back_mul(back, slope, ifm_back_scalar(back, norm->wide, -0.5)));
-    }
+        give(back, norm, 4,
+             ifm_back_formula_in(back, norm->wide, "factor * inverse * along * -0.5", "factor", factor, "inverse", inverse,
+                                 "along", along, NULL));
 }
 
 static void batch_normalization_rule(IfmBack *back)
@@ -204,18 +213,15 @@ static void batch_normalization_rule(IfmBack *back)
  * statistics are computed again: not every engine gives them out. @scale: as it broadcasts    Returns: hat */
 static const char *by_own(IfmBack *back, const Norm *norm, const char *scale)
 {
-    const char *centred = ifm_back_sub(back, norm->x, mean(back, norm, norm->x));
-    const char *variance = mean(back, norm, ifm_back_mul(back, centred, centred));
-    const char *inverse = root_inverse(back, norm->wide, variance, norm->epsilon);
-    const char *hat = ifm_back_mul(back, centred, inverse);
+    const Own own = normalise(back, norm);
     if (ifm_back_wants(back, 0))
     {
-        const char *h = ifm_back_mul(back, norm->g, scale);
-        const char *along = ifm_back_mul(back, hat, mean(back, norm, ifm_back_mul(back, h, hat)));
-        const char *rest = ifm_back_sub(back, ifm_back_sub(back, h, mean(back, norm, h)), along);
-        give(back, norm, 0, ifm_back_mul(back, inverse, rest));
+        const char *h = ifm_back_mul(back, norm->g, scale), *along = mean(back, norm, ifm_back_mul(back, h, own.hat));
+        give(back, norm, 0,
+             ifm_back_formula(back, "inverse * (h - m - hat * along)", "inverse", own.inverse, "h", h, "m",
+                              mean(back, norm, h), "hat", own.hat, "along", along, NULL));
     }
-    return hat;
+    return own.hat;
 }
 
 static void layer_normalization_rule(IfmBack *back)
@@ -270,7 +276,7 @@ static const char *window_sum(IfmBack *back, const char *value, const IfmBackSha
  */
 static void lrn_rule(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0), *x = ifm_back_input(back, 0);
+    const char *x = ifm_back_input(back, 0);
     gint64 size = ifm_node_int(back->node, "size", 1), before = (size - 1) / 2;
     double alpha = ifm_node_float(back->node, "alpha", 1e-4), beta = ifm_node_float(back->node, "beta", 0.75);
     IfmBackShape shape;
@@ -282,14 +288,15 @@ static void lrn_rule(IfmBack *back)
         return;
     }
     const char *squares = window_sum(back, ifm_back_mul(back, x, x), &shape, size, before);
-    const char *scaled = ifm_back_mul(back, squares, ifm_back_scalar(back, shape.dtype, alpha / (double)size));
-    const char *d = ifm_back_add(back, scaled, ifm_back_scalar(back, shape.dtype, ifm_node_float(back->node, "bias", 1)));
-    const char *power = ifm_back_op(back, "Pow", d, ifm_back_scalar(back, shape.dtype, -beta), NULL);
-    const char *shares = ifm_back_div(back, ifm_back_mul(back, g, ifm_back_output(back, 0)), d);
-    const char *turned = window_sum(back, shares, &shape, size, size - 1 - before);
-    const char *along = ifm_back_mul(back, x, turned);
-    along = ifm_back_mul(back, along, ifm_back_scalar(back, shape.dtype, 2 * alpha * beta / (double)size));
-    ifm_back_give(back, 0, ifm_back_sub(back, ifm_back_mul(back, g, power), along));
+    const char *share = ifm_back_scalar(back, shape.dtype, alpha / (double)size);
+    const char *d =
+        ifm_back_formula_in(back, shape.dtype, "squares * share + bias:1", "squares", squares, "share", share, NULL);
+    const char *turned =
+        window_sum(back, ifm_back_formula(back, "g * y / d", "d", d, NULL), &shape, size, size - 1 - before);
+    ifm_back_give(back, 0,
+                  ifm_back_formula(back, "g * Pow(d, e) - x * turned * k", "d", d, "turned", turned, "e",
+                                   ifm_back_scalar(back, shape.dtype, -beta), "k",
+                                   ifm_back_scalar(back, shape.dtype, 2 * alpha * beta / (double)size), NULL));
 }
 
 /* --- softmax ------------------------------------------------------------------------------------------------------ */
@@ -357,15 +364,14 @@ static void softmax_rule(IfmBack *back)
     const char *sum = sum_by_product(back, y);
     if (sum == NULL)
         sum = sum_along(back, ifm_back_mul(back, g, y));
-    ifm_back_give(back, 0, ifm_back_mul(back, y, ifm_back_sub(back, g, sum)));
+    ifm_back_give(back, 0, ifm_back_formula(back, "y * (g - sum)", "sum", sum, NULL));
 }
 
 /* g - exp(y) sum(g) */
 static void log_softmax_rule(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0);
-    const char *share = ifm_back_op(back, "Exp", ifm_back_output(back, 0), NULL);
-    ifm_back_give(back, 0, ifm_back_sub(back, g, ifm_back_mul(back, share, sum_along(back, g))));
+    const char *sum = sum_along(back, ifm_back_gradient(back, 0));
+    ifm_back_give(back, 0, ifm_back_formula(back, "g - Exp(y) * sum", "sum", sum, NULL));
 }
 
 const IfmGradientRule ifm_gradients_normalisation[] = {

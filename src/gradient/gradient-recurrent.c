@@ -175,19 +175,20 @@ static void first_and_last(const Layer *layer, const char *value, const char **g
     split(back, ifm_back_op(back, "Sigmoid", first, NULL), 2, n, layer->hidden, gates);
 }
 
-static const char *tanh_of(IfmBack *back, const char *value)
+/* with_state: what a step adds to x: the state by its weights */
+static const char *with_state(IfmBack *back, const Direction *of, const char *x)
 {
-    return ifm_back_op(back, "Tanh", value, NULL);
+    return ifm_back_formula(back, "x + MatMul(h, w)", "x", x, "h", of->h, "w", of->weight[0], NULL);
 }
 
 static void step_lstm(const Layer *layer, Direction *of, const char *x)
 {
     IfmBack *back = layer->back;
     const char *gates[MAX_GATES];
-    first_and_last(layer, ifm_back_add(back, x, ifm_back_op(back, "MatMul", of->h, of->weight[0], NULL)), gates);
-    const char *kept = ifm_back_mul(back, gates[2], of->c);
-    of->c = ifm_back_add(back, kept, ifm_back_mul(back, gates[0], tanh_of(back, gates[3])));
-    of->h = ifm_back_mul(back, gates[1], tanh_of(back, of->c));
+    first_and_last(layer, with_state(back, of, x), gates);
+    of->c =
+        ifm_back_formula(back, "f * c + i * Tanh(new)", "f", gates[2], "c", of->c, "i", gates[0], "new", gates[3], NULL);
+    of->h = ifm_back_formula(back, "o * Tanh(c)", "o", gates[1], "c", of->c, NULL);
 }
 
 /* reset_after: k of a GRU, and z. */
@@ -206,7 +207,7 @@ static const char *reset_after(const Layer *layer, Direction *of, const char *x,
     const char *both = ifm_back_op(back, "Sigmoid", ifm_back_add(back, parts[0][0], parts[1][0]), NULL);
     split(back, both, 2, 2, layer->hidden, gates);
     *z = gates[0];
-    return tanh_of(back, ifm_back_add(back, parts[0][1], ifm_back_mul(back, gates[1], parts[1][1])));
+    return ifm_back_formula(back, "Tanh(x + r * h)", "x", parts[0][1], "r", gates[1], "h", parts[1][1], NULL);
 }
 
 /* reset_before: the same, of what is left of h. */
@@ -216,11 +217,10 @@ static const char *reset_before(const Layer *layer, Direction *of, const char *x
     const gint64 sizes[] = { 2 * layer->hidden, layer->hidden };
     const char *gates[2], *first = ifm_back_op(back, "Split axis=2", x, ifm_back_list(back, sizes, 2), NULL);
     const char *last = ifm_back_more(back, 1);
-    first = ifm_back_add(back, first, ifm_back_op(back, "MatMul", of->h, of->weight[0], NULL));
-    split(back, ifm_back_op(back, "Sigmoid", first, NULL), 2, 2, layer->hidden, gates);
-    const char *left = ifm_back_mul(back, gates[1], of->h);
+    split(back, ifm_back_op(back, "Sigmoid", with_state(back, of, first), NULL), 2, 2, layer->hidden, gates);
     *z = gates[0];
-    return tanh_of(back, ifm_back_add(back, last, ifm_back_op(back, "MatMul", left, of->weight[1], NULL)));
+    return ifm_back_formula(back, "Tanh(x + MatMul(r * h, w))", "x", last, "r", gates[1], "h", of->h, "w", of->weight[1],
+                            NULL);
 }
 
 static void step_gru(const Layer *layer, Direction *of, const char *x)
@@ -228,7 +228,7 @@ static void step_gru(const Layer *layer, Direction *of, const char *x)
     IfmBack *back = layer->back;
     const char *z;
     const char *k = layer->is_reset_after ? reset_after(layer, of, x, &z) : reset_before(layer, of, x, &z);
-    of->h = ifm_back_add(back, k, ifm_back_mul(back, z, ifm_back_sub(back, of->h, k)));
+    of->h = ifm_back_formula(back, "k + z * (h - k)", "k", k, "z", z, "h", of->h, NULL);
 }
 
 static void step(const Layer *layer, Direction *of, gint64 at)
@@ -239,8 +239,7 @@ static void step(const Layer *layer, Direction *of, gint64 at)
     else if (layer->n_gates == 3)
         step_gru(layer, of, of->x[at]);
     else
-        of->h = ifm_back_op(back, layer->curve,
-                            ifm_back_add(back, of->x[at], ifm_back_op(back, "MatMul", of->h, of->weight[0], NULL)), NULL);
+        of->h = ifm_back_op(back, layer->curve, with_state(back, of, of->x[at]), NULL);
     of->all[at] = of->h;
 }
 

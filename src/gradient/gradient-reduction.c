@@ -57,17 +57,16 @@ static void reduce_sum_square_rule(IfmBack *back)
     Reduction of;
     if (!read_reduction(back, &of))
         return;
-    const char *twice = ifm_back_mul(back, kept(back, &of, of.g), ifm_back_scalar(back, of.shape.dtype, 2));
-    ifm_back_give(back, 0, ifm_back_mul(back, of.x, twice));
+    const char *g = kept(back, &of, of.g);
+    ifm_back_give(back, 0, ifm_back_formula_in(back, of.shape.dtype, "x * (g * 2)", "g", g, NULL));
 }
 
 /* give_to_extremes: to the elements that are the extreme, in equal shares */
 static void give_to_extremes(IfmBack *back, const Reduction *of)
 {
-    const char *is_hit = ifm_back_op(back, "Equal", of->x, kept(back, of, of->y), NULL);
-    const char *hits = ifm_back_cast(back, is_hit, of->shape.dtype);
-    const char *n_hits = ifm_back_sum(back, hits, of->axes, of->n, TRUE);
-    ifm_back_give(back, 0, ifm_back_mul(back, hits, ifm_back_div(back, kept(back, of, of->g), n_hits)));
+    const char *hits = ifm_back_formula_in(back, of->shape.dtype, "x = y", "y", kept(back, of, of->y), NULL);
+    const char *n_hits = ifm_back_sum(back, hits, of->axes, of->n, TRUE), *g = kept(back, of, of->g);
+    ifm_back_give(back, 0, ifm_back_formula(back, "hits * (g / n)", "hits", hits, "g", g, "n", n_hits, NULL));
 }
 
 /* ReduceMax, ReduceMin */

@@ -3,11 +3,7 @@
 
 #include "gradient-private.h"
 
-/*
- * Shapes are inferred for fixed sizes alone, so the model is analysed twice, with each free dimension at two sizes: what is
- * the same in both is known, what is not is free. Sizes of either pair have many divisors, as reshapes into heads and
- * strides want them.
- */
+/* Sizes of either pair have many divisors, as reshapes into heads and strides want them. */
 #define N_ANALYSES 2
 static const gint64 sizes[][N_ANALYSES] = { { 192, 320 }, { 2304, 3840 }, { 60, 84 }, { 6, 10 }, { 2, 3 } };
 
@@ -18,73 +14,20 @@ struct IfmBackFacts
     gsize n_bound;
 };
 
-/* Sizes that free dimensions have. @bound: [n_bound] those of these dimensions    @size: of all others */
-typedef struct
-{
-    const IfmDimBinding *bound;
-    gsize n_bound;
-    gint64 size;
-} Sizes;
-
-static gint64 size_of(const Sizes *at, const char *name)
-{
-    for (gsize i = 0; i < at->n_bound; i++)
-        if (g_str_equal(at->bound[i].name, name))
-            return at->bound[i].value;
-    return at->size;
-}
-
-static IfmAnalysis *analyse(IfmModel *model, const Sizes *at, GError **error)
-{
-    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
-    {
-        const IfmPort *port = ifm_model_input(model, i);
-        for (int axis = 0; axis < port->rank; axis++)
-        {
-            if (port->dims[axis] >= 0 || !g_hash_table_add(names, port->dim_names[axis]))
-                continue;
-            IfmDimBinding binding = { port->dim_names[axis], size_of(at, port->dim_names[axis]) };
-            g_array_append_val(bindings, binding);
-        }
-    }
-    return ifm_model_analyse(model, (const IfmDimBinding *)bindings->data, bindings->len, error);
-}
-
-/* analyse_twice: At the first pair of sizes at which the model is right. */
-static gboolean analyse_twice(IfmBackFacts *facts, IfmModel *model, const IfmDimBinding *bound, gsize n_bound,
-                              GError **error)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
-    {
-        gboolean good = TRUE;
-        for (int k = 0; good && k < N_ANALYSES; k++)
-        {
-            const Sizes at = { bound, n_bound, sizes[i][k] };
-            g_clear_pointer(&facts->analyses[k], ifm_analysis_free);
-            facts->analyses[k] = analyse(model, &at, *error == NULL ? error : NULL);
-            good = facts->analyses[k] != NULL;
-        }
-        if (good)
-            return TRUE;
-    }
-    return FALSE;
-}
-
 /* All dimensions free, else one at its given size, else all: an exporter may have fixed a dimension inside of the model
  * that its inputs leave free. */
 IfmBackFacts *ifm_back_facts_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
 {
     IfmBackFacts *facts = g_new0(IfmBackFacts, 1);
     g_autoptr(GError) first = NULL;
-    if (analyse_twice(facts, model, NULL, 0, &first))
+    if (ifm_model_analyse_pair(model, NULL, 0, sizes, G_N_ELEMENTS(sizes), facts->analyses, &first))
         return facts;
     for (gsize i = 0; i <= n_bindings && n_bindings > 0; i++)
     {
         facts->bound = i < n_bindings ? &bindings[i] : bindings;
         facts->n_bound = i < n_bindings ? 1 : n_bindings;
-        if (analyse_twice(facts, model, facts->bound, facts->n_bound, &first))
+        if (ifm_model_analyse_pair(model, facts->bound, facts->n_bound, sizes, G_N_ELEMENTS(sizes), facts->analyses,
+                                   &first))
             return facts;
     }
     ifm_back_facts_free(facts);

@@ -38,9 +38,8 @@ static void mean_squared_error(IfmBack *back, const IfmPort *output, const IfmBa
     add_target(back, output, shape, shape->dtype, shape->rank);
     const char *difference = ifm_back_sub(back, widened(back, output->name, shape), widened(back, "target", shape));
     ifm_back_op_to(back, "loss", "ReduceMean keepdims=0", ifm_back_mul(back, difference, difference), NULL);
-    const char *factor =
-        ifm_back_div(back, ifm_back_scalar(back, dtype, 2), ifm_back_count(back, dtype, output->name, axes, shape->rank));
-    give(back, output->name, ifm_back_mul(back, difference, factor), shape);
+    const char *count = ifm_back_count(back, dtype, output->name, axes, shape->rank);
+    give(back, output->name, ifm_back_formula_in(back, dtype, "d * (2 / n)", "d", difference, "n", count, NULL), shape);
 }
 
 /* one_hot: [rows, classes] with 1 at the target of each row. It is a comparison: engines may need a constant depth for
@@ -67,8 +66,8 @@ static void cross_entropy(IfmBack *back, const IfmPort *output, const IfmBackSha
     const char *rows = ifm_back_count(back, dtype, output->name, (int[]){ 0 }, 1);
     const char *sum = ifm_back_op(back, "ReduceSum keepdims=0", ifm_back_mul(back, logarithm, hot), NULL);
     ifm_back_op_to(back, "loss", "Neg", ifm_back_div(back, sum, rows), NULL);
-    const char *surplus = ifm_back_sub(back, ifm_back_op(back, "Exp", logarithm, NULL), hot);
-    give(back, output->name, ifm_back_div(back, surplus, rows), shape);
+    const char *formula = "(Exp(l) - hot) / rows";
+    give(back, output->name, ifm_back_formula(back, formula, "l", logarithm, "hot", hot, "rows", rows, NULL), shape);
 }
 
 void ifm_back_loss(IfmBack *back, IfmLoss loss, const IfmPort *output)

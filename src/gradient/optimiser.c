@@ -77,7 +77,7 @@ static const char *correction(IfmBack *back, IfmDtype dtype, double beta)
         return known;
     const char *steps = ifm_back_reshape_dims(back, ifm_back_cast(back, "next.state.step", dtype), NULL, 0);
     const char *h = ifm_back_op(back, "Tanh", times(back, dtype, -log(beta) / 2, steps), NULL);
-    known = ifm_back_div(back, times(back, dtype, 2, h), ifm_back_add(back, ifm_back_scalar(back, dtype, 1), h));
+    known = ifm_back_formula_in(back, dtype, "2 * h / (1 + h)", "h", h, NULL);
     g_hash_table_insert(back->constants, g_steal_pointer(&key), (gpointer)known);
     return known;
 }
@@ -96,11 +96,11 @@ static void adam(IfmBack *back, const IfmTrainingOptions *options, IfmDtype dtyp
 {
     const char *m = average(back, dtype, "m", parameter, options->beta1, gradient);
     const char *v = average(back, dtype, "v", parameter, options->beta2, ifm_back_mul(back, gradient, gradient));
-    const char *step =
-        ifm_back_div(back, ifm_back_scalar(back, dtype, options->learning_rate), correction(back, dtype, options->beta1));
-    const char *root = ifm_back_op(back, "Sqrt", ifm_back_div(back, v, correction(back, dtype, options->beta2)), NULL);
-    const char *below = ifm_back_add(back, root, ifm_back_scalar(back, dtype, options->epsilon));
-    descend(back, dtype, parameter, ifm_back_mul(back, step, ifm_back_div(back, m, below)));
+    descend(back, dtype, parameter,
+            ifm_back_formula(back, "rate / c * (m / (Sqrt(v / d) + epsilon))", "m", m, "v", v, "rate",
+                             ifm_back_scalar(back, dtype, options->learning_rate), "c",
+                             correction(back, dtype, options->beta1), "d", correction(back, dtype, options->beta2),
+                             "epsilon", ifm_back_scalar(back, dtype, options->epsilon), NULL));
 }
 
 void ifm_back_count_step(IfmBack *back, const IfmTrainingOptions *options)

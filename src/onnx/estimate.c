@@ -9,43 +9,51 @@ typedef struct
     gboolean too_large;
 } Sum;
 
-static void add(Sum *sum, gint64 *total, gint64 a, gint64 b, gint64 c)
+void ifm_estimate_count(gboolean *too_large, gint64 *total, gint64 a, gint64 b, gint64 c)
 {
     gint64 product;
     if (a == 0 || b == 0 || c == 0) /* also where the other two are too large */
         return;
     if (__builtin_mul_overflow(a, b, &product) || __builtin_mul_overflow(product, c, &product) ||
         __builtin_add_overflow(*total, product, total))
-        sum->too_large = TRUE;
+        *too_large = TRUE;
+}
+
+void ifm_estimate_add(gboolean *too_large, IfmEstimate *total, const IfmEstimate *each, gint64 times)
+{
+    ifm_estimate_count(too_large, &total->macs, each->macs, times, 1);
+    ifm_estimate_count(too_large, &total->flop, each->flop, times, 1);
+    ifm_estimate_count(too_large, &total->parameters, each->parameters, times, 1);
+    ifm_estimate_count(too_large, &total->bytes, each->bytes, times, 1);
 }
 
 static void add_macs(Sum *sum, gint64 a, gint64 b, gint64 c)
 {
-    add(sum, &sum->of.macs, a, b, c);
-    add(sum, &sum->of.flop, a, b, c);
-    add(sum, &sum->of.flop, a, b, c);
+    ifm_estimate_count(&sum->too_large, &sum->of.macs, a, b, c);
+    ifm_estimate_count(&sum->too_large, &sum->of.flop, a, b, c);
+    ifm_estimate_count(&sum->too_large, &sum->of.flop, a, b, c);
 }
 
 /* add_elementwise: @each FLOP per element of [rows, columns]. */
 static void add_elementwise(Sum *sum, gint64 each, gint64 rows, gint64 columns)
 {
-    add(sum, &sum->of.flop, each, rows, columns);
+    ifm_estimate_count(&sum->too_large, &sum->of.flop, each, rows, columns);
 }
 
 static void add_parameters(Sum *sum, gint64 rows, gint64 columns)
 {
-    add(sum, &sum->of.parameters, rows, columns, 1);
-    add(sum, &sum->of.bytes, 4, rows, columns);
+    ifm_estimate_count(&sum->too_large, &sum->of.parameters, rows, columns, 1);
+    ifm_estimate_count(&sum->too_large, &sum->of.bytes, 4, rows, columns);
 }
 
 static void add_activation(Sum *sum, gint64 rows, gint64 columns)
 {
-    add(sum, &sum->of.bytes, 4, rows, columns);
+    ifm_estimate_count(&sum->too_large, &sum->of.bytes, 4, rows, columns);
 }
 
 static void add_edge_index(Sum *sum, gint64 num_edges)
 {
-    add(sum, &sum->of.bytes, 16, num_edges, 1);
+    ifm_estimate_count(&sum->too_large, &sum->of.bytes, 16, num_edges, 1);
 }
 
 /* add_linear: A linear part of a layer, without the bytes of its input and output. */
@@ -57,14 +65,6 @@ static void add_linear(Sum *sum, gint64 rows, gint64 in, gint64 out, gboolean bi
         return;
     add_elementwise(sum, 1, rows, out);
     add_parameters(sum, 1, out);
-}
-
-static void add_times(Sum *sum, const IfmEstimate *each, gint64 times)
-{
-    add(sum, &sum->of.macs, each->macs, times, 1);
-    add(sum, &sum->of.flop, each->flop, times, 1);
-    add(sum, &sum->of.parameters, each->parameters, times, 1);
-    add(sum, &sum->of.bytes, each->bytes, times, 1);
 }
 
 /* --- checks of arguments ------------------------------------------------------------------------------------------ */
@@ -320,13 +320,13 @@ static gboolean total_of(const IfmTransformerSizes *s, IfmTransformerEstimate *p
     for (gsize i = 0; i < G_N_ELEMENTS(of_layers); i++)
     {
         Sum all = { 0 };
-        add_times(&all, of_layers[i], s->num_layers);
+        ifm_estimate_add(&all.too_large, &all.of, of_layers[i], s->num_layers);
         if (!finish(&all, named, of_layers[i], error))
             return FALSE;
-        add_times(&total, of_layers[i], 1);
+        ifm_estimate_add(&total.too_large, &total.of, of_layers[i], 1);
     }
-    add_times(&total, &parts->input, 1);
-    add_times(&total, &parts->head, 1);
+    ifm_estimate_add(&total.too_large, &total.of, &parts->input, 1);
+    ifm_estimate_add(&total.too_large, &total.of, &parts->head, 1);
     return finish(&total, named, &parts->total, error);
 }
 
@@ -386,10 +386,10 @@ gboolean ifm_estimate_encoding_storage(gint64 num_nodes, gint64 num_edges, gint6
     gint64 squared;
     if (!check_sizes(sizes, error) || !count_scores(num_nodes, 1, &squared, error))
         return FALSE;
-    add(&sum, &found.node, 4, num_nodes, dim);
-    add(&sum, &found.relative_dense, 4, squared, dim);
-    add(&sum, &found.relative_sparse, 4, num_edges, dim);
-    add(&sum, &found.relative_sparse, 16, num_edges, 1);
+    ifm_estimate_count(&sum.too_large, &found.node, 4, num_nodes, dim);
+    ifm_estimate_count(&sum.too_large, &found.relative_dense, 4, squared, dim);
+    ifm_estimate_count(&sum.too_large, &found.relative_sparse, 4, num_edges, dim);
+    ifm_estimate_count(&sum.too_large, &found.relative_sparse, 16, num_edges, 1);
     if (!finish(&sum, sizes, &sum.of, error))
         return FALSE;
     *storage = found;

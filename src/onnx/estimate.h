@@ -23,6 +23,11 @@ typedef struct
     gint64 macs, flop, parameters, bytes;
 } IfmEstimate;
 
+/** ifm_estimate_count: *total += a b c. Sizes come from users: where that does not fit, @too_large becomes TRUE. */
+void ifm_estimate_count(gboolean *too_large, gint64 *total, gint64 a, gint64 b, gint64 c);
+/** ifm_estimate_add: All of the total += times each. */
+void ifm_estimate_add(gboolean *too_large, IfmEstimate *total, const IfmEstimate *each, gint64 times);
+
 /** ifm_estimate_linear: y = x W + b with x [rows, in], W [in, out].
  * Equals: macs = rows in out; flop + rows out where @bias; parameters = in out + out where @bias */
 gboolean ifm_estimate_linear(gint64 rows, gint64 in, gint64 out, gboolean bias, IfmEstimate *estimate, GError **error);

@@ -22,71 +22,46 @@ typedef enum
     STEER_CASE,    /* one of the cases that an If tells apart: what it is compared with */
 } Steer;
 
-/* @of: which input it is about    @axis: … and which dimension: an attribute's default; with @attribute NULL the dimension
- */
+/* @of: which input it is about    @attribute: … and which dimension, where it is not the first */
+#define OPS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 static const struct
 {
-    const char *op_type;
+    const char *const *op_types;
     gsize input;
     Steer steer;
     gsize of;
     const char *attribute;
-    gint64 axis;
 } steered[] = {
-    { "Gather", 1, STEER_PLACE, 0, "axis", 0 },
-    { "GatherElements", 1, STEER_PLACE, 0, "axis", 0 },
-    { "ScatterElements", 1, STEER_PLACE, 0, "axis", 0 },
-    { "Scatter", 1, STEER_PLACE, 0, "axis", 0 },
-    { "GatherND", 1, STEER_PLACES, 0, "batch_dims", 0 },
-    { "ScatterND", 1, STEER_PLACES, 0, NULL, 0 },
-    { "EmbedLayerNormalization", 0, STEER_PLACE, 2, NULL, 0 },
-    { "EmbedLayerNormalization", 1, STEER_PLACE, 4, NULL, 0 },
-    { "EmbedLayerNormalization", 7, STEER_ONES, 0, NULL, 0 },
-    { "ReduceSum", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceMean", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceMax", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceMin", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceProd", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceL1", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceL2", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceLogSum", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceLogSumExp", 1, STEER_AXES, 0, NULL, 0 },
-    { "ReduceSumSquare", 1, STEER_AXES, 0, NULL, 0 },
-    { "Unsqueeze", 1, STEER_AXES, 0, NULL, 0 },
-    { "Squeeze", 1, STEER_AXES, 0, NULL, 0 },
-    { "Slice", 3, STEER_AXES, 0, NULL, 0 },
-    { "CumSum", 1, STEER_AXES, 0, NULL, 0 },
-    { "Slice", 1, STEER_ZEROS, 0, NULL, 0 },
-    { "Slice", 2, STEER_SHAPE, 0, NULL, 0 },
-    { "Slice", 4, STEER_ONES, 0, NULL, 0 },
-    { "Pad", 1, STEER_ZEROS, 0, NULL, 0 },
-    { "Trilu", 1, STEER_ZEROS, 0, NULL, 0 },
-    { "Reshape", 1, STEER_SHAPE, 0, NULL, 0 },
-    { "Resize", 3, STEER_SHAPE, 0, NULL, 0 },
-    { "CenterCropPad", 1, STEER_SHAPE, 0, NULL, 0 },
-    { "Expand", 1, STEER_ONES, 0, NULL, 0 },
-    { "Tile", 1, STEER_ONES, 0, NULL, 0 },
-    { "TopK", 1, STEER_ONES, 0, NULL, 0 },
-    { "ConstantOfShape", 0, STEER_ONES, 0, NULL, 0 },
-    { "Resize", 2, STEER_ONES, 0, NULL, 0 },
-    { "Upsample", 1, STEER_ONES, 0, NULL, 0 },
-    { "Range", 0, STEER_ZEROS, 0, NULL, 0 },
-    { "Range", 1, STEER_COUNT, 0, NULL, 0 },
-    { "Range", 2, STEER_ONES, 0, NULL, 0 },
-    { "OneHot", 1, STEER_COUNT, 0, NULL, 0 },
-    { "Split", 1, STEER_PARTS, 0, "axis", 0 },
-    { "SplitToSequence", 1, STEER_ONES, 0, NULL, 0 },
-    { "ReverseSequence", 1, STEER_LENGTHS, 0, "time_axis", 0 },
-    { "LSTM", 4, STEER_LENGTHS, 0, NULL, 0 },
-    { "GRU", 4, STEER_LENGTHS, 0, NULL, 0 },
-    { "RNN", 4, STEER_LENGTHS, 0, NULL, 0 },
-    { "Loop", 0, STEER_COUNT, 0, NULL, 0 },
-    { "Loop", 1, STEER_ONES, 0, NULL, 0 }, /* it turns at least once */
-    { "Equal", 0, STEER_CASE, 1, NULL, 0 },
-    { "Equal", 1, STEER_CASE, 0, NULL, 0 },
-    { "Div", 1, STEER_DIVISOR, 0, NULL, 0 },
-    { "Mod", 1, STEER_DIVISOR, 0, NULL, 0 },
+    { OPS("Gather", "GatherElements", "ScatterElements", "Scatter"), 1, STEER_PLACE, 0, "axis" },
+    { OPS("GatherND"), 1, STEER_PLACES, 0, "batch_dims" },
+    { OPS("ScatterND"), 1, STEER_PLACES },
+    { OPS("EmbedLayerNormalization"), 0, STEER_PLACE, 2 },
+    { OPS("EmbedLayerNormalization"), 1, STEER_PLACE, 4 },
+    { OPS("EmbedLayerNormalization"), 7, STEER_ONES },
+    { OPS("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
+          "ReduceLogSumExp", "ReduceSumSquare", "Unsqueeze", "Squeeze", "CumSum"),
+      1, STEER_AXES },
+    { OPS("Slice"), 3, STEER_AXES },
+    { OPS("Slice", "Pad", "Trilu"), 1, STEER_ZEROS },
+    { OPS("Slice"), 2, STEER_SHAPE },
+    { OPS("Slice"), 4, STEER_ONES },
+    { OPS("Reshape", "CenterCropPad"), 1, STEER_SHAPE },
+    { OPS("Resize"), 3, STEER_SHAPE },
+    { OPS("Expand", "Tile", "TopK", "Upsample", "SplitToSequence"), 1, STEER_ONES },
+    { OPS("ConstantOfShape"), 0, STEER_ONES },
+    { OPS("Resize", "Range"), 2, STEER_ONES },
+    { OPS("Range"), 0, STEER_ZEROS },
+    { OPS("Range", "OneHot"), 1, STEER_COUNT },
+    { OPS("Split"), 1, STEER_PARTS, 0, "axis" },
+    { OPS("ReverseSequence"), 1, STEER_LENGTHS, 0, "time_axis" },
+    { OPS("LSTM", "GRU", "RNN"), 4, STEER_LENGTHS },
+    { OPS("Loop"), 0, STEER_COUNT },
+    { OPS("Loop"), 1, STEER_ONES }, /* it turns at least once */
+    { OPS("Equal"), 0, STEER_CASE, 1 },
+    { OPS("Equal"), 1, STEER_CASE },
+    { OPS("Div", "Mod"), 1, STEER_DIVISOR },
 };
+#undef OPS
 #define COUNT 4 /* of things that are made */
 
 /* They hand integers on as they are. */
@@ -186,14 +161,14 @@ static void fix_shape(Search *search, const IfmNode *node, gsize of, gint64 n)
         fix_one(search, g_str_equal(node->op_type, "Slice") ? G_MAXINT32 : 1);
 }
 
-/* The dimension of input @of that an attribute, or @axis, names; 0: unknown. */
-static gint64 dimension(Search *search, const IfmNode *node, gsize of, const char *attribute, gint64 axis)
+/* The dimension of input @of that an attribute names, or the first; 0: unknown. */
+static gint64 dimension(Search *search, const IfmNode *node, gsize of, const char *attribute)
 {
     gint64 shape[IFM_MAX_RANK];
     int rank;
     if (of >= node->n_inputs || !shape_of(search, node->inputs[of], &rank, shape))
         return 0;
-    axis = attribute != NULL ? ifm_node_int(node, attribute, axis) : axis;
+    gint64 axis = attribute != NULL ? ifm_node_int(node, attribute, 0) : 0;
     axis += axis < 0 ? rank : 0;
     return axis >= 0 && axis < rank ? shape[axis] : 0;
 }
@@ -273,7 +248,7 @@ static void steer(Search *search, const IfmNode *node, gsize row)
     switch (steered[row].steer)
     {
     case STEER_PLACE:
-        size = dimension(search, node, steered[row].of, steered[row].attribute, steered[row].axis);
+        size = dimension(search, node, steered[row].of, steered[row].attribute);
         if (size > 0)
             draw_below(search, (double)size);
         break;
@@ -293,10 +268,10 @@ static void steer(Search *search, const IfmNode *node, gsize row)
         fix_shape(search, node, steered[row].of, n);
         break;
     case STEER_PARTS:
-        fix_parts(search, node, dimension(search, node, steered[row].of, steered[row].attribute, steered[row].axis), n);
+        fix_parts(search, node, dimension(search, node, steered[row].of, steered[row].attribute), n);
         break;
     case STEER_LENGTHS:
-        size = dimension(search, node, steered[row].of, steered[row].attribute, steered[row].axis);
+        size = dimension(search, node, steered[row].of, steered[row].attribute);
         if (size > 0)
             fix_one(search, size);
         break;
@@ -323,7 +298,7 @@ static void follow(Search *search, const char *tensor, int hops)
         const IfmNode *node = ifm_model_node(search->model, g_array_index(readers, gsize, i));
         for (gsize k = 0; k < node->n_inputs; k++)
             for (gsize row = 0; row < G_N_ELEMENTS(steered) && g_str_equal(node->inputs[k], tensor); row++)
-                if (steered[row].input == k && g_str_equal(node->op_type, steered[row].op_type))
+                if (steered[row].input == k && g_strv_contains(steered[row].op_types, node->op_type))
                     steer(search, node, row);
         for (gsize k = 0;
              g_strv_contains(plain, node->op_type) && g_str_equal(node->inputs[0], tensor) && k < node->n_outputs; k++)

@@ -72,6 +72,40 @@ void ifm_onnx_add_entry(Onnx__StringStringEntryProto ***entries, size_t *n, cons
     ifm_onnx_append(entries, n, entry);
 }
 
+/* --- external data ------------------------------------------------------------------------------------------------ */
+
+gboolean ifm_onnx_is_external(const Onnx__TensorProto *tensor)
+{
+    return tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+const char *ifm_onnx_external_value(const Onnx__TensorProto *tensor, const char *key)
+{
+    for (gsize i = 0; i < tensor->n_external_data; i++)
+        if (g_strcmp0(tensor->external_data[i]->key, key) == 0)
+            return tensor->external_data[i]->value;
+    return NULL;
+}
+
+void ifm_onnx_copy_external(Onnx__TensorProto *tensor, const Onnx__TensorProto *from)
+{
+    tensor->has_data_location = TRUE;
+    tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    for (gsize i = 0; i < from->n_external_data; i++)
+        ifm_onnx_add_entry(&tensor->external_data, &tensor->n_external_data, from->external_data[i]->key,
+                           from->external_data[i]->value);
+}
+
+void ifm_onnx_forget_external(Onnx__TensorProto *tensor)
+{
+    for (gsize i = 0; i < tensor->n_external_data; i++)
+        onnx__string_string_entry_proto__free_unpacked(tensor->external_data[i], NULL);
+    tensor->n_external_data = 0;
+    tensor->has_data_location = FALSE;
+}
+
+/* --- subgraphs ---------------------------------------------------------------------------------------------------- */
+
 Onnx__GraphProto *ifm_onnx_body(const Onnx__NodeProto *node, gsize index)
 {
     for (gsize i = 0; i < node->n_attribute; i++)

@@ -497,6 +497,41 @@ IfmAnalysis *ifm_model_analyse(IfmModel *model, const IfmDimBinding *bindings, g
     return ifm_model_analyse_with(model, bindings, n_bindings, &(IfmKnown){ 0 }, error);
 }
 
+/* analyse_at: @size: of each free dimension that is not @bound */
+static IfmAnalysis *analyse_at(IfmModel *model, const IfmDimBinding *bound, gsize n_bound, gint64 size, GError **error)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    for (gsize i = 0; i < n_bound; i++)
+        g_hash_table_add(names, (gpointer)bound[i].name);
+    g_array_append_vals(bindings, bound, (guint)n_bound);
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        for (int axis = 0; axis < port->rank; axis++)
+        {
+            const IfmDimBinding binding = { port->dim_names[axis], size };
+            if (port->dims[axis] < 0 && g_hash_table_add(names, port->dim_names[axis]))
+                g_array_append_val(bindings, binding);
+        }
+    }
+    return ifm_model_analyse(model, (const IfmDimBinding *)(const void *)bindings->data, bindings->len, error);
+}
+
+gboolean ifm_model_analyse_pair(IfmModel *model, const IfmDimBinding *bound, gsize n_bound, const gint64 (*sizes)[2],
+                                gsize n_sizes, IfmAnalysis **pair, GError **error)
+{
+    for (gsize i = 0; i < n_sizes; i++)
+    {
+        for (int k = 0; k < 2 && (k == 0 || pair[0] != NULL); k++)
+            pair[k] = analyse_at(model, bound, n_bound, sizes[i][k], error != NULL && *error == NULL ? error : NULL);
+        if (pair[0] != NULL && pair[1] != NULL)
+            return TRUE;
+        g_clear_pointer(&pair[0], ifm_analysis_free);
+    }
+    return FALSE;
+}
+
 void ifm_analysis_free(IfmAnalysis *analysis)
 {
     if (analysis == NULL)

@@ -437,13 +437,9 @@ void ifm_model_builder_share_external(IfmModelBuilder *builder)
 static gboolean share(IfmModelBuilder *builder, const IfmModel *model, const IfmInitializer *weight)
 {
     const Onnx__TensorProto *from = weight->proto;
-    const char *location = NULL;
-    if (builder->shared == NULL || !from->has_data_location ||
-        from->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+    if (builder->shared == NULL || !ifm_onnx_is_external(from))
         return FALSE;
-    for (gsize i = 0; i < from->n_external_data; i++)
-        if (g_strcmp0(from->external_data[i]->key, "location") == 0)
-            location = from->external_data[i]->value;
+    const char *location = ifm_onnx_external_value(from, "location");
     GBytes *bytes = location != NULL ? g_hash_table_lookup(model->external, location) : NULL;
     gsize size;
     Onnx__TensorProto *tensor = bytes != NULL ? new_weight(builder, from->name, weight->tensor.dtype, weight->tensor.rank,
@@ -451,10 +447,7 @@ static gboolean share(IfmModelBuilder *builder, const IfmModel *model, const Ifm
                                               : NULL;
     if (tensor == NULL)
         return FALSE;
-    tensor->has_data_location = TRUE;
-    tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    for (gsize i = 0; i < from->n_external_data; i++)
-        add_external_value(tensor, from->external_data[i]->key, from->external_data[i]->value);
+    ifm_onnx_copy_external(tensor, from);
     gboolean known = FALSE;
     for (guint i = 0; i < builder->shared->len; i++)
         known |= g_str_equal(g_array_index(builder->shared, IfmOnnxExternal, i).location, location);

@@ -93,12 +93,9 @@ static void borrow_values(const IfmModel *model, Onnx__GraphProto *graph)
     for (gsize i = 0; i < graph->n_initializer; i++)
     {
         Onnx__TensorProto *tensor = graph->initializer[i];
-        if (!tensor->has_data_location || tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        if (!ifm_onnx_is_external(tensor))
             continue;
-        for (gsize k = 0; k < tensor->n_external_data; k++)
-            onnx__string_string_entry_proto__free_unpacked(tensor->external_data[k], NULL);
-        tensor->n_external_data = 0;
-        tensor->has_data_location = FALSE;
+        ifm_onnx_forget_external(tensor);
         tensor->has_raw_data = TRUE;
         tensor->raw_data = model->proto->graph->initializer[i]->raw_data;
     }

@@ -79,6 +79,12 @@ void ifm_onnx_draw(float *values, gsize n, double low, double high, guint32 seed
 
 /* ifm_onnx_append: Grows a repeated field by one pointer. */
 void ifm_onnx_append(void *array, size_t *n, void *element);
+/* ifm_onnx_is_external: Whether the values are in another file.    ifm_onnx_external_value: "location", "offset", "length";
+ * NULL: it does not say    ifm_onnx_copy_external: Refers to the same place.    ifm_onnx_forget_external: to none */
+gboolean ifm_onnx_is_external(const Onnx__TensorProto *tensor);
+const char *ifm_onnx_external_value(const Onnx__TensorProto *tensor, const char *key);
+void ifm_onnx_copy_external(Onnx__TensorProto *tensor, const Onnx__TensorProto *from);
+void ifm_onnx_forget_external(Onnx__TensorProto *tensor);
 /* ifm_onnx_set_text: @text: (transfer full) */
 void ifm_onnx_set_text(char **where, char *text);
 /* ifm_onnx_new: (transfer full) An empty message: IFM_ONNX_NEW(node_proto). */

@@ -428,6 +428,12 @@ typedef struct
     gsize n_given;
 } IfmKnown;
 
+/** ifm_model_analyse_pair: Shapes are inferred for fixed sizes alone: what is the same in two analyses is known, what is
+ * not is free. Takes the first pair of @sizes, those of all free dimensions that are not @bound, at which the model is
+ * right.
+ * @pair: [2] (out) both NULL where there is none    @error: of the first failure, unless there is one */
+gboolean ifm_model_analyse_pair(IfmModel *model, const IfmDimBinding *bound, gsize n_bound, const gint64 (*sizes)[2],
+                                gsize n_sizes, IfmAnalysis **pair, GError **error);
 /** ifm_model_analyse_with: As ifm_model_analyse(), with what else is known. */
 IfmAnalysis *ifm_model_analyse_with(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, const IfmKnown *known,
                                     GError **error);

@@ -77,19 +77,13 @@ static const char *as_bytes(IfmRewrite *rewrite, const Onnx__TensorProto *tensor
         for (gsize i = 0; i < MIN(size, tensor->n_int32_data); i++)
             bytes[i] = (guint8)tensor->int32_data[i];
     }
-    const gboolean is_external =
-        tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if (!is_external)
+    if (!ifm_onnx_is_external(tensor))
         return ifm_emit_tensor(rewrite, "inferometer.packed", IFM_DTYPE_U8, 1, &n_bytes,
                                bytes != NULL ? bytes : tensor->raw_data.data, size);
     const char *name = ifm_emit_tensor(rewrite, "inferometer.packed", IFM_DTYPE_U8, 1, &n_bytes, NULL, 0);
     Onnx__TensorProto *added = graph->initializer[graph->n_initializer - 1];
     added->has_raw_data = FALSE;
-    added->has_data_location = TRUE;
-    added->data_location = tensor->data_location;
-    for (gsize i = 0; i < tensor->n_external_data; i++)
-        ifm_onnx_add_entry(&added->external_data, &added->n_external_data, tensor->external_data[i]->key,
-                           tensor->external_data[i]->value);
+    ifm_onnx_copy_external(added, tensor);
     return name;
 }
 

@@ -38,38 +38,14 @@ static void sort_nodes(IfmModel *model)
         model->proto->graph->node[i] = (Onnx__NodeProto *)model->nodes[i].proto;
 }
 
-/* Shapes are inferred for fixed sizes alone: what is the same at both sizes is known, what is not is free. */
-static const gint64 sizes[][2] = { { 192, 320 }, { 60, 84 }, { 6, 10 }, { 2, 3 }, { 1, 1 } };
-
-static IfmAnalysis *analyse(IfmModel *model, gint64 size)
-{
-    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
-    {
-        const IfmPort *port = ifm_model_input(model, i);
-        for (int axis = 0; axis < port->rank; axis++)
-        {
-            IfmDimBinding binding = { port->dim_names[axis], size };
-            if (port->dims[axis] < 0 && g_hash_table_add(names, port->dim_names[axis]))
-                g_array_append_val(bindings, binding);
-        }
-    }
-    return ifm_model_analyse(model, (const IfmDimBinding *)(const void *)bindings->data, bindings->len, NULL);
-}
-
 static void analyse_source(IfmRewrite *rewrite, const IfmDimBinding *bindings, gsize n_bindings)
 {
+    static const gint64 sizes[][2] = { { 192, 320 }, { 60, 84 }, { 6, 10 }, { 2, 3 }, { 1, 1 } };
     IfmModel *model = rewrite->source;
     if (n_bindings > 0)
         rewrite->analyses[0] = ifm_model_analyse(model, bindings, n_bindings, NULL);
-    for (gsize i = 0; i < G_N_ELEMENTS(sizes) && rewrite->analyses[0] == NULL; i++)
-    {
-        rewrite->analyses[0] = analyse(model, sizes[i][0]);
-        rewrite->analyses[1] = rewrite->analyses[0] != NULL ? analyse(model, sizes[i][1]) : NULL;
-        if (rewrite->analyses[1] == NULL)
-            g_clear_pointer(&rewrite->analyses[0], ifm_analysis_free);
-    }
+    if (rewrite->analyses[0] == NULL)
+        ifm_model_analyse_pair(model, NULL, 0, sizes, G_N_ELEMENTS(sizes), rewrite->analyses, NULL);
 }
 
 IfmRewrite *ifm_rewrite_new(IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings, GError **error)
@@ -135,11 +111,6 @@ static void add_read(const Onnx__GraphProto *graph, GHashTable *read)
     }
 }
 
-static gboolean is_external(const Onnx__TensorProto *tensor)
-{
-    return tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-}
-
 /* drop_unread: Moves initializers that nothing reads any more behind the others, where they are not packed. They stay in
  * memory, as the model of the copy knows them. Returns: how many are read. */
 static gsize drop_unread(Onnx__GraphProto *graph)
@@ -170,17 +141,14 @@ static void place_values(IfmModel *copy)
     for (guint i = 0; i < copy->attached->len; i++)
     {
         Onnx__TensorProto *tensor = g_ptr_array_index(copy->attached, i);
-        if (!is_external(tensor))
+        if (!ifm_onnx_is_external(tensor))
             continue;
         if (g_hash_table_contains(top, tensor))
         {
             tensor->has_raw_data = FALSE;
             continue;
         }
-        for (gsize k = 0; k < tensor->n_external_data; k++)
-            onnx__string_string_entry_proto__free_unpacked(tensor->external_data[k], NULL);
-        tensor->n_external_data = 0;
-        tensor->has_data_location = FALSE;
+        ifm_onnx_forget_external(tensor);
     }
 }
 

@@ -153,18 +153,10 @@ static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
 
 /* --- external data ------------------------------------------------------------------------------------------------ */
 
-static const char *external_value(const Onnx__TensorProto *tensor, const char *key)
-{
-    for (gsize i = 0; i < tensor->n_external_data; i++)
-        if (g_strcmp0(tensor->external_data[i]->key, key) == 0)
-            return tensor->external_data[i]->value;
-    return NULL;
-}
-
 static gboolean external_number(const Onnx__TensorProto *tensor, const char *key, guint64 fallback, guint64 *value,
                                 GError **error)
 {
-    const char *text = external_value(tensor, key);
+    const char *text = ifm_onnx_external_value(tensor, key);
     *value = fallback;
     return text == NULL || g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, value, NULL) ||
            ifm_error_refuse(error, "external data: %s '%s' is not a number of bytes", key, text);
@@ -243,7 +235,7 @@ static GBytes *map_external(IfmModel *model, const char *location, GError **erro
 
 static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GError **error)
 {
-    const char *location = external_value(tensor, "location");
+    const char *location = ifm_onnx_external_value(tensor, "location");
     g_autofree char *shape = NULL;
     guint64 n, offset, length;
     if (location == NULL)
@@ -304,7 +296,7 @@ static gboolean attach_tensor(IfmModel *model, Onnx__TensorProto *tensor, const 
                               GError **error)
 {
     attach_span(model, tensor, spans);
-    gboolean external = tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    gboolean external = ifm_onnx_is_external(tensor);
     gboolean good = external && model->outline ? outline_external(tensor, error)
                     : external                 ? attach_external(model, tensor, error) && check_tensor(tensor, error)
                                                : check_tensor(tensor, error);
@@ -390,8 +382,7 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
     G_STATIC_ASSERT(G_BYTE_ORDER == G_LITTLE_ENDIAN); /* as ONNX files are */
     *tensor = IFM_TENSOR_INIT;
     gsize size = ifm_dtype_size_bytes((IfmDtype)proto->data_type);
-    gboolean is_elsewhere = proto->has_data_location && proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if (size == 0 || (is_elsewhere && !proto->has_raw_data)) /* a weight of an outline has no values */
+    if (size == 0 || (ifm_onnx_is_external(proto) && !proto->has_raw_data)) /* a weight of an outline has no values */
         return FALSE;
     void *data = proto->raw_data.data;
     ValueField field = types[proto->data_type].field;

@@ -1,24 +1,8 @@
 /* The cost of a graph transformer: the closed forms of estimate.h with the changes of the other configurations. */
 #include "transformer-private.h"
 
-/* Tally: a sum of products. Sizes come from the user, so a product may overflow. */
-typedef struct
-{
-    gboolean too_large;
-} Tally;
-
-static void add(Tally *tally, gint64 *total, gint64 a, gint64 b, gint64 c)
-{
-    gint64 product;
-    if (a == 0 || b == 0 || c == 0)
-        return;
-    if (__builtin_mul_overflow(a, b, &product) || __builtin_mul_overflow(product, c, &product) ||
-        __builtin_add_overflow(*total, product, total))
-        tally->too_large = TRUE;
-}
-
 /* add_scores: The attention of all layers without its projections. */
-static void add_scores(Tally *tally, const IfmTransformer *of, IfmEstimate *attention)
+static void add_scores(gboolean *too_large, const IfmTransformer *of, IfmEstimate *attention)
 {
     const IfmTransformerSizes *sizes = &of->sizes;
     const gint64 layers = sizes->num_layers, d = sizes->hidden_dim, h = sizes->num_heads;
@@ -28,33 +12,33 @@ static void add_scores(Tally *tally, const IfmTransformer *of, IfmEstimate *atte
     if (of->attention == IFM_ATTENTION_DENSE)
     {
         scores = 0;
-        add(tally, &scores, graphs, max, max);
+        ifm_estimate_count(too_large, &scores, graphs, max, max);
     }
-    add(tally, &of_layers, layers, scores, 1);
-    add(tally, &attention->macs, 2, of_layers, d);
-    add(tally, &attention->flop, 4, of_layers, d);
-    add(tally, &attention->flop, padded ? 7 : 6, of_layers, h); /* scaled, (biased,) softmax */
+    ifm_estimate_count(too_large, &of_layers, layers, scores, 1);
+    ifm_estimate_count(too_large, &attention->macs, 2, of_layers, d);
+    ifm_estimate_count(too_large, &attention->flop, 4, of_layers, d);
+    ifm_estimate_count(too_large, &attention->flop, padded ? 7 : 6, of_layers, h); /* scaled, (biased,) softmax */
     if (padded)
     {
-        add(tally, &attention->bytes, 4 * layers, graphs, max);
-        add(tally, &attention->bytes, 8, layers, sizes->num_nodes);
+        ifm_estimate_count(too_large, &attention->bytes, 4 * layers, graphs, max);
+        ifm_estimate_count(too_large, &attention->bytes, 8, layers, sizes->num_nodes);
     }
     if (of->attention == IFM_ATTENTION_SPARSE)
-        add(tally, &attention->bytes, 16, layers, sizes->num_edges);
+        ifm_estimate_count(too_large, &attention->bytes, 16, layers, sizes->num_edges);
 }
 
 /* change_norm: Two FLOP per number instead of five, and running statistics as further parameters. */
-static void change_norm(Tally *tally, const IfmTransformer *of, IfmEstimate *norm)
+static void change_norm(gboolean *too_large, const IfmTransformer *of, IfmEstimate *norm)
 {
     const gint64 d = of->sizes.hidden_dim;
     const gint64 units = of->sizes.num_layers * (of->sizes.mpnn != IFM_MESSAGE_NONE ? 3 : 2);
     if (of->norm != IFM_NORM_BATCH)
         return;
-    add(tally, &norm->flop, -3 * units, of->sizes.num_nodes, d);
-    add(tally, &norm->bytes, 8, units, d);
+    ifm_estimate_count(too_large, &norm->flop, -3 * units, of->sizes.num_nodes, d);
+    ifm_estimate_count(too_large, &norm->bytes, 8, units, d);
 }
 
-static gboolean change_head(Tally *tally, const IfmTransformer *of, IfmEstimate *head, GError **error)
+static gboolean change_head(gboolean *too_large, const IfmTransformer *of, IfmEstimate *head, GError **error)
 {
     const IfmTransformerSizes *sizes = &of->sizes;
     const gint64 n = sizes->num_nodes, graphs = of->num_graphs, d = sizes->hidden_dim;
@@ -64,17 +48,17 @@ static gboolean change_head(Tally *tally, const IfmTransformer *of, IfmEstimate 
         return TRUE;
     if (!ifm_estimate_linear(graphs, d, sizes->num_outputs, TRUE, head, error))
         return FALSE;
-    add(tally, &head->flop, 1, n, d);
-    add(tally, &head->flop, 1, graphs, d);
-    add(tally, &head->bytes, 4, n, d); /* read instead of the means */
-    add(tally, &head->bytes, -4, graphs, d);
-    add(tally, &head->bytes, 8, n, 1);
-    add(tally, &head->bytes, 4, graphs, 1);
+    ifm_estimate_count(too_large, &head->flop, 1, n, d);
+    ifm_estimate_count(too_large, &head->flop, 1, graphs, d);
+    ifm_estimate_count(too_large, &head->bytes, 4, n, d); /* read instead of the means */
+    ifm_estimate_count(too_large, &head->bytes, -4, graphs, d);
+    ifm_estimate_count(too_large, &head->bytes, 8, n, 1);
+    ifm_estimate_count(too_large, &head->bytes, 4, graphs, 1);
     return TRUE;
 }
 
 /* change_encoding: For a batch, all graphs count with their average size. */
-static gboolean change_encoding(Tally *tally, const IfmTransformer *of, IfmEstimate *encoding, GError **error)
+static gboolean change_encoding(gboolean *too_large, const IfmTransformer *of, IfmEstimate *encoding, GError **error)
 {
     const IfmTransformerSizes *sizes = &of->sizes;
     const gint64 graphs = of->num_graphs;
@@ -84,41 +68,33 @@ static gboolean change_encoding(Tally *tally, const IfmTransformer *of, IfmEstim
     if (!ifm_estimate_encoding(sizes->pe, sizes->num_nodes / graphs, sizes->num_edges / graphs, sizes->pe_dim, &one, error))
         return FALSE;
     *encoding = (IfmEstimate){ 0 };
-    add(tally, &encoding->macs, graphs, one.macs, 1);
-    add(tally, &encoding->flop, graphs, one.flop, 1);
-    add(tally, &encoding->parameters, graphs, one.parameters, 1);
-    add(tally, &encoding->bytes, graphs, one.bytes, 1);
+    ifm_estimate_add(too_large, encoding, &one, graphs);
     return TRUE;
 }
 
-static void sum_parts(Tally *tally, IfmTransformerEstimate *parts)
+static void sum_parts(gboolean *too_large, IfmTransformerEstimate *parts)
 {
     const IfmEstimate *const all[] = { &parts->input, &parts->mpnn, &parts->attention,
                                        &parts->ffn,   &parts->norm, &parts->head };
     parts->total = (IfmEstimate){ 0 };
     for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
-    {
-        add(tally, &parts->total.macs, all[i]->macs, 1, 1);
-        add(tally, &parts->total.flop, all[i]->flop, 1, 1);
-        add(tally, &parts->total.parameters, all[i]->parameters, 1, 1);
-        add(tally, &parts->total.bytes, all[i]->bytes, 1, 1);
-    }
+        ifm_estimate_add(too_large, &parts->total, all[i], 1);
 }
 
 gboolean ifm_transformer_estimate(const IfmTransformer *transformer, IfmTransformerEstimate *estimate, GError **error)
 {
     IfmTransformerSizes sizes = transformer->sizes;
     IfmTransformerEstimate parts;
-    Tally tally = { FALSE };
+    gboolean too_large = FALSE;
     sizes.sparse_ratio = 0; /* the projections only: the scores are counted here, as integers */
     if (!ifm_transformer_check(transformer, error) || !ifm_estimate_transformer(&sizes, &parts, error) ||
-        !change_head(&tally, transformer, &parts.head, error) ||
-        !change_encoding(&tally, transformer, &parts.encoding, error))
+        !change_head(&too_large, transformer, &parts.head, error) ||
+        !change_encoding(&too_large, transformer, &parts.encoding, error))
         return FALSE;
-    add_scores(&tally, transformer, &parts.attention);
-    change_norm(&tally, transformer, &parts.norm);
-    sum_parts(&tally, &parts);
-    if (tally.too_large)
+    add_scores(&too_large, transformer, &parts.attention);
+    change_norm(&too_large, transformer, &parts.norm);
+    sum_parts(&too_large, &parts);
+    if (too_large)
         return ifm_error_refuse(
             error,
             "num_nodes %" G_GINT64_FORMAT ", num_edges %" G_GINT64_FORMAT ", num_graphs %" G_GINT64_FORMAT
