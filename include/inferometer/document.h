@@ -93,7 +93,7 @@ typedef struct
 
 /** IfmMember: one member of a record that is a struct, as a field's @user. @via: the offset of a pointer in the record to
  * the struct that has the member, -1: the record itself has it. Where the pointer is NULL the cell is "not present".
- * @per: what a number is divided by; 0: nothing. @some: "", 0 and what is below 0 are "not present", too. */
+ * @some: "" and numbers that are not above @above are "not present", too. @per: what a number is divided by; 0: nothing. */
 typedef struct
 {
     enum
@@ -111,6 +111,7 @@ typedef struct
     gsize at;
     double per;
     gboolean some;
+    double above;
 } IfmMember;
 void ifm_field_get_member(const void *record, const void *user, IfmValue *value);
 #define IFM_MEMBER_TYPE(member)                                                                                            \

@@ -38,13 +38,13 @@ static char *join(const GPtrArray *texts)
 /* --- distinct kernels ---------------------------------------------------------------------------------------------------
  */
 
-/* Distinct: kernels of one digest in a model. @first: of them */
+/* KernelRow: a kernel of a model. @number: how many there are of its digest, or its place in the optimised graph */
 typedef struct
 {
     const IfmKernelRecords *records;
-    const IfmKernelRecord *first;
-    gint64 count;
-} Distinct;
+    const IfmKernelRecord *kernel;
+    gint64 number;
+} KernelRow;
 
 /* Rows of one model are added in the order of its graph. */
 static void add_distinct(const IfmKernelRecords *records, GArray *rows)
@@ -54,9 +54,9 @@ static void add_distinct(const IfmKernelRecords *records, GArray *rows)
     {
         const IfmKernelRecord *record = records->kernels->pdata[i];
         const guint at = GPOINTER_TO_UINT(g_hash_table_lookup(seen, record->digest));
-        const Distinct row = { records, record, 1 };
+        const KernelRow row = { records, record, 1 };
         if (at > 0)
-            g_array_index(rows, Distinct, at - 1).count++;
+            g_array_index(rows, KernelRow, at - 1).number++;
         else
         {
             g_array_append_val(rows, row);
@@ -67,7 +67,7 @@ static void add_distinct(const IfmKernelRecords *records, GArray *rows)
 
 static const IfmKernelRecord *kernel_of(const void *row)
 {
-    return ((const Distinct *)row)->first;
+    return ((const KernelRow *)row)->kernel;
 }
 
 static void get_digest(const void *record, const void *user, IfmValue *value)
@@ -94,10 +94,11 @@ static void get_covers(const void *record, const void *user, IfmValue *value)
     ifm_value_take_text(value, join(kernel_of(record)->covers));
 }
 
+/* @user: not NULL: without a tone */
 static void get_coverage(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, ifm_kernel_coverage_words()[kernel_of(record)->coverage]);
-    value->tone = kernel_of(record)->coverage == IFM_COVERAGE_AMBIGUOUS ? IFM_TONE_WARN : IFM_TONE_PLAIN;
+    value->tone = user == NULL && kernel_of(record)->coverage == IFM_COVERAGE_AMBIGUOUS ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
 /* Columns of a screen that has room for these fields, too. The digest, which is never shortened, tells rows apart. */
@@ -106,12 +107,12 @@ static void get_coverage(const void *record, const void *user, IfmValue *value)
 
 static const IfmField kernel_fields[] = {
     { "digest", "digest", IFM_FIELD_TEXT, get_digest, NULL, IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "kernel", "kernel", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Distinct, first, name), IFM_FIELD_KEY },
-    { "model", "model", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Distinct, records, model), IFM_FIELD_FOLD },
-    { "count", "times", IFM_FIELD_INTEGER, IFM_MEMBER(Distinct, count) },
+    { "kernel", "kernel", IFM_FIELD_TEXT, IFM_MEMBER_VIA(KernelRow, kernel, name), IFM_FIELD_KEY },
+    { "model", "model", IFM_FIELD_TEXT, IFM_MEMBER_VIA(KernelRow, records, model), IFM_FIELD_FOLD },
+    { "count", "times", IFM_FIELD_INTEGER, IFM_MEMBER(KernelRow, number) },
     { "input", "first input", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(0) },
     { "output", "first output", IFM_FIELD_TEXT, get_shape, GINT_TO_POINTER(1), .min_width = WIDEST },
-    { "flop", "FLOP", IFM_FIELD_REAL, IFM_MEMBER_VIA(Distinct, first, flop) },
+    { "flop", "FLOP", IFM_FIELD_REAL, IFM_MEMBER_VIA(KernelRow, kernel, flop) },
     { "bytes", "moves", IFM_FIELD_BYTES, get_bytes, .min_width = WIDE },
     { "coverage", "coverage", IFM_FIELD_TEXT, get_coverage, .min_width = WIDE },
     { "covers", "covers (first)", IFM_FIELD_TEXT, get_covers },
@@ -205,21 +206,21 @@ static int compare_names(gconstpointer a, gconstpointer b)
                : (first->n_kernels < second->n_kernels) - (first->n_kernels > second->n_kernels);
 }
 
-/* @distinct: Distinct, the rows of a model together    Returns: (transfer full) NameRow, most models first */
+/* @distinct: KernelRow, the rows of a model together    Returns: (transfer full) NameRow, most models first */
 static GArray *names_of(const GArray *distinct)
 {
     GArray *rows = g_array_new(FALSE, FALSE, sizeof(NameRow));
     for (guint i = 0; i < distinct->len; i++)
     {
-        const Distinct *kernel = &g_array_index(distinct, Distinct, i);
+        const KernelRow *kernel = &g_array_index(distinct, KernelRow, i);
         guint at = 0;
-        while (at < rows->len && !g_str_equal(g_array_index(rows, NameRow, at).name, kernel->first->name))
+        while (at < rows->len && !g_str_equal(g_array_index(rows, NameRow, at).name, kernel->kernel->name))
             at++;
-        const NameRow empty = { .name = kernel->first->name };
+        const NameRow empty = { .name = kernel->kernel->name };
         if (at == rows->len)
             g_array_append_val(rows, empty);
         NameRow *row = &g_array_index(rows, NameRow, at);
-        row->n_kernels += kernel->count;
+        row->n_kernels += kernel->number;
         row->n_distinct++;
         row->n_models += row->last != kernel->records;
         row->last = kernel->records;
@@ -234,11 +235,11 @@ static GArray *names_of(const GArray *distinct)
 IfmDocument *ifm_kernels_document(const IfmKernelRecords *const *records, gsize n)
 {
     IfmDocument *document = ifm_document_new("kernels", "Kernels");
-    GArray *distinct = g_array_new(FALSE, FALSE, sizeof(Distinct)), *models = g_array_new(FALSE, FALSE, sizeof(ModelRow));
+    GArray *distinct = g_array_new(FALSE, FALSE, sizeof(KernelRow)), *models = g_array_new(FALSE, FALSE, sizeof(ModelRow));
     for (gsize i = 0; i < n; i++)
     {
         const guint before = distinct->len;
-        g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Distinct));
+        g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(KernelRow));
         add_distinct(records[i], rows);
         g_array_append_vals(distinct, rows->data, rows->len);
         ModelRow model = { records[i], records[i]->kernels->len, distinct->len - before, { 0 } };
@@ -291,9 +292,9 @@ static void add_tensors(IfmDocument *document, const char *what, const GPtrArray
     }
 }
 
-static void add_kernel(IfmDocument *document, const Distinct *row)
+static void add_kernel(IfmDocument *document, const KernelRow *row)
 {
-    const IfmKernelRecord *kernel = row->first;
+    const IfmKernelRecord *kernel = row->kernel;
     g_autofree char *stem = ifm_kernel_record_stem(kernel), *attributes = ifm_json_canonical(kernel->attributes);
     g_autofree char *read = ifm_format_bytes((double)kernel->input_bytes);
     g_autofree char *weights = ifm_format_bytes((double)kernel->weight_bytes);
@@ -309,42 +310,9 @@ static void add_kernel(IfmDocument *document, const Distinct *row)
     ifm_document_fact(document, "digest", "%s", kernel->digest);
 }
 
-/* PlaceRow: where a kernel is in the optimised graph. */
-typedef struct
-{
-    const IfmKernelRecords *records;
-    const IfmKernelRecord *kernel;
-    gint64 index;
-} PlaceRow;
-
-static const IfmKernelRecord *kernel_at(const void *record)
-{
-    return ((const PlaceRow *)record)->kernel;
-}
-
-static void get_place_digest(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_take_text(value, g_strndup(kernel_at(record)->digest, DIGEST_DIGITS));
-}
-
-static void get_place_node(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_some_text(kernel_at(record), IFM_FIELD_AT(IfmKernelRecord, node), value);
-}
-
-static void get_place_covers(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_take_text(value, join(kernel_at(record)->covers));
-}
-
-static void get_place_coverage(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_text(value, ifm_kernel_coverage_words()[kernel_at(record)->coverage]);
-}
-
 static void get_place_depends(const void *record, const void *user, IfmValue *value)
 {
-    const GArray *depends = kernel_at(record)->depends;
+    const GArray *depends = kernel_of(record)->depends;
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < depends->len; i++)
         g_ptr_array_add(texts, g_strdup_printf("%" G_GINT64_FORMAT, g_array_index(depends, gint64, i)));
@@ -352,11 +320,11 @@ static void get_place_depends(const void *record, const void *user, IfmValue *va
 }
 
 static const IfmField place_fields[] = {
-    { "index", "kernel", IFM_FIELD_INTEGER, IFM_MEMBER(PlaceRow, index), IFM_FIELD_KEY },
-    { "digest", "digest", IFM_FIELD_TEXT, get_place_digest, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
-    { "node", "node of the optimised graph", IFM_FIELD_TEXT, get_place_node },
-    { "coverage", "coverage", IFM_FIELD_TEXT, get_place_coverage },
-    { "covers", "covers", IFM_FIELD_TEXT, get_place_covers },
+    { "index", "kernel", IFM_FIELD_INTEGER, IFM_MEMBER(KernelRow, number), IFM_FIELD_KEY },
+    { "digest", "digest", IFM_FIELD_TEXT, get_digest, NULL, IFM_FIELD_WHOLE | IFM_FIELD_FOLD },
+    { "node", "node of the optimised graph", IFM_FIELD_TEXT, IFM_MEMBER_VIA(KernelRow, kernel, node, .some = TRUE) },
+    { "coverage", "coverage", IFM_FIELD_TEXT, get_coverage, "plain" },
+    { "covers", "covers", IFM_FIELD_TEXT, get_covers },
     { "depends", "after", IFM_FIELD_TEXT, get_place_depends },
     { NULL },
 };
@@ -374,16 +342,16 @@ static void refuse_kernel(const IfmKernelRecords *records, const char *wanted, G
 
 IfmDocument *ifm_kernel_document(const IfmKernelRecords *records, const char *wanted, GError **error)
 {
-    g_autoptr(GArray) distinct = g_array_new(FALSE, FALSE, sizeof(Distinct));
-    GArray *places = g_array_new(FALSE, FALSE, sizeof(PlaceRow));
+    g_autoptr(GArray) distinct = g_array_new(FALSE, FALSE, sizeof(KernelRow));
+    GArray *places = g_array_new(FALSE, FALSE, sizeof(KernelRow));
     IfmDocument *document = ifm_document_new("kernel", wanted);
     add_distinct(records, distinct);
     for (guint i = 0; i < distinct->len; i++)
-        if (is_wanted(g_array_index(distinct, Distinct, i).first, wanted))
-            add_kernel(document, &g_array_index(distinct, Distinct, i));
+        if (is_wanted(g_array_index(distinct, KernelRow, i).kernel, wanted))
+            add_kernel(document, &g_array_index(distinct, KernelRow, i));
     for (guint i = 0; i < records->kernels->len; i++)
     {
-        const PlaceRow row = { records, records->kernels->pdata[i], i };
+        const KernelRow row = { records, records->kernels->pdata[i], i };
         if (is_wanted(row.kernel, wanted))
             g_array_append_val(places, row);
     }

@@ -17,20 +17,6 @@ static void get_half_width(const void *record, const void *user, IfmValue *value
     ifm_value_set_real(value, (point->interval.upper - point->interval.lower) / 2 / point->time_ns);
 }
 
-static void get_flop(const void *record, const void *user, IfmValue *value)
-{
-    const IfmScalingLine *line = record;
-    if (line->point.flop >= 0)
-        ifm_value_set_integer(value, line->point.flop);
-}
-
-static void get_gflop(const void *record, const void *user, IfmValue *value)
-{
-    const IfmScalingLine *line = record;
-    if (line->point.flop >= 0)
-        ifm_value_set_real(value, (double)line->point.flop / 1e9);
-}
-
 /* To a hundredth: further digits mean nothing. */
 static void get_departure(const void *record, const void *user, IfmValue *value)
 {
@@ -95,8 +81,8 @@ const IfmField ifm_scaling_line_fields[] = {
     { "least_ns", NULL, IFM_FIELD_DURATION, LINE(point.least_ns) },
     { "most_ns", NULL, IFM_FIELD_DURATION, LINE(point.most_ns) },
     { "disturbed", NULL, IFM_FIELD_BOOLEAN, LINE(point.disturbed) },
-    { "gflop", "GFLOP", IFM_FIELD_REAL, get_gflop, NULL, SCREEN },
-    { "flop", NULL, IFM_FIELD_INTEGER, get_flop },
+    { "gflop", "GFLOP", IFM_FIELD_REAL, LINE(point.flop, .some = TRUE, .above = -1, .per = 1e9), SCREEN },
+    { "flop", NULL, IFM_FIELD_INTEGER, LINE(point.flop, .some = TRUE, .above = -1) },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, LINE(flop_per_s, .per = 1e9), SCREEN },
     { "flop_per_s", NULL, IFM_FIELD_REAL, LINE(flop_per_s) },
     { "departure_ratio", "x FLOP", IFM_FIELD_REAL, get_departure, NULL, SCREEN | HIDE },

@@ -33,22 +33,8 @@ static void get_name(const void *record, const void *user, IfmValue *value)
     ifm_value_set_text(value, ifm_trace_text(row->trace, row->event->name));
 }
 
-/* -1 is "unavailable". */
-static void get_known_time(const void *record, const void *user, IfmValue *value)
-{
-    gint64 ns = G_STRUCT_MEMBER(gint64, ((const EventRow *)record)->event, GPOINTER_TO_SIZE(user));
-    if (ns >= 0)
-        ifm_value_set_integer(value, ns);
-}
-
-static void get_batch(const void *record, const void *user, IfmValue *value)
-{
-    gint32 batch = ((const EventRow *)record)->event->batch;
-    if (batch >= 0)
-        ifm_value_set_integer(value, batch);
-}
-
 #define INFO(member) IFM_MEMBER_VIA(EventRow, info, member)
+#define UNKNOWN -1
 #define EVENT(member, ...) IFM_MEMBER_VIA(EventRow, event, member, ##__VA_ARGS__)
 
 static const IfmField event_fields[] = {
@@ -62,10 +48,10 @@ static const IfmField event_fields[] = {
     { "name", "name", IFM_FIELD_TEXT, get_name },
     { "start_ns", "start", IFM_FIELD_INTEGER, EVENT(start_ns) },
     { "duration_ns", "duration", IFM_FIELD_INTEGER, EVENT(duration_ns) },
-    { "device_ns", "device time", IFM_FIELD_INTEGER, get_known_time, IFM_FIELD_AT(IfmEvent, device_ns) },
-    { "overhead_ns", "overhead", IFM_FIELD_INTEGER, get_known_time, IFM_FIELD_AT(IfmEvent, overhead_ns) },
+    { "device_ns", "device time", IFM_FIELD_INTEGER, EVENT(device_ns, .some = TRUE, .above = UNKNOWN) },
+    { "overhead_ns", "overhead", IFM_FIELD_INTEGER, EVENT(overhead_ns, .some = TRUE, .above = UNKNOWN) },
     { "bytes", "bytes", IFM_FIELD_INTEGER, EVENT(bytes) },
-    { "batch", "batch", IFM_FIELD_INTEGER, get_batch },
+    { "batch", "batch", IFM_FIELD_INTEGER, EVENT(batch, .some = TRUE, .above = UNKNOWN) },
     { "block", "block", IFM_FIELD_INTEGER, EVENT(block, .some = TRUE) },
     { "first_stage", "first", IFM_FIELD_INTEGER, EVENT(first, .some = TRUE) },
     { "last_stage", "last", IFM_FIELD_INTEGER, EVENT(last, .some = TRUE) },

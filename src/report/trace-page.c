@@ -68,13 +68,6 @@ static void get_track_share(const void *record, const void *user, IfmValue *valu
     set_share(value, record, G_STRUCT_MEMBER(gint64, use_of(record), GPOINTER_TO_SIZE(user)));
 }
 
-static void get_track_bubble(const void *record, const void *user, IfmValue *value)
-{
-    const IfmTrackUse *use = use_of(record);
-    if (use->n_bubbles > 0)
-        ifm_value_set_real(value, GPOINTER_TO_INT(user) != 0 ? (double)use->bubble_max_ns : use->bubble_mean_ns);
-}
-
 static void get_track_process(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_set_text(value, use_of(record)->info->process);
@@ -93,8 +86,8 @@ static const IfmField track_fields[] = {
     { "hw_utilisation", "hardware", IFM_FIELD_TEXT, get_track_hardware, NULL, IFM_FIELD_WHOLE },
     { "penalty", "penalty", IFM_FIELD_DURATION, USE(penalty_mean_ns), IFM_FIELD_HIDE_EMPTY },
     { "bubbles", "bubbles", IFM_FIELD_INTEGER, USE(n_bubbles) },
-    { "bubble_mean", "mean", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(0), IFM_FIELD_HIDE_EMPTY },
-    { "bubble_max", "longest", IFM_FIELD_DURATION, get_track_bubble, GINT_TO_POINTER(1), IFM_FIELD_HIDE_EMPTY },
+    { "bubble_mean", "mean", IFM_FIELD_DURATION, USE(bubble_mean_ns, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
+    { "bubble_max", "longest", IFM_FIELD_DURATION, USE(bubble_max_ns, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { "marshalling", "marshalling", IFM_FIELD_RATIO, get_track_share, IFM_FIELD_AT(IfmTrackUse, marshalling_ns),
       IFM_FIELD_HIDE_EMPTY },
     { "delay", "from launch", IFM_FIELD_DURATION, USE(delay_mean_ns, .some = TRUE), IFM_FIELD_HIDE_EMPTY },

@@ -95,9 +95,9 @@ void ifm_field_get_member(const void *record, const void *user, IfmValue *value)
         ifm_value_set_real(value, G_STRUCT_MEMBER(double, at, 0));
         value->integer = value->present ? (gint64)value->real : 0;
     }
+    value->present = value->present && (!member->some || value->real > member->above);
     if (member->per > 0)
         value->real /= member->per;
-    value->present = value->present && (!member->some || value->real > 0);
 }
 
 void ifm_field_get_text(const void *record, const void *user, IfmValue *value)

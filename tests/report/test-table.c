@@ -579,6 +579,64 @@ static void test_screen_terminal(void)
     close(master);
 }
 
+/* --- members ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct
+{
+    const char *text;
+    gint64 large;
+    double real;
+} Inner;
+
+typedef struct
+{
+    const Inner *inner; /* or NULL */
+    int negative;
+    guint8 byte;
+    guint16 small;
+    guint plain;
+    gsize count;
+    double real;
+    const char *none, *empty;
+} Outer;
+
+static const IfmField member_fields[] = {
+    { "text", "", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Outer, inner, text) },
+    { "large", "", IFM_FIELD_INTEGER, IFM_MEMBER_VIA(Outer, inner, large) },
+    { "giga", "", IFM_FIELD_REAL, IFM_MEMBER_VIA(Outer, inner, real, .per = 1e9) },
+    { "negative", "", IFM_FIELD_INTEGER, IFM_MEMBER(Outer, negative) },
+    { "some", "", IFM_FIELD_INTEGER, IFM_MEMBER(Outer, negative, .some = TRUE) },
+    { "above", "", IFM_FIELD_INTEGER, IFM_MEMBER(Outer, negative, .some = TRUE, .above = -8) },
+    { "byte", "", IFM_FIELD_BOOLEAN, IFM_MEMBER(Outer, byte) },
+    { "small", "", IFM_FIELD_INTEGER, IFM_MEMBER(Outer, small) },
+    { "plain", "", IFM_FIELD_INTEGER, IFM_MEMBER(Outer, plain) },
+    { "count", "", IFM_FIELD_BYTES, IFM_MEMBER(Outer, count) },
+    { "whole", "", IFM_FIELD_INTEGER, IFM_MEMBER(Outer, real) },
+    { "none", "", IFM_FIELD_TEXT, IFM_MEMBER(Outer, none) },
+    { "empty", "", IFM_FIELD_TEXT, IFM_MEMBER(Outer, empty) },
+    { "no_empty", "", IFM_FIELD_TEXT, IFM_MEMBER(Outer, empty, .some = TRUE) },
+    { NULL },
+};
+
+/* Each type of a member, behind a pointer too; what is not there is empty. */
+static void test_members(void)
+{
+    const Inner inner = { "a", G_GINT64_CONSTANT(5000000000), 2.5e9 };
+    const Outer rows[] = { { &inner, -7, 1, 65535, 4000000000u, 3, 41.9, NULL, "" },
+                           { NULL, 7, 0, 0, 0, 0, (double)NAN, "b", "c" } };
+    const void *records[] = { &rows[0], &rows[1] };
+    const IfmTable table = { member_fields, records, 2 };
+    g_autofree char *csv = ifm_table_to_csv(&table);
+    g_assert_cmpstr(csv, ==,
+                    "text,large,giga,negative,some,above,byte,small,plain,count,whole,none,empty,no_empty\r\n"
+                    "a,5000000000,2.5,-7,,-7,true,65535,4000000000,3,41,,,\r\n"
+                    ",,,7,7,7,false,0,0,0,,b,c,c\r\n");
+    json_auto_t *json = ifm_table_to_json(&table);
+    const json_t *first = json_array_get(json, 0);
+    g_assert_true(json_is_string(json_object_get(first, "empty")) && json_is_null(json_object_get(first, "no_empty")));
+    g_assert_true(json_is_null(json_object_get(first, "none")) && json_is_null(json_object_get(first, "some")));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -606,5 +664,6 @@ int main(int argc, char **argv)
     g_test_add("/report/write-link", Place, NULL, place_init, test_write_link, place_clear);
     g_test_add("/report/write-refused", Place, NULL, place_init, test_write_refused, place_clear);
     g_test_add("/report/write-full", Place, NULL, place_init, test_write_full, place_clear);
+    g_test_add_func("/report/members", test_members);
     return g_test_run();
 }
