@@ -43,33 +43,24 @@ static gboolean is_absent(const IfmMeasurement *measurement)
            (measurement->outcome == IFM_OUTCOME_FAILED && g_strv_contains(absent, measurement->error_code));
 }
 
-static void hold(IfmCampaign *campaign, const Slot *slot, const IfmMeasurement *measurement)
-{
-    Held *held = g_new0(Held, 1);
-    *held = (Held){ slot->item.group, ifm_case_ref(slot->cases[0]), ifm_measurement_ref(measurement) };
-    g_ptr_array_add(campaign->held, held);
-}
-
 static gboolean commit_held(IfmCampaign *campaign, int group, GError **error)
 {
-    for (guint i = 0; i < campaign->held->len;)
+    for (guint i = 0; i < campaign->slots->len; i++)
     {
-        const Held *held = campaign->held->pdata[i];
-        if (held->group != group)
-        {
-            i++;
+        Slot *slot = campaign->slots->pdata[i];
+        if (slot->item.group != group || slot->held == NULL)
             continue;
-        }
-        if (!ifm_store_commit(campaign->store, held->sealed, held->measurement, error))
+        if (!ifm_store_commit(campaign->store, slot->held_case, slot->held, error))
             return FALSE;
-        g_ptr_array_remove_index(campaign->held, i);
+        g_clear_pointer(&slot->held_case, ifm_case_free);
+        g_clear_pointer(&slot->held, ifm_measurement_free);
     }
     return TRUE;
 }
 
 /* A skipped one is put down once, and never in place of what it came to when it was tried.
  * @committed: (out) */
-static gboolean commit(IfmCampaign *campaign, const Slot *slot, IfmMeasurement *const *measurements, gboolean *committed,
+static gboolean commit(IfmCampaign *campaign, Slot *slot, IfmMeasurement *const *measurements, gboolean *committed,
                        GError **error)
 {
     const IfmMeasurement *last = measurements[slot->n - 1];
@@ -81,7 +72,10 @@ static gboolean commit(IfmCampaign *campaign, const Slot *slot, IfmMeasurement *
         return TRUE;
     if (campaign->options.hold_absent && is_absent(last) && !g_hash_table_contains(campaign->any_tried, group))
     {
-        hold(campaign, slot, last);
+        ifm_case_free(slot->held_case);
+        ifm_measurement_free(slot->held);
+        slot->held_case = ifm_case_ref(slot->cases[0]); /* the hook may take the other */
+        slot->held = ifm_measurement_ref(last);
         return TRUE;
     }
     if (campaign->options.hold_absent && !is_absent(last))
@@ -120,9 +114,7 @@ static gboolean was_cut_short(const IfmMeasurement *measurement)
 
 static gboolean end_without(IfmCampaign *campaign, Slot *slot, const GError *trouble, GError **error)
 {
-    IfmCampaignEnd end = {
-        .cases = slot->cases, .previous = g_steal_pointer(&slot->found), .n = slot->n, .error = trouble
-    };
+    IfmCampaignEnd end = campaign_end_of(slot, NULL, trouble);
     if (!g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED))
         return campaign_end(campaign, slot, &end, error);
     campaign_report(campaign, slot, &end);
@@ -141,10 +133,7 @@ static gboolean take(IfmCampaign *campaign, Slot *slot, IfmMeasurement **measure
     gboolean news = !(last->outcome == IFM_OUTCOME_SKIPPED && slot->was_tried);
     if (!commit(campaign, slot, measurements, &committed, &trouble))
     {
-        IfmCampaignEnd end = {
-            .cases = slot->cases, .measurements = measurements, .n = slot->n, .previous = g_steal_pointer(&slot->found)
-        };
-        end.error = trouble;
+        IfmCampaignEnd end = campaign_end_of(slot, measurements, trouble);
         campaign_report(campaign, slot, &end);
         g_propagate_error(error, trouble);
         return FALSE;
@@ -154,11 +143,8 @@ static gboolean take(IfmCampaign *campaign, Slot *slot, IfmMeasurement **measure
         return TRUE;
     slot->state = SLOT_DONE;
     campaign_progress_end(campaign, slot, last, news);
-    IfmCampaignEnd end = { .cases = slot->cases,
-                           .measurements = measurements,
-                           .n = slot->n,
-                           .previous = g_steal_pointer(&slot->found),
-                           .committed = committed };
+    IfmCampaignEnd end = campaign_end_of(slot, measurements, NULL);
+    end.committed = committed;
     return campaign_end(campaign, slot, &end, error) && (!cut_short || say_interrupted(campaign, error));
 }
 

@@ -17,10 +17,12 @@ typedef struct
     guint index; /* as it was added */
     guint round; /* how many of its device come before it, where devices take turns */
     IfmCase *cases[IFM_CAMPAIGN_MAX_RECORDS];
-    gsize n;                           /* 0: not sealed */
-    gboolean asked;                    /* by ifm_campaign_ask() */
-    IfmMeasurement *answer;            /* what such a one came to, until it is taken; NULL */
-    IfmMeasurement *found;             /* what the store had and did not stand, where the item's kind chooses between two */
+    gsize n;                /* 0: not sealed */
+    gboolean asked;         /* by ifm_campaign_ask() */
+    IfmMeasurement *answer; /* what such a one came to, until it is taken; NULL */
+    IfmMeasurement *found;  /* what the store had and did not stand, where the item's kind chooses between two */
+    IfmCase *held_case;     /* with @held: of an absent device, which waits until one of its group was tried; NULL */
+    IfmMeasurement *held;
     gboolean was_looked_up, was_tried; /* was_tried: the store has a record of it */
     SlotState state;
 } Slot;
@@ -31,14 +33,6 @@ typedef struct
     gint64 spent_us;
     gsize n;
 } Pace;
-
-/* Held: a record that waits until a device of its group was tried. */
-typedef struct
-{
-    int group;
-    IfmCase *sealed;
-    IfmMeasurement *measurement;
-} Held;
 
 typedef struct CampaignPast CampaignPast;
 
@@ -51,7 +45,6 @@ struct IfmCampaign
     CampaignPast *past;
     GHashTable *measured;  /* key -> GINT_TO_POINTER(group + 1) of what was measured here */
     GHashTable *asked;     /* keys that ifm_campaign_ask() was asked for */
-    GPtrArray *held;       /* Held* */
     GHashTable *any_tried; /* groups of which a device was tried */
     gboolean began;
     gint64 began_us, case_began_us;
@@ -71,6 +64,8 @@ gboolean campaign_is_mine(const IfmCampaign *campaign, const Slot *slot);
 gboolean campaign_seal_slot(IfmCampaign *campaign, Slot *slot, GError **error);
 /* campaign_look_up: Whether the store has what stands for it; then it is done. FALSE with an error. */
 gboolean campaign_look_up(IfmCampaign *campaign, Slot *slot, GError **error);
+/* campaign_end_of: what the hook gets of a slot. @measurements: [n] or NULL */
+IfmCampaignEnd campaign_end_of(Slot *slot, IfmMeasurement **measurements, const GError *error);
 /* campaign_end: Reports the outcome; what the hook left is freed. FALSE ends the campaign. */
 gboolean campaign_end(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **error);
 /* campaign_report: The same of an end that is final whatever the hook says of it. */

@@ -12,14 +12,9 @@ static void slot_free(Slot *slot)
     for (gsize i = 0; i < IFM_CAMPAIGN_MAX_RECORDS; i++)
         ifm_case_free(slot->cases[i]);
     ifm_measurement_free(slot->found);
+    ifm_case_free(slot->held_case);
+    ifm_measurement_free(slot->held);
     g_free(slot);
-}
-
-static void held_free(Held *held)
-{
-    ifm_case_free(held->sealed);
-    ifm_measurement_free(held->measurement);
-    g_free(held);
 }
 
 void campaign_renew(IfmCampaign *campaign)
@@ -44,7 +39,6 @@ IfmCampaign *ifm_campaign_new(IfmStore *store, const IfmCampaignOptions *options
     campaign->past = campaign_past_new(options->sessions_unix_ms, options->n_sessions);
     campaign->measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     campaign->asked = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    campaign->held = g_ptr_array_new_with_free_func((GDestroyNotify)held_free);
     campaign->any_tried = g_hash_table_new(g_direct_hash, g_direct_equal);
     campaign->paces = g_array_new(FALSE, TRUE, sizeof(Pace));
     campaign->progress = (IfmCampaignProgress){ .cases_per_s = NAN, .left_ns = -1 };
@@ -61,7 +55,6 @@ void ifm_campaign_free(IfmCampaign *campaign)
     campaign_past_free(campaign->past);
     g_hash_table_unref(campaign->measured);
     g_hash_table_unref(campaign->asked);
-    g_ptr_array_unref(campaign->held);
     g_hash_table_unref(campaign->any_tried);
     g_array_unref(campaign->paces);
     g_free(campaign->step);
@@ -136,6 +129,15 @@ void campaign_drop(IfmCampaign *campaign, Slot *slot)
         campaign->options.drop(&slot->item, campaign->options.user);
 }
 
+IfmCampaignEnd campaign_end_of(Slot *slot, IfmMeasurement **measurements, const GError *error)
+{
+    return (IfmCampaignEnd){ .cases = slot->cases,
+                             .measurements = measurements,
+                             .n = slot->n,
+                             .previous = g_steal_pointer(&slot->found),
+                             .error = error };
+}
+
 /* @trouble: (out) what the hook ends the campaign with. Returns: whether it goes on. */
 static gboolean ask_after(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **trouble)
 {
@@ -208,7 +210,7 @@ gboolean campaign_seal_slot(IfmCampaign *campaign, Slot *slot, GError **error)
     if (sealed)
         return TRUE;
     forget_seal(slot);
-    IfmCampaignEnd end = { .error = trouble };
+    IfmCampaignEnd end = campaign_end_of(slot, NULL, trouble);
     return campaign_end(campaign, slot, &end, error);
 }
 
@@ -241,7 +243,8 @@ gboolean campaign_look_up(IfmCampaign *campaign, Slot *slot, GError **error)
     if (stands)
     {
         IfmMeasurement *measurements[IFM_CAMPAIGN_MAX_RECORDS] = { 0 };
-        IfmCampaignEnd end = { .cases = slot->cases, .measurements = measurements, .n = slot->n, .found = TRUE };
+        IfmCampaignEnd end = campaign_end_of(slot, measurements, NULL);
+        end.found = TRUE;
         slot->state = SLOT_DONE;
         campaign_progress_found(campaign, found);
         measurements[slot->n - 1] = found;

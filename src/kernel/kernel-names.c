@@ -269,7 +269,7 @@ static gboolean add_tensor(const Mapping *mapping, const char *tensor, gint64 *b
     return !__builtin_mul_overflow(n, (gint64)ifm_dtype_size_bytes(dtype), &n) && !__builtin_add_overflow(*bytes, n, bytes);
 }
 
-static gboolean is_output(const IfmModel *model, const char *tensor)
+gboolean kernel_is_output(const IfmModel *model, const char *tensor)
 {
     for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
         if (g_str_equal(ifm_model_output(model, i)->name, tensor))
@@ -284,7 +284,7 @@ static gboolean leaves(const Mapping *mapping, const char *tensor, guint row)
     for (guint i = 0; readers != NULL && i < readers->len; i++)
         if (mapping->row_of[g_array_index(readers, gsize, i)] != row)
             return TRUE;
-    return is_output(mapping->model, tensor);
+    return kernel_is_output(mapping->model, tensor);
 }
 
 /* The bytes that cross a row's boundary: what is made and read within it stays in registers and caches. */

@@ -11,6 +11,8 @@ gboolean ifm_node_row_is_marshalling(const IfmNodeRow *row);
 void ifm_kernels_cost_by_names(IfmKernels *kernels, const IfmMeasurement *measurement, IfmModel *model,
                                const IfmAnalysis *analysis, gboolean alone);
 
+gboolean kernel_is_output(const IfmModel *model, const char *tensor);
+
 void ifm_roofline_place(const IfmRoofline *roofline, double flop, double bytes, double measured_ns, IfmRoofPlace *place);
 
 G_END_DECLS

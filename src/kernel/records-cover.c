@@ -17,7 +17,6 @@ typedef struct
     const IfmAnalysis *analysis;
     gsize n;
     GHashTable *twins;     /* tensor -> the one that stands for it */
-    GHashTable *producers; /* tensor -> index + 1 */
     GHashTable *readers;   /* tensor, after merging -> GArray of gsize */
     GHashTable *constants; /* tensors that do not depend on an input */
     GHashTable *inputs;
@@ -27,7 +26,6 @@ typedef struct
 static void original_clear(Original *self)
 {
     g_clear_pointer(&self->twins, g_hash_table_unref);
-    g_clear_pointer(&self->producers, g_hash_table_unref);
     g_clear_pointer(&self->readers, g_hash_table_unref);
     g_clear_pointer(&self->constants, g_hash_table_unref);
     g_clear_pointer(&self->inputs, g_hash_table_unref);
@@ -128,38 +126,27 @@ static void find_constants(Original *self)
     }
 }
 
-static void list_reader(GHashTable *readers, const char *tensor, gsize node)
-{
-    GArray *list = g_hash_table_lookup(readers, tensor);
-    if (list == NULL)
-    {
-        list = g_array_new(FALSE, FALSE, sizeof(gsize));
-        g_hash_table_insert(readers, (gpointer)tensor, list);
-    }
-    g_array_append_val(list, node);
-}
-
 static GHashTable *new_names(void)
 {
     return g_hash_table_new(g_str_hash, g_str_equal);
 }
 
-static GHashTable *new_lists(void)
+static void list_readers(Original *self)
 {
-    return g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
-}
-
-static void list_tensors(const IfmModel *model, const Original *merging, GHashTable *producers, GHashTable *readers)
-{
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    for (gsize i = 0; i < self->n; i++)
     {
-        const IfmNode *node = ifm_model_node(model, i);
-        for (gsize k = 0; k < node->n_outputs; k++)
-            if (*node->outputs[k] != '\0')
-                g_hash_table_insert(producers, (gpointer)node->outputs[k], GSIZE_TO_POINTER(i + 1));
+        const IfmNode *node = ifm_model_node(self->model, i);
         for (gsize k = 0; k < node->n_inputs; k++)
-            if (*node->inputs[k] != '\0')
-                list_reader(readers, merging != NULL ? merged(merging, node->inputs[k]) : node->inputs[k], i);
+        {
+            const char *tensor = merged(self, node->inputs[k]);
+            GArray *list = g_hash_table_lookup(self->readers, tensor);
+            if (list == NULL)
+            {
+                list = g_array_new(FALSE, FALSE, sizeof(gsize));
+                g_hash_table_insert(self->readers, (gpointer)tensor, list);
+            }
+            g_array_append_val(list, i);
+        }
     }
 }
 
@@ -167,20 +154,13 @@ static void original_init(Original *self, const IfmModel *model, const IfmAnalys
 {
     *self = (Original){ .model = model, .analysis = analysis, .n = ifm_model_n_nodes(model) };
     self->twins = new_names();
-    self->producers = new_names();
-    self->readers = new_lists();
+    self->readers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
     self->constants = new_names();
     self->inputs = new_names();
     self->folded = g_new0(gboolean, MAX(self->n, 1));
     merge_twins(self);
-    list_tensors(model, self, self->producers, self->readers);
+    list_readers(self);
     find_constants(self);
-}
-
-static const IfmNode *producer_of(const Original *self, const char *tensor)
-{
-    const gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(self->producers, tensor));
-    return found > 0 ? ifm_model_node(self->model, found - 1) : NULL;
 }
 
 /* The output of the one reader of @tensor with one of these operators; NULL where there is none, or several. */
@@ -208,7 +188,6 @@ typedef struct
 {
     Original *original;
     const IfmModel *optimised;
-    GHashTable *made, *read; /* of the optimised graph: tensor -> index + 1, tensor -> GArray of gsize */
     Cover *cover;
 } Covering;
 
@@ -228,7 +207,7 @@ static void add_anchor(Cover *cover, const char *optimised, const char *tensor, 
 
 static gboolean is_of_model(const Original *original, const char *tensor)
 {
-    return g_hash_table_contains(original->producers, tensor) || g_hash_table_contains(original->inputs, tensor);
+    return ifm_model_producer(original->model, tensor) >= 0 || g_hash_table_contains(original->inputs, tensor);
 }
 
 static void anchor_names(const Covering *self)
@@ -260,22 +239,24 @@ static gboolean is_layout(const IfmNode *node)
 }
 
 /* The model's tensor for which the runtime named a node in blocked channels: "TENSOR_nchwc", "TENSOR_bn_nchwc2". */
-static const char *blocked_tensor(const Original *original, const char *name)
+static const char *blocked_tensor(const IfmModel *model, const char *name)
 {
     const char *suffix = g_strrstr(name, "_nchwc");
     g_autofree char *base = suffix != NULL ? g_strndup(name, (gsize)(suffix - name)) : NULL;
-    gpointer tensor = NULL;
-    if (base != NULL && !g_hash_table_contains(original->producers, base) && g_str_has_suffix(base, "_bn"))
+    if (base != NULL && ifm_model_producer(model, base) < 0 && g_str_has_suffix(base, "_bn"))
         base[strlen(base) - 3] = '\0';
-    if (base != NULL)
-        g_hash_table_lookup_extended(original->producers, base, &tensor, NULL);
-    return tensor;
+    const gssize at = base != NULL ? ifm_model_producer(model, base) : -1;
+    for (gsize i = 0; at >= 0 && i < ifm_model_node(model, (gsize)at)->n_outputs; i++)
+        if (g_str_equal(ifm_model_node(model, (gsize)at)->outputs[i], base))
+            return ifm_model_node(model, (gsize)at)->outputs[i];
+    return NULL;
 }
 
 /* A sum and an activation that went into a node of blocked channels are behind the tensor that it is named for. */
 static void anchor_blocked(const Covering *self, const IfmNode *node)
 {
-    const char *tensor = blocked_tensor(self->original, node->name);
+    const IfmModel *model = self->original->model;
+    const char *tensor = blocked_tensor(model, node->name);
     const gboolean is_conv = g_str_equal(node->op_type, "Conv");
     const char *activation = is_conv ? ifm_node_string(node, "activation", NULL) : NULL;
     if (tensor == NULL)
@@ -283,7 +264,8 @@ static void anchor_blocked(const Covering *self, const IfmNode *node)
     tensor = merged(self->original, tensor);
     if (is_conv && node->n_inputs > 3 && *node->inputs[3] != '\0')
         tensor = step_over(self->original, tensor, "Add", "Sum");
-    if (tensor != NULL && activation != NULL && !g_str_equal(producer_of(self->original, tensor)->op_type, activation))
+    if (tensor != NULL && activation != NULL &&
+        !g_str_equal(ifm_model_node(model, (gsize)ifm_model_producer(model, tensor))->op_type, activation))
         tensor = step_over(self->original, tensor, activation, NULL);
     add_anchor(self->cover, node->outputs[0], tensor, tensor != NULL ? ANCHOR_BLOCKED : ANCHOR_OPEN);
 }
@@ -384,16 +366,17 @@ static void make_groups(const Covering *self)
     const gsize n = ifm_model_n_nodes(self->optimised);
     g_autofree gsize *parents = g_new(gsize, MAX(n, 1));
     g_autofree CoverGroup **groups = g_new0(CoverGroup *, MAX(n, 1));
-    GHashTableIter iter;
-    gpointer tensor, node;
     for (gsize i = 0; i < n; i++)
         parents[i] = i;
-    g_hash_table_iter_init(&iter, self->made);
-    while (g_hash_table_iter_next(&iter, &tensor, &node))
+    for (gsize i = 0; i < n; i++)
     {
-        const GArray *readers = anchor_of(self->cover, tensor) == NULL ? g_hash_table_lookup(self->read, tensor) : NULL;
-        for (guint i = 0; readers != NULL && i < readers->len; i++)
-            parents[root_of(parents, g_array_index(readers, gsize, i))] = root_of(parents, GPOINTER_TO_SIZE(node) - 1);
+        const IfmNode *node = ifm_model_node(self->optimised, i);
+        for (gsize k = 0; k < node->n_outputs; k++)
+        {
+            const GArray *readers = ifm_model_consumers(self->optimised, node->outputs[k]);
+            for (guint r = 0; readers != NULL && anchor_of(self->cover, node->outputs[k]) == NULL && r < readers->len; r++)
+                parents[root_of(parents, g_array_index(readers, gsize, r))] = root_of(parents, i);
+        }
     }
     for (gsize i = 0; i < n; i++)
     {
@@ -467,10 +450,10 @@ static gboolean walk(const Original *original, const Bounds *bounds, GHashTable 
     while (stack->len > 0)
     {
         tensor = g_ptr_array_steal_index(stack, stack->len - 1);
-        const gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(original->producers, tensor));
-        if (found == 0 || is_constant(original, tensor) || !g_hash_table_add(seen, tensor))
+        const gssize found = ifm_model_producer(original->model, tensor);
+        if (found < 0 || is_constant(original, tensor) || !g_hash_table_add(seen, tensor))
             continue;
-        const gsize index = found - 1;
+        const gsize index = (gsize)found;
         const IfmNode *node = ifm_model_node(original->model, index);
         g_array_append_val(group->covers, index);
         for (gsize k = 0; k < node->n_inputs; k++)
@@ -525,11 +508,11 @@ static gboolean *find_live(const Original *original)
     while (stack->len > 0)
     {
         const char *tensor = g_ptr_array_steal_index(stack, stack->len - 1);
-        const gsize found = GPOINTER_TO_SIZE(g_hash_table_lookup(original->producers, tensor));
-        if (found == 0 || live[found - 1])
+        const gssize found = ifm_model_producer(original->model, tensor);
+        if (found < 0 || live[found])
             continue;
-        const IfmNode *node = ifm_model_node(original->model, found - 1);
-        live[found - 1] = TRUE;
+        const IfmNode *node = ifm_model_node(original->model, (gsize)found);
+        live[found] = TRUE;
         for (gsize k = 0; k < node->n_inputs; k++)
             g_ptr_array_add(stack, (gpointer)merged(original, node->inputs[k]));
     }
@@ -560,16 +543,15 @@ Cover *cover_new(const IfmModel *model, const IfmAnalysis *analysis, const IfmMo
                  const Cover *of_extended)
 {
     g_auto(Original) original;
-    g_autoptr(GHashTable) made = new_names(), read = new_lists(), anchored = new_names();
+    g_autoptr(GHashTable) anchored = new_names();
     Cover *cover = g_new0(Cover, 1);
-    const Covering self = { &original, optimised, made, read, cover };
+    const Covering self = { &original, optimised, cover };
     GHashTableIter iter;
     gpointer anchor;
     cover->anchors = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
     cover->groups = g_ptr_array_new_with_free_func((GDestroyNotify)group_free);
     cover->uncovered = g_array_new(FALSE, FALSE, sizeof(gsize));
     original_init(&original, model, analysis);
-    list_tensors(optimised, NULL, made, read);
     find_anchors(&self, extended, of_extended);
     make_groups(&self);
     g_hash_table_iter_init(&iter, cover->anchors);

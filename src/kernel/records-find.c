@@ -6,6 +6,7 @@
 #include <base/fields.h>
 #include <kernel/kernel.h>
 #include <sensor/sensor.h>
+#include <store/store.h>
 
 #include "records-private.h"
 
@@ -129,16 +130,11 @@ static IfmAnalysis *analyse(IfmModel *model, const IfmModelCase *model_case, GEr
     return ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, error);
 }
 
-static void take(char **to, char *text /* (transfer full) */)
-{
-    g_free(*to);
-    *to = text;
-}
-
 static gboolean describe(IfmKernelRecords *records, IfmModel *model, const IfmModelCase *model_case, const char *version,
                          GError **error)
 {
-    g_autofree char *engine = g_strndup(model_case->device, strcspn(model_case->device, ":"));
+    g_autofree char *runtime =
+        g_strdup_printf("%.*s %s", (int)strcspn(model_case->device, ":"), model_case->device, version);
     json_auto_t *machine = ifm_sensor_machine(NULL);
     const char *digest = ifm_model_digest(model, error), *cpu = ifm_member_text(machine, "cpu");
     g_autoptr(GString) settings = g_string_new(NULL);
@@ -147,12 +143,12 @@ static gboolean describe(IfmKernelRecords *records, IfmModel *model, const IfmMo
     for (gsize i = 0; i < model_case->n_bindings; i++)
         g_string_append_printf(settings, "%s%s=%" G_GINT64_FORMAT, i > 0 ? ", " : "", model_case->bindings[i].name,
                                model_case->bindings[i].value);
-    take(&records->model, g_strdup(ifm_model_name(model)));
-    take(&records->model_digest, g_strdup(digest));
-    take(&records->device, g_strdup(model_case->device));
-    take(&records->runtime, g_strdup_printf("%s %s", engine, version));
-    take(&records->processor, g_strdup(cpu != NULL ? cpu : ""));
-    take(&records->settings, g_strdup(settings->str));
+    ifm_record_set_text(&records->model, ifm_model_name(model));
+    ifm_record_set_text(&records->model_digest, digest);
+    ifm_record_set_text(&records->device, model_case->device);
+    ifm_record_set_text(&records->runtime, runtime);
+    ifm_record_set_text(&records->processor, cpu);
+    ifm_record_set_text(&records->settings, settings->str);
     return TRUE;
 }
 
@@ -185,7 +181,7 @@ static IfmKernelRecords *by_graph(IfmRunner *runner, const Finding *files, IfmMo
         return NULL;
     IfmKernelRecords *records = read_graphs(files, named, model, renamed, error);
     if (records != NULL)
-        take(&records->level, g_strdup("all"));
+        ifm_record_set_text(&records->level, "all");
     return records;
 }
 

@@ -5,7 +5,9 @@
 #include <base/fields.h>
 #include <kernel/kernel.h>
 #include <measure/measure.h>
+#include <store/store.h>
 
+#include "kernel-private.h"
 #include "records-private.h"
 
 #define DOMAIN "org.openvino" /* the one runtime that names them */
@@ -183,18 +185,11 @@ static char *name_of(const Layers *self, const GArray *members, guint base)
 
 static gboolean is_read_outside(const Layers *self, const char *tensor, gssize row)
 {
-    const IfmModel *model = self->source.optimised;
-    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
-        if (g_str_equal(ifm_model_output(model, i)->name, tensor))
+    const GArray *readers = ifm_model_consumers(self->source.optimised, tensor);
+    for (guint i = 0; readers != NULL && i < readers->len; i++)
+        if (self->of[g_array_index(readers, gsize, i)] != row)
             return TRUE;
-    for (gsize i = 0; i < self->n_nodes; i++)
-    {
-        const IfmNode *node = ifm_model_node(model, i);
-        for (gsize k = 0; k < node->n_inputs && self->of[i] != row; k++)
-            if (g_str_equal(node->inputs[k], tensor))
-                return TRUE;
-    }
-    return FALSE;
+    return kernel_is_output(self->source.optimised, tensor);
 }
 
 static void add_once(const Layers *self, const char *name, GPtrArray *tensors)
@@ -269,23 +264,17 @@ static void find_uncovered(const Layers *self, const IfmModel *model, IfmKernelR
 /* --- records ------------------------------------------------------------------------------------------------------------
  */
 
-static void take(char **to, char *text /* (transfer full) */)
-{
-    g_free(*to);
-    *to = text;
-}
-
 static IfmKernelRecord *record_of(const Layers *self, const IfmModel *model, const IfmKernel *kernel, guint row)
 {
     const GArray *members = self->members->pdata[row];
     IfmKernelRecord *record = ifm_kernel_record_new();
-    take(&record->node, g_strdup(kernel->node->name));
-    take(&record->op_type, g_strdup(kernel->node->op_type));
-    take(&record->domain, g_strdup(DOMAIN));
+    ifm_record_set_text(&record->node, kernel->node->name);
+    ifm_record_set_text(&record->op_type, kernel->node->op_type);
+    ifm_record_set_text(&record->domain, DOMAIN);
     record->opset = ifm_model_opset(model);
     if (members == NULL)
     {
-        take(&record->name, g_strdup(kernel->node->op_type));
+        ifm_record_set_text(&record->name, kernel->node->op_type);
         record->coverage = kernel->marshalling ? IFM_COVERAGE_INSERTED : IFM_COVERAGE_AMBIGUOUS;
         record->attributes = json_object();
         record->flop = kernel->marshalling ? 0 : (double)NAN;
@@ -293,7 +282,8 @@ static IfmKernelRecord *record_of(const Layers *self, const IfmModel *model, con
     else
     {
         const guint base = costliest(self, members);
-        take(&record->name, name_of(self, members, base));
+        g_free(record->name);
+        record->name = name_of(self, members, base);
         record->coverage = (int)coverage_of(self, members, row);
         record->attributes = ifm_node_attributes(member(self, members, base));
         record->flop = flop_of(self, members);
@@ -302,7 +292,8 @@ static IfmKernelRecord *record_of(const Layers *self, const IfmModel *model, con
             g_ptr_array_add(record->covers, kernel_node_label(model, g_array_index(members, gsize, i)));
     }
     ifm_kernel_record_count_bytes(record);
-    take(&record->digest, ifm_kernel_record_digest(record));
+    g_free(record->digest);
+    record->digest = ifm_kernel_record_digest(record);
     return record;
 }
 
@@ -318,7 +309,7 @@ static IfmKernelRecords *records_of(const Layers *self, const IfmModel *model, c
     }
     find_uncovered(self, model, records);
     records->n_nodes = (gint64)self->n_nodes;
-    take(&records->level, g_strdup("compiled"));
+    ifm_record_set_text(&records->level, "compiled");
     return records;
 }
 

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <store/store.h>
+
 #include "records-private.h"
 
 /* --- names --------------------------------------------------------------------------------------------------------------
@@ -73,13 +75,11 @@ IfmKernelTensor *kernel_tensor_of(const KernelSource *source, const char *name)
     gint64 shape[IFM_MAX_RANK];
     int rank;
     IfmDtype dtype;
-    g_free(tensor->name);
-    tensor->name = g_strdup(name);
+    ifm_record_set_text(&tensor->name, name);
     tensor->constant = *name != '\0' && g_hash_table_contains(source->weights, name);
     if (*name == '\0' || !ifm_analysis_shape(source->analysis, name, &dtype, &rank, shape))
         return tensor;
-    g_free(tensor->dtype);
-    tensor->dtype = g_strdup(ifm_dtype_name(dtype));
+    ifm_record_set_text(&tensor->dtype, ifm_dtype_name(dtype));
     g_array_append_vals(tensor->dims, shape, (guint)rank);
     if (tensor->constant)
         take_values(source, tensor, dtype);
@@ -88,12 +88,6 @@ IfmKernelTensor *kernel_tensor_of(const KernelSource *source, const char *name)
 
 /* --- records ------------------------------------------------------------------------------------------------------------
  */
-
-static void take_text(char **to, const char *text)
-{
-    g_free(*to);
-    *to = g_strdup(text);
-}
 
 char *kernel_node_label(const IfmModel *model, gsize index)
 {
@@ -121,9 +115,9 @@ static IfmKernelRecord *record_of(const KernelSource *source, gsize index, const
     IfmKernelRecord *record = ifm_kernel_record_new();
     g_free(record->name);
     record->name = name_of(source->model, node, group);
-    take_text(&record->node, node->name);
-    take_text(&record->op_type, node->op_type);
-    take_text(&record->domain, node->domain);
+    ifm_record_set_text(&record->node, node->name);
+    ifm_record_set_text(&record->op_type, node->op_type);
+    ifm_record_set_text(&record->domain, node->domain);
     record->attributes = ifm_node_attributes(node);
     record->opset = ifm_model_opset(source->optimised);
     for (gsize i = 0; i < node->n_inputs; i++)

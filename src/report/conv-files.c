@@ -11,17 +11,6 @@
 
 /* --- a row a size ----------------------------------------------------------------------------------------------------- */
 
-/* Of an IfmConvPoint. @user: the offset of a double in IfmStudyRow, in ns */
-static void get_ms(const void *record, const void *user, IfmValue *value)
-{
-    ifm_field_get_ms(((const IfmConvPoint *)record)->point, user, value);
-}
-
-static void get_runs(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, ((const IfmConvPoint *)record)->point->n);
-}
-
 /* @user: the offset of a double in IfmModelEnergy. */
 static void get_energy(const void *record, const void *user, IfmValue *value)
 {
@@ -30,27 +19,27 @@ static void get_energy(const void *record, const void *user, IfmValue *value)
         ifm_field_get_real(&energy, user, value);
 }
 
-#define ROW(member) IFM_FIELD_AT(IfmStudyRow, member)
-#define POINT(member) IFM_FIELD_AT(IfmConvPoint, member)
+#define ROW(member, ...) IFM_MEMBER_VIA(IfmConvPoint, point, member, ##__VA_ARGS__)
+#define POINT(member, ...) IFM_MEMBER(IfmConvPoint, member, ##__VA_ARGS__)
 
 static const IfmField overall_fields[] = {
-    { "model", "", IFM_FIELD_TEXT, ifm_field_get_text, POINT(model) },
-    { "algorithm", "", IFM_FIELD_TEXT, ifm_field_get_text, POINT(algorithm) },
-    { "input_size", "", IFM_FIELD_INTEGER, ifm_field_get_integer, POINT(input_size) },
-    { "mean", "", IFM_FIELD_REAL, get_ms, ROW(mean_ns) },
-    { "std", "", IFM_FIELD_REAL, get_ms, ROW(std_ns) },
-    { "min", "", IFM_FIELD_REAL, get_ms, ROW(min_ns) },
-    { "max", "", IFM_FIELD_REAL, get_ms, ROW(max_ns) },
+    { "model", "", IFM_FIELD_TEXT, POINT(model) },
+    { "algorithm", "", IFM_FIELD_TEXT, POINT(algorithm) },
+    { "input_size", "", IFM_FIELD_INTEGER, POINT(input_size) },
+    { "mean", "", IFM_FIELD_REAL, ROW(mean_ns, .per = 1e6) },
+    { "std", "", IFM_FIELD_REAL, ROW(std_ns, .per = 1e6) },
+    { "min", "", IFM_FIELD_REAL, ROW(min_ns, .per = 1e6) },
+    { "max", "", IFM_FIELD_REAL, ROW(max_ns, .per = 1e6) },
     { "power_mean_w", "", IFM_FIELD_REAL, get_energy, IFM_FIELD_AT(IfmModelEnergy, power_w) },
     { "energy_per_inference_j", "", IFM_FIELD_REAL, get_energy, IFM_FIELD_AT(IfmModelEnergy, gross_j) },
-    { "median", "", IFM_FIELD_REAL, get_ms, ROW(median_ns) },
-    { "lower", "", IFM_FIELD_REAL, get_ms, ROW(interval.lower) },
-    { "upper", "", IFM_FIELD_REAL, get_ms, ROW(interval.upper) },
-    { "runs", "", IFM_FIELD_INTEGER, get_runs },
-    { "fallback_layers", "", IFM_FIELD_INTEGER, ifm_field_get_count, POINT(n_fell_back) },
-    { "workspace_bytes", "", IFM_FIELD_INTEGER, ifm_field_get_integer, POINT(workspace_bytes) },
-    { "layers_ms", "", IFM_FIELD_REAL, ifm_field_get_ms, POINT(layers_ns) },
-    { "profiled_ms", "", IFM_FIELD_REAL, ifm_field_get_ms, POINT(profiled_ns) },
+    { "median", "", IFM_FIELD_REAL, ROW(median_ns, .per = 1e6) },
+    { "lower", "", IFM_FIELD_REAL, ROW(interval.lower, .per = 1e6) },
+    { "upper", "", IFM_FIELD_REAL, ROW(interval.upper, .per = 1e6) },
+    { "runs", "", IFM_FIELD_INTEGER, ROW(n) },
+    { "fallback_layers", "", IFM_FIELD_INTEGER, POINT(n_fell_back) },
+    { "workspace_bytes", "", IFM_FIELD_INTEGER, POINT(workspace_bytes) },
+    { "layers_ms", "", IFM_FIELD_REAL, POINT(layers_ns, .per = 1e6) },
+    { "profiled_ms", "", IFM_FIELD_REAL, POINT(profiled_ns, .per = 1e6) },
     { NULL },
 };
 
@@ -92,24 +81,24 @@ static void get_fell_back(const void *record, const void *user, IfmValue *value)
     ifm_value_set_boolean(value, ((const LayerRow *)record)->layer.fell_back);
 }
 
-#define LAYER(member) IFM_FIELD_AT(LayerRow, member)
+#define LAYER(member, ...) IFM_MEMBER(LayerRow, member, ##__VA_ARGS__)
 
 static const IfmField layer_fields[] = {
-    { "layer", "", IFM_FIELD_TEXT, ifm_field_get_text, LAYER(layer.layer) },
-    { "in_channels", "", IFM_FIELD_INTEGER, ifm_field_get_integer, LAYER(layer.in_channels) },
-    { "out_channels", "", IFM_FIELD_INTEGER, ifm_field_get_integer, LAYER(layer.out_channels) },
+    { "layer", "", IFM_FIELD_TEXT, LAYER(layer.layer) },
+    { "in_channels", "", IFM_FIELD_INTEGER, LAYER(layer.in_channels) },
+    { "out_channels", "", IFM_FIELD_INTEGER, LAYER(layer.out_channels) },
     { "kernel_size", "", IFM_FIELD_TEXT, get_kernel },
-    { "mean_ms", "", IFM_FIELD_REAL, ifm_field_get_ms, LAYER(mean_ns) },
-    { "percentage", "", IFM_FIELD_REAL, ifm_field_get_real, LAYER(percentage) },
-    { "input_size", "", IFM_FIELD_INTEGER, ifm_field_get_integer, LAYER(input_size) },
-    { "algorithm", "", IFM_FIELD_TEXT, ifm_field_get_text, LAYER(layer.algorithm) },
-    { "implementation", "", IFM_FIELD_TEXT, ifm_field_get_text, LAYER(layer.implementation) },
+    { "mean_ms", "", IFM_FIELD_REAL, LAYER(mean_ns, .per = 1e6) },
+    { "percentage", "", IFM_FIELD_REAL, LAYER(percentage) },
+    { "input_size", "", IFM_FIELD_INTEGER, LAYER(input_size) },
+    { "algorithm", "", IFM_FIELD_TEXT, LAYER(layer.algorithm) },
+    { "implementation", "", IFM_FIELD_TEXT, LAYER(layer.implementation) },
     { "fell_back", "", IFM_FIELD_BOOLEAN, get_fell_back },
-    { "workspace_bytes", "", IFM_FIELD_INTEGER, ifm_field_get_integer, LAYER(layer.workspace_bytes) },
-    { "macs", "", IFM_FIELD_INTEGER, ifm_field_get_integer, LAYER(layer.macs) },
-    { "gflop_per_s", "", IFM_FIELD_REAL, ifm_field_get_real, LAYER(gflop_per_s) },
-    { "median_ms", "", IFM_FIELD_REAL, ifm_field_get_ms, LAYER(time_ns) },
-    { "peak_percentage", "", IFM_FIELD_REAL, ifm_field_get_real, LAYER(peak_percentage) },
+    { "workspace_bytes", "", IFM_FIELD_INTEGER, LAYER(layer.workspace_bytes) },
+    { "macs", "", IFM_FIELD_INTEGER, LAYER(layer.macs) },
+    { "gflop_per_s", "", IFM_FIELD_REAL, LAYER(gflop_per_s) },
+    { "median_ms", "", IFM_FIELD_REAL, LAYER(time_ns, .per = 1e6) },
+    { "peak_percentage", "", IFM_FIELD_REAL, LAYER(peak_percentage) },
     { NULL },
 };
 

@@ -93,23 +93,24 @@ static void get_combination_refused(const void *record, const void *user, IfmVal
         ifm_value_set_integer(value, one->n_refused);
 }
 
-#define OF(member) IFM_FIELD_AT(Combination, member)
+#define OF(member, ...) IFM_MEMBER(Combination, member, ##__VA_ARGS__)
+#define OF_AT(member) IFM_FIELD_AT(Combination, member)
 
 static const IfmField combination_fields[] = {
-    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, OF(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "algorithm", "algorithm", IFM_FIELD_TEXT, ifm_field_get_text, OF(algorithm), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, OF(device), IFM_FIELD_WHOLE },
+    { "model", "model", IFM_FIELD_TEXT, OF(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "algorithm", "algorithm", IFM_FIELD_TEXT, OF(algorithm), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, OF_AT(device), IFM_FIELD_WHOLE },
     { "state", "is", IFM_FIELD_TEXT, get_combination_state, NULL, IFM_FIELD_WHOLE },
-    { "done", "measured", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_done) },
+    { "done", "measured", IFM_FIELD_INTEGER, OF(n_done) },
     { "refused", "refused", IFM_FIELD_INTEGER, get_combination_refused, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "failed", "failed", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_failed) },
-    { "left", "left", IFM_FIELD_INTEGER, ifm_field_get_integer, OF(n_left) },
+    { "failed", "failed", IFM_FIELD_INTEGER, OF(n_failed) },
+    { "left", "left", IFM_FIELD_INTEGER, OF(n_left) },
     { "fallback_layers", "fell back", IFM_FIELD_INTEGER, get_combination_fell_back, NULL, IFM_FIELD_HIDE_EMPTY },
     { "input_size", "at size", IFM_FIELD_INTEGER, get_combination_size, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, OF(time_ns), IFM_FIELD_HIDE_EMPTY },
-    { "layers_ratio", "convolutions", IFM_FIELD_RATIO, ifm_field_get_real, OF(layers_ratio), IFM_FIELD_HIDE_EMPTY },
-    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, OF(energy_j), IFM_FIELD_HIDE_EMPTY },
-    { "reason", "", IFM_FIELD_TEXT, ifm_field_get_some_text, OF(reason), IFM_FIELD_NO_SCREEN },
+    { "time_ns", "latency", IFM_FIELD_DURATION, OF(time_ns), IFM_FIELD_HIDE_EMPTY },
+    { "layers_ratio", "convolutions", IFM_FIELD_RATIO, OF(layers_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "energy_j", "J", IFM_FIELD_REAL, OF(energy_j), IFM_FIELD_HIDE_EMPTY },
+    { "reason", "", IFM_FIELD_TEXT, OF(reason, .some = TRUE), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 
@@ -135,20 +136,21 @@ static void get_best_gain(const void *record, const void *user, IfmValue *value)
     ifm_value_set_real(value, row->runtime_ns / row->best_ns);
 }
 
-#define SIZE(member) IFM_FIELD_AT(IfmConvSizeRow, member)
+#define SIZE(member) IFM_MEMBER(IfmConvSizeRow, member)
+#define SIZE_AT(member) IFM_FIELD_AT(IfmConvSizeRow, member)
 
 static const IfmField size_fields[] = {
-    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "input_size", "size", IFM_FIELD_INTEGER, ifm_field_get_integer, SIZE(input_size), IFM_FIELD_KEY },
-    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, SIZE(device), IFM_FIELD_WHOLE },
-    { "fastest", "lowest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(fastest), IFM_FIELD_WHOLE },
-    { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, SIZE(time_ns) },
-    { "second", "next", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
+    { "model", "model", IFM_FIELD_TEXT, SIZE(model), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "input_size", "size", IFM_FIELD_INTEGER, SIZE(input_size), IFM_FIELD_KEY },
+    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, SIZE_AT(device), IFM_FIELD_WHOLE },
+    { "fastest", "lowest", IFM_FIELD_TEXT, SIZE(fastest), IFM_FIELD_WHOLE },
+    { "time_ns", "latency", IFM_FIELD_DURATION, SIZE(time_ns) },
+    { "second", "next", IFM_FIELD_TEXT, SIZE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "ahead", "next/lowest", IFM_FIELD_REAL, get_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
     { "gain", "runtime/lowest", IFM_FIELD_REAL, get_gain, NULL, IFM_FIELD_HIDE_EMPTY },
     { "best_gain", "runtime/best", IFM_FIELD_REAL, get_best_gain, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "cheapest", "cheapest", IFM_FIELD_TEXT, ifm_field_get_text, SIZE(cheapest), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
-    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, SIZE(energy_j), IFM_FIELD_HIDE_EMPTY },
+    { "cheapest", "cheapest", IFM_FIELD_TEXT, SIZE(cheapest), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
+    { "energy_j", "J", IFM_FIELD_REAL, SIZE(energy_j), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 
@@ -246,19 +248,20 @@ static void get_shape_gain(const void *record, const void *user, IfmValue *value
     ifm_value_set_real(value, row->runtime_ns / row->time_ns);
 }
 
-#define SHAPE(member) IFM_FIELD_AT(IfmConvShapeRow, member)
+#define SHAPE(member) IFM_MEMBER(IfmConvShapeRow, member)
+#define SHAPE_AT(member) IFM_FIELD_AT(IfmConvShapeRow, member)
 
 static const IfmField shape_fields[] = {
     { "shape", "channels, kernel", IFM_FIELD_TEXT, get_shape, NULL, IFM_FIELD_KEY | IFM_FIELD_WHOLE },
     { "mmac", "MMAC", IFM_FIELD_REAL, get_mmac, NULL, IFM_FIELD_KEY },
-    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, SHAPE(device), IFM_FIELD_WHOLE },
-    { "fastest", "lowest", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(fastest), IFM_FIELD_WHOLE },
-    { "time_ns", "time", IFM_FIELD_DURATION, ifm_field_get_real, SHAPE(time_ns) },
+    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, SHAPE_AT(device), IFM_FIELD_WHOLE },
+    { "fastest", "lowest", IFM_FIELD_TEXT, SHAPE(fastest), IFM_FIELD_WHOLE },
+    { "time_ns", "time", IFM_FIELD_DURATION, SHAPE(time_ns) },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_shape_rate },
-    { "second", "next", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
+    { "second", "next", IFM_FIELD_TEXT, SHAPE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "ahead", "next/lowest", IFM_FIELD_REAL, get_shape_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
     { "gain", "runtime/lowest", IFM_FIELD_REAL, get_shape_gain, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "implementation", "", IFM_FIELD_TEXT, ifm_field_get_text, SHAPE(implementation), IFM_FIELD_NO_SCREEN },
+    { "implementation", "", IFM_FIELD_TEXT, SHAPE(implementation), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 

@@ -15,21 +15,23 @@ static void get_origin(const void *record, const void *user, IfmValue *value)
     value->tone = prediction->origin == IFM_GRID_OUTSIDE ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
-#define OF(member) IFM_FIELD_AT(IfmConvPrediction, member)
+#define OF(member) IFM_MEMBER(IfmConvPrediction, member)
+#define OF_VIA(pointer, member) IFM_MEMBER_VIA(IfmConvPrediction, pointer, member)
+#define OF_AT(member) IFM_FIELD_AT(IfmConvPrediction, member)
 
 static const IfmField fields[] = {
-    { "device", "on", IFM_FIELD_TEXT, ifm_field_get_alias, OF(device), IFM_FIELD_WHOLE },
-    { "algorithm", "algorithm", IFM_FIELD_TEXT, ifm_field_get_text, OF(algorithm), IFM_FIELD_WHOLE },
-    { "time_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, OF(time_ns) },
-    { "lower_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, OF(lower_ns), IFM_FIELD_HIDE_EMPTY },
-    { "upper_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, OF(upper_ns), IFM_FIELD_HIDE_EMPTY },
-    { "energy_j", "J", IFM_FIELD_REAL, ifm_field_get_real, OF(energy_j), IFM_FIELD_HIDE_EMPTY },
-    { "mean_error_ratio", "usually off by", IFM_FIELD_RATIO, ifm_field_get_real, OF(mean_ratio), IFM_FIELD_HIDE_EMPTY },
-    { "p95_error_ratio", "", IFM_FIELD_RATIO, ifm_field_get_real, OF(p95_ratio), IFM_FIELD_NO_SCREEN },
-    { "noise_ratio", "noise", IFM_FIELD_RATIO, ifm_field_get_real, OF(noise_ratio), IFM_FIELD_HIDE_EMPTY },
-    { "sizes", "sizes", IFM_FIELD_INTEGER, ifm_field_get_count, OF(n_sizes) },
+    { "device", "on", IFM_FIELD_TEXT, OF_VIA(device, alias), IFM_FIELD_WHOLE },
+    { "algorithm", "algorithm", IFM_FIELD_TEXT, OF(algorithm), IFM_FIELD_WHOLE },
+    { "time_ns", "latency", IFM_FIELD_DURATION, OF(time_ns) },
+    { "lower_ns", "from", IFM_FIELD_DURATION, OF(lower_ns), IFM_FIELD_HIDE_EMPTY },
+    { "upper_ns", "to", IFM_FIELD_DURATION, OF(upper_ns), IFM_FIELD_HIDE_EMPTY },
+    { "energy_j", "J", IFM_FIELD_REAL, OF(energy_j), IFM_FIELD_HIDE_EMPTY },
+    { "mean_error_ratio", "usually off by", IFM_FIELD_RATIO, OF(mean_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "p95_error_ratio", "", IFM_FIELD_RATIO, OF(p95_ratio), IFM_FIELD_NO_SCREEN },
+    { "noise_ratio", "noise", IFM_FIELD_RATIO, OF(noise_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "sizes", "sizes", IFM_FIELD_INTEGER, OF(n_sizes) },
     { "origin", "how it is known", IFM_FIELD_TEXT, get_origin },
-    { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, OF(device), IFM_FIELD_NO_SCREEN },
+    { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, OF_AT(device), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 

@@ -103,17 +103,18 @@ static void get_time(const void *record, const void *user, IfmValue *value)
         ifm_value_take_text(value, g_date_time_format(time, "%Y-%m-%d %H:%M UTC"));
 }
 
-#define HELD(member) IFM_FIELD_AT(Held, member)
+#define HELD(member, ...) IFM_MEMBER(Held, member, ##__VA_ARGS__)
+#define HELD_AT(member) IFM_FIELD_AT(Held, member)
 
 static const IfmField held_fields[] = {
-    { "store", "store", IFM_FIELD_TEXT, ifm_field_get_text, HELD(name), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "study", "study of", IFM_FIELD_TEXT, ifm_field_get_some_text, HELD(kind), IFM_FIELD_HIDE_EMPTY },
-    { "cases", "cases", IFM_FIELD_INTEGER, ifm_field_get_integer, HELD(n_cases) },
-    { "measurements", "measurements", IFM_FIELD_INTEGER, ifm_field_get_integer, HELD(n_measured) },
-    { "first", "from", IFM_FIELD_TEXT, get_time, HELD(first_ms), IFM_FIELD_HIDE_EMPTY },
-    { "last", "to", IFM_FIELD_TEXT, get_time, HELD(last_ms), IFM_FIELD_HIDE_EMPTY },
-    { "runtimes", "runtimes", IFM_FIELD_TEXT, ifm_field_get_some_text, HELD(runtimes), IFM_FIELD_HIDE_EMPTY },
-    { "machines", "machines", IFM_FIELD_TEXT, ifm_field_get_some_text, HELD(machines), IFM_FIELD_HIDE_EMPTY },
+    { "store", "store", IFM_FIELD_TEXT, HELD(name), IFM_FIELD_KEY | IFM_FIELD_WHOLE },
+    { "study", "study of", IFM_FIELD_TEXT, HELD(kind, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
+    { "cases", "cases", IFM_FIELD_INTEGER, HELD(n_cases) },
+    { "measurements", "measurements", IFM_FIELD_INTEGER, HELD(n_measured) },
+    { "first", "from", IFM_FIELD_TEXT, get_time, HELD_AT(first_ms), IFM_FIELD_HIDE_EMPTY },
+    { "last", "to", IFM_FIELD_TEXT, get_time, HELD_AT(last_ms), IFM_FIELD_HIDE_EMPTY },
+    { "runtimes", "runtimes", IFM_FIELD_TEXT, HELD(runtimes, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
+    { "machines", "machines", IFM_FIELD_TEXT, HELD(machines, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 

@@ -58,17 +58,12 @@ static json_t *counts_to_json(const IfmStudyTables *tables, const IfmStudyDevice
 static json_t *device_to_json(const IfmStudyTables *tables, const IfmStudyDevice *device)
 {
     const json_t *runtime = runtime_of(tables, device);
-    json_t *json = json_object();
-    json_object_set_new(json, "device", text_or_null(device->device));
-    json_object_set_new(json, "description", text_or_null(device->description));
-    json_object_set_new(json, "simulated", json_boolean(device->simulated));
-    json_object_set_new(json, "models", json_string(ifm_study_form_name(device->form)));
-    json_object_set_new(json, "phase", json_integer(device->phase));
-    json_object_set_new(json, "runtime", text_or_null(ifm_member_text(runtime, "engine")));
-    json_object_set_new(json, "runtime_version", text_or_null(ifm_member_text(runtime, "version")));
-    json_object_set_new(json, "skipped", text_or_null(device->reason));
-    json_object_set_new(json, "cases", counts_to_json(tables, device, 0));
-    return json;
+    return json_pack("{s:o,s:o,s:b,s:s,s:i,s:o,s:o,s:o,s:o}", "device", text_or_null(device->device), "description",
+                     text_or_null(device->description), "simulated", device->simulated, "models",
+                     ifm_study_form_name(device->form), "phase", device->phase, "runtime",
+                     text_or_null(ifm_member_text(runtime, "engine")), "runtime_version",
+                     text_or_null(ifm_member_text(runtime, "version")), "skipped", text_or_null(device->reason), "cases",
+                     counts_to_json(tables, device, 0));
 }
 
 /* @facts: [n] what each key of the file's rows is */
@@ -82,27 +77,22 @@ static json_t *metadata(const IfmStudyTables *tables, const char *format, const 
         const IfmStudyDevice *device = tables->devices->pdata[i];
         json_object_set_new(devices, device->alias, device_to_json(tables, device));
     }
-    json_t *study = json_object();
-    json_object_set_new(study, "name", text_or_null(tables->name));
-    json_object_set_new(study, "title", text_or_null(tables->title));
-    json_object_set_new(study, "model", text_or_null(tables->staged->name));
-    json_object_set_new(study, "features", json_integer(tables->sizes.features));
-    json_object_set_new(study, "hidden", json_integer(tables->sizes.hidden));
-    json_object_set_new(study, "imported", json_boolean(tables->imported));
-    json_t *protocol = json_object_get(tables->definition, "protocol");
-    json_object_set_new(study, "protocol", json_is_object(protocol) ? json_deep_copy(protocol) : json_null());
-    json_t *json = ifm_json_begin(format, 1);
-    json_object_set_new(json, "study", study);
+    json_t *json = ifm_json_begin(format, 1), *protocol = json_object_get(tables->definition, "protocol");
+    json_object_set_new(json, "study",
+                        json_pack("{s:o,s:o,s:o,s:I,s:I,s:b,s:o}", "name", text_or_null(tables->name), "title",
+                                  text_or_null(tables->title), "model", text_or_null(tables->staged->name), "features",
+                                  (json_int_t)tables->sizes.features, "hidden", (json_int_t)tables->sizes.hidden,
+                                  "imported", tables->imported, "protocol",
+                                  json_is_object(protocol) ? json_deep_copy(protocol) : json_null()));
     json_object_set_new(json, "figures", figures);
     json_object_set_new(json, "devices", devices);
     return json;
 }
 
-static void set_failure(json_t *json, const IfmStudyTables *tables, const IfmStudyRow *row)
+static json_t *failure_to_json(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
-    json_object_set_new(json, "outcome", json_string(ifm_row_state_name(ifm_study_row_state(tables, row))));
-    json_object_set_new(json, "error_code", text_or_null(row->code));
-    json_object_set_new(json, "reason", text_or_null(row->reason));
+    return json_pack("{s:s,s:o,s:o}", "outcome", ifm_row_state_name(ifm_study_row_state(tables, row)), "error_code",
+                     text_or_null(row->code), "reason", text_or_null(row->reason));
 }
 
 /* Rows that were tried, or given up for their device, and have no latency. */
@@ -115,9 +105,7 @@ static json_t *failures_to_json(const IfmStudyTables *tables)
         if (row->reason == NULL || !ifm_stage_row_listed(tables, row))
             continue;
         g_autofree char *key = row_key(row);
-        json_t *json = json_object();
-        set_failure(json, tables, row);
-        json_object_set_new(failed, key, json);
+        json_object_set_new(failed, key, failure_to_json(tables, row));
     }
     return failed;
 }
@@ -181,11 +169,6 @@ static json_t *mb_per_s(const IfmBandwidthFit *fit, double bytes_per_s)
     return fit->identifiable ? real_or_null(bytes_per_s / MB) : json_null();
 }
 
-static const char *fit_trouble(gboolean fitted, const char *why, const IfmBandwidthFit *bandwidth)
-{
-    return !fitted ? why : bandwidth->why;
-}
-
 /* The line and what is read from it. @intercept: what its intercept is called: "intercept", "fixed". */
 static void set_line(json_t *json, gboolean fitted, const IfmBandwidthFit *fit, const char *intercept)
 {
@@ -233,37 +216,29 @@ static json_t *not_split_to_json(const IfmStudyTables *tables, const IfmStageFit
 
 static json_t *fit_to_json(const IfmStudyTables *tables, const IfmStageFit *fit)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "n", json_integer(fit->fitted ? (json_int_t)fit->bandwidth.n : 0));
+    json_t *json = json_pack("{s:I}", "n", fit->fitted ? (json_int_t)fit->bandwidth.n : 0);
     set_line(json, fit->fitted, &fit->bandwidth, "intercept");
-    json_object_set_new(json, "why", text_or_null(fit_trouble(fit->fitted, fit->why, &fit->bandwidth)));
-    json_object_set_new(json, "n_rows", json_integer((json_int_t)fit->n_rows));
-    json_object_set_new(json, "n_split", json_integer((json_int_t)fit->n_split));
-    json_object_set_new(json, "not_split", not_split_to_json(tables, fit));
+    json_object_update_new(json,
+                           json_pack("{s:o,s:I,s:I,s:o}", "why", text_or_null(fit->fitted ? fit->bandwidth.why : fit->why),
+                                     "n_rows", (json_int_t)fit->n_rows, "n_split", (json_int_t)fit->n_split, "not_split",
+                                     not_split_to_json(tables, fit)));
     return json;
 }
 
 static json_t *link_to_json(const IfmLinkFit *link)
 {
     const IfmBandwidthFit *fit = &link->bandwidth;
-    json_t *json = json_object(), *points = json_array();
+    json_t *points = json_array();
     for (gsize i = 0; i < link->n; i++)
-    {
-        json_t *point = json_object();
-        json_object_set_new(point, "bytes", json_integer((json_int_t)link->bytes[i]));
-        json_object_set_new(point, "median_ms", real_or_null(link->median_ns[i] / 1e6));
-        json_array_append_new(points, point);
-    }
-    json_object_set_new(json, "from", text_or_null(link->from->alias));
-    json_object_set_new(json, "to", text_or_null(link->to->alias));
-    json_object_set_new(json, "simulated", json_boolean(link->from->simulated || link->to->simulated));
-    json_object_set_new(json, "shared", json_boolean(link->shared));
-    json_object_set_new(json, "assumed", json_boolean(link->assumed));
-    json_object_set_new(json, "within_inference", json_boolean(link->within_inference));
-    json_object_set_new(json, "n", json_integer((json_int_t)link->n));
-    json_object_set_new(json, "mb_per_s", link->fitted ? mb_per_s(fit, fit->bytes_per_s) : json_null());
+        json_array_append_new(points, json_pack("{s:I,s:o}", "bytes", (json_int_t)link->bytes[i], "median_ms",
+                                                real_or_null(link->median_ns[i] / 1e6)));
+    json_t *json =
+        json_pack("{s:o,s:o,s:b,s:b,s:b,s:b,s:I,s:o}", "from", text_or_null(link->from->alias), "to",
+                  text_or_null(link->to->alias), "simulated", link->from->simulated || link->to->simulated, "shared",
+                  link->shared, "assumed", link->assumed, "within_inference", link->within_inference, "n",
+                  (json_int_t)link->n, "mb_per_s", link->fitted ? mb_per_s(fit, fit->bytes_per_s) : json_null());
     set_line(json, link->fitted, fit, "fixed");
-    json_object_set_new(json, "why", text_or_null(fit_trouble(link->fitted, link->why, fit)));
+    json_object_set_new(json, "why", text_or_null(link->fitted ? fit->why : link->why));
     json_object_set_new(json, "points", points);
     return json;
 }
@@ -315,9 +290,8 @@ static json_t *raw_row(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     if (row->reason != NULL)
     {
-        json_t *failed = json_object();
-        json_object_set_new(failed, "failed", json_true());
-        set_failure(failed, tables, row);
+        json_t *failed = json_pack("{s:b}", "failed", TRUE);
+        json_object_update_new(failed, failure_to_json(tables, row));
         return failed;
     }
     json_t *json = ifm_row_to_json(ifm_raw_row_fields, row);

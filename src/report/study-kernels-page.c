@@ -42,21 +42,22 @@ static void get_inside(const void *record, const void *user, IfmValue *value)
     ifm_value_set_boolean(value, verdict->low_ns <= verdict->measured_ns && verdict->measured_ns <= verdict->high_ns);
 }
 
-#define VERDICT(member) IFM_FIELD_AT(IfmModelVerdict, member)
+#define VERDICT(member) IFM_MEMBER(IfmModelVerdict, member)
+#define VERDICT_AT(member) IFM_FIELD_AT(IfmModelVerdict, member)
 
 static const IfmField verdict_fields[] = {
-    { "model", "model", IFM_FIELD_TEXT, ifm_field_get_text, VERDICT(name), .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "load", "load", IFM_FIELD_TEXT, get_load, VERDICT(kind) },
-    { "cores", "on core", IFM_FIELD_TEXT, get_cores, VERDICT(cores), IFM_FIELD_HIDE_EMPTY },
-    { "threads", "threads", IFM_FIELD_INTEGER, ifm_field_get_integer, VERDICT(threads), IFM_FIELD_FOLD },
-    { "level", "asked", IFM_FIELD_RATIO, ifm_field_get_real, VERDICT(level) },
-    { "measured_ns", "measured", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(measured_ns) },
-    { "predicted_ns", "predicted", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(predicted_ns) },
-    { "low_ns", "from", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(low_ns) },
-    { "high_ns", "to", IFM_FIELD_DURATION, ifm_field_get_real, VERDICT(high_ns) },
+    { "model", "model", IFM_FIELD_TEXT, VERDICT(name), .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "load", "load", IFM_FIELD_TEXT, get_load, VERDICT_AT(kind) },
+    { "cores", "on core", IFM_FIELD_TEXT, get_cores, VERDICT_AT(cores), IFM_FIELD_HIDE_EMPTY },
+    { "threads", "threads", IFM_FIELD_INTEGER, VERDICT(threads), IFM_FIELD_FOLD },
+    { "level", "asked", IFM_FIELD_RATIO, VERDICT(level) },
+    { "measured_ns", "measured", IFM_FIELD_DURATION, VERDICT(measured_ns) },
+    { "predicted_ns", "predicted", IFM_FIELD_DURATION, VERDICT(predicted_ns) },
+    { "low_ns", "from", IFM_FIELD_DURATION, VERDICT(low_ns) },
+    { "high_ns", "to", IFM_FIELD_DURATION, VERDICT(high_ns) },
     { "error_ratio", "off by", IFM_FIELD_RATIO, get_error },
     { "inside", "inside", IFM_FIELD_BOOLEAN, get_inside },
-    { "known_ratio", "known", IFM_FIELD_RATIO, ifm_field_get_real, VERDICT(known_ratio) },
+    { "known_ratio", "known", IFM_FIELD_RATIO, VERDICT(known_ratio) },
     { NULL },
 };
 
@@ -78,30 +79,30 @@ gboolean ifm_kernels_write(const IfmStudyTables *points, const char *folder, GEr
     return outcome->verdicts->len == 0 || ifm_output_write(models, table, strlen(table), error);
 }
 
-#define OPERATOR(member) IFM_FIELD_AT(IfmOperatorRow, member)
+#define OPERATOR(member) IFM_MEMBER(IfmOperatorRow, member)
 
 static const IfmField operator_fields[] = {
-    { "op_type", "kernel", IFM_FIELD_TEXT, ifm_field_get_text, OPERATOR(op_type),
-      .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
-    { "kernels", "shapes", IFM_FIELD_INTEGER, ifm_field_get_integer, OPERATOR(n_kernels) },
-    { "visits", "visits", IFM_FIELD_INTEGER, ifm_field_get_integer, OPERATOR(n_visits) },
-    { "min_ns", "fastest", IFM_FIELD_DURATION, ifm_field_get_real, OPERATOR(min_ns) },
-    { "median_ns", "median", IFM_FIELD_DURATION, ifm_field_get_real, OPERATOR(median_ns) },
-    { "max_ns", "slowest", IFM_FIELD_DURATION, ifm_field_get_real, OPERATOR(max_ns) },
-    { "spread_ratio", "between visits", IFM_FIELD_RATIO, ifm_field_get_real, OPERATOR(spread) },
+    { "op_type", "kernel", IFM_FIELD_TEXT, OPERATOR(op_type), .flags = IFM_FIELD_WHOLE | IFM_FIELD_KEY },
+    { "kernels", "shapes", IFM_FIELD_INTEGER, OPERATOR(n_kernels) },
+    { "visits", "visits", IFM_FIELD_INTEGER, OPERATOR(n_visits) },
+    { "min_ns", "fastest", IFM_FIELD_DURATION, OPERATOR(min_ns) },
+    { "median_ns", "median", IFM_FIELD_DURATION, OPERATOR(median_ns) },
+    { "max_ns", "slowest", IFM_FIELD_DURATION, OPERATOR(max_ns) },
+    { "spread_ratio", "between visits", IFM_FIELD_RATIO, OPERATOR(spread) },
     { NULL },
 };
 
-#define LOAD(member) IFM_FIELD_AT(IfmLoadRow, member)
+#define LOAD(member) IFM_MEMBER(IfmLoadRow, member)
+#define LOAD_AT(member) IFM_FIELD_AT(IfmLoadRow, member)
 
 static const IfmField load_fields[] = {
-    { "load", "load", IFM_FIELD_TEXT, get_load, LOAD(kind), IFM_FIELD_KEY },
-    { "cores", "on core", IFM_FIELD_TEXT, get_cores, LOAD(cores), IFM_FIELD_KEY },
-    { "level", "asked", IFM_FIELD_RATIO, ifm_field_get_real, LOAD(level) },
-    { "achieved", "reached", IFM_FIELD_RATIO, ifm_field_get_real, LOAD(achieved) },
-    { "kernels", "kernels", IFM_FIELD_INTEGER, ifm_field_get_integer, LOAD(n) },
-    { "slow_down", "slow-down", IFM_FIELD_REAL, ifm_field_get_real, LOAD(slow_down) },
-    { "slow_down_90", "of one in ten above", IFM_FIELD_REAL, ifm_field_get_real, LOAD(slow_down_90) },
+    { "load", "load", IFM_FIELD_TEXT, get_load, LOAD_AT(kind), IFM_FIELD_KEY },
+    { "cores", "on core", IFM_FIELD_TEXT, get_cores, LOAD_AT(cores), IFM_FIELD_KEY },
+    { "level", "asked", IFM_FIELD_RATIO, LOAD(level) },
+    { "achieved", "reached", IFM_FIELD_RATIO, LOAD(achieved) },
+    { "kernels", "kernels", IFM_FIELD_INTEGER, LOAD(n) },
+    { "slow_down", "slow-down", IFM_FIELD_REAL, LOAD(slow_down) },
+    { "slow_down_90", "of one in ten above", IFM_FIELD_REAL, LOAD(slow_down_90) },
     { NULL },
 };
 

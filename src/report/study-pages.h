@@ -9,13 +9,10 @@ G_BEGIN_DECLS
 
 /* ifm_device_marked: "CPU", "NPU *": a simulated device's figures stand under a name with a mark. (transfer full) */
 char *ifm_device_marked(const IfmStudyDevice *device);
-/* Getters of a member at the offset @user, as those of document.h: a const IfmStudyDevice *, in four ways; an int.
- * ifm_field_get_width: of an IfmStudyRow, the half-width of its interval. */
-void ifm_field_get_alias(const void *record, const void *user, IfmValue *value);
+/* Getters of a const IfmStudyDevice * at the offset @user. ifm_field_get_width: of an IfmStudyRow, the half-width of its
+ * interval. */
 void ifm_field_get_marked(const void *record, const void *user, IfmValue *value);
-void ifm_field_get_spec(const void *record, const void *user, IfmValue *value);
 void ifm_field_get_simulated(const void *record, const void *user, IfmValue *value);
-void ifm_field_get_int(const void *record, const void *user, IfmValue *value);
 void ifm_field_get_width(const void *record, const void *user, IfmValue *value);
 /* ifm_study_note_files: Names the files of a study's folder. @files: "FILE (a remark), FILE, FOLDER/": those that are there
  * are named; a study without enough results does not have all. @folder: NULL: nothing is said */

@@ -43,33 +43,35 @@ static void get_outcome(const void *record, const void *user, IfmValue *value)
     value->tone = tones[state];
 }
 
-#define AT(member) IFM_FIELD_AT(IfmStudyRow, member)
+#define AT(member, ...) IFM_MEMBER(IfmStudyRow, member, ##__VA_ARGS__)
+#define AT_VIA(pointer, member) IFM_MEMBER_VIA(IfmStudyRow, pointer, member)
+#define AT_AT(member) IFM_FIELD_AT(IfmStudyRow, member)
 
 static const IfmField point_fields[] = {
-    { "alias", "", IFM_FIELD_TEXT, ifm_field_get_alias, AT(device), IFM_FIELD_NO_SCREEN },
-    { "marked", "on", IFM_FIELD_TEXT, ifm_field_get_marked, AT(device), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
-    { "median_ns", "latency", IFM_FIELD_DURATION, ifm_field_get_real, AT(median_ns) },
+    { "alias", "", IFM_FIELD_TEXT, AT_VIA(device, alias), IFM_FIELD_NO_SCREEN },
+    { "marked", "on", IFM_FIELD_TEXT, ifm_field_get_marked, AT_AT(device), IFM_FIELD_NO_EXPORT | IFM_FIELD_WHOLE },
+    { "median_ns", "latency", IFM_FIELD_DURATION, AT(median_ns) },
     { "width", "±", IFM_FIELD_PRECISION, ifm_field_get_width, NULL, IFM_FIELD_NO_EXPORT },
-    { "lower_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(interval.lower), IFM_FIELD_NO_SCREEN },
-    { "upper_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(interval.upper), IFM_FIELD_NO_SCREEN },
-    { "level", "", IFM_FIELD_REAL, ifm_field_get_real, AT(interval.level), IFM_FIELD_NO_SCREEN },
-    { "mean_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(mean_ns), IFM_FIELD_NO_SCREEN },
-    { "std_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(std_ns), IFM_FIELD_NO_SCREEN },
-    { "min_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(min_ns), IFM_FIELD_NO_SCREEN },
-    { "max_ns", "", IFM_FIELD_DURATION, ifm_field_get_real, AT(max_ns), IFM_FIELD_NO_SCREEN },
+    { "lower_ns", "", IFM_FIELD_DURATION, AT(interval.lower), IFM_FIELD_NO_SCREEN },
+    { "upper_ns", "", IFM_FIELD_DURATION, AT(interval.upper), IFM_FIELD_NO_SCREEN },
+    { "level", "", IFM_FIELD_REAL, AT(interval.level), IFM_FIELD_NO_SCREEN },
+    { "mean_ns", "", IFM_FIELD_DURATION, AT(mean_ns), IFM_FIELD_NO_SCREEN },
+    { "std_ns", "", IFM_FIELD_DURATION, AT(std_ns), IFM_FIELD_NO_SCREEN },
+    { "min_ns", "", IFM_FIELD_DURATION, AT(min_ns), IFM_FIELD_NO_SCREEN },
+    { "max_ns", "", IFM_FIELD_DURATION, AT(max_ns), IFM_FIELD_NO_SCREEN },
     { "runs", "", IFM_FIELD_INTEGER, get_n, NULL, IFM_FIELD_NO_SCREEN },
-    { "items", "", IFM_FIELD_REAL, ifm_field_get_real, AT(items), IFM_FIELD_NO_SCREEN },
-    { "items_per_s", "items/s", IFM_FIELD_REAL, ifm_field_get_real, AT(items_per_s), IFM_FIELD_HIDE_EMPTY },
-    { "flop", "", IFM_FIELD_REAL, ifm_field_get_real, AT(flop), IFM_FIELD_NO_SCREEN },
-    { "flop_per_s", "", IFM_FIELD_REAL, ifm_field_get_real, AT(flop_per_s), IFM_FIELD_NO_SCREEN },
+    { "items", "", IFM_FIELD_REAL, AT(items), IFM_FIELD_NO_SCREEN },
+    { "items_per_s", "items/s", IFM_FIELD_REAL, AT(items_per_s), IFM_FIELD_HIDE_EMPTY },
+    { "flop", "", IFM_FIELD_REAL, AT(flop), IFM_FIELD_NO_SCREEN },
+    { "flop_per_s", "", IFM_FIELD_REAL, AT(flop_per_s), IFM_FIELD_NO_SCREEN },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { "outcome", "is", IFM_FIELD_TEXT, get_outcome, NULL, IFM_FIELD_WHOLE },
-    { "error_code", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(code), IFM_FIELD_NO_SCREEN },
-    { "reason", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(reason), IFM_FIELD_NO_SCREEN },
-    { "phase", "", IFM_FIELD_INTEGER, ifm_field_get_int, AT(phase), IFM_FIELD_NO_SCREEN },
-    { "device", "", IFM_FIELD_TEXT, ifm_field_get_spec, AT(device), IFM_FIELD_NO_SCREEN },
-    { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, AT(device), IFM_FIELD_NO_SCREEN },
-    { "key", "", IFM_FIELD_TEXT, ifm_field_get_some_text, AT(key), IFM_FIELD_NO_SCREEN },
+    { "error_code", "", IFM_FIELD_TEXT, AT(code, .some = TRUE), IFM_FIELD_NO_SCREEN },
+    { "reason", "", IFM_FIELD_TEXT, AT(reason, .some = TRUE), IFM_FIELD_NO_SCREEN },
+    { "phase", "", IFM_FIELD_INTEGER, AT(phase), IFM_FIELD_NO_SCREEN },
+    { "device", "", IFM_FIELD_TEXT, AT_VIA(device, device), IFM_FIELD_NO_SCREEN },
+    { "simulated", "", IFM_FIELD_BOOLEAN, ifm_field_get_simulated, AT_AT(device), IFM_FIELD_NO_SCREEN },
+    { "key", "", IFM_FIELD_TEXT, AT(key, .some = TRUE), IFM_FIELD_NO_SCREEN },
     { NULL },
 };
 
@@ -193,17 +195,13 @@ json_t *ifm_study_points_to_json(const IfmStudyTables *points)
     json_t *rows = ifm_rows_to_json(ifm_fields_in(fields), points->rows);
     g_string_chunk_free(texts);
     json_t *json = ifm_json_begin("study_points", 1);
-    json_t *study = json_object(), *devices = json_array();
-    json_object_set_new(study, "name", ifm_json_string(points->name));
-    json_object_set_new(study, "title", ifm_json_string(points->title));
-    json_object_set_new(study, "kind", json_string(points->kind));
-    json_object_set(study, "definition", points->definition);
-    json_object_set_new(study, "spent_ns", json_integer(points->spent_ns));
-    json_object_set_new(json, "study", study);
+    json_t *devices = json_array();
     for (guint i = 0; i < points->devices->len; i++)
         json_array_append_new(devices, ifm_study_device_to_json(points->devices->pdata[i]));
-    json_object_set_new(json, "devices", devices);
-    json_object_set_new(json, "points", rows);
+    json_object_update_new(json, json_pack("{s:{s:o,s:o,s:s,s:O,s:I},s:o,s:o}", "study", "name",
+                                           ifm_json_string(points->name), "title", ifm_json_string(points->title), "kind",
+                                           points->kind, "definition", points->definition, "spent_ns",
+                                           (json_int_t)points->spent_ns, "devices", devices, "points", rows));
     return json;
 }
 

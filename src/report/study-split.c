@@ -40,13 +40,13 @@ static void get_split_fit(const void *record, const void *user, IfmValue *value)
         value->mark = IFM_MARK_ROUGH;
 }
 
-#define COMPUTE(member) IFM_FIELD_AT(SplitLine, compute.member)
+#define COMPUTE(member) IFM_MEMBER(SplitLine, compute.member)
 
 static const IfmField compute_fields[] = {
-    { "compute", "compute", IFM_FIELD_DURATION, ifm_field_get_real, COMPUTE(mean_ns), IFM_FIELD_HIDE_EMPTY },
-    { "min", "min", IFM_FIELD_DURATION, ifm_field_get_real, COMPUTE(min_ns), IFM_FIELD_HIDE_EMPTY },
-    { "max", "max", IFM_FIELD_DURATION, ifm_field_get_real, COMPUTE(max_ns), IFM_FIELD_HIDE_EMPTY },
-    { "share", "share", IFM_FIELD_RATIO, ifm_field_get_real, COMPUTE(share_ratio), IFM_FIELD_HIDE_EMPTY },
+    { "compute", "compute", IFM_FIELD_DURATION, COMPUTE(mean_ns), IFM_FIELD_HIDE_EMPTY },
+    { "min", "min", IFM_FIELD_DURATION, COMPUTE(min_ns), IFM_FIELD_HIDE_EMPTY },
+    { "max", "max", IFM_FIELD_DURATION, COMPUTE(max_ns), IFM_FIELD_HIDE_EMPTY },
+    { "share", "share", IFM_FIELD_RATIO, COMPUTE(share_ratio), IFM_FIELD_HIDE_EMPTY },
     { NULL },
 };
 

@@ -150,12 +150,8 @@ static gboolean identify(const IfmStore *store, gboolean *empty, GError **error)
     if (identity.application != IFM_STORE_APPLICATION_ID)
         return refuse(store, IFM_ERROR_INVALID, error, "is a SQLite file of another program, no store");
     if (identity.user_version > IFM_STORE_SCHEMA)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: was written by a newer version (schema %d; this one knows up to %d)", store->path,
-                    (int)identity.user_version, IFM_STORE_SCHEMA);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: was written by a newer version (schema %d; this one knows up to %d)",
+                                store->path, (int)identity.user_version, IFM_STORE_SCHEMA);
     return identity.user_version == IFM_STORE_SCHEMA || refuse(store, IFM_ERROR_CORRUPT, error, "has no schema version");
 }
 

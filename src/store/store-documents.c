@@ -29,9 +29,8 @@ static gboolean check_name(const char *name, GError **error)
 {
     if (*name != '\0' && g_utf8_validate(name, -1, NULL))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "document: its name is %s, expected some text in UTF-8",
-                *name == '\0' ? "empty" : "not UTF-8");
-    return FALSE;
+    return ifm_error_refuse(error, "document: its name is %s, expected some text in UTF-8",
+                            *name == '\0' ? "empty" : "not UTF-8");
 }
 
 json_t *ifm_store_document(IfmStore *store, const char *name, GError **error)
@@ -52,7 +51,7 @@ static char *text_of(const char *name, const json_t *json, GError **error)
 {
     if (!json_is_object(json))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "document %s: is no JSON object", name);
+        ifm_error_refuse(error, "document %s: is no JSON object", name);
         return NULL;
     }
     g_autofree char *text = ifm_json_canonical(json), *where = g_strdup_printf("document %s", name);

@@ -23,22 +23,12 @@ static const char *axis_text(const IfmStudyRow *point, const char *axis)
     return text != NULL ? text : "";
 }
 
-/* name -> its place in the measurement's nodes, + 1 */
-static GHashTable *nodes_by_name(const IfmMeasurement *measurement)
-{
-    GHashTable *nodes = g_hash_table_new(g_str_hash, g_str_equal);
-    for (guint i = 0; i < measurement->nodes->len; i++)
-    {
-        IfmNodeRow *node = measurement->nodes->pdata[i];
-        g_hash_table_insert(nodes, node->name, GSIZE_TO_POINTER(i + 1));
-    }
-    return nodes;
-}
-
 static void take_layers(IfmConvPoint *self, const IfmMeasurement *measurement)
 {
-    g_autoptr(GHashTable) nodes = nodes_by_name(measurement);
+    g_autoptr(GHashTable) nodes = g_hash_table_new(g_str_hash, g_str_equal); /* name -> its place, + 1 */
     const json_t *means = json_object_get(measurement->breakdown, "nodes_mean_ns");
+    for (guint i = 0; i < measurement->nodes->len; i++)
+        g_hash_table_insert(nodes, ((IfmNodeRow *)measurement->nodes->pdata[i])->name, GSIZE_TO_POINTER(i + 1));
     for (guint i = 0; i < self->layers->len; i++)
     {
         const IfmConvLayer *layer = self->layers->pdata[i];
@@ -168,17 +158,28 @@ static void layer_times_free(LayerTimes *self)
     g_free(self);
 }
 
+#define N_SHAPE 10
+
+/* What makes two layers the same work. */
+static void shape_of(const IfmConvLayer *layer, gint64 shape[N_SHAPE])
+{
+    const gint64 all[N_SHAPE] = {
+        layer->in_channels, layer->out_channels,   layer->kernel_rows,   layer->kernel_columns,   layer->groups,
+        layer->stride_rows, layer->stride_columns, layer->dilation_rows, layer->dilation_columns, layer->macs
+    };
+    memcpy(shape, all, sizeof all);
+}
+
 static void note_layer(GHashTable *by_shape, const IfmConvPoint *point, guint i)
 {
     const IfmConvLayer *layer = point->layers->pdata[i];
     const double time_ns = g_array_index(point->times_ns, double, i);
     if (isnan(time_ns) || layer->fell_back || layer->macs <= 0)
         return;
-    const gint64 shape[] = { layer->in_channels,      layer->out_channels, layer->kernel_rows,    layer->kernel_columns,
-                             layer->groups,           layer->stride_rows,  layer->stride_columns, layer->dilation_rows,
-                             layer->dilation_columns, layer->macs };
+    gint64 shape[N_SHAPE];
+    shape_of(layer, shape);
     GString *text = g_string_new(point->point->device->alias);
-    for (gsize k = 0; k < G_N_ELEMENTS(shape); k++)
+    for (gsize k = 0; k < N_SHAPE; k++)
         g_string_append_printf(text, " %" G_GINT64_FORMAT, shape[k]);
     char *key = g_string_free(text, FALSE);
     LayerTimes *times = g_hash_table_lookup(by_shape, key);
@@ -239,21 +240,14 @@ static IfmConvShapeRow shape_row(const LayerTimes *times)
 static int by_work(gconstpointer a, gconstpointer b)
 {
     const IfmConvShapeRow *one = a, *other = b;
-    const IfmConvLayer *left = one->layer, *right = other->layer;
-    if (left->macs != right->macs)
-        return left->macs < right->macs ? 1 : -1;
-    const gint64 order[] = { left->in_channels - right->in_channels,
-                             left->out_channels - right->out_channels,
-                             left->kernel_rows - right->kernel_rows,
-                             left->kernel_columns - right->kernel_columns,
-                             left->groups - right->groups,
-                             left->stride_rows - right->stride_rows,
-                             left->stride_columns - right->stride_columns,
-                             left->dilation_rows - right->dilation_rows,
-                             left->dilation_columns - right->dilation_columns };
-    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-        if (order[i] != 0)
-            return order[i] < 0 ? -1 : 1;
+    gint64 left[N_SHAPE], right[N_SHAPE];
+    shape_of(one->layer, left);
+    shape_of(other->layer, right);
+    if (left[N_SHAPE - 1] != right[N_SHAPE - 1])
+        return left[N_SHAPE - 1] < right[N_SHAPE - 1] ? 1 : -1;
+    for (gsize i = 0; i < N_SHAPE; i++)
+        if (left[i] != right[i])
+            return left[i] < right[i] ? -1 : 1;
     return strcmp(one->device->alias, other->device->alias);
 }
 

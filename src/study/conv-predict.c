@@ -159,29 +159,19 @@ static double noise_of(const Combination *self)
     return sum / (double)self->points->len;
 }
 
-/* measured_at: NULL where that size was not measured. */
-static const IfmConvPoint *measured_at(const Combination *self, gint64 size)
-{
-    for (guint i = 0; i < self->points->len; i++)
-        if (((const IfmConvPoint *)self->points->pdata[i])->input_size == size)
-            return self->points->pdata[i];
-    return NULL;
-}
-
-static IfmGridOrigin origin_of(const Combination *self, gint64 size)
-{
-    const IfmConvPoint *first = self->points->pdata[0], *last = self->points->pdata[self->points->len - 1];
-    if (measured_at(self, size) != NULL)
-        return IFM_GRID_EXACT;
-    return size < first->input_size || size > last->input_size ? IFM_GRID_OUTSIDE : IFM_GRID_INTERPOLATED;
-}
-
 static IfmConvPrediction predict(const Combination *self, gint64 size)
 {
-    const IfmConvPoint *first = self->points->pdata[0];
+    const IfmConvPoint *first = self->points->pdata[0], *last = self->points->pdata[self->points->len - 1],
+                       *measured = NULL;
+    for (guint i = 0; measured == NULL && i < self->points->len; i++)
+        if (((const IfmConvPoint *)self->points->pdata[i])->input_size == size)
+            measured = self->points->pdata[i];
     IfmConvPrediction prediction = { .device = first->point->device,
                                      .algorithm = first->algorithm,
-                                     .origin = origin_of(self, size),
+                                     .origin = measured != NULL ? IFM_GRID_EXACT
+                                               : size < first->input_size || size > last->input_size
+                                                   ? IFM_GRID_OUTSIDE
+                                                   : IFM_GRID_INTERPOLATED,
                                      .n_sizes = self->points->len,
                                      .noise_ratio = noise_of(self),
                                      .energy_j = NAN };
@@ -202,7 +192,6 @@ static IfmConvPrediction predict(const Combination *self, gint64 size)
     prediction.upper_ns = prediction.time_ns * (1 + prediction.p95_ratio);
     const double power_w = exp(curve_at(self->power, log((double)size), NO_KNOT));
     prediction.energy_j = power_w * prediction.time_ns / 1e9;
-    const IfmConvPoint *measured = measured_at(self, size);
     if (measured != NULL)
     {
         prediction.time_ns = measured->point->median_ns;

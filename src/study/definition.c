@@ -145,8 +145,7 @@ static const StudyKind *kind_of(const StudyKind *const *kinds, const char *path,
     g_ptr_array_add(names, NULL);
     g_autofree char *all = g_strjoinv(", ", (char **)names->pdata);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s:%zu: kind: \"%s\" is none; there are %s%s", path, line, name, all,
-                hint);
+    ifm_error_refuse(error, "%s:%zu: kind: \"%s\" is none; there are %s%s", path, line, name, all, hint);
     return NULL;
 }
 

@@ -200,18 +200,11 @@ static gboolean read_bandwidth(ImportTable *table, const char *file, const json_
         member = json_null();
     g_autofree char *where = g_strdup_printf("%s: %s", file, key);
     if (!is_bandwidth_key(table, key))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: expected DEVICE_stageN, such as CPU_stage3", where);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: expected DEVICE_stageN, such as CPU_stage3", where);
     if (!json_is_null(member) && !ifm_json_get_double(object, file, key, &value, error))
         return FALSE;
     if (value <= 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: found %g, expected more than 0 (MB/s), or null", where,
-                    value);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: found %g, expected more than 0 (MB/s), or null", where, value);
     if (json_object_get(table->bandwidth, key) == NULL) /* the earlier file counts */
         json_object_set(table->bandwidth, key, member);
     return TRUE;
@@ -229,9 +222,7 @@ static gboolean take_size(gint64 *size, const json_t *study, const char *key, co
     {
         g_autofree char *right =
             *size != 0 ? g_strdup_printf("%" G_GINT64_FORMAT ", as the file before it has", *size) : g_strdup("1 or more");
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s: found %" G_GINT64_FORMAT ", expected %s", file, key,
-                    found, right);
-        return FALSE;
+        return ifm_error_refuse(error, "%s: %s: found %" G_GINT64_FORMAT ", expected %s", file, key, found, right);
     }
     *size = found;
     return TRUE;
@@ -254,10 +245,7 @@ static gboolean read_document(ImportTable *table, const char *file, const json_t
     const char *key;
     json_t *value;
     if (!json_is_object(json))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: expected an object of rows", file);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: expected an object of rows", file);
     if (json_object_get(json, "points") != NULL)
         return ifm_error_refuse(error, "%s: a study of points is imported from its points.csv", file);
     json_object_foreach((json_t *)json, key, value)
@@ -313,10 +301,7 @@ gboolean import_json(ImportTable *table, const char *path, GError **error)
     if (!ifm_file_load(path, &bytes, &n_bytes, error))
         return FALSE;
     if (strlen(bytes) != n_bytes)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is no text: a NUL at byte %zu", path, strlen(bytes));
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: is no text: a NUL at byte %zu", path, strlen(bytes));
     g_autofree char *text = mend_numbers(bytes);
     json_auto_t *json = ifm_json_parse(text, strlen(text), path, error);
     return json != NULL && read_document(table, path, json, error);

@@ -8,14 +8,12 @@
 
 #include "kind-kernels.h"
 
-/* Whole: a held-out model as it was measured under one load, over its visits. */
+/* Whole: a held-out model as it was measured under one load, over its visits. @model: index into the records    @is:
+ * measured_ns: first their sum, then their mean */
 typedef struct
 {
-    gsize model; /* index into the records */
-    int kind, cores;
-    gint64 threads;
-    double level, sum_ns;
-    gsize n;
+    gsize model, n;
+    IfmModelVerdict is;
 } Whole;
 
 /* --- what was measured --------------------------------------------------------------------------------------------------
@@ -35,6 +33,18 @@ static gboolean read_held_out(const IfmStudyTables *points, IfmKernelsOutcome *o
     return TRUE;
 }
 
+static gint compare_whole(gconstpointer a, gconstpointer b)
+{
+    const Whole *x = a, *y = b;
+    if (x->model != y->model)
+        return (x->model > y->model) - (x->model < y->model);
+    if (x->is.threads != y->is.threads)
+        return (x->is.threads > y->is.threads) - (x->is.threads < y->is.threads);
+    if (x->is.kind != y->is.kind || x->is.cores != y->is.cores)
+        return x->is.kind != y->is.kind ? x->is.kind - y->is.kind : x->is.cores - y->is.cores;
+    return (x->is.level > y->is.level) - (x->is.level < y->is.level);
+}
+
 /* Visits of one model with one number of threads under one load are taken together. */
 static GArray *list_whole(const IfmStudyTables *points)
 {
@@ -45,27 +55,26 @@ static GArray *list_whole(const IfmStudyTables *points)
         const gssize model = study_find_held_out(points, ifm_member_text(point->axes, "kernel"));
         if (model < 0 || point->reason != NULL)
             continue;
-        Whole one = { .model = (gsize)model,
-                      .kind = study_load_kind_of(point),
-                      .cores = study_load_cores_of(point),
-                      .threads = study_threads_of(point) };
-        one.level = (double)json_integer_value(json_object_get(point->axes, "level")) / 100;
+        const Whole one = { .model = (gsize)model,
+                            .is = { .kind = study_load_kind_of(point),
+                                    .cores = study_load_cores_of(point),
+                                    .threads = study_threads_of(point),
+                                    .level = (double)json_integer_value(json_object_get(point->axes, "level")) / 100 } };
         Whole *found = NULL;
         for (guint k = 0; k < all->len && found == NULL; k++)
-        {
-            Whole *other = &g_array_index(all, Whole, k);
-            if (other->model == one.model && other->kind == one.kind && other->cores == one.cores &&
-                other->threads == one.threads && fabs(other->level - one.level) < 1e-9)
-                found = other;
-        }
+            if (compare_whole(&one, &g_array_index(all, Whole, k)) == 0)
+                found = &g_array_index(all, Whole, k);
         if (found == NULL)
         {
             g_array_append_val(all, one);
             found = &g_array_index(all, Whole, all->len - 1);
         }
-        found->sum_ns += one.kind == IFM_LOAD_NONE ? point->median_ns : point->mean_ns;
+        found->is.measured_ns += one.is.kind == IFM_LOAD_NONE ? point->median_ns : point->mean_ns;
         found->n++;
     }
+    for (guint i = 0; i < all->len; i++)
+        g_array_index(all, Whole, i).is.measured_ns /= (double)g_array_index(all, Whole, i).n;
+    g_array_sort(all, compare_whole);
     return all;
 }
 
@@ -83,11 +92,11 @@ static double overhead_without(const IfmKernelsOutcome *outcome, const GArray *w
     for (guint i = 0; i < whole->len; i++)
     {
         const Whole *one = &g_array_index(whole, Whole, i);
-        if (one->kind != IFM_LOAD_NONE || (gssize)one->model == without)
+        if (one->is.kind != IFM_LOAD_NONE || (gssize)one->model == without)
             continue;
         const IfmKernelRecords *records = outcome->records->pdata[one->model];
-        g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)one->threads, NULL);
-        const double lacking = (one->sum_ns / (double)one->n - (prediction->latency_ns - prediction->overhead_ns)) /
+        g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)one->is.threads, NULL);
+        const double lacking = (one->is.measured_ns - (prediction->latency_ns - prediction->overhead_ns)) /
                                (double)MAX(records->kernels->len, 1);
         g_array_append_val(all, lacking);
     }
@@ -98,36 +107,19 @@ static double overhead_without(const IfmKernelsOutcome *outcome, const GArray *w
 static void add_verdict(IfmKernelsOutcome *outcome, const GArray *whole, const Whole *one)
 {
     const IfmKernelRecords *records = outcome->records->pdata[one->model];
-    const IfmLoadState load = { .same = one->cores == IFM_LOAD_CORES_SAME ? one->level : 0,
-                                .other = one->cores == IFM_LOAD_CORES_OTHER ? one->level : 0,
+    IfmModelVerdict verdict = one->is;
+    const IfmLoadState load = { .same = verdict.cores == IFM_LOAD_CORES_SAME ? verdict.level : 0,
+                                .other = verdict.cores == IFM_LOAD_CORES_OTHER ? verdict.level : 0,
                                 .idle_ns = (double)NAN };
-    const double overhead_ns = overhead_without(outcome, whole, (gssize)one->model);
-    ifm_latency_model_set_overhead(outcome->model, overhead_ns);
-    g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)one->threads, &load);
-    const IfmModelVerdict verdict = { .name = records->model,
-                                      .kind = one->kind,
-                                      .cores = one->cores,
-                                      .threads = one->threads,
-                                      .level = one->level,
-                                      .measured_ns = one->sum_ns / (double)one->n,
-                                      .predicted_ns = prediction->latency_ns,
-                                      .low_ns = prediction->low_ns,
-                                      .high_ns = prediction->high_ns,
-                                      .known_ratio = prediction->known_ratio,
-                                      .node_overhead_ns = overhead_ns };
+    verdict.node_overhead_ns = overhead_without(outcome, whole, (gssize)one->model);
+    ifm_latency_model_set_overhead(outcome->model, verdict.node_overhead_ns);
+    g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(outcome->model, records, (int)verdict.threads, &load);
+    verdict.name = records->model;
+    verdict.predicted_ns = prediction->latency_ns;
+    verdict.low_ns = prediction->low_ns;
+    verdict.high_ns = prediction->high_ns;
+    verdict.known_ratio = prediction->known_ratio;
     g_array_append_val(outcome->verdicts, verdict);
-}
-
-static gint compare_whole(gconstpointer a, gconstpointer b)
-{
-    const Whole *x = a, *y = b;
-    if (x->model != y->model)
-        return (x->model > y->model) - (x->model < y->model);
-    if (x->threads != y->threads)
-        return (x->threads > y->threads) - (x->threads < y->threads);
-    if (x->kind != y->kind || x->cores != y->cores)
-        return x->kind != y->kind ? x->kind - y->kind : x->cores - y->cores;
-    return (x->level > y->level) - (x->level < y->level);
 }
 
 static double mape_of(const GArray *verdicts, gboolean loaded)
@@ -156,7 +148,6 @@ static void learn(IfmKernelsOutcome *outcome, const IfmStudyTables *points)
         return;
     }
     g_autoptr(GArray) whole = list_whole(points);
-    g_array_sort(whole, compare_whole);
     for (guint i = 0; i < whole->len; i++)
         add_verdict(outcome, whole, &g_array_index(whole, Whole, i));
     ifm_latency_model_set_overhead(outcome->model, overhead_without(outcome, whole, -1));

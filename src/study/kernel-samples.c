@@ -7,23 +7,6 @@
 
 #include "kind-kernels.h"
 
-/* Kernel: one of the study, as its manifest has it. */
-typedef struct
-{
-    IfmKernelRecord *record;
-    const char *base, *models; /* borrowed from the manifest */
-    char *families, *shape;
-    double copies;
-} Kernel;
-
-static void kernel_free(Kernel *kernel)
-{
-    ifm_kernel_record_free(kernel->record);
-    g_free(kernel->families);
-    g_free(kernel->shape);
-    g_free(kernel);
-}
-
 /* "resnet18,size=64" and "models/resnet50.onnx" are of the family "resnet", "mobilenet_v2" of "mobilenet". */
 static char *family_of(const char *model)
 {
@@ -63,30 +46,23 @@ static char *shape_of(const IfmKernelRecord *record)
 
 static GHashTable *kernels_of(const IfmStudyTables *points, GError **error)
 {
-    g_autoptr(GHashTable) kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)kernel_free);
+    g_autoptr(GHashTable) kernels = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)study_kernel_free);
     const json_t *list = ifm_member(points->definition, "kernels");
     for (gsize i = 0; i < json_array_size(list); i++)
     {
-        const json_t *json = json_array_get(list, i);
-        const char *id = ifm_member_text(json, "id"), *base = ifm_member_text(json, "base"),
-                   *models = ifm_member_text(json, "models");
-        g_autoptr(IfmKernelRecord) record =
-            ifm_kernel_record_from_json(json_object_get(json, "record"), "kernels[]", error);
-        if (record == NULL)
+        g_autoptr(StudyKernel) kernel = g_new0(StudyKernel, 1);
+        if (!ifm_record_from_json(kernel, study_kernel_fields, json_array_get(list, i), "kernels[]", NULL, error) ||
+            (kernel->record = ifm_kernel_record_from_json(kernel->json, "kernels[]", error)) == NULL)
             return NULL;
-        if (id == NULL || base == NULL || models == NULL)
+        if (kernel->id == NULL || kernel->base == NULL || kernel->models == NULL)
         {
             g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "kernels[%" G_GSIZE_FORMAT "]: no kernel of a study", i);
             return NULL;
         }
-        Kernel *kernel = g_new0(Kernel, 1);
-        kernel->shape = shape_of(record);
-        kernel->copies = (double)ifm_kernel_ring_copies(record);
-        kernel->record = g_steal_pointer(&record);
-        kernel->base = base;
-        kernel->models = models;
-        kernel->families = families_of(models);
-        g_hash_table_replace(kernels, (gpointer)id, kernel);
+        kernel->shape = shape_of(kernel->record);
+        kernel->families = families_of(kernel->models);
+        g_hash_table_replace(kernels, kernel->id, kernel);
+        kernel = NULL;
     }
     return g_steal_pointer(&kernels);
 }
@@ -207,7 +183,7 @@ static char *runtime_of(const json_t *environment)
     return engine != NULL && version != NULL ? g_strdup_printf("%s %s", engine, version) : NULL;
 }
 
-static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, const Kernel *kernel, GHashTable *idle,
+static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, const StudyKernel *kernel, GHashTable *idle,
                        char **metrics, const char *level)
 {
     IfmKernelSample sample;
@@ -215,7 +191,7 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     g_autofree char *visit = visit_of(point);
     g_autofree double *values = metrics_of(point, metrics);
     g_autofree char *runtime = runtime_of(environment);
-    const double *alone = g_hash_table_lookup(idle, visit);
+    const double *alone = g_hash_table_lookup(idle, visit), copies = (double)ifm_kernel_ring_copies(kernel->record);
     ifm_kernel_sample_init(&sample);
     ifm_kernel_sample_describe(&sample, kernel->record);
     sample.kernel_id = ifm_member_text(point->axes, "kernel");
@@ -223,9 +199,9 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     sample.configuration = kernel->base;
     sample.models = *kernel->models != '\0' ? kernel->models : NULL;
     sample.families = *kernel->families != '\0' ? kernel->families : NULL;
-    sample.latency_ms = point->mean_ns / kernel->copies / 1e6;
-    sample.median_ms = point->median_ns / kernel->copies / 1e6;
-    sample.std_ms = point->std_ns / kernel->copies / 1e6;
+    sample.latency_ms = point->mean_ns / copies / 1e6;
+    sample.median_ms = point->median_ns / copies / 1e6;
+    sample.std_ms = point->std_ns / copies / 1e6;
     sample.n = (double)point->n;
     sample.visit = (double)axis_of(point, "visit");
     sample.threads = (double)study_threads_of(point);
@@ -233,7 +209,7 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     sample.load_cores = study_load_cores_of(point);
     sample.load_level = (double)axis_of(point, "level") / 100;
     sample.achieved_load = sample.load_kind == IFM_LOAD_NONE ? 0 : ifm_member_number(environment, "stress.achieved_before");
-    sample.idle_ms = alone != NULL ? *alone / kernel->copies / 1e6 : (double)NAN;
+    sample.idle_ms = alone != NULL ? *alone / copies / 1e6 : (double)NAN;
     sample.roofline_ms = roofline_ms_of(point->device, &sample);
     sample.machine = ifm_member_text(environment, "machine.cpu");
     sample.runtime = runtime;
@@ -270,7 +246,7 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyTables *points, GError 
     {
         const IfmStudyRow *point = points->rows->pdata[i];
         const char *id = ifm_member_text(point->axes, "kernel");
-        const Kernel *kernel = id != NULL ? g_hash_table_lookup(kernels, id) : NULL;
+        const StudyKernel *kernel = id != NULL ? g_hash_table_lookup(kernels, id) : NULL;
         if (point->reason != NULL)
             continue;
         if (kernel == NULL && study_find_held_out(points, id) >= 0) /* a whole model */

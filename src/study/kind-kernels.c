@@ -4,6 +4,7 @@
 
 #include <kernel/kernel.h>
 #include <sensor/sensor.h>
+#include <store/store.h>
 #include <stress/stress.h>
 #include <zoo/zoo.h>
 
@@ -100,13 +101,15 @@ static void held_out_free(HeldOut *model)
     g_free(model);
 }
 
-static void kernel_free(StudyKernel *kernel)
+void study_kernel_free(StudyKernel *kernel)
 {
     ifm_kernel_record_free(kernel->record);
     json_decref(kernel->json);
     g_free(kernel->id);
     g_free(kernel->base);
     g_free(kernel->models);
+    g_free(kernel->families);
+    g_free(kernel->shape);
     g_free(kernel);
 }
 
@@ -182,11 +185,15 @@ static gboolean read_queries(KernelAxes *axes, GError **error)
     return TRUE;
 }
 
+static gboolean is_path(const char *model)
+{
+    return strchr(model, '/') != NULL || g_str_has_suffix(model, ".onnx");
+}
+
 /* Paths are relative to the file. (transfer full) */
 static char *asked_as(const char *word, const char *folder)
 {
-    const gboolean is_path = strchr(word, '/') != NULL || g_str_has_suffix(word, ".onnx");
-    return is_path && !g_path_is_absolute(word) ? g_build_filename(folder, word, NULL) : g_strdup(word);
+    return is_path(word) && !g_path_is_absolute(word) ? g_build_filename(folder, word, NULL) : g_strdup(word);
 }
 
 /* A file that is there, or a name of the zoo; what is in it is found out when it is read. */
@@ -194,10 +201,9 @@ static gboolean check_model(const StudyText *common, const char *key, guint i, c
 {
     g_autoptr(GError) trouble = NULL;
     g_auto(GStrv) words = g_strsplit(without_prefix(asked), ",", -1);
-    const gboolean is_path = strchr(asked, '/') != NULL || g_str_has_suffix(asked, ".onnx");
-    if (is_path && !g_file_test(asked, G_FILE_TEST_EXISTS))
+    if (is_path(asked) && !g_file_test(asked, G_FILE_TEST_EXISTS))
         return ifm_yaml_key_error(&common->place, key, i, error, "%s: there is no such file", asked);
-    return is_path || ifm_zoo_find(words[0], &trouble) != NULL ||
+    return is_path(asked) || ifm_zoo_find(words[0], &trouble) != NULL ||
            ifm_yaml_key_error(&common->place, key, i, error, "%s", trouble->message);
 }
 
@@ -251,8 +257,7 @@ static StudyKernel *add_kernel(KernelAxes *axes, GHashTable *known, const IfmKer
     kernel->record = ifm_kernel_record_copy(record);
     g_ptr_array_set_size(kernel->record->covers, 0); /* of one model: no part of what is measured */
     g_array_set_size(kernel->record->depends, 0);
-    g_free(kernel->record->node);
-    kernel->record->node = g_strdup("");
+    ifm_record_set_text(&kernel->record->node, "");
     kernel->json = ifm_kernel_record_to_json(kernel->record);
     kernel->id = ifm_kernel_record_stem(kernel->record);
     kernel->base = g_strdup(base != NULL ? base : kernel->id);
@@ -278,17 +283,22 @@ static gboolean can_measure(const IfmKernelRecord *record)
     return analysis != NULL;
 }
 
+static IfmKernelRecords *records_of(const IfmStudy *study, const char *asked, GError **error)
+{
+    const KernelAxes *axes = study->own;
+    const IfmStudyDevice *device = study->devices->pdata[0];
+    const IfmKernelOptions options = { .device = device->device, .seed = axes->seed, .open = axes->open };
+    return ifm_kernel_records_open(asked, &options, error);
+}
+
 static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known, GError **error)
 {
-    const IfmStudyDevice *device = study->devices->pdata[0];
     for (guint i = 0; i < axes->models->len; i++)
     {
-        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed, .open = axes->open };
-        g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(axes->asked->pdata[i], &options, error);
+        g_autoptr(IfmKernelRecords) records = records_of(study, axes->asked->pdata[i], error);
         if (records == NULL)
             return FALSE;
-        g_free(axes->level);
-        axes->level = g_strdup(records->level);
+        ifm_record_set_text(&axes->level, records->level);
         for (guint k = 0; k < records->kernels->len; k++)
         {
             const IfmKernelRecord *record = records->kernels->pdata[k];
@@ -301,20 +311,6 @@ static gboolean add_models(IfmStudy *study, KernelAxes *axes, GHashTable *known,
             g_free(kernel->models);
             kernel->models = models;
         }
-    }
-    return TRUE;
-}
-
-static gboolean find_held_out(IfmStudy *study, KernelAxes *axes, GError **error)
-{
-    const IfmStudyDevice *device = study->devices->pdata[0];
-    for (guint i = 0; i < axes->held_out->len; i++)
-    {
-        HeldOut *model = axes->held_out->pdata[i];
-        const IfmKernelOptions options = { .device = device->device, .seed = axes->seed, .open = axes->open };
-        model->records = ifm_kernel_records_open(model->asked, &options, error);
-        if (model->records == NULL)
-            return FALSE;
     }
     return TRUE;
 }
@@ -344,8 +340,14 @@ static const GPtrArray *kernels_of(IfmStudy *study)
     if (axes->kernels != NULL || study->devices->len == 0)
         return axes->kernels;
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
-    axes->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_free);
-    if (add_models(study, axes, known, &axes->error) && find_held_out(study, axes, &axes->error))
+    axes->kernels = g_ptr_array_new_with_free_func((GDestroyNotify)study_kernel_free);
+    gboolean good = add_models(study, axes, known, &axes->error);
+    for (guint i = 0; good && i < axes->held_out->len; i++)
+    {
+        HeldOut *model = axes->held_out->pdata[i];
+        good = (model->records = records_of(study, model->asked, &axes->error)) != NULL;
+    }
+    if (good)
         add_shapes(axes, known);
     else
         g_ptr_array_set_size(axes->kernels, 0);
@@ -380,16 +382,12 @@ typedef struct
 static json_t *axes_of(const Visit *visit)
 {
     const Condition *condition = &visit->condition;
-    json_t *axes = json_object();
     g_assert((visit->kernel == NULL) != (visit->model == NULL));
-    json_object_set_new(axes, "kernel", ifm_json_string(visit->model != NULL ? visit->model->name : visit->kernel->id));
-    json_object_set_new(axes, "visit", json_integer(visit->visit));
-    if (visit->threads > 0)
-        json_object_set_new(axes, "threads", json_integer(visit->threads));
-    json_object_set_new(axes, "load", json_string(condition->stress < 0 ? "none" : ifm_stress_words()[condition->stress]));
-    json_object_set_new(axes, "level", json_integer(condition->level));
-    json_object_set_new(axes, "cores", json_string(condition->stress < 0 ? "none" : core_words[condition->cores]));
-    return axes;
+    return json_pack("{s:o,s:I,s:o*,s:s,s:I,s:s}", "kernel",
+                     ifm_json_string(visit->model != NULL ? visit->model->name : visit->kernel->id), "visit",
+                     (json_int_t)visit->visit, "threads", visit->threads > 0 ? json_integer(visit->threads) : NULL, "load",
+                     condition->stress < 0 ? "none" : ifm_stress_words()[condition->stress], "level",
+                     (json_int_t)condition->level, "cores", condition->stress < 0 ? "none" : core_words[condition->cores]);
 }
 
 static void add_case(IfmStudy *study, int phase, IfmStudyDevice *device, const Visit *visit)
@@ -531,9 +529,8 @@ static void drop(StudyCase *one)
 /* Its own file, or one of the zoo in the study's folder, with sizes and inputs. */
 static gboolean open_held_out(const KernelAxes *axes, HeldOut *model, const char *folder, GError **error)
 {
-    const gboolean is_path = strchr(model->asked, '/') != NULL || g_str_has_suffix(model->asked, ".onnx");
     g_autofree char *text =
-        is_path ? g_strdup(model->asked) : g_strconcat(IFM_ZOO_PREFIX, without_prefix(model->asked), NULL);
+        is_path(model->asked) ? g_strdup(model->asked) : g_strconcat(IFM_ZOO_PREFIX, without_prefix(model->asked), NULL);
     const IfmModelRequest request = {
         .text = text, .open = &axes->open, .seed = axes->seed, .folder = folder, .is_run = TRUE
     };
@@ -615,7 +612,7 @@ static int pace(const StudyCase *one)
 /* --- the manifest -------------------------------------------------------------------------------------------------------
  */
 
-static const IfmRecordField kernel_fields[] = {
+const IfmRecordField study_kernel_fields[] = {
     { IFM_RECORD(STRING, StudyKernel, id) },
     { IFM_RECORD(STRING, StudyKernel, base) },
     { IFM_RECORD(STRING, StudyKernel, models) },
@@ -632,36 +629,27 @@ static const IfmRecordField definition_fields[] = {
     { NULL },
 };
 
-/* With their kernels, so that a store predicts them without a runtime. */
-static json_t *held_out_to_json(const KernelAxes *axes)
-{
-    json_t *json = json_array();
-    for (guint i = 0; i < axes->held_out->len; i++)
-    {
-        const HeldOut *model = axes->held_out->pdata[i];
-        json_t *one = json_object();
-        json_object_set_new(one, "name", ifm_json_string(model->name));
-        json_object_set_new(one, "records",
-                            model->records != NULL ? ifm_kernel_records_to_json(model->records) : json_null());
-        json_array_append_new(json, one);
-    }
-    return json;
-}
-
 static json_t *definition(const IfmStudy *study)
 {
     const KernelAxes *axes = study->own;
-    json_t *json = ifm_record_to_json(axes, definition_fields), *model = json_object(), *kernels = json_array();
+    json_t *json = ifm_record_to_json(axes, definition_fields), *kernels = json_array(), *held_out = json_array();
     for (guint i = 0; axes->kernels != NULL && i < axes->kernels->len; i++)
-        json_array_append_new(kernels, ifm_record_to_json(axes->kernels->pdata[i], kernel_fields));
-    json_object_set_new(model, "seed", json_integer(axes->seed));
-    json_object_set_new(json, "model", model);
+        json_array_append_new(kernels, ifm_record_to_json(axes->kernels->pdata[i], study_kernel_fields));
+    for (guint i = 0; i < axes->held_out->len;
+         i++) /* with their kernels, so that a store predicts them without a runtime */
+    {
+        const HeldOut *model = axes->held_out->pdata[i];
+        json_array_append_new(held_out,
+                              json_pack("{s:o,s:o}", "name", ifm_json_string(model->name), "records",
+                                        model->records != NULL ? ifm_kernel_records_to_json(model->records) : json_null()));
+    }
+    json_object_set_new(json, "model", json_pack("{s:I}", "seed", (json_int_t)axes->seed));
     json_object_set_new(json, "kernels", kernels);
     if (axes->dims->len > 1)
         json_object_set_new(json, "dims", study_texts_to_json(axes->dims));
     if (axes->inputs->len > 1)
         json_object_set_new(json, "inputs", study_texts_to_json(axes->inputs));
-    json_object_set_new(json, "held_out", held_out_to_json(axes));
+    json_object_set_new(json, "held_out", held_out);
     return json;
 }
 

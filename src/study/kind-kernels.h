@@ -4,13 +4,17 @@
 #include "study-kind.h"
 
 /* StudyKernel: one to measure. @json: of @record, without what is of one model alone    @id: its stem    @base: the id of
- * the one that its sizes are around; its own where it is of a model    @models: those it is in, with ";" between; "" */
+ * the one that its sizes are around; its own where it is of a model    @models: those it is in, with ";" between; ""
+ * @families, @shape: of its models and its first input, for samples of it */
 typedef struct
 {
     IfmKernelRecord *record;
     json_t *json;
-    char *id, *base, *models;
+    char *id, *base, *models, *families, *shape;
 } StudyKernel;
+extern const IfmRecordField study_kernel_fields[]; /* as the manifest has it */
+void study_kernel_free(StudyKernel *kernel);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StudyKernel, study_kernel_free)
 
 /* What a case of such a study was: IfmLoadKind, IfmLoadCores; the threads that the runtime used. Of one with a
  * measurement. */

@@ -186,6 +186,14 @@ static gboolean take_range(IfmStudy *study, const SubjectText *text, const char 
     return TRUE;
 }
 
+static gboolean check_stage(const IfmStudy *study, int number, const IfmPlace *place, const char *key, gssize i,
+                            GError **error)
+{
+    return study_stage(study->staged, number) != NULL ||
+           ifm_yaml_key_error(place, key, i, error, "there is no stage %d; %s has stages 1 to %zu", number,
+                              study->staged->name, study->staged->n_stages);
+}
+
 static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **error)
 {
     GError *trouble = NULL;
@@ -198,9 +206,8 @@ static gboolean take_subject(IfmStudy *study, const SubjectText *text, GError **
     for (gsize i = 0; i < text->stages->len; i++)
     {
         int number = (int)g_array_index(text->stages, gint64, i);
-        if (study_stage(study->staged, number) == NULL)
-            return ifm_yaml_key_error(&text->place, "stages", i, error, "there is no stage %d; %s has stages 1 to %zu",
-                                      number, study->staged->name, study->staged->n_stages);
+        if (!check_stage(study, number, &text->place, "stages", i, error))
+            return FALSE;
         g_array_append_val(study->stages, number);
     }
     for (gsize i = 0; text->stages->len == 0 && i < study->staged->n_stages; i++)
@@ -321,9 +328,8 @@ static gboolean take_not_stages(const IfmStudy *study, const DeviceText *text, I
     for (guint i = 0; i < text->not_stages->len; i++)
     {
         int number = (int)g_array_index(text->not_stages, gint64, i);
-        if (study_stage(study->staged, number) == NULL)
-            return ifm_yaml_key_error(&text->place, "not_stages", -1, error, "there is no stage %d; %s has stages 1 to %zu",
-                                      number, study->staged->name, study->staged->n_stages);
+        if (!check_stage(study, number, &text->place, "not_stages", -1, error))
+            return FALSE;
         device->not_stages |= study_range_mask(number, number);
     }
     return TRUE;

@@ -179,8 +179,8 @@ gboolean study_manifest_read(IfmStore *store, StudyManifest **manifest, GError *
     else if (ifm_json_get_int64(found, where, "format_version", &version, &trouble) && version == FORMAT_VERSION)
         *manifest = manifest_from(found, where, &trouble);
     else if (trouble == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: %s is of format %" G_GINT64_FORMAT "; this program reads %d",
-                    ifm_store_path(store), where, version, FORMAT_VERSION);
+        ifm_error_refuse(error, "%s: %s is of format %" G_GINT64_FORMAT "; this program reads %d", ifm_store_path(store),
+                         where, version, FORMAT_VERSION);
     if (trouble != NULL) /* what this program wrote is not so */
         g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: %s", ifm_store_path(store), trouble->message);
     return *manifest != NULL;
@@ -190,7 +190,7 @@ StudyManifest *study_manifest_required(IfmStore *store, GError **error)
 {
     StudyManifest *manifest = NULL;
     if (study_manifest_read(store, &manifest, error) && manifest == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: holds no study", ifm_store_path(store));
+        ifm_error_refuse(error, "%s: holds no study", ifm_store_path(store));
     return manifest;
 }
 

@@ -81,12 +81,11 @@ static IfmStudy *study_of_folder(const char *folder, const char *const *settings
     if (name != NULL && g_strv_contains((const char *const *)shipped, name))
         return ifm_study_open_set(name, settings, error);
     if (name != NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: is a folder with results of study \"%s\"; expected its YAML file, and the folder as -o %s", folder,
-                    name, folder);
+        ifm_error_refuse(error,
+                         "%s: is a folder with results of study \"%s\"; expected its YAML file, and the folder as -o %s",
+                         folder, name, folder);
     else if (!is_there(path))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: is a folder; expected a study's name or its YAML file",
-                    folder);
+        ifm_error_refuse(error, "%s: is a folder; expected a study's name or its YAML file", folder);
     return NULL;
 }
 

@@ -171,24 +171,17 @@ static char *words_of(const PointAxes *axes, const Point *point)
 
 static json_t *axes_of(const PointAxes *axes, const Point *point)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "model", ifm_json_string(point->model->text));
-    if (point->algorithm != NULL)
-        json_object_set_new(json, "algorithm", ifm_json_string(point->algorithm));
-    if (point->input_size > 0)
-        json_object_set_new(json, "input_size", json_integer(point->input_size));
-    if (axes->batch->len > 0)
-        json_object_set_new(json, "batch", json_integer(point->batch));
+    json_t *json = json_pack("{s:o,s:o*,s:o*,s:o*}", "model", ifm_json_string(point->model->text), "algorithm",
+                             point->algorithm != NULL ? ifm_json_string(point->algorithm) : NULL, "input_size",
+                             point->input_size > 0 ? json_integer(point->input_size) : NULL, "batch",
+                             axes->batch->len > 0 ? json_integer(point->batch) : NULL);
     for (guint i = 0; i < axes->dims->len; i++)
         json_object_set_new(json, ((const PointDim *)axes->dims->pdata[i])->name, json_integer(point->sizes[i]));
-    if (axes->mode->len > 0)
-        json_object_set_new(json, "mode", json_string(point_mode_words[point->mode]));
-    if (axes->dtype->len > 0)
-        json_object_set_new(json, "dtype", json_string(point_dtype_words[point->dtype]));
-    if (axes->threads->len > 0)
-        json_object_set_new(json, "threads", json_integer(point->threads));
-    if (axes->streams->len > 0)
-        json_object_set_new(json, "streams", json_integer(point->streams));
+    json_object_update_new(json, json_pack("{s:s*,s:s*,s:o*,s:o*}", "mode",
+                                           axes->mode->len > 0 ? point_mode_words[point->mode] : NULL, "dtype",
+                                           axes->dtype->len > 0 ? point_dtype_words[point->dtype] : NULL, "threads",
+                                           axes->threads->len > 0 ? json_integer(point->threads) : NULL, "streams",
+                                           axes->streams->len > 0 ? json_integer(point->streams) : NULL));
     return json;
 }
 
@@ -394,9 +387,8 @@ int point_pace(const StudyCase *one)
 json_t *point_definition(const IfmStudy *study)
 {
     const PointAxes *axes = study->own;
-    json_t *json = ifm_record_to_json(axes, lists), *model = json_object();
-    json_object_set_new(model, "seed", json_integer(axes->seed));
-    json_object_set_new(json, "model", model);
+    json_t *json = ifm_record_to_json(axes, lists);
+    json_object_set_new(json, "model", json_pack("{s:I}", "seed", (json_int_t)axes->seed));
     if (axes->algorithms->len > 0)
         json_object_update_new(json, ifm_record_to_json(axes, algorithm_fields));
     if (axes->inputs != NULL && axes->inputs->len > 1)

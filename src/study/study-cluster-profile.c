@@ -109,20 +109,6 @@ char *ifm_cluster_describe(void)
 
 /* --- what is asked, against what there is ----------------------------------------------------------------------------- */
 
-/* What is asked for, of the command line, the GPU and the file, in this order. All borrowed. */
-typedef struct
-{
-    const ClusterText *text; /* NULL: there is no file */
-    const char *partition, *constraint, *gres, *account, *qos;
-    gint64 time_ns, memory_bytes, cpus_per_task;
-    gboolean exclusive;
-} Asked;
-
-static const char *first_of(const char *one, const char *other, const char *third)
-{
-    return one != NULL ? one : other != NULL ? other : third;
-}
-
 /* The record of that name in a map; NULL without one. */
 static gpointer named(const GPtrArray *records, const char *name)
 {
@@ -178,11 +164,11 @@ static GPtrArray *constraints_of(const ClusterText *text, const char *partition)
 }
 
 /* Slurm combines features with &, |, brackets and counts: "[gpul40s*2&gpua100]". */
-static gboolean check_constraint(const Asked *asked, GError **error)
+static gboolean check_constraint(const IfmClusterOptions *asked, const ClusterText *text, GError **error)
 {
-    if (asked->constraint == NULL || asked->text == NULL)
+    if (asked->constraint == NULL)
         return TRUE;
-    g_autoptr(GPtrArray) known = constraints_of(asked->text, asked->partition);
+    g_autoptr(GPtrArray) known = constraints_of(text, asked->partition);
     g_auto(GStrv) words = g_strsplit_set(asked->constraint, "&|,()[]", -1);
     if (known->len == 0)
         return TRUE;
@@ -197,14 +183,14 @@ static gboolean check_constraint(const Asked *asked, GError **error)
     return TRUE;
 }
 
-static gboolean check_partition(const Asked *asked, GError **error)
+static gboolean check_partition(const IfmClusterOptions *asked, const ClusterText *text, GError **error)
 {
-    if (asked->partition == NULL || asked->text == NULL || asked->text->partitions->len == 0)
+    if (asked->partition == NULL || text->partitions->len == 0)
         return TRUE;
-    const PartitionText *partition = named(asked->text->partitions, asked->partition);
+    const PartitionText *partition = named(text->partitions, asked->partition);
     if (partition == NULL)
     {
-        g_autoptr(GPtrArray) names = names_of(asked->text->partitions);
+        g_autoptr(GPtrArray) names = names_of(text->partitions);
         return refuse_word("partition", asked->partition, "a partition", names, error);
     }
     if (partition->max_time_ns == 0 || asked->time_ns <= partition->max_time_ns)
@@ -240,7 +226,7 @@ void cluster_request_free(ClusterRequest *request)
     g_free(request);
 }
 
-static gboolean take_memory(const ClusterText *text, Asked *asked, GError **error)
+static gboolean take_memory(const ClusterText *text, IfmClusterOptions *asked, GError **error)
 {
     IfmOptionValue value;
     g_autoptr(GError) trouble = NULL;
@@ -254,20 +240,45 @@ static gboolean take_memory(const ClusterText *text, Asked *asked, GError **erro
     return TRUE;
 }
 
-/* What the command line leaves open. */
-static gboolean take_file(const IfmClusterOptions *options, const ClusterText *text, Asked *asked, GError **error)
+/* Options that are words: of the command line, the GPU and the file, in this order. */
+#define NOT_OF_GPU G_MAXSIZE
+#define WORD(name) G_STRUCT_OFFSET(IfmClusterOptions, name), G_STRUCT_OFFSET(ClusterText, name)
+static const struct
 {
-    const GpuText *gpu = options->gpu != NULL ? named(text->gpus, options->gpu) : NULL;
-    if (options->gpu != NULL && gpu == NULL)
+    const char *name;
+    gsize asked, text, gpu;
+} words[] = {
+    { "partition", WORD(partition), G_STRUCT_OFFSET(GpuText, partition) },
+    { "constraint", WORD(constraint), G_STRUCT_OFFSET(GpuText, constraint) },
+    { "gres", WORD(gres), G_STRUCT_OFFSET(GpuText, gres) },
+    { "account", WORD(account), NOT_OF_GPU },
+    { "qos", WORD(qos), NOT_OF_GPU },
+};
+
+static void take_word(const char **word, const void *record, gsize offset)
+{
+    if (*word == NULL && record != NULL && offset != NOT_OF_GPU)
+        *word = G_STRUCT_MEMBER(char *, record, offset);
+}
+
+/* What the command line leaves open. */
+static gboolean take_file(const ClusterText *text, IfmClusterOptions *asked, GError **error)
+{
+    const GpuText *gpu = asked->gpu != NULL ? named(text->gpus, asked->gpu) : NULL;
+    if (asked->gpu != NULL && asked->cluster == NULL)
+        return ifm_error_misuse(error, "--gpu: needs --cluster FILE, which names the GPUs there are");
+    if (asked->gpu != NULL && gpu == NULL)
     {
         g_autoptr(GPtrArray) names = names_of(text->gpus);
-        return refuse_word("gpu", options->gpu, "a GPU", names, error);
+        return refuse_word("gpu", asked->gpu, "a GPU", names, error);
     }
-    asked->partition = first_of(asked->partition, gpu != NULL ? gpu->partition : NULL, text->partition);
-    asked->constraint = first_of(asked->constraint, gpu != NULL ? gpu->constraint : NULL, text->constraint);
-    asked->gres = first_of(asked->gres, gpu != NULL ? gpu->gres : NULL, text->gres);
-    asked->account = first_of(asked->account, text->account, NULL);
-    asked->qos = first_of(asked->qos, text->qos, NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+    {
+        const char **word = G_STRUCT_MEMBER_P(asked, words[i].asked);
+        take_word(word, gpu, words[i].gpu);
+        take_word(word, text, words[i].text);
+    }
+    take_word(&asked->program, text, G_STRUCT_OFFSET(ClusterText, program));
     asked->exclusive = asked->exclusive || text->exclusive;
     if (asked->time_ns == IFM_OPTION_UNSET && text->time_ns > 0)
         asked->time_ns = text->time_ns;
@@ -276,50 +287,43 @@ static gboolean take_file(const IfmClusterOptions *options, const ClusterText *t
     return take_memory(text, asked, error);
 }
 
-static void add_text(ClusterRequest *request, const char *name, const char *value)
-{
-    if (value != NULL)
-        g_ptr_array_add(request->options, g_strdup_printf("--%s=%s", name, value));
-}
-
 static void add_number(ClusterRequest *request, const char *name, gint64 value, const char *unit)
 {
     if (value > 0)
         g_ptr_array_add(request->options, g_strdup_printf("--%s=%" G_GINT64_FORMAT "%s", name, value, unit));
 }
 
-static gboolean add_extra(ClusterRequest *request, const char *const *texts, gsize n, GError **error)
+static gboolean add_extra(ClusterRequest *request, const char *text, GError **error)
 {
-    for (gsize i = 0; i < n; i++)
-    {
-        if (!check_extra(texts[i], error))
-            return FALSE;
-        g_ptr_array_add(request->options, g_strdup(texts[i]));
-    }
-    return TRUE;
+    g_ptr_array_add(request->options, g_strdup(text));
+    return check_extra(text, error);
 }
 
 #define MINUTE_NS (60 * G_GINT64_CONSTANT(1000000000))
 #define MIB (G_GINT64_CONSTANT(1) << 20)
 
-static gboolean fill(ClusterRequest *request, const IfmClusterOptions *options, const Asked *asked, GError **error)
+static gboolean fill(ClusterRequest *request, const IfmClusterOptions *asked, const ClusterText *text, GError **error)
 {
-    const GPtrArray *extra = asked->text != NULL ? asked->text->extra : NULL;
+    gboolean good = TRUE;
     request->time_ns = MAX(asked->time_ns, 0);
-    add_text(request, "partition", asked->partition);
-    add_text(request, "constraint", asked->constraint);
-    add_text(request, "gres", asked->gres);
-    add_text(request, "account", asked->account);
-    add_text(request, "qos", asked->qos);
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+    {
+        const char *word = G_STRUCT_MEMBER(const char *, asked, words[i].asked);
+        if (word != NULL)
+            g_ptr_array_add(request->options, g_strdup_printf("--%s=%s", words[i].name, word));
+    }
     add_number(request, "time", (request->time_ns + MINUTE_NS - 1) / MINUTE_NS, "");
     add_number(request, "mem", (MAX(asked->memory_bytes, 0) + MIB - 1) / MIB, "M");
     add_number(request, "cpus-per-task", asked->cpus_per_task, "");
     if (asked->exclusive)
         g_ptr_array_add(request->options, g_strdup("--exclusive"));
-    for (guint i = 0; asked->text != NULL && i < asked->text->setup->len; i++)
-        g_ptr_array_add(request->setup, g_strdup(asked->text->setup->pdata[i]));
-    return (extra == NULL || add_extra(request, (const char *const *)extra->pdata, extra->len, error)) &&
-           (options->extra == NULL || add_extra(request, options->extra, g_strv_length((char **)options->extra), error));
+    for (guint i = 0; i < text->setup->len; i++)
+        g_ptr_array_add(request->setup, g_strdup(text->setup->pdata[i]));
+    for (guint i = 0; good && i < text->extra->len; i++)
+        good = add_extra(request, text->extra->pdata[i], error);
+    for (const char *const *extra = asked->extra; good && extra != NULL && *extra != NULL; extra++)
+        good = add_extra(request, *extra, error);
+    return good;
 }
 
 /* The command itself; of another program that uses the library the command of PATH. */
@@ -333,32 +337,19 @@ static char *this_program(void)
 ClusterRequest *cluster_request_new(const IfmClusterOptions *options, GError **error)
 {
     g_autoptr(ClusterRequest) request = g_new0(ClusterRequest, 1);
+    IfmClusterOptions asked = *options;
     request->options = g_ptr_array_new_with_free_func(g_free);
     request->setup = g_ptr_array_new_with_free_func(g_free);
-    ClusterText *text =
-        options->cluster != NULL ? ifm_yaml_read(cluster_fields, sizeof(ClusterText), options->cluster, error) : NULL;
-    if (options->cluster != NULL && text == NULL)
+    ClusterText *text = options->cluster != NULL
+                            ? ifm_yaml_read(cluster_fields, sizeof(ClusterText), options->cluster, error)
+                            : g_new0(ClusterText, 1);
+    if (text == NULL)
         return NULL;
-    Asked asked = { .text = text,
-                    .partition = options->partition,
-                    .constraint = options->constraint,
-                    .gres = options->gres,
-                    .account = options->account,
-                    .qos = options->qos,
-                    .time_ns = options->time_ns,
-                    .memory_bytes = options->memory_bytes,
-                    .cpus_per_task = options->cpus_per_task,
-                    .exclusive = options->exclusive };
-    gboolean good = text != NULL
-                        ? take_file(options, text, &asked, error)
-                        : options->gpu == NULL ||
-                              ifm_error_misuse(error, "--gpu: needs --cluster FILE, which names the GPUs there are");
-    good =
-        good && check_partition(&asked, error) && check_constraint(&asked, error) && fill(request, options, &asked, error);
-    request->program = g_strdup(first_of(options->program, text != NULL ? text->program : NULL, NULL));
-    if (request->program == NULL)
-        request->program = this_program();
-    if (text != NULL)
-        ifm_record_free(text, cluster_fields);
+    if (options->cluster == NULL)
+        ifm_record_init(text, cluster_fields);
+    const gboolean good = take_file(text, &asked, error) && check_partition(&asked, text, error) &&
+                          check_constraint(&asked, text, error) && fill(request, &asked, text, error);
+    request->program = asked.program != NULL ? g_strdup(asked.program) : this_program();
+    ifm_record_free(text, cluster_fields);
     return good ? g_steal_pointer(&request) : NULL;
 }

@@ -31,34 +31,23 @@ static char *device_name_of(const char *alias)
     return g_strdup_printf(ORIGIN ":%s", alias);
 }
 
-/* (transfer full) "graphsage stage 3 REDUCE_SUM", "graphsage stages 2-4", "resnet50, batch 4" */
-static char *name_of(const IfmStudyCase *of, const IfmStagedModel *staged)
-{
-    if (of->axes != NULL)
-        return study_point_title(NULL, of->axes);
-    if (of->last > of->stage)
-        return g_strdup_printf("%s stages %d-%d", staged->name, of->stage, of->last);
-    return g_strdup_printf("%s stage %d %s", staged->name, of->stage, study_stage(staged, of->stage)->name);
-}
-
 static json_t *options_of(const IfmStudyCase *of, const IfmStageSizes *sizes)
 {
     if (of->axes != NULL)
         return json_incref(of->axes);
-    json_t *options = json_pack("{s:I,s:I}", "features", (json_int_t)sizes->features, "hidden", (json_int_t)sizes->hidden);
-    json_t *busy = json_array();
+    json_t *busy = of->busy != NULL ? json_array() : NULL;
     g_auto(GStrv) others = g_strsplit(of->busy != NULL ? of->busy : "", "+", -1);
     for (char **other = others; *other != NULL; other++)
         json_array_append_new(busy, ifm_json_string(*other));
-    if (of->busy != NULL)
-        json_object_set(options, "busy", busy);
-    json_decref(busy);
-    return options;
+    return json_pack("{s:I,s:I,s:o*}", "features", (json_int_t)sizes->features, "hidden", (json_int_t)sizes->hidden, "busy",
+                     busy);
 }
 
 static IfmCase *case_of(const IfmStudyCase *of, const ImportTable *table, const IfmStageSizes *sizes)
 {
-    g_autofree char *name = name_of(of, table->staged), *device = device_name_of(of->alias);
+    g_autofree char *name = of->axes != NULL ? study_point_title(NULL, of->axes)
+                                             : study_stages_title(table->staged, of->stage, of->last),
+                    *device = device_name_of(of->alias);
     IfmCase *record = ifm_case_new();
     ifm_record_set_text(&record->subject_kind, of->axes != NULL ? "model" : "stage");
     ifm_record_set_text(&record->subject_name, name);
@@ -268,10 +257,9 @@ static gboolean check_differences(const ImportTable *table, GError **error)
 {
     if (table->n_differ == 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%zu %s from what is there already: %s; nothing is imported (to take the later ones: --replace)",
-                table->n_differ, table->n_differ == 1 ? "row differs" : "rows differ", table->first);
-    return FALSE;
+    return ifm_error_refuse(
+        error, "%zu %s from what is there already: %s; nothing is imported (to take the later ones: --replace)",
+        table->n_differ, table->n_differ == 1 ? "row differs" : "rows differ", table->first);
 }
 
 static gboolean fill(Import *import, GError **error)
@@ -340,30 +328,22 @@ static gboolean read_files(ImportTable *table, const char *const *paths, gboolea
     if (table->rows->len > 0 || (has_rows && json_object_size(table->bandwidth) > 0))
         return TRUE;
     if (json_object_size(table->bandwidth) > 0)
-    {
-        g_set_error(
-            error, IFM_ERROR, IFM_ERROR_INVALID,
+        return ifm_error_refuse(
+            error,
             "%s: has bandwidths alone, which belong to latencies: name lookup_table.json, raw_measurements.json or a "
             "CSV of latencies with it, or a study that has them",
             paths[0]);
-        return FALSE;
-    }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: no row of a latency in it",
-                paths[0] != NULL ? paths[0] : "import");
-    return FALSE;
+    return ifm_error_refuse(error, "%s: no row of a latency in it", paths[0] != NULL ? paths[0] : "import");
 }
 
 static gboolean check_name(const char *name, GError **error)
 {
     g_auto(GStrv) shipped = ifm_study_names();
     if (!study_is_name(name))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is no name of a study: letters, digits, - and _", name);
-    else if (g_strv_contains((const char *const *)shipped, name))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "\"%s\" is a shipped study's name, whose own results go there; give the import another", name);
-    else
-        return TRUE;
-    return FALSE;
+        return ifm_error_refuse(error, "\"%s\" is no name of a study: letters, digits, - and _", name);
+    return !g_strv_contains((const char *const *)shipped, name) ||
+           ifm_error_refuse(error, "\"%s\" is a shipped study's name, whose own results go there; give the import another",
+                            name);
 }
 
 /* @wanted: by the caller    @reported: by the files    @before: by the store; 0: by none */
@@ -371,12 +351,9 @@ static gboolean choose_size(const char *what, gint64 wanted, gint64 reported, gi
                             GError **error)
 {
     *size = wanted > 0 ? wanted : reported > 0 ? reported : before > 0 ? before : fallback;
-    if (wanted <= 0 || reported <= 0 || wanted == reported)
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: found %" G_GINT64_FORMAT " in the files, and %" G_GINT64_FORMAT " was asked for", what, reported,
-                wanted);
-    return FALSE;
+    return wanted <= 0 || reported <= 0 || wanted == reported ||
+           ifm_error_refuse(error, "%s: found %" G_GINT64_FORMAT " in the files, and %" G_GINT64_FORMAT " was asked for",
+                            what, reported, wanted);
 }
 
 static gboolean choose_sizes(const ImportTable *table, const StudyManifest *manifest, const IfmStageSizes *wanted,

@@ -29,44 +29,28 @@ static void part_free(Part *part)
     study_manifest_free(part->manifest);
     g_free(part);
 }
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Part, part_free)
 
 /* --- what is merged ----------------------------------------------------------------------------------------------------
  */
 
-/* @required: FALSE: no store is fine: NULL without @error */
-static Part *part_open(const char *folder, gboolean required, GError **error)
-{
-    g_autofree char *path = g_build_filename(folder, "store.db", NULL);
-    if (!required && !g_file_test(path, G_FILE_TEST_EXISTS))
-        return NULL;
-    Part *part = g_new0(Part, 1);
-    part->path = g_steal_pointer(&path);
-    part->store = ifm_store_open(part->path, IFM_STORE_READ, error);
-    if (part->store != NULL && ifm_store_check(part->store, error) &&
-        study_manifest_read(part->store, &part->manifest, error))
-    {
-        if (part->manifest == NULL && !required)
-            g_clear_pointer(&part, part_free); /* its task has only begun */
-        else if (!study_shard_read(part->manifest, &part->shard))
-        {
-            ifm_error_refuse(error, "%s: is not the store of a shard", part->path);
-            g_clear_pointer(&part, part_free);
-        }
-        return part;
-    }
-    part_free(part);
-    return NULL;
-}
-
+/* @required: FALSE: no store is fine, and none that its task has only begun */
 static gboolean add_part(GPtrArray *parts, const char *folder, gboolean required, GError **error)
 {
-    GError *trouble = NULL;
-    Part *part = part_open(folder, required, &trouble);
-    if (part != NULL)
-        g_ptr_array_add(parts, part);
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
+    g_autoptr(Part) part = g_new0(Part, 1);
+    part->path = g_build_filename(folder, "store.db", NULL);
+    if (!required && !g_file_test(part->path, G_FILE_TEST_EXISTS))
+        return TRUE;
+    part->store = ifm_store_open(part->path, IFM_STORE_READ, error);
+    if (part->store == NULL || !ifm_store_check(part->store, error) ||
+        !study_manifest_read(part->store, &part->manifest, error))
+        return FALSE;
+    if (part->manifest == NULL && !required)
+        return TRUE;
+    if (!study_shard_read(part->manifest, &part->shard))
+        return ifm_error_refuse(error, "%s: is not the store of a shard", part->path);
+    g_ptr_array_add(parts, g_steal_pointer(&part));
+    return TRUE;
 }
 
 static gboolean open_submitted(GPtrArray *parts, const char *folder, GError **error)

@@ -63,6 +63,7 @@ gboolean study_is_name(const char *text);
 gboolean study_is_alias(const char *text);
 IfmStudyDevice *study_device_new(const char *alias, const char *device, GError **error);
 void study_device_free(IfmStudyDevice *device);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyDevice, study_device_free)
 void study_device_set_form(IfmStudyDevice *device, IfmStudyForm form);
 IfmStudyDevice *study_device_find(const GPtrArray *devices, const char *alias);
 /* study_case_protocol: the one a case is measured by. */
@@ -70,6 +71,8 @@ const IfmProtocol *study_case_protocol(const IfmStudy *study, const StudyCase *o
 /* study_range_mask: of stages @first to @last, as IfmStudyDevice.not_stages counts them. */
 guint32 study_range_mask(int first, int last);
 const IfmStage *study_stage(const IfmStagedModel *staged, int number);
+/* study_stages_title: "graphsage stage 3 REDUCE_SUM", "graphsage stages 2-4" (transfer full) */
+char *study_stages_title(const IfmStagedModel *staged, int first, int last);
 void study_size_free(StudySize *size);
 void study_case_free(StudyCase *self);
 /* study_forget_cases: the span is made anew. */

@@ -65,22 +65,6 @@ static gboolean reads_graph(const IfmStagedModel *staged, int first, int last)
     return FALSE;
 }
 
-static gboolean add_binding(CaseText *text, const GPtrArray *free_dims, const char *name, gint64 value)
-{
-    if (!g_ptr_array_find_with_equal_func((GPtrArray *)free_dims, name, g_str_equal, NULL))
-        return FALSE;
-    text->bindings[text->model_case.n_bindings++] = (IfmDimBinding){ name, value };
-    return TRUE;
-}
-
-static char *name_of(const IfmStudy *study, const StudyCase *one)
-{
-    const IfmStudyCase *row = &one->row;
-    if (row->last > row->stage)
-        return g_strdup_printf("%s stages %d-%d", study->staged->name, row->stage, row->last);
-    return g_strdup_printf("%s stage %d %s", study->staged->name, row->stage, study_stage(study->staged, row->stage)->name);
-}
-
 /* The background load: the same stages at the same size. */
 static void describe_load(const char *folder, const StudyCase *one, gboolean graph, CaseText *text)
 {
@@ -111,7 +95,7 @@ static gboolean describe_case(const IfmStudy *study, const char *folder, const S
     text->model_path = study_model_path(one, one->device, folder);
     text->inputs_path = graph ? study_inputs_path(one, one->device, folder) : NULL;
     text->cache_dir = g_build_filename(folder, "cache", NULL);
-    text->name = name_of(study, one);
+    text->name = study_stages_title(study->staged, one->row.stage, one->row.last);
     text->sizes[0] = (IfmDimBinding){ "nodes", nodes };
     text->sizes[1] = (IfmDimBinding){ "edges", edges };
     text->model_case = (IfmModelCase){ .model_path = text->model_path,
@@ -134,22 +118,10 @@ static gboolean describe_case(const IfmStudy *study, const char *folder, const S
     const GPtrArray *free_dims = dynamic ? free_dims_of(study, text->model_path, error) : NULL;
     if (dynamic && free_dims == NULL)
         return FALSE;
-    if (dynamic)
-    {
-        add_binding(text, free_dims, "nodes", nodes);
-        add_binding(text, free_dims, "edges", edges);
-    }
+    for (gsize i = 0; dynamic && i < G_N_ELEMENTS(text->sizes); i++)
+        if (g_ptr_array_find_with_equal_func((GPtrArray *)free_dims, text->sizes[i].name, g_str_equal, NULL))
+            text->bindings[text->model_case.n_bindings++] = text->sizes[i];
     return TRUE;
-}
-
-static IfmLinkCase describe_link(const IfmStudy *study, const StudyCase *one)
-{
-    return (IfmLinkCase){ .from = one->device->device,
-                          .to = one->to->device,
-                          .from_alias = one->row.alias,
-                          .to_alias = one->row.to,
-                          .size_bytes = one->row.bytes,
-                          .protocol = study->link_protocol };
 }
 
 gboolean study_stages_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCampaignItem *item, GError **error)
@@ -161,7 +133,12 @@ gboolean study_stages_fill(IfmStudy *study, const char *folder, StudyCase *one, 
         item->spec = &text->model_case;
         return describe_case(study, folder, one, text, error);
     }
-    text->link = describe_link(study, one);
+    text->link = (IfmLinkCase){ .from = one->device->device,
+                                .to = one->to->device,
+                                .from_alias = one->row.alias,
+                                .to_alias = one->row.to,
+                                .size_bytes = one->row.bytes,
+                                .protocol = study->link_protocol };
     item->kind = &ifm_kind_link;
     item->spec = &text->link;
     return TRUE;

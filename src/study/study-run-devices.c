@@ -32,10 +32,8 @@ static gboolean check_cores(const IfmStudyDevice *device, const IfmDeviceSpec *s
         if (spec->cores[i] < CPU_SETSIZE && CPU_ISSET((gsize)spec->cores[i], &usable))
             continue;
         g_autofree char *all = ifm_affinity_to_string();
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s=%s: there is no core %d that this process may use; it may use %s", device->alias, device->device,
-                    spec->cores[i], all);
-        return FALSE;
+        return ifm_error_refuse(error, "%s=%s: there is no core %d that this process may use; it may use %s", device->alias,
+                                device->device, spec->cores[i], all);
     }
     return TRUE;
 }
@@ -80,7 +78,7 @@ gboolean study_run_check_devices(const Run *run, GError **error)
             g_string_append_printf(reasons, "%s%s: %s", reasons->len > 0 ? "; " : "", device->alias, device->reason);
     }
     if (!any && all_refused)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\": %s", run->study->name, reasons->str);
+        ifm_error_refuse(error, "study \"%s\": %s", run->study->name, reasons->str);
     else if (!any)
         g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no device of study \"%s\" is here: %s", run->study->name,
                     reasons->str);

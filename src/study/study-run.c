@@ -270,9 +270,8 @@ static gboolean check_points(const Run *run, GError **error)
     const GPtrArray *cases = ifm_study_cases(run->study);
     if (cases->len == 0 || run->n_invalid < cases->len)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\": no case can be measured: %s", run->study->name,
-                ((const IfmStudyCase *)cases->pdata[0])->refused);
-    return FALSE;
+    return ifm_error_refuse(error, "study \"%s\": no case can be measured: %s", run->study->name,
+                            ((const IfmStudyCase *)cases->pdata[0])->refused);
 }
 
 gboolean ifm_study_measure(IfmStudy *study, IfmStore *store, const IfmStudyOptions *options, IfmCampaignProgress *result,

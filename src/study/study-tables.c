@@ -509,15 +509,13 @@ IfmLookup *ifm_study_tables_lookup(const IfmStudyTables *tables, const char *ali
         for (guint i = 0; i < tables->devices->len; i++)
             g_string_append_printf(all, "%s%s", i > 0 ? ", " : "",
                                    ((const IfmStudyDevice *)tables->devices->pdata[i])->alias);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\" has no device \"%s\" (it has %s)", tables->name,
-                    alias, all->str);
+        ifm_error_refuse(error, "study \"%s\" has no device \"%s\" (it has %s)", tables->name, alias, all->str);
         return NULL;
     }
     g_autoptr(GPtrArray) rows = rows_of(tables, device, stage, &n_known);
     g_autoptr(GArray) points = points_of(rows);
     if (rows->len > 0)
         return ifm_lookup_new((const IfmLookupPoint *)(const void *)points->data, points->len, error);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "study \"%s\" has no latency of stage %d on %s", tables->name, stage,
-                alias);
+    ifm_error_refuse(error, "study \"%s\" has no latency of stage %d on %s", tables->name, stage, alias);
     return NULL;
 }

@@ -60,41 +60,30 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is not ALIAS=DEVICE, such as CPU=openvino:CPU@0", text);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "\"%s\" is not ALIAS=DEVICE, such as CPU=openvino:CPU@0", text);
     g_autofree char *alias = g_strndup(text, (gsize)(equals - text));
-    IfmStudyDevice *device = study_device_new(alias, equals + 1, error);
+    g_autoptr(IfmStudyDevice) device = study_device_new(alias, equals + 1, error);
     if (device == NULL)
         return FALSE;
     device->asked = TRUE;
     IfmStudyDevice *before = study_device_find(study->devices, alias);
     if (before == NULL && study->contention && study->devices->len == IFM_PLAN_MAX_DEVICES)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: one device too many: contention is measured of %d at most",
-                    alias, IFM_PLAN_MAX_DEVICES);
-        study_device_free(device);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: one device too many: contention is measured of %d at most", alias,
+                                IFM_PLAN_MAX_DEVICES);
     if (before == NULL && study->kind->one_device && study->devices->len > 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: a second device: a study of kind %s is of one, %s", alias,
-                    study->kind->name, ((const IfmStudyDevice *)study->devices->pdata[0])->alias);
-        study_device_free(device);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "%s: a second device: a study of kind %s is of one, %s", alias, study->kind->name,
+                                ((const IfmStudyDevice *)study->devices->pdata[0])->alias);
     guint index = 0;
     study_forget_cases(study);
     if (before == NULL)
-        g_ptr_array_add(study->devices, device);
+        g_ptr_array_add(study->devices, g_steal_pointer(&device));
     else
     {
         study_device_set_form(device, before->form);
         device->not_stages = before->not_stages;
         g_ptr_array_find(study->devices, before, &index);
         study_device_free(before);
-        study->devices->pdata[index] = device;
+        study->devices->pdata[index] = g_steal_pointer(&device);
     }
     return TRUE;
 }
@@ -122,6 +111,12 @@ const IfmStage *study_stage(const IfmStagedModel *staged, int number)
         if (staged->stages[i].number == number)
             return &staged->stages[i];
     return NULL;
+}
+
+char *study_stages_title(const IfmStagedModel *staged, int first, int last)
+{
+    return last > first ? g_strdup_printf("%s stages %d-%d", staged->name, first, last)
+                        : g_strdup_printf("%s stage %d %s", staged->name, first, study_stage(staged, first)->name);
 }
 
 void study_size_free(StudySize *size)
