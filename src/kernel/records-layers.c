@@ -201,15 +201,6 @@ static void add_once(const Layers *self, const char *name, GPtrArray *tensors)
         g_ptr_array_add(tensors, kernel_tensor_of(&self->source, name));
 }
 
-static void add_depend(gint64 row, gint64 own, GArray *depends)
-{
-    gboolean known = row < 0 || row >= own;
-    for (guint i = 0; i < depends->len; i++)
-        known = known || g_array_index(depends, gint64, i) == row;
-    if (!known)
-        g_array_append_val(depends, row);
-}
-
 /* What crosses the kernel's boundary. */
 static void add_tensors(const Layers *self, const GArray *members, gssize row, IfmKernelRecord *record)
 {
@@ -221,7 +212,7 @@ static void add_tensors(const Layers *self, const GArray *members, gssize row, I
             const gssize maker = row_of_maker(self, node->inputs[k]);
             if (maker != row)
                 add_once(self, node->inputs[k], record->inputs);
-            add_depend(maker, row, record->depends);
+            kernel_add_depend(record->depends, maker < row ? maker : -1);
         }
         for (gsize k = 0; k < node->n_outputs; k++)
             if (is_read_outside(self, node->outputs[k], row))

@@ -106,6 +106,7 @@ GHashTable *kernel_weight_names(const IfmModel *model);
 /* kernel_tensor_of: (transfer full)    kernel_node_label: (transfer full) how records name a node of the model */
 IfmKernelTensor *kernel_tensor_of(const KernelSource *source, const char *name);
 char *kernel_node_label(const IfmModel *model, gsize index);
+void kernel_add_depend(GArray *depends, gint64 row); /* once; -1: none */
 
 /* kernel_records_new: (transfer full) of the optimised graph. @model: as written    @analysis: of the optimised graph */
 IfmKernelRecords *kernel_records_new(const IfmModel *model, const IfmModel *optimised, const IfmAnalysis *analysis,

@@ -95,17 +95,13 @@ char *kernel_node_label(const IfmModel *model, gsize index)
     return *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s #%" G_GSIZE_FORMAT, node->op_type, index);
 }
 
-static void find_depends(const KernelSource *source, const IfmNode *node, GArray *depends)
+void kernel_add_depend(GArray *depends, gint64 row)
 {
-    for (gsize i = 0; i < node->n_inputs; i++)
-    {
-        const gint64 maker = ifm_model_producer(source->optimised, node->inputs[i]);
-        gboolean known = maker < 0;
-        for (guint k = 0; k < depends->len; k++)
-            known |= g_array_index(depends, gint64, k) == maker;
-        if (!known)
-            g_array_append_val(depends, maker);
-    }
+    gboolean known = row < 0;
+    for (guint i = 0; i < depends->len; i++)
+        known = known || g_array_index(depends, gint64, i) == row;
+    if (!known)
+        g_array_append_val(depends, row);
 }
 
 static IfmKernelRecord *record_of(const KernelSource *source, gsize index, const CoverGroup *group)
@@ -121,7 +117,10 @@ static IfmKernelRecord *record_of(const KernelSource *source, gsize index, const
     record->attributes = ifm_node_attributes(node);
     record->opset = ifm_model_opset(source->optimised);
     for (gsize i = 0; i < node->n_inputs; i++)
+    {
         g_ptr_array_add(record->inputs, kernel_tensor_of(source, node->inputs[i]));
+        kernel_add_depend(record->depends, ifm_model_producer(source->optimised, node->inputs[i]));
+    }
     for (gsize i = 0; i < node->n_outputs; i++)
         g_ptr_array_add(record->outputs, kernel_tensor_of(source, node->outputs[i]));
     record->flop = cost->covered && !cost->is_upper_bound ? (double)cost->flop : (double)NAN;
@@ -131,7 +130,6 @@ static IfmKernelRecord *record_of(const KernelSource *source, gsize index, const
     record->coverage = (int)group->coverage;
     for (guint i = 0; i < group->covers->len; i++)
         g_ptr_array_add(record->covers, kernel_node_label(source->model, g_array_index(group->covers, gsize, i)));
-    find_depends(source, node, record->depends);
     return record;
 }
 

@@ -79,20 +79,6 @@ static void get_combination_size(const void *record, const void *user, IfmValue 
         ifm_value_set_integer(value, one->input_size);
 }
 
-static void get_combination_fell_back(const void *record, const void *user, IfmValue *value)
-{
-    const Combination *one = record;
-    if (one->n_fell_back > 0)
-        ifm_value_set_integer(value, one->n_fell_back);
-}
-
-static void get_combination_refused(const void *record, const void *user, IfmValue *value)
-{
-    const Combination *one = record;
-    if (one->n_refused > 0)
-        ifm_value_set_integer(value, one->n_refused);
-}
-
 #define OF(member, ...) IFM_MEMBER(Combination, member, ##__VA_ARGS__)
 #define OF_AT(member) IFM_FIELD_AT(Combination, member)
 
@@ -102,10 +88,10 @@ static const IfmField combination_fields[] = {
     { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, OF_AT(device), IFM_FIELD_WHOLE },
     { "state", "is", IFM_FIELD_TEXT, get_combination_state, NULL, IFM_FIELD_WHOLE },
     { "done", "measured", IFM_FIELD_INTEGER, OF(n_done) },
-    { "refused", "refused", IFM_FIELD_INTEGER, get_combination_refused, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "refused", "refused", IFM_FIELD_INTEGER, OF(n_refused, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { "failed", "failed", IFM_FIELD_INTEGER, OF(n_failed) },
     { "left", "left", IFM_FIELD_INTEGER, OF(n_left) },
-    { "fallback_layers", "fell back", IFM_FIELD_INTEGER, get_combination_fell_back, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "fallback_layers", "fell back", IFM_FIELD_INTEGER, OF(n_fell_back, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { "input_size", "at size", IFM_FIELD_INTEGER, get_combination_size, NULL, IFM_FIELD_HIDE_EMPTY },
     { "time_ns", "latency", IFM_FIELD_DURATION, OF(time_ns), IFM_FIELD_HIDE_EMPTY },
     { "layers_ratio", "convolutions", IFM_FIELD_RATIO, OF(layers_ratio), IFM_FIELD_HIDE_EMPTY },
@@ -117,23 +103,24 @@ static const IfmField combination_fields[] = {
 /* --- models and sizes ---------------------------------------------------------------------------------------------------
  */
 
+/* @user: the offsets of two doubles. */
+static void get_ratio(const void *record, const void *user, IfmValue *value)
+{
+    const gsize *at = user;
+    ifm_value_set_real(value, G_STRUCT_MEMBER(double, record, at[0]) / G_STRUCT_MEMBER(double, record, at[1]));
+}
+
+#define RATIO(type, over, under)                                                                                           \
+    get_ratio, (const gsize[])                                                                                             \
+    {                                                                                                                      \
+        G_STRUCT_OFFSET(type, over), G_STRUCT_OFFSET(type, under)                                                          \
+    }
+
 static void get_ahead(const void *record, const void *user, IfmValue *value)
 {
     const IfmConvSizeRow *row = record;
     ifm_value_set_real(value, row->second_ns / row->time_ns);
     value->mark = row->is_apart || !row->has_intervals || isnan(row->second_ns) ? IFM_MARK_NONE : IFM_MARK_ROUGH;
-}
-
-static void get_gain(const void *record, const void *user, IfmValue *value)
-{
-    const IfmConvSizeRow *row = record;
-    ifm_value_set_real(value, row->runtime_ns / row->time_ns);
-}
-
-static void get_best_gain(const void *record, const void *user, IfmValue *value)
-{
-    const IfmConvSizeRow *row = record;
-    ifm_value_set_real(value, row->runtime_ns / row->best_ns);
 }
 
 #define SIZE(member) IFM_MEMBER(IfmConvSizeRow, member)
@@ -147,8 +134,8 @@ static const IfmField size_fields[] = {
     { "time_ns", "latency", IFM_FIELD_DURATION, SIZE(time_ns) },
     { "second", "next", IFM_FIELD_TEXT, SIZE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "ahead", "next/lowest", IFM_FIELD_REAL, get_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "gain", "runtime/lowest", IFM_FIELD_REAL, get_gain, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "best_gain", "runtime/best", IFM_FIELD_REAL, get_best_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "gain", "runtime/lowest", IFM_FIELD_REAL, RATIO(IfmConvSizeRow, runtime_ns, time_ns), IFM_FIELD_HIDE_EMPTY },
+    { "best_gain", "runtime/best", IFM_FIELD_REAL, RATIO(IfmConvSizeRow, runtime_ns, best_ns), IFM_FIELD_HIDE_EMPTY },
     { "cheapest", "cheapest", IFM_FIELD_TEXT, SIZE(cheapest), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "energy_j", "J", IFM_FIELD_REAL, SIZE(energy_j), IFM_FIELD_HIDE_EMPTY },
     { NULL },
@@ -224,11 +211,6 @@ static void get_shape(const void *record, const void *user, IfmValue *value)
     ifm_value_take_text(value, ifm_conv_shape_text(((const IfmConvShapeRow *)record)->layer));
 }
 
-static void get_mmac(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, (double)((const IfmConvShapeRow *)record)->layer->macs / 1e6);
-}
-
 static void get_shape_rate(const void *record, const void *user, IfmValue *value)
 {
     const IfmConvShapeRow *row = record;
@@ -242,25 +224,19 @@ static void get_shape_ahead(const void *record, const void *user, IfmValue *valu
     value->mark = row->overlaps ? IFM_MARK_ROUGH : IFM_MARK_NONE;
 }
 
-static void get_shape_gain(const void *record, const void *user, IfmValue *value)
-{
-    const IfmConvShapeRow *row = record;
-    ifm_value_set_real(value, row->runtime_ns / row->time_ns);
-}
-
 #define SHAPE(member) IFM_MEMBER(IfmConvShapeRow, member)
 #define SHAPE_AT(member) IFM_FIELD_AT(IfmConvShapeRow, member)
 
 static const IfmField shape_fields[] = {
     { "shape", "channels, kernel", IFM_FIELD_TEXT, get_shape, NULL, IFM_FIELD_KEY | IFM_FIELD_WHOLE },
-    { "mmac", "MMAC", IFM_FIELD_REAL, get_mmac, NULL, IFM_FIELD_KEY },
+    { "mmac", "MMAC", IFM_FIELD_REAL, IFM_MEMBER_VIA(IfmConvShapeRow, layer, macs, .per = 1e6), IFM_FIELD_KEY },
     { "device", "on", IFM_FIELD_TEXT, ifm_field_get_marked, SHAPE_AT(device), IFM_FIELD_WHOLE },
     { "fastest", "lowest", IFM_FIELD_TEXT, SHAPE(fastest), IFM_FIELD_WHOLE },
     { "time_ns", "time", IFM_FIELD_DURATION, SHAPE(time_ns) },
     { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_shape_rate },
     { "second", "next", IFM_FIELD_TEXT, SHAPE(second), IFM_FIELD_WHOLE | IFM_FIELD_HIDE_EMPTY },
     { "ahead", "next/lowest", IFM_FIELD_REAL, get_shape_ahead, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "gain", "runtime/lowest", IFM_FIELD_REAL, get_shape_gain, NULL, IFM_FIELD_HIDE_EMPTY },
+    { "gain", "runtime/lowest", IFM_FIELD_REAL, RATIO(IfmConvShapeRow, runtime_ns, time_ns), IFM_FIELD_HIDE_EMPTY },
     { "implementation", "", IFM_FIELD_TEXT, SHAPE(implementation), IFM_FIELD_NO_SCREEN },
     { NULL },
 };

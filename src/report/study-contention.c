@@ -55,13 +55,6 @@ static void get_size(const void *record, const void *user, IfmValue *value)
     ifm_value_take_text(value, g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT, row->nodes, row->edges));
 }
 
-/* @user: the offset of a row in IfmSlowDown. */
-static void get_latency(const void *record, const void *user, IfmValue *value)
-{
-    const IfmSlowDown *slow_down = &((const Loss *)record)->slow_down;
-    ifm_value_set_real(value, G_STRUCT_MEMBER(const IfmStudyRow *, slow_down, GPOINTER_TO_SIZE(user))->median_ns);
-}
-
 static void get_ratio(const void *record, const void *user, IfmValue *value)
 {
     ifm_value_take_text(value, g_strdup_printf("%.2fx", ((const Loss *)record)->slow_down.ratio));
@@ -74,15 +67,15 @@ static void get_interval(const void *record, const void *user, IfmValue *value)
         ifm_value_take_text(value, g_strdup_printf("%.2f to %.2f", slow_down->lower, slow_down->upper));
 }
 
-#define ROW(member) IFM_FIELD_AT(IfmSlowDown, member)
+#define ROW(row, member) IFM_MEMBER_VIA(Loss, slow_down.row, member)
 
 static const IfmField slow_down_fields[] = {
     { "device", "device", IFM_FIELD_TEXT, get_device, NULL, IFM_FIELD_WHOLE },
     { "stages", "stages", IFM_FIELD_TEXT, get_stages, NULL, IFM_FIELD_WHOLE },
     { "beside", "load", IFM_FIELD_TEXT, get_load, " + ", IFM_FIELD_WHOLE },
     { "size", "nodes/edges", IFM_FIELD_TEXT, get_size, NULL, IFM_FIELD_WHOLE },
-    { "alone", "alone", IFM_FIELD_DURATION, get_latency, ROW(alone) },
-    { "latency", "under load", IFM_FIELD_DURATION, get_latency, ROW(loaded) },
+    { "alone", "alone", IFM_FIELD_DURATION, ROW(alone, median_ns) },
+    { "latency", "under load", IFM_FIELD_DURATION, ROW(loaded, median_ns) },
     { "ratio", "slower", IFM_FIELD_TEXT, get_ratio, NULL, IFM_FIELD_WHOLE },
     { "interval", "interval", IFM_FIELD_TEXT, get_interval, NULL, IFM_FIELD_HIDE_EMPTY | IFM_FIELD_WHOLE },
     { NULL },
@@ -149,28 +142,22 @@ void ifm_study_add_contention(IfmDocument *document, const IfmStudyTables *table
 
 /* --- ranges.csv ------------------------------------------------------------------------------------------------------- */
 
-static void get_last(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_integer(value, row_of(record)->last);
-}
-
 static void get_of_row(const void *record, const void *user, IfmValue *value)
 {
     ifm_field_get(user, row_of(record), value);
 }
 
-#define LOSS(member) IFM_FIELD_AT(Loss, slow_down.member)
+/* What ranges have more than the columns of stages.csv, after "stage" and "edges". */
+static const IfmField more[] = {
+    { "last", NULL, IFM_FIELD_INTEGER, ROW(loaded, last) },
+    { "busy", NULL, IFM_FIELD_TEXT, get_load, "+" },
+    { "slow_down", NULL, IFM_FIELD_REAL, IFM_MEMBER(Loss, slow_down.ratio) },
+    { "slow_down_lower", NULL, IFM_FIELD_REAL, IFM_MEMBER(Loss, slow_down.lower) },
+    { "slow_down_upper", NULL, IFM_FIELD_REAL, IFM_MEMBER(Loss, slow_down.upper) },
+};
 
-/* The columns of stages.csv, and after "stage" and "edges" what ranges have more. */
 static GArray *range_fields(void)
 {
-    static const IfmField more[] = {
-        { "last", NULL, IFM_FIELD_INTEGER, get_last },
-        { "busy", NULL, IFM_FIELD_TEXT, get_load, "+" },
-        { "slow_down", NULL, IFM_FIELD_REAL, ifm_field_get_real, LOSS(ratio) },
-        { "slow_down_lower", NULL, IFM_FIELD_REAL, ifm_field_get_real, LOSS(lower) },
-        { "slow_down_upper", NULL, IFM_FIELD_REAL, ifm_field_get_real, LOSS(upper) },
-    };
     GArray *fields = g_array_new(TRUE, TRUE, sizeof(IfmField));
     for (const IfmField *field = ifm_stage_row_fields; field->key != NULL; field++)
     {

@@ -74,12 +74,6 @@ static void get_device_form(const void *record, const void *user, IfmValue *valu
         ifm_value_set_text(value, ifm_study_form_name(((const DeviceLine *)record)->device->form));
 }
 
-static void get_device_phase(const void *record, const void *user, IfmValue *value)
-{
-    if (((const DeviceLine *)record)->device != NULL)
-        ifm_value_set_integer(value, ((const DeviceLine *)record)->device->phase);
-}
-
 static void get_device_count(const void *record, const void *user, IfmValue *value)
 {
     static const IfmTone tones[IFM_ROW_STATES] = {
@@ -110,7 +104,7 @@ static const IfmField device_fields[] = {
     { "refused", "refused", IFM_FIELD_INTEGER, get_device_refused, COUNT(IFM_ROW_REFUSED), IFM_FIELD_HIDE_EMPTY },
     { "left", "left", IFM_FIELD_INTEGER, get_device_count, COUNT(IFM_ROW_LEFT) },
     { "models", "models", IFM_FIELD_TEXT, get_device_form },
-    { "phase", "phase", IFM_FIELD_INTEGER, get_device_phase },
+    { "phase", "phase", IFM_FIELD_INTEGER, IFM_MEMBER_VIA(DeviceLine, device, phase) },
     { NULL },
 };
 

@@ -20,11 +20,6 @@ static void get_axis(const void *record, const void *user, IfmValue *value)
         ifm_value_set_text(value, json_string_value(axis));
 }
 
-static void get_gflop_per_s(const void *record, const void *user, IfmValue *value)
-{
-    ifm_value_set_real(value, ((const IfmStudyRow *)record)->flop_per_s / 1e9);
-}
-
 static void get_n(const void *record, const void *user, IfmValue *value)
 {
     const IfmStudyRow *point = record;
@@ -64,7 +59,7 @@ static const IfmField point_fields[] = {
     { "items_per_s", "items/s", IFM_FIELD_REAL, AT(items_per_s), IFM_FIELD_HIDE_EMPTY },
     { "flop", "", IFM_FIELD_REAL, AT(flop), IFM_FIELD_NO_SCREEN },
     { "flop_per_s", "", IFM_FIELD_REAL, AT(flop_per_s), IFM_FIELD_NO_SCREEN },
-    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, get_gflop_per_s, NULL, IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
+    { "gflop_per_s", "GFLOP/s", IFM_FIELD_REAL, AT(flop_per_s, .per = 1e9), IFM_FIELD_NO_EXPORT | IFM_FIELD_HIDE_EMPTY },
     { "outcome", "is", IFM_FIELD_TEXT, get_outcome, NULL, IFM_FIELD_WHOLE },
     { "error_code", "", IFM_FIELD_TEXT, AT(code, .some = TRUE), IFM_FIELD_NO_SCREEN },
     { "reason", "", IFM_FIELD_TEXT, AT(reason, .some = TRUE), IFM_FIELD_NO_SCREEN },

@@ -14,13 +14,11 @@
 static char *title_of(const IfmStudy *study, const StudyCase *one)
 {
     const IfmStudyCase *row = &one->row;
-    g_autofree char *what = row->last > row->stage
-                                ? g_strdup_printf("stages %d-%d", row->stage, row->last)
-                                : g_strdup_printf("stage %d %s", row->stage, study_stage(study->staged, row->stage)->name);
+    g_autofree char *what = study_stages_title(row->alias, study->staged, row->stage, row->last);
     g_auto(GStrv) others = g_strsplit(row->busy != NULL ? row->busy : "", "+", -1);
     g_autofree char *busy = g_strjoinv(" + ", others);
-    return g_strdup_printf("%s %s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges%s%s", row->alias, what,
-                           row->nodes, row->edges, *busy != '\0' ? ", with background load on " : "", busy);
+    return g_strdup_printf("%s, %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges%s%s", what, row->nodes, row->edges,
+                           *busy != '\0' ? ", with background load on " : "", busy);
 }
 
 static gint compare_aliases(gconstpointer a, gconstpointer b)

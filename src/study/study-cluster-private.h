@@ -75,18 +75,11 @@ char *cluster_script(const ClusterRecord *record, const char *folder, const GArr
 /* --- study-cluster-queue.c: Slurm's programs ----------------------------------------------------------------------------
  */
 
-/* QueuedTask: a task of a job array that waits or runs. */
-typedef struct
-{
-    char *id;    /* "12_3" */
-    char *state; /* as Slurm says: "PENDING" */
-    char *where; /* the node; of one that waits the reason */
-} QueuedTask;
-
 /* cluster_queue_submit: @id: (out) (transfer full)    @cluster: (out) (transfer full) (nullable)
  * FALSE with IFM_ERROR_UNAVAILABLE: no sbatch; IFM_ERROR_FAILED: what sbatch said, in one line. */
 gboolean cluster_queue_submit(const char *script, char **id, char **cluster, GError **error);
-/* cluster_queue_ask: (transfer full) task id -> QueuedTask, of the record's jobs; NULL with an error. */
+/* cluster_queue_ask: (transfer full) of the record's jobs, what waits or runs: task id, "12_3" -> char **: the id, the
+ * state as Slurm says ("PENDING"), the node (of one that waits the reason); NULL with an error. */
 GHashTable *cluster_queue_ask(const ClusterRecord *record, GError **error);
 
 /* --- study-shards.c ------------------------------------------------------------------------------------------------------

@@ -92,14 +92,6 @@ gboolean cluster_queue_submit(const char *script, char **id, char **cluster, GEr
 
 /* --- the queue -------------------------------------------------------------------------------------------------------- */
 
-static void task_free(QueuedTask *task)
-{
-    g_free(task->id);
-    g_free(task->state);
-    g_free(task->where);
-    g_free(task);
-}
-
 /* "12_3|PENDING|(Resources)": a task a line. Lines of another form are headings of several clusters. */
 static void take_tasks(GHashTable *tasks, const char *text)
 {
@@ -109,11 +101,10 @@ static void take_tasks(GHashTable *tasks, const char *text)
         g_auto(GStrv) parts = g_strsplit(*line, "|", 3);
         if (g_strv_length(parts) != 3)
             continue;
-        QueuedTask *task = g_new0(QueuedTask, 1);
-        task->id = g_strdup(g_strstrip(parts[0]));
-        task->state = g_strdup(g_strstrip(parts[1]));
-        task->where = g_strdup(g_strstrip(parts[2]));
-        g_hash_table_insert(tasks, task->id, task);
+        for (char **part = parts; *part != NULL; part++)
+            g_strstrip(*part);
+        char *id = parts[0];
+        g_hash_table_insert(tasks, id, g_steal_pointer(&parts));
     }
 }
 
@@ -135,7 +126,7 @@ static gboolean ask_for(GHashTable *tasks, const ClusterJob *job, GError **error
 
 GHashTable *cluster_queue_ask(const ClusterRecord *record, GError **error)
 {
-    g_autoptr(GHashTable) tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)task_free);
+    g_autoptr(GHashTable) tasks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_strfreev);
     for (guint i = 0; i < record->jobs->len; i++)
     {
         const ClusterJob *job = record->jobs->pdata[i];

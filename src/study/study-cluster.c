@@ -61,14 +61,6 @@ static char *state_of(const char *state)
     return g_ascii_strdown(state, -1);
 }
 
-static void take_task(IfmShardStatus *shard, const QueuedTask *task)
-{
-    shard->queued = TRUE;
-    shard->job = g_strdup(task->id);
-    shard->state = state_of(task->state);
-    shard->where = g_strdup(task->where);
-}
-
 static const char *state_of_store(const IfmShardStatus *shard)
 {
     if (shard->why != NULL)
@@ -87,14 +79,14 @@ static IfmShardStatus *shard_of(const char *folder, const ClusterRecord *record,
     IfmShardStatus *shard = g_new0(IfmShardStatus, 1);
     const ClusterJob *job = cluster_record_job_of(record, number);
     g_autofree char *id = job != NULL && job->id != NULL ? g_strdup_printf("%s_%" G_GINT64_FORMAT, job->id, number) : NULL;
-    const QueuedTask *task = id != NULL && tasks != NULL ? g_hash_table_lookup(tasks, id) : NULL;
+    char *const *task = id != NULL && tasks != NULL ? g_hash_table_lookup(tasks, id) : NULL;
     shard->number = (gsize)number;
     shard->log = cluster_shard_log(folder, number, record->n_shards);
     cluster_count_cases(folder, record, shard, combinations);
-    if (task != NULL)
-        take_task(shard, task);
-    else
-        shard->state = g_strdup(state_of_store(shard));
+    shard->queued = task != NULL;
+    shard->job = task != NULL ? g_strdup(task[0]) : NULL;
+    shard->state = task != NULL ? state_of(task[1]) : g_strdup(state_of_store(shard));
+    shard->where = task != NULL ? g_strdup(task[2]) : NULL;
     return shard;
 }
 

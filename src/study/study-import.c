@@ -46,7 +46,7 @@ static json_t *options_of(const IfmStudyCase *of, const IfmStageSizes *sizes)
 static IfmCase *case_of(const IfmStudyCase *of, const ImportTable *table, const IfmStageSizes *sizes)
 {
     g_autofree char *name = of->axes != NULL ? study_point_title(NULL, of->axes)
-                                             : study_stages_title(table->staged, of->stage, of->last),
+                                             : study_stages_title(MODEL, table->staged, of->stage, of->last),
                     *device = device_name_of(of->alias);
     IfmCase *record = ifm_case_new();
     ifm_record_set_text(&record->subject_kind, of->axes != NULL ? "model" : "stage");

@@ -71,8 +71,8 @@ const IfmProtocol *study_case_protocol(const IfmStudy *study, const StudyCase *o
 /* study_range_mask: of stages @first to @last, as IfmStudyDevice.not_stages counts them. */
 guint32 study_range_mask(int first, int last);
 const IfmStage *study_stage(const IfmStagedModel *staged, int number);
-/* study_stages_title: "graphsage stage 3 REDUCE_SUM", "graphsage stages 2-4" (transfer full) */
-char *study_stages_title(const IfmStagedModel *staged, int first, int last);
+/* study_stages_title: "graphsage stage 3 REDUCE_SUM", "CPU stages 2-4" (transfer full) */
+char *study_stages_title(const char *of, const IfmStagedModel *staged, int first, int last);
 void study_size_free(StudySize *size);
 void study_case_free(StudyCase *self);
 /* study_forget_cases: the span is made anew. */

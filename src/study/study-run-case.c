@@ -95,7 +95,7 @@ static gboolean describe_case(const IfmStudy *study, const char *folder, const S
     text->model_path = study_model_path(one, one->device, folder);
     text->inputs_path = graph ? study_inputs_path(one, one->device, folder) : NULL;
     text->cache_dir = g_build_filename(folder, "cache", NULL);
-    text->name = study_stages_title(study->staged, one->row.stage, one->row.last);
+    text->name = study_stages_title(study->staged->name, study->staged, one->row.stage, one->row.last);
     text->sizes[0] = (IfmDimBinding){ "nodes", nodes };
     text->sizes[1] = (IfmDimBinding){ "edges", edges };
     text->model_case = (IfmModelCase){ .model_path = text->model_path,

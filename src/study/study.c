@@ -113,10 +113,10 @@ const IfmStage *study_stage(const IfmStagedModel *staged, int number)
     return NULL;
 }
 
-char *study_stages_title(const IfmStagedModel *staged, int first, int last)
+char *study_stages_title(const char *of, const IfmStagedModel *staged, int first, int last)
 {
-    return last > first ? g_strdup_printf("%s stages %d-%d", staged->name, first, last)
-                        : g_strdup_printf("%s stage %d %s", staged->name, first, study_stage(staged, first)->name);
+    return last > first ? g_strdup_printf("%s stages %d-%d", of, first, last)
+                        : g_strdup_printf("%s stage %d %s", of, first, study_stage(staged, first)->name);
 }
 
 void study_size_free(StudySize *size)
