@@ -65,7 +65,7 @@ gboolean ifm_shard_check(gsize shard, gsize n_shards, GError **error);
 
 /* --- axes ---------------------------------------------------------------------------------------------------------- */
 
-/* Axes and their points, as studies and the scaling of a profile expand them. */
+/* Axes and their points, as studies expand them. */
 
 /** IfmPointFunc: one point. @at: [n] the index of its value on each axis. Returns: FALSE with an error, which ends the
  * expansion. */

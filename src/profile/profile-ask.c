@@ -12,7 +12,13 @@
 /* --- parts -------------------------------------------------------------------------------------------------------------
  */
 
-gboolean profile_parse_parts(const char *text, guint *parts, GError **error)
+const char *const *ifm_profile_part_words(void)
+{
+    static const char *const words[] = { "runtime", "memory", "flops", "layers", "scaling", "pe", NULL };
+    return words;
+}
+
+static gboolean parse_parts(const char *text, guint *parts, GError **error)
 {
     const char *const *words = ifm_profile_part_words();
     g_auto(GStrv) asked = g_strsplit(text != NULL ? text : "", ",", -1);
@@ -33,9 +39,9 @@ gboolean profile_parse_parts(const char *text, guint *parts, GError **error)
 }
 
 /* The model's own work and memory need no device; a device's memory is asked for by naming one. */
-static gboolean needs_device(const ProfilePlan *plan, const IfmProfileOptions *options)
+static gboolean needs_device(const IfmProfilePlan *plan)
 {
-    gboolean named = options->devices != NULL && (plan->parts & IFM_PROFILE_MEMORY) != 0;
+    gboolean named = plan->options.devices != NULL && (plan->parts & IFM_PROFILE_MEMORY) != 0;
     return named || (plan->parts & (IFM_PROFILE_RUNTIME | IFM_PROFILE_LAYERS | IFM_PROFILE_SCALING)) != 0;
 }
 
@@ -44,43 +50,39 @@ static gboolean needs_device(const ProfilePlan *plan, const IfmProfileOptions *o
 static Target *parse_device(const char *option, const char *text, GError **error)
 {
     const char *equals = strchr(text, '=');
-    Target *target = g_new0(Target, 1);
-    target->alias = equals != NULL ? g_strndup(text, (gsize)(equals - text)) : NULL;
-    gboolean good = FALSE;
-    if ((target->alias == NULL || ifm_alias_check(target->alias, error)) &&
-        (target->spec = ifm_device_spec_parse(equals != NULL ? equals + 1 : text, error)) != NULL)
-        good = ifm_engine_name_check(target->spec->engine, error);
-    if (good)
-        return target;
+    g_autofree char *alias = equals != NULL ? g_strndup(text, (gsize)(equals - text)) : NULL;
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    if ((alias == NULL || ifm_alias_check(alias, error)) &&
+        (spec = ifm_device_spec_parse(equals != NULL ? equals + 1 : text, error)) != NULL &&
+        ifm_engine_name_check(spec->engine, error))
+        return profile_target_new(alias, g_steal_pointer(&spec), NULL);
     g_prefix_error(error, "--%s %s: ", option, text);
-    profile_target_free(target);
     return NULL;
 }
 
 /* Two rows that cannot be told apart are a mistake. */
 static gboolean is_new(const GPtrArray *targets, const Target *target, GError **error)
 {
+    const char *alias = target->device.result.alias, *device = target->spec->text;
     for (guint i = 0; i < targets->len; i++)
     {
         const Target *other = targets->pdata[i];
-        if (g_str_equal(other->spec->text, target->spec->text) && g_strcmp0(other->alias, target->alias) == 0)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--device %s: given twice", target->spec->text);
-        else if (target->alias != NULL && g_strcmp0(other->alias, target->alias) == 0)
-            g_set_error(error, IFM_ERROR, IFM_ERROR_USAGE, "--device: alias %s means both %s and %s", target->alias,
-                        other->spec->text, target->spec->text);
-        else
-            continue;
-        return FALSE;
+        const gboolean same = g_strcmp0(other->device.result.alias, alias) == 0;
+        if (same && g_str_equal(other->spec->text, device))
+            return ifm_error_misuse(error, "--device %s: given twice", device);
+        if (same && alias != NULL)
+            return ifm_error_misuse(error, "--device: alias %s means both %s and %s", alias, other->spec->text, device);
     }
     return TRUE;
 }
 
 /* A device's name may be wrong input; saying it twice is a wrong request. */
-static gboolean parse_devices(ProfilePlan *plan, const IfmProfileOptions *options, const char *option, GError **error)
+static gboolean parse_devices(IfmProfilePlan *plan, const char *option, GError **error)
 {
     static const char *const usual[] = { DEFAULT_DEVICE, NULL };
+    const IfmProfileOptions *options = &plan->options;
     plan->targets = g_ptr_array_new_with_free_func((GDestroyNotify)profile_target_free);
-    if (!needs_device(plan, options))
+    if (!needs_device(plan))
         return options->devices == NULL ||
                ifm_error_misuse(error, "--profile %s is of the model alone: no device is run for it", options->parts);
     for (const char *const *text = options->devices != NULL ? options->devices : usual; *text != NULL; text++)
@@ -108,14 +110,11 @@ static char *engine_of(const char *option)
 }
 
 /* An option that no device would get is a slip of the pen. */
-static gboolean check_option(const ProfilePlan *plan, const char *option, GError **error)
+static gboolean check_option(const IfmProfilePlan *plan, const char *option, GError **error)
 {
     g_autofree char *engine = engine_of(option);
     if (strchr(option, '=') == NULL || *option == '=')
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is not [ENGINE:]KEY=VALUE", option);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "\"%s\" is not [ENGINE:]KEY=VALUE", option);
     if (engine == NULL)
         return TRUE;
     if (!ifm_engine_name_check(engine, error))
@@ -123,14 +122,13 @@ static gboolean check_option(const ProfilePlan *plan, const char *option, GError
     for (guint i = 0; i < plan->targets->len; i++)
         if (g_str_equal(((const Target *)plan->targets->pdata[i])->spec->engine, engine))
             return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "\"%s\" is for %s, and no --device is of that engine", option, engine);
-    return FALSE;
+    return ifm_error_refuse(error, "\"%s\" is for %s, and no --device is of that engine", option, engine);
 }
 
-static gboolean give_options(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+static gboolean give_options(IfmProfilePlan *plan, GError **error)
 {
     static const char *const none[] = { NULL };
-    const char *const *texts = options->vendor != NULL ? options->vendor : none;
+    const char *const *texts = plan->options.vendor != NULL ? plan->options.vendor : none;
     for (gsize i = 0; texts[i] != NULL; i++)
     {
         g_autoptr(GError) trouble = NULL;
@@ -166,8 +164,9 @@ static gboolean add_conv_line(GPtrArray *lines, const char *option, char *line /
            ifm_error_misuse(error, "--%s: %s", option, trouble->message);
 }
 
-static gboolean parse_convolutions(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+static gboolean parse_convolutions(IfmProfilePlan *plan, GError **error)
 {
+    const IfmProfileOptions *options = &plan->options;
     g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
     g_auto(IfmConvChoice) choice = { 0 };
     g_autoptr(GError) trouble = NULL;
@@ -198,22 +197,24 @@ static gboolean parse_convolutions(ProfilePlan *plan, const IfmProfileOptions *o
 /* --- all of it ---------------------------------------------------------------------------------------------------------
  */
 
-static gboolean is_accepted(const ProfilePlan *plan, const IfmProfileWatch *watch, GError **error)
+static gboolean is_accepted(const IfmProfilePlan *plan, GError **error)
 {
-    return watch == NULL || watch->accept == NULL || watch->accept(plan->model, watch->user, error);
+    const IfmProfileWatch *watch = plan->options.watch;
+    return watch == NULL || watch->accept == NULL || watch->accept(plan->source.model, watch->user, error);
 }
 
 /* What a side of a comparison has, too. */
-static IfmModelCase case_of(const ProfilePlan *plan, const IfmProfileOptions *options)
+static IfmModelCase case_of(const IfmProfilePlan *plan)
 {
+    const IfmProfileOptions *options = &plan->options;
     return (IfmModelCase){
-        .model_path = plan->model_path,
-        .model_name = plan->graph != NULL ? plan->graph->title : ifm_model_name(plan->model),
-        .bindings = (const IfmDimBinding *)(const void *)plan->bindings->data,
-        .n_bindings = plan->bindings->len,
+        .model_path = plan->source.path,
+        .model_name = plan->graph != NULL ? plan->graph->report.title : ifm_model_name(plan->source.model),
+        .bindings = ifm_model_feed_bindings(&plan->source.feed),
+        .n_bindings = plan->source.feed.bindings->len,
         .sizes = plan->sizes != NULL ? (const IfmDimBinding *)(const void *)plan->sizes->data : NULL,
         .n_sizes = plan->sizes != NULL ? plan->sizes->len : 0,
-        .dtype = options->dtype != NULL ? ifm_dtype_from_name(options->dtype) : ifm_model_dtype(plan->model),
+        .dtype = options->dtype != NULL ? ifm_dtype_from_name(options->dtype) : ifm_model_dtype(plan->source.model),
         .threads = (int)options->threads,
         .seed = (guint32)options->seed,
         .protocol = IFM_PROTOCOL_INIT,
@@ -226,35 +227,34 @@ static IfmModelCase case_of(const ProfilePlan *plan, const IfmProfileOptions *op
 }
 
 /* @refused: (out) why there is no such model. Returns: FALSE with an error of another kind. */
-static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, GError **refused, GError **error)
+static gboolean plan_model(IfmProfilePlan *plan, GError **refused, GError **error)
 {
     const IfmProtocol rule = IFM_PROTOCOL_INIT;
+    const IfmProfileOptions *options = &plan->options;
     GError *trouble = NULL;
     if (options->energy != NULL && !ifm_energy_source_check(options->energy, &trouble))
     {
         g_propagate_prefixed_error(error, trouble, "--energy: ");
         return FALSE;
     }
-    if (!ifm_protocol_options_check(&options->protocol, error) ||
-        !profile_parse_parts(options->parts, &plan->parts, error) || !parse_devices(plan, options, "device", error) ||
-        !give_options(plan, options, error) || !parse_convolutions(plan, options, error))
+    if (!ifm_protocol_options_check(&options->protocol, error) || !parse_parts(options->parts, &plan->parts, error) ||
+        !parse_devices(plan, "device", error) || !give_options(plan, error) || !parse_convolutions(plan, error))
         return FALSE;
     gboolean is_graph = profile_is_graph(options->model);
-    plan->training = options->mode == IFM_PASS_STEP;
     if (!is_graph && (plan->parts & IFM_PROFILE_PE) != 0)
         return ifm_error_misuse(error, "--profile pe: %s has no positional encoding: graph_transformer and gps do",
                                 options->model);
     if (is_graph && options->open.inputs != NULL && *options->open.inputs != NULL)
         return ifm_error_misuse(error, "--input: %s is fed its graph", options->model);
-    if (!(is_graph ? profile_graph_init : profile_model_init)(plan, options, &trouble))
+    if (!(is_graph ? profile_graph_init : profile_plan_open)(plan, &trouble))
     {
         ifm_error_blame_sizes(trouble);
         g_propagate_error(g_error_matches(trouble, IFM_ERROR, IFM_ERROR_USAGE) ? error : refused, trouble);
         return *refused != NULL;
     }
-    if (!is_accepted(plan, options->watch, error))
+    if (!is_accepted(plan, error))
         return FALSE;
-    plan->base = case_of(plan, options);
+    plan->base = case_of(plan);
     plan->base.protocol = ifm_protocol_with(&rule, &options->protocol);
     plan->base.profile = (plan->parts & IFM_PROFILE_LAYERS) != 0 && !options->no_nodes;
     plan->base.native_async = options->native_async;
@@ -263,10 +263,10 @@ static gboolean plan_model(ProfilePlan *plan, const IfmProfileOptions *options, 
 }
 
 /* A model that cannot be trained is wrong input, whatever it lacks. */
-static gboolean plan_passes(ProfilePlan *plan, const IfmProfileOptions *options, GError **refused, GError **error)
+static gboolean plan_passes(IfmProfilePlan *plan, GError **refused, GError **error)
 {
     GError *trouble = NULL;
-    if (profile_mode_init(plan, options, &trouble))
+    if (profile_mode_init(plan, &trouble))
         return TRUE;
     ifm_error_blame_sizes(trouble);
     if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
@@ -275,20 +275,20 @@ static gboolean plan_passes(ProfilePlan *plan, const IfmProfileOptions *options,
     return *refused != NULL;
 }
 
-gboolean profile_plan_init(ProfilePlan *plan, const IfmProfileOptions *options, gboolean point, GError **error)
+gboolean profile_plan_init(IfmProfilePlan *plan, gboolean point, GError **error)
 {
     GError *refused = NULL;
-    if (!plan_model(plan, options, &refused, error))
+    if (!plan_model(plan, &refused, error))
         return FALSE;
     if (refused == NULL && point && plan->graph != NULL && plan->targets->len > 0)
     {
         plan->parts |=
             IFM_PROFILE_PE; /* what grows besides the model, and attention's share of the time, are reported of each */
-        plan->base.profile = !options->no_nodes;
+        plan->base.profile = !plan->options.no_nodes;
         plan->base.profile_few =
             (plan->parts & IFM_PROFILE_LAYERS) == 0; /* that share is all that is reported of the nodes */
     }
-    if (refused == NULL && !plan_passes(plan, options, &refused, error)) /* which makes another plan of it */
+    if (refused == NULL && !plan_passes(plan, &refused, error)) /* which makes another plan of it */
         return FALSE;
     if (refused != NULL && !point)
         g_propagate_error(error, refused);
@@ -297,20 +297,20 @@ gboolean profile_plan_init(ProfilePlan *plan, const IfmProfileOptions *options, 
     return refused == NULL || point;
 }
 
-gboolean profile_plan_init_side(ProfilePlan *plan, const IfmProfileOptions *options, const char *name,
-                                const char *device_option, GError **error)
+gboolean profile_plan_init_side(IfmProfilePlan *plan, const char *name, const char *device_option, GError **error)
 {
     plan->parts = IFM_PROFILE_RUNTIME;
-    if (!parse_devices(plan, options, device_option, error) || !give_options(plan, options, error))
+    if (!parse_devices(plan, device_option, error) || !give_options(plan, error))
         return FALSE;
-    if (!profile_model_init(plan, options, error))
+    if (!profile_plan_open(plan, error))
     {
         if (!g_error_matches(*error, IFM_ERROR, IFM_ERROR_USAGE)) /* which names the option */
             g_prefix_error(error, "%s: ", name);
         return FALSE;
     }
-    if (!is_accepted(plan, options->watch, error))
+    if (!is_accepted(plan, error))
         return FALSE;
-    plan->base = case_of(plan, options);
+    plan->base = case_of(plan);
+    plan->base = profile_plan_case(plan, plan->targets->pdata[0]);
     return TRUE;
 }

@@ -68,19 +68,16 @@ void ifm_compare_options_init(IfmCompareOptions *options)
 /* --- what is compared --------------------------------------------------------------------------------------------------
  */
 
-/* Plans: A's and B's, and the lists that they borrow. */
+/* Plans: A's and B's. */
 typedef struct
 {
-    ProfilePlan of[2];
-    IfmModelCase cases[2];
-    GPtrArray *lists;
+    IfmProfilePlan *of[2];
 } Plans;
 
 static void plans_clear(Plans *plans)
 {
-    profile_plan_clear(&plans->of[0]);
-    profile_plan_clear(&plans->of[1]);
-    g_clear_pointer(&plans->lists, g_ptr_array_unref);
+    ifm_profile_plan_free(plans->of[0]);
+    ifm_profile_plan_free(plans->of[1]);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plans, plans_clear)
 
@@ -90,16 +87,20 @@ static gboolean same_words(const char *const *a, const char *const *b)
     return g_strv_equal(a != NULL ? a : none, b != NULL ? b : none);
 }
 
+static gboolean same_model(const Plans *plans)
+{
+    return g_strcmp0(ifm_model_digest(plans->of[0]->source.model, NULL),
+                     ifm_model_digest(plans->of[1]->source.model, NULL)) == 0;
+}
+
 /* Whether chance is all that tells them apart: what such a comparison shows is what the rule is worth here. */
 static gboolean are_the_same(const Plans *plans, const IfmCompareSide sides[2])
 {
     const IfmModelCase *a = sides[0].spec, *b = sides[1].spec;
-    const char *digest_a = ifm_model_digest(plans->of[0].model, NULL),
-               *digest_b = ifm_model_digest(plans->of[1].model, NULL);
     gboolean same_dims = a->n_bindings == b->n_bindings;
     for (gsize i = 0; i < a->n_bindings && same_dims; i++)
         same_dims = g_str_equal(a->bindings[i].name, b->bindings[i].name) && a->bindings[i].value == b->bindings[i].value;
-    return g_strcmp0(digest_a, digest_b) == 0 && same_dims && g_str_equal(a->device, b->device) && a->dtype == b->dtype &&
+    return same_model(plans) && same_dims && g_str_equal(a->device, b->device) && a->dtype == b->dtype &&
            a->threads == b->threads && same_words(a->vendor, b->vendor) && g_strcmp0(a->inputs_path, b->inputs_path) == 0 &&
            g_strcmp0(sides[0].runtime, sides[1].runtime) == 0;
 }
@@ -121,24 +122,19 @@ static gboolean are_versions(const IfmModel *a, const IfmModel *b)
     return same;
 }
 
-static gboolean same_model(const Plans *plans)
-{
-    return g_strcmp0(ifm_model_digest(plans->of[0].model, NULL), ifm_model_digest(plans->of[1].model, NULL)) == 0;
-}
-
 /* All that a file has; where nothing is generated, one. */
-static gsize count_samples(const ProfilePlan *plan, const IfmCompareOptions *options)
+static gsize count_samples(const IfmProfilePlan *plan, const IfmCompareOptions *options)
 {
-    const gsize n_given = plan->given != NULL ? plan->given->len : 0;
-    return plan->n_samples > 0                          ? (gsize)plan->n_samples
-           : n_given >= ifm_model_n_inputs(plan->model) ? 1
-                                                        : (gsize)options->samples;
+    const gsize n_given = plan->source.feed.given != NULL ? plan->source.feed.given->len : 0;
+    return plan->source.feed.n_samples > 0                     ? (gsize)plan->source.feed.n_samples
+           : n_given >= ifm_model_n_inputs(plan->source.model) ? 1
+                                                               : (gsize)options->samples;
 }
 
 /* Outputs that are made of other inputs are not compared. NULL: they can be. */
 static const char *why_no_accuracy(const Plans *plans)
 {
-    const IfmModel *a = plans->of[0].model, *b = plans->of[1].model;
+    const IfmModel *a = plans->of[0]->source.model, *b = plans->of[1]->source.model;
     if (ifm_model_n_inputs(a) != ifm_model_n_inputs(b) || ifm_model_n_outputs(a) != ifm_model_n_outputs(b))
         return "the models have different numbers of inputs or outputs";
     for (gsize i = 0; i < ifm_model_n_inputs(a); i++)
@@ -148,7 +144,7 @@ static const char *why_no_accuracy(const Plans *plans)
 }
 
 /* What was said for both, and what for one. */
-static const char *const *joined(Plans *plans, const char *const *both, const char *const *own)
+static const char *const *joined(IfmProfilePlan *plan, const char *const *both, const char *const *own)
 {
     GPtrArray *texts = g_ptr_array_new();
     const char *const *lists[] = { both, own };
@@ -156,8 +152,8 @@ static const char *const *joined(Plans *plans, const char *const *both, const ch
         for (const char *const *text = lists[i]; text != NULL && *text != NULL; text++)
             g_ptr_array_add(texts, (gpointer)*text);
     g_ptr_array_add(texts, NULL);
-    g_ptr_array_add(plans->lists, texts);
-    return (const char *const *)texts->pdata;
+    g_ptr_array_add(plan->owned, g_ptr_array_free(texts, FALSE));
+    return g_ptr_array_index(plan->owned, plan->owned->len - 1);
 }
 
 static gboolean read_side(const IfmCompareOptions *options, gsize i, Plans *plans, IfmCompareSide *side, GError **error)
@@ -165,32 +161,27 @@ static gboolean read_side(const IfmCompareOptions *options, gsize i, Plans *plan
     static const char *const names[] = { "A", "B" };
     static const char *const device_options[] = { "a-device", "b-device" };
     static const char *const runtime_options[] = { "--a-runtime", "--b-runtime" };
-    ProfilePlan *plan = &plans->of[i];
     gboolean own_device = options->device_of[i] != NULL;
     const char *const devices[] = { own_device ? options->device_of[i] : options->device, NULL };
-    IfmProfileOptions of_side;
-    ifm_profile_options_init(&of_side);
-    of_side.model = options->models[i];
-    of_side.devices = devices;
-    of_side.open = options->open;
-    of_side.open.dims = joined(plans, options->open.dims, options->dims_of[i]);
-    of_side.vendor = joined(plans, options->vendor, options->vendor_of[i]);
-    of_side.dtype = options->dtype_of[i] != NULL ? options->dtype_of[i] : options->dtype;
-    of_side.threads = options->threads_of[i] != IFM_OPTION_UNSET ? options->threads_of[i] : options->threads;
-    of_side.open.samples = TRUE;
-    of_side.open.inputs = joined(plans, options->open.inputs, options->inputs_of[i]);
-    of_side.seed = options->seed;
-    of_side.no_verify = options->no_verify;
-    of_side.output = options->output;
-    of_side.watch = options->watch;
-    if (!profile_plan_init_side(plan, &of_side, names[i], own_device ? device_options[i] : "device", error))
-        return FALSE;
-    plans->cases[i] = profile_plan_case(plan, plan->targets->pdata[0]);
-    side->kind = &ifm_kind_model;
-    side->spec = &plans->cases[i];
-    side->runtime = options->runtime_of[i];
-    side->runtime_said = runtime_options[i];
-    return TRUE;
+    IfmProfileOptions usual;
+    ifm_profile_options_init(&usual);
+    IfmProfilePlan *plan = plans->of[i] = ifm_profile_plan_new(&usual);
+    IfmProfileOptions *of_side = &plan->options;
+    of_side->model = options->models[i];
+    of_side->devices = joined(plan, devices, NULL);
+    of_side->open = options->open;
+    of_side->open.dims = joined(plan, options->open.dims, options->dims_of[i]);
+    of_side->vendor = joined(plan, options->vendor, options->vendor_of[i]);
+    of_side->dtype = options->dtype_of[i] != NULL ? options->dtype_of[i] : options->dtype;
+    of_side->threads = options->threads_of[i] != IFM_OPTION_UNSET ? options->threads_of[i] : options->threads;
+    of_side->open.samples = TRUE;
+    of_side->open.inputs = joined(plan, options->open.inputs, options->inputs_of[i]);
+    of_side->seed = options->seed;
+    of_side->no_verify = options->no_verify;
+    of_side->output = options->output;
+    of_side->watch = options->watch;
+    *side = (IfmCompareSide){ &ifm_kind_model, &plan->base, options->runtime_of[i], runtime_options[i] };
+    return profile_plan_init_side(plan, names[i], own_device ? device_options[i] : "device", error);
 }
 
 static gboolean read_sides(const IfmCompareOptions *options, Plans *plans, IfmCompareSide sides[2], GError **error)
@@ -199,7 +190,7 @@ static gboolean read_sides(const IfmCompareOptions *options, Plans *plans, IfmCo
         return FALSE;
     if (are_the_same(plans, sides))
         profile_note(options->watch, "A and B are one and the same: what differs is chance");
-    if (!are_versions(plans->of[0].model, plans->of[1].model))
+    if (!are_versions(plans->of[0]->source.model, plans->of[1]->source.model))
         profile_note(options->watch, "A and B are different models: their inputs or outputs are not the same");
     return TRUE;
 }
@@ -296,7 +287,7 @@ static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint 
     g_autoptr(GError) trouble = NULL;
     g_autoptr(IfmCampaign) campaign = ifm_campaign_new(store, &campaign_options);
     profile_watch_cases(options->watch, 1);
-    profile_watch_begin(options->watch, item.title, 0, options->margin);
+    profile_watch_begin(options->watch, item.title, 0, options->margin, FALSE);
     ifm_campaign_add(campaign, &item);
     if (ifm_campaign_run(campaign, &trouble) ||
         (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) && comparing->comparison->measurements[1] != NULL))
@@ -308,7 +299,7 @@ static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint 
 gboolean ifm_compare_models(const IfmCompareOptions *options, const gint *interrupted, IfmComparison *comparison,
                             GError **error)
 {
-    g_auto(Plans) plans = { .lists = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref) };
+    g_auto(Plans) plans = { 0 };
     IfmCompareSide sides[2] = { 0 };
     if (options->models[0] == NULL || options->models[1] == NULL)
         return ifm_error_misuse(error, "needs A and B: files, or names of the zoo");
@@ -317,8 +308,8 @@ gboolean ifm_compare_models(const IfmCompareOptions *options, const gint *interr
     g_autofree char *path = g_build_filename(options->output, "store.db", NULL);
     g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, error);
     Comparing comparing = { .options = options, .sides = sides, .comparison = comparison };
-    comparing.accuracy = (IfmAccuracyOptions){ .n = count_samples(&plans.of[0], options),
-                                               .samples_path = plans.of[0].samples_path,
+    comparing.accuracy = (IfmAccuracyOptions){ .n = count_samples(plans.of[0], options),
+                                               .samples_path = plans.of[0]->source.samples_path,
                                                .layers = !same_model(&plans),
                                                .layer_loss_db = (double)options->layer_loss };
     comparing.why_no_accuracy = why_no_accuracy(&plans);

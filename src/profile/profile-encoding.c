@@ -9,9 +9,9 @@
 gboolean profile_check_encodable(const GraphModel *model, GError **error)
 {
     const IfmTransformerSizes *sizes = &model->transformer.sizes;
-    if (sizes->pe != IFM_ENCODING_LAPLACIAN || ifm_encoding_laplacian_check(model->graph, sizes->pe_dim, error))
+    if (sizes->pe != IFM_ENCODING_LAPLACIAN || ifm_encoding_laplacian_check(model->report.graph, sizes->pe_dim, error))
         return TRUE;
-    g_prefix_error(error, "--pe %s: ", model->encoding_name);
+    g_prefix_error(error, "--pe %s: ", model->report.encoding_name);
     return FALSE;
 }
 
@@ -38,7 +38,7 @@ static gboolean go_on(double done_ratio, void *user)
         g_autofree char *phase =
             done_ratio > 0 ? g_strdup_printf("encoding, %d %%", (int)(100 * done_ratio)) : g_strdup("encoding");
         if (wait->begun != NULL)
-            profile_watch_begin(wait->watch, wait->begun, 0, NAN);
+            profile_watch_begin(wait->watch, wait->begun, 0, NAN, FALSE);
         g_clear_pointer(&wait->begun, g_free);
         profile_watch_update(wait->watch, phase, 0, NAN, NAN);
         wait->report_us = now_us + REPORT_US;
@@ -57,13 +57,13 @@ static IfmEncoding *compute(const GraphModel *model, Wait *wait, gint64 case_tim
 {
     const IfmTransformerSizes *sizes = &model->transformer.sizes;
     IfmEncoding *encoding = sizes->pe == IFM_ENCODING_LAPLACIAN
-                                ? ifm_encoding_laplacian(model->graph, sizes->pe_dim, go_on, wait, error)
-                                : ifm_encoding_random_walk(model->graph, sizes->pe_dim, go_on, wait, error);
+                                ? ifm_encoding_laplacian(model->report.graph, sizes->pe_dim, go_on, wait, error)
+                                : ifm_encoding_random_walk(model->report.graph, sizes->pe_dim, go_on, wait, error);
     if (encoding == NULL && wait->late)
     {
         g_autofree char *time = case_time_text(case_time_ns);
         g_clear_error(error);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT, "not computed within %s", time);
+        ifm_error_set(error, IFM_ERROR_TIMEOUT, "not computed within %s", time);
     }
     return encoding;
 }
@@ -74,21 +74,21 @@ gboolean profile_encode(GraphModel *model, gint64 case_time_ns, const IfmProfile
         return TRUE;
     gint64 begin_us = g_get_monotonic_time();
     Wait wait = { .watch = watch,
-                  .begun = g_strdup_printf("computing %s of %s", model->encoding_name, model->graph->name),
+                  .begun = g_strdup_printf("computing %s of %s", model->report.encoding_name, model->report.graph->name),
                   .end_us = case_time_ns > 0 ? begin_us + case_time_ns / 1000 : 0,
                   .report_us = begin_us + G_USEC_PER_SEC };
     profile_watch_cases(watch, 1);
     model->encoding_seen[0] = ifm_sensor_snapshot("/");
     begin_us = g_get_monotonic_time();
-    model->encoding = compute(model, &wait, case_time_ns, error);
+    model->report.encoding = compute(model, &wait, case_time_ns, error);
     model->encoding_ns = (g_get_monotonic_time() - begin_us) * 1000;
     model->encoding_seen[1] = ifm_sensor_snapshot("/");
     if (wait.begun == NULL)
-        profile_watch_end(watch, model->encoding != NULL ? "ok" : "failed");
+        profile_watch_end(watch, model->report.encoding != NULL ? "ok" : "failed");
     g_free(wait.begun);
-    if (model->encoding == NULL)
-        g_prefix_error(error, "--pe %s: ", model->encoding_name);
-    return model->encoding != NULL;
+    if (model->report.encoding == NULL)
+        g_prefix_error(error, "--pe %s: ", model->report.encoding_name);
+    return model->report.encoding != NULL;
 }
 
 /* --- measured, as a step of the profile ------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static gboolean report_share(double done_ratio, void *user)
         return TRUE;
     const IfmCampaignProgress *progress = ifm_campaign_progress(step->of->campaign);
     g_autofree char *phase = g_strdup_printf("running, %d %%", (int)(100 * done_ratio));
-    profile_watch_update(step->of->watch, phase, progress->n, progress->median_ns, progress->ci_ratio);
+    profile_watch_update(step->of->options.watch, phase, progress->n, progress->median_ns, progress->ci_ratio);
     step->report_us = now_us + REPORT_US;
     return TRUE;
 }
@@ -112,11 +112,11 @@ void profile_encoding_case_init(Step *step)
     const IfmProtocol *protocol = &step->plan->base.protocol;
     step->case_time_said = case_time_text(step->of->limits.case_time_ns);
     step->time_budget_said = ifm_format_duration((double)protocol->time_budget_ns);
-    step->encoding_case = (IfmEncodingCase){ .graph = model->graph,
+    step->spec.encoding = (IfmEncodingCase){ .graph = model->report.graph,
                                              .encoding = model->transformer.sizes.pe,
                                              .dim = model->transformer.sizes.pe_dim,
                                              .protocol = *protocol,
-                                             .known = model->encoding,
+                                             .known = model->report.encoding,
                                              .known_ns = model->encoding_ns,
                                              .known_seen = { model->encoding_seen[0], model->encoding_seen[1] },
                                              .watch = report_share,
@@ -125,36 +125,24 @@ void profile_encoding_case_init(Step *step)
                                              .time_budget_said = step->time_budget_said };
 }
 
-static void begin(const Step *step)
-{
-    const IfmProtocol *protocol = &step->plan->base.protocol;
-    profile_watch_begin(step->of->watch, step->title, protocol->runs, protocol->ci_ratio);
-}
-
-static void end_encoding(const Step *step, IfmCampaignEnd *end)
+static const char *end_encoding(Step *step, IfmCampaignEnd *end)
 {
     GraphModel *model = step->plan->graph;
-    const IfmProfileWatch *watch = step->of->watch;
-    gboolean stored = end->measurements == NULL || end->error == NULL;
-    model->encoding_case = g_steal_pointer(&end->cases[0]);
-    if (end->measurements == NULL)
-        model->encoding_error = g_error_copy(end->error);
-    else if (end->measurements[0]->outcome == IFM_OUTCOME_OK)
-        model->encoding_cost = g_steal_pointer(&end->measurements[0]);
+    const IfmMeasurement *cost = end->measurements != NULL ? end->measurements[0] : NULL;
+    const gboolean good = cost != NULL && cost->outcome == IFM_OUTCOME_OK;
+    if (end->n > 0)
+        model->report.encoding_case = g_steal_pointer(&end->cases[0]);
+    if (good)
+        model->report.encoding_cost = g_steal_pointer(&end->measurements[0]);
     else
-        model->encoding_error = g_error_new_literal(IFM_ERROR, IFM_ERROR_FAILED, end->measurements[0]->reason);
-    if (end->found)
-        profile_note(watch, "%s: measured before, taken from %s", step->title, ifm_store_path(step->of->store));
-    else
-        profile_watch_end(watch, !stored                                         ? "not stored"
-                                 : profile_is_interrupted(step->of->interrupted) ? "interrupted"
-                                 : model->encoding_cost != NULL                  ? "ok"
-                                                                                 : "failed");
+        model->report.no_encoding_cost = g_strdup(cost != NULL ? cost->reason : end->error->message);
+    model->encoding_code = good ? 0 : cost != NULL ? IFM_ERROR_FAILED : end->error->code;
+    return profile_is_interrupted(step->of->interrupted) ? "interrupted" : good ? "ok" : "failed";
 }
 
-const StepKind profile_step_encoding = { .kind = &ifm_kind_encoding, .begin = begin, .end = end_encoding };
+const StepKind profile_step_encoding = { .kind = &ifm_kind_encoding, .end = end_encoding };
 
-gboolean profile_measures_encoding(const ProfilePlan *plan)
+gboolean profile_measures_encoding(const IfmProfilePlan *plan)
 {
-    return plan->graph != NULL && plan->graph->encoding != NULL && (plan->parts & IFM_PROFILE_PE) != 0;
+    return plan->graph != NULL && plan->graph->report.encoding != NULL && (plan->parts & IFM_PROFILE_PE) != 0;
 }

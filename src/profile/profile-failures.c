@@ -4,50 +4,9 @@
 
 /* What failed, and what that comes to. */
 
-ProfileCounts profile_count(const GPtrArray *plans)
-{
-    ProfileCounts counts = { 0 };
-    for (guint p = 0; p < plans->len; p++)
-    {
-        const ProfilePlan *plan = plans->pdata[p];
-        for (guint i = 0; i < plan->targets->len; i++)
-            counts.left += ((const Target *)plan->targets->pdata[i])->measurement == NULL;
-        counts.targets += plan->targets->len;
-        counts.encodings += profile_measures_encoding(plan);
-        counts.encoded += plan->graph != NULL && plan->graph->encoding_cost != NULL;
-        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan)) + profile_measures_encoding(plan);
-    }
-    return counts;
-}
-
-static GArray *collect_all(const GPtrArray *plans)
-{
-    GArray *results = g_array_new(FALSE, FALSE, sizeof(IfmResult));
-    for (guint i = 0; i < plans->len; i++)
-    {
-        g_autoptr(GArray) some = profile_plan_results(plans->pdata[i]);
-        g_array_append_vals(results, some->data, some->len);
-    }
-    return results;
-}
-
-static guint count_failed(const GArray *results)
-{
-    guint n = 0;
-    for (guint i = 0; i < results->len; i++)
-        n += ifm_result_code(&g_array_index(results, IfmResult, i)) != NULL;
-    return n;
-}
-
-gboolean profile_all_failed(const GPtrArray *plans)
-{
-    g_autoptr(GArray) results = collect_all(plans);
-    return results->len > 0 ? count_failed(results) == results->len : profile_count(plans).targets > 0;
-}
-
 /* A device's refusal is its own affair; one of an unknown operator is the model's. Returns: one of the three
  * codes that are told apart. */
-static int code_of_failure(const ProfilePlan *plan, const IfmResult *result)
+static int code_of_failure(const IfmProfilePlan *plan, const IfmResult *result)
 {
     IfmErrorCode code = ifm_error_code_from_name(ifm_result_code(result));
     gboolean unknown = code == IFM_ERROR_UNSUPPORTED && profile_blamed_operator(plan, ifm_result_reason(result)) != NULL;
@@ -56,65 +15,80 @@ static int code_of_failure(const ProfilePlan *plan, const IfmResult *result)
     return code == IFM_ERROR_UNAVAILABLE ? IFM_ERROR_UNAVAILABLE : IFM_ERROR_FAILED;
 }
 
-/* 0: all measured. Else what all that failed have in common; IFM_ERROR_FAILED where they differ or some were measured. */
-static int code_of_all(const GPtrArray *plans)
+ProfileCounts profile_count(const GPtrArray *plans)
 {
-    int common = 0;
-    guint n_failed = 0, n = 0;
+    ProfileCounts counts = { 0 };
     for (guint p = 0; p < plans->len; p++)
     {
-        g_autoptr(GArray) results = profile_plan_results(plans->pdata[p]);
-        n += results->len;
-        for (guint i = 0; i < results->len; i++)
+        const IfmProfilePlan *plan = plans->pdata[p];
+        g_autoptr(GArray) devices = profile_plan_devices(plan);
+        counts.targets += plan->targets->len;
+        counts.left += plan->targets->len;
+        counts.tried += devices->len;
+        for (guint i = 0; i < devices->len; i++)
         {
-            const IfmResult *result = &g_array_index(results, IfmResult, i);
+            const IfmResult *result = &g_array_index(devices, IfmProfileDevice, i).result;
+            counts.left -= result->measurement != NULL;
             if (ifm_result_code(result) == NULL)
                 continue;
-            int code = code_of_failure(plans->pdata[p], result);
-            common = n_failed == 0 || common == code ? code : IFM_ERROR_FAILED;
-            n_failed++;
+            const int code = code_of_failure(plan, result);
+            counts.code = counts.failed++ == 0 || counts.code == code ? code : IFM_ERROR_FAILED;
         }
+        counts.encodings += profile_measures_encoding(plan);
+        counts.encoded += plan->graph != NULL && plan->graph->report.encoding_cost != NULL;
+        counts.cases += plan->targets->len * (1 + profile_mode_n_others(plan)) + profile_measures_encoding(plan);
     }
-    return n_failed == 0 || n_failed == n ? common : IFM_ERROR_FAILED;
+    if (counts.failed > 0 && counts.failed < counts.tried)
+        counts.code = IFM_ERROR_FAILED;
+    return counts;
+}
+
+gboolean ifm_profile_is_empty(const IfmProfile *self)
+{
+    const ProfileCounts counts = profile_count(self->plans);
+    return counts.tried > 0 ? counts.failed == counts.tried : counts.targets > 0;
+}
+
+/* The lines of a plan's devices that failed, after @name (NULL: none). @reported: what was said before: of several models
+ * one device may fail in one way. Returns: how many failed. */
+static guint add_lines(GStrvBuilder *lines, const IfmProfilePlan *plan, const char *name, GHashTable *reported)
+{
+    guint n = 0;
+    g_autoptr(GArray) devices = profile_plan_devices(plan);
+    for (guint i = 0; i < devices->len; i++)
+    {
+        const IfmResult *result = &g_array_index(devices, IfmProfileDevice, i).result;
+        if (ifm_result_code(result) == NULL)
+            continue;
+        g_autofree char *why = ifm_result_line(result);
+        g_autofree char *line = g_strconcat(name != NULL ? name : "", name != NULL ? ": " : "", why, NULL);
+        if (reported == NULL || g_hash_table_add(reported, g_strdup(line)))
+            g_strv_builder_add(lines, line);
+        n++;
+    }
+    return n;
 }
 
 /* Where nothing was measured the reasons are all there is to report; else they stand below the table, and how many there
- * are is said. @what: "devices" */
-static void add_results(GStrvBuilder *lines, const GArray *results, const char *what)
+ * are is said. Failures of the passes besides the one asked for are reported one by one: the page may not be shown.
+ * @what: "devices". Returns: an IfmErrorCode, 0 where none failed. */
+static int add_devices(GStrvBuilder *lines, const GPtrArray *plans, const char *what)
 {
-    guint n_failed = count_failed(results);
+    const ProfileCounts counts = profile_count(plans);
+    guint n_others = 0;
     g_autoptr(GHashTable) reported = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (guint i = 0; i < results->len && n_failed == results->len; i++)
-    {
-        g_autofree char *line = ifm_result_line(&g_array_index(results, IfmResult, i));
-        if (g_hash_table_add(reported, g_strdup(line))) /* of several models one device may fail in one way */
-            g_strv_builder_add(lines, line);
-    }
-    g_autofree char *sum = g_strdup_printf("%u of %u %s failed", n_failed, results->len, what);
-    if (n_failed > 0 && n_failed < results->len)
+    for (guint i = 0; i < plans->len && counts.failed == counts.tried; i++)
+        add_lines(lines, plans->pdata[i], NULL, reported);
+    g_autofree char *sum = g_strdup_printf("%u of %u %s failed", counts.failed, counts.tried, what);
+    if (counts.failed > 0 && counts.failed < counts.tried)
         g_strv_builder_add(lines, sum);
-}
-
-/* Failures of the passes besides the one asked for, one by one: the page may not be shown. Returns: how many. */
-static guint add_others(GStrvBuilder *lines, const ProfilePlan *plan)
-{
-    guint n = 0;
-    for (int kind = 0; kind < IFM_N_PASSES; kind++)
-    {
-        const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
-        g_autoptr(GArray) results = other != NULL ? profile_plan_results(other) : NULL;
-        for (guint i = 0; results != NULL && i < results->len; i++)
+    for (guint i = 0; i < plans->len; i++)
+        for (int kind = 0; kind < IFM_N_PASSES; kind++)
         {
-            const IfmResult *result = &g_array_index(results, IfmResult, i);
-            if (ifm_result_code(result) == NULL)
-                continue;
-            g_autofree char *why = ifm_result_line(result);
-            g_autofree char *line = g_strdup_printf("%s: %s", other->base.model_name, why);
-            g_strv_builder_add(lines, line);
-            n++;
+            const IfmProfilePlan *other = profile_mode_plan(plans->pdata[i], kind);
+            n_others += other != NULL ? add_lines(lines, other, other->base.model_name, NULL) : 0;
         }
-    }
-    return n;
+    return counts.code == 0 && n_others > 0 ? IFM_ERROR_FAILED : counts.code;
 }
 
 /* The first encoding that could not be computed. Returns: an error code, 0 where all could. */
@@ -122,24 +96,24 @@ static int add_encoding(GStrvBuilder *lines, const GPtrArray *plans)
 {
     for (guint i = 0; i < plans->len; i++)
     {
-        const ProfilePlan *plan = plans->pdata[i];
-        if (!profile_measures_encoding(plan) || plan->graph->encoding_error == NULL)
+        const IfmProfilePlan *plan = plans->pdata[i];
+        if (!profile_measures_encoding(plan) || plan->graph->report.no_encoding_cost == NULL)
             continue;
-        g_strv_builder_add(lines, plan->graph->encoding_error->message);
-        return plan->graph->encoding_error->code;
+        g_strv_builder_add(lines, plan->graph->report.no_encoding_cost);
+        return plan->graph->encoding_code;
     }
     return 0;
 }
 
 /* Points without a model. Returns: an error code, 0 where there is none. */
-static int add_refused(GStrvBuilder *lines, const Sweep *sweep)
+static int add_refused(GStrvBuilder *lines, const IfmProfile *self)
 {
     guint n = 0, n_refused = 0;
-    for (guint i = 0; i < sweep->rows->len; i++)
+    for (guint i = 0; i < self->rows->len; i++)
     {
-        const SweepRow *row = sweep->rows->pdata[i];
+        const SweepRow *row = self->rows->pdata[i];
         for (guint at = 0; at < row->points->len; at++, n++)
-            n_refused += profile_row_plan(row, at)->refused != NULL;
+            n_refused += ((const IfmProfilePlan *)row->points->pdata[at])->refused != NULL;
     }
     g_autofree char *line = g_strdup_printf("%u of %u points have no model", n_refused, n);
     if (n_refused > 0)
@@ -150,7 +124,7 @@ static int add_refused(GStrvBuilder *lines, const Sweep *sweep)
 /* (transfer full) */
 static char *interruption(const GPtrArray *plans, const char *what)
 {
-    ProfileCounts counts = profile_count(plans);
+    const ProfileCounts counts = profile_count(plans);
     if (counts.left > 0)
         return g_strdup_printf("interrupted: %u of %u %s were not measured; --resume measures what is missing", counts.left,
                                counts.targets, what);
@@ -159,33 +133,28 @@ static char *interruption(const GPtrArray *plans, const char *what)
                         : "interrupted: nothing was measured");
 }
 
-GStrv profile_failures(const GPtrArray *plans, const Sweep *sweep, const GError *store_error, gboolean interrupted,
-                       int *code)
+GStrv ifm_profile_failures(const IfmProfile *self, int *code)
 {
-    const char *what = sweep->rows->len > 0 ? "points" : "devices";
+    const char *what = self->rows->len > 0 ? "points" : "devices";
     g_autoptr(GStrvBuilder) lines = g_strv_builder_new();
-    if (store_error != NULL)
+    if (self->store_error != NULL)
     {
-        *code = store_error->code;
-        g_strv_builder_add(lines, store_error->message);
+        *code = self->store_error->code;
+        g_strv_builder_add(lines, self->store_error->message);
     }
-    else if (interrupted)
+    else if (profile_is_interrupted(self->interrupted))
     {
-        g_autofree char *line = interruption(plans, what);
+        g_autofree char *line = interruption(self->plans, what);
         *code = IFM_ERROR_CANCELLED;
         g_strv_builder_add(lines, line);
     }
     else
     {
-        g_autoptr(GArray) results = collect_all(plans);
-        add_results(lines, results, what);
-        *code = code_of_all(plans);
-        for (guint i = 0; i < plans->len; i++)
-            *code = add_others(lines, plans->pdata[i]) > 0 && *code == 0 ? IFM_ERROR_FAILED : *code;
+        *code = add_devices(lines, self->plans, what);
         if (*code == 0)
-            *code = add_encoding(lines, plans);
+            *code = add_encoding(lines, self->plans);
         if (*code == 0)
-            *code = add_refused(lines, sweep);
+            *code = add_refused(lines, self);
     }
     return g_strv_builder_end(lines);
 }

@@ -49,7 +49,7 @@ static gboolean is_of_graph(const char *name)
     return g_strv_contains(settings, name);
 }
 
-static void refuse_setting(const char *model, const char *setting, GError **error)
+static gboolean refuse_setting(const char *model, const char *setting, GError **error)
 {
     g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *name = g_strndup(setting, strcspn(setting, "="));
@@ -61,14 +61,13 @@ static void refuse_setting(const char *model, const char *setting, GError **erro
     g_ptr_array_add(known, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)known->pdata);
     if (strchr(setting, '=') == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: '%s' is not NAME=VALUE", model, setting);
-    else if (is_of_graph(name))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "zoo: %s: '%s' follows from the graph: --num-nodes and --avg-degree, or --dataset", model, name);
-    else if (g_str_equal(name, "form"))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s: 'form' follows from what is profiled", model);
-    else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "zoo: %s has no parameter '%s'%s", model, name, hint);
+        return ifm_error_refuse(error, "zoo: %s: '%s' is not NAME=VALUE", model, setting);
+    if (is_of_graph(name))
+        return ifm_error_refuse(error, "zoo: %s: '%s' follows from the graph: --num-nodes and --avg-degree, or --dataset",
+                                model, name);
+    if (g_str_equal(name, "form"))
+        return ifm_error_refuse(error, "zoo: %s: 'form' follows from what is profiled", model);
+    return ifm_error_refuse(error, "zoo: %s has no parameter '%s'%s", model, name, hint);
 }
 
 /* What stands behind the name, "…,hidden_dim=32", by the rows of those names, into @said, which has what was said
@@ -85,10 +84,7 @@ static gboolean read_settings(const char *model, const char *text, IfmGraphOptio
         gsize length = strcspn(*part, "=");
         row = (*part)[length] == '=' ? row_of(*part, length) : NULL;
         if (row == NULL)
-        {
-            refuse_setting(model, *part, error);
-            return FALSE;
-        }
+            return refuse_setting(model, *part, error);
         if (!g_hash_table_add(seen, (gpointer)row))
             return ifm_error_refuse(error, "zoo: %s: '%.*s' is given twice", model, (int)length, *part);
         gboolean percent = g_str_equal(row->name, "dropout") && strchr(*part, '%') == NULL; /* as the zoo's table has it */
@@ -158,7 +154,7 @@ static gboolean read_model(GraphModel *self, const ProfileSizes *from, GError **
     if (transformer->dropout >= 1)
         return ifm_error_misuse(error, "--dropout: less than 100%%: something has to be left");
     if (transformer->sizes.pe != IFM_ENCODING_NONE)
-        self->encoding_name = g_strdup_printf(
+        self->report.encoding_name = g_strdup_printf(
             "%s:%" G_GINT64_FORMAT, ifm_positional_encoding_words()[transformer->sizes.pe], transformer->sizes.pe_dim);
     return TRUE;
 }
@@ -175,8 +171,8 @@ static char *find_dataset(const char *text, GError **error)
     if (shipped != NULL)
         return shipped;
     g_autofree char *hint = ifm_nearest_hint(text, (const char *const[]){ "peptides", NULL });
-    g_set_error(error, IFM_ERROR, strpbrk(text, "./") != NULL ? IFM_ERROR_UNAVAILABLE : IFM_ERROR_INVALID,
-                "--dataset %s: no such folder or file, and none of the shipped ones (peptides)%s", text, hint);
+    ifm_error_set(error, strpbrk(text, "./") != NULL ? IFM_ERROR_UNAVAILABLE : IFM_ERROR_INVALID,
+                  "--dataset %s: no such folder or file, and none of the shipped ones (peptides)%s", text, hint);
     return NULL;
 }
 
@@ -219,15 +215,15 @@ static IfmGraph *make_synthetic(const GraphModel *self, GError **error)
 static gboolean make_graph(GraphModel *self, const IfmGraphOptions *said, const IfmProfileWatch *watch, GError **error)
 {
     const IfmTransformerSizes *sizes = &self->transformer.sizes;
-    self->graph = said->dataset != NULL ? read_dataset(said, error) : make_synthetic(self, error);
-    if (self->graph == NULL)
+    self->report.graph = said->dataset != NULL ? read_dataset(said, error) : make_synthetic(self, error);
+    if (self->report.graph == NULL)
         return FALSE;
-    if (self->graph->n_node_values > 0 && said->dataset != NULL && said->feature_dim != IFM_OPTION_UNSET)
+    if (self->report.graph->n_node_values > 0 && said->dataset != NULL && said->feature_dim != IFM_OPTION_UNSET)
         return ifm_error_misuse(error, "--feature-dim: the nodes of --dataset have %" G_GINT64_FORMAT " numbers each",
-                                self->graph->n_node_values);
-    if (self->graph->n_node_values == 0)
+                                self->report.graph->n_node_values);
+    if (self->report.graph->n_node_values == 0)
         profile_note(watch, "%s: nodes without attributes: each gets %" G_GINT64_FORMAT " seeded numbers",
-                     self->graph->name, sizes->feature_dim);
+                     self->report.graph->name, sizes->feature_dim);
     return TRUE;
 }
 
@@ -235,7 +231,7 @@ static gboolean make_graph(GraphModel *self, const IfmGraphOptions *said, const 
 
 /* What this process needs to make it: the weights, which a file is packed of, and the graph and what the model
  * is fed. @graph_bytes: what is still to be made of the graph */
-static gboolean check_making_fits(const ProfilePlan *plan, const GraphModel *self, gint64 graph_bytes, GError **error)
+static gboolean check_making_fits(const IfmProfilePlan *plan, const GraphModel *self, gint64 graph_bytes, GError **error)
 {
     IfmTransformerEstimate estimate;
     gint64 fed_bytes = 0;
@@ -252,7 +248,7 @@ static gboolean check_making_fits(const ProfilePlan *plan, const GraphModel *sel
 }
 
 /* Reported by itself, since there is a way out. */
-static gboolean check_attention_fits(const ProfilePlan *plan, const GraphModel *self, GError **error)
+static gboolean check_attention_fits(const IfmProfilePlan *plan, const GraphModel *self, GError **error)
 {
     const IfmTransformer *transformer = &self->transformer;
     gint64 bytes;
@@ -288,64 +284,64 @@ static char *stem_of(const GraphModel *self)
 
 /* The model in memory, for sizes that are known; whether it, and what is made of it, fits. Nothing of the graph, nothing
  * that it is fed, and no file is made before that: they may be far larger than the model is. */
-static gboolean build_model(ProfilePlan *plan, const IfmProfileOptions *options, gint64 graph_bytes, GError **error)
+static gboolean build_model(IfmProfilePlan *plan, gint64 graph_bytes, GError **error)
 {
     const GraphModel *self = plan->graph;
     return check_making_fits(plan, self, graph_bytes, error) && check_attention_fits(plan, self, error) &&
-           (plan->model = ifm_transformer_build(&self->transformer, self->seed, error)) != NULL &&
+           (plan->source.model = ifm_transformer_build(&self->transformer, self->seed, error)) != NULL &&
            profile_plan_analyse(plan, error) && profile_check_fits(plan, self->name, error) &&
-           profile_mode_check_fits(plan, options, self->name, error);
+           profile_mode_check_fits(plan, self->name, error);
 }
 
-static gboolean save_model(ProfilePlan *plan, const char *out, GError **error)
+static gboolean save_model(IfmProfilePlan *plan, GError **error)
 {
     g_autofree char *name = g_strconcat(plan->graph->stem, ".onnx", NULL);
-    plan->model_path = profile_out_file(out, "models", name, error);
-    return plan->model_path != NULL && profile_plan_save(plan, error);
+    plan->source.path = profile_out_file(plan->options.output, "models", name, error);
+    return plan->source.path != NULL && profile_plan_save(plan, error);
 }
 
-static gboolean write_inputs(ProfilePlan *plan, const char *out, GError **error)
+static gboolean write_inputs(IfmProfilePlan *plan, GError **error)
 {
     const GraphModel *self = plan->graph;
     g_autofree char *name = g_strconcat(self->stem, ".tensors", NULL);
-    plan->inputs_path = profile_out_file(out, "inputs", name, error);
-    return plan->inputs_path != NULL &&
-           ifm_transformer_inputs(&self->transformer, self->graph, self->encoding, self->seed, plan->inputs_path, error);
+    const char *path = plan->source.inputs_path = profile_out_file(plan->options.output, "inputs", name, error);
+    return path != NULL &&
+           ifm_transformer_inputs(&self->transformer, self->report.graph, self->report.encoding, self->seed, path, error);
 }
 
 /* What a store's records are found under. */
-static void name_sizes(ProfilePlan *plan, const GraphModel *self)
+static void name_sizes(IfmProfilePlan *plan, const GraphModel *self)
 {
-    const IfmDimBinding sizes[] = { { "nodes", self->graph->n_nodes },
-                                    { "edges", self->graph->n_edges },
-                                    { "graphs", self->graph->n_graphs } };
+    const IfmDimBinding sizes[] = { { "nodes", self->report.graph->n_nodes },
+                                    { "edges", self->report.graph->n_edges },
+                                    { "graphs", self->report.graph->n_graphs } };
     plan->sizes = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
     g_array_append_vals(plan->sizes, sizes, G_N_ELEMENTS(sizes));
 }
 
 /* Where nothing is run and nothing of the encoding is to be reported, it is not computed. */
-static gboolean needs_encoding(const ProfilePlan *plan)
+static gboolean needs_encoding(const IfmProfilePlan *plan)
 {
     return plan->targets->len > 0 || (plan->parts & IFM_PROFILE_PE) != 0;
 }
 
-static gboolean build(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+static gboolean build(IfmProfilePlan *plan, GError **error)
 {
-    const IfmLimits none = { 0 }, limits = ifm_limits_with(&none, &options->protocol);
+    const IfmLimits none = { 0 }, limits = ifm_limits_with(&none, &plan->options.protocol);
     GraphModel *self = plan->graph;
-    self->digest = ifm_graph_digest(self->graph);
+    const IfmGraph *graph = self->report.graph;
+    self->digest = ifm_graph_digest(graph);
     self->stem = stem_of(self);
-    self->title = g_strdup_printf("%s on %s", self->name, self->graph->name);
-    ifm_transformer_for_graph(&self->transformer, self->graph);
+    self->report.title = g_strdup_printf("%s on %s", self->name, graph->name);
+    ifm_transformer_for_graph(&self->transformer, graph);
     name_sizes(plan, self);
-    return (plan->model != NULL || (profile_check_encodable(self, error) && build_model(plan, options, 0, error))) &&
-           (!needs_encoding(plan) || profile_encode(self, limits.case_time_ns, options->watch, error)) &&
-           save_model(plan, options->output, error) &&
-           (plan->targets->len == 0 || write_inputs(plan, options->output, error));
+    return (plan->source.model != NULL || (profile_check_encodable(self, error) && build_model(plan, 0, error))) &&
+           (!needs_encoding(plan) || profile_encode(self, limits.case_time_ns, plan->options.watch, error)) &&
+           save_model(plan, error) && (plan->targets->len == 0 || write_inputs(plan, error));
 }
 
 /* Graphs that are made are known before they are there. @n: how many */
-static gboolean build_for_synthetic(ProfilePlan *plan, const IfmProfileOptions *options, gint64 n, GError **error)
+static gboolean build_for_synthetic(IfmProfilePlan *plan, gint64 n, GError **error)
 {
     IfmTransformer *transformer = &plan->graph->transformer;
     gint64 graph_bytes;
@@ -360,41 +356,34 @@ static gboolean build_for_synthetic(ProfilePlan *plan, const IfmProfileOptions *
         transformer->sizes.num_edges > IFM_GRAPH_MAX_EDGES)
         return ifm_error_misuse(error,
                                 "--num-graphs %" G_GINT64_FORMAT ": more nodes or edges in all than a graph may have", n);
-    return build_model(plan, options, graph_bytes, error);
+    return build_model(plan, graph_bytes, error);
 }
 
-static gboolean take_dims(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+gboolean profile_graph_init(IfmProfilePlan *plan, GError **error)
 {
-    g_auto(IfmModelFeed) feed = { 0 };
-    if (!ifm_model_feed_init(&feed, options->open.dims, error))
-        return FALSE;
-    plan->bindings = g_steal_pointer(&feed.bindings);
-    plan->dim_names = g_steal_pointer(&feed.names);
-    return TRUE;
-}
-
-gboolean profile_graph_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
-{
+    const IfmProfileOptions *options = &plan->options;
     const char *settings;
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     GraphModel *self = plan->graph = profile_graph_new();
     IfmGraphOptions said = options->graph;
     ProfileSizes sizes;
+    self->report.transformer = &self->transformer;
     self->name = name_in(options->model, &settings);
     if (options->open.batch > 0)
         return ifm_error_refuse(error, "batch: %s takes a graph; num_nodes or a dataset says how large it is", self->name);
     self->seed = (guint32)options->seed;
-    if (!take_dims(plan, options, error) || !read_settings(self->name, settings, &said, words, error))
+    if (!ifm_model_feed_init(&plan->source.feed, options->open.dims, error) ||
+        !read_settings(self->name, settings, &said, words, error))
         return FALSE;
     profile_sizes_init(&sizes, &said);
     if (!check_graph_options(&said, error) || !read_model(self, &sizes, error))
         return FALSE;
-    self->transformer.training = plan->training;
+    self->transformer.training = options->mode == IFM_PASS_STEP;
     self->words = words_of(self->name, &said);
-    plan->source = g_strconcat(IFM_ZOO_PREFIX, self->words, NULL);
-    if (options->parts == NULL && self->encoding_name != NULL)
+    plan->source.source = g_strconcat(IFM_ZOO_PREFIX, self->words, NULL);
+    if (options->parts == NULL && self->report.encoding_name != NULL)
         plan->parts |= IFM_PROFILE_PE;
     return (said.dataset != NULL ||
-            build_for_synthetic(plan, options, said.num_graphs != IFM_OPTION_UNSET ? said.num_graphs : 1, error)) &&
-           make_graph(self, &said, options->watch, error) && build(plan, options, error);
+            build_for_synthetic(plan, said.num_graphs != IFM_OPTION_UNSET ? said.num_graphs : 1, error)) &&
+           make_graph(self, &said, options->watch, error) && build(plan, error);
 }

@@ -1,166 +1,221 @@
+#include <math.h>
+#include <stdarg.h>
 #include <store/store.h>
-#include <string.h>
 
 #include "profile-private.h"
 
-/* Profiles on their way through their devices: what each plan measures, as the items of one campaign. */
+/* What the plans of a profile measure, as the steps of one campaign. */
 
-const char *profile_outcome_of(const Target *target)
+/* --- progress ---------------------------------------------------------------------------------------------------------
+ */
+
+void profile_note(const IfmProfileWatch *watch, const char *format, ...)
 {
-    IfmResult result = profile_target_result(target);
-    return ifm_result_code(&result) == NULL ? "ok" : ifm_result_ending(&result);
+    va_list values;
+    if (watch == NULL || watch->note == NULL)
+        return;
+    va_start(values, format);
+    g_autofree char *message = g_strdup_vprintf(format, values);
+    va_end(values);
+    watch->note(message, watch->user);
+}
+
+void profile_watch_cases(const IfmProfileWatch *watch, gsize n_cases)
+{
+    if (watch != NULL && watch->cases != NULL)
+        watch->cases(n_cases, watch->user);
+}
+
+void profile_watch_begin(const IfmProfileWatch *watch, const char *name, gsize runs, double ci_ratio, gboolean again)
+{
+    if (watch != NULL && watch->begin != NULL)
+        watch->begin(name, runs, ci_ratio, again, watch->user);
+}
+
+void profile_watch_update(const IfmProfileWatch *watch, const char *phase, gsize n, double median_ns, double ci_ratio)
+{
+    if (watch != NULL && watch->update != NULL)
+        watch->update(phase, n, median_ns, ci_ratio, watch->user);
+}
+
+void profile_watch_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch)
+{
+    if (ended == NULL && progress->now != NULL && progress->step != NULL)
+        profile_watch_update(watch, progress->step, progress->n, progress->median_ns, progress->ci_ratio);
+}
+
+void profile_watch_end(const IfmProfileWatch *watch, const char *outcome)
+{
+    if (watch != NULL && watch->end != NULL)
+        watch->end(outcome, watch->user);
+}
+
+gboolean profile_is_interrupted(const gint *interrupted)
+{
+    return interrupted != NULL && g_atomic_int_get(interrupted) != 0;
 }
 
 /* --- a model on a device ------------------------------------------------------------------------------------------------
  */
 
-static gboolean is_ok(const Step *step)
+/* Another pass of a mode is measured on a device that ran the one asked for. */
+static gboolean wants_model(Step *step)
 {
-    return g_str_equal(profile_outcome_of(step->asked->targets->pdata[step->at]), "ok");
+    const Target *asked = step->plan->targets->pdata[step->at];
+    return step->target == asked || profile_is_measured(asked);
 }
 
-static void begin_model(const Step *step)
+static const char *end_model(Step *step, IfmCampaignEnd *end)
 {
-    profile_watch_begin(step->of->watch, step->title, step->model_case.protocol.runs, step->model_case.protocol.ci_ratio);
-}
-
-static void end_model(const Step *step, IfmCampaignEnd *end)
-{
-    Target *target = step->target;
-    target->tried = TRUE;
+    IfmResult *result = &step->target->device.result;
+    result->resumed = end->found;
     if (end->n > 0)
-        target->sealed = g_steal_pointer(&end->cases[0]);
+        result->subject_case = g_steal_pointer(&end->cases[0]);
     if (end->measurements != NULL)
-        target->measurement = g_steal_pointer(&end->measurements[0]);
+        result->measurement = g_steal_pointer(&end->measurements[0]);
     else
-        target->error = g_error_copy(end->error);
-    target->resumed = end->found;
-    if (end->found)
-        profile_note(step->of->watch, "%s: measured before, taken from %s", step->title, ifm_store_path(step->of->store));
-    else if (end->n > 0)
-        profile_watch_end(step->of->watch,
-                          end->error == NULL || target->error != NULL ? profile_outcome_of(target) : "not stored");
+    {
+        result->code = ifm_error_code_name((IfmErrorCode)end->error->code);
+        result->reason = g_strdup(end->error->message);
+    }
+    return profile_is_measured(step->target) ? "ok" : ifm_result_ending(result);
 }
 
-static const StepKind step_model = { .kind = &ifm_kind_model, .begin = begin_model, .end = end_model };
-/* Another pass of a mode, on a device that ran the one asked for. */
-static const StepKind step_pass = { .kind = &ifm_kind_model, .wanted = is_ok, .begin = begin_model, .end = end_model };
+static const StepKind step_model = { .kind = &ifm_kind_model, .wanted = wants_model, .end = end_model };
+
+/* --- the peak of a device -----------------------------------------------------------------------------------------------
+ */
+
+/*
+ * The limit of a target's device: from the store where this machine's was measured before, with the same runtime, precision
+ * and threads; else measured once and kept there.
+ */
+
+#define PEAK_BUDGET_NS (10 * G_GINT64_CONSTANT(1000000000))
+
+static gboolean wants_peak(Step *step)
+{
+    return profile_is_measured(step->target);
+}
+
+static const char *end_peak(Step *step, IfmCampaignEnd *end)
+{
+    IfmProfileDevice *device = &step->target->device;
+    const IfmMeasurement *peak = end->measurements != NULL ? end->measurements[0] : NULL;
+    device->peak_stored = end->found;
+    if (peak == NULL || peak->outcome != IFM_OUTCOME_OK)
+    {
+        device->no_peak = g_strdup(end->error != NULL ? end->error->message : peak != NULL ? peak->reason : "not measured");
+        return "not known";
+    }
+    device->peak = g_steal_pointer(&end->measurements[0]);
+    device->peak_doubt = ifm_peak_doubt(device->peak);
+    return end->error == NULL ? "ok" : "not known";
+}
+
+static const StepKind step_peak = { .own = &ifm_peak_item, .wanted = wants_peak, .end = end_peak };
 
 /* --- the list -----------------------------------------------------------------------------------------------------------
  */
-
-/* "N 500: CPU=openvino:CPU@0" (transfer full) */
-static char *label_of(const ProfilePlan *plan, const Target *target)
-{
-    gboolean point = plan->label != NULL, alias = target->alias != NULL;
-    return g_strconcat(point ? plan->label : "", point ? ": " : "", alias ? target->alias : "", alias ? "=" : "",
-                       target->spec->text, NULL);
-}
 
 static void step_free(Step *step)
 {
     g_free(step->title);
     g_free(step->case_time_said);
     g_free(step->time_budget_said);
+    g_free(step->sides);
     g_free(step);
 }
 
-static Step *step_new(GPtrArray *steps, const Measuring *measuring, const StepKind *kind, const ProfilePlan *asked,
-                      const ProfilePlan *plan, guint at, char *title /* (transfer full) */)
+/* @title: (transfer full)    @group: a later plan need not measure again what an earlier one did; within a plan a device
+ * that is there twice is wanted twice    @renew: From here on in processes of its own: memory that an earlier model left
+ * allocated there would be used again unseen. */
+static Step *add(IfmProfile *self, const StepKind *kind, IfmProfilePlan *plan, guint at, char *title, int group,
+                 gboolean renew)
 {
     Step *step = g_new0(Step, 1);
-    *step = (Step){ .kind = kind, .of = measuring, .asked = asked, .plan = plan, .at = at, .title = title };
-    if (at < plan->targets->len)
-    {
-        step->target = plan->targets->pdata[at];
-        step->model_case = profile_plan_case(plan, step->target);
-        step->peak_case = profile_peak_case(plan, step->target);
-    }
-    g_ptr_array_add(steps, step);
+    const IfmCampaignItem item = { .title = title,
+                                   .tag = step,
+                                   .group = group,
+                                   .kind = kind->kind,
+                                   .spec = &step->spec,
+                                   .own = kind->own,
+                                   .resume = kind == &step_peak ? !self->options.new_peak : self->options.resume,
+                                   .renew = renew };
+    *step = (Step){ .kind = kind, .of = self, .plan = plan, .at = at, .title = title };
+    step->target = at < plan->targets->len ? plan->targets->pdata[at] : NULL;
+    g_ptr_array_add(self->steps, step);
+    ifm_campaign_add(self->campaign, &item);
     return step;
 }
 
-/* @renew: From here on in processes of its own: memory that an earlier model left allocated there would be used again
- * unseen. @group: a later plan need not measure again what an earlier one did; within a plan a device that is there twice
- * is wanted twice. */
-static void add(IfmCampaign *campaign, Step *step, int group, gboolean resume, gboolean renew)
+/* @pass: the plan that was asked for, or another pass of it */
+static void add_model(IfmProfile *self, IfmProfilePlan *plan, const IfmProfilePlan *pass, guint at, int group,
+                      gboolean renew)
 {
-    IfmCampaignItem item = { .title = step->title,
-                             .tag = step,
-                             .group = group,
-                             .kind = step->kind->kind,
-                             .spec = step->kind == &profile_step_peak ? (const void *)&step->peak_case
-                                     : step->target != NULL           ? (const void *)&step->model_case
-                                                                      : &step->encoding_case,
-                             .own = step->kind->own,
-                             .resume = resume,
-                             .renew = renew };
-    ifm_campaign_add(campaign, &item);
+    Target *target = pass->targets->pdata[at];
+    const char *alias = target->device.result.alias;
+    const gboolean point = plan->label != NULL;
+    char *title = g_strconcat(point ? plan->label : "", point ? ": " : "", alias != NULL ? alias : "",
+                              alias != NULL ? "=" : "", target->spec->text, NULL); /* "N 500: CPU=openvino:CPU@0" */
+    Step *step = add(self, &step_model, plan, at, title, group, renew);
+    step->target = target;
+    step->spec.model = profile_plan_case(pass, target);
 }
 
-static void add_target(IfmCampaign *campaign, GPtrArray *steps, const Measuring *measuring, const ProfilePlan *plan,
-                       guint at, int group, gboolean renew)
+static void add_target(IfmProfile *self, IfmProfilePlan *plan, guint at, int group, gboolean renew)
 {
     const Target *target = plan->targets->pdata[at];
-    gboolean resume = measuring->resume;
-    add(campaign, step_new(steps, measuring, &step_model, plan, plan, at, label_of(plan, target)), group, resume, renew);
+    const char *device = target->spec->text;
+    add_model(self, plan, plan, at, group, renew);
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
-    {
-        const ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
-        if (other != NULL)
-            add(campaign, step_new(steps, measuring, &step_pass, plan, other, at, label_of(plan, target)), group, resume,
-                TRUE);
-    }
-    if (profile_wants_pass_rounds(plan))
-        add(campaign,
-            step_new(steps, measuring, &profile_step_points, plan, plan, at,
-                     g_strdup_printf("%s: all passes in rounds", target->spec->text)),
-            group, resume, TRUE);
-    if ((plan->parts & IFM_PROFILE_LAYERS) != 0 && !measuring->no_peak)
-        add(campaign,
-            step_new(steps, measuring, &profile_step_peak, plan, plan, at,
-                     g_strdup_printf("peak of %s", target->spec->text)),
-            group, !measuring->new_peak, FALSE);
+        if (profile_mode_plan(plan, kind) != NULL)
+            add_model(self, plan, profile_mode_plan(plan, kind), at, group, TRUE);
+    if (plan->mode != NULL && plan->label == NULL && (plan->parts & IFM_PROFILE_RUNTIME) != 0) /* so that they add up */
+        add(self, &profile_step_points, plan, at, g_strdup_printf("%s: all passes in rounds", device), group, TRUE);
+    if ((plan->parts & IFM_PROFILE_LAYERS) == 0 || self->options.no_peak)
+        return;
+    Step *step = add(self, &step_peak, plan, at, g_strdup_printf("peak of %s", device), group, FALSE);
+    step->spec.peak = (IfmPeakCase){ .device = device,
+                                     .alias = target->device.result.alias,
+                                     .dtype = plan->base.dtype,
+                                     .threads = plan->base.threads,
+                                     .time_budget_ns = PEAK_BUDGET_NS };
 }
 
 /* An encoding has a group of its own: that it was computed says nothing of whether a device is there. */
-static void add_plan(IfmCampaign *campaign, GPtrArray *steps, const Measuring *measuring, const ProfilePlan *plan,
-                     int index)
+static void add_plan(IfmProfile *self, IfmProfilePlan *plan, int index)
 {
     gboolean renew = index > 0;
     if (profile_measures_encoding(plan))
     {
-        Step *step = step_new(steps, measuring, &profile_step_encoding, plan, plan, G_MAXUINT,
-                              g_strdup_printf("encoding %s of %s", plan->graph->encoding_name, plan->graph->graph->name));
-        profile_encoding_case_init(step);
-        add(campaign, step, 2 * index, measuring->resume, renew);
+        const IfmProfileGraph *of = &plan->graph->report;
+        char *title = g_strdup_printf("encoding %s of %s", of->encoding_name, of->graph->name);
+        profile_encoding_case_init(add(self, &profile_step_encoding, plan, G_MAXUINT, title, 2 * index, renew));
         renew = FALSE;
     }
     for (guint i = 0; i < plan->targets->len; i++)
-        add_target(campaign, steps, measuring, plan, i, 2 * index + 1, renew && i == 0);
-    if (profile_wants_rounds(plan))
-        add(campaign,
-            step_new(steps, measuring, &profile_step_rounds, plan, plan, G_MAXUINT,
-                     g_strdup_printf("%u devices in rounds", plan->targets->len)),
-            2 * index + 1, measuring->resume, TRUE);
+        add_target(self, plan, i, 2 * index + 1, renew && i == 0);
+    if (plan->targets->len > 1 && plan->label == NULL) /* the devices of points are not compared */
+        add(self, &profile_step_rounds, plan, G_MAXUINT, g_strdup_printf("%u devices in rounds", plan->targets->len),
+            2 * index + 1, TRUE);
 }
 
 /* All points of a row on each device, together; then those that were disturbed. */
-static void add_row(IfmCampaign *campaign, GPtrArray *steps, const Measuring *measuring, const SweepRow *row, int group)
+static void add_row(IfmProfile *self, const SweepRow *row, int group)
 {
-    const ProfilePlan *plan = NULL;
-    for (guint i = 0; i < row->points->len && plan == NULL; i++)
-        plan = profile_row_plan(row, i)->refused == NULL ? profile_row_plan(row, i) : NULL;
-    for (guint at = 0; plan != NULL && at < plan->targets->len; at++)
+    IfmProfilePlan *plan = NULL;
+    for (guint i = 0; i < row->points->len && (plan == NULL || plan->refused != NULL); i++)
+        plan = row->points->pdata[i];
+    for (guint at = 0; plan->refused == NULL && at < plan->targets->len; at++)
         for (int again = 0; again < 2; again++)
         {
             const Target *target = plan->targets->pdata[at];
-            Step *step = step_new(steps, measuring, &profile_step_points, plan, plan, at,
-                                  g_strdup_printf("%s: %s: all points in rounds%s", row->axis, target->spec->text,
-                                                  again ? ", the disturbed ones again" : ""));
+            char *title = g_strdup_printf("%s: %s: all points in rounds%s", row->axis, target->spec->text,
+                                          again ? ", the disturbed ones again" : "");
+            Step *step = add(self, &profile_step_points, plan, at, title, group, TRUE);
             step->row = row;
             step->again = again;
-            add(campaign, step, group, measuring->resume, TRUE);
         }
 }
 
@@ -169,28 +224,42 @@ static void add_row(IfmCampaign *campaign, GPtrArray *steps, const Measuring *me
 
 static gboolean on_wanted(const IfmCampaignItem *item, void *user)
 {
-    const Step *step = item->tag;
+    Step *step = item->tag;
     return step->kind->wanted == NULL || step->kind->wanted(step);
 }
 
 static gboolean on_before(const IfmCampaignItem *item, const IfmCase *sealed, void *user, GError **error)
 {
     const Step *step = item->tag;
-    step->kind->begin(step);
+    const IfmProfileWatch *watch = step->of->options.watch;
+    const IfmProtocol *protocol = &step->plan->base.protocol;
+    const gboolean follows = item->own != NULL;
+    profile_watch_begin(watch, step->title, follows ? 0 : protocol->runs, follows ? (double)NAN : protocol->ci_ratio,
+                        follows);
+    if (step->kind == &step_peak &&
+        !g_str_equal(step->target->spec->engine, "simulated")) /* a described one takes no time */
+        profile_note(watch, "%s: measured once for this machine, which takes up to 10 s; --no-peak leaves it out",
+                     step->title);
     return TRUE;
 }
 
 static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void *user, GError **error)
 {
-    const Step *step = item->tag;
-    step->kind->end(step, end);
+    Step *step = item->tag;
+    const IfmProfileWatch *watch = step->of->options.watch;
+    const gboolean follows = item->own != NULL;
+    const char *outcome = step->kind->end(step, end);
+    if (end->found && !follows)
+        profile_note(watch, "%s: measured before, taken from %s", step->title, ifm_store_path(step->of->store));
+    else if (!end->found && end->n > 0)
+        profile_watch_end(watch, !follows && end->measurements != NULL && end->error != NULL ? "not stored" : outcome);
     return TRUE;
 }
 
-void profile_measure(Measuring *measuring)
+void profile_measure(IfmProfile *self)
 {
-    const IfmCampaignOptions options = { .limits = measuring->limits,
-                                         .interrupted = measuring->interrupted,
+    const IfmCampaignOptions options = { .limits = self->limits,
+                                         .interrupted = self->interrupted,
                                          .retry = TRUE,
                                          .keep_partial = TRUE,
                                          .hold_absent = TRUE,
@@ -198,18 +267,14 @@ void profile_measure(Measuring *measuring)
                                          .before = on_before,
                                          .after = on_after,
                                          .progress = profile_watch_progress,
-                                         .user = (gpointer)measuring->watch };
+                                         .user = (gpointer)self->options.watch };
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) steps = g_ptr_array_new_with_free_func((GDestroyNotify)step_free);
-    g_autoptr(IfmCampaign) campaign = measuring->campaign = ifm_campaign_new(measuring->store, &options);
-    for (guint i = 0; i < measuring->plans->len; i++)
-    {
-        ProfilePlan *plan = measuring->plans->pdata[i];
-        plan->rounds = profile_wants_rounds(plan) ? g_new0(ProfileRounds, 1) : NULL;
-        add_plan(campaign, steps, measuring, plan, (int)i);
-    }
-    for (guint i = 0; measuring->sweep != NULL && i < measuring->sweep->rows->len; i++)
-        add_row(campaign, steps, measuring, measuring->sweep->rows->pdata[i], 2 * (int)(measuring->plans->len + i) + 1);
+    g_autoptr(GPtrArray) steps = self->steps = g_ptr_array_new_with_free_func((GDestroyNotify)step_free);
+    g_autoptr(IfmCampaign) campaign = self->campaign = ifm_campaign_new(self->store, &options);
+    for (guint i = 0; i < self->plans->len; i++)
+        add_plan(self, self->plans->pdata[i], (int)i);
+    for (guint i = 0; i < self->rows->len; i++)
+        add_row(self, self->rows->pdata[i], 2 * (int)(self->plans->len + i) + 1);
     if (!ifm_campaign_run(campaign, &error) && !g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
-        measuring->store_error = g_steal_pointer(&error);
+        self->store_error = g_steal_pointer(&error);
 }

@@ -1,8 +1,5 @@
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#include <glib/gstdio.h>
 
 #include "profile-private.h"
 
@@ -33,35 +30,37 @@ static gboolean read_rate(const char *text, double *rate)
 }
 
 /* A classifier of images by its ports: an input of rank 4, and an output of [rows, classes]. */
-static IfmLoss usual_loss(const ProfilePlan *plan)
+static IfmLoss usual_loss(const IfmProfilePlan *plan)
 {
     IfmDtype dtype;
     int rank = 0;
     gint64 shape[IFM_MAX_RANK];
     gboolean images = FALSE;
-    for (gsize i = 0; i < ifm_model_n_inputs(plan->model); i++)
-        images |= ifm_model_input(plan->model, i)->rank == 4;
-    gboolean known = ifm_model_n_outputs(plan->model) > 0 &&
-                     ifm_analysis_shape(plan->analysis, ifm_model_output(plan->model, 0)->name, &dtype, &rank, shape);
+    for (gsize i = 0; i < ifm_model_n_inputs(plan->source.model); i++)
+        images |= ifm_model_input(plan->source.model, i)->rank == 4;
+    gboolean known =
+        ifm_model_n_outputs(plan->source.model) > 0 &&
+        ifm_analysis_shape(plan->analysis, ifm_model_output(plan->source.model, 0)->name, &dtype, &rank, shape);
     return images && known && rank == 2 && shape[1] > 1 ? IFM_LOSS_CROSS_ENTROPY : IFM_LOSS_MSE;
 }
 
 /* All that what is made depends on but the learning rate. */
-static IfmTrainingOptions training_of(const ProfilePlan *plan, const IfmProfileOptions *options)
+static IfmTrainingOptions training_of(const IfmProfilePlan *plan)
 {
+    const IfmProfileOptions *options = &plan->options;
     IfmTrainingOptions training = IFM_TRAINING_OPTIONS_INIT;
     training.gradient.loss = options->loss != IFM_OPTION_UNSET ? (IfmLoss)options->loss : usual_loss(plan);
-    training.gradient.bindings = plan->bindings != NULL ? (const IfmDimBinding *)(const void *)plan->bindings->data : NULL;
-    training.gradient.n_bindings = plan->bindings != NULL ? plan->bindings->len : 0;
+    training.gradient.bindings = ifm_model_feed_bindings(&plan->source.feed);
+    training.gradient.n_bindings = plan->source.feed.bindings->len;
     training.optimiser = options->optimiser != IFM_OPTION_UNSET ? (IfmOptimiser)options->optimiser : IFM_OPTIMISER_SGD;
     return training;
 }
 
-static gboolean read_options(ProfileMode *mode, const ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+static gboolean read_options(ProfileMode *mode, const IfmProfilePlan *plan, GError **error)
 {
-    const char *rate = options->learning_rate != NULL ? options->learning_rate : "0.001";
-    mode->asked = (IfmPassKind)options->mode;
-    mode->options = training_of(plan, options);
+    const char *rate = plan->options.learning_rate != NULL ? plan->options.learning_rate : "0.001";
+    mode->report.asked = (IfmPassKind)plan->options.mode;
+    mode->options = training_of(plan);
     return read_rate(rate, &mode->options.learning_rate) ||
            ifm_error_misuse(error, "--learning-rate: \"%s\" is not a number above 0", rate);
 }
@@ -70,24 +69,24 @@ static gboolean read_options(ProfileMode *mode, const ProfilePlan *plan, const I
 
 /* stem_of: "resnet18,batch=8" of the zoo; of another file its name and the beginning of its digest: others may have the
  * name. (transfer full) NULL with an error. */
-static char *stem_of(const ProfilePlan *given, GError **error)
+static char *stem_of(const IfmProfilePlan *given, GError **error)
 {
-    g_autofree char *base = g_path_get_basename(given->model_path);
+    g_autofree char *base = g_path_get_basename(given->source.path);
     if (g_str_has_suffix(base, ".onnx"))
         base[strlen(base) - strlen(".onnx")] = '\0';
-    if (g_str_has_prefix(given->source, "zoo:"))
+    if (g_str_has_prefix(given->source.source, "zoo:"))
         return g_steal_pointer(&base);
-    const char *digest = ifm_model_digest(given->model, error);
+    const char *digest = ifm_model_digest(given->source.model, error);
     return digest != NULL ? g_strdup_printf("%s-%.8s", base, digest) : NULL;
 }
 
 /* "train,cross-entropy,adam,0.001", and the dimensions that it is made for alone: all that a derived model depends on
  * besides the given one. */
-static char *suffix_of(const ProfileMode *mode, IfmPassKind kind)
+static char *suffix_of(const ProfileMode *mode, int kind)
 {
     char rate[G_ASCII_DTOSTR_BUF_SIZE];
     const char *loss = ifm_loss_words()[mode->options.gradient.loss];
-    const char *bound = ifm_model_metadata(mode->training->model, IFM_GRADIENT_BOUND);
+    const char *bound = ifm_model_metadata(mode->training->source.model, IFM_GRADIENT_BOUND);
     g_autofree char *dims = bound != NULL ? g_strdelimit(g_strconcat(",", bound, NULL), "/", '-') : g_strdup("");
     if (kind == IFM_PASS_FORWARD)
         return g_strconcat("forward", dims, NULL);
@@ -99,32 +98,28 @@ static char *suffix_of(const ProfileMode *mode, IfmPassKind kind)
 
 /* file_of: OUT/FOLDER/STEM,SUFFIX.EXTENSION, of models that are not the zoo's in a folder of their own, since weights that
  * lie next to them keep the names of their files. The folder is made. (transfer full) */
-static char *file_of(const ProfileMode *mode, IfmPassKind kind, const char *out, const char *folder, const char *extension,
-                     GError **error)
+static char *file_of(const ProfileMode *mode, int kind, const char *folder, const char *extension, GError **error)
 {
     g_autofree char *stem = stem_of(mode->given, error), *suffix = suffix_of(mode, kind);
     if (stem == NULL)
         return NULL;
-    gboolean zoo = g_str_has_prefix(mode->given->source, "zoo:");
-    g_autofree char *parent = g_build_filename(out, folder, zoo ? NULL : stem, NULL);
-    if (g_mkdir_with_parents(parent, 0777) != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", parent, g_strerror(errno));
-        return NULL;
-    }
-    g_autofree char *name = g_strdup_printf("%s,%s.%s", stem, suffix, extension);
-    return g_build_filename(parent, name, NULL);
+    gboolean zoo = g_str_has_prefix(mode->given->source.source, "zoo:");
+    g_autofree char *below = g_build_filename(folder, zoo ? NULL : stem, NULL),
+                    *name = g_strdup_printf("%s,%s.%s", stem, suffix, extension);
+    return profile_out_file(mode->given->options.output, below, name, error);
 }
 
 /* --- one pass --------------------------------------------------------------------------------------------------------- */
 
 /* The given sizes, and those of the target's dimensions that no input has: as large as the output's. */
-static void take_bindings(ProfilePlan *plan, const ProfilePlan *given, IfmModel *model)
+static void take_bindings(IfmProfilePlan *plan, const IfmProfilePlan *given, IfmModel *model)
 {
-    plan->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    plan->dim_names = g_ptr_array_new_with_free_func(g_free);
-    plan->given = given->given != NULL ? g_array_ref(given->given) : NULL;
-    g_array_append_vals(plan->bindings, given->bindings->data, given->bindings->len);
+    const GArray *bindings = given->source.feed.bindings;
+    IfmModelFeed *feed = &plan->source.feed;
+    feed->bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
+    feed->names = g_ptr_array_new_with_free_func(g_free);
+    feed->given = given->source.feed.given != NULL ? g_array_ref(given->source.feed.given) : NULL;
+    g_array_append_vals(feed->bindings, bindings->data, bindings->len);
     const IfmPort *target = NULL;
     for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
         if (g_str_equal(ifm_model_input(model, i)->name, "target"))
@@ -133,22 +128,19 @@ static void take_bindings(ProfilePlan *plan, const ProfilePlan *given, IfmModel 
     int rank;
     gint64 shape[IFM_MAX_RANK];
     if (target == NULL ||
-        !ifm_analysis_shape(given->analysis, ifm_model_output(given->model, 0)->name, &dtype, &rank, shape))
+        !ifm_analysis_shape(given->analysis, ifm_model_output(given->source.model, 0)->name, &dtype, &rank, shape))
         return;
     for (int axis = 0; axis < MIN(rank, target->rank); axis++)
     {
         gboolean known = target->dim_names[axis] == NULL;
-        for (guint i = 0; i < plan->bindings->len && !known; i++)
-            known = g_str_equal(g_array_index(plan->bindings, IfmDimBinding, i).name, target->dim_names[axis]);
-        if (known)
-            continue;
-        IfmDimBinding binding = { g_strdup(target->dim_names[axis]), shape[axis] };
-        g_ptr_array_add(plan->dim_names, (gpointer)binding.name);
-        g_array_append_val(plan->bindings, binding);
+        for (guint i = 0; i < feed->bindings->len && !known; i++)
+            known = g_str_equal(g_array_index(feed->bindings, IfmDimBinding, i).name, target->dim_names[axis]);
+        if (!known)
+            ifm_model_feed_bind(feed, target->dim_names[axis], shape[axis]);
     }
 }
 
-static char *name_of(const char *model, IfmPassKind kind)
+static char *name_of(const char *model, int kind)
 {
     static const char *const words[] = { "forward", "training pass", "training step" };
     return g_strdup_printf("%s (%s)", model, words[kind]);
@@ -156,46 +148,49 @@ static char *name_of(const char *model, IfmPassKind kind)
 
 /* pass_new: Plans what is made of the given plan's model as that is planned. @model: (transfer full) in no file yet; NULL
  * with an error: none */
-static ProfilePlan *pass_new(const ProfilePlan *given, IfmModel *model, GError **error)
+static IfmProfilePlan *pass_new(const IfmProfilePlan *given, IfmModel *model, GError **error)
 {
-    g_autoptr(ProfilePlan) plan = g_new0(ProfilePlan, 1);
-    plan->model = model;
     if (model == NULL)
         return NULL;
+    g_autoptr(IfmProfilePlan) plan = ifm_profile_plan_new(&given->options);
+    plan->source.model = model;
     plan->parts = given->parts;
-    plan->targets = profile_targets_copy(given->targets);
-    plan->source = g_strdup(given->source);
-    plan->inputs_path = g_strdup(given->inputs_path);
+    plan->targets = g_ptr_array_new_with_free_func((GDestroyNotify)profile_target_free);
+    for (guint i = 0; i < given->targets->len; i++)
+    {
+        const Target *like = given->targets->pdata[i];
+        IfmDeviceSpec *spec = ifm_device_spec_parse(like->spec->text, NULL); /* it was one before */
+        g_ptr_array_add(plan->targets, profile_target_new(like->device.result.alias, spec, g_strdupv(like->vendor)));
+    }
+    plan->source.source = g_strdup(given->source.source);
+    plan->source.inputs_path = g_strdup(given->source.inputs_path);
     plan->graph = given->graph != NULL ? profile_graph_ref(given->graph) : NULL;
-    take_bindings(plan, given, plan->model);
+    take_bindings(plan, given, model);
     plan->base = given->base;
-    plan->base.bindings = (const IfmDimBinding *)(const void *)plan->bindings->data;
-    plan->base.n_bindings = plan->bindings->len;
+    plan->base.bindings = ifm_model_feed_bindings(&plan->source.feed);
+    plan->base.n_bindings = plan->source.feed.bindings->len;
     plan->base.as_wholes = TRUE;
     return profile_plan_analyse(plan, error) ? g_steal_pointer(&plan) : NULL;
 }
 
 /* add_pass: A pass of the mode, and whether it fits. @model: as above    Returns: NULL with an error; the mode's */
-static ProfilePlan *add_pass(ProfileMode *mode, IfmPassKind kind, IfmModel *model, GError **error)
+static IfmProfilePlan *add_pass(ProfileMode *mode, IfmPassKind kind, IfmModel *model, GError **error)
 {
-    ProfilePlan *plan = pass_new(mode->given, model, error);
+    IfmProfilePlan *plan = mode->derived[kind] = pass_new(mode->given, model, error);
     if (plan == NULL)
         return NULL;
-    *(kind == IFM_PASS_FORWARD ? &mode->forward : &mode->derived[kind]) = plan;
-    mode->names[kind] = name_of(mode->given->base.model_name, kind);
-    plan->base.model_name = mode->names[kind];
-    plan->base.profile = mode->layers && kind == mode->asked;
-    return profile_check_fits(plan, mode->names[kind], error) ? plan : NULL;
+    plan->base.model_name = profile_plan_own(plan, name_of(mode->given->base.model_name, kind));
+    plan->base.profile = mode->layers && kind == mode->report.asked;
+    return profile_check_fits(plan, plan->base.model_name, error) ? plan : NULL;
 }
 
-static gboolean save_pass(ProfileMode *mode, IfmPassKind kind, const char *out, GError **error)
+static gboolean save_pass(ProfileMode *mode, int kind, GError **error)
 {
-    ProfilePlan *plan = kind == IFM_PASS_FORWARD ? mode->forward : mode->derived[kind];
+    IfmProfilePlan *plan = mode->derived[kind];
     if (plan == NULL)
         return TRUE;
-    plan->model_path = file_of(mode, kind, out, "models", "onnx", error);
-    plan->base.model_path = plan->model_path;
-    return plan->model_path != NULL && profile_plan_save(plan, error);
+    plan->base.model_path = plan->source.path = file_of(mode, kind, "models", "onnx", error);
+    return plan->source.path != NULL && profile_plan_save(plan, error);
 }
 
 /* add_bytes: of the gradient of a parameter. */
@@ -208,7 +203,7 @@ static void add_bytes(ProfileMode *mode, const IfmAnalysis *analysis, const char
     if (!ifm_analysis_shape(analysis, gradient, &dtype, &rank, shape) ||
         !ifm_shape_size_bytes(dtype, rank, shape, &bytes, NULL))
         return;
-    mode->gradient_bytes += (gint64)bytes;
+    mode->report.gradient_bytes += (gint64)bytes;
     mode->kind_bytes += (gint64)bytes * (ifm_dtype_size_bytes(dtype) == 2 ? 2 : 1);
 }
 
@@ -293,13 +288,13 @@ static IfmModel *cut_forward(const IfmModel *pass, const IfmModel *given, GError
 static gboolean check_state(const ProfileMode *mode, GError **error)
 {
     static const int kinds[] = { [IFM_OPTIMISER_SGD] = 0, [IFM_OPTIMISER_MOMENTUM] = 1, [IFM_OPTIMISER_ADAM] = 2 };
-    const ProfilePlan *given = mode->given;
+    const IfmProfilePlan *given = mode->given;
     g_auto(IfmMemoryPlan) memory = { 0 };
     if (given->targets->len == 0) /* nothing is fed to anybody */
         return TRUE;
-    if (given->inputs_path != NULL)
+    if (given->source.inputs_path != NULL)
         ifm_analysis_memory(given->analysis, &memory);
-    double parameters = (double)mode->gradient_bytes, inputs = (double)memory.input_bytes;
+    double parameters = (double)mode->report.gradient_bytes, inputs = (double)memory.input_bytes;
     double state = (double)mode->kind_bytes * kinds[mode->options.optimiser];
     g_autofree char *of_parameters = ifm_format_bytes(parameters), *of_state = ifm_format_bytes(state),
                     *of_inputs = ifm_format_bytes(inputs), *name = name_of(given->base.model_name, IFM_PASS_STEP);
@@ -308,12 +303,12 @@ static gboolean check_state(const ProfileMode *mode, GError **error)
     return profile_check_host(name, "is fed", parameters + state + inputs, more, error);
 }
 
-static gint64 bytes_of_states(const ProfilePlan *step)
+static gint64 bytes_of_states(const IfmProfilePlan *step)
 {
     gint64 sum = 0;
-    for (gsize i = 0; i < ifm_model_n_inputs(step->model); i++)
+    for (gsize i = 0; i < ifm_model_n_inputs(step->source.model); i++)
     {
-        const IfmPort *port = ifm_model_input(step->model, i); /* weights have no free sizes */
+        const IfmPort *port = ifm_model_input(step->source.model, i); /* weights have no free sizes */
         gsize bytes;
         if (g_str_has_prefix(port->name, "state.") &&
             ifm_shape_size_bytes(port->dtype, port->rank, port->dims, &bytes, NULL))
@@ -334,14 +329,15 @@ static void add_given(const IfmTensorFile *file, GPtrArray *names, GArray *tenso
 
 /* write_inputs: The given file's tensors, parameters and state as a training begins; target, and what else is in no file,
  * are seeded as inputs are. */
-static gboolean write_inputs(ProfileMode *mode, ProfilePlan *step, const char *out, GError **error)
+static gboolean write_inputs(ProfileMode *mode, IfmProfilePlan *step, GError **error)
 {
-    const ProfilePlan *given = mode->given;
-    g_autoptr(IfmTensorFile) file = given->inputs_path != NULL ? ifm_tensor_file_open(given->inputs_path, error) : NULL;
-    if (given->inputs_path != NULL && file == NULL)
+    const IfmProfilePlan *given = mode->given;
+    g_autoptr(IfmTensorFile) file =
+        given->source.inputs_path != NULL ? ifm_tensor_file_open(given->source.inputs_path, error) : NULL;
+    if (given->source.inputs_path != NULL && file == NULL)
         return FALSE;
-    g_autoptr(GPtrArray) states = ifm_gradient_state(given->model, &mode->options, error);
-    g_autofree char *path = states != NULL ? file_of(mode, IFM_PASS_STEP, out, "inputs", "tensors", error) : NULL;
+    g_autoptr(GPtrArray) states = ifm_gradient_state(given->source.model, &mode->options, error);
+    g_autofree char *path = states != NULL ? file_of(mode, IFM_PASS_STEP, "inputs", "tensors", error) : NULL;
     if (path == NULL)
         return FALSE;
     g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -356,31 +352,30 @@ static gboolean write_inputs(ProfileMode *mode, ProfilePlan *step, const char *o
     if (!ifm_tensor_file_save_temporary(path, (const char *const *)names->pdata,
                                         (const IfmTensor *)(const void *)tensors->data, names->len, error))
         return FALSE;
-    g_free(step->inputs_path);
-    step->inputs_path = g_steal_pointer(&path);
+    g_free(step->source.inputs_path);
+    step->source.inputs_path = g_steal_pointer(&path);
     return TRUE;
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------------
  */
 
-static IfmModel *build_pass(const ProfilePlan *given, const IfmTrainingOptions *options, IfmPassKind kind, GError **error)
+static IfmModel *build_pass(const IfmProfilePlan *given, const IfmTrainingOptions *options, int kind, GError **error)
 {
-    return kind == IFM_PASS_STEP ? ifm_gradient_training_step(given->model, options, error)
-                                 : ifm_gradient_backward(given->model, &options->gradient, error);
+    return kind == IFM_PASS_STEP ? ifm_gradient_training_step(given->source.model, options, error)
+                                 : ifm_gradient_backward(given->source.model, &options->gradient, error);
 }
 
-gboolean profile_mode_check_fits(const ProfilePlan *plan, const IfmProfileOptions *options, const char *name,
-                                 GError **error)
+gboolean profile_mode_check_fits(const IfmProfilePlan *plan, const char *name, GError **error)
 {
-    if (options->mode == IFM_PASS_FORWARD || !profile_runs_on_host(plan))
+    const int kind = plan->options.mode;
+    if (kind == IFM_PASS_FORWARD || !profile_runs_on_host(plan))
         return TRUE;
-    IfmPassKind kind = (IfmPassKind)options->mode;
-    const IfmTrainingOptions training = training_of(plan, options);
+    const IfmTrainingOptions training = training_of(plan);
     IfmModel *model = build_pass(plan, &training, kind, NULL);
     if (model == NULL) /* which profile_mode_init() reports */
         return TRUE;
-    g_autoptr(ProfilePlan) pass = pass_new(plan, model, error);
+    g_autoptr(IfmProfilePlan) pass = pass_new(plan, model, error);
     g_autofree char *full = name_of(name, kind);
     return pass != NULL && profile_check_fits(pass, full, error);
 }
@@ -388,91 +383,117 @@ gboolean profile_mode_check_fits(const ProfilePlan *plan, const IfmProfileOption
 static gboolean make_training(ProfileMode *mode, GError **error)
 {
     IfmModel *model = build_pass(mode->given, &mode->options, IFM_PASS_TRAINING, error);
-    ProfilePlan *plan = add_pass(mode, IFM_PASS_TRAINING, model, error);
+    IfmProfilePlan *plan = add_pass(mode, IFM_PASS_TRAINING, model, error);
     mode->training = plan;
     if (plan == NULL)
         return FALSE;
-    for (gsize i = 0; i < ifm_model_n_outputs(plan->model); i++)
-        if (g_str_has_prefix(ifm_model_output(plan->model, i)->name, "grad."))
-            add_bytes(mode, plan->analysis, ifm_model_output(plan->model, i)->name);
-    if (mode->gradient_bytes > 0)
+    for (gsize i = 0; i < ifm_model_n_outputs(plan->source.model); i++)
+        if (g_str_has_prefix(ifm_model_output(plan->source.model, i)->name, "grad."))
+            add_bytes(mode, plan->analysis, ifm_model_output(plan->source.model, i)->name);
+    if (mode->report.gradient_bytes > 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: nothing to train: %s", ifm_model_name(mode->given->model),
-                ifm_model_n_trainable_within(mode->given->model) > 0
-                    ? "all its weights lie in branches and bodies, which train only where the condition of an If is known "
-                      "before the model runs: a constant, or what follows from shapes"
-                    : "it has no floating-point weight that is more than a single number");
-    return FALSE;
+    return ifm_error_refuse(
+        error, "%s: nothing to train: %s", ifm_model_name(mode->given->source.model),
+        ifm_model_n_trainable_within(mode->given->source.model) > 0
+            ? "all its weights lie in branches and bodies, which train only where the condition of an If is known "
+              "before the model runs: a constant, or what follows from shapes"
+            : "it has no floating-point weight that is more than a single number");
 }
 
 static gboolean make_forward(ProfileMode *mode, GError **error)
 {
-    if (!normalises_by_batch(mode->given->model))
+    if (!normalises_by_batch(mode->given->source.model))
         return TRUE;
-    IfmModel *model = cut_forward(mode->training->model, mode->given->model, error);
+    IfmModel *model = cut_forward(mode->training->source.model, mode->given->source.model, error);
     return add_pass(mode, IFM_PASS_FORWARD, model, error) != NULL;
 }
 
 static gboolean make_step(ProfileMode *mode, GError **error)
 {
-    if (mode->asked != IFM_PASS_STEP)
+    if (mode->report.asked != IFM_PASS_STEP)
         return TRUE;
     if (!check_state(mode, error))
         return FALSE;
-    ProfilePlan *plan = add_pass(mode, IFM_PASS_STEP, build_pass(mode->given, &mode->options, IFM_PASS_STEP, error), error);
-    mode->state_bytes = plan != NULL ? bytes_of_states(plan) : 0;
+    IfmProfilePlan *plan =
+        add_pass(mode, IFM_PASS_STEP, build_pass(mode->given, &mode->options, IFM_PASS_STEP, error), error);
+    mode->report.state_bytes = plan != NULL ? bytes_of_states(plan) : 0;
     return plan != NULL;
 }
 
 /* Nothing is written before all passes are known to fit. */
-static gboolean make_passes(ProfileMode *mode, const char *out, GError **error)
+static gboolean make_passes(ProfileMode *mode, GError **error)
 {
     if (!make_training(mode, error) || !make_forward(mode, error) || !make_step(mode, error))
         return FALSE;
     for (int kind = 0; kind < IFM_N_PASSES; kind++)
-        if (!save_pass(mode, (IfmPassKind)kind, out, error))
+        if (!save_pass(mode, kind, error))
             return FALSE;
-    ProfilePlan *step = mode->derived[IFM_PASS_STEP];
-    return step == NULL || step->targets->len == 0 || write_inputs(mode, step, out, error);
+    IfmProfilePlan *step = mode->derived[IFM_PASS_STEP];
+    return step == NULL || step->targets->len == 0 || write_inputs(mode, step, error);
 }
 
 /* Puts the pass asked for where the given model's plan was. */
-static void show_asked(ProfilePlan *plan, ProfileMode *mode)
+static void show_asked(IfmProfilePlan *plan, ProfileMode *mode)
 {
-    g_autofree ProfilePlan *asked = g_steal_pointer(&mode->derived[mode->asked]);
+    g_autofree IfmProfilePlan *asked = g_steal_pointer(&mode->derived[mode->report.asked]);
     *plan = *asked;
     plan->mode = mode;
     if (mode->training == asked)
         mode->training = plan;
 }
 
-gboolean profile_mode_init(ProfilePlan *plan, const IfmProfileOptions *options, GError **error)
+gboolean profile_mode_init(IfmProfilePlan *plan, GError **error)
 {
-    if (!check_options(options, error))
+    if (!check_options(&plan->options, error))
         return FALSE;
-    if (options->mode == IFM_PASS_FORWARD)
+    if (plan->options.mode == IFM_PASS_FORWARD)
         return TRUE;
     g_autoptr(ProfileMode) mode = g_new0(ProfileMode, 1);
-    if (!read_options(mode, plan, options, error))
+    if (!read_options(mode, plan, error))
         return FALSE;
-    mode->given = g_new0(ProfilePlan, 1);
-    *mode->given = *plan; /* moved */
+    mode->given = g_memdup2(plan, sizeof *plan); /* moved */
     mode->layers = plan->base.profile;
     mode->given->base.profile = FALSE;
-    *plan = (ProfilePlan){ .parts = plan->parts };
-    if (!make_passes(mode, options->output, error))
+    *plan = (IfmProfilePlan){ .options = plan->options, .parts = plan->parts };
+    if (!make_passes(mode, error))
         return FALSE;
     show_asked(plan, g_steal_pointer(&mode));
     return TRUE;
 }
 
+void profile_mode_free(ProfileMode *mode)
+{
+    if (mode == NULL)
+        return;
+    ifm_profile_plan_free(mode->given);
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        ifm_profile_plan_free(mode->derived[kind]);
+    g_free(mode);
+}
+
+IfmProfilePlan *profile_mode_plan(const IfmProfilePlan *plan, int kind)
+{
+    if (plan->mode == NULL)
+        return NULL;
+    IfmProfilePlan *derived = plan->mode->derived[kind];
+    return derived == NULL && kind == IFM_PASS_FORWARD ? plan->mode->given : derived;
+}
+
+guint profile_mode_n_others(const IfmProfilePlan *plan)
+{
+    guint n = 0;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        n += profile_mode_plan(plan, kind) != NULL;
+    return n;
+}
+
 /* --- telling ---------------------------------------------------------------------------------------------------------- */
 
 /* What is alive when the loss is known, and read after: inputs too, of which the model's weights are none. */
-static gint64 held_bytes(const ProfilePlan *training)
+static gint64 held_bytes(const IfmProfilePlan *training)
 {
     g_auto(IfmMemoryPlan) memory = { 0 };
-    gssize loss = ifm_model_producer(training->model, "loss");
+    gssize loss = ifm_model_producer(training->source.model, "loss");
     gint64 bytes = 0;
     ifm_analysis_memory(training->analysis, &memory);
     for (guint i = 0; i < memory.lifetimes->len; i++)
@@ -486,11 +507,11 @@ static gint64 held_bytes(const ProfilePlan *training)
 
 /* Whether numbers that are fed decide what is dropped: masks of graph transformers, chances of the other models of the zoo.
  */
-static gboolean drops(const ProfilePlan *given)
+static gboolean drops(const IfmProfilePlan *given)
 {
-    for (gsize i = 0; i < ifm_model_n_inputs(given->model) && g_str_has_prefix(given->source, "zoo:"); i++)
+    for (gsize i = 0; i < ifm_model_n_inputs(given->source.model) && g_str_has_prefix(given->source.source, "zoo:"); i++)
     {
-        const char *name = ifm_model_input(given->model, i)->name;
+        const char *name = ifm_model_input(given->source.model, i)->name;
         if (g_str_has_prefix(name, "mask.") || g_str_has_prefix(name, "chance."))
             return TRUE;
     }
@@ -500,28 +521,23 @@ static gboolean drops(const ProfilePlan *given)
 /* What the forward pass is, where that is not what the model does once it is trained; NULL. */
 static const char *words_of_forward(const ProfileMode *mode)
 {
-    if (mode->forward == NULL)
+    if (mode->derived[IFM_PASS_FORWARD] == NULL)
         return drops(mode->given) ? "forward in the training form, dropout by inputs" : NULL;
     return drops(mode->given) ? "forward in the training form, batch norm by the batch, dropout by inputs"
                               : "forward in the training form, batch norm by the batch";
 }
 
-void profile_mode_report(const ProfilePlan *plan, IfmProfileMode *reported)
+void profile_mode_report(ProfileMode *mode)
 {
-    const ProfileMode *mode = plan->mode;
+    IfmProfileMode *report = &mode->report;
     g_auto(IfmMemoryPlan) memory = { 0 };
     ifm_analysis_memory(mode->given->analysis, &memory);
-    *reported = (IfmProfileMode){
-        .asked = mode->asked,
-        .model = mode->given->model,
-        .analysis = mode->given->analysis,
-        .loss = ifm_loss_words()[mode->options.gradient.loss],
-        .optimiser = mode->asked == IFM_PASS_STEP ? ifm_optimiser_words()[mode->options.optimiser] : NULL,
-        .learning_rate = mode->options.learning_rate,
-        .forward_words = words_of_forward(mode),
-        .parameter_bytes = memory.parameter_bytes,
-        .held_bytes = held_bytes(mode->training),
-        .gradient_bytes = mode->gradient_bytes,
-        .state_bytes = mode->state_bytes,
-    };
+    report->model = mode->given->source.model;
+    report->analysis = mode->given->analysis;
+    report->loss = ifm_loss_words()[mode->options.gradient.loss];
+    report->optimiser = report->asked == IFM_PASS_STEP ? ifm_optimiser_words()[mode->options.optimiser] : NULL;
+    report->learning_rate = mode->options.learning_rate;
+    report->forward_words = words_of_forward(mode);
+    report->parameter_bytes = memory.parameter_bytes;
+    report->held_bytes = held_bytes(mode->training);
 }

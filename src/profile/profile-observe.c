@@ -6,14 +6,14 @@
 
 #define OBSERVER "onnxruntime:CPU"
 
-static gboolean lacks_shapes(const ProfilePlan *plan)
+static gboolean lacks_shapes(const IfmProfilePlan *plan)
 {
     g_auto(IfmMemoryPlan) memory = { 0 };
     ifm_analysis_memory(plan->analysis, &memory);
     return memory.n_unknown > 0;
 }
 
-static gboolean has_shapes(const ProfilePlan *plan, const char *const *tensors, gsize n)
+static gboolean has_shapes(const IfmProfilePlan *plan, const char *const *tensors, gsize n)
 {
     IfmDtype dtype;
     int rank;
@@ -28,13 +28,13 @@ static gboolean has_shapes(const ProfilePlan *plan, const char *const *tensors, 
 
 /* name_first: "node 3 (NonZero 'z'), node 7 (Compress 'c') and 2 more": where shapes are lost: nodes whose inputs have all
  * of theirs. (transfer full) */
-static char *name_first(const ProfilePlan *plan)
+static char *name_first(const IfmProfilePlan *plan)
 {
     GString *text = g_string_new(NULL);
     gsize n = 0;
-    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->source.model); i++)
     {
-        const IfmNode *node = ifm_model_node(plan->model, i);
+        const IfmNode *node = ifm_model_node(plan->source.model, i);
         if (has_shapes(plan, node->outputs, node->n_outputs) || !has_shapes(plan, node->inputs, node->n_inputs))
             continue;
         if (n++ < MAX_NAMED)
@@ -56,11 +56,11 @@ static gboolean names_word(const char *text, const char *word)
     return FALSE;
 }
 
-const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
+const char *profile_blamed_operator(const IfmProfilePlan *plan, const char *reason)
 {
-    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->source.model); i++)
     {
-        const char *op_type = ifm_model_node(plan->model, i)->op_type;
+        const char *op_type = ifm_model_node(plan->source.model, i)->op_type;
         if (!ifm_analysis_node_cost(plan->analysis, i)->covered && names_word(reason, op_type))
             return op_type;
     }
@@ -69,12 +69,12 @@ const char *profile_blamed_operator(const ProfilePlan *plan, const char *reason)
 
 /* A node whose operator the table does not know; -1 for none. One of ONNX's own domain comes first: there the table is all
  * that there is. */
-static gssize find_unknown(const ProfilePlan *plan)
+static gssize find_unknown(const IfmProfilePlan *plan)
 {
     gssize found = -1;
-    for (gsize i = 0; i < ifm_model_n_nodes(plan->model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->source.model); i++)
     {
-        gboolean own = *ifm_model_node(plan->model, i)->domain == '\0';
+        gboolean own = *ifm_model_node(plan->source.model, i)->domain == '\0';
         if (ifm_analysis_knows_operator(plan->analysis, i) || (found >= 0 && !own))
             continue;
         found = (gssize)i;
@@ -85,37 +85,37 @@ static gssize find_unknown(const ProfilePlan *plan)
 }
 
 /* ONNX's own domain ends at the table. */
-static gboolean refuse_own(const ProfilePlan *plan, gssize at, GError **error)
+static gboolean refuse_own(const IfmProfilePlan *plan, gssize at, GError **error)
 {
-    const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
+    const IfmNode *node = ifm_model_node(plan->source.model, (gsize)at);
     return ifm_error_refuse(
         error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
-        ifm_model_name(plan->model), at, node->op_type, node->name, ifm_model_opset(plan->model));
+        ifm_model_name(plan->source.model), at, node->op_type, node->name, ifm_model_opset(plan->source.model));
 }
 
 /* Where no runtime is here to be asked either. */
-static gboolean refuse_unknown(const ProfilePlan *plan, gssize at, const GError *said, GError **error)
+static gboolean refuse_unknown(const IfmProfilePlan *plan, gssize at, const GError *said, GError **error)
 {
-    const IfmNode *node = ifm_model_node(plan->model, (gsize)at);
+    const IfmNode *node = ifm_model_node(plan->source.model, (gsize)at);
     if (*node->domain == '\0')
         return refuse_own(plan, at, error);
     return ifm_error_refuse(error,
                             "%s: node %" G_GSSIZE_FORMAT
                             " (%s.%s '%s'): an operator that is unknown here, and no run reports more "
                             "of it: %s",
-                            ifm_model_name(plan->model), at, node->domain, node->op_type, node->name, said->message);
+                            ifm_model_name(plan->source.model), at, node->domain, node->op_type, node->name, said->message);
 }
 
 /*
  * An operator that the table does not know, and a runtime refuses, is unknown. One of a domain of its own may
  * still be known to a device that was asked for: that is then for the device to say.
  */
-static gboolean explain(ProfilePlan *plan, const GError *said, GError **error)
+static gboolean explain(IfmProfilePlan *plan, const GError *said, GError **error)
 {
     gboolean is_unknown =
         g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED) || g_error_matches(said, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
     gssize unknown = is_unknown ? find_unknown(plan) : -1;
-    gboolean own = unknown >= 0 && *ifm_model_node(plan->model, (gsize)unknown)->domain == '\0';
+    gboolean own = unknown >= 0 && *ifm_model_node(plan->source.model, (gsize)unknown)->domain == '\0';
     if (unknown >= 0 && (own || plan->targets->len == 0))
         return refuse_unknown(plan, unknown, said, error);
     gboolean refused = g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
@@ -126,10 +126,10 @@ static gboolean explain(ProfilePlan *plan, const GError *said, GError **error)
 }
 
 /* Without a run shapes stay unknown. */
-static gboolean leave(ProfilePlan *plan, GError **error)
+static gboolean leave(IfmProfilePlan *plan, GError **error)
 {
     gssize unknown = find_unknown(plan);
-    if (unknown >= 0 && *ifm_model_node(plan->model, (gsize)unknown)->domain == '\0')
+    if (unknown >= 0 && *ifm_model_node(plan->source.model, (gsize)unknown)->domain == '\0')
         return refuse_own(plan, unknown, error);
     if (!lacks_shapes(plan))
         return TRUE;
@@ -139,7 +139,7 @@ static gboolean leave(ProfilePlan *plan, GError **error)
     return TRUE;
 }
 
-gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, gboolean asked, GError **error)
+gboolean profile_observe(IfmProfilePlan *plan, IfmRunner *runner, gboolean asked, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
     g_auto(IfmObservedShapes) observed = { 0 };
@@ -148,7 +148,7 @@ gboolean profile_observe(ProfilePlan *plan, IfmRunner *runner, gboolean asked, G
     if (!asked && plan->targets->len == 0)
         return leave(plan, error);
     IfmModelCase model_case = plan->base;
-    model_case.inputs_path = plan->inputs_path;
+    model_case.inputs_path = plan->source.inputs_path;
     model_case.device = OBSERVER;
     model_case.alias = NULL;
     model_case.vendor = NULL;

@@ -1,11 +1,17 @@
+#include <math.h>
 #include <measure/measure.h>
+#include <store/store.h>
 
 #include "profile-private.h"
 
 /*
- * Several devices in rounds: which of them is the fastest. By themselves they are measured one after the other, each in one
- * process: what the machine did meanwhile, and what that process happened to get, would be called a difference of the
- * devices. So those that were measured run once more, in processes made anew, in a drawn order.
+ * Rounds of fresh processes. By themselves cases are measured one after the other, each in one process: what the machine
+ * did meanwhile, and what that process happened to get, would be called a difference of them. So those that were measured
+ * run once more, in processes made anew, in a drawn order: the devices of a plan, for which of them is the fastest; the
+ * points of a row on one device, for their growth. With a mode each point has all its passes there, so that forward,
+ * backward (the training pass less forward) and the update (the step less the training pass) are of the same rounds, and
+ * add up; a profile of a mode without a row is one such point. Points that something disturbed are measured so once more;
+ * what then stays disturbed is left out of all conclusions.
  */
 
 #define N_ROUNDS 6 /* as many as it takes at 95 % */
@@ -19,7 +25,7 @@
 
 /* Together they may take as long as the devices by themselves: fixed counts and a budget are split over the rounds. Of
  * short runs a process makes more than its share, so that another's burst is not all of a block. */
-IfmRoundsProtocol profile_rounds_protocol(const IfmProtocol *given, gsize n)
+static IfmRoundsProtocol usual_protocol(const IfmProtocol *given, gsize n)
 {
     IfmRoundsProtocol protocol = IFM_ROUNDS_PROTOCOL_INIT;
     const gint64 budget_ns = given->time_budget_ns > 0 ? given->time_budget_ns : USUAL_BUDGET_NS;
@@ -31,29 +37,37 @@ IfmRoundsProtocol profile_rounds_protocol(const IfmProtocol *given, gsize n)
     return protocol;
 }
 
-static gboolean takes_part(const Target *target)
-{
-    return target->measurement != NULL && target->measurement->outcome == IFM_OUTCOME_OK;
-}
-
-static gsize count_devices(const ProfilePlan *plan)
-{
-    gsize n = 0;
-    for (guint i = 0; i < plan->targets->len; i++)
-        n += takes_part(plan->targets->pdata[i]);
-    return n;
-}
-
-/* --- sides, as a step -------------------------------------------------------------------------------------------------
+/* --- sides ------------------------------------------------------------------------------------------------------------
  */
 
-void profile_sides_add(ProfileSides *sides, const ProfilePlan *plan, Target *target, const char *name)
+/* Sides: what takes turns, with what its cases borrow. @n_wanted: more than @n where they are too many. @point: whose point
+ * each is */
+struct Sides
+{
+    gsize n, n_wanted;
+    Target *targets[IFM_CAMPAIGN_MAX_RECORDS];
+    guint point[IFM_CAMPAIGN_MAX_RECORDS];
+    IfmModelCase cases[IFM_CAMPAIGN_MAX_RECORDS];
+    IfmCompareSide sides[IFM_CAMPAIGN_MAX_RECORDS];
+    const char *names[IFM_CAMPAIGN_MAX_RECORDS];
+    IfmRoundsProtocol protocol;
+};
+
+/* (transfer none) none yet */
+static Sides *new_sides(Step *step)
+{
+    g_free(step->sides);
+    return step->sides = g_new0(Sides, 1);
+}
+
+static void add_side(Sides *sides, const IfmProfilePlan *plan, Target *target, const char *name, guint point)
 {
     const gsize at = sides->n;
     if (sides->n_wanted++ >= IFM_CAMPAIGN_MAX_RECORDS)
         return;
     sides->n++;
     sides->targets[at] = target;
+    sides->point[at] = point;
     sides->cases[at] = profile_plan_case(plan, target);
     sides->cases[at].profile = FALSE;
     sides->cases[at].energy = NULL;
@@ -61,24 +75,14 @@ void profile_sides_add(ProfileSides *sides, const ProfilePlan *plan, Target *tar
     sides->names[at] = name;
 }
 
-void profile_sides_init(ProfileSides *sides, const Step *step)
-{
-    sides->n = sides->n_wanted = 0;
-    step->kind->sides(step, sides);
-}
-
 static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
 {
-    ProfileSides sides;
-    profile_sides_init(&sides, item->tag);
-    if (sides.n_wanted > sides.n)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%" G_GSIZE_FORMAT " would take turns, and %d are the maximum",
-                    sides.n_wanted, IFM_CAMPAIGN_MAX_RECORDS);
-        return FALSE;
-    }
-    for (gsize i = 0; i < sides.n; i++)
-        if ((cases[i] = ifm_runner_rounds_case(ifm_campaign_runner(campaign), sides.sides, i, sides.n, &sides.protocol,
+    const Sides *sides = ((const Step *)item->tag)->sides;
+    if (sides->n_wanted > sides->n)
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%" G_GSIZE_FORMAT " would take turns, and %d are the maximum",
+                             sides->n_wanted, IFM_CAMPAIGN_MAX_RECORDS);
+    for (gsize i = 0; i < sides->n; i++)
+        if ((cases[i] = ifm_runner_rounds_case(ifm_campaign_runner(campaign), sides->sides, i, sides->n, &sides->protocol,
                                                error)) == NULL)
             return FALSE;
     return TRUE;
@@ -88,12 +92,11 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
                         GError **error)
 {
     const Step *step = item->tag;
+    const Sides *sides = step->sides;
     g_auto(IfmRounds) rounds = { 0 };
     g_autoptr(GError) failure = NULL;
-    ProfileSides sides;
-    profile_sides_init(&sides, step);
-    if (!ifm_runner_rounds(ifm_campaign_runner(campaign), sides.sides, sides.names, sides.n, &sides.protocol,
-                           sides.cases[0].seed, &rounds, &failure))
+    if (!ifm_runner_rounds(ifm_campaign_runner(campaign), sides->sides, sides->names, sides->n, &sides->protocol,
+                           sides->cases[0].seed, &rounds, &failure))
     {
         if (step->target != NULL && g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST))
             ifm_runner_set_lost(ifm_campaign_runner(campaign), step->target->spec->text, failure->message);
@@ -111,63 +114,201 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
 
 static gboolean stands(const IfmCampaignItem *item, IfmCase *const *cases, const IfmMeasurement *found)
 {
-    ProfileSides sides;
-    profile_sides_init(&sides, item->tag);
-    return found->outcome == IFM_OUTCOME_OK && ifm_rounds_stored(found, cases, sides.n) != NULL;
+    return found->outcome == IFM_OUTCOME_OK && ifm_rounds_stored(found, cases, ((const Step *)item->tag)->sides->n) != NULL;
 }
 
-const IfmItemKind profile_rounds_kind = { .seal = seal, .measure = measure, .stands = stands };
-
-void profile_rounds_begin(const Step *step)
-{
-    profile_watch_again(step->of->watch, step->title);
-}
+static const IfmItemKind rounds_kind = { .seal = seal, .measure = measure, .stands = stands };
 
 /* --- devices ------------------------------------------------------------------------------------------------------------
  */
 
-static void take_devices(const Step *step, ProfileSides *sides)
+static gboolean wants_devices(Step *step)
 {
-    const ProfilePlan *plan = step->asked;
+    const IfmProfilePlan *plan = step->plan;
+    Sides *sides = new_sides(step);
     for (guint i = 0; i < plan->targets->len; i++)
     {
         Target *target = plan->targets->pdata[i];
-        if (takes_part(target))
-            profile_sides_add(sides, plan, target, target->alias != NULL ? target->alias : target->spec->text);
+        if (profile_is_measured(target))
+            add_side(sides, plan, target, ifm_result_name(&target->device.result), 0);
     }
-    sides->protocol = profile_rounds_protocol(&plan->base.protocol, sides->n);
+    sides->protocol = usual_protocol(&plan->base.protocol, sides->n);
+    return sides->n_wanted > 1;
 }
 
-static gboolean wanted(const Step *step)
+static const char *end_devices(Step *step, IfmCampaignEnd *end)
 {
-    return count_devices(step->asked) > 1;
-}
-
-static void end_rounds(const Step *step, IfmCampaignEnd *end)
-{
-    ProfileRounds *rounds = step->asked->rounds;
+    IfmProfilePlan *plan = step->plan;
     if (end->measurements != NULL && end->error == NULL)
-        rounds->measurement = g_steal_pointer(&end->measurements[end->n - 1]);
+        plan->rounds = g_steal_pointer(&end->measurements[end->n - 1]);
     else if (end->error != NULL)
-        rounds->why_not = g_strdup(end->error->message);
-    if (!end->found && end->n > 0)
-        profile_watch_end(step->of->watch, rounds->measurement != NULL ? "ok" : "failed");
+        plan->why_not_rounds = g_strdup(end->error->message);
+    return plan->rounds != NULL ? "ok" : "failed";
 }
 
-const StepKind profile_step_rounds = {
-    .own = &profile_rounds_kind, .sides = take_devices, .wanted = wanted, .begin = profile_rounds_begin, .end = end_rounds
+const StepKind profile_step_rounds = { .own = &rounds_kind, .wanted = wants_devices, .end = end_devices };
+
+/* --- points of a row --------------------------------------------------------------------------------------------------
+ */
+
+#define AGAIN_BLOCKS 2 /* as long in each round, the second time */
+#define PASS_BUDGETS 2 /* of passes by themselves: fewer than six rounds give a difference no interval */
+
+static const char *const pass_names[IFM_N_PASSES] = {
+    [IFM_PASS_FORWARD] = "forward", [IFM_PASS_TRAINING] = "training pass", [IFM_PASS_STEP] = "training step"
 };
 
-gboolean profile_wants_rounds(const ProfilePlan *plan)
+static guint n_points(const Step *step)
 {
-    return plan->targets->len > 1 && plan->label == NULL;
+    return step->row != NULL ? step->row->points->len : 1;
 }
 
-void profile_rounds_free(ProfileRounds *rounds)
+static const IfmProfilePlan *point_at(const Step *step, guint i)
 {
-    if (rounds == NULL)
-        return;
-    ifm_measurement_free(rounds->measurement);
-    g_free(rounds->why_not);
-    g_free(rounds);
+    return step->row != NULL ? step->row->points->pdata[i] : step->plan;
 }
+
+/* The plan of a pass of a point, without a mode of the model itself. NULL: it has none, or there is no such model. */
+static const IfmProfilePlan *pass_of(const IfmProfilePlan *point, int kind)
+{
+    const int asked = point->mode != NULL ? (int)point->mode->report.asked : IFM_PASS_FORWARD;
+    if (point->refused != NULL)
+        return NULL;
+    return kind == asked ? point : profile_mode_plan(point, kind);
+}
+
+static gboolean is_measured(const IfmProfilePlan *point, guint at)
+{
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const IfmProfilePlan *pass = pass_of(point, kind);
+        if (pass != NULL && !profile_is_measured(pass->targets->pdata[at]))
+            return FALSE;
+    }
+    return point->refused == NULL;
+}
+
+static double spread_of(const IfmMeasurement *rounds)
+{
+    IfmRoundsOfOne of;
+    ifm_rounds_of_one(rounds, &of);
+    return of.most_ns / of.least_ns;
+}
+
+/* The greatest of its passes; 0: it is in no rounds. */
+static double spread_of_point(const IfmProfilePlan *point, guint at)
+{
+    double spread = 0;
+    for (int kind = 0; kind < IFM_N_PASSES; kind++)
+    {
+        const IfmProfilePlan *pass = pass_of(point, kind);
+        const Target *target = pass != NULL ? pass->targets->pdata[at] : NULL;
+        if (target != NULL && target->device.rounds != NULL)
+            spread = fmax(spread, spread_of(target->device.rounds));
+    }
+    return spread;
+}
+
+static guint count_disturbed(const Step *step)
+{
+    guint n = 0;
+    for (guint i = 0; i < n_points(step); i++)
+        n += spread_of_point(point_at(step, i), step->at) > IFM_SCALING_DISTURBED;
+    return n;
+}
+
+/* Fewer counted runs than rounds make as many rounds. */
+static IfmRoundsProtocol protocol_of(const Step *step, gsize n)
+{
+    const IfmProtocol *given = &step->plan->base.protocol;
+    IfmRoundsProtocol protocol = usual_protocol(given, n);
+    protocol.whole = TRUE;
+    if (step->plan->mode != NULL)
+    {
+        protocol.max_rounds = given->runs > 0 ? MIN(protocol.max_rounds, given->runs) : protocol.max_rounds;
+        protocol.time_budget_ns *= PASS_BUDGETS;
+    }
+    if (step->again)
+        protocol.block_ns *= AGAIN_BLOCKS;
+    return protocol;
+}
+
+/* Of those that were measured: all; the second time the disturbed ones, with another beside a single one. */
+static void take_points(Step *step, guint n_disturbed)
+{
+    gboolean with_calm = step->again && n_disturbed == 1;
+    Sides *sides = new_sides(step);
+    for (guint i = 0; i < n_points(step); i++)
+    {
+        const IfmProfilePlan *point = point_at(step, i);
+        const double spread = spread_of_point(point, step->at);
+        const gboolean calm = step->again && spread <= IFM_SCALING_DISTURBED;
+        if (!is_measured(point, step->at) || (step->again && spread == 0) || (calm && !with_calm))
+            continue;
+        with_calm = with_calm && !calm;
+        for (int kind = 0; kind < IFM_N_PASSES; kind++)
+        {
+            const IfmProfilePlan *pass = pass_of(point, kind);
+            if (pass != NULL)
+                add_side(sides, pass, pass->targets->pdata[step->at], step->row != NULL ? point->label : pass_names[kind],
+                         i);
+        }
+    }
+    sides->protocol = protocol_of(step, sides->n);
+}
+
+/* Of one side there is nothing to tell apart; fewer counted runs than rounds are not spread over them, where nothing has to
+ * add up. */
+static gboolean wants_points(Step *step)
+{
+    const gsize runs = step->plan->base.protocol.runs;
+    const guint n_disturbed = step->again ? count_disturbed(step) : 0;
+    if (step->again && n_disturbed == 0)
+        return FALSE;
+    take_points(step, n_disturbed);
+    return step->sides->n > 1 && (step->plan->mode != NULL || runs == 0 || runs >= step->sides->protocol.max_rounds);
+}
+
+/* Of two measurements of a point the calmer one counts, with all its passes. */
+static void keep(const IfmProfilePlan *point, guint at, Target **targets, IfmMeasurement **rounds, gsize n)
+{
+    double spread = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        if (rounds[i] == NULL)
+            return;
+        spread = fmax(spread, spread_of(rounds[i]));
+    }
+    const double before = spread_of_point(point, at);
+    if (before > 0 && before <= spread)
+        return;
+    for (gsize i = 0; i < n; i++)
+    {
+        ifm_measurement_free(targets[i]->device.rounds);
+        targets[i]->device.rounds = g_steal_pointer(&rounds[i]);
+    }
+}
+
+static const char *end_points(Step *step, IfmCampaignEnd *end)
+{
+    Sides *sides = step->sides;
+    gboolean good = end->measurements != NULL && end->error == NULL && end->n == sides->n;
+    for (gsize i = 0; good && i < sides->n; i++)
+        if (end->measurements[i] == NULL) /* of what was found the last alone is there */
+            end->measurements[i] = ifm_store_last(step->of->store, end->cases[i]->key, NULL);
+    for (gsize i = 0, n = 0; good && i < sides->n; i += n)
+    {
+        for (n = 1; i + n < sides->n && sides->point[i + n] == sides->point[i];)
+            n++;
+        keep(point_at(step, sides->point[i]), step->at, &sides->targets[i], &end->measurements[i], n);
+    }
+    for (gsize i = 0; !good && end->error != NULL && i < sides->n; i++)
+    {
+        IfmProfileDevice *device = &sides->targets[i]->device;
+        g_free(device->why_not_rounds);
+        device->why_not_rounds = g_strdup(end->error->message);
+    }
+    return good ? "ok" : "failed";
+}
+
+const StepKind profile_step_points = { .own = &rounds_kind, .wanted = wants_points, .end = end_points };

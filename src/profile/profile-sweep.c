@@ -1,7 +1,5 @@
 #include <string.h>
 
-#include <predict/predict.h>
-
 #include "profile-private.h"
 
 /*
@@ -11,100 +9,73 @@
 
 #define MAX_VALUES 100
 
-static void row_free(SweepRow *row)
+void profile_row_free(SweepRow *row)
 {
     g_ptr_array_unref(row->points);
     g_strfreev(row->values);
     g_free(row->name);
+    g_free(row->reports);
+    g_free(row->refusals);
     g_free(row);
 }
 
-void profile_sweep_clear(Sweep *sweep)
-{
-    g_clear_pointer(&sweep->rows, g_ptr_array_unref);
-    g_clear_pointer(&sweep->model, ifm_profile_point_free);
-    g_clear_pointer(&sweep->written, g_hash_table_unref);
-}
-
-static SweepRow *add_row(Sweep *sweep, const char *axis, const char *help)
+static SweepRow *add_row(IfmProfile *self)
 {
     SweepRow *row = g_new0(SweepRow, 1);
-    row->axis = axis;
-    row->help = help;
-    row->points = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_profile_point_free);
-    g_ptr_array_add(sweep->rows, row);
+    row->points = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_profile_plan_free);
+    g_ptr_array_add(self->rows, row);
     return row;
-}
-
-/* --- points ---------------------------------------------------------------------------------------------------------- */
-
-/* Varying: a row whose points are made. put: one value into the options of its point. @list: of --dim; NULL: @preset says
- * what is varied */
-typedef struct Varying Varying;
-struct Varying
-{
-    gboolean (*put)(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error);
-    const IfmProfileOptions *options;
-    SweepRow *row;
-    const char *list;
-    const IfmScalingPreset *preset;
-};
-
-static gboolean take_point(const guint *at, void *user, GError **error)
-{
-    const Varying *varying = user;
-    IfmProfilePoint *point = ifm_profile_point_new(varying->options);
-    g_ptr_array_add(varying->row->points, point);
-    return varying->put(varying, point, varying->row->values[at[0]], error);
-}
-
-/* A row is one axis. */
-static gboolean make_points(Varying *varying, GError **error)
-{
-    const guint length = g_strv_length(varying->row->values);
-    return ifm_axes_each(&length, 1, take_point, varying, error);
 }
 
 /* --- what the caller said of a graph transformer ------------------------------------------------------------------------
  */
 
-static gboolean is_set_in_name(const char *model, const char *name)
+/* The value of a setting behind a model's name: "lap" of pe in "gps,num_layers=2,pe=lap". @rest: (optional) the name
+ * without it. (transfer full) NULL: it is not set */
+static char *find_setting(const char *model, const char *option, char **rest)
 {
+    char *value = NULL;
+    g_autofree char *start = g_strdelimit(g_strconcat(option, "=", NULL), "-", '_');
     g_auto(GStrv) settings = g_strsplit(model, ",", -1);
-    g_autofree char *start = g_strconcat(name, "=", NULL);
-    for (char **setting = settings; *setting != NULL; setting++)
-        if (g_str_has_prefix(*setting, start))
-            return TRUE;
-    return FALSE;
-}
-
-/* Whether the caller said it, as an option or behind the model's name. */
-static gboolean is_said(const IfmProfileOptions *options, const char *option)
-{
-    g_autofree char *parameter = g_strdelimit(g_strdup(option), "-", '_');
-    return profile_size_is_said(&options->graph, profile_size_find(option)) || is_set_in_name(options->model, parameter);
-}
-
-/* As though it was not given, as an option or behind the model's name. */
-static void drop(IfmProfilePoint *point, const char *option)
-{
-    g_autofree char *start = g_strconcat(option, "=", NULL);
-    g_auto(GStrv) settings = g_strsplit(point->options.model, ",", -1);
     g_autoptr(GPtrArray) kept = g_ptr_array_new();
-    g_strdelimit(start, "-", '_');
     for (char **setting = settings; *setting != NULL; setting++)
         if (!g_str_has_prefix(*setting, start))
             g_ptr_array_add(kept, *setting);
+        else if (value == NULL)
+            value = g_strdup(*setting + strlen(start));
     g_ptr_array_add(kept, NULL);
-    point->options.model = profile_point_own(point, g_strjoinv(",", (char **)kept->pdata));
+    if (rest != NULL)
+        *rest = g_strjoinv(",", (char **)kept->pdata);
+    return value;
+}
+
+/* What the caller said of an option, as one or behind the model's name; NULL: nothing. (transfer full) */
+static char *said_text(const IfmProfileOptions *options, const char *option)
+{
+    char *value = find_setting(options->model, option, NULL);
+    return value != NULL ? value : profile_size_text(&options->graph, profile_size_find(option));
+}
+
+static gboolean is_said(const IfmProfileOptions *options, const char *option)
+{
+    g_autofree char *text = said_text(options, option);
+    return text != NULL;
+}
+
+/* As though it was not given, as an option or behind the model's name. */
+static void drop(IfmProfilePlan *point, const char *option)
+{
+    char *rest;
+    g_autofree char *value = find_setting(point->options.model, option, &rest);
+    point->options.model = profile_plan_own(point, rest);
     profile_size_unsay(&point->options.graph, profile_size_find(option));
 }
 
-static gboolean put(IfmProfilePoint *point, const char *option, const char *text, GError **error)
+static gboolean put(IfmProfilePlan *point, const char *option, const char *text, GError **error)
 {
     const IfmOption *row = profile_size_find(option);
     IfmOptionValue value;
-    if (!ifm_option_parse(row, profile_point_own(point, g_strdup(text)), &value, error))
+    if (!ifm_option_parse(row, profile_plan_own(point, g_strdup(text)), &value, error))
         return FALSE;
     ifm_option_store(row, &value, &point->options.graph);
     return TRUE;
@@ -179,42 +150,35 @@ static gboolean find_list(const IfmProfileOptions *options, const char **text, G
     return TRUE;
 }
 
-static gboolean put_list_value(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
+static gboolean put_list_value(const SweepRow *row, IfmProfilePlan *point, const char *value, GError **error)
 {
-    profile_point_drop_dim(point, varying->list);
-    ifm_profile_point_set(point, varying->row->name, g_ascii_strtoll(value, NULL, 10));
-    return TRUE;
-}
-
-static gboolean put_list_word(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
-{
-    const IfmOption *option = words_option(varying->options->model, varying->row->name);
-    profile_point_drop_dim(point, varying->list);
+    const IfmOption *option = words_option(point->options.model, row->name);
+    profile_plan_change_dims(point, row->list, NULL);
+    if (option == NULL)
+    {
+        ifm_profile_plan_set(point, row->name, g_ascii_strtoll(value, NULL, 10));
+        return TRUE;
+    }
     if (g_str_equal(option->name, "pe") && (strchr(value, ':') != NULL || g_str_equal(value, "none")))
         drop(point, "pe-dim");
     return put(point, option->name, value, error);
 }
 
-static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const char *list, GError **error)
+static gboolean vary_list(IfmProfile *self, const char *list, GError **error)
 {
-    SweepRow *row = add_row(sweep, NULL, NULL);
-    Varying varying = { .put = put_list_value, .options = options, .row = row, .list = list };
+    const IfmProfileOptions *options = &self->options;
+    SweepRow *row = add_row(self);
+    row->list = list;
     if (!parse_list(row, options->model, list, error))
         return FALSE;
     const IfmOption *option = words_option(options->model, row->name);
-    if (option != NULL)
-    {
-        varying.put = put_list_word;
-        row->help = option->help;
-        if (is_said(options, option->name))
-            return ifm_error_misuse(error, "--%s and --dim %s: %s is given twice", option->name, list, option->name);
-        return make_points(&varying, error);
-    }
     const IfmZooParameter *parameter = ifm_zoo_parameter(ifm_model_source_entry(options->model), row->name);
-    row->help = parameter != NULL ? parameter->help : NULL;
-    if (row->help != NULL && is_set_in_name(options->model, row->name))
-        return ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);
-    return make_points(&varying, error);
+    row->help = option != NULL ? option->help : parameter != NULL ? parameter->help : NULL;
+    if (option != NULL && is_said(options, option->name))
+        return ifm_error_misuse(error, "--%s and --dim %s: %s is given twice", option->name, list, option->name);
+    g_autofree char *said = find_setting(options->model, row->name, NULL);
+    return option != NULL || row->help == NULL || said == NULL ||
+           ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);
 }
 
 /* --- what is varied of a graph transformer ------------------------------------------------------------------------------
@@ -222,10 +186,10 @@ static gboolean vary_list(Sweep *sweep, const IfmProfileOptions *options, const 
 
 /* One value of what is varied, on a graph that is made: one that is read, and what else contradicts the value, is of the
  * model as it is. */
-static gboolean put_preset_value(const Varying *varying, IfmProfilePoint *point, const char *value, GError **error)
+static gboolean put_preset_value(const IfmScalingPreset *preset, const IfmProfileOptions *said, IfmProfilePlan *point,
+                                 const char *value, GError **error)
 {
-    const IfmScalingPreset *preset = varying->preset;
-    if (is_said(varying->options, "dataset"))
+    if (is_said(said, "dataset"))
         drop(point, "num-graphs");
     drop(point, "dataset");
     if (g_str_equal(preset->option, "pe"))
@@ -233,22 +197,11 @@ static gboolean put_preset_value(const Varying *varying, IfmProfilePoint *point,
     for (const char *const *setting = preset->settings; *setting != NULL; setting++)
     {
         g_auto(GStrv) parts = g_strsplit(*setting, "=", 2);
-        if (!is_said(varying->options, parts[0]) && !put(point, parts[0], parts[1], error))
+        if (!is_said(said, parts[0]) && !put(point, parts[0], parts[1], error))
             return FALSE;
     }
     drop(point, preset->option);
     return put(point, preset->option, value, error);
-}
-
-/* What the caller said of an option, as one or behind the model's name; NULL: nothing. (transfer full) */
-static char *said_text(const IfmProfileOptions *options, const char *option)
-{
-    g_autofree char *parameter = g_strdelimit(g_strdup(option), "-", '_'), *start = g_strconcat(parameter, "=", NULL);
-    g_auto(GStrv) settings = g_strsplit(options->model, ",", -1);
-    for (char **setting = settings; *setting != NULL; setting++)
-        if (g_str_has_prefix(*setting, start))
-            return g_strdup(*setting + strlen(start));
-    return profile_size_text(&options->graph, profile_size_find(option));
 }
 
 /* As a value of its axis: an encoding with its numbers. (transfer full) */
@@ -276,32 +229,31 @@ static GStrv values_of(const IfmProfileOptions *options, const IfmScalingPreset 
     return values;
 }
 
-static gboolean vary_axis(Sweep *sweep, const IfmProfileOptions *options, const IfmScalingPreset *preset, GError **error)
+static void vary_axis(IfmProfile *self, const IfmScalingPreset *preset)
 {
-    SweepRow *row = add_row(sweep, preset->axis, preset->help);
-    Varying varying = { .put = put_preset_value, .options = options, .row = row, .preset = preset };
-    row->values = values_of(options, preset);
-    return make_points(&varying, error);
+    SweepRow *row = add_row(self);
+    row->axis = preset->axis;
+    row->help = preset->help;
+    row->preset = preset;
+    row->values = values_of(&self->options, preset);
 }
 
 /* @text: "nodes,layers"; NULL: all there are. */
-static gboolean vary_axes(Sweep *sweep, const IfmProfileOptions *options, const char *text, GError **error)
+static gboolean vary_axes(IfmProfile *self, const char *text, GError **error)
 {
     g_auto(GStrv) axes = g_strsplit(text != NULL ? text : "", ",", -1);
     for (const IfmScalingPreset *preset = ifm_scaling_presets(); text == NULL && preset->axis != NULL; preset++)
-        if (!vary_axis(sweep, options, preset, error))
-            return FALSE;
+        vary_axis(self, preset);
     for (char **axis = axes; text != NULL && *axis != NULL; axis++)
     {
         g_autoptr(GError) trouble = NULL;
         const IfmScalingPreset *preset = ifm_scaling_preset(*axis, &trouble);
         if (preset == NULL)
             return ifm_error_misuse(error, "--scaling: %s", trouble->message);
-        for (guint i = 0; i < sweep->rows->len; i++)
-            if (((const SweepRow *)sweep->rows->pdata[i])->axis == preset->axis)
+        for (guint i = 0; i < self->rows->len; i++)
+            if (((const SweepRow *)self->rows->pdata[i])->preset == preset)
                 return ifm_error_misuse(error, "--scaling: %s is given twice", *axis);
-        if (!vary_axis(sweep, options, preset, error))
-            return FALSE;
+        vary_axis(self, preset);
     }
     return TRUE;
 }
@@ -310,8 +262,9 @@ static gboolean vary_axes(Sweep *sweep, const IfmProfileOptions *options, const 
  */
 
 /* @scaling: whether that word is among the parts. @list: of --dim, NULL: there is none. */
-static gboolean vary(Sweep *sweep, const IfmProfileOptions *options, gboolean scaling, const char *list, GError **error)
+static gboolean vary(IfmProfile *self, gboolean scaling, const char *list, GError **error)
 {
+    const IfmProfileOptions *options = &self->options;
     const char *axes = options->scaling;
     gboolean is_graph = profile_is_graph(options->model);
     if (axes != NULL && list != NULL)
@@ -320,13 +273,13 @@ static gboolean vary(Sweep *sweep, const IfmProfileOptions *options, gboolean sc
         return ifm_error_misuse(error, "--scaling: of the zoo's graph_transformer and gps; of another model, --dim "
                                        "NAME=SIZE,SIZE...");
     if (list != NULL)
-        return vary_list(sweep, options, list, error);
+        return vary_list(self, list, error);
     if (axes == NULL && !scaling)
         return TRUE;
     if (!is_graph)
         return ifm_error_misuse(error,
                                 "--profile scaling: of what? --dim N=100,500,1000 says which sizes of which dimension");
-    if (!vary_axes(sweep, options, axes, error))
+    if (!vary_axes(self, axes, error))
         return FALSE;
     if (is_said(options, "dataset"))
         profile_note(options->watch,
@@ -378,82 +331,71 @@ static gboolean split_parts(const IfmProfileOptions *options, const char *list, 
 }
 
 /* The model as it is: on no device where none is run for its parts, whatever the points run on. */
-static void take_model(Sweep *sweep, const IfmProfileOptions *options, const char *parts)
+static void take_model(IfmProfile *self, const char *parts)
 {
     g_auto(GStrv) words = g_strsplit(parts, ",", -1);
-    sweep->model = ifm_profile_point_new(options);
-    sweep->model->options.parts = profile_point_own(sweep->model, g_strdup(parts));
-    if (runs_nothing(options, (const char *const *)words))
-        sweep->model->options.devices = NULL;
+    self->model->options.parts = profile_plan_own(self->model, g_strdup(parts));
+    if (runs_nothing(&self->options, (const char *const *)words))
+        self->model->options.devices = NULL;
 }
 
 /* --- plans --------------------------------------------------------------------------------------------------------------
  */
 
-static gboolean init_row(SweepRow *row, GHashTable *written, const char *parts, GError **error)
+/* Points with what of them there is a model of: as options alone, then as a plan. */
+static gboolean make_points(IfmProfile *self, SweepRow *row, GError **error)
 {
-    for (guint i = 0; i < row->points->len; i++)
+    for (char **value = row->values; *value != NULL; value++)
     {
-        IfmProfilePoint *point = row->points->pdata[i];
-        ProfilePlan *plan = point->plan = g_new0(ProfilePlan, 1);
-        plan->written = written;
-        point->options.parts = profile_point_own(point, g_strdup(parts));
-        if (!profile_plan_init(plan, &point->options, TRUE, error))
+        IfmProfilePlan *point = ifm_profile_plan_new(&self->options);
+        g_ptr_array_add(row->points, point);
+        if (!(row->preset != NULL ? put_preset_value(row->preset, &self->options, point, *value, error)
+                                  : put_list_value(row, point, *value, error)))
             return FALSE;
-        plan->label = g_strdup_printf("%s %s", row->axis, row->values[i]);
     }
     return TRUE;
 }
 
-/* Where there is no model at any point, the first one's reason is the error. */
-static gboolean check_any(const Sweep *sweep, GError **error)
+static gboolean plan_points(IfmProfile *self, SweepRow *row, const char *parts, GError **error)
 {
-    const GError *first = NULL;
-    for (guint i = 0; i < sweep->rows->len; i++)
+    for (guint i = 0; i < row->points->len; i++)
     {
-        const SweepRow *row = sweep->rows->pdata[i];
-        for (guint at = 0; at < row->points->len; at++)
-        {
-            const ProfilePlan *plan = profile_row_plan(row, at);
-            if (plan->refused == NULL)
-                return TRUE;
-            first = first != NULL ? first : plan->refused;
-        }
+        IfmProfilePlan *point = row->points->pdata[i];
+        point->written = self->written;
+        point->options.parts = profile_plan_own(point, g_strdup(parts));
+        if (!profile_plan_init(point, TRUE, error))
+            return FALSE;
+        point->label = g_strdup_printf("%s %s", row->axis, row->values[i]);
+        if (point->refused == NULL)
+            g_ptr_array_add(self->plans, point);
     }
-    if (first != NULL)
-        g_propagate_error(error, g_error_copy(first));
-    return first == NULL;
+    return TRUE;
 }
 
-gboolean profile_sweep_init(Sweep *sweep, const IfmProfileOptions *options, GError **error)
+gboolean profile_sweep_init(IfmProfile *self, GError **error)
 {
+    const IfmProfileOptions *options = &self->options;
     const char *list = NULL, *text = options->parts;
     g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", ",", -1);
     g_autofree char *of_points = NULL, *others = NULL;
-    sweep->rows = g_ptr_array_new_with_free_func((GDestroyNotify)row_free);
-    sweep->written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     if (!find_list(options, &list, error) ||
-        !vary(sweep, options, g_strv_contains((const char *const *)words, "scaling"), list, error))
+        !vary(self, g_strv_contains((const char *const *)words, "scaling"), list, error))
         return FALSE;
-    if (sweep->rows->len == 0)
-        return TRUE;
-    if (!split_parts(options, list, &of_points, &others, error))
-        return FALSE;
-    if (others != NULL)
-        take_model(sweep, options, others);
-    for (guint i = 0; i < sweep->rows->len; i++)
-        if (!init_row(sweep->rows->pdata[i], sweep->written, of_points, error))
+    for (guint i = 0; i < self->rows->len; i++)
+        if (!make_points(self, self->rows->pdata[i], error))
             return FALSE;
-    return check_any(sweep, error);
-}
-
-void profile_sweep_add_plans(const Sweep *sweep, GPtrArray *plans)
-{
-    for (guint i = 0; i < sweep->rows->len; i++)
-    {
-        const SweepRow *row = sweep->rows->pdata[i];
-        for (guint at = 0; at < row->points->len; at++)
-            if (profile_row_plan(row, at)->refused == NULL)
-                g_ptr_array_add(plans, profile_row_plan(row, at));
-    }
+    if (self->rows->len > 0 && !split_parts(options, list, &of_points, &others, error))
+        return FALSE;
+    if (self->rows->len == 0 || others != NULL)
+        self->model = ifm_profile_plan_new(options);
+    if (others != NULL)
+        take_model(self, others);
+    for (guint i = 0; i < self->rows->len; i++)
+        if (!plan_points(self, self->rows->pdata[i], of_points, error))
+            return FALSE;
+    if (self->rows->len == 0 || self->plans->len > 0)
+        return TRUE;
+    const SweepRow *row = self->rows->pdata[0]; /* no point has a model: the first one's reason is the error */
+    g_propagate_error(error, g_error_copy(((const IfmProfilePlan *)row->points->pdata[0])->refused));
+    return FALSE;
 }

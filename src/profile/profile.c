@@ -3,28 +3,15 @@
 
 /* A profile from its options to its results. */
 
-struct IfmProfile
-{
-    IfmProfileOptions options;
-    ProfilePlan plan;
-    gboolean as_it_is; /* the plan is one: the model as it is is profiled, too */
-    Sweep sweep;
-    GPtrArray *plans; /* ProfilePlan*, in the order of measuring; borrowed */
-    const gint *interrupted;
-    GError *store_error;
-    Reported *reported;
-    SweepReport points;
-};
-
 void ifm_profile_free(IfmProfile *self)
 {
     if (self == NULL)
         return;
-    profile_reported_free(self->reported);
-    profile_sweep_reported_clear(&self->points);
+    g_clear_pointer(&self->reported, g_array_unref);
     g_clear_pointer(&self->plans, g_ptr_array_unref);
-    profile_plan_clear(&self->plan);
-    profile_sweep_clear(&self->sweep);
+    g_clear_pointer(&self->model, ifm_profile_plan_free);
+    g_clear_pointer(&self->rows, g_ptr_array_unref);
+    g_clear_pointer(&self->written, g_hash_table_unref);
     g_clear_error(&self->store_error);
     g_free(self);
 }
@@ -54,29 +41,24 @@ IfmProfile *ifm_profile_new(const IfmProfileOptions *options, GError **error)
     if (options->devices != NULL && *options->devices == NULL)
         self->options.devices = NULL; /* an empty list asks for none by name */
     self->plans = g_ptr_array_new();
-    if (!profile_sweep_init(&self->sweep, &self->options, error))
+    self->rows = g_ptr_array_new_with_free_func((GDestroyNotify)profile_row_free);
+    self->written = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (!profile_sweep_init(self, error) || (self->model != NULL && !profile_plan_init(self->model, FALSE, error)))
         return NULL;
-    const IfmProfileOptions *as_it_is = self->sweep.rows->len == 0  ? &self->options
-                                        : self->sweep.model != NULL ? &self->sweep.model->options
-                                                                    : NULL;
-    self->as_it_is = as_it_is != NULL;
-    if (self->as_it_is && !profile_plan_init(&self->plan, as_it_is, FALSE, error))
-        return NULL;
-    if (self->as_it_is)
-        g_ptr_array_add(self->plans, &self->plan);
-    profile_sweep_add_plans(&self->sweep, self->plans);
+    if (self->model != NULL)
+        g_ptr_array_insert(self->plans, 0, self->model);
     return g_steal_pointer(&self);
 }
 
 /* --- measuring ---------------------------------------------------------------------------------------------------------
  */
 
-static gboolean observe_all(ProfilePlan *plan, IfmRunner *runner, gboolean asked, GError **error)
+static gboolean observe_all(IfmProfilePlan *plan, IfmRunner *runner, gboolean asked, GError **error)
 {
     gboolean good = profile_observe(plan, runner, asked, error);
     for (int kind = 0; kind < IFM_N_PASSES && good; kind++)
     {
-        ProfilePlan *other = profile_mode_plan(plan, (IfmPassKind)kind);
+        IfmProfilePlan *other = profile_mode_plan(plan, kind);
         good = other == NULL || profile_observe(other, runner, asked, error);
     }
     return good;
@@ -108,13 +90,14 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
     const IfmProfileWatch *watch = options->watch;
     const IfmLimits usual = IFM_LIMITS_INIT;
     const ProfileCounts counts = profile_count(self->plans);
-    const IfmRunnerOptions runner_options = { .limits = ifm_limits_with(&usual, &options->protocol),
+    self->limits = ifm_limits_with(&usual, &options->protocol);
+    self->interrupted = interrupted;
+    const IfmRunnerOptions runner_options = { .limits = self->limits,
                                               .interrupted = interrupted,
                                               .progress = watch != NULL ? watch->update : NULL,
                                               .progress_user = watch != NULL ? watch->user : NULL };
     g_autofree char *path = g_build_filename(options->output, "store.db", NULL);
     g_autoptr(IfmRunner) runner = ifm_runner_new(&runner_options);
-    self->interrupted = interrupted;
     profile_watch_cases(watch, counts.cases);
     for (guint i = 0; i < self->plans->len; i++)
         if (!observe_all(self->plans->pdata[i], runner, options->observe, error)) /* a wrong model leaves no store behind */
@@ -125,20 +108,11 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
         return FALSE;
     if (options->devices == NULL && counts.targets > 0)
         profile_note(watch, "no --device given: measuring on onnxruntime:CPU (inferometer devices lists what is here)");
-    if (self->sweep.rows->len > 0 && counts.cases > 0)
+    if (self->rows->len > 0 && counts.cases > 0)
         announce(self, counts.cases);
-    Measuring measuring = { .plans = self->plans,
-                            .store = store,
-                            .watch = watch,
-                            .interrupted = interrupted,
-                            .limits = runner_options.limits,
-                            .resume = options->resume,
-                            .no_peak = options->no_peak,
-                            .new_peak = options->new_peak,
-                            .sweep = &self->sweep };
     g_clear_pointer(&runner, ifm_runner_free);
-    profile_measure(&measuring);
-    self->store_error = measuring.store_error;
+    self->store = store;
+    profile_measure(self);
     return TRUE;
 }
 
@@ -147,26 +121,37 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
 
 const IfmProfileReport *ifm_profile_report(IfmProfile *self)
 {
-    if (self->reported == NULL && self->as_it_is)
-        self->reported = profile_reported_new(&self->plan, (gsize)self->options.n_layers, self->options.group);
-    return self->reported != NULL ? profile_reported_report(self->reported) : NULL;
+    return self->model != NULL ? profile_plan_report(self->model) : NULL;
+}
+
+static IfmScalingRow report_row(SweepRow *row)
+{
+    const guint n = row->points->len;
+    row->reports = g_new0(IfmProfileReport, n);
+    row->refusals = g_new0(const char *, n);
+    for (guint i = 0; i < n; i++)
+    {
+        IfmProfilePlan *plan = row->points->pdata[i];
+        if (plan->refused != NULL)
+            row->refusals[i] = plan->refused->message;
+        else
+            row->reports[i] = *profile_plan_report(plan);
+    }
+    return (IfmScalingRow){ row->axis,    row->help, (const char *const *)row->values, (const char *const *)row->refusals,
+                            row->reports, n };
 }
 
 const IfmScalingRow *ifm_profile_rows(IfmProfile *self, gsize *n)
 {
-    if (self->points.rows == NULL)
-        profile_sweep_report(&self->sweep, (gsize)self->options.n_layers, &self->points);
-    const GArray *rows = self->points.rows;
-    *n = rows != NULL ? rows->len : 0;
-    return rows != NULL ? (const IfmScalingRow *)(const void *)rows->data : NULL;
-}
-
-gboolean ifm_profile_is_empty(const IfmProfile *self)
-{
-    return profile_all_failed(self->plans);
-}
-
-GStrv ifm_profile_failures(const IfmProfile *self, int *code)
-{
-    return profile_failures(self->plans, &self->sweep, self->store_error, profile_is_interrupted(self->interrupted), code);
+    if (self->reported == NULL)
+    {
+        self->reported = g_array_new(FALSE, FALSE, sizeof(IfmScalingRow));
+        for (guint i = 0; i < self->rows->len; i++)
+        {
+            const IfmScalingRow row = report_row(self->rows->pdata[i]);
+            g_array_append_val(self->reported, row);
+        }
+    }
+    *n = self->reported->len;
+    return (const IfmScalingRow *)(const void *)self->reported->data;
 }

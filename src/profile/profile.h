@@ -44,13 +44,13 @@ typedef struct
 typedef struct
 {
     IfmResult result;
-    const IfmMeasurement *peak; /* of an ifm_kind_peak; NULL where there is none: */
-    const char *no_peak;        /* why; NULL if it was not asked for */
-    gboolean peak_stored;       /* the limit was measured earlier */
-    const char *peak_doubt;     /* why it may be too low; NULL: nothing speaks for that */
+    IfmMeasurement *peak; /* of an ifm_kind_peak; NULL where there is none: */
+    char *no_peak;        /* why; NULL if it was not asked for */
+    gboolean peak_stored; /* the limit was measured earlier */
+    char *peak_doubt;     /* why it may be too low; NULL: nothing speaks for that */
     /* of a point of a row, and of each pass of a mode: its record of ifm_runner_rounds() with the others; NULL: */
-    const IfmMeasurement *rounds;
-    const char *why_not_rounds; /* why; NULL if they were not tried */
+    IfmMeasurement *rounds;
+    char *why_not_rounds; /* why; NULL if they were not tried */
 } IfmProfileDevice;
 
 /**
@@ -112,32 +112,31 @@ typedef struct
     gint64 bytes;
 } IfmEstimateStorage;
 
-/* --- profile point ------------------------------------------------------------------------------------------------- */
+/* --- the plan of one model ------------------------------------------------------------------------------------------- */
 
-/* Points: a model at one value of each axis. The lists of a profile (`--dim N=100,500`, `--scaling`) and the studies of
- * kind `profile` make their models here, so that both measure the same cases. */
+/* A model at one value of each axis. A profile, the lists of one (`--dim N=100,500`, `--scaling`) and the studies of kind
+ * `profile` make their models here, so that all measure the same cases. */
 
-typedef struct IfmProfilePoint IfmProfilePoint;
+typedef struct IfmProfilePlan IfmProfilePlan;
 
-/** ifm_profile_point_new: @options: copied; its texts are borrowed until the point is planned. Returns: (transfer full) */
-IfmProfilePoint *ifm_profile_point_new(const IfmProfileOptions *options);
-void ifm_profile_point_free(IfmProfilePoint *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmProfilePoint, ifm_profile_point_free)
+/** ifm_profile_plan_new: @options: copied; its texts are borrowed until the plan is made. Returns: (transfer full) */
+IfmProfilePlan *ifm_profile_plan_new(const IfmProfileOptions *options);
+void ifm_profile_plan_free(IfmProfilePlan *plan);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmProfilePlan, ifm_profile_plan_free)
 
-/** ifm_profile_point_set: One value of an axis: of a parameter where the model is of the zoo and has one of that name, else
+/** ifm_profile_plan_set: One value of an axis: of a parameter where the model is of the zoo and has one of that name, else
  * of a free dimension of the inputs. */
-void ifm_profile_point_set(IfmProfilePoint *self, const char *name, gint64 size);
+void ifm_profile_plan_set(IfmProfilePlan *plan, const char *name, gint64 size);
 
-/** ifm_profile_point_plan: Reads or builds the model and the pass asked for, as ifm_profile_new() does; files go under
+/** ifm_profile_plan_make: Reads or builds the model and the pass asked for, as ifm_profile_new() does; files go under
  * OUTPUT. To be called once. @written: (nullable) paths of models that were written before and are read instead of being
  * built again; those that are written now are added    Returns: FALSE with why there is no such model */
-gboolean ifm_profile_point_plan(IfmProfilePoint *self, GHashTable *written, GError **error);
+gboolean ifm_profile_plan_make(IfmProfilePlan *plan, GHashTable *written, GError **error);
 
-/** ifm_profile_point_case: of the pass asked for, on the first of the devices, by the usual protocol. Borrows from @self.
- */
-IfmModelCase ifm_profile_point_case(const IfmProfilePoint *self);
+/** ifm_profile_plan_case: of the pass asked for, on the first of the devices, by the usual protocol. Borrows from @plan. */
+IfmModelCase ifm_profile_plan_case(const IfmProfilePlan *plan);
 
-/** ifm_profile_point_flop: of one inference of that pass; -1 where an operator's is not known. */
-gint64 ifm_profile_point_flop(const IfmProfilePoint *self);
+/** ifm_profile_plan_flop: of one inference of that pass; -1 where an operator's is not known. */
+gint64 ifm_profile_plan_flop(const IfmProfilePlan *plan);
 
 G_END_DECLS

@@ -87,7 +87,7 @@ void point_axes_clear(IfmStudy *study)
             ifm_record_clear(axes, (const IfmRecordField[]){ *list, { 0 } });
     g_ptr_array_unref(axes->models);
     g_hash_table_unref(axes->written);
-    ifm_profile_point_free(axes->open);
+    ifm_profile_plan_free(axes->open);
     g_free(axes->open_words);
 }
 
@@ -262,12 +262,12 @@ void point_span(IfmStudy *study, int phase)
 /* --- for the runner --------------------------------------------------------------------------------------------------- */
 
 /* The options of a point for `profile`; on all devices of the study, so that one plan serves them. */
-static const IfmProfilePoint *plan_point(IfmStudy *study, const char *folder, const Point *point, GError **error)
+static const IfmProfilePlan *plan_point(IfmStudy *study, const char *folder, const Point *point, GError **error)
 {
     PointAxes *axes = study->own;
     if (g_strcmp0(axes->open_words, point->words) == 0)
         return axes->open;
-    g_clear_pointer(&axes->open, ifm_profile_point_free);
+    g_clear_pointer(&axes->open, ifm_profile_plan_free);
     g_clear_pointer(&axes->open_words, g_free);
     g_autoptr(GPtrArray) devices = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < study->devices->len; i++)
@@ -288,12 +288,12 @@ static const IfmProfilePoint *plan_point(IfmStudy *study, const char *folder, co
         options.open.inputs = (const char *const *)axes->inputs->pdata;
     options.seed = axes->seed;
     options.output = folder;
-    g_autoptr(IfmProfilePoint) planned = ifm_profile_point_new(&options);
+    g_autoptr(IfmProfilePlan) planned = ifm_profile_plan_new(&options);
     for (guint i = 0; i < axes->dims->len; i++)
-        ifm_profile_point_set(planned, ((const PointDim *)axes->dims->pdata[i])->name, point->sizes[i]);
+        ifm_profile_plan_set(planned, ((const PointDim *)axes->dims->pdata[i])->name, point->sizes[i]);
     if (point->input_size > 0)
-        ifm_profile_point_set(planned, "size", point->input_size);
-    if (!ifm_profile_point_plan(planned, axes->written, error))
+        ifm_profile_plan_set(planned, "size", point->input_size);
+    if (!ifm_profile_plan_make(planned, axes->written, error))
         return NULL;
     axes->open = g_steal_pointer(&planned);
     axes->open_words = g_strdup(point->words);
@@ -336,14 +336,14 @@ gboolean point_fill(IfmStudy *study, const char *folder, StudyCase *one, IfmCamp
 {
     const PointAxes *axes = study->own;
     const Point *point = one->own;
-    const IfmProfilePoint *planned = plan_point(study, folder, point, error);
+    const IfmProfilePlan *planned = plan_point(study, folder, point, error);
     if (planned == NULL)
         return FALSE;
     if (!(one->row.flop > 0))
-        one->row.flop = (double)MAX(ifm_profile_point_flop(planned), 0) * MAX(point->streams, 1);
+        one->row.flop = (double)MAX(ifm_profile_plan_flop(planned), 0) * MAX(point->streams, 1);
     Text *text = one->text = g_new0(Text, 1);
     text->cache_dir = g_build_filename(folder, "cache", NULL);
-    text->model_case = ifm_profile_point_case(planned);
+    text->model_case = ifm_profile_plan_case(planned);
     text->model_case.model_name = point->model->text;
     text->model_case.device = point->device;
     text->model_case.alias = one->row.alias;

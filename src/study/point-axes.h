@@ -43,10 +43,10 @@ typedef struct
     gboolean verify;
 
     gboolean layers;
-    GPtrArray *models;     /* PointModel* */
-    GHashTable *written;   /* paths of models that this process wrote */
-    IfmProfilePoint *open; /* the one that was planned last: cases of a model are neighbours */
-    char *open_words;      /* what it was planned by */
+    GPtrArray *models;    /* PointModel* */
+    GHashTable *written;  /* paths of models that this process wrote */
+    IfmProfilePlan *open; /* the one that was planned last: cases of a model are neighbours */
+    char *open_words;     /* what it was planned by */
 } PointAxes;
 
 extern const char *const point_dtype_words[], *const point_mode_words[];
