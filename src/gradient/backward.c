@@ -213,14 +213,44 @@ static void copy_weights(IfmBack *back, const gboolean *needed, GHashTable *inpu
     }
 }
 
-void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs)
+/* Of each node whether it is needed, once the weights and what nodes stand in are copied. (transfer full) */
+static gboolean *copy_needed(IfmBack *back, GHashTable *inputs)
 {
     gsize n = ifm_model_n_nodes(back->model);
-    g_autofree gboolean *needed = g_new0(gboolean, n + 1);
+    gboolean *needed = g_new0(gboolean, n + 1);
     for (gsize i = n; i-- > 0;)
         needed[i] = is_needed(back, ifm_model_node(back->model, i), needed);
     copy_weights(back, needed, inputs);
     ifm_model_builder_copy_context(back->builder, back->model);
+    return needed;
+}
+
+IfmModel *ifm_gradient_forward(IfmModel *pass, IfmModel *given, GError **error)
+{
+    const IfmPort *output = ifm_model_output(given, 0);
+    g_autofree char *name = g_strdup_printf("%s-forward", ifm_model_name(given));
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(name, ifm_model_opset(pass));
+    g_autoptr(GHashTable) wanted = g_hash_table_new(g_str_hash, g_str_equal),
+                          none = g_hash_table_new(g_str_hash, g_str_equal),
+                          carried = g_hash_table_new(g_str_hash, g_str_equal);
+    IfmBack of_given = { .model = given, .builder = builder },
+            back = { .model = pass, .builder = builder, .wanted = wanted, .carried = carried };
+    ifm_model_builder_share_external(builder);
+    g_hash_table_add(wanted, output->name);
+    ifm_back_copy_inputs(&of_given);
+    g_autofree gboolean *needed = copy_needed(&back, none);
+    for (gsize i = 0; i < ifm_model_n_nodes(pass); i++)
+        if (needed[i])
+            ifm_model_builder_copy_node(builder, ifm_model_node(pass, i));
+    ifm_model_builder_output(builder, output->name, output->dtype, output->rank, output->dims,
+                             (const char *const *)output->dim_names);
+    return ifm_model_builder_finish(builder, error);
+}
+
+void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs)
+{
+    const gsize n = ifm_model_n_nodes(back->model);
+    g_autofree gboolean *needed = copy_needed(back, inputs);
     for (gsize i = 0; i < n && back->error == NULL; i++)
     {
         const IfmNode *node = ifm_model_node(back->model, i);

@@ -50,6 +50,12 @@ typedef struct
  */
 IfmModel *ifm_gradient_backward(IfmModel *model, const IfmGradientOptions *options, GError **error);
 
+/** ifm_gradient_forward: The backward pass as far as the first output of the model that it was made of: in the training
+ * form batch normalisation is by the batch's own statistics, which the pass has written out in operators that every engine
+ * runs.
+ * @pass: of ifm_gradient_backward()    @given: that model    Returns: (transfer full) NULL with an error */
+IfmModel *ifm_gradient_forward(IfmModel *pass, IfmModel *given, GError **error);
+
 typedef struct
 {
     IfmGradientOptions gradient;

@@ -8,6 +8,10 @@ G_BEGIN_DECLS
 
 /* --- a device ------------------------------------------------------------------------------------------------------ */
 
+/* ifm_profile_find_device: The same device in another report. Both may be NULL. Returns: (transfer none) NULL: it was not
+ * tried there. */
+const IfmProfileDevice *ifm_profile_find_device(const IfmProfileReport *report, const IfmResult *like);
+
 /* ifm_profile_kernels: (transfer full) of one device's profiled runs, under its roofline where that is known; NULL where
  * it has none. */
 IfmKernels *ifm_profile_kernels(const IfmProfileReport *report, const IfmProfileDevice *device);

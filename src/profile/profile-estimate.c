@@ -60,54 +60,39 @@ static gboolean estimate_transformer(IfmEstimateAnswer *answer, GError **error)
     return add_encoding_bytes(answer, error);
 }
 
-static gboolean estimate_attention(IfmEstimateAnswer *answer, GError **error)
+/* One layer, or an encoding. */
+static gboolean estimate_layer(IfmEstimateAnswer *answer, GError **error)
 {
-    const IfmTransformerSizes *sizes = &answer->sizes;
+    const IfmTransformerSizes *of = &answer->sizes;
+    const char *name = ifm_profile_estimate_words[answer->kind];
     IfmEstimate found;
-    if (!ifm_estimate_attention(sizes->num_nodes, sizes->hidden_dim, sizes->num_heads, sizes->sparse_ratio, &found, error))
+    gboolean good;
+    switch (answer->kind)
+    {
+    case IFM_PROFILE_ESTIMATE_ATTENTION:
+        good = ifm_estimate_attention(of->num_nodes, of->hidden_dim, of->num_heads, of->sparse_ratio, &found, error);
+        break;
+    case IFM_PROFILE_ESTIMATE_LINEAR:
+        good = ifm_estimate_linear(of->num_nodes, of->feature_dim, of->hidden_dim, TRUE, &found, error);
+        break;
+    case IFM_PROFILE_ESTIMATE_MPNN:
+        name = ifm_message_passing_words()[of->mpnn];
+        good = ifm_estimate_message_passing(of->mpnn, of->num_nodes, of->num_edges, of->hidden_dim, &found, error);
+        break;
+    case IFM_PROFILE_ESTIMATE_FFN:
+        name = "feed-forward";
+        good = ifm_estimate_feed_forward(of->num_nodes, of->hidden_dim, of->ffn_dim, &found, error);
+        break;
+    default:
+        name = ifm_positional_encoding_words()[of->pe];
+        good = ifm_estimate_encoding(of->pe, of->num_nodes, of->num_edges, of->pe_dim, &found, error);
+    }
+    if (!good)
         return FALSE;
-    add_line(answer, "attention", &found);
-    return add_attention_bytes(answer, error);
-}
-
-static gboolean estimate_linear(IfmEstimateAnswer *answer, GError **error)
-{
-    const IfmTransformerSizes *sizes = &answer->sizes;
-    IfmEstimate found;
-    if (!ifm_estimate_linear(sizes->num_nodes, sizes->feature_dim, sizes->hidden_dim, TRUE, &found, error))
-        return FALSE;
-    add_line(answer, "linear", &found);
-    return TRUE;
-}
-
-static gboolean estimate_mpnn(IfmEstimateAnswer *answer, GError **error)
-{
-    const IfmTransformerSizes *sizes = &answer->sizes;
-    IfmEstimate found;
-    if (!ifm_estimate_message_passing(sizes->mpnn, sizes->num_nodes, sizes->num_edges, sizes->hidden_dim, &found, error))
-        return FALSE;
-    add_line(answer, ifm_message_passing_words()[sizes->mpnn], &found);
-    return TRUE;
-}
-
-static gboolean estimate_ffn(IfmEstimateAnswer *answer, GError **error)
-{
-    const IfmTransformerSizes *sizes = &answer->sizes;
-    IfmEstimate found;
-    if (!ifm_estimate_feed_forward(sizes->num_nodes, sizes->hidden_dim, sizes->ffn_dim, &found, error))
-        return FALSE;
-    add_line(answer, "feed-forward", &found);
-    return TRUE;
-}
-
-static gboolean estimate_encoding(IfmEstimateAnswer *answer, GError **error)
-{
-    const IfmTransformerSizes *sizes = &answer->sizes;
-    IfmEstimate found;
-    if (!ifm_estimate_encoding(sizes->pe, sizes->num_nodes, sizes->num_edges, sizes->pe_dim, &found, error))
-        return FALSE;
-    add_line(answer, ifm_positional_encoding_words()[sizes->pe], &found);
-    return add_encoding_bytes(answer, error);
+    add_line(answer, name, &found);
+    return answer->kind == IFM_PROFILE_ESTIMATE_ATTENTION  ? add_attention_bytes(answer, error)
+           : answer->kind == IFM_PROFILE_ESTIMATE_ENCODING ? add_encoding_bytes(answer, error)
+                                                           : TRUE;
 }
 
 const char *const ifm_profile_estimate_words[] = {
@@ -118,15 +103,6 @@ const char *const ifm_profile_estimate_words[] = {
     [IFM_PROFILE_ESTIMATE_FFN] = "ffn",
     [IFM_PROFILE_ESTIMATE_ENCODING] = "encoding",
     [IFM_PROFILE_N_ESTIMATES] = NULL,
-};
-
-static gboolean (*const estimators[IFM_PROFILE_N_ESTIMATES])(IfmEstimateAnswer *answer, GError **error) = {
-    [IFM_PROFILE_ESTIMATE_TRANSFORMER] = estimate_transformer,
-    [IFM_PROFILE_ESTIMATE_ATTENTION] = estimate_attention,
-    [IFM_PROFILE_ESTIMATE_LINEAR] = estimate_linear,
-    [IFM_PROFILE_ESTIMATE_MPNN] = estimate_mpnn,
-    [IFM_PROFILE_ESTIMATE_FFN] = estimate_ffn,
-    [IFM_PROFILE_ESTIMATE_ENCODING] = estimate_encoding,
 };
 
 void ifm_estimate_answer_clear(IfmEstimateAnswer *answer)
@@ -140,10 +116,8 @@ void ifm_estimate_answer_clear(IfmEstimateAnswer *answer)
 /* Counts saturate in estimates, too: what does not fit is refused as there. */
 static gboolean times(gint64 *count, gint64 batch, GError **error)
 {
-    if (!__builtin_mul_overflow(*count, batch, count))
-        return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "--batch %" G_GINT64_FORMAT ": more work than 64 bits count", batch);
-    return FALSE;
+    return !__builtin_mul_overflow(*count, batch, count) ||
+           ifm_error_refuse(error, "--batch %" G_GINT64_FORMAT ": more work than 64 bits count", batch);
 }
 
 /* All but the weights is there once a graph. */
@@ -185,5 +159,7 @@ gboolean ifm_profile_estimate(IfmProfileEstimate kind, const IfmGraphOptions *sa
         sizes->mpnn = IFM_MESSAGE_GIN;
     if (said->pe == NULL && kind == IFM_PROFILE_ESTIMATE_ENCODING)
         sizes->pe = IFM_ENCODING_LAPLACIAN;
-    return profile_check_encoding(&from, sizes, error) && estimators[kind](answer, error) && multiply(answer, error);
+    return profile_check_encoding(&from, sizes, error) &&
+           (kind == IFM_PROFILE_ESTIMATE_TRANSFORMER ? estimate_transformer : estimate_layer)(answer, error) &&
+           multiply(answer, error);
 }

@@ -58,14 +58,18 @@ gboolean ifm_mode_has_pass(const IfmProfileMode *mode, int kind)
                                                : mode->passes[kind] != NULL;
 }
 
-const IfmProfileDevice *ifm_mode_device(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like)
+const IfmProfileDevice *ifm_profile_find_device(const IfmProfileReport *report, const IfmResult *like)
 {
-    const IfmProfileReport *report = mode->passes[kind];
     for (gsize i = 0; report != NULL && like != NULL && i < report->n_devices; i++)
-        if (g_str_equal(report->devices[i].result.device, like->result.device) &&
-            g_strcmp0(report->devices[i].result.alias, like->result.alias) == 0)
+        if (g_str_equal(report->devices[i].result.device, like->device) &&
+            g_strcmp0(report->devices[i].result.alias, like->alias) == 0)
             return &report->devices[i];
     return NULL;
+}
+
+const IfmProfileDevice *ifm_mode_device(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like)
+{
+    return ifm_profile_find_device(mode->passes[kind], like != NULL ? &like->result : NULL);
 }
 
 static const IfmMeasurement *measurement_in(const IfmProfileMode *mode, IfmPassKind kind, const IfmProfileDevice *like)

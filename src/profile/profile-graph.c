@@ -35,34 +35,26 @@ static const IfmOption *row_of(const char *name, gsize length)
 {
     g_autofree char *option = g_strdelimit(g_strndup(name, length), "_", '-');
     const IfmOption *row;
-    guint uses;
-    for (gsize i = 0; (row = profile_size_row(i, &uses)) != NULL; i++)
-        if (g_str_equal(row->name, option) && (uses & PROFILE_OF_GRAPH) != 0)
+    for (gsize i = 0; (row = profile_graph_row(i)) != NULL; i++)
+        if (g_str_equal(row->name, option))
             return row;
     return NULL;
 }
 
-/* What the zoo's table has in addition, and here follows from the graph. */
-static gboolean is_of_graph(const char *name)
-{
-    static const char *const settings[] = { "num_edges", "most_nodes", NULL };
-    return g_strv_contains(settings, name);
-}
-
 static gboolean refuse_setting(const char *model, const char *setting, GError **error)
 {
+    /* what the zoo's table has in addition, and here follows from the graph */
+    static const char *const of_graph[] = { "num_edges", "most_nodes", NULL };
     g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *name = g_strndup(setting, strcspn(setting, "="));
     const IfmOption *row;
-    guint uses;
-    for (gsize i = 0; (row = profile_size_row(i, &uses)) != NULL; i++)
-        if ((uses & PROFILE_OF_GRAPH) != 0)
-            g_ptr_array_add(known, g_strdelimit(g_strdup(row->name), "-", '_'));
+    for (gsize i = 0; (row = profile_graph_row(i)) != NULL; i++)
+        g_ptr_array_add(known, g_strdelimit(g_strdup(row->name), "-", '_'));
     g_ptr_array_add(known, NULL);
     g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)known->pdata);
     if (strchr(setting, '=') == NULL)
         return ifm_error_refuse(error, "zoo: %s: '%s' is not NAME=VALUE", model, setting);
-    if (is_of_graph(name))
+    if (g_strv_contains(of_graph, name))
         return ifm_error_refuse(error, "zoo: %s: '%s' follows from the graph: --num-nodes and --avg-degree, or --dataset",
                                 model, name);
     if (g_str_equal(name, "form"))
@@ -96,7 +88,7 @@ static gboolean read_settings(const char *model, const char *text, IfmGraphOptio
             return ifm_error_refuse(error, "zoo: %s: %s", model, trouble->message);
         ifm_option_store(row, &value, said);
     }
-    for (gsize i = 0; (row = profile_size_row(i, NULL)) != NULL; i++)
+    for (gsize i = 0; (row = profile_graph_row(i)) != NULL; i++)
         if (g_hash_table_contains(seen, row) && profile_size_is_said(&given, row))
             return ifm_error_misuse(error, "--%s: is given with the model's name, too", row->name);
     return TRUE;
@@ -113,12 +105,13 @@ static gboolean check_graph_options(const IfmGraphOptions *said, GError **error)
     return TRUE;
 }
 
-/* "graph_transformer,hidden_dim=32,pe=lap:16": whatever was said about it. */
+/* "zoo:graph_transformer,hidden_dim=32,pe=lap:16": whatever was said about it. */
 static char *words_of(const char *name, const IfmGraphOptions *said)
 {
-    GString *words = g_string_new(name);
+    GString *words = g_string_new(IFM_ZOO_PREFIX);
+    g_string_append(words, name);
     const IfmOption *row;
-    for (gsize i = 0; (row = profile_size_row(i, NULL)) != NULL; i++)
+    for (gsize i = 0; (row = profile_graph_row(i)) != NULL; i++)
     {
         g_autofree char *value = profile_size_text(said, row);
         if (value == NULL)
@@ -269,17 +262,18 @@ static gboolean check_attention_fits(const IfmProfilePlan *plan, const GraphMode
 #define MAX_WORDS 160 /* bytes: a file's name has 255 */
 
 /* Names the files of this model and this graph, and no others: where the words are cut, by a digest of all of them. */
-static char *stem_of(const GraphModel *self)
+static char *stem_of(const IfmProfilePlan *plan)
 {
-    g_autofree char *safe = g_strdelimit(g_strdup(self->words), ":/%", '-');
+    const GraphModel *self = plan->graph;
+    const char *words = plan->source.source + strlen(IFM_ZOO_PREFIX);
+    g_autofree char *safe = g_strdelimit(g_strdup(words), ":/%", '-'), *digest = ifm_graph_digest(self->report.graph);
     if (strlen(safe) > MAX_WORDS)
     {
-        g_autofree char *whole = g_compute_checksum_for_string(G_CHECKSUM_SHA256, self->words, -1);
+        g_autofree char *whole = g_compute_checksum_for_string(G_CHECKSUM_SHA256, words, -1);
         g_strlcpy(safe + MAX_WORDS - 13, "-", 2);
         g_strlcpy(safe + MAX_WORDS - 12, whole, 13);
     }
-    return g_strdup_printf("%s,seed=%u%s-%.12s", safe, self->seed, self->transformer.training ? ",training" : "",
-                           self->digest);
+    return g_strdup_printf("%s,seed=%u%s-%.12s", safe, self->seed, self->transformer.training ? ",training" : "", digest);
 }
 
 /* The model in memory, for sizes that are known; whether it, and what is made of it, fits. Nothing of the graph, nothing
@@ -293,17 +287,17 @@ static gboolean build_model(IfmProfilePlan *plan, gint64 graph_bytes, GError **e
            profile_mode_check_fits(plan, self->name, error);
 }
 
-static gboolean save_model(IfmProfilePlan *plan, GError **error)
+static gboolean save_model(IfmProfilePlan *plan, const char *stem, GError **error)
 {
-    g_autofree char *name = g_strconcat(plan->graph->stem, ".onnx", NULL);
+    g_autofree char *name = g_strconcat(stem, ".onnx", NULL);
     plan->source.path = profile_out_file(plan->options.output, "models", name, error);
     return plan->source.path != NULL && profile_plan_save(plan, error);
 }
 
-static gboolean write_inputs(IfmProfilePlan *plan, GError **error)
+static gboolean write_inputs(IfmProfilePlan *plan, const char *stem, GError **error)
 {
     const GraphModel *self = plan->graph;
-    g_autofree char *name = g_strconcat(self->stem, ".tensors", NULL);
+    g_autofree char *name = g_strconcat(stem, ".tensors", NULL);
     const char *path = plan->source.inputs_path = profile_out_file(plan->options.output, "inputs", name, error);
     return path != NULL &&
            ifm_transformer_inputs(&self->transformer, self->report.graph, self->report.encoding, self->seed, path, error);
@@ -330,14 +324,13 @@ static gboolean build(IfmProfilePlan *plan, GError **error)
     const IfmLimits none = { 0 }, limits = ifm_limits_with(&none, &plan->options.protocol);
     GraphModel *self = plan->graph;
     const IfmGraph *graph = self->report.graph;
-    self->digest = ifm_graph_digest(graph);
-    self->stem = stem_of(self);
+    g_autofree char *stem = stem_of(plan);
     self->report.title = g_strdup_printf("%s on %s", self->name, graph->name);
     ifm_transformer_for_graph(&self->transformer, graph);
     name_sizes(plan, self);
     return (plan->source.model != NULL || (profile_check_encodable(self, error) && build_model(plan, 0, error))) &&
            (!needs_encoding(plan) || profile_encode(self, limits.case_time_ns, plan->options.watch, error)) &&
-           save_model(plan, error) && (plan->targets->len == 0 || write_inputs(plan, error));
+           save_model(plan, stem, error) && (plan->targets->len == 0 || write_inputs(plan, stem, error));
 }
 
 /* Graphs that are made are known before they are there. @n: how many */
@@ -379,8 +372,7 @@ gboolean profile_graph_init(IfmProfilePlan *plan, GError **error)
     if (!check_graph_options(&said, error) || !read_model(self, &sizes, error))
         return FALSE;
     self->transformer.training = options->mode == IFM_PASS_STEP;
-    self->words = words_of(self->name, &said);
-    plan->source.source = g_strconcat(IFM_ZOO_PREFIX, self->words, NULL);
+    plan->source.source = words_of(self->name, &said);
     if (options->parts == NULL && self->report.encoding_name != NULL)
         plan->parts |= IFM_PROFILE_PE;
     return (said.dataset != NULL ||

@@ -219,67 +219,6 @@ static gboolean normalises_by_batch(const IfmModel *model)
     return FALSE;
 }
 
-/* What an output needs, walking back. @needed: (out) [n_nodes] */
-static void mark_needed(const IfmModel *model, const char *output, gboolean *needed)
-{
-    gssize producer = ifm_model_producer(model, output);
-    if (producer >= 0)
-        needed[producer] = TRUE;
-    for (gsize i = ifm_model_n_nodes(model); i-- > 0;)
-    {
-        const IfmNode *node = ifm_model_node(model, i);
-        for (gsize k = 0; k < node->n_inputs && needed[i]; k++)
-            if ((producer = ifm_model_producer(model, node->inputs[k])) >= 0)
-                needed[producer] = TRUE;
-    }
-}
-
-static gboolean is_read(const IfmModel *model, const char *tensor, const gboolean *needed)
-{
-    const GArray *readers = ifm_model_consumers(model, tensor);
-    for (guint i = 0; readers != NULL && i < readers->len; i++)
-        if (needed[g_array_index(readers, gsize, i)])
-            return TRUE;
-    return FALSE;
-}
-
-static void copy_ports(IfmModelBuilder *builder, const IfmModel *pass, const IfmModel *given, const gboolean *needed)
-{
-    for (gsize i = 0; i < ifm_model_n_inputs(given); i++)
-    {
-        const IfmPort *port = ifm_model_input(given, i);
-        g_autofree char *key = g_strdup_printf("inferometer.range.%s", port->name);
-        const char *range = ifm_model_metadata(given, key);
-        ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims,
-                                (const char *const *)port->dim_names);
-        if (range != NULL)
-            ifm_model_builder_metadata(builder, key, range);
-    }
-    for (gsize i = 0; i < ifm_model_n_initializers(pass); i++)
-        if (is_read(pass, ifm_model_initializer_name(pass, i), needed))
-            ifm_model_builder_copy_weight(builder, pass, ifm_model_initializer_name(pass, i));
-}
-
-/* cut_forward: The training pass as far as the output: in the training form batch normalisation is by the batch's own
- * statistics, which the pass has written out in operators that every engine runs. */
-static IfmModel *cut_forward(const IfmModel *pass, const IfmModel *given, GError **error)
-{
-    const IfmPort *output = ifm_model_output(given, 0);
-    g_autofree char *name = g_strdup_printf("%s-forward", ifm_model_name(given));
-    g_autofree gboolean *needed = g_new0(gboolean, ifm_model_n_nodes(pass) + 1);
-    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(name, ifm_model_opset(pass));
-    ifm_model_builder_share_external(builder);
-    mark_needed(pass, output->name, needed);
-    copy_ports(builder, pass, given, needed);
-    ifm_model_builder_copy_context(builder, pass);
-    for (gsize i = 0; i < ifm_model_n_nodes(pass); i++)
-        if (needed[i])
-            ifm_model_builder_copy_node(builder, ifm_model_node(pass, i));
-    ifm_model_builder_output(builder, output->name, output->dtype, output->rank, output->dims,
-                             (const char *const *)output->dim_names);
-    return ifm_model_builder_finish(builder, error);
-}
-
 /* --- what a step is fed ------------------------------------------------------------------------------------------------
  */
 
@@ -404,7 +343,7 @@ static gboolean make_forward(ProfileMode *mode, GError **error)
 {
     if (!normalises_by_batch(mode->given->source.model))
         return TRUE;
-    IfmModel *model = cut_forward(mode->training->source.model, mode->given->source.model, error);
+    IfmModel *model = ifm_gradient_forward(mode->training->source.model, mode->given->source.model, error);
     return add_pass(mode, IFM_PASS_FORWARD, model, error) != NULL;
 }
 

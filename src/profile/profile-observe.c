@@ -84,26 +84,20 @@ static gssize find_unknown(const IfmProfilePlan *plan)
     return found;
 }
 
-/* ONNX's own domain ends at the table. */
-static gboolean refuse_own(const IfmProfilePlan *plan, gssize at, GError **error)
+/* ONNX's own domain ends at the table. Of another @said: why no run reports more of it. */
+static gboolean refuse_unknown(const IfmProfilePlan *plan, gssize at, const char *said, GError **error)
 {
     const IfmNode *node = ifm_model_node(plan->source.model, (gsize)at);
-    return ifm_error_refuse(
-        error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so",
-        ifm_model_name(plan->source.model), at, node->op_type, node->name, ifm_model_opset(plan->source.model));
-}
-
-/* Where no runtime is here to be asked either. */
-static gboolean refuse_unknown(const IfmProfilePlan *plan, gssize at, const GError *said, GError **error)
-{
-    const IfmNode *node = ifm_model_node(plan->source.model, (gsize)at);
+    const char *model = ifm_model_name(plan->source.model);
     if (*node->domain == '\0')
-        return refuse_own(plan, at, error);
+        return ifm_error_refuse(
+            error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so", model,
+            at, node->op_type, node->name, ifm_model_opset(plan->source.model));
     return ifm_error_refuse(error,
                             "%s: node %" G_GSSIZE_FORMAT
                             " (%s.%s '%s'): an operator that is unknown here, and no run reports more "
                             "of it: %s",
-                            ifm_model_name(plan->source.model), at, node->domain, node->op_type, node->name, said->message);
+                            model, at, node->domain, node->op_type, node->name, said);
 }
 
 /*
@@ -117,7 +111,7 @@ static gboolean explain(IfmProfilePlan *plan, const GError *said, GError **error
     gssize unknown = is_unknown ? find_unknown(plan) : -1;
     gboolean own = unknown >= 0 && *ifm_model_node(plan->source.model, (gsize)unknown)->domain == '\0';
     if (unknown >= 0 && (own || plan->targets->len == 0))
-        return refuse_unknown(plan, unknown, said, error);
+        return refuse_unknown(plan, unknown, said->message, error);
     gboolean refused = g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
     plan->why_not_observed = g_strdup_printf("no run reported the missing shapes: %s", said->message);
     if (plan->targets->len > 0 || !refused || profile_blamed_operator(plan, said->message) == NULL)
@@ -130,7 +124,7 @@ static gboolean leave(IfmProfilePlan *plan, GError **error)
 {
     gssize unknown = find_unknown(plan);
     if (unknown >= 0 && *ifm_model_node(plan->source.model, (gsize)unknown)->domain == '\0')
-        return refuse_own(plan, unknown, error);
+        return refuse_unknown(plan, unknown, NULL, error);
     if (!lacks_shapes(plan))
         return TRUE;
     g_autofree char *nodes = name_first(plan);
@@ -147,11 +141,9 @@ gboolean profile_observe(IfmProfilePlan *plan, IfmRunner *runner, gboolean asked
         return TRUE;
     if (!asked && plan->targets->len == 0)
         return leave(plan, error);
-    IfmModelCase model_case = plan->base;
+    IfmModelCase model_case = plan->base; /* of no device yet */
     model_case.inputs_path = plan->source.inputs_path;
     model_case.device = OBSERVER;
-    model_case.alias = NULL;
-    model_case.vendor = NULL;
     model_case.convolutions = NULL;
     if (!ifm_runner_observe(runner, &model_case, &observed, &trouble))
         return explain(plan, trouble, error);

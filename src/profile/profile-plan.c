@@ -53,9 +53,6 @@ GraphModel *profile_graph_new(void)
 
 static void clear_graph(GraphModel *self)
 {
-    g_free(self->words);
-    g_free(self->stem);
-    g_free(self->digest);
     json_decref(self->encoding_seen[0]);
     json_decref(self->encoding_seen[1]);
     g_free((char *)self->report.title);

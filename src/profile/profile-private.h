@@ -28,13 +28,11 @@ void profile_target_free(Target *target);
 /* profile_is_measured: whether there is a latency. */
 gboolean profile_is_measured(const Target *target);
 
-/* GraphModel: a graph transformer of the zoo, built for a graph. @words: what was asked for, which built again is the same;
- * @stem: names its files; @digest: of the graph. @report: owns what it points to but the transformer; its encoding is NULL
- * where it is not needed, too, and what that costs is measured by itself */
+/* GraphModel: a graph transformer of the zoo, built for a graph. @report: owns what it points to but the transformer; its
+ * encoding is NULL where it is not needed, too, and what that costs is measured by itself */
 typedef struct
 {
     const char *name; /* "gps" */
-    char *words, *stem, *digest;
     guint32 seed;
     double degree; /* of a graph that is made */
     IfmTransformer transformer;
@@ -115,7 +113,7 @@ struct ProfileMode
 {
     IfmTrainingOptions options;
     IfmProfilePlan *given;                 /* of the model that was given */
-    IfmProfilePlan *derived[IFM_N_PASSES]; /* NULL: none, or the one asked for; forward: see cut_forward() */
+    IfmProfilePlan *derived[IFM_N_PASSES]; /* NULL: none, or the one asked for; forward: of ifm_gradient_forward() */
     const IfmProfilePlan *training;        /* that of the training pass, wherever it is */
     gboolean layers;                       /* are wanted, and reported of the pass asked for */
     gint64 kind_bytes; /* of one kind of state of all parameters: in half precision twice the gradients' */
@@ -148,9 +146,9 @@ typedef enum
     PROFILE_OF_ESTIMATE = 1 << 0,
     PROFILE_OF_GRAPH = 1 << 1, /* a graph transformer of the zoo */
 } ProfileSizeUse;
-/* profile_size_row: the row of the options of sizes in turn, in the order in which they name a model; NULL behind the last.
- * @uses: (out) (optional) ProfileSizeUse */
-const IfmOption *profile_size_row(gsize index, guint *uses);
+/* profile_graph_row: the row of each option of sizes of a graph transformer in turn, in the order in which they name a
+ * model; NULL behind the last. */
+const IfmOption *profile_graph_row(gsize index);
 /* profile_size_find: the row of that name, NULL: there is none. */
 const IfmOption *profile_size_find(const char *name);
 /* profile_size_is_said: whether it is. profile_size_unsay: as though it were not. */

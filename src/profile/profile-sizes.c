@@ -50,13 +50,12 @@ const IfmOption *profile_size_find(const char *name)
     return NULL;
 }
 
-const IfmOption *profile_size_row(gsize index, guint *uses)
+const IfmOption *profile_graph_row(gsize index)
 {
-    if (index >= G_N_ELEMENTS(sizes))
-        return NULL;
-    if (uses != NULL)
-        *uses = sizes[index].uses;
-    return profile_size_find(sizes[index].name);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+        if ((sizes[i].uses & PROFILE_OF_GRAPH) != 0 && index-- == 0)
+            return profile_size_find(sizes[i].name);
+    return NULL;
 }
 
 char *profile_size_text(const IfmGraphOptions *said, const IfmOption *row)

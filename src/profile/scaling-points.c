@@ -10,19 +10,6 @@
 
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
-static gboolean is_device(const IfmResult *a, const IfmResult *b)
-{
-    return g_str_equal(a->device, b->device) && g_strcmp0(a->alias, b->alias) == 0;
-}
-
-static const IfmProfileDevice *find_device(const IfmProfileReport *report, const IfmResult *device)
-{
-    for (gsize i = 0; device != NULL && i < report->n_devices; i++)
-        if (is_device(&report->devices[i].result, device))
-            return &report->devices[i];
-    return NULL;
-}
-
 /* IfmResult* of each device that was tried at any point; one that is NULL where there is none. */
 static GPtrArray *devices_of(const IfmScalingRow *row)
 {
@@ -31,10 +18,11 @@ static GPtrArray *devices_of(const IfmScalingRow *row)
         for (gsize at = 0; row->refusals[i] == NULL && at < row->reports[i].n_devices; at++)
         {
             const IfmResult *result = &row->reports[i].devices[at].result;
-            gboolean known = FALSE;
-            for (guint k = 0; k < devices->len; k++)
-                known |= is_device(devices->pdata[k], result);
-            if (!known)
+            gsize before = 0;
+            while (before < i &&
+                   (row->refusals[before] != NULL || ifm_profile_find_device(&row->reports[before], result) == NULL))
+                before++;
+            if (before == i)
                 g_ptr_array_add(devices, (gpointer)result);
         }
     if (devices->len == 0)
@@ -83,6 +71,15 @@ static void add_model(IfmScalingPoint *point, const IfmProfileReport *report)
 /* --- what was measured of it -------------------------------------------------------------------------------------------
  */
 
+static void take_summary(IfmScalingPoint *point, const IfmSummary *summary)
+{
+    point->time_ns = summary->median;
+    point->mean_ns = summary->mean;
+    point->std_ns = summary->std;
+    point->min_ns = summary->min;
+    point->max_ns = summary->max;
+}
+
 /* Points are compared by processes that took turns, and not each by a process of its own time. */
 static void add_rounds(IfmScalingPoint *point, const IfmMeasurement *measurement)
 {
@@ -92,12 +89,9 @@ static void add_rounds(IfmScalingPoint *point, const IfmMeasurement *measurement
     ifm_rounds_of_one(measurement, &of);
     if (of.n == 0)
         return;
+    take_summary(point, &measurement->summary);
     point->n_rounds = of.n;
     point->time_ns = of.median_ns;
-    point->mean_ns = measurement->summary.mean;
-    point->std_ns = measurement->summary.std;
-    point->min_ns = measurement->summary.min;
-    point->max_ns = measurement->summary.max;
     point->least_ns = of.least_ns;
     point->most_ns = of.most_ns;
     point->disturbed = of.most_ns > IFM_SCALING_DISTURBED * of.least_ns;
@@ -112,11 +106,7 @@ static void add_measured(IfmScalingPoint *point, const IfmProfileDevice *device)
         point->reason = ifm_result_reason(&device->result);
         return;
     }
-    point->time_ns = measurement->summary.median;
-    point->mean_ns = measurement->summary.mean;
-    point->std_ns = measurement->summary.std;
-    point->min_ns = measurement->summary.min;
-    point->max_ns = measurement->summary.max;
+    take_summary(point, &measurement->summary);
     point->interval.lower = measurement->summary.median_interval.lower;
     point->interval.upper = measurement->summary.median_interval.upper;
     add_rounds(point, device->rounds);
@@ -176,7 +166,7 @@ static double number_of(const char *value)
  */
 static void add_pass(IfmScalingPoint *point, const IfmProfileReport *report, const IfmResult *device, int kind)
 {
-    const IfmProfileDevice *of = find_device(report, device);
+    const IfmProfileDevice *of = ifm_profile_find_device(report, device);
     IfmTiming timing;
     if (kind < 0 || (kind < IFM_N_PASSES && ifm_mode_rounds(report->mode, of) == 0))
         return;
@@ -195,12 +185,12 @@ static void add_difference(IfmScalingPoint *point, const IfmProfileReport *repor
     ifm_pass_parts(kind, &of[0], &of[1]);
     for (gsize i = 0; i < G_N_ELEMENTS(of); i++)
     {
-        const IfmProfileDevice *part = ifm_mode_device(report->mode, of[i], find_device(report, device));
+        const IfmProfileDevice *part = ifm_mode_device(report->mode, of[i], ifm_profile_find_device(report, device));
         IfmScalingPoint rounds = { 0 };
         add_rounds(&rounds, part != NULL ? part->rounds : NULL);
         point->disturbed |= rounds.disturbed;
     }
-    point->n_rounds = ifm_mode_rounds(report->mode, find_device(report, device));
+    point->n_rounds = ifm_mode_rounds(report->mode, ifm_profile_find_device(report, device));
     ifm_mode_work(report->mode, kind, &work);
     point->flop = isfinite(work.flop) ? (gint64)work.flop : -1;
     if (point->reason != NULL)
@@ -248,7 +238,7 @@ static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResu
         add_difference(&point, &row->reports[i], device, kind);
         return point;
     }
-    const IfmProfileDevice *of = find_device(report, device);
+    const IfmProfileDevice *of = ifm_profile_find_device(report, device);
     add_model(&point, report);
     add_transformer(&point, report, of);
     if (of != NULL)
@@ -266,7 +256,7 @@ static IfmScalingLine line_of(const IfmScalingPart *part, gsize i)
     const IfmScalingRow *row = part->row;
     const IfmScalingPoint *point = &part->points[i];
     const IfmProfileReport *report = row->refusals[i] == NULL ? report_of(row, i, part->kind) : NULL;
-    const IfmProfileDevice *of = report != NULL ? find_device(report, part->device) : NULL;
+    const IfmProfileDevice *of = report != NULL ? ifm_profile_find_device(report, part->device) : NULL;
     gboolean has_rate = point->flop > 0 && point->time_ns > 0;
     return (IfmScalingLine){
         .point = *point,

@@ -37,20 +37,29 @@ gboolean ifm_run_has_figures(const IfmRunReport *report)
     return result_of(report).n_repetitions > 0;
 }
 
+/* Of each repetition that has it, double. (transfer full) */
+static GArray *collect(const IfmPlanRunResult *result, const char *path)
+{
+    GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
+    for (gsize i = 0; i < result->n_repetitions; i++)
+    {
+        const double value = ifm_member_number(json_array_get(result->repetitions, i), path);
+        if (isfinite(value))
+            g_array_append_val(values, value);
+    }
+    return values;
+}
+
 /* The median over repetitions, and its interval where they are enough for one. @path: of a member in ns. */
 static double median_over_repetitions(const IfmRunReport *report, const char *path, IfmInterval *interval)
 {
     const IfmPlanRunResult result = result_of(report);
-    g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(gint64));
-    for (gsize i = 0; i < result.n_repetitions; i++)
-    {
-        double ns = ifm_member_number(json_array_get(result.repetitions, i), path);
-        gint64 sample = (gint64)ns;
-        if (isfinite(ns))
-            g_array_append_val(samples, sample);
-    }
+    g_autoptr(GArray) values = collect(&result, path);
+    g_autofree gint64 *samples = g_new(gint64, values->len + 1);
+    for (guint i = 0; i < values->len; i++)
+        samples[i] = (gint64)g_array_index(values, double, i);
     IfmSummary summary;
-    ifm_summary_compute((const gint64 *)(const void *)samples->data, samples->len, 0.95, &summary);
+    ifm_summary_compute(samples, values->len, 0.95, &summary);
     *interval = summary.median_interval;
     return summary.median;
 }
@@ -61,8 +70,6 @@ static const json_t *last_repetition(const IfmRunReport *report)
     return json_array_get(result.repetitions, result.n_repetitions - 1);
 }
 
-/* A device failed, perhaps while the run warmed up, and the run went on by another plan: what was predicted is of the one
- * that did not run to its end. */
 gboolean ifm_run_is_replanned(const IfmRunReport *report)
 {
     const IfmPlanRunResult result = result_of(report);
@@ -335,13 +342,7 @@ static void find_faster_alone(const IfmPlanRunResult *result, IfmRunVerdict *ver
 static IfmInterval attained_interval(const IfmPlanRunResult *result)
 {
     IfmInterval interval = { NAN, NAN, NAN };
-    g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
-    for (gsize r = 0; r < result->n_repetitions; r++)
-    {
-        double value = ifm_member_number(json_array_get(result->repetitions, r), "bound.attained");
-        if (isfinite(value))
-            g_array_append_val(values, value);
-    }
+    g_autoptr(GArray) values = collect(result, "bound.attained");
     if (values->len > 2)
         ifm_mean_interval((const double *)(const void *)values->data, values->len, 0.95, &interval);
     return interval;

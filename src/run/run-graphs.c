@@ -24,8 +24,9 @@ static gboolean part_sizes(const IfmPlanGraph *graph, GArray *sizes, GArray *sou
     return parts != NULL;
 }
 
-static gboolean add_graph(IfmRunSet *set, RunJob *job, const char *kind, const IfmPlanSize *size, GError **error)
+static gboolean add_graph(RunJob *job, const char *kind, const IfmPlanSize *size, GError **error)
 {
+    IfmRunSet *set = job->set;
     char *text = g_strdup(kind);
     IfmPlanGraph graph = {
         .kind = text, .nodes = size->nodes, .edges = size->edges, .seed = set->graph_seed, .parts = set->options.parts
@@ -51,11 +52,11 @@ static gboolean add_graph(IfmRunSet *set, RunJob *job, const char *kind, const I
 }
 
 /* At the largest part's size, with as many sources as any has: a static device's model has to hold them all. */
-IfmPlanQuestion run_set_question(const IfmRunSet *set, const RunJob *job, guint graph)
+IfmPlanQuestion run_job_question(const RunJob *job, guint graph)
 {
-    const IfmPlanSize *size = &g_array_index(job->sizes, IfmPlanSize, graph);
+    const IfmPlanSize *size = run_job_size(job, graph);
     const GArray *sources = job->sources->pdata[graph];
-    IfmPlanQuestion question = ifm_plan_context_question(&set->context, size->nodes, size->edges);
+    IfmPlanQuestion question = ifm_plan_context_question(&job->set->context, size->nodes, size->edges);
     for (guint i = 0; i < sources->len; i++)
         question.sources = MAX(question.sources, (double)g_array_index(sources, gint64, i));
     return question;
@@ -65,7 +66,7 @@ gboolean run_set_add_stream(IfmRunSet *set, char *title, const char *kind, const
 {
     RunJob *job = set->table != NULL && set->jobs->len > 0 ? set->jobs->pdata[0] : NULL;
     if (job == NULL)
-        g_ptr_array_add(set->jobs, job = run_job_new(g_steal_pointer(&title)));
+        g_ptr_array_add(set->jobs, job = run_job_new(set, g_steal_pointer(&title)));
     else
     {
         char *both = g_strdup_printf("%u graphs, alternating", job->graphs->len + 1);
@@ -73,7 +74,7 @@ gboolean run_set_add_stream(IfmRunSet *set, char *title, const char *kind, const
         job->title = both;
     }
     g_free(title);
-    return add_graph(set, job, kind, size, error);
+    return add_graph(job, kind, size, error);
 }
 
 static gboolean add_file(IfmRunSet *set, const char *path, GError **error)
@@ -88,14 +89,12 @@ static gboolean add_file(IfmRunSet *set, const char *path, GError **error)
 /* The sizes that a plan's file was made for. */
 static void sizes_of_json(const json_t *plan, GArray *sizes)
 {
-    const json_t *plans = json_is_object(plan) ? json_object_get(plan, "plans") : NULL, *own;
+    const json_t *plans = json_object_get(plan, "plans");
     for (gsize i = 0; i < json_array_size(plans); i++)
         sizes_of_json(json_array_get(plans, i), sizes);
-    own = json_is_object(plan) ? json_object_get(plan, "sizes") : NULL;
-    for (gsize i = 0; i < json_array_size(own); i++)
+    for (gsize i = 0; i < json_array_size(json_object_get(plan, "sizes")); i++)
     {
-        const json_t *pair = json_array_get(own, i);
-        IfmPlanSize size = { json_integer_value(json_array_get(pair, 0)), json_integer_value(json_array_get(pair, 1)) };
+        const IfmPlanSize size = run_plan_file_size(plan, i);
         if (size.nodes > 0 && size.edges > 0)
             g_array_append_val(sizes, size);
     }
@@ -103,8 +102,7 @@ static void sizes_of_json(const json_t *plan, GArray *sizes)
 
 static void default_sizes(IfmRunSet *set, GArray *sizes)
 {
-    if (set->given != NULL)
-        sizes_of_json(set->given, sizes);
+    sizes_of_json(set->given, sizes);
     if (sizes->len == 0 && set->table != NULL)
     {
         IfmPlanSize size;

@@ -22,9 +22,10 @@ void run_job_free(RunJob *job)
     g_free(job);
 }
 
-RunJob *run_job_new(char *title)
+RunJob *run_job_new(IfmRunSet *set, char *title)
 {
     RunJob *job = g_new0(RunJob, 1);
+    job->set = set;
     job->title = title;
     job->graphs = g_array_new(FALSE, TRUE, sizeof(IfmPlanGraph));
     job->sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
@@ -45,7 +46,24 @@ static const char *code_of(const RunJob *job)
     return job->error != NULL ? ifm_error_code_name(job->error->code) : NULL;
 }
 
-IfmRunReport run_job_report(const RunJob *job)
+const IfmPlanSize *run_job_size(const RunJob *job, guint graph)
+{
+    return &g_array_index(job->sizes, IfmPlanSize, graph);
+}
+
+IfmSimulateOptions run_job_stream(const RunJob *job, guint graph)
+{
+    const IfmRunOptions *options = &job->set->options;
+    const GArray *batches = job->batches->pdata[graph], *sources = job->sources->pdata[graph];
+    return (IfmSimulateOptions){ .n_batches = (gsize)options->batches,
+                                 .sizes = (const IfmPlanSize *)(const void *)batches->data,
+                                 .n_sizes = batches->len,
+                                 .queue_depth = (int)options->queue_depth,
+                                 .block_depth = (int)options->block_depth,
+                                 .sources = (const gint64 *)(const void *)sources->data };
+}
+
+static IfmRunReport report_of(const RunJob *job)
 {
     return (IfmRunReport){
         .title = job->title,
@@ -61,4 +79,11 @@ IfmRunReport run_job_report(const RunJob *job)
         .simulated = job->simulated,
         .recorded = job->recorded,
     };
+}
+
+void run_set_list_runs(IfmRunSet *set)
+{
+    g_array_set_size(set->runs, set->jobs->len);
+    for (guint i = 0; i < set->jobs->len; i++)
+        g_array_index(set->runs, IfmRunReport, i) = report_of(set->jobs->pdata[i]);
 }

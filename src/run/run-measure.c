@@ -14,25 +14,15 @@
 /* The most repetitions where an interval is aimed at, and no number was given. */
 #define MAX_REPETITIONS 100
 
-/* Running: a set on its way. */
-typedef struct
+static IfmPlanCase case_of(const RunJob *job)
 {
-    IfmRunSet *set;
-    gsize n_begun;
-    IfmPlanCase plan_case; /* of the run in hand, its plan tried */
-    char *trace_path;      /* where its worker writes */
-    IfmRunProgress now;
-} Running;
-
-static IfmPlanCase case_of(const IfmRunSet *set, const RunJob *job)
-{
-    const IfmRunOptions *options = &set->options;
+    const IfmRunOptions *options = &job->set->options;
     gboolean aims = options->ci_ratio > 0;
     return (IfmPlanCase){
         .plans = (const json_t *const *)job->documents->pdata,
         .graphs = (const IfmPlanGraph *)(const void *)job->graphs->data,
         .n_graphs = job->graphs->len,
-        .sizes = set->sizes,
+        .sizes = job->set->sizes,
         .n_batches = (gsize)options->batches,
         .queue_depth = (int)options->queue_depth,
         .block_depth = (int)options->block_depth,
@@ -51,11 +41,10 @@ static IfmPlanCase case_of(const IfmRunSet *set, const RunJob *job)
     };
 }
 
-static void report(const Running *running)
+static void report(const IfmRunSet *set)
 {
-    const IfmRunOptions *options = &running->set->options;
-    if (options->progress != NULL)
-        options->progress(&running->now, options->user);
+    if (set->options.progress != NULL)
+        set->options.progress(&set->now, set->options.user);
 }
 
 /* What the trace so far shows, also of a run that failed. */
@@ -73,47 +62,42 @@ static void read_trace(RunJob *job, const char *path)
 /* --- a run as an item of a campaign -------------------------------------------------------------------------------------
  */
 
-static Running *running_of(const IfmCampaignItem *item)
+static void begin(const RunJob *job)
 {
-    return (Running *)item->spec;
+    IfmRunSet *set = job->set;
+    const IfmPlanCase plan_case = case_of(job);
+    const gsize index = set->n_begun++;
+    g_free(set->trace_path);
+    set->trace_path = g_strdup_printf("%s/.trace-%d-%" G_GSIZE_FORMAT ".json", set->folder, (int)getpid(), index);
+    set->now = (IfmRunProgress){ .index = index,
+                                 .n_runs = set->jobs->len,
+                                 .title = job->title,
+                                 .repetitions = plan_case.ci_ratio > 0 ? 0 : plan_case.repetitions,
+                                 .target_ci_ratio = plan_case.ci_ratio };
+    report(set);
 }
 
-static void begin(Running *running, const RunJob *job, const IfmPlanCase *plan_case)
+static void end(IfmRunSet *set, const char *outcome)
 {
-    gsize index = running->n_begun++;
-    g_free(running->trace_path);
-    running->trace_path =
-        g_strdup_printf("%s/.trace-%d-%" G_GSIZE_FORMAT ".json", running->set->folder, (int)getpid(), index);
-    running->now = (IfmRunProgress){ .index = index,
-                                     .n_runs = running->set->jobs->len,
-                                     .title = job->title,
-                                     .repetitions = plan_case->ci_ratio > 0 ? 0 : plan_case->repetitions,
-                                     .target_ci_ratio = plan_case->ci_ratio };
-    report(running);
-}
-
-static void end(Running *running, const char *outcome)
-{
-    running->now.outcome = outcome;
-    report(running);
+    set->now.outcome = outcome;
+    report(set);
 }
 
 /* The pilot decides which plan it is, so it comes before the case. */
 static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
 {
-    Running *running = running_of(item);
     RunJob *job = item->tag;
+    IfmRunSet *set = job->set;
     IfmRunner *runner = ifm_campaign_runner(campaign);
-    IfmPlanCase like = case_of(running->set, job);
-    begin(running, job, &like);
-    if (!run_set_replan_missing(running->set, job, runner, error))
+    begin(job);
+    if (!run_job_replan_missing(job, runner, error))
         return FALSE;
-    like = case_of(running->set, job);
-    if (!run_pilot(running->set, job, campaign, &like, error))
+    const IfmPlanCase like = case_of(job);
+    if (!run_pilot(job, campaign, &like, error))
         return FALSE;
-    running->plan_case = case_of(running->set, job);
-    running->plan_case.trace_path = running->trace_path;
-    cases[0] = ifm_runner_case(runner, &ifm_kind_pipeline, &running->plan_case, error);
+    set->plan_case = case_of(job);
+    set->plan_case.trace_path = set->trace_path;
+    cases[0] = ifm_runner_case(runner, &ifm_kind_pipeline, &set->plan_case, error);
     return cases[0] != NULL;
 }
 
@@ -122,11 +106,11 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
                         GError **error)
 {
     RunJob *job = item->tag;
-    measurements[0] = ifm_runner_measure(ifm_campaign_runner(campaign), &ifm_kind_pipeline, &running_of(item)->plan_case,
-                                         cases[0], error);
+    measurements[0] =
+        ifm_runner_measure(ifm_campaign_runner(campaign), &ifm_kind_pipeline, &job->set->plan_case, cases[0], error);
     json_auto_t *copy = measurements[0] != NULL ? ifm_measurement_to_json(measurements[0]) : NULL;
     job->measurement = copy != NULL ? ifm_measurement_from_json(copy, NULL) : NULL;
-    read_trace(job, running_of(item)->trace_path);
+    read_trace(job, job->set->trace_path);
     return measurements[0] != NULL;
 }
 
@@ -145,7 +129,7 @@ static gboolean before(const IfmCampaignItem *item, const IfmCase *sealed, void 
     json_object_set_new(document, "case_key", json_string(sealed->key));
     json_object_set_new(document, "predicted_unix_ms", json_integer(g_get_real_time() / 1000));
     json_object_set(document, "prediction", job->prediction);
-    return ifm_store_set_document(running_of(item)->set->store, name, document, error);
+    return ifm_store_set_document(job->set->store, name, document, error);
 }
 
 /* What fails costs its own run. */
@@ -158,27 +142,26 @@ static gboolean after(const IfmCampaignItem *item, IfmCampaignEnd *ended, void *
         job->measurement = g_steal_pointer(&ended->measurements[0]);
     }
     job->error = ended->error != NULL && ended->measurements == NULL ? g_error_copy(ended->error) : NULL;
-    end(running_of(item), ended->error != NULL                          ? "not stored"
-                          : job->measurement->outcome == IFM_OUTCOME_OK ? "ok"
-                                                                        : job->measurement->error_code);
+    end(job->set, ended->error != NULL                          ? "not stored"
+                  : job->measurement->outcome == IFM_OUTCOME_OK ? "ok"
+                                                                : job->measurement->error_code);
     return TRUE;
 }
 
 static void on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *user)
 {
-    Running *running = user;
+    IfmRunSet *set = user;
     if (progress->step == NULL || ended != NULL)
         return;
-    running->now.phase = progress->step;
-    running->now.n = progress->n;
-    running->now.median_ns = progress->median_ns;
-    running->now.ci_ratio = progress->ci_ratio;
-    report(running);
+    set->now.phase = progress->step;
+    set->now.n = progress->n;
+    set->now.median_ns = progress->median_ns;
+    set->now.ci_ratio = progress->ci_ratio;
+    report(set);
 }
 
 gboolean ifm_run_set_measure(IfmRunSet *set, const gint *interrupted, GError **error)
 {
-    Running running = { .set = set };
     g_autoptr(GError) trouble = NULL;
     IfmCampaignOptions options = { .limits = IFM_LIMITS_INIT,
                                    .interrupted = interrupted,
@@ -187,26 +170,22 @@ gboolean ifm_run_set_measure(IfmRunSet *set, const gint *interrupted, GError **e
                                    .before = before,
                                    .after = after,
                                    .progress = on_progress,
-                                   .user = &running };
+                                   .user = set };
     options.limits.hang_ns = MAX(options.limits.hang_ns, set->options.watchdog_ns); /* of a compile, for one */
     g_autoptr(IfmCampaign) campaign = ifm_campaign_new(set->store, &options);
     for (guint i = 0; i < set->jobs->len; i++)
     {
         RunJob *job = set->jobs->pdata[i];
-        IfmCampaignItem item = { .title = job->title,
-                                 .tag = job,
-                                 .own = &run_kind,
-                                 .spec = &running,
-                                 .resume = set->options.resume,
-                                 .seal_runs = TRUE };
+        IfmCampaignItem item = {
+            .title = job->title, .tag = job, .own = &run_kind, .resume = set->options.resume, .seal_runs = TRUE
+        };
         ifm_campaign_add(campaign, &item);
     }
     gboolean good = ifm_campaign_run(campaign, &trouble) || g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED);
-    if (!good && running.n_begun > 0 && running.now.outcome == NULL)
-        end(&running, "not stored");
+    if (!good && set->n_begun > 0 && set->now.outcome == NULL)
+        end(set, "not stored");
     if (!good)
         g_propagate_error(error, g_steal_pointer(&trouble));
-    g_free(running.trace_path);
     run_set_list_runs(set);
     return good;
 }

@@ -7,16 +7,11 @@
 
 #include "run-private.h"
 
-typedef struct
-{
-    const IfmRunSet *set;
-    const char *name;
-} Resolving;
-
 static gboolean resolve(IfmPlan *plan, void *user, GError **error)
 {
-    const Resolving *resolving = user;
-    return run_set_resolve(resolving->set, plan, resolving->name, error);
+    const RunJob *job = user;
+    g_autofree char *name = run_job_name_of_plan(job, 0);
+    return run_set_resolve(job->set, plan, name, error);
 }
 
 static const IfmRecordField round_fields[] = {
@@ -64,31 +59,29 @@ static void widen(json_t *prediction, double drift_ratio)
 }
 
 /* The search's plans have their devices bare; the run's plan stands as it is where it came from a file. */
-static IfmPlan *find_plan(IfmRunSet *set, const RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like,
-                          GArray **rounds, GError **error)
+static IfmPlan *find_plan(RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like, GArray **rounds, GError **error)
 {
-    const GArray *batches = job->batches->pdata[0], *sources = job->sources->pdata[0];
-    g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, 0));
-    Resolving resolving = { set, name };
-    IfmPlanQuestion question = run_set_question(set, job, 0);
-    IfmPilotOptions options = { .measure = ifm_campaign_ask,
-                                .measure_user = campaign,
-                                .like = like,
-                                .sizes = (const IfmPlanSize *)(const void *)batches->data,
-                                .n_sizes = batches->len,
-                                .sources = (const gint64 *)(const void *)sources->data,
-                                .budget_ns = run_pilot_budget_ns(set, job),
-                                .keep_plan = set->given != NULL,
-                                .resolve = resolve,
-                                .user = &resolving };
-    return ifm_plan_pilot(set->context.costs, &question, job->plans->pdata[0], &options, rounds, error);
+    const IfmSimulateOptions stream = run_job_stream(job, 0);
+    const IfmPlanQuestion question = run_job_question(job, 0);
+    const IfmPilotOptions options = { .measure = ifm_campaign_ask,
+                                      .measure_user = campaign,
+                                      .like = like,
+                                      .sizes = stream.sizes,
+                                      .n_sizes = stream.n_sizes,
+                                      .sources = stream.sources,
+                                      .budget_ns = run_pilot_budget_ns(job),
+                                      .keep_plan = job->set->given != NULL,
+                                      .resolve = resolve,
+                                      .user = job };
+    return ifm_plan_pilot(job->set->context.costs, &question, job->plans->pdata[0], &options, rounds, error);
 }
 
 /* A study tells plans apart to this part of what was searched for: as far as a machine changes until the run. */
 #define TOLD_APART 0.05
 
-gint64 run_pilot_budget_ns(const IfmRunSet *set, const RunJob *job)
+gint64 run_pilot_budget_ns(const RunJob *job)
 {
+    const IfmRunSet *set = job->set;
     if (set->context.costs == NULL || set->table != NULL || job->graphs->len != 1)
         return 0;
     if (set->options.pilot_ns != IFM_OPTION_UNSET)
@@ -96,14 +89,14 @@ gint64 run_pilot_budget_ns(const IfmRunSet *set, const RunJob *job)
     return job->searched && !(job->plan_spread <= TOLD_APART) ? IFM_RUN_USUAL_PILOT_NS : 0;
 }
 
-gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like, GError **error)
+gboolean run_pilot(RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like, GError **error)
 {
-    gint64 budget_ns = run_pilot_budget_ns(set, job);
+    const gint64 budget_ns = run_pilot_budget_ns(job);
     if (budget_ns <= 0)
         return TRUE;
     g_autoptr(GArray) rounds = NULL;
     g_autoptr(GError) failed = NULL;
-    IfmPlan *plan = find_plan(set, job, campaign, like, &rounds, &failed);
+    IfmPlan *plan = find_plan(job, campaign, like, &rounds, &failed);
     if (plan == NULL && g_error_matches(failed, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         g_propagate_error(error, g_steal_pointer(&failed));
@@ -111,21 +104,17 @@ gboolean run_pilot(IfmRunSet *set, RunJob *job, IfmCampaign *campaign, const Ifm
     }
     if (plan == NULL)
     {
-        json_t *reported = json_object();
-        json_object_set_new(reported, "failed", ifm_json_string(failed->message));
-        json_object_set_new(job->prediction, "pilot", reported);
+        json_object_set_new(job->prediction, "pilot", json_pack("{s:o}", "failed", ifm_json_string(failed->message)));
         return TRUE;
     }
-    json_t *reported = pilot_to_json(job, budget_ns, rounds);
-    if (set->given == NULL && job->origins->len > 0)
+    json_auto_t *reported = pilot_to_json(job, budget_ns, rounds);
+    if (job->set->given == NULL && job->origins->len > 0)
         g_string_append(job->origins, " and tried");
-    gboolean taken = run_set_take_plan(set, job, plan, error);
-    ifm_costs_forget_corrections(set->context.costs);
-    if (taken)
-    {
-        json_object_set(job->prediction, "pilot", reported);
-        widen(job->prediction, ifm_pilot_drift_ratio(rounds));
-    }
-    json_decref(reported);
-    return taken;
+    const gboolean taken = run_job_take_plan(job, plan, error);
+    ifm_costs_forget_corrections(job->set->context.costs);
+    if (!taken)
+        return FALSE;
+    json_object_set(job->prediction, "pilot", reported);
+    widen(job->prediction, ifm_pilot_drift_ratio(rounds));
+    return TRUE;
 }

@@ -17,10 +17,17 @@ static const char *device_given(const IfmRunSet *set, const char *alias)
     return NULL;
 }
 
-static const char *device_measured(const IfmRunSet *set, const char *alias)
+/* The device as the study measured it; NULL: there is none, or no study. */
+static const IfmCostDevice *device_costs(const IfmRunSet *set, const char *alias)
 {
     int device = set->context.costs != NULL ? ifm_costs_find_device(set->context.costs, alias) : -1;
-    return device >= 0 ? ifm_costs_device(set->context.costs, device)->device : NULL;
+    return device >= 0 ? ifm_costs_device(set->context.costs, device) : NULL;
+}
+
+static const char *device_measured(const IfmRunSet *set, const char *alias)
+{
+    const IfmCostDevice *device = device_costs(set, alias);
+    return device != NULL ? device->device : NULL;
 }
 
 /* What the options put behind an alias, else the plan, else the study. */
@@ -58,18 +65,15 @@ static gboolean check_imported(const IfmRunSet *set, const IfmPlan *plan, const 
         if (run_plan_uses(plan, (int)i) && is_imported(device_behind(set, device)))
             g_string_append_printf(needed, "%s-d %s=DEVICE", needed->len > 0 ? " " : "", device->alias);
     }
-    if (needed->len > 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "%s: the study was imported, which does not say what its devices are here: %s is needed", name,
-                    needed->str);
-    return needed->len == 0;
+    return needed->len == 0 ||
+           ifm_error_refuse(error, "%s: the study was imported, which does not say what its devices are here: %s is needed",
+                            name, needed->str);
 }
 
 /* Bare blocks do not say that a device has models of fixed sizes; the study that measured it knows. */
 static void take_form(const IfmRunSet *set, IfmPlanDevice *device)
 {
-    int measured = set->context.costs != NULL ? ifm_costs_find_device(set->context.costs, device->alias) : -1;
-    const IfmCostDevice *is = measured >= 0 ? ifm_costs_device(set->context.costs, measured) : NULL;
+    const IfmCostDevice *is = device_costs(set, device->alias);
     if (device->device != NULL || is == NULL || is->form != IFM_PLAN_STATIC)
         return;
     device->form = IFM_PLAN_STATIC;
@@ -86,14 +90,15 @@ static gboolean resolve_device(const IfmRunSet *set, IfmPlanDevice *device, cons
         g_clear_pointer(&device->device, g_free);
         return TRUE;
     }
-    g_autoptr(IfmDeviceSpec) spec = found != NULL ? ifm_device_spec_parse(found, error) : NULL;
     if (found == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: nothing says what device \"%s\" is: --device %s=DEVICE", name,
-                    device->alias, device->alias);
-    else if (spec == NULL)
-        g_prefix_error(error, "%s: device \"%s\": ", name, device->alias);
+        return ifm_error_refuse(error, "%s: nothing says what device \"%s\" is: --device %s=DEVICE", name, device->alias,
+                                device->alias);
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(found, error);
     if (spec == NULL)
+    {
+        g_prefix_error(error, "%s: device \"%s\": ", name, device->alias);
         return FALSE;
+    }
     take_form(set, device);
     g_free(device->device);
     device->device = g_strdup(spec->text);
@@ -145,11 +150,12 @@ void run_set_note_substitutes(const IfmRunSet *set)
 
 /* --- plans ------------------------------------------------------------------------------------------------------------ */
 
-char *run_set_name_of_plan(const IfmRunSet *set, const IfmPlanSize *size)
+char *run_job_name_of_plan(const RunJob *job, guint graph)
 {
+    const IfmRunSet *set = job->set;
     const char *table = set->options.table, *file = table != NULL ? table : set->given_name;
-    g_autofree char *title = ifm_plan_size_title(size);
-    if (file != NULL && (table != NULL || (json_is_object(set->given) && json_object_get(set->given, "plans") != NULL)))
+    g_autofree char *title = ifm_plan_size_title(run_job_size(job, graph));
+    if (file != NULL && (table != NULL || json_object_get(set->given, "plans") != NULL))
         return g_strdup_printf("%s: plan for %s", file, title);
     if (file != NULL)
         return g_strdup(file);
@@ -158,22 +164,39 @@ char *run_set_name_of_plan(const IfmRunSet *set, const IfmPlanSize *size)
     return g_strdup_printf("plan searched at %s by %s", title, ifm_store_path(set->store));
 }
 
+gboolean run_job_add_plan(RunJob *job, guint graph, IfmPlan *plan, GError **error)
+{
+    if (plan == NULL)
+        return FALSE;
+    g_autofree char *name = run_job_name_of_plan(job, graph);
+    g_ptr_array_add(job->plans, plan);
+    if (!run_set_resolve(job->set, plan, name, error))
+        return FALSE;
+    g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
+    return TRUE;
+}
+
+IfmPlanSize run_plan_file_size(const json_t *entry, gsize index)
+{
+    const json_t *pair = json_array_get(json_object_get(entry, "sizes"), index);
+    return (IfmPlanSize){ json_integer_value(json_array_get(pair, 0)), json_integer_value(json_array_get(pair, 1)) };
+}
+
 const json_t *run_set_entry_for(const IfmRunSet *set, const IfmPlanSize *size, GError **error)
 {
-    const json_t *plans = json_is_object(set->given) ? json_object_get(set->given, "plans") : NULL;
-    for (gsize i = 0; i < json_array_size(plans); i++)
-    {
-        const json_t *entry = json_array_get(plans, i), *first = json_array_get(json_object_get(entry, "sizes"), 0);
-        if (json_integer_value(json_array_get(first, 0)) == size->nodes &&
-            json_integer_value(json_array_get(first, 1)) == size->edges)
-            return entry;
-    }
+    const json_t *plans = json_object_get(set->given, "plans");
     if (plans == NULL)
         return set->given;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "%s: none of its %" G_GSIZE_FORMAT " plans is for %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
-                " edges; a plan table (inferometer plan --table) has one for any size",
-                set->given_name, json_array_size(plans), size->nodes, size->edges);
+    for (gsize i = 0; i < json_array_size(plans); i++)
+    {
+        const IfmPlanSize of = run_plan_file_size(json_array_get(plans, i), 0);
+        if (of.nodes == size->nodes && of.edges == size->edges)
+            return json_array_get(plans, i);
+    }
+    ifm_error_refuse(error,
+                     "%s: none of its %" G_GSIZE_FORMAT " plans is for %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                     " edges; a plan table (inferometer plan --table) has one for any size",
+                     set->given_name, json_array_size(plans), size->nodes, size->edges);
     return NULL;
 }
 
@@ -183,8 +206,9 @@ static void note_origin(RunJob *job, const char *origin)
         g_string_append_printf(job->origins, "%s%s", job->origins->len > 0 ? "; " : "", origin);
 }
 
-static IfmPlan *look_up(IfmRunSet *set, RunJob *job, const IfmPlanSize *size, GError **error)
+static IfmPlan *look_up(RunJob *job, const IfmPlanSize *size, GError **error)
 {
+    IfmRunSet *set = job->set;
     static const char *const reported[] = { [IFM_PLAN_EXACT] = "the table's of this very size",
                                             [IFM_PLAN_INTERPOLATED] = "between the plans of the table's neighbouring sizes",
                                             [IFM_PLAN_CHOSEN] = "the plan of a neighbouring size in the table",
@@ -198,25 +222,20 @@ static IfmPlan *look_up(IfmRunSet *set, RunJob *job, const IfmPlanSize *size, GE
     return plan;
 }
 
-IfmPlan *run_set_plan_for(IfmRunSet *set, RunJob *job, guint graph, GError **error)
+IfmPlan *run_job_plan_for(RunJob *job, guint graph, GError **error)
 {
-    const IfmPlanSize *size = &g_array_index(job->sizes, IfmPlanSize, graph);
+    const IfmRunSet *set = job->set;
+    const IfmPlanSize *size = run_job_size(job, graph);
     if (set->table != NULL)
-        return look_up(set, job, size, error);
+        return look_up(job, size, error);
     if (set->given != NULL)
     {
         const json_t *entry = run_set_entry_for(set, size, error);
         return entry != NULL ? ifm_plan_from_json(entry, set->given_name, error) : NULL;
     }
     g_auto(IfmPlanAnswer) answer = { 0 };
-    IfmPlanQuestion question = run_set_question(set, job, graph);
-    const GArray *batches = job->batches->pdata[graph], *sources = job->sources->pdata[graph];
-    const IfmSimulateOptions simulate = { .n_batches = (gsize)set->options.batches,
-                                          .sizes = (const IfmPlanSize *)(const void *)batches->data,
-                                          .n_sizes = batches->len,
-                                          .queue_depth = (int)set->options.queue_depth,
-                                          .block_depth = (int)set->options.block_depth,
-                                          .sources = (const gint64 *)(const void *)sources->data };
+    const IfmPlanQuestion question = run_job_question(job, graph);
+    const IfmSimulateOptions simulate = run_job_stream(job, graph);
     note_origin(job, "searched at this size");
     if (ifm_plan_search(set->context.costs, &question, &answer, error) &&
         ifm_plan_settle(set->context.costs, question.objective, &simulate, &answer, error))
@@ -230,6 +249,7 @@ IfmPlan *run_set_plan_for(IfmRunSet *set, RunJob *job, guint graph, GError **err
     g_prefix_error(error, "%s: %s: ", ifm_store_path(set->store), title);
     return NULL;
 }
+
 static gboolean is_alias_of_a_plan(const IfmRunSet *set, const char *alias)
 {
     for (guint j = 0; j < set->jobs->len; j++)

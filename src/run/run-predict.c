@@ -21,12 +21,13 @@ static gsize share_of(const RunJob *job, gsize n_batches, guint index)
 }
 
 /* One group: the graphs with the plan of graph @first. */
-static gboolean predict_group(IfmRunSet *set, RunJob *job, guint first, GError **error)
+static gboolean predict_group(RunJob *job, guint first, GError **error)
 {
+    const IfmRunSet *set = job->set;
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize)),
                       sources = g_array_new(FALSE, FALSE, sizeof(gint64));
-    IfmSimulateOptions options = { .queue_depth = (int)set->options.queue_depth,
-                                   .block_depth = (int)set->options.block_depth };
+    IfmSimulateOptions options = run_job_stream(job, first);
+    options.n_batches = 0;
     for (guint i = first; i < job->graphs->len; i++)
         if (json_equal(job->documents->pdata[i], job->documents->pdata[first]))
         {
@@ -44,7 +45,7 @@ static gboolean predict_group(IfmRunSet *set, RunJob *job, guint first, GError *
     json_t *part = ifm_plan_predict(set->context.costs, job->plans->pdata[first], &options, &trace, error);
     if (part == NULL)
     {
-        g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, first));
+        g_autofree char *name = run_job_name_of_plan(job, first);
         g_prefix_error(error, "%s: ", name);
         return FALSE;
     }
@@ -55,24 +56,24 @@ static gboolean predict_group(IfmRunSet *set, RunJob *job, guint first, GError *
 }
 
 /* A plan's file may bring the prediction along; it holds for the batches it was made for. */
-static void take_given_prediction(const IfmRunSet *set, RunJob *job)
+static void take_given_prediction(RunJob *job)
 {
-    const json_t *entry = run_set_entry_for(set, &g_array_index(job->sizes, IfmPlanSize, 0), NULL);
-    const json_t *prediction = json_is_object(entry) ? json_object_get(entry, "prediction") : NULL;
-    const json_t *size = json_array_get(json_is_object(entry) ? json_object_get(entry, "sizes") : NULL, 0);
+    const IfmPlanSize *size = run_job_size(job, 0);
+    const json_t *entry = run_set_entry_for(job->set, size, NULL), *prediction = json_object_get(entry, "prediction");
+    const IfmPlanSize of = run_plan_file_size(entry, 0);
     if (json_is_object(prediction) &&
-        json_integer_value(json_object_get(prediction, "n_batches")) == set->options.batches &&
-        json_integer_value(json_array_get(size, 0)) == g_array_index(job->sizes, IfmPlanSize, 0).nodes &&
-        json_integer_value(json_array_get(size, 1)) == g_array_index(job->sizes, IfmPlanSize, 0).edges)
+        json_integer_value(json_object_get(prediction, "n_batches")) == job->set->options.batches &&
+        of.nodes == size->nodes && of.edges == size->edges)
         job->prediction = json_deep_copy(prediction);
 }
 
-gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error)
+gboolean run_job_predict(RunJob *job, GError **error)
 {
+    const IfmRunSet *set = job->set;
     if (set->context.costs == NULL)
     {
         if (set->given != NULL && job->graphs->len == 1)
-            take_given_prediction(set, job);
+            take_given_prediction(job);
         return TRUE;
     }
     g_clear_pointer(&job->prediction, json_decref);
@@ -84,34 +85,30 @@ gboolean run_set_predict(IfmRunSet *set, RunJob *job, GError **error)
         guint earlier = 0;
         while (earlier < i && !json_equal(job->documents->pdata[earlier], job->documents->pdata[i]))
             earlier++;
-        if (earlier == i && !predict_group(set, job, i, error))
+        if (earlier == i && !predict_group(job, i, error))
             return FALSE;
     }
     if (set->options.on_failure != IFM_RUN_REPLAN)
         return TRUE;
-    IfmPlanQuestion question = run_set_question(set, job, 0);
+    IfmPlanQuestion question = run_job_question(job, 0);
     job->fallbacks = ifm_plan_fallbacks(set->context.costs, job->plans->pdata[0], &question, error);
     return job->fallbacks != NULL;
 }
 
-gboolean run_set_take_plan(IfmRunSet *set, RunJob *job, IfmPlan *plan, GError **error)
+gboolean run_job_take_plan(RunJob *job, IfmPlan *plan, GError **error)
 {
     g_ptr_array_set_size(job->plans, 0);
     g_ptr_array_set_size(job->documents, 0);
-    g_ptr_array_add(job->plans, plan);
-    g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, 0));
-    if (!run_set_resolve(set, plan, name, error))
-        return FALSE;
-    g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
-    return run_set_predict(set, job, error);
+    return run_job_add_plan(job, 0, plan, error) && run_job_predict(job, error);
 }
 
 /* --- unavailable devices -----------------------------------------------------------------------------------------------
  */
 
 /* Leaves the unavailable devices of a plan out of what is planned with. Returns: whether there was one. */
-static gboolean drop_missing(IfmRunSet *set, RunJob *job, const IfmPlan *plan, IfmRunner *runner)
+static gboolean drop_missing(RunJob *job, const IfmPlan *plan, IfmRunner *runner)
 {
+    IfmRunSet *set = job->set;
     guint32 before = set->context.question.without;
     for (guint i = 0; i < plan->devices->len; i++)
     {
@@ -128,17 +125,18 @@ static gboolean drop_missing(IfmRunSet *set, RunJob *job, const IfmPlan *plan, I
     return set->context.question.without != before;
 }
 
-gboolean run_set_replan_missing(IfmRunSet *set, RunJob *job, IfmRunner *runner, GError **error)
+gboolean run_job_replan_missing(RunJob *job, IfmRunner *runner, GError **error)
 {
+    const IfmRunSet *set = job->set;
     if (set->options.on_failure != IFM_RUN_REPLAN || set->context.costs == NULL || job->graphs->len != 1)
         return TRUE;
-    while (drop_missing(set, job, job->plans->pdata[0], runner))
+    while (drop_missing(job, job->plans->pdata[0], runner))
     {
         g_auto(IfmPlanAnswer) answer = { 0 };
-        IfmPlanQuestion question = run_set_question(set, job, 0);
+        IfmPlanQuestion question = run_job_question(job, 0);
         if (!ifm_plan_search(set->context.costs, &question, &answer, NULL))
             return TRUE; /* no other plan: the run itself has the reason */
-        if (!run_set_take_plan(set, job, g_steal_pointer(&answer.plan), error))
+        if (!run_job_take_plan(job, g_steal_pointer(&answer.plan), error))
             return FALSE;
     }
     return TRUE;

@@ -20,6 +20,7 @@ void ifm_run_set_free(IfmRunSet *set)
     g_clear_pointer(&set->given, json_decref);
     g_clear_pointer(&set->texts, g_ptr_array_unref);
     g_clear_pointer(&set->folder, g_free);
+    g_clear_pointer(&set->trace_path, g_free);
     if (set->owns_store)
         g_clear_pointer(&set->store, ifm_store_close);
     g_clear_pointer(&set->lock, ifm_study_lock_free);
@@ -40,7 +41,7 @@ static json_t *load_plan(const char *name, GError **error)
     g_io_channel_set_encoding(input, NULL, NULL);
     if (g_io_channel_read_to_end(input, &text, &length, NULL) != G_IO_STATUS_NORMAL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "standard input: cannot be read");
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "standard input: cannot be read");
         return NULL;
     }
     return ifm_json_parse(text, length, "standard input", error);
@@ -66,8 +67,7 @@ static gboolean check_named(const IfmRunOptions *options, GError **error)
 
 static gboolean hold_folder(IfmRunSet *set, GError **error)
 {
-    set->lock = ifm_study_lock_new(set->folder, error);
-    return set->lock != NULL;
+    return (set->lock = ifm_study_lock_new(set->folder, error)) != NULL;
 }
 
 static gboolean open_own_store(IfmRunSet *set, GError **error)
@@ -113,23 +113,17 @@ static gboolean open_study(IfmRunSet *set, GError **error)
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
-static gboolean fill_job(IfmRunSet *set, RunJob *job, const IfmPlan *demo, GError **error)
+static gboolean fill_job(RunJob *job, const IfmPlan *demo, GError **error)
 {
     for (guint i = 0; i < job->graphs->len; i++)
     {
-        g_autofree char *name = run_set_name_of_plan(set, &g_array_index(job->sizes, IfmPlanSize, i));
-        IfmPlan *plan = demo != NULL ? ifm_plan_copy(demo) : run_set_plan_for(set, job, i, error);
+        IfmPlan *plan = demo != NULL ? ifm_plan_copy(demo) : run_job_plan_for(job, i, error);
         if (plan == NULL)
-        {
             ifm_plan_blame_input(error);
+        if (!run_job_add_plan(job, i, plan, error))
             return FALSE;
-        }
-        g_ptr_array_add(job->plans, plan);
-        if (!run_set_resolve(set, plan, name, error))
-            return FALSE;
-        g_ptr_array_add(job->documents, ifm_plan_to_json(plan));
     }
-    gboolean predicted = run_set_predict(set, job, error);
+    gboolean predicted = run_job_predict(job, error);
     if (!predicted)
         ifm_plan_blame_input(error);
     return predicted;
@@ -138,8 +132,7 @@ static gboolean fill_job(IfmRunSet *set, RunJob *job, const IfmPlan *demo, GErro
 /* Whatever it will be run on, a plan that is invalid is reported first. */
 static gboolean check_given(const IfmRunSet *set, GError **error)
 {
-    const json_t *plans = json_is_object(set->given) ? json_object_get(set->given, "plans") : NULL;
-    if (json_is_array(plans))
+    if (json_is_array(json_object_get(set->given, "plans")))
         return TRUE; /* each is read when its size comes */
     g_autoptr(IfmPlan) plan = ifm_plan_from_json(set->given, set->given_name, error);
     return plan != NULL;
@@ -156,7 +149,7 @@ static gboolean read_given(IfmRunSet *set, GError **error)
 /* A whole number of the plan's file, where the options do not say. */
 static gint64 size_of(gint64 asked, const json_t *file, const char *key, gint64 usual)
 {
-    const json_t *found = json_is_object(file) ? json_object_get(file, key) : NULL;
+    const json_t *found = json_object_get(file, key);
     return asked != IFM_OPTION_UNSET ? asked : json_is_integer(found) ? json_integer_value(found) : usual;
 }
 
@@ -164,9 +157,9 @@ static gint64 size_of(gint64 asked, const json_t *file, const char *key, gint64 
 static gboolean find_model(IfmRunSet *set, const IfmPlan *demo, GError **error)
 {
     const json_t *file = set->given;
-    if (json_is_object(file) && json_is_array(json_object_get(file, "plans")))
+    if (json_is_array(json_object_get(file, "plans")))
         file = json_array_get(json_object_get(file, "plans"), 0);
-    const char *model = json_is_object(file) ? json_string_value(json_object_get(file, "model")) : NULL;
+    const char *model = json_string_value(json_object_get(file, "model"));
     const IfmRunOptions *options = &set->options;
     const char *idle = options->model != NULL                  ? "model"
                        : options->features != IFM_OPTION_UNSET ? "features"
@@ -225,21 +218,6 @@ static gboolean open_place(IfmRunSet *set, GError **error)
     return check_planless(options, error) && open_own_store(set, error);
 }
 
-static gboolean fill_jobs(IfmRunSet *set, const IfmPlan *demo, GError **error)
-{
-    for (guint i = 0; i < set->jobs->len; i++)
-        if (!fill_job(set, set->jobs->pdata[i], demo, error))
-            return FALSE;
-    return TRUE;
-}
-
-void run_set_list_runs(IfmRunSet *set)
-{
-    g_array_set_size(set->runs, set->jobs->len);
-    for (guint i = 0; i < set->jobs->len; i++)
-        g_array_index(set->runs, IfmRunReport, i) = run_job_report(set->jobs->pdata[i]);
-}
-
 /* The time that nobody asked for is announced. */
 static void note_pilots(const IfmRunSet *set)
 {
@@ -248,7 +226,7 @@ static void note_pilots(const IfmRunSet *set)
     for (guint i = 0; i < set->jobs->len; i++)
     {
         const RunJob *job = set->jobs->pdata[i];
-        n += run_pilot_budget_ns(set, job) > 0;
+        n += run_pilot_budget_ns(job) > 0;
         worst = isnan(job->plan_spread) ? job->plan_spread : fmax(worst, job->plan_spread);
     }
     if (n == 0 || set->options.pilot_ns != IFM_OPTION_UNSET || set->options.note == NULL)
@@ -280,8 +258,12 @@ IfmRunSet *ifm_run_set_new(const IfmRunOptions *options, GError **error)
     gboolean added = demo != NULL && options->sizes == NULL && options->graphs == NULL
                          ? run_set_add_stream(set, g_strdup("demo"), set->kind, &demo_size, error)
                          : run_set_add_streams(set, error);
-    if (!added || (set->context.costs != NULL && !ifm_plan_context_measure_host(&set->context, error)) ||
-        !fill_jobs(set, demo, error) || !run_set_check_devices(set, error))
+    if (!added || (set->context.costs != NULL && !ifm_plan_context_measure_host(&set->context, error)))
+        return NULL;
+    for (guint i = 0; i < set->jobs->len; i++)
+        if (!fill_job(set->jobs->pdata[i], demo, error))
+            return NULL;
+    if (!run_set_check_devices(set, error))
         return NULL;
     run_set_note_substitutes(set);
     note_pilots(set);
