@@ -120,6 +120,12 @@ gboolean ifm_json_check_object(const json_t *json, const char *where, const char
 
 /* --- options ------------------------------------------------------------------------------------------------------- */
 
+/** ifm_option_text: A value as a user would write it. (transfer full) NULL where it is unset. */
+char *ifm_option_text(const IfmOption *option, gconstpointer options);
+
+/** ifm_option_is_given: Whether a value is there: of an option that begins unset, whether the user gave it. */
+gboolean ifm_option_is_given(const IfmOption *option, gconstpointer options);
+
 /**
  * ifm_options_check: Whether the rows allow all values of a struct. A function that takes a struct calls it first.
  * Returns: FALSE with IFM_ERROR_USAGE and the same line as for that value on the command line.

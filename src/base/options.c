@@ -148,8 +148,7 @@ void ifm_options_init(const IfmOption *table, gpointer options)
 
 /* --- a struct that a program filled ----------------------------------------------------------------------------------- */
 
-/* A value as a user would write it. (transfer full) NULL where it is unset. */
-static char *format_value(const IfmOption *option, gconstpointer options)
+char *ifm_option_text(const IfmOption *option, gconstpointer options)
 {
     gint64 integer = 0;
     int index;
@@ -182,6 +181,19 @@ static char *format_value(const IfmOption *option, gconstpointer options)
     }
 }
 
+gboolean ifm_option_is_given(const IfmOption *option, gconstpointer options)
+{
+    if (option->kind == IFM_OPTION_FLAG)
+        return G_STRUCT_MEMBER(gboolean, options, option->at);
+    if (option->repeatable)
+    {
+        const char *const *texts = G_STRUCT_MEMBER(const char *const *, options, option->at);
+        return texts != NULL && *texts != NULL;
+    }
+    g_autofree char *text = ifm_option_text(option, options);
+    return text != NULL;
+}
+
 static gboolean check_row(const IfmOption *option, gconstpointer options, GError **error)
 {
     IfmOptionValue value;
@@ -197,7 +209,7 @@ static gboolean check_row(const IfmOption *option, gconstpointer options, GError
     }
     if (option->kind == IFM_OPTION_FLAG)
         return TRUE;
-    g_autofree char *text = format_value(option, options);
+    g_autofree char *text = ifm_option_text(option, options);
     return (text == NULL && begins_unset(option)) || ifm_option_parse(option, text, &value, error);
 }
 

@@ -18,7 +18,7 @@ const char *const *ifm_profile_part_words(void)
     return words;
 }
 
-static gboolean parse_parts(const char *text, guint *parts, GError **error)
+gboolean profile_parse_parts(const char *text, guint *parts, GError **error)
 {
     const char *const *words = ifm_profile_part_words();
     g_auto(GStrv) asked = g_strsplit(text != NULL ? text : "", ",", -1);
@@ -237,7 +237,8 @@ static gboolean plan_model(IfmProfilePlan *plan, GError **refused, GError **erro
         g_propagate_prefixed_error(error, trouble, "--energy: ");
         return FALSE;
     }
-    if (!ifm_protocol_options_check(&options->protocol, error) || !parse_parts(options->parts, &plan->parts, error) ||
+    if (!ifm_protocol_options_check(&options->protocol, error) ||
+        (plan->parts == 0 && !profile_parse_parts(options->parts, &plan->parts, error)) ||
         !parse_devices(plan, "device", error) || !give_options(plan, error) || !parse_convolutions(plan, error))
         return FALSE;
     gboolean is_graph = profile_is_graph(options->model);

@@ -1,6 +1,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/fields.h>
+
 #include "profile-private.h"
 
 /* Graph transformers of the zoo: the model that the options describe, built for a graph, and what it is fed. */
@@ -89,7 +91,7 @@ static gboolean read_settings(const char *model, const char *text, IfmGraphOptio
         ifm_option_store(row, &value, said);
     }
     for (gsize i = 0; (row = profile_graph_row(i)) != NULL; i++)
-        if (g_hash_table_contains(seen, row) && profile_size_is_said(&given, row))
+        if (g_hash_table_contains(seen, row) && ifm_option_is_given(row, &given))
             return ifm_error_misuse(error, "--%s: is given with the model's name, too", row->name);
     return TRUE;
 }
@@ -113,7 +115,7 @@ static char *words_of(const char *name, const IfmGraphOptions *said)
     const IfmOption *row;
     for (gsize i = 0; (row = profile_graph_row(i)) != NULL; i++)
     {
-        g_autofree char *value = profile_size_text(said, row);
+        g_autofree char *value = ifm_option_text(row, said);
         if (value == NULL)
             continue;
         g_autofree char *last = g_path_get_basename(value), *key = g_strdelimit(g_strdup(row->name), "-", '_');
@@ -373,7 +375,7 @@ gboolean profile_graph_init(IfmProfilePlan *plan, GError **error)
         return FALSE;
     self->transformer.training = options->mode == IFM_PASS_STEP;
     plan->source.source = words_of(self->name, &said);
-    if (options->parts == NULL && self->report.encoding_name != NULL)
+    if (plan->parts == IFM_PROFILE_ALL && options->parts == NULL && self->report.encoding_name != NULL)
         plan->parts |= IFM_PROFILE_PE;
     return (said.dataset != NULL ||
             build_for_synthetic(plan, said.num_graphs != IFM_OPTION_UNSET ? said.num_graphs : 1, error)) &&

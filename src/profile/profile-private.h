@@ -53,7 +53,7 @@ struct IfmProfilePlan
 {
     IfmProfileOptions options; /* those of the profile, with what is varied put in */
     GPtrArray *owned;          /* texts that they borrow */
-    guint parts;               /* IfmProfileParts */
+    guint parts;               /* IfmProfileParts; 0: as the options say */
     GPtrArray *targets;        /* Target*; empty where the model alone is looked at */
     IfmModelSource source;
     IfmAnalysis *analysis;
@@ -151,11 +151,8 @@ typedef enum
 const IfmOption *profile_graph_row(gsize index);
 /* profile_size_find: the row of that name, NULL: there is none. */
 const IfmOption *profile_size_find(const char *name);
-/* profile_size_is_said: whether it is. profile_size_unsay: as though it were not. */
-gboolean profile_size_is_said(const IfmGraphOptions *said, const IfmOption *row);
+/* profile_size_unsay: as though it were not given. */
 void profile_size_unsay(IfmGraphOptions *said, const IfmOption *row);
-/* profile_size_text: as a user would write it, where it was given. (transfer full) */
-char *profile_size_text(const IfmGraphOptions *said, const IfmOption *row);
 /* profile_check_sizes: That no number is said that means nothing to @use (0: to none that has sizes). @kind: of
  * PROFILE_OF_ESTIMATE */
 gboolean profile_check_sizes(const IfmGraphOptions *said, guint use, IfmProfileEstimate kind, GError **error);
@@ -181,6 +178,8 @@ gboolean profile_graph_init(IfmProfilePlan *plan, GError **error);
 
 /* --- profile-ask.c: from options to a plan --------------------------------------------------------------------------- */
 
+/* profile_parse_parts: @text: "runtime,layers", NULL: all. */
+gboolean profile_parse_parts(const char *text, guint *parts, GError **error);
 /* profile_plan_init: By its options, with its mode's passes. @point: it is one of several: where there is no such model the
  * plan is there all the same and says in `refused` why. */
 gboolean profile_plan_init(IfmProfilePlan *plan, gboolean point, GError **error);

@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <base/fields.h>
+
 #include "profile-private.h"
 
 /* The numbers of graph transformers: one table (ifm_graph_options), whether a model is built of them or nothing but an
@@ -58,35 +60,6 @@ const IfmOption *profile_graph_row(gsize index)
     return NULL;
 }
 
-char *profile_size_text(const IfmGraphOptions *said, const IfmOption *row)
-{
-    char text[G_ASCII_DTOSTR_BUF_SIZE];
-    gint64 count;
-    double ratio;
-    int choice;
-    switch (row->kind)
-    {
-    case IFM_OPTION_COUNT:
-        count = G_STRUCT_MEMBER(gint64, said, row->at);
-        return count != IFM_OPTION_UNSET ? g_strdup_printf("%" G_GINT64_FORMAT, count) : NULL;
-    case IFM_OPTION_CHOICE:
-        choice = G_STRUCT_MEMBER(int, said, row->at);
-        return choice != IFM_OPTION_UNSET ? g_strdup(row->choices[choice]) : NULL;
-    case IFM_OPTION_RATIO:
-        ratio = G_STRUCT_MEMBER(double, said, row->at);
-        return ratio != IFM_OPTION_UNSET ? g_strconcat(g_ascii_formatd(text, sizeof text, "%.15g", 100 * ratio), "%", NULL)
-                                         : NULL;
-    default:
-        return g_strdup(G_STRUCT_MEMBER(const char *, said, row->at));
-    }
-}
-
-gboolean profile_size_is_said(const IfmGraphOptions *said, const IfmOption *row)
-{
-    g_autofree char *text = profile_size_text(said, row);
-    return text != NULL;
-}
-
 void profile_size_unsay(IfmGraphOptions *said, const IfmOption *row)
 {
     const IfmOptionValue nothing = { .integer = IFM_OPTION_UNSET, .ratio = IFM_OPTION_UNSET };
@@ -101,7 +74,7 @@ static gboolean check_estimate(const IfmGraphOptions *said, IfmProfileEstimate k
         if ((sizes[i].estimates & (1u << kind)) != 0)
             g_string_append_printf(read, "%s--%s", read->len > 0 ? ", " : "", sizes[i].name);
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
-        if (profile_size_is_said(said, profile_size_find(sizes[i].name)) && (sizes[i].estimates & (1u << kind)) == 0)
+        if (ifm_option_is_given(profile_size_find(sizes[i].name), said) && (sizes[i].estimates & (1u << kind)) == 0)
             return ifm_error_misuse(error, "--%s means nothing to --estimate %s, which reads %s", sizes[i].name,
                                     ifm_profile_estimate_words[kind], read->str);
     return TRUE;
@@ -111,7 +84,7 @@ gboolean profile_check_sizes(const IfmGraphOptions *said, guint use, IfmProfileE
 {
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
     {
-        if (!profile_size_is_said(said, profile_size_find(sizes[i].name)) || (sizes[i].uses & use) != 0)
+        if (!ifm_option_is_given(profile_size_find(sizes[i].name), said) || (sizes[i].uses & use) != 0)
             continue;
         if (sizes[i].uses == PROFILE_OF_ESTIMATE)
             return ifm_error_misuse(error, "--%s is a number of an estimate: it goes with --estimate", sizes[i].name);
@@ -127,7 +100,7 @@ void profile_sizes_init(ProfileSizes *from, const IfmGraphOptions *said)
     for (const IfmOption *row = ifm_graph_options; row->name != NULL; row++)
     {
         IfmOptionValue value;
-        if (row->fallback != NULL && !profile_size_is_said(said, row) && ifm_option_parse(row, row->fallback, &value, NULL))
+        if (row->fallback != NULL && !ifm_option_is_given(row, said) && ifm_option_parse(row, row->fallback, &value, NULL))
             ifm_option_store(row, &value, &from->full);
     }
 }

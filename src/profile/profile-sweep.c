@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <base/fields.h>
+
 #include "profile-private.h"
 
 /*
@@ -53,7 +55,7 @@ static char *find_setting(const char *model, const char *option, char **rest)
 static char *said_text(const IfmProfileOptions *options, const char *option)
 {
     char *value = find_setting(options->model, option, NULL);
-    return value != NULL ? value : profile_size_text(&options->graph, profile_size_find(option));
+    return value != NULL ? value : ifm_option_text(profile_size_find(option), &options->graph);
 }
 
 static gboolean is_said(const IfmProfileOptions *options, const char *option)
@@ -288,55 +290,34 @@ static gboolean vary(IfmProfile *self, gboolean scaling, const char *list, GErro
     return TRUE;
 }
 
-#define POINT_PARTS "runtime,memory,flops"
+#define POINT_PARTS (IFM_PROFILE_RUNTIME | IFM_PROFILE_MEMORY | IFM_PROFILE_FLOPS)
 
 /* Whether nothing is run for these parts on any device. */
-static gboolean runs_nothing(const IfmProfileOptions *options, const char *const *parts)
+static gboolean runs_nothing(const IfmProfileOptions *options, guint parts)
 {
-    for (const char *const *part = parts; *part != NULL; part++)
-    {
-        gboolean of_model = g_str_equal(*part, "memory") && options->devices == NULL;
-        if (!of_model && !g_str_equal(*part, "flops") && !g_str_equal(*part, "pe"))
-            return FALSE;
-    }
-    return TRUE;
+    const guint of_model = options->devices == NULL ? IFM_PROFILE_MEMORY : 0;
+    return (parts & ~(of_model | IFM_PROFILE_FLOPS | IFM_PROFILE_PE)) == 0;
 }
 
 /* split_parts: "flops,scaling": what a point is profiled for, and what the model as it is. The word scaling itself has the
- * points measured; without it parts that run nothing have them run nothing, too. @others: (out) NULL: nothing */
-static gboolean split_parts(const IfmProfileOptions *options, const char *list, char **of_points, char **others,
+ * points measured; without it parts that run nothing have them run nothing, too. @others: (out) 0: nothing */
+static gboolean split_parts(const IfmProfileOptions *options, const char *list, guint *of_points, guint *others,
                             GError **error)
 {
-    const char *text = options->parts;
-    g_auto(GStrv) words = g_strsplit(text != NULL ? text : POINT_PARTS, ",", -1);
-    g_autoptr(GPtrArray) rest = g_ptr_array_new();
-    gboolean scaling = g_strv_contains((const char *const *)words, "scaling");
-    for (char **word = words; *word != NULL; word++)
-        if (!g_str_equal(*word, "scaling"))
-            g_ptr_array_add(rest, *word);
-    g_ptr_array_add(rest, NULL);
-    const char *const *kept = (const char *const *)rest->pdata;
-    if (list != NULL && (g_strv_contains(kept, "layers") || g_strv_contains(kept, "pe")))
+    guint asked = POINT_PARTS;
+    if (options->parts != NULL && !profile_parse_parts(options->parts, &asked, error))
+        return FALSE;
+    const gboolean scaling = (asked & IFM_PROFILE_SCALING) != 0;
+    const guint rest = asked & ~(guint)IFM_PROFILE_SCALING;
+    if (list != NULL && (rest & (IFM_PROFILE_LAYERS | IFM_PROFILE_PE)) != 0)
         return ifm_error_misuse(error, "--profile %s: of one model; --dim %s makes several",
-                                g_strv_contains(kept, "layers") ? "layers" : "pe", list);
-    g_autofree char *rest_text = g_strjoinv(",", (char **)rest->pdata);
-    *others = list == NULL && text != NULL && rest->len > 1 ? g_strdup(rest_text) : NULL;
+                                (rest & IFM_PROFILE_LAYERS) != 0 ? "layers" : "pe", list);
+    *others = list == NULL && options->parts != NULL ? rest : 0;
     if (list == NULL)
-        *of_points = g_strdup(*others != NULL && !scaling && runs_nothing(options, kept) ? rest_text : POINT_PARTS);
-    else if (scaling)
-        *of_points = g_strconcat(POINT_PARTS, rest->len > 1 ? "," : "", rest_text, NULL);
+        *of_points = *others != 0 && !scaling && runs_nothing(options, rest) ? rest : POINT_PARTS;
     else
-        *of_points = g_steal_pointer(&rest_text);
+        *of_points = scaling ? POINT_PARTS | rest : rest;
     return TRUE;
-}
-
-/* The model as it is: on no device where none is run for its parts, whatever the points run on. */
-static void take_model(IfmProfile *self, const char *parts)
-{
-    g_auto(GStrv) words = g_strsplit(parts, ",", -1);
-    self->model->options.parts = profile_plan_own(self->model, g_strdup(parts));
-    if (runs_nothing(&self->options, (const char *const *)words))
-        self->model->options.devices = NULL;
 }
 
 /* --- plans --------------------------------------------------------------------------------------------------------------
@@ -356,13 +337,13 @@ static gboolean make_points(IfmProfile *self, SweepRow *row, GError **error)
     return TRUE;
 }
 
-static gboolean plan_points(IfmProfile *self, SweepRow *row, const char *parts, GError **error)
+static gboolean plan_points(IfmProfile *self, SweepRow *row, guint parts, GError **error)
 {
     for (guint i = 0; i < row->points->len; i++)
     {
         IfmProfilePlan *point = row->points->pdata[i];
         point->written = self->written;
-        point->options.parts = profile_plan_own(point, g_strdup(parts));
+        point->parts = parts;
         if (!profile_plan_init(point, TRUE, error))
             return FALSE;
         point->label = g_strdup_printf("%s %s", row->axis, row->values[i]);
@@ -377,7 +358,7 @@ gboolean profile_sweep_init(IfmProfile *self, GError **error)
     const IfmProfileOptions *options = &self->options;
     const char *list = NULL, *text = options->parts;
     g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", ",", -1);
-    g_autofree char *of_points = NULL, *others = NULL;
+    guint of_points = 0, others = 0;
     if (!find_list(options, &list, error) ||
         !vary(self, g_strv_contains((const char *const *)words, "scaling"), list, error))
         return FALSE;
@@ -386,10 +367,14 @@ gboolean profile_sweep_init(IfmProfile *self, GError **error)
             return FALSE;
     if (self->rows->len > 0 && !split_parts(options, list, &of_points, &others, error))
         return FALSE;
-    if (self->rows->len == 0 || others != NULL)
+    if (self->rows->len == 0 || others != 0)
         self->model = ifm_profile_plan_new(options);
-    if (others != NULL)
-        take_model(self, others);
+    if (others != 0)
+    {
+        self->model->parts = others;
+        if (runs_nothing(options, others)) /* on no device, whatever the points run on */
+            self->model->options.devices = NULL;
+    }
     for (guint i = 0; i < self->rows->len; i++)
         if (!plan_points(self, self->rows->pdata[i], of_points, error))
             return FALSE;

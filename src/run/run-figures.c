@@ -148,33 +148,27 @@ static double predicted_utilisation(const IfmRunReport *report, const char *alia
     return *n_streams > 0 ? sum / (double)*n_streams : (double)NAN;
 }
 
-/* A block in every repetition that ran the plan of the last one: each figure has the same population as the makespan. */
-typedef struct
-{
-    const IfmRunReport *report;
-    gsize block; /* index of the repetition's "stages" */
-} BlockRow;
-
 static const json_t *last_stages(const IfmRunReport *report)
 {
     return json_object_get(last_repetition(report), "stages");
 }
 
-/* Of each of those repetitions, double. @alias: of "device_wall_ns"; NULL: @key is a member of the block. @of_makespan: as
- * a share of the repetition's makespan (transfer full) */
-static GArray *over_repetitions(const BlockRow *row, const char *key, const char *alias, gboolean of_makespan)
+/* Of a block, by its index, in every repetition that ran the plan of the last one, double: each figure has the same
+ * population as the makespan. @key: a member of the block; @alias: NULL, or whose member of that, as a share of the
+ * repetition's makespan (transfer full) */
+static GArray *over_repetitions(const IfmRunReport *report, gsize at, const char *key, const char *alias)
 {
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
-    const IfmPlanRunResult result = result_of(row->report);
-    const char *plan = ifm_member_text(last_repetition(row->report), "plan");
+    const IfmPlanRunResult result = result_of(report);
+    const char *plan = ifm_member_text(last_repetition(report), "plan");
     for (gsize r = 0; r < result.n_repetitions; r++)
     {
         const json_t *repetition = json_array_get(result.repetitions, r);
-        const json_t *block = json_array_get(json_object_get(repetition, "stages"), row->block);
+        const json_t *block = json_array_get(json_object_get(repetition, "stages"), at);
         if (g_strcmp0(ifm_member_text(repetition, "plan"), plan) != 0)
             continue;
         double value = ifm_member_number(alias != NULL ? json_object_get(block, key) : block, alias != NULL ? alias : key);
-        if (of_makespan)
+        if (alias != NULL)
             value *= ifm_member_number(block, "n") / ifm_member_number(repetition, "makespan_ns");
         if (isfinite(value))
             g_array_append_val(values, value);
@@ -194,9 +188,11 @@ static void add_mean(GPtrArray *figures, char *key, const char *unit, double pre
 }
 
 /* What a block has none of is left out. */
-static void add_part(GPtrArray *figures, const BlockRow *row, const char *title, const char *key, double predicted_ns)
+static void add_part(GPtrArray *figures, const IfmRunReport *report, gsize at, const char *title, const char *key,
+                     const json_t *predicted)
 {
-    GArray *values = over_repetitions(row, key, NULL, FALSE);
+    const double predicted_ns = ifm_member_number(predicted, key);
+    GArray *values = over_repetitions(report, at, key, NULL);
     gboolean any = predicted_ns > 0;
     for (guint i = 0; i < values->len; i++)
         any |= g_array_index(values, double, i) > 0;
@@ -225,18 +221,19 @@ static char *block_title(const json_t *block)
 
 static void add_blocks(GPtrArray *figures, const IfmRunReport *report)
 {
+    static const char *const parts[][2] = { { "  partition", "partition_ns" },
+                                            { "  devices", "device_ns" },
+                                            { "  merge", "merge_ns" },
+                                            { "  (wait for its turn)", "turn_ns" } };
     const json_t *stages = last_stages(report);
     for (gsize i = 0; i < json_array_size(stages); i++)
     {
-        const BlockRow row = { report, i };
         const json_t *block = json_array_get(stages, i),
                      *predicted = prediction_of_block(report, (int)ifm_member_number(block, "block"));
         add_mean(figures, block_title(block), "ns", ifm_member_number(predicted, "mean_ns"),
-                 over_repetitions(&row, "mean_ns", NULL, FALSE));
-        add_part(figures, &row, "  partition", "partition_ns", ifm_member_number(predicted, "partition_ns"));
-        add_part(figures, &row, "  devices", "device_ns", ifm_member_number(predicted, "device_ns"));
-        add_part(figures, &row, "  merge", "merge_ns", ifm_member_number(predicted, "merge_ns"));
-        add_part(figures, &row, "  (wait for its turn)", "turn_ns", ifm_member_number(predicted, "turn_ns"));
+                 over_repetitions(report, i, "mean_ns", NULL));
+        for (gsize part = 0; part < G_N_ELEMENTS(parts); part++)
+            add_part(figures, report, i, parts[part][0], parts[part][1], predicted);
     }
 }
 
@@ -264,10 +261,9 @@ static void add_devices(GPtrArray *figures, const IfmRunReport *report)
         json_t *value;
         json_object_foreach(json_object_get(json_array_get(stages, i), "device_wall_ns"), alias, value)
         {
-            const BlockRow row = { report, i };
             gsize n_predicted, n_streams = streams_of(report, alias);
             double predicted = predicted_utilisation(report, alias, &n_predicted);
-            GArray *busy = over_repetitions(&row, "device_wall_ns", alias, TRUE);
+            GArray *busy = over_repetitions(report, i, "device_wall_ns", alias);
             for (guint r = 0; r < busy->len; r++)
                 g_array_index(busy, double, r) /= (double)(n_predicted > 0 ? n_predicted : n_streams);
             add_mean(figures, g_strdup_printf("%s wall utilisation", alias), "ratio", predicted, busy);

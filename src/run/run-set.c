@@ -182,27 +182,15 @@ static gboolean find_model(IfmRunSet *set, const IfmPlan *demo, GError **error)
 /* Options that plan: without a study nothing is, and whatever they say would be passed over. */
 static gboolean check_planless(const IfmRunOptions *options, GError **error)
 {
-    const IfmPlanSearchOptions *search = &options->search;
-    const struct
-    {
-        const char *name;
-        gboolean given;
-    } idle[] = {
-        { "objective", search->objective != IFM_OPTION_UNSET },
-        { "grid", search->grid != NULL },
-        { "max-blocks", search->max_blocks != IFM_OPTION_UNSET },
-        { "no-npu-split", search->no_npu_split },
-        { "implausible", search->implausible },
-        { "use", search->use != NULL },
-        { "without", search->without != NULL },
-        { "power", search->power != NULL },
-        { "pilot", options->pilot_ns != IFM_OPTION_UNSET },
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(idle); i++)
-        if (idle[i].given)
-            return ifm_error_misuse(error, "--%s: has no effect on a plan that is given; with STUDY, or alone, it has",
-                                    idle[i].name);
-    return TRUE;
+    const char *idle = options->pilot_ns != IFM_OPTION_UNSET ? "pilot" : NULL;
+    for (const IfmOption *row = ifm_plan_search_options; row->name != NULL; row++)
+        if (ifm_option_is_given(row, &options->search))
+        {
+            idle = row->name;
+            break;
+        }
+    return idle == NULL ||
+           ifm_error_misuse(error, "--%s: has no effect on a plan that is given; with STUDY, or alone, it has", idle);
 }
 
 static gboolean open_place(IfmRunSet *set, GError **error)

@@ -594,6 +594,7 @@ static void test_bad(Bench *bench, gconstpointer data)
         { ONE, "--power x", 2, "--power: has no effect on a plan that is given" },
         { ONE, "--use x", 2, "--use: has no effect on a plan that is given" },
         { ONE, "--objective latency", 2, "--objective: has no effect on a plan that is given" },
+        { ONE, "--by mean", 2, "--by: has no effect on a plan that is given" },
         { "{\"plan\": ", "", 3, "plan.json:1" },
         { "{\"plan\": 7, \"model\": \"graphsage\"}", "", 3, "plan.json" },
         { "{\"plan\": [], \"model\": \"graphsag\"}", "", 3, "graphsage" },
