@@ -11,13 +11,12 @@ static gboolean check_widths(const IfmGraph *const *graphs, gsize n, GError **er
         gboolean is_nodes = graphs[i]->n_node_values != graphs[0]->n_node_values;
         if (!is_nodes && graphs[i]->n_edge_values == graphs[0]->n_edge_values)
             continue;
-        ifm_error_refuse(error,
-                         "%s has %" G_GINT64_FORMAT " attributes %s, %s has %" G_GINT64_FORMAT
-                         "; graphs of one batch have as many each",
-                         graphs[i]->name, is_nodes ? graphs[i]->n_node_values : graphs[i]->n_edge_values,
-                         is_nodes ? "a node" : "an edge", graphs[0]->name,
-                         is_nodes ? graphs[0]->n_node_values : graphs[0]->n_edge_values);
-        return FALSE;
+        return ifm_error_refuse(error,
+                                "%s has %" G_GINT64_FORMAT " attributes %s, %s has %" G_GINT64_FORMAT
+                                "; graphs of one batch have as many each",
+                                graphs[i]->name, is_nodes ? graphs[i]->n_node_values : graphs[i]->n_edge_values,
+                                is_nodes ? "a node" : "an edge", graphs[0]->name,
+                                is_nodes ? graphs[0]->n_node_values : graphs[0]->n_edge_values);
     }
     return TRUE;
 }

@@ -169,11 +169,10 @@ gboolean ifm_encoding_laplacian_check(const IfmGraph *graph, gint64 dim, GError 
         gint64 from = graph_of(graph, graph->edge_index[i]), to = graph_of(graph, graph->edge_index[graph->n_edges + i]);
         if (from == to)
             continue;
-        ifm_error_refuse(error,
-                         "%s: edge %" G_GINT64_FORMAT " leads from graph %" G_GINT64_FORMAT " to graph %" G_GINT64_FORMAT
-                         "; edges stay within one",
-                         graph->name, i, from + 1, to + 1);
-        return FALSE;
+        return ifm_error_refuse(error,
+                                "%s: edge %" G_GINT64_FORMAT " leads from graph %" G_GINT64_FORMAT
+                                " to graph %" G_GINT64_FORMAT "; edges stay within one",
+                                graph->name, i, from + 1, to + 1);
     }
     g_autofree gint64 *sizes = g_new0(gint64, graph->n_graphs);
     for (gint64 node = 0; node < graph->n_nodes; node++)

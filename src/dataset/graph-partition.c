@@ -63,12 +63,11 @@ static gboolean ask_metis(const IfmGraph *graph, gint64 n_parts, guint32 seed, i
     ifm_metis_unlock();
     if (status == METIS_OK)
         return TRUE;
-    g_set_error(error, IFM_ERROR, status == METIS_ERROR_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED,
-                "%s: METIS could not make %" G_GINT64_FORMAT " parts: %s", graph->name, n_parts,
-                status == METIS_ERROR_MEMORY  ? "no memory"
-                : status == METIS_ERROR_INPUT ? "it refuses the graph"
-                                              : "it gives no reason");
-    return FALSE;
+    return ifm_error_set(error, status == METIS_ERROR_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED,
+                         "%s: METIS could not make %" G_GINT64_FORMAT " parts: %s", graph->name, n_parts,
+                         status == METIS_ERROR_MEMORY  ? "no memory"
+                         : status == METIS_ERROR_INPUT ? "it refuses the graph"
+                                                       : "it gives no reason");
 }
 
 /* Equal numbers of nodes per partition, in order. For graphs without edges between nodes, and for partitions of few nodes,

@@ -159,11 +159,10 @@ static gboolean find(const Search *search, gint64 n_wanted, double tolerance, do
     }
     if (info == 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                "ARPACK found %d of %" G_GINT64_FORMAT " eigenvectors of a component of %" G_GINT64_FORMAT
-                " nodes in %d restarts (its word: %d)",
-                (int)run.parameters[4], n_wanted, (gint64)run.n, (int)run.parameters[2], (int)info);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED,
+                         "ARPACK found %d of %" G_GINT64_FORMAT " eigenvectors of a component of %" G_GINT64_FORMAT
+                         " nodes in %d restarts (its word: %d)",
+                         (int)run.parameters[4], n_wanted, (gint64)run.n, (int)run.parameters[2], (int)info);
 }
 
 /* --- in order ----------------------------------------------------------------------------------------------------- */

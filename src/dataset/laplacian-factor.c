@@ -56,10 +56,9 @@ static gboolean order_nodes(const IfmComponent *component, IfmFactor *factor, GE
     ifm_metis_unlock();
     if (status == METIS_OK)
         return TRUE;
-    g_set_error(error, IFM_ERROR, status == METIS_ERROR_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED,
-                "METIS could not order a component of %" G_GINT64_FORMAT " nodes%s", (gint64)n,
-                status == METIS_ERROR_MEMORY ? ": no memory" : "");
-    return FALSE;
+    return ifm_error_set(error, status == METIS_ERROR_MEMORY ? IFM_ERROR_MEMORY : IFM_ERROR_FAILED,
+                         "METIS could not order a component of %" G_GINT64_FORMAT " nodes%s", (gint64)n,
+                         status == METIS_ERROR_MEMORY ? ": no memory" : "");
 }
 
 /* count_entries: The elimination tree and how many entries each column gets. @seen: [n] room. Returns: FALSE where it is

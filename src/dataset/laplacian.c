@@ -123,11 +123,10 @@ static gboolean solve_dense(const IfmComponent *component, gint64 n_wanted, doub
     }
     if (info == LAPACK_WORK_MEMORY_ERROR)
         return ifm_graph_memory_error(n, sizeof *matrix, error) != NULL;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED,
-                "LAPACK found %d of %" G_GINT64_FORMAT " eigenvectors of a component of %" G_GINT64_FORMAT
-                " nodes (dsyevr: %d)",
-                (int)n_found, n_wanted, n, info);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED,
+                         "LAPACK found %d of %" G_GINT64_FORMAT " eigenvectors of a component of %" G_GINT64_FORMAT
+                         " nodes (dsyevr: %d)",
+                         (int)n_found, n_wanted, n, info);
 }
 
 gboolean ifm_component_solve(const IfmComponent *component, gint64 n_wanted, double *values, double *vectors,

@@ -15,11 +15,11 @@ static gboolean check_idx(const IfmGraph *graph, GError **error)
 {
     if (graph->n_nodes < IDX_MAX && graph->n_edges <= IDX_MAX / 2)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                " edges are more than METIS, which counts with %d bits here, can hold: %" G_GINT64_FORMAT " edges at most",
-                graph->name, graph->n_nodes, graph->n_edges, IDXTYPEWIDTH, (gint64)IDX_MAX / 2);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                         "%s: %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
+                         " edges are more than METIS, which counts with %d bits here, can hold: %" G_GINT64_FORMAT
+                         " edges at most",
+                         graph->name, graph->n_nodes, graph->n_edges, IDXTYPEWIDTH, (gint64)IDX_MAX / 2);
 }
 
 /* list_pairs: Both ends of each edge in the other's list, as often as there are edges. */

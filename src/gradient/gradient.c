@@ -158,10 +158,9 @@ static gboolean check_opset(const IfmModel *model, GError **error)
     gint64 opset = ifm_model_opset(model);
     if (opset >= IFM_GRADIENT_MIN_OPSET)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                "%s: opset %" G_GINT64_FORMAT ": models of opset %d and later are differentiated", ifm_model_name(model),
-                opset, IFM_GRADIENT_MIN_OPSET);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                         "%s: opset %" G_GINT64_FORMAT ": models of opset %d and later are differentiated",
+                         ifm_model_name(model), opset, IFM_GRADIENT_MIN_OPSET);
 }
 
 static void pass_clear(Pass *pass)

@@ -239,8 +239,7 @@ static gboolean check(int status, GError **error)
     if (status == 0)
         return TRUE;
     const char *text = XGBGetLastError();
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "XGBoost: %.*s", (int)strcspn(text, "\n"),
-                text); /* a stack trace follows */
+    ifm_error_set(error, IFM_ERROR_FAILED, "XGBoost: %.*s", (int)strcspn(text, "\n"), text); /* a stack trace follows */
     ifm_error_make_one_line(error);
     return FALSE;
 }
@@ -269,10 +268,7 @@ static gboolean boost(BoosterHandle booster, DMatrixHandle matrix, LearnTask tas
     for (int round = 0; round < settings[options->method][task].n_rounds; round++)
     {
         if (options->interrupted != NULL && g_atomic_int_get(options->interrupted) != 0)
-        {
-            g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "interrupted while learning");
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted while learning");
         if (!check(XGBoosterUpdateOneIter(booster, round, matrix), error))
             return FALSE;
     }
@@ -396,8 +392,7 @@ gboolean learn_trees_from_xgboost(LearnTrees *trees, const json_t *model, gsize 
         return TRUE;
     }
     learn_trees_clear(trees);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "XGBoost's model has no trees that can be read");
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "XGBoost's model has no trees that can be read");
 }
 
 /* --- files --------------------------------------------------------------------------------------------------------------

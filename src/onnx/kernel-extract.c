@@ -157,9 +157,8 @@ static gboolean check_domain(const IfmKernelRecord *record, GError **error)
 {
     if (!g_str_has_prefix(record->domain, "org.openvino"))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s (%s): no model can hold a kernel of %s", record->name,
-                record->node, record->domain);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s (%s): no model can hold a kernel of %s", record->name,
+                         record->node, record->domain);
 }
 
 static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tensors, GError **error)
@@ -168,11 +167,8 @@ static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tens
     {
         const IfmKernelTensor *tensor = tensors->pdata[i];
         if (*tensor->name != '\0' && *tensor->dtype == '\0')
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s (%s): the shape of '%s' is not known", record->name,
-                        record->node, tensor->name);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s (%s): the shape of '%s' is not known", record->name,
+                                 record->node, tensor->name);
     }
     return TRUE;
 }

@@ -184,7 +184,7 @@ void ifm_analysis_memory(const IfmAnalysis *analysis, IfmMemoryPlan *plan)
 {
     g_autoptr(GHashTable) outputs = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(IfmMemorySpan));
-    Planner planner = { analysis, ifm_analysis_model(analysis), plan, outputs, spans };
+    Planner planner = { analysis, analysis->model, plan, outputs, spans };
     gsize n_nodes = ifm_model_n_nodes(planner.model), step;
     *plan = (IfmMemoryPlan){ .parameter_bytes = ifm_model_stored_bytes(planner.model),
                              .lifetimes = g_array_new(FALSE, FALSE, sizeof(IfmLifetime)) };

@@ -553,11 +553,6 @@ const char *ifm_analysis_contradiction(const IfmAnalysis *analysis, gsize *n)
     return analysis->contradiction;
 }
 
-const IfmModel *ifm_analysis_model(const IfmAnalysis *analysis)
-{
-    return analysis->model;
-}
-
 gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, IfmDtype *dtype, int *rank, gint64 *shape)
 {
     const IfmFact *fact = g_hash_table_lookup(analysis->facts, tensor);

@@ -123,11 +123,8 @@ static gboolean read_file(Fed *fed, GError **error)
 {
     g_autoptr(GMappedFile) file = g_mapped_file_new(fed->what, FALSE, NULL);
     if (file == NULL)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "--input %s: %s: cannot be read: %s", fed->port->name,
-                    fed->what, g_strerror(errno));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "--input %s: %s: cannot be read: %s", fed->port->name, fed->what,
+                             g_strerror(errno));
     const guint8 *data = (const guint8 *)g_mapped_file_get_contents(file);
     const gsize size = g_mapped_file_get_length(file);
     gboolean read = g_str_has_suffix(fed->what, ".pb")
@@ -472,8 +469,7 @@ static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, g
     return g_steal_pointer(&all);
 }
 
-/* @inputs: IfmGivenInput */
-static char *save(const GArray *inputs, const char *folder, GError **error)
+char *ifm_given_inputs_save(const GArray *inputs, const char *folder, GError **error)
 {
     const guint n = inputs->len;
     g_autofree const char **names = g_new(const char *, n + 1);
@@ -491,16 +487,6 @@ static char *save(const GArray *inputs, const char *folder, GError **error)
     g_autofree char *name = g_strdup_printf("given-%.16s.inputs", g_checksum_get_string(checksum));
     g_autofree char *path = g_build_filename(folder, name, NULL);
     return ifm_tensor_file_save(path, names, tensors, n, error) ? g_steal_pointer(&path) : NULL;
-}
-
-char *ifm_model_feed_save(const IfmModelFeed *feed, const char *folder, GError **error)
-{
-    return save(feed->given, folder, error);
-}
-
-char *ifm_model_feed_save_samples(const IfmModelFeed *feed, const char *folder, GError **error)
-{
-    return save(feed->samples, folder, error);
 }
 
 static void give(IfmModelFeed *feed, GArray *to, const Fed *fed, IfmTensor *tensor)

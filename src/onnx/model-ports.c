@@ -247,11 +247,8 @@ static gboolean fill_distinct(IfmTensor *tensor, GRand *random, const Range *ran
 {
     const gint64 n = ifm_tensor_n_elements(tensor), low = (gint64)range->low, span = (gint64)range->high - low;
     if (span < n)
-    {
-        ifm_error_refuse(
+        return ifm_error_refuse(
             error, "its range has %" G_GINT64_FORMAT " numbers, too few for %" G_GINT64_FORMAT " distinct ones", span, n);
-        return FALSE;
-    }
     for (gint64 i = 0; i < n; i++)
     {
         const gint64 from = (gint64)((__int128)span * i / n), to = (gint64)((__int128)span * (i + 1) / n);
@@ -272,9 +269,8 @@ static gboolean fits_memory(const IfmPort *port, const gint64 *shape, gsize *tot
     if (!too_large && !__builtin_add_overflow(size, *total, total) && *total <= memory)
         return TRUE;
     g_autofree char *text = ifm_shape_to_string(port->rank, shape);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "input '%s': shape %s is more than this machine's memory", port->name,
-                text);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_MEMORY, "input '%s': shape %s is more than this machine's memory", port->name,
+                         text);
 }
 
 static void fill_fixed(IfmTensor *tensor, const IfmInputMeaning *meaning)

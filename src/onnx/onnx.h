@@ -601,12 +601,9 @@ void ifm_model_feed_bind(IfmModelFeed *feed, const char *name, gint64 size);
 gboolean ifm_model_feed_fill(IfmModelFeed *feed, const IfmModel *model, const IfmModelOptions *options, guint32 seed,
                              IfmNote note, void *user, GError **error);
 
-/** ifm_model_feed_save: Writes the inputs into @folder as a file of tensors (tensor-file.h) that is named for what is in
- * it. Returns: (transfer full) its path; NULL with an error */
-char *ifm_model_feed_save(const IfmModelFeed *feed, const char *folder, GError **error);
-
-/** ifm_model_feed_save_samples: The same of the samples. */
-char *ifm_model_feed_save_samples(const IfmModelFeed *feed, const char *folder, GError **error);
+/** ifm_given_inputs_save: Writes inputs of a feed, or its samples, into @folder as a file of tensors (tensor-file.h) that
+ * is named for what is in it. @inputs: IfmGivenInput    Returns: (transfer full) its path; NULL with an error */
+char *ifm_given_inputs_save(const GArray *inputs, const char *folder, GError **error);
 
 static inline const IfmDimBinding *ifm_model_feed_bindings(const IfmModelFeed *feed)
 {

@@ -183,9 +183,6 @@ struct IfmAnalysis
     char *contradiction; /* the first of those; NULL: none */
 };
 
-/* ifm_analysis_model: Returns: (transfer none) the analysed model. The analysis holds a reference. */
-const IfmModel *ifm_analysis_model(const IfmAnalysis *analysis);
-
 /* ifm_scope_run: Analyses a subgraph. @inputs: [n_inputs] facts of its inputs    @outputs: (out) [n_outputs of the graph]
  * @body: (out) the sum over its nodes. Returns: FALSE where its shapes contradict each other. */
 gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmFact *inputs, gsize n_inputs,

@@ -16,42 +16,37 @@
 #define UNKNOWN_TERMS 64.0
 #define HALF_ROUNDOFF 1e-6 /* below every half precision's, above f32's */
 
-/* Sum: an operator whose outputs are sums. @n_sides: how many of its inputs, from the first, are factors of the terms */
-typedef struct
+/* Operators whose outputs are sums. @n_sides: how many of the inputs, from the first, are factors of the terms */
+static const struct
 {
-    const char *op_type;
     gsize n_sides;
-} Sum;
-static const Sum sums[] = {
-    { "Attention", 3 },
-    { "AveragePool", 1 },
-    { "Conv", 1 },
-    { "ConvTranspose", 1 },
-    { "DeformConv", 1 },
-    { "Einsum", 2 },
-    { "FusedConv", 1 },
-    { "FusedGemm", 1 },
-    { "FusedMatMul", 2 },
-    { "GRU", 1 },
-    { "Gemm", 1 },
-    { "GlobalAveragePool", 1 },
-    { "GlobalLpPool", 1 },
-    { "GroupQueryAttention", 3 },
-    { "LSTM", 1 },
-    { "MatMul", 2 },
-    { "MatMulNBits", 1 },
-    { "Mean", G_MAXSIZE },
-    { "MultiHeadAttention", 3 },
-    { "NhwcFusedConv", 1 },
-    { "RNN", 1 },
-    { "ReduceL1", 1 },
-    { "ReduceL2", 1 },
-    { "ReduceLogSum", 1 },
-    { "ReduceLogSumExp", 1 },
-    { "ReduceMean", 1 },
-    { "ReduceSum", 1 },
-    { "ReduceSumSquare", 1 },
-    { "Sum", G_MAXSIZE },
+    const char *const *op_types;
+} sums[] = {
+    { 1, (const char *const[]){ "AveragePool",
+                                "Conv",
+                                "ConvTranspose",
+                                "DeformConv",
+                                "FusedConv",
+                                "FusedGemm",
+                                "GRU",
+                                "Gemm",
+                                "GlobalAveragePool",
+                                "GlobalLpPool",
+                                "LSTM",
+                                "MatMulNBits",
+                                "NhwcFusedConv",
+                                "RNN",
+                                "ReduceL1",
+                                "ReduceL2",
+                                "ReduceLogSum",
+                                "ReduceLogSumExp",
+                                "ReduceMean",
+                                "ReduceSum",
+                                "ReduceSumSquare",
+                                NULL } },
+    { 2, (const char *const[]){ "Einsum", "FusedMatMul", "MatMul", NULL } },
+    { 3, (const char *const[]){ "Attention", "GroupQueryAttention", "MultiHeadAttention", NULL } },
+    { G_MAXSIZE, (const char *const[]){ "Mean", "Sum", NULL } },
 };
 
 /* Level: a graph in work. @data: names that depend on the values of inputs, not on shapes and constants alone */
@@ -224,7 +219,7 @@ static void disturb_inputs(Level *level, Onnx__NodeProto *proto, const IfmNode *
 {
     gsize n_sides = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(sums); i++)
-        if (g_str_equal(sums[i].op_type, node->op_type))
+        if (g_strv_contains(sums[i].op_types, node->op_type))
             n_sides = sums[i].n_sides;
     if (n_sides == 0)
         return;

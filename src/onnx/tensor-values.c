@@ -257,13 +257,10 @@ static gboolean attach_external(IfmModel *model, Onnx__TensorProto *tensor, GErr
         return FALSE;
     guint64 size = g_bytes_get_size(bytes);
     if (offset > size || length > size - offset)
-    {
-        ifm_error_refuse(error,
-                         "external data '%s' has %" G_GUINT64_FORMAT " bytes; the tensor needs %" G_GUINT64_FORMAT
-                         " from byte %" G_GUINT64_FORMAT,
-                         location, size, length, offset);
-        return FALSE;
-    }
+        return ifm_error_refuse(error,
+                                "external data '%s' has %" G_GUINT64_FORMAT " bytes; the tensor needs %" G_GUINT64_FORMAT
+                                " from byte %" G_GUINT64_FORMAT,
+                                location, size, length, offset);
     tensor->has_raw_data = TRUE;
     if (length > 0)
     {

@@ -115,30 +115,28 @@ void ifm_bandwidth_judge(IfmBandwidthFit *fit)
                    slope->lower, slope->upper);
 }
 
+gboolean ifm_fit_check(const char *fit, const char *points, const char *found, gsize n, double level, GError **error)
+{
+    return (n >= 3 && level > 0 && level < 1) ||
+           ifm_error_refuse(
+               error, "%s fit: %" G_GSIZE_FORMAT " %s at level %g; %s with an interval takes 3 and a level between 0 and 1",
+               fit, n, points, level, found);
+}
+
 gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
                            GError **error)
 {
     *fit = (IfmBandwidthFit){ .n = n };
-    if (n < 3 || !(level > 0 && level < 1))
-    {
-        ifm_error_refuse(error,
-                         "bandwidth fit: %" G_GSIZE_FORMAT
-                         " sizes at level %g; a line with an interval takes 3 and a level "
-                         "between 0 and 1",
-                         n, level);
+    if (!ifm_fit_check("bandwidth", "sizes", "a line", n, level, error))
         return FALSE;
-    }
     Shifted x, y;
     if (!shifted_init(&x, "data size", data_bytes, n, error) || !shifted_init(&y, "latency", latency_ns, n, error))
         return FALSE;
     double xx = centred_products(&x, &x, n), yy = centred_products(&y, &y, n);
     if (xx == 0)
-    {
-        ifm_error_refuse(error,
-                         "bandwidth fit: all %" G_GSIZE_FORMAT " data sizes are %g bytes; a line takes two that differ", n,
-                         x.first);
-        return FALSE;
-    }
+        return ifm_error_refuse(
+            error, "bandwidth fit: all %" G_GSIZE_FORMAT " data sizes are %g bytes; a line takes two that differ", n,
+            x.first);
     if (yy <= rounding_squares(y.largest / y.scale, n))
         yy = 0;
     fill_line(fit, &x, &y, xx, yy, yy > 0 ? centred_products(&x, &y, n) / xx : 0, level);

@@ -40,24 +40,14 @@ static void sum_up(Sums *sums, const double *data_bytes, const double *latency_n
 static gboolean check_points(const double *data_bytes, const double *latency_ns, gsize n, double level, GError **error)
 {
     gboolean differ = FALSE;
-    if (n < 3 || !(level > 0 && level < 1))
-    {
-        ifm_error_refuse(error,
-                         "link fit: %" G_GSIZE_FORMAT
-                         " sizes at level %g; a line with an interval takes 3 and a level between "
-                         "0 and 1",
-                         n, level);
+    if (!ifm_fit_check("link", "sizes", "a line", n, level, error))
         return FALSE;
-    }
     for (gsize i = 0; i < n; i++)
     {
         if (!(data_bytes[i] >= 0 && data_bytes[i] < 1e100 && latency_ns[i] > 1e-100 && latency_ns[i] < 1e100))
-        {
-            ifm_error_refuse(
+            return ifm_error_refuse(
                 error, "link fit: point %" G_GSIZE_FORMAT ": %g bytes take %g ns; a size is 0 or more, a latency above 0",
                 i + 1, data_bytes[i], latency_ns[i]);
-            return FALSE;
-        }
         differ |= data_bytes[i] != data_bytes[0];
     }
     if (!differ)

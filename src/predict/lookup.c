@@ -36,10 +36,7 @@ static gboolean point_equal(gconstpointer a, gconstpointer b)
 gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError **error)
 {
     if (n < 1 || n > G_MAXINT)
-    {
-        ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; it takes 1 to %d", n, G_MAXINT);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; it takes 1 to %d", n, G_MAXINT);
     g_autoptr(GHashTable) seen = g_hash_table_new(point_hash, point_equal);
     for (gsize i = 0; i < n; i++)
     {
@@ -47,11 +44,10 @@ gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError *
             return FALSE;
         if (g_hash_table_add(seen, (gpointer)&points[i]))
             continue;
-        ifm_error_refuse(error,
-                         "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
-                         " edges were given before; a size may stand once",
-                         i + 1, points[i].nodes, points[i].edges);
-        return FALSE;
+        return ifm_error_refuse(error,
+                                "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                                " edges were given before; a size may stand once",
+                                i + 1, points[i].nodes, points[i].edges);
     }
     return TRUE;
 }
@@ -156,10 +152,7 @@ gboolean ifm_lookup_leave_one_out(const IfmLookupPoint *points, gsize n, IfmLook
                                   GError **error)
 {
     if (n < 3)
-    {
-        ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
     if (!ifm_lookup_check_points(points, n, error))
         return FALSE;
     g_autoptr(GArray) all = g_array_sized_new(FALSE, FALSE, sizeof(IfmLookupMiss), n);

@@ -38,15 +38,8 @@ gboolean ifm_power_fit(const double *x, const double *y, const IfmInterval *y_in
                        IfmPowerFit *fit, GError **error)
 {
     *fit = (IfmPowerFit){ .n = n };
-    if (n < 3 || !(level > 0 && level < 1))
-    {
-        ifm_error_refuse(error,
-                         "power fit: %" G_GSIZE_FORMAT
-                         " points at level %g; an exponent with an interval takes 3 and a level "
-                         "between 0 and 1",
-                         n, level);
+    if (!ifm_fit_check("power", "points", "an exponent", n, level, error))
         return FALSE;
-    }
     g_autofree double *log_x = g_new(double, n), *log_y = g_new(double, n);
     if (!take_logarithms("x", x, n, log_x, error) || !take_logarithms("y", y, n, log_y, error))
         return FALSE;

@@ -3,6 +3,8 @@
 
 G_BEGIN_DECLS
 
+/** ifm_fit_check: Whether @n points are enough. @fit: "link"    @points: "sizes"    @found: "a line" */
+gboolean ifm_fit_check(const char *fit, const char *points, const char *found, gsize n, double level, GError **error);
 /** ifm_bandwidth_judge: Fills the results that follow from the slope and its interval. */
 void ifm_bandwidth_judge(IfmBandwidthFit *fit);
 

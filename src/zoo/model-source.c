@@ -246,9 +246,9 @@ static gboolean feed(IfmModelSource *source, const IfmModelRequest *request, GEr
     if (source->feed.given->len == 0 || !request->is_run)
         return TRUE;
     g_autofree char *folder = place(source, request, "inputs", error);
-    source->inputs_path = folder != NULL ? ifm_model_feed_save(&source->feed, folder, error) : NULL;
+    source->inputs_path = folder != NULL ? ifm_given_inputs_save(source->feed.given, folder, error) : NULL;
     if (source->inputs_path != NULL && source->feed.samples->len > 0)
-        source->samples_path = ifm_model_feed_save_samples(&source->feed, folder, error);
+        source->samples_path = ifm_given_inputs_save(source->feed.samples, folder, error);
     return source->inputs_path != NULL && (source->samples_path != NULL || source->feed.samples->len == 0);
 }
 

@@ -51,21 +51,13 @@ gint64 ifm_boundary_bytes(const IfmBoundary *boundary, const IfmStageSizes *size
     return bytes;
 }
 
-static gboolean is_among(const char *const *names, const char *name)
-{
-    for (; *names != NULL; names++)
-        if (g_str_equal(*names, name))
-            return TRUE;
-    return FALSE;
-}
-
 /* some_stage: Whether one of the stages reads (or @makes) the boundary. */
 static gboolean some_stage(const IfmStagedModel *staged, int first, int last, const char *boundary, gboolean makes)
 {
     for (int number = first; number <= last; number++)
     {
         const IfmStage *stage = &staged->stages[number - 1];
-        if (is_among(makes ? stage->outputs : stage->inputs, boundary))
+        if (g_strv_contains(makes ? stage->outputs : stage->inputs, boundary))
             return TRUE;
     }
     return FALSE;
@@ -298,7 +290,7 @@ static void add_part_ports(const IfmStagedModel *staged, int first, int last, co
     for (int number = first; number <= last; number++)
     {
         const IfmStage *stage = &staged->stages[number - 1];
-        gboolean reads = is_among(stage->inputs, boundary->name);
+        gboolean reads = g_strv_contains(stage->inputs, boundary->name);
         gboolean all = g_strcmp0(stage->whole_input, boundary->name) == 0;
         whole = whole || (reads && all);
         own = own || (reads && !all);
@@ -320,11 +312,10 @@ static gboolean check_whole(const IfmStagedModel *staged, int first, int last, G
         const char *whole = staged->stages[number - 1].whole_input;
         if (whole == NULL || !some_stage(staged, first, number - 1, whole, TRUE))
             continue;
-        g_set_error(
-            error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
+        return ifm_error_set(
+            error, IFM_ERROR_UNSUPPORTED,
             "zoo: %s: stages %d to %d cannot be computed by parts: stage %d needs all of '%s', which the range makes",
             staged->name, first, last, number, whole);
-        return FALSE;
     }
     return TRUE;
 }

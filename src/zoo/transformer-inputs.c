@@ -48,11 +48,8 @@ static gboolean check_graph(const IfmTransformer *transformer, const IfmGraph *g
     };
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
         if (sizes[i].found != sizes[i].right)
-        {
-            ifm_error_refuse(error, "%s: %" G_GINT64_FORMAT " %s; the model has %" G_GINT64_FORMAT, graph->name,
-                             sizes[i].found, sizes[i].name, sizes[i].right);
-            return FALSE;
-        }
+            return ifm_error_refuse(error, "%s: %" G_GINT64_FORMAT " %s; the model has %" G_GINT64_FORMAT, graph->name,
+                                    sizes[i].found, sizes[i].name, sizes[i].right);
     return ifm_graph_check(graph, error);
 }
 
@@ -62,12 +59,11 @@ static gboolean check_encoding(const IfmTransformer *transformer, const IfmEncod
     if (sizes->pe == IFM_ENCODING_NONE ||
         (encoding != NULL && encoding->dim == sizes->pe_dim && encoding->n_nodes == sizes->num_nodes))
         return TRUE;
-    ifm_error_refuse(error,
-                     "positional encoding of %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
-                     " numbers each; the model's is of %" G_GINT64_FORMAT " nodes, pe_dim %" G_GINT64_FORMAT,
-                     encoding != NULL ? encoding->n_nodes : 0, encoding != NULL ? encoding->dim : 0, sizes->num_nodes,
-                     sizes->pe_dim);
-    return FALSE;
+    return ifm_error_refuse(error,
+                            "positional encoding of %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                            " numbers each; the model's is of %" G_GINT64_FORMAT " nodes, pe_dim %" G_GINT64_FORMAT,
+                            encoding != NULL ? encoding->n_nodes : 0, encoding != NULL ? encoding->dim : 0,
+                            sizes->num_nodes, sizes->pe_dim);
 }
 
 /* --- one input ---------------------------------------------------------------------------------------------------- */

@@ -96,10 +96,7 @@ gboolean ifm_transformer_from_settings(const char *name, const char *const *sett
     if (entry == NULL)
         return FALSE;
     if (entry->build != ifm_zoo_transformer_build)
-    {
-        ifm_error_refuse(error, "zoo: %s is no graph transformer; graph_transformer and gps are", name);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "zoo: %s is no graph transformer; graph_transformer and gps are", name);
     if (!ifm_zoo_values(entry, settings, values, error))
         return FALSE;
     *transformer = from_values(values);
