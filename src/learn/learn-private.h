@@ -20,25 +20,13 @@ typedef struct
     guint16 default_left;
 } LearnNode;
 
-/* LearnSplit: of a complete tree, where the children of place i are 2 i + 1 and 2 i + 2. @slot: the feature where NaN goes
- * left, behind all features where it goes right */
-typedef struct
-{
-    float value;
-    guint32 slot;
-} LearnSplit;
-
-/* LearnTrees: their sum, from @intercept on, is the prediction. @n_features: 0: there are no trees
- * @depth: of the complete trees that shallow trees are walked as, 2^depth - 1 splits and 2^depth leaves each; 0: none */
+/* LearnTrees: their sum, from @intercept on, is the prediction. @n_features: 0: there are no trees */
 typedef struct
 {
     GArray *nodes;  /* LearnNode, tree by tree */
     GArray *starts; /* guint32: of each tree */
     gsize n_features;
     double intercept;
-    guint depth;
-    LearnSplit *splits;
-    float *leaves;
 } LearnTrees;
 
 #define LEARN_MAX_FEATURES 256
@@ -70,14 +58,8 @@ gboolean learn_trees_train(LearnTrees *trees, const LearnTable *table, LearnTask
 /* learn_trees_from_xgboost: of a model as XGBoost writes it. */
 gboolean learn_trees_from_xgboost(LearnTrees *trees, const json_t *model, gsize n_features, double *gains, GError **error);
 void learn_trees_clear(LearnTrees *trees);
-/* LearnRow: what the trees see of a kernel. LEARN_BATCH: so many are walked together. */
-typedef struct
-{
-    float x[LEARN_MAX_FEATURES];
-} LearnRow;
-#define LEARN_BATCH 8
-/* learn_trees_at: @rows: [n], up to LEARN_BATCH    @values: (out) [n] */
-void learn_trees_at(const LearnTrees *trees, const LearnRow *rows, guint n, double *values);
+/* learn_trees_at: @row: [n_features] what the trees see of a kernel */
+double learn_trees_at(const LearnTrees *trees, const float *row);
 /* learn_trees_to_json: (transfer full)    learn_trees_from_json: checks all of it. */
 json_t *learn_trees_to_json(const LearnTrees *trees);
 gboolean learn_trees_from_json(LearnTrees *trees, const json_t *json, const char *where, gsize n_features, GError **error);
@@ -184,9 +166,6 @@ void learn_model_release(IfmLatencyModel *model); /* all but its trees, and itse
 /* learn_errors_new: (transfer full) IfmLearnError*, none.    learn_error_new: (transfer full) without figures */
 GPtrArray *learn_errors_new(void);
 IfmLearnError *learn_error_new(const char *protocol, const char *method, const char *part);
-/* learn_predict: ifm_latency_model_predict() of several kernels. @kernels, @predicted: [n] */
-void learn_predict(const IfmLatencyModel *model, const IfmKernelSample *kernels, gsize n, const IfmLoadState *load,
-                   IfmPredictedLatency *predicted);
 /* learn_model_check: whether its numbers are such as a file may have. FALSE with IFM_ERROR_INVALID. */
 gboolean learn_model_check(const IfmLatencyModel *model, const char *where, GError **error);
 /* learn_model_finish: names of metrics, once they are known. */

@@ -67,34 +67,24 @@ static GArray *predict_kernels(const IfmLatencyModel *model, const IfmKernelReco
     const guint n = records->kernels->len;
     GArray *kernels = g_array_sized_new(FALSE, FALSE, sizeof(IfmPredictedKernel), n);
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autofree IfmKernelSample *samples = g_new(IfmKernelSample, n + 1);
-    g_autofree IfmPredictedLatency *predicted = g_new(IfmPredictedLatency, n + 1);
-    g_autofree guint *first = g_new0(guint, n + 1); /* of each kernel the place of its sample */
-    guint n_samples = 0;
-    for (guint i = 0; i < n; i++)
-    {
-        const IfmKernelRecord *record = records->kernels->pdata[i];
-        gpointer place;
-        if (ifm_kernel_record_moves(record))
-            continue;
-        if (g_hash_table_lookup_extended(seen, record->digest, NULL, &place))
-        {
-            first[i] = GPOINTER_TO_UINT(place);
-            continue;
-        }
-        first[i] = n_samples;
-        g_hash_table_insert(seen, record->digest, GUINT_TO_POINTER(n_samples));
-        ifm_kernel_sample_init(&samples[n_samples]);
-        ifm_kernel_sample_describe(&samples[n_samples], record);
-        samples[n_samples++].threads = MAX(threads, 1);
-    }
-    learn_predict(model, samples, n_samples, load, predicted);
     for (guint i = 0; i < n; i++)
     {
         IfmPredictedKernel kernel = { .record = records->kernels->pdata[i] };
+        IfmKernelSample sample;
+        gpointer first;
         kernel.moves = ifm_kernel_record_moves(kernel.record);
-        kernel.predicted = kernel.moves ? (IfmPredictedLatency){ .known = TRUE, .in_range = TRUE, .load_learned = TRUE }
-                                        : predicted[first[i]];
+        if (kernel.moves)
+            kernel.predicted = (IfmPredictedLatency){ .known = TRUE, .in_range = TRUE, .load_learned = TRUE };
+        else if (g_hash_table_lookup_extended(seen, kernel.record->digest, NULL, &first))
+            kernel.predicted = g_array_index(kernels, IfmPredictedKernel, GPOINTER_TO_UINT(first)).predicted;
+        else
+        {
+            ifm_kernel_sample_init(&sample);
+            ifm_kernel_sample_describe(&sample, kernel.record);
+            sample.threads = MAX(threads, 1);
+            ifm_latency_model_predict(model, &sample, load, &kernel.predicted);
+            g_hash_table_insert(seen, kernel.record->digest, GUINT_TO_POINTER(i));
+        }
         g_array_append_val(kernels, kernel);
     }
     return kernels;

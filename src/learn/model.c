@@ -104,14 +104,10 @@ static double pick(const double *bounds, double latency_ns)
     return bounds[latency_ns >= IFM_LEARN_SMALL_NS];
 }
 
-/* What trees say, as factors. A model's file is not trusted: they are bounded. @factors: (out) [n], 1 without trees */
-static void find_factors(const LearnTrees *trees, const LearnRow *rows, guint n, double *factors)
+/* What trees say, as a factor. A model's file is not trusted: it is bounded. 1 without trees */
+static double factor_of(const LearnTrees *trees, const float *row)
 {
-    double values[LEARN_BATCH] = { 0 };
-    if (trees->n_features > 0)
-        learn_trees_at(trees, rows, n, values);
-    for (guint i = 0; i < n; i++)
-        factors[i] = exp(CLAMP(values[i], -MAX_LOG, MAX_LOG));
+    return trees->n_features > 0 ? exp(CLAMP(learn_trees_at(trees, row), -MAX_LOG, MAX_LOG)) : 1;
 }
 
 /* Whether all metrics are known, so that the trees with metrics serve. @row: (out) them */
@@ -153,103 +149,62 @@ static void share_time(const IfmLoadState *load, double half, IfmPredictedLatenc
     predicted->high_ns = predicted->latency_ns * exp(half) * UNLEARNT_FACTOR;
 }
 
-/* Batch: up to LEARN_BATCH kernels. @halves: of their intervals without load, in the logarithm */
-typedef struct
+/* @row: what the trees see without load; what they see of the load is added */
+static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, float *row,
+                           IfmPredictedLatency *predicted)
 {
-    const IfmKernelSample *kernels;
-    IfmPredictedLatency *predicted;
-    guint n;
-    LearnRow rows[LEARN_BATCH];
-    double halves[LEARN_BATCH];
-} Batch;
-
-static void predict_loaded(const IfmLatencyModel *model, const IfmLoadState *load, Batch *batch)
-{
-    const guint n_idle = model->features->len;
-    gboolean metrics = FALSE;
-    double factors[LEARN_BATCH];
-    for (guint i = 0; i < batch->n; i++)
-    {
-        IfmPredictedLatency *predicted = &batch->predicted[i];
-        float *row = batch->rows[i].x + n_idle;
-        learn_fill_load(predicted->idle_ns, load->same, load->other, row);
-        metrics = fill_metrics(model, load, row + LEARN_N_LOAD_FEATURES);
-        predicted->in_range =
-            predicted->in_range &&
-            is_in_range(model->load_features, metrics ? model->load_features->len : LEARN_N_LOAD_FEATURES, row);
-    }
-    find_factors(metrics ? &model->load_metrics : &model->load, batch->rows, batch->n, factors);
-    for (guint i = 0; i < batch->n; i++)
-    {
-        IfmPredictedLatency *predicted = &batch->predicted[i];
-        predicted->latency_ns = predicted->idle_ns * learn_time_sharing(load->same) * factors[i];
-        double half = half_of_load(model, load, predicted->latency_ns);
-        if (!predicted->known && !(load->idle_ns > 0))
-            half += model->quantiles.unknown;
-        set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
-    }
+    float *more = row + model->features->len;
+    learn_fill_load(predicted->idle_ns, load->same, load->other, more);
+    const gboolean metrics = fill_metrics(model, load, more + LEARN_N_LOAD_FEATURES);
+    predicted->in_range =
+        predicted->in_range &&
+        is_in_range(model->load_features, metrics ? model->load_features->len : LEARN_N_LOAD_FEATURES, more);
+    predicted->latency_ns =
+        predicted->idle_ns * learn_time_sharing(load->same) * factor_of(metrics ? &model->load_metrics : &model->load, row);
+    double half = half_of_load(model, load, predicted->latency_ns);
+    if (!predicted->known && !(load->idle_ns > 0))
+        half += model->quantiles.unknown;
+    set_interval(predicted, half * (predicted->in_range ? 1 : OUTSIDE_FACTOR));
 }
 
-static void predict_idle(const IfmLatencyModel *model, const IfmLoadState *load, Batch *batch)
+/* @row: (out) what the trees see    Returns: half of the interval, in the logarithm */
+static double predict_idle(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
+                           float *row, IfmPredictedLatency *predicted)
 {
     const LearnQuantiles *quantiles = &model->quantiles;
-    const gboolean idle_known = load != NULL && load->idle_ns > 0;
-    double factors[LEARN_BATCH] = { 0 };
-    for (guint i = 0; i < batch->n; i++)
+    double half = 0;
+    *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
+    learn_fill_row(model, kernel, predicted->roofline_ns, row);
+    predicted->known = learn_knows(model, kernel->op_type);
+    predicted->in_range = is_in_range(model->features, model->features->len, row);
+    if (load != NULL && load->idle_ns > 0)
+        predicted->idle_ns = load->idle_ns;
+    else if (predicted->known && model->idle.n_features > 0)
     {
-        const IfmKernelSample *kernel = &batch->kernels[i];
-        IfmPredictedLatency *predicted = &batch->predicted[i];
-        *predicted = (IfmPredictedLatency){ .roofline_ns = learn_roofline_ns(model, kernel), .load_learned = TRUE };
-        learn_fill_row(model, kernel, predicted->roofline_ns, batch->rows[i].x);
-        predicted->known = learn_knows(model, kernel->op_type);
-        predicted->in_range = is_in_range(model->features, model->features->len, batch->rows[i].x);
+        predicted->idle_ns = predicted->roofline_ns * factor_of(&model->idle, row);
+        half = pick(quantiles->idle, predicted->idle_ns);
     }
-    if (!idle_known)
-        find_factors(&model->idle, batch->rows, batch->n, factors);
-    for (guint i = 0; i < batch->n; i++)
+    else
     {
-        IfmPredictedLatency *predicted = &batch->predicted[i];
-        double half = 0;
-        if (idle_known)
-            predicted->idle_ns = load->idle_ns;
-        else if (predicted->known && model->idle.n_features > 0)
-        {
-            predicted->idle_ns = predicted->roofline_ns * factors[i];
-            half = pick(quantiles->idle, predicted->idle_ns);
-        }
-        else
-        {
-            predicted->idle_ns = predicted->roofline_ns * learn_scale(model, batch->kernels[i].op_type);
-            half = fmax(quantiles->unknown, pick(quantiles->idle, predicted->idle_ns));
-        }
-        batch->halves[i] = half * (predicted->in_range ? 1 : OUTSIDE_FACTOR);
-        predicted->latency_ns = predicted->idle_ns;
-        set_interval(predicted, batch->halves[i]);
+        predicted->idle_ns = predicted->roofline_ns * learn_scale(model, kernel->op_type);
+        half = fmax(quantiles->unknown, pick(quantiles->idle, predicted->idle_ns));
     }
-}
-
-void learn_predict(const IfmLatencyModel *model, const IfmKernelSample *kernels, gsize n, const IfmLoadState *load,
-                   IfmPredictedLatency *predicted)
-{
-    const gboolean loaded = load != NULL && (load->same > 0 || load->other > 0);
-    Batch batch;
-    for (gsize at = 0; at < n; at += LEARN_BATCH)
-    {
-        batch.kernels = kernels + at;
-        batch.predicted = predicted + at;
-        batch.n = (guint)MIN(LEARN_BATCH, n - at);
-        predict_idle(model, load, &batch);
-        if (loaded && model->load.n_features > 0)
-            predict_loaded(model, load, &batch);
-        for (guint i = 0; loaded && model->load.n_features == 0 && i < batch.n; i++)
-            share_time(load, batch.halves[i], &batch.predicted[i]);
-    }
+    half *= predicted->in_range ? 1 : OUTSIDE_FACTOR;
+    predicted->latency_ns = predicted->idle_ns;
+    set_interval(predicted, half);
+    return half;
 }
 
 void ifm_latency_model_predict(const IfmLatencyModel *model, const IfmKernelSample *kernel, const IfmLoadState *load,
                                IfmPredictedLatency *predicted)
 {
-    learn_predict(model, kernel, 1, load, predicted);
+    const gboolean loaded = load != NULL && (load->same > 0 || load->other > 0);
+    float row[LEARN_MAX_FEATURES];
+    const double half = predict_idle(model, kernel, load, row, predicted);
+    if (loaded && model->load.n_features > 0)
+        predict_loaded(model, load, row, predicted);
+    else if (loaded)
+        share_time(load, half, predicted);
 }
 
 /* --- what it says of itself ---------------------------------------------------------------------------------------------

@@ -24,10 +24,7 @@ void learn_trees_clear(LearnTrees *trees)
 {
     g_clear_pointer(&trees->nodes, g_array_unref);
     g_clear_pointer(&trees->starts, g_array_unref);
-    g_clear_pointer(&trees->splits, g_free);
-    g_clear_pointer(&trees->leaves, g_free);
     trees->n_features = 0;
-    trees->depth = 0;
 }
 
 static void trees_init(LearnTrees *trees, gsize n_features, double intercept)
@@ -38,90 +35,14 @@ static void trees_init(LearnTrees *trees, gsize n_features, double intercept)
                            .intercept = intercept };
 }
 
-/* --- complete trees -----------------------------------------------------------------------------------------------------
- */
-
-/* Deeper trees would be mostly padding. */
-#define MAX_COMPLETE_DEPTH 8
-
-static const LearnNode *nodes_of(const LearnTrees *trees, guint i, gsize *n)
-{
-    const guint32 start = g_array_index(trees->starts, guint32, i);
-    *n = (i + 1 < trees->starts->len ? g_array_index(trees->starts, guint32, i + 1) : trees->nodes->len) - start;
-    return &g_array_index(trees->nodes, LearnNode, start);
-}
-
-/* Children stand behind their parents. Returns: the depth of the deepest leaf */
-static guint depth_of(const LearnNode *nodes, gsize n)
-{
-    g_autofree guint *depths = g_new0(guint, n);
-    guint deepest = 0;
-    for (gsize i = 0; i < n; i++)
-        for (guint side = 0; side < 2 && nodes[i].children[0] != 0; side++)
-        {
-            guint *depth = &depths[nodes[i].children[side]];
-            *depth = MAX(*depth, depths[i] + 1);
-            deepest = MAX(deepest, *depth);
-        }
-    return deepest;
-}
-
-/* Tree: one that is made complete. Below a leaf all leaves have its value, whichever way a row goes. */
-typedef struct
-{
-    const LearnNode *nodes;
-    LearnSplit *splits;
-    float *leaves;
-    guint depth;
-    gsize n_features;
-} Tree;
-
-static void complete(const Tree *tree, const LearnNode *node, gsize at, guint level)
-{
-    const gboolean is_leaf = node->children[0] == 0;
-    if (level == tree->depth)
-    {
-        tree->leaves[at + 1 - ((gsize)1 << tree->depth)] = node->value;
-        return;
-    }
-    tree->splits[at] = (LearnSplit){ is_leaf ? 0 : node->value,
-                                     is_leaf ? 0 : (guint32)(node->feature + (node->default_left ? 0 : tree->n_features)) };
-    for (guint side = 0; side < 2; side++)
-        complete(tree, is_leaf ? node : tree->nodes + node->children[side], 2 * at + 1 + side, level + 1);
-}
-
-static void complete_all(LearnTrees *trees)
-{
-    guint depth = 1;
-    gsize n;
-    for (guint i = 0; i < trees->starts->len; i++)
-    {
-        const LearnNode *nodes = nodes_of(trees, i, &n);
-        depth = MAX(depth, depth_of(nodes, n));
-    }
-    if (depth > MAX_COMPLETE_DEPTH)
-        return;
-    const gsize n_leaves = (gsize)1 << depth;
-    trees->depth = depth;
-    trees->splits = g_new(LearnSplit, trees->starts->len * (n_leaves - 1));
-    trees->leaves = g_new(float, trees->starts->len *n_leaves);
-    for (guint i = 0; i < trees->starts->len; i++)
-    {
-        const Tree tree = { nodes_of(trees, i, &n), trees->splits + i * (n_leaves - 1), trees->leaves + i * n_leaves, depth,
-                            trees->n_features };
-        complete(&tree, tree.nodes, 0, 0);
-    }
-}
-
 /* --- walking ------------------------------------------------------------------------------------------------------------
  */
 
 /* So many walks go side by side: which way a row goes is not foreseeable, so that one walk by itself waits. */
 #define ABREAST 8
-G_STATIC_ASSERT(ABREAST == LEARN_BATCH);
 
 /* The sum is in float, in the order of the trees, and features are compared as float, as in XGBoost. */
-static float walk(const LearnTrees *trees, const float *row)
+double learn_trees_at(const LearnTrees *trees, const float *row)
 {
     const LearnNode *nodes = (const LearnNode *)(const void *)trees->nodes->data, *at[ABREAST], *tree[ABREAST];
     const guint32 *starts = (const guint32 *)(const void *)trees->starts->data;
@@ -147,63 +68,7 @@ static float walk(const LearnTrees *trees, const float *row)
         for (guint k = 0; k < n; k++)
             sum += at[k]->value;
     }
-    return sum;
-}
-
-/* Batch: a row in each lane, so that all lanes walk the same tree. @slots: features, with NaN on the side of its slot where
- * it goes */
-typedef struct
-{
-    float slots[LEARN_BATCH][2 * LEARN_MAX_FEATURES];
-    float sums[LEARN_BATCH];
-} Batch;
-
-/* All lanes take as many steps, and a step has no branch. */
-static void walk_complete(const LearnTrees *trees, Batch *batch)
-{
-    const gsize n_leaves = (gsize)1 << trees->depth, n_splits = n_leaves - 1;
-    const LearnSplit *splits = trees->splits;
-    const float *leaves = trees->leaves;
-    for (guint i = 0; i < trees->starts->len; i++, splits += n_splits, leaves += n_leaves)
-    {
-        guint at[LEARN_BATCH] = { 0 };
-        for (guint level = 0; level < trees->depth; level++)
-            for (guint lane = 0; lane < LEARN_BATCH; lane++)
-            {
-                const LearnSplit *split = splits + at[lane];
-                at[lane] = 2 * at[lane] + 2 - (guint)(batch->slots[lane][split->slot] < split->value);
-            }
-        for (guint lane = 0; lane < LEARN_BATCH; lane++)
-            batch->sums[lane] += leaves[at[lane] - n_splits];
-    }
-}
-
-static void fill_slots(float *slots, const float *row, guint n_features)
-{
-    for (guint k = 0; k < n_features; k++)
-    {
-        slots[k] = isnan(row[k]) ? -INFINITY : row[k];
-        slots[n_features + k] = isnan(row[k]) ? INFINITY : row[k];
-    }
-}
-
-void learn_trees_at(const LearnTrees *trees, const LearnRow *rows, guint n, double *values)
-{
-    Batch batch;
-    if (trees->depth == 0 || n == 1) /* one row has no use for lanes */
-        for (guint i = 0; i < n; i++)
-            values[i] = trees->intercept + (double)walk(trees, rows[i].x);
-    else
-    {
-        for (guint lane = 0; lane < LEARN_BATCH; lane++)
-        {
-            fill_slots(batch.slots[lane], rows[lane < n ? lane : 0].x, (guint)trees->n_features);
-            batch.sums[lane] = 0;
-        }
-        walk_complete(trees, &batch);
-        for (guint i = 0; i < n; i++)
-            values[i] = trees->intercept + (double)batch.sums[i];
-    }
+    return trees->intercept + (double)sum;
 }
 
 /* --- XGBoost ------------------------------------------------------------------------------------------------------------
@@ -387,10 +252,7 @@ gboolean learn_trees_from_xgboost(LearnTrees *trees, const json_t *model, gsize 
             break;
     }
     if (trees->starts->len > 0 && i == json_array_size(list))
-    {
-        complete_all(trees);
         return TRUE;
-    }
     learn_trees_clear(trees);
     return ifm_error_set(error, IFM_ERROR_FAILED, "XGBoost's model has no trees that can be read");
 }
@@ -515,10 +377,7 @@ gboolean learn_trees_from_json(LearnTrees *trees, const json_t *json, const char
                                 LEARN_MAX_INTERCEPT, LEARN_MAX_INTERCEPT);
     trees_init(trees, n_features, intercept);
     if (read_trees(trees, &file, error))
-    {
-        complete_all(trees);
         return TRUE;
-    }
     learn_trees_clear(trees);
     return FALSE;
 }

@@ -58,19 +58,9 @@ static void check_same(const char *const *parameters, int rounds)
         g_assert_cmpuint(length, ==, N_ROWS);
         for (gsize i = 0; i < N_ROWS; i++)
         {
-            /* a row by itself, and in a batch with those behind it */
-            LearnRow batch[LEARN_BATCH];
-            double found, again_found, all[LEARN_BATCH];
-            const guint n = (guint)MIN(LEARN_BATCH - i % 3, N_ROWS - i);
-            for (guint k = 0; k < n; k++)
-                memcpy(batch[k].x, rows + (i + k) * N_COLUMNS, N_COLUMNS * sizeof(float));
-            learn_trees_at(&trees, batch, 1, &found);
-            learn_trees_at(&again, batch, 1, &again_found);
-            learn_trees_at(&again, batch, n, all);
+            const double found = learn_trees_at(&trees, rows + i * N_COLUMNS);
             g_assert_cmpfloat_with_epsilon(found, (double)expected[i], 1e-6);
-            g_assert_cmpfloat(again_found, ==, found);
-            for (guint k = 0; k < n; k++)
-                g_assert_cmpfloat_with_epsilon(all[k], (double)expected[i + k], 1e-6);
+            g_assert_cmpfloat(learn_trees_at(&again, rows + i * N_COLUMNS), ==, found);
         }
     }
     learn_trees_clear(&trees);
