@@ -16,8 +16,7 @@ static gboolean check_pair(const IfmTensor *reference, const IfmTensor *value, G
 {
     if (!is_readable(reference) || !is_readable(value))
         return ifm_error_refuse(error, "accuracy is of plain tensors of numbers alone");
-    if (reference->rank == value->rank &&
-        memcmp(reference->shape, value->shape, (gsize)value->rank * sizeof *value->shape) == 0)
+    if (ifm_tensor_same_shape(reference, value))
         return TRUE;
     g_autofree char *got = ifm_shape_to_string(value->rank, value->shape);
     g_autofree char *expected = ifm_shape_to_string(reference->rank, reference->shape);

@@ -545,10 +545,9 @@ double ifm_tensor_get_double(const IfmTensor *tensor, gint64 index)
     }
 }
 
-static gboolean same_shape(const IfmTensor *a, const IfmTensor *b)
+gboolean ifm_tensor_same_shape(const IfmTensor *a, const IfmTensor *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->shape, b->shape, (gsize)a->rank * sizeof a->shape[0]) == 0;
+    return a->rank == b->rank && memcmp(a->shape, b->shape, (gsize)a->rank * sizeof a->shape[0]) == 0;
 }
 
 /* The difference is infinite where only one side is finite. Equal infinities and two NaNs agree. */
@@ -629,7 +628,7 @@ gboolean ifm_tensor_compare(const IfmTensor *value, const IfmTensor *reference, 
                             IfmTensorDifference *difference)
 {
     Comparison self = { rtol, atol, -INFINITY, { .worst_index = -1, .worst_value = NAN, .worst_reference = NAN } };
-    gboolean same = same_shape(value, reference);
+    gboolean same = value->dtype == reference->dtype && ifm_tensor_same_shape(value, reference);
     gint64 n = same ? ifm_tensor_n_elements(value) : 0;
     double v[BLOCK], r[BLOCK];
     if (!same)

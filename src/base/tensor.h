@@ -260,4 +260,7 @@ gboolean ifm_tensor_wrap_texts(IfmTensor *tensor, int rank, const gint64 *shape,
                                GError **error);
 const char **ifm_tensor_texts(const IfmTensor *tensor);
 
+/** ifm_tensor_same_shape: Whether two tensors have the same dimensions. */
+gboolean ifm_tensor_same_shape(const IfmTensor *a, const IfmTensor *b);
+
 G_END_DECLS

@@ -468,13 +468,18 @@ static void transform_weights(const IfmConv *conv, const float *weights, float *
     }
 }
 
-static gboolean make_state(IfmConv *conv, const char *name, const float *weights, GError **error)
+static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
     State *state = conv->state;
+    const gboolean is_tiling = conv->algorithm == &conv_fft_tiling;
     const Plan *plan = &state->plan;
-    conv_set_implementation(conv,
-                            "%s %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT ", %d products of %" G_GSIZE_FORMAT " spectra, %s",
-                            name, plan->n[0], plan->n[1], plan->is_of_3 ? 3 : 4, plan->chunk, conv->kernels->isa);
+    if (is_tiling)
+        plan_tiling(&conv->shape, &conv->options, &state->plan);
+    else
+        plan_tiles(&conv->shape, &conv->options, 0, &state->plan);
+    conv_set_implementation(
+        conv, "%s %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT ", %d products of %" G_GSIZE_FORMAT " spectra, %s",
+        is_tiling ? "rfft tile" : "rfft", plan->n[0], plan->n[1], plan->is_of_3 ? 3 : 4, plan->chunk, conv->kernels->isa);
     for (int i = 0; i < 2; i++)
         make_line(&state->fft.line[i], plan->n[i]);
     conv->info.workspace_bytes = plan->workspace_bytes;
@@ -488,20 +493,6 @@ static gboolean make_state(IfmConv *conv, const char *name, const float *weights
         return conv_no_memory(conv, error);
     transform_weights(conv, weights, taps);
     return TRUE;
-}
-
-static gboolean make(IfmConv *conv, const float *weights, GError **error)
-{
-    State *state = conv->state;
-    plan_tiles(&conv->shape, &conv->options, 0, &state->plan);
-    return make_state(conv, "rfft", weights, error);
-}
-
-static gboolean make_tiling(IfmConv *conv, const float *weights, GError **error)
-{
-    State *state = conv->state;
-    plan_tiling(&conv->shape, &conv->options, &state->plan);
-    return make_state(conv, "rfft tile", weights, error);
 }
 
 static void free_state(IfmConv *conv)
@@ -542,7 +533,7 @@ const ConvAlgorithm conv_fft_tiling = {
     .refuses = tiling_refuses,
     .workspace = tiling_workspace,
     .state_bytes = sizeof(State),
-    .make = make_tiling,
+    .make = make,
     .run = run,
     .free = free_state,
     .tolerance = tiling_tolerance,

@@ -355,8 +355,9 @@ static void pack(const Plan *plan, const IfmConvShape *shape, gsize group, const
     }
 }
 
-static gboolean make(IfmConv *conv, gboolean is_fused, const float *weights, GError **error)
+static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
+    const gboolean is_fused = conv->algorithm == &conv_winograd;
     const IfmConvShape *shape = &conv->shape;
     State *state = conv->state;
     state->plan = plan_of(shape, &conv->options, is_fused);
@@ -376,16 +377,6 @@ static gboolean make(IfmConv *conv, gboolean is_fused, const float *weights, GEr
     return TRUE;
 }
 
-static gboolean make_fused(IfmConv *conv, const float *weights, GError **error)
-{
-    return make(conv, TRUE, weights, error);
-}
-
-static gboolean make_nonfused(IfmConv *conv, const float *weights, GError **error)
-{
-    return make(conv, FALSE, weights, error);
-}
-
 /* As for a sum in f32 (see ifm_conv_tolerance()), times what the transforms amplify. */
 static double tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
 {
@@ -399,7 +390,7 @@ const ConvAlgorithm conv_winograd = {
     .refuses = refuses,
     .workspace = workspace_fused,
     .state_bytes = sizeof(State),
-    .make = make_fused,
+    .make = make,
     .run = run_fused,
     .tolerance = tolerance,
 };
@@ -410,7 +401,7 @@ const ConvAlgorithm conv_winograd_nonfused = {
     .refuses = refuses,
     .workspace = workspace_nonfused,
     .state_bytes = sizeof(State),
-    .make = make_nonfused,
+    .make = make,
     .run = run_nonfused,
     .tolerance = tolerance,
 };

@@ -23,8 +23,7 @@ static IfmTensor rows_of(const IfmTensor *tensor, gint64 low, gint64 high)
 
 static gboolean is_same(const IfmTensor *a, const IfmTensor *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && a->data == b->data && a->memory == b->memory &&
-           memcmp(a->shape, b->shape, (gsize)a->rank * sizeof a->shape[0]) == 0;
+    return a->dtype == b->dtype && a->data == b->data && a->memory == b->memory && ifm_tensor_same_shape(a, b);
 }
 
 /* --- tensors in ------------------------------------------------------------------------------------------------------- */

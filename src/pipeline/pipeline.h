@@ -232,4 +232,14 @@ json_t *ifm_plan_blocks_to_json(const IfmPlan *plan);
 const IfmPlanSize *ifm_plan_static_size(const IfmPlanSize *sizes, gsize n_sizes, double nodes, double edges,
                                         gboolean reads_edges);
 
+static inline const IfmPlanDevice *ifm_plan_device(const IfmPlan *plan, int index)
+{
+    return (const IfmPlanDevice *)g_ptr_array_index(plan->devices, (guint)index);
+}
+
+static inline const IfmPlanBlock *ifm_plan_block(const IfmPlan *plan, guint index)
+{
+    return &g_array_index(plan->blocks, IfmPlanBlock, index);
+}
+
 G_END_DECLS

@@ -127,10 +127,10 @@ json_t *ifm_costs_to_json(const IfmCosts *costs, const IfmPlan *plan, double nod
     Telling telling = { costs, plan, curves, { nodes, edges, 0 }, 0 };
     json_t *blocks = json_array();
     for (guint b = 0; b < plan->blocks->len; b++)
-        telling.used |= set_of(&telling, &g_array_index(plan->blocks, IfmPlanBlock, b));
+        telling.used |= set_of(&telling, ifm_plan_block(plan, b));
     for (guint b = 0; b < plan->blocks->len; b++)
     {
-        const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
+        const IfmPlanBlock *block = ifm_plan_block(plan, b);
         guint32 set = set_of(&telling, block);
         json_t *parts = json_array();
         for (gsize i = 0; i < block->n_devices; i++)

@@ -53,7 +53,7 @@ static GArray *parts_of(const PilotRun *run)
     guint32 all = 0;
     for (guint b = 0; b < run->plan->blocks->len; b++)
     {
-        const IfmPlanBlock *block = &g_array_index(run->plan->blocks, IfmPlanBlock, b);
+        const IfmPlanBlock *block = ifm_plan_block(run->plan, b);
         for (gsize d = 0; d < block->n_devices; d++)
         {
             const IfmPlanDevice *described = run->plan->devices->pdata[block->devices[d]];
@@ -157,7 +157,7 @@ static void learn_host(const PilotRun *run, const GArray *parts, const json_t *r
     ifm_costs_correct_host(run->costs, 0, 0);
     for (guint b = 0; b < run->plan->blocks->len; b++)
     {
-        int n_devices = (int)g_array_index(run->plan->blocks, IfmPlanBlock, b).n_devices;
+        int n_devices = (int)ifm_plan_block(run->plan, b)->n_devices;
         double partition = over_repetitions(repetitions, (int)b, "partition_ns", NULL, NULL),
                merging = over_repetitions(repetitions, (int)b, "merge_ns", NULL, NULL), in_ns, out_ns;
         if (n_devices < 2 || !isfinite(partition) || !isfinite(merging))

@@ -89,8 +89,7 @@ static gboolean is_near(const IfmPlan *a, const IfmPlan *b)
         return FALSE;
     for (guint i = 0; i < a->blocks->len; i++)
     {
-        const IfmPlanBlock *left = &g_array_index(a->blocks, IfmPlanBlock, i),
-                           *right = &g_array_index(b->blocks, IfmPlanBlock, i);
+        const IfmPlanBlock *left = ifm_plan_block(a, i), *right = ifm_plan_block(b, i);
         for (gsize d = 0; d < left->n_devices; d++)
             if (fabs(left->ratios[d] - right->ratios[d]) > SAME_SHARES)
                 return FALSE;

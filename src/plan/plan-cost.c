@@ -51,7 +51,7 @@ char *costs_unknown_alias(const IfmCosts *costs, const char *alias)
 static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint at, int *devices, guint32 *used,
                               GError **error)
 {
-    const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, at);
+    const IfmPlanBlock *block = ifm_plan_block(plan, at);
     double sum = 0;
     if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
         return ifm_error_refuse(error, "block %u: %" G_GSIZE_FORMAT " devices; 1 to %d is right", at + 1, block->n_devices,
@@ -60,7 +60,7 @@ static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint 
     {
         if (block->devices[i] < 0 || (guint)block->devices[i] >= plan->devices->len)
             return ifm_error_refuse(error, "block %u: device %d of %u", at + 1, block->devices[i], plan->devices->len);
-        const char *alias = ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias;
+        const char *alias = ifm_plan_device(plan, block->devices[i])->alias;
         devices[i] = ifm_costs_find_device(costs, alias);
         if (devices[i] < 0)
         {
@@ -110,7 +110,7 @@ static gboolean check_plan(const IfmCosts *costs, const IfmPlan *plan, BlockDevi
         return ifm_error_refuse(error, "plan: of model \"%s\"; the costs are of \"%s\"", plan->model, costs->model);
     for (guint b = 0; b < plan->blocks->len; b++)
     {
-        const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
+        const IfmPlanBlock *block = ifm_plan_block(plan, b);
         if (block->first != next || block->last < next || block->last > costs->n_stages)
             return ifm_error_refuse(error, "block %u: stages %d to %d; %d is next, of %d", b + 1, block->first, block->last,
                                     next, costs->n_stages);
@@ -236,7 +236,7 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
     double squares = 0, cycle_upper = 0, busy_j = 0, idle_w = 0;
     for (guint b = 0; b < plan->blocks->len; b++)
     {
-        const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, b);
+        const IfmPlanBlock *block = ifm_plan_block(plan, b);
         guint32 set = mask_of(devices[b], block->n_devices);
         IfmBlockCost alone = { 0 }, steady;
         double longest = 0, half = 0;
@@ -321,7 +321,7 @@ double ifm_plan_together(const IfmCosts *costs, const IfmPlan *plan, int device,
     double sum_ns = 0;
     for (guint i = 0; i < plan->devices->len; i++)
     {
-        int other = ifm_costs_find_device(costs, ((const IfmPlanDevice *)plan->devices->pdata[i])->alias);
+        int other = ifm_costs_find_device(costs, ifm_plan_device(plan, (int)i)->alias);
         others |= other >= 0 && other != own ? 1u << other : 0;
     }
     for (gsize i = 0; own >= 0 && i < n_sizes; i++)

@@ -127,7 +127,7 @@ static void add_bound(const IfmCosts *costs, const IfmPlan *plan, const IfmSimul
     {
         double rate = ifm_plan_together(costs, plan, (int)i, options->sizes, options->n_sizes);
         if (isfinite(rate))
-            json_object_set_new(together, ((const IfmPlanDevice *)plan->devices->pdata[i])->alias, json_real(rate));
+            json_object_set_new(together, ifm_plan_device(plan, (int)i)->alias, json_real(rate));
     }
     json_object_set_new(prediction, "together", together);
 }

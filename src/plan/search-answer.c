@@ -65,7 +65,7 @@ static void decide(IfmPlanAnswer *answer, IfmObjective objective)
 {
     guint n_devices = 0;
     for (guint b = 0; b < answer->best->blocks->len; b++)
-        n_devices += (guint)g_array_index(answer->best->blocks, IfmPlanBlock, b).n_devices;
+        n_devices += (guint)ifm_plan_block(answer->best, b)->n_devices;
     if (answer->single != NULL && n_devices > 1)
     {
         double gain =

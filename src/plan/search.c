@@ -356,7 +356,7 @@ void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *single)
     search->states = g_new0(guint32, search->n_states);
     if (single == NULL || single->single == NULL)
         return;
-    const IfmPlanBlock *block = &g_array_index(single->single->blocks, IfmPlanBlock, 0);
+    const IfmPlanBlock *block = ifm_plan_block(single->single, 0);
     search->best = search_objective_of(&single->single_cost, question->objective);
     search->found = (Found){ .n_blocks = 1 };
     search->found.blocks[0] =

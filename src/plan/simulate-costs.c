@@ -175,7 +175,7 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
 static double order_ns(const Simulator *sim, double edges)
 {
     for (guint i = 0; i < sim->plan->blocks->len; i++)
-        if (g_array_index(sim->plan->blocks, IfmPlanBlock, i).n_devices > 1)
+        if (ifm_plan_block(sim->plan, i)->n_devices > 1)
             return cost_partition_ns(sim->costs, 2, TRUE, edges) - cost_partition_ns(sim->costs, 2, FALSE, edges);
     return 0;
 }
@@ -202,7 +202,7 @@ static void order_lanes(const Simulator *sim, SimBlock *block)
 static gboolean block_init(Simulator *sim, int index, int block_depth, GError **error)
 {
     SimBlock *block = &sim->blocks[index];
-    block->plan = &g_array_index(sim->plan->blocks, IfmPlanBlock, (guint)index);
+    block->plan = ifm_plan_block(sim->plan, (guint)index);
     block->index = index;
     block->lanes = g_new0(SimLane, block->plan->n_devices);
     block->host = g_new0(SimHost, sim->options->n_sizes);
@@ -226,8 +226,8 @@ static gboolean block_init(Simulator *sim, int index, int block_depth, GError **
 static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, GError **error)
 {
     int n = (int)plan->blocks->len, next = 1;
-    for (int i = 0; i < n; next = g_array_index(plan->blocks, IfmPlanBlock, (guint)i++).last + 1)
-        if (g_array_index(plan->blocks, IfmPlanBlock, (guint)i).first != next)
+    for (int i = 0; i < n; next = ifm_plan_block(plan, (guint)i++)->last + 1)
+        if (ifm_plan_block(plan, (guint)i)->first != next)
             break;
     if (g_strcmp0(plan->model, costs->model) != 0 || next != costs->n_stages + 1)
         ifm_error_refuse(error,

@@ -231,7 +231,7 @@ static IfmPlan *between(const IfmPlanTable *table, const Place *place)
             if (!ifm_plan_same_shape(of, plan))
                 return NULL;
             for (gsize d = 0; d < block->n_devices; d++)
-                block->ratios[d] += place->weights[i] * g_array_index(of->blocks, IfmPlanBlock, b).ratios[d];
+                block->ratios[d] += place->weights[i] * ifm_plan_block(of, b)->ratios[d];
         }
         for (gsize d = 0; d < block->n_devices; d++)
             sum += block->ratios[d];

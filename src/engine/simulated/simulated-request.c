@@ -63,12 +63,6 @@ void simulated_request_clear(IfmRequest *base)
     g_free(request->where);
 }
 
-static gboolean same_shape(const IfmTensor *a, const IfmTensor *b)
-{
-    return a->rank == b->rank && a->memory == b->memory &&
-           memcmp(a->shape, b->shape, (gsize)a->rank * sizeof a->shape[0]) == 0;
-}
-
 static gboolean check_memory(const SimulatedRequest *request, const IfmTensor *tensor, GError **error)
 {
     SimulatedEngine *engine = (SimulatedEngine *)request->base.compiled->engine;
@@ -82,7 +76,8 @@ gboolean simulated_set_input(IfmRequest *base, gsize port, const IfmTensor *tens
     SimulatedRequest *request = (SimulatedRequest *)base;
     if (!check_memory(request, tensor, error))
         return FALSE;
-    request->resized |= request->inputs[port].data == NULL || !same_shape(&request->inputs[port], tensor);
+    request->resized |= request->inputs[port].data == NULL || request->inputs[port].memory != tensor->memory ||
+                        !ifm_tensor_same_shape(&request->inputs[port], tensor);
     request->inputs[port] = *tensor;
     request->inputs[port].release = NULL; /* borrowed */
     return TRUE;
