@@ -303,26 +303,10 @@ extern const IfmCaseKind ifm_kind_model;
 
 typedef struct IfmCampaign IfmCampaign;
 typedef struct IfmCampaignItem IfmCampaignItem;
+typedef struct IfmItemKind IfmItemKind;
+typedef struct IfmCampaignEnd IfmCampaignEnd;
 
 /* --- what is measured ---------------------------------------------------------------------------------------------- */
-
-/**
- * IfmItemKind: of an item that is more than one case of an IfmCaseKind: a comparison of two cases, a figure that is
- * computed in this process, a choice between two measurements.
- * seal: fills @cases with as many records as the item has (transfer full). It is looked up by the key of the last. NULL:
- * what its records are is known only once it is measured; nothing is looked up measure: fills as many @measurements, and
- * without seal the @cases (transfer full); all are committed together or none. stands: (optional) whether what the store
- * has of the last case ends the item. NULL: the campaign's rule keep: (optional) whether the new @measurement is committed.
- * @found: (optional) what the store had and did not stand
- */
-typedef struct
-{
-    gboolean (*seal)(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error);
-    gboolean (*measure)(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
-                        GError **error);
-    gboolean (*stands)(const IfmCampaignItem *item, IfmCase *const *cases, const IfmMeasurement *found);
-    gboolean (*keep)(const IfmCampaignItem *item, const IfmMeasurement *measurement, const IfmMeasurement *found);
-} IfmItemKind;
 
 /** IfmCampaignItem: one entry of the list. What it points to is borrowed and must outlive the campaign. */
 struct IfmCampaignItem
@@ -343,19 +327,6 @@ struct IfmCampaignItem
     gboolean seal_runs; /* sealing it runs something: progress is reported meanwhile, too */
     gboolean renew;     /* measured in workers of its own: memory that an earlier item left allocated is not used again */
 };
-
-/** IfmCampaignEnd: what an item came to. Cases and measurements may be taken: set to NULL what you keep. */
-typedef struct
-{
-    IfmCase **cases;               /* [n] none where it could not be sealed */
-    IfmMeasurement **measurements; /* [n] or NULL; of what was found, the last alone is there */
-    gsize n;
-    IfmMeasurement *previous; /* what the store had and did not stand, of an item with IfmItemKind.keep; may be taken */
-    gboolean found;           /* in the store: nothing was measured */
-    gboolean committed;       /* FALSE: found, held (hold_absent), or not kept (IfmItemKind.keep) */
-    const GError
-        *error; /* why there is no measurement, or why the store did not take the one there is; NULL: all is well */
-} IfmCampaignEnd;
 
 /** IfmCampaignProgress: how far it is. */
 typedef struct
