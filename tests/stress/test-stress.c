@@ -78,15 +78,13 @@ static void test_kinds(void)
         g_assert_cmpfloat(reading.asked, ==, 1);
         g_assert_cmpuint(reading.n_cores, ==, 1);
         ifm_stressor_set(stressor, 0);
-        do /* the piece in hand may still end */
+        for (guint n_idle = 0, n_looks = 0; n_idle < 5; n_looks++) /* the piece in hand may still end, late on a busy machine */
         {
             g_usleep(2 * LOOK_US);
             ifm_stressor_read(stressor, &reading);
-        } while (reading.work_per_s > 0);
-        g_usleep(5 * LOOK_US);
-        ifm_stressor_read(stressor, &reading);
-        g_assert_cmpfloat(reading.work_per_s, ==, 0);
-        g_assert_cmpfloat(reading.achieved, ==, 0);
+            n_idle = reading.work_per_s == 0 && reading.achieved == 0 ? n_idle + 1 : 0;
+            g_assert_cmpuint(n_looks, <, 2000);
+        }
         ifm_stressor_free(stressor);
         g_assert_false(is_there(pid));
     }
