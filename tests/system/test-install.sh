@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # That `make install` gives a program, a worker and a library that work from their prefix with the sources and .deps gone.
-# A copy of the sources is built, installed and deleted; nothing outside a private folder is written.
+# A copy of the sources is built, installed, added to and deleted; nothing outside a private folder is written.
 . "$(dirname "$0")/tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 prefix=$scratch/prefix
@@ -20,7 +20,28 @@ install_program()
 {
     make -C source install DESTDIR="$scratch/stage" PREFIX="$prefix" MESON_EXTRA='-Dtests=false -Doptimization=0' || return
     [[ ! -e $prefix ]] || { echo "written outside DESTDIR: $prefix"; return 1; }
-    mv "stage$prefix" "$prefix" && rm -rf source stage
+    mv "stage$prefix" "$prefix" && rm -rf stage
+}
+
+# One of each kind of thing that docs/ says how to add: an operator, a case kind, a study kind, a model, a sensor and a verb. Then
+# the sources go.
+additions()
+{
+    local made=./source/build/inferometer
+    export IFM_DATA_DIR=$scratch/source
+    "$root/tests/system/additions/add.py" source && ninja -C source/build >ninja.log 2>&1 || { tail -20 ninja.log; return 1; }
+    printf '%s\n' 'title: naps' 'kind: naps' 'lengths_us: [100, 200]' 'devices: {host: {device: "simulated:ideal/CPU"}}' \
+        'protocol: {warmup: 1, runs: 6}' >naps.yaml
+    prints '^work .* 192 FLOP' $made profile ramp --profile flops && # the operator of the model
+        prints '^[0-9.]* [um]*s$' $made nap --length 500 -o naps.d && # the verb of the case kind
+        prints '^host:CPU .* nap ' $made store show naps.d/store.db &&
+        $made store export naps.d/store.db --json naps.json >/dev/null &&
+        grep -q '"pid_max": [0-9]' naps.json && # the sensor
+        prints '2 cases: 2 measured' $made study run ./naps.yaml -o naps.s --quiet
+    local status=$?
+    unset IFM_DATA_DIR
+    rm -rf source
+    return $status
 }
 
 has_files()
@@ -112,6 +133,7 @@ plan_and_run()
 
 check 'the sources are copied' copy_sources
 check 'make install, staged' install_program
+check 'one incremental build adds one of each kind' additions
 check 'everything is in its place' has_files bin/inferometer libexec/inferometer/inferometer-worker lib/libinferometer.so \
     lib/libinferometer.a include/inferometer/measure.h lib/pkgconfig/inferometer.pc share/inferometer/LICENSE \
     share/inferometer/devices/meteor-lake.yaml share/man/man1/inferometer.1 \

@@ -1,0 +1,34 @@
+#include <measure/kinds.h>
+
+#include "cli.h"
+
+static int run_nap(const Arguments *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(Keep) keep = { 0 };
+    const IfmNapCase nap = { cli_integer(arguments, "length"), { .warmup = 1, .runs = 6, .level = 0.95 } };
+    if (!keep_init(&keep, arguments, &error))
+        return cli_fail(error);
+    g_autoptr(IfmMeasurement) measurement = ifm_campaign_ask("nap", &ifm_kind_nap, &nap, keep.campaign, &error);
+    if (measurement == NULL)
+        return cli_fail(error);
+    g_autofree char *median = ifm_format_duration(measurement->summary.median), *line = g_strconcat(median, "\n", NULL);
+    return cli_print(line);
+}
+
+static const IfmOption options[] = {
+    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "where it is kept", "." },
+    { "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "take what is kept there" },
+    { "length", 0, IFM_OPTION_COUNT, FALSE, "US", "how long", "100", .minimum = 1, .maximum = 1000000 },
+    { NULL },
+};
+
+static const char *const examples[] = { "inferometer nap --length 500", "naps for half a millisecond", NULL };
+
+const Verb verb_nap = { .name = "nap",
+                        .summary = "measure a nap",
+                        .arguments = "",
+                        .options = options,
+                        .details = "A nap is what the machine makes of it.",
+                        .examples = examples,
+                        .run = run_nap };
