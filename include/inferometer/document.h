@@ -62,7 +62,6 @@ void ifm_value_set_text(IfmValue *value, const char *text);
 /** ifm_value_take_text: @text: (transfer full) */
 void ifm_value_take_text(IfmValue *value, char *text);
 void ifm_value_set_integer(IfmValue *value, gint64 integer);
-void ifm_value_set_boolean(IfmValue *value, gboolean yes);
 void ifm_value_set_real(IfmValue *value, double real);
 
 typedef enum
@@ -168,10 +167,6 @@ IfmScreen ifm_screen_detect(int fd);
 /** ifm_table_to_screen: Aligned columns; a table too wide goes on in further blocks that repeat the first column, and those
  * after it that are keys. Control characters and broken UTF-8 in values are escaped. (transfer full) */
 char *ifm_table_to_screen(const IfmTable *table, const IfmScreen *screen);
-
-/** ifm_table_to_csv: RFC 4180 with a header line; numbers in full and in base units, whatever the locale. (transfer full)
- */
-char *ifm_table_to_csv(const IfmTable *table);
 
 /** ifm_table_to_json: An array with one object a record. (transfer full) */
 json_t *ifm_table_to_json(const IfmTable *table);

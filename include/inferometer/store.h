@@ -107,10 +107,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStore, ifm_store_close)
  */
 IfmMeasurement *ifm_store_latest(IfmStore *store, const char *case_key, GError **error);
 
-/** ifm_store_last: Returns: (transfer full) what a case came to: its newest OK measurement, or where it has none the newest
- * of any outcome; NULL without @error where it was never tried. */
-IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **error);
-
 /** IfmStoreVisitor: Return FALSE to end early. Both records are borrowed. @measurement has its raw samples. It must not
  * call into the store. */
 typedef gboolean (*IfmStoreVisitor)(const IfmCase *subject_case, const IfmMeasurement *measurement, void *user);

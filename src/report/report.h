@@ -62,4 +62,10 @@ typedef struct
     GArray *points; /* IfmPoint */
 } IfmSeries;
 
+/** ifm_table_to_csv: RFC 4180 with a header line; numbers in full and in base units, whatever the locale. (transfer full)
+ */
+char *ifm_table_to_csv(const IfmTable *table);
+
+void ifm_value_set_boolean(IfmValue *value, gboolean yes);
+
 G_END_DECLS

@@ -123,4 +123,8 @@ const char *ifm_result_short_reason(const IfmResult *result);
 /** ifm_result_name: Returns: its alias, where it has one; else the device. */
 const char *ifm_result_name(const IfmResult *result);
 
+/** ifm_store_last: Returns: (transfer full) what a case came to: its newest OK measurement, or where it has none the newest
+ * of any outcome; NULL without @error where it was never tried. */
+IfmMeasurement *ifm_store_last(IfmStore *store, const char *case_key, GError **error);
+
 G_END_DECLS

@@ -78,7 +78,8 @@ static void test_kinds(void)
         g_assert_cmpfloat(reading.asked, ==, 1);
         g_assert_cmpuint(reading.n_cores, ==, 1);
         ifm_stressor_set(stressor, 0);
-        for (guint n_idle = 0, n_looks = 0; n_idle < 5; n_looks++) /* the piece in hand may still end, late on a busy machine */
+        for (guint n_idle = 0, n_looks = 0; n_idle < 5;
+             n_looks++) /* the piece in hand may still end, late on a busy machine */
         {
             g_usleep(2 * LOOK_US);
             ifm_stressor_read(stressor, &reading);

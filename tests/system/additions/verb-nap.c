@@ -23,12 +23,10 @@ static const IfmOption options[] = {
     { NULL },
 };
 
-static const char *const examples[] = { "inferometer nap --length 500", "naps for half a millisecond", NULL };
-
 const Verb verb_nap = { .name = "nap",
                         .summary = "measure a nap",
                         .arguments = "",
                         .options = options,
                         .details = "A nap is what the machine makes of it.",
-                        .examples = examples,
+                        .examples = { { "inferometer nap --length 500", "naps for half a millisecond" } },
                         .run = run_nap };
