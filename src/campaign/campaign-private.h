@@ -5,12 +5,12 @@
 
 typedef enum
 {
-    SLOT_TODO,
-    SLOT_DONE,     /* found or measured */
-    SLOT_GIVEN_UP, /* it could not be sealed, or not be measured */
-} SlotState;
+    ENTRY_TODO,
+    ENTRY_DONE,     /* found or measured */
+    ENTRY_GIVEN_UP, /* it could not be sealed, or not be measured */
+} EntryState;
 
-/* Slot: an item and what is known of it. */
+/* CampaignEntry: an item and what is known of it. */
 typedef struct
 {
     IfmCampaignItem item;
@@ -24,8 +24,8 @@ typedef struct
     IfmCase *held_case;     /* with @held: of an absent device, which waits until one of its group was tried; NULL */
     IfmMeasurement *held;
     gboolean was_looked_up, was_tried; /* was_tried: the store has a record of it */
-    SlotState state;
-} Slot;
+    EntryState state;
+} CampaignEntry;
 
 /* What items of one pace took in this session. */
 typedef struct
@@ -41,7 +41,7 @@ struct IfmCampaign
     IfmStore *store;
     IfmCampaignOptions options;
     IfmRunner *runner;
-    GPtrArray *slots; /* Slot*, as they were added */
+    GPtrArray *entries; /* CampaignEntry*, as they were added */
     CampaignPast *past;
     GHashTable *measured;  /* key -> GINT_TO_POINTER(group + 1) of what was measured here */
     GHashTable *asked;     /* keys that ifm_campaign_ask() was asked for */
@@ -58,23 +58,23 @@ struct IfmCampaign
 void campaign_begin(IfmCampaign *campaign);
 /* campaign_is_mine: whether it is of this shard and wanted. */
 /* campaign_can_seal: whether its records are known before it is measured. */
-gboolean campaign_can_seal(const Slot *slot);
-gboolean campaign_is_mine(const IfmCampaign *campaign, const Slot *slot);
-/* campaign_seal_slot: Seals it. FALSE ends the campaign: a failure that is the item's alone gives it up. */
-gboolean campaign_seal_slot(IfmCampaign *campaign, Slot *slot, GError **error);
+gboolean campaign_can_seal(const CampaignEntry *entry);
+gboolean campaign_is_mine(const IfmCampaign *campaign, const CampaignEntry *entry);
+/* campaign_seal_entry: Seals it. FALSE ends the campaign: a failure that is the item's alone gives it up. */
+gboolean campaign_seal_entry(IfmCampaign *campaign, CampaignEntry *entry, GError **error);
 /* campaign_look_up: Whether the store has what stands for it; then it is done. FALSE with an error. */
-gboolean campaign_look_up(IfmCampaign *campaign, Slot *slot, GError **error);
-/* campaign_end_of: what the hook gets of a slot. @measurements: [n] or NULL */
-IfmCampaignEnd campaign_end_of(Slot *slot, IfmMeasurement **measurements, const GError *error);
+gboolean campaign_look_up(IfmCampaign *campaign, CampaignEntry *entry, GError **error);
+/* campaign_end_of: what the hook gets of a entry. @measurements: [n] or NULL */
+IfmCampaignEnd campaign_end_of(CampaignEntry *entry, IfmMeasurement **measurements, const GError *error);
 /* campaign_end: Reports the outcome; what the hook left is freed. FALSE ends the campaign. */
-gboolean campaign_end(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **error);
+gboolean campaign_end(IfmCampaign *campaign, CampaignEntry *entry, IfmCampaignEnd *end, GError **error);
 /* campaign_report: The same of an end that is final whatever the hook says of it. */
-void campaign_report(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end);
+void campaign_report(IfmCampaign *campaign, CampaignEntry *entry, IfmCampaignEnd *end);
 /* campaign_count_records: how many cases there are, now that they are. */
-void campaign_count_records(Slot *slot);
+void campaign_count_records(CampaignEntry *entry);
 /* campaign_renew: workers made anew. */
 void campaign_renew(IfmCampaign *campaign);
-void campaign_drop(IfmCampaign *campaign, Slot *slot);
+void campaign_drop(IfmCampaign *campaign, CampaignEntry *entry);
 
 /* --- campaign-past.c --- */
 CampaignPast *campaign_past_new(const gint64 *sessions_unix_ms, gsize n);
@@ -91,9 +91,9 @@ gboolean campaign_past_stands(const CampaignPast *past, const char *const *devic
 /* --- campaign-progress.c --- */
 /* campaign_progress_count: how many cases there are, now that more is known of which are wanted. */
 void campaign_progress_count(IfmCampaign *campaign);
-void campaign_progress_begin(IfmCampaign *campaign, const Slot *slot);
+void campaign_progress_begin(IfmCampaign *campaign, const CampaignEntry *entry);
 /* campaign_progress_end: @ended: what it came to. @news: it was not in the store before. */
-void campaign_progress_end(IfmCampaign *campaign, const Slot *slot, const IfmMeasurement *ended, gboolean news);
+void campaign_progress_end(IfmCampaign *campaign, const CampaignEntry *entry, const IfmMeasurement *ended, gboolean news);
 void campaign_progress_found(IfmCampaign *campaign, const IfmMeasurement *found);
 void campaign_progress_report(IfmCampaign *campaign, const IfmMeasurement *ended);
 

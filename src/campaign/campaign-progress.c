@@ -3,14 +3,14 @@
 
 #include "campaign-private.h"
 
-static Pace *pace_of(const IfmCampaign *campaign, const Slot *slot)
+static Pace *pace_of(const IfmCampaign *campaign, const CampaignEntry *entry)
 {
-    return &g_array_index(campaign->paces, Pace, (guint)slot->item.pace);
+    return &g_array_index(campaign->paces, Pace, (guint)entry->item.pace);
 }
 
-static gboolean is_left(const IfmCampaign *campaign, const Slot *slot)
+static gboolean is_left(const IfmCampaign *campaign, const CampaignEntry *entry)
 {
-    return slot->state == SLOT_TODO && campaign_is_mine(campaign, slot);
+    return entry->state == ENTRY_TODO && campaign_is_mine(campaign, entry);
 }
 
 /* What is left at what each pace took so far: a link is over at once, a stage is not. -1 while it is unknown what those
@@ -24,12 +24,12 @@ static gint64 time_left(const IfmCampaign *campaign)
         all.spent_us += g_array_index(campaign->paces, Pace, i).spent_us;
         all.n += g_array_index(campaign->paces, Pace, i).n;
     }
-    for (guint i = 0; i < campaign->slots->len; i++)
+    for (guint i = 0; i < campaign->entries->len; i++)
     {
-        const Slot *slot = campaign->slots->pdata[i];
-        if (!is_left(campaign, slot))
+        const CampaignEntry *entry = campaign->entries->pdata[i];
+        if (!is_left(campaign, entry))
             continue;
-        const Pace *pace = pace_of(campaign, slot)->n > 0 ? pace_of(campaign, slot) : &all;
+        const Pace *pace = pace_of(campaign, entry)->n > 0 ? pace_of(campaign, entry) : &all;
         if (pace->n == 0)
             return -1;
         left_us += (double)pace->spent_us / (double)pace->n;
@@ -40,10 +40,10 @@ static gint64 time_left(const IfmCampaign *campaign)
 void campaign_progress_count(IfmCampaign *campaign)
 {
     campaign->progress.n_cases = 0;
-    for (guint i = 0; i < campaign->slots->len; i++)
+    for (guint i = 0; i < campaign->entries->len; i++)
     {
-        const Slot *slot = campaign->slots->pdata[i];
-        campaign->progress.n_cases += slot->state == SLOT_DONE || is_left(campaign, slot);
+        const CampaignEntry *entry = campaign->entries->pdata[i];
+        campaign->progress.n_cases += entry->state == ENTRY_DONE || is_left(campaign, entry);
     }
 }
 
@@ -77,21 +77,21 @@ void ifm_campaign_hear(const char *step, gsize n, double median_ns, double ci_ra
     campaign_progress_report(campaign, NULL);
 }
 
-void campaign_progress_begin(IfmCampaign *campaign, const Slot *slot)
+void campaign_progress_begin(IfmCampaign *campaign, const CampaignEntry *entry)
 {
     IfmCampaignProgress *progress = &campaign->progress;
     campaign->case_began_us = g_get_monotonic_time();
-    progress->now = &slot->item;
+    progress->now = &entry->item;
     set_step(campaign, NULL);
     progress->n = 0;
     progress->median_ns = progress->ci_ratio = NAN;
     campaign_progress_report(campaign, NULL);
 }
 
-void campaign_progress_end(IfmCampaign *campaign, const Slot *slot, const IfmMeasurement *ended, gboolean news)
+void campaign_progress_end(IfmCampaign *campaign, const CampaignEntry *entry, const IfmMeasurement *ended, gboolean news)
 {
     IfmCampaignProgress *progress = &campaign->progress;
-    Pace *pace = pace_of(campaign, slot);
+    Pace *pace = pace_of(campaign, entry);
     progress->n_done++;
     if (news)
         progress->n_measured++;

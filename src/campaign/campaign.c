@@ -7,14 +7,14 @@
 
 #include "campaign-private.h"
 
-static void slot_free(Slot *slot)
+static void entry_free(CampaignEntry *entry)
 {
     for (gsize i = 0; i < IFM_CAMPAIGN_MAX_RECORDS; i++)
-        ifm_case_free(slot->cases[i]);
-    ifm_measurement_free(slot->found);
-    ifm_case_free(slot->held_case);
-    ifm_measurement_free(slot->held);
-    g_free(slot);
+        ifm_case_free(entry->cases[i]);
+    ifm_measurement_free(entry->found);
+    ifm_case_free(entry->held_case);
+    ifm_measurement_free(entry->held);
+    g_free(entry);
 }
 
 void campaign_renew(IfmCampaign *campaign)
@@ -35,7 +35,7 @@ IfmCampaign *ifm_campaign_new(IfmStore *store, const IfmCampaignOptions *options
     IfmCampaign *campaign = g_new0(IfmCampaign, 1);
     campaign->store = store;
     campaign->options = *options;
-    campaign->slots = g_ptr_array_new_with_free_func((GDestroyNotify)slot_free);
+    campaign->entries = g_ptr_array_new_with_free_func((GDestroyNotify)entry_free);
     campaign->past = campaign_past_new(options->sessions_unix_ms, options->n_sessions);
     campaign->measured = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     campaign->asked = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -51,7 +51,7 @@ void ifm_campaign_free(IfmCampaign *campaign)
     if (campaign == NULL)
         return;
     ifm_runner_free(campaign->runner);
-    g_ptr_array_unref(campaign->slots);
+    g_ptr_array_unref(campaign->entries);
     campaign_past_free(campaign->past);
     g_hash_table_unref(campaign->measured);
     g_hash_table_unref(campaign->asked);
@@ -73,10 +73,10 @@ const IfmCampaignProgress *ifm_campaign_progress(const IfmCampaign *campaign)
 
 void ifm_campaign_add(IfmCampaign *campaign, const IfmCampaignItem *item)
 {
-    Slot *slot = g_new0(Slot, 1);
-    slot->item = *item;
-    slot->index = campaign->slots->len;
-    g_ptr_array_add(campaign->slots, slot);
+    CampaignEntry *entry = g_new0(CampaignEntry, 1);
+    entry->item = *item;
+    entry->index = campaign->entries->len;
+    g_ptr_array_add(campaign->entries, entry);
     if ((guint)item->pace >= campaign->paces->len)
         g_array_set_size(campaign->paces, (guint)item->pace + 1);
 }
@@ -88,8 +88,8 @@ void ifm_campaign_note(IfmCampaign *campaign, const char *const *devices, const 
 
 const IfmCase *ifm_campaign_sealed(const IfmCampaign *campaign, guint index)
 {
-    const Slot *slot = campaign->slots->pdata[index];
-    return slot->n > 0 ? slot->cases[slot->n - 1] : NULL;
+    const CampaignEntry *entry = campaign->entries->pdata[index];
+    return entry->n > 0 ? entry->cases[entry->n - 1] : NULL;
 }
 
 void campaign_begin(IfmCampaign *campaign)
@@ -102,71 +102,72 @@ void campaign_begin(IfmCampaign *campaign)
     campaign_progress_count(campaign);
 }
 
-static gboolean is_wanted(const IfmCampaign *campaign, const Slot *slot)
+static gboolean is_wanted(const IfmCampaign *campaign, const CampaignEntry *entry)
 {
-    return slot->asked || campaign->options.wanted == NULL || campaign->options.wanted(&slot->item, campaign->options.user);
+    return entry->asked || campaign->options.wanted == NULL ||
+           campaign->options.wanted(&entry->item, campaign->options.user);
 }
 
-gboolean campaign_is_mine(const IfmCampaign *campaign, const Slot *slot)
+gboolean campaign_is_mine(const IfmCampaign *campaign, const CampaignEntry *entry)
 {
     const IfmCampaignOptions *options = &campaign->options;
-    return ifm_shard_has(slot->index, options->shard, options->n_shards) && is_wanted(campaign, slot);
+    return ifm_shard_has(entry->index, options->shard, options->n_shards) && is_wanted(campaign, entry);
 }
 
 /* --- sealed -------------------------------------------------------------------------------------------------------------
  */
 
-static void forget_seal(Slot *slot)
+static void forget_seal(CampaignEntry *entry)
 {
     for (gsize i = 0; i < IFM_CAMPAIGN_MAX_RECORDS; i++)
-        g_clear_pointer(&slot->cases[i], ifm_case_free);
-    slot->n = 0;
+        g_clear_pointer(&entry->cases[i], ifm_case_free);
+    entry->n = 0;
 }
 
-void campaign_drop(IfmCampaign *campaign, Slot *slot)
+void campaign_drop(IfmCampaign *campaign, CampaignEntry *entry)
 {
     if (campaign->options.drop != NULL)
-        campaign->options.drop(&slot->item, campaign->options.user);
+        campaign->options.drop(&entry->item, campaign->options.user);
 }
 
-IfmCampaignEnd campaign_end_of(Slot *slot, IfmMeasurement **measurements, const GError *error)
+IfmCampaignEnd campaign_end_of(CampaignEntry *entry, IfmMeasurement **measurements, const GError *error)
 {
-    return (IfmCampaignEnd){ .cases = slot->cases,
+    return (IfmCampaignEnd){ .cases = entry->cases,
                              .measurements = measurements,
-                             .n = slot->n,
-                             .previous = g_steal_pointer(&slot->found),
+                             .n = entry->n,
+                             .previous = g_steal_pointer(&entry->found),
                              .error = error };
 }
 
 /* @trouble: (out) what the hook ends the campaign with. Returns: whether it goes on. */
-static gboolean ask_after(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **trouble)
+static gboolean ask_after(IfmCampaign *campaign, CampaignEntry *entry, IfmCampaignEnd *end, GError **trouble)
 {
     gboolean good = end->error == NULL;
-    if (slot->asked && good && end->measurements != NULL)
-        slot->answer = g_steal_pointer(&end->measurements[end->n - 1]);
-    else if (!slot->asked && campaign->options.after != NULL)
-        good = campaign->options.after(&slot->item, end, campaign->options.user, trouble);
+    if (entry->asked && good && end->measurements != NULL)
+        entry->answer = g_steal_pointer(&end->measurements[end->n - 1]);
+    else if (!entry->asked && campaign->options.after != NULL)
+        good = campaign->options.after(&entry->item, end, campaign->options.user, trouble);
     for (gsize i = 0; i < end->n && end->measurements != NULL; i++)
         g_clear_pointer(&end->measurements[i], ifm_measurement_free);
     g_clear_pointer(&end->previous, ifm_measurement_free);
     if (end->error != NULL)
     {
-        slot->state = SLOT_GIVEN_UP;
+        entry->state = ENTRY_GIVEN_UP;
         campaign_progress_count(campaign);
     }
     return good;
 }
 
-void campaign_report(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end)
+void campaign_report(IfmCampaign *campaign, CampaignEntry *entry, IfmCampaignEnd *end)
 {
     g_autoptr(GError) ignored = NULL;
-    ask_after(campaign, slot, end, &ignored);
+    ask_after(campaign, entry, end, &ignored);
 }
 
-gboolean campaign_end(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GError **error)
+gboolean campaign_end(IfmCampaign *campaign, CampaignEntry *entry, IfmCampaignEnd *end, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
-    gboolean good = ask_after(campaign, slot, end, &trouble);
+    gboolean good = ask_after(campaign, entry, end, &trouble);
     gboolean cancelled = end->error != NULL && g_error_matches(end->error, IFM_ERROR, IFM_ERROR_CANCELLED);
     if (good && !cancelled)
         return TRUE;
@@ -174,122 +175,122 @@ gboolean campaign_end(IfmCampaign *campaign, Slot *slot, IfmCampaignEnd *end, GE
         g_propagate_error(error, g_error_copy(end->error));
     else if (trouble != NULL)
         g_propagate_error(error, g_steal_pointer(&trouble));
-    else if (slot->asked)
+    else if (entry->asked)
         g_propagate_error(error, g_error_copy(end->error));
     else
-        g_propagate_prefixed_error(error, g_error_copy(end->error), "%s: ", slot->item.title);
+        g_propagate_prefixed_error(error, g_error_copy(end->error), "%s: ", entry->item.title);
     return FALSE;
 }
 
-void campaign_count_records(Slot *slot)
+void campaign_count_records(CampaignEntry *entry)
 {
-    while (slot->n < IFM_CAMPAIGN_MAX_RECORDS && slot->cases[slot->n] != NULL)
-        slot->n++;
+    while (entry->n < IFM_CAMPAIGN_MAX_RECORDS && entry->cases[entry->n] != NULL)
+        entry->n++;
 }
 
-static gboolean seal(IfmCampaign *campaign, Slot *slot, GError **error)
+static gboolean seal(IfmCampaign *campaign, CampaignEntry *entry, GError **error)
 {
-    const IfmCampaignItem *item = &slot->item;
-    if (!slot->asked && campaign->options.fill != NULL &&
-        !campaign->options.fill(&slot->item, campaign->options.user, error))
+    const IfmCampaignItem *item = &entry->item;
+    if (!entry->asked && campaign->options.fill != NULL &&
+        !campaign->options.fill(&entry->item, campaign->options.user, error))
         return FALSE;
-    if (item->own != NULL && !item->own->seal(campaign, item, slot->cases, error))
+    if (item->own != NULL && !item->own->seal(campaign, item, entry->cases, error))
         return FALSE;
     if (item->own == NULL)
-        slot->cases[0] = ifm_runner_case(campaign->runner, item->kind, item->spec, error);
-    campaign_count_records(slot);
-    return slot->n > 0;
+        entry->cases[0] = ifm_runner_case(campaign->runner, item->kind, item->spec, error);
+    campaign_count_records(entry);
+    return entry->n > 0;
 }
 
-gboolean campaign_seal_slot(IfmCampaign *campaign, Slot *slot, GError **error)
+gboolean campaign_seal_entry(IfmCampaign *campaign, CampaignEntry *entry, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
-    campaign->progress.now = slot->item.seal_runs ? &slot->item : NULL;
-    gboolean sealed = seal(campaign, slot, &trouble);
+    campaign->progress.now = entry->item.seal_runs ? &entry->item : NULL;
+    gboolean sealed = seal(campaign, entry, &trouble);
     campaign->progress.now = NULL;
     if (sealed)
         return TRUE;
-    forget_seal(slot);
-    IfmCampaignEnd end = campaign_end_of(slot, NULL, trouble);
-    return campaign_end(campaign, slot, &end, error);
+    forget_seal(entry);
+    IfmCampaignEnd end = campaign_end_of(entry, NULL, trouble);
+    return campaign_end(campaign, entry, &end, error);
 }
 
 /* --- found --------------------------------------------------------------------------------------------------------------
  */
 
-static gboolean may_be_found(IfmCampaign *campaign, const Slot *slot)
+static gboolean may_be_found(IfmCampaign *campaign, const CampaignEntry *entry)
 {
-    const char *key = slot->cases[slot->n - 1]->key;
-    if (slot->asked && !g_hash_table_add(campaign->asked, g_strdup(key)))
+    const char *key = entry->cases[entry->n - 1]->key;
+    if (entry->asked && !g_hash_table_add(campaign->asked, g_strdup(key)))
         return FALSE; /* asked again: another look at it is what is wanted */
     int group = GPOINTER_TO_INT(g_hash_table_lookup(campaign->measured, key)) - 1;
-    return slot->item.resume || (g_hash_table_contains(campaign->measured, key) && group < slot->item.group);
+    return entry->item.resume || (g_hash_table_contains(campaign->measured, key) && group < entry->item.group);
 }
 
-gboolean campaign_look_up(IfmCampaign *campaign, Slot *slot, GError **error)
+gboolean campaign_look_up(IfmCampaign *campaign, CampaignEntry *entry, GError **error)
 {
-    const IfmCampaignItem *item = &slot->item;
+    const IfmCampaignItem *item = &entry->item;
     IfmMeasurement *found = NULL;
-    slot->was_looked_up = TRUE;
-    if (may_be_found(campaign, slot) &&
-        !ifm_store_find(campaign->store, slot->cases[slot->n - 1]->key, FALSE, &found, error))
+    entry->was_looked_up = TRUE;
+    if (may_be_found(campaign, entry) &&
+        !ifm_store_find(campaign->store, entry->cases[entry->n - 1]->key, FALSE, &found, error))
         return FALSE;
     if (found == NULL)
         return TRUE;
-    slot->was_tried = TRUE;
+    entry->was_tried = TRUE;
     gboolean stands = item->own != NULL && item->own->stands != NULL
-                          ? item->own->stands(item, slot->cases, found)
+                          ? item->own->stands(item, entry->cases, found)
                           : campaign_past_stands(campaign->past, item->devices, found, campaign->options.retry);
     if (stands)
     {
         IfmMeasurement *measurements[IFM_CAMPAIGN_MAX_RECORDS] = { 0 };
-        IfmCampaignEnd end = campaign_end_of(slot, measurements, NULL);
+        IfmCampaignEnd end = campaign_end_of(entry, measurements, NULL);
         end.found = TRUE;
-        slot->state = SLOT_DONE;
+        entry->state = ENTRY_DONE;
         campaign_progress_found(campaign, found);
-        measurements[slot->n - 1] = found;
-        return campaign_end(campaign, slot, &end, error);
+        measurements[entry->n - 1] = found;
+        return campaign_end(campaign, entry, &end, error);
     }
     if (item->own != NULL && item->own->keep != NULL)
-        slot->found = found;
+        entry->found = found;
     else
         ifm_measurement_free(found);
     return TRUE;
 }
 
-gboolean campaign_can_seal(const Slot *slot)
+gboolean campaign_can_seal(const CampaignEntry *entry)
 {
-    return slot->item.own == NULL || slot->item.own->seal != NULL;
+    return entry->item.own == NULL || entry->item.own->seal != NULL;
 }
 
 gboolean ifm_campaign_seal(IfmCampaign *campaign, int group, GError **error)
 {
-    GPtrArray *slots = campaign->slots;
+    GPtrArray *entries = campaign->entries;
     campaign_begin(campaign);
     for (int last = 0; last <= 1; last++)
-        for (guint i = 0; i < slots->len; i++)
+        for (guint i = 0; i < entries->len; i++)
         {
-            Slot *slot = slots->pdata[i];
-            if (slot->item.group != group || !slot->item.seal_last != !last || slot->n > 0 || slot->state != SLOT_TODO ||
-                !campaign_can_seal(slot) || !is_wanted(campaign, slot))
+            CampaignEntry *entry = entries->pdata[i];
+            if (entry->item.group != group || !entry->item.seal_last != !last || entry->n > 0 ||
+                entry->state != ENTRY_TODO || !campaign_can_seal(entry) || !is_wanted(campaign, entry))
                 continue;
-            gboolean good = campaign_seal_slot(campaign, slot, error);
-            campaign_drop(campaign, slot);
+            gboolean good = campaign_seal_entry(campaign, entry, error);
+            campaign_drop(campaign, entry);
             if (!good)
                 return FALSE;
         }
-    for (guint i = 0; i < slots->len; i++) /* what was sealed before its device was given up */
+    for (guint i = 0; i < entries->len; i++) /* what was sealed before its device was given up */
     {
-        Slot *slot = slots->pdata[i];
-        if (slot->item.group == group && !is_wanted(campaign, slot))
-            forget_seal(slot);
+        CampaignEntry *entry = entries->pdata[i];
+        if (entry->item.group == group && !is_wanted(campaign, entry))
+            forget_seal(entry);
     }
     campaign_progress_count(campaign);
-    for (guint i = 0; i < slots->len; i++)
+    for (guint i = 0; i < entries->len; i++)
     {
-        Slot *slot = slots->pdata[i];
-        if (slot->item.group == group && slot->n > 0 && !slot->was_looked_up && campaign_is_mine(campaign, slot) &&
-            !campaign_look_up(campaign, slot, error))
+        CampaignEntry *entry = entries->pdata[i];
+        if (entry->item.group == group && entry->n > 0 && !entry->was_looked_up && campaign_is_mine(campaign, entry) &&
+            !campaign_look_up(campaign, entry, error))
             return FALSE;
     }
     return TRUE;

@@ -33,7 +33,7 @@ typedef struct
 {
     const char *start;
     gsize length;
-} IfmField;
+} IfmTextField;
 
 void ifm_text_init(IfmText *text, const char *name, const char *bytes, gsize length, const char *comments);
 /** ifm_text_raw_line: Reads the next line, also a blank one or a comment. FALSE at the end. */
@@ -43,7 +43,7 @@ gboolean ifm_text_line(IfmText *text);
 /** ifm_text_count: The number of following lines with fields. @text does not move. */
 gint64 ifm_text_count(const IfmText *text);
 /** ifm_text_field: Reads the next field of the line. FALSE at its end. */
-gboolean ifm_text_field(IfmText *text, IfmField *field);
+gboolean ifm_text_field(IfmText *text, IfmTextField *field);
 /** ifm_text_word: Reads the next field if it is @word, ignoring case. FALSE for any other field. */
 gboolean ifm_text_word(IfmText *text, const char *word);
 

@@ -56,7 +56,7 @@ gint64 ifm_text_count(const IfmText *text)
     return n;
 }
 
-gboolean ifm_text_field(IfmText *text, IfmField *field)
+gboolean ifm_text_field(IfmText *text, IfmTextField *field)
 {
     field->start = text->field;
     while (text->field < text->line_end && !parts_fields(*text->field))
@@ -69,7 +69,7 @@ gboolean ifm_text_field(IfmText *text, IfmField *field)
 gboolean ifm_text_word(IfmText *text, const char *word)
 {
     IfmText copy = *text;
-    IfmField field;
+    IfmTextField field;
     if (!ifm_text_field(&copy, &field) || field.length != strlen(word) ||
         g_ascii_strncasecmp(field.start, word, field.length) != 0)
         return FALSE;
@@ -87,7 +87,7 @@ gboolean ifm_text_fail(const IfmText *text, GError **error, const char *format, 
 }
 
 /* The field for a message: at most 40 bytes, with escapes for all but printable ASCII. (transfer full) */
-static char *quoted(const IfmField *field)
+static char *quoted(const IfmTextField *field)
 {
     GString *shown = g_string_new("\"");
     for (gsize i = 0; i < MIN(field->length, 40); i++)
@@ -102,13 +102,13 @@ static char *quoted(const IfmField *field)
     return g_string_free(shown, FALSE);
 }
 
-static gboolean take(IfmText *text, const char *what, IfmField *field, GError **error)
+static gboolean take(IfmText *text, const char *what, IfmTextField *field, GError **error)
 {
     return ifm_text_field(text, field) || ifm_text_fail(text, error, "the line ends before %s", what);
 }
 
 /* whole_number: Digits only. A larger number is G_MAXINT64. */
-static gboolean whole_number(const IfmField *field, gint64 *value)
+static gboolean whole_number(const IfmTextField *field, gint64 *value)
 {
     *value = 0;
     for (gsize i = 0; i < field->length; i++)
@@ -121,7 +121,7 @@ static gboolean whole_number(const IfmField *field, gint64 *value)
     return TRUE;
 }
 
-static gboolean take_whole(IfmText *text, const char *what, IfmField *field, gint64 *value, GError **error)
+static gboolean take_whole(IfmText *text, const char *what, IfmTextField *field, gint64 *value, GError **error)
 {
     if (!take(text, what, field, error))
         return FALSE;
@@ -133,7 +133,7 @@ static gboolean take_whole(IfmText *text, const char *what, IfmField *field, gin
 
 gboolean ifm_text_count_field(IfmText *text, const char *what, gint64 max, gint64 *value, GError **error)
 {
-    IfmField field;
+    IfmTextField field;
     if (!take_whole(text, what, &field, value, error))
         return FALSE;
     if (*value <= max)
@@ -144,7 +144,7 @@ gboolean ifm_text_count_field(IfmText *text, const char *what, gint64 max, gint6
 
 gboolean ifm_text_node_field(IfmText *text, const char *what, gint64 first, gint64 n_nodes, gint64 *node, GError **error)
 {
-    IfmField field;
+    IfmTextField field;
     if (!take_whole(text, what, &field, node, error))
         return FALSE;
     *node -= first;
@@ -159,7 +159,7 @@ gboolean ifm_text_node_field(IfmText *text, const char *what, gint64 first, gint
 
 gboolean ifm_text_number_field(IfmText *text, const char *what, float *value, GError **error)
 {
-    IfmField field;
+    IfmTextField field;
     if (!take(text, what, &field, error))
         return FALSE;
     char number[NUMBER_BYTES + 1], *end;
@@ -180,7 +180,7 @@ gboolean ifm_text_number_field(IfmText *text, const char *what, float *value, GE
 
 gboolean ifm_text_no_more(IfmText *text, const char *after, GError **error)
 {
-    IfmField field;
+    IfmTextField field;
     if (!ifm_text_field(text, &field))
         return TRUE;
     g_autofree char *shown = quoted(&field);

@@ -76,7 +76,7 @@ static gboolean read_edges(IfmText *text, IfmGraph *graph, GError **error)
 
 static gint64 count_fields(IfmText text)
 {
-    IfmField field;
+    IfmTextField field;
     gint64 n = 0;
     while (ifm_text_field(&text, &field))
         n++;

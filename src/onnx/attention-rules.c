@@ -15,7 +15,7 @@ typedef struct
 
 static gboolean fail_sizes(const IfmOperatorCall *call, gsize input, const char *right, GError **error)
 {
-    const IfmFact *fact = &call->inputs[input];
+    const IfmTensorInfo *fact = &call->inputs[input];
     g_autofree char *shape = ifm_fact_shape(fact);
     return ifm_error_refuse(error, "'%s' is %s, not %s", call->node->inputs[input], shape, right);
 }
@@ -34,7 +34,7 @@ static gboolean heads_of(const IfmOperatorCall *call, const char *attribute, gin
 /* past_keys: The number of keys in the input of the past: its dimension @axis. FALSE for another rank. */
 static gboolean past_keys(const IfmOperatorCall *call, gsize input, int rank, gint64 *n, GError **error)
 {
-    const IfmFact *past = ifm_call_input(call, input);
+    const IfmTensorInfo *past = ifm_call_input(call, input);
     *n = 0;
     if (past == NULL)
         return TRUE;
@@ -52,7 +52,7 @@ static gboolean past_keys(const IfmOperatorCall *call, gsize input, int rank, gi
 /* read_projected: x [batch, length, inputs], weights [inputs, queries + keys + values]. @past: index of the input */
 static gboolean read_projected(const IfmOperatorCall *call, gsize past, Sizes *sizes, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *w = &call->inputs[1];
+    const IfmTensorInfo *x = &call->inputs[0], *w = &call->inputs[1];
     gsize n;
     const gint64 *widths = ifm_node_ints(call->node, "qkv_hidden_sizes", &n);
     if (x->rank != 3)
@@ -81,14 +81,14 @@ static gboolean read_projected(const IfmOperatorCall *call, gsize past, Sizes *s
 
 /* new_keys: [batch, length, width], [batch, heads, length, each] or packed with the values [batch, length, heads, 2, each].
  */
-static gint64 new_keys(const IfmFact *key)
+static gint64 new_keys(const IfmTensorInfo *key)
 {
     return key->dims[key->rank == 4 ? 2 : 1];
 }
 
 static gboolean read_multi_head(const IfmOperatorCall *call, Sizes *sizes, GError **error)
 {
-    const IfmFact *q = &call->inputs[0], *k = ifm_call_input(call, 1), *v = ifm_call_input(call, 2);
+    const IfmTensorInfo *q = &call->inputs[0], *k = ifm_call_input(call, 1), *v = ifm_call_input(call, 2);
     gint64 wide = q->rank == 5 ? q->dims[2] * q->dims[4] : q->rank == 3 ? q->dims[2] : 0;
     if (q->rank != 3 && q->rank != 5)
         return fail_sizes(call, 0, "[batch,length,width] or [batch,length,heads,3,each]", error);
@@ -112,7 +112,7 @@ static gboolean read_multi_head(const IfmOperatorCall *call, Sizes *sizes, GErro
 /* The length of the present is that of the buffer of the past, or the number of keys if that is larger. */
 static gboolean read_grouped(const IfmOperatorCall *call, Sizes *sizes, GError **error)
 {
-    const IfmFact *q = &call->inputs[0], *k = ifm_call_input(call, 1), *total = ifm_call_input(call, 6);
+    const IfmTensorInfo *q = &call->inputs[0], *k = ifm_call_input(call, 1), *total = ifm_call_input(call, 6);
     gint64 heads = ifm_node_int(call->node, "num_heads", 0), key_heads = ifm_node_int(call->node, "kv_num_heads", 0);
     if (q->rank != 3)
         return fail_sizes(call, 0, "[batch,length,width]", error);
@@ -133,7 +133,7 @@ static gboolean read_grouped(const IfmOperatorCall *call, Sizes *sizes, GError *
 /* The standard operator (version 23): rank 3 with the heads as an attribute, or rank 4 with the heads as an axis. */
 static gboolean read_standard(const IfmOperatorCall *call, Sizes *sizes, GError **error)
 {
-    const IfmFact *q = &call->inputs[0], *k = &call->inputs[1], *v = &call->inputs[2];
+    const IfmTensorInfo *q = &call->inputs[0], *k = &call->inputs[1], *v = &call->inputs[2];
     if (q->rank < 3 || q->rank > 4 || k->rank != q->rank || v->rank != q->rank)
         return fail_sizes(call, 0, "of the rank of keys and values, 3 or 4", error);
     if (!past_keys(call, 4, 4, &sizes->old_keys, error))
@@ -192,7 +192,7 @@ static void make_present(const IfmOperatorCall *call, const Sizes *s)
 
 gboolean ifm_shape_attention(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     Sizes sizes;
     gsize n_needed = MIN(call->node->n_inputs, 3);
     IfmDtype dtype = g_str_equal(call->node->op_type, "QAttention") ? call->inputs[3].dtype : x->dtype;

@@ -52,7 +52,7 @@ gboolean ifm_cost_batch_normalization(const IfmOperatorCall *call, gint64 factor
 /* Training: one product with the mask, which contains the scale. Where the mode is unknown, this is an upper bound. */
 gboolean ifm_cost_dropout(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    const IfmFact *training = ifm_call_input(call, 2);
+    const IfmTensorInfo *training = ifm_call_input(call, 2);
     const gint64 *known = training != NULL ? ifm_fact_ints(training) : NULL;
     if (training == NULL || (known != NULL && known[0] == 0))
         return TRUE;
@@ -68,7 +68,7 @@ static gboolean multiply_add(IfmNodeCost *cost, gint64 extra)
 }
 
 /* matmul: @a: the input with the inner dimension as its last. */
-static gboolean matmul(const IfmOperatorCall *call, const IfmFact *a, IfmNodeCost *cost)
+static gboolean matmul(const IfmOperatorCall *call, const IfmTensorInfo *a, IfmNodeCost *cost)
 {
     return ifm_fact_n_elements(&call->outputs[0], &cost->macs) && times(&cost->macs, a->dims[a->rank - 1]) &&
            multiply_add(cost, 0);
@@ -94,7 +94,7 @@ gboolean ifm_cost_qlinear_matmul(const IfmOperatorCall *call, gint64 factor, Ifm
 /* @factor: which input is the bias. */
 gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    const IfmFact *a = &call->inputs[0];
+    const IfmTensorInfo *a = &call->inputs[0];
     gint64 inner = a->dims[ifm_node_int(call->node, "transA", 0) != 0 ? 0 : 1], n;
     if (!ifm_fact_n_elements(&call->outputs[0], &n))
         return FALSE;
@@ -103,7 +103,7 @@ gboolean ifm_cost_gemm(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *
 }
 
 /* Each output element is a sum over the channels of its group and the kernel, which is one output of the weights. */
-static gboolean conv(const IfmOperatorCall *call, const IfmFact *weights, gboolean has_bias, IfmNodeCost *cost)
+static gboolean conv(const IfmOperatorCall *call, const IfmTensorInfo *weights, gboolean has_bias, IfmNodeCost *cost)
 {
     gint64 n;
     if (!ifm_fact_n_elements(&call->outputs[0], &n))
@@ -125,7 +125,7 @@ gboolean ifm_cost_qlinear_conv(const IfmOperatorCall *call, gint64 factor, IfmNo
 /* In addition to the products: the input of each weight is interpolated from four values (two axes), 2 FLOP each. */
 gboolean ifm_cost_deform_conv(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    const IfmFact *offsets = &call->inputs[2];
+    const IfmTensorInfo *offsets = &call->inputs[2];
     gint64 n;
     if (!conv(call, &call->inputs[1], ifm_call_has(call, 3), cost) || !ifm_fact_n_elements(offsets, &n))
         return FALSE;
@@ -137,7 +137,7 @@ gboolean ifm_cost_deform_conv(const IfmOperatorCall *call, gint64 factor, IfmNod
 /* By elimination: n^3 / 3 multiply-adds. */
 gboolean ifm_cost_det(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gint64 n = x->dims[x->rank - 1];
     return ifm_fact_n_elements(x, &cost->macs) && times(&cost->macs, n) && (cost->macs /= 3, multiply_add(cost, 0));
 }
@@ -145,7 +145,7 @@ gboolean ifm_cost_det(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *c
 /* A point with k coordinates is the product of a [k, k + 1] matrix and a vector [k + 1]. */
 gboolean ifm_cost_affine_grid(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    const IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *out = &call->outputs[0];
     return ifm_fact_n_elements(out, &cost->macs) && times(&cost->macs, out->dims[out->rank - 1] + 1) &&
            multiply_add(cost, 0);
 }
@@ -159,7 +159,7 @@ gboolean ifm_cost_by_values(const IfmOperatorCall *call, gint64 factor, IfmNodeC
 /* Each input element contributes to the outputs of its group under the kernel. */
 gboolean ifm_cost_conv_transpose(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    const IfmFact *weights = &call->inputs[1];
+    const IfmTensorInfo *weights = &call->inputs[1];
     gint64 n;
     return ifm_fact_n_elements(&call->inputs[0], &cost->macs) && ifm_fact_n_elements(&call->outputs[0], &n) &&
            times_all(&cost->macs, weights->dims + 1, (gsize)weights->rank - 1) &&
@@ -173,7 +173,7 @@ gboolean ifm_cost_conv_transpose(const IfmOperatorCall *call, gint64 factor, Ifm
  */
 gboolean ifm_cost_recurrent(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    const IfmFact *x = &call->inputs[0], *r = &call->inputs[2];
+    const IfmTensorInfo *x = &call->inputs[0], *r = &call->inputs[2];
     gint64 units = x->dims[0], update = factor > 1 ? 5 : 0; /* steps and batch, in either order */
     if (!times(&units, x->dims[1]) || !times(&units, r->dims[0]) || !times(&units, r->dims[2]))
         return FALSE;

@@ -3,7 +3,7 @@
 
 #include "operators.h"
 
-gboolean ifm_fact_n_elements(const IfmFact *fact, gint64 *n)
+gboolean ifm_fact_n_elements(const IfmTensorInfo *fact, gint64 *n)
 {
     gboolean empty = FALSE;
     *n = 1;
@@ -18,7 +18,7 @@ gboolean ifm_fact_n_elements(const IfmFact *fact, gint64 *n)
     return TRUE;
 }
 
-gboolean ifm_fact_n_bytes(const IfmFact *fact, gint64 *n)
+gboolean ifm_fact_n_bytes(const IfmTensorInfo *fact, gint64 *n)
 {
     guint bits = ifm_onnx_type_bits((gint)fact->dtype);
     if (fact->rank < 0 || bits == 0 || !ifm_fact_n_elements(fact, n))
@@ -27,7 +27,7 @@ gboolean ifm_fact_n_bytes(const IfmFact *fact, gint64 *n)
     return TRUE;
 }
 
-static void read_values(const IfmTensor *tensor, gint64 n, IfmFact *fact)
+static void read_values(const IfmTensor *tensor, gint64 n, IfmTensorInfo *fact)
 {
     gboolean is_real = tensor->dtype == IFM_DTYPE_F32 || tensor->dtype == IFM_DTYPE_F64;
     for (gint64 i = 0; i < n; i++)
@@ -64,9 +64,9 @@ static void read_values(const IfmTensor *tensor, gint64 n, IfmFact *fact)
     fact->n_values = (int)n;
 }
 
-IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
+IfmTensorInfo ifm_fact_from_tensor(const Onnx__TensorProto *proto)
 {
-    IfmFact fact; /* most weights have no values to follow, so the array is not initialised */
+    IfmTensorInfo fact; /* most weights have no values to follow, so the array is not initialised */
     g_auto(IfmTensor) tensor = IFM_TENSOR_INIT;
     gint64 n;
     fact.dtype = (IfmDtype)proto->data_type;
@@ -80,7 +80,7 @@ IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *proto)
     return fact;
 }
 
-void ifm_fact_take_values(IfmFact *fact, const IfmTensor *tensor)
+void ifm_fact_take_values(IfmTensorInfo *fact, const IfmTensor *tensor)
 {
     gint64 n;
     if (ifm_fact_n_elements(fact, &n) && n <= IFM_FACT_MAX_VALUES)
@@ -94,7 +94,7 @@ gboolean ifm_call_has(const IfmOperatorCall *call, gsize input)
     return call->node->n_inputs > input && *call->node->inputs[input] != '\0';
 }
 
-const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input)
+const IfmTensorInfo *ifm_call_input(const IfmOperatorCall *call, gsize input)
 {
     return ifm_call_has(call, input) ? &call->inputs[input] : NULL;
 }
@@ -103,7 +103,7 @@ gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype
 {
     if (call->node->n_outputs <= output)
         return TRUE;
-    IfmFact *out = &call->outputs[output];
+    IfmTensorInfo *out = &call->outputs[output];
     out->dtype = dtype;
     out->rank = rank;
     out->values = IFM_VALUES_UNKNOWN;
@@ -122,9 +122,9 @@ gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **err
     return TRUE;
 }
 
-gboolean ifm_rule_broadcast(IfmFact *into, const IfmFact *fact, GError **error)
+gboolean ifm_rule_broadcast(IfmTensorInfo *into, const IfmTensorInfo *fact, GError **error)
 {
-    IfmFact result = IFM_FACT_UNKNOWN;
+    IfmTensorInfo result = IFM_FACT_UNKNOWN;
     result.dtype = into->dtype;
     result.rank = MAX(into->rank, fact->rank);
     for (int back = 1; back <= result.rank; back++)
@@ -147,7 +147,7 @@ int ifm_rule_axes(const IfmOperatorCall *call, gsize input, gint64 *axes)
 {
     gsize n;
     const gint64 *attribute = ifm_node_ints(call->node, "axes", &n);
-    const IfmFact *given = ifm_call_input(call, input);
+    const IfmTensorInfo *given = ifm_call_input(call, input);
     if (given != NULL)
     {
         if (ifm_fact_ints(given) == NULL)
@@ -180,7 +180,7 @@ gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marke
 
 gboolean ifm_rule_dims(const IfmOperatorCall *call, gsize input, gint64 *dims, GError **error)
 {
-    const IfmFact *shape = &call->inputs[input];
+    const IfmTensorInfo *shape = &call->inputs[input];
     if (shape->n_values > IFM_MAX_RANK)
         return ifm_error_refuse(error, "'%s' has %d dimensions, more than %d", call->node->inputs[input], shape->n_values,
                                 IFM_MAX_RANK);
@@ -196,7 +196,7 @@ gboolean ifm_rule_dims(const IfmOperatorCall *call, gsize input, gint64 *dims, G
 
 const gint64 *ifm_rule_ints(const IfmOperatorCall *call, gsize input, const char *attribute, int *n)
 {
-    const IfmFact *given = ifm_call_input(call, input);
+    const IfmTensorInfo *given = ifm_call_input(call, input);
     gsize n_found = 0;
     const gint64 *found = NULL;
     if (given != NULL)
@@ -212,7 +212,7 @@ const gint64 *ifm_rule_ints(const IfmOperatorCall *call, gsize input, const char
 
 gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int min, int max, GError **error)
 {
-    const IfmFact *fact = &call->inputs[input];
+    const IfmTensorInfo *fact = &call->inputs[input];
     if (fact->rank < 0 || (fact->rank >= min && fact->rank <= max))
         return TRUE;
     g_autofree char *shape = ifm_fact_shape(fact);

@@ -8,7 +8,7 @@
 
 /* --- bytes of tensors --------------------------------------------------------------------------------------------- */
 
-static gint64 fact_bytes(const IfmFact *fact)
+static gint64 fact_bytes(const IfmTensorInfo *fact)
 {
     gint64 n;
     return fact != NULL && ifm_fact_n_bytes(fact, &n) ? n : -1;

@@ -33,38 +33,38 @@ typedef struct
 } NodeResult;
 
 /* known_bytes: A fact has room for many values and mostly holds few. Only the used part is kept and copied. */
-static gsize known_bytes(const IfmFact *fact)
+static gsize known_bytes(const IfmTensorInfo *fact)
 {
     gsize n_values = fact->values != IFM_VALUES_UNKNOWN ? (gsize)fact->n_values : 0;
-    return offsetof(IfmFact, ints) + n_values * sizeof fact->ints[0];
+    return offsetof(IfmTensorInfo, ints) + n_values * sizeof fact->ints[0];
 }
 
-static void set_fact(IfmScope *scope, const char *name, const IfmFact *fact)
+static void set_fact(IfmScope *scope, const char *name, const IfmTensorInfo *fact)
 {
     g_hash_table_insert(scope->facts, (gpointer)name, g_memdup2(fact, known_bytes(fact)));
 }
 
-static const IfmFact *find_fact(const IfmScope *scope, const char *name)
+static const IfmTensorInfo *find_fact(const IfmScope *scope, const char *name)
 {
     for (; scope != NULL && *name != '\0'; scope = scope->outer)
     {
-        const IfmFact *fact = g_hash_table_lookup(scope->facts, name);
+        const IfmTensorInfo *fact = g_hash_table_lookup(scope->facts, name);
         if (fact != NULL)
             return fact;
     }
     return NULL;
 }
 
-static void copy_fact(const IfmScope *scope, const char *name, IfmFact *fact)
+static void copy_fact(const IfmScope *scope, const char *name, IfmTensorInfo *fact)
 {
-    const IfmFact *found = find_fact(scope, name);
+    const IfmTensorInfo *found = find_fact(scope, name);
     if (found != NULL)
         memcpy(fact, found, known_bytes(found));
     else
         *fact = IFM_FACT_UNKNOWN;
 }
 
-static gboolean check_size(const IfmFact *fact, const char *name, GError **error)
+static gboolean check_size(const IfmTensorInfo *fact, const char *name, GError **error)
 {
     gint64 n;
     if (fact->rank < 0 || ifm_fact_n_elements(fact, &n))
@@ -76,7 +76,7 @@ static gboolean check_size(const IfmFact *fact, const char *name, GError **error
 /* --- facts before the first node ---------------------------------------------------------------------------------- */
 
 /* observe: Compares a shape with the observed one; takes the observed one where the shape is unknown. */
-static gboolean observe(IfmScope *scope, const char *name, IfmFact *fact, GError **error)
+static gboolean observe(IfmScope *scope, const char *name, IfmTensorInfo *fact, GError **error)
 {
     const IfmObservedShape *seen = NULL;
     if (scope->outer == NULL && scope->analyser->observed != NULL)
@@ -100,7 +100,7 @@ static gboolean observe(IfmScope *scope, const char *name, IfmFact *fact, GError
 }
 
 /* The values of an input that is given, where they are few. */
-static void take_given(const Analyser *analyser, const char *name, IfmFact *fact)
+static void take_given(const Analyser *analyser, const char *name, IfmTensorInfo *fact)
 {
     for (gsize i = 0; i < analyser->known->n_given; i++)
     {
@@ -117,7 +117,7 @@ static gboolean add_inputs(IfmScope *scope, GError **error)
     for (gsize i = 0; i < ifm_model_n_inputs(analyser->model); i++)
     {
         const IfmPort *port = ifm_model_input(analyser->model, i);
-        IfmFact fact = IFM_FACT_UNKNOWN;
+        IfmTensorInfo fact = IFM_FACT_UNKNOWN;
         fact.dtype = port->dtype;
         if (port->rank >= 0)
         {
@@ -137,13 +137,13 @@ static void add_initializers(IfmScope *scope, const Onnx__GraphProto *graph)
 {
     for (gsize i = 0; i < graph->n_initializer; i++)
     {
-        IfmFact fact = ifm_fact_from_tensor(graph->initializer[i]);
+        IfmTensorInfo fact = ifm_fact_from_tensor(graph->initializer[i]);
         set_fact(scope, graph->initializer[i]->name, &fact);
     }
     for (gsize i = 0; i < graph->n_sparse_initializer; i++)
     {
         const Onnx__SparseTensorProto *sparse = graph->sparse_initializer[i];
-        IfmFact fact = { .dtype = (IfmDtype)sparse->values->data_type, .rank = -1 };
+        IfmTensorInfo fact = { .dtype = (IfmDtype)sparse->values->data_type, .rank = -1 };
         if (sparse->n_dims <= IFM_MAX_RANK)
         {
             fact.rank = (int)sparse->n_dims;
@@ -170,7 +170,7 @@ static void add_declared(Analyser *analyser)
 /* --- facts that nodes make ---------------------------------------------------------------------------------------- */
 
 /* is_as_declared: Whether a shape agrees with the fixed dimensions that the model declares. */
-static gboolean is_as_declared(const IfmFact *fact, const Onnx__TensorShapeProto *shape)
+static gboolean is_as_declared(const IfmTensorInfo *fact, const Onnx__TensorShapeProto *shape)
 {
     gboolean agrees = fact->rank < 0 || shape->n_dim == (gsize)fact->rank;
     for (gsize i = 0; agrees && fact->rank >= 0 && i < shape->n_dim; i++)
@@ -185,7 +185,7 @@ static gboolean is_as_declared(const IfmFact *fact, const Onnx__TensorShapeProto
 /* agree: Compares the shape of an output with the fixed dimensions that the model declares; takes the declared shape where
  * it is unknown. Names of free dimensions are ignored: exporters reuse them, and runtimes accept that. What contradicts is
  * noted and goes on as it comes out: runtimes warn of it and run. */
-static gboolean agree(const Analyser *analyser, const char *name, IfmFact *fact, GError **error)
+static gboolean agree(const Analyser *analyser, const char *name, IfmTensorInfo *fact, GError **error)
 {
     const Onnx__ValueInfoProto *info = g_hash_table_lookup(analyser->declared, name);
     if (info == NULL || info->type == NULL || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
@@ -286,7 +286,7 @@ static gboolean check_counts(const IfmOperator *row, const IfmNode *node, GError
 /* follow_values: Computes the values of a small output, if the row has a rule. */
 static void follow_values(const IfmOperatorCall *call)
 {
-    IfmFact *out = &call->outputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     gint64 n;
     if (out->rank >= 0 && ifm_fact_n_elements(out, &n) && n <= IFM_FACT_MAX_VALUES)
         call->row->values(call);
@@ -297,7 +297,7 @@ static gboolean finish_outputs(IfmScope *scope, const IfmOperatorCall *call, GEr
     const IfmNode *node = call->node;
     for (gsize i = 0; i < node->n_outputs; i++)
     {
-        IfmFact *out = &call->outputs[i];
+        IfmTensorInfo *out = &call->outputs[i];
         if (*node->outputs[i] == '\0')
             continue;
         if ((scope->outer == NULL && !agree(scope->analyser, node->outputs[i], out, error)) ||
@@ -340,8 +340,8 @@ static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, 
         return ifm_error_refuse(error, "node %" G_GSIZE_FORMAT ": more than %d inputs or outputs", index,
                                 MAX_TENSORS_OF_A_NODE);
     gint64 opset = ifm_model_opset(scope->analyser->model);
-    g_autofree IfmFact *inputs = g_new(IfmFact, node->n_inputs + 1);
-    g_autofree IfmFact *outputs = g_new(IfmFact, node->n_outputs + 1);
+    g_autofree IfmTensorInfo *inputs = g_new(IfmTensorInfo, node->n_inputs + 1);
+    g_autofree IfmTensorInfo *outputs = g_new(IfmTensorInfo, node->n_outputs + 1);
     for (gsize i = 0; i < node->n_inputs; i++)
         copy_fact(scope, node->inputs[i], &inputs[i]);
     for (gsize i = 0; i < node->n_outputs; i++)
@@ -397,13 +397,13 @@ const IfmModel *ifm_scope_model(const IfmScope *scope)
     return scope->outer == NULL ? scope->analyser->model : NULL;
 }
 
-const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name)
+const IfmTensorInfo *ifm_scope_fact(const IfmScope *scope, const char *name)
 {
     return find_fact(scope, name);
 }
 
-gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmFact *inputs, gsize n_inputs,
-                       IfmFact *outputs, IfmBody *body, GError **error)
+gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmTensorInfo *inputs, gsize n_inputs,
+                       IfmTensorInfo *outputs, IfmBody *body, GError **error)
 {
     g_autoptr(GHashTable) facts = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
     IfmScope scope = { outer->analyser, facts, outer };
@@ -555,7 +555,7 @@ const char *ifm_analysis_contradiction(const IfmAnalysis *analysis, gsize *n)
 
 gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, IfmDtype *dtype, int *rank, gint64 *shape)
 {
-    const IfmFact *fact = g_hash_table_lookup(analysis->facts, tensor);
+    const IfmTensorInfo *fact = g_hash_table_lookup(analysis->facts, tensor);
     if (fact == NULL || fact->rank < 0)
         return FALSE;
     *dtype = fact->dtype;
@@ -567,7 +567,7 @@ gboolean ifm_analysis_shape(const IfmAnalysis *analysis, const char *tensor, Ifm
 gboolean ifm_analysis_ints(const IfmAnalysis *analysis, const char *tensor, gint64 *values, gsize *n)
 {
     G_STATIC_ASSERT(IFM_ANALYSIS_MAX_INTS == IFM_FACT_MAX_VALUES);
-    const IfmFact *fact = g_hash_table_lookup(analysis->facts, tensor);
+    const IfmTensorInfo *fact = g_hash_table_lookup(analysis->facts, tensor);
     const gint64 *ints = fact != NULL ? ifm_fact_ints(fact) : NULL;
     if (ints == NULL)
         return FALSE;

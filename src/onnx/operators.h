@@ -14,11 +14,11 @@ typedef enum
 } IfmValueKind;
 
 /*
- * IfmFact: the known facts of one tensor.
+ * IfmTensorInfo: the known facts of one tensor.
  * @rank: -1 where the shape is unknown; no shape is known in part
  * @n_values: the number of @ints or @reals, where @values says that they are known
  */
-typedef struct IfmFact
+typedef struct IfmTensorInfo
 {
     IfmDtype dtype;
     int rank;
@@ -30,9 +30,9 @@ typedef struct IfmFact
         gint64 ints[IFM_FACT_MAX_VALUES];
         double reals[IFM_FACT_MAX_VALUES];
     };
-} IfmFact;
+} IfmTensorInfo;
 
-#define IFM_FACT_UNKNOWN ((IfmFact){ .rank = -1 })
+#define IFM_FACT_UNKNOWN ((IfmTensorInfo){ .rank = -1 })
 
 /* IfmBody: the costs of the subgraphs of a node (If, Loop, Scan, a function of the model). */
 typedef struct
@@ -67,8 +67,8 @@ typedef struct
     const IfmNode *node;
     const IfmOperator *row;
     gint64 opset;
-    const IfmFact *inputs;
-    IfmFact *outputs;
+    const IfmTensorInfo *inputs;
+    IfmTensorInfo *outputs;
     IfmScope *scope;
     IfmBody *body;
     const char **why;
@@ -124,22 +124,22 @@ gboolean ifm_operator_infer(const IfmOperatorCall *call, GError **error);
 gboolean ifm_family_multiplies(IfmNodeFamily family);
 
 /* ifm_fact_n_elements: Equals: product(dims). FALSE above 2^56, the largest count in this room. */
-gboolean ifm_fact_n_elements(const IfmFact *fact, gint64 *n);
+gboolean ifm_fact_n_elements(const IfmTensorInfo *fact, gint64 *n);
 /* ifm_fact_n_bytes: The bytes in ONNX's storage, with packed types packed. FALSE where the shape or element size is
  * unknown. */
-gboolean ifm_fact_n_bytes(const IfmFact *fact, gint64 *n);
+gboolean ifm_fact_n_bytes(const IfmTensorInfo *fact, gint64 *n);
 /* ifm_fact_from_tensor: The dtype and shape of a constant, and its values if they are few. */
-IfmFact ifm_fact_from_tensor(const Onnx__TensorProto *tensor);
+IfmTensorInfo ifm_fact_from_tensor(const Onnx__TensorProto *tensor);
 /* ifm_fact_take_values: The values of a tensor of the fact's dtype and shape, if they are few. */
-void ifm_fact_take_values(IfmFact *fact, const IfmTensor *tensor);
+void ifm_fact_take_values(IfmTensorInfo *fact, const IfmTensor *tensor);
 /* ifm_fact_ints: Returns: (transfer none) the values if they are known integers, else NULL. */
-static inline const gint64 *ifm_fact_ints(const IfmFact *fact)
+static inline const gint64 *ifm_fact_ints(const IfmTensorInfo *fact)
 {
     return fact->values == IFM_VALUES_INTS ? fact->ints : NULL;
 }
 
 /* ifm_fact_shape: Returns: (transfer full) the shape as messages write it. */
-static inline char *ifm_fact_shape(const IfmFact *fact)
+static inline char *ifm_fact_shape(const IfmTensorInfo *fact)
 {
     return ifm_shape_to_string(fact->rank, fact->dims);
 }
@@ -147,7 +147,7 @@ static inline char *ifm_fact_shape(const IfmFact *fact)
 /* ifm_call_has: Whether the node has the input @index. It may have fewer, or leave it out. */
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input);
 /* ifm_call_input: Returns: (transfer none) the fact of an input; NULL where it is left out. */
-const IfmFact *ifm_call_input(const IfmOperatorCall *call, gsize input);
+const IfmTensorInfo *ifm_call_input(const IfmOperatorCall *call, gsize input);
 /* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. Returns: TRUE, so that a rule
  * can end with it. */
 gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
@@ -156,7 +156,7 @@ gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype
 #define IFM_WHY_VALUES "its shape depends on values"
 
 /* ifm_call_give: Gives an output the dtype and shape of a fact. Returns: as ifm_call_make. */
-static inline gboolean ifm_call_give(const IfmOperatorCall *call, gsize output, const IfmFact *fact)
+static inline gboolean ifm_call_give(const IfmOperatorCall *call, gsize output, const IfmTensorInfo *fact)
 {
     return ifm_call_make(call, output, fact->dtype, fact->rank, fact->dims);
 }
@@ -173,7 +173,7 @@ static inline gboolean ifm_call_by_values(const IfmOperatorCall *call)
 struct IfmAnalysis
 {
     IfmModel *model;   /* a reference: names are its own */
-    GHashTable *facts; /* name -> IfmFact*, of the top-level graph */
+    GHashTable *facts; /* name -> IfmTensorInfo*, of the top-level graph */
     GHashTable *inner; /* Onnx__GraphProto* of a subgraph -> its facts, as analysed last */
     IfmNodeCost *costs;
     const IfmOperator **operators; /* [n_costs] NULL where there are none */
@@ -185,13 +185,13 @@ struct IfmAnalysis
 
 /* ifm_scope_run: Analyses a subgraph. @inputs: [n_inputs] facts of its inputs    @outputs: (out) [n_outputs of the graph]
  * @body: (out) the sum over its nodes. Returns: FALSE where its shapes contradict each other. */
-gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmFact *inputs, gsize n_inputs,
-                       IfmFact *outputs, IfmBody *body, GError **error);
+gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const IfmTensorInfo *inputs, gsize n_inputs,
+                       IfmTensorInfo *outputs, IfmBody *body, GError **error);
 
 /* ifm_scope_model: The model of the graph in work; NULL for a subgraph. */
 const IfmModel *ifm_scope_model(const IfmScope *scope);
 /* ifm_scope_fact: (transfer none) The fact of a tensor so far; NULL where it is unknown. */
-const IfmFact *ifm_scope_fact(const IfmScope *scope, const char *name);
+const IfmTensorInfo *ifm_scope_fact(const IfmScope *scope, const char *name);
 
 /* --- shape rules -------------------------------------------------------------------------------------------------- */
 
@@ -257,7 +257,7 @@ int ifm_rule_axes(const IfmOperatorCall *call, gsize input, gint64 *axes);
 /* ifm_rule_mark_axes: @marked: (out) [IFM_MAX_RANK] whether each axis is named */
 gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marked, GError **error);
 /* ifm_rule_broadcast: Broadcasts @into with @fact by NumPy's rule. FALSE with an error that names both shapes. */
-gboolean ifm_rule_broadcast(IfmFact *into, const IfmFact *fact, GError **error);
+gboolean ifm_rule_broadcast(IfmTensorInfo *into, const IfmTensorInfo *fact, GError **error);
 /* ifm_rule_dims: A shape from the values of an input. @dims: (out) [IFM_MAX_RANK]. FALSE for more or negative values. */
 gboolean ifm_rule_dims(const IfmOperatorCall *call, gsize input, gint64 *dims, GError **error);
 /* ifm_rule_ints: Returns: (transfer none) [@n] the values of an input if the node has it, else of the attribute; NULL for
@@ -267,8 +267,8 @@ const gint64 *ifm_rule_ints(const IfmOperatorCall *call, gsize input, const char
 gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int min, int max, GError **error);
 
 /* ifm_rule_matmul: The first output as the product of @a and @b, which are inputs @at[0] and @at[1]. */
-gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b, IfmDtype dtype,
-                         GError **error);
+gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmTensorInfo *a, const IfmTensorInfo *b,
+                         IfmDtype dtype, GError **error);
 /* IfmConvAt: the inputs with weights and bias of a convolution, and the type of its output. */
 typedef struct
 {
@@ -276,7 +276,7 @@ typedef struct
     IfmDtype dtype;
     gboolean is_blocked; /* channels may be padded to whole blocks */
 } IfmConvAt;
-gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmFact *x, GError **error);
+gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmTensorInfo *x, GError **error);
 
 /* ifm_onnx_check_totals: Whether the sums of the costs of all nodes fit 63 bits. */
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error);

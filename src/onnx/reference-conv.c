@@ -72,7 +72,7 @@ static gboolean prepare(const IfmRewriteScope *scope, const IfmNode *node, Conv 
 {
     gint64 dims[IFM_MAX_RANK];
     conv->rank = ifm_rewrite_rank(scope, conv->w, dims);
-    const IfmSpread outputs = { .axis = 0, .rank = conv->rank, .length = -1 }, none = IFM_SPREAD_NONE;
+    const IfmBroadcast outputs = { .axis = 0, .rank = conv->rank, .length = -1 }, none = IFM_SPREAD_NONE;
     const gint64 n_zeros = conv->zero_w != NULL ? ifm_rewrite_size(scope, conv->zero_w) : 1;
     if (conv->rank < 3 || ifm_node_int(node, "channels_last", 0) != 0 || (n_zeros != 1 && n_zeros != dims[0]) ||
         !ifm_reference_can_spread(scope, conv->zero_x, &none) || !ifm_reference_can_spread(scope, conv->zero_w, &outputs))
@@ -93,7 +93,7 @@ static const char *convolve(IfmRewriteScope *scope, const IfmNode *node, const c
 static const char *sum(IfmRewriteScope *scope, const IfmNode *node, const Conv *conv)
 {
     IfmRewrite *rewrite = scope->rewrite;
-    const IfmSpread outputs = { .axis = 0, .rank = conv->rank, .length = -1 }, none = IFM_SPREAD_NONE;
+    const IfmBroadcast outputs = { .axis = 0, .rank = conv->rank, .length = -1 }, none = IFM_SPREAD_NONE;
     const char *rest = ifm_reference_centred(scope, conv->x, conv->zero_x, IFM_DTYPE_F32, &none), *total = NULL;
     const char *w = ifm_reference_centred(scope, conv->w, conv->zero_w, IFM_DTYPE_F32, &outputs);
     const char *down = ifm_emit_number(rewrite, IFM_DTYPE_F32, exp2(-conv->slices.bits));
@@ -130,7 +130,7 @@ IFM_REFERENCE_RULE(conv_integer)
 /* along_channels: What belongs to the outputs' channels, f64. */
 static const char *along_channels(IfmRewriteScope *scope, const char *name, int rank)
 {
-    const IfmSpread channels = { .axis = 1, .rank = rank, .length = -1 };
+    const IfmBroadcast channels = { .axis = 1, .rank = rank, .length = -1 };
     return ifm_reference_spread(scope, name, name, &channels);
 }
 
@@ -140,7 +140,7 @@ IFM_REFERENCE_RULE(qlinear_conv)
     Conv conv = { .x = in[0], .zero_x = ifm_rewrite_input(node, 2), .w = in[3], .zero_w = ifm_rewrite_input(node, 5) };
     const char *bias = ifm_rewrite_input(node, 8), *zero = ifm_rewrite_input(node, 7);
     const int dtype = ifm_reference_zero_dtype(scope, zero);
-    const IfmSpread channels = { .axis = 1, .rank = 4, .length = -1 };
+    const IfmBroadcast channels = { .axis = 1, .rank = 4, .length = -1 };
     if (!ifm_reference_is_integer(dtype) || !ifm_reference_can_spread(scope, in[4], &channels) ||
         !ifm_reference_can_spread(scope, bias, &channels) || !prepare(scope, node, &conv))
         return FALSE;

@@ -324,7 +324,7 @@ IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturb
 
 void ifm_disturbance_init(IfmDisturbance *disturbance, const IfmModel *model)
 {
-    const IfmPrecision precision = ifm_model_precision(model);
+    const IfmModelPrecision precision = ifm_model_precision(model);
     *disturbance =
         (IfmDisturbance){ .roundoff = precision.roundoff, .factor = precision.quantises ? IFM_DISTURBANCE_QUANTISED : 1 };
 }

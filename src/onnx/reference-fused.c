@@ -7,7 +7,7 @@
 
 static gboolean are_single(const IfmRewriteScope *scope, const char *const *names, gsize n)
 {
-    const IfmSpread none = IFM_SPREAD_NONE;
+    const IfmBroadcast none = IFM_SPREAD_NONE;
     for (gsize i = 0; i < n; i++)
         if (!ifm_reference_can_spread(scope, names[i], &none))
             return FALSE;
@@ -181,7 +181,7 @@ IFM_REFERENCE_RULE(q_attention)
     const char *zero_x = ifm_rewrite_input(node, 6), *zero_w = ifm_rewrite_input(node, 7);
     const char *mask = ifm_rewrite_input(node, 5), *past = ifm_rewrite_input(node, 8);
     const char *present = ifm_rewrite_output(node, 1), *names[] = { in[3], zero_x };
-    const IfmSpread columns = { .axis = 1, .rank = 2, .length = -1 };
+    const IfmBroadcast columns = { .axis = 1, .rank = 2, .length = -1 };
     if (!are_single(scope, names, G_N_ELEMENTS(names)) || !ifm_reference_can_spread(scope, zero_w, &columns))
         return FALSE;
     const char *x = ifm_reference_real(scope, NULL, in[0], in[3], zero_x);

@@ -29,7 +29,7 @@ gboolean ifm_names_half(const Onnx__AttributeProto *attribute)
            g_strv_contains(names, attribute->name);
 }
 
-static void see_dtype(IfmPrecision *precision, int dtype)
+static void see_dtype(IfmModelPrecision *precision, int dtype)
 {
     precision->roundoff = MAX(precision->roundoff, dtype == IFM_DTYPE_BF16 ? 0x1p-8 : dtype == IFM_DTYPE_F16 ? 0x1p-11 : 0);
     precision->is_low = precision->is_low || is_half(dtype);
@@ -42,15 +42,15 @@ static gboolean is_quantiser(const char *op_type)
            (op_type[0] == 'Q' && g_ascii_isupper(op_type[1]));
 }
 
-static void see_type(IfmPrecision *precision, const Onnx__ValueInfoProto *port)
+static void see_type(IfmModelPrecision *precision, const Onnx__ValueInfoProto *port)
 {
     if (port->type != NULL && port->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         see_dtype(precision, port->type->tensor_type->elem_type);
 }
 
-static void see_node(IfmPrecision *precision, const Onnx__NodeProto *node);
+static void see_node(IfmModelPrecision *precision, const Onnx__NodeProto *node);
 
-static void see_graph(IfmPrecision *precision, const Onnx__GraphProto *graph)
+static void see_graph(IfmModelPrecision *precision, const Onnx__GraphProto *graph)
 {
     for (gsize i = 0; i < graph->n_input; i++)
         see_type(precision, graph->input[i]);
@@ -62,7 +62,7 @@ static void see_graph(IfmPrecision *precision, const Onnx__GraphProto *graph)
         see_node(precision, graph->node[i]);
 }
 
-static void see_node(IfmPrecision *precision, const Onnx__NodeProto *node)
+static void see_node(IfmModelPrecision *precision, const Onnx__NodeProto *node)
 {
     const Onnx__GraphProto *body;
     precision->quantises = precision->quantises || is_quantiser(node->op_type);
@@ -78,9 +78,9 @@ static void see_node(IfmPrecision *precision, const Onnx__NodeProto *node)
         see_graph(precision, body);
 }
 
-IfmPrecision ifm_model_precision(const IfmModel *model)
+IfmModelPrecision ifm_model_precision(const IfmModel *model)
 {
-    IfmPrecision precision = { .roundoff = 0x1p-24 };
+    IfmModelPrecision precision = { .roundoff = 0x1p-24 };
     see_graph(&precision, model->proto->graph);
     for (gsize i = 0; i < model->proto->n_functions; i++)
         for (gsize k = 0; k < model->proto->functions[i]->n_node; k++)

@@ -54,7 +54,7 @@ static int stored_as(int dtype, int low)
 
 #define MAX_BLOCKED (1 << 24) /* elements along an axis whose blocks are written out one by one */
 
-gboolean ifm_reference_can_spread(const IfmRewriteScope *scope, const char *name, const IfmSpread *spread)
+gboolean ifm_reference_can_spread(const IfmRewriteScope *scope, const char *name, const IfmBroadcast *spread)
 {
     gint64 dims[IFM_MAX_RANK];
     const int rank = name != NULL ? ifm_rewrite_rank(scope, name, dims) : 0;
@@ -70,7 +70,7 @@ gboolean ifm_reference_can_spread(const IfmRewriteScope *scope, const char *name
 }
 
 /* repeat: each element of @axis for a whole block, the last one for what is left. */
-static const char *repeat(IfmRewriteScope *scope, const char *value, const IfmSpread *spread)
+static const char *repeat(IfmRewriteScope *scope, const char *value, const IfmBroadcast *spread)
 {
     g_autofree gint64 *index = g_new(gint64, (gsize)spread->length);
     for (gint64 i = 0; i < spread->length; i++)
@@ -81,7 +81,7 @@ static const char *repeat(IfmRewriteScope *scope, const char *value, const IfmSp
     return repeated;
 }
 
-const char *ifm_reference_spread(IfmRewriteScope *scope, const char *value, const char *name, const IfmSpread *spread)
+const char *ifm_reference_spread(IfmRewriteScope *scope, const char *value, const char *name, const IfmBroadcast *spread)
 {
     gint64 dims[IFM_MAX_RANK];
     const int rank = ifm_rewrite_rank(scope, name, dims);
@@ -110,7 +110,7 @@ static gboolean is_zero(const IfmRewriteScope *scope, const char *name)
 }
 
 const char *ifm_reference_centred(IfmRewriteScope *scope, const char *x, const char *zero, IfmDtype to,
-                                  const IfmSpread *spread)
+                                  const IfmBroadcast *spread)
 {
     const char *y = ifm_emit_cast(scope, NULL, x, to);
     if (is_zero(scope, zero))
@@ -162,17 +162,17 @@ void ifm_reference_quantise(IfmRewriteScope *scope, const char *output, const ch
 const char *ifm_reference_real(IfmRewriteScope *scope, const char *output, const char *x, const char *scale,
                                const char *zero)
 {
-    const IfmSpread none = IFM_SPREAD_NONE;
+    const IfmBroadcast none = IFM_SPREAD_NONE;
     return ifm_rounded_to(scope, output, "Mul", ifm_reference_centred(scope, x, zero, IFM_DTYPE_F32, &none), scale, NULL);
 }
 
 /* --- QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear ------------------------------------------------------ */
 
 /* spread_of: How scale and zero point lie along input 0. FALSE: not known, or not in a way that can be written. */
-static gboolean spread_of(const IfmRewriteScope *scope, const IfmNode *node, IfmSpread *spread)
+static gboolean spread_of(const IfmRewriteScope *scope, const IfmNode *node, IfmBroadcast *spread)
 {
     gint64 dims[IFM_MAX_RANK];
-    *spread = (IfmSpread){ .rank = ifm_rewrite_rank(scope, node->inputs[0], dims), .length = -1 };
+    *spread = (IfmBroadcast){ .rank = ifm_rewrite_rank(scope, node->inputs[0], dims), .length = -1 };
     const gint64 axis = ifm_node_int(node, "axis", 1);
     spread->axis = (int)(axis < 0 ? axis + spread->rank : axis);
     spread->block = ifm_node_int(node, "block_size", 0);
@@ -188,7 +188,7 @@ static gboolean spread_of(const IfmRewriteScope *scope, const IfmNode *node, Ifm
 
 IFM_REFERENCE_RULE(quantize)
 {
-    IfmSpread spread;
+    IfmBroadcast spread;
     const char *zero = ifm_rewrite_input(node, 2);
     const int dtype = zero != NULL ? ifm_rewrite_dtype(scope, zero) : (int)ifm_node_int(node, "output_dtype", IFM_DTYPE_U8);
     if (!ifm_reference_is_integer(dtype) || !spread_of(scope, node, &spread))
@@ -205,7 +205,7 @@ IFM_REFERENCE_RULE(quantize)
 
 IFM_REFERENCE_RULE(dequantize)
 {
-    IfmSpread spread;
+    IfmBroadcast spread;
     const int dtype = ifm_rewrite_dtype(scope, node->inputs[0]);
     if ((dtype != IFM_DTYPE_I32 && !ifm_reference_is_integer(dtype)) || !spread_of(scope, node, &spread))
         return FALSE;
@@ -257,7 +257,7 @@ IFM_REFERENCE_RULE(dynamic_quantize)
 static const char *by_row(IfmRewriteScope *scope, const char *value, const char *name)
 {
     gint64 dims[IFM_MAX_RANK];
-    const IfmSpread rows = { .axis = 0, .rank = 2, .length = -1 }, none = IFM_SPREAD_NONE;
+    const IfmBroadcast rows = { .axis = 0, .rank = 2, .length = -1 }, none = IFM_SPREAD_NONE;
     if (ifm_rewrite_rank(scope, name, dims) != 1)
         return value;
     return ifm_reference_spread(scope, value, name, dims[0] == 1 ? &none : &rows);

@@ -41,7 +41,7 @@ gboolean ifm_rewrite_tensor(const IfmRewriteScope *scope, const char *name, IfmT
 
 /* --- facts of the source ------------------------------------------------------------------------------------------ */
 
-static const IfmFact *fact_at(const IfmRewriteScope *scope, int at, const char *name)
+static const IfmTensorInfo *fact_at(const IfmRewriteScope *scope, int at, const char *name)
 {
     name = original(scope, name);
     const IfmAnalysis *analysis = scope->rewrite->analyses[at];
@@ -49,7 +49,7 @@ static const IfmFact *fact_at(const IfmRewriteScope *scope, int at, const char *
     {
         const Onnx__GraphProto *origin = g_hash_table_lookup(scope->rewrite->origins, scope->graph);
         GHashTable *facts = scope->outer == NULL ? analysis->facts : g_hash_table_lookup(analysis->inner, origin);
-        const IfmFact *fact = facts != NULL ? g_hash_table_lookup(facts, name) : NULL;
+        const IfmTensorInfo *fact = facts != NULL ? g_hash_table_lookup(facts, name) : NULL;
         if (fact != NULL)
             return fact;
     }
@@ -67,7 +67,7 @@ int ifm_rewrite_rank(const IfmRewriteScope *scope, const char *name, gint64 *dim
             dims[i] = value->dims[i];
         return (int)value->n_dims;
     }
-    const IfmFact *fact = fact_at(scope, 0, name), *other = fact_at(scope, 1, name);
+    const IfmTensorInfo *fact = fact_at(scope, 0, name), *other = fact_at(scope, 1, name);
     if (fact == NULL || fact->rank < 0 || (other != NULL && other->rank != fact->rank))
         return -1;
     for (int i = 0; i < fact->rank; i++)
@@ -97,7 +97,7 @@ static int known_dtype(const IfmRewriteScope *scope, const char *name)
         if (dtype != NULL)
             return GPOINTER_TO_INT(dtype);
     }
-    const IfmFact *fact = fact_at(scope, 0, name);
+    const IfmTensorInfo *fact = fact_at(scope, 0, name);
     return fact != NULL ? (int)fact->dtype : 0;
 }
 
@@ -131,7 +131,8 @@ static int made_dtype(const IfmRewriteScope *scope, const Onnx__NodeProto *proto
     const IfmOperator *row = ifm_operator_find(&node);
     if (row != NULL && row->family == IFM_FAMILY_CONTROL)
         return body_dtype(proto, index);
-    g_autofree IfmFact *inputs = g_new(IfmFact, node.n_inputs + 1), *outputs = g_new(IfmFact, node.n_outputs);
+    g_autofree IfmTensorInfo *inputs = g_new(IfmTensorInfo, node.n_inputs + 1),
+                             *outputs = g_new(IfmTensorInfo, node.n_outputs);
     inputs[0].dtype = IFM_DTYPE_UNDEFINED;
     for (gsize i = 0; i < node.n_inputs; i++)
     {
@@ -158,7 +159,7 @@ void ifm_rewrite_learn(IfmRewriteScope *scope, const Onnx__NodeProto *node)
         g_hash_table_insert(scope->values, node->output[0], (gpointer)constant);
     for (gsize i = 0; i < node->n_output; i++)
     {
-        const IfmFact *fact = fact_at(scope, 0, node->output[i]);
+        const IfmTensorInfo *fact = fact_at(scope, 0, node->output[i]);
         const int dtype =
             fact != NULL && fact->dtype != IFM_DTYPE_UNDEFINED ? (int)fact->dtype : made_dtype(scope, node, i);
         if (dtype != 0 && *node->output[i] != '\0')

@@ -129,17 +129,17 @@ void ifm_rewrite_replace(Onnx__GraphProto *graph, GHashTable *names);
 
 /* --- the parts of ifm_model_reference() --------------------------------------------------------------------------- */
 
-/* IfmPrecision: reference-precision.c: what a model is written in, bodies and functions included. @roundoff: the largest
- * unit roundoff of its types    @quantises: activations are rounded to integers    @is_low: there may be something to
- * rewrite */
+/* IfmModelPrecision: reference-precision.c: what a model is written in, bodies and functions included. @roundoff: the
+ * largest unit roundoff of its types    @quantises: activations are rounded to integers    @is_low: there may be something
+ * to rewrite */
 typedef struct
 {
     double roundoff;
     gboolean quantises, is_low;
-} IfmPrecision;
+} IfmModelPrecision;
 /* ifm_names_half: Whether an attribute names f16 or bf16 as a type. */
 gboolean ifm_names_half(const Onnx__AttributeProto *attribute);
-IfmPrecision ifm_model_precision(const IfmModel *model);
+IfmModelPrecision ifm_model_precision(const IfmModel *model);
 /* ifm_is_low_precision: Whether an operator is one of integer or quantised arithmetic. */
 gboolean ifm_is_low_precision(const char *op_type);
 
@@ -177,15 +177,15 @@ typedef struct
     int axis, rank; /* rank -1: it must have one element */
     gint64 block;   /* elements of the axis that one of its elements stands for; 0: one */
     gint64 length;  /* of the axis; -1: not known */
-} IfmSpread;
-#define IFM_SPREAD_NONE ((IfmSpread){ .rank = -1, .length = -1 })
+} IfmBroadcast;
+#define IFM_SPREAD_NONE ((IfmBroadcast){ .rank = -1, .length = -1 })
 /* ifm_reference_can_spread: Whether ifm_reference_spread() can, for the tensor @name. */
-gboolean ifm_reference_can_spread(const IfmRewriteScope *scope, const char *name, const IfmSpread *spread);
+gboolean ifm_reference_can_spread(const IfmRewriteScope *scope, const char *name, const IfmBroadcast *spread);
 /* ifm_reference_spread: @value: of the shape of @name    Returns: so that it broadcasts with the tensor */
-const char *ifm_reference_spread(IfmRewriteScope *scope, const char *value, const char *name, const IfmSpread *spread);
+const char *ifm_reference_spread(IfmRewriteScope *scope, const char *value, const char *name, const IfmBroadcast *spread);
 /* ifm_reference_centred: Equals: x - zero in type @to, f32 or f64. @zero: NULL: 0 */
 const char *ifm_reference_centred(IfmRewriteScope *scope, const char *x, const char *zero, IfmDtype to,
-                                  const IfmSpread *spread);
+                                  const IfmBroadcast *spread);
 /* ifm_reference_real: Equals: (x - zero) scale, f32; one element each. @output: NULL: a new name */
 const char *ifm_reference_real(IfmRewriteScope *scope, const char *output, const char *x, const char *scale,
                                const char *zero);

@@ -18,7 +18,7 @@ static const Onnx__GraphProto *graph_of(const IfmNode *node, const char *name, g
     return NULL;
 }
 
-static gboolean is_same_shape(const IfmFact *a, const IfmFact *b)
+static gboolean is_same_shape(const IfmTensorInfo *a, const IfmTensorInfo *b)
 {
     return a->rank == b->rank && (a->rank <= 0 || memcmp(a->dims, b->dims, (gsize)a->rank * sizeof a->dims[0]) == 0);
 }
@@ -56,7 +56,7 @@ static IfmNodeCost larger_of(const IfmNodeCost *a, const IfmNodeCost *b)
 }
 
 /* merge: Of two branches: the shapes that both make, and the maximum of their costs. */
-static void merge(const IfmOperatorCall *call, const IfmFact *a, const IfmFact *b, const IfmBody *body_a,
+static void merge(const IfmOperatorCall *call, const IfmTensorInfo *a, const IfmTensorInfo *b, const IfmBody *body_a,
                   const IfmBody *body_b)
 {
     for (gsize i = 0; i < call->node->n_outputs; i++)
@@ -74,7 +74,8 @@ static void merge(const IfmOperatorCall *call, const IfmFact *a, const IfmFact *
 }
 
 /* run_branch: FALSE where it cannot be taken, its shapes contradicting each other. */
-static gboolean run_branch(const IfmOperatorCall *call, const char *name, IfmFact *outputs, IfmBody *body, GError **error)
+static gboolean run_branch(const IfmOperatorCall *call, const char *name, IfmTensorInfo *outputs, IfmBody *body,
+                           GError **error)
 {
     const Onnx__GraphProto *graph = graph_of(call->node, name, call->node->n_outputs, error);
     if (graph != NULL && ifm_scope_run(call->scope, graph, NULL, 0, outputs, body, error))
@@ -83,7 +84,7 @@ static gboolean run_branch(const IfmOperatorCall *call, const char *name, IfmFac
     return FALSE;
 }
 
-static void take(const IfmOperatorCall *call, const IfmFact *outputs, const IfmBody *body)
+static void take(const IfmOperatorCall *call, const IfmTensorInfo *outputs, const IfmBody *body)
 {
     memcpy(call->outputs, outputs, call->node->n_outputs * sizeof *outputs);
     *call->body = *body;
@@ -91,9 +92,9 @@ static void take(const IfmOperatorCall *call, const IfmFact *outputs, const IfmB
 
 gboolean ifm_shape_if(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *condition = &call->inputs[0];
+    const IfmTensorInfo *condition = &call->inputs[0];
     gsize n = call->node->n_outputs;
-    g_autofree IfmFact *a = g_new(IfmFact, n), *b = g_new(IfmFact, n);
+    g_autofree IfmTensorInfo *a = g_new(IfmTensorInfo, n), *b = g_new(IfmTensorInfo, n);
     IfmBody body_a, body_b;
     if (ifm_fact_ints(condition) != NULL && condition->n_values == 1)
     {
@@ -118,10 +119,10 @@ gboolean ifm_shape_if(const IfmOperatorCall *call, GError **error)
 /* --- Loop --------------------------------------------------------------------------------------------------------- */
 
 /* enter_loop: The inputs of the body in each iteration: its number, the condition (true), the carried values. */
-static void enter_loop(const IfmOperatorCall *call, IfmFact *inputs, gsize n_carried)
+static void enter_loop(const IfmOperatorCall *call, IfmTensorInfo *inputs, gsize n_carried)
 {
-    inputs[0] = (IfmFact){ .dtype = IFM_DTYPE_I64 };
-    inputs[1] = (IfmFact){ .dtype = IFM_DTYPE_BOOL, .values = IFM_VALUES_INTS, .n_values = 1, .ints = { 1 } };
+    inputs[0] = (IfmTensorInfo){ .dtype = IFM_DTYPE_I64 };
+    inputs[1] = (IfmTensorInfo){ .dtype = IFM_DTYPE_BOOL, .values = IFM_VALUES_INTS, .n_values = 1, .ints = { 1 } };
     for (gsize i = 0; i < n_carried; i++)
     {
         inputs[i + 2] = call->inputs[i + 2];
@@ -129,9 +130,9 @@ static void enter_loop(const IfmOperatorCall *call, IfmFact *inputs, gsize n_car
     }
 }
 
-static const char *why_loop_is_unknown(const IfmOperatorCall *call, const IfmFact *outputs, gsize n_carried)
+static const char *why_loop_is_unknown(const IfmOperatorCall *call, const IfmTensorInfo *outputs, gsize n_carried)
 {
-    const IfmFact *count = ifm_call_input(call, 0), *start = ifm_call_input(call, 1);
+    const IfmTensorInfo *count = ifm_call_input(call, 0), *start = ifm_call_input(call, 1);
     if (count == NULL || ifm_fact_ints(count) == NULL || count->n_values != 1 ||
         (start != NULL && (ifm_fact_ints(start) == NULL || start->n_values != 1)))
         return "how often it turns depends on values";
@@ -143,11 +144,11 @@ static const char *why_loop_is_unknown(const IfmOperatorCall *call, const IfmFac
     return NULL;
 }
 
-static void leave_loop(const IfmOperatorCall *call, const IfmFact *outputs, gsize n_carried, gint64 n_turns)
+static void leave_loop(const IfmOperatorCall *call, const IfmTensorInfo *outputs, gsize n_carried, gint64 n_turns)
 {
     for (gsize i = 0; i < call->node->n_outputs; i++)
     {
-        const IfmFact *made = i < n_carried && n_turns == 0 ? &call->inputs[i + 2] : &outputs[i + 1];
+        const IfmTensorInfo *made = i < n_carried && n_turns == 0 ? &call->inputs[i + 2] : &outputs[i + 1];
         gint64 dims[IFM_MAX_RANK + 1] = { n_turns };
         gboolean is_stacked = i >= n_carried && made->rank >= 0;
         if (made->rank > 0)
@@ -166,7 +167,8 @@ gboolean ifm_shape_loop(const IfmOperatorCall *call, GError **error)
     if (graph->n_input != n_carried + 2 || call->node->n_outputs < n_carried)
         return ifm_error_refuse(error, "body takes %" G_GSIZE_FORMAT " tensors, not %" G_GSIZE_FORMAT, graph->n_input,
                                 n_carried + 2);
-    g_autofree IfmFact *inputs = g_new(IfmFact, n_carried + 2), *outputs = g_new(IfmFact, graph->n_output);
+    g_autofree IfmTensorInfo *inputs = g_new(IfmTensorInfo, n_carried + 2),
+                             *outputs = g_new(IfmTensorInfo, graph->n_output);
     enter_loop(call, inputs, n_carried);
     if (!ifm_scope_run(call->scope, graph, inputs, n_carried + 2, outputs, call->body, error))
     {
@@ -182,7 +184,7 @@ gboolean ifm_shape_loop(const IfmOperatorCall *call, GError **error)
             call->outputs[i].dtype = outputs[i + 1].dtype;
         return TRUE;
     }
-    const IfmFact *start = ifm_call_input(call, 1);
+    const IfmTensorInfo *start = ifm_call_input(call, 1);
     gint64 n_turns = start != NULL && start->ints[0] == 0 ? 0 : MAX(call->inputs[0].ints[0], 0);
     leave_loop(call, outputs, n_carried, n_turns);
     repeat_body(call, n_turns);
@@ -197,14 +199,15 @@ static gint64 nth(const gint64 *values, gsize n, gsize index)
 }
 
 /* enter_scan: the states as they come, then a slice of each scanned input. @length: (out) how many slices; -1: not known */
-static gboolean enter_scan(const IfmOperatorCall *call, IfmFact *inputs, gsize n_states, gint64 *length, GError **error)
+static gboolean enter_scan(const IfmOperatorCall *call, IfmTensorInfo *inputs, gsize n_states, gint64 *length,
+                           GError **error)
 {
     gsize n_axes;
     const gint64 *axes = ifm_node_ints(call->node, "scan_input_axes", &n_axes);
     *length = -1;
     for (gsize i = 0; i < call->node->n_inputs; i++)
     {
-        IfmFact *x = &inputs[i];
+        IfmTensorInfo *x = &inputs[i];
         int axis;
         *x = call->inputs[i];
         x->values = IFM_VALUES_UNKNOWN;
@@ -222,14 +225,14 @@ static gboolean enter_scan(const IfmOperatorCall *call, IfmFact *inputs, gsize n
     return TRUE;
 }
 
-static gboolean leave_scan(const IfmOperatorCall *call, const IfmFact *outputs, gsize n_states, gint64 length,
+static gboolean leave_scan(const IfmOperatorCall *call, const IfmTensorInfo *outputs, gsize n_states, gint64 length,
                            GError **error)
 {
     gsize n_axes;
     const gint64 *axes = ifm_node_ints(call->node, "scan_output_axes", &n_axes);
     for (gsize i = 0; i < call->node->n_outputs; i++)
     {
-        IfmFact made = outputs[i];
+        IfmTensorInfo made = outputs[i];
         int axis;
         call->outputs[i].dtype = made.dtype;
         if (made.rank < 0 || made.rank == IFM_MAX_RANK)
@@ -264,7 +267,8 @@ gboolean ifm_shape_scan(const IfmOperatorCall *call, GError **error)
             error, "num_scan_inputs is %" G_GINT64_FORMAT " of %" G_GSIZE_FORMAT " inputs; body takes %" G_GSIZE_FORMAT,
             n_scanned, call->node->n_inputs, graph->n_input);
     gsize n_states = call->node->n_inputs - (gsize)n_scanned;
-    g_autofree IfmFact *inputs = g_new(IfmFact, call->node->n_inputs), *outputs = g_new(IfmFact, graph->n_output);
+    g_autofree IfmTensorInfo *inputs = g_new(IfmTensorInfo, call->node->n_inputs),
+                             *outputs = g_new(IfmTensorInfo, graph->n_output);
     if (!enter_scan(call, inputs, n_states, &length, error))
         return FALSE;
     if (!ifm_scope_run(call->scope, graph, inputs, call->node->n_inputs, outputs, call->body, error))

@@ -14,7 +14,7 @@ typedef struct
 {
     gint64 sizes[N_LETTERS];
     int counts[N_LETTERS];
-    IfmFact rest;
+    IfmTensorInfo rest;
     char *equation; /* without spaces */
 } Einsum;
 
@@ -56,7 +56,7 @@ static gboolean add_size(Einsum *einsum, char letter, gint64 size, GError **erro
 static gboolean add_operand(const IfmOperatorCall *call, gsize index, const char *term, gsize length, Einsum *einsum,
                             GError **error)
 {
-    const IfmFact *x = &call->inputs[index];
+    const IfmTensorInfo *x = &call->inputs[index];
     int n, dots, axis = 0;
     if (!term_letters(term, length, &n, &dots, error))
         return FALSE;
@@ -74,7 +74,7 @@ static gboolean add_operand(const IfmOperatorCall *call, gsize index, const char
                 return FALSE;
             continue;
         }
-        IfmFact rest = { .rank = x->rank - n };
+        IfmTensorInfo rest = { .rank = x->rank - n };
         memcpy(rest.dims, x->dims + axis, (gsize)rest.rank * sizeof rest.dims[0]);
         axis += rest.rank;
         i += 2;
@@ -108,7 +108,7 @@ static gboolean read_equation(const IfmOperatorCall *call, Einsum *einsum, const
     return ok;
 }
 
-static gboolean append_dim(IfmFact *out, gint64 size, GError **error)
+static gboolean append_dim(IfmTensorInfo *out, gint64 size, GError **error)
 {
     if (out->rank == IFM_MAX_RANK)
         return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
@@ -116,7 +116,7 @@ static gboolean append_dim(IfmFact *out, gint64 size, GError **error)
     return TRUE;
 }
 
-static gboolean append_rest(IfmFact *out, const IfmFact *rest, GError **error)
+static gboolean append_rest(IfmTensorInfo *out, const IfmTensorInfo *rest, GError **error)
 {
     for (int i = 0; i < rest->rank; i++)
         if (!append_dim(out, rest->dims[i], error))
@@ -125,7 +125,7 @@ static gboolean append_rest(IfmFact *out, const IfmFact *rest, GError **error)
 }
 
 /* output_of: as the equation says; where it does not, "..." and then the letters that occur once, in alphabetical order. */
-static gboolean output_of(const Einsum *einsum, const char *output, IfmFact *out, GError **error)
+static gboolean output_of(const Einsum *einsum, const char *output, IfmTensorInfo *out, GError **error)
 {
     int n, dots;
     if (output == NULL)
@@ -158,7 +158,7 @@ static gboolean output_of(const Einsum *einsum, const char *output, IfmFact *out
 gboolean ifm_shape_einsum(const IfmOperatorCall *call, GError **error)
 {
     Einsum einsum = { 0 };
-    IfmFact out = { 0 };
+    IfmTensorInfo out = { 0 };
     const char *output;
     call->outputs[0].dtype = call->inputs[0].dtype;
     for (gsize i = 0; i < call->node->n_inputs; i++)

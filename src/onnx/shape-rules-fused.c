@@ -19,9 +19,9 @@ static gboolean has_activation(const IfmNode *node)
 
 /* turned: A or B of FusedMatMul as it is multiplied: its first dimension moved behind the other batch dimensions
  * (transBatch), then the last two swapped (trans). */
-static IfmFact turned(const IfmFact *x, gboolean batch, gboolean matrix)
+static IfmTensorInfo turned(const IfmTensorInfo *x, gboolean batch, gboolean matrix)
 {
-    IfmFact result = *x;
+    IfmTensorInfo result = *x;
     if (batch && x->rank > 2)
     {
         memmove(result.dims, x->dims + 1, (gsize)(x->rank - 2) * sizeof x->dims[0]);
@@ -36,7 +36,7 @@ static IfmFact turned(const IfmFact *x, gboolean batch, gboolean matrix)
     return result;
 }
 
-static IfmFact turned_input(const IfmOperatorCall *call, gsize input)
+static IfmTensorInfo turned_input(const IfmOperatorCall *call, gsize input)
 {
     gboolean is_a = input == 0;
     return turned(&call->inputs[input], ifm_node_int(call->node, is_a ? "transBatchA" : "transBatchB", 0) != 0,
@@ -46,13 +46,13 @@ static IfmFact turned_input(const IfmOperatorCall *call, gsize input)
 gboolean ifm_shape_fused_matmul(const IfmOperatorCall *call, GError **error)
 {
     static const gsize at[] = { 0, 1 };
-    IfmFact a = turned_input(call, 0), b = turned_input(call, 1);
+    IfmTensorInfo a = turned_input(call, 0), b = turned_input(call, 1);
     return ifm_rule_matmul(call, at, &a, &b, a.dtype, error);
 }
 
 gboolean ifm_cost_fused_matmul(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    IfmFact a = turned_input(call, 0);
+    IfmTensorInfo a = turned_input(call, 0);
     return ifm_fact_n_elements(&call->outputs[0], &cost->macs) &&
            !__builtin_mul_overflow(cost->macs, a.dims[a.rank - 1], &cost->macs) &&
            !__builtin_mul_overflow(cost->macs, 2, &cost->flop) && plus_outputs(call, has_activation(call->node), cost);
@@ -79,7 +79,7 @@ gboolean ifm_cost_matmul_and(const IfmOperatorCall *call, gint64 factor, IfmNode
 /* Weights of few bits, [N, blocks, bytes], their matrix is [K, N]. */
 gboolean ifm_shape_matmul_n_bits(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     gint64 k = ifm_node_int(call->node, "K", -1), n = ifm_node_int(call->node, "N", -1);
     if (x.rank < 1 || x.dims[x.rank - 1] != k || n < 0)
     {
@@ -94,11 +94,11 @@ gboolean ifm_shape_matmul_n_bits(const IfmOperatorCall *call, GError **error)
 /* a, its scale and zero point, b, its, c, the output's: floats where it has none. */
 gboolean ifm_shape_q_gemm(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *zero = ifm_call_input(call, 8);
+    const IfmTensorInfo *zero = ifm_call_input(call, 8);
     const gboolean trans_a = ifm_node_int(call->node, "transA", 0) != 0,
                    trans_b = ifm_node_int(call->node, "transB", 0) != 0;
     static const gsize at[] = { 0, 3 };
-    IfmFact a = turned(&call->inputs[0], FALSE, trans_a), b = turned(&call->inputs[3], FALSE, trans_b);
+    IfmTensorInfo a = turned(&call->inputs[0], FALSE, trans_a), b = turned(&call->inputs[3], FALSE, trans_b);
     return ifm_rule_rank(call, 0, 2, 2, error) && ifm_rule_rank(call, 3, 2, 2, error) &&
            ifm_rule_matmul(call, at, &a, &b, zero != NULL ? zero->dtype : call->inputs[1].dtype, error);
 }
@@ -117,9 +117,9 @@ gboolean ifm_cost_fused_conv(const IfmOperatorCall *call, gint64 factor, IfmNode
 }
 
 /* channels_first: [N,...,C] as [N,C,...]; back again where @back. */
-static IfmFact channels_first(const IfmFact *x, gboolean back)
+static IfmTensorInfo channels_first(const IfmTensorInfo *x, gboolean back)
 {
-    IfmFact result = *x;
+    IfmTensorInfo result = *x;
     if (x->rank < 3)
         return result;
     const gsize n = (gsize)(x->rank - 2) * sizeof x->dims[0];
@@ -130,7 +130,7 @@ static IfmFact channels_first(const IfmFact *x, gboolean back)
 
 static gboolean conv_channels_last(const IfmOperatorCall *call, const IfmConvAt *at, GError **error)
 {
-    IfmFact x = channels_first(&call->inputs[0], FALSE);
+    IfmTensorInfo x = channels_first(&call->inputs[0], FALSE);
     if (!ifm_rule_conv(call, at, &x, error))
         return FALSE;
     if (call->outputs[0].rank >= 0)
@@ -165,7 +165,7 @@ gboolean ifm_shape_nchwc_conv(const IfmOperatorCall *call, GError **error)
 /* conv_channels: The number of channels that a convolution in blocks reads, by its weights; 0 where it is unknown. */
 static gint64 conv_channels(const IfmScope *scope, const IfmNode *node)
 {
-    const IfmFact *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
+    const IfmTensorInfo *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
     gint64 group = ifm_node_int(node, "group", 1), channels;
     if (weights == NULL || weights->rank < 3 || group < 1 || __builtin_mul_overflow(weights->dims[1], group, &channels))
         return 0;
@@ -199,7 +199,7 @@ static gboolean has_blocks_of_8(const IfmScope *scope)
     for (gsize i = 0; model != NULL && i < ifm_model_n_nodes(model); i++)
     {
         const IfmNode *node = ifm_model_node(model, i);
-        const IfmFact *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
+        const IfmTensorInfo *weights = node->n_inputs > 1 ? ifm_scope_fact(scope, node->inputs[1]) : NULL;
         if (g_str_equal(node->domain, NCHWC) && g_str_equal(node->op_type, "Conv") && weights != NULL &&
             weights->rank > 0 && weights->dims[0] % 16 == 8)
             return TRUE;
@@ -210,7 +210,7 @@ static gboolean has_blocks_of_8(const IfmScope *scope)
 /* channels_filled: The number of channels of @x in blocks. A multiple of 16 has full blocks. For other numbers the weights
  * of the next convolution show it, or those of another one show that the blocks are of 8. Returns: 0 where it is unknown.
  */
-static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
+static gint64 channels_filled(const IfmOperatorCall *call, const IfmTensorInfo *x)
 {
     if (x->dims[1] % 16 == 0)
         return x->dims[1];
@@ -223,7 +223,7 @@ static gint64 channels_filled(const IfmOperatorCall *call, const IfmFact *x)
 /* Blocks are of 8 or 16 channels, as the machine's registers are wide. */
 gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
     if (ifm_node_int(call->node, "channels_last", 0) != 0)
@@ -241,7 +241,7 @@ gboolean ifm_shape_reorder_input(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     gint64 channels = ifm_node_int(call->node, "channels", -1);
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
@@ -258,7 +258,7 @@ gboolean ifm_shape_reorder_output(const IfmOperatorCall *call, GError **error)
 gboolean ifm_shape_qlinear_pool(const IfmOperatorCall *call, GError **error)
 {
     gboolean is_last = ifm_node_int(call->node, "channels_last", 0) != 0;
-    IfmFact x = is_last ? channels_first(&call->inputs[0], FALSE) : call->inputs[0];
+    IfmTensorInfo x = is_last ? channels_first(&call->inputs[0], FALSE) : call->inputs[0];
     IfmOperatorCall inner = *call;
     inner.inputs = &x; /* a pool reads its first input alone */
     gboolean is_global = g_str_has_prefix(call->node->op_type, "QLinearGlobal");
@@ -274,7 +274,7 @@ gboolean ifm_shape_qlinear_pool(const IfmOperatorCall *call, GError **error)
 /* a, its scale and zero point, b, its, the output's. */
 gboolean ifm_shape_qlinear_binary(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact result = call->inputs[0];
+    IfmTensorInfo result = call->inputs[0];
     call->outputs[0].dtype = result.dtype;
     if (result.rank < 0 || call->inputs[3].rank < 0)
         return TRUE;
@@ -286,7 +286,7 @@ gboolean ifm_shape_qlinear_binary(const IfmOperatorCall *call, GError **error)
 /* The output's scale and zero point, then a tensor, its scale and zero point for each that is joined. */
 gboolean ifm_shape_qlinear_concat(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact result = call->inputs[2];
+    IfmTensorInfo result = call->inputs[2];
     int axis;
     call->outputs[0].dtype = result.dtype;
     for (gsize i = 2; i < call->node->n_inputs; i += 3)
@@ -296,7 +296,7 @@ gboolean ifm_shape_qlinear_concat(const IfmOperatorCall *call, GError **error)
         return FALSE;
     for (gsize i = 5; i < call->node->n_inputs; i += 3)
     {
-        const IfmFact *next = &call->inputs[i];
+        const IfmTensorInfo *next = &call->inputs[i];
         if (next->rank != result.rank || __builtin_add_overflow(result.dims[axis], next->dims[axis], &result.dims[axis]))
             return ifm_error_refuse(error, "'%s' does not join '%s'", call->node->inputs[i], call->node->inputs[2]);
     }
@@ -311,7 +311,7 @@ gboolean ifm_cost_biased(const IfmOperatorCall *call, gint64 factor, IfmNodeCost
 
 gboolean ifm_shape_half(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     if (x.rank > 0)
         x.dims[x.rank - 1] /= 2;
     return ifm_call_give(call, 0, &x);
@@ -320,9 +320,9 @@ gboolean ifm_shape_half(const IfmOperatorCall *call, GError **error)
 /* Input, skip, scale, bias of the normalisation, bias of the sum; the fourth output, if there is one, is the sum. */
 gboolean ifm_shape_skip_normalization(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *skip = &call->inputs[1];
+    const IfmTensorInfo *x = &call->inputs[0], *skip = &call->inputs[1];
     gint64 dims[IFM_MAX_RANK];
-    IfmFact sum = *x;
+    IfmTensorInfo sum = *x;
     ifm_call_give(call, 0, x);
     ifm_call_give(call, 3, x);
     if (x->rank < 1)
@@ -344,7 +344,7 @@ gboolean ifm_cost_skip_normalization(const IfmOperatorCall *call, gint64 factor,
 /* Words [batch, length], segments, the tables of words, positions and segments, scale, bias. */
 gboolean ifm_shape_embed_normalization(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *ids = &call->inputs[0], *words = ifm_call_input(call, 2);
+    const IfmTensorInfo *ids = &call->inputs[0], *words = ifm_call_input(call, 2);
     if (words == NULL)
         return ifm_error_refuse(error, "needs a third input, the table of words");
     call->outputs[0].dtype = words->dtype;

@@ -5,7 +5,7 @@
 
 static gboolean fail_pair(GError **error, const IfmOperatorCall *call, gsize a, gsize b, const char *what)
 {
-    const IfmFact *one = &call->inputs[a], *other = &call->inputs[b];
+    const IfmTensorInfo *one = &call->inputs[a], *other = &call->inputs[b];
     g_autofree char *shape_one = ifm_fact_shape(one);
     g_autofree char *shape_other = ifm_fact_shape(other);
     return ifm_error_refuse(error, "'%s' %s %s '%s' %s", call->node->inputs[a], shape_one, what, call->node->inputs[b],
@@ -14,8 +14,8 @@ static gboolean fail_pair(GError **error, const IfmOperatorCall *call, gsize a, 
 
 gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
+    IfmTensorInfo *out = &call->outputs[0];
     int axis;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
         return FALSE;
@@ -34,7 +34,7 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
 /* --- one index an element ----------------------------------------------------------------------------------------- */
 
 /* fits_but_axis: Whether indices stay within the data on every axis but the one they index. */
-static gboolean fits_but_axis(const IfmFact *data, const IfmFact *indices, int axis)
+static gboolean fits_but_axis(const IfmTensorInfo *data, const IfmTensorInfo *indices, int axis)
 {
     gboolean fits = data->rank == indices->rank;
     for (int i = 0; fits && i < data->rank; i++)
@@ -44,7 +44,7 @@ static gboolean fits_but_axis(const IfmFact *data, const IfmFact *indices, int a
 
 static gboolean check_elements(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
     int axis;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
         return FALSE;
@@ -53,8 +53,8 @@ static gboolean check_elements(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *indices = &call->inputs[1];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *indices = &call->inputs[1];
+    IfmTensorInfo *out = &call->outputs[0];
     if (!check_elements(call, error))
         return FALSE;
     out->rank = indices->rank;
@@ -64,7 +64,7 @@ gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *indices = &call->inputs[1], *updates = &call->inputs[2];
+    const IfmTensorInfo *indices = &call->inputs[1], *updates = &call->inputs[2];
     gboolean same = indices->rank == updates->rank;
     ifm_shape_same(call, error);
     if (call->inputs[0].rank < 0 || indices->rank < 0)
@@ -82,9 +82,9 @@ gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
  * slices_of: What the indices of GatherND and ScatterND take from the data: all axes of the indices but the last, which
  * holds an index tuple, then the axes of the data that the tuple leaves.
  */
-static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slices, GError **error)
+static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmTensorInfo *slices, GError **error)
 {
-    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
     if (data->rank < 1 || indices->rank < 1 || batch < 0 || batch >= MIN(data->rank, indices->rank))
         return ifm_error_refuse(error, "'%s' and '%s' need more dimensions than %d", call->node->inputs[0],
                                 call->node->inputs[1], MAX(batch, 0));
@@ -97,7 +97,7 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmFact *slice
     int left = data->rank - batch - (int)tuple;
     if (indices->rank - 1 + left > IFM_MAX_RANK)
         return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
-    *slices = (IfmFact){ .dtype = data->dtype, .rank = indices->rank - 1 + left };
+    *slices = (IfmTensorInfo){ .dtype = data->dtype, .rank = indices->rank - 1 + left };
     memcpy(slices->dims, indices->dims, (gsize)(indices->rank - 1) * sizeof slices->dims[0]);
     memcpy(slices->dims + indices->rank - 1, data->dims + data->rank - left, (gsize)left * sizeof slices->dims[0]);
     return TRUE;
@@ -111,8 +111,8 @@ gboolean ifm_shape_gather_nd(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_scatter_nd(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *updates = &call->inputs[2];
-    IfmFact slices;
+    const IfmTensorInfo *updates = &call->inputs[2];
+    IfmTensorInfo slices;
     ifm_shape_same(call, error);
     if (call->inputs[0].rank < 0 || call->inputs[1].rank < 0)
         return TRUE;

@@ -4,9 +4,9 @@
 
 #include "operators.h"
 
-static void make_ints(IfmFact *out, int rank, const gint64 *values, gsize n)
+static void make_ints(IfmTensorInfo *out, int rank, const gint64 *values, gsize n)
 {
-    *out = (IfmFact){ .dtype = IFM_DTYPE_I64, .rank = rank, .dims = { (gint64)n } };
+    *out = (IfmTensorInfo){ .dtype = IFM_DTYPE_I64, .rank = rank, .dims = { (gint64)n } };
     if (n > IFM_FACT_MAX_VALUES)
         return;
     out->values = IFM_VALUES_INTS;
@@ -17,7 +17,7 @@ static void make_ints(IfmFact *out, int rank, const gint64 *values, gsize n)
 
 gboolean ifm_shape_constant(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact *out = &call->outputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     const Onnx__AttributeProto *value = ifm_onnx_attribute(call->node, "value");
     const Onnx__AttributeProto *one = ifm_onnx_attribute(call->node, "value_int");
     const Onnx__AttributeProto *many = ifm_onnx_attribute(call->node, "value_ints");
@@ -30,10 +30,12 @@ gboolean ifm_shape_constant(const IfmOperatorCall *call, GError **error)
     else if (many != NULL)
         make_ints(out, 1, many->ints, many->n_ints);
     else if (real != NULL)
-        *out = (IfmFact){ .dtype = IFM_DTYPE_F32, .values = IFM_VALUES_REALS, .n_values = 1, .reals = { (double)real->f } };
+        *out = (IfmTensorInfo){
+            .dtype = IFM_DTYPE_F32, .values = IFM_VALUES_REALS, .n_values = 1, .reals = { (double)real->f }
+        };
     else if (reals != NULL)
     {
-        *out = (IfmFact){ .dtype = IFM_DTYPE_F32, .rank = 1, .dims = { (gint64)reals->n_floats } };
+        *out = (IfmTensorInfo){ .dtype = IFM_DTYPE_F32, .rank = 1, .dims = { (gint64)reals->n_floats } };
         out->values = reals->n_floats <= IFM_FACT_MAX_VALUES ? IFM_VALUES_REALS : IFM_VALUES_UNKNOWN;
         out->n_values = (int)MIN(reals->n_floats, IFM_FACT_MAX_VALUES);
         for (int i = 0; i < out->n_values; i++)
@@ -45,7 +47,7 @@ gboolean ifm_shape_constant(const IfmOperatorCall *call, GError **error)
 }
 
 /* fill: every value the first of @from. */
-static void fill(IfmFact *out, const IfmFact *from)
+static void fill(IfmTensorInfo *out, const IfmTensorInfo *from)
 {
     gint64 n;
     if (!ifm_fact_n_elements(out, &n) || n > IFM_FACT_MAX_VALUES || from->n_values != 1)
@@ -59,7 +61,7 @@ static void fill(IfmFact *out, const IfmFact *from)
 gboolean ifm_shape_constant_of_shape(const IfmOperatorCall *call, GError **error)
 {
     const Onnx__AttributeProto *value = ifm_onnx_attribute(call->node, "value");
-    IfmFact with = { .dtype = IFM_DTYPE_F32, .values = IFM_VALUES_REALS, .n_values = 1 };
+    IfmTensorInfo with = { .dtype = IFM_DTYPE_F32, .values = IFM_VALUES_REALS, .n_values = 1 };
     gint64 dims[IFM_MAX_RANK];
     if (value != NULL && value->t != NULL)
         with = ifm_fact_from_tensor(value->t);
@@ -77,7 +79,7 @@ gboolean ifm_shape_constant_of_shape(const IfmOperatorCall *call, GError **error
 
 gboolean ifm_shape_shape(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     call->outputs[0].dtype = IFM_DTYPE_I64;
     if (x->rank < 0)
         return TRUE;
@@ -98,7 +100,7 @@ gboolean ifm_shape_size(const IfmOperatorCall *call, GError **error)
 }
 
 /* range_length: max(ceil((limit - start) / delta), 0). FALSE where it is more than any memory. */
-static gboolean range_length(const IfmFact *start, const IfmFact *limit, const IfmFact *delta, gint64 *n)
+static gboolean range_length(const IfmTensorInfo *start, const IfmTensorInfo *limit, const IfmTensorInfo *delta, gint64 *n)
 {
     if (start->values == IFM_VALUES_REALS)
     {
@@ -116,7 +118,7 @@ static gboolean range_length(const IfmFact *start, const IfmFact *limit, const I
 
 gboolean ifm_shape_range(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *in = call->inputs;
+    const IfmTensorInfo *in = call->inputs;
     gint64 n;
     call->outputs[0].dtype = in[0].dtype;
     for (gsize i = 0; i < 3; i++)
@@ -147,7 +149,7 @@ gboolean ifm_shape_random(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_multinomial(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gint64 dtype = ifm_node_int(call->node, "dtype", IFM_DTYPE_I32), n = ifm_node_int(call->node, "sample_size", 1);
     if (!ifm_rule_rank(call, 0, 2, 2, error))
         return FALSE;
@@ -158,7 +160,7 @@ gboolean ifm_shape_multinomial(const IfmOperatorCall *call, GError **error)
 }
 
 /* first_value: of an input, whole; FALSE where it is not known. */
-static gboolean first_value(const IfmFact *fact, gint64 *value)
+static gboolean first_value(const IfmTensorInfo *fact, gint64 *value)
 {
     if (fact->n_values < 1 || fact->values == IFM_VALUES_UNKNOWN)
         return FALSE;
@@ -170,7 +172,7 @@ static gboolean first_value(const IfmFact *fact, gint64 *value)
 
 gboolean ifm_shape_one_hot(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *indices = &call->inputs[0];
+    const IfmTensorInfo *indices = &call->inputs[0];
     gint64 depth, dims[IFM_MAX_RANK];
     int axis;
     call->outputs[0].dtype = call->inputs[2].dtype;
@@ -206,7 +208,7 @@ gboolean ifm_shape_window(const IfmOperatorCall *call, GError **error)
 /* size is [N,C,H,W] or [N,C,D,H,W]; the grid has a point for each position, of as many coordinates as there are axes. */
 gboolean ifm_shape_affine_grid(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *size = &call->inputs[1];
+    const IfmTensorInfo *size = &call->inputs[1];
     gint64 dims[IFM_MAX_RANK], grid[5];
     call->outputs[0].dtype = call->inputs[0].dtype;
     if (ifm_fact_ints(size) == NULL)
@@ -226,7 +228,7 @@ gboolean ifm_shape_affine_grid(const IfmOperatorCall *call, GError **error)
 
 /* --- as many as the values say ------------------------------------------------------------------------------------ */
 
-static int count_true(const IfmFact *fact)
+static int count_true(const IfmTensorInfo *fact)
 {
     int n = 0;
     for (int i = 0; i < fact->n_values; i++)
@@ -237,8 +239,8 @@ static int count_true(const IfmFact *fact)
 /* Known where its input is: exporters number things with NonZero(ConstantOfShape(n)). */
 gboolean ifm_shape_non_zero(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     out->dtype = IFM_DTYPE_I64;
     if (x->rank < 0 || x->values == IFM_VALUES_UNKNOWN)
     {
@@ -258,7 +260,7 @@ gboolean ifm_shape_non_zero(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_compress(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     gboolean has_axis = ifm_onnx_attribute(call->node, "axis") != NULL;
     int axis = 0;
     if (call->inputs[1].values == IFM_VALUES_UNKNOWN)

@@ -13,8 +13,8 @@ static gint64 product(const gint64 *dims, int from, int to)
 
 gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     int axis;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), x->rank, x->rank + 1, &axis, error))
         return FALSE;
@@ -25,11 +25,12 @@ gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
 }
 
 /* A 0 copies the dimension of the input. One dimension of -1 takes the remaining elements. */
-static gboolean reshape_to(const IfmFact *x, const gint64 *wanted, int n, gboolean allow_zero, IfmFact *out, GError **error)
+static gboolean reshape_to(const IfmTensorInfo *x, const gint64 *wanted, int n, gboolean allow_zero, IfmTensorInfo *out,
+                           GError **error)
 {
     int guessed = -1;
     gint64 have, rest;
-    IfmFact known = { .rank = n };
+    IfmTensorInfo known = { .rank = n };
     for (int i = 0; i < n; i++)
     {
         if (wanted[i] < -1 || (wanted[i] == -1 && guessed >= 0) || (wanted[i] == 0 && !allow_zero && i >= x->rank))
@@ -72,8 +73,8 @@ gboolean ifm_shape_reshape(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_transpose(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     gboolean used[IFM_MAX_RANK];
     gsize n;
     const gint64 *perm = ifm_node_ints(call->node, "perm", &n);
@@ -90,11 +91,11 @@ gboolean ifm_shape_transpose(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-static gboolean concat_dims(const IfmOperatorCall *call, int axis, IfmFact *out, GError **error)
+static gboolean concat_dims(const IfmOperatorCall *call, int axis, IfmTensorInfo *out, GError **error)
 {
     for (gsize i = 1; i < call->node->n_inputs; i++)
     {
-        const IfmFact *next = &call->inputs[i];
+        const IfmTensorInfo *next = &call->inputs[i];
         gboolean fits = next->rank == out->rank;
         for (int d = 0; fits && d < out->rank; d++)
             fits = d == axis || next->dims[d] == out->dims[d];
@@ -112,7 +113,7 @@ static gboolean concat_dims(const IfmOperatorCall *call, int axis, IfmFact *out,
 
 gboolean ifm_shape_concat(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact result = call->inputs[0];
+    IfmTensorInfo result = call->inputs[0];
     int axis;
     if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), result.rank, result.rank, &axis, error) ||
         !concat_dims(call, axis, &result, error))
@@ -122,7 +123,7 @@ gboolean ifm_shape_concat(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean marked[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes);
@@ -130,7 +131,7 @@ gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
         return ifm_call_by_values(call);
     if (!ifm_rule_mark_axes(axes, n, x->rank, marked, error))
         return FALSE;
-    IfmFact result = *x;
+    IfmTensorInfo result = *x;
     result.rank = 0;
     for (int i = 0; i < x->rank; i++)
     {
@@ -145,7 +146,7 @@ gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean added[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes), from = 0;
@@ -155,7 +156,7 @@ gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
         return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     if (!ifm_rule_mark_axes(axes, n, x->rank + n, added, error))
         return FALSE;
-    IfmFact result = *x;
+    IfmTensorInfo result = *x;
     result.rank = x->rank + n;
     for (int i = 0; i < result.rank; i++)
         result.dims[i] = added[i] ? 1 : x->dims[from++];
@@ -165,7 +166,7 @@ gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
 /* Both shapes broadcast: a 1 in the wanted shape keeps the dimension of the input. */
 gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact result = call->inputs[0], wanted = { .rank = call->inputs[1].n_values };
+    IfmTensorInfo result = call->inputs[0], wanted = { .rank = call->inputs[1].n_values };
     if (ifm_fact_ints(&call->inputs[1]) == NULL)
         return ifm_call_by_values(call);
     if (!ifm_rule_dims(call, 1, wanted.dims, error))
@@ -214,7 +215,7 @@ static gint64 slice_length(gint64 length, gint64 start, gint64 end, gint64 step)
 
 gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     Bounds bounds;
     int n_each[4];
     gboolean known = read_bounds(call, &bounds, n_each), sliced[IFM_MAX_RANK];
@@ -240,7 +241,7 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
 }
 
 /* split_evenly: into as many parts as there are outputs, the last one smaller where they do not come out even. */
-static void split_evenly(const IfmOperatorCall *call, IfmFact *x, int axis)
+static void split_evenly(const IfmOperatorCall *call, IfmTensorInfo *x, int axis)
 {
     gint64 n = MAX((gint64)call->node->n_outputs, 1), length = x->dims[axis];
     gint64 each = length / n + (length % n != 0);
@@ -253,7 +254,7 @@ static void split_evenly(const IfmOperatorCall *call, IfmFact *x, int axis)
 
 gboolean ifm_shape_split(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     int axis, n;
     const gint64 *sizes = ifm_rule_ints(call, 1, "split", &n); /* an input since version 13 */
     for (gsize i = 0; i < call->node->n_outputs; i++)
@@ -293,7 +294,7 @@ static const gint64 *pads_of(const IfmOperatorCall *call, int *n)
 
 gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     int n, n_axes = x.rank;
     const gint64 *pads = pads_of(call, &n), *axes = ifm_rule_ints(call, 3, NULL, &n_axes);
     gboolean padded[IFM_MAX_RANK], known = pads != NULL && (axes != NULL || !ifm_call_has(call, 3));
@@ -321,7 +322,7 @@ gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     int n;
     const gint64 *repeats = ifm_rule_ints(call, 1, NULL, &n);
     if (repeats == NULL)
@@ -341,7 +342,7 @@ gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
 /* DepthToSpace, SpaceToDepth: blocks of channels become blocks of space, or the reverse. */
 gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     gint64 block = ifm_node_int(call->node, "blocksize", 0);
     gboolean to_space = g_str_equal(call->node->op_type, "DepthToSpace"), fits = block >= 1 && block <= G_MAXINT16;
     if (!ifm_rule_rank(call, 0, 4, 4, error))
@@ -364,7 +365,7 @@ gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_center_crop_pad(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     gint64 wanted[IFM_MAX_RANK];
     gboolean changed[IFM_MAX_RANK];
     gsize n;

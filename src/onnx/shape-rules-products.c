@@ -5,7 +5,7 @@
 
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
-static gboolean fail_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b,
+static gboolean fail_matmul(const IfmOperatorCall *call, const gsize *at, const IfmTensorInfo *a, const IfmTensorInfo *b,
                             GError **error)
 {
     g_autofree char *shape_a = ifm_fact_shape(a), *shape_b = ifm_fact_shape(b);
@@ -17,8 +17,8 @@ static gboolean fail_matmul(const IfmOperatorCall *call, const gsize *at, const 
                             name_a, shape_a, a->dims[a->rank - 1], name_b, shape_b, b->dims[b->rank > 1 ? b->rank - 2 : 0]);
 }
 
-gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmFact *a, const IfmFact *b, IfmDtype dtype,
-                         GError **error)
+gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmTensorInfo *a, const IfmTensorInfo *b,
+                         IfmDtype dtype, GError **error)
 {
     call->outputs[0].dtype = dtype;
     if (a->rank < 0 || b->rank < 0)
@@ -26,7 +26,7 @@ gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const Ifm
     if (a->rank == 0 || b->rank == 0 || a->dims[a->rank - 1] != b->dims[b->rank > 1 ? b->rank - 2 : 0])
         return fail_matmul(call, at, a, b, error);
     /* The dimensions in front of the matrices are broadcast; a vector's own added dimension goes away again. */
-    IfmFact out = *a, batch_b = *b;
+    IfmTensorInfo out = *a, batch_b = *b;
     out.rank = MAX(a->rank - 2, 0);
     batch_b.rank = MAX(b->rank - 2, 0);
     if (!ifm_rule_broadcast(&out, &batch_b, error))
@@ -61,8 +61,8 @@ gboolean ifm_shape_qlinear_matmul(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *a = &call->inputs[0], *b = &call->inputs[1];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *a = &call->inputs[0], *b = &call->inputs[1];
+    IfmTensorInfo *out = &call->outputs[0];
     const char *const *names = call->node->inputs;
     g_autofree char *shape_a = ifm_fact_shape(a), *shape_b = ifm_fact_shape(b);
     if (a->rank != 2 || b->rank != 2)
@@ -78,7 +78,7 @@ gboolean ifm_shape_gemm(const IfmOperatorCall *call, GError **error)
     out->dims[1] = b->dims[trans_b ? 0 : 1];
     if (!ifm_call_has(call, 2) || call->inputs[2].rank < 0)
         return TRUE;
-    IfmFact sum = *out;
+    IfmTensorInfo sum = *out;
     if (!ifm_rule_broadcast(&sum, &call->inputs[2], error))
         return FALSE;
     if (sum.rank == 2 && sum.dims[0] == out->dims[0] && sum.dims[1] == out->dims[1])
@@ -103,7 +103,7 @@ static gboolean check_recurrent(const IfmOperatorCall *call, gint64 directions, 
     const gint64 columns[] = { 0, call->inputs[0].dims[2], hidden };
     for (gsize i = 1; i <= 2; i++)
     {
-        const IfmFact *weight = &call->inputs[i];
+        const IfmTensorInfo *weight = &call->inputs[i];
         if (weight->rank >= 0 && (weight->rank != 3 || weight->dims[0] != directions || weight->dims[1] != rows ||
                                   weight->dims[2] != columns[i]))
             return fail_recurrent(call, i, rows, columns[i], error);
@@ -113,7 +113,7 @@ static gboolean check_recurrent(const IfmOperatorCall *call, gint64 directions, 
 
 gboolean ifm_shape_recurrent(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *r = &call->inputs[2];
+    const IfmTensorInfo *x = &call->inputs[0], *r = &call->inputs[2];
     const IfmNode *node = call->node;
     gboolean batch_first = ifm_node_int(node, "layout", 0) != 0;
     gint64 directions = g_str_equal(ifm_node_string(node, "direction", "forward"), "bidirectional") ? 2 : 1;

@@ -17,7 +17,7 @@ typedef struct
  */
 static gboolean read_scales(const IfmOperatorCall *call, gsize input, Scales *scales)
 {
-    const IfmFact *given = ifm_call_input(call, input);
+    const IfmTensorInfo *given = ifm_call_input(call, input);
     const Onnx__AttributeProto *attribute = ifm_onnx_attribute(call->node, "scales");
     scales->n = 0;
     if (given != NULL && given->values == IFM_VALUES_REALS)
@@ -36,7 +36,7 @@ static gboolean read_scales(const IfmOperatorCall *call, gsize input, Scales *sc
 }
 
 /* keep_aspect: one scale for all the axes, so that none is larger (smaller) than asked. */
-static void keep_aspect(gboolean not_larger, const gint64 *sizes, int n, const int *axes, IfmFact *x)
+static void keep_aspect(gboolean not_larger, const gint64 *sizes, int n, const int *axes, IfmTensorInfo *x)
 {
     double scale = 0;
     for (int i = 0; i < n; i++)
@@ -49,7 +49,7 @@ static void keep_aspect(gboolean not_larger, const gint64 *sizes, int n, const i
         x->dims[axes[i]] = (gint64)MIN(floor(scale * (double)x->dims[axes[i]] + 0.5), 0x1p57);
 }
 
-static gboolean apply_sizes(const IfmOperatorCall *call, const gint64 *sizes, int n, const int *axes, IfmFact *x,
+static gboolean apply_sizes(const IfmOperatorCall *call, const gint64 *sizes, int n, const int *axes, IfmTensorInfo *x,
                             GError **error)
 {
     const char *policy = ifm_node_string(call->node, "keep_aspect_ratio_policy", "stretch");
@@ -65,7 +65,7 @@ static gboolean apply_sizes(const IfmOperatorCall *call, const gint64 *sizes, in
 }
 
 /* Runtimes multiply in single precision: so is it here, or a size on the edge comes out one off. */
-static gboolean apply_scales(const Scales *scales, const int *axes, IfmFact *x, GError **error)
+static gboolean apply_scales(const Scales *scales, const int *axes, IfmTensorInfo *x, GError **error)
 {
     for (int i = 0; i < scales->n; i++)
     {
@@ -94,7 +94,7 @@ static gboolean resized_axes(const IfmOperatorCall *call, int n, int rank, int *
 
 gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
+    IfmTensorInfo x = call->inputs[0];
     gboolean has_roi = g_str_equal(call->node->op_type, "Resize") && call->opset >= 11;
     Scales scales;
     int axes[IFM_MAX_RANK], n = 0;
@@ -112,8 +112,8 @@ gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
-    const IfmFact *grid = &call->inputs[1];
+    IfmTensorInfo x = call->inputs[0];
+    const IfmTensorInfo *grid = &call->inputs[1];
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
     if (grid->rank != x.rank || grid->dims[0] != x.dims[0] || grid->dims[grid->rank - 1] != x.rank - 2)
@@ -129,7 +129,7 @@ gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
 /* RoiAlign, MaxRoiPool: [regions, channels, height, width]. */
 gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *rois = &call->inputs[1];
+    const IfmTensorInfo *x = &call->inputs[0], *rois = &call->inputs[1];
     gsize n;
     const gint64 *pooled = ifm_node_ints(call->node, "pooled_shape", &n);
     gint64 height = ifm_node_int(call->node, "output_height", 1), width = ifm_node_int(call->node, "output_width", 1);
@@ -150,8 +150,8 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
 /* Equals: stride (in - 1) + kernel - pads for each spatial dimension, where no output shape is given */
 gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
-    const IfmFact *given = ifm_call_input(call, 2);
+    IfmTensorInfo x = call->inputs[0];
+    const IfmTensorInfo *given = ifm_call_input(call, 2);
     gint64 dims[IFM_MAX_RANK];
     gsize n, n_strides, n_pads;
     const gint64 *kernel = ifm_node_ints(call->node, "kernel_shape", &n);
@@ -186,7 +186,7 @@ gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
 /* [N, C * product(block), positions] becomes [N, C, image...]. */
 gboolean ifm_shape_col2im(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *image = &call->inputs[1], *block = &call->inputs[2];
+    const IfmTensorInfo *x = &call->inputs[0], *image = &call->inputs[1], *block = &call->inputs[2];
     gint64 dims[IFM_MAX_RANK], blocks[IFM_MAX_RANK], each = 1;
     gboolean known = ifm_fact_ints(image) != NULL && ifm_fact_ints(block) != NULL;
     if (!known)

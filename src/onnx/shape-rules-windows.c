@@ -91,7 +91,7 @@ static gboolean count_windows(const Windows *windows, int axis, gint64 in, gint6
     return TRUE;
 }
 
-static gboolean slide(const IfmFact *in, const Windows *windows, gint64 channels, IfmFact *out, GError **error)
+static gboolean slide(const IfmTensorInfo *in, const Windows *windows, gint64 channels, IfmTensorInfo *out, GError **error)
 {
     out->rank = in->rank;
     out->dims[0] = in->dims[0];
@@ -105,10 +105,10 @@ static gboolean slide(const IfmFact *in, const Windows *windows, gint64 channels
     return TRUE;
 }
 
-static gboolean check_conv_weights(const IfmOperatorCall *call, const IfmConvAt *at, const IfmFact *x,
+static gboolean check_conv_weights(const IfmOperatorCall *call, const IfmConvAt *at, const IfmTensorInfo *x,
                                    const Windows *windows, GError **error)
 {
-    const IfmFact *w = &call->inputs[at->weights], *bias = ifm_call_input(call, at->bias);
+    const IfmTensorInfo *w = &call->inputs[at->weights], *bias = ifm_call_input(call, at->bias);
     const char *name_w = call->node->inputs[at->weights];
     gint64 group = ifm_node_int(call->node, "group", 1), channels;
     if (group < 1 || w->dims[0] % group != 0 || __builtin_mul_overflow(w->dims[1], group, &channels) ||
@@ -137,7 +137,7 @@ static gboolean check_conv_weights(const IfmOperatorCall *call, const IfmConvAt 
 
 static gboolean check_conv_ranks(const IfmOperatorCall *call, gsize weights, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *w = &call->inputs[weights];
+    const IfmTensorInfo *x = &call->inputs[0], *w = &call->inputs[weights];
     if (x->rank >= 3 && w->rank == x->rank)
         return TRUE;
     g_autofree char *shape_x = ifm_fact_shape(x), *shape_w = ifm_fact_shape(w);
@@ -145,9 +145,9 @@ static gboolean check_conv_ranks(const IfmOperatorCall *call, gsize weights, GEr
                             call->node->inputs[weights], shape_w);
 }
 
-gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmFact *x, GError **error)
+gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmTensorInfo *x, GError **error)
 {
-    const IfmFact *w = &call->inputs[at->weights];
+    const IfmTensorInfo *w = &call->inputs[at->weights];
     Windows windows;
     call->outputs[0].dtype = at->dtype;
     if (x->rank < 0 || w->rank < 0)
@@ -186,7 +186,8 @@ gboolean ifm_shape_qlinear_conv(const IfmOperatorCall *call, GError **error)
  * unslide: the positions of which @windows would make @in.
  * Equals: stride (in - 1) + output_padding + reach - pads, reach = dilation (kernel - 1) + 1;    SAME: in * stride
  */
-static gboolean unslide(const IfmOperatorCall *call, const Windows *windows, const IfmFact *x, gint64 *dims, GError **error)
+static gboolean unslide(const IfmOperatorCall *call, const Windows *windows, const IfmTensorInfo *x, gint64 *dims,
+                        GError **error)
 {
     gint64 more[MAX_SPATIAL] = { 0 }, wanted[MAX_SPATIAL];
     int n = windows->n_spatial;
@@ -217,7 +218,7 @@ static gboolean unslide(const IfmOperatorCall *call, const Windows *windows, con
 /* Weights are [channels, outputs / group, ...]. */
 gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *w = &call->inputs[1], *bias = ifm_call_input(call, 2);
+    const IfmTensorInfo *x = &call->inputs[0], *w = &call->inputs[1], *bias = ifm_call_input(call, 2);
     Windows windows;
     gint64 group = ifm_node_int(call->node, "group", 1), dims[IFM_MAX_RANK];
     if (!check_conv_ranks(call, 1, error) || !read_windows(call->node, x->rank - 2, &windows, error))
@@ -248,7 +249,7 @@ gboolean ifm_shape_conv_transpose(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     Windows windows = { 0 };
     if (call->node->n_outputs > 1) /* MaxPool's indices */
         call->outputs[1].dtype = IFM_DTYPE_I64;
@@ -269,8 +270,8 @@ gboolean ifm_shape_pool(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_global_pool(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     if (!ifm_rule_rank(call, 0, 3, IFM_MAX_RANK, error))
         return FALSE;
     out->rank = x->rank;

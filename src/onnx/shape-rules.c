@@ -42,7 +42,7 @@ gboolean ifm_shape_like(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_dropout(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     ifm_call_give(call, 0, x);
     /* Before version 10 the mask was of the data's own type. */
     return ifm_call_make(call, 1, call->opset >= 10 ? IFM_DTYPE_BOOL : x->dtype, x->rank, x->dims);
@@ -51,7 +51,7 @@ gboolean ifm_shape_dropout(const IfmOperatorCall *call, GError **error)
 /* broadcast_all: all inputs, broadcast together; unknown where one is. */
 static gboolean broadcast_all(const IfmOperatorCall *call, IfmDtype dtype, GError **error)
 {
-    IfmFact result = call->inputs[0];
+    IfmTensorInfo result = call->inputs[0];
     call->outputs[0].dtype = dtype;
     for (gsize i = 0; i < call->node->n_inputs; i++)
         if (call->inputs[i].rank < 0)
@@ -88,10 +88,10 @@ gboolean ifm_shape_where(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_batch_normalization(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     for (gsize i = 1; i < call->node->n_inputs && x->rank >= 2; i++)
     {
-        const IfmFact *fact = &call->inputs[i];
+        const IfmTensorInfo *fact = &call->inputs[i];
         if (fact->rank < 0 || (fact->rank == 1 && fact->dims[0] == x->dims[1]))
             continue;
         g_autofree char *shape = ifm_fact_shape(fact);
@@ -106,7 +106,7 @@ gboolean ifm_shape_batch_normalization(const IfmOperatorCall *call, GError **err
 /* The mean and the inverse deviation that it may make too keep the axes that it goes over, at 1. */
 gboolean ifm_shape_layer_normalization(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gint64 dims[IFM_MAX_RANK];
     int axis;
     ifm_shape_same(call, error);
@@ -116,7 +116,7 @@ gboolean ifm_shape_layer_normalization(const IfmOperatorCall *call, GError **err
         return FALSE;
     for (gsize i = 1; i < MIN(call->node->n_inputs, 3); i++)
     {
-        IfmFact scaled = *x;
+        IfmTensorInfo scaled = *x;
         if (!ifm_call_has(call, i) || call->inputs[i].rank < 0)
             continue;
         if (ifm_rule_broadcast(&scaled, &call->inputs[i], NULL) && scaled.rank == x->rank &&
@@ -139,7 +139,7 @@ gboolean ifm_shape_layer_normalization(const IfmOperatorCall *call, GError **err
 /* The output's type is the zero point's, else the attribute's (since version 21), else u8. */
 gboolean ifm_shape_quantize(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0], *zero = ifm_call_input(call, 2);
+    const IfmTensorInfo *x = &call->inputs[0], *zero = ifm_call_input(call, 2);
     gint64 named = ifm_node_int(call->node, "output_dtype", 0);
     IfmDtype dtype = zero != NULL ? zero->dtype : named > 0 && named < 64 ? (IfmDtype)named : IFM_DTYPE_U8;
     return ifm_call_make(call, 0, dtype, x->rank, x->dims);
@@ -157,7 +157,7 @@ gboolean ifm_shape_dynamic_quantize(const IfmOperatorCall *call, GError **error)
 /* reduce_axes: @x without the axes named, or with 1 in their place. */
 static void reduce_axes(const IfmOperatorCall *call, const gboolean *reduced, IfmDtype dtype)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gboolean keep = ifm_node_int(call->node, "keepdims", 1) != 0;
     gint64 dims[IFM_MAX_RANK];
     int rank = 0;
@@ -171,7 +171,7 @@ static void reduce_axes(const IfmOperatorCall *call, const gboolean *reduced, If
 
 gboolean ifm_shape_reduce(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean reduced[IFM_MAX_RANK];
     int n = ifm_rule_axes(call, 1, axes);
@@ -188,7 +188,7 @@ gboolean ifm_shape_reduce(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_arg(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     gboolean reduced[IFM_MAX_RANK] = { FALSE };
     int axis;
     call->outputs[0].dtype = IFM_DTYPE_I64;
@@ -203,8 +203,8 @@ gboolean ifm_shape_arg(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_top_k(const IfmOperatorCall *call, GError **error)
 {
-    IfmFact x = call->inputs[0];
-    const IfmFact *given = ifm_call_input(call, 1);
+    IfmTensorInfo x = call->inputs[0];
+    const IfmTensorInfo *given = ifm_call_input(call, 1);
     gint64 k = ifm_node_int(call->node, "k", -1);
     int axis;
     call->outputs[0].dtype = x.dtype;
@@ -229,7 +229,7 @@ gboolean ifm_shape_top_k(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_det(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     if (!ifm_rule_rank(call, 0, 2, IFM_MAX_RANK, error))
         return FALSE;
     return ifm_call_make(call, 0, x->dtype, x->rank < 0 ? -1 : x->rank - 2, x->dims);
@@ -237,7 +237,7 @@ gboolean ifm_shape_det(const IfmOperatorCall *call, GError **error)
 
 gboolean ifm_shape_loss(const IfmOperatorCall *call, GError **error)
 {
-    const IfmFact *scores = &call->inputs[0], *labels = &call->inputs[1];
+    const IfmTensorInfo *scores = &call->inputs[0], *labels = &call->inputs[1];
     gboolean is_each = g_str_equal(ifm_node_string(call->node, "reduction", "mean"), "none");
     ifm_call_make(call, 0, scores->dtype, is_each ? labels->rank : 0, labels->dims);
     return ifm_call_give(call, 1, scores); /* the logarithms of the probabilities */

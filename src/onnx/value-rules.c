@@ -13,7 +13,7 @@ static gboolean knows(const IfmOperatorCall *call, gsize n)
     return TRUE;
 }
 
-static gint64 count(const IfmFact *fact)
+static gint64 count(const IfmTensorInfo *fact)
 {
     gint64 n = 0;
     return ifm_fact_n_elements(fact, &n) ? n : 0;
@@ -26,14 +26,14 @@ static void done(const IfmOperatorCall *call, IfmValueKind kind)
     call->outputs[0].n_values = (int)count(&call->outputs[0]);
 }
 
-static void copy(const IfmOperatorCall *call, int to, const IfmFact *from, int index)
+static void copy(const IfmOperatorCall *call, int to, const IfmTensorInfo *from, int index)
 {
     memcpy(&call->outputs[0].ints[to], &from->ints[index], sizeof from->ints[0]); /* a real is as large */
 }
 
 void ifm_values_same(const IfmOperatorCall *call)
 {
-    IfmFact *out = &call->outputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     if (!knows(call, 1) || count(out) != call->inputs[0].n_values)
         return;
     memcpy(out->ints, call->inputs[0].ints, sizeof out->ints);
@@ -41,7 +41,7 @@ void ifm_values_same(const IfmOperatorCall *call)
 }
 
 /* broadcast_index: the element of @fact that meets element @index of @out. */
-static int broadcast_index(const IfmFact *fact, const IfmFact *out, gint64 index)
+static int broadcast_index(const IfmTensorInfo *fact, const IfmTensorInfo *out, gint64 index)
 {
     gint64 at = 0, stride = 1;
     for (int back = 1; back <= out->rank; back++)
@@ -70,11 +70,11 @@ void ifm_values_where(const IfmOperatorCall *call)
 {
     if (!knows(call, 3) || call->inputs[1].values != call->inputs[2].values)
         return;
-    const IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *out = &call->outputs[0];
     for (int i = 0; i < (int)count(out); i++)
     {
         gboolean is_first = call->inputs[0].ints[broadcast_index(&call->inputs[0], out, i)] != 0;
-        const IfmFact *from = &call->inputs[is_first ? 1 : 2];
+        const IfmTensorInfo *from = &call->inputs[is_first ? 1 : 2];
         copy(call, i, from, broadcast_index(from, out, i));
     }
     done(call, call->inputs[1].values);
@@ -196,8 +196,8 @@ static const Binary binaries[] = {
 /* binary_one: element @i of two inputs. FALSE where it has no result that can be followed. */
 static gboolean binary_one(const IfmOperatorCall *call, const Binary *op, int i)
 {
-    IfmFact *out = &call->outputs[0];
-    const IfmFact *a = &call->inputs[0], *b = &call->inputs[1];
+    IfmTensorInfo *out = &call->outputs[0];
+    const IfmTensorInfo *a = &call->inputs[0], *b = &call->inputs[1];
     int at_a = broadcast_index(a, out, i), at_b = broadcast_index(b, out, i);
     if (a->values != b->values)
         return FALSE;
@@ -260,8 +260,8 @@ static const struct
 
 void ifm_values_unary(const IfmOperatorCall *call)
 {
-    const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     const char *type = call->node->op_type;
     gboolean is_not = g_str_equal(type, "Not"), is_abs = g_str_equal(type, "Abs"), is_negative = g_str_equal(type, "Neg");
     gsize op = 0;
@@ -286,8 +286,8 @@ void ifm_values_unary(const IfmOperatorCall *call)
 
 void ifm_values_cast(const IfmOperatorCall *call)
 {
-    const IfmFact *x = &call->inputs[0];
-    IfmFact *out = &call->outputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
+    IfmTensorInfo *out = &call->outputs[0];
     gboolean to_real = out->dtype == IFM_DTYPE_F32 || out->dtype == IFM_DTYPE_F64;
     if (!knows(call, 1) ||
         (!to_real && out->dtype != IFM_DTYPE_I64 && out->dtype != IFM_DTYPE_I32 && out->dtype != IFM_DTYPE_BOOL))
@@ -316,7 +316,7 @@ void ifm_values_cast(const IfmOperatorCall *call)
 /* Indices may count from the end. */
 void ifm_values_gather(const IfmOperatorCall *call)
 {
-    const IfmFact *data = &call->inputs[0], *indices = &call->inputs[1];
+    const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
     if (!knows(call, 2) || data->rank != 1 || indices->values != IFM_VALUES_INTS)
         return;
     for (int i = 0; i < indices->n_values; i++)
@@ -347,7 +347,7 @@ void ifm_values_concat(const IfmOperatorCall *call)
 /* Of one axis; its length is the output's already. */
 void ifm_values_slice(const IfmOperatorCall *call)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     int n;
     if (!knows(call, 1) || x->rank != 1)
         return;
@@ -387,7 +387,7 @@ void ifm_values_range(const IfmOperatorCall *call)
 /* To one number, of integers. */
 void ifm_values_reduce(const IfmOperatorCall *call)
 {
-    const IfmFact *x = &call->inputs[0];
+    const IfmTensorInfo *x = &call->inputs[0];
     const char *op = call->node->op_type;
     gboolean is_product = g_str_equal(op, "ReduceProd"), is_sum = g_str_equal(op, "ReduceSum");
     gboolean is_max = g_str_equal(op, "ReduceMax");

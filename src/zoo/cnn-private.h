@@ -29,16 +29,16 @@ extern const IfmCnnArchitecture ifm_cnn_alexnet, ifm_cnn_densenet121, ifm_cnn_go
 extern const IfmZooParameter ifm_cnn_parameters[];
 IfmZooBuild ifm_cnn_build;
 
-/* IfmConv: @groups: 0: 1 */
+/* IfmCnnConv: @groups: 0: 1 */
 typedef struct
 {
     gint64 channels; /* out */
     int kernel, stride, pad;
     gint64 groups;
-} IfmConv;
+} IfmCnnConv;
 
 /* Each function adds one node @name with its weights. Returns: the output of the node. */
-IfmFeatures ifm_cnn_conv(IfmNet *net, IfmFeatures from, const char *name, IfmConv conv, gboolean bias);
+IfmFeatures ifm_cnn_conv(IfmNet *net, IfmFeatures from, const char *name, IfmCnnConv conv, gboolean bias);
 /* @gain: the mean of its scale: below 1 for a branch whose output is added to a stream many times */
 IfmFeatures ifm_cnn_norm(IfmNet *net, IfmFeatures from, const char *name, double epsilon, double gain);
 IfmFeatures ifm_cnn_relu(IfmNet *net, IfmFeatures from, const char *name);

@@ -68,7 +68,7 @@ static void add_windows(IfmNet *net, const gint64 *kernel, const gint64 *stride,
 }
 
 /* The bound of He et al.: a rectifier and then a convolution keep the variance. */
-IfmFeatures ifm_cnn_conv(IfmNet *net, IfmFeatures from, const char *name, IfmConv conv, gboolean bias)
+IfmFeatures ifm_cnn_conv(IfmNet *net, IfmFeatures from, const char *name, IfmCnnConv conv, gboolean bias)
 {
     const gint64 groups = MAX(conv.groups, 1);
     gint64 shape[] = { conv.channels, from.channels / groups, conv.kernel, conv.kernel };

@@ -31,9 +31,10 @@ static IfmFeatures dense_block(IfmNet *net, IfmFeatures from, int number, int n_
         const char *place = ifm_net_name(net, "features.denseblock%d.denselayer%d.", number, layer);
         IfmFeatures from_all = active(net, all, place, "1");
         from_all =
-            ifm_cnn_conv(net, from_all, ifm_net_name(net, "%sconv1", place), (IfmConv){ BOTTLENECK, 1, 1, 0 }, FALSE);
+            ifm_cnn_conv(net, from_all, ifm_net_name(net, "%sconv1", place), (IfmCnnConv){ BOTTLENECK, 1, 1, 0 }, FALSE);
         from_all = active(net, from_all, place, "2");
-        made[layer] = ifm_cnn_conv(net, from_all, ifm_net_name(net, "%sconv2", place), (IfmConv){ GROWTH, 3, 1, 1 }, FALSE);
+        made[layer] =
+            ifm_cnn_conv(net, from_all, ifm_net_name(net, "%sconv2", place), (IfmCnnConv){ GROWTH, 3, 1, 1 }, FALSE);
         const char *name =
             layer < n_layers ? ifm_net_name(net, "%sconcat", place) : ifm_net_name(net, "features.denseblock%d", number);
         all = ifm_cnn_concat(net, made, (gsize)layer + 1, name);
@@ -46,14 +47,14 @@ static IfmFeatures transition(IfmNet *net, IfmFeatures from, int number)
 {
     const char *place = ifm_net_name(net, "features.transition%d.", number);
     from = active(net, from, place, "");
-    from = ifm_cnn_conv(net, from, ifm_net_name(net, "%sconv", place), (IfmConv){ from.channels / 2, 1, 1, 0 }, FALSE);
+    from = ifm_cnn_conv(net, from, ifm_net_name(net, "%sconv", place), (IfmCnnConv){ from.channels / 2, 1, 1, 0 }, FALSE);
     return ifm_cnn_pool(net, from, ifm_net_name(net, "%spool", place), (IfmPool){ "AveragePool", 2, 2, 0, FALSE });
 }
 
 static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     const Layers *layers = data;
-    from = ifm_cnn_conv(net, from, "features.conv0", (IfmConv){ FIRST, 7, 2, 3 }, FALSE);
+    from = ifm_cnn_conv(net, from, "features.conv0", (IfmCnnConv){ FIRST, 7, 2, 3 }, FALSE);
     from = active(net, from, "features.", "0");
     from = ifm_cnn_pool(net, from, "features.pool0", (IfmPool){ "MaxPool", 3, 2, 1, FALSE });
     for (int block = 1; block <= N_BLOCKS; block++)

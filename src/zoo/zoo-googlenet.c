@@ -34,7 +34,7 @@ static const Row rows[] = {
 };
 
 /* unit: convolution, normalisation, rectifier. @module: "inception3a."    @name: within it */
-static IfmFeatures unit(IfmNet *net, IfmFeatures from, const char *module, const char *name, IfmConv conv)
+static IfmFeatures unit(IfmNet *net, IfmFeatures from, const char *module, const char *name, IfmCnnConv conv)
 {
     from = ifm_cnn_conv(net, from, ifm_net_name(net, "%s%s.conv", module, name), conv, FALSE);
     from = ifm_cnn_norm(net, from, ifm_net_name(net, "%s%s.bn", module, name), EPSILON, 1);
@@ -45,22 +45,22 @@ static IfmFeatures inception(IfmNet *net, const Row *row, IfmFeatures from)
 {
     const char *module = ifm_net_name(net, "%s.", row->name);
     IfmFeatures branch[4];
-    branch[0] = unit(net, from, module, "branch1", (IfmConv){ row->one, 1, 1, 0 });
-    branch[1] = unit(net, from, module, "branch2.0", (IfmConv){ row->before_three, 1, 1, 0 });
-    branch[1] = unit(net, branch[1], module, "branch2.1", (IfmConv){ row->three, 3, 1, 1 });
-    branch[2] = unit(net, from, module, "branch3.0", (IfmConv){ row->before_five, 1, 1, 0 });
-    branch[2] = unit(net, branch[2], module, "branch3.1", (IfmConv){ row->five, 3, 1, 1 });
+    branch[0] = unit(net, from, module, "branch1", (IfmCnnConv){ row->one, 1, 1, 0 });
+    branch[1] = unit(net, from, module, "branch2.0", (IfmCnnConv){ row->before_three, 1, 1, 0 });
+    branch[1] = unit(net, branch[1], module, "branch2.1", (IfmCnnConv){ row->three, 3, 1, 1 });
+    branch[2] = unit(net, from, module, "branch3.0", (IfmCnnConv){ row->before_five, 1, 1, 0 });
+    branch[2] = unit(net, branch[2], module, "branch3.1", (IfmCnnConv){ row->five, 3, 1, 1 });
     branch[3] = ifm_cnn_pool(net, from, ifm_net_name(net, "%sbranch4.0", module), (IfmPool){ "MaxPool", 3, 1, 1, FALSE });
-    branch[3] = unit(net, branch[3], module, "branch4.1", (IfmConv){ row->behind_pool, 1, 1, 0 });
+    branch[3] = unit(net, branch[3], module, "branch4.1", (IfmCnnConv){ row->behind_pool, 1, 1, 0 });
     return ifm_cnn_concat(net, branch, G_N_ELEMENTS(branch), row->name);
 }
 
 static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
-    from = unit(net, from, "", "conv1", (IfmConv){ 64, 7, 2, 3 });
+    from = unit(net, from, "", "conv1", (IfmCnnConv){ 64, 7, 2, 3 });
     from = ifm_cnn_pool(net, from, "maxpool1", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
-    from = unit(net, from, "", "conv2", (IfmConv){ 64, 1, 1, 0 });
-    from = unit(net, from, "", "conv3", (IfmConv){ 192, 3, 1, 1 });
+    from = unit(net, from, "", "conv2", (IfmCnnConv){ 64, 1, 1, 0 });
+    from = unit(net, from, "", "conv3", (IfmCnnConv){ 192, 3, 1, 1 });
     from = ifm_cnn_pool(net, from, "maxpool2", (IfmPool){ "MaxPool", 3, 2, 0, TRUE });
     for (const Row *row = data; row->name != NULL; row++)
         from = row->pool > 0 ? ifm_cnn_pool(net, from, row->name, (IfmPool){ "MaxPool", row->pool, 2, 0, TRUE })

@@ -17,14 +17,14 @@ typedef struct
 } Stage;
 
 /* normed: A convolution without bias and its normalisation. */
-static IfmFeatures normed(IfmNet *net, IfmFeatures from, const char *name, const char *norm, IfmConv conv, double gain)
+static IfmFeatures normed(IfmNet *net, IfmFeatures from, const char *name, const char *norm, IfmCnnConv conv, double gain)
 {
     from = ifm_cnn_conv(net, from, name, conv, FALSE);
     return ifm_cnn_norm(net, from, norm, EPSILON, gain);
 }
 
 /* active: PLACE.0 convolves, PLACE.1 normalises, PLACE.2 rectifies. */
-static IfmFeatures active(IfmNet *net, IfmFeatures from, const char *place, IfmConv conv)
+static IfmFeatures active(IfmNet *net, IfmFeatures from, const char *place, IfmCnnConv conv)
 {
     from = normed(net, from, ifm_net_name(net, "%s.0", place), ifm_net_name(net, "%s.1", place), conv, 1);
     return ifm_cnn_relu6(net, from, ifm_net_name(net, "%s.2", place));
@@ -39,12 +39,12 @@ static IfmFeatures block(IfmNet *net, IfmFeatures from, int number, const Stage 
     IfmFeatures branch = from;
     int part = 0;
     if (stage->expand != 1)
-        branch =
-            active(net, branch, ifm_net_name(net, "features.%d.conv.%d", number, part++), (IfmConv){ inner, 1, 1, 0, 1 });
+        branch = active(net, branch, ifm_net_name(net, "features.%d.conv.%d", number, part++),
+                        (IfmCnnConv){ inner, 1, 1, 0, 1 });
     branch = active(net, branch, ifm_net_name(net, "features.%d.conv.%d", number, part++),
-                    (IfmConv){ inner, 3, stride, 1, inner });
+                    (IfmCnnConv){ inner, 3, stride, 1, inner });
     branch = normed(net, branch, ifm_net_name(net, "features.%d.conv.%d", number, part),
-                    ifm_net_name(net, "features.%d.conv.%d", number, part + 1), (IfmConv){ stage->channels, 1, 1, 0, 1 },
+                    ifm_net_name(net, "features.%d.conv.%d", number, part + 1), (IfmCnnConv){ stage->channels, 1, 1, 0, 1 },
                     is_sum ? BRANCH_GAIN : 1);
     return is_sum ? ifm_cnn_add(net, from, branch, ifm_net_name(net, "features.%d.add", number)) : branch;
 }
@@ -52,11 +52,11 @@ static IfmFeatures block(IfmNet *net, IfmFeatures from, int number, const Stage 
 static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     int number = 0;
-    from = active(net, from, ifm_net_name(net, "features.%d", number++), (IfmConv){ FIRST, 3, 2, 1, 1 });
+    from = active(net, from, ifm_net_name(net, "features.%d", number++), (IfmCnnConv){ FIRST, 3, 2, 1, 1 });
     for (const Stage *stage = data; stage->repeat > 0; stage++)
         for (int i = 0; i < stage->repeat; i++)
             from = block(net, from, number++, stage, i == 0 ? stage->stride : 1);
-    from = active(net, from, ifm_net_name(net, "features.%d", number), (IfmConv){ LAST, 1, 1, 0, 1 });
+    from = active(net, from, ifm_net_name(net, "features.%d", number), (IfmCnnConv){ LAST, 1, 1, 0, 1 });
     ifm_cnn_pooled_scores(net, from, "classifier.1", DROPOUT);
 }
 

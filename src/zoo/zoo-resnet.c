@@ -16,7 +16,7 @@ typedef struct
 } Layers;
 
 /* normed: A convolution without bias, its normalisation, and a rectifier unless @gain says that it is a branch's end. */
-static IfmFeatures normed(IfmNet *net, IfmFeatures from, const char *block, int number, IfmConv conv, gboolean last)
+static IfmFeatures normed(IfmNet *net, IfmFeatures from, const char *block, int number, IfmCnnConv conv, gboolean last)
 {
     from = ifm_cnn_conv(net, from, ifm_net_name(net, "%sconv%d", block, number), conv, FALSE);
     from = ifm_cnn_norm(net, from, ifm_net_name(net, "%sbn%d", block, number), EPSILON, last ? BRANCH_GAIN : 1);
@@ -31,18 +31,18 @@ static IfmFeatures residual_block(IfmNet *net, const Layers *layers, IfmFeatures
     IfmFeatures branch = from, straight = from;
     if (layers->bottleneck)
     {
-        branch = normed(net, branch, block, 1, (IfmConv){ width, 1, 1, 0 }, FALSE);
-        branch = normed(net, branch, block, 2, (IfmConv){ width, 3, stride, 1 }, FALSE);
-        branch = normed(net, branch, block, 3, (IfmConv){ channels, 1, 1, 0 }, TRUE);
+        branch = normed(net, branch, block, 1, (IfmCnnConv){ width, 1, 1, 0 }, FALSE);
+        branch = normed(net, branch, block, 2, (IfmCnnConv){ width, 3, stride, 1 }, FALSE);
+        branch = normed(net, branch, block, 3, (IfmCnnConv){ channels, 1, 1, 0 }, TRUE);
     }
     else
     {
-        branch = normed(net, branch, block, 1, (IfmConv){ width, 3, stride, 1 }, FALSE);
-        branch = normed(net, branch, block, 2, (IfmConv){ channels, 3, 1, 1 }, TRUE);
+        branch = normed(net, branch, block, 1, (IfmCnnConv){ width, 3, stride, 1 }, FALSE);
+        branch = normed(net, branch, block, 2, (IfmCnnConv){ channels, 3, 1, 1 }, TRUE);
     }
     if (stride != 1 || from.channels != channels)
     {
-        IfmConv shortcut = { channels, 1, stride, 0 };
+        IfmCnnConv shortcut = { channels, 1, stride, 0 };
         straight = ifm_cnn_conv(net, from, ifm_net_name(net, "%sdownsample.0", block), shortcut, FALSE);
         straight = ifm_cnn_norm(net, straight, ifm_net_name(net, "%sdownsample.1", block), EPSILON, 1);
     }
@@ -53,7 +53,7 @@ static IfmFeatures residual_block(IfmNet *net, const Layers *layers, IfmFeatures
 static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     const Layers *layers = data;
-    from = normed(net, from, "", 1, (IfmConv){ 64, 7, 2, 3 }, FALSE);
+    from = normed(net, from, "", 1, (IfmCnnConv){ 64, 7, 2, 3 }, FALSE);
     from = ifm_cnn_pool(net, from, "maxpool", (IfmPool){ "MaxPool", 3, 2, 1, FALSE });
     for (int stage = 0; stage < N_STAGES; stage++)
         for (int block = 0; block < layers->blocks[stage]; block++)

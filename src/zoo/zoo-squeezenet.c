@@ -13,7 +13,7 @@ typedef struct
 
 #define N_PLACES 10 /* features.3 to features.12 */
 
-static IfmFeatures active(IfmNet *net, IfmFeatures from, const char *name, IfmConv conv)
+static IfmFeatures active(IfmNet *net, IfmFeatures from, const char *name, IfmCnnConv conv)
 {
     from = ifm_cnn_conv(net, from, name, conv, TRUE);
     return ifm_cnn_relu(net, from, ifm_net_name(net, "%s.relu", name));
@@ -22,9 +22,9 @@ static IfmFeatures active(IfmNet *net, IfmFeatures from, const char *name, IfmCo
 static IfmFeatures fire_module(IfmNet *net, IfmFeatures from, const char *place, const Fire *fire)
 {
     IfmFeatures parts[2];
-    from = active(net, from, ifm_net_name(net, "%s.squeeze", place), (IfmConv){ fire->squeeze, 1, 1, 0, 1 });
-    parts[0] = active(net, from, ifm_net_name(net, "%s.expand1x1", place), (IfmConv){ fire->expand, 1, 1, 0, 1 });
-    parts[1] = active(net, from, ifm_net_name(net, "%s.expand3x3", place), (IfmConv){ fire->expand, 3, 1, 1, 1 });
+    from = active(net, from, ifm_net_name(net, "%s.squeeze", place), (IfmCnnConv){ fire->squeeze, 1, 1, 0, 1 });
+    parts[0] = active(net, from, ifm_net_name(net, "%s.expand1x1", place), (IfmCnnConv){ fire->expand, 1, 1, 0, 1 });
+    parts[1] = active(net, from, ifm_net_name(net, "%s.expand3x3", place), (IfmCnnConv){ fire->expand, 3, 1, 1, 1 });
     return ifm_cnn_concat(net, parts, G_N_ELEMENTS(parts), place);
 }
 
@@ -32,7 +32,7 @@ static void emit(IfmNet *net, const void *data, IfmFeatures from)
 {
     const Fire *fires = data;
     const IfmPool pool = { "MaxPool", 3, 2, 0, TRUE };
-    from = active(net, from, "features.0", (IfmConv){ 64, 3, 2, 0, 1 });
+    from = active(net, from, "features.0", (IfmCnnConv){ 64, 3, 2, 0, 1 });
     from = ifm_cnn_pool(net, from, "features.2", pool);
     for (int i = 0; i < N_PLACES; i++)
     {
@@ -40,7 +40,7 @@ static void emit(IfmNet *net, const void *data, IfmFeatures from)
         from = fires[i].squeeze > 0 ? fire_module(net, from, place, &fires[i]) : ifm_cnn_pool(net, from, place, pool);
     }
     from = ifm_cnn_dropout(net, from, "classifier.0", DROPOUT, 4);
-    from = active(net, from, "classifier.1", (IfmConv){ ifm_cnn_classes(net), 1, 1, 0, 1 });
+    from = active(net, from, "classifier.1", (IfmCnnConv){ ifm_cnn_classes(net), 1, 1, 0, 1 });
     ifm_cnn_scores_of(net, from);
 }
 

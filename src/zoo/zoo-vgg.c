@@ -35,7 +35,7 @@ static IfmFeatures emit_rows(IfmNet *net, const Row *row, IfmFeatures from)
             from = ifm_cnn_pool(net, from, name, (IfmPool){ "MaxPool", row->kernel, row->stride, row->pad, FALSE });
             continue;
         }
-        from = ifm_cnn_conv(net, from, name, (IfmConv){ row->channels, row->kernel, row->stride, row->pad }, TRUE);
+        from = ifm_cnn_conv(net, from, name, (IfmCnnConv){ row->channels, row->kernel, row->stride, row->pad }, TRUE);
         from = ifm_cnn_relu(net, from, ifm_net_name(net, "features.%d", number++));
     }
     return from;

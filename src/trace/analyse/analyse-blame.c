@@ -76,7 +76,7 @@ static gint32 min_running(GArray *heap, gint64 now)
 typedef struct
 {
     const IfmAnalysing *analysing;
-    const IfmWork *work;
+    const IfmTrackWork *work;
     IfmTrackUse *use;
     guint block;
     gsize next; /* run that ends the next gap; n_runs: the last gap; n_runs + 1: there is no gap left */
@@ -89,7 +89,7 @@ typedef struct
 
 static void gaps_next(Gaps *gaps)
 {
-    const IfmWork *work = gaps->work;
+    const IfmTrackWork *work = gaps->work;
     const IfmTimeRange *window = &gaps->analysing->window;
     for (; gaps->next <= work->n_runs;)
     {
@@ -134,7 +134,7 @@ static void add_no_work(const IfmAnalysing *self, IfmTrackUse *use, gint64 start
 }
 
 /* @runs > 0. Adds the time without work to @use. */
-static Gaps gaps_of(const IfmAnalysing *self, const IfmWork *work, IfmTrackUse *use)
+static Gaps gaps_of(const IfmAnalysing *self, const IfmTrackWork *work, IfmTrackUse *use)
 {
     const IfmRun *runs = work->runs, *last = &runs[0];
     gint64 until = runs[0].start;
@@ -201,7 +201,7 @@ typedef struct
     guint block;
 } Sweep;
 
-static void add_track(Sweep *sweep, const IfmWork *work, const Gaps *gaps)
+static void add_track(Sweep *sweep, const IfmTrackWork *work, const Gaps *gaps)
 {
     gsize first = 0, end = work->n_runs;
     if (sweep->block < work->lowest || sweep->block > work->highest)
@@ -357,7 +357,7 @@ void ifm_analyse_blame(IfmAnalysing *self)
     g_autofree Gaps *all = g_new0(Gaps, self->n_works);
     for (gsize i = 0; i < self->n_works; i++)
     {
-        const IfmWork *work = &self->works[i];
+        const IfmTrackWork *work = &self->works[i];
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         if (work->n_runs > 0)
             all[i] = gaps_of(self, work, use);

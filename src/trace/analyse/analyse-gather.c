@@ -44,10 +44,10 @@ static void add_works(IfmAnalysing *self, IfmTrackKind kind, GHashTable *groups,
         if (info->kind != kind || (kind == IFM_TRACK_FOREIGN && !has_work(self->trace, track)))
             continue;
         work_of[track] = (gint32)self->n_works;
-        self->works[self->n_works++] = (IfmWork){ .track = track,
-                                                  .infers = kind == IFM_TRACK_DEVICE && n == 0,
-                                                  .lowest = G_MAXUINT,
-                                                  .group = group_of(groups, info, track) };
+        self->works[self->n_works++] = (IfmTrackWork){ .track = track,
+                                                       .infers = kind == IFM_TRACK_DEVICE && n == 0,
+                                                       .lowest = G_MAXUINT,
+                                                       .group = group_of(groups, info, track) };
         IfmTrackUse use = { .info = info };
         g_array_append_val(self->analysis->tracks, use);
     }
@@ -61,7 +61,7 @@ static gint32 *make_works(IfmAnalysing *self)
     gsize n = ifm_trace_n_tracks(self->trace);
     gint32 *work_of = g_new(gint32, n + 1);
     memset(work_of, 0xff, (n + 1) * sizeof *work_of);
-    self->works = g_new0(IfmWork, n + 1);
+    self->works = g_new0(IfmTrackWork, n + 1);
     add_works(self, IFM_TRACK_DEVICE, groups, work_of);
     self->n_counted = self->n_works;
     add_works(self, IFM_TRACK_FOREIGN, groups, work_of);
@@ -76,7 +76,7 @@ static gint32 *make_works(IfmAnalysing *self)
 typedef struct
 {
     IfmAnalysing *self;
-    IfmWork *work; /* NULL: none */
+    IfmTrackWork *work; /* NULL: none */
     IfmTrackUse *use;
     guint block; /* the track's own, 0: none */
     gsize n;     /* events of the track */
@@ -84,7 +84,7 @@ typedef struct
 
 static void add_run(const Track *track, const IfmEvent *event, gint64 end, guint block)
 {
-    IfmWork *work = track->work;
+    IfmTrackWork *work = track->work;
     if (work->runs == NULL)
         work->runs = g_new0(IfmRun, track->n); /* room that is not used is never touched */
     work->out_of_order = work->out_of_order || (work->n_runs > 0 && event->start_ns < work->runs[work->n_runs - 1].start);
@@ -193,7 +193,7 @@ static gsize gather_track(const Track *track, const IfmEvent *events, gsize inde
 
 /* --- inferences that were not recorded by start ----------------------------------------------------------------------- */
 
-static void sort_runs(IfmAnalysing *self, IfmWork *work, IfmTrackUse *use)
+static void sort_runs(IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use)
 {
     gsize n, kept = 0;
     const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);

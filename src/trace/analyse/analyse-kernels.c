@@ -13,7 +13,7 @@ static gint compare_starts(gconstpointer a, gconstpointer b)
 }
 
 /* (transfer full) const IfmEvent*, by start */
-static GPtrArray *kernels_of(const IfmAnalysing *self, const IfmWork *work)
+static GPtrArray *kernels_of(const IfmAnalysing *self, const IfmTrackWork *work)
 {
     GPtrArray *kernels = g_ptr_array_new();
     gsize n;
@@ -91,7 +91,7 @@ static void warn_of(const IfmAnalysing *self, const IfmTrackUse *use, const Swal
                         ifm_trace_text(self->trace, swallowed->most->name), length));
 }
 
-void ifm_use_kernels(IfmAnalysing *self, IfmWork *work, IfmTrackUse *use)
+void ifm_use_kernels(IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use)
 {
     g_autoptr(GPtrArray) kernels = kernels_of(self, work);
     Swallowed swallowed = { 0 };

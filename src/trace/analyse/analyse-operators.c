@@ -58,7 +58,7 @@ void ifm_analyse_operators(IfmAnalysing *self)
     gpointer use;
     for (gsize i = 0; i < self->n_works; i++)
     {
-        const IfmWork *work = &self->works[i];
+        const IfmTrackWork *work = &self->works[i];
         gboolean foreign = ifm_trace_track_info(self->trace, work->track)->kind == IFM_TRACK_FOREIGN;
         gsize n;
         const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);

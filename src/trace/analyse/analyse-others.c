@@ -27,7 +27,7 @@ static void unite_groups(const IfmAnalysing *self, Others *others)
     others->of = g_new0(const IfmSpans *, others->n_groups);
     for (gsize i = 0; i < self->n_counted; i++)
     {
-        const IfmWork *work = &self->works[i];
+        const IfmTrackWork *work = &self->works[i];
         const IfmSpans **of = &others->of[work->group];
         IfmSpans *group = &others->groups[work->group];
         if (*of == NULL)
@@ -104,7 +104,7 @@ void ifm_analyse_others(IfmAnalysing *self)
     sweep(self, &others);
     for (gsize i = 0; i < self->n_works; i++)
     {
-        const IfmWork *work = &self->works[i];
+        const IfmTrackWork *work = &self->works[i];
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         if (i < self->n_counted)
         {

@@ -138,7 +138,7 @@ static IfmPathStep *add_step(Path *path, const IfmEvent *event, gint64 start)
 
 /* --- the wait for a device -------------------------------------------------------------------------------------------- */
 
-static const IfmWork *work_of(const IfmAnalysing *self, guint32 track)
+static const IfmTrackWork *work_of(const IfmAnalysing *self, guint32 track)
 {
     for (gsize i = 0; i < self->n_works; i++)
         if (self->works[i].track == track)
@@ -147,7 +147,7 @@ static const IfmWork *work_of(const IfmAnalysing *self, guint32 track)
 }
 
 /* The index of the first inference of a device that begins at @t or later. */
-static gsize runs_before(const IfmWork *work, gint64 t)
+static gsize runs_before(const IfmTrackWork *work, gint64 t)
 {
     gsize low = 0, high = work->n_runs;
     while (low < high)
@@ -166,7 +166,7 @@ static gsize runs_before(const IfmWork *work, gint64 t)
 static void add_turns(Path *path, const IfmEvent *block, gint64 start)
 {
     gboolean waits = path->at_run && block_of(path, block) == block_of(path, path->run);
-    const IfmWork *work = waits ? work_of(path->analysing, path->run->track) : NULL;
+    const IfmTrackWork *work = waits ? work_of(path->analysing, path->run->track) : NULL;
     for (gsize i = work != NULL ? runs_before(work, path->at) : 0; i-- > 0 && work->runs[i].end > start;)
     {
         const IfmRun *other = &work->runs[i];

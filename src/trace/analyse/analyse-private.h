@@ -126,7 +126,7 @@ typedef struct
     gboolean beyond_wall;  /* one took longer by the device's own time than by the clock */
 } IfmSums;
 
-/* IfmWork: one device track (or foreign thread). */
+/* IfmTrackWork: one device track (or foreign thread). */
 typedef struct
 {
     gsize track;           /* of the trace */
@@ -139,7 +139,7 @@ typedef struct
     IfmSums sums;
     IfmSpans busy; /* united, within the window */
     guint group;   /* the same for the tracks of one device */
-} IfmWork;
+} IfmTrackWork;
 
 /* IfmPart: what the analysis of batches needs of BATCH, BLOCK, PARTITION and MERGE events, close together. */
 typedef struct
@@ -189,7 +189,7 @@ typedef struct
     IfmTraceAnalysis *analysis;
     IfmTimeRange window;
     gboolean wants_idle_spans;
-    IfmWork *works; /* [n_works], as analysis->tracks */
+    IfmTrackWork *works; /* [n_works], as analysis->tracks */
     gsize n_works;
     gsize n_counted;               /* the first of them are the n_devices */
     IfmParts batches, stays, host; /* BATCH; BLOCK; PARTITION and MERGE; only those with a batch */
@@ -212,10 +212,11 @@ gboolean ifm_analyse_gather(IfmAnalysing *self, IfmTimeRange *all);
 void ifm_gathered_clear(IfmAnalysing *self);
 /* analyse-use.c: ifm_use_add_run: Adds a slice during which @work's track was busy. @expected: about how many there
  * will be */
-void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected);
+void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmTrackWork *work, IfmTrackUse *use,
+                     gsize expected);
 void ifm_analyse_use(IfmAnalysing *self);
 /* analyse-kernels.c: ifm_use_kernels: What a stream of kernels did, and the causes of its idle time. */
-void ifm_use_kernels(IfmAnalysing *self, IfmWork *work, IfmTrackUse *use);
+void ifm_use_kernels(IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use);
 /* analyse-operators.c: sums by operator and by kernel */
 void ifm_analyse_operators(IfmAnalysing *self);
 /* analyse-others.c: idle_others_busy_ns, idle_alone_ns */

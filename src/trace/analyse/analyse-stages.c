@@ -199,7 +199,7 @@ static void add_part(Stages *stages, const IfmPart *part)
 }
 
 /* Of inferences that end together the longest counts: nothing waited for the others. */
-static void add_runs(Stages *stages, const IfmWork *work)
+static void add_runs(Stages *stages, const IfmTrackWork *work)
 {
     for (gsize i = 0; i < work->n_runs; i++)
     {

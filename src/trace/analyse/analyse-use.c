@@ -20,7 +20,8 @@ static void add_bubble(IfmTrackUse *use, gint64 gap_ns)
     use->bubble_bins[bin]++;
 }
 
-void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmWork *work, IfmTrackUse *use, gsize expected)
+void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmTrackWork *work, IfmTrackUse *use,
+                     gsize expected)
 {
     gint64 start = event->start_ns, end = ifm_event_end_ns(event);
     IfmSums *sums = &work->sums;
@@ -95,7 +96,7 @@ static void conclude_runs(const IfmAnalysing *self, IfmTrackUse *use, const IfmS
                                                          : NAN;
 }
 
-static void warn_of_overlaps(const IfmAnalysing *self, const IfmWork *work, const IfmTrackUse *use)
+static void warn_of_overlaps(const IfmAnalysing *self, const IfmTrackWork *work, const IfmTrackUse *use)
 {
     if (!work->infers || work->has_kernels || work->sums.n_overlaps == 0)
         return;
@@ -133,7 +134,7 @@ static void warn_of_crossings(const IfmAnalysing *self, const IfmTrackUse *use, 
 
 /* Slices that contain others include their time. The cause of a gap between slices is unknown: all gaps count as
  * bubbles. */
-static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use)
+static void use_slices(const IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use)
 {
     gsize n;
     const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);
@@ -168,7 +169,7 @@ static void use_slices(const IfmAnalysing *self, IfmWork *work, IfmTrackUse *use
 }
 
 /* Calls of a device's runtime: they lie within the operators that make them. */
-static void use_launches(const IfmAnalysing *self, const IfmWork *work, IfmTrackUse *use)
+static void use_launches(const IfmAnalysing *self, const IfmTrackWork *work, IfmTrackUse *use)
 {
     IfmSpans all = { 0 };
     gsize n;
@@ -203,7 +204,7 @@ gboolean ifm_node_is_marshalling(const char *name)
 }
 
 /* Nodes of a subgraph lie within their node: spans are united, so that nothing counts twice. */
-static void use_nodes(const IfmAnalysing *self, const IfmWork *work, IfmTrackUse *use)
+static void use_nodes(const IfmAnalysing *self, const IfmTrackWork *work, IfmTrackUse *use)
 {
     IfmSpans all = { 0 }, marshalling = { 0 };
     g_autoptr(GHashTable) known = g_hash_table_new(g_direct_hash, g_direct_equal);
@@ -239,7 +240,7 @@ void ifm_analyse_use(IfmAnalysing *self)
     gint64 window_ns = self->analysis->window_ns;
     for (gsize i = 0; i < self->n_works; i++)
     {
-        IfmWork *work = &self->works[i];
+        IfmTrackWork *work = &self->works[i];
         IfmTrackUse *use = &g_array_index(self->analysis->tracks, IfmTrackUse, i);
         use->device_ns = use->node_ns = use->marshalling_ns = -1;
         use->hw_utilisation = use->penalty_mean_ns = use->penalty_ratio = use->delay_mean_ns = NAN;
