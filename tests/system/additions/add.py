@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 FILES = {"nap.c": "src/measure/kinds", "kind-naps.c": "src/study", "zoo-ramp.c": "src/zoo", "pid-max.c": "src/sensor", "verb-nap.c": "src/cli"}
 # FILE, what stands there, what is put before it
 ROWS = (
-    ("src/onnx/operators.c", '    { "RandomNormal"', '    { "Ramp", 1, ifm_shape_same, ifm_cost_per_output, 3, IFM_FAMILY_ACTIVATION },\n'),
+    ("src/onnx/operators.c", '    { "Gelu"', '    { "Ramp", 1, ifm_shape_same, ifm_cost_per_output, 3, IFM_FAMILY_ACTIVATION },\n'),
     ("src/measure/kinds.h", "G_END_DECLS", """/** IfmNapCase: a nap of so many microseconds. */
 typedef struct
 {
