@@ -140,7 +140,7 @@ int cli_answer(const Arguments *arguments, Answer answer)
 {
     g_autoptr(GPtrArray) documents = answer.documents = answer.documents != NULL ? answer.documents : cli_documents_new();
     json_auto_t *json = answer.json;
-    g_autofree char *csv = answer.csv, *text = answer.text;
+    g_autofree char *csv G_GNUC_UNUSED = answer.csv, *text = answer.text;
     if (answer.document != NULL)
         g_ptr_array_add(documents, answer.document);
     const int status = write_files(arguments, &answer);

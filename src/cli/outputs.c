@@ -178,12 +178,14 @@ static const IfmOption *next_output(const Arguments *arguments, const IfmOption 
 {
     const Verb *verb = cli_verb_of(arguments);
     for (const IfmOption *option; (option = **rows) != NULL; ++*rows)
-        if (option->kind == IFM_OPTION_OUTPUT && cli_given(arguments, option->name) &&
-            (verb->folder_with == NULL || !cli_given(arguments, verb->folder_with)))
-        {
-            ++*rows;
-            return option;
-        }
+    {
+        const gboolean is_folder =
+            g_str_equal(option->name, "output") && verb->folder_with != NULL && cli_given(arguments, verb->folder_with);
+        if (option->kind != IFM_OPTION_OUTPUT || !cli_given(arguments, option->name) || is_folder)
+            continue;
+        ++*rows;
+        return option;
+    }
     return NULL;
 }
 

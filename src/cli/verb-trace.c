@@ -259,7 +259,7 @@ static int run_diff(const Arguments *arguments)
 {
     GPtrArray *files[2] = { NULL, NULL };
     int status = read_files(arguments, files);
-    g_autoptr(GPtrArray) first = files[0], second = files[1], documents = cli_documents_new();
+    g_autoptr(GPtrArray) first G_GNUC_UNUSED = files[0], second G_GNUC_UNUSED = files[1], documents = cli_documents_new();
     g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(TracePair));
     g_autoptr(GString) text = g_string_new(NULL);
     json_auto_t *json = ifm_json_begin("trace-diff", 1);

@@ -84,10 +84,10 @@ static gint64 first_node(const IfmGraph *graph, gint64 index)
     return low;
 }
 
-/* Rows @begin on, @n of them, into @copy, which has room for @room; the rest is 0. @rows: (nullable) */
+/* Rows @begin on, @n of them, into @copy, which has room for @room; the rest is 0. @rows, @copy: (nullable) */
 static void copy_rows(const float *rows, gint64 begin, gint64 n, gint64 room, gint64 width, float *copy)
 {
-    if (rows == NULL)
+    if (rows == NULL || copy == NULL)
         return;
     memcpy(copy, rows + begin * width, sizeof *rows * (gsize)(n * width));
     memset(copy + n * width, 0, sizeof *rows * (gsize)((room - n) * width));
@@ -104,7 +104,7 @@ static void copy_edges_within(const IfmGraph *graph, gint64 begin, IfmGraph *par
             continue;
         part->edge_index[at] = source;
         part->edge_index[part->n_edges + at] = graph->edge_index[graph->n_edges + i] - begin;
-        if (graph->edge_values != NULL)
+        if (part->edge_values != NULL)
             memcpy(part->edge_values + at * width, graph->edge_values + i * width, sizeof(float) * (gsize)width);
         at++;
     }

@@ -372,7 +372,7 @@ gboolean ifm_graph_synthetic_size(gint64 n_nodes, double avg_degree, gint64 feat
 
 IfmGraph *ifm_graph_synthetic(gint64 n_nodes, double avg_degree, gint64 feature_dim, guint32 seed, GError **error)
 {
-    gint64 n_edges, bytes;
+    gint64 n_edges = 0, bytes = 0;
     if (!ifm_graph_synthetic_size(n_nodes, avg_degree, feature_dim, &n_edges, &bytes, error))
         return NULL;
     g_autofree char *about = synthetic_name(n_nodes, avg_degree, feature_dim);

@@ -254,6 +254,8 @@ static void test_beside_stdout(Bench *bench, gconstpointer data)
     expect_kept(bench, "own.onnx", "profile own.onnx -p flops --document own.onnx", "is the same file as the input");
     expect_kept(bench, "own.onnx", "profile own.onnx -p flops --json a.json --log a.json",
                 "is the same file as the --log a.json");
+    /* where --output is a folder, the other outputs are checked all the same */
+    expect_kept(bench, "own.onnx", "zoo export --config own.onnx -o out --log own.onnx", "is the same file as the");
 }
 
 int main(int argc, char **argv)
