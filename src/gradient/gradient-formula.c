@@ -114,7 +114,6 @@ static const char *read_level(Reader *reader, int level, gboolean as_condition)
 const char *ifm_back_formula_in(IfmBack *back, IfmDtype dtype, const char *text, ...)
 {
     g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
-    va_list bound;
     if (back->node != NULL)
     {
         g_hash_table_insert(names, "g", (gpointer)ifm_back_gradient(back, 0));
@@ -122,8 +121,9 @@ const char *ifm_back_formula_in(IfmBack *back, IfmDtype dtype, const char *text,
         g_hash_table_insert(names, "x", (gpointer)ifm_back_input(back, 0));
         g_hash_table_insert(names, "b", (gpointer)ifm_back_input(back, 1));
     }
+    va_list bound;
     va_start(bound, text);
-    for (const char *name = va_arg(bound, const char *); name != NULL; name = va_arg(bound, const char *))
+    for (const char *name; (name = va_arg(bound, const char *)) != NULL;)
         g_hash_table_insert(names, (gpointer)name, va_arg(bound, gpointer));
     va_end(bound);
     Reader reader = { back, dtype, text, names };

@@ -138,6 +138,8 @@ static void list_readers(Original *self)
         const IfmNode *node = ifm_model_node(self->model, i);
         for (gsize k = 0; k < node->n_inputs; k++)
         {
+            if (*node->inputs[k] == '\0') /* an optional input that is left out */
+                continue;
             const char *tensor = merged(self, node->inputs[k]);
             GArray *list = g_hash_table_lookup(self->readers, tensor);
             if (list == NULL)
