@@ -236,7 +236,10 @@ static void follow(const IfmModel *b, const char *tensor, IfmLayerPair *pair)
     const IfmNode *widen = quantise != NULL ? reader_of(b, quantise->outputs[0], "DequantizeLinear") : NULL;
     const IfmNode *before = is_op(made, "DequantizeLinear") ? producer_of(b, made->inputs[0]) : NULL;
     pair->b = widen != NULL ? widen->outputs[0] : tensor;
-    pair->b_before = widen != NULL ? tensor : is_op(before, "QuantizeLinear") ? before->inputs[0] : NULL;
+    if (widen != NULL)
+        pair->b_before = tensor;
+    else
+        pair->b_before = before != NULL && is_op(before, "QuantizeLinear") ? before->inputs[0] : NULL;
 }
 
 static const char *find_in_b(const Matching *matching, const char *tensor, const char *node)

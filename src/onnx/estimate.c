@@ -383,7 +383,7 @@ gboolean ifm_estimate_encoding_storage(gint64 num_nodes, gint64 num_edges, gint6
     const Size sizes[] = { { "num_nodes", num_nodes }, { "num_edges", num_edges }, { "dim", dim }, { NULL } };
     Sum sum = { 0 };
     IfmEncodingStorage found = { 0 };
-    gint64 squared;
+    gint64 squared = 0;
     if (!check_sizes(sizes, error) || !count_scores(num_nodes, 1, &squared, error))
         return FALSE;
     ifm_estimate_count(&sum.too_large, &found.node, 4, num_nodes, dim);
