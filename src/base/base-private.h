@@ -16,6 +16,9 @@ int ifm_number_decimals(double value, int significant);
 
 /** ifm_error_at: As ifm_error_refuse(), of a place in a file; of @line 0: of a setting that is in none. */
 gboolean ifm_error_at(GError **error, const char *file, gsize line, const char *format, ...) G_GNUC_PRINTF(4, 5);
+#ifdef __clang_analyzer__
+#define ifm_error_at(...) ((void)(ifm_error_at)(__VA_ARGS__), FALSE)
+#endif
 
 /* --- quantity.c: numbers as people write them ------------------------------------------------------------------------- */
 

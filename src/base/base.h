@@ -51,10 +51,11 @@ gboolean ifm_condition_wait_until(IfmCondition *condition, gint64 deadline_ns);
 
 /* --- errors -------------------------------------------------------------------------------------------------------- */
 
-/** ifm_error_set: Sets an error of IFM_ERROR. Returns: FALSE, so that a check can return the call. */
-gboolean ifm_error_set(GError **error, IfmErrorCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 /** ifm_error_prefix: As g_prefix_error(). Returns: FALSE. */
 gboolean ifm_error_prefix(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+#ifdef __clang_analyzer__
+#define ifm_error_prefix(...) ((void)(ifm_error_prefix)(__VA_ARGS__), FALSE)
+#endif
 /** ifm_error_make_one_line: Makes a message that quotes a file one line of valid UTF-8. Control characters become '?'.
  * @error: (nullable) may point to NULL */
 void ifm_error_make_one_line(GError **error);

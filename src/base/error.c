@@ -1,6 +1,13 @@
 #include "base-private.h"
 #include <base/base.h>
 
+/* as the analyser sees them */
+#undef ifm_error_set
+#undef ifm_error_prefix
+#undef ifm_error_at
+#undef ifm_error_refuse
+#undef ifm_error_misuse
+
 GQuark ifm_error_quark(void)
 {
     return g_quark_from_static_string("ifm-error-quark");

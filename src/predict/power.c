@@ -40,7 +40,7 @@ gboolean ifm_power_fit(const double *x, const double *y, const IfmInterval *y_in
     *fit = (IfmPowerFit){ .n = n };
     if (!ifm_fit_check("power", "points", "an exponent", n, level, error))
         return FALSE;
-    g_autofree double *log_x = g_new(double, n), *log_y = g_new(double, n);
+    g_autofree double *log_x = g_new0(double, n), *log_y = g_new0(double, n);
     if (!take_logarithms("x", x, n, log_x, error) || !take_logarithms("y", y, n, log_y, error))
         return FALSE;
     for (gsize i = 1; i < n; i++)
