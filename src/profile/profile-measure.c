@@ -207,7 +207,7 @@ static void add_row(IfmProfile *self, const SweepRow *row, int group)
     IfmProfilePlan *plan = NULL;
     for (guint i = 0; i < row->points->len && (plan == NULL || plan->refused != NULL); i++)
         plan = row->points->pdata[i];
-    for (guint at = 0; plan->refused == NULL && at < plan->targets->len; at++)
+    for (guint at = 0; plan != NULL && plan->refused == NULL && at < plan->targets->len; at++)
         for (int again = 0; again < 2; again++)
         {
             const Target *target = plan->targets->pdata[at];
