@@ -193,7 +193,7 @@ IfmCase *ifm_store_read_case(const IfmStore *store, const char *key, GError **er
     if (row && read_row(statement, ifm_case_fields, subject_case, "case", &trouble) &&
         ifm_case_check(subject_case, &trouble))
         return g_steal_pointer(&subject_case);
-    blame(store, "case", key, row ? trouble->message : "missing", error);
+    blame(store, "case", key, trouble != NULL ? trouble->message : "missing", error);
     return NULL;
 }
 
