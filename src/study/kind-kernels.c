@@ -393,7 +393,7 @@ static json_t *axes_of(const Visit *visit)
 static void add_case(IfmStudy *study, int phase, IfmStudyDevice *device, const Visit *visit)
 {
     StudyCase *one = study_point_new(device, axes_of(visit));
-    one->row.flop = visit->model != NULL || isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
+    one->row.flop = visit->kernel == NULL || isnan(visit->kernel->record->flop) ? 0 : visit->kernel->record->flop;
     one->own = g_memdup2(visit, sizeof *visit);
     study_add_case(study, phase, one);
 }
