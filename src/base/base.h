@@ -118,6 +118,9 @@ char *ifm_format_rate(double bytes_per_s);
 /** IFM_NO_BREAK: a blank at which ifm_format_wrap() does not break the line. */
 #define IFM_NO_BREAK "\u00a0"
 
+/** ifm_compare_texts: Orders an array of char * by their bytes, for qsort() and g_ptr_array_sort(). */
+int ifm_compare_texts(gconstpointer a, gconstpointer b);
+
 /* --- the nearest name ---------------------------------------------------------------------------------------------- */
 
 /**

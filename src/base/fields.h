@@ -182,14 +182,12 @@ typedef struct
  * with IFM_ERROR_INVALID: "WHERE: name of the field: found 1, expected 2 to 5". */
 gboolean ifm_record_check(const void *self, const IfmRecordField *fields, const char *where, GError **error);
 
-void ifm_record_clear(void *self, const IfmRecordField *fields);
-
 /**
  * ifm_record_from_json: Reads all fields.
  * @where: the place of @json for messages: "case"
  * @pool: (optional) for a struct that owns nothing. It receives the lists and paths of the struct; free them with g_free.
- * Texts and JSON are borrowed from @json, which must outlive the struct. NULL: the struct owns all members, so it has no
- * const field, and ifm_record_init() was called
+ * Texts and JSON are borrowed from @json, which must outlive the struct. NULL: the struct owns its members but for
+ * those of NAME, which are borrowed all the same, and ifm_record_init() was called
  * Returns: FALSE with IFM_ERROR_INVALID and the place, for a missing or unknown key or a wrong type.
  */
 gboolean ifm_record_from_json(void *self, const IfmRecordField *fields, const json_t *json, const char *where,
@@ -198,6 +196,7 @@ gboolean ifm_record_from_json(void *self, const IfmRecordField *fields, const js
 /** ifm_record_init: Allocates the members of a zeroed struct that are never NULL. ifm_record_clear: Frees all that the
  * struct owns. ifm_record_free: and the struct, which may be NULL. */
 void ifm_record_init(void *self, const IfmRecordField *fields);
+void ifm_record_clear(void *self, const IfmRecordField *fields);
 void ifm_record_free(void *self, const IfmRecordField *fields);
 
 /** ifm_record_key_to_json: (transfer full) an object of the fields that define a case, by their keys. Words are sorted. */

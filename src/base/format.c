@@ -185,3 +185,8 @@ void ifm_format_wrap(GString *out, const char *text, int indent, int at, int wid
             put_word(&line, *word, " ");
     g_string_append_c(out, '\n');
 }
+
+int ifm_compare_texts(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}

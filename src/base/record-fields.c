@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 
@@ -108,11 +109,6 @@ void ifm_record_free(void *self, const IfmRecordField *fields)
 
 typedef json_t *(*PartToJson)(const void *self, const IfmRecordField *fields);
 
-static gint compare_words(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static json_t *texts_to_json(const GPtrArray *texts)
 {
     json_t *json = json_array();
@@ -127,7 +123,7 @@ static json_t *words_to_json(const char *const *words, gboolean sorted)
     for (; words != NULL && *words != NULL; words++)
         g_ptr_array_add(list, (gpointer)*words);
     if (sorted)
-        g_ptr_array_sort(list, compare_words);
+        g_ptr_array_sort(list, ifm_compare_texts);
     json_t *json = json_array();
     for (guint i = 0; i < list->len; i++)
         json_array_append_new(json, ifm_json_string(list->pdata[i]));

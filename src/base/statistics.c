@@ -39,6 +39,11 @@ double ifm_quantile_of(const double *values, gsize n, double p)
     return n > 0 ? ifm_quantile(sorted, n, p) : (double)NAN;
 }
 
+double ifm_quantile_of_array(const GArray *values, double p)
+{
+    return ifm_quantile_of((const double *)(const void *)values->data, values->len, p);
+}
+
 gsize ifm_quantile_min_n(double p, double level)
 {
     if (p <= 0)

@@ -122,6 +122,8 @@ void ifm_summary_compute(const gint64 *samples, gsize n, double level, IfmSummar
 double ifm_quantile(const double *sorted, gsize n, double p);
 /** ifm_quantile_of: That of values in any order. @values: [n]    Returns: NaN where n is 0. */
 double ifm_quantile_of(const double *values, gsize n, double p);
+/** ifm_quantile_of_array: of an array of double. */
+double ifm_quantile_of_array(const GArray *values, double p);
 
 /**
  * ifm_quantile_interval: The interval between two order statistics that holds the p-quantile with confidence @level or

@@ -1,4 +1,5 @@
 /* What the trees see of a kernel and of the load, and the roofline that they correct. */
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 
@@ -89,11 +90,6 @@ double learn_roofline_ns(const IfmLatencyModel *model, const IfmKernelSample *sa
 /* --- operators ----------------------------------------------------------------------------------------------------------
  */
 
-static gint compare_texts(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static gboolean is_in(const GPtrArray *sorted, const char *text, gsize length)
 {
     guint low = 0, high = sorted->len;
@@ -154,7 +150,7 @@ static void add_sorted(IfmLatencyModel *model, GHashTable *names, void (*add)(If
     g_autofree const char **sorted = (const char **)g_hash_table_get_keys_as_array(names, NULL);
     const guint n = g_hash_table_size(names);
     if (n > 0)
-        qsort(sorted, n, sizeof *sorted, compare_texts);
+        qsort(sorted, n, sizeof *sorted, ifm_compare_texts);
     for (guint i = 0; i < n; i++)
         add(model, sorted[i]);
 }

@@ -200,11 +200,6 @@ static void node_series_free(NodeSeries *series)
     g_free(series);
 }
 
-static double quantile_of(const GArray *values, double p)
-{
-    return ifm_quantile_of((const double *)(const void *)values->data, values->len, p);
-}
-
 /* What a runtime does not report may be NULL. */
 static const char *word(const char *text)
 {
@@ -254,8 +249,8 @@ static void add_row(NodeSeries *series, IfmMeasurement *measurement, json_t *mea
     row->provider = g_strdup(word(like->provider));
     row->implementation = g_strdup(word(like->implementation));
     row->dtype = g_strdup("");
-    row->median_ns = quantile_of(series->durations, 0.5);
-    row->start_ns = quantile_of(series->starts, 0.5);
+    row->median_ns = ifm_quantile_of_array(series->durations, 0.5);
+    row->start_ns = ifm_quantile_of_array(series->starts, 0.5);
     g_ptr_array_add(measurement->nodes, row);
     double sum_ns = 0;
     for (guint i = 0; i < series->durations->len; i++)
@@ -598,7 +593,8 @@ IfmCallCost ifm_call_cost_measure(IfmEngine *engine, const IfmModelCase *model_c
     g_autoptr(GArray) one = time_besides_nodes(engine, model_case, one_model);
     g_autoptr(GArray) chain = time_besides_nodes(engine, model_case, many_model);
     g_autoptr(GArray) moved = time_besides_nodes(engine, model_case, wide);
-    double more_ns = quantile_of(chain, 0.5) - quantile_of(one, 0.5);
-    return (IfmCallCost){ .call_ns = fmax(quantile_of(one, 0.9), quantile_of(moved, 0.9)), /* of NaN and a number: that */
+    double more_ns = ifm_quantile_of_array(chain, 0.5) - ifm_quantile_of_array(one, 0.5);
+    return (IfmCallCost){ .call_ns = fmax(ifm_quantile_of_array(one, 0.9),
+                                          ifm_quantile_of_array(moved, 0.9)), /* of NaN and a number: that */
                           .node_ns = isnan(more_ns) ? NAN : MAX(more_ns, 0) / (CHAIN_NODES - 1) };
 }

@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 
@@ -78,17 +79,12 @@ static char *cores_of_all(const char *devices)
 /* Between the devices of a set in the key of its worker. */
 #define BACKGROUND " + "
 
-static gint compare_words(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 char *ifm_runner_set_key(const IfmDeviceSpec *const *devices, gsize n)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (gsize i = 0; i < n; i++)
         g_ptr_array_add(names, devices[i]->text);
-    g_ptr_array_sort(names, compare_words);
+    g_ptr_array_sort(names, ifm_compare_texts);
     g_ptr_array_add(names, NULL);
     return g_strjoinv(BACKGROUND, (char **)names->pdata);
 }

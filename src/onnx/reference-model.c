@@ -1,11 +1,10 @@
 /* The reference model: which operators are rewritten, and what stays. */
+#include <base/base.h>
 #include <onnx/reference-model.h>
 
 #include "rewrite.h"
 
 #include <stdlib.h>
-#include <string.h>
-
 static const IfmReferenceRow rows[] = {
     { "ConvInteger", FALSE, 0x3, ifm_reference_conv_integer },
     { "DequantizeLinear", FALSE, 0x3, ifm_reference_dequantize },
@@ -112,11 +111,6 @@ static void keep_functions(const Onnx__ModelProto *proto, GHashTable *kept)
         }
 }
 
-static int compare_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static GPtrArray *sorted_names(GHashTable *set)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -125,7 +119,7 @@ static GPtrArray *sorted_names(GHashTable *set)
     g_hash_table_iter_init(&iter, set);
     while (g_hash_table_iter_next(&iter, &name, NULL))
         g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, ifm_compare_texts);
     return names;
 }
 

@@ -1,14 +1,10 @@
 /* RAPL by way of powercap: one folder for each zone, sys/class/powercap/intel-rapl:PACKAGE[:SUBZONE]. */
 #include "energy-private.h"
 #include "sensor-private.h"
+#include <base/base.h>
 #include <string.h>
 
 #define FOLDER "sys/class/powercap"
-
-static gint compare_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 /* The names of the zones PREFIX... in order, so that a package comes before its subzones. */
 static GPtrArray *zones_new(const char *folder, const char *prefix)
@@ -18,7 +14,7 @@ static GPtrArray *zones_new(const char *folder, const char *prefix)
     for (const char *name; dir != NULL && (name = g_dir_read_name(dir)) != NULL;)
         if (g_str_has_prefix(name, prefix))
             g_ptr_array_add(zones, g_strdup(name));
-    g_ptr_array_sort(zones, compare_names);
+    g_ptr_array_sort(zones, ifm_compare_texts);
     return zones;
 }
 

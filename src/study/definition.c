@@ -93,11 +93,6 @@ static gboolean take_all(IfmStudy *study, StudyText *text, GError **error)
 
 /* --- where studies are ------------------------------------------------------------------------------------------------ */
 
-static int compare_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 char **ifm_study_names(void)
 {
     g_autofree char *folder = ifm_path_data("studies", NULL);
@@ -106,7 +101,7 @@ char **ifm_study_names(void)
     for (const char *file; dir != NULL && (file = g_dir_read_name(dir)) != NULL;)
         if (g_str_has_suffix(file, ".yaml") && *file != '.')
             g_ptr_array_add(names, g_strndup(file, strlen(file) - strlen(".yaml")));
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, ifm_compare_texts);
     g_ptr_array_add(names, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
 }

@@ -30,11 +30,6 @@ static char *digest_of_file(const char *path)
                                        g_mapped_file_get_length(file));
 }
 
-static gint compare_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The names of the files that OpenVINO wrote there, sorted. */
 static GPtrArray *list_files(const char *folder)
 {
@@ -44,7 +39,7 @@ static GPtrArray *list_files(const char *folder)
     while (dir != NULL && (name = g_dir_read_name(dir)) != NULL)
         if (!g_str_equal(name, LOCK) && !g_str_equal(name, DIGEST))
             g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, ifm_compare_texts);
     return names;
 }
 

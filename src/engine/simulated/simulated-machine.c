@@ -409,11 +409,6 @@ static char **device_folders(void)
     return (char **)g_ptr_array_free(folders, FALSE);
 }
 
-static int compare_names(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 GPtrArray *machine_names(void)
 {
     g_auto(GStrv) folders = device_folders();
@@ -430,7 +425,7 @@ GPtrArray *machine_names(void)
                 g_ptr_array_add(names, g_steal_pointer(&name));
         }
     }
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, ifm_compare_texts);
     return names;
 }
 

@@ -283,11 +283,6 @@ static json_t *figure_over(const GArray *repetitions, gsize offset, double *medi
     return figure_of(values, median);
 }
 
-static double quantile_of(const GArray *values, double p)
-{
-    return ifm_quantile_of((const double *)(const void *)values->data, values->len, p);
-}
-
 void ifm_plan_repetition_finish(IfmPlanRepetition *self)
 {
     double together = 0, best = NAN;
@@ -302,7 +297,7 @@ void ifm_plan_repetition_finish(IfmPlanRepetition *self)
     self->makespan = (double)self->makespan_ns;
     self->throughput_per_s = self->makespan_ns > 0 ? (double)self->n_batches * 1e9 / self->makespan : (double)NAN;
     self->rate_per_s = ifm_plan_rate(&self->rate);
-    self->latency_p50_ns = quantile_of(self->latencies, 0.5);
+    self->latency_p50_ns = ifm_quantile_of_array(self->latencies, 0.5);
     self->gain = n > 0 ? together / best : (double)NAN;
     self->attained = n > 0 ? self->rate_per_s / together : (double)NAN;
 }
@@ -328,7 +323,7 @@ static json_t *latency_to_json(const GArray *latencies)
     json_t *json = json_object();
     double sum = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
-        json_object_set_new(json, rows[i].key, ifm_json_real(quantile_of(latencies, rows[i].p)));
+        json_object_set_new(json, rows[i].key, ifm_json_real(ifm_quantile_of_array(latencies, rows[i].p)));
     for (guint i = 0; i < latencies->len; i++)
         sum += g_array_index(latencies, double, i);
     json_object_set_new(json, "mean_ns", mean_of(sum, latencies->len));
