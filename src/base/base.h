@@ -56,6 +56,13 @@ gboolean ifm_error_prefix(GError **error, const char *format, ...) G_GNUC_PRINTF
 #ifdef __clang_analyzer__
 #define ifm_error_prefix(...) ((void)(ifm_error_prefix)(__VA_ARGS__), FALSE)
 #endif
+/** ifm_error_pass: Hands on what failed. @failure: (transfer full) (nullable) Returns: whether it is NULL. */
+static inline gboolean ifm_error_pass(GError **error, GError *failure)
+{
+    if (failure != NULL)
+        g_propagate_error(error, failure);
+    return failure == NULL;
+}
 /** ifm_error_make_one_line: Makes a message that quotes a file one line of valid UTF-8. Control characters become '?'.
  * @error: (nullable) may point to NULL */
 void ifm_error_make_one_line(GError **error);

@@ -1,4 +1,5 @@
 /* The loop: measured and committed, one item after the other. */
+#include <base/base.h>
 #include <math.h>
 #include <measure/measure.h>
 #include <store/store.h>
@@ -13,10 +14,9 @@ static gboolean say_interrupted(const IfmCampaign *campaign, GError **error)
 {
     const CampaignEntry *last = campaign->entries->len > 0 ? campaign->entries->pdata[campaign->entries->len - 1] : NULL;
     const gboolean resumes = last == NULL || !last->asked || campaign->options.resume_asked;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED,
-                "interrupted: %zu of %zu cases are measured; the same command%s goes on", campaign->progress.n_done,
-                campaign->progress.n_cases, resumes ? "" : " with --resume");
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_CANCELLED,
+                         "interrupted: %zu of %zu cases are measured; the same command%s goes on",
+                         campaign->progress.n_done, campaign->progress.n_cases, resumes ? "" : " with --resume");
 }
 
 static gboolean may_begin(const IfmCampaign *campaign, GError **error)
@@ -26,10 +26,9 @@ static gboolean may_begin(const IfmCampaign *campaign, GError **error)
         return say_interrupted(campaign, error);
     if (options->time_budget_ns == 0 || (g_get_monotonic_time() - campaign->began_us) * 1000 < options->time_budget_ns)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_TIMEOUT,
-                "the time budget is spent: %zu of %zu cases are measured; the same command goes on",
-                campaign->progress.n_done, campaign->progress.n_cases);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_TIMEOUT,
+                         "the time budget is spent: %zu of %zu cases are measured; the same command goes on",
+                         campaign->progress.n_done, campaign->progress.n_cases);
 }
 
 /* --- committed ---------------------------------------------------------------------------------------------------------
@@ -135,8 +134,7 @@ static gboolean take(IfmCampaign *campaign, CampaignEntry *entry, IfmMeasurement
     {
         IfmCampaignEnd end = campaign_end_of(entry, measurements, trouble);
         campaign_report(campaign, entry, &end);
-        g_propagate_error(error, trouble);
-        return FALSE;
+        return ifm_error_pass(error, trouble);
     }
     entry->was_tried |= committed;
     if (!last_attempt)

@@ -305,11 +305,10 @@ gboolean ifm_shard_check(gsize shard, gsize n_shards, GError **error)
 {
     if ((shard == 0 && n_shards == 0) || (shard >= 1 && shard <= n_shards))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                "found \"%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT
-                "\", expected I/N: part I of N, such as 1/4, with I from 1 to N",
-                shard, n_shards);
-    return FALSE;
+    return ifm_error_refuse(error,
+                            "found \"%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT
+                            "\", expected I/N: part I of N, such as 1/4, with I from 1 to N",
+                            shard, n_shards);
 }
 
 gboolean ifm_shard_parse(const char *text, gsize *shard, gsize *n_shards, GError **error)
@@ -318,11 +317,7 @@ gboolean ifm_shard_parse(const char *text, gsize *shard, gsize *n_shards, GError
     guint64 number = g_ascii_isdigit(*text) ? g_ascii_strtoull(text, &end, 10) : 0;
     guint64 of = end != NULL && *end == '/' && g_ascii_isdigit(end[1]) ? g_ascii_strtoull(end + 1, &end, 10) : 0;
     if (of == 0 || *end != '\0' || number == 0 || number > of || of > G_MAXINT32)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID,
-                    "found \"%s\", expected I/N: part I of N, such as 1/4, with I from 1 to N", text);
-        return FALSE;
-    }
+        return ifm_error_refuse(error, "found \"%s\", expected I/N: part I of N, such as 1/4, with I from 1 to N", text);
     *shard = (gsize)number;
     *n_shards = (gsize)of;
     return TRUE;

@@ -103,12 +103,11 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
             (verb = find_exactly(words[0])) != NULL) /* "trace FILE", although "trace diff" is a verb, too */
             *n_used = 1;
         if (verb == NULL && (words[1] == NULL || words[1][0] == '-'))
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: which of %s?", words[0], all);
+            ifm_error_refuse(error, "%s: which of %s?", words[0], all);
         else if (verb == NULL)
         {
             g_autofree char *hint = ifm_nearest_hint(words[1], (const char *const *)names);
-            g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: unknown verb \"%s\" (there are %s)%s", words[0], words[1],
-                        all, hint);
+            ifm_error_refuse(error, "%s: unknown verb \"%s\" (there are %s)%s", words[0], words[1], all, hint);
         }
         return verb;
     }
@@ -118,8 +117,8 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
     {
         g_auto(GStrv) names = cli_words(NULL);
         g_autofree char *hint = ifm_nearest_hint(words[0], (const char *const *)names);
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "unknown %s \"%s\"%s (see inferometer --help)",
-                    words[0][0] == '-' ? "option" : "verb", words[0], hint);
+        ifm_error_refuse(error, "unknown %s \"%s\"%s (see inferometer --help)", words[0][0] == '-' ? "option" : "verb",
+                         words[0], hint);
     }
     return verb;
 }

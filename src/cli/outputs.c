@@ -37,7 +37,7 @@ gboolean cli_can_write(const char *path, GError **error)
     else
         code = g_access(folder, W_OK | X_OK) != 0 ? errno : 0;
     if (code != 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", path, g_strerror(code));
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", path, g_strerror(code));
     return code == 0;
 }
 

@@ -60,8 +60,7 @@ static gboolean read_copies(const IfmModel *model, gint64 *n_copies, GError **er
     if (text == NULL || g_ascii_string_to_signed(text, 10, 1, MAX_COPIES, n_copies, NULL))
         return TRUE;
     *n_copies = 1;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "metadata inferometer.copies: \"%s\" is no number of copies", text);
-    return FALSE;
+    return ifm_error_refuse(error, "metadata inferometer.copies: \"%s\" is no number of copies", text);
 }
 
 static IfmMeasurement *measure(IfmCampaign *campaign, const IfmModelRequest *request, const IfmModelCase *model_case,

@@ -15,9 +15,9 @@ static char *path_of(const char *name, GError **error)
         return within;
     g_free(within);
     if (!g_file_test(name, G_FILE_TEST_EXISTS))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no such file or folder", name);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: no such file or folder", name);
     else if (g_file_test(name, G_FILE_TEST_IS_DIR))
-        g_set_error(error, IFM_ERROR, IFM_ERROR_INVALID, "%s: has no results: no store.db in it", name);
+        ifm_error_refuse(error, "%s: has no results: no store.db in it", name);
     else
         return g_strdup(name);
     return NULL;

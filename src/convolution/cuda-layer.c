@@ -116,8 +116,7 @@ static gboolean set_fixed(IfmConvCudaLayer *self, IfmConvAlgorithm algorithm, GE
     {
         if (g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
             return refuse_shape(&self->shape, algorithm, error);
-        g_propagate_error(error, g_steal_pointer(&local));
-        return FALSE;
+        return ifm_error_pass(error, g_steal_pointer(&local));
     }
     if (bytes > self->max_workspace_bytes)
         return refuse(error, "workspace over the limit");

@@ -160,8 +160,7 @@ static gboolean open_gpu(IfmConvCuda *self, GError **error)
     }
     if (is_set)
         return conv_cuda_kernels_load(self, error);
-    g_propagate_error(error, g_steal_pointer(&local));
-    return FALSE;
+    return ifm_error_pass(error, g_steal_pointer(&local));
 }
 
 IfmConvCuda *ifm_conv_cuda_open(int device, GError **error)

@@ -12,6 +12,7 @@
 #include "laplacian.h"
 
 #include <arpack.h>
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 
@@ -153,10 +154,7 @@ static gboolean find(const Search *search, gint64 n_wanted, double tolerance, do
     a_int info = run_search(&run, search, vectors, &given_up);
     G_UNLOCK(arpack);
     if (given_up != NULL)
-    {
-        g_propagate_error(error, given_up);
-        return FALSE;
-    }
+        return ifm_error_pass(error, given_up);
     if (info == 0)
         return TRUE;
     return ifm_error_set(error, IFM_ERROR_FAILED,
@@ -284,10 +282,7 @@ gboolean ifm_component_solve_sparse(const IfmComponent *component, gint64 n_want
         if (local == NULL)
             ifm_filter_widen(search.filter);
     if (local != NULL)
-    {
-        g_propagate_error(error, g_steal_pointer(&local));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&local));
     if (!complete(&search, n_wanted, values, error))
         return FALSE;
     memcpy(vectors, search.kept_out + n, sizeof *vectors * (gsize)(n_wanted * n));

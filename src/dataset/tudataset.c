@@ -234,7 +234,7 @@ static char *find_name(const char *folder, GError **error)
     g_autoptr(GDir) dir = g_dir_open(folder, 0, &local);
     if (dir == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", folder, local->message);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", folder, local->message);
         return NULL;
     }
     g_autofree char *found = NULL;

@@ -315,8 +315,7 @@ gboolean ifm_request_wait(IfmRequest *request, gint64 timeout_ns, GError **error
     }
     if (state->error == NULL)
         return TRUE;
-    g_propagate_error(error, g_error_copy(state->error));
-    return FALSE;
+    return ifm_error_pass(error, g_error_copy(state->error));
 }
 
 gboolean ifm_request_cancel(IfmRequest *request, GError **error)

@@ -1,4 +1,5 @@
 /* Differentiation: the tensors with a gradient, the forward nodes, then the backward nodes in reverse order. */
+#include <base/base.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -272,8 +273,7 @@ gboolean ifm_back_follow(IfmBack *back, const char *output, GError **error)
     reach(back);
     if (follow_back(back, output))
         return TRUE;
-    g_propagate_error(error, g_steal_pointer(&back->error));
-    return FALSE;
+    return ifm_error_pass(error, g_steal_pointer(&back->error));
 }
 
 void ifm_back_run_rules(IfmBack *back)

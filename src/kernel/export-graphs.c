@@ -146,8 +146,7 @@ static gboolean run_once(const Export *self, const Point *point, const char *dev
         self->options->measure(stem, &ifm_kind_model, &model_case, self->options->measure_user, error);
     if (measurement == NULL || measurement->outcome == IFM_OUTCOME_OK)
         return measurement != NULL;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "the optimised graph does not run: %s", measurement->reason);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "the optimised graph does not run: %s", measurement->reason);
 }
 
 /* (transfer full) NULL where the machine has the memory that a point needs; else how much that is, and how much there is */
@@ -208,10 +207,7 @@ static gboolean write_model(const Export *self, IfmModel *model, const char *nam
         const gboolean is_last = i + 1 == written->len;
         if (self->options->written != NULL &&
             !self->options->written(written->pdata[i], is_last ? said : NULL, self->options->user))
-        {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "ended after %s", (const char *)written->pdata[i]);
-            return FALSE;
-        }
+            return ifm_error_set(error, IFM_ERROR_CANCELLED, "ended after %s", (const char *)written->pdata[i]);
     }
     return TRUE;
 }
@@ -283,10 +279,7 @@ static gboolean export_all(const Export *self, GError **error)
         if (!ifm_runner_find_device(self->runner, provider_devices[g_array_index(text->providers, int, i)], NULL, error))
             return FALSE;
     if (g_mkdir_with_parents(self->options->folder, 0777) != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", self->options->folder, g_strerror(errno));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", self->options->folder, g_strerror(errno));
     for (guint i = 0; i < text->models->len; i++)
         if (!export_points(self, text->models->pdata[i], NULL, error))
             return FALSE;

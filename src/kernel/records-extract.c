@@ -21,8 +21,7 @@ static gboolean extract_kernel(const IfmKernelExtraction *options, const IfmKern
         return FALSE;
     if (options->written(file, options->user))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CANCELLED, "ended after %s", file);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_CANCELLED, "ended after %s", file);
 }
 
 gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsize n, const IfmKernelExtraction *options,
@@ -30,10 +29,7 @@ gboolean ifm_kernel_records_extract(const IfmKernelRecords *const *records, gsiz
 {
     g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
     if (g_mkdir_with_parents(options->folder, 0777) != 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", options->folder, g_strerror(errno));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", options->folder, g_strerror(errno));
     for (gsize i = 0; i < n; i++)
     {
         if (options->graph != NULL && !ifm_kernel_records_check_graph(records[i], options->graph, error))

@@ -325,7 +325,7 @@ static IfmMeasurement *measure(IfmRunner *runner, const IfmKernelOptions *option
             : options->measure(ifm_model_name(model), &ifm_kind_model, &profiled, options->measure_user, error);
     if (measurement == NULL || measurement->outcome == IFM_OUTCOME_OK)
         return g_steal_pointer(&measurement);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s", model_case->device, measurement->reason);
+    ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s", model_case->device, measurement->reason);
     return NULL;
 }
 
@@ -343,8 +343,7 @@ IfmKernelRecords *kernel_records_by_layers(IfmRunner *runner, const IfmKernelOpt
     const json_t *parts = json_object_get(measurement->breakdown, "parts");
     if (measurement->nodes->len == 0 || json_array_size(parts) != measurement->nodes->len)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED, "%s does not name what went into its nodes",
-                    model_case->device);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s does not name what went into its nodes", model_case->device);
         return NULL;
     }
     g_autoptr(IfmKernels) kernels = ifm_kernels_new(measurement, named, analysis, NULL);

@@ -112,10 +112,7 @@ static gboolean measure(const Evaluating *self, IfmModelCase *model_case, const 
         self->options->measure(row->model, &ifm_kind_model, model_case, self->options->measure_user, &trouble);
     if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) ||
         g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE))
-    {
-        g_propagate_error(error, g_steal_pointer(&trouble));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&trouble));
     if (measurement == NULL || measurement->outcome != IFM_OUTCOME_OK)
     {
         row->reason = g_strdup(measurement != NULL ? measurement->reason : trouble->message);

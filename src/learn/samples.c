@@ -242,8 +242,7 @@ static gboolean find_columns(Reader *reader, GError **error)
         reader->at[i] = found ? (int)column : -1;
         if (found || !ifm_sample_columns[i].required)
             continue;
-        g_propagate_error(error, g_steal_pointer(&missing));
-        return FALSE;
+        return ifm_error_pass(error, g_steal_pointer(&missing));
     }
     for (gsize k = 0; ifm_csv_header(reader->csv, k) != NULL; k++)
     {

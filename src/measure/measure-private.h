@@ -11,14 +11,6 @@ G_BEGIN_DECLS
 #define IFM_NS_PER_S G_GINT64_CONSTANT(1000000000)
 #define IFM_NS_PER_MS G_GINT64_CONSTANT(1000000)
 
-/** ifm_error_pass: Hands on what failed. @failure: (transfer full) (nullable) Returns: whether it is NULL. */
-static inline gboolean ifm_error_pass(GError **error, GError *failure)
-{
-    if (failure != NULL)
-        g_propagate_error(error, failure);
-    return failure == NULL;
-}
-
 /* --- loop.c ------------------------------------------------------------------------------------------------------- */
 
 /** ifm_measurement_warn: Adds a line to environment.warnings. */

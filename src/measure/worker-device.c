@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <base/fields.h>
 
 #include "worker-private.h"

@@ -115,8 +115,7 @@ GBytes *ifm_onnx_inline(const IfmModel *model, GError **error)
                          "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d (2 GiB) that one ONNX file can hold",
                          model->name, size, IFM_ONNX_MAX_FILE_BYTES);
     else if ((packed = g_try_malloc(size)) == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for its file's %" G_GSIZE_FORMAT " bytes",
-                    model->name, size);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for its file's %" G_GSIZE_FORMAT " bytes", model->name, size);
     else
         onnx__model_proto__pack(proto, packed);
     for (gsize i = 0; i < proto->graph->n_initializer; i++) /* the borrowed values stay with the model */

@@ -129,7 +129,7 @@ static GMappedFile *map_file(const char *path, GError **error)
     struct stat status;
     if (stat(path, &status) != 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
         return NULL;
     }
     if (!S_ISREG(status.st_mode))
@@ -140,16 +140,16 @@ static GMappedFile *map_file(const char *path, GError **error)
     int fd = open(path, O_RDONLY | O_CLOEXEC); /* opened separately, so that the message has the reason of the system */
     if (fd < 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s", path, g_strerror(errno));
         return NULL;
     }
     g_autoptr(GError) trouble = NULL;
     GMappedFile *file = g_mapped_file_new_from_fd(fd, FALSE, &trouble);
     close(fd);
     if (file == NULL)
-        g_set_error(error, IFM_ERROR,
-                    g_error_matches(trouble, G_FILE_ERROR, G_FILE_ERROR_NOMEM) ? IFM_ERROR_MEMORY : IFM_ERROR_UNAVAILABLE,
-                    "%s: %s", path, trouble->message);
+        ifm_error_set(error,
+                      g_error_matches(trouble, G_FILE_ERROR, G_FILE_ERROR_NOMEM) ? IFM_ERROR_MEMORY : IFM_ERROR_UNAVAILABLE,
+                      "%s: %s", path, trouble->message);
     return file;
 }
 

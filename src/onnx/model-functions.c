@@ -263,8 +263,8 @@ static GBytes *pack(const Onnx__ModelProto *proto, GError **error)
     guint8 *bytes = size <= IFM_ONNX_MAX_FILE_BYTES ? g_try_malloc(size) : NULL;
     if (bytes == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY,
-                    "no memory for its %" G_GSIZE_FORMAT " bytes, or more than a file holds", size);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "no memory for its %" G_GSIZE_FORMAT " bytes, or more than a file holds",
+                      size);
         return NULL;
     }
     onnx__model_proto__pack(proto, bytes);

@@ -311,9 +311,9 @@ IfmModel *ifm_model_disturbed(IfmModel *reference, const IfmDisturbance *disturb
     const gint64 opset = ifm_model_opset(reference);
     if (n_places > 0 && opset > 0 && opset < BROADCAST_OPSET)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED,
-                    "%s: opset %" G_GINT64_FORMAT ": noise is multiplied as opset %d and later do it",
-                    ifm_model_name(reference), opset, BROADCAST_OPSET);
+        ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
+                      "%s: opset %" G_GINT64_FORMAT ": noise is multiplied as opset %d and later do it",
+                      ifm_model_name(reference), opset, BROADCAST_OPSET);
         ifm_onnx_tidy_error(error, NULL);
         return NULL;
     }

@@ -181,8 +181,8 @@ static GBytes *pack(IfmModel *copy, GError **error)
                          " bytes, more than the %d (2 GiB) that one ONNX file can hold",
                          copy->name, size, IFM_ONNX_MAX_FILE_BYTES);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_MEMORY, "%s: no memory for the %" G_GSIZE_FORMAT " bytes of its reference",
-                    copy->name, size);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for the %" G_GSIZE_FORMAT " bytes of its reference",
+                      copy->name, size);
     graph->n_initializer = n_all;
     return bytes != NULL ? g_bytes_new_take(bytes, size) : NULL;
 }

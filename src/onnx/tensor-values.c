@@ -229,7 +229,7 @@ static GBytes *map_external(IfmModel *model, const char *location, GError **erro
     if (stat(real, &status) != 0 || !S_ISREG(status.st_mode))
         ifm_error_refuse(error, "external data '%s' is not a regular file", location);
     else if ((file = g_mapped_file_new(real, FALSE, &trouble)) == NULL)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "external data '%s': %s", location, trouble->message);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "external data '%s': %s", location, trouble->message);
     return file != NULL ? ifm_onnx_add_external(model, location, g_mapped_file_get_bytes(file)) : NULL;
 }
 

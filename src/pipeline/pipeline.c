@@ -196,10 +196,7 @@ static gboolean run_line(Line *line, Run *run, IfmPipelineResult *result, gboole
     else if (!ok)
         *is_devices = local->code == IFM_ERROR_TIMEOUT && line->lost != 0 && !line->is_stuck;
     ifm_condition_unlock(line->ended);
-    if (local == NULL)
-        return TRUE;
-    g_propagate_error(error, local);
-    return FALSE;
+    return ifm_error_pass(error, local);
 }
 
 /* Delivers the batch that failed, with the error. */

@@ -44,8 +44,7 @@ static gboolean add_fallback(json_t *fallbacks, const IfmCosts *costs, const Ifm
     {
         if (g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
             return TRUE;
-        g_propagate_error(error, g_steal_pointer(&local));
-        return FALSE;
+        return ifm_error_pass(error, g_steal_pointer(&local));
     }
     g_autoptr(IfmPlan) same = over_list_of(plan, answer.plan);
     g_autofree char *mask = g_strdup_printf("%u", lost);

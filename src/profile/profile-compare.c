@@ -292,8 +292,7 @@ static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint 
     if (ifm_campaign_run(campaign, &trouble) ||
         (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) && comparing->comparison->measurements[1] != NULL))
         return TRUE; /* interrupted, it reports what it has */
-    g_propagate_error(error, g_steal_pointer(&trouble));
-    return FALSE;
+    return ifm_error_pass(error, g_steal_pointer(&trouble));
 }
 
 gboolean ifm_compare_models(const IfmCompareOptions *options, const gint *interrupted, IfmComparison *comparison,

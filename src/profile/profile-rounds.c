@@ -100,8 +100,7 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
     {
         if (step->target != NULL && g_error_matches(failure, IFM_ERROR, IFM_ERROR_LOST))
             ifm_runner_set_lost(ifm_campaign_runner(campaign), step->target->spec->text, failure->message);
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return FALSE;
+        return ifm_error_pass(error, g_steal_pointer(&failure));
     }
     for (gsize i = 0; i < rounds.n; i++)
     {

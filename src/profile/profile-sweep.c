@@ -381,6 +381,5 @@ gboolean profile_sweep_init(IfmProfile *self, GError **error)
     if (self->rows->len == 0 || self->plans->len > 0)
         return TRUE;
     const SweepRow *row = self->rows->pdata[0]; /* no point has a model: the first one's reason is the error */
-    g_propagate_error(error, g_error_copy(((const IfmProfilePlan *)row->points->pdata[0])->refused));
-    return FALSE;
+    return ifm_error_pass(error, g_error_copy(((const IfmProfilePlan *)row->points->pdata[0])->refused));
 }

@@ -57,8 +57,8 @@ gboolean ifm_output_write(const char *path, const char *text, gsize length, GErr
         return ifm_file_save(path, text, length, error);
     int code = write_all(STDOUT_FILENO, text, length);
     if (code != 0)
-        g_set_error(error, IFM_ERROR, code == EPIPE ? IFM_ERROR_CANCELLED : IFM_ERROR_UNAVAILABLE, "standard output: %s",
-                    g_strerror(code));
+        ifm_error_set(error, code == EPIPE ? IFM_ERROR_CANCELLED : IFM_ERROR_UNAVAILABLE, "standard output: %s",
+                      g_strerror(code));
     return code == 0;
 }
 

@@ -1,6 +1,7 @@
 /* A run's plan, tried before it is predicted. */
 #include <math.h>
 
+#include <base/base.h>
 #include <base/fields.h>
 #include <plan/plan.h>
 #include <run/run.h>
@@ -98,10 +99,7 @@ gboolean run_pilot(RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like, 
     g_autoptr(GError) failed = NULL;
     IfmPlan *plan = find_plan(job, campaign, like, &rounds, &failed);
     if (plan == NULL && g_error_matches(failed, IFM_ERROR, IFM_ERROR_CANCELLED))
-    {
-        g_propagate_error(error, g_steal_pointer(&failed));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&failed));
     if (plan == NULL)
     {
         json_object_set_new(job->prediction, "pilot", json_pack("{s:o}", "failed", ifm_json_string(failed->message)));

@@ -65,10 +65,10 @@ gboolean ifm_prometheus_is_url(const char *text)
 static void set_failure(CURLcode code, const char *words, const char *url, GError **error)
 {
     const IfmErrorCode kind = code == CURLE_WRITE_ERROR ? IFM_ERROR_INVALID : IFM_ERROR_UNAVAILABLE;
-    g_set_error(error, IFM_ERROR, kind, "prometheus: %s: %s", url,
-                code == CURLE_WRITE_ERROR ? "the answer is too large"
-                : *words != '\0'          ? words
-                                          : curl_easy_strerror(code));
+    ifm_error_set(error, kind, "prometheus: %s: %s", url,
+                  code == CURLE_WRITE_ERROR ? "the answer is too large"
+                  : *words != '\0'          ? words
+                                            : curl_easy_strerror(code));
 }
 
 /* (transfer full) the answer, whatever its HTTP status; NULL with an error. @form: of a POST, or NULL */

@@ -1,4 +1,5 @@
 #include "store-private.h"
+#include <base/base.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <store/store.h>
@@ -7,8 +8,7 @@
 
 static gboolean refuse(const IfmStore *store, IfmErrorCode code, GError **error, const char *what)
 {
-    g_set_error(error, IFM_ERROR, (int)code, "%s: %s", store->path, what);
-    return FALSE;
+    return ifm_error_set(error, code, "%s: %s", store->path, what);
 }
 
 /* Makes the missing folders above the file, each on disk before the next: a store whose folder a power loss takes is gone.
@@ -22,16 +22,12 @@ static gboolean make_folder(const char *folder, GError **error)
         return FALSE;
     if (g_file_test(folder, G_FILE_TEST_IS_SYMLINK))
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "%s: is a link to what is not there, or is no folder; expected a folder", folder);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                      "%s: is a link to what is not there, or is no folder; expected a folder", folder);
         return FALSE;
     }
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: the folder cannot be made: %s", folder,
-                    g_strerror(errno));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: the folder cannot be made: %s", folder, g_strerror(errno));
     int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
     {
@@ -308,10 +304,7 @@ static gboolean prepare_reading(IfmStore *store, GError **error)
         int primary = sqlite3_errcode(store->db) & 0xff;
         const gboolean lacks_room = ifm_store_lacks_room(store);
         if (primary != SQLITE_CANTOPEN && primary != SQLITE_READONLY && !lacks_room)
-        {
-            g_propagate_error(error, g_steal_pointer(&trouble));
-            return FALSE;
-        }
+            return ifm_error_pass(error, g_steal_pointer(&trouble));
         if (!(lacks_room && companion_is_filled(store, "-wal") ? open_alone : open_unchanging)(store, error) ||
             !identify(store, &empty, error))
             return FALSE;

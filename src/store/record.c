@@ -173,8 +173,7 @@ gboolean ifm_case_check(const IfmCase *self, GError **error)
     g_autofree char *key = *self->key != '\0' ? case_key(self) : g_strdup("");
     if (g_str_equal(self->key, key))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "case.key: found %s, the other fields give %s", self->key, key);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_CORRUPT, "case.key: found %s, the other fields give %s", self->key, key);
 }
 
 json_t *ifm_case_to_json(const IfmCase *self)

@@ -135,7 +135,7 @@ gboolean ifm_store_insert(const IfmStore *store, const IfmCase *subject_case, co
 /* Whatever is wrong with a record that was read: it is not what was written. */
 static void blame(const IfmStore *store, const char *kind, const char *name, const char *what, GError **error)
 {
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: %s %s: %s", store->path, kind, name, what);
+    ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: %s %s: %s", store->path, kind, name, what);
 }
 
 static gboolean read_row(sqlite3_stmt *statement, const IfmRecordField *fields, void *record, const char *kind,

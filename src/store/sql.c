@@ -62,12 +62,10 @@ gboolean ifm_store_fail(const IfmStore *store, GError **error)
             waited = g_strdup_printf("waited %g s", store->busy_timeout_ms / 1000.0);
             detail = waited;
         }
-        g_set_error(error, IFM_ERROR, (int)meanings[i].code, "%s: %s%s%s%s", store->path, meanings[i].text,
-                    *detail != '\0' ? " (" : "", detail, *detail != '\0' ? ")" : "");
-        return FALSE;
+        return ifm_error_set(error, meanings[i].code, "%s: %s%s%s%s", store->path, meanings[i].text,
+                             *detail != '\0' ? " (" : "", detail, *detail != '\0' ? ")" : "");
     }
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: SQLite: %s", store->path, sqlite3_errmsg(store->db));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "%s: SQLite: %s", store->path, sqlite3_errmsg(store->db));
 }
 
 gboolean ifm_store_run(const IfmStore *store, const char *sql, GError **error)

@@ -21,7 +21,7 @@ static json_t *read_row(const IfmStore *store, sqlite3_stmt *statement, const ch
         what = "is not what was written (its digest differs)";
     if (what == NULL)
         return json_incref(json);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: document %s: %s", store->path, name, what);
+    ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: document %s: %s", store->path, name, what);
     return NULL;
 }
 

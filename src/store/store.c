@@ -1,12 +1,12 @@
 #include "store-private.h"
+#include <base/base.h>
 #include <base/fields.h>
 #include <store/store.h>
 #include <string.h>
 
 static gboolean refuse(IfmErrorCode code, GError **error, const char *what)
 {
-    g_set_error(error, IFM_ERROR, (int)code, "measurement: %s", what);
-    return FALSE;
+    return ifm_error_set(error, code, "measurement: %s", what);
 }
 
 /* What must hold of any pair that is stored. */
@@ -35,17 +35,13 @@ static gboolean check_in_place(const IfmStore *store, GError **error)
     struct stat found;
     if (stat(store->path, &found) == 0 && found.st_dev == store->device && found.st_ino == store->inode)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: was removed or replaced while it was open", store->path);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: was removed or replaced while it was open", store->path);
 }
 
 gboolean ifm_store_begin_writing(const IfmStore *store, GError **error)
 {
     if (store->mode == IFM_STORE_READ)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: is open for reading only", store->path);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: is open for reading only", store->path);
     return check_in_place(store, error) && ifm_store_run(store, "BEGIN IMMEDIATE", error);
 }
 
@@ -55,9 +51,7 @@ static gboolean insert_new(const IfmStore *store, const IfmCase *subject_case, c
 {
     GError *trouble = NULL;
     g_autofree char *stored = ifm_store_stored_digest(store, measurement->uid, &trouble);
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL && (stored != NULL || ifm_store_insert(store, subject_case, measurement, error));
+    return ifm_error_pass(error, trouble) && (stored != NULL || ifm_store_insert(store, subject_case, measurement, error));
 }
 
 gboolean ifm_store_commit_all(IfmStore *store, const IfmCase *const *cases, const IfmMeasurement *const *measurements,
@@ -125,9 +119,7 @@ gboolean ifm_store_find(IfmStore *store, const char *case_key, gboolean newest, 
     GError *trouble = NULL;
     const char *which = newest ? "ORDER BY started_unix_ms DESC, rowid DESC" : LAST;
     *found = case_key != NULL ? first_of_case(store, case_key, which, &trouble) : NULL;
-    if (trouble != NULL)
-        g_propagate_error(error, trouble);
-    return trouble == NULL;
+    return ifm_error_pass(error, trouble);
 }
 
 /* One pass over all measurements within one transaction, so that it sees one state. @verify: also by digest. */
@@ -202,10 +194,7 @@ static gboolean merge_step(const IfmCase *subject_case, const IfmMeasurement *me
     g_autoptr(GError) trouble = NULL;
     g_autofree char *stored = ifm_store_stored_digest(merge->store, measurement->uid, &trouble);
     if (trouble != NULL)
-    {
-        g_propagate_error(error, g_steal_pointer(&trouble));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&trouble));
     if (stored == NULL)
     {
         merge->n_added++;
@@ -213,8 +202,8 @@ static gboolean merge_step(const IfmCase *subject_case, const IfmMeasurement *me
     }
     if (g_str_equal(stored, digest))
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: measurement %s is another one in %s; nothing was merged",
-                merge->from->path, measurement->uid, merge->store->path);
+    ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: measurement %s is another one in %s; nothing was merged",
+                  merge->from->path, measurement->uid, merge->store->path);
     return FALSE;
 }
 
@@ -271,9 +260,8 @@ static gboolean check_pragma(const IfmStore *store, const char *sql, const char 
     if (!row || g_strcmp0(text, fine) == 0)
         return TRUE;
     g_autofree char *line = g_strdelimit(g_strdup(text != NULL ? text : "?"), "\n", ' ');
-    g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: is damaged (%s%s)", store->path,
-                fine == NULL ? "a row refers to nothing in table " : "", line);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: is damaged (%s%s)", store->path,
+                         fine == NULL ? "a row refers to nothing in table " : "", line);
 }
 
 static gboolean check_step(const IfmCase *subject_case, const IfmMeasurement *measurement, const char *digest, void *user,

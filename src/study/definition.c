@@ -116,11 +116,10 @@ static char *find_file(const char *name, GError **error)
         return ifm_path_data(relative, error);
     g_autofree char *all = g_strjoinv(", ", names), *hint = ifm_nearest_hint(name, (const char *const *)names);
     if (*name == '\0')
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "the study's name is empty; there are %s, or name a file",
-                    all);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "the study's name is empty; there are %s, or name a file", all);
     else
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no study \"%s\"; there are %s, or name a file: ./%s.yaml%s",
-                    name, all, name, hint);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "no study \"%s\"; there are %s, or name a file: ./%s.yaml%s", name, all,
+                      name, hint);
     return NULL;
 }
 

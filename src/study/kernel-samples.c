@@ -56,7 +56,7 @@ static GHashTable *kernels_of(const IfmStudyTables *points, GError **error)
             return NULL;
         if (kernel->id == NULL || kernel->base == NULL || kernel->models == NULL)
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "kernels[%" G_GSIZE_FORMAT "]: no kernel of a study", i);
+            ifm_error_set(error, IFM_ERROR_CORRUPT, "kernels[%" G_GSIZE_FORMAT "]: no kernel of a study", i);
             return NULL;
         }
         kernel->shape = shape_of(kernel->record);
@@ -253,8 +253,8 @@ IfmKernelSamples *ifm_study_kernel_samples(const IfmStudyTables *points, GError 
             continue;
         if (kernel == NULL)
         {
-            g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: the kernel \"%s\" is not in it", points->name,
-                        id != NULL ? id : "");
+            ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: the kernel \"%s\" is not in it", points->name,
+                          id != NULL ? id : "");
             return NULL;
         }
         add_sample(samples, point, kernel, idle, metrics, level);

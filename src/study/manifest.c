@@ -182,7 +182,7 @@ gboolean study_manifest_read(IfmStore *store, StudyManifest **manifest, GError *
         ifm_error_refuse(error, "%s: %s is of format %" G_GINT64_FORMAT "; this program reads %d", ifm_store_path(store),
                          where, version, FORMAT_VERSION);
     if (trouble != NULL) /* what this program wrote is not so */
-        g_set_error(error, IFM_ERROR, IFM_ERROR_CORRUPT, "%s: %s", ifm_store_path(store), trouble->message);
+        ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: %s", ifm_store_path(store), trouble->message);
     return *manifest != NULL;
 }
 

@@ -3,6 +3,7 @@
 
 #include <glib/gstdio.h>
 
+#include <base/base.h>
 #include <store/store.h>
 
 #include "study-private.h"
@@ -154,8 +155,7 @@ gboolean ifm_study_place_check(const IfmStudyPlace *place, GError **error)
     g_autoptr(IfmStore) store = ifm_study_place_open(place, IFM_STORE_READ, &trouble);
     if (store != NULL || !is_store_there(place->store_path)) /* it was half made, and opening it rolled that back */
         return TRUE;
-    g_propagate_error(error, g_steal_pointer(&trouble));
-    return FALSE;
+    return ifm_error_pass(error, g_steal_pointer(&trouble));
 }
 
 gboolean ifm_study_place_begun(IfmStore *store)

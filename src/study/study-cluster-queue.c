@@ -23,10 +23,10 @@ static gboolean run_program(const char *const *words, Said *said, GError **error
     g_autofree char *path = g_find_program_in_path(words[0]);
     if (path == NULL)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "%s is not installed: on a login node of a Slurm cluster it is; elsewhere install Slurm's client "
-                    "(Debian: slurm-client)",
-                    words[0]);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                      "%s is not installed: on a login node of a Slurm cluster it is; elsewhere install Slurm's client "
+                      "(Debian: slurm-client)",
+                      words[0]);
         return FALSE;
     }
     g_autoptr(GSubprocessLauncher) launcher =
@@ -35,10 +35,7 @@ static gboolean run_program(const char *const *words, Said *said, GError **error
     g_autoptr(GError) trouble = NULL;
     g_autoptr(GSubprocess) process = g_subprocess_launcher_spawnv(launcher, words, &trouble);
     if (process == NULL || !g_subprocess_communicate_utf8(process, NULL, NULL, &said->out, &said->err, &trouble))
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s", words[0], trouble->message);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s", words[0], trouble->message);
     said->status = g_subprocess_get_if_exited(process) ? g_subprocess_get_exit_status(process)
                                                        : 128 + g_subprocess_get_term_sig(process);
     return TRUE;
@@ -64,8 +61,7 @@ static gboolean fail(const char *program, const Said *said, GError **error)
     }
     if (line->len == 0)
         g_string_append_printf(line, "ended with status %d and said nothing", said->status);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: %s", program, line->str);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s", program, line->str);
 }
 
 /* "123" or "123;CLUSTER", as --parsable prints it. */
@@ -80,11 +76,8 @@ gboolean cluster_queue_submit(const char *script, char **id, char **cluster, GEr
         return fail(program, &said, error);
     g_auto(GStrv) parts = g_strsplit(g_strstrip(said.out), ";", 2);
     if (parts[0] == NULL || parts[0][0] == '\0' || parts[0][strspn(parts[0], G_CSET_DIGITS)] != '\0')
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_FAILED, "%s: answered \"%.80s\", expected the number of a job", program,
-                    said.out);
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_FAILED, "%s: answered \"%.80s\", expected the number of a job", program,
+                             said.out);
     *id = g_strdup(parts[0]);
     *cluster = g_strdup(parts[1]);
     return TRUE;

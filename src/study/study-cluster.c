@@ -148,14 +148,14 @@ static IfmStudyLock *lock_of(const char *folder, const char *cluster, GError **e
     g_autoptr(GError) trouble = NULL;
     if (g_mkdir_with_parents(cluster, 0777) != 0)
     {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made", cluster);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made", cluster);
         return NULL;
     }
     IfmStudyLock *lock = ifm_study_lock_new(cluster, &trouble);
     gint64 holder = lock == NULL ? ifm_study_holder(cluster) : 0;
     if (holder > 0)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                    "%s: process %" G_GINT64_FORMAT " submits this study at this moment", folder, holder);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: process %" G_GINT64_FORMAT " submits this study at this moment",
+                      folder, holder);
     else if (lock == NULL)
         g_propagate_error(error, g_steal_pointer(&trouble));
     return lock;

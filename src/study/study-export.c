@@ -68,8 +68,7 @@ static gboolean make_folder_of(const char *path, GError **error)
     g_autofree char *folder = g_path_get_dirname(path);
     if (g_mkdir_with_parents(folder, 0777) == 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
 }
 
 /* --- models --------------------------------------------------------------------------------------------------------- */

@@ -65,8 +65,9 @@ static gboolean report_holder(int fd, const char *folder, GError **error)
 {
     gint64 holder = wait_for_holder(fd);
     g_autofree char *who = holder > 0 ? g_strdup_printf("process %" G_GINT64_FORMAT, holder) : g_strdup("another process");
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE,
-                "%s: is in use by %s, which measures there; wait for it, or end it: what it measured is kept", folder, who);
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
+                  "%s: is in use by %s, which measures there; wait for it, or end it: what it measured is kept", folder,
+                  who);
     return FALSE;
 }
 
@@ -76,10 +77,7 @@ static gboolean try_lock(IfmStudyLock *lock, const char *folder, gboolean *again
     *again = FALSE;
     lock->fd = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (lock->fd < 0)
-    {
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", lock->path, g_strerror(errno));
-        return FALSE;
-    }
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be written: %s", lock->path, g_strerror(errno));
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     if (fcntl(lock->fd, F_OFD_SETLK, &whole) == 0)
     {

@@ -76,8 +76,7 @@ static gboolean open_parts(GPtrArray *parts, const char *folder, const char *con
             return FALSE;
     if (parts->len > 0)
         return TRUE;
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: no shard has a store yet", folder);
-    return FALSE;
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: no shard has a store yet", folder);
 }
 
 /* --- whether they belong together --------------------------------------------------------------------------------------

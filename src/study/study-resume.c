@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <base/fields.h>
 #include <campaign/campaign.h>
 #include <measure/measure.h>
@@ -76,10 +77,7 @@ gboolean study_past_key(const StudyPast *past, const IfmStudy *study, StudyCase 
         return TRUE;
     g_autoptr(IfmCase) record = ifm_store_case(past->store, row->key, &trouble);
     if (trouble != NULL)
-    {
-        g_propagate_error(error, trouble);
-        return FALSE;
-    }
+        return ifm_error_pass(error, trouble);
     if (record != NULL && is_the_same(past, record, study_case_protocol(study, one)))
         *key = g_strdup(row->key);
     return TRUE;

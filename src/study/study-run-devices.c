@@ -80,8 +80,8 @@ gboolean study_run_check_devices(const Run *run, GError **error)
     if (!any && all_refused)
         ifm_error_refuse(error, "study \"%s\": %s", run->study->name, reasons->str);
     else if (!any)
-        g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "no device of study \"%s\" is here: %s", run->study->name,
-                    reasons->str);
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "no device of study \"%s\" is here: %s", run->study->name,
+                      reasons->str);
     return any;
 }
 

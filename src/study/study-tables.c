@@ -432,8 +432,8 @@ static IfmStudyTables *tables_from(IfmStore *store, const StudyManifest *manifes
     if (!read_all(tables, store, manifest, &trouble))
     {
         gboolean wrong = g_error_matches(trouble, IFM_ERROR, IFM_ERROR_INVALID); /* what this program wrote is not so */
-        g_set_error(error, IFM_ERROR, wrong ? IFM_ERROR_CORRUPT : trouble->code, "%s: the study in it: %s",
-                    ifm_store_path(store), trouble->message);
+        ifm_error_set(error, wrong ? IFM_ERROR_CORRUPT : trouble->code, "%s: the study in it: %s", ifm_store_path(store),
+                      trouble->message);
         g_error_free(trouble);
         return NULL;
     }

@@ -1,3 +1,4 @@
+#include <base/base.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -519,10 +520,7 @@ static gboolean next_piece(Reader *self, IfmTraceSource *source, char *buffer, g
     gboolean good = ifm_trace_source_read(source, buffer + n_kept, PIECE_BYTES - n_kept, &n_read, &trouble);
     self->builder.is_packed = ifm_trace_source_is_packed(source);
     if (!good && !(ifm_trace_source_is_cut(source) && self->had_events))
-    {
-        g_propagate_error(error, g_steal_pointer(&trouble));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&trouble));
     self->source_cut = !good;
     *n = n_kept + n_read;
     *ended = n_read == 0;
@@ -532,7 +530,7 @@ static gboolean next_piece(Reader *self, IfmTraceSource *source, char *buffer, g
 static gboolean feed_all(Reader *self, IfmTraceSource *source, GError **error)
 {
     g_autofree char *buffer = g_malloc(PIECE_BYTES);
-    gsize n, n_kept = 0, n_idle = 0;
+    gsize n = 0, n_kept = 0, n_idle = 0;
     gboolean ended;
     do
     {

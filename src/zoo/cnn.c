@@ -49,11 +49,12 @@ static gint64 slide(IfmNet *net, const char *name, gint64 n, int kernel, int str
     if (room < 0 && (!ceil_mode || room <= -stride))
     {
         if (net->error == NULL)
-            g_set_error(&net->error, IFM_ERROR, IFM_ERROR_INVALID,
-                        "zoo: %s: an image of %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT
-                        " is too small: of one side '%s' gets %" G_GINT64_FORMAT " for a kernel of %d; a larger size is "
-                        "needed",
-                        cnn_of(net)->model, cnn_of(net)->height, cnn_of(net)->width, name, MAX(n, 0), kernel);
+            ifm_error_refuse(&net->error,
+                             "zoo: %s: an image of %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT
+                             " is too small: of one side '%s' gets %" G_GINT64_FORMAT
+                             " for a kernel of %d; a larger size is "
+                             "needed",
+                             cnn_of(net)->model, cnn_of(net)->height, cnn_of(net)->width, name, MAX(n, 0), kernel);
         return 1;
     }
     return (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;

@@ -15,7 +15,7 @@ static char *place(IfmModelSource *source, const IfmModelRequest *request, const
     g_autofree char *path = g_build_filename(request->folder != NULL ? request->folder : source->scratch.path, below, NULL);
     if (g_mkdir_with_parents(path, 0777) == 0)
         return g_steal_pointer(&path);
-    g_set_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", path, g_strerror(errno));
+    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", path, g_strerror(errno));
     return NULL;
 }
 

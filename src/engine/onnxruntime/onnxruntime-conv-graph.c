@@ -449,10 +449,7 @@ static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorith
         return TRUE;
     }
     if (!is_read)
-    {
-        g_propagate_error(error, g_steal_pointer(&trouble));
-        return FALSE;
-    }
+        return ifm_error_pass(error, g_steal_pointer(&trouble));
     const gboolean is_on_cuda = self->wish->cuda != NULL;
     if (asked == IFM_CONV_BEST && !is_on_cuda && !resolve_best(self, &parts, layer, &asked, error))
         return FALSE;

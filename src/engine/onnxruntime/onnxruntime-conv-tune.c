@@ -304,11 +304,7 @@ gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const cha
     g_autoptr(GPtrArray) layers = ifm_ort_conv_layers_new();
     g_autoptr(IfmModel) graph = ifm_ort_conv_rewrite(optimised, &all, layers, &trouble);
     if (graph == NULL)
-    {
-        if (trouble != NULL)
-            g_propagate_error(error, trouble);
-        return trouble == NULL;
-    }
+        return ifm_error_pass(error, trouble);
     g_autofree char *who = g_strdup_printf("%s: %s", compiled->base.spec->text, wish->model_name);
     const OrtApi *api = ort_engine(&compiled->base)->api;
     OrtConvDomain *domain = ifm_ort_conv_domain_new(api, layers, ORT_CONV_OF_CPU, who, error);

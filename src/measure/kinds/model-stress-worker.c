@@ -1,6 +1,7 @@
 /* A stressor around a case, and what the machine did before and meanwhile. */
 #include <string.h>
 
+#include <base/base.h>
 #include <base/fields.h>
 #include <sensor/sensor.h>
 #include <stress/stress.h>

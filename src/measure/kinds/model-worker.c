@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <base/base.h>
 #include <base/fields.h>
 #include <store/store.h>
 
