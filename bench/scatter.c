@@ -13,7 +13,7 @@
 #include <base/statistics.h>
 #include <engine/engine.h>
 #include <math.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "bench.h"
 

@@ -1,7 +1,7 @@
 /* A block: a thread that takes batches, partitions them among its lanes, merges the results, and hands them on. */
 #include <pthread.h>
+#include <staged/staged.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include "pipeline-private.h"
 

@@ -1,6 +1,6 @@
 /* Boundary tensors that enter the line or cross blocks: which block makes and reads them, and their buffers. */
 #include "pipeline-private.h"
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 static int block_reading_last(const Line *line, const IfmBoundary *boundary)
 {

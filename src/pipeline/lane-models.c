@@ -1,7 +1,7 @@
 /* The models of a lane: one for every share, or, on a static device, one for each size. */
 #include <math.h>
+#include <staged/staged.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include "lane-private.h"
 

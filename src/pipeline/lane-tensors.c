@@ -1,6 +1,6 @@
 /* How a job's share of a batch gets to its device and back: in place if possible, else padded or copied. */
+#include <staged/staged.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include "lane-private.h"
 

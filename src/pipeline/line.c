@@ -1,6 +1,6 @@
 /* A line: a plan made ready to run: engines opened, models compiled, buffers allocated. */
+#include <staged/staged.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include "pipeline-private.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include <base/fields.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "pipeline-private.h"
 

@@ -1,6 +1,6 @@
 /* The plan as an object: made, copied, written as text, checked against its model. Its JSON: plan-json.c. */
+#include <staged/staged.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include "pipeline-private.h"
 

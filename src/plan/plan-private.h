@@ -1,7 +1,7 @@
 #pragma once
 #include <base/statistics.h>
 #include <predict/predict.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "costs-private.h"
 

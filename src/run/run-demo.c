@@ -1,6 +1,6 @@
 #include <engine/engine.h>
 #include <pipeline/pipeline.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "run-private.h"
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <plan/plan.h>
 #include <run/run.h>
+#include <staged/staged.h>
 #include <store/store.h>
-#include <zoo/zoo.h>
 
 #include "run-private.h"
 

@@ -1,7 +1,7 @@
 #include <stddef.h>
 
 #include "definition.h"
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 /* The keys that studies of every kind have, in the order people should read them; a kind's own stand in the middle. */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include <base/base.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "import.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "import.h"
 

@@ -6,7 +6,7 @@
 #include "definition.h"
 #include "study-stages.h"
 #include <pipeline/pipeline.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 /* Kind "stages": the stages of a model, and ranges of them fused, on graphs, on devices, alone and while others work, and
  * the links between the devices. */

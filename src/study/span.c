@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "study-stages.h"
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 /* Of the sizes at which one link is measured: enough for a line and to see whether it is one. */
 #define MAX_LINK_SIZES 12

@@ -4,7 +4,7 @@
 #include <glib/gstdio.h>
 
 #include <inferometer/engine.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "study-stages.h"
 

@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <math.h>
+#include <staged/staged.h>
 #include <store/store.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include <glib/gstdio.h>
 

@@ -3,7 +3,7 @@
 #include "study-stages.h"
 #include <measure/kinds.h>
 #include <pipeline/pipeline.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 /* What the runner gets of a case; the strings are its own. */
 typedef struct

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <measure/kinds.h>
 #include <predict/predict.h>
+#include <staged/staged.h>
 #include <store/store.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include "study-kind.h"
 

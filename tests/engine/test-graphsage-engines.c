@@ -3,7 +3,8 @@
  * ranges fed with the right values of what enters it, the seven stages chained, both forms, each way of scattering, a
  * padded graph in a model of fixed sizes, and graphs computed by parts.
  */
-#include <zoo/zoo.h>
+#include <dataset/dataset.h>
+#include <staged/staged.h>
 
 #include "fixture.h"
 

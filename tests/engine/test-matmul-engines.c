@@ -1,6 +1,6 @@
 /* The matrix products in stages on every engine, against products written out here in double precision. */
 #include "fixture.h"
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 enum
 {

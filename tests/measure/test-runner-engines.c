@@ -2,7 +2,7 @@
 #include <sched.h>
 
 #include <inferometer/engine.h>
-#include <zoo/zoo.h>
+#include <staged/staged.h>
 
 #include "build-folders.h"
 #include "runner-fixture.h"

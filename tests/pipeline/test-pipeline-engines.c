@@ -1,8 +1,8 @@
 /* Pipelines on real runtimes: whatever the plan, the outputs are those of the whole model on one device. */
 #include <engine/engine.h>
 #include <sched.h>
+#include <staged/staged.h>
 #include <trace/trace.h>
-#include <zoo/zoo.h>
 
 #include "fixture.h"
 

@@ -3,11 +3,12 @@
  * places, and the result is the whole graph's, as a layer written out here in double precision has it.
  */
 #include <base/fields.h>
+#include <dataset/dataset.h>
 #include <inferometer/engine.h>
 #include <math.h>
 #include <pipeline/pipeline.h>
+#include <staged/staged.h>
 #include <string.h>
-#include <zoo/zoo.h>
 
 #include "build-folders.h"
 

@@ -6,8 +6,8 @@
 
 #include <base/fields.h>
 #include <glib/gstdio.h>
+#include <staged/staged.h>
 #include <trace/trace.h>
-#include <zoo/zoo.h>
 
 #include "plan/costs-private.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <math.h>
 
+#include <staged/staged.h>
 #include <store/store.h>
 #include <study/study.h>
-#include <zoo/zoo.h>
 
 /* Tables of a study made by hand: every figure here is chosen, not computed by what is tested.
  *

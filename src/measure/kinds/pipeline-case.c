@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <base/fields.h>
+#include <staged/staged.h>
 #include <store/store.h>
-#include <zoo/zoo.h>
 
 #include "pipeline-kind.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include <base/fields.h>
+#include <staged/staged.h>
 #include <trace/trace.h>
-#include <zoo/zoo.h>
 
 #include "pipeline-kind.h"
 

@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "zoo/zoo-private.h"
+#include "staged/staged-private.h"
 
 #define NODES 7
 #define FEATURES 5
@@ -162,11 +162,11 @@ static void test_refused(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/zoo/matmul-stages/ranges", test_ranges);
-    g_test_add_func("/zoo/matmul-stages/seed", test_seed);
-    g_test_add_func("/zoo/matmul-stages/bytes", test_bytes);
-    g_test_add_func("/zoo/matmul-stages/part", test_part);
-    g_test_add_func("/zoo/matmul-stages/zoo-row", test_zoo_row);
-    g_test_add_func("/zoo/matmul-stages/refused", test_refused);
+    g_test_add_func("/staged/matmul-stages/ranges", test_ranges);
+    g_test_add_func("/staged/matmul-stages/seed", test_seed);
+    g_test_add_func("/staged/matmul-stages/bytes", test_bytes);
+    g_test_add_func("/staged/matmul-stages/part", test_part);
+    g_test_add_func("/staged/matmul-stages/zoo-row", test_zoo_row);
+    g_test_add_func("/staged/matmul-stages/refused", test_refused);
     return g_test_run();
 }

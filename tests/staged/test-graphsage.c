@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zoo/zoo-private.h"
+#include "staged/staged-private.h"
 
 /* Small and all different, so that none is mistaken for another. */
 #define NODES 7
@@ -611,19 +611,19 @@ static void test_zoo_row(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/zoo/graphsage/ports", test_ports);
-    g_test_add_func("/zoo/graphsage/metadata", test_metadata);
-    g_test_add_func("/zoo/graphsage/inputs", test_inputs);
-    g_test_add_func("/zoo/graphsage/weights", test_weights);
-    g_test_add_func("/zoo/graphsage/nodes", test_nodes);
-    g_test_add_func("/zoo/graphsage/costs", test_costs);
-    g_test_add_func("/zoo/graphsage/table-bytes", test_table_bytes);
-    g_test_add_func("/zoo/graphsage/io-bytes", test_io_bytes);
-    g_test_add_func("/zoo/graphsage/split", test_split);
-    g_test_add_func("/zoo/graphsage/part-ports", test_part_ports);
-    g_test_add_func("/zoo/graphsage/part-models", test_part_models);
-    g_test_add_func("/zoo/graphsage/part-ranges", test_part_ranges);
-    g_test_add_func("/zoo/graphsage/refused", test_refused);
-    g_test_add_func("/zoo/graphsage/zoo-row", test_zoo_row);
+    g_test_add_func("/staged/graphsage/ports", test_ports);
+    g_test_add_func("/staged/graphsage/metadata", test_metadata);
+    g_test_add_func("/staged/graphsage/inputs", test_inputs);
+    g_test_add_func("/staged/graphsage/weights", test_weights);
+    g_test_add_func("/staged/graphsage/nodes", test_nodes);
+    g_test_add_func("/staged/graphsage/costs", test_costs);
+    g_test_add_func("/staged/graphsage/table-bytes", test_table_bytes);
+    g_test_add_func("/staged/graphsage/io-bytes", test_io_bytes);
+    g_test_add_func("/staged/graphsage/split", test_split);
+    g_test_add_func("/staged/graphsage/part-ports", test_part_ports);
+    g_test_add_func("/staged/graphsage/part-models", test_part_models);
+    g_test_add_func("/staged/graphsage/part-ranges", test_part_ranges);
+    g_test_add_func("/staged/graphsage/refused", test_refused);
+    g_test_add_func("/staged/graphsage/zoo-row", test_zoo_row);
     return g_test_run();
 }

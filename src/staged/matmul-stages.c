@@ -3,7 +3,7 @@
  * that a plan can balance them. Multiply-adds per node: features x hidden, then 8, 1 and 2 x hidden x hidden.
  */
 
-#include "zoo-private.h"
+#include "staged-private.h"
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static const IfmStagedModel matmul = { "matmul", stages, N_STAGES, boundaries, G
 static void emit_product(IfmStageBuild *build, int stage, const char *weight, gint64 rows, gint64 columns)
 {
     ifm_stage_matrix(build, weight, rows, columns);
-    ifm_stage_node(build, stage, "product", "MatMul", IFM_ZOO_NAMES(stages[stage].inputs[0], weight),
+    ifm_stage_node(build, stage, "product", "MatMul", IFM_STAGED_NAMES(stages[stage].inputs[0], weight),
                    stages[stage].outputs[0]);
 }
 
@@ -57,9 +57,9 @@ static void emit_two_products(IfmStageBuild *build, int stage, const char *const
     const char *inner = stage == WIDE ? "q_inner" : "y_inner", *kept = stage == WIDE ? "q_kept" : "y_kept";
     ifm_stage_matrix(build, weights[0], hidden, width);
     ifm_stage_matrix(build, weights[1], width, hidden);
-    ifm_stage_node(build, stage, "product_1", "MatMul", IFM_ZOO_NAMES(stages[stage].inputs[0], weights[0]), inner);
-    ifm_stage_node(build, stage, "relu", "Relu", IFM_ZOO_NAMES(inner), kept);
-    ifm_stage_node(build, stage, "product_2", "MatMul", IFM_ZOO_NAMES(kept, weights[1]), stages[stage].outputs[0]);
+    ifm_stage_node(build, stage, "product_1", "MatMul", IFM_STAGED_NAMES(stages[stage].inputs[0], weights[0]), inner);
+    ifm_stage_node(build, stage, "relu", "Relu", IFM_STAGED_NAMES(inner), kept);
+    ifm_stage_node(build, stage, "product_2", "MatMul", IFM_STAGED_NAMES(kept, weights[1]), stages[stage].outputs[0]);
 }
 
 static void emit_enter(IfmStageBuild *build)
@@ -69,7 +69,7 @@ static void emit_enter(IfmStageBuild *build)
 
 static void emit_wide(IfmStageBuild *build)
 {
-    emit_two_products(build, WIDE, IFM_ZOO_NAMES("W_2", "W_3"), 4 * build->sizes.hidden);
+    emit_two_products(build, WIDE, IFM_STAGED_NAMES("W_2", "W_3"), 4 * build->sizes.hidden);
 }
 
 static void emit_plain(IfmStageBuild *build)
@@ -79,33 +79,10 @@ static void emit_plain(IfmStageBuild *build)
 
 static void emit_double(IfmStageBuild *build)
 {
-    emit_two_products(build, DOUBLE, IFM_ZOO_NAMES("W_5", "W_6"), build->sizes.hidden);
+    emit_two_products(build, DOUBLE, IFM_STAGED_NAMES("W_5", "W_6"), build->sizes.hidden);
 }
 
-const IfmStagedRecipe ifm_zoo_matmul_recipe = {
+const IfmStagedRecipe ifm_staged_matmul = {
     .model = &matmul,
     .emit = { emit_enter, emit_wide, emit_plain, emit_double },
 };
-
-/* --- as a row of the zoo ------------------------------------------------------------------------------------------ */
-
-typedef struct
-{
-    gint64 nodes, features, hidden, first, last;
-} Parameters;
-
-const IfmZooParameter ifm_zoo_matmul_stages_parameters[] = {
-    { "nodes", 1000, 0, IFM_GRAPH_MAX_NODES, "rows; 0 leaves them free, as dimension nodes" },
-    { "features", 256, 1, IFM_STAGED_MAX_WIDTH, "columns a row goes in with" },
-    { "hidden", 256, 1, IFM_STAGED_MAX_WIDTH, "columns it comes out with" },
-    { "first", 1, 1, N_STAGES, "the first stage" },
-    { "last", N_STAGES, 1, N_STAGES, "the last stage; all in between become one model" },
-    { NULL },
-};
-
-IfmModel *ifm_zoo_matmul_stages_build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
-{
-    const Parameters *at = (const void *)values;
-    IfmStageSizes sizes = { .nodes = at->nodes, .features = at->features, .hidden = at->hidden };
-    return ifm_staged_build(&matmul, (int)at->first, (int)at->last, &sizes, IFM_SCATTER_MIXED, seed, error);
-}

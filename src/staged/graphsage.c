@@ -4,7 +4,7 @@
  * before the mean. What each stage is, and why it is written as it is: docs/stages.md.
  */
 
-#include "zoo-private.h"
+#include "staged-private.h"
 
 #define F32(n) (4 * (n))
 #define I64(n) (8 * (n))
@@ -123,7 +123,7 @@ static const char *constant_one(IfmStageBuild *build, const char *name)
 static void take_row(IfmStageBuild *build, int stage, const char *to, gint64 row)
 {
     g_autofree char *which = g_strdup_printf("%s.row", to);
-    ifm_stage_node(build, stage, to, "Gather", IFM_ZOO_NAMES("edge_index", constant_ints(build, which, 0, 1, &row)), to);
+    ifm_stage_node(build, stage, to, "Gather", IFM_STAGED_NAMES("edge_index", constant_ints(build, which, 0, 1, &row)), to);
 }
 
 /* need: Whether @what is not made yet. It marks @what as made. */
@@ -144,7 +144,7 @@ static const char *need_destination(IfmStageBuild *build, int stage, gboolean co
     if (need(build, MADE_DESTINATION_COLUMN))
     {
         constant_ints(build, "destination.axis", 1, 1, (gint64[]){ 1 });
-        ifm_stage_node(build, stage, "destination_column", "Unsqueeze", IFM_ZOO_NAMES("destination", "destination.axis"),
+        ifm_stage_node(build, stage, "destination_column", "Unsqueeze", IFM_STAGED_NAMES("destination", "destination.axis"),
                        "destination_column");
     }
     return "destination_column";
@@ -157,7 +157,7 @@ static const char *need_n_nodes(IfmStageBuild *build, int stage)
         return "n_nodes";
     if (build->sizes.nodes > 0)
         return constant_ints(build, "n_nodes", 1, 1, &build->sizes.nodes);
-    gsize shape = ifm_stage_node(build, stage, "n_nodes", "Shape", IFM_ZOO_NAMES(build->nodes_from), "n_nodes");
+    gsize shape = ifm_stage_node(build, stage, "n_nodes", "Shape", IFM_STAGED_NAMES(build->nodes_from), "n_nodes");
     ifm_model_builder_int(build->builder, shape, "end", 1);
     return "n_nodes";
 }
@@ -165,20 +165,20 @@ static const char *need_n_nodes(IfmStageBuild *build, int stage)
 static void add_scatter(IfmStageBuild *build, int stage, const char *op_type, const char *onto, const char *index,
                         const char *updates, const char *to)
 {
-    gsize node = ifm_stage_node(build, stage, "scatter", op_type, IFM_ZOO_NAMES(onto, index, updates), to);
+    gsize node = ifm_stage_node(build, stage, "scatter", op_type, IFM_STAGED_NAMES(onto, index, updates), to);
     ifm_model_builder_string(build->builder, node, "reduction", "add");
 }
 
 static void emit_gather(IfmStageBuild *build)
 {
     take_row(build, GATHER, "source", 0);
-    ifm_stage_node(build, GATHER, "rows", "Gather", IFM_ZOO_NAMES("x", "source"), "x_j");
+    ifm_stage_node(build, GATHER, "rows", "Gather", IFM_STAGED_NAMES("x", "source"), "x_j");
 }
 
 static void emit_message(IfmStageBuild *build)
 {
     ifm_stage_matrix(build, "W", build->sizes.features, build->sizes.hidden);
-    ifm_stage_node(build, MESSAGE, "product", "MatMul", IFM_ZOO_NAMES("x_j", "W"), "m");
+    ifm_stage_node(build, MESSAGE, "product", "MatMul", IFM_STAGED_NAMES("x_j", "W"), "m");
 }
 
 /* zero_rows: Returns: f32[nodes, hidden], the start value of the sums. It is made from the shape: expanding "zeros" took up
@@ -193,10 +193,11 @@ static const char *zero_rows(IfmStageBuild *build)
     {
         const char *n_nodes = need_n_nodes(build, REDUCE_SUM);
         constant_ints(build, "zero_rows.hidden", 1, 1, &hidden);
-        gsize node = ifm_stage_node(build, REDUCE_SUM, shape, "Concat", IFM_ZOO_NAMES(n_nodes, "zero_rows.hidden"), shape);
+        gsize node =
+            ifm_stage_node(build, REDUCE_SUM, shape, "Concat", IFM_STAGED_NAMES(n_nodes, "zero_rows.hidden"), shape);
         ifm_model_builder_int(build->builder, node, "axis", 0);
     }
-    ifm_stage_node(build, REDUCE_SUM, "zero_rows", "ConstantOfShape", IFM_ZOO_NAMES(shape), "zero_rows");
+    ifm_stage_node(build, REDUCE_SUM, "zero_rows", "ConstantOfShape", IFM_STAGED_NAMES(shape), "zero_rows");
     return "zero_rows";
 }
 
@@ -206,7 +207,7 @@ static void emit_reduce_sum(IfmStageBuild *build)
     if (build->scatter == IFM_SCATTER_ELEMENTS)
     {
         constant_ints(build, "destination_rows.shape", 1, 2, (gint64[]){ 1, build->sizes.hidden });
-        ifm_stage_node(build, REDUCE_SUM, "destination_rows", "Expand", IFM_ZOO_NAMES(index, "destination_rows.shape"),
+        ifm_stage_node(build, REDUCE_SUM, "destination_rows", "Expand", IFM_STAGED_NAMES(index, "destination_rows.shape"),
                        "destination_rows");
         index = "destination_rows";
         op_type = "ScatterElements";
@@ -220,8 +221,8 @@ static const char *ones(IfmStageBuild *build)
     if (build->sizes.edges > 0)
         constant_ints(build, "ones.shape", 1, 1, &build->sizes.edges);
     else
-        ifm_stage_node(build, REDUCE_COUNT, "ones.shape", "Shape", IFM_ZOO_NAMES("destination"), "ones.shape");
-    ifm_stage_node(build, REDUCE_COUNT, "ones", "Expand", IFM_ZOO_NAMES(constant_one(build, "ones.one"), "ones.shape"),
+        ifm_stage_node(build, REDUCE_COUNT, "ones.shape", "Shape", IFM_STAGED_NAMES("destination"), "ones.shape");
+    ifm_stage_node(build, REDUCE_COUNT, "ones", "Expand", IFM_STAGED_NAMES(constant_one(build, "ones.one"), "ones.shape"),
                    "ones");
     return "ones";
 }
@@ -234,7 +235,7 @@ static void emit_reduce_count(IfmStageBuild *build)
     if (g_strcmp0(build->nodes_from, zeros) != 0)
     {
         zeros = "zero_counts";
-        ifm_stage_node(build, REDUCE_COUNT, zeros, "ConstantOfShape", IFM_ZOO_NAMES(need_n_nodes(build, REDUCE_COUNT)),
+        ifm_stage_node(build, REDUCE_COUNT, zeros, "ConstantOfShape", IFM_STAGED_NAMES(need_n_nodes(build, REDUCE_COUNT)),
                        zeros);
     }
     add_scatter(build, REDUCE_COUNT, nd ? "ScatterND" : "ScatterElements", zeros, index, ones(build), "c");
@@ -243,11 +244,11 @@ static void emit_reduce_count(IfmStageBuild *build)
 static void emit_normalize(IfmStageBuild *build)
 {
     constant_ints(build, "divisor.axis", 1, 1, (gint64[]){ 1 });
-    ifm_stage_node(build, NORMALIZE, "at_least_one", "Max", IFM_ZOO_NAMES("c", constant_one(build, "divisor.least")),
+    ifm_stage_node(build, NORMALIZE, "at_least_one", "Max", IFM_STAGED_NAMES("c", constant_one(build, "divisor.least")),
                    "divisor");
-    ifm_stage_node(build, NORMALIZE, "divisor_column", "Unsqueeze", IFM_ZOO_NAMES("divisor", "divisor.axis"),
+    ifm_stage_node(build, NORMALIZE, "divisor_column", "Unsqueeze", IFM_STAGED_NAMES("divisor", "divisor.axis"),
                    "divisor_column");
-    ifm_stage_node(build, NORMALIZE, "quotient", "Div", IFM_ZOO_NAMES("s", "divisor_column"), "a");
+    ifm_stage_node(build, NORMALIZE, "quotient", "Div", IFM_STAGED_NAMES("s", "divisor_column"), "a");
 }
 
 static void emit_transform(IfmStageBuild *build)
@@ -255,44 +256,18 @@ static void emit_transform(IfmStageBuild *build)
     ifm_stage_matrix(build, "W_l", build->sizes.hidden, build->sizes.hidden);
     ifm_stage_matrix(build, "W_r", build->sizes.features, build->sizes.hidden);
     ifm_model_builder_random_weight(build->builder, "b", 1, (gint64[]){ build->sizes.hidden }, 0.1, build->seed);
-    ifm_stage_node(build, TRANSFORM, "neighbours", "Gemm", IFM_ZOO_NAMES("a", "W_l", "b"), "y_l");
-    ifm_stage_node(build, TRANSFORM, "self", "Gemm", IFM_ZOO_NAMES(ifm_stage_own_rows(build, "x"), "W_r", "y_l"), "y");
+    ifm_stage_node(build, TRANSFORM, "neighbours", "Gemm", IFM_STAGED_NAMES("a", "W_l", "b"), "y_l");
+    ifm_stage_node(build, TRANSFORM, "self", "Gemm", IFM_STAGED_NAMES(ifm_stage_own_rows(build, "x"), "W_r", "y_l"), "y");
 }
 
 static void emit_activate(IfmStageBuild *build)
 {
-    ifm_stage_node(build, ACTIVATE, "relu", "Relu", IFM_ZOO_NAMES("y"), "h");
+    ifm_stage_node(build, ACTIVATE, "relu", "Relu", IFM_STAGED_NAMES("y"), "h");
 }
 
-const IfmStagedRecipe ifm_zoo_graphsage_recipe = {
+const IfmStagedRecipe ifm_staged_graphsage = {
     .model = &graphsage,
     .emit = { emit_gather, emit_message, emit_reduce_sum, emit_reduce_count, emit_normalize, emit_transform,
               emit_activate },
     .sums = { [REDUCE_SUM] = TRUE, [REDUCE_COUNT] = TRUE },
 };
-
-/* --- as a row of the zoo ------------------------------------------------------------------------------------------ */
-
-typedef struct
-{
-    gint64 nodes, edges, features, hidden, first, last, scatter;
-} Parameters;
-
-const IfmZooParameter ifm_zoo_graphsage_parameters[] = {
-    { "nodes", 1000, 0, IFM_GRAPH_MAX_NODES, "of the graph; 0 leaves them free, as dimension nodes" },
-    { "edges", 5000, 0, IFM_GRAPH_MAX_EDGES, "of the graph; 0 leaves them free, as dimension edges" },
-    { "features", 500, 1, IFM_STAGED_MAX_WIDTH, "numbers a node goes in with" },
-    { "hidden", 256, 1, IFM_STAGED_MAX_WIDTH, "numbers a node comes out with" },
-    { "first", 1, 1, N_STAGES, "the first stage" },
-    { "last", N_STAGES, 1, N_STAGES, "the last stage; all in between become one model" },
-    { "scatter", IFM_SCATTER_MIXED, IFM_SCATTER_ND, IFM_SCATTER_MIXED,
-      "sums over edges: 0 ScatterND, 1 ScatterElements, 2 rows by the first, single numbers by the second" },
-    { NULL },
-};
-
-IfmModel *ifm_zoo_graphsage_build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
-{
-    const Parameters *at = (const void *)values;
-    IfmStageSizes sizes = { at->nodes, at->edges, at->features, at->hidden };
-    return ifm_staged_build(&graphsage, (int)at->first, (int)at->last, &sizes, (IfmScatter)at->scatter, seed, error);
-}

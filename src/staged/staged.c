@@ -1,10 +1,14 @@
 /* Models in stages: their table, their common parts, and the fusing of a range of stages into one model. */
 #include <math.h>
 
-#include "zoo-private.h"
+#include <dataset/dataset.h>
+
+#include "staged-private.h"
+
+#define OPSET 17
 
 /* The table: one row per model, sorted by name. */
-static const IfmStagedRecipe *const recipes[] = { &ifm_zoo_graphsage_recipe, &ifm_zoo_matmul_recipe };
+static const IfmStagedRecipe *const recipes[] = { &ifm_staged_graphsage, &ifm_staged_matmul };
 
 const IfmStagedModel *ifm_staged_find(const char *name, GError **error)
 {
@@ -238,7 +242,7 @@ static void add_outputs(IfmStageBuild *build)
 static IfmModel *build_ports(IfmStageBuild *build, GError **error)
 {
     const IfmStagedRecipe *recipe = NULL;
-    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(build->staged->name, IFM_ZOO_OPSET);
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(build->staged->name, OPSET);
     gboolean sums = FALSE;
     for (gsize i = 0; i < G_N_ELEMENTS(recipes); i++)
         recipe = recipes[i]->model == build->staged ? recipes[i] : recipe;
@@ -362,7 +366,7 @@ gsize ifm_stage_node(IfmStageBuild *build, int stage, const char *what, const ch
                      const char *output)
 {
     g_autofree char *name = g_strdup_printf("%s.%s", build->staged->stages[stage].name, what);
-    return ifm_model_builder_node(build->builder, op_type, name, inputs, IFM_ZOO_NAMES(output));
+    return ifm_model_builder_node(build->builder, op_type, name, inputs, IFM_STAGED_NAMES(output));
 }
 
 void ifm_stage_matrix(IfmStageBuild *build, const char *name, gint64 rows, gint64 columns)
