@@ -49,17 +49,14 @@ int ifm_error_exit_status(const GError *error);
 
 /** ifm_error_set: Sets an error of IFM_ERROR. Returns: FALSE, so that a check can return the call. */
 gboolean ifm_error_set(GError **error, IfmErrorCode code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/** ifm_error_refuse: As ifm_error_set(), with IFM_ERROR_INVALID. */
-gboolean ifm_error_refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** ifm_error_refuse: ifm_error_set() with IFM_ERROR_INVALID. */
+#define ifm_error_refuse(error, ...) ifm_error_set(error, IFM_ERROR_INVALID, __VA_ARGS__)
 
-/** ifm_error_misuse: As ifm_error_refuse(), with IFM_ERROR_USAGE. The message begins with the option: "--runs and --ci: …".
- */
-gboolean ifm_error_misuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** ifm_error_misuse: ifm_error_set() with IFM_ERROR_USAGE. The message begins with the option: "--runs and --ci: …". */
+#define ifm_error_misuse(error, ...) ifm_error_set(error, IFM_ERROR_USAGE, __VA_ARGS__)
 
-#ifdef __clang_analyzer__ /* which does not look into another file: they return FALSE */
+#ifdef __clang_analyzer__ /* which does not look into another file: it returns FALSE */
 #define ifm_error_set(...) ((void)(ifm_error_set)(__VA_ARGS__), FALSE)
-#define ifm_error_refuse(...) ((void)(ifm_error_refuse)(__VA_ARGS__), FALSE)
-#define ifm_error_misuse(...) ((void)(ifm_error_misuse)(__VA_ARGS__), FALSE)
 #endif
 
 /** ifm_error_blame_sizes: Makes IFM_ERROR_MEMORY an IFM_ERROR_INVALID: there was no memory while an input was prepared,
@@ -221,6 +218,7 @@ typedef enum
     IFM_RECORD_MAP,      /* STRUCT *: owned by the struct; NULL where the key is missing */
     IFM_RECORD_NAMED, /* GPtrArray * of such structs, each under a name of its own: in the order of the file, never NULL */
     IFM_RECORD_SCALARS, /* GPtrArray * of IfmScalar *, of type @element, each under a name of its own; never NULL */
+    IFM_N_RECORD_TYPES,
 } IfmRecordType;
 
 /**

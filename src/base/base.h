@@ -140,6 +140,9 @@ int ifm_compare_texts(gconstpointer a, gconstpointer b);
  */
 const char *ifm_nearest(const char *word, const char *const *candidates);
 
+/** ifm_word_index: Returns: which of @words it is; -1: none. @words: (nullable) NULL-terminated */
+int ifm_word_index(const char *const *words, const char *word);
+
 /**
  * ifm_nearest_hint: The result of ifm_nearest() as the end of an error message.
  * Returns: (transfer full) "; did you mean \"latency\"?", or "" where no candidate is near.

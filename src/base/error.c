@@ -5,8 +5,6 @@
 #undef ifm_error_set
 #undef ifm_error_prefix
 #undef ifm_error_at
-#undef ifm_error_refuse
-#undef ifm_error_misuse
 
 GQuark ifm_error_quark(void)
 {
@@ -53,18 +51,13 @@ int ifm_error_exit_status(const GError *error)
     }
 }
 
-static void set_error(GError **error, IfmErrorCode code, const char *format, va_list values)
-{
-    g_autofree char *message = g_strdup_vprintf(format, values);
-    g_set_error_literal(error, IFM_ERROR, (int)code, message);
-}
-
 gboolean ifm_error_set(GError **error, IfmErrorCode code, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    set_error(error, code, format, values);
+    g_autofree char *message = g_strdup_vprintf(format, values);
     va_end(values);
+    g_set_error_literal(error, IFM_ERROR, (int)code, message);
     return FALSE;
 }
 
@@ -86,24 +79,6 @@ gboolean ifm_error_at(GError **error, const char *file, gsize line, const char *
     va_end(values);
     return line > 0 ? ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", file, line, text)
                     : ifm_error_refuse(error, "setting: %s", text);
-}
-
-gboolean ifm_error_refuse(GError **error, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    set_error(error, IFM_ERROR_INVALID, format, values);
-    va_end(values);
-    return FALSE;
-}
-
-gboolean ifm_error_misuse(GError **error, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    set_error(error, IFM_ERROR_USAGE, format, values);
-    va_end(values);
-    return FALSE;
 }
 
 void ifm_error_blame_sizes(GError *error)

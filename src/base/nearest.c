@@ -53,3 +53,11 @@ char *ifm_nearest_hint(const char *word, const char *const *candidates)
     const char *nearest = ifm_nearest(word, candidates);
     return nearest != NULL ? g_strdup_printf("; did you mean \"%s\"?", nearest) : g_strdup("");
 }
+
+int ifm_word_index(const char *const *words, const char *word)
+{
+    for (int i = 0; words != NULL && words[i] != NULL; i++)
+        if (g_str_equal(words[i], word))
+            return i;
+    return -1;
+}

@@ -39,15 +39,6 @@ static char *wanted(const IfmOption *option)
     return g_strdup(examples[option->kind]);
 }
 
-/* The index among the choices; -1 for any other text. */
-static int choice_of(const IfmOption *option, const char *text)
-{
-    for (int i = 0; option->choices != NULL && option->choices[i] != NULL; i++)
-        if (g_str_equal(option->choices[i], text))
-            return i;
-    return -1;
-}
-
 gboolean ifm_option_is_path(const IfmOption *option)
 {
     return option->kind == IFM_OPTION_FILE || option->kind == IFM_OPTION_OUTPUT || option->kind == IFM_OPTION_FOLDER;
@@ -72,13 +63,13 @@ gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionVa
     else if (*text == '\0' && ifm_option_is_path(option))
         return ifm_error_misuse(error, "--%s: \"\" is no %s", option->name,
                                 option->kind == IFM_OPTION_FOLDER ? "folder" : "file");
-    else if (option->choices != NULL && choice_of(option, text) < 0)
+    else if (option->choices != NULL && ifm_word_index(option->choices, text) < 0)
     {
         g_autofree char *all = g_strjoinv(", ", (char **)option->choices);
         return ifm_error_misuse(error, "--%s: \"%s\" is none of %s", option->name, text, all);
     }
     else if (option->kind == IFM_OPTION_CHOICE)
-        value->integer = choice_of(option, text);
+        value->integer = ifm_word_index(option->choices, text);
     return (option->kind == IFM_OPTION_FLAG) == (text == NULL);
 }
 
@@ -87,29 +78,14 @@ gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionVa
 void ifm_option_store(const IfmOption *option, const IfmOptionValue *value, gpointer options)
 {
     g_assert(!option->repeatable);
-    switch (option->kind)
-    {
-    case IFM_OPTION_FLAG:
-        G_STRUCT_MEMBER(gboolean, options, option->at) = value->integer != 0;
-        break;
-    case IFM_OPTION_TEXT:
-    case IFM_OPTION_FILE:
-    case IFM_OPTION_OUTPUT:
-    case IFM_OPTION_FOLDER:
-        G_STRUCT_MEMBER(const char *, options, option->at) = value->text;
-        break;
-    case IFM_OPTION_CHOICE:
+    if (option->kind == IFM_OPTION_FLAG || option->kind == IFM_OPTION_CHOICE) /* of one type */
         G_STRUCT_MEMBER(int, options, option->at) = (int)value->integer;
-        break;
-    case IFM_OPTION_COUNT:
-    case IFM_OPTION_DURATION:
-    case IFM_OPTION_BYTES:
-        G_STRUCT_MEMBER(gint64, options, option->at) = value->integer;
-        break;
-    case IFM_OPTION_RATIO:
+    else if (option->kind == IFM_OPTION_RATIO)
         G_STRUCT_MEMBER(double, options, option->at) = value->ratio;
-        break;
-    }
+    else if (option->kind == IFM_OPTION_COUNT || option->kind == IFM_OPTION_DURATION || option->kind == IFM_OPTION_BYTES)
+        G_STRUCT_MEMBER(gint64, options, option->at) = value->integer;
+    else
+        G_STRUCT_MEMBER(const char *, options, option->at) = value->text;
 }
 
 void ifm_option_store_texts(const IfmOption *option, const char *const *texts, gpointer options)

@@ -20,34 +20,40 @@ static void scalar_free(IfmScalar *scalar)
     g_free(scalar);
 }
 
+/* What the struct owns of a type, but for what the field itself says how to free. @element: bytes of a list's elements */
+static const struct
+{
+    GDestroyNotify free;
+    guint element;
+} owned[] = {
+    [IFM_RECORD_TEXT] = { g_free },
+    [IFM_RECORD_STRING] = { g_free },
+    [IFM_RECORD_JSON] = { (GDestroyNotify)json_decref },
+    [IFM_RECORD_TEXTS] = { (GDestroyNotify)g_ptr_array_unref },
+    [IFM_RECORD_SCALARS] = { (GDestroyNotify)g_ptr_array_unref },
+    [IFM_RECORD_SERIES] = { (GDestroyNotify)g_array_unref, sizeof(gint64) },
+    [IFM_RECORD_NUMBERS] = { (GDestroyNotify)g_array_unref, sizeof(double) },
+    [IFM_RECORD_CHOICES] = { (GDestroyNotify)g_array_unref, sizeof(int) },
+    [IFM_N_RECORD_TYPES] = { NULL },
+};
+
+static gboolean has_rows(const IfmRecordField *field)
+{
+    return field->type == IFM_RECORD_ROWS || field->type == IFM_RECORD_NAMED;
+}
+
 void ifm_record_init(void *self, const IfmRecordField *fields)
 {
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
-        switch ((int)field->type)
-        {
-        case IFM_RECORD_TEXT:
+        if (field->type == IFM_RECORD_TEXT)
             AT(char *, self, field) = g_strdup("");
-            break;
-        case IFM_RECORD_SERIES:
-            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(gint64));
-            break;
-        case IFM_RECORD_NUMBERS:
-            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(double));
-            break;
-        case IFM_RECORD_CHOICES:
-            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, sizeof(int));
-            break;
-        case IFM_RECORD_TEXTS:
-            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func(g_free);
-            break;
-        case IFM_RECORD_SCALARS:
-            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func((GDestroyNotify)scalar_free);
-            break;
-        case IFM_RECORD_ROWS:
-        case IFM_RECORD_NAMED:
-            AT(GPtrArray *, self, field) = g_ptr_array_new_with_free_func(field->free);
-            break;
-        }
+        else if (field->type == IFM_RECORD_TEXTS || field->type == IFM_RECORD_SCALARS || has_rows(field))
+            AT(GPtrArray *, self, field) =
+                g_ptr_array_new_with_free_func(field->type == IFM_RECORD_TEXTS     ? g_free
+                                               : field->type == IFM_RECORD_SCALARS ? (GDestroyNotify)scalar_free
+                                                                                   : field->free);
+        else if (owned[field->type].element > 0)
+            AT(GArray *, self, field) = g_array_new(FALSE, FALSE, owned[field->type].element);
 }
 
 static void clear_place(IfmPlace *place)
@@ -67,35 +73,14 @@ static void free_rows(GPtrArray *rows, const IfmRecordField *field)
 void ifm_record_clear(void *self, const IfmRecordField *fields)
 {
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
-        switch ((int)field->type)
-        {
-        case IFM_RECORD_PLACE:
+        if (field->type == IFM_RECORD_PLACE)
             clear_place(&AT(IfmPlace, self, field));
-            break;
-        case IFM_RECORD_TEXT:
-        case IFM_RECORD_STRING:
-            g_clear_pointer(&AT(char *, self, field), g_free);
-            break;
-        case IFM_RECORD_SERIES:
-        case IFM_RECORD_NUMBERS:
-        case IFM_RECORD_CHOICES:
-            g_clear_pointer(&AT(GArray *, self, field), g_array_unref);
-            break;
-        case IFM_RECORD_JSON:
-            g_clear_pointer(&AT(json_t *, self, field), json_decref);
-            break;
-        case IFM_RECORD_TEXTS:
-        case IFM_RECORD_SCALARS:
-            g_clear_pointer(&AT(GPtrArray *, self, field), g_ptr_array_unref);
-            break;
-        case IFM_RECORD_ROWS:
-        case IFM_RECORD_NAMED:
-            free_rows(g_steal_pointer(&AT(GPtrArray *, self, field)), field);
-            break;
-        case IFM_RECORD_MAP:
+        else if (field->type == IFM_RECORD_MAP)
             ifm_record_free(g_steal_pointer(&AT(void *, self, field)), field->fields);
-            break;
-        }
+        else if (has_rows(field))
+            free_rows(g_steal_pointer(&AT(GPtrArray *, self, field)), field);
+        else if (owned[field->type].free != NULL)
+            g_clear_pointer(&AT(void *, self, field), owned[field->type].free);
 }
 
 void ifm_record_free(void *self, const IfmRecordField *fields)
@@ -124,10 +109,7 @@ static json_t *words_to_json(const char *const *words, gboolean sorted)
         g_ptr_array_add(list, (gpointer)*words);
     if (sorted)
         g_ptr_array_sort(list, ifm_compare_texts);
-    json_t *json = json_array();
-    for (guint i = 0; i < list->len; i++)
-        json_array_append_new(json, ifm_json_string(list->pdata[i]));
-    return json;
+    return texts_to_json(list);
 }
 
 static json_t *parts_to_json(const void *self, const IfmRecordField *field, PartToJson to_json)
@@ -305,23 +287,6 @@ static gboolean read_path(const Source *source, const IfmRecordField *field, cha
     return TRUE;
 }
 
-static gboolean read_words(const Source *source, const IfmRecordField *field, const char ***words)
-{
-    json_t *list = NULL;
-    if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
-        return FALSE;
-    gsize n = json_array_size(list);
-    *words = n > 0 ? pooled(source, (n + 1) * sizeof(char *)) : NULL;
-    for (gsize i = 0; i < n; i++)
-    {
-        (*words)[i] = json_string_value(json_array_get(list, i));
-        if ((*words)[i] == NULL)
-            return ifm_error_refuse(source->error, "%s.%s: found no text at %" G_GSIZE_FORMAT, source->where, field->name,
-                                    i);
-    }
-    return TRUE;
-}
-
 static gboolean read_whole(const Source *source, const IfmRecordField *field, gint64 min, gint64 max, gint64 *value)
 {
     if (!ifm_json_get_int64(source->json, source->where, field->name, value, source->error))
@@ -338,10 +303,10 @@ static int read_choice(const Source *source, const IfmRecordField *field)
     const char *word;
     if (!ifm_json_get_string(source->json, source->where, field->name, &word, source->error))
         return -1;
+    const int found = ifm_word_index(field->words, word);
+    if (found >= 0)
+        return found;
     const gsize n_words = g_strv_length((char **)field->words);
-    for (gsize i = 0; i < n_words; i++)
-        if (g_str_equal(word, field->words[i]))
-            return (int)i;
     g_autoptr(GString) words = g_string_new(NULL);
     for (gsize i = 0; i < n_words; i++)
         g_string_append_printf(words, "%s\"%s\"", i == 0 ? "" : i + 1 < n_words ? ", " : " or ", field->words[i]);
@@ -370,20 +335,13 @@ static gboolean read_json(const Source *source, const IfmRecordField *field, jso
     return TRUE;
 }
 
+/* Of TEXT, which is never NULL, and STRING. */
 static gboolean read_text(const Source *source, const IfmRecordField *field, char **text)
 {
     const char *found = NULL;
-    if (!ifm_json_get_string(source->json, source->where, field->name, &found, source->error))
-        return FALSE;
-    g_free(*text);
-    *text = g_strdup(found);
-    return TRUE;
-}
-
-static gboolean read_string(const Source *source, const IfmRecordField *field, char **text)
-{
-    const char *found;
-    if (!read_name(source, field, &found))
+    if (field->type == IFM_RECORD_STRING
+            ? !read_name(source, field, &found)
+            : !ifm_json_get_string(source->json, source->where, field->name, &found, source->error))
         return FALSE;
     g_free(*text);
     *text = g_strdup(found);
@@ -397,57 +355,49 @@ static gboolean read_part(const Source *source, const IfmRecordField *field, voi
                                 source->error);
 }
 
+/* @into: where the list goes: GPtrArray of TEXTS and ROWS, else an array with room for the element */
+static gboolean read_element(const Source *source, const IfmRecordField *field, json_t *one, gsize i, gpointer into)
+{
+    const gboolean in_pool = field->type == IFM_RECORD_PARTS;
+    g_autofree char *where = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", source->where, field->name, i);
+    if (field->type == IFM_RECORD_JSONS)
+        ((json_t **)into)[i] = one;
+    else if (in_pool || field->type == IFM_RECORD_ROWS)
+    {
+        void *record = in_pool ? (char *)into + i * field->size : g_malloc0(field->size);
+        if (!in_pool)
+        {
+            g_ptr_array_add(into, record);
+            ifm_record_init(record, field->fields);
+        }
+        return ifm_record_from_json(record, field->fields, one, where, in_pool ? source->pool : NULL, source->error);
+    }
+    else if (!json_is_string(one))
+        return ifm_error_refuse(source->error, "%s: not a text", where);
+    else if (field->type == IFM_RECORD_WORDS)
+        ((const char **)into)[i] = json_string_value(one);
+    else
+        g_ptr_array_add(into, g_strdup(json_string_value(one)));
+    return TRUE;
+}
+
 static gboolean read_list(const Source *source, const IfmRecordField *field, void *self)
 {
-    json_t *list = NULL;
-    if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
-        return FALSE;
-    gsize n = json_array_size(list), size = field->type == IFM_RECORD_JSONS ? sizeof(json_t *) : field->size;
-    char *parts = n > 0 ? pooled(source, n * size) : NULL;
-    COUNT_AT(gsize, self, field) = n;
-    AT(char *, self, field) = parts;
-    for (gsize i = 0; i < n; i++)
-    {
-        json_t *one = json_array_get(list, i);
-        g_autofree char *where = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", source->where, field->name, i);
-        if (field->type == IFM_RECORD_JSONS)
-            ((json_t **)(void *)parts)[i] = one;
-        else if (!ifm_record_from_json(parts + i * size, field->fields, one, where, source->pool, source->error))
-            return FALSE;
-    }
-    return TRUE;
-}
-
-static gboolean read_texts(const Source *source, const IfmRecordField *field, GPtrArray *texts)
-{
+    gpointer *into = &AT(gpointer, self, field);
     json_t *list = NULL, *one;
     gsize i;
     if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
         return FALSE;
-    g_ptr_array_set_size(texts, 0);
+    const gsize n = json_array_size(list), size = field->type == IFM_RECORD_PARTS ? field->size : sizeof(gpointer);
+    if (field->type == IFM_RECORD_TEXTS || field->type == IFM_RECORD_ROWS)
+        g_ptr_array_set_size(*into, 0);
+    else
+        *into = n > 0 ? pooled(source, (n + 1) * size) : NULL; /* WORDS end with a NULL */
+    if (field->type == IFM_RECORD_PARTS || field->type == IFM_RECORD_JSONS)
+        COUNT_AT(gsize, self, field) = n;
     json_array_foreach(list, i, one)
     {
-        if (!json_is_string(one))
-            return ifm_error_refuse(source->error, "%s.%s[%" G_GSIZE_FORMAT "]: not a text", source->where, field->name, i);
-        g_ptr_array_add(texts, g_strdup(json_string_value(one)));
-    }
-    return TRUE;
-}
-
-static gboolean read_rows(const Source *source, const IfmRecordField *field, GPtrArray *rows)
-{
-    json_t *list = NULL, *one;
-    gsize i;
-    if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
-        return FALSE;
-    g_ptr_array_set_size(rows, 0);
-    json_array_foreach(list, i, one)
-    {
-        g_autofree char *where = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", source->where, field->name, i);
-        void *row = g_malloc0(field->size);
-        g_ptr_array_add(rows, row);
-        ifm_record_init(row, field->fields);
-        if (!ifm_record_from_json(row, field->fields, one, where, NULL, source->error))
+        if (!read_element(source, field, one, i, *into))
             return FALSE;
     }
     return TRUE;
@@ -462,15 +412,12 @@ static gboolean read_field(void *self, const IfmRecordField *field, const Source
     switch (field->type)
     {
     case IFM_RECORD_TEXT:
-        return read_text(source, field, &AT(char *, self, field));
     case IFM_RECORD_STRING:
-        return read_string(source, field, &AT(char *, self, field));
+        return read_text(source, field, &AT(char *, self, field));
     case IFM_RECORD_NAME:
         return read_name(source, field, &AT(const char *, self, field));
     case IFM_RECORD_PATH:
         return read_path(source, field, &AT(char *, self, field));
-    case IFM_RECORD_WORDS:
-        return read_words(source, field, &AT(const char **, self, field));
     case IFM_RECORD_FLAG:
         return ifm_json_get_boolean(json, where, field->name, &AT(gboolean, self, field), error);
     case IFM_RECORD_INT:
@@ -490,11 +437,12 @@ static gboolean read_field(void *self, const IfmRecordField *field, const Source
         return (AT(int, self, field) = read_choice(source, field)) >= 0;
     case IFM_RECORD_JSON:
         return read_json(source, field, &AT(json_t *, self, field));
+    case IFM_RECORD_WORDS:
     case IFM_RECORD_JSONS:
     case IFM_RECORD_PARTS:
-        return read_list(source, field, self);
     case IFM_RECORD_TEXTS:
-        return read_texts(source, field, AT(GPtrArray *, self, field));
+    case IFM_RECORD_ROWS:
+        return read_list(source, field, self);
     case IFM_RECORD_SERIES:
         return ifm_json_get_int64_array(json, where, field->name, AT(GArray *, self, field), error);
     case IFM_RECORD_PART:
@@ -502,8 +450,6 @@ static gboolean read_field(void *self, const IfmRecordField *field, const Source
     case IFM_RECORD_MAYBE:
         COUNT_AT(gboolean, self, field) = !json_is_null(json_object_get(json, field->name));
         return !COUNT_AT(gboolean, self, field) || read_part(source, field, (char *)self + field->offset);
-    case IFM_RECORD_ROWS:
-        return read_rows(source, field, AT(GPtrArray *, self, field));
     default:
         break;
     }

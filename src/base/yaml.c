@@ -16,35 +16,41 @@ static gboolean parse_integer(const char *text, gint64 *value)
     return end != text && *end == '\0' && errno == 0 && !g_ascii_isspace(*text);
 }
 
+/* Value: of a scalar. Only the members of its type are set. */
 typedef struct
 {
-    const char *file; /* interned */
-} Source;
+    gint64 integer;
+    double number;
+    int word;
+    guint32 small;
+} Value;
 
-#define A_LIST "list of ", "a list"
+#define IN(member) G_STRUCT_OFFSET(Value, member), sizeof(((Value *)0)->member)
+#define LIST_OF(type) "list of ", "a list", .element = IFM_RECORD_##type
 
-/* @name: in documentation; of lists and names, what follows is of their elements */
+/* @name: in documentation; of lists and names, what follows is of their elements    @at, @size: of the value in Value */
 static const struct
 {
     const char *name, *right;
+    gsize at, size;
     IfmRecordType element;
 } types[] = {
     [IFM_RECORD_STRING] = { "text", "a text" },
-    [IFM_RECORD_INT64] = { "integer", "a whole number" },
-    [IFM_RECORD_UINT32] = { "integer", "a whole number" },
-    [IFM_RECORD_SIZE] = { "integer", "a whole number" },
-    [IFM_RECORD_DOUBLE] = { "number", "a number" },
-    [IFM_RECORD_RATIO] = { "number", IFM_RATIO_WANTED },
-    [IFM_RECORD_FLAG] = { "boolean", "true or false" },
-    [IFM_RECORD_CHOICE] = { "word", "one of the words" },
-    [IFM_RECORD_DURATION] = { "duration", "a duration such as \"1.5 ms\" (ns, us, ms, s, min, h)" },
+    [IFM_RECORD_INT64] = { "integer", "a whole number", IN(integer) },
+    [IFM_RECORD_UINT32] = { "integer", "a whole number", IN(small) },
+    [IFM_RECORD_SIZE] = { "integer", "a whole number", IN(integer) },
+    [IFM_RECORD_DOUBLE] = { "number", "a number", IN(number) },
+    [IFM_RECORD_RATIO] = { "number", IFM_RATIO_WANTED, IN(number) },
+    [IFM_RECORD_FLAG] = { "boolean", "true or false", IN(word) },
+    [IFM_RECORD_CHOICE] = { "word", "one of the words", IN(word) },
+    [IFM_RECORD_DURATION] = { "duration", "a duration such as \"1.5 ms\" (ns, us, ms, s, min, h)", IN(integer) },
     [IFM_RECORD_MAP] = { "map", "a map of keys" },
-    [IFM_RECORD_TEXTS] = { A_LIST, IFM_RECORD_STRING },
-    [IFM_RECORD_SERIES] = { A_LIST, IFM_RECORD_INT64 },
-    [IFM_RECORD_NUMBERS] = { A_LIST, IFM_RECORD_DOUBLE },
-    [IFM_RECORD_CHOICES] = { A_LIST, IFM_RECORD_CHOICE },
-    [IFM_RECORD_ROWS] = { A_LIST, IFM_RECORD_MAP },
-    [IFM_RECORD_NAMED] = { "map of names of ", "a map of names", IFM_RECORD_MAP },
+    [IFM_RECORD_TEXTS] = { LIST_OF(STRING) },
+    [IFM_RECORD_SERIES] = { LIST_OF(INT64) },
+    [IFM_RECORD_NUMBERS] = { LIST_OF(DOUBLE) },
+    [IFM_RECORD_CHOICES] = { LIST_OF(CHOICE) },
+    [IFM_RECORD_ROWS] = { LIST_OF(MAP) },
+    [IFM_RECORD_NAMED] = { "map of names of ", "a map of names", .element = IFM_RECORD_MAP },
     [IFM_RECORD_SCALARS] = { "map of names of ", "a map of names" },
 };
 
@@ -116,17 +122,16 @@ static void note_lines(IfmPlace *place, const char *key, const YamlNode *node)
     g_hash_table_insert(place->lines, (gpointer)key, lines);
 }
 
-static gboolean wrong_type(const Source *source, const IfmRecordField *field, IfmRecordType type, const YamlNode *node,
+static gboolean wrong_type(const char *file, const IfmRecordField *field, IfmRecordType type, const YamlNode *node,
                            GError **error)
 {
     static const char *const kinds[] = { [YAML_SEQUENCE] = "a list", [YAML_MAPPING] = "a map" };
     if (node->kind != YAML_SCALAR)
-        return ifm_error_at(error, source->file, node->line, "%s is %s; it should be %s", field->name, kinds[node->kind],
+        return ifm_error_at(error, file, node->line, "%s is %s; it should be %s", field->name, kinds[node->kind],
                             types[type].right);
     if (*node->text == '\0' && !node->quoted)
-        return ifm_error_at(error, source->file, node->line, "%s has no value; it should be %s", field->name,
-                            types[type].right);
-    return ifm_error_at(error, source->file, node->line, "%s is %s\"%s\"; it should be %s", field->name,
+        return ifm_error_at(error, file, node->line, "%s has no value; it should be %s", field->name, types[type].right);
+    return ifm_error_at(error, file, node->line, "%s is %s\"%s\"; it should be %s", field->name,
                         node->quoted ? "the quoted text " : "", node->text, types[type].right);
 }
 
@@ -143,44 +148,35 @@ static char *bound_to_string(double bound)
     return whole ? g_strdup_printf("%.0f", bound) : g_strdup_printf("%g", bound);
 }
 
-static gboolean check_range(const Source *source, const IfmRecordField *field, const YamlNode *node, double value,
+static gboolean check_range(const char *file, const IfmRecordField *field, const YamlNode *node, double value,
                             GError **error)
 {
     if ((field->min == 0 && field->max == 0) || (value >= field->min && value <= field->max))
         return TRUE;
     g_autofree char *min = bound_to_string(field->min), *max = bound_to_string(field->max);
-    return ifm_error_at(error, source->file, node->line, "%s is %s; it should be between %s and %s", field->name,
-                        node->text, min, max);
+    return ifm_error_at(error, file, node->line, "%s is %s; it should be between %s and %s", field->name, node->text, min,
+                        max);
 }
 
-/* The value of a scalar. Only the members of its type are set. */
-typedef struct
+static gboolean read_word(const char *file, const IfmRecordField *field, const YamlNode *node, Value *value, GError **error)
 {
-    gint64 integer;
-    double number;
-    int word;
-} Value;
-
-static gboolean read_word(const Source *source, const IfmRecordField *field, const YamlNode *node, Value *value,
-                          GError **error)
-{
-    for (value->word = 0; field->words[value->word] != NULL; value->word++)
-        if (g_str_equal(field->words[value->word], node->text))
-            return TRUE;
+    value->word = ifm_word_index(field->words, node->text);
+    if (value->word >= 0)
+        return TRUE;
     g_autofree char *hint = ifm_nearest_hint(node->text, field->words);
     g_autofree char *words = g_strjoinv(", ", (char **)field->words);
-    return ifm_error_at(error, source->file, node->line, "%s is \"%s\"; it should be one of: %s%s", field->name, node->text,
-                        words, hint);
+    return ifm_error_at(error, file, node->line, "%s is \"%s\"; it should be one of: %s%s", field->name, node->text, words,
+                        hint);
 }
 
-static gboolean read_scalar(const Source *source, const IfmRecordField *field, IfmRecordType type, const YamlNode *node,
+static gboolean read_scalar(const char *file, const IfmRecordField *field, IfmRecordType type, const YamlNode *node,
                             Value *value, GError **error)
 {
     const char *end = "";
     gboolean good =
         node->kind == YAML_SCALAR && (*node->text != '\0' || node->quoted) && (type == IFM_RECORD_STRING || !node->quoted);
     if (good && type == IFM_RECORD_CHOICE)
-        return read_word(source, field, node, value, error);
+        return read_word(file, field, node, value, error);
     if (good && type == IFM_RECORD_FLAG)
     {
         value->word = g_str_equal(node->text, "true");
@@ -192,21 +188,22 @@ static gboolean read_scalar(const Source *source, const IfmRecordField *field, I
         good = type == IFM_RECORD_DURATION ? ifm_duration_parse(node->text, &value->integer)
                                            : parse_integer(node->text, &value->integer);
         value->number = (double)value->integer;
+        value->small = (guint32)value->integer;
     }
     else if (good && type == IFM_RECORD_RATIO)
         good = ifm_ratio_parse(node->text, &value->number);
     else if (good && type == IFM_RECORD_DOUBLE)
         good = ifm_number_parse(node->text, &value->number, &end) && *end == '\0';
     if (!good)
-        return wrong_type(source, field, type, node, error);
-    return !is_number(type) || check_range(source, field, node, value->number, error);
+        return wrong_type(file, field, type, node, error);
+    return !is_number(type) || check_range(file, field, node, value->number, error);
 }
 
-static gpointer read_record(const Source *source, const IfmRecordField *fields, gsize size, const YamlNode *node,
+static gpointer read_record(const char *file, const IfmRecordField *fields, gsize size, const YamlNode *node,
                             const char *name, GError **error);
 
 /* @name: of what stands under names; else NULL */
-static gboolean read_element(const Source *source, const IfmRecordField *field, const char *name, const YamlNode *node,
+static gboolean read_element(const char *file, const IfmRecordField *field, const char *name, const YamlNode *node,
                              gpointer container, GError **error)
 {
     Value value = { 0 };
@@ -214,26 +211,22 @@ static gboolean read_element(const Source *source, const IfmRecordField *field, 
     const IfmRecordType type = element_of(field);
     if (type == IFM_RECORD_MAP)
     {
-        gpointer record = read_record(source, field->fields, field->size, node, name, error);
+        gpointer record = read_record(file, field->fields, field->size, node, name, error);
         if (record != NULL)
             g_ptr_array_add(container, record);
         return record != NULL;
     }
     shown.name = name != NULL ? name : field->name;
-    if (!read_scalar(source, &shown, type, node, &value, error))
+    if (!read_scalar(file, &shown, type, node, &value, error))
         return FALSE;
     if (field->type == IFM_RECORD_TEXTS)
         g_ptr_array_add(container, g_strdup(node->text));
-    else if (field->type == IFM_RECORD_CHOICES)
-        g_array_append_val((GArray *)container, value.word);
-    else if (field->type == IFM_RECORD_NUMBERS)
-        g_array_append_val((GArray *)container, value.number);
-    else if (field->type == IFM_RECORD_SERIES)
-        g_array_append_val((GArray *)container, value.integer);
+    else if (field->type != IFM_RECORD_SCALARS)
+        g_array_append_vals(container, (const char *)&value + types[type].at, 1);
     else
     {
         IfmScalar *scalar = g_new0(IfmScalar, 1);
-        scalar->place = (IfmPlace){ source->file, node->line, g_strdup(name), NULL };
+        scalar->place = (IfmPlace){ file, node->line, g_strdup(name), NULL };
         scalar->text = g_strdup(node->text);
         scalar->integer = value.integer;
         scalar->number = value.number;
@@ -242,55 +235,46 @@ static gboolean read_element(const Source *source, const IfmRecordField *field, 
     return TRUE;
 }
 
-static gboolean check_count(const Source *source, const IfmRecordField *field, const YamlNode *node, GError **error)
+static gboolean check_count(const char *file, const IfmRecordField *field, const YamlNode *node, GError **error)
 {
     double n = node->items->len;
     if (field->filled && n == 0)
-        return ifm_error_at(error, source->file, node->line, "%s is an empty list; it should have an entry%s", field->name,
+        return ifm_error_at(error, file, node->line, "%s is an empty list; it should have an entry%s", field->name,
                             field->required ? "" : ", or not stand here at all");
     return is_number(element_of(field)) || (field->min == 0 && field->max == 0) || (n >= field->min && n <= field->max) ||
-           ifm_error_at(error, source->file, node->line, "%s has %g entries; it should have between %g and %g", field->name,
-                        n, field->min, field->max);
+           ifm_error_at(error, file, node->line, "%s has %g entries; it should have between %g and %g", field->name, n,
+                        field->min, field->max);
 }
 
-static gboolean read_field(const Source *source, const IfmRecordField *field, const YamlNode *node, char *place,
-                           GError **error)
+static gboolean read_field(const char *file, const IfmRecordField *field, const YamlNode *node, char *place, GError **error)
 {
     Value value = { 0 };
     const gboolean named = is_map(field), holds = named || types[field->type].element != IFM_RECORD_TEXT;
     if ((holds || field->type == IFM_RECORD_MAP) && node->kind != (holds && !named ? YAML_SEQUENCE : YAML_MAPPING))
-        return wrong_type(source, field, field->type, node, error);
+        return wrong_type(file, field, field->type, node, error);
     if (holds)
     {
         for (guint i = 0; i < node->items->len; i++)
-            if (!read_element(source, field, named ? ((const YamlNode *)node->keys->pdata[i])->text : NULL,
+            if (!read_element(file, field, named ? ((const YamlNode *)node->keys->pdata[i])->text : NULL,
                               node->items->pdata[i], *(gpointer *)place, error))
                 return FALSE;
-        return check_count(source, field, node, error);
+        return check_count(file, field, node, error);
     }
     if (field->type == IFM_RECORD_MAP)
-        return (*(gpointer *)place = read_record(source, field->fields, field->size, node, NULL, error)) != NULL;
-    if (!read_scalar(source, field, field->type, node, &value, error))
+        return (*(gpointer *)place = read_record(file, field->fields, field->size, node, NULL, error)) != NULL;
+    if (!read_scalar(file, field, field->type, node, &value, error))
         return FALSE;
     if (field->type == IFM_RECORD_STRING)
     {
         g_free(*(char **)place);
         *(char **)place = g_strdup(node->text);
     }
-    else if (field->type == IFM_RECORD_DOUBLE || field->type == IFM_RECORD_RATIO)
-        *(double *)place = value.number;
-    else if (field->type == IFM_RECORD_FLAG || field->type == IFM_RECORD_CHOICE)
-        *(int *)place = value.word;
-    else if (field->type == IFM_RECORD_UINT32)
-        *(guint32 *)place = (guint32)value.integer;
-    else if (field->type == IFM_RECORD_SIZE)
-        *(gsize *)place = (gsize)value.integer;
     else
-        *(gint64 *)place = value.integer;
+        memcpy(place, (const char *)&value + types[field->type].at, types[field->type].size);
     return TRUE;
 }
 
-static gboolean unknown_key(const Source *source, const IfmRecordField *fields, const YamlNode *key, GError **error)
+static gboolean unknown_key(const char *file, const IfmRecordField *fields, const YamlNode *key, GError **error)
 {
     g_autoptr(GPtrArray) known = g_ptr_array_new();
     for (; fields->name != NULL; fields++)
@@ -299,7 +283,7 @@ static gboolean unknown_key(const Source *source, const IfmRecordField *fields, 
     g_ptr_array_add(known, NULL);
     g_autofree char *hint = ifm_nearest_hint(key->text, (const char *const *)known->pdata);
     g_autofree char *all = g_strjoinv(", ", (char **)known->pdata);
-    return ifm_error_at(error, source->file, key->line, "unknown key \"%s\"%s%s", key->text,
+    return ifm_error_at(error, file, key->line, "unknown key \"%s\"%s%s", key->text,
                         *hint != '\0' ? hint : "; known here: ", *hint != '\0' ? "" : all);
 }
 
@@ -308,11 +292,11 @@ static void set_fallback(const IfmRecordField *field, char *place)
 {
     YamlNode node = { .kind = YAML_SCALAR, .text = (char *)field->fallback };
     g_autoptr(GError) error = NULL;
-    if (field->fallback != NULL && !read_field(&(Source){ "default" }, field, &node, place, &error))
+    if (field->fallback != NULL && !read_field("default", field, &node, place, &error))
         g_error("the default of key \"%s\": %s", field->name, error->message);
 }
 
-static gboolean fill_record(const Source *source, const IfmRecordField *fields, const YamlNode *node, char *record,
+static gboolean fill_record(const char *file, const IfmRecordField *fields, const YamlNode *node, char *record,
                             IfmPlace *place, GError **error)
 {
     for (gsize i = 0; i < node->keys->len; i++)
@@ -322,36 +306,35 @@ static gboolean fill_record(const Source *source, const IfmRecordField *fields, 
         while (field->name != NULL && (field->type == IFM_RECORD_PLACE || !g_str_equal(field->name, key->text)))
             field++;
         if (field->name == NULL)
-            return unknown_key(source, fields, key, error);
-        if (!read_field(source, field, value, record + field->offset, error))
+            return unknown_key(file, fields, key, error);
+        if (!read_field(file, field, value, record + field->offset, error))
             return FALSE;
         note_lines(place, field->name, value);
     }
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
         if (field->required && !g_hash_table_contains(place->lines, field->name))
-            return ifm_error_at(error, source->file, node->line, "key \"%s\" is missing here: %s", field->name,
-                                field->help);
+            return ifm_error_at(error, file, node->line, "key \"%s\" is missing here: %s", field->name, field->help);
     return TRUE;
 }
 
-static gpointer read_record(const Source *source, const IfmRecordField *fields, gsize size, const YamlNode *node,
+static gpointer read_record(const char *file, const IfmRecordField *fields, gsize size, const YamlNode *node,
                             const char *name, GError **error)
 {
     if (node->kind != YAML_MAPPING)
     {
         const IfmRecordField itself = { .name = name != NULL ? name : "this" };
-        wrong_type(source, &itself, IFM_RECORD_MAP, node, error);
+        wrong_type(file, &itself, IFM_RECORD_MAP, node, error);
         return NULL;
     }
     g_assert(fields->type == IFM_RECORD_PLACE);
     char *record = g_malloc0(size);
     IfmPlace *place = (IfmPlace *)(gpointer)(record + fields->offset);
     ifm_record_init(record, fields);
-    *place = (IfmPlace){ source->file, node->line, g_strdup(name),
+    *place = (IfmPlace){ file, node->line, g_strdup(name),
                          g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref) };
     for (const IfmRecordField *field = fields; field->name != NULL; field++)
         set_fallback(field, record + field->offset);
-    if (fill_record(source, fields, node, record, place, error))
+    if (fill_record(file, fields, node, record, place, error))
         return record;
     ifm_record_free(record, fields);
     return NULL;
@@ -361,8 +344,7 @@ gpointer ifm_yaml_parse(const IfmRecordField *fields, gsize size, const char *te
                         GError **error)
 {
     g_autoptr(YamlNode) root = yaml_tree_parse(text, length, name, error);
-    Source source = { g_intern_string(name) };
-    return root != NULL ? read_record(&source, fields, size, root, NULL, error) : NULL;
+    return root != NULL ? read_record(g_intern_string(name), fields, size, root, NULL, error) : NULL;
 }
 
 static gboolean load(const char *path, char **text, gsize *n_bytes, GError **error)
@@ -418,8 +400,7 @@ gpointer ifm_yaml_read_with(const IfmRecordField *fields, gsize size, const char
     for (; settings != NULL && *settings != NULL && root->kind == YAML_MAPPING; settings++)
         if (!apply_setting(root, *settings, error))
             return NULL;
-    const Source source = { g_intern_string(path) };
-    return read_record(&source, fields, size, root, NULL, error);
+    return read_record(g_intern_string(path), fields, size, root, NULL, error);
 }
 
 gpointer ifm_yaml_read(const IfmRecordField *fields, gsize size, const char *path, GError **error)

@@ -25,10 +25,8 @@ gboolean profile_parse_parts(const char *text, guint *parts, GError **error)
     *parts = text != NULL ? 0 : IFM_PROFILE_ALL;
     for (char **word = asked; text != NULL && *word != NULL; word++)
     {
-        guint bit = 0;
-        while (words[bit] != NULL && !g_str_equal(words[bit], *word))
-            bit++;
-        if (words[bit] == NULL)
+        const int bit = ifm_word_index(words, *word);
+        if (bit < 0)
         {
             g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(*word, words);
             return ifm_error_misuse(error, "--profile: \"%s\" is no part of a profile (there are %s)%s", *word, all, hint);

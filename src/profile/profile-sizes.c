@@ -116,10 +116,8 @@ static gboolean read_encoding(const ProfileSizes *from, IfmTransformerSizes *int
         return TRUE;
     const char *colon = strchr(text, ':');
     g_autofree char *word = colon != NULL ? g_strndup(text, (gsize)(colon - text)) : g_strdup(text);
-    int kind = 0;
-    while (words[kind] != NULL && !g_str_equal(words[kind], word))
-        kind++;
-    if (words[kind] == NULL)
+    const int kind = ifm_word_index(words, word);
+    if (kind < 0)
     {
         g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(word, words);
         return ifm_error_misuse(error, "--pe: \"%s\" is none of %s, such as lap:16%s", word, all, hint);

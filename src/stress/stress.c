@@ -39,12 +39,10 @@ const char *const *ifm_stress_words(void)
 gboolean ifm_stress_parse(const char *text, IfmStressKind *kind, GError **error)
 {
     const char *const *words = ifm_stress_words();
-    for (int i = 0; words[i] != NULL; i++)
-        if (g_str_equal(words[i], text))
-        {
-            *kind = (IfmStressKind)i;
-            return TRUE;
-        }
+    const int found = ifm_word_index(words, text);
+    *kind = (IfmStressKind)MAX(found, 0);
+    if (found >= 0)
+        return TRUE;
     g_autofree char *hint = ifm_nearest_hint(text, words);
     return ifm_error_refuse(error, "\"%s\" is no kind of load: gemm, copy or random is expected%s", text, hint);
 }

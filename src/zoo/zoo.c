@@ -91,9 +91,9 @@ static gboolean read_word(const IfmZooEntry *entry, const IfmZooParameter *param
                           GError **error)
 {
     const char *const *words = parameter->words();
-    for (*value = 0; words[*value] != NULL; (*value)++)
-        if (g_str_equal(words[*value], text))
-            return TRUE;
+    *value = ifm_word_index(words, text);
+    if (*value >= 0)
+        return TRUE;
     g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(text, words);
     return ifm_error_refuse(error, "zoo: %s: %s=%s is none of %s%s", entry->name, parameter->name, text, all, hint);
 }
