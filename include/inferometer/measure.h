@@ -160,41 +160,37 @@ typedef struct
  * @fallback: what --help calls the default, or NULL */
 #define IFM_PROTOCOL_ROW_CI(offset, fallback_)                                                                             \
     {                                                                                                                      \
-        "ci", 0, IFM_OPTION_RATIO, FALSE, "PERCENT",                                                                       \
-            "measure until half the median's 95 % interval is at most this part of it", fallback_,                         \
-            .minimum = 1, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, ci_ratio)                 \
+        "ci", IFM_OPTION_RATIO, "PERCENT", "measure until half the median's 95 % interval is at most this part of it",     \
+            fallback_, .minimum = 1, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, ci_ratio)      \
     }
 #define IFM_PROTOCOL_ROW_RUNS(offset)                                                                                      \
     {                                                                                                                      \
-        "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "measure exactly so many runs instead",                                   \
+        "runs", IFM_OPTION_COUNT, "N", "measure exactly so many runs instead",                                             \
             .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, runs)     \
     }
 #define IFM_PROTOCOL_ROW_WARMUP(offset)                                                                                    \
     {                                                                                                                      \
-        "warmup", 0, IFM_OPTION_COUNT, FALSE, "N",                                                                         \
-            "runs before measuring: at least so many, or with --runs exactly (then 10)",                                   \
+        "warmup", IFM_OPTION_COUNT, "N", "runs before measuring: at least so many, or with --runs exactly (then 10)",      \
             .maximum = IFM_PROTOCOL_MAX_RUNS, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, warmup)                 \
     }
 #define IFM_PROTOCOL_ROW_TIME_BUDGET(offset, fallback_)                                                                    \
     {                                                                                                                      \
-        "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME",                                                              \
-            "the maximum time to warm up and measure one case; 0: no limit", fallback_,                                    \
-            .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, time_budget_ns)                         \
+        "time-budget", IFM_OPTION_DURATION, "TIME", "the maximum time to warm up and measure one case; 0: no limit",       \
+            fallback_, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, time_budget_ns)              \
     }
 #define IFM_PROTOCOL_ROW_TIMEOUT(offset, fallback_)                                                                        \
     {                                                                                                                      \
-        "timeout", 0, IFM_OPTION_DURATION, FALSE, "TIME",                                                                  \
-            "a device that shows no progress for so long has hung; 0: no limit", fallback_,                                \
-            .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, hang_ns)                                \
+        "timeout", IFM_OPTION_DURATION, "TIME", "a device that shows no progress for so long has hung; 0: no limit",       \
+            fallback_, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, hang_ns)                     \
     }
 #define IFM_PROTOCOL_ROW_CASE_TIMEOUT(offset, fallback_)                                                                   \
     {                                                                                                                      \
-        "case-timeout", 0, IFM_OPTION_DURATION, FALSE, "TIME", "the maximum time for one case, in all; 0: no limit",       \
-            fallback_, .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, case_time_ns)                \
+        "case-timeout", IFM_OPTION_DURATION, "TIME", "the maximum time for one case, in all; 0: no limit", fallback_,      \
+            .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, case_time_ns)                           \
     }
 #define IFM_PROTOCOL_ROW_MEMORY_LIMIT(offset, fallback_)                                                                   \
     {                                                                                                                      \
-        "memory-limit", 0, IFM_OPTION_BYTES, FALSE, "SIZE",                                                                \
+        "memory-limit", IFM_OPTION_BYTES, "SIZE",                                                                          \
             "how far a device's process may grow once its runtime is open; 0: no limit", fallback_,                        \
             .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, memory_bytes)                           \
     }
@@ -341,6 +337,21 @@ typedef struct
     double cases_per_s; /* of those measured now; NaN at first */
     gint64 left_ns;     /* by what items of each pace took so far; -1 where it cannot be said */
 } IfmCampaignProgress;
+
+/** IfmProgress: what there is to report of the cases of a profile, a comparison or a run: how many are to come, then of
+ * each that it begins, how far it is, and that it ended. What a message does not say is as the one before had it. */
+typedef struct
+{
+    gsize n_cases;          /* from here on; counted anew in a message without more */
+    const char *title;      /* a case begins, where there is neither @phase nor @outcome */
+    gboolean again;         /* it belongs to the case before, and counts with it */
+    gsize runs;             /* its fixed count; 0 where @target_ci_ratio is aimed at */
+    double target_ci_ratio; /* NaN or 0: none */
+    const char *phase;      /* as of IfmRunnerOptions.progress, with the three behind it */
+    gsize n;
+    double median_ns, ci_ratio;
+    const char *outcome; /* "ok", "failed", "interrupted", a name of an error's code, "not stored", … */
+} IfmProgress;
 
 /* --- how ----------------------------------------------------------------------------------------------------------- */
 

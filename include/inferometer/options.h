@@ -41,16 +41,16 @@ typedef struct IfmOption IfmOption;
 struct IfmOption
 {
     const char *name; /* "time-budget" */
-    char letter;      /* 'o', or 0 */
     IfmOptionKind kind;
-    gboolean
-        repeatable; /* for texts, files and folders: the struct holds a const char *const *, NULL-terminated, or NULL */
     const char *argument; /* the name of the value in --help; NULL for flags */
     const char *help;
     const char *fallback;       /* the default as a user would write it, or NULL */
     const char *const *choices; /* the only values allowed, NULL-terminated, or NULL */
-    gint64 minimum, maximum;    /* for a count; maximum 0: no upper bound. For a ratio: minimum 1: above 0 */
-    const char *after;          /* in a list of several tables, the row that this one follows: see ifm_options_list() */
+    char letter;                /* 'o', or 0 */
+    gboolean
+        repeatable; /* for texts, files and folders: the struct holds a const char *const *, NULL-terminated, or NULL */
+    gint64 minimum, maximum; /* for a count; maximum 0: no upper bound. For a ratio: minimum 1: above 0 */
+    const char *after;       /* in a list of several tables, the row that this one follows: see ifm_options_list() */
     gboolean deferred; /* the default is only shown in --help: the struct starts unset, and its reader supplies the value.
                         * Defaults of repeatable rows are always deferred. */
     gsize at;          /* G_STRUCT_OFFSET() of the value */

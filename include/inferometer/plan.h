@@ -250,19 +250,6 @@ char *ifm_plan_candidates_to_csv(const IfmPlanResult *result);
  * ifm_plan_answer_to_json() has; several as {"format": "plans", "plans": [...]}. (transfer full) */
 json_t *ifm_plan_result_to_json(const IfmPlanResult *result);
 
-/** IfmRunProgress: where it is. The first of a run has neither @phase nor @outcome. */
-typedef struct
-{
-    gsize index, n_runs; /* of the runs */
-    const char *title;
-    gsize repetitions;      /* a fixed number; 0 where @target_ci_ratio is aimed at */
-    double target_ci_ratio; /* 0: none */
-    const char *phase;      /* as of IfmRunnerOptions.progress, with the three behind it */
-    gsize n;
-    double median_ns, ci_ratio;
-    const char *outcome; /* how it ended: "ok", a name of an error's code, "not stored"; NULL: not yet */
-} IfmRunProgress;
-
 /** IfmRunOptions: what to run, and how. */
 typedef struct
 {
@@ -292,7 +279,7 @@ typedef struct
     gboolean resume;    /* runs and pilots that the store holds are not measured again */
     /* Not in the table. note: what is no error and worth a line. */
     void (*note)(const char *line, void *user);
-    void (*progress)(const IfmRunProgress *progress, void *user);
+    void (*progress)(const IfmProgress *progress, void *user);
     void *user;
 } IfmRunOptions;
 extern const IfmOption ifm_run_options[];

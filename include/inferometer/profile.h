@@ -60,14 +60,7 @@ typedef struct
 {
     /* @message: what is worth knowing and no error: "no --device given: …" */
     void (*note)(const char *message, void *user);
-    /* from here on so many cases are begun */
-    void (*cases)(gsize n_cases, void *user);
-    /* @runs: the fixed count, 0 where @ci_ratio is aimed at    @again: it belongs to the case before, and counts with it */
-    void (*begin)(const char *name, gsize runs, double ci_ratio, gboolean again, void *user);
-    /* how far it is, as IfmRunnerOptions.progress has it */
-    void (*update)(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
-    /* @outcome: "ok", "failed", "interrupted", "not stored", … */
-    void (*end)(const char *outcome, void *user);
+    void (*progress)(const IfmProgress *now, void *user);
     /* whether a model that was read may be used: FALSE with an error ends it all. Asked before anything is made of it */
     gboolean (*accept)(const IfmModel *model, void *user, GError **error);
     void *user;

@@ -8,16 +8,16 @@
 
 #define DOCUMENT_ROW                                                                                                       \
     {                                                                                                                      \
-        "document", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",                                                                   \
+        "document", IFM_OPTION_OUTPUT, "FILE",                                                                             \
             "write what is shown as JSON: sections, tables with their keys; - is standard output"                          \
     }
 
 const IfmOption cli_document_options[] = { DOCUMENT_ROW, { NULL } };
 
 const IfmOption cli_page_options[] = {
-    { "html", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
+    { "html", IFM_OPTION_OUTPUT, "FILE",
       "write a page with figures that zoom and tables that sort, one file for any browser; - is standard output" },
-    { "figures", 0, IFM_OPTION_FOLDER, FALSE, "DIR", "write each figure as a picture (SVG) into this folder" },
+    { "figures", IFM_OPTION_FOLDER, "DIR", "write each figure as a picture (SVG) into this folder" },
     DOCUMENT_ROW,
     { NULL },
 };

@@ -3,9 +3,9 @@
 #include "cli.h"
 
 static const IfmOption common_options[] = {
-    { "quiet", 'q', IFM_OPTION_FLAG, FALSE, NULL, "no progress and no notes on standard error" },
-    { "log", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "append what is done, found and skipped, with times, even with --quiet" },
-    { "help", 'h', IFM_OPTION_FLAG, FALSE, NULL, "this text" },
+    { "quiet", IFM_OPTION_FLAG, NULL, "no progress and no notes on standard error", .letter = 'q' },
+    { "log", IFM_OPTION_OUTPUT, "FILE", "append what is done, found and skipped, with times, even with --quiet" },
+    { "help", IFM_OPTION_FLAG, NULL, "this text", .letter = 'h' },
     { NULL },
 };
 
@@ -239,4 +239,9 @@ const char *const *cli_positional(const Arguments *self)
 const Verb *cli_verb_of(const Arguments *self)
 {
     return self->verb;
+}
+
+const IfmOption *const *cli_rows(const Arguments *self)
+{
+    return self->options;
 }

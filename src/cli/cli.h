@@ -1,5 +1,5 @@
 #pragma once
-#include <inferometer/measure.h>
+#include <inferometer/profile.h>
 #include <inferometer/trace.h>
 
 G_BEGIN_DECLS
@@ -90,12 +90,15 @@ double cli_ratio(const Arguments *self, const char *name);
 /* cli_positional: NULL-terminated. */
 const char *const *cli_positional(const Arguments *self);
 const Verb *cli_verb_of(const Arguments *self);
+/* cli_rows: cli_options() of its verb. (transfer none) */
+const IfmOption *const *cli_rows(const Arguments *self);
 
 /* --- help.c, completion.c --------------------------------------------------------------------------------------------- */
 
-char *cli_help_overview(const IfmScreen *screen);
-char *cli_help_verb(const Verb *verb, const IfmScreen *screen);
-char *cli_help_group(const char *group, const IfmScreen *screen);
+/* cli_help: set for the screen of standard output. (transfer full) */
+char *cli_help_overview(void);
+char *cli_help_verb(const Verb *verb);
+char *cli_help_group(const char *group);
 char *cli_man_page(void);
 /* cli_completion_devices: device names that a shell may offer, a line each, found without opening a vendor's runtime. */
 char *cli_completion_devices(void);
@@ -113,14 +116,15 @@ void cli_complain_alike(const char *const *lines);
 void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* cli_note_of: cli_note() of a message, once however often it comes. @user: not used */
 void cli_note_of(const char *message, void *user);
-/* cli_set_verb: what is being done, and whether with --quiet. */
-void cli_set_verb(const Verb *verb, gboolean quiet);
+/* cli_set_verb: the verb that messages name. cli_set_quiet: whether with --quiet. */
+void cli_set_verb(const Verb *verb);
+void cli_set_quiet(gboolean quiet);
 /* cli_fail: complains and returns the exit status of that error; one of usage points to the verb's help. */
 int cli_fail(const GError *error);
 /* cli_status_of: the exit status of an error of that code. */
 int cli_status_of(IfmErrorCode code);
 /* cli_usage: complains, points to the verb's help, returns CLI_EXIT_USAGE. */
-int cli_usage(const Verb *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
+int cli_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* cli_print: text to standard output. Returns: 0 or the exit status of the failure, which was reported. */
 int cli_print(const char *text);
 /* cli_write, cli_write_json: text or JSON to a file or "-"; as above. */
@@ -198,39 +202,36 @@ int cli_interrupt_signal(void);
 
 typedef struct
 {
+    const Arguments *arguments;
     IfmStore *store;
-    IfmCampaign *campaign; /* for ifm_campaign_ask() */
+    IfmCampaign *campaign; /* NULL: not open yet */
 } Keep;
 
-/* keep_init: opens the store of the options KEEP_ROWS. FALSE with the store's error. */
-gboolean keep_init(Keep *keep, const Arguments *arguments, GError **error);
+/* keep_open: opens the store of the options KEEP_ROWS. FALSE with the store's error. */
+gboolean keep_open(Keep *keep, GError **error);
+/* keep_ask: an IfmMeasureFunction; opens what is not open yet. @user: the Keep */
+IfmMeasurement *keep_ask(const char *title, const IfmCaseKind *kind, const void *spec, void *user, GError **error);
 void keep_clear(Keep *keep);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Keep, keep_clear)
 
 #define KEEP_ROWS(folder)                                                                                                  \
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the store (store.db), which keeps each measurement",                  \
+      folder,   .letter = 'o' },                                                                                           \
     {                                                                                                                      \
-        "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db), which keeps each measurement",    \
-        folder                                                                                                             \
-    },                                                                                                                     \
-    {                                                                                                                      \
-        "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not measure again what the store holds already"                     \
+        "resume", IFM_OPTION_FLAG, NULL, "do not measure again what the store holds already"                               \
     }
 
 /* --- progress.c ------------------------------------------------------------------------------------------------------- */
 
 /* Progress: one line on a terminal, a line every few seconds in a log, nothing with --quiet; on standard error. */
 typedef struct Progress Progress;
-Progress *progress_new(gsize n_cases, gboolean quiet);
+Progress *progress_new(const Arguments *arguments);
 void progress_free(Progress *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Progress, progress_free)
-/* progress_begin: @runs: the fixed count, 0 where @ci_ratio is aimed at. */
-void progress_begin(Progress *self, const char *device, gsize runs, double ci_ratio);
-/* progress_again: Something more about the case that ended last. */
-void progress_again(Progress *self, const char *what);
-/* progress_update: fits IfmRunnerOptions.progress; @user: the Progress. */
-void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
-/* progress_end: Takes the line away; in a log, @outcome closes the case. */
-void progress_end(Progress *self, const char *outcome);
+/* progress_of: Shows it; what ended has its line taken away, and in a log the outcome. @user: the Progress */
+void progress_of(const IfmProgress *now, void *user);
+/* progress_watch: Notes and progress on the terminal, of models that no output of the command replaces. Borrows @self. */
+IfmProfileWatch progress_watch(Progress *self);
 /* progress_study: of a study's many cases: in a log a line every few seconds, and one for each kind of failure. */
 void progress_study(Progress *self, const IfmCampaignProgress *progress, const IfmMeasurement *ended);
 /* progress_study_end: Takes the line away. */

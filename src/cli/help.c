@@ -36,18 +36,19 @@ static const struct
 
 /* --- setting text --------------------------------------------------------------------------------------------------- */
 
-static int text_width(const IfmScreen *screen)
+static int text_width(void)
 {
-    return MIN(screen->width, HELP_WIDTH);
+    return MIN(cli_screen().width, HELP_WIDTH);
 }
 
-static void heading(GString *out, const char *title, const IfmScreen *screen)
+static void heading(GString *out, const char *title)
 {
-    g_string_append_printf(out, "\n%s%s%s\n", screen->colour ? "\033[1m" : "", title, screen->colour ? "\033[0m" : "");
+    const gboolean bold = cli_screen().colour;
+    g_string_append_printf(out, "\n%s%s%s\n", bold ? "\033[1m" : "", title, bold ? "\033[0m" : "");
 }
 
 /* One row of a list: a term and what it means. */
-static void item(GString *out, const char *term, int column, const char *meaning, const IfmScreen *screen)
+static void item(GString *out, const char *term, int column, const char *meaning)
 {
     int at = INDENT + ifm_text_width(term);
     g_string_append_printf(out, "%*s%s", INDENT, "", term);
@@ -55,16 +56,16 @@ static void item(GString *out, const char *term, int column, const char *meaning
         g_string_append_printf(out, "\n%*s", column, "");
     else
         g_string_append_printf(out, "%*s", column - at, "");
-    ifm_format_wrap(out, meaning, column, column, text_width(screen));
+    ifm_format_wrap(out, meaning, column, column, text_width());
 }
 
-static void paragraphs(GString *out, const char *text, const IfmScreen *screen)
+static void paragraphs(GString *out, const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (char **line = lines; *line != NULL; line++)
     {
         g_string_append_c(out, '\n');
-        ifm_format_wrap(out, *line, 0, 0, text_width(screen));
+        ifm_format_wrap(out, *line, 0, 0, text_width());
     }
 }
 
@@ -86,69 +87,69 @@ static char *option_meaning(const IfmOption *option)
 
 /* --- screens -------------------------------------------------------------------------------------------------------- */
 
-static void list_verbs(GString *out, const char *group, const IfmScreen *screen)
+static void list_verbs(GString *out, const char *group)
 {
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
         if (group == NULL || (g_str_has_prefix((*verb)->name, group) && (*verb)->name[strlen(group)] == ' '))
-            item(out, (*verb)->name, 19, (*verb)->summary, screen);
+            item(out, (*verb)->name, 19, (*verb)->summary);
 }
 
-char *cli_help_overview(const IfmScreen *screen)
+char *cli_help_overview(void)
 {
     GString *out = g_string_new(NULL);
     g_string_append_printf(out, "inferometer %s: %s\n\nusage: inferometer VERB [OPTION…] [ARGUMENT…]\n", IFM_VERSION,
                            tagline);
-    heading(out, "Verbs", screen);
-    list_verbs(out, NULL, screen);
+    heading(out, "Verbs");
+    list_verbs(out, NULL);
     g_string_append(out, "\n`inferometer help VERB` explains one; `inferometer --version` prints the version.\n");
-    heading(out, "Examples", screen);
+    heading(out, "Examples");
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
         if ((*verb)->examples[0].line != NULL)
             g_string_append_printf(out, "%*s%s\n", INDENT, "", (*verb)->examples[0].line);
-    heading(out, "Exit status", screen);
+    heading(out, "Exit status");
     for (gsize i = 0; i < G_N_ELEMENTS(exit_statuses); i++)
-        item(out, exit_statuses[i].status, 10, exit_statuses[i].meaning, screen);
-    heading(out, "Environment", screen);
+        item(out, exit_statuses[i].status, 10, exit_statuses[i].meaning);
+    heading(out, "Environment");
     for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
-        item(out, variables[i].name, HELP_COLUMN + 4, variables[i].meaning, screen);
+        item(out, variables[i].name, HELP_COLUMN + 4, variables[i].meaning);
     return g_string_free(out, FALSE);
 }
 
-char *cli_help_group(const char *group, const IfmScreen *screen)
+char *cli_help_group(const char *group)
 {
     GString *out = g_string_new(NULL);
     g_string_append_printf(out, "usage: inferometer %s VERB [OPTION…] [ARGUMENT…]\n\n", group);
-    list_verbs(out, group, screen);
+    list_verbs(out, group);
     return g_string_free(out, FALSE);
 }
 
-char *cli_help_verb(const Verb *verb, const IfmScreen *screen)
+char *cli_help_verb(const Verb *verb)
 {
     GString *out = g_string_new(NULL);
     g_string_append_printf(out, "usage: inferometer %s [OPTION…]%s%s\n\n", verb->name, *verb->arguments != '\0' ? " " : "",
                            verb->arguments);
     g_autofree char *sentence = g_strdup_printf("%c%s.", g_ascii_toupper(verb->summary[0]), verb->summary + 1);
-    ifm_format_wrap(out, sentence, 0, 0, text_width(screen));
+    ifm_format_wrap(out, sentence, 0, 0, text_width());
     if (verb->details != NULL)
-        paragraphs(out, verb->details, screen);
+        paragraphs(out, verb->details);
     if (cli_is_group(verb->name))
     {
-        heading(out, "Verbs of this group", screen);
-        list_verbs(out, verb->name, screen);
+        heading(out, "Verbs of this group");
+        list_verbs(out, verb->name);
     }
-    heading(out, "Options", screen);
+    heading(out, "Options");
     g_autofree const IfmOption **rows = cli_options(verb);
     for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
     {
         g_autofree char *term = option_term(option), *meaning = option_meaning(option);
-        item(out, term, HELP_COLUMN + 4, meaning, screen);
+        item(out, term, HELP_COLUMN + 4, meaning);
     }
     for (gsize i = 0; verb->examples[i].line != NULL; i++)
     {
         if (i == 0)
-            heading(out, "Examples", screen);
+            heading(out, "Examples");
         g_string_append_printf(out, "%*s%s\n%*s", INDENT, "", verb->examples[i].line, 2 * INDENT + 2, "");
-        ifm_format_wrap(out, verb->examples[i].meaning, 2 * INDENT + 2, 2 * INDENT + 2, text_width(screen));
+        ifm_format_wrap(out, verb->examples[i].meaning, 2 * INDENT + 2, 2 * INDENT + 2, text_width());
     }
     return g_string_free(out, FALSE);
 }

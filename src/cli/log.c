@@ -37,20 +37,19 @@ static GLogWriterOutput write_report(GLogLevelFlags level, const GLogField *fiel
 int cli_log_open(const Arguments *arguments, const char *const *words)
 {
     const char *path = cli_text(arguments, "log");
-    const Verb *verb = cli_verb_of(arguments);
     g_autoptr(GError) error = NULL;
     if (path == NULL)
         return CLI_EXIT_OK;
     if (g_str_equal(path, "-"))
-        return cli_usage(verb, "--log: standard output has the results: name a file");
+        return cli_usage("--log: standard output has the results: name a file");
     if (!cli_can_write(path, &error))
-        return cli_usage(verb, "--log: %s", error->message);
+        return cli_usage("--log: %s", error->message);
     const int status = cli_check_outputs(arguments, TRUE); /* no model is appended to */
     if (status != CLI_EXIT_OK)
         return status;
     log_file = fopen(path, "ae");
     if (log_file == NULL)
-        return cli_usage(verb, "--log: %s: cannot be written: %s", path, g_strerror(errno));
+        return cli_usage("--log: %s: cannot be written: %s", path, g_strerror(errno));
     g_autofree char *line = g_strjoinv(" ", (char **)words);
     began_us = g_get_monotonic_time();
     g_log_set_writer_func(write_report, NULL, NULL);

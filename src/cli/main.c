@@ -143,23 +143,22 @@ static int run_verb(const char *const *words)
     const Verb *verb = cli_find_verb(words, &n_used, &error);
     if (verb == NULL)
     {
-        IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
         if (cli_is_group(words[0]) && (g_strcmp0(words[1], "--help") == 0 || g_strcmp0(words[1], "-h") == 0))
         {
-            g_autofree char *text = cli_help_group(words[0], &screen);
+            g_autofree char *text = cli_help_group(words[0]);
             return cli_print(text);
         }
         cli_complain("%s", error->message);
         return CLI_EXIT_USAGE;
     }
+    cli_set_verb(verb);
     g_autoptr(Arguments) arguments = cli_arguments_parse(verb, words + n_used, &error);
     if (arguments == NULL)
-        return cli_usage(verb, "%s", error->message);
-    cli_set_verb(verb, cli_given(arguments, "quiet"));
+        return cli_usage("%s", error->message);
+    cli_set_quiet(cli_given(arguments, "quiet"));
     if (cli_given(arguments, "help"))
     {
-        IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
-        g_autofree char *text = cli_help_verb(verb, &screen);
+        g_autofree char *text = cli_help_verb(verb);
         return cli_print(text);
     }
     if (!check_stack())
@@ -180,7 +179,6 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     signal(SIGPIPE, SIG_IGN); /* a pipe without reader, a file past its limit: errors of the write, reported in one line */
     signal(SIGXFSZ, SIG_IGN);
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     const char *first = argc > 1 ? argv[1] : NULL;
     if (first == NULL)
     {
@@ -191,7 +189,7 @@ int main(int argc, char **argv)
         return cli_print("inferometer " IFM_VERSION "\n");
     if (g_str_equal(first, "--help") || g_str_equal(first, "-h"))
     {
-        g_autofree char *text = cli_help_overview(&screen);
+        g_autofree char *text = cli_help_overview();
         return cli_print(text);
     }
     return run_verb((const char *const *)argv + 1);

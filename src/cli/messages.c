@@ -9,9 +9,13 @@
 static const Verb *current_verb;
 static gboolean is_quiet;
 
-void cli_set_verb(const Verb *verb, gboolean quiet)
+void cli_set_verb(const Verb *verb)
 {
     current_verb = verb;
+}
+
+void cli_set_quiet(gboolean quiet)
+{
     is_quiet = quiet;
 }
 
@@ -103,7 +107,7 @@ int cli_fail(const GError *error)
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
         return CLI_EXIT_SIGNAL + SIGPIPE;
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_USAGE))
-        return cli_usage(current_verb, "%s", error->message);
+        return cli_usage("%s", error->message);
     cli_complain("%s", error->message);
     return ifm_error_exit_status(error);
 }
@@ -114,13 +118,13 @@ int cli_status_of(IfmErrorCode code)
     return ifm_error_exit_status(error);
 }
 
-int cli_usage(const Verb *verb, const char *format, ...)
+int cli_usage(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
     g_autofree char *message = g_strdup_vprintf(format, values);
     va_end(values);
-    cli_complain("%s: %s (see inferometer help %s)", verb->name, message, verb->name);
+    cli_complain("%s: %s (see inferometer help %s)", current_verb->name, message, current_verb->name);
     return CLI_EXIT_USAGE;
 }
 

@@ -104,8 +104,7 @@ static GArray *claim_inputs(const Arguments *arguments)
     g_array_set_clear_func(all, claimed_clear);
     for (const char *const *word = cli_positional(arguments); *word != NULL; word++)
         claim_positional(all, verb, *word);
-    g_autofree const IfmOption **rows = cli_options(verb);
-    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
+    for (const IfmOption *const *row = cli_rows(arguments), *option; (option = *row) != NULL; row++)
     {
         const gboolean is_folder = option->kind == IFM_OPTION_FOLDER && !option->repeatable;
         g_autofree char *what = g_strconcat("input of --", option->name, NULL);
@@ -122,8 +121,7 @@ static GArray *claim_inputs(const Arguments *arguments)
 static gboolean is_kept_model(const Arguments *arguments, const char *path)
 {
     g_autofree char *place = future_place(path), *inside = g_path_get_dirname(place);
-    g_autofree const IfmOption **rows = cli_options(cli_verb_of(arguments));
-    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
+    for (const IfmOption *const *row = cli_rows(arguments), *option; (option = *row) != NULL; row++)
     {
         const char *folder =
             option->kind == IFM_OPTION_FOLDER && !option->repeatable ? cli_text(arguments, option->name) : NULL;
@@ -154,7 +152,6 @@ static gboolean is_store(const char *path)
 
 static int check_output(const Arguments *arguments, const char *option, GArray *claimed)
 {
-    const Verb *verb = cli_verb_of(arguments);
     const char *path = cli_text(arguments, option);
     g_autoptr(GError) error = NULL;
     g_autofree char *what = g_strconcat("--", option, NULL);
@@ -162,19 +159,19 @@ static int check_output(const Arguments *arguments, const char *option, GArray *
     {
         const Claimed *other = &g_array_index(claimed, Claimed, i);
         if (!g_str_equal(path, "-") && is_same_file(path, other->path))
-            return cli_usage(verb, "%s %s: is the same file as the %s %s, which it would replace: name another", what, path,
+            return cli_usage("%s %s: is the same file as the %s %s, which it would replace: name another", what, path,
                              other->what, other->path);
     }
     if (!g_str_equal(path, "-") && is_kept_model(arguments, path))
-        return cli_usage(verb, "%s %s: is in the folder where models are kept: name another place", what, path);
+        return cli_usage("%s %s: is in the folder where models are kept: name another place", what, path);
     if (is_store(path))
-        return cli_usage(verb, "%s %s: is a store, which it would replace: name another file", what, path);
+        return cli_usage("%s %s: is a store, which it would replace: name another file", what, path);
     claim(claimed, path, what);
     return cli_can_write(path, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
 /* The next of the options of @rows that name a file to be written and were given; NULL where there is none. */
-static const IfmOption *next_output(const Arguments *arguments, const IfmOption ***rows)
+static const IfmOption *next_output(const Arguments *arguments, const IfmOption *const **rows)
 {
     const Verb *verb = cli_verb_of(arguments);
     for (const IfmOption *option; (option = **rows) != NULL; ++*rows)
@@ -191,8 +188,7 @@ static const IfmOption *next_output(const Arguments *arguments, const IfmOption 
 
 gboolean cli_to_stdout(const Arguments *arguments)
 {
-    g_autofree const IfmOption **all = cli_options(cli_verb_of(arguments));
-    for (const IfmOption **rows = all, *option; (option = next_output(arguments, &rows)) != NULL;)
+    for (const IfmOption *const *rows = cli_rows(arguments), *option; (option = next_output(arguments, &rows)) != NULL;)
         if (g_str_equal(cli_text(arguments, option->name), "-"))
             return TRUE;
     return FALSE;
@@ -201,8 +197,7 @@ gboolean cli_to_stdout(const Arguments *arguments)
 gboolean cli_check_model_kept(const Arguments *arguments, const IfmModel *model, GError **error)
 {
     g_auto(GStrv) files = ifm_model_files(model);
-    g_autofree const IfmOption **all = cli_options(cli_verb_of(arguments));
-    for (const IfmOption **rows = all, *option; (option = next_output(arguments, &rows)) != NULL;)
+    for (const IfmOption *const *rows = cli_rows(arguments), *option; (option = next_output(arguments, &rows)) != NULL;)
     {
         const char *path = cli_text(arguments, option->name);
         for (char **file = files; *file != NULL && !g_str_equal(path, "-"); file++)
@@ -216,8 +211,7 @@ gboolean cli_check_model_kept(const Arguments *arguments, const IfmModel *model,
 
 int cli_check_links(const Arguments *arguments)
 {
-    g_autofree const IfmOption **rows = cli_options(cli_verb_of(arguments));
-    for (const IfmOption **row = rows, *option; (option = *row) != NULL; row++)
+    for (const IfmOption *const *row = cli_rows(arguments), *option; (option = *row) != NULL; row++)
     {
         g_autoptr(GError) error = NULL;
         const char *path = option->kind == IFM_OPTION_OUTPUT ? cli_text(arguments, option->name) : NULL;
@@ -232,13 +226,11 @@ int cli_check_links(const Arguments *arguments)
 
 int cli_check_outputs(const Arguments *arguments, gboolean is_log)
 {
-    const Verb *verb = cli_verb_of(arguments);
     const char *to_stdout = NULL;
     g_autoptr(GArray) claimed = claim_inputs(arguments);
-    g_autofree const IfmOption **all = cli_options(verb);
     if (!is_log && cli_given(arguments, "log"))
         claim(claimed, cli_text(arguments, "log"), "--log");
-    for (const IfmOption **rows = all, *option; (option = next_output(arguments, &rows)) != NULL;)
+    for (const IfmOption *const *rows = cli_rows(arguments), *option; (option = next_output(arguments, &rows)) != NULL;)
     {
         if (g_str_equal(option->name, "log") != is_log)
             continue;
@@ -248,7 +240,7 @@ int cli_check_outputs(const Arguments *arguments, gboolean is_log)
         if (!g_str_equal(cli_text(arguments, option->name), "-"))
             continue;
         if (to_stdout != NULL)
-            return cli_usage(verb, "--%s and --%s cannot both go to standard output", to_stdout, option->name);
+            return cli_usage("--%s and --%s cannot both go to standard output", to_stdout, option->name);
         to_stdout = option->name;
     }
     return CLI_EXIT_OK;

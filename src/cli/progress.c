@@ -11,6 +11,7 @@
 struct Progress
 {
     gboolean quiet, terminal, shown;
+    const Arguments *arguments;
     gsize n_cases, number; /* number: of the running case, from 1 */
     char *device;
     gsize runs;
@@ -32,13 +33,13 @@ typedef struct
     const char *left; /* the time left alone, for narrow screens; "" or NULL */
 } Line;
 
-Progress *progress_new(gsize n_cases, gboolean quiet)
+Progress *progress_new(const Arguments *arguments)
 {
     Progress *self = g_new0(Progress, 1);
     const char *term = g_getenv("TERM");
-    self->quiet = quiet;
+    self->arguments = arguments;
+    self->quiet = cli_given(arguments, "quiet");
     self->terminal = isatty(STDERR_FILENO) && term != NULL && !g_str_equal(term, "dumb");
-    self->n_cases = n_cases;
     self->reported = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     return self;
 }
@@ -161,55 +162,65 @@ static void show(Progress *self, const Line *line, gboolean due)
 
 /* --- one case after the other, as a profile has them ------------------------------------------------------------------ */
 
-static Line case_line(const Progress *self, const char *phase, gsize n, double median_ns, double ci_ratio)
+static void show_case(Progress *self, const char *phase, const IfmProgress *now, gboolean due)
 {
-    return (Line){ .number = self->number,
-                   .n_cases = self->n_cases,
-                   .name = self->device,
-                   .part_ratio = part_done(self, n, ci_ratio),
-                   .phase = phase,
-                   .n = n,
-                   .median_ns = median_ns,
-                   .ci_ratio = ci_ratio,
-                   .rest = "" };
+    const gsize n = now != NULL ? now->n : 0;
+    const double ci_ratio = now != NULL ? now->ci_ratio : (double)NAN;
+    const Line line = { .number = self->number,
+                        .n_cases = self->n_cases,
+                        .name = self->device,
+                        .part_ratio = part_done(self, n, ci_ratio),
+                        .phase = phase,
+                        .n = n,
+                        .median_ns = now != NULL ? now->median_ns : (double)NAN,
+                        .ci_ratio = ci_ratio,
+                        .rest = "" };
+    show(self, &line, due);
 }
 
-void progress_begin(Progress *self, const char *device, gsize runs, double ci_ratio)
+static void begin_case(Progress *self, const IfmProgress *now)
 {
-    self->number++;
-    self->runs = runs;
-    self->ci_ratio = ci_ratio;
+    self->number += !now->again;
+    self->runs = now->runs;
+    self->ci_ratio = now->target_ci_ratio;
     g_free(self->device);
-    self->device = ifm_format_clean(device);
-    Line line = case_line(self, "starts", 0, NAN, NAN);
+    self->device = ifm_format_clean(now->title);
     cli_log("INFO", "%s: starts", self->device);
-    show(self, &line, TRUE);
+    show_case(self, "starts", NULL, TRUE);
 }
 
-void progress_again(Progress *self, const char *what)
-{
-    self->number--;
-    progress_begin(self, what, 0, NAN);
-}
-
-void progress_update(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
-{
-    Progress *self = user;
-    if (self->device == NULL)
-        return;
-    g_autofree char *clean = ifm_format_clean(phase); /* the worker's text may hold any bytes */
-    Line line = case_line(self, clean, n, median_ns, ci_ratio);
-    show(self, &line, FALSE);
-}
-
-void progress_end(Progress *self, const char *outcome)
+static void end_case(Progress *self, const char *outcome)
 {
     take_away(self);
-    Line line = case_line(self, outcome, 0, NAN, NAN);
     cli_log("INFO", "%s: %s", self->device != NULL ? self->device : "", outcome);
     if (!self->terminal)
-        show(self, &line, TRUE);
+        show_case(self, outcome, NULL, TRUE);
     g_clear_pointer(&self->device, g_free);
+}
+
+void progress_of(const IfmProgress *now, void *user)
+{
+    Progress *self = user;
+    g_autofree char *phase = now->phase != NULL ? ifm_format_clean(now->phase) : NULL; /* a worker's may hold any bytes */
+    self->n_cases = now->n_cases > 0 ? now->n_cases : self->n_cases;
+    if (now->outcome != NULL)
+        end_case(self, now->outcome);
+    else if (phase != NULL && self->device != NULL)
+        show_case(self, phase, now, FALSE);
+    else if (phase == NULL && now->title != NULL)
+        begin_case(self, now);
+    else if (phase == NULL)
+        self->number = 0;
+}
+
+static gboolean accept(const IfmModel *model, void *user, GError **error)
+{
+    return cli_check_model_kept(((Progress *)user)->arguments, model, error);
+}
+
+IfmProfileWatch progress_watch(Progress *self)
+{
+    return (IfmProfileWatch){ cli_note_of, progress_of, accept, self };
 }
 
 /* --- the many of a study ---------------------------------------------------------------------------------------------- */

@@ -7,15 +7,14 @@
 static const char *const levels[] = { "sanity", "quick", "full", NULL };
 
 const IfmOption study_setting_options[] = {
-    { "set", 0, IFM_OPTION_TEXT, TRUE, "KEY=VALUE", "replaces a key of the study's file, such as batch=[1,2]" },
-    { "level", 0, IFM_OPTION_TEXT, FALSE, "LEVEL",
-      "of conv-algorithms: sanity, quick or full: 1, 10 or 100 sizes of the image", NULL, levels },
-    { "test", 0, IFM_OPTION_FLAG, FALSE, NULL, "--level sanity" },
-    { "quick", 0, IFM_OPTION_FLAG, FALSE, NULL, "--level quick" },
-    { "num-sizes", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: so many sizes", .minimum = 1, .maximum = 1000 },
-    { "max-size", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: the largest size", .minimum = 32,
-      .maximum = 16384 },
-    { "batch", 0, IFM_OPTION_COUNT, FALSE, "N", "of conv-algorithms: images at once", .minimum = 1, .maximum = 65536 },
+    { "set", IFM_OPTION_TEXT, "KEY=VALUE", "replaces a key of the study's file, such as batch=[1,2]", .repeatable = TRUE },
+    { "level", IFM_OPTION_TEXT, "LEVEL", "of conv-algorithms: sanity, quick or full: 1, 10 or 100 sizes of the image", NULL,
+      levels },
+    { "test", IFM_OPTION_FLAG, NULL, "--level sanity" },
+    { "quick", IFM_OPTION_FLAG, NULL, "--level quick" },
+    { "num-sizes", IFM_OPTION_COUNT, "N", "of conv-algorithms: so many sizes", .minimum = 1, .maximum = 1000 },
+    { "max-size", IFM_OPTION_COUNT, "N", "of conv-algorithms: the largest size", .minimum = 32, .maximum = 16384 },
+    { "batch", IFM_OPTION_COUNT, "N", "of conv-algorithms: images at once", .minimum = 1, .maximum = 65536 },
     { NULL },
 };
 
@@ -34,11 +33,9 @@ static void list_algorithms(GString *out)
 }
 
 const IfmOption study_list_options[] = {
-    { "list-models", 0, IFM_OPTION_FLAG, FALSE, NULL,
-      "of conv-algorithms: list the models there are, and measure nothing" },
-    { "list-algorithms", 0, IFM_OPTION_FLAG, FALSE, NULL,
-      "of conv-algorithms: list the algorithms there are, and measure nothing" },
-    { "check-cuda", 0, IFM_OPTION_FLAG, FALSE, NULL,
+    { "list-models", IFM_OPTION_FLAG, NULL, "of conv-algorithms: list the models there are, and measure nothing" },
+    { "list-algorithms", IFM_OPTION_FLAG, NULL, "of conv-algorithms: list the algorithms there are, and measure nothing" },
+    { "check-cuda", IFM_OPTION_FLAG, NULL,
       "print what convolutions on a GPU need, what is there and how to get the rest, and measure nothing" },
     { NULL },
 };
@@ -84,7 +81,7 @@ static char **study_settings(const Arguments *arguments)
 static int fail_to_open(const Arguments *arguments, const IfmStudyPlace *place, const GError *error)
 {
     g_autoptr(IfmStudy) plain = place->settings[0] != NULL ? ifm_study_open(cli_positional(arguments)[0], NULL) : NULL;
-    return plain != NULL ? cli_usage(cli_verb_of(arguments), "%s", error->message) : cli_fail(error);
+    return plain != NULL ? cli_usage("%s", error->message) : cli_fail(error);
 }
 
 int study_open_place(IfmStudyPlace *place, const Arguments *arguments, gboolean results_will_do)
@@ -93,14 +90,13 @@ int study_open_place(IfmStudyPlace *place, const Arguments *arguments, gboolean 
     g_auto(GStrv) settings = study_settings(arguments);
     const char *name = cli_positional(arguments)[0], *folder = cli_text(arguments, "output");
     if (cli_given(arguments, "level") + cli_given(arguments, "test") + cli_given(arguments, "quick") > 1)
-        return cli_usage(cli_verb_of(arguments), "--level, --test and --quick: give one of them");
+        return cli_usage("--level, --test and --quick: give one of them");
     place->settings = (const char *const *)settings;
     const gboolean good = results_will_do ? ifm_study_place_find(place, name, folder, &error)
                                           : ifm_study_place_init(place, name, folder, &error);
     const int status = good ? CLI_EXIT_OK : fail_to_open(arguments, place, error);
     place->settings = NULL;
     if (good && place->study == NULL && settings[0] != NULL)
-        return cli_usage(cli_verb_of(arguments), "\"%s\": %s holds results, whose study cannot be changed", settings[0],
-                         place->folder);
+        return cli_usage("\"%s\": %s holds results, whose study cannot be changed", settings[0], place->folder);
     return status;
 }

@@ -2,7 +2,7 @@
 
 #include <inferometer/compare.h>
 
-#include "watch.h"
+#include "cli.h"
 
 /* "slower" or "slower:1.05". Returns: the ratio above which B fails; NaN where it is neither; infinite: not asked for */
 static double failing_ratio(const Arguments *arguments)
@@ -31,14 +31,14 @@ static int judge(const IfmComparison *comparison, double ratio)
 
 static int run_compare(const Arguments *arguments)
 {
-    g_auto(Watch) watch = { .arguments = arguments };
+    g_autoptr(Progress) progress = progress_new(arguments);
     g_auto(IfmComparison) comparison = { 0 };
     g_autoptr(GError) error = NULL;
     IfmCompareOptions options;
-    const IfmProfileWatch reported = watch_reported(&watch);
+    const IfmProfileWatch reported = progress_watch(progress);
     const double ratio = failing_ratio(arguments);
     if (isnan(ratio))
-        return cli_usage(&verb_compare, "--fail-if: \"%s\" is not slower, or slower:RATIO with a ratio of 1 or more",
+        return cli_usage("--fail-if: \"%s\" is not slower, or slower:RATIO with a ratio of 1 or more",
                          cli_text(arguments, "fail-if"));
     ifm_compare_options_init(&options);
     cli_fill(arguments, ifm_compare_options, &options);
@@ -70,10 +70,10 @@ static int run_compare(const Arguments *arguments)
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
 
 static const IfmOption compare_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write everything as JSON, samples included; - is standard output",
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write everything as JSON, samples included; - is standard output",
       .after = "memory-limit" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row a round as CSV; - is standard output" },
-    { "fail-if", 0, IFM_OPTION_TEXT, FALSE, "slower[:RATIO]",
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row a round as CSV; - is standard output" },
+    { "fail-if", IFM_OPTION_TEXT, "slower[:RATIO]",
       "exit with 1 where the whole interval says that B takes over RATIO times A's time (1 where it is not given)" },
     { NULL },
 };

@@ -125,8 +125,8 @@ static int run_devices(const Arguments *arguments)
 }
 
 static const IfmOption devices_options[] = {
-    { "capabilities", 0, IFM_OPTION_FLAG, FALSE, NULL, "show what each device can do instead of what it is" },
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "capabilities", IFM_OPTION_FLAG, NULL, "show what each device can do instead of what it is" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

@@ -1,16 +1,7 @@
-#include <glib/gstdio.h>
-#include <math.h>
-#include <string.h>
-#include <unistd.h>
-
+#include <base/base.h>
 #include <inferometer/predict.h>
 
 #include "cli.h"
-
-static gint compare_words(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 /* The models of a word: itself, or the ONNX files of a folder. @words: char* */
 static gboolean add_words(const char *word, GPtrArray *words, GError **error)
@@ -27,7 +18,7 @@ static gboolean add_words(const char *word, GPtrArray *words, GError **error)
         if (g_str_has_suffix(name, ".onnx"))
             g_ptr_array_add(words, g_build_filename(word, name, NULL));
     g_clear_pointer(&folder, g_dir_close);
-    g_ptr_array_sort(words, compare_words);
+    g_ptr_array_sort(words, ifm_compare_texts);
     if (words->len == before)
         return ifm_error_refuse(error, "%s: %s", word,
                                 trouble != NULL ? trouble->message : "no ONNX file is in this folder");
@@ -38,10 +29,10 @@ static int run_evaluate(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
-    g_auto(Keep) keep = { 0 };
+    g_auto(Keep) keep = { .arguments = arguments };
     const char *with = cli_text(arguments, "with");
     if (with == NULL)
-        return cli_usage(&verb_evaluate, "needs --with FILE: what `train` wrote");
+        return cli_usage("needs --with FILE: what `train` wrote");
     g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(with, &error);
     if (model == NULL)
         return cli_fail(error);
@@ -49,7 +40,7 @@ static int run_evaluate(const Arguments *arguments)
         if (!add_words(*text, words, &error))
             return cli_fail(error);
     g_ptr_array_add(words, NULL);
-    if (!keep_init(&keep, arguments, &error))
+    if (!keep_open(&keep, &error))
         return cli_fail(error);
     IfmEvaluateOptions options = { .models = (const char *const *)words->pdata,
                                    .device = cli_text(arguments, "device"),
@@ -57,8 +48,8 @@ static int run_evaluate(const Arguments *arguments)
                                    .loads = cli_texts(arguments, "load"),
                                    .kernels = !cli_given(arguments, "no-kernels"),
                                    .interrupted = cli_interrupt_install(),
-                                   .measure = ifm_campaign_ask,
-                                   .measure_user = keep.campaign,
+                                   .measure = keep_ask,
+                                   .measure_user = &keep,
                                    .note = cli_note_of };
     cli_fill(arguments, ifm_model_options, &options.open);
     g_autoptr(IfmEvaluation) evaluation = ifm_evaluate(model, &options, &error);
@@ -68,15 +59,15 @@ static int run_evaluate(const Arguments *arguments)
 }
 
 static const IfmOption evaluate_options[] = {
-    { "with", 0, IFM_OPTION_FILE, FALSE, "FILE", "what `train` learnt" },
-    { "load", 0, IFM_OPTION_TEXT, TRUE, "KIND:LOAD",
-      "also under a stressor: gemm:60% on the same cores, copy:other:30% on another" },
-    { "no-kernels", 0, IFM_OPTION_FLAG, FALSE, NULL, "whole models alone" },
-    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "that measures them, ENGINE:UNIT@CORES", "onnxruntime:CPU@0" },
-    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024 },
+    { "with", IFM_OPTION_FILE, "FILE", "what `train` learnt" },
+    { "load", IFM_OPTION_TEXT, "KIND:LOAD", "also under a stressor: gemm:60% on the same cores, copy:other:30% on another",
+      .repeatable = TRUE },
+    { "no-kernels", IFM_OPTION_FLAG, NULL, "whole models alone" },
+    { "device", IFM_OPTION_TEXT, "DEVICE", "that measures them, ENGINE:UNIT@CORES", "onnxruntime:CPU@0", .letter = 'd' },
+    { "threads", IFM_OPTION_COUNT, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024, .letter = 't' },
     KEEP_ROWS("out/evaluate"),
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the tables as CSV; - is standard output" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write the tables as CSV; - is standard output" },
     { NULL },
 };
 

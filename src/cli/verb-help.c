@@ -6,7 +6,6 @@
 
 static int run_help(const Arguments *arguments)
 {
-    IfmScreen screen = ifm_screen_detect(STDOUT_FILENO);
     const char *const *words = cli_positional(arguments);
     g_autoptr(GError) error = NULL;
     g_autofree char *text = NULL;
@@ -14,9 +13,9 @@ static int run_help(const Arguments *arguments)
     if (cli_given(arguments, "man"))
         text = cli_man_page();
     else if (words[0] == NULL)
-        text = cli_help_overview(&screen);
+        text = cli_help_overview();
     else if (cli_is_group(words[0]) && !cli_is_verb(words[0]) && words[1] == NULL)
-        text = cli_help_group(words[0], &screen);
+        text = cli_help_group(words[0]);
     else
     {
         const Verb *verb = cli_find_verb(words, &n_used, &error);
@@ -25,13 +24,13 @@ static int run_help(const Arguments *arguments)
             cli_complain("%s", error->message); /* which points to the overview itself */
             return CLI_EXIT_USAGE;
         }
-        text = cli_help_verb(verb, &screen);
+        text = cli_help_verb(verb);
     }
     return cli_print(text);
 }
 
 static const IfmOption help_options[] = {
-    { "man", 0, IFM_OPTION_FLAG, FALSE, NULL, "print the whole manual page as roff" },
+    { "man", IFM_OPTION_FLAG, NULL, "print the whole manual page as roff" },
     { NULL },
 };
 
@@ -67,7 +66,7 @@ static int run_completion(const Arguments *arguments)
         g_autofree char *names = cli_completion_devices();
         return cli_print(names);
     }
-    return cli_usage(&verb_completion, "no completion for the shell \"%s\": bash or fish", shell);
+    return cli_usage("no completion for the shell \"%s\": bash or fish", shell);
 }
 
 const Verb verb_completion = {

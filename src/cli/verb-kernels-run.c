@@ -137,14 +137,14 @@ static int run_kernels(const Arguments *arguments)
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)run_row_free);
     g_autoptr(GError) error = NULL;
     g_auto(IfmModelFeed) sizes = { 0 };
-    g_auto(Keep) keep = { 0 };
+    g_auto(Keep) keep = { .arguments = arguments };
     IfmModelOptions open;
     if (cli_given(arguments, "warmup") && cli_given(arguments, "no-warmup"))
-        return cli_usage(&verb_kernels_run, "--warmup and --no-warmup: one of them");
+        return cli_usage("--warmup and --no-warmup: one of them");
     cli_fill(arguments, ifm_model_options, &open);
     if (!ifm_model_feed_init(&sizes, open.dims, &error)) /* once, not for each file */
         return cli_fail(error);
-    if (!keep_init(&keep, arguments, &error))
+    if (!keep_open(&keep, &error))
         return cli_fail(error);
     IfmModelCase model_case = { .device = cli_text(arguments, "device"),
                                 .as_is = TRUE,
@@ -162,15 +162,15 @@ static int run_kernels(const Arguments *arguments)
 }
 
 static const IfmOption run_options[] = {
-    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "where they run, ENGINE:UNIT", "onnxruntime:CPU" },
-    { "warmup", 0, IFM_OPTION_COUNT, FALSE, "N", "runs before measuring", "10", .maximum = IFM_PROTOCOL_MAX_RUNS },
-    { "runs", 0, IFM_OPTION_COUNT, FALSE, "N", "measured runs", "50", .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS },
-    { "no-warmup", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure from the first run on" },
-    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of a run; 0: as many as the runtime takes", "1",
-      .maximum = 1024 },
+    { "device", IFM_OPTION_TEXT, "DEVICE", "where they run, ENGINE:UNIT", "onnxruntime:CPU", .letter = 'd' },
+    { "warmup", IFM_OPTION_COUNT, "N", "runs before measuring", "10", .maximum = IFM_PROTOCOL_MAX_RUNS },
+    { "runs", IFM_OPTION_COUNT, "N", "measured runs", "50", .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS },
+    { "no-warmup", IFM_OPTION_FLAG, NULL, "measure from the first run on" },
+    { "threads", IFM_OPTION_COUNT, "N", "threads of a run; 0: as many as the runtime takes", "1", .maximum = 1024,
+      .letter = 't' },
     KEEP_ROWS("out/kernels"),
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as CSV; - is standard output" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write the same as CSV; - is standard output" },
     { NULL },
 };
 

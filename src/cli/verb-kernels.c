@@ -7,12 +7,12 @@
 /* Kernels of models as a runtime optimised them. */
 
 static const IfmOption model_options[] = {
-    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT",
-      "onnxruntime:CPU" },
-    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights of a zoo's model", "1", .maximum = G_MAXUINT32 },
-    { "cache", 0, IFM_OPTION_FOLDER, FALSE, "DIR",
+    { "device", IFM_OPTION_TEXT, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT", "onnxruntime:CPU",
+      .letter = 'd' },
+    { "seed", IFM_OPTION_COUNT, "N", "seed of the weights of a zoo's model", "1", .maximum = G_MAXUINT32 },
+    { "cache", IFM_OPTION_FOLDER, "DIR",
       "where kernels that were found are kept, instead of $IFM_KERNEL_CACHE or the user's" },
-    { "no-cache", 0, IFM_OPTION_FLAG, FALSE, NULL, "have the model optimised, whatever is kept" },
+    { "no-cache", IFM_OPTION_FLAG, NULL, "have the model optimised, whatever is kept" },
     { NULL },
 };
 
@@ -65,7 +65,7 @@ static int run_list(const Arguments *arguments)
 }
 
 static const IfmOption list_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -131,9 +131,9 @@ static int run_export(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     int status = CLI_EXIT_OK;
     if (output == NULL)
-        return cli_usage(&verb_kernels_export, "needs -o FILE: where the records go");
+        return cli_usage("needs -o FILE: where the records go");
     if (g_strcmp0(graph, "-") == 0)
-        return cli_usage(&verb_kernels_export, "--graph: a graph may have weights in files of their own: name a file");
+        return cli_usage("--graph: a graph may have weights in files of their own: name a file");
     g_autoptr(IfmKernelRecords) records = open_records(arguments, cli_positional(arguments)[0], graph, &status);
     if (records == NULL)
         return status;
@@ -144,8 +144,8 @@ static int run_export(const Arguments *arguments)
 }
 
 static const IfmOption export_options[] = {
-    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "where the records go; - is standard output" },
-    { "graph", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the optimised graph, too, as ONNX with its weights" },
+    { "output", IFM_OPTION_OUTPUT, "FILE", "where the records go; - is standard output", .letter = 'o' },
+    { "graph", IFM_OPTION_OUTPUT, "FILE", "write the optimised graph, too, as ONNX with its weights" },
     { NULL },
 };
 
@@ -186,9 +186,9 @@ static int run_extract(const Arguments *arguments)
     gsize n_written = 0;
     int status = CLI_EXIT_OK;
     if (folder == NULL)
-        return cli_usage(&verb_kernels_extract, "needs -o DIR: where the models go");
+        return cli_usage("needs -o DIR: where the models go");
     if (graph != NULL && cli_positional(arguments)[1] != NULL)
-        return cli_usage(&verb_kernels_extract, "--graph: is of one model, so with it there is one RECORD");
+        return cli_usage("--graph: is of one model, so with it there is one RECORD");
     g_autoptr(IfmModel) weights = graph != NULL ? ifm_model_open(graph, &error) : NULL;
     if (error != NULL)
         return cli_fail(error);
@@ -212,12 +212,12 @@ static int run_extract(const Arguments *arguments)
 }
 
 static const IfmOption extract_options[] = {
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "where the models go" },
-    { "kernel", 0, IFM_OPTION_TEXT, TRUE, "NAME", "kernels of this name alone, such as Conv_Add_Relu" },
-    { "graph", 0, IFM_OPTION_FILE, FALSE, "FILE",
+    { "output", IFM_OPTION_FOLDER, "DIR", "where the models go", .letter = 'o' },
+    { "kernel", IFM_OPTION_TEXT, "NAME", "kernels of this name alone, such as Conv_Add_Relu", .repeatable = TRUE },
+    { "graph", IFM_OPTION_FILE, "FILE",
       "the optimised graph as kernels export --graph wrote it: its weights are kept; without it they are drawn from "
       "--seed" },
-    { "ring", 0, IFM_OPTION_FLAG, FALSE, NULL,
+    { "ring", IFM_OPTION_FLAG, NULL,
       "as many copies in one model as processor caches cannot hold: one run visits each, as kernels of a model are" },
     { NULL },
 };
@@ -248,7 +248,7 @@ static int run_dag(const Arguments *arguments)
     const char *output = cli_text(arguments, "output");
     int status = CLI_EXIT_OK;
     if (output == NULL)
-        return cli_usage(&verb_kernels_dag, "needs -o FILE: where the graph goes");
+        return cli_usage("needs -o FILE: where the graph goes");
     g_autoptr(IfmKernelRecords) records = open_records(arguments, cli_positional(arguments)[0], NULL, &status);
     if (records == NULL)
         return status;
@@ -257,7 +257,7 @@ static int run_dag(const Arguments *arguments)
 }
 
 static const IfmOption dag_options[] = {
-    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "where the graph goes, as JSON; - is standard output" },
+    { "output", IFM_OPTION_OUTPUT, "FILE", "where the graph goes, as JSON; - is standard output", .letter = 'o' },
     { NULL },
 };
 

@@ -69,15 +69,14 @@ static int run_plan(const Arguments *arguments)
 }
 
 static const IfmOption plan_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the plan as JSON, for inferometer run; - is standard output",
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the plan as JSON, for inferometer run; - is standard output",
       .after = "compare" },
-    { "table", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
-      "write the plans of all sizes as a table, for inferometer run --table" },
-    { "candidates", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
+    { "table", IFM_OPTION_OUTPUT, "FILE", "write the plans of all sizes as a table, for inferometer run --table" },
+    { "candidates", IFM_OPTION_OUTPUT, "FILE",
       "write every plan that was to be chosen from as CSV, best first, with its cost; those of the published search are "
       "marked" },
-    { "trace", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the simulated timeline as a Chrome trace; .gz is compressed" },
-    { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw the simulated timeline" },
+    { "trace", IFM_OPTION_OUTPUT, "FILE", "write the simulated timeline as a Chrome trace; .gz is compressed" },
+    { "timeline", IFM_OPTION_FLAG, NULL, "draw the simulated timeline" },
     { NULL },
 };
 

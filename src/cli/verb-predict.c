@@ -6,7 +6,7 @@
 #include <inferometer/predict.h>
 #include <sensor/sensor.h>
 
-#include "cli.h"
+#include "verb-predict.h"
 
 /* How long the machine is looked at for --load live. */
 #define WINDOW_NS (300 * G_GINT64_CONSTANT(1000000))
@@ -16,18 +16,46 @@
 /* What a server is asked about: it holds several scrapes. */
 #define PROMETHEUS_NS (5 * G_GINT64_CONSTANT(1000000000))
 
-/* Predicted: what is predicted of one model. */
-typedef struct
+static void report_clear(gpointer data)
 {
-    IfmKernelRecords *records;
-    IfmModelPrediction *prediction;
-} Predicted;
+    const IfmPredictReport *report = data;
+    ifm_model_prediction_free((IfmModelPrediction *)report->prediction);
+    ifm_kernel_records_free((IfmKernelRecords *)report->records);
+}
 
-static void answer_clear(gpointer data)
+int cli_predict(const Arguments *arguments, const PredictAsk *ask)
 {
-    Predicted *answer = data;
-    ifm_model_prediction_free(answer->prediction);
-    ifm_kernel_records_free(answer->records);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GArray) reports = g_array_new(FALSE, FALSE, sizeof(IfmPredictReport));
+    g_autofree char *warning = NULL;
+    IfmKernelOptions options = { .device = ask->device,
+                                 .threads = ask->threads,
+                                 .seed = ask->seed,
+                                 .interrupted = cli_interrupt_install(),
+                                 .note = cli_note_of };
+    g_array_set_clear_func(reports, report_clear);
+    cli_fill(arguments, ifm_model_options, &options.open);
+    for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
+    {
+        IfmKernelRecords *records = ifm_kernel_records_open(*text, &options, &error);
+        if (records == NULL)
+            return cli_fail(error);
+        const IfmPredictReport report = { .records = records,
+                                          .prediction = ifm_model_predict(ask->model, records, ask->threads, ask->load),
+                                          .load = ask->load_words,
+                                          .measured_ns = NAN,
+                                          .place = ask->info };
+        g_array_append_val(reports, report);
+        if (warning == NULL)
+            warning =
+                ifm_latency_model_warning(ask->model, ask->info == NULL ? records->processor : NULL, records->runtime);
+    }
+    IfmPredictReport *all = (IfmPredictReport *)(void *)reports->data;
+    for (guint i = 0; i < reports->len; i++)
+        all[i].warning = warning;
+    return cli_answer(arguments, (Answer){ .document = ifm_predict_document(all, reports->len),
+                                           .key = ask->info != NULL ? "kernels" : NULL,
+                                           .json = ifm_predictions_to_json(all, reports->len) });
 }
 
 /* The load of a word, and the word for the page. (transfer full) NULL with an error */
@@ -57,63 +85,37 @@ static char *load_of(const char *text, const IfmDeviceSpec *spec, IfmLoadState *
                            100 * load->other);
 }
 
-static int show(const Arguments *arguments, const GArray *answers, const char *load, const char *warning)
-{
-    g_autofree IfmPredictReport *reports = g_new0(IfmPredictReport, MAX(answers->len, 1));
-    for (guint i = 0; i < answers->len; i++)
-    {
-        const Predicted *answer = &g_array_index(answers, Predicted, i);
-        reports[i] = (IfmPredictReport){ answer->records, answer->prediction, load, warning, (double)NAN, NULL };
-    }
-    return cli_answer(arguments, (Answer){ .document = ifm_predict_document(reports, answers->len),
-                                           .json = ifm_predictions_to_json(reports, answers->len) });
-}
-
 static int run_predict(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GArray) answers = g_array_new(FALSE, FALSE, sizeof(Predicted));
     const char *with = cli_text(arguments, "with"), *device = cli_text(arguments, "device");
-    const int threads = (int)cli_integer(arguments, "threads");
     IfmLoadState load;
-    g_array_set_clear_func(answers, answer_clear);
     if (with == NULL)
-        return cli_usage(&verb_predict, "needs --with FILE: what `train` wrote");
+        return cli_usage("needs --with FILE: what `train` wrote");
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, &error);
     g_autoptr(IfmLatencyModel) model = spec != NULL ? ifm_latency_model_read(with, &error) : NULL;
-    if (model == NULL)
-        return cli_fail(error);
-    g_autofree char *words = load_of(cli_text(arguments, "load"), spec, &load, &error);
+    g_autofree char *words = model != NULL ? load_of(cli_text(arguments, "load"), spec, &load, &error) : NULL;
     if (words == NULL)
         return cli_fail(error);
-    g_autofree char *warning = NULL;
-    for (const char *const *text = cli_positional(arguments); *text != NULL; text++)
-    {
-        IfmKernelOptions options = {
-            .device = device, .threads = threads, .seed = 1, .interrupted = cli_interrupt_install(), .note = cli_note_of
-        };
-        cli_fill(arguments, ifm_model_options, &options.open);
-        Predicted answer = { .records = ifm_kernel_records_open(*text, &options, &error) };
-        if (answer.records == NULL)
-            return cli_fail(error);
-        answer.prediction = ifm_model_predict(model, answer.records, threads, &load);
-        g_array_append_val(answers, answer);
-        if (warning == NULL)
-            warning = ifm_latency_model_warning(model, answer.records->processor, answer.records->runtime);
-    }
-    return show(arguments, answers, words, warning);
+    const PredictAsk ask = { .model = model,
+                             .device = device,
+                             .threads = (int)cli_integer(arguments, "threads"),
+                             .seed = 1,
+                             .load = &load,
+                             .load_words = words };
+    return cli_predict(arguments, &ask);
 }
 
 static const IfmOption predict_options[] = {
-    { "with", 0, IFM_OPTION_FILE, FALSE, "FILE", "what `train` learnt" },
-    { "load", 0, IFM_OPTION_TEXT, FALSE, "LOAD",
+    { "with", IFM_OPTION_FILE, "FILE", "what `train` learnt" },
+    { "load", IFM_OPTION_TEXT, "LOAD",
       "what else the machine does: idle; live: what it does now; prometheus:URL: what that server says; 60%: that share of "
       "the same cores; other:60%: of others",
       IDLE },
-    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT",
-      "onnxruntime:CPU@0" },
-    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024 },
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "device", IFM_OPTION_TEXT, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT", "onnxruntime:CPU@0",
+      .letter = 'd' },
+    { "threads", IFM_OPTION_COUNT, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024, .letter = 't' },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

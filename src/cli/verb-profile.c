@@ -1,10 +1,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include <inferometer/predict.h>
 #include <profile/profile.h>
 
-#include "watch.h"
+#include "verb-predict.h"
 
 /* The files that were asked for, and the page. Returns: an exit status. */
 static int write_profile(const Arguments *arguments, IfmProfile *profile)
@@ -30,8 +29,8 @@ static int write_profile(const Arguments *arguments, IfmProfile *profile)
 
 static int profile_model(const Arguments *arguments)
 {
-    g_auto(Watch) watch = { .arguments = arguments };
-    const IfmProfileWatch reported = watch_reported(&watch);
+    g_autoptr(Progress) progress = progress_new(arguments);
+    const IfmProfileWatch reported = progress_watch(progress);
     IfmProfileOptions options;
     g_autoptr(GError) error = NULL;
     int code;
@@ -65,8 +64,8 @@ static int check_nothing_else(const Arguments *arguments, const char *asked, con
         for (const IfmOption *size = ifm_graph_options; size->name != NULL; size++)
             is_size |= size == all[i];
         if (!(is_size && sizes) && cli_given(arguments, all[i]->name) && !g_strv_contains(allowed, all[i]->name))
-            return cli_usage(&verb_profile, "--%s: nothing is measured with --%s, and nothing written but --json and --csv",
-                             all[i]->name, asked);
+            return cli_usage("--%s: nothing is measured with --%s, and nothing written but --json and --csv", all[i]->name,
+                             asked);
     }
     return CLI_EXIT_OK;
 }
@@ -108,60 +107,51 @@ static int predict(const Arguments *arguments)
                                            NULL };
     g_autoptr(GError) error = NULL;
     const char *const *devices = cli_texts(arguments, "device");
-    const int threads = (int)MAX(cli_integer(arguments, "threads"), 1);
     IfmLatencyModelInfo info;
     const int status = check_nothing_else(arguments, "predict", allowed, FALSE);
     if (status != CLI_EXIT_OK)
         return status;
     if (devices[0] != NULL && devices[1] != NULL)
-        return cli_usage(&verb_profile, "--device: with --predict one, whose runtime makes kernels of the model");
+        return cli_usage("--device: with --predict one, whose runtime makes kernels of the model");
     g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(cli_text(arguments, "predict"), &error);
     if (model == NULL)
         return cli_fail(error);
     ifm_latency_model_info(model, &info);
-    IfmKernelOptions options = { .device = devices[0],
-                                 .threads = threads,
-                                 .seed = (guint32)cli_integer(arguments, "seed"),
-                                 .interrupted = cli_interrupt_install(),
-                                 .note = cli_note_of };
-    cli_fill(arguments, ifm_model_options, &options.open);
-    g_autoptr(IfmKernelRecords) records = ifm_kernel_records_open(cli_positional(arguments)[0], &options, &error);
-    if (records == NULL)
-        return cli_fail(error);
-    g_autofree char *warning = ifm_latency_model_warning(model, NULL, records->runtime);
-    g_autoptr(IfmModelPrediction) prediction = ifm_model_predict(model, records, threads, NULL);
-    const IfmPredictReport report = { records, prediction, "on an idle machine", warning, (double)NAN, &info };
-    return cli_answer(arguments, (Answer){ .document = ifm_predict_document(&report, 1),
-                                           .key = "kernels",
-                                           .json = ifm_predictions_to_json(&report, 1) });
+    const PredictAsk ask = { .model = model,
+                             .device = devices[0],
+                             .threads = (int)MAX(cli_integer(arguments, "threads"), 1),
+                             .seed = (guint32)cli_integer(arguments, "seed"),
+                             .load_words = "on an idle machine",
+                             .info = &info };
+    return cli_predict(arguments, &ask);
 }
 
 static int run_profile(const Arguments *arguments)
 {
     gboolean has_model = cli_positional(arguments)[0] != NULL;
     if (cli_given(arguments, "estimate") && has_model)
-        return cli_usage(&verb_profile, "--estimate needs no model: what it counts follows from its numbers alone");
+        return cli_usage("--estimate needs no model: what it counts follows from its numbers alone");
     if (cli_given(arguments, "estimate"))
         return estimate(arguments);
     if (!has_model)
-        return cli_usage(&verb_profile, "needs MODEL: a file, or a name of the zoo");
+        return cli_usage("needs MODEL: a file, or a name of the zoo");
     return (cli_given(arguments, "predict") ? predict : profile_model)(arguments);
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
 
 static const IfmOption profile_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write everything as JSON, samples included; - is standard output",
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write everything as JSON, samples included; - is standard output",
       .after = "nodes" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
+    { "csv", IFM_OPTION_OUTPUT, "FILE",
       "write a row a device as CSV, or, where none runs, a row a node; - is standard output" },
-    { "all", 0, IFM_OPTION_FLAG, FALSE, NULL,
+    { "all", IFM_OPTION_FLAG, NULL,
       "show all that was found, as --nodes does; without it the page has 40 lines and says what it leaves out (files are "
       "whole)" },
-    { "estimate", 0, IFM_OPTION_CHOICE, FALSE, "WHAT",
+    { "estimate", IFM_OPTION_CHOICE, "WHAT",
       "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL,
       ifm_profile_estimate_words },
-    { "predict", 0, IFM_OPTION_FILE, FALSE, "FILE",
+    { "predict", IFM_OPTION_FILE, "FILE",
       "measure nothing: predict the latency by kernels, on the device that `train` learnt FILE of, which need not be "
       "here" },
     { NULL },

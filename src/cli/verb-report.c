@@ -49,9 +49,10 @@ static int run_report(const Arguments *arguments)
 }
 
 static const IfmOption report_options[] = {
-    { "html", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE",
-      "write the page: one file for any browser, with figures that zoom and tables that sort; - is standard output" },
-    { "figures", 0, IFM_OPTION_FOLDER, FALSE, "DIR", "write each figure as a picture (SVG) into this folder" },
+    { "html", IFM_OPTION_OUTPUT, "FILE",
+      "write the page: one file for any browser, with figures that zoom and tables that sort; - is standard output",
+      .letter = 'o' },
+    { "figures", IFM_OPTION_FOLDER, "DIR", "write each figure as a picture (SVG) into this folder" },
     { NULL },
 };
 

@@ -193,29 +193,17 @@ static void on_note(const char *line, void *user)
     cli_note("%s", line);
 }
 
-/* @user: where the Progress is */
-static void on_progress(const IfmRunProgress *now, void *user)
-{
-    Progress *progress = *(Progress **)user;
-    if (now->outcome != NULL)
-        progress_end(progress, now->outcome);
-    else if (now->phase != NULL)
-        progress_update(now->phase, now->n, now->median_ns, now->ci_ratio, progress);
-    else
-        progress_begin(progress, now->title, now->repetitions, now->target_ci_ratio);
-}
-
 static int run_run(const Arguments *arguments)
 {
     const char *what = cli_positional(arguments)[0];
-    g_autoptr(Progress) progress = NULL;
+    g_autoptr(Progress) progress = progress_new(arguments);
     g_autoptr(GError) error = NULL;
-    IfmRunOptions options = { .note = on_note, .progress = on_progress, .user = &progress };
+    IfmRunOptions options = { .note = on_note, .progress = progress_of, .user = progress };
     cli_fill(arguments, ifm_run_options, &options);
     if (!ifm_run_options_check(&options, &error))
         return cli_fail(error);
     if (what != NULL && is_plan_file(what) && options.plan != NULL)
-        return cli_usage(&verb_run, "%s and --plan %s: one plan, not both", what, options.plan);
+        return cli_usage("%s and --plan %s: one plan, not both", what, options.plan);
     if (what != NULL && is_plan_file(what))
         options.plan = what;
     else
@@ -225,17 +213,15 @@ static int run_run(const Arguments *arguments)
         return cli_fail(error);
     Outcome outcome = { arguments, set };
     outcome.runs = ifm_run_set_runs(set, &outcome.n);
-    progress = progress_new(outcome.n, cli_given(arguments, "quiet"));
     ifm_run_set_measure(set, cli_interrupt_install(), &error);
     return finish(&outcome, error);
 }
 
 static const IfmOption run_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write everything as JSON; - is standard output", .after = "seed" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row a batch: its time in each block, the bottleneck" },
-    { "trace", 0, IFM_OPTION_OUTPUT, FALSE, "FILE",
-      "write simulation and run side by side as a Chrome trace; .gz is compressed" },
-    { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw simulation and run" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write everything as JSON; - is standard output", .after = "seed" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row a batch: its time in each block, the bottleneck" },
+    { "trace", IFM_OPTION_OUTPUT, "FILE", "write simulation and run side by side as a Chrome trace; .gz is compressed" },
+    { "timeline", IFM_OPTION_FLAG, NULL, "draw simulation and run" },
     { NULL },
 };
 

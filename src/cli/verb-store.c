@@ -107,9 +107,9 @@ static int check_export(const Arguments *arguments, const char *csv_path)
 {
     gboolean by_name = cli_given(arguments, "json") || cli_given(arguments, "csv");
     if (by_name && (cli_given(arguments, "format") || cli_given(arguments, "output")))
-        return cli_usage(&verb_store_export, "--json or --csv FILE, or --format and --output, not both");
+        return cli_usage("--json or --csv FILE, or --format and --output, not both");
     if (cli_given(arguments, "samples") && csv_path == NULL)
-        return cli_usage(&verb_store_export, "--samples is of CSV: JSON has the samples in it");
+        return cli_usage("--samples is of CSV: JSON has the samples in it");
     return CLI_EXIT_OK;
 }
 
@@ -138,12 +138,12 @@ static int run_export(const Arguments *arguments)
 static const char *const formats[] = { "csv", "json", NULL };
 
 static const IfmOption export_options[] = {
-    { "format", 0, IFM_OPTION_TEXT, FALSE, "FORMAT", "csv: one row a measurement; json: whole records, samples included",
-      "csv", formats },
-    { "samples", 0, IFM_OPTION_FLAG, FALSE, NULL, "as CSV, one row a sample instead, warm-up and profiled runs included" },
-    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "where it goes; - is standard output", "-" },
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "the same as --format csv -o FILE" },
+    { "format", IFM_OPTION_TEXT, "FORMAT", "csv: one row a measurement; json: whole records, samples included", "csv",
+      formats },
+    { "samples", IFM_OPTION_FLAG, NULL, "as CSV, one row a sample instead, warm-up and profiled runs included" },
+    { "output", IFM_OPTION_OUTPUT, "FILE", "where it goes; - is standard output", "-", .letter = 'o' },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "the same as --format csv -o FILE" },
     { NULL },
 };
 

@@ -62,21 +62,20 @@ static int run_stress(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     IfmStressOptions options = { .cores = cli_text(arguments, "cores") };
     if (!parse_intensity(cli_text(arguments, "intensity"), &options.intensity))
-        return cli_usage(&verb_stress, "--intensity: \"%s\" is no share from 0 to 1", cli_text(arguments, "intensity"));
+        return cli_usage("--intensity: \"%s\" is no share from 0 to 1", cli_text(arguments, "intensity"));
     if (!ifm_stress_parse(cli_text(arguments, "kind"), &options.kind, &error))
-        return cli_usage(&verb_stress, "--kind: %s", error->message);
+        return cli_usage("--kind: %s", error->message);
     g_autoptr(IfmStressor) stressor = ifm_stressor_start(&options, &error);
     if (stressor == NULL)
-        return g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID) ? cli_usage(&verb_stress, "%s", error->message)
-                                                                    : cli_fail(error);
+        return g_error_matches(error, IFM_ERROR, IFM_ERROR_INVALID) ? cli_usage("%s", error->message) : cli_fail(error);
     return hold(stressor, &options, cli_integer(arguments, "for"));
 }
 
 static const IfmOption stress_options[] = {
-    { "kind", 0, IFM_OPTION_TEXT, FALSE, "KIND", "gemm, copy or random: what the cores do while they are busy", "gemm" },
-    { "intensity", 0, IFM_OPTION_TEXT, FALSE, "SHARE", "share of the time that each core is busy, 0 to 1", "1" },
-    { "cores", 0, IFM_OPTION_TEXT, FALSE, "LIST", "such as 0 or 0,2-3, one thread a core; else all that there are" },
-    { "for", 0, IFM_OPTION_DURATION, FALSE, "TIME", "how long; 0: until it is interrupted", "0" },
+    { "kind", IFM_OPTION_TEXT, "KIND", "gemm, copy or random: what the cores do while they are busy", "gemm" },
+    { "intensity", IFM_OPTION_TEXT, "SHARE", "share of the time that each core is busy, 0 to 1", "1" },
+    { "cores", IFM_OPTION_TEXT, "LIST", "such as 0 or 0,2-3, one thread a core; else all that there are" },
+    { "for", IFM_OPTION_DURATION, "TIME", "how long; 0: until it is interrupted", "0" },
     { NULL },
 };
 

@@ -169,9 +169,9 @@ static int run_import(const Arguments *arguments)
     g_auto(IfmStudyPlace) place = { 0 };
     const char *out = cli_text(arguments, "output"), *given = cli_text(arguments, "name");
     if (out == NULL && given == NULL)
-        return cli_usage(cli_verb_of(arguments), "needs -o DIR or --name NAME: where the tables go");
+        return cli_usage("needs -o DIR or --name NAME: where the tables go");
     if (given != NULL && (*given == '\0' || strchr(given, '/') != NULL || *given == '.'))
-        return cli_usage(cli_verb_of(arguments), "--name: \"%s\" is no name for a folder", given);
+        return cli_usage("--name: \"%s\" is no name for a folder", given);
     g_autofree char *name = name_of(arguments);
     ifm_study_place_set_folder(&place, out != NULL ? g_strdup(out) : g_build_filename("out", name, NULL));
     int status = import_into(&place, name, arguments);
@@ -180,13 +180,13 @@ static int run_import(const Arguments *arguments)
 }
 
 static const IfmOption import_options[] = {
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder that gets the store; without it out/ and the name" },
-    { "name", 0, IFM_OPTION_TEXT, FALSE, "NAME", "the study's name; without it the folder's name" },
-    { "features", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers a node had, going in; without it what the files say, else 500",
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder that gets the store; without it out/ and the name", .letter = 'o' },
+    { "name", IFM_OPTION_TEXT, "NAME", "the study's name; without it the folder's name" },
+    { "features", IFM_OPTION_COUNT, "N", "numbers a node had, going in; without it what the files say, else 500",
       .minimum = 1, .maximum = 1000000 },
-    { "hidden", 0, IFM_OPTION_COUNT, FALSE, "N", "numbers a node had, coming out; without it what the files say, else 500",
+    { "hidden", IFM_OPTION_COUNT, "N", "numbers a node had, coming out; without it what the files say, else 500",
       .minimum = 1, .maximum = 1000000 },
-    { "replace", 0, IFM_OPTION_FLAG, FALSE, NULL, "let a row take the place of one that is there with another latency" },
+    { "replace", IFM_OPTION_FLAG, NULL, "let a row take the place of one that is there with another latency" },
     { NULL },
 };
 

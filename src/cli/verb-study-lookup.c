@@ -129,7 +129,7 @@ static int run_lookup(const Arguments *arguments)
     g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
     if (!cli_given(arguments, "nodes") || !cli_given(arguments, "edges"))
-        return cli_usage(cli_verb_of(arguments), "needs --nodes and --edges: the size to look up");
+        return cli_usage("needs --nodes and --edges: the size to look up");
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
     g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
@@ -139,12 +139,12 @@ static int run_lookup(const Arguments *arguments)
 }
 
 static const IfmOption lookup_options[] = {
-    { "nodes", 'n', IFM_OPTION_COUNT, FALSE, "N", "nodes of the graph", .minimum = 1 },
-    { "edges", 'e', IFM_OPTION_COUNT, FALSE, "N", "edges of the graph", .minimum = 1 },
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the answer as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row a stage and device as CSV; - is standard output" },
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the study's results; without it out/ and the study's name" },
+    { "nodes", IFM_OPTION_COUNT, "N", "nodes of the graph", .minimum = 1, .letter = 'n' },
+    { "edges", IFM_OPTION_COUNT, "N", "edges of the graph", .minimum = 1, .letter = 'e' },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the answer as JSON; - is standard output" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row a stage and device as CSV; - is standard output" },
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the study's results; without it out/ and the study's name",
+      .letter = 'o' },
     { NULL },
 };
 

@@ -6,7 +6,7 @@ static int run_predict(const Arguments *arguments)
     g_auto(IfmStudyPlace) place = { 0 };
     g_autoptr(GError) error = NULL;
     if (!cli_given(arguments, "model") || !cli_given(arguments, "size"))
-        return cli_usage(cli_verb_of(arguments), "needs --model and --size: what to predict");
+        return cli_usage("needs --model and --size: what to predict");
     if (!ifm_study_place_find(&place, cli_positional(arguments)[0], cli_text(arguments, "output"), &error))
         return cli_fail(error);
     g_autoptr(IfmStore) store = ifm_study_place_open(&place, IFM_STORE_READ, &error);
@@ -22,12 +22,12 @@ static int run_predict(const Arguments *arguments)
 }
 
 static const IfmOption predict_options[] = {
-    { "model", 'm', IFM_OPTION_TEXT, FALSE, "MODEL", "a model of the study" },
-    { "size", 's', IFM_OPTION_COUNT, FALSE, "N", "height and width of the image", .minimum = 1, .maximum = 16384 },
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the predictions as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row an algorithm and device as CSV; - is standard output" },
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the study's results; without it out/ and the study's name" },
+    { "model", IFM_OPTION_TEXT, "MODEL", "a model of the study", .letter = 'm' },
+    { "size", IFM_OPTION_COUNT, "N", "height and width of the image", .minimum = 1, .maximum = 16384, .letter = 's' },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the predictions as JSON; - is standard output" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row an algorithm and device as CSV; - is standard output" },
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the study's results; without it out/ and the study's name",
+      .letter = 'o' },
     { NULL },
 };
 

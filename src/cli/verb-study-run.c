@@ -75,7 +75,7 @@ static int set_devices(IfmStudy *study, const Arguments *arguments)
         g_autoptr(GError) error = NULL;
         g_autofree char *before = device_before(study, texts[i]);
         if (is_repeated(texts, i))
-            return cli_usage(cli_verb_of(arguments), "--device %s: its alias is given twice", texts[i]);
+            return cli_usage("--device %s: its alias is given twice", texts[i]);
         if (!ifm_study_set_device(study, texts[i], &error))
         {
             g_prefix_error(&error, "--device: ");
@@ -94,7 +94,7 @@ static int take_shard(IfmStudyPlace *place, const Arguments *arguments, Shard *s
     if (text == NULL)
         return CLI_EXIT_OK;
     if (!ifm_shard_parse(text, &shard->number, &shard->n, &error))
-        return cli_usage(cli_verb_of(arguments), "--shard: %s", error->message);
+        return cli_usage("--shard: %s", error->message);
     if (cli_text(arguments, "output") != NULL)
         return CLI_EXIT_OK;
     char *folder = g_strdup_printf("%s-%" G_GSIZE_FORMAT "-of-%" G_GSIZE_FORMAT, place->folder, shard->number, shard->n);
@@ -203,7 +203,7 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmStore) store = ifm_study_place_open(place, shard->n > 0 ? IFM_STORE_SHARD : IFM_STORE_WRITE, &error);
-    g_auto(StudyRun) run = { .place = place, .progress = progress_new(0, cli_given(arguments, "quiet")) };
+    g_auto(StudyRun) run = { .place = place, .progress = progress_new(arguments) };
     IfmCampaignProgress result = { 0 };
     IfmProtocolOptions said;
     cli_fill(arguments, PROTOCOL_ROWS, &said);
@@ -267,9 +267,9 @@ static int run_study(const Arguments *arguments)
     if (cli_given(arguments, "check-cuda"))
         return check_cuda();
     if (cli_positional(arguments)[0] == NULL)
-        return cli_usage(cli_verb_of(arguments), "needs STUDY");
+        return cli_usage("needs STUDY");
     if (cli_given(arguments, "all") && cli_given(arguments, "only"))
-        return cli_usage(cli_verb_of(arguments), "--all and --only: all steps or one, not both");
+        return cli_usage("--all and --only: all steps or one, not both");
     g_auto(IfmStudyPlace) place = { 0 };
     Shard shard = { 0 };
     int status = prepare(&place, arguments, &shard);
@@ -288,8 +288,8 @@ static int run_study(const Arguments *arguments)
 static const char *const steps[] = { "all", "export", "measure", "analyze", NULL };
 
 const IfmOption study_case_options[] = {
-    { "device", 'd', IFM_OPTION_TEXT, TRUE, "ALIAS=DEVICE",
-      "puts another device behind an alias of the study, or adds one" },
+    { "device", IFM_OPTION_TEXT, "ALIAS=DEVICE", "puts another device behind an alias of the study, or adds one",
+      .letter = 'd', .repeatable = TRUE },
     IFM_PROTOCOL_ROW_CI(0, NULL),
     IFM_PROTOCOL_ROW_RUNS(0),
     IFM_PROTOCOL_ROW_WARMUP(0),
@@ -301,17 +301,17 @@ const IfmOption study_case_options[] = {
 };
 
 static const IfmOption run_options[] = {
-    { "only", 0, IFM_OPTION_TEXT, FALSE, "STEP",
+    { "only", IFM_OPTION_TEXT, "STEP",
       "export: write the models of all devices, available or not; measure: write no tables; analyze: write the tables "
       "from the store",
       "all", steps, .after = "device" },
-    { "all", 0, IFM_OPTION_FLAG, FALSE, NULL, "all steps, as without --only", .after = "only" },
-    { "shard", 0, IFM_OPTION_TEXT, FALSE, "I/N",
+    { "all", IFM_OPTION_FLAG, NULL, "all steps, as without --only", .after = "only" },
+    { "shard", IFM_OPTION_TEXT, "I/N",
       "measure only the I-th of N parts of the cases, into a folder of its own; \"inferometer study merge\" joins the "
       "stores",
       .after = "memory-limit" },
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the store, the models and the tables; without it out/ and the study's name" },
+    { "output", IFM_OPTION_FOLDER, "DIR",
+      "folder of the store, the models and the tables; without it out/ and the study's name", .letter = 'o' },
     { NULL },
 };
 

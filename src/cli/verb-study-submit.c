@@ -39,8 +39,7 @@ static int check_missing(const Arguments *arguments)
     g_autofree const IfmOption **rows = ifm_options_list(tables);
     for (const IfmOption **row = rows; *row != NULL; row++)
         if (cli_given(arguments, (*row)->name))
-            return cli_usage(cli_verb_of(arguments),
-                             "--%s: with --missing the first submission says how cases are measured", (*row)->name);
+            return cli_usage("--%s: with --missing the first submission says how cases are measured", (*row)->name);
     return CLI_EXIT_OK;
 }
 
@@ -87,8 +86,8 @@ static int run_submit(const Arguments *arguments)
 }
 
 static const IfmOption output_options[] = {
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "the study's folder, which all nodes see; without it out/ and the study's name" },
+    { "output", IFM_OPTION_FOLDER, "DIR", "the study's folder, which all nodes see; without it out/ and the study's name",
+      .letter = 'o' },
     { NULL },
 };
 
@@ -140,8 +139,8 @@ static int run_merge(const Arguments *arguments)
 }
 
 static const IfmOption merge_options[] = {
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the merged store and the tables; without it out/ and the study's name" },
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the merged store and the tables; without it out/ and the study's name",
+      .letter = 'o' },
     { NULL },
 };
 

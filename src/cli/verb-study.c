@@ -5,8 +5,8 @@
 /* --- study status, study export --------------------------------------------------------------------------------------- */
 
 static const IfmOption results_options[] = {
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR",
-      "folder of the study's results; without it out/ and the study's name" },
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the study's results; without it out/ and the study's name",
+      .letter = 'o' },
     { NULL },
 };
 

@@ -10,7 +10,7 @@
 /* "1ms,250ms": from the first event on. Returns: an exit status. */
 static int parse_window(const Arguments *arguments, gint64 window_ns[2])
 {
-    static const IfmOption end = { "window", 0, IFM_OPTION_DURATION, FALSE, "TIME", "one end of it" };
+    static const IfmOption end = { "window", IFM_OPTION_DURATION, "TIME", "one end of it" };
     const char *text = cli_text(arguments, "window");
     g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", ",", -1);
     gboolean good = g_strv_length(words) == 2;
@@ -22,8 +22,7 @@ static int parse_window(const Arguments *arguments, gint64 window_ns[2])
     }
     if (text == NULL || (good && window_ns[0] < window_ns[1]))
         return CLI_EXIT_OK;
-    return cli_usage(cli_verb_of(arguments), "--window: \"%s\" is not BEGIN,END since the first event, such as 10ms,250ms",
-                     text);
+    return cli_usage("--window: \"%s\" is not BEGIN,END since the first event, such as 10ms,250ms", text);
 }
 
 /* (transfer full) NULL: the fault was reported, @status is the exit status. */
@@ -115,13 +114,12 @@ static int run_trace(const Arguments *arguments)
 }
 
 static const IfmOption trace_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the analysis as JSON; - is standard output" },
-    { "csv", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write a row an event as CSV; - is standard output" },
-    { "timeline", 0, IFM_OPTION_FLAG, FALSE, NULL, "draw the timeline" },
-    { "window", 0, IFM_OPTION_TEXT, FALSE, "BEGIN,END",
-      "look at that part alone, such as 10ms,250ms since the first event" },
-    { "batch", 0, IFM_OPTION_COUNT, FALSE, "N",
-      "the batch whose critical path to show; without it the one of median latency", .maximum = G_MAXINT32 },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the analysis as JSON; - is standard output" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row an event as CSV; - is standard output" },
+    { "timeline", IFM_OPTION_FLAG, NULL, "draw the timeline" },
+    { "window", IFM_OPTION_TEXT, "BEGIN,END", "look at that part alone, such as 10ms,250ms since the first event" },
+    { "batch", IFM_OPTION_COUNT, "N", "the batch whose critical path to show; without it the one of median latency",
+      .maximum = G_MAXINT32 },
     { NULL },
 };
 
@@ -181,7 +179,7 @@ static int find_pairs(const Arguments *arguments, GPtrArray *const files[2], GAr
     g_autoptr(GPtrArray) runs = of_kind(files[0], FALSE);
     g_autoptr(GPtrArray) simulations = of_kind(files[0], TRUE);
     if (paths[1] == NULL && (runs->len == 0 || simulations->len == 0))
-        return cli_usage(cli_verb_of(arguments), "%s holds %s: name a second file to compare it with", paths[0],
+        return cli_usage("%s holds %s: name a second file to compare it with", paths[0],
                          files[0]->len == 1 ? "one trace"
                          : runs->len == 0   ? "simulations alone"
                                             : "runs alone");
@@ -276,7 +274,7 @@ static int run_diff(const Arguments *arguments)
 }
 
 static const IfmOption diff_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

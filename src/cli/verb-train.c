@@ -45,7 +45,7 @@ static int run_train(const Arguments *arguments)
     IfmLearnOptions options = { .interrupted = cli_interrupt_install() };
     const char *const *paths = cli_positional(arguments);
     if (cli_text(arguments, "output") == NULL)
-        return cli_usage(&verb_train, "-o is missing: the file of the model");
+        return cli_usage("-o is missing: the file of the model");
     cli_fill(arguments, ifm_learn_options, &options);
     g_autofree char *data = g_strjoinv(", ", (char **)paths);
     options.data = data;
@@ -58,14 +58,14 @@ static int run_train(const Arguments *arguments)
 }
 
 static const IfmOption train_options[] = {
-    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE", "write the model to this file (JSON)" },
-    { "no-evaluation", 0, IFM_OPTION_FLAG, FALSE, NULL, "train only: the evaluation trains some hundred times more" },
-    { "show-features", 0, IFM_OPTION_FLAG, FALSE, NULL, "list what the trees see: ranges and importance" },
-    { "machine", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the machine of the data, for the model" },
-    { "runtime", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the runtime of the data, for the model" },
-    { "device", 'd', IFM_OPTION_TEXT, FALSE, "TEXT", "the device of the data, for the model" },
-    { "level", 0, IFM_OPTION_TEXT, FALSE, "TEXT", "the level of optimisation of the data, for the model" },
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the page as JSON; - is standard output" },
+    { "output", IFM_OPTION_OUTPUT, "FILE", "write the model to this file (JSON)", .letter = 'o' },
+    { "no-evaluation", IFM_OPTION_FLAG, NULL, "train only: the evaluation trains some hundred times more" },
+    { "show-features", IFM_OPTION_FLAG, NULL, "list what the trees see: ranges and importance" },
+    { "machine", IFM_OPTION_TEXT, "TEXT", "the machine of the data, for the model" },
+    { "runtime", IFM_OPTION_TEXT, "TEXT", "the runtime of the data, for the model" },
+    { "device", IFM_OPTION_TEXT, "TEXT", "the device of the data, for the model", .letter = 'd' },
+    { "level", IFM_OPTION_TEXT, "TEXT", "the level of optimisation of the data, for the model" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the page as JSON; - is standard output" },
     { NULL },
 };
 

@@ -40,16 +40,16 @@ static int run_tune(const Arguments *arguments)
     const char *given = cli_text(arguments, "cache");
     g_autofree char *path = given != NULL ? g_strdup(given) : ifm_conv_tuning_path();
     if (cli_given(arguments, "clear") && cli_given(arguments, "json"))
-        return cli_usage(&verb_tune, "--clear removes the cache: there is nothing for --json to write");
+        return cli_usage("--clear removes the cache: there is nothing for --json to write");
     if (!cli_given(arguments, "clear"))
         return show(arguments, path);
     return ifm_conv_tuning_clear(path, &error) ? CLI_EXIT_OK : cli_fail(error);
 }
 
 static const IfmOption tune_options[] = {
-    { "clear", 0, IFM_OPTION_FLAG, FALSE, NULL, "remove the cache: all shapes are measured again" },
-    { "cache", 0, IFM_OPTION_FILE, FALSE, "FILE", "the cache, instead of $IFM_TUNING_CACHE or the user's" },
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "clear", IFM_OPTION_FLAG, NULL, "remove the cache: all shapes are measured again" },
+    { "cache", IFM_OPTION_FILE, "FILE", "the cache, instead of $IFM_TUNING_CACHE or the user's" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 

@@ -93,7 +93,7 @@ static int run_zoo_list(const Arguments *arguments)
 }
 
 static const IfmOption zoo_list_options[] = {
-    { "json", 0, IFM_OPTION_OUTPUT, FALSE, "FILE", "write the same as JSON; - is standard output" },
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -134,40 +134,17 @@ static gboolean on_written(const char *path, const char *said, void *user)
     return cli_print(line) == CLI_EXIT_OK;
 }
 
-/* Keeping: the store in the folder, opened once there is something to keep: where the configuration is refused, there is
- * none
- */
-typedef struct
-{
-    const Arguments *arguments;
-    Keep keep;
-} Keeping;
-
-static void keeping_clear(Keeping *self)
-{
-    keep_clear(&self->keep);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Keeping, keeping_clear)
-
-/* An IfmMeasureFunction. */
-static IfmMeasurement *ask_kept(const char *title, const IfmCaseKind *kind, const void *spec, void *user, GError **error)
-{
-    Keeping *self = user;
-    return self->keep.campaign != NULL || keep_init(&self->keep, self->arguments, error)
-               ? ifm_campaign_ask(title, kind, spec, self->keep.campaign, error)
-               : NULL;
-}
-
+/* The store is opened once there is something to keep: where the configuration is refused, there is none. */
 static int export_config(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(Keeping) keeping = { .arguments = arguments };
+    g_auto(Keep) keep = { .arguments = arguments };
     const IfmExportOptions options = { .folder = cli_text(arguments, "output"),
                                        .force = cli_given(arguments, "force"),
                                        .written = on_written,
                                        .interrupted = cli_interrupt_install(),
-                                       .measure = ask_kept,
-                                       .measure_user = &keeping };
+                                       .measure = keep_ask,
+                                       .measure_user = &keep };
     const gboolean is_done = ifm_export_config(cli_text(arguments, "config"), &options, &error);
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
@@ -180,13 +157,12 @@ static int run_zoo_export(const Arguments *arguments)
     const char *output = cli_text(arguments, "output");
     g_autoptr(GError) error = NULL;
     if (output == NULL)
-        return cli_usage(&verb_zoo_export, "needs -o FILE: where the model goes");
+        return cli_usage("needs -o FILE: where the model goes");
     if (cli_given(arguments, "config"))
-        return words[0] != NULL || cli_given(arguments, "seed")
-                   ? cli_usage(&verb_zoo_export, "--config FILE names the models and the seed")
-                   : export_config(arguments);
+        return words[0] != NULL || cli_given(arguments, "seed") ? cli_usage("--config FILE names the models and the seed")
+                                                                : export_config(arguments);
     if (words[0] == NULL)
-        return cli_usage(&verb_zoo_export, "needs NAME, or --config FILE");
+        return cli_usage("needs NAME, or --config FILE");
     g_autoptr(IfmModel) model =
         ifm_zoo_build(words[0], (const char *const *)words + 1, (guint32)cli_integer(arguments, "seed"), &error);
     if (model == NULL)
@@ -209,14 +185,14 @@ static int run_zoo_export(const Arguments *arguments)
 }
 
 static const IfmOption zoo_export_options[] = {
-    { "output", 'o', IFM_OPTION_OUTPUT, FALSE, "FILE",
-      "where the ONNX file goes, - is standard output; with --config the folder" },
-    { "config", 0, IFM_OPTION_FILE, FALSE, "FILE",
+    { "output", IFM_OPTION_OUTPUT, "FILE", "where the ONNX file goes, - is standard output; with --config the folder",
+      .letter = 'o' },
+    { "config", IFM_OPTION_FILE, "FILE",
       "YAML: models, sizes, batches and providers; writes each ONNX file and its optimised graph" },
-    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
+    { "seed", IFM_OPTION_COUNT, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
       .maximum = G_MAXUINT32 },
-    { "force", 0, IFM_OPTION_FLAG, FALSE, NULL, "replace files that are there with other content and were not exported" },
-    { "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "with --config: do not run again what the store holds already" },
+    { "force", IFM_OPTION_FLAG, NULL, "replace files that are there with other content and were not exported" },
+    { "resume", IFM_OPTION_FLAG, NULL, "with --config: do not run again what the store holds already" },
     { NULL },
 };
 

@@ -17,11 +17,11 @@ const char *const *ifm_learn_method_words(void)
 }
 
 const IfmOption ifm_learn_options[] = {
-    { "method", 0, IFM_OPTION_CHOICE, FALSE, "METHOD", "boosted trees, or a random forest", "boosted",
-      .choices = method_words, .at = G_STRUCT_OFFSET(IfmLearnOptions, method) },
-    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "of the folds, and of the rows and features that a tree sees", "1",
+    { "method", IFM_OPTION_CHOICE, "METHOD", "boosted trees, or a random forest", "boosted", .choices = method_words,
+      .at = G_STRUCT_OFFSET(IfmLearnOptions, method) },
+    { "seed", IFM_OPTION_COUNT, "N", "of the folds, and of the rows and features that a tree sees", "1",
       .maximum = G_MAXINT32, .at = G_STRUCT_OFFSET(IfmLearnOptions, seed) },
-    { "threads", 0, IFM_OPTION_COUNT, FALSE, "N", "threads of the training", "1", .minimum = 1, .maximum = 256,
+    { "threads", IFM_OPTION_COUNT, "N", "threads of the training", "1", .minimum = 1, .maximum = 256,
       .at = G_STRUCT_OFFSET(IfmLearnOptions, threads) },
     { NULL },
 };

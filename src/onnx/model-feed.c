@@ -8,19 +8,18 @@
  * for a batch that nothing is said of. */
 
 const IfmOption ifm_model_options[] = {
-    { "batch", 0, IFM_OPTION_COUNT, FALSE, "N",
+    { "batch", IFM_OPTION_COUNT, "N",
       "inputs at once: the free first dimension of the model's first input; 0: as the model is", "0", .maximum = 65536,
       .at = G_STRUCT_OFFSET(IfmModelOptions, batch) },
-    { "dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE",
-      "size of a free dimension, such as N=8; '*=1': of every one that has none",
-      .at = G_STRUCT_OFFSET(IfmModelOptions, dims) },
-    { "input", 0, IFM_OPTION_TEXT, TRUE, "NAME=FILE|VALUE|LOW..HIGH",
+    { "dim", IFM_OPTION_TEXT, "NAME=SIZE", "size of a free dimension, such as N=8; '*=1': of every one that has none",
+      .at = G_STRUCT_OFFSET(IfmModelOptions, dims), .repeatable = TRUE },
+    { "input", IFM_OPTION_TEXT, "NAME=FILE|VALUE|LOW..HIGH",
       "what an input is fed: a file of NumPy (.npy, .npz) or ONNX (.pb), one number, or random ones of a range; without "
       "it plausible ones where the model shows what they are (pictures 0..1, words of the vocabulary), else -1..1, of "
       "whole "
       "numbers 0..1",
-      .at = G_STRUCT_OFFSET(IfmModelOptions, inputs) },
-    { "allow-outside-data", 0, IFM_OPTION_FLAG, FALSE, NULL,
+      .at = G_STRUCT_OFFSET(IfmModelOptions, inputs), .repeatable = TRUE },
+    { "allow-outside-data", IFM_OPTION_FLAG, NULL,
       "weights behind a symbolic link that leaves the model's folder: work on a copy of them and of the model",
       .at = G_STRUCT_OFFSET(IfmModelOptions, allow_outside_data) },
     { NULL },

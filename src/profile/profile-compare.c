@@ -10,50 +10,47 @@
 static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
 
 const IfmOption ifm_compare_options[] = {
-    { "device", 'd', IFM_OPTION_TEXT, FALSE, "DEVICE", "what both run on, ENGINE:UNIT[:INDEX][@CORES][#STREAMS]",
-      "onnxruntime:CPU", OPTION(device) },
-    { "a-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what A runs on", OPTION(device_of[0]) },
-    { "b-device", 0, IFM_OPTION_TEXT, FALSE, "DEVICE", "what B runs on", OPTION(device_of[1]) },
+    { "device", IFM_OPTION_TEXT, "DEVICE", "what both run on, ENGINE:UNIT[:INDEX][@CORES][#STREAMS]", "onnxruntime:CPU",
+      OPTION(device), .letter = 'd' },
+    { "a-device", IFM_OPTION_TEXT, "DEVICE", "what A runs on", OPTION(device_of[0]) },
+    { "b-device", IFM_OPTION_TEXT, "DEVICE", "what B runs on", OPTION(device_of[1]) },
     { .table = ifm_model_options, OPTION(open) },
-    { "a-input", 0, IFM_OPTION_TEXT, TRUE, "NAME=WHAT", "of A alone", OPTION(inputs_of[0]) },
-    { "b-input", 0, IFM_OPTION_TEXT, TRUE, "NAME=WHAT", "of B alone", OPTION(inputs_of[1]) },
-    { "a-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of A alone", OPTION(dims_of[0]) },
-    { "b-dim", 0, IFM_OPTION_TEXT, TRUE, "NAME=SIZE", "of B alone", OPTION(dims_of[1]) },
-    { "dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "precision to compute in: f32, f16 or bf16; not given: each model's own",
-      NULL, dtypes, OPTION(dtype) },
-    { "a-dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "A's precision", NULL, dtypes, OPTION(dtype_of[0]) },
-    { "b-dtype", 0, IFM_OPTION_TEXT, FALSE, "DTYPE", "B's precision", NULL, dtypes, OPTION(dtype_of[1]) },
-    { "threads", 't', IFM_OPTION_COUNT, FALSE, "N", "threads of the runtime; 0: as many as the device has cores", "0",
-      .maximum = 4096, OPTION(threads) },
-    { "a-threads", 0, IFM_OPTION_COUNT, FALSE, "N", "A's threads", .maximum = 4096, OPTION(threads_of[0]) },
-    { "b-threads", 0, IFM_OPTION_COUNT, FALSE, "N", "B's threads", .maximum = 4096, OPTION(threads_of[1]) },
-    { "option", 0, IFM_OPTION_TEXT, TRUE, "[ENGINE:]KEY=VALUE", "a setting of both, in the runtime's own words",
-      OPTION(vendor) },
-    { "a-option", 0, IFM_OPTION_TEXT, TRUE, "KEY=VALUE", "of A alone", OPTION(vendor_of[0]) },
-    { "b-option", 0, IFM_OPTION_TEXT, TRUE, "KEY=VALUE", "of B alone", OPTION(vendor_of[1]) },
-    { "a-runtime", 0, IFM_OPTION_FILE, FALSE, "LIBRARY", "A's runtime: the library of another version",
-      OPTION(runtime_of[0]) },
-    { "b-runtime", 0, IFM_OPTION_FILE, FALSE, "LIBRARY", "B's runtime", OPTION(runtime_of[1]) },
-    { "margin", 0, IFM_OPTION_RATIO, FALSE, "PERCENT", "a difference within this is none", "1%", OPTION(margin) },
-    { "time-budget", 0, IFM_OPTION_DURATION, FALSE, "TIME", "the maximum time for it; 0: no limit", "30s",
-      OPTION(time_budget_ns) },
-    { "max-pairs", 0, IFM_OPTION_COUNT, FALSE, "N", "the maximum number of pairs of processes", "200", .minimum = 2,
+    { "a-input", IFM_OPTION_TEXT, "NAME=WHAT", "of A alone", OPTION(inputs_of[0]), .repeatable = TRUE },
+    { "b-input", IFM_OPTION_TEXT, "NAME=WHAT", "of B alone", OPTION(inputs_of[1]), .repeatable = TRUE },
+    { "a-dim", IFM_OPTION_TEXT, "NAME=SIZE", "of A alone", OPTION(dims_of[0]), .repeatable = TRUE },
+    { "b-dim", IFM_OPTION_TEXT, "NAME=SIZE", "of B alone", OPTION(dims_of[1]), .repeatable = TRUE },
+    { "dtype", IFM_OPTION_TEXT, "DTYPE", "precision to compute in: f32, f16 or bf16; not given: each model's own", NULL,
+      dtypes, OPTION(dtype) },
+    { "a-dtype", IFM_OPTION_TEXT, "DTYPE", "A's precision", NULL, dtypes, OPTION(dtype_of[0]) },
+    { "b-dtype", IFM_OPTION_TEXT, "DTYPE", "B's precision", NULL, dtypes, OPTION(dtype_of[1]) },
+    { "threads", IFM_OPTION_COUNT, "N", "threads of the runtime; 0: as many as the device has cores", "0", .maximum = 4096,
+      OPTION(threads), .letter = 't' },
+    { "a-threads", IFM_OPTION_COUNT, "N", "A's threads", .maximum = 4096, OPTION(threads_of[0]) },
+    { "b-threads", IFM_OPTION_COUNT, "N", "B's threads", .maximum = 4096, OPTION(threads_of[1]) },
+    { "option", IFM_OPTION_TEXT, "[ENGINE:]KEY=VALUE", "a setting of both, in the runtime's own words", OPTION(vendor),
+      .repeatable = TRUE },
+    { "a-option", IFM_OPTION_TEXT, "KEY=VALUE", "of A alone", OPTION(vendor_of[0]), .repeatable = TRUE },
+    { "b-option", IFM_OPTION_TEXT, "KEY=VALUE", "of B alone", OPTION(vendor_of[1]), .repeatable = TRUE },
+    { "a-runtime", IFM_OPTION_FILE, "LIBRARY", "A's runtime: the library of another version", OPTION(runtime_of[0]) },
+    { "b-runtime", IFM_OPTION_FILE, "LIBRARY", "B's runtime", OPTION(runtime_of[1]) },
+    { "margin", IFM_OPTION_RATIO, "PERCENT", "a difference within this is none", "1%", OPTION(margin) },
+    { "time-budget", IFM_OPTION_DURATION, "TIME", "the maximum time for it; 0: no limit", "30s", OPTION(time_budget_ns) },
+    { "max-pairs", IFM_OPTION_COUNT, "N", "the maximum number of pairs of processes", "200", .minimum = 2,
       .maximum = IFM_COMPARE_MAX_PAIRS, OPTION(max_pairs) },
-    { "rounds", 0, IFM_OPTION_COUNT, FALSE, "N", "rounds in each pair; 0: as many as take as long as making it", "0",
+    { "rounds", IFM_OPTION_COUNT, "N", "rounds in each pair; 0: as many as take as long as making it", "0",
       .maximum = 10000, OPTION(rounds) },
-    { "seed", 0, IFM_OPTION_COUNT, FALSE, "N", "seed of the inputs, of a zoo model's weights, and of who begins", "1",
+    { "seed", IFM_OPTION_COUNT, "N", "seed of the inputs, of a zoo model's weights, and of who begins", "1",
       .maximum = G_MAXUINT32, OPTION(seed) },
-    { "no-verify", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not compare the outputs with those of the reference",
-      OPTION(no_verify) },
-    { "no-accuracy", 0, IFM_OPTION_FLAG, FALSE, NULL, "do not compare B's outputs with A's", OPTION(no_accuracy) },
-    { "samples", 0, IFM_OPTION_COUNT, FALSE, "N", "inputs that are generated to compare the outputs on", "8", .minimum = 1,
+    { "no-verify", IFM_OPTION_FLAG, NULL, "do not compare the outputs with those of the reference", OPTION(no_verify) },
+    { "no-accuracy", IFM_OPTION_FLAG, NULL, "do not compare B's outputs with A's", OPTION(no_accuracy) },
+    { "samples", IFM_OPTION_COUNT, "N", "inputs that are generated to compare the outputs on", "8", .minimum = 1,
       .maximum = 100000, OPTION(samples) },
-    { "layer-loss", 0, IFM_OPTION_COUNT, FALSE, "DB", "what a layer may lose of the accuracy before it is named", "10",
+    { "layer-loss", IFM_OPTION_COUNT, "DB", "what a layer may lose of the accuracy before it is named", "10",
       .maximum = 1000, OPTION(layer_loss) },
     IFM_PROTOCOL_ROW_TIMEOUT(G_STRUCT_OFFSET(IfmCompareOptions, protocol), "60s"),
     IFM_PROTOCOL_ROW_MEMORY_LIMIT(G_STRUCT_OFFSET(IfmCompareOptions, protocol), "0"),
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "folder of the store (store.db) and of the zoo's models",
-      "out/compare", OPTION(output) },
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the store (store.db) and of the zoo's models", "out/compare",
+      OPTION(output), .letter = 'o' },
     { NULL },
 };
 
@@ -266,7 +263,8 @@ static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void 
         comparison->cases[side] = g_steal_pointer(&end->cases[side]);
         comparison->measurements[side] = g_steal_pointer(&end->measurements[side]);
     }
-    profile_watch_end(comparing->options->watch, compared ? ifm_verdict_name(comparison->verdict) : "failed");
+    profile_report(comparing->options->watch,
+                   &(IfmProgress){ .outcome = compared ? ifm_verdict_name(comparison->verdict) : "failed" });
     if (!compared)
         g_propagate_error(error, g_error_copy(end->error));
     return compared;
@@ -281,13 +279,12 @@ static gboolean compare_sides(IfmStore *store, Comparing *comparing, const gint 
                                                   .interrupted = interrupted,
                                                   .keep_partial = TRUE,
                                                   .after = on_after,
-                                                  .progress = profile_watch_progress,
+                                                  .progress = profile_on_progress,
                                                   .user = (gpointer)options->watch };
     const IfmCampaignItem item = { .title = "A and B", .tag = comparing, .own = &both };
     g_autoptr(GError) trouble = NULL;
     g_autoptr(IfmCampaign) campaign = ifm_campaign_new(store, &campaign_options);
-    profile_watch_cases(options->watch, 1);
-    profile_watch_begin(options->watch, item.title, 0, options->margin, FALSE);
+    profile_report(options->watch, &(IfmProgress){ .n_cases = 1, .title = item.title, .target_ci_ratio = options->margin });
     ifm_campaign_add(campaign, &item);
     if (ifm_campaign_run(campaign, &trouble) ||
         (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_CANCELLED) && comparing->comparison->measurements[1] != NULL))

@@ -38,9 +38,9 @@ static gboolean go_on(double done_ratio, void *user)
         g_autofree char *phase =
             done_ratio > 0 ? g_strdup_printf("encoding, %d %%", (int)(100 * done_ratio)) : g_strdup("encoding");
         if (wait->begun != NULL)
-            profile_watch_begin(wait->watch, wait->begun, 0, NAN, FALSE);
+            profile_report(wait->watch, &(IfmProgress){ .title = wait->begun, .target_ci_ratio = NAN });
         g_clear_pointer(&wait->begun, g_free);
-        profile_watch_update(wait->watch, phase, 0, NAN, NAN);
+        profile_report(wait->watch, &(IfmProgress){ .phase = phase, .median_ns = NAN, .ci_ratio = NAN });
         wait->report_us = now_us + REPORT_US;
     }
     return !wait->late;
@@ -77,14 +77,14 @@ gboolean profile_encode(GraphModel *model, gint64 case_time_ns, const IfmProfile
                   .begun = g_strdup_printf("computing %s of %s", model->report.encoding_name, model->report.graph->name),
                   .end_us = case_time_ns > 0 ? begin_us + case_time_ns / 1000 : 0,
                   .report_us = begin_us + G_USEC_PER_SEC };
-    profile_watch_cases(watch, 1);
+    profile_report(watch, &(IfmProgress){ .n_cases = 1 });
     model->encoding_seen[0] = ifm_sensor_snapshot("/");
     begin_us = g_get_monotonic_time();
     model->report.encoding = compute(model, &wait, case_time_ns, error);
     model->encoding_ns = (g_get_monotonic_time() - begin_us) * 1000;
     model->encoding_seen[1] = ifm_sensor_snapshot("/");
     if (wait.begun == NULL)
-        profile_watch_end(watch, model->report.encoding != NULL ? "ok" : "failed");
+        profile_report(watch, &(IfmProgress){ .outcome = model->report.encoding != NULL ? "ok" : "failed" });
     g_free(wait.begun);
     if (model->report.encoding == NULL)
         g_prefix_error(error, "--pe %s: ", model->report.encoding_name);
@@ -99,9 +99,8 @@ static gboolean report_share(double done_ratio, void *user)
     gint64 now_us = g_get_monotonic_time();
     if (now_us < step->report_us)
         return TRUE;
-    const IfmCampaignProgress *progress = ifm_campaign_progress(step->of->campaign);
     g_autofree char *phase = g_strdup_printf("running, %d %%", (int)(100 * done_ratio));
-    profile_watch_update(step->of->options.watch, phase, progress->n, progress->median_ns, progress->ci_ratio);
+    profile_report_step(step->of->options.watch, phase, ifm_campaign_progress(step->of->campaign));
     step->report_us = now_us + REPORT_US;
     return TRUE;
 }

@@ -20,34 +20,23 @@ void profile_note(const IfmProfileWatch *watch, const char *format, ...)
     watch->note(message, watch->user);
 }
 
-void profile_watch_cases(const IfmProfileWatch *watch, gsize n_cases)
+void profile_report(const IfmProfileWatch *watch, const IfmProgress *now)
 {
-    if (watch != NULL && watch->cases != NULL)
-        watch->cases(n_cases, watch->user);
+    if (watch != NULL && watch->progress != NULL)
+        watch->progress(now, watch->user);
 }
 
-void profile_watch_begin(const IfmProfileWatch *watch, const char *name, gsize runs, double ci_ratio, gboolean again)
+void profile_report_step(const IfmProfileWatch *watch, const char *phase, const IfmCampaignProgress *progress)
 {
-    if (watch != NULL && watch->begin != NULL)
-        watch->begin(name, runs, ci_ratio, again, watch->user);
+    profile_report(
+        watch, &(IfmProgress){
+                   .phase = phase, .n = progress->n, .median_ns = progress->median_ns, .ci_ratio = progress->ci_ratio });
 }
 
-void profile_watch_update(const IfmProfileWatch *watch, const char *phase, gsize n, double median_ns, double ci_ratio)
-{
-    if (watch != NULL && watch->update != NULL)
-        watch->update(phase, n, median_ns, ci_ratio, watch->user);
-}
-
-void profile_watch_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch)
+void profile_on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch)
 {
     if (ended == NULL && progress->now != NULL && progress->step != NULL)
-        profile_watch_update(watch, progress->step, progress->n, progress->median_ns, progress->ci_ratio);
-}
-
-void profile_watch_end(const IfmProfileWatch *watch, const char *outcome)
-{
-    if (watch != NULL && watch->end != NULL)
-        watch->end(outcome, watch->user);
+        profile_report_step(watch, progress->step, progress);
 }
 
 gboolean profile_is_interrupted(const gint *interrupted)
@@ -234,8 +223,10 @@ static gboolean on_before(const IfmCampaignItem *item, const IfmCase *sealed, vo
     const IfmProfileWatch *watch = step->of->options.watch;
     const IfmProtocol *protocol = &step->plan->base.protocol;
     const gboolean follows = item->own != NULL;
-    profile_watch_begin(watch, step->title, follows ? 0 : protocol->runs, follows ? (double)NAN : protocol->ci_ratio,
-                        follows);
+    profile_report(watch, &(IfmProgress){ .title = step->title,
+                                          .again = follows,
+                                          .runs = follows ? 0 : protocol->runs,
+                                          .target_ci_ratio = follows ? (double)NAN : protocol->ci_ratio });
     if (step->kind == &step_peak &&
         !g_str_equal(step->target->spec->engine, "simulated")) /* a described one takes no time */
         profile_note(watch, "%s: measured once for this machine, which takes up to 10 s; --no-peak leaves it out",
@@ -248,11 +239,13 @@ static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void 
     Step *step = item->tag;
     const IfmProfileWatch *watch = step->of->options.watch;
     const gboolean follows = item->own != NULL;
-    const char *outcome = step->kind->end(step, end);
+    IfmProgress now = { .outcome = step->kind->end(step, end) };
+    if (!follows && end->measurements != NULL && end->error != NULL)
+        now.outcome = "not stored";
     if (end->found && !follows)
         profile_note(watch, "%s: measured before, taken from %s", step->title, ifm_store_path(step->of->store));
     else if (!end->found && end->n > 0)
-        profile_watch_end(watch, !follows && end->measurements != NULL && end->error != NULL ? "not stored" : outcome);
+        profile_report(watch, &now);
     return TRUE;
 }
 
@@ -266,7 +259,7 @@ void profile_measure(IfmProfile *self)
                                          .wanted = on_wanted,
                                          .before = on_before,
                                          .after = on_after,
-                                         .progress = profile_watch_progress,
+                                         .progress = profile_on_progress,
                                          .user = (gpointer)self->options.watch };
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) steps = self->steps = g_ptr_array_new_with_free_func((GDestroyNotify)step_free);

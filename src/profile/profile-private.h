@@ -221,12 +221,11 @@ struct IfmProfile
 
 /* Progress. @watch: (nullable) a function that is NULL in it is not called. */
 void profile_note(const IfmProfileWatch *watch, const char *format, ...) G_GNUC_PRINTF(2, 3);
-void profile_watch_cases(const IfmProfileWatch *watch, gsize n_cases);
-void profile_watch_begin(const IfmProfileWatch *watch, const char *name, gsize runs, double ci_ratio, gboolean again);
-void profile_watch_update(const IfmProfileWatch *watch, const char *phase, gsize n, double median_ns, double ci_ratio);
-/* profile_watch_progress: IfmCampaignOptions.progress, with the watch as its user. */
-void profile_watch_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch);
-void profile_watch_end(const IfmProfileWatch *watch, const char *outcome);
+void profile_report(const IfmProfileWatch *watch, const IfmProgress *now);
+/* profile_report_step: how far the campaign's case is. */
+void profile_report_step(const IfmProfileWatch *watch, const char *phase, const IfmCampaignProgress *progress);
+/* profile_on_progress: IfmCampaignOptions.progress, with the watch as its user. */
+void profile_on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch);
 /* profile_is_interrupted: @interrupted: (nullable) */
 gboolean profile_is_interrupted(const gint *interrupted);
 

@@ -92,13 +92,10 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
     const ProfileCounts counts = profile_count(self->plans);
     self->limits = ifm_limits_with(&usual, &options->protocol);
     self->interrupted = interrupted;
-    const IfmRunnerOptions runner_options = { .limits = self->limits,
-                                              .interrupted = interrupted,
-                                              .progress = watch != NULL ? watch->update : NULL,
-                                              .progress_user = watch != NULL ? watch->user : NULL };
+    const IfmRunnerOptions runner_options = { .limits = self->limits, .interrupted = interrupted };
     g_autofree char *path = g_build_filename(options->output, "store.db", NULL);
     g_autoptr(IfmRunner) runner = ifm_runner_new(&runner_options);
-    profile_watch_cases(watch, counts.cases);
+    profile_report(watch, &(IfmProgress){ .n_cases = counts.cases });
     for (guint i = 0; i < self->plans->len; i++)
         if (!observe_all(self->plans->pdata[i], runner, options->observe, error)) /* a wrong model leaves no store behind */
             return FALSE;

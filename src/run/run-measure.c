@@ -69,11 +69,10 @@ static void begin(const RunJob *job)
     const gsize index = set->n_begun++;
     g_free(set->trace_path);
     set->trace_path = g_strdup_printf("%s/.trace-%d-%" G_GSIZE_FORMAT ".json", set->folder, (int)getpid(), index);
-    set->now = (IfmRunProgress){ .index = index,
-                                 .n_runs = set->jobs->len,
-                                 .title = job->title,
-                                 .repetitions = plan_case.ci_ratio > 0 ? 0 : plan_case.repetitions,
-                                 .target_ci_ratio = plan_case.ci_ratio };
+    set->now = (IfmProgress){ .n_cases = set->jobs->len,
+                              .title = job->title,
+                              .runs = plan_case.ci_ratio > 0 ? 0 : plan_case.repetitions,
+                              .target_ci_ratio = plan_case.ci_ratio };
     report(set);
 }
 

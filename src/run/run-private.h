@@ -53,7 +53,7 @@ struct IfmRunSet
     gsize n_begun;
     IfmPlanCase plan_case; /* of the run in hand, its plan tried */
     char *trace_path;      /* where its worker writes */
-    IfmRunProgress now;
+    IfmProgress now;
 };
 
 /* --- run-job.c -------------------------------------------------------------------------------------------------------- */

@@ -17,13 +17,13 @@ static const char *const orders[] = {
 #define AT(member) .at = G_STRUCT_OFFSET(IfmStudyOptions, member)
 
 const IfmOption ifm_study_options[] = {
-    { "retry", 0, IFM_OPTION_FLAG, FALSE, NULL, "measure again what failed before", .after = "memory-limit", AT(retry) },
-    { "attempts", 0, IFM_OPTION_COUNT, FALSE, "N", "how often a case that fails is measured in this run", "1", .minimum = 1,
+    { "retry", IFM_OPTION_FLAG, NULL, "measure again what failed before", .after = "memory-limit", AT(retry) },
+    { "attempts", IFM_OPTION_COUNT, "N", "how often a case that fails is measured in this run", "1", .minimum = 1,
       .maximum = 100, AT(attempts) },
-    { "total-time", 0, IFM_OPTION_DURATION, FALSE, "TIME",
+    { "total-time", IFM_OPTION_DURATION, "TIME",
       "the maximum time for the whole study: no case begins after it, and the same command continues; 0: no limit", "0",
       AT(time_budget_ns) },
-    { "order", 0, IFM_OPTION_CHOICE, FALSE, "WORD",
+    { "order", IFM_OPTION_CHOICE, "WORD",
       "as-listed: cases in the study's order; interleaved: the first case of each device, then the second of each, and so "
       "on, so that a drift of the machine affects all devices alike",
       "as-listed", orders, AT(order) },

@@ -25,19 +25,15 @@ static void on_note(const char *message, void *user)
     g_string_append_printf(((Place *)user)->said, "note %s\n", message);
 }
 
-static void on_cases(gsize n_cases, void *user)
+static void on_progress(const IfmProgress *now, void *user)
 {
-    g_string_append_printf(((Place *)user)->said, "%" G_GSIZE_FORMAT " cases\n", n_cases);
-}
-
-static void on_begin(const char *name, gsize runs, double ci_ratio, gboolean again, void *user)
-{
-    g_string_append_printf(((Place *)user)->said, "%s %s %" G_GSIZE_FORMAT "\n", again ? "again" : "begin", name, runs);
-}
-
-static void on_end(const char *outcome, void *user)
-{
-    g_string_append_printf(((Place *)user)->said, "end %s\n", outcome);
+    GString *said = ((Place *)user)->said;
+    if (now->n_cases > 0)
+        g_string_append_printf(said, "%" G_GSIZE_FORMAT " cases\n", now->n_cases);
+    if (now->outcome != NULL)
+        g_string_append_printf(said, "end %s\n", now->outcome);
+    else if (now->title != NULL && now->phase == NULL)
+        g_string_append_printf(said, "%s %s %" G_GSIZE_FORMAT "\n", now->again ? "again" : "begin", now->title, now->runs);
 }
 
 static gboolean on_model(const IfmModel *model, void *user, GError **error)
@@ -51,7 +47,7 @@ static void place_set_up(Place *place, gconstpointer data)
     g_assert_nonnull(place->folder);
     place->said = g_string_new(NULL);
     place->accepts = TRUE;
-    place->watch = (IfmProfileWatch){ on_note, on_cases, on_begin, NULL, on_end, on_model, place };
+    place->watch = (IfmProfileWatch){ on_note, on_progress, on_model, place };
 }
 
 static void place_tear_down(Place *place, gconstpointer data)

@@ -22,7 +22,8 @@ typedef struct
     char *folder, *plan, *output;
     GString *notes;
     GPtrArray *progress; /* texts: "0/2 begins", "0/2 ok" */
-    gsize n_places;      /* how often it said which batch of how many is out */
+    guint n_begun;
+    gsize n_places; /* how often it said which batch of how many is out */
 } Place;
 
 static void place_set_up(Place *place, gconstpointer data)
@@ -52,15 +53,16 @@ static void on_note(const char *line, void *user)
     g_string_append_printf(((Place *)user)->notes, "%s\n", line);
 }
 
-static void on_progress(const IfmRunProgress *now, void *user)
+static void on_progress(const IfmProgress *now, void *user)
 {
     if (now->phase != NULL && now->outcome == NULL)
     {
         ((Place *)user)->n_places += strstr(now->phase, ", batch ") != NULL && strstr(now->phase, " of ") != NULL;
         return;
     }
+    ((Place *)user)->n_begun += now->outcome == NULL;
     g_ptr_array_add(((Place *)user)->progress,
-                    g_strdup_printf("%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT " %s", now->index, now->n_runs,
+                    g_strdup_printf("%u/%" G_GSIZE_FORMAT " %s", ((Place *)user)->n_begun - 1, now->n_cases,
                                     now->outcome != NULL ? now->outcome : "begins"));
 }
 

@@ -17,9 +17,9 @@ static int run_nap(const Arguments *arguments)
 }
 
 static const IfmOption options[] = {
-    { "output", 'o', IFM_OPTION_FOLDER, FALSE, "DIR", "where it is kept", "." },
-    { "resume", 0, IFM_OPTION_FLAG, FALSE, NULL, "take what is kept there" },
-    { "length", 0, IFM_OPTION_COUNT, FALSE, "US", "how long", "100", .minimum = 1, .maximum = 1000000 },
+    { "output", IFM_OPTION_FOLDER, "DIR", "where it is kept", ".", .letter = 'o' },
+    { "resume", IFM_OPTION_FLAG, NULL, "take what is kept there" },
+    { "length", IFM_OPTION_COUNT, "US", "how long", "100", .minimum = 1, .maximum = 1000000 },
     { NULL },
 };
 
