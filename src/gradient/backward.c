@@ -101,10 +101,13 @@ const IfmNode *ifm_back_sole_reader(const IfmBack *back, const char *tensor)
     return is_sole ? ifm_model_node(back->model, g_array_index(readers, gsize, 0)) : NULL;
 }
 
-static void take_node(IfmBack *back, gsize index)
+void ifm_back_take(IfmBack *back, gsize index)
 {
     back->node = ifm_model_node(back->model, index);
     back->node_index = index;
+    back->x = ifm_back_input(back, 0);
+    back->y = ifm_back_output(back, 0);
+    back->g = ifm_back_gradient(back, 0);
     back->is_live = FALSE;
     for (gsize i = 0; i < back->node->n_outputs && back->node->n_inputs > 0; i++) /* a Constant may be a weight: a source */
         back->is_live = back->is_live || g_hash_table_contains(back->live, back->node->outputs[i]);
@@ -169,7 +172,7 @@ static gboolean follow_back(IfmBack *back, const char *output)
         g_hash_table_add(back->live, (gpointer)output);
     for (gsize i = ifm_model_n_nodes(back->model); i-- > 0 && back->error == NULL;)
     {
-        take_node(back, i);
+        ifm_back_take(back, i);
         if (!back->is_live)
             continue;
         if (ifm_gradient_rule_find(back->node) == NULL)
@@ -257,7 +260,7 @@ void ifm_back_copy_forward(IfmBack *back, GHashTable *inputs)
         const IfmNode *node = ifm_model_node(back->model, i);
         if (!needed[i] || (node->n_outputs == 1 && g_hash_table_contains(inputs, node->outputs[0])))
             continue;
-        take_node(back, i);
+        ifm_back_take(back, i);
         const IfmGradientRule *row = ifm_gradient_rule_find(back->node);
         back->part = "forward";
         if (row == NULL || row->forward == NULL || !row->forward(back))
@@ -281,7 +284,7 @@ void ifm_back_run_rules(IfmBack *back)
     back->part = "backward";
     for (gsize i = ifm_model_n_nodes(back->model); i-- > 0 && back->error == NULL;)
     {
-        take_node(back, i);
+        ifm_back_take(back, i);
         gboolean has_gradient = FALSE;
         for (gsize k = 0; k < back->node->n_outputs; k++)
             has_gradient = has_gradient || ifm_back_gradient(back, k) != NULL;

@@ -46,9 +46,7 @@ static const char *product_of_images(IfmBack *back, const Products *of, const ch
     const char *all = g_ptr_array_index(seen, 0);
     gint64 n = seen->len;
     if (n > 1)
-    {
         all = ifm_back_op_list(back, NULL, "Concat axis=2", seen);
-    }
     all = ifm_back_transpose(back, all, (int[]){ 0, 1, 3, 2 }, 4);
     const char *product = ifm_back_op(back, "MatMul", rows, all, NULL);
     if (of->n_images != 1)
@@ -106,11 +104,11 @@ static gboolean is_by_image(const Products *of)
 /* by_products: @g: one element for each window and output */
 static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w, const char *g)
 {
-    IfmBackShape x;
+    const IfmBackShape x = ifm_back_shape(back, back->x);
     g_autoptr(GPtrArray) pieces = g_ptr_array_new();
     gint64 n_positions =
         ifm_windows_count(back, windows->kernel, windows->n_space, MAX_POSITIONS, "positions of a convolution's window");
-    if (n_positions < 0 || !ifm_back_shape(back, ifm_back_input(back, 0), &x))
+    if (back->error != NULL)
         return;
     Products of = { windows, g, x.dims[0], n_positions, windows->group, w->dims[0], w->dims[1], pieces };
     if (is_by_image(&of))
@@ -119,9 +117,7 @@ static void by_products(IfmBack *back, const IfmWindows *windows, const IfmBackS
         over_all_images(back, &of);
     const char *all = g_ptr_array_index(pieces, 0);
     if (pieces->len > 1)
-    {
         all = ifm_back_op_list(back, NULL, "Concat axis=0", pieces);
-    }
     if (n_positions > 1)
     {
         all = ifm_back_reshape_dims(back, all, (gint64[]){ n_positions, of.outputs, of.per_group }, 3);
@@ -201,7 +197,7 @@ static gboolean is_convolution(const IfmBack *back, const IfmWindows *windows)
 static const char *input_gradient(IfmBack *back, const IfmWindows *windows, const IfmBackShape *w)
 {
     gint64 pads[2 * IFM_MAX_SPACE];
-    const char *g = ifm_back_gradient(back, 0);
+    const char *g = back->g;
     int n = windows->n_space;
     if (!is_convolution(back, windows))
         return ifm_windows_spread(back, windows, g, own_weight(back), windows->group);
@@ -222,14 +218,12 @@ static const char *input_gradient(IfmBack *back, const IfmWindows *windows, cons
 /* --- the rule ----------------------------------------------------------------------------------------------------- */
 
 /* read_weight: [channels, channels of a group, kernel], all fixed */
-static gboolean read_weight(IfmBack *back, IfmBackShape *w)
+static IfmBackShape read_weight(IfmBack *back)
 {
-    if (!ifm_back_shape(back, ifm_back_input(back, 1), w))
-        return FALSE;
-    if (ifm_back_n_elements(w, 0, w->rank) >= 1)
-        return TRUE;
-    ifm_back_fail(back, "weight '%s' has a free dimension, or none", ifm_back_input(back, 1));
-    return FALSE;
+    const IfmBackShape w = ifm_back_shape(back, ifm_back_input(back, 1));
+    if (ifm_back_n_elements(&w, 0, w.rank) < 1)
+        ifm_back_fail(back, "weight '%s' has a free dimension, or none", ifm_back_input(back, 1));
+    return w;
 }
 
 /* give_bias: The sum over images and space. */
@@ -239,19 +233,19 @@ static void give_bias(IfmBack *back, int rank)
     for (int i = 0; i < rank - 1; i++)
         axes[i] = i == 0 ? 0 : i + 1;
     if (ifm_back_wants(back, 2))
-        ifm_back_give(back, 2, ifm_back_sum(back, ifm_back_gradient(back, 0), axes, rank - 1, FALSE));
+        ifm_back_give(back, 2, ifm_back_sum(back, back->g, axes, rank - 1, FALSE));
 }
 
 static void conv_rule(IfmBack *back)
 {
-    IfmBackShape w;
+    const IfmBackShape w = read_weight(back);
     IfmWindows windows;
-    if (!read_weight(back, &w) || !ifm_windows_read(back, w.dims + 2, &windows))
+    if (back->error != NULL || !ifm_windows_read(back, w.dims + 2, &windows))
         return;
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0, input_gradient(back, &windows, &w));
     if (ifm_back_wants(back, 1))
-        by_products(back, &windows, &w, ifm_back_gradient(back, 0));
+        by_products(back, &windows, &w, back->g);
     give_bias(back, w.rank);
 }
 
@@ -259,10 +253,10 @@ static void conv_rule(IfmBack *back)
  * that convolution's, with g for the input and x for the gradient. */
 static void conv_transpose_rule(IfmBack *back)
 {
-    IfmBackShape w;
+    const IfmBackShape w = read_weight(back);
     IfmWindows windows;
     gint64 pads[2 * IFM_MAX_SPACE];
-    if (!read_weight(back, &w) || !ifm_windows_read_transposed(back, w.dims + 2, &windows))
+    if (back->error != NULL || !ifm_windows_read_transposed(back, w.dims + 2, &windows))
         return;
     gsize n = (gsize)windows.n_space;
     memcpy(pads, windows.begin, n * sizeof pads[0]);
@@ -278,7 +272,7 @@ static void conv_transpose_rule(IfmBack *back)
         ifm_back_give(back, 0, gradient);
     }
     if (ifm_back_wants(back, 1))
-        by_products(back, &windows, &w, ifm_back_input(back, 0));
+        by_products(back, &windows, &w, back->x);
     give_bias(back, w.rank);
 }
 

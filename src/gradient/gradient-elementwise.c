@@ -19,19 +19,18 @@ static void dropout_rule(IfmBack *back)
     if (!is_plain && !is_ratio_zero(back))
         ifm_back_fail(back, "training_mode: no gradient rule; a mask that is an input, and Mul, has one");
     else
-        ifm_back_give(back, 0, ifm_back_gradient(back, 0));
+        ifm_back_give(back, 0, back->g);
 }
 
 static void cast_rule(IfmBack *back)
 {
     if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0,
-                      ifm_back_cast(back, ifm_back_gradient(back, 0), ifm_back_dtype(back, ifm_back_input(back, 0))));
+        ifm_back_give(back, 0, ifm_back_cast(back, back->g, ifm_back_dtype(back, back->x)));
 }
 
 static void leaky_relu_rule(IfmBack *back)
 {
-    IfmDtype dtype = ifm_back_dtype(back, ifm_back_output(back, 0));
+    IfmDtype dtype = ifm_back_dtype(back, back->y);
     double alpha = ifm_node_float(back->node, "alpha", 0.01);
     const char *rest = ifm_back_scalar(back, dtype, 1 - alpha), *slope = ifm_back_scalar(back, dtype, alpha);
     ifm_back_give(back, 0, ifm_back_formula(back, "g * ((x > 0) * rest + slope)", "rest", rest, "slope", slope, NULL));
@@ -42,8 +41,8 @@ static void leaky_relu_rule(IfmBack *back)
  */
 static void clip_rule(IfmBack *back)
 {
-    const char *low = ifm_back_input(back, 1), *high = ifm_back_input(back, 2), *y = ifm_back_output(back, 0);
-    const char *gradient = ifm_back_gradient(back, 0);
+    const char *low = ifm_back_input(back, 1), *high = ifm_back_input(back, 2), *y = back->y;
+    const char *gradient = back->g;
     if (ifm_back_wants(back, 1))
         ifm_back_give_sum(back, 1, ifm_back_formula(back, "g * ((x < b) * (y = b))", NULL), y);
     if (ifm_back_wants(back, 2))
@@ -67,8 +66,8 @@ static void clip_rule(IfmBack *back)
  */
 static void gelu_rule(IfmBack *back)
 {
-    IfmDtype dtype = ifm_back_dtype(back, ifm_back_output(back, 0)), wide = ifm_back_wide(dtype);
-    const char *x = ifm_back_as(back, ifm_back_input(back, 0), dtype, wide), *slope;
+    IfmDtype dtype = ifm_back_dtype(back, back->y), wide = ifm_back_wide(dtype);
+    const char *x = ifm_back_as(back, back->x, dtype, wide), *slope;
     if (g_str_equal(ifm_node_string(back->node, "approximate", "none"), "tanh"))
     {
         const char *square = ifm_back_formula_in(back, wide, "x * x", "x", x, NULL);
@@ -83,7 +82,7 @@ static void gelu_rule(IfmBack *back)
         const char *u = ifm_back_formula_in(back, wide, "x * 0.7071067811865476", "x", x, NULL);
         slope = ifm_back_formula_in(back, wide, "(Erf(u) + u * Exp(0.12078223763524522 - u * u) + 1) * 0.5", "u", u, NULL);
     }
-    ifm_back_give(back, 0, ifm_back_mul(back, ifm_back_gradient(back, 0), ifm_back_as(back, slope, wide, dtype)));
+    ifm_back_give(back, 0, ifm_back_mul(back, back->g, ifm_back_as(back, slope, wide, dtype)));
 }
 
 /* --- of several inputs, broadcast to each other ------------------------------------------------------------------- */
@@ -91,12 +90,12 @@ static void gelu_rule(IfmBack *back)
 static void add_rule(IfmBack *back)
 {
     for (gsize i = 0; i < back->node->n_inputs; i++)
-        ifm_back_give_sum(back, i, ifm_back_gradient(back, 0), ifm_back_output(back, 0));
+        ifm_back_give_sum(back, i, back->g, back->y);
 }
 
 static void subtract_rule(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
+    const char *g = back->g, *y = back->y;
     ifm_back_give_sum(back, 0, g, y);
     if (ifm_back_wants(back, 1)) /* summed first, since the sum may be smaller */
         ifm_back_give(back, 1, ifm_back_op(back, "Neg", ifm_back_sum_to(back, g, y, ifm_back_input(back, 1)), NULL));
@@ -105,8 +104,7 @@ static void subtract_rule(IfmBack *back)
 /* is_number: Whether a tensor is a constant with one element. */
 static gboolean is_number(IfmBack *back, const char *tensor)
 {
-    IfmBackShape shape;
-    return ifm_back_is_constant(back, tensor) && ifm_back_shape(back, tensor, &shape) && shape.rank == 0;
+    return ifm_back_is_constant(back, tensor) && ifm_back_shape(back, tensor).rank == 0;
 }
 
 /* n_elements: -1 where it is unknown. */
@@ -132,13 +130,13 @@ static gboolean left_to_product(IfmBack *back, gsize input, const char *number)
     if (a < 0 || b < 0 || a > n_elements(back, x) - b)
         return FALSE;
     ifm_back_keep_for(back, (gsize)producer, IFM_BACK_FACTOR, number);
-    ifm_back_give(back, input, ifm_back_gradient(back, 0));
+    ifm_back_give(back, input, back->g);
     return TRUE;
 }
 
 static void multiply_rule(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
+    const char *g = back->g, *y = back->y;
     for (gsize i = 0; i < 2; i++)
         if (ifm_back_wants(back, i) && !left_to_product(back, i, ifm_back_input(back, 1 - i)))
             ifm_back_give_sum(back, i, ifm_back_mul(back, g, ifm_back_input(back, 1 - i)), y);
@@ -147,19 +145,19 @@ static void multiply_rule(IfmBack *back)
 /* y = x where x > 0, else b x: b, the slope, broadcasts to x */
 static void prelu_rule(IfmBack *back)
 {
-    const char *zero = ifm_back_scalar(back, ifm_back_dtype(back, ifm_back_output(back, 0)), 0);
-    const char *above = ifm_back_op(back, "Greater", ifm_back_input(back, 0), zero, NULL);
+    const char *zero = ifm_back_scalar(back, ifm_back_dtype(back, back->y), 0);
+    const char *above = ifm_back_op(back, "Greater", back->x, zero, NULL);
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0, ifm_back_formula(back, "Where(above, g, g * b)", "above", above, NULL));
     if (ifm_back_wants(back, 1))
         ifm_back_give_sum(back, 1, ifm_back_formula(back, "Where(above, zero, g * x)", "above", above, "zero", zero, NULL),
-                          ifm_back_output(back, 0));
+                          back->y);
 }
 
 /* g / b and -(g / b) y */
 static void divide_rule(IfmBack *back)
 {
-    const char *share = ifm_back_formula(back, "g / b", NULL), *y = ifm_back_output(back, 0);
+    const char *share = ifm_back_formula(back, "g / b", NULL), *y = back->y;
     ifm_back_give_sum(back, 0, share, y);
     if (ifm_back_wants(back, 1))
         ifm_back_give_sum(back, 1, ifm_back_formula(back, "-(share * y)", "share", share, NULL), y);
@@ -185,7 +183,7 @@ static const char *by_base(IfmBack *back, const char *exponent)
     if (is_known && value == 2)
         return ifm_back_formula(back, "g * (x * 2)", NULL);
     if (is_known && value == 1)
-        return ifm_back_gradient(back, 0);
+        return back->g;
     return ifm_back_formula(back, "g * (n * Pow(x, Where(n = 0, n, n - 1)))", "n", exponent, NULL);
 }
 
@@ -193,7 +191,7 @@ static const char *by_base(IfmBack *back, const char *exponent)
  * a weight gets no NaN. */
 static void power_rule(IfmBack *back)
 {
-    const char *exponent = ifm_back_input(back, 1), *y = ifm_back_output(back, 0);
+    const char *exponent = ifm_back_input(back, 1), *y = back->y;
     IfmDtype own = ifm_back_dtype(back, y), dtype = ifm_back_dtype(back, exponent);
     if (ifm_back_wants(back, 0))
         ifm_back_give_sum(back, 0, by_base(back, ifm_back_as(back, exponent, dtype, own)), y);
@@ -206,7 +204,7 @@ static void power_rule(IfmBack *back)
 /* Max, Min: equal shares to the inputs that equal the result */
 static void extremes_rule(IfmBack *back)
 {
-    const char *y = ifm_back_output(back, 0);
+    const char *y = back->y;
     g_autoptr(GPtrArray) hits = g_ptr_array_new();
     const char *n_hits = NULL;
     for (gsize i = 0; i < back->node->n_inputs; i++)
@@ -215,7 +213,7 @@ static void extremes_rule(IfmBack *back)
         n_hits = n_hits != NULL ? ifm_back_add(back, n_hits, hit) : hit;
         g_ptr_array_add(hits, (gpointer)hit);
     }
-    const char *share = ifm_back_div(back, ifm_back_gradient(back, 0), n_hits);
+    const char *share = ifm_back_div(back, back->g, n_hits);
     for (gsize i = 0; i < back->node->n_inputs; i++)
         if (ifm_back_wants(back, i))
             ifm_back_give_sum(back, i, ifm_back_mul(back, share, g_ptr_array_index(hits, i)), y);
@@ -223,7 +221,7 @@ static void extremes_rule(IfmBack *back)
 
 static void where_rule(IfmBack *back)
 {
-    const char *y = ifm_back_output(back, 0), *zero = ifm_back_scalar(back, ifm_back_dtype(back, y), 0);
+    const char *y = back->y, *zero = ifm_back_scalar(back, ifm_back_dtype(back, y), 0);
     if (ifm_back_wants(back, 1))
         ifm_back_give_sum(back, 1, ifm_back_formula(back, "Where(x, g, zero)", "zero", zero, NULL), y);
     if (ifm_back_wants(back, 2))

@@ -181,8 +181,8 @@ int ifm_back_n_sized(const IfmBackShape *shape, gint64 size)
 
 const char *ifm_back_shape_of(IfmBack *back, const char *tensor)
 {
-    IfmBackShape shape;
-    if (ifm_back_shape(back, tensor, &shape) && ifm_back_n_sized(&shape, -1) == 0)
+    const IfmBackShape shape = ifm_back_shape(back, tensor);
+    if (ifm_back_n_sized(&shape, -1) == 0)
         return ifm_back_list(back, shape.dims, (gsize)shape.rank);
     g_autofree char *key = g_strdup_printf("shape of %s", tensor);
     const char *name = g_hash_table_lookup(back->constants, key);
@@ -196,8 +196,8 @@ const char *ifm_back_shape_of(IfmBack *back, const char *tensor)
 
 const char *ifm_back_size_of(IfmBack *back, const char *tensor, int axis)
 {
-    IfmBackShape shape;
-    if (ifm_back_shape(back, tensor, &shape) && shape.dims[axis] >= 0)
+    const IfmBackShape shape = ifm_back_shape(back, tensor);
+    if (shape.dims[axis] >= 0)
         return ifm_back_number(back, shape.dims[axis]);
     return ifm_back_op(back, "Slice", ifm_back_shape_of(back, tensor), ifm_back_number(back, axis),
                        ifm_back_number(back, axis + 1), NULL);
@@ -210,9 +210,9 @@ const char *ifm_back_reshape_dims(IfmBack *back, const char *value, const gint64
 
 const char *ifm_back_reshape(IfmBack *back, const char *value, const char *tensor)
 {
-    IfmBackShape shape;
+    const IfmBackShape shape = ifm_back_shape(back, tensor);
     /* one free dimension follows from the others, where none of them is 0 */
-    if (ifm_back_shape(back, tensor, &shape) && ifm_back_n_sized(&shape, -1) == 1 && ifm_back_n_sized(&shape, 0) == 0)
+    if (ifm_back_n_sized(&shape, -1) == 1 && ifm_back_n_sized(&shape, 0) == 0)
         return ifm_back_reshape_dims(back, value, shape.dims, shape.rank);
     return ifm_back_op(back, ifm_back_n_sized(&shape, 0) > 0 ? "Reshape allowzero=1" : "Reshape", value,
                        ifm_back_shape_of(back, tensor), NULL);
@@ -221,10 +221,9 @@ const char *ifm_back_reshape(IfmBack *back, const char *value, const char *tenso
 /* A number keeps rank 0: OpenVINO would make a vector of it. */
 const char *ifm_back_expand(IfmBack *back, const char *value, const char *tensor)
 {
-    IfmBackShape shape;
-    if (ifm_back_shape(back, tensor, &shape) && shape.rank == 0)
-        return value;
-    return ifm_back_op(back, "Expand", value, ifm_back_shape_of(back, tensor), NULL);
+    return ifm_back_shape(back, tensor).rank == 0
+               ? value
+               : ifm_back_op(back, "Expand", value, ifm_back_shape_of(back, tensor), NULL);
 }
 
 const char *ifm_back_cast(IfmBack *back, const char *value, IfmDtype to)
@@ -276,9 +275,9 @@ const char *ifm_back_sum(IfmBack *back, const char *value, const int *axes, int 
 
 const char *ifm_back_sum_to(IfmBack *back, const char *value, const char *from, const char *to)
 {
-    IfmBackShape large, small;
+    const IfmBackShape large = ifm_back_shape(back, from), small = ifm_back_shape(back, to);
     int lead[IFM_MAX_RANK], inner[IFM_MAX_RANK], n_inner = 0;
-    if (!ifm_back_shape(back, from, &large) || !ifm_back_shape(back, to, &small))
+    if (back->error != NULL)
         return value;
     int n_lead = large.rank - small.rank;
     for (int i = 0; i < n_lead; i++)
@@ -292,9 +291,8 @@ const char *ifm_back_sum_to(IfmBack *back, const char *value, const char *from, 
 
 const char *ifm_back_count(IfmBack *back, IfmDtype dtype, const char *tensor, const int *axes, int n)
 {
-    IfmBackShape shape;
+    const IfmBackShape shape = ifm_back_shape(back, tensor);
     gint64 list[IFM_MAX_RANK], count = 1;
-    ifm_back_shape(back, tensor, &shape);
     for (int i = 0; i < n; i++)
     {
         list[i] = axes[i];

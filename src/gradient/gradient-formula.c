@@ -116,9 +116,9 @@ const char *ifm_back_formula_in(IfmBack *back, IfmDtype dtype, const char *text,
     g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
     if (back->node != NULL)
     {
-        g_hash_table_insert(names, "g", (gpointer)ifm_back_gradient(back, 0));
-        g_hash_table_insert(names, "y", (gpointer)ifm_back_output(back, 0));
-        g_hash_table_insert(names, "x", (gpointer)ifm_back_input(back, 0));
+        g_hash_table_insert(names, "g", (gpointer)back->g);
+        g_hash_table_insert(names, "y", (gpointer)back->y);
+        g_hash_table_insert(names, "x", (gpointer)back->x);
         g_hash_table_insert(names, "b", (gpointer)ifm_back_input(back, 1));
     }
     va_list bound;

@@ -27,10 +27,10 @@ static gboolean pad_single(IfmBack *back, const IfmBackShape *x, int axis)
 {
     gint64 index, pads[2 * IFM_MAX_RANK] = { 0 };
     gsize n;
-    IfmBackShape shape;
-    const char *indices = ifm_back_input(back, 1), *g = ifm_back_gradient(back, 0);
-    if (x->dims[axis] < 0 || !ifm_back_shape(back, indices, &shape) || shape.rank > 1 ||
-        ifm_back_n_elements(&shape, 0, shape.rank) != 1 || !ifm_back_known_ints(back, indices, &index, &n))
+    const char *indices = ifm_back_input(back, 1), *g = back->g;
+    const IfmBackShape shape = ifm_back_shape(back, indices);
+    if (x->dims[axis] < 0 || shape.rank > 1 || ifm_back_n_elements(&shape, 0, shape.rank) != 1 ||
+        !ifm_back_known_ints(back, indices, &index, &n))
         return FALSE;
     index += index < 0 ? x->dims[axis] : 0;
     pads[axis] = index;
@@ -44,7 +44,7 @@ static gboolean pad_single(IfmBack *back, const IfmBackShape *x, int axis)
 /* front_zeros: zeros of the input's shape with @axis in front. */
 static const char *front_zeros(IfmBack *back, const IfmBackShape *x, int axis)
 {
-    return rotated(back, ifm_back_zeros(back, ifm_back_input(back, 0)), x->rank, axis, 1, FALSE);
+    return rotated(back, ifm_back_zeros(back, back->x), x->rank, axis, 1, FALSE);
 }
 
 /* indices_i64: The index of a gather as i64, the only type that the emitted nodes take. */
@@ -135,14 +135,12 @@ static const char *put_rows(IfmBack *back, const char *zeros, const char *g, gbo
 static void gather_rule(IfmBack *back)
 {
     const char *indices = ifm_back_input(back, 1);
-    IfmBackShape x, of_indices, y;
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, indices, &of_indices) ||
-        !ifm_back_shape(back, ifm_back_output(back, 0), &y))
-        return;
+    const IfmBackShape x = ifm_back_shape(back, back->x), y = ifm_back_shape(back, back->y),
+                       of_indices = ifm_back_shape(back, indices);
     int axis = ifm_back_axis(back, 0, x.rank);
     if (back->error != NULL || pad_single(back, &x, axis))
         return;
-    const char *g = rotated(back, ifm_back_gradient(back, 0), y.rank, axis, of_indices.rank, FALSE);
+    const char *g = rotated(back, back->g, y.rank, axis, of_indices.rank, FALSE);
     const char *zeros = front_zeros(back, &x, axis), *sum;
     gint64 before = ifm_back_n_elements(&x, 0, axis), behind = ifm_back_n_elements(&x, axis + 1, x.rank);
     if (axis == 0 && of_indices.rank == 1 && reads_once(back, &x, indices))
@@ -159,9 +157,8 @@ static void gather_rule(IfmBack *back)
 
 static void gather_elements_rule(IfmBack *back)
 {
-    const char *zeros = ifm_back_zeros(back, ifm_back_input(back, 0));
-    const char *sum =
-        ifm_back_op(back, "ScatterElements", zeros, ifm_back_input(back, 1), ifm_back_gradient(back, 0), NULL);
+    const char *zeros = ifm_back_zeros(back, back->x);
+    const char *sum = ifm_back_op(back, "ScatterElements", zeros, ifm_back_input(back, 1), back->g, NULL);
     ifm_back_int(back, "axis", ifm_node_int(back->node, "axis", 0));
     add_reduction(back);
     ifm_back_give(back, 0, sum);
@@ -174,8 +171,8 @@ static void gather_nd_rule(IfmBack *back)
         ifm_back_fail(back, "batch_dims: no gradient rule");
         return;
     }
-    const char *zeros = ifm_back_zeros(back, ifm_back_input(back, 0));
-    const char *sum = ifm_back_op(back, "ScatterND", zeros, ifm_back_input(back, 1), ifm_back_gradient(back, 0), NULL);
+    const char *zeros = ifm_back_zeros(back, back->x);
+    const char *sum = ifm_back_op(back, "ScatterND", zeros, ifm_back_input(back, 1), back->g, NULL);
     add_reduction(back);
     ifm_back_give(back, 0, sum);
 }
@@ -183,8 +180,8 @@ static void gather_nd_rule(IfmBack *back)
 /* rows_of: the rows that an index [.., 1] names: Gather, which engines do faster than GatherND. */
 static const char *rows_of(IfmBack *back, const char *values, const char *indices)
 {
-    IfmBackShape shape;
-    if (ifm_back_shape(back, indices, &shape) && shape.rank > 0 && shape.dims[shape.rank - 1] == 1)
+    const IfmBackShape shape = ifm_back_shape(back, indices);
+    if (shape.rank > 0 && shape.dims[shape.rank - 1] == 1)
     {
         const char *list = ifm_back_op(back, "Squeeze", indices, ifm_back_number(back, -1), NULL);
         return ifm_back_op(back, "Gather", values, list, NULL);
@@ -217,7 +214,7 @@ static const char *scattered(IfmBack *back, const char *data, const char *update
 /* Of the data g, of the updates g where they went. */
 static void scatter_add(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0);
+    const char *g = back->g;
     ifm_back_give(back, 0, g);
     if (ifm_back_wants(back, 2))
         ifm_back_give(back, 2, picked(back, g));
@@ -226,7 +223,7 @@ static void scatter_add(IfmBack *back)
 /* Of the data: g, with 0 where it was overwritten. Of the updates: g at their indices (of a repeated index, the last). */
 static void scatter_over(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0);
+    const char *g = back->g;
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0, scattered(back, g, ifm_back_zeros(back, ifm_back_input(back, 2)), FALSE));
     if (ifm_back_wants(back, 2))
@@ -236,12 +233,12 @@ static void scatter_over(IfmBack *back)
 /* Largest, or smallest, of the data and of the updates that went there: g to all that are it, in equal shares. */
 static void scatter_extreme(IfmBack *back)
 {
-    const char *y = ifm_back_output(back, 0);
+    const char *y = back->y;
     IfmDtype dtype = ifm_back_dtype(back, y);
-    const char *is_data = ifm_back_op(back, "Equal", ifm_back_input(back, 0), y, NULL);
+    const char *is_data = ifm_back_op(back, "Equal", back->x, y, NULL);
     const char *is_update = ifm_back_op(back, "Equal", ifm_back_input(back, 2), picked(back, y), NULL);
     const char *data_hits = ifm_back_cast(back, is_data, dtype), *update_hits = ifm_back_cast(back, is_update, dtype);
-    const char *share = ifm_back_div(back, ifm_back_gradient(back, 0), scattered(back, data_hits, update_hits, TRUE));
+    const char *share = ifm_back_div(back, back->g, scattered(back, data_hits, update_hits, TRUE));
     if (ifm_back_wants(back, 0))
         ifm_back_give(back, 0, ifm_back_mul(back, data_hits, share));
     if (ifm_back_wants(back, 2))
@@ -265,15 +262,13 @@ static void scatter_rule(IfmBack *back)
 /* OneHot: by its two values: the sums of g where it has the one and where it has the other. */
 static void one_hot_rule(IfmBack *back)
 {
-    IfmBackShape y;
-    const char *g = ifm_back_gradient(back, 0);
-    if (!ifm_back_shape(back, ifm_back_output(back, 0), &y))
-        return;
+    const IfmBackShape y = ifm_back_shape(back, back->y);
+    const char *g = back->g;
     int axes[IFM_MAX_RANK];
     for (int i = 0; i < y.rank; i++)
         axes[i] = i;
     const char *values = ifm_back_values(back, y.dtype, 1, (gint64[]){ 2 }, (double[]){ 0, 1 });
-    const char *hot = ifm_back_op(back, "OneHot", ifm_back_input(back, 0), ifm_back_input(back, 1), values, NULL);
+    const char *hot = ifm_back_op(back, "OneHot", back->x, ifm_back_input(back, 1), values, NULL);
     ifm_back_int(back, "axis", ifm_node_int(back->node, "axis", -1));
     const char *on = ifm_back_sum(back, ifm_back_mul(back, g, hot), axes, y.rank, FALSE);
     const char *off = ifm_back_sub(back, ifm_back_sum(back, g, axes, y.rank, FALSE), on);

@@ -181,13 +181,11 @@ static gboolean write_resize(IfmBack *back)
 /* Over all axes from @axis on together; since opset 13 along one. */
 static gboolean write_softmax(IfmBack *back)
 {
-    IfmBackShape x;
-    const char *input = back->node->inputs[0], *op_type = back->node->op_type;
-    if (!ifm_back_shape(back, input, &x))
-        return FALSE;
+    const char *input = back->x, *op_type = back->node->op_type;
+    const int rank = ifm_back_shape(back, input).rank;
     gint64 axis = ifm_node_int(back->node, "axis", 1);
-    axis = axis < 0 ? axis + x.rank : axis;
-    if (axis == x.rank - 1)
+    axis = axis < 0 ? axis + rank : axis;
+    if (axis == rank - 1)
     {
         replace(back, op_type, ALL_OUTPUTS, DROPPED("axis"), input, NULL);
         ifm_back_int(back, "axis", axis);
@@ -196,7 +194,7 @@ static gboolean write_softmax(IfmBack *back)
     const char *rows = ifm_back_op(back, "Flatten", input, NULL);
     ifm_back_int(back, "axis", axis);
     rows = ifm_back_op(back, g_str_equal(op_type, "Softmax") ? "Softmax axis=1" : "LogSoftmax axis=1", rows, NULL);
-    ifm_back_op_to(back, ifm_back_output(back, 0), "Reshape", rows, ifm_back_shape_of(back, input), NULL);
+    ifm_back_op_to(back, back->y, "Reshape", rows, ifm_back_shape_of(back, input), NULL);
     return TRUE;
 }
 
@@ -293,8 +291,7 @@ IfmModel *ifm_gradient_inlined(IfmModel *model, const IfmGradientOptions *option
 
 static void write_node(IfmBack *back, gsize index)
 {
-    back->node = ifm_model_node(back->model, index);
-    back->node_index = index;
+    ifm_back_take(back, index);
     if (ifm_model_opset(back->model) < AXES_ARE_INPUTS && ifm_node_has_subgraph(back->node))
         ifm_back_fail(back, "a subgraph of opset %" G_GINT64_FORMAT ": no gradient rule", ifm_model_opset(back->model));
     const Lowering *row = find(back->model, back->node);

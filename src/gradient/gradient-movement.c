@@ -5,25 +5,23 @@
 static void reshape_rule(IfmBack *back)
 {
     if (ifm_back_wants(back, 0))
-        ifm_back_give(back, 0, ifm_back_reshape(back, ifm_back_gradient(back, 0), ifm_back_input(back, 0)));
+        ifm_back_give(back, 0, ifm_back_reshape(back, back->g, back->x));
 }
 
 static void transpose_rule(IfmBack *back)
 {
-    IfmBackShape shape;
+    const int rank = ifm_back_shape(back, back->x).rank;
     gsize n;
     int inverse[IFM_MAX_RANK];
     const gint64 *order = ifm_node_ints(back->node, "perm", &n);
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &shape))
-        return;
-    for (int i = 0; i < shape.rank; i++)
-        inverse[order != NULL ? order[i] : shape.rank - 1 - i] = i;
-    ifm_back_give(back, 0, ifm_back_transpose(back, ifm_back_gradient(back, 0), inverse, shape.rank));
+    for (int i = 0; i < rank; i++)
+        inverse[order != NULL ? order[i] : rank - 1 - i] = i;
+    ifm_back_give(back, 0, ifm_back_transpose(back, back->g, inverse, rank));
 }
 
 static void expand_rule(IfmBack *back)
 {
-    ifm_back_give_sum(back, 0, ifm_back_gradient(back, 0), ifm_back_output(back, 0));
+    ifm_back_give_sum(back, 0, back->g, back->y);
 }
 
 /* sizes_along: i64 [number of tensors]: each one's size on an axis. */
@@ -33,8 +31,7 @@ static const char *sizes_along(IfmBack *back, const char *const *tensors, gsize 
     g_autoptr(GArray) known = g_array_new(FALSE, FALSE, sizeof(gint64));
     for (gsize i = 0; i < n; i++)
     {
-        IfmBackShape shape;
-        ifm_back_shape(back, tensors[i], &shape);
+        const IfmBackShape shape = ifm_back_shape(back, tensors[i]);
         if (shape.rank > axis && shape.dims[axis] >= 0)
             g_array_append_val(known, shape.dims[axis]);
         g_ptr_array_add(sizes, (gpointer)tensors[i]);
@@ -49,19 +46,16 @@ static const char *sizes_along(IfmBack *back, const char *const *tensors, gsize 
 /* the parts of g */
 static void concat_rule(IfmBack *back)
 {
-    IfmBackShape shape;
     gsize n = back->node->n_inputs;
-    if (!ifm_back_shape(back, ifm_back_output(back, 0), &shape))
-        return;
-    int axis = ifm_back_axis(back, 0, shape.rank);
+    int axis = ifm_back_axis(back, 0, ifm_back_shape(back, back->y).rank);
     if (n == 1)
     {
-        ifm_back_give(back, 0, ifm_back_gradient(back, 0));
+        ifm_back_give(back, 0, back->g);
         return;
     }
     g_autofree const char **parts = g_new(const char *, n);
     const char *sizes = sizes_along(back, back->node->inputs, n, axis);
-    parts[0] = ifm_back_op(back, "Split", ifm_back_gradient(back, 0), sizes, NULL);
+    parts[0] = ifm_back_op(back, "Split", back->g, sizes, NULL);
     ifm_back_int(back, "axis", axis);
     for (gsize i = 1; i < n; i++)
         parts[i] = ifm_back_more(back, i);
@@ -72,16 +66,13 @@ static void concat_rule(IfmBack *back)
 /* The gradients of the parts, concatenated; zeros for parts that no node reads. */
 static void split_rule(IfmBack *back)
 {
-    IfmBackShape shape;
     g_autoptr(GPtrArray) parts = g_ptr_array_new();
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &shape))
-        return;
+    int axis = ifm_back_axis(back, 0, ifm_back_shape(back, back->x).rank);
     for (gsize i = 0; i < back->node->n_outputs; i++)
     {
         const char *part = ifm_back_gradient(back, i);
         g_ptr_array_add(parts, (gpointer)(part != NULL ? part : ifm_back_zeros(back, back->node->outputs[i])));
     }
-    int axis = ifm_back_axis(back, 0, shape.rank);
     const char *whole = ifm_back_op_list(back, NULL, "Concat", parts);
     ifm_back_int(back, "axis", axis);
     ifm_back_give(back, 0, whole);
@@ -93,13 +84,12 @@ static void split_rule(IfmBack *back)
  * channel's places follow each other. */
 static void depth_to_space_rule(IfmBack *back)
 {
-    IfmBackShape y;
     const gint64 block = ifm_node_int(back->node, "blocksize", 1), places = block * block;
-    const char *depth = ifm_back_op(back, "SpaceToDepth", ifm_back_gradient(back, 0), NULL);
+    const char *depth = ifm_back_op(back, "SpaceToDepth", back->g, NULL);
     ifm_back_int(back, "blocksize", block);
-    if (!g_str_equal(ifm_node_string(back->node, "mode", "DCR"), "DCR") &&
-        ifm_back_shape(back, ifm_back_output(back, 0), &y))
+    if (!g_str_equal(ifm_node_string(back->node, "mode", "DCR"), "DCR"))
     {
+        const IfmBackShape y = ifm_back_shape(back, back->y);
         if (y.dims[1] < 0)
             ifm_back_fail(back, "mode CRD needs a fixed number of channels");
         g_autofree gint64 *order = g_new(gint64, (gsize)(MAX(y.dims[1], 0) * places + 1));
@@ -113,7 +103,7 @@ static void depth_to_space_rule(IfmBack *back)
 
 static void space_to_depth_rule(IfmBack *back)
 {
-    const char *space = ifm_back_op(back, "DepthToSpace", ifm_back_gradient(back, 0), NULL);
+    const char *space = ifm_back_op(back, "DepthToSpace", back->g, NULL);
     ifm_back_int(back, "blocksize", ifm_node_int(back->node, "blocksize", 1));
     ifm_back_give(back, 0, space);
 }
@@ -205,7 +195,7 @@ static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackS
     gint64 in = x->dims[axis], out = y->dims[axis];
     if (at.step == 1 && (in < 0 || out < 0))
     {
-        const char *input = ifm_back_input(back, 0), *output = ifm_back_output(back, 0);
+        const char *input = back->x, *output = back->y;
         const char *more = ifm_back_sub(back, ifm_back_size_of(back, input, axis), ifm_back_size_of(back, output, axis));
         value = pad_axis(back, value, x->rank, axis, at.start, ifm_back_sub(back, more, ifm_back_number(back, at.start)));
         y->dims[axis] = in;
@@ -213,8 +203,7 @@ static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackS
     }
     if (in < 0 || out < 0 || (llabs(at.step) != 1 && ifm_back_n_sized(y, -1) > 1))
     {
-        ifm_back_fail(back, "a step of %" G_GINT64_FORMAT " needs the sizes of '%s' (bind them)", at.step,
-                      ifm_back_input(back, 0));
+        ifm_back_fail(back, "a step of %" G_GINT64_FORMAT " needs the sizes of '%s' (bind them)", at.step, back->x);
         return value;
     }
     if (at.step < 0)
@@ -238,11 +227,11 @@ static const char *unslice_axis(IfmBack *back, const char *value, const IfmBackS
 static void slice_rule(IfmBack *back)
 {
     SliceAxis axes[IFM_ANALYSIS_MAX_INTS];
-    IfmBackShape x, y;
+    const IfmBackShape x = ifm_back_shape(back, back->x);
+    IfmBackShape y = ifm_back_shape(back, back->y);
     gsize n;
-    const char *value = ifm_back_gradient(back, 0);
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, ifm_back_output(back, 0), &y) ||
-        !read_slice(back, &x, axes, &n))
+    const char *value = back->g;
+    if (back->error != NULL || !read_slice(back, &x, axes, &n))
         return;
     for (gsize i = 0; i < n && back->error == NULL; i++)
         value = unslice_axis(back, value, &x, &y, axes[i]);

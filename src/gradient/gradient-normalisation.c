@@ -18,14 +18,11 @@ typedef struct
 
 static gboolean read_norm(IfmBack *back, Norm *norm)
 {
-    const char *x = ifm_back_input(back, 0), *g = ifm_back_gradient(back, 0);
-    *norm = (Norm){ 0 };
-    if (!ifm_back_shape(back, x, &norm->shape))
-        return FALSE;
+    *norm = (Norm){ .shape = ifm_back_shape(back, back->x) };
     norm->wide = ifm_back_wide(norm->shape.dtype);
-    norm->x = ifm_back_as(back, x, norm->shape.dtype, norm->wide);
-    norm->g = g != NULL ? ifm_back_as(back, g, norm->shape.dtype, norm->wide) : NULL;
-    return TRUE;
+    norm->x = ifm_back_as(back, back->x, norm->shape.dtype, norm->wide);
+    norm->g = back->g != NULL ? ifm_back_as(back, back->g, norm->shape.dtype, norm->wide) : NULL;
+    return back->error == NULL;
 }
 
 /* widened: An input other than the first. It may have a type of its own. */
@@ -86,7 +83,7 @@ static const char *flat(IfmBack *back, const char *value)
 
 static const char *mean(IfmBack *back, const Norm *norm, const char *value)
 {
-    const char *count = ifm_back_count(back, norm->wide, ifm_back_input(back, 0), norm->axes, norm->n_axes);
+    const char *count = ifm_back_count(back, norm->wide, back->x, norm->axes, norm->n_axes);
     return ifm_back_div(back, ifm_back_sum(back, value, norm->axes, norm->n_axes, TRUE), count);
 }
 
@@ -164,7 +161,7 @@ static void by_batch(IfmBack *back, const Norm *norm)
     give(back, norm, 2, flat(back, bias_sum));
     if (!ifm_back_wants(back, 0))
         return;
-    const char *count = ifm_back_count(back, norm->wide, ifm_back_input(back, 0), norm->axes, norm->n_axes);
+    const char *count = ifm_back_count(back, norm->wide, back->x, norm->axes, norm->n_axes);
     const char *scale = per_channel(back, norm, widened(back, norm, 1));
     give(back, norm, 0,
          ifm_back_formula(back, "scale * inverse * (g - bias / n - hat * (along / n))", "scale", scale, "inverse", inverse,
@@ -227,7 +224,7 @@ static const char *by_own(IfmBack *back, const Norm *norm, const char *scale)
 static void layer_normalization_rule(IfmBack *back)
 {
     Norm norm;
-    const char *y = ifm_back_output(back, 0);
+    const char *y = back->y;
     if (refuses_statistics(back) || !read_norm(back, &norm))
         return;
     for (int i = ifm_back_axis(back, -1, norm.shape.rank); i < norm.shape.rank; i++)
@@ -261,7 +258,7 @@ static void instance_normalization_rule(IfmBack *back)
 /* window_sum: over @size channels, @before of them before each: an average over [N, 1, C, rest], times the size. */
 static const char *window_sum(IfmBack *back, const char *value, const IfmBackShape *shape, gint64 size, gint64 before)
 {
-    const char *x = ifm_back_input(back, 0);
+    const char *x = back->x;
     gint64 rest = ifm_back_n_elements(shape, 2, shape->rank), channels = shape->dims[1];
     const char *planes = ifm_back_reshape_dims(back, value, (gint64[]){ -1, 1, channels, rest }, 4);
     const char *average = ifm_back_op(back, "AveragePool", planes, NULL);
@@ -276,12 +273,10 @@ static const char *window_sum(IfmBack *back, const char *value, const IfmBackSha
  */
 static void lrn_rule(IfmBack *back)
 {
-    const char *x = ifm_back_input(back, 0);
+    const char *x = back->x;
     gint64 size = ifm_node_int(back->node, "size", 1), before = (size - 1) / 2;
     double alpha = ifm_node_float(back->node, "alpha", 1e-4), beta = ifm_node_float(back->node, "beta", 0.75);
-    IfmBackShape shape;
-    if (!ifm_back_shape(back, x, &shape))
-        return;
+    const IfmBackShape shape = ifm_back_shape(back, x);
     if (shape.rank < 2 || ifm_back_n_elements(&shape, 1, shape.rank) < 1)
     {
         ifm_back_fail(back, "its gradient needs all but the batch of '%s' (bind them)", x);
@@ -303,10 +298,7 @@ static void lrn_rule(IfmBack *back)
 
 static const char *sum_along(IfmBack *back, const char *value)
 {
-    IfmBackShape shape;
-    if (!ifm_back_shape(back, ifm_back_output(back, 0), &shape))
-        return value;
-    int axis = ifm_back_axis(back, -1, shape.rank);
+    int axis = ifm_back_axis(back, -1, ifm_back_shape(back, back->y).rank);
     return ifm_back_sum(back, value, &axis, 1, TRUE);
 }
 
@@ -346,9 +338,10 @@ static gboolean is_narrowed(const IfmBackShape *y, const IfmBackShape *product)
 static const char *sum_by_product(IfmBack *back, const char *y)
 {
     const IfmNode *product = only_product(back, y);
-    IfmBackShape shape, of_product;
-    if (product == NULL || !ifm_back_shape(back, y, &shape) ||
-        !ifm_back_facts_shape(back->facts, product->outputs[0], &of_product) || !is_narrowed(&shape, &of_product))
+    const IfmBackShape shape = ifm_back_shape(back, y);
+    IfmBackShape of_product;
+    if (product == NULL || !ifm_back_facts_shape(back->facts, product->outputs[0], &of_product) ||
+        !is_narrowed(&shape, &of_product))
         return NULL;
     int axis = ifm_back_axis(back, -1, shape.rank);
     const char *h = g_hash_table_lookup(back->gradients, product->outputs[0]);
@@ -360,7 +353,7 @@ static const char *sum_by_product(IfmBack *back, const char *y)
 /* y (g - sum(g y)) */
 static void softmax_rule(IfmBack *back)
 {
-    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
+    const char *g = back->g, *y = back->y;
     const char *sum = sum_by_product(back, y);
     if (sum == NULL)
         sum = sum_along(back, ifm_back_mul(back, g, y));
@@ -370,7 +363,7 @@ static void softmax_rule(IfmBack *back)
 /* g - exp(y) sum(g) */
 static void log_softmax_rule(IfmBack *back)
 {
-    const char *sum = sum_along(back, ifm_back_gradient(back, 0));
+    const char *sum = sum_along(back, back->g);
     ifm_back_give(back, 0, ifm_back_formula(back, "g - Exp(y) * sum", "sum", sum, NULL));
 }
 

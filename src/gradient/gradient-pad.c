@@ -51,7 +51,7 @@ static const char *cut(IfmBack *back, const Padding *of, const char *value)
         missing[of->rank + i] = MAX(-of->after[i], 0);
         is_cut = is_cut || of->before[i] > 0 || of->after[i] > 0;
         is_missing = is_missing || of->before[i] < 0 || of->after[i] < 0;
-        const char *size = ifm_back_size_of(back, ifm_back_input(back, 0), i);
+        const char *size = ifm_back_size_of(back, back->x, i);
         gint64 more = starts[i] - missing[i] - missing[of->rank + i];
         g_ptr_array_add(ends, (gpointer)ifm_back_add(back, size, ifm_back_number(back, more)));
     }
@@ -117,10 +117,10 @@ static const char *fold(IfmBack *back, const Padding *of, const char *g, int axi
 /* g without the borders; where these are copies of elements, they are added to those, axis by axis */
 static void pad_rule(IfmBack *back)
 {
-    IfmBackShape x;
+    const IfmBackShape x = ifm_back_shape(back, back->x);
     Padding of;
-    const char *value = ifm_back_gradient(back, 0);
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !read_padding(back, &x, &of))
+    const char *value = back->g;
+    if (back->error != NULL || !read_padding(back, &x, &of))
         return;
     if (g_str_equal(of.mode, "constant"))
         value = cut(back, &of, value);

@@ -31,7 +31,7 @@ static gboolean is_compared(const IfmWindows *windows)
 static gboolean forward_max_pool(IfmBack *back)
 {
     IfmWindows windows;
-    if (!back->is_live || ifm_back_output(back, 1) != NULL || ifm_back_output(back, 0) == NULL)
+    if (!back->is_live || ifm_back_output(back, 1) != NULL || back->y == NULL)
         return FALSE;
     if (!ifm_windows_read(back, NULL, &windows) || is_compared(&windows))
         return FALSE;
@@ -52,9 +52,8 @@ static gboolean windows_overlap(const IfmWindows *windows)
 static const char *flat_zeros(IfmBack *back, const IfmBackShape *x)
 {
     gint64 n = ifm_back_n_elements(x, 0, x->rank);
-    const char *size =
-        n >= 0 ? ifm_back_number(back, n)
-               : ifm_back_reshape_dims(back, ifm_back_op(back, "Size", ifm_back_input(back, 0), NULL), (gint64[]){ 1 }, 1);
+    const char *size = n >= 0 ? ifm_back_number(back, n)
+                              : ifm_back_reshape_dims(back, ifm_back_op(back, "Size", back->x, NULL), (gint64[]){ 1 }, 1);
     const char *zeros = ifm_back_op(back, "ConstantOfShape", size, NULL);
     return x->dtype == IFM_DTYPE_F32 ? zeros : ifm_back_cast(back, zeros, x->dtype);
 }
@@ -63,13 +62,13 @@ static const char *flat_zeros(IfmBack *back, const IfmBackShape *x)
 static void scatter(IfmBack *back, const IfmWindows *windows, const char *zeros, const char *indices, const gint64 *dims,
                     int rank)
 {
-    const char *g = ifm_back_reshape_dims(back, ifm_back_gradient(back, 0), dims, rank);
+    const char *g = ifm_back_reshape_dims(back, back->g, dims, rank);
     indices = ifm_back_reshape_dims(back, indices, dims, rank);
     const char *scattered = ifm_back_op(back, "ScatterElements", zeros, indices, g, NULL);
     ifm_back_int(back, "axis", rank - 1);
     if (windows_overlap(windows))
         ifm_model_builder_string(back->builder, back->last, "reduction", "add");
-    ifm_back_give(back, 0, ifm_back_reshape(back, scattered, ifm_back_input(back, 0)));
+    ifm_back_give(back, 0, ifm_back_reshape(back, scattered, back->x));
 }
 
 /* pitch_of: how far apart neighbours on one axis are in a channel. */
@@ -131,7 +130,7 @@ static const char *compared(IfmBack *back, const IfmWindows *windows, IfmDtype d
     gint64 n_positions = 1;
     const char *min = ifm_back_scalar(back, dtype, -INFINITY);
     g_auto(IfmWindowView) view = ifm_window_view(back, windows, min);
-    gboolean is_padded = view.padded != ifm_back_input(back, 0);
+    gboolean is_padded = view.padded != back->x;
     for (int i = 0; i < windows->n_space; i++)
         n_positions *= windows->kernel[i];
     const char *offset = is_padded ? of_windows(back, windows, FALSE) : ifm_back_scalar(back, IFM_DTYPE_F32, 0);
@@ -151,9 +150,9 @@ static const char *compared(IfmBack *back, const IfmWindows *windows, IfmDtype d
 static void max_pool_rule(IfmBack *back)
 {
     IfmWindows windows;
-    IfmBackShape x;
+    const IfmBackShape x = ifm_back_shape(back, back->x);
     const char *indices = ifm_back_output(back, 1) != NULL ? ifm_back_output(back, 1) : ifm_back_kept(back, "indices");
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_windows_read(back, NULL, &windows))
+    if (!ifm_windows_read(back, NULL, &windows))
         return;
     if (indices == NULL)
     {
@@ -207,7 +206,7 @@ static const char *shares(IfmBack *back, const IfmWindows *windows, IfmDtype dty
     if (!ifm_windows_are_fixed(windows))
     {
         ifm_back_fail(back, "a gradient of averages without the padding needs the height and width of '%s' (bind them)",
-                      ifm_back_input(back, 0));
+                      back->x);
         return "";
     }
     gint64 n = ifm_windows_count(back, windows->out, windows->n_space, MAX_ELEMENTS, "windows with padding in a channel");
@@ -238,12 +237,12 @@ static void average_pool_rule(IfmBack *back)
 {
     IfmWindows windows;
     gint64 shape[IFM_MAX_RANK] = { 1, 1 };
-    IfmDtype dtype = ifm_back_dtype(back, ifm_back_input(back, 0));
+    IfmDtype dtype = ifm_back_dtype(back, back->x);
     if (!ifm_windows_read(back, NULL, &windows))
         return;
     if (!ifm_windows_are_fixed(&windows))
     {
-        ifm_back_fail(back, "its gradient needs the height and width of '%s' (bind them)", ifm_back_input(back, 0));
+        ifm_back_fail(back, "its gradient needs the height and width of '%s' (bind them)", back->x);
         return;
     }
     gint64 n = ifm_windows_count(back, windows.kernel, windows.n_space, MAX_ELEMENTS, "elements in a window");
@@ -254,24 +253,21 @@ static void average_pool_rule(IfmBack *back)
     for (gint64 i = 0; i < n; i++)
         ones[i] = 1;
     gboolean with_pads = ifm_node_int(back->node, "count_include_pad", 0) != 0;
-    const char *share = ifm_back_mul(back, ifm_back_gradient(back, 0), shares(back, &windows, dtype, with_pads));
+    const char *share = ifm_back_mul(back, back->g, shares(back, &windows, dtype, with_pads));
     const char *one_by_one = images(back, share, windows.out, windows.n_space);
     const char *weight = ifm_back_values(back, dtype, windows.n_space + 2, shape, ones);
     const char *spread = ifm_windows_spread(back, &windows, one_by_one, weight, 1);
-    ifm_back_give(back, 0, ifm_back_reshape(back, spread, ifm_back_input(back, 0)));
+    ifm_back_give(back, 0, ifm_back_reshape(back, spread, back->x));
 }
 
 static void global_average_pool_rule(IfmBack *back)
 {
-    const char *x = ifm_back_input(back, 0);
+    const int rank = ifm_back_shape(back, back->x).rank;
     int axes[IFM_MAX_RANK];
-    IfmBackShape shape;
-    if (!ifm_back_shape(back, x, &shape))
-        return;
-    for (int i = 2; i < shape.rank; i++)
+    for (int i = 2; i < rank; i++)
         axes[i - 2] = i;
-    const char *share = ifm_back_share(back, ifm_back_gradient(back, 0), x, axes, MAX(shape.rank - 2, 0));
-    ifm_back_give(back, 0, ifm_back_expand(back, share, x));
+    const char *share = ifm_back_share(back, back->g, back->x, axes, MAX(rank - 2, 0));
+    ifm_back_give(back, 0, ifm_back_expand(back, share, back->x));
 }
 
 const IfmGradientRule ifm_gradients_pooling[] = {

@@ -32,6 +32,8 @@ typedef struct
     IfmModelBuilder *builder;
     gint64 opset;
     const IfmNode *node; /* the one in hand; NULL: the loss or the optimiser */
+    const char *x, *y;   /* its first input and output; NULL: left out */
+    const char *g;       /* the gradient of that output; NULL: the loss does not depend on it */
     gsize node_index;
     gboolean is_live;   /* a gradient will be asked of it */
     const char *part;   /* prefix of the names emitted: "backward", "loss", "update" */
@@ -54,6 +56,8 @@ typedef struct
 
 /* --- the node in hand --------------------------------------------------------------------------------------------- */
 
+/* ifm_back_take: Takes a node in hand. */
+void ifm_back_take(IfmBack *back, gsize index);
 /* ifm_back_input, ifm_back_output: Returns: NULL where it is left out. */
 const char *ifm_back_input(const IfmBack *back, gsize index);
 const char *ifm_back_output(const IfmBack *back, gsize index);
@@ -91,8 +95,8 @@ char *ifm_back_facts_bound(const IfmBackFacts *facts);
 /* ifm_back_facts_shape: FALSE where it is not known. */
 gboolean ifm_back_facts_shape(const IfmBackFacts *facts, const char *tensor, IfmBackShape *shape);
 
-/* ifm_back_shape: Fails where it is not known; @shape is then a scalar's. */
-gboolean ifm_back_shape(IfmBack *back, const char *tensor, IfmBackShape *shape);
+/* ifm_back_shape: Fails where it is not known. Returns: a scalar's then */
+IfmBackShape ifm_back_shape(IfmBack *back, const char *tensor);
 /* ifm_back_same_size: whether two forward tensors are equally long there, whatever the free dimensions are. */
 gboolean ifm_back_same_size(const IfmBack *back, const char *a, const char *b, int axis);
 IfmDtype ifm_back_dtype(IfmBack *back, const char *tensor);

@@ -10,9 +10,8 @@
  */
 static const char *apart(IfmBack *back, const char *matrix)
 {
-    IfmBackShape shape;
-    gboolean is_square =
-        ifm_back_shape(back, matrix, &shape) && shape.rank > 1 && shape.dims[shape.rank - 1] == shape.dims[shape.rank - 2];
+    const IfmBackShape shape = ifm_back_shape(back, matrix);
+    gboolean is_square = shape.rank > 1 && shape.dims[shape.rank - 1] == shape.dims[shape.rank - 2];
     return is_square ? ifm_back_own_copy(back, matrix) : matrix;
 }
 
@@ -28,7 +27,7 @@ static const char *gemm(IfmBack *back, const char *a, gboolean turn_a, const cha
 
 static void gemm_gradients(IfmBack *back, const char *const matrices[2], const gboolean turned[2], double alpha)
 {
-    const char *g = ifm_back_gradient(back, 0);
+    const char *g = back->g;
     if (ifm_back_wants(back, 0))
     {
         const char *b = apart(back, matrices[1]);
@@ -45,10 +44,10 @@ static void gemm_gradients(IfmBack *back, const char *const matrices[2], const g
 
 static void gemm_rule(IfmBack *back)
 {
-    const char *const matrices[] = { ifm_back_input(back, 0), ifm_back_input(back, 1) };
+    const char *const matrices[] = { back->x, ifm_back_input(back, 1) };
     const gboolean turned[] = { ifm_node_int(back->node, "transA", 0) != 0, ifm_node_int(back->node, "transB", 0) != 0 };
     double beta = ifm_node_float(back->node, "beta", 1);
-    const char *g = ifm_back_gradient(back, 0), *y = ifm_back_output(back, 0);
+    const char *g = back->g, *y = back->y;
     gemm_gradients(back, matrices, turned, ifm_node_float(back->node, "alpha", 1));
     if (!ifm_back_wants(back, 2))
         return;
@@ -116,7 +115,7 @@ static const char *sum_batch_to(IfmBack *back, const char *value, const IfmBackS
  */
 static void rows_times_weight(IfmBack *back, const IfmBackShape *a, const IfmBackShape *b)
 {
-    const char *g = ifm_back_gradient(back, 0);
+    const char *g = back->g;
     if (ifm_back_wants(back, 0))
     {
         const char *weight = apart(back, ifm_back_input(back, 1));
@@ -125,7 +124,7 @@ static void rows_times_weight(IfmBack *back, const IfmBackShape *a, const IfmBac
     if (!ifm_back_wants(back, 1))
         return;
     gint64 k = a->dims[a->rank - 1] >= 0 ? a->dims[a->rank - 1] : b->dims[0], n = b->dims[1];
-    const char *rows = ifm_back_reshape_dims(back, ifm_back_input(back, 0), (gint64[]){ -1, k }, 2);
+    const char *rows = ifm_back_reshape_dims(back, back->x, (gint64[]){ -1, k }, 2);
     const char *row_gradients = ifm_back_reshape_dims(back, g, (gint64[]){ -1, n }, 2);
     ifm_back_give(back, 1, gemm(back, rows, TRUE, row_gradients, FALSE, 1));
 }
@@ -144,8 +143,7 @@ static const char *as_matrix(IfmBack *back, const char *value, IfmBackShape *sha
 
 static void batched(IfmBack *back, IfmBackShape a, IfmBackShape b, IfmBackShape y)
 {
-    const char *g = ifm_back_gradient(back, 0), *left = apart(back, ifm_back_input(back, 0)),
-               *right = apart(back, ifm_back_input(back, 1));
+    const char *g = back->g, *left = apart(back, back->x), *right = apart(back, ifm_back_input(back, 1));
     gboolean is_row = a.rank == 1, is_column = b.rank == 1;
     left = as_matrix(back, left, &a, TRUE);
     right = as_matrix(back, right, &b, FALSE);
@@ -167,7 +165,7 @@ static void batched(IfmBack *back, IfmBackShape a, IfmBackShape b, IfmBackShape 
         else
             product = ifm_back_op(back, "MatMul", g, turned(back, right, b.rank), NULL);
         product = sum_batch_to(back, product, &y, &a);
-        ifm_back_give(back, 0, is_row ? ifm_back_reshape(back, product, ifm_back_input(back, 0)) : product);
+        ifm_back_give(back, 0, is_row ? ifm_back_reshape(back, product, back->x) : product);
     }
     if (ifm_back_wants(back, 1))
     {
@@ -185,10 +183,10 @@ static void batched(IfmBack *back, IfmBackShape a, IfmBackShape b, IfmBackShape 
 /* g b^T and a^T g, summed over what was broadcast */
 static void matmul_rule(IfmBack *back)
 {
-    const char *const matrices[] = { ifm_back_input(back, 0), ifm_back_input(back, 1) };
-    IfmBackShape a, b, y;
-    if (!ifm_back_shape(back, matrices[0], &a) || !ifm_back_shape(back, matrices[1], &b) ||
-        !ifm_back_shape(back, ifm_back_output(back, 0), &y))
+    const char *const matrices[] = { back->x, ifm_back_input(back, 1) };
+    const IfmBackShape a = ifm_back_shape(back, matrices[0]), b = ifm_back_shape(back, matrices[1]);
+    const IfmBackShape y = ifm_back_shape(back, back->y);
+    if (back->error != NULL)
         return;
     if (a.rank == 2 && b.rank == 2)
         gemm_gradients(back, matrices, (gboolean[]){ FALSE, FALSE }, 1);
@@ -213,11 +211,8 @@ static gboolean has_all(const char *term, const char *other, const char *result)
 /* is_stretched: whether a letter's size of 1 is broadcast to another, or may be. */
 static gboolean is_stretched(IfmBack *back, char *const *terms)
 {
-    IfmBackShape shapes[2];
-    for (gsize i = 0; i < 2; i++)
-        if (!ifm_back_shape(back, ifm_back_input(back, i), &shapes[i]))
-            return FALSE;
-    for (const char *letter = terms[0]; *letter != '\0'; letter++)
+    const IfmBackShape shapes[] = { ifm_back_shape(back, back->x), ifm_back_shape(back, ifm_back_input(back, 1)) };
+    for (const char *letter = terms[0]; *letter != '\0' && back->error == NULL; letter++)
     {
         const char *other = strchr(terms[1], *letter);
         if (other != NULL && shapes[0].dims[letter - terms[0]] != shapes[1].dims[other - terms[1]])
@@ -255,7 +250,7 @@ static void einsum_rule(IfmBack *back)
         {
             g_autofree char *turned_equation = g_strdup_printf("%s,%s->%s", sides[1], terms[1 - i], terms[i]);
             const char *other = apart(back, ifm_back_input(back, 1 - i));
-            ifm_back_give(back, i, ifm_back_op(back, "Einsum", ifm_back_gradient(back, 0), other, NULL));
+            ifm_back_give(back, i, ifm_back_op(back, "Einsum", back->g, other, NULL));
             ifm_model_builder_string(back->builder, back->last, "equation", turned_equation);
         }
 }

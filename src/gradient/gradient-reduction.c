@@ -4,7 +4,6 @@
 /* Reduction: @axes: [n]    @keeps: whether the output has them, as 1 */
 typedef struct
 {
-    const char *x, *y, *g;
     IfmBackShape shape;
     int axes[IFM_MAX_RANK], n;
     gboolean keeps;
@@ -13,10 +12,8 @@ typedef struct
 static gboolean read_reduction(IfmBack *back, Reduction *of)
 {
     gboolean is_given;
-    *of = (Reduction){ .x = ifm_back_input(back, 0), .y = ifm_back_output(back, 0), .g = ifm_back_gradient(back, 0) };
-    of->keeps = ifm_node_int(back->node, "keepdims", 1) != 0;
-    if (!ifm_back_shape(back, of->x, &of->shape) ||
-        !ifm_back_axes(back, "axes", 1, of->shape.rank, of->axes, &of->n, &is_given))
+    *of = (Reduction){ .shape = ifm_back_shape(back, back->x), .keeps = ifm_node_int(back->node, "keepdims", 1) != 0 };
+    if (!ifm_back_axes(back, "axes", 1, of->shape.rank, of->axes, &of->n, &is_given))
         return FALSE;
     if (of->n == 0 && ifm_node_int(back->node, "noop_with_empty_axes", 0) == 0)
         for (; of->n < of->shape.rank; of->n++)
@@ -39,7 +36,7 @@ static void reduce_sum_rule(IfmBack *back)
 {
     Reduction of;
     if (read_reduction(back, &of))
-        ifm_back_give(back, 0, ifm_back_expand(back, kept(back, &of, of.g), of.x));
+        ifm_back_give(back, 0, ifm_back_expand(back, kept(back, &of, back->g), back->x));
 }
 
 static void reduce_mean_rule(IfmBack *back)
@@ -47,8 +44,8 @@ static void reduce_mean_rule(IfmBack *back)
     Reduction of;
     if (!read_reduction(back, &of))
         return;
-    const char *share = ifm_back_share(back, kept(back, &of, of.g), of.x, of.axes, of.n);
-    ifm_back_give(back, 0, ifm_back_expand(back, share, of.x));
+    const char *share = ifm_back_share(back, kept(back, &of, back->g), back->x, of.axes, of.n);
+    ifm_back_give(back, 0, ifm_back_expand(back, share, back->x));
 }
 
 /* 2 g x */
@@ -57,15 +54,15 @@ static void reduce_sum_square_rule(IfmBack *back)
     Reduction of;
     if (!read_reduction(back, &of))
         return;
-    const char *g = kept(back, &of, of.g);
+    const char *g = kept(back, &of, back->g);
     ifm_back_give(back, 0, ifm_back_formula_in(back, of.shape.dtype, "x * (g * 2)", "g", g, NULL));
 }
 
 /* give_to_extremes: to the elements that are the extreme, in equal shares */
 static void give_to_extremes(IfmBack *back, const Reduction *of)
 {
-    const char *hits = ifm_back_formula_in(back, of->shape.dtype, "x = y", "y", kept(back, of, of->y), NULL);
-    const char *n_hits = ifm_back_sum(back, hits, of->axes, of->n, TRUE), *g = kept(back, of, of->g);
+    const char *hits = ifm_back_formula_in(back, of->shape.dtype, "x = y", "y", kept(back, of, back->y), NULL);
+    const char *n_hits = ifm_back_sum(back, hits, of->axes, of->n, TRUE), *g = kept(back, of, back->g);
     ifm_back_give(back, 0, ifm_back_formula(back, "hits * (g / n)", "hits", hits, "g", g, "n", n_hits, NULL));
 }
 
@@ -80,10 +77,7 @@ static void reduce_extreme_rule(IfmBack *back)
 /* A ReduceMax over space. */
 static void global_max_pool_rule(IfmBack *back)
 {
-    Reduction of = { .x = ifm_back_input(back, 0), .y = ifm_back_output(back, 0), .g = ifm_back_gradient(back, 0) };
-    of.keeps = TRUE;
-    if (!ifm_back_shape(back, of.x, &of.shape))
-        return;
+    Reduction of = { .shape = ifm_back_shape(back, back->x), .keeps = TRUE };
     for (int axis = 2; axis < of.shape.rank; axis++)
         of.axes[of.n++] = axis;
     give_to_extremes(back, &of);

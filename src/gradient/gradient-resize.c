@@ -173,7 +173,7 @@ static const char *along(IfmBack *back, const char *value, const Resizing *of, c
         ifm_back_fail(back,
                       axis->in < 0 || axis->out < 0 ? "axis %d of '%s' is free; a gradient needs its size (bind it)"
                                                     : "axis %d of '%s' is too long, or empty: no gradient rule",
-                      axis->axis, ifm_back_input(back, 0));
+                      axis->axis, back->x);
         return value;
     }
     g_autofree double *shares = g_new0(double, (gsize)(axis->in * axis->out));
@@ -186,17 +186,16 @@ static const char *along(IfmBack *back, const char *value, const Resizing *of, c
 
 static void resize_rule(IfmBack *back)
 {
-    IfmBackShape x, y;
+    const IfmBackShape x = ifm_back_shape(back, back->x);
+    IfmBackShape y = ifm_back_shape(back, back->y);
     Resizing of;
-    const char *value = ifm_back_gradient(back, 0);
-    if (!ifm_back_shape(back, ifm_back_input(back, 0), &x) || !ifm_back_shape(back, ifm_back_output(back, 0), &y) ||
-        !read_resizing(back, x.rank, &of))
+    const char *value = back->g;
+    if (back->error != NULL || !read_resizing(back, x.rank, &of))
         return;
     for (gsize i = of.n_axes; i-- > 0 && back->error == NULL;)
     {
         Axis axis = { (int)of.axes[i], x.dims[of.axes[i]], y.dims[of.axes[i]], of.scales[i] };
-        if (axis.scale == 1 ||
-            (axis.scale == 0 && ifm_back_same_size(back, ifm_back_input(back, 0), ifm_back_output(back, 0), axis.axis)))
+        if (axis.scale == 1 || (axis.scale == 0 && ifm_back_same_size(back, back->x, back->y, axis.axis)))
             continue;
         if (axis.scale == 0 && axis.in > 0)
             axis.scale = (float)axis.out / (float)axis.in;

@@ -68,13 +68,13 @@ gboolean ifm_back_facts_shape(const IfmBackFacts *facts, const char *tensor, Ifm
     return TRUE;
 }
 
-gboolean ifm_back_shape(IfmBack *back, const char *tensor, IfmBackShape *shape)
+IfmBackShape ifm_back_shape(IfmBack *back, const char *tensor)
 {
-    if (tensor != NULL && ifm_back_facts_shape(back->facts, tensor, shape))
-        return TRUE;
-    *shape = (IfmBackShape){ .dtype = IFM_DTYPE_F32 };
+    IfmBackShape shape;
+    if (tensor != NULL && ifm_back_facts_shape(back->facts, tensor, &shape))
+        return shape;
     ifm_back_fail(back, "the shape of '%s' is not known", tensor != NULL ? tensor : "");
-    return FALSE;
+    return (IfmBackShape){ .dtype = IFM_DTYPE_F32 };
 }
 
 gboolean ifm_back_same_size(const IfmBack *back, const char *a, const char *b, int axis)
@@ -94,9 +94,7 @@ gboolean ifm_back_same_size(const IfmBack *back, const char *a, const char *b, i
 
 IfmDtype ifm_back_dtype(IfmBack *back, const char *tensor)
 {
-    IfmBackShape shape;
-    ifm_back_shape(back, tensor, &shape);
-    return shape.dtype;
+    return ifm_back_shape(back, tensor).dtype;
 }
 
 gboolean ifm_back_known_ints(const IfmBack *back, const char *tensor, gint64 *values, gsize *n)

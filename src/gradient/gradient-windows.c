@@ -21,7 +21,7 @@ static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *au
     if ((in < 0 || out < 0) && (stride != 1 || is_same))
     {
         ifm_back_fail(back, "axis %d of '%s' is free; a gradient of strides or of auto_pad needs its size (bind it)",
-                      axis + 2, ifm_back_input(back, 0));
+                      axis + 2, back->x);
         return FALSE;
     }
     gint64 pads[] = { windows->begin[axis], windows->end[axis] };
@@ -40,10 +40,8 @@ static gboolean lay(IfmBack *back, IfmWindows *windows, int axis, const char *au
 static gboolean read_windows(IfmBack *back, const gint64 *kernel, const char *seen, const char *counted,
                              IfmWindows *windows)
 {
-    IfmBackShape x, y;
+    const IfmBackShape x = ifm_back_shape(back, seen), y = ifm_back_shape(back, counted);
     gint64 pads[2 * IFM_MAX_SPACE];
-    if (!ifm_back_shape(back, seen, &x) || !ifm_back_shape(back, counted, &y))
-        return FALSE;
     windows->seen = seen;
     windows->counted = counted;
     if (x.rank < 3 || y.rank != x.rank)
@@ -68,7 +66,7 @@ static gboolean read_windows(IfmBack *back, const gint64 *kernel, const char *se
 
 gboolean ifm_windows_read(IfmBack *back, const gint64 *kernel, IfmWindows *windows)
 {
-    if (!read_windows(back, kernel, ifm_back_input(back, 0), ifm_back_output(back, 0), windows))
+    if (!read_windows(back, kernel, back->x, back->y, windows))
         return FALSE;
     const char *auto_pad = ifm_node_string(back->node, "auto_pad", "NOTSET");
     for (int i = 0; i < windows->n_space; i++)
@@ -81,14 +79,14 @@ gboolean ifm_windows_read_transposed(IfmBack *back, const gint64 *kernel, IfmWin
 {
     gsize n_shape;
     const char *auto_pad = ifm_node_string(back->node, "auto_pad", "NOTSET");
-    if (!read_windows(back, kernel, ifm_back_output(back, 0), ifm_back_input(back, 0), windows))
+    if (!read_windows(back, kernel, back->y, back->x, windows))
         return FALSE;
     if (g_str_has_prefix(auto_pad, "SAME") || ifm_node_ints(back->node, "output_shape", &n_shape) != NULL)
     {
         ifm_back_fail(back, "auto_pad or output_shape: no gradient rule");
         return FALSE;
     }
-    windows->seen = ifm_back_gradient(back, 0);
+    windows->seen = back->g;
     read_ints(back->node, "output_padding", 0, windows->rest, windows->n_space);
     for (int i = 0; i < windows->n_space; i++)
     {

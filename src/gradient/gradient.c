@@ -336,8 +336,7 @@ static void add_gradient_outputs(const Pass *pass, const GPtrArray *names)
     {
         const char *name = g_ptr_array_index(names, i), *output = named(pass->back, "grad.", name);
         const char *dim_names[IFM_MAX_RANK] = { NULL };
-        IfmBackShape shape;
-        ifm_back_shape(pass->back, name, &shape);
+        const IfmBackShape shape = ifm_back_shape(pass->back, name);
         for (gsize k = 0; k < ifm_model_n_inputs(pass->back->model); k++)
             if (g_str_equal(ifm_model_input(pass->back->model, k)->name, name))
                 memcpy(dim_names, ifm_model_input(pass->back->model, k)->dim_names, sizeof dim_names);
@@ -352,8 +351,7 @@ static void add_statistics(const Pass *pass)
     for (guint i = 0; i < pass->statistics->len; i += 2)
     {
         const char *name = g_ptr_array_index(pass->statistics, i), *next = named(pass->back, "next.", name);
-        IfmBackShape shape;
-        ifm_back_shape(pass->back, name, &shape);
+        const IfmBackShape shape = ifm_back_shape(pass->back, name);
         ifm_back_op_to(pass->back, next, "Identity", g_ptr_array_index(pass->statistics, i + 1), NULL);
         if (pass->training == NULL)
             ifm_model_builder_output(pass->back->builder, next, shape.dtype, shape.rank, shape.dims, NULL);

@@ -72,9 +72,7 @@ static void cross_entropy(IfmBack *back, const IfmPort *output, const IfmBackSha
 
 void ifm_back_loss(IfmBack *back, IfmLoss loss, const IfmPort *output)
 {
-    IfmBackShape shape;
-    if (!ifm_back_shape(back, output->name, &shape))
-        return;
+    const IfmBackShape shape = ifm_back_shape(back, output->name);
     if (loss == IFM_LOSS_MSE)
         mean_squared_error(back, output, &shape);
     else

@@ -6,14 +6,14 @@
 
 const IfmNodeCost *ifm_analysis_node_cost(const IfmAnalysis *analysis, gsize node)
 {
-    g_assert(node < analysis->n_costs);
-    return &analysis->costs[node];
+    g_assert(node < analysis->n_nodes);
+    return &analysis->nodes[node].cost;
 }
 
 gboolean ifm_analysis_knows_operator(const IfmAnalysis *analysis, gsize node)
 {
-    g_assert(node < analysis->n_costs);
-    return analysis->operators[node] != NULL;
+    g_assert(node < analysis->n_nodes);
+    return analysis->nodes[node].row != NULL;
 }
 
 /* Over the covered nodes of one family; IFM_N_FAMILIES: of all. */
@@ -22,15 +22,13 @@ void ifm_analysis_family_total(const IfmAnalysis *analysis, IfmNodeFamily family
     gsize n_nodes = 0;
     *total = (IfmNodeCost){ .family = family < IFM_N_FAMILIES ? family : IFM_FAMILY_OTHER };
     *n_covered = 0;
-    for (gsize i = 0; i < analysis->n_costs; i++)
+    for (gsize i = 0; i < analysis->n_nodes; i++)
     {
-        const IfmNodeCost *cost = &analysis->costs[i];
+        IfmNodeCost *cost = &analysis->nodes[i].cost;
         if (family != IFM_N_FAMILIES && cost->family != family)
             continue;
-        total->macs = ifm_sum_up_to_max(total->macs, cost->macs);
-        total->flop = ifm_sum_up_to_max(total->flop, cost->flop);
-        total->bytes_read = ifm_sum_up_to_max(total->bytes_read, cost->bytes_read);
-        total->bytes_written = ifm_sum_up_to_max(total->bytes_written, cost->bytes_written);
+        for (int k = 0; k < IFM_N_COUNTS; k++)
+            *ifm_cost_count(total, k) = ifm_sum_up_to_max(*ifm_cost_count(total, k), *ifm_cost_count(cost, k));
         total->is_upper_bound = total->is_upper_bound || cost->is_upper_bound;
         *n_covered += cost->covered;
         n_nodes++;
@@ -45,25 +43,13 @@ void ifm_analysis_total(const IfmAnalysis *analysis, IfmNodeCost *total, gsize *
 
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error)
 {
-    static const struct
-    {
-        const char *what;
-        gsize offset;
-    } totals[] = {
-        { "MACs", G_STRUCT_OFFSET(IfmNodeCost, macs) },
-        { "FLOPs", G_STRUCT_OFFSET(IfmNodeCost, flop) },
-        { "bytes read", G_STRUCT_OFFSET(IfmNodeCost, bytes_read) },
-        { "bytes written", G_STRUCT_OFFSET(IfmNodeCost, bytes_written) },
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(totals); i++)
-    {
-        gint64 total = 0;
-        for (gsize node = 0; node < analysis->n_costs; node++)
-            if (__builtin_add_overflow(total, G_STRUCT_MEMBER(gint64, &analysis->costs[node], totals[i].offset), &total))
-                return ifm_error_refuse(error,
-                                        "the %s of all nodes are more than 63 bits can hold: smaller dimensions would do",
-                                        totals[i].what);
-    }
+    static const char *const counts[IFM_N_COUNTS] = { "MACs", "FLOPs", "bytes read", "bytes written" };
+    IfmNodeCost total = { 0 };
+    for (int i = 0; i < IFM_N_COUNTS; i++)
+        for (gsize node = 0; node < analysis->n_nodes; node++)
+            if (!ifm_count_add(ifm_cost_count(&total, i), *ifm_cost_count(&analysis->nodes[node].cost, i)))
+                return ifm_error_refuse(
+                    error, "the %s of all nodes are more than 63 bits can hold: smaller dimensions would do", counts[i]);
     return TRUE;
 }
 
@@ -95,10 +81,10 @@ static GPtrArray *collect_missing(const IfmAnalysis *analysis)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GHashTable) index = g_hash_table_new(hash_missing, is_same_missing);
-    for (gsize i = 0; i < analysis->n_costs; i++)
+    for (gsize i = 0; i < analysis->n_nodes; i++)
     {
-        Missing wanted = { ifm_model_node(analysis->model, i), analysis->why[i], 1 };
-        if (analysis->costs[i].covered)
+        Missing wanted = { ifm_model_node(analysis->model, i), analysis->nodes[i].why, 1 };
+        if (analysis->nodes[i].cost.covered)
             continue;
         Missing *found = g_hash_table_lookup(index, &wanted);
         if (found != NULL)
@@ -124,13 +110,13 @@ static GPtrArray *collect_missing(const IfmAnalysis *analysis)
 
 void ifm_analysis_coverage(const IfmAnalysis *analysis, IfmCoverage *coverage)
 {
-    *coverage = (IfmCoverage){ .n_nodes = analysis->n_costs, .n_observed = analysis->n_observed };
-    for (gsize i = 0; i < analysis->n_costs; i++)
+    *coverage = (IfmCoverage){ .n_nodes = analysis->n_nodes, .n_observed = analysis->n_observed };
+    for (gsize i = 0; i < analysis->n_nodes; i++)
     {
-        gboolean covered = analysis->costs[i].covered;
+        gboolean covered = analysis->nodes[i].cost.covered;
         coverage->n_covered += covered;
-        coverage->n_mac_nodes += analysis->multiplies[i];
-        coverage->n_mac_covered += analysis->multiplies[i] && covered;
+        coverage->n_mac_nodes += analysis->nodes[i].multiplies;
+        coverage->n_mac_covered += analysis->nodes[i].multiplies && covered;
     }
     coverage->missing = collect_missing(analysis);
 }

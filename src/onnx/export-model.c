@@ -50,28 +50,16 @@ static gboolean check_weights_file(const char *path, const char *weights, GBytes
 /* --- content -----------------------------------------------------------------------------------------------------------
  */
 
-static Onnx__StringStringEntryProto *entry_new(const char *key, const char *value)
-{
-    Onnx__StringStringEntryProto *entry = g_new0(Onnx__StringStringEntryProto, 1);
-    onnx__string_string_entry_proto__init(entry);
-    entry->key = (char *)key;
-    entry->value = (char *)value;
-    return entry;
-}
-
 /* A message is extended by what is appended to its bytes. */
 static void append_metadata(GByteArray *content, const char *const *metadata)
 {
+    Onnx__ModelProto *more = IFM_ONNX_NEW(model_proto);
+    const guint before = content->len;
     for (gsize i = 0; metadata != NULL && metadata[i] != NULL; i += 2)
-    {
-        g_autofree Onnx__StringStringEntryProto *entry = entry_new(metadata[i], metadata[i + 1]);
-        Onnx__ModelProto more = ONNX__MODEL_PROTO__INIT;
-        more.metadata_props = &entry;
-        more.n_metadata_props = 1;
-        const guint before = content->len;
-        g_byte_array_set_size(content, before + (guint)onnx__model_proto__get_packed_size(&more));
-        onnx__model_proto__pack(&more, content->data + before);
-    }
+        ifm_onnx_add_entry(&more->metadata_props, &more->n_metadata_props, metadata[i], metadata[i + 1]);
+    g_byte_array_set_size(content, before + (guint)onnx__model_proto__get_packed_size(more));
+    onnx__model_proto__pack(more, content->data + before);
+    onnx__model_proto__free_unpacked(more, NULL);
 }
 
 /* (transfer full) the place of a model's external data: the file that it names, or one named after the model */
@@ -91,31 +79,24 @@ static void set_location(Onnx__TensorProto *tensor, const char *from, const char
     for (gsize i = 0; i < tensor->n_external_data; i++)
     {
         Onnx__StringStringEntryProto *entry = tensor->external_data[i];
-        if (g_strcmp0(entry->key, "location") != 0 || g_strcmp0(entry->value, from) != 0)
-            continue;
-        free(entry->value); /* of protobuf-c's allocator, as its successor */
-        entry->value = strdup(to);
+        if (g_strcmp0(entry->key, "location") == 0 && g_strcmp0(entry->value, from) == 0)
+            ifm_onnx_set_text(&entry->value, g_strdup(to));
     }
 }
 
-/* The model's bytes with its external data in the files of @locations. (transfer full) */
-static GByteArray *make_content(const IfmModel *model, char **locations)
+/* The model's bytes with its external data in the files of @locations. (transfer full) NULL with an error */
+static GBytes *make_content(const IfmModel *model, char **locations, GError **error)
 {
-    gsize size;
-    const guint8 *data = g_bytes_get_data(model->bytes, &size);
-    GByteArray *content = g_byte_array_new();
     gboolean moved = FALSE;
     for (guint i = 0; i < model->external_order->len; i++)
         moved = moved || !g_str_equal(locations[i], g_ptr_array_index(model->external_order, i));
     if (!moved)
-        return g_byte_array_append(content, data, (guint)size);
-    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, data);
-    g_assert(proto != NULL); /* it was when the model was made */
+        return g_bytes_ref(model->bytes);
+    Onnx__ModelProto *proto = ifm_onnx_unpack(model);
     for (gsize k = 0; k < proto->graph->n_initializer; k++)
         for (guint i = 0; i < model->external_order->len; i++)
             set_location(proto->graph->initializer[k], g_ptr_array_index(model->external_order, i), locations[i]);
-    g_byte_array_set_size(content, (guint)onnx__model_proto__get_packed_size(proto));
-    onnx__model_proto__pack(proto, content->data);
+    GBytes *content = ifm_onnx_pack(proto, model->name, error);
     onnx__model_proto__free_unpacked(proto, NULL);
     return content;
 }
@@ -150,7 +131,10 @@ static gboolean write_files(const IfmModel *model, const char *path, const IfmMo
             return FALSE;
         g_ptr_array_add(written, g_strdup(weights->pdata[i]));
     }
-    g_autoptr(GByteArray) content = make_content(model, locations);
+    GBytes *bytes = make_content(model, locations, error);
+    if (bytes == NULL)
+        return FALSE;
+    g_autoptr(GByteArray) content = g_bytes_unref_to_array(bytes);
     append_metadata(content, options->metadata);
     if (!ifm_file_save(path, content->data, content->len, error))
         return FALSE;

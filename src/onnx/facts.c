@@ -18,6 +18,11 @@ gboolean ifm_fact_n_elements(const IfmTensorInfo *fact, gint64 *n)
     return TRUE;
 }
 
+gboolean ifm_fact_is_alike(const IfmTensorInfo *a, const IfmTensorInfo *b)
+{
+    return a->rank == b->rank && (a->rank <= 0 || memcmp(a->dims, b->dims, (gsize)a->rank * sizeof a->dims[0]) == 0);
+}
+
 gboolean ifm_fact_n_bytes(const IfmTensorInfo *fact, gint64 *n)
 {
     guint bits = ifm_onnx_type_bits((gint)fact->dtype);
@@ -101,10 +106,16 @@ const IfmTensorInfo *ifm_call_input(const IfmOperatorCall *call, gsize input)
 
 gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims)
 {
+    if (call->node->n_outputs > output)
+        call->outputs[output].dtype = dtype;
+    return ifm_call_shape(call, output, rank, dims);
+}
+
+gboolean ifm_call_shape(const IfmOperatorCall *call, gsize output, int rank, const gint64 *dims)
+{
     if (call->node->n_outputs <= output)
         return TRUE;
     IfmTensorInfo *out = &call->outputs[output];
-    out->dtype = dtype;
     out->rank = rank;
     out->values = IFM_VALUES_UNKNOWN;
     if (rank > 0)
@@ -120,6 +131,23 @@ gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **err
         return ifm_error_refuse(error, "axis %" G_GINT64_FORMAT " is not within %d to %d", axis, -rank, max - 1);
     *normal = (int)(axis < 0 ? axis + rank : axis);
     return TRUE;
+}
+
+gboolean ifm_rule_own_axis(const IfmOperatorCall *call, gint64 fallback, int *normal, GError **error)
+{
+    const int rank = call->inputs[0].rank;
+    return ifm_rule_axis(ifm_node_int(call->node, "axis", fallback), rank, rank, normal, error);
+}
+
+gboolean ifm_rule_check_rank(int rank, GError **error)
+{
+    return rank <= IFM_MAX_RANK || ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+}
+
+IfmDtype ifm_rule_dtype(const IfmOperatorCall *call, const char *attribute, IfmDtype fallback)
+{
+    gint64 type = ifm_node_int(call->node, attribute, 0);
+    return type <= 0 ? fallback : type < 64 ? (IfmDtype)type : IFM_DTYPE_UNDEFINED;
 }
 
 gboolean ifm_rule_broadcast(IfmTensorInfo *into, const IfmTensorInfo *fact, GError **error)
@@ -143,24 +171,6 @@ gboolean ifm_rule_broadcast(IfmTensorInfo *into, const IfmTensorInfo *fact, GErr
     return TRUE;
 }
 
-int ifm_rule_axes(const IfmOperatorCall *call, gsize input, gint64 *axes)
-{
-    gsize n;
-    const gint64 *attribute = ifm_node_ints(call->node, "axes", &n);
-    const IfmTensorInfo *given = ifm_call_input(call, input);
-    if (given != NULL)
-    {
-        if (ifm_fact_ints(given) == NULL)
-            return -1;
-        memcpy(axes, given->ints, (gsize)given->n_values * sizeof *axes);
-        return given->n_values;
-    }
-    if (attribute == NULL)
-        return 0;
-    memcpy(axes, attribute, MIN(n, IFM_MAX_RANK) * sizeof *axes); /* more are refused */
-    return (int)MIN(n, G_MAXINT);
-}
-
 gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marked, GError **error)
 {
     memset(marked, 0, IFM_MAX_RANK * sizeof *marked);
@@ -175,6 +185,16 @@ gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marke
             return ifm_error_refuse(error, "axis %d is named twice", axis);
         marked[axis] = TRUE;
     }
+    return TRUE;
+}
+
+gboolean ifm_rule_place_axes(const gint64 *axes, int n, int rank, int *places, GError **error)
+{
+    gboolean marked[IFM_MAX_RANK];
+    if (axes != NULL && !ifm_rule_mark_axes(axes, n, rank, marked, error))
+        return FALSE;
+    for (int i = 0; i < n; i++)
+        places[i] = axes == NULL ? i : (int)axes[i] + (axes[i] < 0 ? rank : 0);
     return TRUE;
 }
 
@@ -221,4 +241,47 @@ gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int min, int ma
     if (min == max)
         return ifm_error_refuse(error, "'%s' %s must have a rank of %d", call->node->inputs[input], shape, min);
     return ifm_error_refuse(error, "'%s' %s must have a rank of %d to %d", call->node->inputs[input], shape, min, max);
+}
+
+/* --- helpers of value rules --------------------------------------------------------------------------------------- */
+
+gboolean ifm_values_known(const IfmOperatorCall *call, gsize n)
+{
+    for (gsize i = 0; i < n; i++)
+        if (call->inputs[i].rank < 0 || call->inputs[i].values == IFM_VALUES_UNKNOWN)
+            return FALSE;
+    return TRUE;
+}
+
+gint64 ifm_values_count(const IfmTensorInfo *fact)
+{
+    gint64 n = 0;
+    return ifm_fact_n_elements(fact, &n) ? n : 0;
+}
+
+void ifm_values_done(const IfmOperatorCall *call, IfmValueKind kind)
+{
+    call->outputs[0].values = kind;
+    call->outputs[0].n_values = (int)ifm_values_count(&call->outputs[0]);
+}
+
+void ifm_values_copy(const IfmOperatorCall *call, int to, const IfmTensorInfo *from, int index)
+{
+    memcpy(&call->outputs[0].ints[to], &from->ints[index], sizeof from->ints[0]); /* a real is as large */
+}
+
+int ifm_values_broadcast(const IfmTensorInfo *fact, const IfmTensorInfo *out, gint64 index)
+{
+    gint64 at = 0, stride = 1;
+    for (int back = 1; back <= out->rank; back++)
+    {
+        gint64 position = index % MAX(out->dims[out->rank - back], 1);
+        index /= MAX(out->dims[out->rank - back], 1);
+        if (back > fact->rank)
+            continue;
+        gint64 size = fact->dims[fact->rank - back];
+        at += size == 1 ? 0 : position * stride;
+        stride *= size;
+    }
+    return (int)at;
 }

@@ -35,6 +35,33 @@ void *ifm_onnx_copy_message(const void *message)
     return protobuf_c_message_unpack(from->descriptor, NULL, size, bytes);
 }
 
+Onnx__ModelProto *ifm_onnx_unpack(const IfmModel *model)
+{
+    gsize size;
+    const guint8 *data = g_bytes_get_data(model->bytes, &size);
+    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, data);
+    g_assert(proto != NULL); /* it was when the model was made */
+    return proto;
+}
+
+GBytes *ifm_onnx_pack(const Onnx__ModelProto *proto, const char *name, GError **error)
+{
+    const gsize size = onnx__model_proto__get_packed_size(proto);
+    guint8 *bytes = size <= IFM_ONNX_MAX_FILE_BYTES ? g_try_malloc(MAX(size, 1)) : NULL;
+    if (bytes != NULL)
+    {
+        onnx__model_proto__pack(proto, bytes);
+        return g_bytes_new_take(bytes, size);
+    }
+    if (size > IFM_ONNX_MAX_FILE_BYTES)
+        ifm_error_refuse(error,
+                         "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d (2 GiB) that one ONNX file can hold", name,
+                         size, IFM_ONNX_MAX_FILE_BYTES);
+    else
+        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for its file's %" G_GSIZE_FORMAT " bytes", name, size);
+    return NULL;
+}
+
 Onnx__NodeProto *ifm_onnx_new_node(const char *text, char *name)
 {
     Onnx__NodeProto *node = IFM_ONNX_NEW(node_proto);
@@ -53,6 +80,17 @@ Onnx__ValueInfoProto *ifm_onnx_new_port(const char *name, IfmDtype dtype)
     port->type->tensor_type->has_elem_type = TRUE;
     port->type->tensor_type->elem_type = (gint32)dtype;
     return port;
+}
+
+Onnx__TensorProto *ifm_onnx_new_tensor(const char *name, int dtype, gsize rank, const gint64 *dims)
+{
+    Onnx__TensorProto *tensor = IFM_ONNX_NEW(tensor_proto);
+    tensor->name = g_strdup(name);
+    tensor->has_data_type = TRUE;
+    tensor->data_type = dtype;
+    tensor->n_dims = rank;
+    tensor->dims = g_memdup2(dims, rank * sizeof *dims);
+    return tensor;
 }
 
 Onnx__OperatorSetIdProto *ifm_onnx_new_opset(const char *domain, gint64 version)
@@ -118,6 +156,37 @@ Onnx__GraphProto *ifm_onnx_body(const Onnx__NodeProto *node, gsize index)
         index -= attribute->n_graphs;
     }
     return NULL;
+}
+
+void ifm_onnx_each_graph(const Onnx__GraphProto *graph, void (*visit)(Onnx__GraphProto *graph, gpointer user),
+                         gpointer user)
+{
+    const Onnx__GraphProto *body;
+    visit((Onnx__GraphProto *)graph, user);
+    for (gsize i = 0; i < graph->n_node; i++)
+        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
+            ifm_onnx_each_graph(body, visit, user);
+}
+
+void ifm_onnx_each_made(const Onnx__GraphProto *graph, void (*visit)(const char *name, gpointer user), gpointer user)
+{
+    for (gsize i = 0; i < graph->n_input; i++)
+        visit(graph->input[i]->name, user);
+    for (gsize i = 0; i < graph->n_initializer; i++)
+        visit(graph->initializer[i]->name, user);
+    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
+        if (graph->sparse_initializer[i]->values != NULL)
+            visit(graph->sparse_initializer[i]->values->name, user);
+    for (gsize i = 0; i < graph->n_node; i++)
+        for (gsize k = 0; k < graph->node[i]->n_output; k++)
+            visit(graph->node[i]->output[k], user);
+}
+
+void ifm_onnx_set_nodes(Onnx__GraphProto *graph, const GPtrArray *nodes)
+{
+    free(graph->node);
+    graph->n_node = nodes->len;
+    graph->node = g_memdup2(nodes->pdata, nodes->len * sizeof *graph->node);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */

@@ -23,15 +23,6 @@ struct IfmScope
     const IfmScope *outer;
 };
 
-/* NodeResult: the result of one node, except its outputs. */
-typedef struct
-{
-    const IfmOperator *row;
-    IfmNodeCost cost;
-    const char *why; /* not covered */
-    gboolean multiplies;
-} NodeResult;
-
 /* known_bytes: A fact has room for many values and mostly holds few. Only the used part is kept and copied. */
 static gsize known_bytes(const IfmTensorInfo *fact)
 {
@@ -261,7 +252,7 @@ static const char *count_bytes(const IfmOperatorCall *call, IfmNodeCost *cost)
 
 /* cost_of: The cost stays uncovered, with a reason, where a shape is unknown or a count overflows. A reason of the shape
  * rule is void where the model or a run gives the shape. */
-static void cost_of(const IfmOperatorCall *call, NodeResult *result)
+static void cost_of(const IfmOperatorCall *call, IfmNodeResult *result)
 {
     IfmNodeCost found = { .covered = TRUE, .family = result->cost.family };
     const char *why = count_bytes(call, &found);
@@ -275,12 +266,6 @@ static void cost_of(const IfmOperatorCall *call, NodeResult *result)
         result->cost = found;
     else if (result->why == NULL) /* the rule may say it, too */
         result->why = "its operations are past counting";
-}
-
-static gboolean check_counts(const IfmOperator *row, const IfmNode *node, GError **error)
-{
-    return ifm_operator_is_complete(row, node) ||
-           ifm_error_refuse(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
 }
 
 /* follow_values: Computes the values of a small output, if the row has a rule. */
@@ -308,13 +293,15 @@ static gboolean finish_outputs(IfmScope *scope, const IfmOperatorCall *call, GEr
     return TRUE;
 }
 
-static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, NodeResult *result, GError **error)
+static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, IfmNodeResult *result, GError **error)
 {
     const IfmOperator *row = call->row;
     result->cost.family = row != NULL ? row->family : IFM_FAMILY_OTHER;
     if (row != NULL && row->shape != NULL)
     {
-        if (!check_counts(row, call->node, error) || !ifm_operator_infer(call, error))
+        if (!ifm_operator_is_complete(row, call->node))
+            return ifm_error_refuse(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
+        if (!ifm_operator_infer(call, error))
             return FALSE;
         if (row->values != NULL)
             follow_values(call);
@@ -334,7 +321,7 @@ static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, NodeR
 
 #define MAX_TENSORS_OF_A_NODE 65536 /* facts are larger than the names in a file */
 
-static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, NodeResult *result, GError **error)
+static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, IfmNodeResult *result, GError **error)
 {
     if (node->n_inputs > MAX_TENSORS_OF_A_NODE || node->n_outputs > MAX_TENSORS_OF_A_NODE)
         return ifm_error_refuse(error, "node %" G_GSIZE_FORMAT ": more than %d inputs or outputs", index,
@@ -347,7 +334,7 @@ static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, 
     for (gsize i = 0; i < node->n_outputs; i++)
         outputs[i] = IFM_FACT_UNKNOWN;
     IfmBody body = { 0 };
-    *result = (NodeResult){ .row = ifm_operator_find(node) };
+    *result = (IfmNodeResult){ .row = ifm_operator_find(node) };
     IfmOperatorCall call = { node, result->row, opset, inputs, outputs, scope, &body, &result->why };
     if (analyse_call(scope, &call, result, error))
         return TRUE;
@@ -359,30 +346,21 @@ static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, 
 static gboolean analyse_nodes(IfmScope *scope, GError **error)
 {
     IfmAnalysis *analysis = scope->analyser->analysis;
-    for (gsize i = 0; i < analysis->n_costs; i++)
-    {
-        NodeResult result;
-        if (!analyse_node(scope, i, ifm_model_node(analysis->model, i), &result, error))
+    for (gsize i = 0; i < analysis->n_nodes; i++)
+        if (!analyse_node(scope, i, ifm_model_node(analysis->model, i), &analysis->nodes[i], error))
             return FALSE;
-        analysis->costs[i] = result.cost;
-        analysis->operators[i] = result.row;
-        analysis->multiplies[i] = result.multiplies;
-        analysis->why[i] = result.cost.covered ? NULL : result.why;
-    }
     return TRUE;
 }
 
 /* --- graphs in nodes ---------------------------------------------------------------------------------------------- */
 
-static void add_to_body(IfmBody *body, const IfmNode *node, const NodeResult *result)
+static void add_to_body(IfmBody *body, const IfmNode *node, IfmNodeResult *result)
 {
     body->multiplies = body->multiplies || result->multiplies;
     body->cost.is_upper_bound = body->cost.is_upper_bound || result->cost.is_upper_bound;
-    gboolean fits =
-        !__builtin_add_overflow(body->cost.macs, result->cost.macs, &body->cost.macs) &&
-        !__builtin_add_overflow(body->cost.flop, result->cost.flop, &body->cost.flop) &&
-        !__builtin_add_overflow(body->cost.bytes_read, result->cost.bytes_read, &body->cost.bytes_read) &&
-        !__builtin_add_overflow(body->cost.bytes_written, result->cost.bytes_written, &body->cost.bytes_written);
+    gboolean fits = TRUE;
+    for (int i = 0; i < IFM_N_COUNTS; i++)
+        fits = fits && ifm_count_add(ifm_cost_count(&body->cost, i), *ifm_cost_count(&result->cost, i));
     if (body->known && (!fits || !result->cost.covered))
     {
         g_autofree char *why = g_strdup_printf("a graph in it has %s: %s", node->op_type,
@@ -415,7 +393,7 @@ gboolean ifm_scope_run(IfmScope *outer, const Onnx__GraphProto *graph, const Ifm
     {
         Onnx__NodeProto *proto = graph->node[i];
         IfmNode node;
-        NodeResult result;
+        IfmNodeResult result;
         ifm_onnx_node_wrap(proto, &node);
         if (!analyse_node(&scope, i, &node, &result, error))
             return FALSE;
@@ -435,11 +413,8 @@ static IfmAnalysis *new_analysis(IfmModel *model)
     analysis->model = ifm_model_ref(model);
     analysis->facts = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
     analysis->inner = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_hash_table_unref);
-    analysis->n_costs = model->n_nodes;
-    analysis->costs = g_new0(IfmNodeCost, model->n_nodes + 1);
-    analysis->operators = g_new0(const IfmOperator *, model->n_nodes + 1);
-    analysis->why = g_new0(const char *, model->n_nodes + 1);
-    analysis->multiplies = g_new0(gboolean, model->n_nodes + 1);
+    analysis->n_nodes = model->n_nodes;
+    analysis->nodes = g_new0(IfmNodeResult, model->n_nodes + 1);
     return analysis;
 }
 
@@ -538,10 +513,7 @@ void ifm_analysis_free(IfmAnalysis *analysis)
         return;
     g_hash_table_unref(analysis->facts);
     g_hash_table_unref(analysis->inner);
-    g_free(analysis->costs);
-    g_free(analysis->operators);
-    g_free(analysis->why);
-    g_free(analysis->multiplies);
+    g_free(analysis->nodes);
     g_free(analysis->contradiction);
     ifm_model_unref(analysis->model);
     g_free(analysis);

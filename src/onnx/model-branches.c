@@ -6,8 +6,9 @@
 
 /* IfmOnnxRenaming.names: what a branch that is put in defines -> its name in the graph */
 
-static void define(const IfmOnnxRenaming *branch, const char *name)
+static void define(const char *name, gpointer user)
 {
+    const IfmOnnxRenaming *branch = user;
     if (name != NULL && *name != '\0' && !g_hash_table_contains(branch->names, name))
         g_hash_table_insert(branch->names, g_strdup(name), g_strconcat(branch->prefix, name, NULL));
 }
@@ -20,23 +21,9 @@ static void rename_text(const IfmOnnxRenaming *branch, char **name)
 }
 
 /* Names that graphs within define are told apart too: they may be those of the other branch. */
-static void define_all(const IfmOnnxRenaming *branch, const Onnx__GraphProto *graph)
+static void define_all(Onnx__GraphProto *graph, gpointer branch)
 {
-    const Onnx__GraphProto *body;
-    for (gsize i = 0; i < graph->n_input; i++)
-        define(branch, graph->input[i]->name);
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        define(branch, graph->initializer[i]->name);
-    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
-        if (graph->sparse_initializer[i]->values != NULL)
-            define(branch, graph->sparse_initializer[i]->values->name);
-    for (gsize i = 0; i < graph->n_node; i++)
-    {
-        for (gsize k = 0; k < graph->node[i]->n_output; k++)
-            define(branch, graph->node[i]->output[k]);
-        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
-            define_all(branch, body);
-    }
+    ifm_onnx_each_made(graph, define, branch);
 }
 
 /* --- one node -----------------------------------------------------------------------------------------------------------
@@ -83,7 +70,7 @@ static void put_in(Onnx__GraphProto *graph, const Onnx__NodeProto *node, Onnx__G
         if (is_made_in(body, inner) && !g_hash_table_contains(names, inner) && *output != '\0')
             g_hash_table_insert(names, g_strdup(inner), g_strdup(output));
     }
-    define_all(&branch, body);
+    ifm_onnx_each_graph(body, define_all, (gpointer)&branch);
     for (gsize i = 0; i < MIN(node->n_output, body->n_output); i++)
     {
         const char *inner = body->output[i]->name, *known = g_hash_table_lookup(names, inner);
@@ -125,17 +112,12 @@ static void expand(Onnx__GraphProto *graph, GHashTable *taken)
         put_in(graph, node, body, (guint)i, out);
         onnx__node_proto__free_unpacked(node, NULL);
     }
-    free(graph->node);
-    graph->n_node = out->len;
-    graph->node = g_memdup2(out->pdata, out->len * sizeof *graph->node);
+    ifm_onnx_set_nodes(graph, out);
 }
 
 IfmModel *ifm_model_inline_branches(const IfmModel *model, GHashTable *taken, GError **error)
 {
-    gsize size;
-    const guint8 *data = g_bytes_get_data(model->bytes, &size);
-    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, data);
-    g_assert(proto != NULL); /* it was when the model was opened */
+    Onnx__ModelProto *proto = ifm_onnx_unpack(model);
     expand(proto->graph, taken);
     IfmModel *made = ifm_onnx_repack(model, proto, error);
     onnx__model_proto__free_unpacked(proto, NULL);

@@ -149,12 +149,7 @@ static Onnx__TensorProto *new_weight(IfmModelBuilder *builder, const char *name,
         fail(builder, "weight '%s': %s", name, error->message);
         return NULL;
     }
-    Onnx__TensorProto *tensor = IFM_ONNX_NEW(tensor_proto);
-    tensor->name = g_strdup(name);
-    tensor->has_data_type = TRUE;
-    tensor->data_type = (gint32)dtype;
-    tensor->n_dims = (gsize)rank;
-    tensor->dims = g_memdup2(shape, (gsize)rank * sizeof *shape);
+    Onnx__TensorProto *tensor = ifm_onnx_new_tensor(name, (int)dtype, (gsize)rank, shape);
     ifm_onnx_append(&builder->proto->graph->initializer, &builder->proto->graph->n_initializer, tensor);
     return tensor;
 }
@@ -399,10 +394,8 @@ static void rename_all(char **names, gsize n, GHashTable *tensors)
     for (gsize i = 0; i < n; i++)
     {
         const char *name = g_hash_table_lookup(tensors, names[i]);
-        if (name == NULL)
-            continue;
-        free(names[i]); /* protobuf-c's */
-        names[i] = strdup(name);
+        if (name != NULL)
+            ifm_onnx_set_text(&names[i], g_strdup(name));
     }
 }
 
@@ -410,9 +403,7 @@ gsize ifm_model_builder_copy_node_as(IfmModelBuilder *builder, const IfmNode *no
 {
     const gsize index = ifm_model_builder_copy_node(builder, node);
     Onnx__NodeProto *proto = builder->proto->graph->node[index];
-    if (proto->name != NULL && *proto->name != '\0')
-        free(proto->name);
-    proto->name = strdup(name);
+    ifm_onnx_set_text(&proto->name, g_strdup(name));
     rename_all(proto->input, proto->n_input, tensors);
     rename_all(proto->output, proto->n_output, tensors);
     return index;
@@ -499,29 +490,18 @@ void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize i
 
 /* --- finishing ---------------------------------------------------------------------------------------------------- */
 
-static GBytes *pack(IfmModelBuilder *builder)
-{
-    draw_weights(builder);
-    if (builder->error != NULL)
-        return NULL;
-    gsize size = onnx__model_proto__get_packed_size(builder->proto);
-    guint8 *bytes = size <= MAX_FILE_BYTES ? g_try_malloc(MAX(size, 1)) : NULL;
-    if (bytes == NULL)
-    {
-        fail(builder, "%" G_GSIZE_FORMAT " bytes are more than one ONNX file or this memory can hold", size);
-        return NULL;
-    }
-    onnx__model_proto__pack(builder->proto, bytes);
-    return g_bytes_new_take(bytes, size);
-}
-
 IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error)
 {
     g_autofree char *name = g_strdup(builder->proto->graph->name);
-    g_autoptr(GBytes) bytes = builder->error == NULL ? pack(builder) : NULL;
+    g_autoptr(GBytes) bytes = NULL;
+    if (builder->error == NULL)
+        draw_weights(builder);
     if (builder->error != NULL)
-    {
         g_propagate_prefixed_error(error, g_steal_pointer(&builder->error), "%s: ", name);
+    else
+        bytes = ifm_onnx_pack(builder->proto, name, error);
+    if (bytes == NULL)
+    {
         ifm_onnx_tidy_error(error, NULL);
         return NULL;
     }

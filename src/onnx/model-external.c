@@ -103,24 +103,12 @@ static void borrow_values(const IfmModel *model, Onnx__GraphProto *graph)
 
 GBytes *ifm_onnx_inline(const IfmModel *model, GError **error)
 {
-    gsize size;
-    const guint8 *data = g_bytes_get_data(model->bytes, &size);
-    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, data);
-    guint8 *packed = NULL;
-    g_assert(proto != NULL); /* it was when the model was made */
+    Onnx__ModelProto *proto = ifm_onnx_unpack(model);
     borrow_values(model, proto->graph);
-    size = onnx__model_proto__get_packed_size(proto);
-    if (size > IFM_ONNX_MAX_FILE_BYTES)
-        ifm_error_refuse(error,
-                         "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d (2 GiB) that one ONNX file can hold",
-                         model->name, size, IFM_ONNX_MAX_FILE_BYTES);
-    else if ((packed = g_try_malloc(size)) == NULL)
-        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for its file's %" G_GSIZE_FORMAT " bytes", model->name, size);
-    else
-        onnx__model_proto__pack(proto, packed);
+    GBytes *packed = ifm_onnx_pack(proto, model->name, error);
     for (gsize i = 0; i < proto->graph->n_initializer; i++) /* the borrowed values stay with the model */
         if (proto->graph->initializer[i]->raw_data.data == model->proto->graph->initializer[i]->raw_data.data)
             proto->graph->initializer[i]->raw_data = (ProtobufCBinaryData){ 0, NULL };
     onnx__model_proto__free_unpacked(proto, NULL);
-    return packed != NULL ? g_bytes_new_take(packed, size) : NULL;
+    return packed;
 }

@@ -203,9 +203,7 @@ static gboolean expand_graph(Inliner *self, Onnx__GraphProto *graph, guint depth
             g_ptr_array_add(out, graph->node[i]);
         else
             good = expand_node(self, graph->node[i], depth, out, error);
-    free(graph->node);
-    graph->n_node = out->len;
-    graph->node = g_memdup2(out->pdata, out->len * sizeof *graph->node);
+    ifm_onnx_set_nodes(graph, out);
     return good;
 }
 
@@ -257,20 +255,6 @@ static void drop_functions(Onnx__ModelProto *proto)
     proto->n_functions = 0;
 }
 
-static GBytes *pack(const Onnx__ModelProto *proto, GError **error)
-{
-    const gsize size = onnx__model_proto__get_packed_size(proto);
-    guint8 *bytes = size <= IFM_ONNX_MAX_FILE_BYTES ? g_try_malloc(size) : NULL;
-    if (bytes == NULL)
-    {
-        ifm_error_set(error, IFM_ERROR_MEMORY, "no memory for its %" G_GSIZE_FORMAT " bytes, or more than a file holds",
-                      size);
-        return NULL;
-    }
-    onnx__model_proto__pack(proto, bytes);
-    return g_bytes_new_take(bytes, size);
-}
-
 IfmModel *ifm_onnx_reparse(const IfmModel *model, GBytes *bytes, GError **error)
 {
     const guint n = model->external_order->len;
@@ -285,7 +269,7 @@ IfmModel *ifm_onnx_reparse(const IfmModel *model, GBytes *bytes, GError **error)
 
 IfmModel *ifm_onnx_repack(const IfmModel *model, const Onnx__ModelProto *proto, GError **error)
 {
-    g_autoptr(GBytes) bytes = pack(proto, error);
+    g_autoptr(GBytes) bytes = ifm_onnx_pack(proto, model->name, error);
     IfmModel *made = bytes != NULL ? ifm_onnx_reparse(model, bytes, error) : NULL;
     if (made != NULL)
     {
@@ -309,10 +293,7 @@ gboolean ifm_model_inline_functions(const IfmModel *model, IfmModel **inlined, G
     *inlined = NULL;
     if (model->proto->n_functions == 0)
         return TRUE;
-    gsize size;
-    const guint8 *data = g_bytes_get_data(model->bytes, &size);
-    Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, data);
-    g_assert(proto != NULL); /* it was when the model was opened */
+    Onnx__ModelProto *proto = ifm_onnx_unpack(model);
     g_autoptr(GHashTable) functions = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     Inliner self = { .functions = functions };
     for (gsize i = 0; i < proto->n_functions; i++)

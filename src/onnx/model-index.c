@@ -34,31 +34,18 @@ static void add_consumer(IfmModel *model, const char *tensor, gsize node)
         g_array_append_val(consumers, node);
 }
 
-/* end_strings: String attributes are counted bytes in the file; a zero behind them makes them C strings. Those of subgraphs
- * too: the scan has bounded how deep they are nested. */
-static void end_strings(Onnx__NodeProto *node);
-
-static void end_strings_of_graph(Onnx__GraphProto *graph)
+/* end_strings: String attributes are counted bytes in the file; a zero behind them makes them C strings. */
+static void end_strings(Onnx__GraphProto *graph, gpointer user)
 {
     for (gsize i = 0; i < graph->n_node; i++)
-        end_strings(graph->node[i]);
-}
-
-static void end_strings(Onnx__NodeProto *node)
-{
-    Onnx__GraphProto *body;
-    for (gsize i = 0; (body = ifm_onnx_body(node, i)) != NULL; i++)
-        end_strings_of_graph(body);
-    for (gsize i = 0; i < node->n_attribute; i++)
-    {
-        Onnx__AttributeProto *attribute = node->attribute[i];
-        ProtobufCBinaryData *s = &attribute->s;
-        if (!attribute->has_s)
-            continue;
-        s->data = realloc(s->data, s->len + 1); /* protobuf-c's own allocator is malloc */
-        g_assert(s->data != NULL);
-        s->data[s->len] = '\0';
-    }
+        for (gsize k = 0; k < graph->node[i]->n_attribute; k++)
+        {
+            ProtobufCBinaryData *s = &graph->node[i]->attribute[k]->s;
+            if (!graph->node[i]->attribute[k]->has_s)
+                continue;
+            s->data = g_realloc(s->data, s->len + 1); /* protobuf-c's own allocator is malloc, as GLib's */
+            s->data[s->len] = '\0';
+        }
 }
 
 void ifm_onnx_node_wrap(const Onnx__NodeProto *proto, IfmNode *node)
@@ -84,6 +71,7 @@ gboolean ifm_onnx_index(IfmModel *model, GError **error)
     model->constants = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_initializer);
     if (!ifm_onnx_check_graph(graph, &order, error))
         return FALSE;
+    ifm_onnx_each_graph(graph, end_strings, NULL);
     for (gsize i = 0; i < graph->n_initializer; i++)
         add_initializer(model->initializers, graph->initializer[i]->name, graph->initializer[i]);
     model->n_nodes = graph->n_node;
@@ -93,7 +81,6 @@ gboolean ifm_onnx_index(IfmModel *model, GError **error)
         gsize number = g_array_index(order.order, gsize, i);
         Onnx__NodeProto *proto = graph->node[number];
         const GPtrArray *captured = g_ptr_array_index(order.captures, number);
-        end_strings(proto);
         ifm_onnx_node_wrap(proto, &model->nodes[i]);
         const Onnx__TensorProto *constant = ifm_onnx_constant(&model->nodes[i]);
         if (constant != NULL)

@@ -98,7 +98,7 @@ static void add_constant(Store *store, const Onnx__NodeProto *node)
     }
 }
 
-static void add_graph(const Onnx__GraphProto *graph, gpointer user)
+static void add_graph(Onnx__GraphProto *graph, gpointer user)
 {
     Store *store = user;
     for (gsize i = 0; i < graph->n_initializer; i++)
@@ -203,7 +203,7 @@ static void note_made(Written *written, const Onnx__NodeProto *node)
     }
 }
 
-static void note_graph(const Onnx__GraphProto *graph, gpointer user)
+static void note_graph(Onnx__GraphProto *graph, gpointer user)
 {
     for (gsize i = 0; i < graph->n_input; i++)
         note_value(user, graph->input[i]);
@@ -215,7 +215,7 @@ static void note_graph(const Onnx__GraphProto *graph, gpointer user)
         note_made(user, graph->node[i]);
 }
 
-static void note_reads(const Onnx__GraphProto *graph, gpointer user)
+static void note_reads(Onnx__GraphProto *graph, gpointer user)
 {
     Written *written = user;
     for (gsize i = 0; i < graph->n_node; i++)
@@ -247,7 +247,7 @@ static void look_at(Named *named, Onnx__ValueInfoProto *const *values, gsize n)
         named->is_named |= type_said(values[i]) == named->type;
 }
 
-static void look_in(const Onnx__GraphProto *graph, gpointer user)
+static void look_in(Onnx__GraphProto *graph, gpointer user)
 {
     Named *named = user;
     look_at(named, graph->input, graph->n_input);

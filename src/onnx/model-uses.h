@@ -3,10 +3,6 @@
 
 G_BEGIN_DECLS
 
-/** ifm_onnx_each_graph: Calls @visit for a graph and for each subgraph in it. The scan of the file bounds their depth. */
-void ifm_onnx_each_graph(const Onnx__GraphProto *graph, void (*visit)(const Onnx__GraphProto *graph, gpointer user),
-                         gpointer user);
-
 /** ifm_onnx_is_constant: Whether a node is a Constant of the default domain. */
 gboolean ifm_onnx_is_constant(const Onnx__NodeProto *node);
 

@@ -58,17 +58,7 @@ struct IfmUses
     GHashTable *producers; /* tensor -> Onnx__NodeProto* */
 };
 
-void ifm_onnx_each_graph(const Onnx__GraphProto *graph, void (*visit)(const Onnx__GraphProto *graph, gpointer user),
-                         gpointer user)
-{
-    const Onnx__GraphProto *body;
-    visit(graph, user);
-    for (gsize i = 0; i < graph->n_node; i++)
-        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
-            ifm_onnx_each_graph(body, visit, user);
-}
-
-static void note_uses(const Onnx__GraphProto *graph, gpointer user)
+static void note_uses(Onnx__GraphProto *graph, gpointer user)
 {
     IfmUses *self = user;
     for (gsize i = 0; i < graph->n_node; i++)
@@ -366,7 +356,7 @@ typedef struct
     gint64 n;
 } Within;
 
-static void count_within(const Onnx__GraphProto *graph, gpointer user)
+static void count_within(Onnx__GraphProto *graph, gpointer user)
 {
     Within *within = user;
     if (graph == within->model->proto->graph)

@@ -96,8 +96,21 @@ void *ifm_onnx_copy_message(const void *message);
 Onnx__NodeProto *ifm_onnx_new_node(const char *text, char *name);
 /* ifm_onnx_new_port: (transfer full) of any shape */
 Onnx__ValueInfoProto *ifm_onnx_new_port(const char *name, IfmDtype dtype);
+/* ifm_onnx_new_tensor: (transfer full) without values */
+Onnx__TensorProto *ifm_onnx_new_tensor(const char *name, int dtype, gsize rank, const gint64 *dims);
 Onnx__OperatorSetIdProto *ifm_onnx_new_opset(const char *domain, gint64 version);
 void ifm_onnx_add_entry(Onnx__StringStringEntryProto ***entries, size_t *n, const char *key, const char *value);
+/* ifm_onnx_unpack: (transfer full) The message that a model was made of.    ifm_onnx_pack: (transfer full) NULL with
+ * IFM_ERROR_INVALID (more than a file holds) or IFM_ERROR_MEMORY. @name: of the model, for messages */
+Onnx__ModelProto *ifm_onnx_unpack(const IfmModel *model);
+GBytes *ifm_onnx_pack(const Onnx__ModelProto *proto, const char *name, GError **error);
+/* ifm_onnx_each_graph: Calls @visit for a graph and for each subgraph in it. The scan of the file bounds their depth. */
+void ifm_onnx_each_graph(const Onnx__GraphProto *graph, void (*visit)(Onnx__GraphProto *graph, gpointer user),
+                         gpointer user);
+/* ifm_onnx_each_made: … for each name that a graph defines: inputs, weights, outputs of nodes. */
+void ifm_onnx_each_made(const Onnx__GraphProto *graph, void (*visit)(const char *name, gpointer user), gpointer user);
+/* ifm_onnx_set_nodes: Makes @nodes those of the graph; what it had are not freed. */
+void ifm_onnx_set_nodes(Onnx__GraphProto *graph, const GPtrArray *nodes);
 /* ifm_onnx_body: Returns: (transfer none) subgraph @index of a node, in the order of its attributes; NULL behind the last.
  */
 Onnx__GraphProto *ifm_onnx_body(const Onnx__NodeProto *node, gsize index);

@@ -82,9 +82,12 @@ typedef void IfmValueRule(const IfmOperatorCall *call);
  * IfmOperator: one row of the tables in operators.c and operators-fused.c. How to add one: docs/add-an-op.md.
  * @names: the operators that the row is of, parted by spaces; NULL ends a table
  * @n_inputs: the number of required inputs. Rules may rely on them and on one output.
- * @n_ranks: of how many of the first inputs the shape rule needs the shapes. It is not called before they are known; the
- * first output has the dtype of the first input then. 0: the rule looks itself.
- * @shape: Fills the outputs that it can infer; the others stay unknown. FALSE with IFM_ERROR_INVALID where the inputs or
+ * @type: of the first output: 0 and above: that of the input of this number; below 0: the dtype -@type. A rule may set
+ * another
+ * @other_type: of the outputs behind it, if not 0: the same, or IFM_TYPE_SAME: as of the first
+ * @n_ranks: of how many of the first inputs the shape rule needs the shapes    @ints: a bit for each input whose integers
+ * it needs where the node has that input. The rule is not called before they are known.
+ * @shape: Fills the shapes that it can infer; the others stay unknown. FALSE with IFM_ERROR_INVALID where the inputs or
  * the attributes contradict each other (the caller adds the place of the node). NULL: shapes cannot be inferred, for the
  * reason @why (NULL: there is no rule yet). Such a node is never covered.
  * @cost:  Fills macs and flop. It is called with known shapes of all inputs and outputs. FALSE on overflow.
@@ -105,8 +108,11 @@ struct IfmOperator
     const char *why;
     IfmRounding rounding;
     gsize n_ranks;
+    guint ints;
+    int type, other_type;
 };
 #define IFM_RANKS_OF_ALL G_MAXSIZE
+#define IFM_TYPE_SAME G_MAXINT
 
 /* operators-fused.c: the operators of graphs that runtimes optimised */
 extern const IfmOperator ifm_microsoft_operators[], ifm_nchwc_operators[];
@@ -125,6 +131,8 @@ gboolean ifm_family_multiplies(IfmNodeFamily family);
 
 /* ifm_fact_n_elements: Equals: product(dims). FALSE above 2^56, the largest count in this room. */
 gboolean ifm_fact_n_elements(const IfmTensorInfo *fact, gint64 *n);
+/* ifm_fact_is_alike: Whether two shapes are the same, or both unknown. */
+gboolean ifm_fact_is_alike(const IfmTensorInfo *a, const IfmTensorInfo *b);
 /* ifm_fact_n_bytes: The bytes in ONNX's storage, with packed types packed. FALSE where the shape or element size is
  * unknown. */
 gboolean ifm_fact_n_bytes(const IfmTensorInfo *fact, gint64 *n);
@@ -148,8 +156,9 @@ static inline char *ifm_fact_shape(const IfmTensorInfo *fact)
 gboolean ifm_call_has(const IfmOperatorCall *call, gsize input);
 /* ifm_call_input: Returns: (transfer none) the fact of an input; NULL where it is left out. */
 const IfmTensorInfo *ifm_call_input(const IfmOperatorCall *call, gsize input);
-/* ifm_call_make: Sets the shape of an output. Does nothing where the node lacks that output. Returns: TRUE, so that a rule
- * can end with it. */
+/* ifm_call_shape: Sets the shape of an output. Does nothing where the node lacks that output. Returns: TRUE, so that a rule
+ * can end with it.    ifm_call_make: and its type */
+gboolean ifm_call_shape(const IfmOperatorCall *call, gsize output, int rank, const gint64 *dims);
 gboolean ifm_call_make(const IfmOperatorCall *call, gsize output, IfmDtype dtype, int rank, const gint64 *dims);
 
 /* A value of IfmOperatorCall.why. */
@@ -170,16 +179,23 @@ static inline gboolean ifm_call_by_values(const IfmOperatorCall *call)
 
 /* --- the analysis ------------------------------------------------------------------------------------------------- */
 
+/* IfmNodeResult: the result of one node, except its outputs. @row: NULL where there is none    @why: it is not covered
+ * @multiplies: also TRUE where it is unknown */
+typedef struct
+{
+    const IfmOperator *row;
+    IfmNodeCost cost;
+    const char *why;
+    gboolean multiplies;
+} IfmNodeResult;
+
 struct IfmAnalysis
 {
-    IfmModel *model;   /* a reference: names are its own */
-    GHashTable *facts; /* name -> IfmTensorInfo*, of the top-level graph */
-    GHashTable *inner; /* Onnx__GraphProto* of a subgraph -> its facts, as analysed last */
-    IfmNodeCost *costs;
-    const IfmOperator **operators; /* [n_costs] NULL where there are none */
-    const char **why;              /* [n_costs] why a node is not covered; NULL for a covered one */
-    gboolean *multiplies;          /* [n_costs] also TRUE where it is unknown */
-    gsize n_costs, n_observed, n_contradicted;
+    IfmModel *model;      /* a reference: names are its own */
+    GHashTable *facts;    /* name -> IfmTensorInfo*, of the top-level graph */
+    GHashTable *inner;    /* Onnx__GraphProto* of a subgraph -> its facts, as analysed last */
+    IfmNodeResult *nodes; /* [n_nodes] */
+    gsize n_nodes, n_observed, n_contradicted;
     char *contradiction; /* the first of those; NULL: none */
 };
 
@@ -193,69 +209,116 @@ const IfmModel *ifm_scope_model(const IfmScope *scope);
 /* ifm_scope_fact: (transfer none) The fact of a tensor so far; NULL where it is unknown. */
 const IfmTensorInfo *ifm_scope_fact(const IfmScope *scope, const char *name);
 
-/* --- shape rules -------------------------------------------------------------------------------------------------- */
+/* --- rules: shapes, costs and values of a family of operators are in one file -------------------------------------- */
 
-/* shape-rules.c: element-wise operators, normalisations, quantisation and reductions */
-IfmShapeRule ifm_shape_same, ifm_shape_same_bool, ifm_shape_broadcast, ifm_shape_compare, ifm_shape_where, ifm_shape_cast,
-    ifm_shape_cast_like, ifm_shape_like, ifm_shape_dropout, ifm_shape_batch_normalization, ifm_shape_layer_normalization,
-    ifm_shape_reduce, ifm_shape_arg, ifm_shape_top_k, ifm_shape_det, ifm_shape_loss, ifm_shape_quantize,
-    ifm_shape_dynamic_quantize;
-/* shape-rules-movement.c: operators that move or describe data */
+/* rules-elementwise.c: and quantisation. @factor of costs: FLOP per element: of the first output, in addition to what is
+ * counted so far; of the first input; per input except one (Sum). ifm_shape_binary: since version 7 as ifm_shape_broadcast
+ */
+IfmShapeRule ifm_shape_same, ifm_shape_broadcast, ifm_shape_binary, ifm_shape_cast, ifm_shape_like, ifm_shape_dropout,
+    ifm_shape_half, ifm_shape_quantize, ifm_shape_dynamic_quantize;
+IfmCostRule ifm_cost_per_output, ifm_cost_per_input, ifm_cost_variadic, ifm_cost_none, ifm_cost_by_values, ifm_cost_dropout,
+    ifm_cost_biased;
+IfmValueRule ifm_values_binary, ifm_values_unary, ifm_values_cast, ifm_values_where, ifm_values_reduce;
+/* rules-normalisation.c */
+IfmShapeRule ifm_shape_batch_normalization, ifm_shape_layer_normalization, ifm_shape_skip_normalization,
+    ifm_shape_embed_normalization;
+IfmCostRule ifm_cost_batch_normalization, ifm_cost_skip_normalization, ifm_cost_embed_normalization, ifm_cost_lrn;
+/* rules-reduction.c: and losses */
+IfmShapeRule ifm_shape_reduce, ifm_shape_arg, ifm_shape_top_k, ifm_shape_loss;
+/* rules-products.c, -einsum.c, -attention.c: products of matrices, recurrent layers */
+IfmShapeRule ifm_shape_matmul, ifm_shape_matmul_n_bits, ifm_shape_gemm, ifm_shape_q_gemm, ifm_shape_det,
+    ifm_shape_affine_grid, ifm_shape_recurrent, ifm_shape_einsum, ifm_shape_attention;
+IfmCostRule ifm_cost_matmul, ifm_cost_gemm, ifm_cost_q_gemm, ifm_cost_det, ifm_cost_affine_grid, ifm_cost_recurrent,
+    ifm_cost_einsum, ifm_cost_attention;
+/* rules-windows.c: operators with a sliding window, and channels in blocks */
+IfmShapeRule ifm_shape_conv, ifm_shape_conv_transpose, ifm_shape_pool, ifm_shape_global_pool, ifm_shape_reorder_input,
+    ifm_shape_reorder_output;
+IfmCostRule ifm_cost_conv, ifm_cost_fused_conv, ifm_cost_deform_conv, ifm_cost_conv_transpose, ifm_cost_pool;
+/* rules-space.c: operators that resample space */
+IfmShapeRule ifm_shape_max_unpool, ifm_shape_resize, ifm_shape_grid_sample, ifm_shape_roi, ifm_shape_col2im;
+IfmCostRule ifm_cost_resize, ifm_cost_grid_sample, ifm_cost_roi;
+/* rules-movement.c: operators that move data. ifm_values_same: of the first input, independent of the new shape */
 IfmShapeRule ifm_shape_flatten, ifm_shape_reshape, ifm_shape_transpose, ifm_shape_concat, ifm_shape_squeeze,
     ifm_shape_unsqueeze, ifm_shape_expand, ifm_shape_slice, ifm_shape_split, ifm_shape_pad, ifm_shape_tile,
     ifm_shape_space_blocks, ifm_shape_center_crop_pad;
-/* shape-rules-making.c: operators that make data */
+IfmValueRule ifm_values_same, ifm_values_concat, ifm_values_slice, ifm_values_transpose, ifm_values_expand;
+/* rules-making.c: operators that make or describe data */
 IfmShapeRule ifm_shape_constant, ifm_shape_constant_of_shape, ifm_shape_shape, ifm_shape_size, ifm_shape_range,
-    ifm_shape_random, ifm_shape_multinomial, ifm_shape_one_hot, ifm_shape_window, ifm_shape_affine_grid, ifm_shape_non_zero,
-    ifm_shape_compress, ifm_shape_by_values;
-/* shape-rules-indices.c: operators that read or write by index */
+    ifm_shape_random, ifm_shape_multinomial, ifm_shape_one_hot, ifm_shape_window, ifm_shape_non_zero, ifm_shape_compress,
+    ifm_shape_by_values;
+IfmValueRule ifm_values_range;
+/* rules-indices.c: operators that read or write by index */
 IfmShapeRule ifm_shape_gather, ifm_shape_gather_elements, ifm_shape_gather_nd, ifm_shape_scatter_elements,
     ifm_shape_scatter_nd;
-/* shape-rules-products.c: products of matrices */
-IfmShapeRule ifm_shape_matmul, ifm_shape_matmul_integer, ifm_shape_qlinear_matmul, ifm_shape_gemm, ifm_shape_einsum,
-    ifm_shape_recurrent;
-/* shape-rules-windows.c: operators with a sliding window */
-IfmShapeRule ifm_shape_conv, ifm_shape_conv_integer, ifm_shape_qlinear_conv, ifm_shape_conv_transpose, ifm_shape_pool,
-    ifm_shape_global_pool;
-/* shape-rules-space.c: operators that resample space */
-IfmShapeRule ifm_shape_max_unpool, ifm_shape_resize, ifm_shape_grid_sample, ifm_shape_roi, ifm_shape_col2im;
-/* shape-rules-control.c */
+IfmCostRule ifm_cost_scatter;
+IfmValueRule ifm_values_gather;
+/* rules-control.c */
 IfmShapeRule ifm_shape_if, ifm_shape_loop, ifm_shape_scan;
+IfmCostRule ifm_cost_body;
 
-/* attention-rules.c */
-IfmShapeRule ifm_shape_attention;
-/* shape-rules-fused.c: operators that runtimes fuse */
-IfmShapeRule ifm_shape_fused_matmul, ifm_shape_matmul_to_float, ifm_shape_matmul_n_bits, ifm_shape_q_gemm,
-    ifm_shape_nhwc_conv, ifm_shape_fused_qlinear_conv, ifm_shape_nchwc_conv, ifm_shape_reorder_input,
-    ifm_shape_reorder_output, ifm_shape_qlinear_pool, ifm_shape_qlinear_binary, ifm_shape_qlinear_concat, ifm_shape_half,
-    ifm_shape_skip_normalization, ifm_shape_embed_normalization;
+/* --- helpers of cost rules ---------------------------------------------------------------------------------------- */
 
-/* --- cost rules --------------------------------------------------------------------------------------------------- */
+/* ifm_count_times, _add: FALSE on overflow.    ifm_count_times_all: *total *= product(factors) */
+static inline gboolean ifm_count_times(gint64 *total, gint64 factor)
+{
+    return !__builtin_mul_overflow(*total, factor, total);
+}
 
-/* @factor FLOP per element: of the first output; of the first input; per input except one (Sum). */
-IfmCostRule ifm_cost_per_output, ifm_cost_per_input, ifm_cost_variadic, ifm_cost_none, ifm_cost_batch_normalization,
-    ifm_cost_dropout, ifm_cost_matmul, ifm_cost_qlinear_matmul, ifm_cost_gemm, ifm_cost_einsum, ifm_cost_recurrent,
-    ifm_cost_conv, ifm_cost_qlinear_conv, ifm_cost_conv_transpose, ifm_cost_pool, ifm_cost_resize, ifm_cost_grid_sample,
-    ifm_cost_roi, ifm_cost_deform_conv, ifm_cost_det, ifm_cost_affine_grid, ifm_cost_by_values, ifm_cost_attention,
-    ifm_cost_fused_matmul, ifm_cost_fused_gemm, ifm_cost_matmul_and, ifm_cost_q_gemm, ifm_cost_fused_conv, ifm_cost_biased,
-    ifm_cost_skip_normalization, ifm_cost_embed_normalization, ifm_cost_scatter, ifm_cost_lrn, ifm_cost_body;
+static inline gboolean ifm_count_add(gint64 *total, gint64 more)
+{
+    return !__builtin_add_overflow(*total, more, total);
+}
 
-/* --- value rules -------------------------------------------------------------------------------------------------- */
+static inline gboolean ifm_count_times_all(gint64 *total, const gint64 *factors, gsize n)
+{
+    gboolean fits = TRUE;
+    for (gsize i = 0; i < n; i++)
+        fits = fits && ifm_count_times(total, factors[i]);
+    return fits;
+}
 
-/* same: of the first input, independent of the new shape */
-IfmValueRule ifm_values_same, ifm_values_binary, ifm_values_unary, ifm_values_cast, ifm_values_where, ifm_values_gather,
-    ifm_values_concat, ifm_values_slice, ifm_values_transpose, ifm_values_expand, ifm_values_reduce, ifm_values_range;
+/* ifm_cost_count: one of the counts of a cost: macs, flop, bytes_read, bytes_written */
+#define IFM_N_COUNTS 4
+static inline gint64 *ifm_cost_count(IfmNodeCost *cost, int index)
+{
+    return ((gint64 *const[IFM_N_COUNTS]){ &cost->macs, &cost->flop, &cost->bytes_read, &cost->bytes_written })[index];
+}
+
+/* ifm_cost_multiply_add: flop = 2 macs. */
+gboolean ifm_cost_multiply_add(IfmNodeCost *cost);
+
+/* ifm_call_has_activation: Whether the node has one fused in. */
+static inline gboolean ifm_call_has_activation(const IfmOperatorCall *call)
+{
+    return *ifm_node_string(call->node, "activation", "") != '\0';
+}
+
+/* --- helpers of value rules --------------------------------------------------------------------------------------- */
+
+/* ifm_values_known: Whether the values of the first @n inputs are.    ifm_values_count: elements; 0: not known
+ * ifm_values_copy: Value @to of the first output.    ifm_values_done: All of its values are there.
+ * ifm_values_broadcast: the element of @fact that meets element @index of @out */
+gboolean ifm_values_known(const IfmOperatorCall *call, gsize n);
+gint64 ifm_values_count(const IfmTensorInfo *fact);
+void ifm_values_copy(const IfmOperatorCall *call, int to, const IfmTensorInfo *from, int index);
+void ifm_values_done(const IfmOperatorCall *call, IfmValueKind kind);
+int ifm_values_broadcast(const IfmTensorInfo *fact, const IfmTensorInfo *out, gint64 index);
 
 /* --- helpers of rules --------------------------------------------------------------------------------------------- */
 
 /* ifm_rule_axis: Makes an axis from -@max to @max - 1 nonnegative. @max: the rank, or rank + 1 where one past the end is
  * allowed. FALSE with an error outside that range. */
 gboolean ifm_rule_axis(gint64 axis, int rank, int max, int *normal, GError **error);
-/* ifm_rule_axes: The axes of an operator: from input @input in newer versions, from the attribute in older ones.
- * @axes: (out) [IFM_FACT_MAX_VALUES]. Returns: their number; -1 where they are given but unknown. */
-int ifm_rule_axes(const IfmOperatorCall *call, gsize input, gint64 *axes);
+/* ifm_rule_own_axis: The attribute "axis", of the first input. */
+gboolean ifm_rule_own_axis(const IfmOperatorCall *call, gint64 fallback, int *normal, GError **error);
 /* ifm_rule_mark_axes: @marked: (out) [IFM_MAX_RANK] whether each axis is named */
 gboolean ifm_rule_mark_axes(const gint64 *axes, int n, int rank, gboolean *marked, GError **error);
+/* ifm_rule_place_axes: @places: (out) [n] the axes, each 0 or more, none twice. @axes: NULL: the first @n */
+gboolean ifm_rule_place_axes(const gint64 *axes, int n, int rank, int *places, GError **error);
+/* ifm_rule_check_rank: FALSE with an error where an output has more than IFM_MAX_RANK. */
+gboolean ifm_rule_check_rank(int rank, GError **error);
+/* ifm_rule_dtype: The type that an attribute names; @fallback where there is none. */
+IfmDtype ifm_rule_dtype(const IfmOperatorCall *call, const char *attribute, IfmDtype fallback);
 /* ifm_rule_broadcast: Broadcasts @into with @fact by NumPy's rule. FALSE with an error that names both shapes. */
 gboolean ifm_rule_broadcast(IfmTensorInfo *into, const IfmTensorInfo *fact, GError **error);
 /* ifm_rule_dims: A shape from the values of an input. @dims: (out) [IFM_MAX_RANK]. FALSE for more or negative values. */
@@ -265,18 +328,6 @@ gboolean ifm_rule_dims(const IfmOperatorCall *call, gsize input, gint64 *dims, G
 const gint64 *ifm_rule_ints(const IfmOperatorCall *call, gsize input, const char *attribute, int *n);
 /* ifm_rule_rank: FALSE where the rank of the input is known and outside @min to @max. */
 gboolean ifm_rule_rank(const IfmOperatorCall *call, gsize input, int min, int max, GError **error);
-
-/* ifm_rule_matmul: The first output as the product of @a and @b, which are inputs @at[0] and @at[1]. */
-gboolean ifm_rule_matmul(const IfmOperatorCall *call, const gsize *at, const IfmTensorInfo *a, const IfmTensorInfo *b,
-                         IfmDtype dtype, GError **error);
-/* IfmConvAt: the inputs with weights and bias of a convolution, and the type of its output. */
-typedef struct
-{
-    gsize weights, bias;
-    IfmDtype dtype;
-    gboolean is_blocked; /* channels may be padded to whole blocks */
-} IfmConvAt;
-gboolean ifm_rule_conv(const IfmOperatorCall *call, const IfmConvAt *at, const IfmTensorInfo *x, GError **error);
 
 /* ifm_onnx_check_totals: Whether the sums of the costs of all nodes fit 63 bits. */
 gboolean ifm_onnx_check_totals(const IfmAnalysis *analysis, GError **error);

@@ -6,29 +6,21 @@
 
 /* --- the copy ----------------------------------------------------------------------------------------------------- */
 
-static void take(IfmRewrite *rewrite, const char *name)
+static void take(const char *name, gpointer user)
 {
+    IfmRewrite *rewrite = user;
     g_hash_table_add(rewrite->taken, g_string_chunk_insert_const(rewrite->strings, name));
 }
 
 /* pair: Notes the names of a graph, and the graph of the source that it is a copy of. */
 static void pair(IfmRewrite *rewrite, const Onnx__GraphProto *graph, const Onnx__GraphProto *origin)
 {
+    const Onnx__GraphProto *body;
     g_hash_table_insert(rewrite->origins, (gpointer)graph, (gpointer)origin);
-    for (gsize i = 0; i < graph->n_input; i++)
-        take(rewrite, graph->input[i]->name);
-    for (gsize i = 0; i < graph->n_initializer; i++)
-        take(rewrite, graph->initializer[i]->name);
-    for (gsize i = 0; i < graph->n_sparse_initializer; i++)
-        take(rewrite, graph->sparse_initializer[i]->values->name);
+    ifm_onnx_each_made(graph, take, rewrite);
     for (gsize i = 0; i < graph->n_node; i++)
-    {
-        const Onnx__GraphProto *body;
-        for (gsize k = 0; k < graph->node[i]->n_output; k++)
-            take(rewrite, graph->node[i]->output[k]);
         for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
             pair(rewrite, body, ifm_onnx_body(origin->node[i], k));
-    }
 }
 
 /* sort_nodes: A file's nodes may be in any order; rules are called in one in which all that a node reads is known. */
@@ -57,8 +49,8 @@ IfmRewrite *ifm_rewrite_new(IfmModel *model, const IfmDimBinding *bindings, gsiz
     rewrite->source = ifm_model_ref(model);
     rewrite->copy = copy;
     rewrite->origins = g_hash_table_new(NULL, NULL);
-    rewrite->taken = g_hash_table_new(g_str_hash, g_str_equal);
     rewrite->constants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    rewrite->taken = g_hash_table_new(g_str_hash, g_str_equal);
     rewrite->stands_for = g_hash_table_new(g_str_hash, g_str_equal);
     rewrite->scalars = g_hash_table_new(g_str_hash, g_str_equal);
     rewrite->narrow = g_hash_table_new(g_str_hash, g_str_equal);
@@ -97,18 +89,13 @@ IfmModel *ifm_rewrite_inlined(IfmModel *model, GError **error)
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
 
-static void add_read(const Onnx__GraphProto *graph, GHashTable *read)
+static void add_read(Onnx__GraphProto *graph, gpointer read)
 {
     for (gsize i = 0; i < graph->n_output; i++)
         g_hash_table_add(read, graph->output[i]->name);
     for (gsize i = 0; i < graph->n_node; i++)
-    {
-        const Onnx__GraphProto *body;
         for (gsize k = 0; k < graph->node[i]->n_input; k++)
             g_hash_table_add(read, graph->node[i]->input[k]);
-        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
-            add_read(body, read);
-    }
 }
 
 /* drop_unread: Moves initializers that nothing reads any more behind the others, where they are not packed. They stay in
@@ -117,7 +104,7 @@ static gsize drop_unread(Onnx__GraphProto *graph)
 {
     g_autoptr(GHashTable) read = g_hash_table_new(g_str_hash, g_str_equal);
     gsize n = 0;
-    add_read(graph, read);
+    ifm_onnx_each_graph(graph, add_read, read);
     for (gsize i = 0; i < graph->n_input; i++) /* an input with a default value */
         g_hash_table_add(read, graph->input[i]->name);
     for (gsize i = 0; i < graph->n_initializer; i++)
@@ -153,38 +140,23 @@ static void place_values(IfmModel *copy)
 }
 
 /* forget_declared: What the graph declares of tensors within it is of other types now. */
-static void forget_declared(Onnx__GraphProto *graph)
+static void forget_declared(Onnx__GraphProto *graph, gpointer user)
 {
     for (gsize i = 0; i < graph->n_value_info; i++)
         onnx__value_info_proto__free_unpacked(graph->value_info[i], NULL);
     graph->n_value_info = 0;
-    Onnx__GraphProto *body;
-    for (gsize i = 0; i < graph->n_node; i++)
-        for (gsize k = 0; (body = ifm_onnx_body(graph->node[i], k)) != NULL; k++)
-            forget_declared(body);
 }
 
 static GBytes *pack(IfmModel *copy, GError **error)
 {
     Onnx__GraphProto *graph = copy->proto->graph;
     const gsize n_all = graph->n_initializer;
-    forget_declared(graph);
+    ifm_onnx_each_graph(graph, forget_declared, NULL);
     graph->n_initializer = drop_unread(graph);
     place_values(copy);
-    const gsize size = onnx__model_proto__get_packed_size(copy->proto);
-    guint8 *bytes = size <= IFM_ONNX_MAX_FILE_BYTES ? g_try_malloc(MAX(size, 1)) : NULL;
-    if (bytes != NULL)
-        onnx__model_proto__pack(copy->proto, bytes);
-    else if (size > IFM_ONNX_MAX_FILE_BYTES)
-        ifm_error_refuse(error,
-                         "%s: rewritten for a reference it has %" G_GSIZE_FORMAT
-                         " bytes, more than the %d (2 GiB) that one ONNX file can hold",
-                         copy->name, size, IFM_ONNX_MAX_FILE_BYTES);
-    else
-        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for the %" G_GSIZE_FORMAT " bytes of its reference",
-                      copy->name, size);
+    GBytes *bytes = ifm_onnx_pack(copy->proto, copy->name, error);
     graph->n_initializer = n_all;
-    return bytes != NULL ? g_bytes_new_take(bytes, size) : NULL;
+    return bytes;
 }
 
 #define OWN_OPSET 17
@@ -225,10 +197,8 @@ void ifm_rewrite_scope_init(IfmRewriteScope *scope, IfmRewrite *rewrite, const I
 
 void ifm_rewrite_scope_end(IfmRewriteScope *scope)
 {
-    Onnx__GraphProto *graph = scope->graph;
-    free(graph->node); /* protobuf-c's allocator is malloc, and so is GLib's */
-    graph->n_node = scope->nodes->len;
-    graph->node = (Onnx__NodeProto **)g_ptr_array_free(g_steal_pointer(&scope->nodes), FALSE);
+    ifm_onnx_set_nodes(scope->graph, scope->nodes);
+    g_ptr_array_unref(scope->nodes);
     g_hash_table_unref(scope->values);
     g_hash_table_unref(scope->dtypes);
 }
@@ -354,12 +324,7 @@ const char *ifm_emit_reshape(IfmRewriteScope *scope, const char *x, const gint64
 static Onnx__TensorProto *new_tensor(const char *name, int dtype, gsize rank, const gint64 *dims, const void *data,
                                      gsize size)
 {
-    Onnx__TensorProto *tensor = IFM_ONNX_NEW(tensor_proto);
-    tensor->name = g_strdup(name);
-    tensor->has_data_type = TRUE;
-    tensor->data_type = dtype;
-    tensor->n_dims = rank;
-    tensor->dims = g_memdup2(dims, rank * sizeof *dims);
+    Onnx__TensorProto *tensor = ifm_onnx_new_tensor(name, dtype, rank, dims);
     tensor->has_raw_data = TRUE;
     tensor->raw_data = (ProtobufCBinaryData){ size, g_memdup2(data, size) };
     return tensor;
@@ -429,10 +394,13 @@ const char *ifm_emit_list(IfmRewrite *rewrite, const gint64 *values, gsize n)
 static void rename_one(char **name, GHashTable *names)
 {
     const char *other = g_hash_table_lookup(names, *name);
-    if (other == NULL)
-        return;
-    free(*name);
-    *name = strdup(other);
+    if (other != NULL)
+        ifm_onnx_set_text(name, g_strdup(other));
+}
+
+static void forget_name(const char *name, gpointer names)
+{
+    g_hash_table_remove(names, name);
 }
 
 /* without_own: @names but those that a body defines itself. (transfer full) */
@@ -444,13 +412,7 @@ static GHashTable *without_own(const Onnx__GraphProto *body, GHashTable *names)
     g_hash_table_iter_init(&iter, names);
     while (g_hash_table_iter_next(&iter, &name, &other))
         g_hash_table_insert(rest, name, other);
-    for (gsize i = 0; i < body->n_input; i++)
-        g_hash_table_remove(rest, body->input[i]->name);
-    for (gsize i = 0; i < body->n_initializer; i++)
-        g_hash_table_remove(rest, body->initializer[i]->name);
-    for (gsize i = 0; i < body->n_node; i++)
-        for (gsize k = 0; k < body->node[i]->n_output; k++)
-            g_hash_table_remove(rest, body->node[i]->output[k]);
+    ifm_onnx_each_made(body, forget_name, rest);
     return rest;
 }
 

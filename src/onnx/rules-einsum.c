@@ -110,8 +110,8 @@ static gboolean read_equation(const IfmOperatorCall *call, Einsum *einsum, const
 
 static gboolean append_dim(IfmTensorInfo *out, gint64 size, GError **error)
 {
-    if (out->rank == IFM_MAX_RANK)
-        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+    if (!ifm_rule_check_rank(out->rank + 1, error))
+        return FALSE;
     out->dims[out->rank++] = size;
     return TRUE;
 }
@@ -160,13 +160,8 @@ gboolean ifm_shape_einsum(const IfmOperatorCall *call, GError **error)
     Einsum einsum = { 0 };
     IfmTensorInfo out = { 0 };
     const char *output;
-    call->outputs[0].dtype = call->inputs[0].dtype;
-    for (gsize i = 0; i < call->node->n_inputs; i++)
-        if (call->inputs[i].rank < 0)
-            return TRUE;
-    gboolean ok = read_equation(call, &einsum, &output, error) && output_of(&einsum, output, &out, error);
-    if (ok)
-        ifm_call_make(call, 0, call->inputs[0].dtype, out.rank, out.dims);
+    gboolean ok = read_equation(call, &einsum, &output, error) && output_of(&einsum, output, &out, error) &&
+                  ifm_call_shape(call, 0, out.rank, out.dims);
     g_free(einsum.equation);
     return ok;
 }
@@ -189,6 +184,6 @@ gboolean ifm_cost_einsum(const IfmOperatorCall *call, gint64 factor, IfmNodeCost
         cost->flop = n > n_made ? n : 0;
         return TRUE;
     }
-    return !__builtin_mul_overflow(n, (gint64)call->node->n_inputs - 1, &cost->macs) &&
-           !__builtin_mul_overflow(cost->macs, 2, &cost->flop);
+    cost->macs = n;
+    return ifm_count_times(&cost->macs, (gint64)call->node->n_inputs - 1) && ifm_cost_multiply_add(cost);
 }

@@ -176,18 +176,17 @@ static gboolean read_sizes(const IfmOperatorCall *call, Sizes *sizes, GError **e
 /* make_present: The past of the next step. */
 static void make_present(const IfmOperatorCall *call, const Sizes *s)
 {
-    const IfmDtype dtype = call->outputs[0].dtype;
     gint64 keys = MAX(s->keys, s->old_keys);
     if (s->keys < 0)
         return;
     if (is_projected(call->node))
     {
-        ifm_call_make(call, 1, dtype, 5, (gint64[]){ 2, s->batch, s->heads, keys, s->each_qk });
+        ifm_call_shape(call, 1, 5, (gint64[]){ 2, s->batch, s->heads, keys, s->each_qk });
         return;
     }
-    ifm_call_make(call, 1, dtype, 4, (gint64[]){ s->batch, s->key_heads, keys, s->each_qk });
-    ifm_call_make(call, 2, dtype, 4, (gint64[]){ s->batch, s->key_heads, keys, s->each_v });
-    ifm_call_make(call, 3, dtype, 4, (gint64[]){ s->batch, s->heads, s->queries, keys }); /* the scores, where asked for */
+    ifm_call_shape(call, 1, 4, (gint64[]){ s->batch, s->key_heads, keys, s->each_qk });
+    ifm_call_shape(call, 2, 4, (gint64[]){ s->batch, s->key_heads, keys, s->each_v });
+    ifm_call_shape(call, 3, 4, (gint64[]){ s->batch, s->heads, s->queries, keys }); /* the scores, where asked for */
 }
 
 gboolean ifm_shape_attention(const IfmOperatorCall *call, GError **error)
@@ -195,9 +194,6 @@ gboolean ifm_shape_attention(const IfmOperatorCall *call, GError **error)
     const IfmTensorInfo *x = &call->inputs[0];
     Sizes sizes;
     gsize n_needed = MIN(call->node->n_inputs, 3);
-    IfmDtype dtype = g_str_equal(call->node->op_type, "QAttention") ? call->inputs[3].dtype : x->dtype;
-    for (gsize i = 0; i < call->node->n_outputs; i++)
-        call->outputs[i].dtype = dtype;
     for (gsize i = 0; i < n_needed; i++)
         if (ifm_call_has(call, i) && call->inputs[i].rank < 0)
             return TRUE;
@@ -207,9 +203,9 @@ gboolean ifm_shape_attention(const IfmOperatorCall *call, GError **error)
     if (__builtin_mul_overflow(sizes.heads, sizes.each_v, &wide))
         return ifm_error_refuse(error, "its heads are larger than any memory");
     if (x->rank == 4)
-        ifm_call_make(call, 0, dtype, 4, (gint64[]){ sizes.batch, sizes.heads, sizes.queries, sizes.each_v });
+        ifm_call_shape(call, 0, 4, (gint64[]){ sizes.batch, sizes.heads, sizes.queries, sizes.each_v });
     else
-        ifm_call_make(call, 0, dtype, 3, (gint64[]){ sizes.batch, sizes.queries, wide });
+        ifm_call_shape(call, 0, 3, (gint64[]){ sizes.batch, sizes.queries, wide });
     make_present(call, &sizes);
     if (sizes.keys < 0)
         *call->why = "how many keys there are depends on values";
@@ -226,10 +222,12 @@ gboolean ifm_cost_attention(const IfmOperatorCall *call, gint64 factor, IfmNodeC
         *call->why = "how many keys there are depends on values";
         return FALSE;
     }
-    if (__builtin_mul_overflow(s.batch, s.heads, &scores) || __builtin_mul_overflow(scores, s.queries, &scores) ||
-        __builtin_mul_overflow(scores, s.keys, &scores) || __builtin_mul_overflow(scores, 5, &softmax) ||
-        __builtin_add_overflow(s.each_qk, s.each_v, &each) || __builtin_mul_overflow(scores, each, &cost->macs) ||
-        __builtin_add_overflow(cost->macs, s.projection_macs, &cost->macs))
+    scores = s.batch;
+    each = s.each_qk;
+    if (!ifm_count_times_all(&scores, (gint64[]){ s.heads, s.queries, s.keys }, 3) || !ifm_count_add(&each, s.each_v))
         return FALSE;
-    return !__builtin_mul_overflow(cost->macs, 2, &cost->flop) && !__builtin_add_overflow(cost->flop, softmax, &cost->flop);
+    cost->macs = softmax = scores;
+    return ifm_count_times(&softmax, 5) && ifm_count_times(&cost->macs, each) &&
+           ifm_count_add(&cost->macs, s.projection_macs) && ifm_cost_multiply_add(cost) &&
+           ifm_count_add(&cost->flop, softmax);
 }

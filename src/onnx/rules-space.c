@@ -1,10 +1,10 @@
-/* Shapes of operators that sample space anew: resizing, grids, regions, columns. */
+/* Operators that sample space anew: resizing, grids, regions, columns: shapes and costs. */
 #include <math.h>
 #include <string.h>
 
 #include "operators.h"
 
-/* --- resizing ----------------------------------------------------------------------------------------------------- */
+/* --- resizing --------------------------------------------------------------------------------------------------------- */
 
 /* Scales: one for each of @n axes. */
 typedef struct
@@ -82,14 +82,9 @@ static gboolean resized_axes(const IfmOperatorCall *call, int n, int rank, int *
 {
     gsize n_named;
     const gint64 *named = ifm_node_ints(call->node, "axes", &n_named);
-    gboolean used[IFM_MAX_RANK];
     if (n != (named != NULL ? (int)MIN(n_named, G_MAXINT) : rank))
         return ifm_error_refuse(error, "%d sizes or scales for the %d axes of '%s'", n, rank, call->node->inputs[0]);
-    if (named != NULL && !ifm_rule_mark_axes(named, n, rank, used, error))
-        return FALSE;
-    for (int i = 0; i < n; i++)
-        axes[i] = named != NULL ? (int)named[i] + (named[i] < 0 ? rank : 0) : i;
-    return TRUE;
+    return ifm_rule_place_axes(named, n, rank, axes, error);
 }
 
 gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
@@ -100,7 +95,7 @@ gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
     int axes[IFM_MAX_RANK], n = 0;
     const gint64 *sizes = has_roi ? ifm_rule_ints(call, 3, NULL, &n) : NULL;
     gboolean has_scales = read_scales(call, has_roi ? 2 : 1, &scales);
-    if (!(sizes != NULL || has_scales))
+    if (sizes == NULL && !has_scales)
         return ifm_call_by_values(call);
     if (!resized_axes(call, sizes != NULL ? n : scales.n, x.rank, axes, error) ||
         !(sizes != NULL ? apply_sizes(call, sizes, n, axes, &x, error) : apply_scales(&scales, axes, &x, error)))
@@ -108,7 +103,25 @@ gboolean ifm_shape_resize(const IfmOperatorCall *call, GError **error)
     return ifm_call_give(call, 0, &x);
 }
 
-/* --- points and regions ------------------------------------------------------------------------------------------- */
+/* taps: The number of elements in one interpolation: 2 (linear) or 4 (cubic) along each of @n_axes. */
+static gboolean interpolate(const IfmOperatorCall *call, const char *mode, int n_axes, IfmNodeCost *cost)
+{
+    gint64 each = *mode == 'n' ? 0 : 2, taps = strstr(mode, "cubic") != NULL ? 4 : 2;
+    for (int i = 0; i < n_axes; i++)
+        if (!ifm_count_times(&each, taps))
+            return FALSE;
+    return ifm_cost_per_output(call, each, cost);
+}
+
+gboolean ifm_cost_resize(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    int n = 0;
+    for (int i = 0; i < call->outputs[0].rank; i++)
+        n += call->outputs[0].dims[i] != call->inputs[0].dims[i];
+    return interpolate(call, ifm_node_string(call->node, "mode", "nearest"), n, cost);
+}
+
+/* --- points and regions ----------------------------------------------------------------------------------------------- */
 
 gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
 {
@@ -124,6 +137,11 @@ gboolean ifm_shape_grid_sample(const IfmOperatorCall *call, GError **error)
     }
     memcpy(x.dims + 2, grid->dims + 1, (gsize)(x.rank - 2) * sizeof x.dims[0]);
     return ifm_call_give(call, 0, &x);
+}
+
+gboolean ifm_cost_grid_sample(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    return interpolate(call, ifm_node_string(call->node, "mode", "linear"), call->inputs[0].rank - 2, cost);
 }
 
 /* RoiAlign, MaxRoiPool: [regions, channels, height, width]. */
@@ -142,10 +160,20 @@ gboolean ifm_shape_roi(const IfmOperatorCall *call, GError **error)
     }
     if (height < 0 || width < 0)
         return ifm_error_refuse(error, "a region is to become %" G_GINT64_FORMAT " by %" G_GINT64_FORMAT, height, width);
-    return ifm_call_make(call, 0, x->dtype, 4, (gint64[]){ rois->dims[0], x->dims[1], height, width });
+    return ifm_call_shape(call, 0, 4, (gint64[]){ rois->dims[0], x->dims[1], height, width });
 }
 
-/* --- back to space ------------------------------------------------------------------------------------------------ */
+/* RoiAlign: four neighbours per sample, then the mean of the samples. An adaptive number of samples depends on the regions.
+ */
+gboolean ifm_cost_roi(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    gint64 samples = ifm_node_int(call->node, "sampling_ratio", 0), each = 9;
+    if (samples >= 1)
+        return ifm_count_times(&each, samples) && ifm_count_times(&each, samples) && ifm_cost_per_output(call, each, cost);
+    return ifm_cost_by_values(call, factor, cost);
+}
+
+/* --- back to space ---------------------------------------------------------------------------------------------------- */
 
 /* Equals: stride (in - 1) + kernel - pads for each spatial dimension, where no output shape is given */
 gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
@@ -157,15 +185,8 @@ gboolean ifm_shape_max_unpool(const IfmOperatorCall *call, GError **error)
     const gint64 *kernel = ifm_node_ints(call->node, "kernel_shape", &n);
     const gint64 *strides = ifm_node_ints(call->node, "strides", &n_strides);
     const gint64 *pads = ifm_node_ints(call->node, "pads", &n_pads);
-    if (!(given == NULL || ifm_fact_ints(given) != NULL))
-        return ifm_call_by_values(call);
     if (given != NULL)
-    {
-        if (!ifm_rule_dims(call, 2, dims, error))
-            return FALSE;
-        ifm_call_make(call, 0, x.dtype, given->n_values, dims);
-        return TRUE;
-    }
+        return ifm_rule_dims(call, 2, dims, error) && ifm_call_shape(call, 0, given->n_values, dims);
     gboolean fits =
         x.rank >= 3 && n == (gsize)x.rank - 2 && (strides == NULL || n_strides == n) && (pads == NULL || n_pads == 2 * n);
     for (gsize i = 0; fits && i < n; i++)
@@ -188,9 +209,6 @@ gboolean ifm_shape_col2im(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *x = &call->inputs[0], *image = &call->inputs[1], *block = &call->inputs[2];
     gint64 dims[IFM_MAX_RANK], blocks[IFM_MAX_RANK], each = 1;
-    gboolean known = ifm_fact_ints(image) != NULL && ifm_fact_ints(block) != NULL;
-    if (!known)
-        return ifm_call_by_values(call);
     if (!ifm_rule_rank(call, 0, 3, 3, error) || !ifm_rule_dims(call, 1, dims, error) ||
         !ifm_rule_dims(call, 2, blocks, error))
         return FALSE;
@@ -203,5 +221,5 @@ gboolean ifm_shape_col2im(const IfmOperatorCall *call, GError **error)
     memmove(dims + 2, dims, (gsize)image->n_values * sizeof dims[0]);
     dims[0] = x->dims[0];
     dims[1] = x->dims[1] / each;
-    return ifm_call_make(call, 0, x->dtype, image->n_values + 2, dims);
+    return ifm_call_shape(call, 0, image->n_values + 2, dims);
 }

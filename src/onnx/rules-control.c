@@ -1,4 +1,4 @@
-/* If, Loop and Scan: by the graphs that they carry. */
+/* If, Loop and Scan: shapes and costs by the graphs that they carry. */
 #include <string.h>
 
 #include "operators.h"
@@ -18,40 +18,29 @@ static const Onnx__GraphProto *graph_of(const IfmNode *node, const char *name, g
     return NULL;
 }
 
-static gboolean is_same_shape(const IfmTensorInfo *a, const IfmTensorInfo *b)
-{
-    return a->rank == b->rank && (a->rank <= 0 || memcmp(a->dims, b->dims, (gsize)a->rank * sizeof a->dims[0]) == 0);
-}
-
-/* times_body: FALSE where the product does not fit. */
-static gboolean times_body(IfmNodeCost *cost, gint64 n)
-{
-    return !__builtin_mul_overflow(cost->macs, n, &cost->macs) && !__builtin_mul_overflow(cost->flop, n, &cost->flop) &&
-           !__builtin_mul_overflow(cost->bytes_read, n, &cost->bytes_read) &&
-           !__builtin_mul_overflow(cost->bytes_written, n, &cost->bytes_written);
-}
-
 static void repeat_body(const IfmOperatorCall *call, gint64 n)
 {
-    if (call->body->known && !times_body(&call->body->cost, n))
-    {
-        call->body->known = FALSE;
-        call->body->why = "its operations are past counting";
-    }
+    gboolean fits = TRUE;
+    for (int i = 0; i < IFM_N_COUNTS; i++)
+        fits = ifm_count_times(ifm_cost_count(&call->body->cost, i), n) && fits;
+    if (!call->body->known || fits)
+        return;
+    call->body->known = FALSE;
+    call->body->why = "its operations are past counting";
 }
 
 /* --- If ----------------------------------------------------------------------------------------------------------- */
 
 /* larger_of: Whichever branch runs, it costs no more than the larger of each of their counts. */
-static IfmNodeCost larger_of(const IfmNodeCost *a, const IfmNodeCost *b)
+static IfmNodeCost larger_of(IfmNodeCost a, IfmNodeCost b)
 {
-    IfmNodeCost cost = { .macs = MAX(a->macs, b->macs),
-                         .flop = MAX(a->flop, b->flop),
-                         .bytes_read = MAX(a->bytes_read, b->bytes_read),
-                         .bytes_written = MAX(a->bytes_written, b->bytes_written) };
-    gboolean same =
-        a->macs == b->macs && a->flop == b->flop && a->bytes_read == b->bytes_read && a->bytes_written == b->bytes_written;
-    cost.is_upper_bound = a->is_upper_bound || b->is_upper_bound || !same;
+    IfmNodeCost cost = { .is_upper_bound = a.is_upper_bound || b.is_upper_bound };
+    for (int i = 0; i < IFM_N_COUNTS; i++)
+    {
+        const gint64 one = *ifm_cost_count(&a, i), other = *ifm_cost_count(&b, i);
+        *ifm_cost_count(&cost, i) = MAX(one, other);
+        cost.is_upper_bound = cost.is_upper_bound || one != other;
+    }
     return cost;
 }
 
@@ -62,13 +51,13 @@ static void merge(const IfmOperatorCall *call, const IfmTensorInfo *a, const Ifm
     for (gsize i = 0; i < call->node->n_outputs; i++)
     {
         call->outputs[i].dtype = a[i].dtype;
-        if (is_same_shape(&a[i], &b[i]))
+        if (ifm_fact_is_alike(&a[i], &b[i]))
             ifm_call_make(call, i, a[i].dtype, a[i].rank, a[i].dims);
         else
             *call->why = "its branches make different shapes";
     }
     *call->body = body_a->known ? *body_b : *body_a;
-    call->body->cost = larger_of(&body_a->cost, &body_b->cost);
+    call->body->cost = larger_of(body_a->cost, body_b->cost);
     call->body->known = body_a->known && body_b->known;
     call->body->multiplies = body_a->multiplies || body_b->multiplies;
 }
@@ -139,7 +128,7 @@ static const char *why_loop_is_unknown(const IfmOperatorCall *call, const IfmTen
     if (ifm_fact_ints(&outputs[0]) == NULL || outputs[0].n_values != 1 || outputs[0].ints[0] == 0)
         return "when it ends depends on values";
     for (gsize i = 0; i < n_carried; i++)
-        if (!is_same_shape(&outputs[i + 1], &call->inputs[i + 2]))
+        if (!ifm_fact_is_alike(&outputs[i + 1], &call->inputs[i + 2]))
             return "its shapes change from turn to turn";
     return NULL;
 }
@@ -284,4 +273,16 @@ gboolean ifm_shape_scan(const IfmOperatorCall *call, GError **error)
     }
     repeat_body(call, length);
     return leave_scan(call, outputs, n_states, length, error);
+}
+
+/* --- costs -------------------------------------------------------------------------------------------------------- */
+
+/* The bytes of its subgraphs. Its own inputs and outputs only pass through. */
+gboolean ifm_cost_body(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    const IfmNodeFamily family = cost->family;
+    *cost = call->body->cost;
+    cost->family = family;
+    cost->covered = TRUE;
+    return TRUE;
 }

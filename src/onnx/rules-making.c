@@ -1,4 +1,4 @@
-/* Shapes of operators that make data: constants, ranges, random numbers, shapes of tensors. */
+/* Operators that make data: constants, ranges, random numbers, shapes of tensors: shapes and values. */
 #include <math.h>
 #include <string.h>
 
@@ -67,12 +67,10 @@ gboolean ifm_shape_constant_of_shape(const IfmOperatorCall *call, GError **error
         with = ifm_fact_from_tensor(value->t);
     call->outputs[0].dtype = with.dtype;
     if (ifm_fact_ints(&call->inputs[0]) == NULL)
-    {
         return ifm_call_by_values(call);
-    }
     if (!ifm_rule_dims(call, 0, dims, error))
         return FALSE;
-    ifm_call_make(call, 0, with.dtype, call->inputs[0].n_values, dims);
+    ifm_call_shape(call, 0, call->inputs[0].n_values, dims);
     fill(&call->outputs[0], &with);
     return TRUE;
 }
@@ -80,9 +78,6 @@ gboolean ifm_shape_constant_of_shape(const IfmOperatorCall *call, GError **error
 gboolean ifm_shape_shape(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *x = &call->inputs[0];
-    call->outputs[0].dtype = IFM_DTYPE_I64;
-    if (x->rank < 0)
-        return TRUE;
     gint64 start = ifm_node_int(call->node, "start", 0), end = ifm_node_int(call->node, "end", x->rank);
     start = CLAMP(start < 0 ? start + x->rank : start, 0, x->rank);
     end = CLAMP(end < 0 ? end + x->rank : end, start, x->rank);
@@ -93,7 +88,7 @@ gboolean ifm_shape_shape(const IfmOperatorCall *call, GError **error)
 gboolean ifm_shape_size(const IfmOperatorCall *call, GError **error)
 {
     gint64 n;
-    ifm_call_make(call, 0, IFM_DTYPE_I64, 0, NULL);
+    ifm_call_shape(call, 0, 0, NULL);
     if (call->inputs[0].rank >= 0 && ifm_fact_n_elements(&call->inputs[0], &n))
         make_ints(&call->outputs[0], 0, &n, 1);
     return TRUE;
@@ -120,31 +115,36 @@ gboolean ifm_shape_range(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *in = call->inputs;
     gint64 n;
-    call->outputs[0].dtype = in[0].dtype;
     for (gsize i = 0; i < 3; i++)
         if (in[i].values == IFM_VALUES_UNKNOWN || in[i].n_values != 1 || in[i].values != in[0].values)
-        {
-            *call->why = IFM_WHY_VALUES;
-            return TRUE;
-        }
+            return ifm_call_by_values(call);
     if (in[2].values == IFM_VALUES_REALS ? !(in[2].reals[0] < 0 || in[2].reals[0] > 0) : in[2].ints[0] == 0)
         return ifm_error_refuse(error, "'%s' is 0: it never gets anywhere", call->node->inputs[2]);
     if (!range_length(&in[0], &in[1], &in[2], &n))
         return ifm_error_refuse(error, "it is longer than any memory");
-    return ifm_call_make(call, 0, in[0].dtype, 1, &n);
+    return ifm_call_shape(call, 0, 1, &n);
+}
+
+void ifm_values_range(const IfmOperatorCall *call)
+{
+    gint64 n = ifm_values_count(&call->outputs[0]);
+    if (call->inputs[0].values != IFM_VALUES_INTS)
+        return;
+    for (gint64 i = 0; i < n; i++)
+        call->outputs[0].ints[i] = call->inputs[0].ints[0] + i * call->inputs[2].ints[0];
+    ifm_values_done(call, IFM_VALUES_INTS);
 }
 
 gboolean ifm_shape_random(const IfmOperatorCall *call, GError **error)
 {
     gsize n;
     const gint64 *shape = ifm_node_ints(call->node, "shape", &n);
-    gint64 dtype = ifm_node_int(call->node, "dtype", IFM_DTYPE_F32);
     if (n > IFM_MAX_RANK)
         return ifm_error_refuse(error, "its shape has %" G_GSIZE_FORMAT " dimensions, more than %d", n, IFM_MAX_RANK);
     for (gsize i = 0; i < n; i++)
         if (shape[i] < 0)
             return ifm_error_refuse(error, "shape[%d] is %" G_GINT64_FORMAT, (int)i, shape[i]);
-    return ifm_call_make(call, 0, dtype > 0 && dtype < 64 ? (IfmDtype)dtype : IFM_DTYPE_UNDEFINED, (int)n, shape);
+    return ifm_call_make(call, 0, ifm_rule_dtype(call, "dtype", IFM_DTYPE_F32), (int)n, shape);
 }
 
 gboolean ifm_shape_multinomial(const IfmOperatorCall *call, GError **error)
@@ -175,64 +175,42 @@ gboolean ifm_shape_one_hot(const IfmOperatorCall *call, GError **error)
     const IfmTensorInfo *indices = &call->inputs[0];
     gint64 depth, dims[IFM_MAX_RANK];
     int axis;
-    call->outputs[0].dtype = call->inputs[2].dtype;
-    if (indices->rank >= 0 && !first_value(&call->inputs[1], &depth))
-        *call->why = IFM_WHY_VALUES;
-    if (indices->rank < 0 || !first_value(&call->inputs[1], &depth))
-        return TRUE;
-    if (indices->rank + 1 > IFM_MAX_RANK)
-        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
-    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", -1), indices->rank + 1, indices->rank + 1, &axis, error))
+    if (!first_value(&call->inputs[1], &depth))
+        return ifm_call_by_values(call);
+    if (!ifm_rule_check_rank(indices->rank + 1, error) ||
+        !ifm_rule_axis(ifm_node_int(call->node, "axis", -1), indices->rank + 1, indices->rank + 1, &axis, error))
         return FALSE;
     if (depth < 0)
         return ifm_error_refuse(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[1], depth);
     for (int i = 0, from = 0; i <= indices->rank; i++)
         dims[i] = i == axis ? depth : indices->dims[from++];
-    return ifm_call_make(call, 0, call->inputs[2].dtype, indices->rank + 1, dims);
+    return ifm_call_shape(call, 0, indices->rank + 1, dims);
 }
 
 /* HannWindow and the like: as many numbers as the input says. */
 gboolean ifm_shape_window(const IfmOperatorCall *call, GError **error)
 {
-    gint64 dtype = ifm_node_int(call->node, "output_datatype", IFM_DTYPE_F32), n;
-    call->outputs[0].dtype = dtype > 0 && dtype < 64 ? (IfmDtype)dtype : IFM_DTYPE_UNDEFINED;
+    gint64 n;
+    call->outputs[0].dtype = ifm_rule_dtype(call, "output_datatype", IFM_DTYPE_F32);
     if (!first_value(&call->inputs[0], &n))
-        *call->why = IFM_WHY_VALUES;
-    else if (n < 0)
-        return ifm_error_refuse(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[0], n);
-    else
-        ifm_call_make(call, 0, call->outputs[0].dtype, 1, &n);
-    return TRUE;
-}
-
-/* size is [N,C,H,W] or [N,C,D,H,W]; the grid has a point for each position, of as many coordinates as there are axes. */
-gboolean ifm_shape_affine_grid(const IfmOperatorCall *call, GError **error)
-{
-    const IfmTensorInfo *size = &call->inputs[1];
-    gint64 dims[IFM_MAX_RANK], grid[5];
-    call->outputs[0].dtype = call->inputs[0].dtype;
-    if (ifm_fact_ints(size) == NULL)
-    {
         return ifm_call_by_values(call);
-    }
-    if (!ifm_rule_dims(call, 1, dims, error))
-        return FALSE;
-    if (size->n_values != 4 && size->n_values != 5)
-        return ifm_error_refuse(error, "'%s' has %d numbers, not 4 or 5", call->node->inputs[1], size->n_values);
-    int n_axes = size->n_values - 2;
-    grid[0] = dims[0];
-    memcpy(grid + 1, dims + 2, (gsize)n_axes * sizeof grid[0]);
-    grid[n_axes + 1] = n_axes;
-    return ifm_call_make(call, 0, call->inputs[0].dtype, n_axes + 2, grid);
+    if (n < 0)
+        return ifm_error_refuse(error, "'%s' is %" G_GINT64_FORMAT, call->node->inputs[0], n);
+    return ifm_call_shape(call, 0, 1, &n);
 }
 
-/* --- as many as the values say ------------------------------------------------------------------------------------ */
+/* --- as many as the values say ---------------------------------------------------------------------------------------- */
+
+static gboolean is_true(const IfmTensorInfo *fact, int i)
+{
+    return fact->values == IFM_VALUES_REALS ? fact->reals[i] < 0 || fact->reals[i] > 0 : fact->ints[i] != 0;
+}
 
 static int count_true(const IfmTensorInfo *fact)
 {
     int n = 0;
     for (int i = 0; i < fact->n_values; i++)
-        n += fact->values == IFM_VALUES_REALS ? fact->reals[i] < 0 || fact->reals[i] > 0 : fact->ints[i] != 0;
+        n += is_true(fact, i);
     return n;
 }
 
@@ -241,19 +219,14 @@ gboolean ifm_shape_non_zero(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *x = &call->inputs[0];
     IfmTensorInfo *out = &call->outputs[0];
-    out->dtype = IFM_DTYPE_I64;
-    if (x->rank < 0 || x->values == IFM_VALUES_UNKNOWN)
-    {
-        *call->why = x->rank >= 0 ? IFM_WHY_VALUES : NULL;
-        return TRUE;
-    }
-    int n = count_true(x);
-    ifm_call_make(call, 0, IFM_DTYPE_I64, 2, (gint64[]){ MAX(x->rank, 1), n });
+    if (x->values == IFM_VALUES_UNKNOWN)
+        return ifm_call_by_values(call);
+    ifm_call_shape(call, 0, 2, (gint64[]){ MAX(x->rank, 1), count_true(x) });
     if (x->rank != 1)
         return TRUE;
     out->values = IFM_VALUES_INTS;
     for (int i = 0; i < x->n_values; i++)
-        if (x->values == IFM_VALUES_REALS ? x->reals[i] < 0 || x->reals[i] > 0 : x->ints[i] != 0)
+        if (is_true(x, i))
             out->ints[out->n_values++] = i;
     return TRUE;
 }
@@ -265,7 +238,7 @@ gboolean ifm_shape_compress(const IfmOperatorCall *call, GError **error)
     int axis = 0;
     if (call->inputs[1].values == IFM_VALUES_UNKNOWN)
         return ifm_call_by_values(call);
-    if (has_axis && !ifm_rule_axis(ifm_node_int(call->node, "axis", 0), x.rank, x.rank, &axis, error))
+    if (has_axis && !ifm_rule_own_axis(call, 0, &axis, error))
         return FALSE;
     x.rank = has_axis ? x.rank : 1;
     x.dims[axis] = count_true(&call->inputs[1]);
@@ -275,10 +248,5 @@ gboolean ifm_shape_compress(const IfmOperatorCall *call, GError **error)
 /* Unique, NonMaxSuppression: nothing can be said before they ran. */
 gboolean ifm_shape_by_values(const IfmOperatorCall *call, GError **error)
 {
-    for (gsize i = 0; i < call->node->n_outputs; i++)
-        call->outputs[i].dtype = IFM_DTYPE_I64;
-    if (g_str_equal(call->node->op_type, "Unique"))
-        call->outputs[0].dtype = call->inputs[0].dtype;
-    *call->why = IFM_WHY_VALUES;
-    return TRUE;
+    return ifm_call_by_values(call);
 }

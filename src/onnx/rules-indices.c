@@ -1,4 +1,4 @@
-/* Shapes of operators that read or write by index. */
+/* Operators that read or write by index: shapes, costs, values. */
 #include <string.h>
 
 #include "operators.h"
@@ -17,10 +17,8 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
     const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
     IfmTensorInfo *out = &call->outputs[0];
     int axis;
-    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
+    if (!ifm_rule_own_axis(call, 0, &axis, error) || !ifm_rule_check_rank(data->rank - 1 + indices->rank, error))
         return FALSE;
-    if (data->rank - 1 + indices->rank > IFM_MAX_RANK)
-        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
     out->rank = 0;
     for (int i = 0; i < axis; i++)
         out->dims[out->rank++] = data->dims[i];
@@ -31,7 +29,23 @@ gboolean ifm_shape_gather(const IfmOperatorCall *call, GError **error)
     return TRUE;
 }
 
-/* --- one index an element ----------------------------------------------------------------------------------------- */
+/* Indices may count from the end. */
+void ifm_values_gather(const IfmOperatorCall *call)
+{
+    const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
+    if (!ifm_values_known(call, 2) || data->rank != 1 || indices->values != IFM_VALUES_INTS)
+        return;
+    for (int i = 0; i < indices->n_values; i++)
+    {
+        gint64 index = indices->ints[i] < 0 ? indices->ints[i] + data->n_values : indices->ints[i];
+        if (index < 0 || index >= data->n_values)
+            return;
+        ifm_values_copy(call, i, data, (int)index);
+    }
+    ifm_values_done(call, data->values);
+}
+
+/* --- one index an element --------------------------------------------------------------------------------------------- */
 
 /* fits_but_axis: Whether indices stay within the data on every axis but the one they index. */
 static gboolean fits_but_axis(const IfmTensorInfo *data, const IfmTensorInfo *indices, int axis)
@@ -46,37 +60,34 @@ static gboolean check_elements(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
     int axis;
-    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), data->rank, data->rank, &axis, error))
-        return FALSE;
-    return fits_but_axis(data, indices, axis) || fail_pair(error, call, 1, 0, "does not index");
+    return ifm_rule_own_axis(call, 0, &axis, error) &&
+           (fits_but_axis(data, indices, axis) || fail_pair(error, call, 1, 0, "does not index"));
 }
 
 gboolean ifm_shape_gather_elements(const IfmOperatorCall *call, GError **error)
 {
-    const IfmTensorInfo *indices = &call->inputs[1];
-    IfmTensorInfo *out = &call->outputs[0];
-    if (!check_elements(call, error))
-        return FALSE;
-    out->rank = indices->rank;
-    memcpy(out->dims, indices->dims, sizeof out->dims);
-    return TRUE;
+    return check_elements(call, error) && ifm_call_shape(call, 0, call->inputs[1].rank, call->inputs[1].dims);
 }
 
 gboolean ifm_shape_scatter_elements(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *indices = &call->inputs[1], *updates = &call->inputs[2];
-    gboolean same = indices->rank == updates->rank;
     ifm_shape_same(call, error);
     if (call->inputs[0].rank < 0 || indices->rank < 0)
         return TRUE;
-    if (!check_elements(call, error))
-        return FALSE;
-    for (int i = 0; same && i < indices->rank; i++)
-        same = indices->dims[i] == updates->dims[i];
-    return same || updates->rank < 0 || fail_pair(error, call, 2, 1, "is not of the shape of");
+    return check_elements(call, error) && (updates->rank < 0 || ifm_fact_is_alike(indices, updates) ||
+                                           fail_pair(error, call, 2, 1, "is not of the shape of"));
 }
 
-/* --- one index a slice -------------------------------------------------------------------------------------------- */
+/* A replacement is data movement. A reduction (add, multiply, compare) counts one FLOP per element of the updates. */
+gboolean ifm_cost_scatter(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    if (g_str_equal(ifm_node_string(call->node, "reduction", "none"), "none"))
+        return TRUE;
+    return ifm_fact_n_elements(&call->inputs[2], &cost->flop) && ifm_count_times(&cost->flop, factor);
+}
+
+/* --- one index a slice ------------------------------------------------------------------------------------------------ */
 
 /*
  * slices_of: What the indices of GatherND and ScatterND take from the data: all axes of the indices but the last, which
@@ -95,8 +106,8 @@ static gboolean slices_of(const IfmOperatorCall *call, int batch, IfmTensorInfo 
         if (data->dims[i] != indices->dims[i])
             return fail_pair(error, call, 1, 0, "is not in as many batches as");
     int left = data->rank - batch - (int)tuple;
-    if (indices->rank - 1 + left > IFM_MAX_RANK)
-        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
+    if (!ifm_rule_check_rank(indices->rank - 1 + left, error))
+        return FALSE;
     *slices = (IfmTensorInfo){ .dtype = data->dtype, .rank = indices->rank - 1 + left };
     memcpy(slices->dims, indices->dims, (gsize)(indices->rank - 1) * sizeof slices->dims[0]);
     memcpy(slices->dims + indices->rank - 1, data->dims + data->rank - left, (gsize)left * sizeof slices->dims[0]);
@@ -118,10 +129,7 @@ gboolean ifm_shape_scatter_nd(const IfmOperatorCall *call, GError **error)
         return TRUE;
     if (!slices_of(call, 0, &slices, error))
         return FALSE;
-    gboolean same = updates->rank == slices.rank;
-    for (int i = 0; same && i < slices.rank; i++)
-        same = updates->dims[i] == slices.dims[i];
-    if (same || updates->rank < 0)
+    if (updates->rank < 0 || ifm_fact_is_alike(updates, &slices))
         return TRUE;
     g_autofree char *found = ifm_fact_shape(updates);
     g_autofree char *right = ifm_fact_shape(&slices);

@@ -1,86 +1,151 @@
-/* Values of small tensors, followed as far as exporters compute shapes with them. */
+/* Element-wise operators, quantisation and random numbers alike: shapes, costs, values. */
 #include <math.h>
-#include <string.h>
 
 #include "operators.h"
 
-/* knows: whether the values of the first @n inputs are known. */
-static gboolean knows(const IfmOperatorCall *call, gsize n)
+/* --- shapes ----------------------------------------------------------------------------------------------------------- */
+
+gboolean ifm_shape_same(const IfmOperatorCall *call, GError **error)
 {
-    for (gsize i = 0; i < n; i++)
-        if (call->inputs[i].rank < 0 || call->inputs[i].values == IFM_VALUES_UNKNOWN)
+    return ifm_call_shape(call, 0, call->inputs[0].rank, call->inputs[0].dims);
+}
+
+gboolean ifm_shape_cast(const IfmOperatorCall *call, GError **error)
+{
+    call->outputs[0].dtype = ifm_rule_dtype(call, "to", IFM_DTYPE_UNDEFINED);
+    return ifm_shape_same(call, error);
+}
+
+/* The input's shape, of the type that the attribute names where it does. */
+gboolean ifm_shape_like(const IfmOperatorCall *call, GError **error)
+{
+    call->outputs[0].dtype = ifm_rule_dtype(call, "dtype", call->inputs[0].dtype);
+    return ifm_shape_same(call, error);
+}
+
+gboolean ifm_shape_dropout(const IfmOperatorCall *call, GError **error)
+{
+    const IfmTensorInfo *x = &call->inputs[0];
+    ifm_shape_same(call, error);
+    /* Before version 10 the mask was of the data's own type. */
+    return ifm_call_make(call, 1, call->opset >= 10 ? IFM_DTYPE_BOOL : x->dtype, x->rank, x->dims);
+}
+
+gboolean ifm_shape_half(const IfmOperatorCall *call, GError **error)
+{
+    IfmTensorInfo x = call->inputs[0];
+    if (x.rank > 0)
+        x.dims[x.rank - 1] /= 2;
+    return ifm_call_give(call, 0, &x);
+}
+
+/* All inputs broadcast together, unknown where one is. QLinearAdd, QLinearMul: a, its scale and zero point, b, its, the
+ * output's. */
+gboolean ifm_shape_broadcast(const IfmOperatorCall *call, GError **error)
+{
+    const gboolean is_quantised = g_str_has_prefix(call->node->op_type, "QLinear");
+    const gsize step = is_quantised ? 3 : 1, n = is_quantised ? 4 : call->node->n_inputs;
+    IfmTensorInfo result = call->inputs[0];
+    for (gsize i = 0; i < n; i += step)
+        if (call->inputs[i].rank < 0)
+            return TRUE;
+    for (gsize i = step; i < n; i += step)
+        if (!ifm_rule_broadcast(&result, &call->inputs[i], error))
+        {
+            g_prefix_error(error, "'%s': ", call->node->inputs[i]);
             return FALSE;
+        }
+    return ifm_call_shape(call, 0, result.rank, result.dims);
+}
+
+/* Before opset 7 only the second input was broadcast, along an axis of an attribute. */
+gboolean ifm_shape_binary(const IfmOperatorCall *call, GError **error)
+{
+    return (call->opset >= 7 ? ifm_shape_broadcast : ifm_shape_same)(call, error);
+}
+
+/* The output's type is the zero point's, else the attribute's (since version 21), else u8. */
+gboolean ifm_shape_quantize(const IfmOperatorCall *call, GError **error)
+{
+    const IfmTensorInfo *zero = ifm_call_input(call, 2);
+    call->outputs[0].dtype = zero != NULL ? zero->dtype : ifm_rule_dtype(call, "output_dtype", IFM_DTYPE_U8);
+    return ifm_shape_same(call, error);
+}
+
+gboolean ifm_shape_dynamic_quantize(const IfmOperatorCall *call, GError **error)
+{
+    ifm_call_make(call, 1, IFM_DTYPE_F32, 0, NULL);
+    ifm_call_make(call, 2, IFM_DTYPE_U8, 0, NULL);
+    return ifm_shape_same(call, error);
+}
+
+/* --- costs ------------------------------------------------------------------------------------------------------------ */
+
+gboolean ifm_cost_none(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
     return TRUE;
 }
 
-static gint64 count(const IfmTensorInfo *fact)
+gboolean ifm_cost_per_output(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    gint64 n = 0;
-    return ifm_fact_n_elements(fact, &n) ? n : 0;
+    gint64 n;
+    return ifm_fact_n_elements(&call->outputs[0], &n) && ifm_count_times(&n, factor) && ifm_count_add(&cost->flop, n);
 }
 
-/* done: The first output's values are there, as many as it has elements. */
-static void done(const IfmOperatorCall *call, IfmValueKind kind)
+gboolean ifm_cost_per_input(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    call->outputs[0].values = kind;
-    call->outputs[0].n_values = (int)count(&call->outputs[0]);
+    return ifm_fact_n_elements(&call->inputs[0], &cost->flop) && ifm_count_times(&cost->flop, factor);
 }
 
-static void copy(const IfmOperatorCall *call, int to, const IfmTensorInfo *from, int index)
+gboolean ifm_cost_variadic(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    memcpy(&call->outputs[0].ints[to], &from->ints[index], sizeof from->ints[0]); /* a real is as large */
+    return ifm_cost_per_output(call, factor, cost) && ifm_count_times(&cost->flop, (gint64)call->node->n_inputs - 1);
 }
 
-void ifm_values_same(const IfmOperatorCall *call)
+gboolean ifm_cost_multiply_add(IfmNodeCost *cost)
 {
-    IfmTensorInfo *out = &call->outputs[0];
-    if (!knows(call, 1) || count(out) != call->inputs[0].n_values)
-        return;
-    memcpy(out->ints, call->inputs[0].ints, sizeof out->ints);
-    done(call, call->inputs[0].values);
+    cost->flop = cost->macs;
+    return ifm_count_times(&cost->flop, 2);
 }
 
-/* broadcast_index: the element of @fact that meets element @index of @out. */
-static int broadcast_index(const IfmTensorInfo *fact, const IfmTensorInfo *out, gint64 index)
+gboolean ifm_cost_by_values(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    gint64 at = 0, stride = 1;
-    for (int back = 1; back <= out->rank; back++)
-    {
-        gint64 position = index % MAX(out->dims[out->rank - back], 1);
-        index /= MAX(out->dims[out->rank - back], 1);
-        if (back > fact->rank)
-            continue;
-        gint64 size = fact->dims[fact->rank - back];
-        at += size == 1 ? 0 : position * stride;
-        stride *= size;
-    }
-    return (int)at;
+    *call->why = "its operations depend on values";
+    return FALSE;
 }
 
-void ifm_values_expand(const IfmOperatorCall *call)
+/* Training: one product with the mask, which contains the scale. Where the mode is unknown, this is an upper bound. */
+gboolean ifm_cost_dropout(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
 {
-    if (!knows(call, 1))
-        return;
-    for (int i = 0; i < (int)count(&call->outputs[0]); i++)
-        copy(call, i, &call->inputs[0], broadcast_index(&call->inputs[0], &call->outputs[0], i));
-    done(call, call->inputs[0].values);
+    const IfmTensorInfo *training = ifm_call_input(call, 2);
+    const gint64 *known = training != NULL ? ifm_fact_ints(training) : NULL;
+    if (training == NULL || (known != NULL && known[0] == 0))
+        return TRUE;
+    cost->is_upper_bound = known == NULL;
+    return ifm_cost_per_output(call, 1, cost);
 }
+
+/* @factor per element, and 1 for the sum with a second or third input (BiasGelu, FastGelu, BiasAdd). */
+gboolean ifm_cost_biased(const IfmOperatorCall *call, gint64 factor, IfmNodeCost *cost)
+{
+    return ifm_cost_per_output(call, factor + ifm_call_has(call, 1) + ifm_call_has(call, 2), cost);
+}
+
+/* --- values ----------------------------------------------------------------------------------------------------------- */
 
 void ifm_values_where(const IfmOperatorCall *call)
 {
-    if (!knows(call, 3) || call->inputs[1].values != call->inputs[2].values)
+    if (!ifm_values_known(call, 3) || call->inputs[1].values != call->inputs[2].values)
         return;
     const IfmTensorInfo *out = &call->outputs[0];
-    for (int i = 0; i < (int)count(out); i++)
+    for (int i = 0; i < (int)ifm_values_count(out); i++)
     {
-        gboolean is_first = call->inputs[0].ints[broadcast_index(&call->inputs[0], out, i)] != 0;
+        gboolean is_first = call->inputs[0].ints[ifm_values_broadcast(&call->inputs[0], out, i)] != 0;
         const IfmTensorInfo *from = &call->inputs[is_first ? 1 : 2];
-        copy(call, i, from, broadcast_index(from, out, i));
+        ifm_values_copy(call, i, from, ifm_values_broadcast(from, out, i));
     }
-    done(call, call->inputs[1].values);
+    ifm_values_done(call, call->inputs[1].values);
 }
-
-/* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
 /* Returns: whether there is a result: none where it overflows, or is divided by 0. */
 static gboolean add_ints(gint64 a, gint64 b, gint64 *c)
@@ -198,7 +263,7 @@ static gboolean binary_one(const IfmOperatorCall *call, const Binary *op, int i)
 {
     IfmTensorInfo *out = &call->outputs[0];
     const IfmTensorInfo *a = &call->inputs[0], *b = &call->inputs[1];
-    int at_a = broadcast_index(a, out, i), at_b = broadcast_index(b, out, i);
+    int at_a = ifm_values_broadcast(a, out, i), at_b = ifm_values_broadcast(b, out, i);
     if (a->values != b->values)
         return FALSE;
     gboolean are_ints = a->values == IFM_VALUES_INTS;
@@ -224,12 +289,12 @@ void ifm_values_binary(const IfmOperatorCall *call)
     gsize op = 0;
     while (op < G_N_ELEMENTS(binaries) && !g_str_equal(binaries[op].op_type, call->node->op_type))
         op++;
-    if (op == G_N_ELEMENTS(binaries) || call->node->n_inputs != 2 || call->opset < 7 || !knows(call, 2))
+    if (op == G_N_ELEMENTS(binaries) || call->node->n_inputs != 2 || call->opset < 7 || !ifm_values_known(call, 2))
         return;
-    for (int i = 0; i < (int)count(&call->outputs[0]); i++)
+    for (int i = 0; i < (int)ifm_values_count(&call->outputs[0]); i++)
         if (!binary_one(call, &binaries[op], i))
             return;
-    done(call, binaries[op].compares != 0 ? IFM_VALUES_INTS : call->inputs[0].values);
+    ifm_values_done(call, binaries[op].compares != 0 ? IFM_VALUES_INTS : call->inputs[0].values);
 }
 
 static double reciprocal(double x)
@@ -267,7 +332,7 @@ void ifm_values_unary(const IfmOperatorCall *call)
     gsize op = 0;
     while (op < G_N_ELEMENTS(unaries) && !g_str_equal(unaries[op].op_type, type))
         op++;
-    if (!knows(call, 1) ||
+    if (!ifm_values_known(call, 1) ||
         (x->values == IFM_VALUES_INTS ? !is_not && !is_abs && !is_negative : op == G_N_ELEMENTS(unaries)))
         return;
     for (int i = 0; i < x->n_values; i++)
@@ -281,7 +346,7 @@ void ifm_values_unary(const IfmOperatorCall *call)
             double value = unaries[op].reals(x->reals[i]);
             out->reals[i] = x->dtype == IFM_DTYPE_F32 ? (double)(float)value : value;
         }
-    done(call, x->values);
+    ifm_values_done(call, x->values);
 }
 
 void ifm_values_cast(const IfmOperatorCall *call)
@@ -289,7 +354,7 @@ void ifm_values_cast(const IfmOperatorCall *call)
     const IfmTensorInfo *x = &call->inputs[0];
     IfmTensorInfo *out = &call->outputs[0];
     gboolean to_real = out->dtype == IFM_DTYPE_F32 || out->dtype == IFM_DTYPE_F64;
-    if (!knows(call, 1) ||
+    if (!ifm_values_known(call, 1) ||
         (!to_real && out->dtype != IFM_DTYPE_I64 && out->dtype != IFM_DTYPE_I32 && out->dtype != IFM_DTYPE_BOOL))
         return;
     for (int i = 0; i < x->n_values; i++)
@@ -308,95 +373,23 @@ void ifm_values_cast(const IfmOperatorCall *call)
         if (out->dtype == IFM_DTYPE_I32 && out->ints[i] != (gint32)out->ints[i])
             return;
     }
-    done(call, to_real ? IFM_VALUES_REALS : IFM_VALUES_INTS);
+    ifm_values_done(call, to_real ? IFM_VALUES_REALS : IFM_VALUES_INTS);
 }
 
-/* --- moved -------------------------------------------------------------------------------------------------------- */
-
-/* Indices may count from the end. */
-void ifm_values_gather(const IfmOperatorCall *call)
-{
-    const IfmTensorInfo *data = &call->inputs[0], *indices = &call->inputs[1];
-    if (!knows(call, 2) || data->rank != 1 || indices->values != IFM_VALUES_INTS)
-        return;
-    for (int i = 0; i < indices->n_values; i++)
-    {
-        gint64 index = indices->ints[i] < 0 ? indices->ints[i] + data->n_values : indices->ints[i];
-        if (index < 0 || index >= data->n_values)
-            return;
-        copy(call, i, data, (int)index);
-    }
-    done(call, data->values);
-}
-
-void ifm_values_concat(const IfmOperatorCall *call)
-{
-    int n = 0;
-    if (!knows(call, call->node->n_inputs) || call->outputs[0].rank != 1)
-        return;
-    for (gsize i = 0; i < call->node->n_inputs; i++)
-    {
-        if (call->inputs[i].values != call->inputs[0].values)
-            return;
-        for (int k = 0; k < call->inputs[i].n_values && n < IFM_FACT_MAX_VALUES; k++)
-            copy(call, n++, &call->inputs[i], k);
-    }
-    done(call, call->inputs[0].values);
-}
-
-/* Of one axis; its length is the output's already. */
-void ifm_values_slice(const IfmOperatorCall *call)
-{
-    const IfmTensorInfo *x = &call->inputs[0];
-    int n;
-    if (!knows(call, 1) || x->rank != 1)
-        return;
-    const gint64 *starts = ifm_rule_ints(call, 1, "starts", &n), *steps = ifm_rule_ints(call, 4, NULL, &n);
-    gint64 step = steps != NULL ? steps[0] : 1, length = x->n_values;
-    if (starts == NULL)
-        return;
-    gint64 start = starts[0] < 0 ? starts[0] + length : starts[0];
-    start = CLAMP(start, 0, step > 0 ? length : MAX(length - 1, 0));
-    for (gint64 i = 0; i < count(&call->outputs[0]); i++)
-        copy(call, (int)i, x, (int)(start + (i == 0 ? 0 : i * step))); /* within, as the length was counted so */
-    done(call, x->values);
-}
-
-/* Nothing moves where all axes but one are 1. */
-void ifm_values_transpose(const IfmOperatorCall *call)
-{
-    int n_long = 0;
-    for (int i = 0; i < call->inputs[0].rank; i++)
-        n_long += call->inputs[0].dims[i] != 1;
-    if (n_long <= 1)
-        ifm_values_same(call);
-}
-
-/* --- made --------------------------------------------------------------------------------------------------------- */
-
-void ifm_values_range(const IfmOperatorCall *call)
-{
-    gint64 n = count(&call->outputs[0]);
-    if (call->inputs[0].values != IFM_VALUES_INTS)
-        return;
-    for (gint64 i = 0; i < n; i++)
-        call->outputs[0].ints[i] = call->inputs[0].ints[0] + i * call->inputs[2].ints[0];
-    done(call, IFM_VALUES_INTS);
-}
-
-/* To one number, of integers. */
+/* A reduction of integers to one number. */
 void ifm_values_reduce(const IfmOperatorCall *call)
 {
     const IfmTensorInfo *x = &call->inputs[0];
     const char *op = call->node->op_type;
     gboolean is_product = g_str_equal(op, "ReduceProd"), is_sum = g_str_equal(op, "ReduceSum");
     gboolean is_max = g_str_equal(op, "ReduceMax");
-    if (!knows(call, 1) || x->values != IFM_VALUES_INTS || count(&call->outputs[0]) != 1 || x->n_values == 0)
+    if (!ifm_values_known(call, 1) || x->values != IFM_VALUES_INTS || ifm_values_count(&call->outputs[0]) != 1 ||
+        x->n_values == 0)
         return;
     gint64 result = x->ints[0];
     for (int i = 1; i < x->n_values; i++)
         if (!(is_product ? mul_ints : is_sum ? add_ints : is_max ? max_ints : min_ints)(result, x->ints[i], &result))
             return;
     call->outputs[0].ints[0] = result;
-    done(call, IFM_VALUES_INTS);
+    ifm_values_done(call, IFM_VALUES_INTS);
 }

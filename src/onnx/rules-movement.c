@@ -1,4 +1,4 @@
-/* Shapes of operators that move or describe data. */
+/* Operators that move data: shapes and values. */
 #include <string.h>
 
 #include "operators.h"
@@ -25,9 +25,10 @@ gboolean ifm_shape_flatten(const IfmOperatorCall *call, GError **error)
 }
 
 /* A 0 copies the dimension of the input. One dimension of -1 takes the remaining elements. */
-static gboolean reshape_to(const IfmTensorInfo *x, const gint64 *wanted, int n, gboolean allow_zero, IfmTensorInfo *out,
-                           GError **error)
+static gboolean reshape_to(const IfmOperatorCall *call, const gint64 *wanted, int n, GError **error)
 {
+    const IfmTensorInfo *x = &call->inputs[0];
+    const gboolean allow_zero = ifm_node_int(call->node, "allowzero", 0) != 0;
     int guessed = -1;
     gint64 have, rest;
     IfmTensorInfo known = { .rank = n };
@@ -50,9 +51,7 @@ static gboolean reshape_to(const IfmTensorInfo *x, const gint64 *wanted, int n, 
         g_autofree char *from = ifm_fact_shape(x), *to = ifm_shape_to_string(n, wanted);
         return ifm_error_refuse(error, "%" G_GINT64_FORMAT " elements %s cannot take the shape %s", have, from, to);
     }
-    out->rank = n;
-    memcpy(out->dims, known.dims, sizeof out->dims);
-    return TRUE;
+    return ifm_call_shape(call, 0, n, known.dims);
 }
 
 gboolean ifm_shape_reshape(const IfmOperatorCall *call, GError **error)
@@ -63,37 +62,53 @@ gboolean ifm_shape_reshape(const IfmOperatorCall *call, GError **error)
         return ifm_call_by_values(call);
     if (n > IFM_MAX_RANK)
         return ifm_error_refuse(error, "the new shape has %d dimensions, more than %d", n, IFM_MAX_RANK);
-    if (!reshape_to(&call->inputs[0], wanted, n, ifm_node_int(call->node, "allowzero", 0) != 0, &call->outputs[0], error))
-    {
-        g_prefix_error(error, "'%s': ", call->node->inputs[0]);
-        return FALSE;
-    }
-    return TRUE;
+    if (reshape_to(call, wanted, n, error))
+        return TRUE;
+    g_prefix_error(error, "'%s': ", call->node->inputs[0]);
+    return FALSE;
+}
+
+void ifm_values_same(const IfmOperatorCall *call)
+{
+    IfmTensorInfo *out = &call->outputs[0];
+    if (!ifm_values_known(call, 1) || ifm_values_count(out) != call->inputs[0].n_values)
+        return;
+    memcpy(out->ints, call->inputs[0].ints, sizeof out->ints);
+    ifm_values_done(call, call->inputs[0].values);
 }
 
 gboolean ifm_shape_transpose(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *x = &call->inputs[0];
     IfmTensorInfo *out = &call->outputs[0];
-    gboolean used[IFM_MAX_RANK];
+    int from[IFM_MAX_RANK];
     gsize n;
     const gint64 *perm = ifm_node_ints(call->node, "perm", &n);
     if (perm != NULL && n != (gsize)x->rank)
         return ifm_error_refuse(error, "perm has %" G_GSIZE_FORMAT " axes, '%s' has %d", n, call->node->inputs[0], x->rank);
-    if (perm != NULL && !ifm_rule_mark_axes(perm, (int)n, x->rank, used, error))
+    if (!ifm_rule_place_axes(perm, x->rank, x->rank, from, error))
         return FALSE;
     out->rank = x->rank;
     for (int i = 0; i < x->rank; i++)
-    {
-        gint64 from = perm != NULL ? perm[i] : x->rank - 1 - i;
-        out->dims[i] = x->dims[from < 0 ? from + x->rank : from];
-    }
+        out->dims[i] = x->dims[perm != NULL ? from[i] : x->rank - 1 - i];
     return TRUE;
 }
 
-static gboolean concat_dims(const IfmOperatorCall *call, int axis, IfmTensorInfo *out, GError **error)
+/* Nothing moves where all axes but one are 1. */
+void ifm_values_transpose(const IfmOperatorCall *call)
 {
-    for (gsize i = 1; i < call->node->n_inputs; i++)
+    int n_long = 0;
+    for (int i = 0; i < call->inputs[0].rank; i++)
+        n_long += call->inputs[0].dims[i] != 1;
+    if (n_long <= 1)
+        ifm_values_same(call);
+}
+
+/* concat_dims: @step: from one input to the next */
+static gboolean concat_dims(const IfmOperatorCall *call, gsize first, gsize step, int axis, IfmTensorInfo *out,
+                            GError **error)
+{
+    for (gsize i = first; i < call->node->n_inputs; i += step)
     {
         const IfmTensorInfo *next = &call->inputs[i];
         gboolean fits = next->rank == out->rank;
@@ -111,24 +126,41 @@ static gboolean concat_dims(const IfmOperatorCall *call, int axis, IfmTensorInfo
     return TRUE;
 }
 
+/* QLinearConcat: the output's scale and zero point, then a tensor, its scale and zero point for each that is joined. */
 gboolean ifm_shape_concat(const IfmOperatorCall *call, GError **error)
 {
-    IfmTensorInfo result = call->inputs[0];
+    const gboolean is_quantised = g_str_equal(call->node->op_type, "QLinearConcat");
+    const gsize first = is_quantised ? 2 : 0, step = is_quantised ? 3 : 1;
+    IfmTensorInfo result = call->inputs[first];
     int axis;
-    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 1), result.rank, result.rank, &axis, error) ||
-        !concat_dims(call, axis, &result, error))
-        return FALSE;
-    return ifm_call_give(call, 0, &result);
+    for (gsize i = first; i < call->node->n_inputs; i += step)
+        if (call->inputs[i].rank < 0)
+            return TRUE;
+    return ifm_rule_axis(ifm_node_int(call->node, "axis", !is_quantised), result.rank, result.rank, &axis, error) &&
+           concat_dims(call, first + step, step, axis, &result, error) && ifm_call_give(call, 0, &result);
+}
+
+void ifm_values_concat(const IfmOperatorCall *call)
+{
+    int n = 0;
+    if (!ifm_values_known(call, call->node->n_inputs) || call->outputs[0].rank != 1)
+        return;
+    for (gsize i = 0; i < call->node->n_inputs; i++)
+    {
+        if (call->inputs[i].values != call->inputs[0].values)
+            return;
+        for (int k = 0; k < call->inputs[i].n_values && n < IFM_FACT_MAX_VALUES; k++)
+            ifm_values_copy(call, n++, &call->inputs[i], k);
+    }
+    ifm_values_done(call, call->inputs[0].values);
 }
 
 gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *x = &call->inputs[0];
-    gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean marked[IFM_MAX_RANK];
-    int n = ifm_rule_axes(call, 1, axes);
-    if (n < 0)
-        return ifm_call_by_values(call);
+    int n;
+    const gint64 *axes = ifm_rule_ints(call, 1, "axes", &n);
     if (!ifm_rule_mark_axes(axes, n, x->rank, marked, error))
         return FALSE;
     IfmTensorInfo result = *x;
@@ -147,14 +179,11 @@ gboolean ifm_shape_squeeze(const IfmOperatorCall *call, GError **error)
 gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
 {
     const IfmTensorInfo *x = &call->inputs[0];
-    gint64 axes[IFM_FACT_MAX_VALUES];
     gboolean added[IFM_MAX_RANK];
-    int n = ifm_rule_axes(call, 1, axes), from = 0;
-    if (n < 0)
-        return ifm_call_by_values(call);
-    if (n > IFM_MAX_RANK - x->rank)
-        return ifm_error_refuse(error, "its output has more than %d dimensions", IFM_MAX_RANK);
-    if (!ifm_rule_mark_axes(axes, n, x->rank + n, added, error))
+    int n, from = 0;
+    const gint64 *axes = ifm_rule_ints(call, 1, "axes", &n);
+    if (!ifm_rule_check_rank(MIN(n, IFM_MAX_RANK + 1) + x->rank, error) ||
+        !ifm_rule_mark_axes(axes, n, x->rank + n, added, error))
         return FALSE;
     IfmTensorInfo result = *x;
     result.rank = x->rank + n;
@@ -167,8 +196,6 @@ gboolean ifm_shape_unsqueeze(const IfmOperatorCall *call, GError **error)
 gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
 {
     IfmTensorInfo result = call->inputs[0], wanted = { .rank = call->inputs[1].n_values };
-    if (ifm_fact_ints(&call->inputs[1]) == NULL)
-        return ifm_call_by_values(call);
     if (!ifm_rule_dims(call, 1, wanted.dims, error))
         return FALSE;
     if (!ifm_rule_broadcast(&result, &wanted, error))
@@ -179,7 +206,16 @@ gboolean ifm_shape_expand(const IfmOperatorCall *call, GError **error)
     return ifm_call_give(call, 0, &result);
 }
 
-/* --- parts -------------------------------------------------------------------------------------------------------- */
+void ifm_values_expand(const IfmOperatorCall *call)
+{
+    if (!ifm_values_known(call, 1))
+        return;
+    for (int i = 0; i < (int)ifm_values_count(&call->outputs[0]); i++)
+        ifm_values_copy(call, i, &call->inputs[0], ifm_values_broadcast(&call->inputs[0], &call->outputs[0], i));
+    ifm_values_done(call, call->inputs[0].values);
+}
+
+/* --- parts ------------------------------------------------------------------------------------------------------------ */
 
 /* Bounds: The ranges that Slice takes. */
 typedef struct
@@ -197,8 +233,7 @@ static gboolean read_bounds(const IfmOperatorCall *call, Bounds *bounds, int *n_
     bounds->axes = ifm_rule_ints(call, 3, has_inputs ? NULL : "axes", &n_each[2]);
     bounds->steps = ifm_rule_ints(call, 4, NULL, &n_each[3]);
     bounds->n = n_each[0];
-    return bounds->starts != NULL && bounds->ends != NULL && (bounds->axes != NULL || !ifm_call_has(call, 3)) &&
-           (bounds->steps != NULL || !ifm_call_has(call, 4));
+    return bounds->starts != NULL && bounds->ends != NULL;
 }
 
 /* slice_length: how many elements start, start + step, ... there are before end, all clamped to the axis as NumPy does. */
@@ -217,9 +252,8 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
 {
     IfmTensorInfo x = call->inputs[0];
     Bounds bounds;
-    int n_each[4];
-    gboolean known = read_bounds(call, &bounds, n_each), sliced[IFM_MAX_RANK];
-    if (!known)
+    int n_each[4], axes[IFM_MAX_RANK];
+    if (!read_bounds(call, &bounds, n_each))
         return ifm_call_by_values(call);
     if (n_each[1] != bounds.n || bounds.n > x.rank || (bounds.axes != NULL && n_each[2] != bounds.n) ||
         (bounds.steps != NULL && n_each[3] != bounds.n))
@@ -227,29 +261,47 @@ gboolean ifm_shape_slice(const IfmOperatorCall *call, GError **error)
                                 "starts, ends, axes and steps are not as many as each other, or more than the %d axes of "
                                 "'%s'",
                                 x.rank, call->node->inputs[0]);
-    if (bounds.axes != NULL && !ifm_rule_mark_axes(bounds.axes, bounds.n, x.rank, sliced, error))
+    if (!ifm_rule_place_axes(bounds.axes, bounds.n, x.rank, axes, error))
         return FALSE;
     for (int i = 0; i < bounds.n; i++)
     {
-        gint64 axis = bounds.axes != NULL ? bounds.axes[i] : i, step = bounds.steps != NULL ? bounds.steps[i] : 1;
-        axis += axis < 0 ? x.rank : 0;
+        gint64 step = bounds.steps != NULL ? bounds.steps[i] : 1;
         if (step == 0)
             return ifm_error_refuse(error, "steps[%d] is 0", i);
-        x.dims[axis] = slice_length(x.dims[axis], bounds.starts[i], bounds.ends[i], step);
+        x.dims[axes[i]] = slice_length(x.dims[axes[i]], bounds.starts[i], bounds.ends[i], step);
     }
     return ifm_call_give(call, 0, &x);
 }
 
+/* Of one axis; its length is the output's already. */
+void ifm_values_slice(const IfmOperatorCall *call)
+{
+    const IfmTensorInfo *x = &call->inputs[0];
+    int n;
+    if (!ifm_values_known(call, 1) || x->rank != 1)
+        return;
+    const gint64 *starts = ifm_rule_ints(call, 1, "starts", &n), *steps = ifm_rule_ints(call, 4, NULL, &n);
+    gint64 step = steps != NULL ? steps[0] : 1, length = x->n_values;
+    if (starts == NULL)
+        return;
+    gint64 start = starts[0] < 0 ? starts[0] + length : starts[0];
+    start = CLAMP(start, 0, step > 0 ? length : MAX(length - 1, 0));
+    for (gint64 i = 0; i < ifm_values_count(&call->outputs[0]); i++)
+        ifm_values_copy(call, (int)i, x, (int)(start + (i == 0 ? 0 : i * step))); /* within, as the length was counted so */
+    ifm_values_done(call, x->values);
+}
+
 /* split_evenly: into as many parts as there are outputs, the last one smaller where they do not come out even. */
-static void split_evenly(const IfmOperatorCall *call, IfmTensorInfo *x, int axis)
+static gboolean split_evenly(const IfmOperatorCall *call, IfmTensorInfo *x, int axis)
 {
     gint64 n = MAX((gint64)call->node->n_outputs, 1), length = x->dims[axis];
     gint64 each = length / n + (length % n != 0);
     for (gint64 i = 0; i < n; i++)
     {
         x->dims[axis] = CLAMP(length - i * each, 0, each);
-        ifm_call_make(call, (gsize)i, x->dtype, x->rank, x->dims);
+        ifm_call_shape(call, (gsize)i, x->rank, x->dims);
     }
+    return TRUE;
 }
 
 gboolean ifm_shape_split(const IfmOperatorCall *call, GError **error)
@@ -257,18 +309,10 @@ gboolean ifm_shape_split(const IfmOperatorCall *call, GError **error)
     IfmTensorInfo x = call->inputs[0];
     int axis, n;
     const gint64 *sizes = ifm_rule_ints(call, 1, "split", &n); /* an input since version 13 */
-    for (gsize i = 0; i < call->node->n_outputs; i++)
-        call->outputs[i].dtype = x.dtype;
-    if (x.rank < 0)
-        return TRUE;
-    if (!ifm_rule_axis(ifm_node_int(call->node, "axis", 0), x.rank, x.rank, &axis, error))
+    if (!ifm_rule_own_axis(call, 0, &axis, error))
         return FALSE;
-    if (sizes == NULL && ifm_call_has(call, 1))
-        *call->why = IFM_WHY_VALUES;
-    else if (sizes == NULL)
-        split_evenly(call, &x, axis);
     if (sizes == NULL)
-        return TRUE;
+        return split_evenly(call, &x, axis);
     gint64 sum = 0, length = x.dims[axis];
     gboolean fits = (gsize)n == call->node->n_outputs;
     for (int i = 0; fits && i < n; i++)
@@ -276,7 +320,7 @@ gboolean ifm_shape_split(const IfmOperatorCall *call, GError **error)
         fits = sizes[i] >= 0 && sizes[i] <= length - sum;
         sum += fits ? sizes[i] : 0;
         x.dims[axis] = sizes[i];
-        ifm_call_make(call, (gsize)i, x.dtype, x.rank, x.dims);
+        ifm_call_shape(call, (gsize)i, x.rank, x.dims);
     }
     if (fits && sum == length)
         return TRUE;
@@ -295,26 +339,25 @@ static const gint64 *pads_of(const IfmOperatorCall *call, int *n)
 gboolean ifm_shape_pad(const IfmOperatorCall *call, GError **error)
 {
     IfmTensorInfo x = call->inputs[0];
-    int n, n_axes = x.rank;
+    int n, n_axes, at[IFM_MAX_RANK];
     const gint64 *pads = pads_of(call, &n), *axes = ifm_rule_ints(call, 3, NULL, &n_axes);
-    gboolean padded[IFM_MAX_RANK], known = pads != NULL && (axes != NULL || !ifm_call_has(call, 3));
-    if (!known)
+    if (pads == NULL)
         return ifm_call_by_values(call);
     n_axes = axes != NULL ? n_axes : x.rank;
-    if (axes != NULL && !ifm_rule_mark_axes(axes, n_axes, x.rank, padded, error))
+    if (!ifm_rule_place_axes(axes, n_axes, x.rank, at, error))
         return FALSE;
     if (n != 2 * n_axes)
         return ifm_error_refuse(error, "%d numbers of padding for %d axes, not two for each", n, n_axes);
     for (int i = 0; i < n_axes; i++)
     {
-        gint64 axis = axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : i;
         const gint64 max = (gint64)1 << 56;
+        const int axis = at[i];
         if (pads[i] < -max || pads[i] > max || pads[i + n_axes] < -max || pads[i + n_axes] > max ||
             x.dims[axis] + pads[i] + pads[i + n_axes] < 0)
             return ifm_error_refuse(error,
                                     "axis %d of '%s' is %" G_GINT64_FORMAT ": padding of %" G_GINT64_FORMAT
                                     " and %" G_GINT64_FORMAT " is not possible",
-                                    (int)axis, call->node->inputs[0], x.dims[axis], pads[i], pads[i + n_axes]);
+                                    axis, call->node->inputs[0], x.dims[axis], pads[i], pads[i + n_axes]);
         x.dims[axis] += pads[i] + pads[i + n_axes];
     }
     return ifm_call_give(call, 0, &x);
@@ -337,7 +380,7 @@ gboolean ifm_shape_tile(const IfmOperatorCall *call, GError **error)
     return ifm_call_give(call, 0, &x);
 }
 
-/* --- blocks of space ---------------------------------------------------------------------------------------------- */
+/* --- blocks of space -------------------------------------------------------------------------------------------------- */
 
 /* DepthToSpace, SpaceToDepth: blocks of channels become blocks of space, or the reverse. */
 gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
@@ -360,26 +403,23 @@ gboolean ifm_shape_space_blocks(const IfmOperatorCall *call, GError **error)
         x.dims[1] /= block * block;
     for (int i = 2; i < 4; i++)
         x.dims[i] = to_space ? x.dims[i] * block : x.dims[i] / block; /* below 2^56 and 2^15 */
-    return ifm_call_make(call, 0, x.dtype, 4, x.dims);
+    return ifm_call_give(call, 0, &x);
 }
 
 gboolean ifm_shape_center_crop_pad(const IfmOperatorCall *call, GError **error)
 {
     IfmTensorInfo x = call->inputs[0];
     gint64 wanted[IFM_MAX_RANK];
-    gboolean changed[IFM_MAX_RANK];
+    int at[IFM_MAX_RANK];
     gsize n;
     const gint64 *axes = ifm_node_ints(call->node, "axes", &n);
-    if (ifm_fact_ints(&call->inputs[1]) == NULL)
-        return ifm_call_by_values(call);
     n = axes != NULL ? n : (gsize)x.rank;
-    if (!ifm_rule_dims(call, 1, wanted, error) ||
-        (axes != NULL && !ifm_rule_mark_axes(axes, (int)MIN(n, G_MAXINT), x.rank, changed, error)))
+    if (!ifm_rule_dims(call, 1, wanted, error) || !ifm_rule_place_axes(axes, (int)MIN(n, G_MAXINT), x.rank, at, error))
         return FALSE;
     if (n != (gsize)call->inputs[1].n_values)
         return ifm_error_refuse(error, "'%s' has %d numbers for %d axes", call->node->inputs[1], call->inputs[1].n_values,
                                 (int)n);
     for (gsize i = 0; i < n; i++)
-        x.dims[axes != NULL ? axes[i] + (axes[i] < 0 ? x.rank : 0) : (gint64)i] = wanted[i];
+        x.dims[at[i]] = wanted[i];
     return ifm_call_give(call, 0, &x);
 }
