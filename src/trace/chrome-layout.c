@@ -2,37 +2,20 @@
 
 #include "write-private.h"
 
-static gint64 length_of(const IfmEvent *event)
-{
-    return MAX(event->duration_ns, 0);
-}
-
-static gint64 end_of(const IfmEvent *event)
-{
-    return event->start_ns + length_of(event);
-}
-
 /* --- one track -------------------------------------------------------------------------------------------------------- */
-
-static int compare_events(const IfmEvent *a, const IfmEvent *b)
-{
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return (length_of(a) < length_of(b)) - (length_of(a) > length_of(b)); /* the outer before the inner */
-}
 
 static int by_start(gconstpointer a, gconstpointer b, gpointer user)
 {
     const IfmEvent *events = user;
     guint32 x = *(const guint32 *)a, y = *(const guint32 *)b;
-    int order = compare_events(&events[x], &events[y]);
+    int order = ifm_event_order(&events[x], &events[y]);
     return order != 0 ? order : (x > y) - (x < y);
 }
 
 static guint32 *order_events(const IfmEvent *events, gsize n)
 {
     gsize sorted = 1;
-    while (sorted < n && compare_events(&events[sorted - 1], &events[sorted]) <= 0)
+    while (sorted < n && ifm_event_order(&events[sorted - 1], &events[sorted]) <= 0)
         sorted++;
     if (sorted >= n)
         return NULL;
@@ -57,7 +40,7 @@ static gboolean lane_take(Lane *lane, const IfmEvent *event)
     GArray *ends = lane->ends;
     while (ends->len > 0 && g_array_index(ends, gint64, ends->len - 1) <= event->start_ns)
         g_array_set_size(ends, ends->len - 1);
-    gint64 end_ns = end_of(event);
+    gint64 end_ns = ifm_event_end_ns(event);
     if (ends->len > 0 && g_array_index(ends, gint64, ends->len - 1) < end_ns)
         return FALSE;
     g_array_append_val(ends, end_ns);
@@ -100,7 +83,7 @@ static gboolean place_events(IfmTrackLayout *self, const IfmTrackInfo *info, con
     return nests;
 }
 
-void ifm_track_layout_init(IfmTrackLayout *self, const IfmTrackInfo *info, const IfmEvent *events, gsize n)
+static void track_layout_init(IfmTrackLayout *self, const IfmTrackInfo *info, const IfmEvent *events, gsize n)
 {
     self->n = n;
     self->order = order_events(events, n);
@@ -109,42 +92,18 @@ void ifm_track_layout_init(IfmTrackLayout *self, const IfmTrackInfo *info, const
         place_events(self, info, events, TRUE);
 }
 
-void ifm_track_layout_clear(IfmTrackLayout *self)
-{
-    g_free(self->order);
-    g_free(self->lanes);
-}
-
 /* --- pids and tids ---------------------------------------------------------------------------------------------------- */
 
 typedef struct
 {
-    gint64 pid, tid;
-} Place;
-
-static guint place_hash(gconstpointer data)
-{
-    const Place *place = data;
-    guint64 mixed = ((guint64)place->pid * 0x9E3779B97F4A7C15u) ^ ((guint64)place->tid * 0xC2B2AE3D27D4EB4Fu);
-    return (guint)(mixed >> 32);
-}
-
-static gboolean place_equal(gconstpointer a, gconstpointer b)
-{
-    const Place *x = a, *y = b;
-    return x->pid == y->pid && x->tid == y->tid;
-}
-
-typedef struct
-{
     GHashTable *pids;   /* all of the file */
-    GHashTable *places; /* Place: all of the file */
+    GHashTable *places; /* IfmTracePlace: all of the file */
     gint64 next_pid, next_tid;
 } Numbers;
 
 static gboolean take_place(Numbers *self, gint64 pid, gint64 tid)
 {
-    Place place = { pid, tid };
+    IfmTracePlace place = { pid, tid, FALSE };
     return g_hash_table_add(self->places, g_memdup2(&place, sizeof place));
 }
 
@@ -217,7 +176,7 @@ static gboolean trace_layout_init(IfmTraceLayout *self, GError **error)
     {
         gsize n;
         const IfmEvent *events = ifm_trace_events(self->trace, i, &n);
-        ifm_track_layout_init(&self->tracks[i], ifm_trace_track_info(self->trace, i), events, n);
+        track_layout_init(&self->tracks[i], ifm_trace_track_info(self->trace, i), events, n);
     }
     return TRUE;
 }
@@ -227,7 +186,7 @@ IfmTraceLayout *ifm_trace_layouts_new(const IfmTrace *const *traces, gsize n, GE
     IfmTraceLayout *layouts = g_new0(IfmTraceLayout, n);
     Numbers numbers = {
         .pids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
-        .places = g_hash_table_new_full(place_hash, place_equal, g_free, NULL),
+        .places = g_hash_table_new_full(ifm_trace_place_hash, ifm_trace_place_equal, g_free, NULL),
         .next_pid = 1,
         .next_tid = 1,
     };
@@ -238,7 +197,7 @@ IfmTraceLayout *ifm_trace_layouts_new(const IfmTrace *const *traces, gsize n, GE
         self->trace = traces[i];
         self->n_tracks = ifm_trace_n_tracks(traces[i]);
         self->tracks = g_new0(IfmTrackLayout, self->n_tracks);
-        self->n_texts = ifm_trace_n_texts(traces[i]);
+        self->n_texts = traces[i]->texts->len;
         self->texts = g_new0(char *, self->n_texts);
         good = trace_layout_init(self, error);
         if (good)
@@ -256,7 +215,10 @@ void ifm_trace_layouts_free(IfmTraceLayout *layouts, gsize n)
     for (gsize i = 0; layouts != NULL && i < n; i++)
     {
         for (gsize j = 0; j < layouts[i].n_tracks; j++)
-            ifm_track_layout_clear(&layouts[i].tracks[j]);
+        {
+            g_free(layouts[i].tracks[j].order);
+            g_free(layouts[i].tracks[j].lanes);
+        }
         for (gsize j = 0; j < layouts[i].n_texts; j++)
             g_free(layouts[i].texts[j]);
         g_free(layouts[i].tracks);
@@ -309,8 +271,8 @@ static void collect_steps(const IfmTraceLayout *self, gsize index, GArray *steps
         guint8 lane = track->lanes[i];
         if (rank < 0 || event->batch < 0 || event->block == 0 || lane == IFM_LANE_ASYNC)
             continue;
-        IfmFlowStep step = { event->batch,  event->block, (guint16)rank,    event->start_ns,
-                             end_of(event), track->pid,   track->tids[lane] };
+        IfmFlowStep step = { event->batch, event->block,     (guint16)rank, event->start_ns, ifm_event_end_ns(event),
+                             track->pid,   track->tids[lane] };
         g_array_append_val(steps, step);
     }
 }

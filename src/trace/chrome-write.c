@@ -365,27 +365,16 @@ static void write_names(Writer *self, const IfmTraceLayout *layout, gboolean sev
 
 /* --- the head of the file: what reading it back exactly needs --------------------------------------------------------- */
 
-static json_t *text_or_null(const char *text)
-{
-    return text != NULL ? ifm_json_string(text) : json_null();
-}
-
-/* @pid, @tids: as the file's events have them */
 static void write_track_info(Writer *self, const IfmTraceLayout *layout, gsize index)
 {
-    const IfmTrackInfo *info = ifm_trace_track_info(layout->trace, index);
     const IfmTrackLayout *track = &layout->tracks[index];
-    IfmTrack *recorded = ifm_trace_track(layout->trace, index);
-    json_t *tids = json_array();
-    for (gsize lane = 0; lane < track->n_lanes; lane++)
-        json_array_append_new(tids, json_integer(track->tids[lane]));
-    json_auto_t *json =
-        json_pack("{s:s,s:o,s:o,s:o,s:o,s:i,s:i,s:I,s:I,s:I,s:I,s:o}", "kind", ifm_track_kind_name(info->kind), "process",
-                  text_or_null(info->process), "thread", text_or_null(info->thread), "device", text_or_null(info->device),
-                  "spec", text_or_null(info->spec), "stream", (int)info->stream, "block", (int)info->block, "recorded_pid",
-                  (json_int_t)info->pid, "recorded_tid", (json_int_t)info->tid, "dropped",
-                  (json_int_t)atomic_load_explicit(&recorded->n_dropped, memory_order_acquire), "pid",
-                  (json_int_t)track->pid, "tids", tids);
+    IfmTraceTrack *recorded = ifm_trace_track(layout->trace, index);
+    g_autoptr(GArray) tids = g_array_new(FALSE, FALSE, sizeof(gint64));
+    g_array_append_vals(tids, track->tids, (guint)track->n_lanes);
+    const IfmTrackHead head = { recorded->info,
+                                (gint64)atomic_load_explicit(&recorded->track.n_dropped, memory_order_acquire), track->pid,
+                                tids };
+    json_auto_t *json = ifm_record_to_json(&head, ifm_track_head_fields);
     g_autofree char *text = json_dumps(json, JSON_COMPACT);
     add(self, "\n");
     add(self, text);

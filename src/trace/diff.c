@@ -7,7 +7,6 @@
 static void difference_free(IfmTraceDifference *row)
 {
     g_free(row->key);
-    g_free(row->unit);
     g_free(row);
 }
 
@@ -18,7 +17,7 @@ static void add(GPtrArray *rows, const char *whose, const char *what, const char
         return;
     IfmTraceDifference *row = g_new0(IfmTraceDifference, 1);
     row->key = *whose != '\0' ? g_strdup_printf("%s %s", whose, what) : g_strdup(what);
-    row->unit = g_strdup(unit);
+    row->unit = unit;
     row->a = a;
     row->b = b;
     row->ratio = isfinite(a) && isfinite(b) && a != 0 ? b / a : NAN;

@@ -48,20 +48,6 @@ void ifm_raw_event_clear(IfmRawEvent *self)
 
 /* --- the builder ------------------------------------------------------------------------------------------------------ */
 
-guint ifm_trace_place_hash(gconstpointer data)
-{
-    const IfmTracePlace *place = data;
-    guint64 mixed = ((guint64)place->pid * 0x9E3779B97F4A7C15u) ^ ((guint64)place->tid * 0xC2B2AE3D27D4EB4Fu);
-    mixed ^= (guint64)place->is_async * 0x165667B19E3779F9u;
-    return (guint)(mixed >> 32) ^ (guint)mixed;
-}
-
-gboolean ifm_trace_place_equal(gconstpointer a, gconstpointer b)
-{
-    const IfmTracePlace *x = a, *y = b;
-    return x->pid == y->pid && x->tid == y->tid && x->is_async == y->is_async;
-}
-
 static void slot_free(gpointer data)
 {
     IfmTraceSlot *slot = data;
@@ -238,7 +224,7 @@ static gboolean intern(IfmTraceBuilder *self, const IfmRawEvent *raw, guint trac
 {
     IfmTrace *into = g_ptr_array_index(self->traces, trace);
     *name = ifm_trace_intern(into, text);
-    if (ifm_trace_n_texts(into) <= self->max_names + 1) /* the empty one always exists */
+    if (into->texts->len <= self->max_names + 1) /* the empty one always exists */
         return TRUE;
     return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at,
                                   "more than %" G_GSIZE_FORMAT " different names, which is the limit of what is read",

@@ -6,72 +6,36 @@
 
 /* --- otherData: what our own files begin with ------------------------------------------------------------------------- */
 
-static gboolean optional_string(const json_t *object, const char *where, const char *key, char **value, GError **error)
+static gboolean read_tids(IfmTraceBuilder *self, IfmTrack *track, const IfmTrackHead *head, const char *where,
+                          GError **error)
 {
-    const char *text;
-    if (json_object_get(object, key) == NULL || json_is_null(json_object_get(object, key)))
-        return TRUE;
-    if (!ifm_json_get_string(object, where, key, &text, error))
-        return FALSE;
-    *value = (char *)text;
-    return TRUE;
-}
-
-static gboolean get_int(const json_t *object, const char *where, const char *key, int *value, GError **error)
-{
-    gint64 wide;
-    if (!ifm_json_get_int64(object, where, key, &wide, error))
-        return FALSE;
-    *value = (int)CLAMP(wide, G_MININT, G_MAXINT);
-    return TRUE;
-}
-
-static gboolean read_info(const json_t *json, const char *where, IfmTrackInfo *info, GError **error)
-{
-    const char *kind;
-    if (!ifm_json_get_string(json, where, "kind", &kind, error) ||
-        !optional_string(json, where, "process", &info->process, error) ||
-        !optional_string(json, where, "thread", &info->thread, error) ||
-        !optional_string(json, where, "device", &info->device, error) ||
-        !optional_string(json, where, "spec", &info->spec, error) ||
-        !get_int(json, where, "stream", &info->stream, error) || !get_int(json, where, "block", &info->block, error) ||
-        !ifm_json_get_int64(json, where, "recorded_pid", &info->pid, error) ||
-        !ifm_json_get_int64(json, where, "recorded_tid", &info->tid, error))
-        return FALSE;
-    if (ifm_track_kind_find(kind) < 0)
-        return ifm_error_refuse(error, "%s.kind: found '%s', expected device, host, queue or foreign", where, kind);
-    info->kind = (IfmTrackKind)ifm_track_kind_find(kind);
-    return TRUE;
-}
-
-static gboolean take_place(IfmTraceBuilder *self, const char *where, IfmTrack *track, gint64 pid, const json_t *tid,
-                           IfmTraceSlot **first, GError **error)
-{
-    IfmTraceSlot *slot;
-    IfmTracePlace place = { pid, json_integer_value(tid), FALSE };
-    if (!json_is_integer(tid) || !ifm_trace_builder_add_slot(self, track, self->traces->len - 1, &place, &slot))
-        return ifm_error_refuse(error, "%s.tids: expected numbers that no other track has, of %d tracks at most", where,
-                                IFM_TRACE_MAX_TRACKS);
-    slot->is_ours = TRUE;
-    *first = *first != NULL ? *first : slot;
-    slot->first = *first;
+    IfmTraceSlot *first = NULL, *slot;
+    for (guint i = 0; i < head->tids->len; i++)
+    {
+        IfmTracePlace place = { head->pid, g_array_index(head->tids, gint64, i), FALSE };
+        if (!ifm_trace_builder_add_slot(self, track, self->traces->len - 1, &place, &slot))
+            return ifm_error_refuse(error, "%s.tids: expected numbers that no other track has, of %d tracks at most", where,
+                                    IFM_TRACE_MAX_TRACKS);
+        slot->is_ours = TRUE;
+        first = first != NULL ? first : slot;
+        slot->first = first;
+    }
     return TRUE;
 }
 
 static gboolean read_track(IfmTraceBuilder *self, IfmTrace *trace, const json_t *json, const char *where, GError **error)
 {
-    IfmTrackInfo info = { .kind = IFM_TRACK_FOREIGN };
-    gint64 dropped, pid;
-    json_t *tids, *tid;
-    gsize i;
-    if (!read_info(json, where, &info, error) || !ifm_json_get_int64(json, where, "dropped", &dropped, error) ||
-        !ifm_json_get_int64(json, where, "pid", &pid, error) || !ifm_json_get_array(json, where, "tids", &tids, error))
-        return FALSE;
-    IfmTrack *track = ifm_trace_add_track_as(trace, &info, 0);
-    atomic_store_explicit(&track->n_dropped, (gsize)MAX(dropped, 0), memory_order_relaxed);
-    IfmTraceSlot *first = NULL;
-    json_array_foreach(tids, i, tid) if (!take_place(self, where, track, pid, tid, &first, error)) return FALSE;
-    return TRUE;
+    IfmTrackHead head = { 0 };
+    ifm_record_init(&head, ifm_track_head_fields);
+    gboolean good = ifm_record_from_json(&head, ifm_track_head_fields, json, where, NULL, error);
+    if (good)
+    {
+        IfmTrack *track = ifm_trace_add_track_as(trace, &head.info, 0);
+        atomic_store_explicit(&track->n_dropped, (gsize)MAX(head.dropped, 0), memory_order_relaxed);
+        good = read_tids(self, track, &head, where, error);
+    }
+    ifm_record_clear(&head, ifm_track_head_fields);
+    return good;
 }
 
 static gboolean read_trace(IfmTraceBuilder *self, json_t *json, const char *where, GError **error)
@@ -260,7 +224,7 @@ static void name_stream(const IfmTraceBuilder *self, const IfmTracePlace *place,
 
 static void name_slot(const IfmTraceBuilder *self, const IfmTraceSlot *slot)
 {
-    IfmTrackInfo *info = ifm_trace_track_info_mutable(g_ptr_array_index(self->traces, slot->trace), slot->track->index);
+    IfmTrackInfo *info = &ifm_trace_track(self->traces->pdata[slot->trace], slot->track->index)->info;
     if (slot->has_kernels)
         name_stream(self, &slot->place, info);
     info->process = name_of(self, &slot->place, TRUE);
@@ -294,20 +258,21 @@ static gboolean check_damage(IfmTraceBuilder *self)
 
 static void note_damage(IfmTraceBuilder *self)
 {
+    IfmTrace *trace = self->traces->pdata[0];
     const char *more = self->n_damaged > IFM_TRACE_DAMAGE_SHOWN ? "; …" : "";
+    trace->n_damaged = self->n_damaged > 0 ? self->n_skipped : 0;
     if (self->n_damaged > 0)
-        ifm_trace_set_damage(g_ptr_array_index(self->traces, 0), self->n_skipped,
-                             g_strdup_printf("of %" G_GSIZE_FORMAT " events %" G_GSIZE_FORMAT
-                                             " were read and %" G_GSIZE_FORMAT " skipped: %s%s",
-                                             self->n_raw, self->n_raw - self->n_skipped, self->n_skipped,
-                                             self->damages->str, more));
+        g_ptr_array_add(trace->notes, g_strdup_printf("of %" G_GSIZE_FORMAT " events %" G_GSIZE_FORMAT
+                                                      " were read and %" G_GSIZE_FORMAT " skipped: %s%s",
+                                                      self->n_raw, self->n_raw - self->n_skipped, self->n_skipped,
+                                                      self->damages->str, more));
     if (self->n_unended > 0)
-        ifm_trace_add_note(g_ptr_array_index(self->traces, 0),
-                           self->n_unended == 1
-                               ? g_strdup("one event begins and never ends: taken to last until the last event there is")
-                               : g_strdup_printf("%" G_GSIZE_FORMAT " events begin and never end: taken to last until the "
-                                                 "last event there is",
-                                                 self->n_unended));
+        g_ptr_array_add(trace->notes,
+                        self->n_unended == 1
+                            ? g_strdup("one event begins and never ends: taken to last until the last event there is")
+                            : g_strdup_printf("%" G_GSIZE_FORMAT " events begin and never end: taken to last until the "
+                                              "last event there is",
+                                              self->n_unended));
 }
 
 GPtrArray *ifm_trace_builder_end(IfmTraceBuilder *self, gint64 at)

@@ -147,16 +147,6 @@ void ifm_trace_builder_count_damage(IfmTraceBuilder *builder, gint64 at, const c
 /** ifm_trace_builder_end: @at: the file's length. Returns: (transfer full) the traces, or NULL. */
 GPtrArray *ifm_trace_builder_end(IfmTraceBuilder *builder, gint64 at);
 
-/* Shared by the builder's two files. */
-typedef struct
-{
-    gint64 pid, tid;
-    gint64 is_async;
-} IfmTracePlace;
-
-guint ifm_trace_place_hash(gconstpointer place);
-gboolean ifm_trace_place_equal(gconstpointer a, gconstpointer b);
-
 struct IfmTraceSlot
 {
     IfmTrack *track;

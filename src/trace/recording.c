@@ -8,23 +8,6 @@
 #define LINE_BYTES 64
 G_STATIC_ASSERT(sizeof(IfmEvent) == LINE_BYTES);
 
-typedef struct
-{
-    IfmTrack track; /* first: pointers to it are borrowed, and stay valid as each track has memory of its own */
-    IfmTrackInfo info;
-} Track;
-
-struct IfmTrace
-{
-    char *name;
-    json_t *meta;
-    GPtrArray *tracks;    /* Track */
-    GPtrArray *texts;     /* char*, by number; 0 is "" */
-    GHashTable *interned; /* text (borrowed from @texts) -> number */
-    GPtrArray *notes;     /* char* */
-    gsize n_damaged;
-};
-
 /* --- kinds ------------------------------------------------------------------------------------------------------------ */
 
 static const char *const kind_names[IFM_N_EVENT_KINDS] = {
@@ -59,26 +42,24 @@ int ifm_event_kind_find(const char *name, gssize length)
     return -1;
 }
 
-static const char *const track_kind_names[] = {
-    [IFM_TRACK_DEVICE] = "device",
-    [IFM_TRACK_HOST] = "host",
-    [IFM_TRACK_QUEUE] = "queue",
-    [IFM_TRACK_FOREIGN] = "foreign",
+/* In the order of IfmTrackKind. */
+static const char *const track_kinds[] = { "device", "host", "queue", "foreign", NULL };
+
+const IfmRecordField ifm_track_head_fields[] = {
+    { IFM_RECORD_AS(CHOICE, IfmTrackHead, info.kind, "kind"), .words = track_kinds },
+    { IFM_RECORD_AS(NAME, IfmTrackHead, info.process, "process"), .optional = TRUE },
+    { IFM_RECORD_AS(NAME, IfmTrackHead, info.thread, "thread"), .optional = TRUE },
+    { IFM_RECORD_AS(NAME, IfmTrackHead, info.device, "device"), .optional = TRUE },
+    { IFM_RECORD_AS(NAME, IfmTrackHead, info.spec, "spec"), .optional = TRUE },
+    { IFM_RECORD_AS(INT, IfmTrackHead, info.stream, "stream") },
+    { IFM_RECORD_AS(INT, IfmTrackHead, info.block, "block") },
+    { IFM_RECORD_AS(INT64, IfmTrackHead, info.pid, "recorded_pid") },
+    { IFM_RECORD_AS(INT64, IfmTrackHead, info.tid, "recorded_tid") },
+    { IFM_RECORD(INT64, IfmTrackHead, dropped) },
+    { IFM_RECORD(INT64, IfmTrackHead, pid) },
+    { IFM_RECORD(SERIES, IfmTrackHead, tids) },
+    { NULL },
 };
-
-const char *ifm_track_kind_name(IfmTrackKind kind)
-{
-    g_assert((guint)kind < G_N_ELEMENTS(track_kind_names));
-    return track_kind_names[kind];
-}
-
-int ifm_track_kind_find(const char *name)
-{
-    for (int kind = 0; kind < (int)G_N_ELEMENTS(track_kind_names); kind++)
-        if (g_strcmp0(name, track_kind_names[kind]) == 0)
-            return kind;
-    return -1;
-}
 
 char *ifm_track_title(const IfmTrackInfo *info)
 {
@@ -87,11 +68,35 @@ char *ifm_track_title(const IfmTrackInfo *info)
     return g_strdup(info->thread != NULL ? info->thread : "a thread without a name");
 }
 
+/* --- places and the order of events ---------------------------------------------------------------------------------- */
+
+guint ifm_trace_place_hash(gconstpointer data)
+{
+    const IfmTracePlace *place = data;
+    guint64 mixed = ((guint64)place->pid * 0x9E3779B97F4A7C15u) ^ ((guint64)place->tid * 0xC2B2AE3D27D4EB4Fu);
+    mixed ^= (guint64)place->is_async * 0x165667B19E3779F9u;
+    return (guint)(mixed >> 32) ^ (guint)mixed;
+}
+
+gboolean ifm_trace_place_equal(gconstpointer a, gconstpointer b)
+{
+    const IfmTracePlace *x = a, *y = b;
+    return x->pid == y->pid && x->tid == y->tid && x->is_async == y->is_async;
+}
+
+int ifm_event_order(const IfmEvent *a, const IfmEvent *b)
+{
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    gint64 x = MAX(a->duration_ns, 0), y = MAX(b->duration_ns, 0);
+    return (x < y) - (x > y);
+}
+
 /* --- the trace -------------------------------------------------------------------------------------------------------- */
 
 static void track_free(gpointer data)
 {
-    Track *self = data;
+    IfmTraceTrack *self = data;
     g_free(self->info.process);
     g_free(self->info.thread);
     g_free(self->info.device);
@@ -136,17 +141,6 @@ const GPtrArray *ifm_trace_notes(const IfmTrace *self)
     return self->notes;
 }
 
-void ifm_trace_add_note(IfmTrace *self, char *note)
-{
-    g_ptr_array_add(self->notes, note);
-}
-
-void ifm_trace_set_damage(IfmTrace *self, gsize n_damaged, char *note)
-{
-    self->n_damaged = n_damaged;
-    ifm_trace_add_note(self, note);
-}
-
 const char *ifm_trace_name(const IfmTrace *self)
 {
     return self->name;
@@ -187,18 +181,7 @@ const char *ifm_trace_text(const IfmTrace *self, guint32 name)
     return g_ptr_array_index(self->texts, name);
 }
 
-gsize ifm_trace_n_texts(const IfmTrace *self)
-{
-    return self->texts->len;
-}
-
 /* --- tracks ----------------------------------------------------------------------------------------------------------- */
-
-static Track *track_at(const IfmTrace *self, gsize index)
-{
-    g_assert(index < self->tracks->len);
-    return g_ptr_array_index(self->tracks, index);
-}
 
 /* Equal names of a process share its pid. A new name gets the next free pid. */
 static gint64 choose_pid(const IfmTrace *self, const char *process)
@@ -206,7 +189,7 @@ static gint64 choose_pid(const IfmTrace *self, const char *process)
     gint64 max = 0;
     for (guint i = 0; i < self->tracks->len; i++)
     {
-        const IfmTrackInfo *other = &track_at(self, i)->info;
+        const IfmTrackInfo *other = &ifm_trace_track(self, i)->info;
         if (g_strcmp0(other->process, process) == 0)
             return other->pid;
         max = MAX(max, other->pid);
@@ -218,8 +201,8 @@ static gint64 choose_tid(const IfmTrace *self, gint64 pid)
 {
     gint64 max = 0;
     for (guint i = 0; i < self->tracks->len; i++)
-        if (track_at(self, i)->info.pid == pid)
-            max = MAX(max, track_at(self, i)->info.tid);
+        if (ifm_trace_track(self, i)->info.pid == pid)
+            max = MAX(max, ifm_trace_track(self, i)->info.tid);
     return max + 1;
 }
 
@@ -235,7 +218,7 @@ static void touch(IfmEvent *events, gsize n)
 
 IfmTrack *ifm_trace_add_track_as(IfmTrace *self, const IfmTrackInfo *info, gsize capacity)
 {
-    Track *added = g_aligned_alloc0(1, sizeof *added, LINE_BYTES);
+    IfmTraceTrack *added = g_aligned_alloc0(1, sizeof *added, LINE_BYTES);
     void *events = NULL;
     if (capacity > G_MAXSIZE / sizeof(IfmEvent) ||
         (capacity > 0 && posix_memalign(&events, LINE_BYTES, capacity * sizeof(IfmEvent)) != 0))
@@ -285,26 +268,16 @@ gsize ifm_trace_n_tracks(const IfmTrace *self)
     return self->tracks->len;
 }
 
-IfmTrack *ifm_trace_track(const IfmTrace *self, gsize index)
-{
-    return &track_at(self, index)->track;
-}
-
 const IfmTrackInfo *ifm_trace_track_info(const IfmTrace *self, gsize index)
 {
-    return &track_at(self, index)->info;
-}
-
-IfmTrackInfo *ifm_trace_track_info_mutable(IfmTrace *self, gsize index)
-{
-    return &track_at(self, index)->info;
+    return &ifm_trace_track(self, index)->info;
 }
 
 /* --- recorded events -------------------------------------------------------------------------------------------------- */
 
 const IfmEvent *ifm_trace_events(const IfmTrace *self, gsize track, gsize *n)
 {
-    const IfmTrack *recorded = ifm_trace_track(self, track);
+    const IfmTrack *recorded = &ifm_trace_track(self, track)->track;
     *n = atomic_load_explicit(&recorded->n, memory_order_acquire);
     return recorded->events;
 }
@@ -313,7 +286,7 @@ gsize ifm_trace_n_events(const IfmTrace *self)
 {
     gsize sum = 0;
     for (gsize i = 0; i < self->tracks->len; i++)
-        sum += atomic_load_explicit(&track_at(self, i)->track.n, memory_order_acquire);
+        sum += atomic_load_explicit(&ifm_trace_track(self, i)->track.n, memory_order_acquire);
     return sum;
 }
 
@@ -321,7 +294,7 @@ gsize ifm_trace_n_dropped(const IfmTrace *self)
 {
     gsize sum = 0;
     for (gsize i = 0; i < self->tracks->len; i++)
-        sum += atomic_load_explicit(&track_at(self, i)->track.n_dropped, memory_order_acquire);
+        sum += atomic_load_explicit(&ifm_trace_track(self, i)->track.n_dropped, memory_order_acquire);
     return sum;
 }
 
@@ -329,7 +302,7 @@ void ifm_trace_forget_events(IfmTrace *self)
 {
     for (gsize i = 0; i < self->tracks->len; i++)
     {
-        IfmTrack *track = &track_at(self, i)->track;
+        IfmTrack *track = &ifm_trace_track(self, i)->track;
         atomic_store_explicit(&track->n, 0, memory_order_release);
         atomic_store_explicit(&track->n_dropped, 0, memory_order_release);
     }
@@ -343,13 +316,8 @@ void ifm_trace_add_changes(GArray *changes, const IfmTrace *trace, gsize track, 
     const IfmEvent *events = ifm_trace_events(trace, track, &n);
     for (gsize i = 0; i < n; i++)
     {
-        gint64 end_ns;
-        if (events[i].kind != kind || events[i].duration_ns <= 0)
-            continue;
-        if (__builtin_add_overflow(events[i].start_ns, events[i].duration_ns, &end_ns))
-            end_ns = G_MAXINT64;
-        const IfmTraceChange both[] = { { events[i].start_ns, 1 }, { end_ns, -1 } };
-        if (both[0].at_ns < both[1].at_ns)
+        const IfmTraceChange both[] = { { events[i].start_ns, 1 }, { ifm_event_end_ns(&events[i]), -1 } };
+        if (events[i].kind == kind && both[0].at_ns < both[1].at_ns)
             g_array_append_vals(changes, both, G_N_ELEMENTS(both));
     }
 }

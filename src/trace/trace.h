@@ -55,6 +55,13 @@ typedef struct
 
 #define IFM_EVENT_INIT ((IfmEvent){ .device_ns = -1, .overhead_ns = -1, .batch = -1 })
 
+/** ifm_event_end_ns: start + duration; a duration below 0 counts as 0. At most G_MAXINT64. */
+static inline gint64 ifm_event_end_ns(const IfmEvent *event)
+{
+    gint64 end;
+    return __builtin_add_overflow(event->start_ns, MAX(event->duration_ns, 0), &end) ? G_MAXINT64 : end;
+}
+
 typedef enum
 {
     IFM_TRACK_DEVICE, /* one stream of a device: its slices do not overlap */
@@ -262,9 +269,9 @@ typedef struct
 {
     char
         *key; /* "throughput", "makespan", "CPU stream 0 wall utilisation", "block 1 total", "CPU stream 0 idle upstream" */
-    char *unit;   /* "ns", "1/s", "ratio" */
-    double a, b;  /* NaN if the trace lacks it */
-    double ratio; /* b / a; NaN */
+    const char *unit; /* "ns", "1/s", "ratio" */
+    double a, b;      /* NaN if the trace lacks it */
+    double ratio;     /* b / a; NaN */
 } IfmTraceDifference;
 
 G_END_DECLS

@@ -25,9 +25,6 @@ typedef struct
     gint64 tids[IFM_LANES_MAX];
 } IfmTrackLayout;
 
-/** ifm_track_layout_init: @events: [n], none with a time beyond 2^63 ns. */
-void ifm_track_layout_init(IfmTrackLayout *layout, const IfmTrackInfo *info, const IfmEvent *events, gsize n);
-void ifm_track_layout_clear(IfmTrackLayout *layout);
 /** ifm_track_layout_event: Returns: the index of the event at a position of the file's order. */
 static inline gsize ifm_track_layout_event(const IfmTrackLayout *layout, gsize place)
 {

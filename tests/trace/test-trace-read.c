@@ -521,7 +521,7 @@ static void test_wrong_header(void)
         const char *from, *to, *message;
     } wrong[] = {
         { "\"inferometer\":1", "\"inferometer\":2", "expected layout 1" },
-        { "\"kind\":\"device\"", "\"kind\":\"devise\"", "expected device, host, queue or foreign" },
+        { "\"kind\":\"device\"", "\"kind\":\"devise\"", "expected \"device\", \"host\", \"queue\" or \"foreign\"" },
         { "\"tids\":[1]", "\"tids\":[1,1]", "tids" },
         { "\"start_ns\":5", "\"start_ns\":\"5\"", "otherData.traces[0].start_ns" },
         { "\"batch\":3", "\"batch\":3000000000", "args.batch: found 3000000000" },

@@ -13,7 +13,7 @@ static gint64 bounds_of(const IfmTrace *trace, gint64 *last_end_ns)
         for (gsize i = 0; i < n; i++)
         {
             first = MIN(first, events[i].start_ns);
-            *last_end_ns = MAX(*last_end_ns, events[i].start_ns + MAX(events[i].duration_ns, 0));
+            *last_end_ns = MAX(*last_end_ns, ifm_event_end_ns(&events[i]));
         }
     }
     return first;

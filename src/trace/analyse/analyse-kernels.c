@@ -12,26 +12,6 @@ static gint compare_starts(gconstpointer a, gconstpointer b)
     return (x->duration_ns > y->duration_ns) - (x->duration_ns < y->duration_ns);
 }
 
-/* (transfer full) const IfmEvent*, by start */
-static GPtrArray *kernels_of(const IfmAnalysing *self, const IfmTrackWork *work)
-{
-    GPtrArray *kernels = g_ptr_array_new();
-    gsize n;
-    gboolean in_order = TRUE;
-    const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);
-    for (gsize i = 0; i < n; i++)
-        if (events[i].kind == IFM_EVENT_KERNEL)
-        {
-            gpointer last = kernels->len > 0 ? kernels->pdata[kernels->len - 1] : NULL;
-            const IfmEvent *event = &events[i];
-            in_order = in_order && (last == NULL || compare_starts(&last, &event) <= 0);
-            g_ptr_array_add(kernels, (gpointer)event);
-        }
-    if (!in_order)
-        g_ptr_array_sort(kernels, compare_starts);
-    return kernels;
-}
-
 static void add_idle(IfmAnalysing *self, IfmTrackUse *use, gint64 from, gint64 to, IfmIdleCause cause)
 {
     from = MAX(from, self->window.start);
@@ -93,7 +73,7 @@ static void warn_of(const IfmAnalysing *self, const IfmTrackUse *use, const Swal
 
 void ifm_use_kernels(IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use)
 {
-    g_autoptr(GPtrArray) kernels = kernels_of(self, work);
+    g_autoptr(GPtrArray) kernels = ifm_events_sorted(self->trace, work->track, 1u << IFM_EVENT_KERNEL, compare_starts);
     Swallowed swallowed = { 0 };
     gint64 until_ns = self->window.start;
     double delays_ns = 0;

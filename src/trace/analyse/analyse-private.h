@@ -26,13 +26,6 @@ void ifm_keyed_sort(void *items, gsize n);
 /* ifm_times_sort: Ascending, one pass for each 11 bits in which the times differ. @times: [n] none below 0. */
 void ifm_times_sort(gint64 *times, gsize n);
 
-/* ifm_event_end_ns: start + duration; a duration below 0 counts as 0. At most G_MAXINT64. */
-static inline gint64 ifm_event_end_ns(const IfmEvent *event)
-{
-    gint64 end;
-    return __builtin_add_overflow(event->start_ns, MAX(event->duration_ns, 0), &end) ? G_MAXINT64 : end;
-}
-
 /* IfmSpans: an empty one is all zeros. */
 typedef struct
 {
@@ -215,11 +208,13 @@ void ifm_gathered_clear(IfmAnalysing *self);
 void ifm_use_add_run(const IfmTimeRange *window, const IfmEvent *event, IfmTrackWork *work, IfmTrackUse *use,
                      gsize expected);
 void ifm_analyse_use(IfmAnalysing *self);
+/* ifm_events_sorted: (transfer container) const IfmEvent *: a track's events of @kinds (a bit for each), sorted. */
+GPtrArray *ifm_events_sorted(const IfmTrace *trace, gsize track, guint kinds, GCompareFunc compare);
 /* analyse-kernels.c: ifm_use_kernels: What a stream of kernels did, and the causes of its idle time. */
 void ifm_use_kernels(IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use);
 /* analyse-operators.c: sums by operator and by kernel */
 void ifm_analyse_operators(IfmAnalysing *self);
-/* analyse-others.c: idle_others_busy_ns, idle_alone_ns */
+/* analyse-idle-overlap.c: idle_others_busy_ns, idle_alone_ns */
 void ifm_analyse_others(IfmAnalysing *self);
 /* analyse-blame.c: idle_by_cause_ns */
 void ifm_analyse_blame(IfmAnalysing *self);

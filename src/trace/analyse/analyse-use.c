@@ -110,12 +110,28 @@ static void warn_of_overlaps(const IfmAnalysing *self, const IfmTrackWork *work,
 
 /* --- slices of foreign threads ---------------------------------------------------------------------------------------- */
 
-static int outer_first(const void *a, const void *b)
+static int outer_first(gconstpointer a, gconstpointer b)
 {
-    const IfmEvent *x = *(const IfmEvent *const *)a, *y = *(const IfmEvent *const *)b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->duration_ns < y->duration_ns) - (x->duration_ns > y->duration_ns);
+    return ifm_event_order(*(const IfmEvent *const *)a, *(const IfmEvent *const *)b);
+}
+
+GPtrArray *ifm_events_sorted(const IfmTrace *trace, gsize track, guint kinds, GCompareFunc compare)
+{
+    GPtrArray *sorted = g_ptr_array_new();
+    gboolean in_order = TRUE;
+    gsize n;
+    const IfmEvent *events = ifm_trace_events(trace, track, &n);
+    for (gsize i = 0; i < n; i++)
+    {
+        if ((kinds >> events[i].kind & 1) == 0)
+            continue;
+        g_ptr_array_add(sorted, (gpointer)&events[i]);
+        gpointer *last = &sorted->pdata[sorted->len - 1];
+        in_order = in_order && (sorted->len < 2 || compare(last - 1, last) <= 0);
+    }
+    if (!in_order)
+        g_ptr_array_sort(sorted, compare);
+    return sorted;
 }
 
 /* Slices whose times were rounded to us may overlap by this much. */
@@ -136,34 +152,21 @@ static void warn_of_crossings(const IfmAnalysing *self, const IfmTrackUse *use, 
  * bubbles. */
 static void use_slices(const IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use)
 {
-    gsize n;
-    const IfmEvent *events = ifm_trace_events(self->trace, work->track, &n);
-    g_autofree const IfmEvent **sorted = g_new(const IfmEvent *, n);
-    gboolean in_order = TRUE;
-    gsize n_all = n;
-    n = 0;
-    for (gsize i = 0; i < n_all; i++)
-    {
-        if (events[i].kind == IFM_EVENT_SPAN)
-            continue;
-        sorted[n++] = &events[i];
-        in_order = in_order && (n < 2 || outer_first(&sorted[n - 2], &sorted[n - 1]) <= 0);
-    }
-    if (!in_order)
-        qsort(sorted, n, sizeof *sorted, outer_first);
+    g_autoptr(GPtrArray) slices = ifm_events_sorted(self->trace, work->track, ~(1u << IFM_EVENT_SPAN), outer_first);
     gint64 until_ns = G_MININT64;
     gsize n_crossings = 0;
-    for (gsize i = 0; i < n; i++)
+    for (guint i = 0; i < slices->len; i++)
     {
-        gint64 end = ifm_event_end_ns(sorted[i]);
-        if (i > 0 && end <= until_ns && sorted[i]->start_ns < until_ns)
+        const IfmEvent *slice = slices->pdata[i];
+        gint64 end = ifm_event_end_ns(slice);
+        if (i > 0 && end <= until_ns && slice->start_ns < until_ns)
         {
-            self->analysis->n_failed += sorted[i]->failed != 0 && ifm_window_holds(&self->window, sorted[i]->start_ns, end);
+            self->analysis->n_failed += slice->failed != 0 && ifm_window_holds(&self->window, slice->start_ns, end);
             continue;
         }
-        n_crossings += i > 0 && until_ns > sorted[i]->start_ns && until_ns - sorted[i]->start_ns > ROUNDING_NS;
+        n_crossings += i > 0 && until_ns > slice->start_ns && until_ns - slice->start_ns > ROUNDING_NS;
         until_ns = MAX(until_ns, end);
-        ifm_use_add_run(&self->window, sorted[i], work, use, n);
+        ifm_use_add_run(&self->window, slice, work, use, slices->len);
     }
     warn_of_crossings(self, use, n_crossings);
 }
