@@ -174,7 +174,7 @@ static gboolean compare(const Case *one, IfmObjective objective)
         if (!ifm_plan_search(costs, &question, &answer, &error))
             give_up("search", error);
         search_ms[round] = (double)(g_get_monotonic_time() - start) / 1000;
-        found = value_of(&answer.best_cost, objective);
+        found = value_of(&answer.best.cost, objective);
         optimal = optimal && answer.optimal;
         n_visited = answer.n_visited;
         n_structures = answer.n_structures;

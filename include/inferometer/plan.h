@@ -104,15 +104,24 @@ typedef struct
     double cycle_ns, spread_ratio;
 } IfmPlanForecast;
 
+/** IfmPlanChoice: a plan that was found or given, and what it is expected to do. @published: of the candidates: it is in
+ * the space of the published search (docs/planning.md), at its shares */
+typedef struct
+{
+    IfmPlan *plan;
+    IfmPlanCost cost;
+    IfmPlanForecast forecast; /* of ifm_plan_settle(); else all 0 */
+    gboolean published;
+} IfmPlanChoice;
+void ifm_plan_choice_clear(IfmPlanChoice *choice);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanChoice, ifm_plan_choice_clear)
+
 typedef struct
 {
     IfmPlan *plan; /* the answer: the single device unless the best plan is certainly better */
     IfmPlanCost cost;
-    IfmPlan *best; /* the best of the whole space, regardless of the uncertainty */
-    IfmPlanCost best_cost;
-    IfmPlan *single; /* the best on one device; NULL if no device can run all stages */
-    IfmPlanCost single_cost;
-    IfmPlanForecast best_forecast, single_forecast; /* of ifm_plan_settle(); else all 0 */
+    IfmPlanChoice best;          /* of the whole space, regardless of the uncertainty */
+    IfmPlanChoice single;        /* the best on one device; its plan is NULL if no device can run all stages */
     gboolean within_uncertainty; /* the gain of best over single is within the uncertainty of both, as far as it is known */
     gboolean spread_unknown;     /* the uncertainty of one of them is unknown, and so is how certain the gain is */
     gboolean optimal;            /* best is optimal under this cost model; else: */
@@ -199,13 +208,11 @@ typedef struct
 {
     IfmPlanSize size;
     IfmPlanAnswer answer;
-    json_t *prediction;
+    json_t *prediction;    /* of the answer's plan, or NULL */
     IfmTrace *trace;       /* of the simulation */
-    GPtrArray *pareto;     /* IfmPlanCandidate*, or NULL */
-    GPtrArray *candidates; /* IfmPlanCandidate*, or NULL */
-    IfmPlan *other;        /* the one to compare with, or NULL */
-    IfmPlanCost other_cost;
-    IfmPlanForecast other_forecast;
+    GPtrArray *pareto;     /* IfmPlanChoice*, or NULL */
+    GPtrArray *candidates; /* IfmPlanChoice*, or NULL */
+    IfmPlanChoice other;   /* the one to compare with; its plan is NULL where there is none */
 } IfmPlanned;
 
 typedef struct
@@ -224,20 +231,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanResult, ifm_plan_result_clear)
  */
 gboolean ifm_plan_study(const IfmPlanOptions *options, IfmPlanResult *result, GError **error);
 
-/** IfmPlanReport: what was found at one size. All borrowed. @prediction: of answer->plan, or NULL. @other: a plan that was
- * given to be compared, with its cost; or NULL. @pareto: IfmPlanCandidate*, of ifm_plan_pareto(); or NULL */
+/** IfmPlanReport: what was found at one size. All borrowed. */
 typedef struct
 {
     const char *model;
-    gint64 nodes, edges;
     IfmObjective objective;
     const IfmCosts *costs;
-    const IfmPlanAnswer *answer;
-    const json_t *prediction;
-    const IfmPlan *other;
-    const IfmPlanCost *other_cost;
-    const IfmPlanForecast *other_forecast;
-    const GPtrArray *pareto;
+    const IfmPlanned *planned;
 } IfmPlanReport;
 
 /** ifm_plan_report: of one of a result's sizes. */

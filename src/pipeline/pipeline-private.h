@@ -9,14 +9,6 @@
 
 G_BEGIN_DECLS
 
-/* --- plan.c, plan-json.c ---------------------------------------------------------------------------------------------- */
-
-/* How far the ratios of a block may be from adding up to 1. */
-#define IFM_PLAN_RATIO_TOLERANCE 0.001
-
-/* ifm_plan_check_itself: Checks what needs no model: devices, ratios, the order of the stages. */
-gboolean ifm_plan_check_itself(const IfmPlan *plan, const char *name, GError **error);
-
 /* --- what a run is made of ---------------------------------------------------------------------------------------------
  *
  * A line is a plan made ready. For each block it has a thread, its queue and its lanes. A lane is a device of a block, with

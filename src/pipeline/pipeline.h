@@ -67,6 +67,13 @@ IfmPlan *ifm_plan_from_json(const json_t *json, const char *name, GError **error
 /** ifm_plan_to_json: the object. ifm_plan_blocks_to_json: the bare blocks. (transfer full) */
 json_t *ifm_plan_to_json(const IfmPlan *plan);
 
+/* How far the ratios of a block may be from adding up to 1. */
+#define IFM_PLAN_RATIO_TOLERANCE 0.001
+
+/** ifm_plan_check_itself: Checks what needs no model: devices, ratios, the order of the stages. @runs: it is to be run: no
+ * device has two aliases, and a static one has its sizes */
+gboolean ifm_plan_check_itself(const IfmPlan *plan, gboolean runs, const char *name, GError **error);
+
 /** ifm_plan_check: Checks a plan against its model: all its stages are there, and blocks of several devices have only
  * stages that can be split (each output has a split axis). IFM_ERROR_INVALID "NAME: block 1: ...". */
 gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const char *name, GError **error);

@@ -290,7 +290,7 @@ static IfmPlan *read_plan(const json_t *json, const char *name, GError **error)
         g_prefix_error(error, "%s: model: ", name);
         return NULL;
     }
-    if (staged != NULL ? !ifm_plan_check(plan, staged, name, error) : !ifm_plan_check_itself(plan, name, error))
+    if (staged != NULL ? !ifm_plan_check(plan, staged, name, error) : !ifm_plan_check_itself(plan, TRUE, name, error))
         return NULL;
     scale_ratios(plan);
     return g_steal_pointer(&plan);

@@ -183,7 +183,7 @@ static const IfmPlanDevice *same_device(const IfmPlan *plan, guint index, gsize 
     return NULL;
 }
 
-static gboolean check_devices(const IfmPlan *plan, guint index, const char *name, GError **error)
+static gboolean check_devices(const IfmPlan *plan, guint index, gboolean runs, const char *name, GError **error)
 {
     const IfmPlanBlock *block = ifm_plan_block(plan, index);
     if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
@@ -197,14 +197,14 @@ static gboolean check_devices(const IfmPlan *plan, guint index, const char *name
                                     plan->devices->len);
         const IfmPlanDevice *known = ifm_plan_device(plan, device);
         guint other = block_with(plan, index, k, device);
-        const IfmPlanDevice *same = other == 0 ? same_device(plan, index, k) : NULL;
+        const IfmPlanDevice *same = runs && other == 0 ? same_device(plan, index, k) : NULL;
         if (other > 0)
             ifm_error_refuse(error, "%s: block %u: device '%s' is in block %u already; a device belongs to one block, once",
                              name, index + 1, known->alias, other);
         else if (same != NULL)
             ifm_error_refuse(error, "%s: block %u: %s and %s are both %s; a device belongs to one block: name it once",
                              name, index + 1, same->alias, known->alias, known->device);
-        else if (known->form == IFM_PLAN_STATIC && known->n_sizes == 0)
+        else if (runs && known->form == IFM_PLAN_STATIC && known->n_sizes == 0)
             ifm_error_refuse(error,
                              "%s: block %u: device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right",
                              name, index + 1, known->alias);
@@ -230,12 +230,12 @@ static gboolean check_ratios(const IfmPlan *plan, guint index, const char *name,
            ifm_error_refuse(error, "%s: block %u: its ratios add up to %g; 1 is right", name, index + 1, sum);
 }
 
-gboolean ifm_plan_check_itself(const IfmPlan *plan, const char *name, GError **error)
+gboolean ifm_plan_check_itself(const IfmPlan *plan, gboolean runs, const char *name, GError **error)
 {
     if (plan->blocks->len == 0)
         return ifm_error_refuse(error, "%s: no blocks; at least one is right", name);
     for (guint i = 0; i < plan->blocks->len; i++)
-        if (!check_stages(plan, i, name, error) || !check_devices(plan, i, name, error) ||
+        if (!check_stages(plan, i, name, error) || !check_devices(plan, i, runs, name, error) ||
             !check_ratios(plan, i, name, error))
             return FALSE;
     return TRUE;
@@ -280,7 +280,7 @@ gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const
 {
     if (plan->model != NULL && !g_str_equal(plan->model, staged->name))
         return ifm_error_refuse(error, "%s: model '%s'; a plan of '%s' is right", name, plan->model, staged->name);
-    if (!ifm_plan_check_itself(plan, name, error))
+    if (!ifm_plan_check_itself(plan, TRUE, name, error))
         return FALSE;
     guint n = plan->blocks->len;
     int last = ifm_plan_block(plan, n - 1)->last, stages = (int)staged->n_stages;

@@ -11,24 +11,18 @@
 /* The published program's shares of two devices. */
 static const double published_shares[] = { 0.3, 0.5, 0.7 };
 
-void ifm_plan_candidate_free(IfmPlanCandidate *candidate)
+static void choice_free(gpointer data)
 {
-    if (candidate == NULL)
-        return;
-    ifm_plan_free(candidate->plan);
-    ifm_plan_cost_clear(&candidate->cost);
-    g_free(candidate);
+    ifm_plan_choice_clear(data);
+    g_free(data);
 }
 
-/* NULL if it cannot be costed: no size of a static device holds its share. */
-static IfmPlanCandidate *candidate_of(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks, GError **error)
+/* NULL if it cannot be costed. */
+static IfmPlanChoice *candidate_of(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks, GError **error)
 {
-    const IfmPlanQuestion *question = space->question;
-    const CostBatch batch = { question->nodes, question->edges, question->sources };
-    IfmPlanCandidate *candidate = g_new0(IfmPlanCandidate, 1);
-    candidate->plan = space_plan(space, blocks, n_blocks);
-    if (!plan_cost_on(space->costs, space->curves, candidate->plan, &batch, &candidate->cost, error))
-        g_clear_pointer(&candidate, ifm_plan_candidate_free);
+    IfmPlanChoice *candidate = g_new0(IfmPlanChoice, 1);
+    if (!space_choose(space, blocks, n_blocks, candidate, error))
+        g_clear_pointer(&candidate, choice_free);
     return candidate;
 }
 
@@ -42,12 +36,12 @@ static gint compare_found(gconstpointer a, gconstpointer b)
 
 static GPtrArray *front_of(Search *search, GError **error)
 {
-    g_autoptr(GPtrArray) plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_candidate_free);
+    g_autoptr(GPtrArray) plans = g_ptr_array_new_with_free_func(choice_free);
     g_array_sort(search->front, compare_found);
     for (guint i = 0; i < search->front->len; i++)
     {
         const Found *found = &g_array_index(search->front, Found, i);
-        IfmPlanCandidate *candidate = candidate_of(search->space, found->blocks, found->n_blocks, error);
+        IfmPlanChoice *candidate = candidate_of(search->space, found->blocks, found->n_blocks, error);
         if (candidate == NULL)
             return NULL;
         g_ptr_array_add(plans, candidate);
@@ -81,7 +75,7 @@ typedef struct
     PlanSpace *space;
     SpaceBlock blocks[IFM_PLAN_MAX_DEVICES];
     guint32 npus;
-    GPtrArray *found; /* IfmPlanCandidate* */
+    GPtrArray *found; /* IfmPlanChoice* */
     gboolean too_many;
 } Listing;
 
@@ -108,7 +102,7 @@ static gboolean is_published(const Listing *listing, int n_blocks)
 
 static void add_candidate(Listing *listing, int n_blocks)
 {
-    IfmPlanCandidate *candidate = candidate_of(listing->space, listing->blocks, n_blocks, NULL);
+    IfmPlanChoice *candidate = candidate_of(listing->space, listing->blocks, n_blocks, NULL);
     if (candidate == NULL)
         return;
     candidate->published = is_published(listing, n_blocks);
@@ -122,7 +116,6 @@ typedef struct
     Listing *listing;
     int n_blocks;
     guint32 open;
-    double last[IFM_PLAN_MAX_DEVICES]; /* the shares before */
 } Adding;
 
 static void with_shares(const double *shares, gpointer user)
@@ -134,29 +127,19 @@ static void with_shares(const double *shares, gpointer user)
     add_rest(adding->listing, adding->n_blocks + 1, adding->open & ~block->set);
 }
 
-static void with_other_shares(const double *shares, gpointer user)
-{
-    Adding *adding = user;
-    gsize size = (gsize)__builtin_popcount(adding->listing->blocks[adding->n_blocks].set) * sizeof *shares;
-    if (memcmp(adding->last, shares, size) == 0)
-        return;
-    memcpy(adding->last, shares, size);
-    with_shares(shares, user);
-}
-
 /* Shares that finish together, alone and, where that is not the same, while all of them work; then those of the grid, else
  * the published ones. */
 static void add_shares(Listing *listing, int n_blocks, guint32 open)
 {
     const IfmPlanQuestion *question = listing->space->question;
     const SpaceBlock *block = &listing->blocks[n_blocks];
-    Adding adding = { listing, n_blocks, open, { 0 } };
+    Adding adding = { listing, n_blocks, open };
     gboolean grid = question->grid != NULL && question->n_grid > 0;
     if (__builtin_popcount(block->set) > 1 && !grid)
     {
         SearchTrial trial;
         trial_init(&trial, listing->space, block, block->set, block->set);
-        trial_each_together(&trial, with_other_shares, &adding);
+        trial_each_together(&trial, with_shares, &adding);
     }
     space_each_share(grid ? question->grid : published_shares, grid ? question->n_grid : G_N_ELEMENTS(published_shares),
                      __builtin_popcount(block->set), with_shares, &adding);
@@ -183,8 +166,8 @@ static void add_rest(Listing *listing, int n_blocks, guint32 open)
 static gint compare_worth(gconstpointer a, gconstpointer b, gpointer user)
 {
     const IfmObjective objective = *(const IfmObjective *)user;
-    double x = search_objective_of(&(*(const IfmPlanCandidate *const *)a)->cost, objective),
-           y = search_objective_of(&(*(const IfmPlanCandidate *const *)b)->cost, objective);
+    double x = search_objective_of(&(*(const IfmPlanChoice *const *)a)->cost, objective),
+           y = search_objective_of(&(*(const IfmPlanChoice *const *)b)->cost, objective);
     return (x > y) - (x < y);
 }
 
@@ -194,7 +177,7 @@ GPtrArray *ifm_plan_candidates(const IfmCosts *costs, const IfmPlanQuestion *que
     IfmObjective objective = question->objective;
     if (!space_init(&space, costs, question, error))
         return NULL;
-    Listing listing = { .space = &space, .found = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_candidate_free) };
+    Listing listing = { .space = &space, .found = g_ptr_array_new_with_free_func(choice_free) };
     listing.npus = costs_npus(costs);
     add_rest(&listing, 0, space.devices);
     if (listing.too_many)

@@ -30,6 +30,16 @@ static gboolean parse_size(const char *text, IfmPlanSize *size, GError **error)
            parse_count(text, words[1], "edges", IFM_GRAPH_MAX_EDGES, &size->edges, error);
 }
 
+gboolean ifm_plan_sizes_add(GArray *sizes, gint64 nodes, gint64 edges)
+{
+    const IfmPlanSize size = { nodes, edges };
+    for (guint i = 0; i < sizes->len; i++)
+        if (memcmp(&g_array_index(sizes, IfmPlanSize, i), &size, sizeof size) == 0)
+            return FALSE;
+    g_array_append_val(sizes, size);
+    return TRUE;
+}
+
 gboolean ifm_plan_parse_sizes(const char *const *texts, GArray *sizes, GError **error)
 {
     for (; texts != NULL && *texts != NULL; texts++)
@@ -37,11 +47,8 @@ gboolean ifm_plan_parse_sizes(const char *const *texts, GArray *sizes, GError **
         IfmPlanSize size = { 0 };
         if (!parse_size(*texts, &size, error))
             return FALSE;
-        for (guint i = 0; i < sizes->len; i++)
-            if (g_array_index(sizes, IfmPlanSize, i).nodes == size.nodes &&
-                g_array_index(sizes, IfmPlanSize, i).edges == size.edges)
-                return ifm_error_misuse(error, "--size %s: given twice", *texts);
-        g_array_append_val(sizes, size);
+        if (!ifm_plan_sizes_add(sizes, size.nodes, size.edges))
+            return ifm_error_misuse(error, "--size %s: given twice", *texts);
     }
     return TRUE;
 }
@@ -169,12 +176,8 @@ static void add_sizes(IfmPlanContext *context)
     for (guint i = 0; context->tables != NULL && i < context->tables->rows->len; i++)
     {
         const IfmStudyRow *row = context->tables->rows->pdata[i];
-        IfmPlanSize size = { row->nodes, row->edges };
-        gboolean known = row->reason != NULL;
-        for (guint s = 0; s < context->sizes->len && !known; s++)
-            known = memcmp(&g_array_index(context->sizes, IfmPlanSize, s), &size, sizeof size) == 0;
-        if (!known)
-            g_array_append_val(context->sizes, size);
+        if (row->reason == NULL)
+            ifm_plan_sizes_add(context->sizes, row->nodes, row->edges);
     }
 }
 

@@ -7,6 +7,16 @@
 
 #include "plan-private.h"
 
+void costs_cross(const CostDevice *of, const IfmCostCrossing *crossing, double nodes, double edges, double whole_nodes,
+                 double whole_edges, CostPart *part)
+{
+    double out = crossing->out_per_node * nodes + crossing->out_per_edge * edges;
+    part->in_bytes = crossing->in_per_node * nodes + crossing->in_per_edge * edges +
+                     crossing->whole_per_node * whole_nodes + crossing->whole_per_edge * whole_edges;
+    part->in_ns = crossing->n_in * of->in.fixed_ns + part->in_bytes * of->in.ns_per_byte;
+    part->out_ns = crossing->n_out * of->out.fixed_ns + out * of->out.ns_per_byte;
+}
+
 void costs_copies_at(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, double whole_nodes,
                      double whole_edges, CostPart *part)
 {
@@ -14,13 +24,8 @@ void costs_copies_at(const IfmCosts *costs, int device, int first, int last, dou
     const IfmCostCrossing *crossing = costs->crossings[of->is.form == IFM_PLAN_STATIC][first - 1][last - 1];
     part->copies = of->copies;
     part->in_ns = part->out_ns = 0;
-    if (!of->copies || crossing == NULL)
-        return;
-    double in = crossing->in_per_node * nodes + crossing->in_per_edge * edges + crossing->whole_per_node * whole_nodes +
-                crossing->whole_per_edge * whole_edges;
-    double out = crossing->out_per_node * nodes + crossing->out_per_edge * edges;
-    part->in_ns = crossing->n_in * of->in.fixed_ns + in * of->in.ns_per_byte;
-    part->out_ns = crossing->n_out * of->out.fixed_ns + out * of->out.ns_per_byte;
+    if (of->copies && crossing != NULL)
+        costs_cross(of, crossing, nodes, edges, whole_nodes, whole_edges, part);
 }
 
 /* The tensors of a static model have the model's size, whatever the share. Those it needs whole have room for the largest

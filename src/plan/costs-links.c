@@ -79,14 +79,16 @@ static gboolean find_held(const IfmStudyTables *tables, int first, int last, Cos
     const IfmStageSizes narrow = { .features = 1, .hidden = 1 };
     g_autoptr(IfmModel) model = ifm_staged_build(tables->staged, first, last, &narrow, IFM_SCATTER_ND, 1, error);
     g_autoptr(GPtrArray) inputs = ifm_staged_inputs(tables->staged, first, last);
-    IfmCostCrossing *crossing = &held->of[first - 1][last - 1];
+    IfmCostCrossing *crossing = &held->of[TRUE][first - 1][last - 1], *dynamic = &held->of[FALSE][first - 1][last - 1];
     if (model == NULL)
         return FALSE;
     for (guint i = 0; i < inputs->len; i++)
         costs_add_bytes(tables, inputs->pdata[i], &crossing->in_per_node, &crossing->in_per_edge);
     crossing->n_in = (int)inputs->len;
-    held->n_zeros[first - 1][last - 1] = (int)ifm_model_n_inputs(model) - crossing->n_in;
     add_outputs(tables, first, last, crossing);
+    *dynamic = *crossing;
+    if (ifm_model_n_inputs(model) > inputs->len)
+        add_zeros(dynamic);
     return TRUE;
 }
 
@@ -108,13 +110,9 @@ double costs_held_ns(const IfmCosts *costs, const CostHeld *held, int device, in
                      double edges)
 {
     const CostDevice *of = costs->devices[device];
-    IfmCostCrossing crossing = held->of[first - 1][last - 1];
-    if (of->is.form != IFM_PLAN_STATIC && held->n_zeros[first - 1][last - 1] > 0)
-        add_zeros(&crossing);
-    double in = crossing.in_per_node * nodes + crossing.in_per_edge * edges,
-           out = crossing.out_per_node * nodes + crossing.out_per_edge * edges;
-    return crossing.n_in * of->in.fixed_ns + in * of->in.ns_per_byte + crossing.n_out * of->out.fixed_ns +
-           out * of->out.ns_per_byte;
+    CostPart part = { 0 };
+    costs_cross(of, &held->of[of->is.form == IFM_PLAN_STATIC][first - 1][last - 1], nodes, edges, nodes, edges, &part);
+    return part.in_ns + part.out_ns;
 }
 
 double costs_unheld_ratio(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
@@ -154,32 +152,29 @@ static IfmCostLink line_of(const IfmLinkFit *link)
 
 /* Whether all latencies of the device alone exceed its copies. If not, the latencies or the copies are not what they
  * are taken for. */
-static gboolean all_hold(const IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
+static gboolean all_hold(const IfmCosts *costs, const GPtrArray *rows, const IfmStudyDevice *device, int index,
                          const CostHeld *held)
 {
-    const GPtrArray *lists[] = { tables->rows, tables->ranges };
-    for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
-        for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
-        {
-            const IfmStudyRow *row = lists[k]->pdata[i];
-            int last = row->last != 0 ? row->last : row->stage;
-            if (row->device == device && row->reason == NULL && row->busy == 0 &&
-                !(row->median_ns >
-                  costs_held_ns(costs, held, index, row->stage, last, (double)row->nodes, (double)row->edges)))
-                return FALSE;
-        }
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const IfmStudyRow *row = rows->pdata[i];
+        int last = row->last != 0 ? row->last : row->stage;
+        if (row->device == device && row->busy == 0 &&
+            !(row->median_ns > costs_held_ns(costs, held, index, row->stage, last, (double)row->nodes, (double)row->edges)))
+            return FALSE;
+    }
     return TRUE;
 }
 
-gboolean costs_take_links(IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
-                          const CostHeld *held)
+gboolean costs_take_links(IfmCosts *costs, const IfmStudyTables *tables, const GPtrArray *rows,
+                          const IfmStudyDevice *device, int index, const CostHeld *held)
 {
     const IfmLinkFit *in = find_link(tables, device, TRUE), *out = find_link(tables, device, FALSE);
     if (in == NULL || out == NULL)
         return FALSE;
     const IfmCostLink in_line = line_of(in), out_line = line_of(out);
     ifm_costs_set_link(costs, index, &in_line, &out_line);
-    if (!all_hold(costs, tables, device, index, held))
+    if (!all_hold(costs, rows, device, index, held))
         costs->devices[index]->copies = FALSE;
     return costs->devices[index]->copies;
 }

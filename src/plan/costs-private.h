@@ -103,6 +103,8 @@ gboolean ifm_costs_latency(const IfmCosts *costs, int device, int first, int las
 
 /* costs_unknown_alias: "(there are CPU, GPU); did you mean …" of an alias that no device has. (transfer full) */
 char *costs_unknown_alias(const IfmCosts *costs, const char *alias);
+/* ifm_plan_sizes_add: Adds a size unless it is among them. @sizes: IfmPlanSize    Returns: whether it was added */
+gboolean ifm_plan_sizes_add(GArray *sizes, gint64 nodes, gint64 edges);
 /* costs_npus: The devices that are NPUs, by their units or, of imported tables, by their aliases. Returns: a mask */
 guint32 costs_npus(const IfmCosts *costs);
 

@@ -9,20 +9,28 @@ typedef struct
 {
     const IfmStudyTables *tables;
     IfmCosts *costs;
-    int index[32];  /* [index in the tables] index in the model; -1: not in it */
-    CostHeld *held; /* NULL if no device has links */
+    GPtrArray *rows; /* IfmStudyRow*: those with a latency */
+    int index[32];   /* [index in the tables] index in the model; -1: not in it */
+    CostHeld *held;  /* NULL if no device has links */
 } Reading;
 
-static gboolean table_has_latency(const IfmStudyTables *tables, const IfmStudyDevice *device)
+/* The rows with a latency, of stages and of ranges. (transfer container) */
+static GPtrArray *rows_of(const IfmStudyTables *tables)
 {
+    GPtrArray *rows = g_ptr_array_new();
     const GPtrArray *lists[] = { tables->rows, tables->ranges };
     for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
         for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
-        {
-            const IfmStudyRow *row = lists[k]->pdata[i];
-            if (row->device == device && row->reason == NULL)
-                return TRUE;
-        }
+            if (((IfmStudyRow *)lists[k]->pdata[i])->reason == NULL)
+                g_ptr_array_add(rows, lists[k]->pdata[i]);
+    return rows;
+}
+
+static gboolean has_latency(const Reading *reading, const IfmStudyDevice *device)
+{
+    for (guint i = 0; i < reading->rows->len; i++)
+        if (((const IfmStudyRow *)reading->rows->pdata[i])->device == device)
+            return TRUE;
     return FALSE;
 }
 
@@ -34,24 +42,15 @@ static int row_last(const IfmStudyRow *row)
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
 /* The sizes at which a static device has a model that ran. */
-static GArray *static_sizes(const IfmStudyTables *tables, const IfmStudyDevice *device)
+static GArray *static_sizes(const Reading *reading, const IfmStudyDevice *device)
 {
     GArray *sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
-    const GPtrArray *lists[] = { tables->rows, tables->ranges };
-    for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
-        for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
-        {
-            const IfmStudyRow *row = lists[k]->pdata[i];
-            IfmPlanSize size = { row->nodes, row->edges };
-            gboolean known = row->device != device || row->reason != NULL;
-            for (guint s = 0; s < sizes->len && !known; s++)
-            {
-                const IfmPlanSize *other = &g_array_index(sizes, IfmPlanSize, s);
-                known = other->nodes == size.nodes && other->edges == size.edges;
-            }
-            if (!known)
-                g_array_append_val(sizes, size);
-        }
+    for (guint i = 0; i < reading->rows->len; i++)
+    {
+        const IfmStudyRow *row = reading->rows->pdata[i];
+        if (row->device == device)
+            ifm_plan_sizes_add(sizes, row->nodes, row->edges);
+    }
     return sizes;
 }
 
@@ -59,7 +58,7 @@ static gboolean add_device(Reading *reading, guint at, GError **error)
 {
     const IfmStudyDevice *device = reading->tables->devices->pdata[at];
     IfmPlanForm form = device->form == IFM_STUDY_STATIC ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC;
-    g_autoptr(GArray) sizes = form == IFM_PLAN_STATIC ? static_sizes(reading->tables, device) : NULL;
+    g_autoptr(GArray) sizes = form == IFM_PLAN_STATIC ? static_sizes(reading, device) : NULL;
     IfmCostDevice one = { .alias = device->alias,
                           .device = device->device,
                           .form = form,
@@ -72,15 +71,16 @@ static gboolean add_device(Reading *reading, guint at, GError **error)
     return reading->index[at] >= 0;
 }
 
-static gboolean find_device(const IfmStudyTables *tables, const char *alias, guint *at, GError **error)
+static gboolean find_device(const Reading *reading, const char *alias, guint *at, GError **error)
 {
+    const IfmStudyTables *tables = reading->tables;
     g_autoptr(GString) known = g_string_new("");
     for (*at = 0; *at < tables->devices->len; ++*at)
     {
         const IfmStudyDevice *device = tables->devices->pdata[*at];
         if (g_str_equal(device->alias, alias))
         {
-            return table_has_latency(tables, device) ||
+            return has_latency(reading, device) ||
                    ifm_error_refuse(error, "study %s: table too sparse: device %s has not a single latency%s%s",
                                     tables->name, alias, device->reason != NULL ? ": " : "; measure it",
                                     device->reason != NULL ? device->reason : "");
@@ -97,10 +97,10 @@ static gboolean add_devices(Reading *reading, const char *const *aliases, GError
     for (gsize i = 0; i < G_N_ELEMENTS(reading->index); i++)
         reading->index[i] = -1;
     for (gsize i = 0; aliases != NULL && aliases[i] != NULL; i++)
-        if (!find_device(tables, aliases[i], &at, error) || !add_device(reading, at, error))
+        if (!find_device(reading, aliases[i], &at, error) || !add_device(reading, at, error))
             return FALSE;
     for (at = 0; aliases == NULL && at < MIN(tables->devices->len, G_N_ELEMENTS(reading->index)); at++)
-        if (table_has_latency(tables, tables->devices->pdata[at]) && !add_device(reading, at, error))
+        if (has_latency(reading, tables->devices->pdata[at]) && !add_device(reading, at, error))
             return FALSE;
     if (reading->costs->n_devices == 0)
         ifm_error_refuse(error, "study %s: table too sparse: no device has a single latency; measure one", tables->name);
@@ -126,8 +126,8 @@ static gboolean set_links(Reading *reading, GError **error)
         return FALSE;
     for (guint at = 0; at < MIN(tables->devices->len, G_N_ELEMENTS(reading->index)); at++)
         if (reading->index[at] >= 0)
-            linked |=
-                costs_take_links(reading->costs, tables, tables->devices->pdata[at], reading->index[at], reading->held);
+            linked |= costs_take_links(reading->costs, tables, reading->rows, tables->devices->pdata[at],
+                                       reading->index[at], reading->held);
     if (!linked)
         g_clear_pointer(&reading->held, g_free);
     return TRUE;
@@ -230,12 +230,7 @@ static gboolean set_group(const Reading *reading, IfmStudyRow **rows, guint n, G
 
 static gboolean set_latencies(const Reading *reading, GError **error)
 {
-    g_autoptr(GPtrArray) rows = g_ptr_array_new();
-    const GPtrArray *lists[] = { reading->tables->rows, reading->tables->ranges };
-    for (gsize k = 0; k < G_N_ELEMENTS(lists); k++)
-        for (guint i = 0; lists[k] != NULL && i < lists[k]->len; i++)
-            if (((IfmStudyRow *)lists[k]->pdata[i])->reason == NULL)
-                g_ptr_array_add(rows, lists[k]->pdata[i]);
+    GPtrArray *rows = reading->rows;
     g_ptr_array_sort(rows, compare_rows);
     for (guint from = 0, to; from < rows->len; from = to)
     {
@@ -346,6 +341,7 @@ static void forbid_splits(const Reading *reading)
 
 static void reading_clear(Reading *reading)
 {
+    g_ptr_array_unref(reading->rows);
     g_free(reading->held);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Reading, reading_clear)
@@ -355,7 +351,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Reading, reading_clear)
 IfmCosts *ifm_costs_from_tables(const IfmStudyTables *tables, const char *const *devices, GError **error)
 {
     g_autoptr(IfmCosts) costs = ifm_costs_new(tables->staged->name, tables->staged->n_stages);
-    g_auto(Reading) reading = { .tables = tables, .costs = costs };
+    g_auto(Reading) reading = { .tables = tables, .costs = costs, .rows = rows_of(tables) };
     if (!add_devices(&reading, devices, error) || !set_links(&reading, error) || !set_latencies(&reading, error))
         return NULL;
     for (guint at = 0; at < MIN(tables->devices->len, G_N_ELEMENTS(reading.index)); at++)

@@ -440,11 +440,6 @@ void ifm_costs_set_statistic(IfmCosts *costs, IfmCostStatistic statistic)
     costs->statistic = statistic;
 }
 
-IfmCostStatistic ifm_costs_statistic(const IfmCosts *costs)
-{
-    return costs->statistic;
-}
-
 void ifm_costs_set_power(IfmCosts *costs, int device, double active_w, double idle_w)
 {
     g_return_if_fail(device >= 0 && device < costs->n_devices);

@@ -79,8 +79,8 @@ static GArray *parts_of(const PilotRun *run)
 /* The nodes that its model would have to hold if the whole batch were its share. */
 static double held_nodes(const PilotRun *run, const Part *part, gsize i)
 {
-    return cost_held_nodes(run->costs, part->device, part->n_devices, (double)run->sizes[i].nodes,
-                           run->sources != NULL ? (double)run->sources[i] : 0);
+    return cost_held_nodes(run->costs, part->device, part->n_devices, (double)run->stream.sizes[i].nodes,
+                           run->stream.sources != NULL ? (double)run->stream.sources[i] : 0);
 }
 
 /* Its mean latency, as a run reports it, and the spread of that, averaged over the batches' sizes. NaN: unknown. */
@@ -88,17 +88,17 @@ static double predicted_ns(const PilotRun *run, const Part *part, double *spread
 {
     double sum = 0;
     *spread_ratio = 0;
-    for (gsize i = 0; i < run->n_sizes; i++)
+    for (gsize i = 0; i < run->stream.n_sizes; i++)
     {
         IfmCostLatency latency;
-        const IfmPlanSize *size = &run->sizes[i];
+        const IfmPlanSize *size = &run->stream.sizes[i];
         if (!ifm_costs_latency(run->costs, part->device, part->first, part->last, part->ratio * held_nodes(run, part, i),
                                part->ratio * (double)size->edges, part->busy, &latency, NULL))
             return NAN;
         sum += latency.mean_ns;
-        *spread_ratio += latency.mean_spread_ratio / (double)run->n_sizes;
+        *spread_ratio += latency.mean_spread_ratio / (double)run->stream.n_sizes;
     }
-    return sum / (double)run->n_sizes;
+    return sum / (double)run->stream.n_sizes;
 }
 
 /* The correction of this range and mask; NULL if it has only its tables. */
@@ -136,14 +136,14 @@ static void copied_ns(const PilotRun *run, const GArray *parts, int block, gsize
 {
     *in_ns = *out_ns = 0;
     for (guint p = 0; p < parts->len; p++)
-        for (gsize i = 0; i < run->n_sizes && g_array_index(parts, Part, p).block == block; i++)
+        for (gsize i = 0; i < run->stream.n_sizes && g_array_index(parts, Part, p).block == block; i++)
         {
             CostPart copies = { 0 };
             const Part *part = &g_array_index(parts, Part, p);
             costs_copies(run->costs, part->device, part->first, part->last, (int)n_devices, part->ratio,
-                         held_nodes(run, part, i), (double)run->sizes[i].edges, &copies);
-            *in_ns += copies.in_ns / (double)run->n_sizes;
-            *out_ns += copies.out_ns / (double)run->n_sizes;
+                         held_nodes(run, part, i), (double)run->stream.sizes[i].edges, &copies);
+            *in_ns += copies.in_ns / (double)run->stream.n_sizes;
+            *out_ns += copies.out_ns / (double)run->stream.n_sizes;
         }
 }
 
@@ -152,8 +152,8 @@ static void learn_host(const PilotRun *run, const GArray *parts, const json_t *r
 {
     double partition_ns = 0, merge_ns = 0, edges = 0;
     int n = 0;
-    for (gsize i = 0; i < run->n_sizes; i++)
-        edges += (double)run->sizes[i].edges / (double)run->n_sizes;
+    for (gsize i = 0; i < run->stream.n_sizes; i++)
+        edges += (double)run->stream.sizes[i].edges / (double)run->stream.n_sizes;
     ifm_costs_correct_host(run->costs, 0, 0);
     for (guint b = 0; b < run->plan->blocks->len; b++)
     {
@@ -175,12 +175,8 @@ static void learn_host(const PilotRun *run, const GArray *parts, const json_t *r
 
 gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_ns, GError **error)
 {
-    IfmSimulateOptions whole = { .n_batches = n_batches,
-                                 .sizes = run->sizes,
-                                 .n_sizes = run->n_sizes,
-                                 .queue_depth = run->queue_depth,
-                                 .block_depth = run->block_depth,
-                                 .sources = run->sources };
+    IfmSimulateOptions whole = run->stream;
+    whole.n_batches = n_batches;
     g_auto(IfmSimulation) simulation = { 0 };
     if (!ifm_plan_simulate(run->costs, run->plan, &whole, &simulation, error))
         return FALSE;
@@ -199,22 +195,22 @@ static double rest_of(const PilotRun *run, const GArray *parts, const double *wa
     double simulated_ns = NAN;
     for (guint p = 0; p < parts->len; p++)
         correct(run, &g_array_index(parts, Part, p), walls[p], 1, 0);
-    gboolean simulated = pilot_simulate(run, run->n_batches, &simulated_ns, NULL);
+    gboolean simulated = pilot_simulate(run, run->stream.n_batches, &simulated_ns, NULL);
     g_array_set_size(run->costs->corrections, 0);
     g_array_append_vals(run->costs->corrections, before->data, before->len);
     return simulated ? fmin(MAX_REST, fmax(MIN_REST, measured_ns / simulated_ns)) : 1;
 }
 
-gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures)
+gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, IfmPilotRound *round)
 {
     double half = NAN;
     g_autoptr(GArray) parts = parts_of(run);
     g_autofree double *walls = g_new(double, parts->len + 1);
     double rate = over_repetitions(repetitions, -1, "rate_per_s", NULL, NULL);
-    figures->measured_ns = over_repetitions(repetitions, -1, "makespan_ns", NULL, &half);
-    figures->spread_ratio = half / figures->measured_ns;
-    figures->pace_ns = isfinite(rate) ? 1e9 / rate : figures->measured_ns / (double)run->n_batches;
-    if (!isfinite(figures->measured_ns))
+    round->measured_ns = over_repetitions(repetitions, -1, "makespan_ns", NULL, &half);
+    round->spread_ratio = half / round->measured_ns;
+    round->pace_ns = isfinite(rate) ? 1e9 / rate : round->measured_ns / (double)run->stream.n_batches;
+    if (!isfinite(round->measured_ns))
         return FALSE;
     for (guint p = 0; p < parts->len; p++)
     {
@@ -222,8 +218,8 @@ gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigure
         walls[p] = over_repetitions(repetitions, part->block, "device_wall_ns", part->alias, NULL);
     }
     learn_host(run, parts, repetitions);
-    double rest = rest_of(run, parts, walls, figures->measured_ns);
+    double rest = rest_of(run, parts, walls, round->measured_ns);
     for (guint p = 0; p < parts->len; p++)
-        correct(run, &g_array_index(parts, Part, p), walls[p], rest, figures->spread_ratio);
+        correct(run, &g_array_index(parts, Part, p), walls[p], rest, round->spread_ratio);
     return TRUE;
 }

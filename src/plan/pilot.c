@@ -31,15 +31,9 @@ static void round_clear(gpointer data)
 
 static PilotRun run_of(const Pilot *pilot, const IfmPlan *plan, gsize n_batches)
 {
-    const IfmPilotOptions *options = pilot->options;
-    return (PilotRun){ .costs = pilot->costs,
-                       .plan = plan,
-                       .sizes = options->sizes,
-                       .n_sizes = options->n_sizes,
-                       .n_batches = n_batches,
-                       .queue_depth = options->like->queue_depth,
-                       .block_depth = options->like->block_depth,
-                       .sources = options->sources };
+    PilotRun run = { pilot->costs, plan, pilot->options->stream };
+    run.stream.n_batches = n_batches;
+    return run;
 }
 
 /* As many batches per repetition as fill a round's part of the budget with its warm-up, but no more than the run will
@@ -108,21 +102,17 @@ static gboolean was_tried(const Pilot *pilot, const IfmPlan *plan, gboolean shar
 
 static gboolean try_plan(Pilot *pilot, const IfmPlan *plan, GError **error)
 {
-    PilotRun tried = run_of(pilot, plan, batches_for(pilot, plan));
-    IfmPilotRound round = { .n_batches = tried.n_batches, .again = was_tried(pilot, plan, FALSE) };
+    IfmPilotRound round = { .n_batches = batches_for(pilot, plan), .again = was_tried(pilot, plan, FALSE) };
+    PilotRun tried = run_of(pilot, plan, round.n_batches);
     IfmPlanRunResult result;
-    PilotFigures figures;
-    if (!pilot_simulate(&tried, tried.n_batches, &round.predicted_ns, error))
+    if (!pilot_simulate(&tried, round.n_batches, &round.predicted_ns, error))
         return FALSE;
-    g_autoptr(IfmMeasurement) measurement = run(pilot, plan, tried.n_batches, error);
+    g_autoptr(IfmMeasurement) measurement = run(pilot, plan, round.n_batches, error);
     if (measurement == NULL)
         return FALSE;
-    if (!ifm_plan_run_result(measurement, &result) || !pilot_learn(&tried, result.repetitions, &figures))
+    if (!ifm_plan_run_result(measurement, &result) || !pilot_learn(&tried, result.repetitions, &round))
         return ifm_error_set(error, IFM_ERROR_FAILED, "pilot run: it has no makespan");
     round.plan = ifm_plan_copy(plan);
-    round.measured_ns = figures.measured_ns;
-    round.pace_ns = figures.pace_ns;
-    round.spread_ratio = figures.spread_ratio;
     g_array_append_val(pilot->rounds, round);
     return TRUE;
 }
@@ -151,9 +141,9 @@ static IfmPlan *go_round(Pilot *pilot, const IfmPlan *first, GError **error)
         g_auto(IfmPlanAnswer) answer = { 0 };
         if (!ifm_plan_search(pilot->costs, pilot->question, &answer, error))
             return NULL;
-        IfmPlan **next = !was_tried(pilot, answer.best, TRUE)   ? &answer.best
-                         : !was_tried(pilot, answer.plan, TRUE) ? &answer.plan
-                                                                : NULL;
+        IfmPlan **next = !was_tried(pilot, answer.best.plan, TRUE) ? &answer.best.plan
+                         : !was_tried(pilot, answer.plan, TRUE)    ? &answer.plan
+                                                                   : NULL;
         if (next ==
             NULL) /* the costs now contain both runs: the search decides as always, and a doubtful gain does not count */
             return g_steal_pointer(&answer.plan);

@@ -14,13 +14,14 @@ const char *ifm_costs_why_never(const IfmCosts *costs, int device, int stage)
     return ifm_costs_why_not(costs, device, stage, stage);
 }
 
-static json_t *choice_to_json(const IfmPlan *plan, const IfmPlanCost *cost, const IfmPlanForecast *forecast)
+static json_t *choice_to_json(const IfmPlanChoice *choice)
 {
-    if (plan == NULL)
+    const IfmPlanForecast *forecast = &choice->forecast;
+    if (choice->plan == NULL)
         return json_null();
-    json_t *json = ifm_plan_cost_to_json(cost);
-    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(plan));
-    gboolean known = forecast != NULL && forecast->cycle_ns > 0;
+    json_t *json = ifm_plan_cost_to_json(&choice->cost);
+    json_object_set_new(json, "plan", ifm_plan_blocks_to_json(choice->plan));
+    gboolean known = forecast->cycle_ns > 0;
     json_object_set_new(json, "predicted_cycle_ns", ifm_json_real(known ? forecast->cycle_ns : (double)NAN));
     json_object_set_new(json, "predicted_cycle_spread_ratio", ifm_json_real(known ? forecast->spread_ratio : (double)NAN));
     return json;
@@ -35,32 +36,26 @@ static const IfmRecordField certificate_fields[] = {
     { IFM_RECORD(DOUBLE, IfmPlanAnswer, gap_ratio) },    { NULL },
 };
 
-static json_t *size_to_json(const IfmPlanReport *report)
-{
-    json_t *size = json_array(), *sizes = json_array();
-    json_array_append_new(size, json_integer(report->nodes));
-    json_array_append_new(size, json_integer(report->edges));
-    json_array_append_new(sizes, size);
-    return sizes;
-}
-
 json_t *ifm_plan_answer_to_json(const IfmPlanReport *report)
 {
-    const IfmPlanAnswer *answer = report->answer;
+    const IfmPlanned *planned = report->planned;
+    const IfmPlanAnswer *answer = &planned->answer;
+    const IfmPlanSize *size = &planned->size;
     json_t *json = ifm_plan_to_json(answer->plan);
-    json_object_set_new(json, "sizes", size_to_json(report));
+    json_object_set_new(json, "sizes", json_pack("[[II]]", (json_int_t)size->nodes, (json_int_t)size->edges));
     json_object_set_new(json, "objective", json_string(ifm_objective_words()[report->objective]));
     json_object_set_new(json, "cost", ifm_plan_cost_to_json(&answer->cost));
     json_object_set_new(json, "costs",
-                        ifm_costs_to_json(report->costs, answer->plan, (double)report->nodes, (double)report->edges));
+                        ifm_costs_to_json(report->costs, answer->plan, (double)size->nodes, (double)size->edges));
     json_object_set_new(json, "n_implausible",
                         json_integer(report->costs != NULL ? (json_int_t)ifm_costs_n_implausible(report->costs) : 0));
     json_object_set_new(json, "certificate", ifm_record_to_json(answer, certificate_fields));
-    json_object_set_new(json, "best", choice_to_json(answer->best, &answer->best_cost, &answer->best_forecast));
-    json_object_set_new(json, "single", choice_to_json(answer->single, &answer->single_cost, &answer->single_forecast));
-    if (report->other != NULL)
-        json_object_set_new(json, "given", choice_to_json(report->other, report->other_cost, report->other_forecast));
-    json_object_set_new(json, "prediction", report->prediction != NULL ? json_deep_copy(report->prediction) : json_null());
+    json_object_set_new(json, "best", choice_to_json(&answer->best));
+    json_object_set_new(json, "single", choice_to_json(&answer->single));
+    if (planned->other.plan != NULL)
+        json_object_set_new(json, "given", choice_to_json(&planned->other));
+    json_object_set_new(json, "prediction",
+                        planned->prediction != NULL ? json_deep_copy(planned->prediction) : json_null());
     return json;
 }
 
@@ -69,19 +64,7 @@ json_t *ifm_plan_answer_to_json(const IfmPlanReport *report)
 IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *planned)
 {
     const IfmPlanContext *context = &result->context;
-    return (IfmPlanReport){
-        .model = context->tables->name,
-        .nodes = planned->size.nodes,
-        .edges = planned->size.edges,
-        .objective = context->question.objective,
-        .costs = context->costs,
-        .answer = &planned->answer,
-        .prediction = planned->prediction,
-        .other = planned->other,
-        .other_cost = planned->other != NULL ? &planned->other_cost : NULL,
-        .other_forecast = planned->other != NULL ? &planned->other_forecast : NULL,
-        .pareto = planned->pareto,
-    };
+    return (IfmPlanReport){ context->tables->name, context->question.objective, context->costs, planned };
 }
 
 static const IfmRecordField pareto_fields[] = {
@@ -102,7 +85,7 @@ static json_t *planned_to_json(const IfmPlanResult *result, const IfmPlanned *pl
     json_t *pareto = planned->pareto != NULL ? json_array() : NULL;
     for (guint i = 0; pareto != NULL && i < planned->pareto->len; i++)
     {
-        const IfmPlanCandidate *answer = planned->pareto->pdata[i];
+        const IfmPlanChoice *answer = planned->pareto->pdata[i];
         json_t *one = json_object();
         json_object_set_new(one, "plan", ifm_plan_blocks_to_json(answer->plan));
         json_object_update_new(one, ifm_record_to_json(&answer->cost, pareto_fields));

@@ -47,79 +47,44 @@ char *costs_unknown_alias(const IfmCosts *costs, const char *alias)
     return g_strdup_printf("(there are %s)%s", all, hint);
 }
 
-/* @devices: (out) the block's devices as indices of the model    @used: of the plan so far */
-static gboolean block_devices(const IfmCosts *costs, const IfmPlan *plan, guint at, int *devices, guint32 *used,
-                              GError **error)
+static gboolean check_block(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanBlock *block, GError **error)
 {
-    const IfmPlanBlock *block = ifm_plan_block(plan, at);
-    double sum = 0;
-    if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
-        return ifm_error_refuse(error, "block %u: %" G_GSIZE_FORMAT " devices; 1 to %d is right", at + 1, block->n_devices,
-                                IFM_PLAN_MAX_DEVICES);
     for (gsize i = 0; i < block->n_devices; i++)
     {
-        if (block->devices[i] < 0 || (guint)block->devices[i] >= plan->devices->len)
-            return ifm_error_refuse(error, "block %u: device %d of %u", at + 1, block->devices[i], plan->devices->len);
         const char *alias = ifm_plan_device(plan, block->devices[i])->alias;
-        devices[i] = ifm_costs_find_device(costs, alias);
-        if (devices[i] < 0)
+        int device = ifm_costs_find_device(costs, alias);
+        if (device < 0)
         {
             g_autofree char *known = costs_unknown_alias(costs, alias);
-            return ifm_error_refuse(error, "block %u: %s: no such device in the cost model %s", at + 1, alias, known);
+            return ifm_error_refuse(error, "%s: no such device in the cost model %s", alias, known);
         }
-        if ((*used & 1u << devices[i]) != 0)
-            return ifm_error_refuse(error, "block %u: %s is in two blocks; a device belongs to one", at + 1, alias);
-        if (!(block->ratios[i] > 0))
-            return ifm_error_refuse(error, "block %u: %s: share %g; above 0 is right", at + 1, alias, block->ratios[i]);
-        *used |= 1u << devices[i];
-        sum += block->ratios[i];
-    }
-    if (fabs(sum - 1) > 1e-3)
-        return ifm_error_refuse(error, "block %u: shares add up to %g; 1 is right", at + 1, sum);
-    return TRUE;
-}
-
-static gboolean check_block(const IfmCosts *costs, const IfmPlanBlock *block, guint at, const int *devices, GError **error)
-{
-    for (gsize i = 0; i < block->n_devices; i++)
-    {
-        const IfmCostDevice *device = &costs->devices[devices[i]]->is;
-        const char *why = ifm_costs_why_not(costs, devices[i], block->first, block->last);
-        if (why == NULL && block->n_devices > 1 && !device->splits)
+        const char *why = ifm_costs_why_not(costs, device, block->first, block->last);
+        if (why == NULL && block->n_devices > 1 && !costs->devices[device]->is.splits)
             why = "it takes no part in data parallelism";
         if (why != NULL)
-            return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "block %u: %s: stages %d to %d: %s", at + 1, device->alias,
-                                 block->first, block->last, why);
+            return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: stages %d to %d: %s", alias, block->first, block->last,
+                                 why);
     }
     for (int stage = block->first; block->n_devices > 1 && stage <= block->last; stage++)
         if ((costs->no_split >> (stage - 1) & 1) != 0)
             return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
-                                 "block %u: stage %d takes no part in data parallelism; one device "
-                                 "is right",
-                                 at + 1, stage);
+                                 "stage %d takes no part in data parallelism; one device is right", stage);
     return TRUE;
 }
 
-typedef int BlockDevices[IFM_PLAN_MAX_DEVICES];
-
-static gboolean check_plan(const IfmCosts *costs, const IfmPlan *plan, BlockDevices *devices, guint32 *used, GError **error)
+gboolean cost_check_plan(const IfmCosts *costs, const IfmPlan *plan, GError **error)
 {
-    int next = 1;
-    *used = 0;
     if (plan->model != NULL && costs->model != NULL && !g_str_equal(plan->model, costs->model))
         return ifm_error_refuse(error, "plan: of model \"%s\"; the costs are of \"%s\"", plan->model, costs->model);
+    if (!ifm_plan_check_itself(plan, FALSE, "plan", error))
+        return FALSE;
+    int last = ifm_plan_block(plan, plan->blocks->len - 1)->last;
+    if (last != costs->n_stages)
+        return ifm_error_refuse(error, "plan: its blocks have stages 1 to %d; the costs are of %d stages", last,
+                                costs->n_stages);
     for (guint b = 0; b < plan->blocks->len; b++)
-    {
-        const IfmPlanBlock *block = ifm_plan_block(plan, b);
-        if (block->first != next || block->last < next || block->last > costs->n_stages)
-            return ifm_error_refuse(error, "block %u: stages %d to %d; %d is next, of %d", b + 1, block->first, block->last,
-                                    next, costs->n_stages);
-        next = block->last + 1;
-        if (!block_devices(costs, plan, b, devices[b], used, error) || !check_block(costs, block, b, devices[b], error))
-            return FALSE;
-    }
-    if (next <= costs->n_stages)
-        return ifm_error_refuse(error, "plan: stages %d to %d are in no block", next, costs->n_stages);
+        if (!check_block(costs, plan, ifm_plan_block(plan, b), error))
+            return ifm_error_prefix(error, "block %u: ", b + 1);
     return TRUE;
 }
 
@@ -210,11 +175,15 @@ static gboolean block_cost(const Sum *sum, const IfmPlanBlock *block, const int 
     return TRUE;
 }
 
-static guint32 mask_of(const int *devices, gsize n)
+/* @devices: (out) those of a block, as indices of the model    Returns: their mask */
+static guint32 find_devices(const IfmCosts *costs, const IfmPlan *plan, const IfmPlanBlock *block, int *devices)
 {
     guint32 mask = 0;
-    for (gsize i = 0; i < n; i++)
+    for (gsize i = 0; i < block->n_devices; i++)
+    {
+        devices[i] = ifm_costs_find_device(costs, ifm_plan_device(plan, block->devices[i])->alias);
         mask |= 1u << devices[i];
+    }
     return mask;
 }
 
@@ -229,25 +198,30 @@ static void add_energy(const Sum *sum, const IfmPlanBlock *block, const int *dev
     }
 }
 
-static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *devices, guint32 used, GError **error)
+static gboolean add_up(const Sum *sum, GError **error)
 {
+    const IfmPlan *plan = sum->plan;
     IfmPlanCost *cost = sum->cost;
     gboolean split = FALSE;
     double squares = 0, cycle_upper = 0, busy_j = 0, idle_w = 0;
+    int devices[IFM_PLAN_MAX_DEVICES];
+    guint32 used = 0;
+    for (guint b = 0; b < plan->blocks->len; b++)
+        used |= find_devices(sum->costs, plan, ifm_plan_block(plan, b), devices);
     for (guint b = 0; b < plan->blocks->len; b++)
     {
         const IfmPlanBlock *block = ifm_plan_block(plan, b);
-        guint32 set = mask_of(devices[b], block->n_devices);
+        guint32 set = find_devices(sum->costs, plan, block, devices);
         IfmBlockCost alone = { 0 }, steady;
         double longest = 0, half = 0;
         alone.partition_ns = cost_partition_ns(sum->costs, (int)block->n_devices, !split, sum->batch->edges);
         alone.merge_ns = cost_merge_ns(sum->costs, (int)block->n_devices);
         steady = alone;
-        if (!block_cost(sum, block, devices[b], set, FALSE, &alone, &longest, &half, error))
+        if (!block_cost(sum, block, devices, set, FALSE, &alone, &longest, &half, error))
             return ifm_error_prefix(error, "block %u: ", b + 1);
         cost->latency_ns += alone.total_ns;
         squares += half * half;
-        if (!block_cost(sum, block, devices[b], used, TRUE, &steady, &longest, &half, error))
+        if (!block_cost(sum, block, devices, used, TRUE, &steady, &longest, &half, error))
             return ifm_error_prefix(error, "block %u: ", b + 1);
         double bound = fmax(longest, steady.handover_ns + steady.partition_ns + steady.merge_ns);
         if (bound > cost->cycle_ns)
@@ -256,7 +230,7 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
             cost->bottleneck_block = (int)b + 1;
         }
         cycle_upper = isnan(half) || isnan(cycle_upper) ? (double)NAN : fmax(cycle_upper, fmax(bound, longest + half));
-        add_energy(sum, block, devices[b], &steady, &busy_j, &idle_w);
+        add_energy(sum, block, devices, &steady, &busy_j, &idle_w);
         g_array_append_val(cost->alone, alone);
         g_array_append_val(cost->steady, steady);
         split = split || block->n_devices > 1;
@@ -270,15 +244,13 @@ static gboolean add_up(const Sum *sum, const IfmPlan *plan, BlockDevices *device
 gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, const CostBatch *batch,
                       IfmPlanCost *cost, GError **error)
 {
-    guint32 used;
-    g_autofree BlockDevices *devices = g_new0(BlockDevices, plan->blocks->len + 1);
-    *cost = (IfmPlanCost){ .busy_known = TRUE, .fused_least_ratio = NAN, .fused_most_ratio = NAN };
-    if (!check_plan(costs, plan, devices, &used, error))
-        return FALSE;
-    cost->alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
-    cost->steady = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost));
+    *cost = (IfmPlanCost){ .busy_known = TRUE,
+                           .fused_least_ratio = NAN,
+                           .fused_most_ratio = NAN,
+                           .alone = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost)),
+                           .steady = g_array_new(FALSE, FALSE, sizeof(IfmBlockCost)) };
     const Sum sum = { costs, curves, plan, batch, cost };
-    if (add_up(&sum, plan, devices, used, error))
+    if (add_up(&sum, error))
         return TRUE;
     ifm_plan_cost_clear(cost);
     return FALSE;
@@ -297,6 +269,8 @@ gboolean ifm_plan_cost_with_sources(const IfmCosts *costs, const IfmPlan *plan, 
     *cost = (IfmPlanCost){ 0 };
     if (!(isfinite(nodes) && nodes > 0 && isfinite(edges) && edges > 0))
         return ifm_error_refuse(error, "plan: %g nodes, %g edges: both must be above 0", nodes, edges);
+    if (!cost_check_plan(costs, plan, error))
+        return FALSE;
     g_autoptr(CurveTable) curves = curve_table_new(costs, nodes, edges, sources, TRUE);
     if (!plan_cost_on(costs, curves, plan, &batch, cost, error))
         return FALSE;

@@ -141,11 +141,11 @@ double costs_pad_ns(const IfmCosts *costs, int first, const IfmPlanSize *size, d
 
 /* --- links that a study measured (costs-links.c) ---------------------------------------------------------------------- */
 
-/* [first - 1][last - 1] What crosses where a study measures a range: the graph's tensors, from host memory and back. */
+/* [static][first - 1][last - 1] What crosses where a study measures a range: the graph's tensors, from host memory and
+ * back. */
 typedef struct
 {
-    IfmCostCrossing of[IFM_MAX_STAGES][IFM_MAX_STAGES];
-    int n_zeros[IFM_MAX_STAGES][IFM_MAX_STAGES]; /* inputs that a static model does not have */
+    IfmCostCrossing of[2][IFM_MAX_STAGES][IFM_MAX_STAGES];
 } CostHeld;
 
 /* costs_add_bytes: Adds the bytes of a tensor per node and per edge. */
@@ -154,9 +154,9 @@ void costs_add_bytes(const IfmStudyTables *tables, const IfmBoundary *boundary, 
  * model of a range cannot be built. */
 gboolean costs_set_crossings(IfmCosts *costs, const IfmStudyTables *tables, CostHeld *held, GError **error);
 /* costs_take_links: Sets the links of a device if the study measured them and if the device's latencies contain such
- * copies. FALSE if not. */
-gboolean costs_take_links(IfmCosts *costs, const IfmStudyTables *tables, const IfmStudyDevice *device, int index,
-                          const CostHeld *held);
+ * copies. FALSE if not. @rows: IfmStudyRow*: those with a latency */
+gboolean costs_take_links(IfmCosts *costs, const IfmStudyTables *tables, const GPtrArray *rows,
+                          const IfmStudyDevice *device, int index, const CostHeld *held);
 /* costs_held_ns: The copies within a measured latency of a device with links, ns. */
 double costs_held_ns(const IfmCosts *costs, const CostHeld *held, int device, int first, int last, double nodes,
                      double edges);
@@ -171,12 +171,16 @@ double costs_unheld_ratio(const IfmCosts *costs, const CostHeld *held, int devic
  * thread. */
 typedef struct
 {
-    double ns, in_ns, out_ns;
+    double ns, in_ns, out_ns, in_bytes;
     gboolean copies;
 } CostPart;
 
-/* costs_copies_at: The copies of a part of so many nodes and edges on a device that copies. @whole_nodes, @whole_edges:
- * size of the tensors that the device needs whole */
+/* costs_cross: The copies over a device's links: their times and the bytes in. @whole_nodes, @whole_edges: size of the
+ * tensors that the device needs whole */
+void costs_cross(const CostDevice *of, const IfmCostCrossing *crossing, double nodes, double edges, double whole_nodes,
+                 double whole_edges, CostPart *part);
+
+/* costs_copies_at: The same of a part of so many nodes and edges; 0 if the device does not copy. */
 void costs_copies_at(const IfmCosts *costs, int device, int first, int last, double nodes, double edges, double whole_nodes,
                      double whole_edges, CostPart *part);
 /* costs_copies: The copies of a share of a block of @n_devices devices; 0 if the device does not copy, or if none of
@@ -237,8 +241,10 @@ double cost_partition_ns(const IfmCosts *costs, int n_devices, gboolean first_sp
 double cost_merge_ns(const IfmCosts *costs, int n_devices);
 /* cost_n_streams: The streams of a plan's device: the plan's specification, else the model's. */
 int cost_n_streams(const IfmCosts *costs, int device, const IfmPlanDevice *described);
-/* plan_cost_on: The cost of a plan, with curves of the batch's size. The plan's devices are those of the model by
- * alias. */
+/* cost_check_plan: Whether the plan is one of the model's stages and devices, each of which runs what it is given. */
+gboolean cost_check_plan(const IfmCosts *costs, const IfmPlan *plan, GError **error);
+/* plan_cost_on: The cost of a plan that was checked, or made by the model, with curves of the batch's size. The plan's
+ * devices are those of the model by alias. */
 gboolean plan_cost_on(const IfmCosts *costs, CurveTable *curves, const IfmPlan *plan, const CostBatch *batch,
                       IfmPlanCost *cost, GError **error);
 
@@ -280,23 +286,15 @@ gboolean space_next(const PlanSpace *space, int done, int n_blocks, guint32 open
 /* space_each_share: Calls @each with every choice of the grid for so many devices: shares that add up to 1. */
 typedef void (*SpaceShares)(const double *shares, gpointer user);
 void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShares each, gpointer user);
-/* space_plan: The plan lists all devices of the space, in the model's order, used or not. Devices that the question
- * excludes are not listed: nothing is compiled or run there. */
-IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks);
+/* space_choose: Makes a plan and its cost. The plan lists all devices of the space, in the model's order, used or not.
+ * Devices that the question excludes are not listed: nothing is compiled or run there.
+ * @choice: (out) zeroed before    Returns: FALSE if it cannot be costed: no size of a static device holds its share. */
+gboolean space_choose(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks, IfmPlanChoice *choice,
+                      GError **error);
 int space_members(guint32 set, int *devices);
 
-/* answer_take: Makes the single device, or the best plan, the answer (search-answer.c). */
-void answer_take(IfmPlanAnswer *answer, gboolean single);
-
-/* --- shares of blocks with copies (split-copies.c) -------------------------------------------------------------------- */
-
-/* costs_each_copying_split: Calls @each with shares worth trying for a block some of whose devices copy, besides those
- * that make all devices finish together: those that finish together with their copies in, those where the host's copies
- * and @host_ns take as long as the longest of @paces, and all tenths. @alone, @paces: [n] curves of the devices; either
- * may be NULL    @host_ns: [n_host] */
-void costs_each_copying_split(const IfmCosts *costs, const int *devices, int n, int first, int last, double nodes,
-                              double edges, const PlanCurve *const *alone, const PlanCurve *const *paces,
-                              const double *host_ns, int n_host, SpaceShares each, gpointer user);
+/* The value that a search minimises: ns, ns or J. */
+double search_objective_of(const IfmPlanCost *cost, IfmObjective objective);
 
 /* --- pilots (pilot-learn.c) ------------------------------------------------------------------------------------------- */
 
@@ -304,27 +302,16 @@ void costs_each_copying_split(const IfmCosts *costs, const int *devices, int n, 
  * not contain: a standard deviation, of nine runs from the predictions after their pilots (docs/pipelines.md). */
 #define PILOT_DRIFT 0.05
 
-/* PilotRun: a short run of a plan. @n_batches: per repetition, of @sizes cyclically. Depths as in
- * IfmSimulateOptions. */
+/* PilotRun: a short run of a plan. @stream: of its n_batches a repetition. */
 typedef struct
 {
     IfmCosts *costs;
     const IfmPlan *plan;
-    const IfmPlanSize *sizes;
-    gsize n_sizes, n_batches;
-    int queue_depth, block_depth;
-    const gint64 *sources; /* as in IfmSimulateOptions */
+    IfmSimulateOptions stream;
 } PilotRun;
-
-/* Over the repetitions: median makespan, median time per batch in steady state, half the range of makespans /
- * median. */
-typedef struct
-{
-    double measured_ns, pace_ns, spread_ratio;
-} PilotFigures;
 
 gboolean pilot_simulate(const PilotRun *run, gsize n_batches, double *makespan_ns, GError **error);
 /* pilot_learn: Corrects the run's costs. Earlier knowledge (a range's tables, or an earlier run) and the new
- * measurement are weighted by their precision. @repetitions: as in the result of a run. FALSE if they have no
- * makespan. */
-gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, PilotFigures *figures);
+ * measurement are weighted by their precision. @repetitions: as in the result of a run    @round: (out) its measured
+ * figures. FALSE if the repetitions have no makespan. */
+gboolean pilot_learn(const PilotRun *run, const json_t *repetitions, IfmPilotRound *round);

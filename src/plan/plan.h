@@ -72,7 +72,6 @@ int ifm_costs_find_device(const IfmCosts *costs, const char *alias);
 /** ifm_costs_set_statistic: Which statistic the latency of one batch is (default: the median). Cycles and energy are of
  * means always. Not while another thread reads the costs. */
 void ifm_costs_set_statistic(IfmCosts *costs, IfmCostStatistic statistic);
-IfmCostStatistic ifm_costs_statistic(const IfmCosts *costs);
 gsize ifm_costs_n_stages(const IfmCosts *costs);
 
 /** ifm_costs_sizes: The smallest and the largest measured size, each of nodes and of edges. @max: (out) 0 without a
@@ -110,23 +109,13 @@ const char *const *ifm_objective_words(void);
 gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question, IfmPlanAnswer *answer, GError **error);
 
 /** ifm_plan_pareto: The plans that no other plan beats in latency, cycle and, where known, energy. The ratios of a
- * block make its devices finish together, alone or in steady state. Returns: (transfer full) IfmPlanCandidate*, sorted
+ * block make its devices finish together, alone or in steady state. Returns: (transfer full) IfmPlanChoice*, sorted
  * by latency; NULL with the errors of ifm_plan_search(). */
 GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
 
-/** IfmPlanCandidate: a plan of a question's space. @published: it is in the space of the published search
- * (docs/planning.md), at its shares */
-typedef struct
-{
-    IfmPlan *plan;
-    IfmPlanCost cost;
-    gboolean published;
-} IfmPlanCandidate;
-void ifm_plan_candidate_free(IfmPlanCandidate *candidate);
-
 /** ifm_plan_candidates: Every plan of the question's space, best first: each way to cut the stages and to give devices to
  * the blocks, and of a block of several devices the shares that finish together and those of the grid (without one: 0.3,
- * 0.5, 0.7). Returns: (transfer full) IfmPlanCandidate*; NULL with the errors of ifm_plan_search(), or with
+ * 0.5, 0.7). Returns: (transfer full) IfmPlanChoice*; NULL with the errors of ifm_plan_search(), or with
  * IFM_ERROR_INVALID where there are more than 100,000. */
 GPtrArray *ifm_plan_candidates(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
 
@@ -147,7 +136,7 @@ typedef struct
  * IfmPilotOptions: of a pilot, a short run of a plan before its prediction. The prediction then rests on what these
  * devices do together today, and not only on tables that were measured earlier.
  * @like: graphs, sizes, depths, watchdog and seed of the run; the pilot sets plans, batches and repetitions itself
- * @sizes: [n_sizes] of its batches, cyclically
+ * @stream: its batches, as a simulation has them, but for their number
  * @keep_plan: corrects the costs for the given plan, and searches for no other
  * @resolve: sets the devices behind a plan's aliases, as the run will; returns FALSE with an error
  */
@@ -156,10 +145,8 @@ typedef struct
     IfmMeasureFunction measure;
     void *measure_user;
     const IfmPlanCase *like;
-    const IfmPlanSize *sizes;
-    gsize n_sizes;
-    const gint64 *sources; /* as in IfmSimulateOptions */
-    gint64 budget_ns;      /* for three rounds with warm-up and without compiling; at most twice as many are run */
+    IfmSimulateOptions stream;
+    gint64 budget_ns; /* for three rounds with warm-up and without compiling; at most twice as many are run */
     gboolean keep_plan;
     gboolean (*resolve)(IfmPlan *plan, void *user, GError **error);
     void *user;

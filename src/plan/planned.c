@@ -72,21 +72,16 @@ static void planned_free(IfmPlanned *planned)
     g_clear_pointer(&planned->trace, ifm_trace_free);
     g_clear_pointer(&planned->pareto, g_ptr_array_unref);
     g_clear_pointer(&planned->candidates, g_ptr_array_unref);
-    g_clear_pointer(&planned->other, ifm_plan_free);
-    ifm_plan_cost_clear(&planned->other_cost);
+    ifm_plan_choice_clear(&planned->other);
     g_free(planned);
 }
 
-/* @path: of the file with @other, which is what is wrong where it cannot be costed */
-static gboolean compare(const IfmCosts *costs, const IfmPlan *other, const char *path, const IfmSimulateOptions *simulate,
-                        IfmPlanned *planned, GError **error)
+/* Costs and simulates the plan to compare with. */
+static gboolean compare(const IfmCosts *costs, const IfmSimulateOptions *simulate, IfmPlanChoice *other, GError **error)
 {
-    planned->other = ifm_plan_copy(other);
-    if (ifm_plan_cost(costs, other, (double)planned->size.nodes, (double)planned->size.edges, &planned->other_cost,
-                      error) &&
-        ifm_plan_foresee(costs, other, simulate, &planned->other_forecast, error))
-        return TRUE;
-    return ifm_error_prefix(error, "%s: ", path);
+    const IfmPlanSize *size = simulate->sizes;
+    return ifm_plan_cost(costs, other->plan, (double)size->nodes, (double)size->edges, &other->cost, error) &&
+           ifm_plan_foresee(costs, other->plan, simulate, &other->forecast, error);
 }
 
 static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *options, const IfmPlan *other,
@@ -107,7 +102,9 @@ static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *opt
         return ifm_error_prefix(error,
                                 "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", context->place.store_path,
                                 size->nodes, size->edges);
-    return other == NULL || compare(context->costs, other, options->compare, &simulate, planned, error);
+    planned->other.plan = other != NULL ? ifm_plan_copy(other) : NULL;
+    return other == NULL || compare(context->costs, &simulate, &planned->other, error) ||
+           ifm_error_prefix(error, "%s: ", options->compare);
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------------------ */

@@ -1,85 +1,118 @@
-/* The answer of a search: the plan, whether a single device is as good, and how certain it is. */
+/* The answer of a search: the plan, whether a single device is as good by the same prediction that is shown of it, and how
+ * certain it is. */
 #include <math.h>
 
 #include "search-private.h"
 
+void ifm_plan_choice_clear(IfmPlanChoice *choice)
+{
+    g_clear_pointer(&choice->plan, ifm_plan_free);
+    ifm_plan_cost_clear(&choice->cost);
+    *choice = (IfmPlanChoice){ 0 };
+}
+
 void ifm_plan_answer_clear(IfmPlanAnswer *answer)
 {
     g_clear_pointer(&answer->plan, ifm_plan_free);
-    g_clear_pointer(&answer->best, ifm_plan_free);
-    g_clear_pointer(&answer->single, ifm_plan_free);
     ifm_plan_cost_clear(&answer->cost);
-    ifm_plan_cost_clear(&answer->best_cost);
-    ifm_plan_cost_clear(&answer->single_cost);
+    ifm_plan_choice_clear(&answer->best);
+    ifm_plan_choice_clear(&answer->single);
     *answer = (IfmPlanAnswer){ 0 };
 }
 
-void answer_take(IfmPlanAnswer *answer, gboolean single)
+/* --- the best plan or the single device ------------------------------------------------------------------------------- */
+
+static void answer_take(IfmPlanAnswer *answer, const IfmPlanChoice *choice)
 {
     g_clear_pointer(&answer->plan, ifm_plan_free);
     ifm_plan_cost_clear(&answer->cost);
-    answer->plan = ifm_plan_copy(single ? answer->single : answer->best);
-    answer->cost = single ? answer->single_cost : answer->best_cost;
+    answer->plan = ifm_plan_copy(choice->plan);
+    answer->cost = choice->cost;
     g_array_ref(answer->cost.alone);
     g_array_ref(answer->cost.steady);
 }
 
-static gboolean is_unknown(const IfmPlanCost *cost, IfmObjective objective)
+/* Takes the single device unless the best plan gains more than the uncertainty of both. @best_half, @single_half: of their
+ * intervals; NaN: unknown */
+static void answer_decide(IfmPlanAnswer *answer, double gain, double best_half, double single_half)
 {
-    return isnan(objective == IFM_OBJECTIVE_LATENCY ? cost->latency_spread_ratio : cost->cycle_spread_ratio);
+    double doubt = hypot(isnan(best_half) ? 0 : best_half, isnan(single_half) ? 0 : single_half);
+    answer->within_uncertainty = gain <= doubt;
+    answer->spread_unknown = isnan(best_half) || isnan(single_half);
+    answer_take(answer, answer->within_uncertainty ? &answer->single : &answer->best);
 }
 
-/* Half of the interval of the objective; 0 if it is unknown. Energy is time x power, and power has no error here. */
+/* Half of the interval of the objective; NaN if it is unknown. Energy is time x power, and power has no error here. */
 static double half_of(const IfmPlanCost *cost, IfmObjective objective)
 {
     double ratio = objective == IFM_OBJECTIVE_LATENCY ? cost->latency_spread_ratio : cost->cycle_spread_ratio;
-    return isnan(ratio) ? 0 : ratio * search_objective_of(cost, objective);
-}
-
-static void find_single(PlanSpace *space, IfmPlanAnswer *answer)
-{
-    const IfmPlanQuestion *question = space->question;
-    const CostBatch batch = { question->nodes, question->edges, question->sources };
-    int n = space->costs->n_stages;
-    for (int d = 0; d < space->costs->n_devices; d++)
-    {
-        const SpaceBlock block = { .first = 1, .last = n, .set = 1u << d, .shares = { 1 } };
-        if ((space->devices & 1u << d) == 0 || (space->runs[1u << d][0] >> (n - 1) & 1) == 0)
-            continue;
-        g_autoptr(IfmPlan) plan = space_plan(space, &block, 1);
-        g_auto(IfmPlanCost) cost = { 0 };
-        if (!plan_cost_on(space->costs, space->curves, plan, &batch, &cost, NULL))
-            continue;
-        if (answer->single != NULL && search_objective_of(&cost, question->objective) >=
-                                          search_objective_of(&answer->single_cost, question->objective))
-            continue;
-        ifm_plan_cost_clear(&answer->single_cost);
-        g_clear_pointer(&answer->single, ifm_plan_free);
-        answer->single = g_steal_pointer(&plan);
-        answer->single_cost = cost;
-        cost = (IfmPlanCost){ 0 };
-    }
+    return ratio * search_objective_of(cost, objective);
 }
 
 static void decide(IfmPlanAnswer *answer, IfmObjective objective)
 {
+    const IfmPlanCost *best = &answer->best.cost, *single = &answer->single.cost;
     guint n_devices = 0;
-    for (guint b = 0; b < answer->best->blocks->len; b++)
-        n_devices += (guint)ifm_plan_block(answer->best, b)->n_devices;
-    if (answer->single != NULL && n_devices > 1)
+    for (guint b = 0; b < answer->best.plan->blocks->len; b++)
+        n_devices += (guint)ifm_plan_block(answer->best.plan, b)->n_devices;
+    if (answer->single.plan != NULL && n_devices > 1)
+        answer_decide(answer, search_objective_of(single, objective) - search_objective_of(best, objective),
+                      half_of(best, objective), half_of(single, objective));
+    else
+        answer_take(answer, &answer->best);
+}
+
+gboolean ifm_plan_foresee(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options,
+                          IfmPlanForecast *forecast, GError **error)
+{
+    g_auto(IfmSimulation) simulation = { 0 };
+    *forecast = (IfmPlanForecast){ NAN, NAN };
+    if (!ifm_plan_simulate(costs, plan, options, &simulation, error))
+        return FALSE;
+    *forecast =
+        (IfmPlanForecast){ (double)simulation.makespan_ns / (double)options->n_batches, simulation.makespan_spread_ratio };
+    return TRUE;
+}
+
+gboolean ifm_plan_settle(const IfmCosts *costs, IfmObjective objective, const IfmSimulateOptions *options,
+                         IfmPlanAnswer *answer, GError **error)
+{
+    IfmPlanForecast *best = &answer->best.forecast, *single = &answer->single.forecast;
+    *single = (IfmPlanForecast){ NAN, NAN };
+    if (!ifm_plan_foresee(costs, answer->best.plan, options, best, error) ||
+        (answer->single.plan != NULL && !ifm_plan_foresee(costs, answer->single.plan, options, single, error)))
+        return FALSE;
+    if (objective == IFM_OBJECTIVE_THROUGHPUT && answer->single.plan != NULL &&
+        !ifm_plan_same_shape(answer->best.plan, answer->single.plan))
+        answer_decide(answer, single->cycle_ns - best->cycle_ns, best->spread_ratio * best->cycle_ns,
+                      single->spread_ratio * single->cycle_ns);
+    return TRUE;
+}
+
+/* --- the search ------------------------------------------------------------------------------------------------------- */
+
+static void find_single(PlanSpace *space, IfmPlanAnswer *answer)
+{
+    const IfmObjective objective = space->question->objective;
+    int n = space->costs->n_stages;
+    for (int d = 0; d < space->costs->n_devices; d++)
     {
-        double gain =
-            search_objective_of(&answer->single_cost, objective) - search_objective_of(&answer->best_cost, objective);
-        double doubt = hypot(half_of(&answer->single_cost, objective), half_of(&answer->best_cost, objective));
-        answer->within_uncertainty = gain <= doubt;
-        answer->spread_unknown = is_unknown(&answer->single_cost, objective) || is_unknown(&answer->best_cost, objective);
+        const SpaceBlock block = { .first = 1, .last = n, .set = 1u << d, .shares = { 1 } };
+        g_auto(IfmPlanChoice) choice = { 0 };
+        if ((space->devices & 1u << d) == 0 || (space->runs[1u << d][0] >> (n - 1) & 1) == 0 ||
+            !space_choose(space, &block, 1, &choice, NULL) ||
+            (answer->single.plan != NULL &&
+             search_objective_of(&choice.cost, objective) >= search_objective_of(&answer->single.cost, objective)))
+            continue;
+        const IfmPlanChoice before = answer->single;
+        answer->single = choice;
+        choice = before;
     }
-    answer_take(answer, answer->within_uncertainty);
 }
 
 static void certify(IfmPlanAnswer *answer, const Search *search)
 {
-    double value = search_objective_of(&answer->best_cost, search->objective);
+    double value = search_objective_of(&answer->best.cost, search->objective);
     answer->optimal = !(search->open_bound < search->best);
     answer->lower_bound = answer->optimal ? value : fmin(search->open_bound, value);
     answer->gap_ratio = answer->optimal ? 0 : value / answer->lower_bound - 1;
@@ -119,11 +152,7 @@ gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question,
     search_all(search);
     gboolean found = search->found.n_blocks > 0;
     if (found)
-    {
-        const CostBatch batch = { question->nodes, question->edges, question->sources };
-        answer->best = space_plan(space, search->found.blocks, search->found.n_blocks);
-        found = plan_cost_on(costs, space->curves, answer->best, &batch, &answer->best_cost, error);
-    }
+        found = space_choose(space, search->found.blocks, search->found.n_blocks, &answer->best, error);
     else
         report_nothing_found(space, error);
     if (found)

@@ -23,10 +23,17 @@ void trial_init(SearchTrial *trial, const PlanSpace *space, const SpaceBlock *bl
 void trial_each_together(const SearchTrial *trial, SpaceShares each, gpointer user)
 {
     const PlanCurve *const *const curves[] = { trial->alone, trial->paces };
-    double shares[IFM_PLAN_MAX_DEVICES];
+    double shares[2][IFM_PLAN_MAX_DEVICES] = { { 0 } };
     for (gsize k = 0; k < G_N_ELEMENTS(curves); k++)
-        if (curves[k][0] != NULL && isfinite(curve_split(curves[k], trial->n, shares)))
-            each(shares, user);
+        if (curves[k][0] != NULL && isfinite(curve_split(curves[k], trial->n, shares[k])) &&
+            (k == 0 || memcmp(shares[0], shares[1], (gsize)trial->n * sizeof shares[0][0]) != 0))
+            each(shares[k], user);
+}
+
+void trial_each_tenth(const SearchTrial *trial, SpaceShares each, gpointer user)
+{
+    static const double tenths[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
+    space_each_share(tenths, G_N_ELEMENTS(tenths), trial->n, each, user);
 }
 
 /* --- choices of a search ---------------------------------------------------------------------------------------------- */
@@ -106,23 +113,10 @@ static void try_shares(const double *shares, gpointer user)
     take_option(self->options, &option);
 }
 
-static void try_copying(const SearchTrial *trial, gpointer user)
-{
-    const IfmPlanQuestion *question = trial->space->question;
-    const IfmCosts *costs = trial->space->costs;
-    const double merge_ns = cost_merge_ns(costs, trial->n),
-                 host_ns[] = { cost_partition_ns(costs, trial->n, FALSE, question->edges) + merge_ns,
-                               cost_partition_ns(costs, trial->n, TRUE, question->edges) + merge_ns };
-    costs_each_copying_split(costs, trial->devices, trial->n, trial->first, trial->last, question->nodes, question->edges,
-                             trial->alone[0] != NULL ? trial->alone : NULL, trial->paces[0] != NULL ? trial->paces : NULL,
-                             host_ns, G_N_ELEMENTS(host_ns), try_shares, user);
-}
-
 /* Tries the shares that make the devices finish together, or those of the grid. For energy, and for devices that copy
  * tensors, other shares may be better: the tenths, and those that balance devices and copies, are tried, too. */
 static void try_all(const Search *search, Choosing *self)
 {
-    static const double tenths[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
     const IfmPlanQuestion *question = search->space->question;
     if (self->trial.n == 1 || (question->grid != NULL && question->n_grid > 0))
     {
@@ -131,15 +125,17 @@ static void try_all(const Search *search, Choosing *self)
     }
     trial_each_together(&self->trial, try_shares, self);
     if (self->trial.copies)
-        try_copying(&self->trial, self);
+        trial_each_copying(&self->trial, try_shares, self);
     else if (search->energy && search->front == NULL)
-        space_each_share(tenths, G_N_ELEMENTS(tenths), self->trial.n, try_shares, self);
+        trial_each_tenth(&self->trial, try_shares, self);
 }
 
 const Choices *search_choices(Search *search, guint32 set, int first, int last)
 {
+    if (search->choices[set] == NULL)
+        search->choices[set] = g_new0(Choices, (gsize)search->n * search->n);
     Choices *choices = &search->choices[set][(first - 1) * search->n + last - 1];
-    if (choices->n >= 0)
+    if (choices->made)
         return choices;
     gboolean front = search->front != NULL, alone = search->objective == IFM_OBJECTIVE_LATENCY;
     const SpaceBlock block = { .first = first, .last = last, .set = set };
@@ -151,6 +147,7 @@ const Choices *search_choices(Search *search, guint32 set, int first, int last)
         self.watts[i] = device->active_w - device->idle_w;
     }
     try_all(search, &self);
+    choices->made = TRUE;
     choices->n = (int)self.options->len;
     choices->min_alone_ns = choices->min_pace_ns = choices->min_copied_ns = choices->min_j = INFINITY;
     for (int i = 0; i < choices->n; i++)
@@ -170,20 +167,7 @@ void search_forget_choices(Search *search)
     for (guint32 set = 0; set < 1u << search->costs->n_devices; set++)
     {
         for (int i = 0; search->choices[set] != NULL && i < search->n * search->n; i++)
-            if (search->choices[set][i].n >= 0)
-                g_free(search->choices[set][i].options);
+            g_free(search->choices[set][i].options);
         g_clear_pointer(&search->choices[set], g_free);
-    }
-}
-
-void search_make_room(Search *search)
-{
-    for (guint32 set = search->within; set != 0; set = (set - 1) & search->within)
-    {
-        if (search->choices[set] != NULL)
-            continue;
-        search->choices[set] = g_new0(Choices, (gsize)search->n * search->n);
-        for (int i = 0; i < search->n * search->n; i++)
-            search->choices[set][i].n = -1;
     }
 }

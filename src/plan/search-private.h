@@ -18,8 +18,14 @@ typedef struct
 
 /* trial_init: @alone_busy, @pace_busy: the devices that work meanwhile; 0: these curves are not asked for */
 void trial_init(SearchTrial *trial, const PlanSpace *space, const SpaceBlock *block, guint32 alone_busy, guint32 pace_busy);
-/* trial_each_together: The shares with which all devices finish together, alone and in steady state. */
+/* trial_each_together: The shares with which all devices finish together, alone and, where these are others, in steady
+ * state. */
 void trial_each_together(const SearchTrial *trial, SpaceShares each, gpointer user);
+void trial_each_tenth(const SearchTrial *trial, SpaceShares each, gpointer user);
+/* trial_each_copying: The shares worth trying for a block some of whose devices copy, besides those that make all devices
+ * finish together: those that finish together with their copies in, those where the host's work and copies take as long as
+ * the slowest device, and all tenths (split-copies.c). */
+void trial_each_copying(const SearchTrial *trial, SpaceShares each, gpointer user);
 
 /* Shares of a block that may be in a best plan. @alone_ns: of a batch alone, from partition to merge. @pace_ns: of the
  * devices, and @copied_ns: copies by the block's thread, per batch in steady state. @energy_j: beyond idling. What is not
@@ -31,7 +37,8 @@ typedef struct
 
 typedef struct
 {
-    int n; /* -1: not made yet */
+    gboolean made;
+    int n;
     Option *options;
     double min_alone_ns, min_pace_ns, min_copied_ns, min_j;
 } Choices;
@@ -95,12 +102,8 @@ typedef struct
 
 /* search_choices: The choices of a block, made on first use. */
 const Choices *search_choices(Search *search, guint32 set, int first, int last);
-/* search_make_room: Before choices of this round are asked for. search_forget_choices: After the last. */
-void search_make_room(Search *search);
 void search_forget_choices(Search *search);
 
-/* The value that the search minimises: ns, ns or J. */
-double search_objective_of(const IfmPlanCost *cost, IfmObjective objective);
 /* search_init: @single: its single device is the best so far; NULL: the front is searched for */
 void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *single);
 void search_clear(Search *search);

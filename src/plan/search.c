@@ -55,15 +55,10 @@ static double value_of(const Search *search, const Worth *worth, int next)
     if (search->front != NULL)
         return (double)next * G_MAXUINT32 + search->labels->len;
     double longest = fmax(worth->cycle_ns, search->ahead_ns[next]);
-    switch (search->objective)
-    {
-    case IFM_OBJECTIVE_LATENCY:
+    if (search->objective == IFM_OBJECTIVE_LATENCY)
         return worth->latency_ns + search->ahead_ns[next];
-    case IFM_OBJECTIVE_THROUGHPUT:
+    if (search->objective == IFM_OBJECTIVE_THROUGHPUT)
         return longest;
-    case IFM_OBJECTIVE_ENERGY:
-        break;
-    }
     return worth->energy_j + search->ahead_j[next] + search->idle_w * longest * 1e-9;
 }
 
@@ -131,18 +126,11 @@ static gsize state_of(const Search *search, const Label *label)
 
 static gboolean no_worse(const Search *search, const Worth *a, const Worth *b)
 {
-    if (search->front != NULL)
-        return a->latency_ns <= b->latency_ns && a->cycle_ns <= b->cycle_ns && a->energy_j <= b->energy_j;
-    switch (search->objective)
-    {
-    case IFM_OBJECTIVE_LATENCY:
+    gboolean front = search->front != NULL;
+    if (search->objective == IFM_OBJECTIVE_LATENCY && !front)
         return a->latency_ns <= b->latency_ns;
-    case IFM_OBJECTIVE_THROUGHPUT:
-        return a->cycle_ns <= b->cycle_ns;
-    case IFM_OBJECTIVE_ENERGY:
-        break;
-    }
-    return a->energy_j <= b->energy_j && a->cycle_ns <= b->cycle_ns;
+    return a->cycle_ns <= b->cycle_ns && (!front || a->latency_ns <= b->latency_ns) &&
+           ((!front && search->objective == IFM_OBJECTIVE_THROUGHPUT) || a->energy_j <= b->energy_j);
 }
 
 /* Whether another beginning of the same state is no worse than this one. Removes beginnings that are no better than
@@ -281,7 +269,6 @@ static void search_within(Search *search, guint32 within, gboolean exact)
         search->idle_w += search->costs->devices[devices[i]]->is.idle_w;
     if (search->costs->has_busy)
         search_forget_choices(search);
-    search_make_room(search);
     if (search->front == NULL)
         look_ahead(search);
     double bound = value_of(search, &nothing, 1);
@@ -354,10 +341,10 @@ void search_init(Search *search, PlanSpace *space, const IfmPlanAnswer *single)
     search->heap = g_array_new(FALSE, FALSE, sizeof(guint32));
     search->n_states = (gsize)(search->n + 1) * 2 * (search->counts_blocks ? space->max_blocks + 1 : 1) << n_devices;
     search->states = g_new0(guint32, search->n_states);
-    if (single == NULL || single->single == NULL)
+    if (single == NULL || single->single.plan == NULL)
         return;
-    const IfmPlanBlock *block = ifm_plan_block(single->single, 0);
-    search->best = search_objective_of(&single->single_cost, question->objective);
+    const IfmPlanBlock *block = ifm_plan_block(single->single.plan, 0);
+    search->best = search_objective_of(&single->single.cost, question->objective);
     search->found = (Found){ .n_blocks = 1 };
     search->found.blocks[0] =
         (SpaceBlock){ .first = 1, .last = search->n, .set = 1u << block->devices[0], .shares = { 1 } };

@@ -104,8 +104,7 @@ static void add_copies(const Simulator *sim, const SimBlock *block, const SimLan
     piece->out_ns = round_ns(part.out_ns);
     if (!part.copies || crossing == NULL)
         return;
-    piece->in_bytes = round_ns(crossing->in_per_node * piece->at_nodes + crossing->in_per_edge * piece->at_edges +
-                               crossing->whole_per_node * whole_nodes + crossing->whole_per_edge * whole_edges);
+    piece->in_bytes = round_ns(part.in_bytes);
     piece->out_bytes = round_ns(crossing->out_per_node * (double)piece->nodes +
                                 crossing->out_per_edge * (double)size->edges * (double)piece->nodes / (double)size->nodes);
 }
@@ -153,9 +152,6 @@ static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **e
     SimLane *lane = &block->lanes[place];
     lane->described = g_ptr_array_index(sim->plan->devices, (guint)block->plan->devices[place]);
     lane->device = ifm_costs_find_device(sim->costs, lane->described->alias);
-    if (lane->device < 0)
-        return ifm_error_refuse(error, "block %d: the cost model knows no device \"%s\"; measure it, or plan without it",
-                                block->index + 1, lane->described->alias);
     for (int i = 0; i < place; i++)
         lane->ratio_before += block->plan->ratios[i];
     lane->ratio = block->plan->ratios[place];
@@ -225,15 +221,9 @@ static gboolean block_init(Simulator *sim, int index, int block_depth, GError **
 
 static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimulateOptions *options, GError **error)
 {
-    int n = (int)plan->blocks->len, next = 1;
-    for (int i = 0; i < n; next = ifm_plan_block(plan, (guint)i++)->last + 1)
-        if (ifm_plan_block(plan, (guint)i)->first != next)
-            break;
-    if (g_strcmp0(plan->model, costs->model) != 0 || next != costs->n_stages + 1)
-        ifm_error_refuse(error,
-                         "simulate: a plan of %s whose blocks have stages 1 to %d; the cost model is of %s, stages 1 to %d",
-                         plan->model, next - 1, costs->model, costs->n_stages);
-    else if (options->n_batches == 0 || options->n_batches > G_MAXINT32 || options->n_sizes == 0)
+    if (!cost_check_plan(costs, plan, error))
+        return FALSE;
+    if (options->n_batches == 0 || options->n_batches > G_MAXINT32 || options->n_sizes == 0)
         ifm_error_refuse(
             error, "simulate: %" G_GSIZE_FORMAT " batches of %" G_GSIZE_FORMAT " sizes; at least one of each is right",
             options->n_batches, options->n_sizes);

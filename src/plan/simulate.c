@@ -384,8 +384,7 @@ static double median_latency(const Simulator *sim)
     g_autofree double *latencies = g_new(double, sim->n_batches);
     for (gint64 i = 0; i < sim->n_batches; i++)
         latencies[i] = (double)(sim->left_ns[i] - sim->entered_ns[i]);
-    ifm_sort_doubles(latencies, (gsize)sim->n_batches);
-    return ifm_quantile(latencies, (gsize)sim->n_batches, 0.5);
+    return ifm_quantile_of(latencies, (gsize)sim->n_batches, 0.5);
 }
 
 void ifm_simulation_clear(IfmSimulation *simulation)

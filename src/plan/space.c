@@ -214,7 +214,7 @@ void space_each_share(const double *grid, gsize n_grid, int n_devices, SpaceShar
 
 /* --- a plan ----------------------------------------------------------------------------------------------------------- */
 
-IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks)
+static IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks)
 {
     IfmPlan *plan = ifm_plan_new(space->costs->model);
     int place[IFM_PLAN_MAX_DEVICES] = { 0 };
@@ -243,4 +243,12 @@ IfmPlan *space_plan(const PlanSpace *space, const SpaceBlock *blocks, int n_bloc
         ifm_plan_add_block(plan, &block);
     }
     return plan;
+}
+
+gboolean space_choose(const PlanSpace *space, const SpaceBlock *blocks, int n_blocks, IfmPlanChoice *choice, GError **error)
+{
+    const IfmPlanQuestion *question = space->question;
+    const CostBatch batch = { question->nodes, question->edges, question->sources };
+    choice->plan = space_plan(space, blocks, n_blocks);
+    return plan_cost_on(space->costs, space->curves, choice->plan, &batch, &choice->cost, error);
 }

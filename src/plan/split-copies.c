@@ -2,27 +2,21 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan-private.h"
+#include "search-private.h"
 
 /* Halvings of the time that balances devices and copies, down to the precision of a double. */
 #define MAX_HALVINGS 64
 /* Attempts to find the shares of several devices that copy, each after the others. */
 #define ATTEMPTS 4
 
-typedef struct
+static void copies_of(const SearchTrial *of, int i, double share, CostPart *part)
 {
-    const IfmCosts *costs;
-    const int *devices;
-    int n, first, last;
-    double nodes, edges;
-} Shared;
-
-static void copies_of(const Shared *of, int i, double share, CostPart *part)
-{
-    costs_copies(of->costs, of->devices[i], of->first, of->last, of->n, share, of->nodes, of->edges, part);
+    const IfmPlanQuestion *question = of->space->question;
+    costs_copies(of->space->costs, of->devices[i], of->first, of->last, of->n, share, question->nodes, question->edges,
+                 part);
 }
 
-static double copied_by_all_ns(const Shared *of, const double *shares)
+static double copied_by_all_ns(const SearchTrial *of, const double *shares)
 {
     CostPart parts[IFM_PLAN_MAX_DEVICES] = { 0 };
     for (int i = 0; i < of->n; i++)
@@ -32,7 +26,7 @@ static double copied_by_all_ns(const Shared *of, const double *shares)
 
 /* @order: (out) devices; those whose copies grow least with the share come first    @in: whether copies in count,
  * too */
-static void order_by_copies(const Shared *of, gboolean in, int *order)
+static void order_by_copies(const SearchTrial *of, gboolean in, int *order)
 {
     double slopes[IFM_PLAN_MAX_DEVICES];
     for (int i = 0; i < of->n; i++)
@@ -75,17 +69,17 @@ typedef struct
     int n, n_copying;
 } Longer;
 
-static void longer_init(Longer *longer, const Shared *of, const PlanCurve *const *curves)
+static void longer_init(Longer *longer, const SearchTrial *of)
 {
     *longer = (Longer){ .n = of->n };
     for (int i = 0; i < of->n; i++)
     {
-        longer->curves[i] = *curves[i];
+        longer->curves[i] = *of->alone[i];
         longer->all[i] = &longer->curves[i];
-        if (!of->costs->devices[of->devices[i]]->copies)
+        if (!of->space->costs->devices[of->devices[i]]->copies)
             continue;
         longer->n_copying++;
-        longer->curves[i].ns = longer->ns[i] = g_new(double, curves[i]->n + 1);
+        longer->curves[i].ns = longer->ns[i] = g_new(double, of->alone[i]->n + 1);
     }
 }
 
@@ -97,16 +91,17 @@ static void longer_clear(Longer *longer)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Longer, longer_clear)
 
 /* @shares: of the devices whose copies come before a device's own; NULL: these take no time */
-static void lengthen(Longer *longer, const Shared *of, const PlanCurve *const *curves, const double *shares)
+static void lengthen(Longer *longer, const SearchTrial *of, const double *shares)
 {
     double before_ns = 0;
     for (int i = 0; i < of->n; i++)
     {
         CostPart part = { 0 };
-        for (int k = 0; longer->ns[i] != NULL && k < curves[i]->n; k++)
+        const PlanCurve *curve = of->alone[i];
+        for (int k = 0; longer->ns[i] != NULL && k < curve->n; k++)
         {
-            copies_of(of, i, curves[i]->share[k], &part);
-            longer->ns[i][k] = fmax(before_ns + part.in_ns + curves[i]->ns[k], k > 0 ? longer->ns[i][k - 1] : 0);
+            copies_of(of, i, curve->share[k], &part);
+            longer->ns[i][k] = fmax(before_ns + part.in_ns + curve->ns[k], k > 0 ? longer->ns[i][k - 1] : 0);
         }
         if (shares == NULL || longer->ns[i] == NULL)
             continue;
@@ -115,12 +110,12 @@ static void lengthen(Longer *longer, const Shared *of, const PlanCurve *const *c
     }
 }
 
-static double span_ns(const Shared *of, const PlanCurve *const *curves, const double *shares)
+static double span_ns(const SearchTrial *of, const double *shares)
 {
     CostPart parts[IFM_PLAN_MAX_DEVICES] = { 0 };
     for (int i = 0; i < of->n; i++)
     {
-        parts[i].ns = curve_at(curves[i], shares[i]);
+        parts[i].ns = curve_at(of->alone[i], shares[i]);
         copies_of(of, i, shares[i], &parts[i]);
     }
     return costs_span_ns(parts, of->n);
@@ -130,21 +125,21 @@ static double span_ns(const Shared *of, const PlanCurve *const *curves, const do
  * outputs are copied back sooner, as long as waiting for them may pay. Only knots need to be tried: in between nothing
  * is gained. With several devices that copy, the begin of each depends on the shares of those before it, so that shares
  * are found in several attempts. */
-static void each_alone(const Shared *of, const PlanCurve *const *curves, SpaceShares each, gpointer user)
+static void each_alone(const SearchTrial *of, SpaceShares each, gpointer user)
 {
     g_auto(Longer) longer = { 0 };
     int order[IFM_PLAN_MAX_DEVICES];
     double together[IFM_PLAN_MAX_DEVICES], shares[IFM_PLAN_MAX_DEVICES];
-    longer_init(&longer, of, curves);
+    longer_init(&longer, of);
     order_by_copies(of, FALSE, order);
     for (int attempt = 0; attempt < (longer.n_copying > 1 ? ATTEMPTS : 1); attempt++)
     {
-        lengthen(&longer, of, curves, attempt > 0 ? together : NULL);
+        lengthen(&longer, of, attempt > 0 ? together : NULL);
         double min_ns = curve_split(longer.all, of->n, together);
         if (!isfinite(min_ns))
             return;
         each(together, user);
-        double max_ns = span_ns(of, curves, together);
+        double max_ns = span_ns(of, together);
         for (int i = 0; i < of->n; i++)
             for (int k = 0; k < longer.all[i]->n; k++)
                 if (longer.all[i]->ns[k] > min_ns && longer.all[i]->ns[k] < max_ns &&
@@ -157,14 +152,14 @@ static void each_alone(const Shared *of, const PlanCurve *const *curves, SpaceSh
 
 /* Finds the minimum time in which the devices and the host's work are done. @shares: (in) those that make the devices
  * finish together; (out) those of that time. FALSE if they are the same, or if a device would have nothing to do. */
-static gboolean balance(const Shared *of, const PlanCurve *const *paces, double host_ns, double *shares)
+static gboolean balance(const SearchTrial *of, double host_ns, double *shares)
 {
     int order[IFM_PLAN_MAX_DEVICES];
     double low = 0, high = 0;
     for (int i = 0; i < of->n; i++)
     {
-        low = fmax(low, curve_at(paces[i], shares[i]));
-        high = fmax(high, paces[i]->ns[paces[i]->n - 1]);
+        low = fmax(low, curve_at(of->paces[i], shares[i]));
+        high = fmax(high, of->paces[i]->ns[of->paces[i]->n - 1]);
     }
     if (host_ns + copied_by_all_ns(of, shares) <= low)
         return FALSE;
@@ -172,30 +167,37 @@ static gboolean balance(const Shared *of, const PlanCurve *const *paces, double 
     for (int k = 0; k < MAX_HALVINGS && high > low * (1 + 1e-15); k++)
     {
         double middle = (low + high) / 2;
-        fill_by(paces, order, of->n, middle, shares);
+        fill_by(of->paces, order, of->n, middle, shares);
         if (host_ns + copied_by_all_ns(of, shares) <= middle)
             high = middle;
         else
             low = middle;
     }
-    return fill_by(paces, order, of->n, high, shares);
+    return fill_by(of->paces, order, of->n, high, shares);
 }
 
-void costs_each_copying_split(const IfmCosts *costs, const int *devices, int n, int first, int last, double nodes,
-                              double edges, const PlanCurve *const *alone, const PlanCurve *const *paces,
-                              const double *host_ns, int n_host, SpaceShares each, gpointer user)
+/* With the edges ordered by this block, and without. */
+static void each_balanced(const SearchTrial *of, SpaceShares each, gpointer user)
 {
-    static const double tenths[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
-    const Shared of = { costs, devices, n, first, last, nodes, edges };
+    const IfmCosts *costs = of->space->costs;
     double shares[IFM_PLAN_MAX_DEVICES], together[IFM_PLAN_MAX_DEVICES];
-    if (alone != NULL)
-        each_alone(&of, alone, each, user);
-    if (paces != NULL && isfinite(curve_split(paces, n, together)))
-        for (int k = 0; k < n_host; k++)
-        {
-            memcpy(shares, together, sizeof shares);
-            if (balance(&of, paces, host_ns[k], shares))
-                each(shares, user);
-        }
-    space_each_share(tenths, G_N_ELEMENTS(tenths), n, each, user);
+    if (!isfinite(curve_split(of->paces, of->n, together)))
+        return;
+    for (int first_split = FALSE; first_split <= TRUE; first_split++)
+    {
+        double host_ns =
+            cost_partition_ns(costs, of->n, first_split, of->space->question->edges) + cost_merge_ns(costs, of->n);
+        memcpy(shares, together, sizeof shares);
+        if (balance(of, host_ns, shares))
+            each(shares, user);
+    }
+}
+
+void trial_each_copying(const SearchTrial *trial, SpaceShares each, gpointer user)
+{
+    if (trial->alone[0] != NULL)
+        each_alone(trial, each, user);
+    if (trial->paces[0] != NULL)
+        each_balanced(trial, each, user);
+    trial_each_tenth(trial, each, user);
 }

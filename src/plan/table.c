@@ -241,14 +241,6 @@ static IfmPlan *between(const IfmPlanTable *table, const Place *place)
     return g_steal_pointer(&plan);
 }
 
-static double objective_of(const IfmPlanTable *table, const IfmPlanCost *cost)
-{
-    const double values[] = { [IFM_OBJECTIVE_LATENCY] = cost->latency_ns,
-                              [IFM_OBJECTIVE_THROUGHPUT] = cost->cycle_ns,
-                              [IFM_OBJECTIVE_ENERGY] = cost->energy_j };
-    return values[table->objective];
-}
-
 /* Of the neighbours' plans the one that costs least at this size. Returns: (transfer full) NULL if none can run
  * there. */
 static IfmPlan *choose(const IfmPlanTable *table, const IfmCosts *costs, const Place *place)
@@ -260,9 +252,9 @@ static IfmPlan *choose(const IfmPlanTable *table, const IfmCosts *costs, const P
         g_auto(IfmPlanCost) cost = { 0 };
         const IfmPlan *plan = row_of(table, i)->plan;
         if (place->weights[i] <= 0 || !ifm_plan_cost(costs, plan, place->nodes, place->edges, &cost, NULL) ||
-            !(objective_of(table, &cost) < min))
+            !(search_objective_of(&cost, table->objective) < min))
             continue;
-        min = objective_of(table, &cost);
+        min = search_objective_of(&cost, table->objective);
         best = plan;
     }
     return best != NULL ? ifm_plan_copy(best) : NULL;

@@ -6,7 +6,7 @@
 typedef struct
 {
     const IfmPlanned *planned;
-    const IfmPlanCandidate *candidate;
+    const IfmPlanChoice *candidate;
     guint rank; /* from 1, of its size */
 } Row;
 

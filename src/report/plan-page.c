@@ -11,16 +11,16 @@
 
 /* The cycle of a stream, 1 / throughput: by the simulation where there is one, and not by the longest block with every
  * device busy throughout, which the prediction of the same plan would contradict. */
-static double cycle_of(const IfmPlanCost *cost, const IfmPlanForecast *forecast)
+static double cycle_of(const IfmPlanChoice *choice)
 {
-    return forecast != NULL && forecast->cycle_ns > 0 ? forecast->cycle_ns : cost->cycle_ns;
+    return choice->forecast.cycle_ns > 0 ? choice->forecast.cycle_ns : choice->cost.cycle_ns;
 }
 
-static double value_of(const IfmPlanCost *cost, const IfmPlanForecast *forecast, IfmObjective objective)
+static double value_of(const IfmPlanChoice *choice, IfmObjective objective)
 {
-    return objective == IFM_OBJECTIVE_LATENCY      ? cost->latency_ns
-           : objective == IFM_OBJECTIVE_THROUGHPUT ? cycle_of(cost, forecast)
-                                                   : cost->energy_j;
+    return objective == IFM_OBJECTIVE_LATENCY      ? choice->cost.latency_ns
+           : objective == IFM_OBJECTIVE_THROUGHPUT ? cycle_of(choice)
+                                                   : choice->cost.energy_j;
 }
 
 /* --- its blocks ------------------------------------------------------------------------------------------------------- */
@@ -135,39 +135,36 @@ static void add_blocks(IfmDocument *document, const IfmPlan *plan, const IfmPlan
 
 static void get_plan(const void *record, const void *user, IfmValue *value)
 {
-    ifm_value_take_text(value, ifm_plan_to_text(((const IfmPlanLine *)record)->plan));
+    ifm_value_take_text(value, ifm_plan_to_text(((const IfmPlanLine *)record)->choice->plan));
 }
 
 static void get_cycle(const void *record, const void *user, IfmValue *value)
 {
-    const IfmPlanLine *line = record;
-    ifm_value_set_real(value, cycle_of(line->cost, line->forecast));
+    ifm_value_set_real(value, cycle_of(((const IfmPlanLine *)record)->choice));
 }
 
 static void get_cycle_spread(const void *record, const void *user, IfmValue *value)
 {
-    const IfmPlanLine *line = record;
-    gboolean foreseen = line->forecast != NULL && line->forecast->cycle_ns > 0;
-    double ratio = foreseen ? line->forecast->spread_ratio : line->cost->cycle_spread_ratio;
+    const IfmPlanChoice *choice = ((const IfmPlanLine *)record)->choice;
+    double ratio = choice->forecast.cycle_ns > 0 ? choice->forecast.spread_ratio : choice->cost.cycle_spread_ratio;
     if (isfinite(ratio))
         ifm_value_set_real(value, ratio);
 }
 
 static void get_throughput(const void *record, const void *user, IfmValue *value)
 {
-    const IfmPlanLine *line = record;
-    ifm_value_set_real(value, 1e9 / cycle_of(line->cost, line->forecast));
+    ifm_value_set_real(value, 1e9 / cycle_of(((const IfmPlanLine *)record)->choice));
 }
 
 static void get_origin(const void *record, const void *user, IfmValue *value)
 {
-    const IfmPlanCost *cost = ((const IfmPlanLine *)record)->cost;
+    const IfmPlanCost *cost = &((const IfmPlanLine *)record)->choice->cost;
     ifm_value_set_text(value, ifm_cost_origin_word(cost->origin));
     value->tone = cost->origin == IFM_COST_EXTRAPOLATED ? IFM_TONE_WARN : IFM_TONE_PLAIN;
 }
 
 #define LINE(member) IFM_MEMBER(IfmPlanLine, member)
-#define COST(member) IFM_MEMBER_VIA(IfmPlanLine, cost, member)
+#define COST(member) IFM_MEMBER_VIA(IfmPlanLine, choice, cost.member)
 
 const IfmField ifm_plan_line_fields[] = {
     { "which", "", IFM_FIELD_TEXT, LINE(which), IFM_FIELD_WHOLE | IFM_FIELD_KEY },
@@ -183,28 +180,25 @@ const IfmField ifm_plan_line_fields[] = {
     { NULL },
 };
 
-static void add_line(GArray *lines, const IfmPlanReport *report, const char *which, const IfmPlan *plan,
-                     const IfmPlanCost *cost, const IfmPlanForecast *forecast)
+static void add_line(GArray *lines, const IfmPlanReport *report, const char *which, const IfmPlanChoice *choice)
 {
-    const IfmPlanAnswer *answer = report->answer;
-    IfmPlanLine line = { which, plan, cost, forecast, NAN };
-    if (plan == NULL)
+    const IfmPlanChoice *single = &report->planned->answer.single;
+    IfmPlanLine line = { which, choice, NAN };
+    if (choice->plan == NULL)
         return;
-    if (report->answer->single != NULL && plan != report->answer->single)
-        line.gain_ratio = value_of(&answer->single_cost, &answer->single_forecast, report->objective) /
-                              value_of(cost, forecast, report->objective) -
-                          1;
+    if (single->plan != NULL && choice != single)
+        line.gain_ratio = value_of(single, report->objective) / value_of(choice, report->objective) - 1;
     g_array_append_val(lines, line);
 }
 
 static void add_lines(IfmDocument *document, const IfmPlanReport *report)
 {
     static const char *const which[] = { "which", NULL }, *const cycle[] = { "cycle_ns", NULL };
-    const IfmPlanAnswer *answer = report->answer;
+    const IfmPlanAnswer *answer = &report->planned->answer;
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(IfmPlanLine));
-    add_line(lines, report, "best of all", answer->best, &answer->best_cost, &answer->best_forecast);
-    add_line(lines, report, "single device", answer->single, &answer->single_cost, &answer->single_forecast);
-    add_line(lines, report, "given", report->other, report->other_cost, report->other_forecast);
+    add_line(lines, report, "best of all", &answer->best);
+    add_line(lines, report, "single device", &answer->single);
+    add_line(lines, report, "given", &report->planned->other);
     ifm_document_part(document);
     const IfmTable *table = &ifm_document_rows(document, "plans", ifm_plan_line_fields, lines)->table;
     ifm_document_plot(document, "cycles", IFM_FIGURE_BARS, "Cycles of the plans",
@@ -217,7 +211,7 @@ static void add_lines(IfmDocument *document, const IfmPlanReport *report)
 /* How much was searched, and what the answer is worth. */
 static void add_certificate(IfmDocument *document, const IfmPlanReport *report)
 {
-    const IfmPlanAnswer *answer = report->answer;
+    const IfmPlanAnswer *answer = &report->planned->answer;
     g_autofree char *known =
         answer->n_ranges_known < answer->n_ranges
             ? g_strdup_printf(", of which what was measured makes up %" G_GINT64_FORMAT, answer->n_ranges_known)
@@ -239,7 +233,7 @@ static void add_certificate(IfmDocument *document, const IfmPlanReport *report)
 
 static void add_trust(IfmDocument *document, const IfmPlanReport *report)
 {
-    const IfmPlanCost *cost = &report->answer->cost;
+    const IfmPlanCost *cost = &report->planned->answer.cost;
     static const char *const origins[] = {
         "latencies measured at this very size",
         "latencies interpolated between measured sizes",
@@ -247,8 +241,8 @@ static void add_trust(IfmDocument *document, const IfmPlanReport *report)
         "latencies extrapolated from the measured sizes, which do not surround those of its shares: a guess",
     };
     gsize n_devices = 0;
-    for (guint i = 0; i < report->answer->plan->blocks->len; i++)
-        n_devices += g_array_index(report->answer->plan->blocks, IfmPlanBlock, i).n_devices;
+    for (guint i = 0; i < report->planned->answer.plan->blocks->len; i++)
+        n_devices += g_array_index(report->planned->answer.plan->blocks, IfmPlanBlock, i).n_devices;
     ifm_document_fact(document, "based on", "%s%s", origins[cost->origin],
                       n_devices < 2      ? ""
                       : cost->busy_known ? "; how its devices slow each other was measured"
@@ -281,7 +275,8 @@ static void add_guess(IfmDocument *document, const IfmPlanReport *report)
     if (report->costs == NULL)
         return;
     ifm_costs_sizes(report->costs, &min, &max);
-    if (is_far(report->nodes, min.nodes, max.nodes) || is_far(report->edges, min.edges, max.edges))
+    if (is_far(report->planned->size.nodes, min.nodes, max.nodes) ||
+        is_far(report->planned->size.edges, min.edges, max.edges))
         ifm_document_note(document, "guess", IFM_TONE_WARN,
                           "all of this is a guess: %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
                           " to %" G_GINT64_FORMAT " edges were measured, and this is more than %d times beyond them",
@@ -304,16 +299,15 @@ static void add_prediction(IfmDocument *document, const json_t *prediction)
 
 static void add_verdict(IfmDocument *document, const IfmPlanReport *report)
 {
-    const IfmPlanAnswer *answer = report->answer;
+    const IfmPlanAnswer *answer = &report->planned->answer;
     const char *objective = ifm_objective_words()[report->objective];
-    double gain = answer->single != NULL ? value_of(&answer->single_cost, &answer->single_forecast, report->objective) /
-                                                   value_of(&answer->best_cost, &answer->best_forecast, report->objective) -
-                                               1
-                                         : NAN;
+    double gain = answer->single.plan != NULL
+                      ? value_of(&answer->single, report->objective) / value_of(&answer->best, report->objective) - 1
+                      : NAN;
     g_autofree char *gained = ifm_format_ratio(gain);
-    if (answer->single == NULL)
+    if (answer->single.plan == NULL)
         ifm_document_note(document, "verdict", IFM_TONE_GOOD, "no single device can run all stages");
-    else if (ifm_plan_same_shape(answer->best, answer->single))
+    else if (ifm_plan_same_shape(answer->best.plan, answer->single.plan))
         ifm_document_note(document, "verdict", IFM_TONE_GOOD, "no plan is better than the best single device");
     else if (answer->within_uncertainty)
         ifm_document_note(document, "verdict", IFM_TONE_WARN,
@@ -353,7 +347,8 @@ static void add_sparse(IfmDocument *document, const IfmPlanReport *report)
 {
     for (gsize d = 0; report->costs != NULL && d < ifm_costs_n_devices(report->costs); d++)
     {
-        g_autofree char *why = ifm_costs_why_sparse(report->costs, (int)d, (double)report->nodes, (double)report->edges);
+        g_autofree char *why = ifm_costs_why_sparse(report->costs, (int)d, (double)report->planned->size.nodes,
+                                                    (double)report->planned->size.edges);
         if (why != NULL)
             ifm_document_note(document, "left out", IFM_TONE_WARN, "%s", why);
     }
@@ -393,11 +388,7 @@ static void add_pareto(IfmDocument *document, const GPtrArray *answers)
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(IfmPlanLine));
     for (guint i = 0; i < answers->len; i++)
     {
-        const IfmPlanCandidate *answer = answers->pdata[i];
-        IfmPlanLine line = { i == 0                  ? "minimum latency"
-                             : i + 1 == answers->len ? "last"
-                                                     : "",
-                             answer->plan, &answer->cost, NULL, NAN };
+        IfmPlanLine line = { i == 0 ? "minimum latency" : i + 1 == answers->len ? "last" : "", answers->pdata[i], NAN };
         g_array_append_val(lines, line);
     }
     g_autofree char *head =
@@ -416,15 +407,16 @@ static void add_pareto(IfmDocument *document, const GPtrArray *answers)
 IfmDocument *ifm_plan_document(const IfmPlanReport *report)
 {
     IfmDocument *document = ifm_document_new("plan", report->model);
-    g_autofree char *plan = ifm_plan_to_text(report->answer->plan);
+    g_autofree char *plan = ifm_plan_to_text(report->planned->answer.plan);
     g_autofree char *rest = g_strdup_printf(", %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges, best %s: %s",
-                                            report->nodes, report->edges, ifm_objective_words()[report->objective], plan);
+                                            report->planned->size.nodes, report->planned->size.edges,
+                                            ifm_objective_words()[report->objective], plan);
     ifm_document_title(document, report->model, rest);
     add_guess(document, report);
-    add_blocks(document, report->answer->plan, &report->answer->cost);
+    add_blocks(document, report->planned->answer.plan, &report->planned->answer.cost);
     add_lines(document, report);
     ifm_document_part(document);
-    add_prediction(document, report->prediction);
+    add_prediction(document, report->planned->prediction);
     add_trust(document, report);
     add_certificate(document, report);
     add_forbidden(document, report->costs);
@@ -432,7 +424,7 @@ IfmDocument *ifm_plan_document(const IfmPlanReport *report)
     add_implausible(document, report->costs);
     add_shared_cores(document, report->costs);
     add_verdict(document, report);
-    if (report->pareto != NULL)
-        add_pareto(document, report->pareto);
+    if (report->planned->pareto != NULL)
+        add_pareto(document, report->planned->pareto);
     return document;
 }

@@ -176,13 +176,11 @@ json_t *ifm_study_raw_json(const IfmStudyTables *tables, int phase);
  * full) */
 char *ifm_study_warning(const IfmStudyTables *tables);
 
-/* IfmPlanLine: a plan and its cost, for comparing. @gain_ratio: of the objective, over the single device; NaN */
+/* IfmPlanLine: a plan, for comparing. @gain_ratio: of the objective, over the single device; NaN */
 typedef struct
 {
-    const char *which; /* "plan", "best", "single", "given" */
-    const IfmPlan *plan;
-    const IfmPlanCost *cost;
-    const IfmPlanForecast *forecast; /* NULL, or of cycle_ns 0: the cost's */
+    const char *which;
+    const IfmPlanChoice *choice;
     double gain_ratio;
 } IfmPlanLine;
 extern const IfmField ifm_plan_line_fields[]; /* IfmPlanLine */

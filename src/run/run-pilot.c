@@ -62,14 +62,11 @@ static void widen(json_t *prediction, double drift_ratio)
 /* The search's plans have their devices bare; the run's plan stands as it is where it came from a file. */
 static IfmPlan *find_plan(RunJob *job, IfmCampaign *campaign, const IfmPlanCase *like, GArray **rounds, GError **error)
 {
-    const IfmSimulateOptions stream = run_job_stream(job, 0);
     const IfmPlanQuestion question = run_job_question(job, 0);
     const IfmPilotOptions options = { .measure = ifm_campaign_ask,
                                       .measure_user = campaign,
                                       .like = like,
-                                      .sizes = stream.sizes,
-                                      .n_sizes = stream.n_sizes,
-                                      .sources = stream.sources,
+                                      .stream = run_job_stream(job, 0),
                                       .budget_ns = run_pilot_budget_ns(job),
                                       .keep_plan = job->set->given != NULL,
                                       .resolve = resolve,

@@ -241,8 +241,8 @@ IfmPlan *run_job_plan_for(RunJob *job, guint graph, GError **error)
         ifm_plan_settle(set->context.costs, question.objective, &simulate, &answer, error))
     {
         job->searched = TRUE;
-        job->plan_spread = question.objective == IFM_OBJECTIVE_LATENCY ? answer.best_cost.latency_spread_ratio
-                                                                       : answer.best_forecast.spread_ratio;
+        job->plan_spread = question.objective == IFM_OBJECTIVE_LATENCY ? answer.best.cost.latency_spread_ratio
+                                                                       : answer.best.forecast.spread_ratio;
         return g_steal_pointer(&answer.plan);
     }
     g_autofree char *title = ifm_plan_size_title(size);

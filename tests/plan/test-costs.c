@@ -112,11 +112,11 @@ static void test_one_size(void)
     set_linear(costs, b, 1, 1, 0, 1500);
     question.nodes = 1000, question.edges = 2000; /* A's shares are unknown, the whole of it is not */
     g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
-    CLOSE(answer.best_cost.cycle_ns, 1e6);
+    CLOSE(answer.best.cost.cycle_ns, 1e6);
     ifm_plan_answer_clear(&answer);
     question.nodes = 2000, question.edges = 4000;
     g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
-    CLOSE(answer.best_cost.cycle_ns, 3e6);
+    CLOSE(answer.best.cost.cycle_ns, 3e6);
     g_assert_true(ifm_costs_set_points(costs, a, 1, 1, level, 2, &error));
     g_assert_false(ifm_costs_latency(costs, a, 1, 1, 2000, 4000, 0, &latency, &error));
     g_assert_nonnull(strstr(error->message, "all sizes measured have 1000 nodes, which says nothing about 2000 nodes"));

@@ -87,8 +87,7 @@ static void trial_init(Trial *trial, const IfmCosts *costs, const char *machine)
     trial->options = (IfmPilotOptions){ .measure = measure_now,
                                         .measure_user = trial->runner,
                                         .like = &trial->like,
-                                        .sizes = &size,
-                                        .n_sizes = 1,
+                                        .stream = { .sizes = &size, .n_sizes = 1 },
                                         .budget_ns = 40000000, /* of a virtual clock: some hundred batches */
                                         .resolve = resolve,
                                         .user = (void *)machine };
@@ -275,7 +274,7 @@ static void lesson_init(Lesson *lesson, double spread_ratio, const IfmPlanSize *
     g_assert_no_error(error);
     g_free(lesson->plan->model);
     lesson->plan->model = g_strdup("graphsage");
-    lesson->run = (PilotRun){ lesson->costs, lesson->plan, sizes, n_sizes, 20, 0, 0 };
+    lesson->run = (PilotRun){ lesson->costs, lesson->plan, { 20, sizes, n_sizes } };
 }
 
 static void lesson_clear(Lesson *lesson)
@@ -300,7 +299,7 @@ static double latency_of(const Lesson *lesson, int device, guint32 busy)
     return latency.latency_ns;
 }
 
-static void learn(const Lesson *lesson, const Seen *seen, gsize n, PilotFigures *figures)
+static void learn(const Lesson *lesson, const Seen *seen, gsize n, IfmPilotRound *figures)
 {
     json_auto_t *repetitions = repetitions_of(seen, n);
     g_assert_true(pilot_learn(&lesson->run, repetitions, figures));
@@ -321,7 +320,7 @@ static void check_host(const Lesson *lesson, double partition_ns, double merge_n
 static void test_host(void)
 {
     Lesson lesson;
-    PilotFigures figures;
+    IfmPilotRound figures;
     lesson_init(&lesson, 0, &size, 1);
     ifm_costs_set_host(lesson.costs, 1000, 0.5, 200, 0);
     const Seen seen = { lesson_simulated_ns(&lesson), TRUE_A * NODES / 2, TRUE_B * NODES / 2, 9000, 4200 };
@@ -335,7 +334,7 @@ static void test_copies(void)
 {
     static const IfmCostCrossing crossing = { .n_in = 1, .n_out = 1, .in_per_node = 8, .out_per_node = 4 };
     Lesson lesson;
-    PilotFigures figures;
+    IfmPilotRound figures;
     lesson_init(&lesson, 0, &size, 1);
     ifm_costs_set_crossing(lesson.costs, IFM_PLAN_DYNAMIC, 1, 7, &crossing);
     ifm_costs_set_link(lesson.costs, 1, &(IfmCostLink){ 500, 1 }, &(IfmCostLink){ 300, 2 });
@@ -350,7 +349,7 @@ static void test_copies(void)
 static void test_rest(void)
 {
     Lesson lesson;
-    PilotFigures figures;
+    IfmPilotRound figures;
     lesson_init(&lesson, 0, &size, 1);
     const double makespan_ns = 1.3 * lesson_simulated_ns(&lesson);
     const Seen seen = { makespan_ns, TRUE_A * NODES / 2, TRUE_B * NODES / 2, 0, 0 };
@@ -366,7 +365,7 @@ static void test_sizes(void)
 {
     static const IfmPlanSize both[] = { { NODES, EDGES }, { NODES / 2, EDGES / 2 } };
     Lesson lesson;
-    PilotFigures figures;
+    IfmPilotRound figures;
     lesson_init(&lesson, 0, both, G_N_ELEMENTS(both));
     const double share = (NODES + NODES / 2.0) / 2 / 2, makespan_ns = 2 * lesson_simulated_ns(&lesson);
     const Seen seen = { makespan_ns, 2 * TRUE_A * share, 2 * TRUE_B * share, 0, 0 };
@@ -392,7 +391,7 @@ static void test_weights(void)
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
     {
         Lesson lesson;
-        PilotFigures figures;
+        IfmPilotRound figures;
         Seen seen[3];
         lesson_init(&lesson, 0.02, &size, 1);
         const double by_tables_ns = lesson_simulated_ns(&lesson);

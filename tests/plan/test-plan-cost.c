@@ -173,12 +173,12 @@ static void test_refusals(void)
     IfmPlanBlock blocks[2];
     memcpy(blocks, partitioned, sizeof blocks);
     blocks[1].devices[0] = 0;
-    refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 2: A is in two blocks");
+    refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 2: device 'A' is in block 1 already");
     blocks[1].devices[0] = 2;
     blocks[0].ratios[0] = 0.5;
-    refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 1: shares add up to 0.9");
-    refuse(costs, blocks_of(1, pipelined), IFM_ERROR_INVALID, "stages 3 to 3 are in no block");
-    refuse(costs, blocks_of(1, &pipelined[1]), IFM_ERROR_INVALID, "block 1: stages 3 to 3; 1 is next");
+    refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 1: its ratios add up to 0.9");
+    refuse(costs, blocks_of(1, pipelined), IFM_ERROR_INVALID, "its blocks have stages 1 to 2; the costs are of 3 stages");
+    refuse(costs, blocks_of(1, &pipelined[1]), IFM_ERROR_INVALID, "block 1: stages 3 to 3, but 1 is the next one");
     refuse(costs, ifm_plan_new("another"), IFM_ERROR_INVALID, "of model \"another\"");
     ifm_costs_forbid(costs, 2, 3, "no driver");
     refuse(costs, blocks_of(2, partitioned), IFM_ERROR_UNSUPPORTED, "block 2: C: stages 3 to 3: no driver");

@@ -43,20 +43,20 @@ static const char *alias_of(const IfmPlan *plan, int device)
 static void check_energy(const IfmPlanAnswer *answer)
 {
     double joules = 0, idle_w = 0;
-    for (guint b = 0; b < answer->best_cost.steady->len; b++)
+    for (guint b = 0; b < answer->best.cost.steady->len; b++)
     {
-        const IfmBlockCost *cost = &g_array_index(answer->best_cost.steady, IfmBlockCost, b);
-        const IfmPlanBlock *block = &g_array_index(answer->best->blocks, IfmPlanBlock, b);
+        const IfmBlockCost *cost = &g_array_index(answer->best.cost.steady, IfmBlockCost, b);
+        const IfmPlanBlock *block = &g_array_index(answer->best.plan->blocks, IfmPlanBlock, b);
         for (gsize k = 0; k < block->n_devices; k++)
             for (gsize d = 0; d < G_N_ELEMENTS(watts); d++)
-                if (g_str_equal(watts[d].alias, alias_of(answer->best, block->devices[k])))
+                if (g_str_equal(watts[d].alias, alias_of(answer->best.plan, block->devices[k])))
                 {
                     joules += (watts[d].active_w - watts[d].idle_w) * cost->device_ns[k] * 1e-9;
                     idle_w += watts[d].idle_w;
                 }
     }
-    joules += idle_w * answer->best_cost.cycle_ns * 1e-9;
-    g_assert_cmpfloat_with_epsilon(answer->best_cost.energy_j / joules, 1, 1e-9);
+    joules += idle_w * answer->best.cost.cycle_ns * 1e-9;
+    g_assert_cmpfloat_with_epsilon(answer->best.cost.energy_j / joules, 1, 1e-9);
 }
 
 static void compare_at(Compared *compared, gint64 nodes, gint64 edges)
@@ -74,14 +74,14 @@ static void compare_at(Compared *compared, gint64 nodes, gint64 edges)
         question.no_split = compared->npu;
         g_assert_true(ifm_plan_search(compared->costs, &question, &restricted, &error));
         g_assert_true(best.optimal && restricted.optimal);
-        double ours = value_of(&best.best_cost, question.objective);
-        double theirs = value_of(&restricted.best_cost, question.objective);
+        double ours = value_of(&best.best.cost, question.objective);
+        double theirs = value_of(&restricted.best.cost, question.objective);
         g_assert_cmpfloat(ours, >, 0);
         g_assert_cmpfloat(ours, <=, theirs * (1 + 1e-9));
-        g_assert_cmpfloat(ours, <=, value_of(&best.single_cost, question.objective) * (1 + 1e-9));
+        g_assert_cmpfloat(ours, <=, value_of(&best.single.cost, question.objective) * (1 + 1e-9));
         check_energy(&best);
         compared->n_better[objective] += ours < 0.99 * theirs;
-        g_autofree char *text = ifm_plan_to_text(best.best), *other = ifm_plan_to_text(restricted.best);
+        g_autofree char *text = ifm_plan_to_text(best.best.plan), *other = ifm_plan_to_text(restricted.best.plan);
         g_test_message("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT " %s: %.4g %s; published search %.4g %s", nodes, edges,
                        ifm_objective_words()[objective], ours, text, theirs, other);
     }

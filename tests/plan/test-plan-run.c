@@ -534,7 +534,7 @@ static void test_parts_searched(void)
         g_auto(IfmPlanAnswer) answer = { 0 };
         question.sources = ghosts ? 1100 : 0;
         g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
-        g_autofree char *text = ifm_plan_to_text(answer.best);
+        g_autofree char *text = ifm_plan_to_text(answer.best.plan);
         g_assert_cmpstr(text, ==, ghosts ? "A 1-7" : "B 1-7"); /* 96 x 1000 ns against 115 x 900 */
     }
 }

@@ -41,7 +41,7 @@ typedef struct
     /* what follows from it */
     double ns[MAX_DEVICES][MAX_STAGES][MAX_STAGES][1 << MAX_DEVICES][N_SHARES];
     double best[N_OBJECTIVES], n_structures;
-    const GPtrArray *front; /* IfmPlanCandidate*: each plan tried must be beaten, or met, by one of these */
+    const GPtrArray *front; /* IfmPlanChoice*: each plan tried must be beaten, or met, by one of these */
 } Instance;
 
 static double alone_ns(const Instance *x, int d, int first, int last, double nodes)
@@ -198,7 +198,7 @@ static gboolean met(const GPtrArray *front, const double *worth)
 {
     for (guint i = 0; i < front->len; i++)
     {
-        const IfmPlanCost *cost = &((const IfmPlanCandidate *)front->pdata[i])->cost;
+        const IfmPlanCost *cost = &((const IfmPlanChoice *)front->pdata[i])->cost;
         if (cost->latency_ns <= worth[0] * (1 + 1e-9) && cost->cycle_ns <= worth[1] * (1 + 1e-9) &&
             cost->energy_j <= worth[2] + 1e-9 * fabs(worth[2]))
             return TRUE;
@@ -497,7 +497,7 @@ static void check_cut_short(const IfmCosts *costs, const Instance *x, IfmObjecti
     IfmPlanQuestion question = question_of(x, objective);
     question.most_visited = g_rand_int_range(random, 1, 40);
     g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
-    double value = value_of(&answer.best_cost, objective), best = x->best[objective], margin = 1e-9 * fabs(best);
+    double value = value_of(&answer.best.cost, objective), best = x->best[objective], margin = 1e-9 * fabs(best);
     g_assert_cmpfloat(answer.lower_bound, <=, best + margin);
     g_assert_cmpfloat(value, >=, best - margin);
     if (answer.optimal)
@@ -515,12 +515,12 @@ static void check_freer(const IfmCosts *costs, const Instance *x, IfmObjective o
     IfmPlanQuestion question = question_of(x, objective);
     question.grid = NULL;
     g_assert_true(ifm_plan_search(costs, &question, &free_one, &error));
-    double value = value_of(&free_one.best_cost, objective);
+    double value = value_of(&free_one.best.cost, objective);
     g_assert_cmpfloat(value, <=, x->best[objective] * (1 + 1e-9));
     g_assert_true(free_one.optimal);
     g_assert_cmpfloat(value, <=, value_of(&free_one.cost, objective) * (1 + 1e-9));
     g_auto(IfmPlanCost) again = { 0 };
-    g_assert_true(ifm_plan_cost(costs, free_one.best, NODES, 2 * NODES, &again, &error));
+    g_assert_true(ifm_plan_cost(costs, free_one.best.plan, NODES, 2 * NODES, &again, &error));
     g_assert_cmpfloat(value_of(&again, objective), ==, value);
     g_assert_cmpfloat(free_one.lower_bound, ==, value);
     question.grid = published;
@@ -528,7 +528,7 @@ static void check_freer(const IfmCosts *costs, const Instance *x, IfmObjective o
     question.max_blocks = x->max_blocks > 0 ? MIN(2, x->max_blocks) : 2;
     question.no_split |= 1u << (x->m - 1);
     if (ifm_plan_search(costs, &question, &restricted, NULL))
-        g_assert_cmpfloat(value, <=, value_of(&restricted.best_cost, objective) * (1 + 1e-9));
+        g_assert_cmpfloat(value, <=, value_of(&restricted.best.cost, objective) * (1 + 1e-9));
 }
 
 /* Shares between the tenths: for the cycle none is better than those that are tried; for the latency of devices that copy
@@ -545,7 +545,7 @@ static void check_finer(const IfmCosts *costs, const Instance *x, IfmObjective o
     question.grid = twentieths;
     question.n_grid = 19;
     g_assert_true(ifm_plan_search(costs, &question, &finer, NULL));
-    double value = value_of(&free_one.best_cost, objective), min = value_of(&finer.best_cost, objective);
+    double value = value_of(&free_one.best.cost, objective), min = value_of(&finer.best.cost, objective);
     *worst = fmax(*worst, value / min);
 }
 
@@ -574,7 +574,7 @@ static void test_random(void)
             }
             g_assert_no_error(error);
             g_assert_true(answer.optimal);
-            double value = value_of(&answer.best_cost, (IfmObjective)objective);
+            double value = value_of(&answer.best.cost, (IfmObjective)objective);
             if (fabs(value - x->best[objective]) > 1e-9 * fabs(x->best[objective]))
                 g_error("instance %d, objective %d: %g, by trying all %g", i, objective, value, x->best[objective]);
             g_assert_cmpfloat(answer.n_structures, ==, x->n_structures);
@@ -601,8 +601,8 @@ static void check_nondominated(const GPtrArray *front)
     for (guint i = 0; i < front->len; i++)
         for (guint k = 0; k < front->len; k++)
         {
-            const IfmPlanCost *a = &((const IfmPlanCandidate *)front->pdata[i])->cost;
-            const IfmPlanCost *b = &((const IfmPlanCandidate *)front->pdata[k])->cost;
+            const IfmPlanCost *a = &((const IfmPlanChoice *)front->pdata[i])->cost;
+            const IfmPlanCost *b = &((const IfmPlanChoice *)front->pdata[k])->cost;
             gboolean better = a->latency_ns < b->latency_ns * (1 - 1e-9) && a->cycle_ns < b->cycle_ns * (1 - 1e-9) &&
                               a->energy_j < b->energy_j - 1e-9 * fabs(b->energy_j);
             g_assert_false(better);
@@ -642,13 +642,13 @@ static void test_pareto(void)
         for (guint k = 0; k < of_any->len; k++)
             for (int objective = 0; objective < 2; objective++)
                 min[objective] =
-                    fmin(min[objective], value_of(&((IfmPlanCandidate *)of_any->pdata[k])->cost, (IfmObjective)objective));
+                    fmin(min[objective], value_of(&((IfmPlanChoice *)of_any->pdata[k])->cost, (IfmObjective)objective));
         for (int objective = 0; objective < 2; objective++)
         {
             g_auto(IfmPlanAnswer) answer = { 0 };
             question.objective = (IfmObjective)objective;
             g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
-            double value = value_of(&answer.best_cost, (IfmObjective)objective);
+            double value = value_of(&answer.best.cost, (IfmObjective)objective);
             g_assert_cmpfloat_with_epsilon(min[objective] / value, 1, 1e-9);
         }
     }
@@ -699,9 +699,9 @@ static void check_beginnings(const double (*ms)[4], double partition_ms, double 
     ifm_costs_set_host(costs, partition_ms * 1e6, per_edge_ns, 0, 0);
     question.max_blocks = max_blocks;
     g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
-    g_assert_cmpfloat_with_epsilon(answer.best_cost.latency_ns / 1e6, best_ms, 1e-6);
+    g_assert_cmpfloat_with_epsilon(answer.best.cost.latency_ns / 1e6, best_ms, 1e-6);
     g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, NULL);
-    g_assert_cmpfloat_with_epsilon(((IfmPlanCandidate *)front->pdata[0])->cost.latency_ns / 1e6, best_ms, 1e-6);
+    g_assert_cmpfloat_with_epsilon(((IfmPlanChoice *)front->pdata[0])->cost.latency_ns / 1e6, best_ms, 1e-6);
 }
 
 static void test_beginnings(void)
@@ -731,7 +731,7 @@ static void test_known(void)
     g_autofree char *text = ifm_plan_to_text(answer.plan);
     g_assert_cmpstr(text, ==, "CPU+GPU 1-2 (0.75 : 0.25)");
     g_assert_false(answer.within_uncertainty);
-    g_assert_cmpfloat(answer.single_cost.latency_ns, ==, 2e6);
+    g_assert_cmpfloat(answer.single.cost.latency_ns, ==, 2e6);
     g_assert_cmpint(answer.n_ranges, ==, 3);
     g_assert_cmpint(answer.n_ranges_known, ==, 3);
     g_assert_cmpint(answer.n_subsets, ==, 3);
@@ -788,9 +788,9 @@ static void test_uncertain(void)
         const IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_THROUGHPUT, .nodes = 1000, .edges = 2000 };
         g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
         g_assert_cmpint(answer.within_uncertainty, ==, wide);
-        g_assert_cmpfloat_with_epsilon(answer.best_cost.cycle_ns, 0.75e6, 1e-3);
+        g_assert_cmpfloat_with_epsilon(answer.best.cost.cycle_ns, 0.75e6, 1e-3);
         g_assert_cmpfloat_with_epsilon(answer.cost.cycle_ns, wide ? 1e6 : 0.75e6, 1e-3);
-        g_assert_true(ifm_plan_same_shape(answer.plan, wide ? answer.single : answer.best));
+        g_assert_true(ifm_plan_same_shape(answer.plan, wide ? answer.single.plan : answer.best.plan));
         g_assert_false(answer.spread_unknown);
     }
 }
@@ -808,7 +808,7 @@ static void test_unknown_spread(void)
         g_assert_true(ifm_plan_search(costs, &questions[i], &answer, NULL));
         g_assert_true(answer.spread_unknown);
         g_assert_false(answer.within_uncertainty);
-        g_assert_true(ifm_plan_same_shape(answer.plan, answer.best));
+        g_assert_true(ifm_plan_same_shape(answer.plan, answer.best.plan));
     }
 }
 

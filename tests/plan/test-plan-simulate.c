@@ -559,22 +559,22 @@ static void test_settle(void)
     g_auto(IfmPlanAnswer) answer = { 0 };
     IfmPlanQuestion question = { .objective = IFM_OBJECTIVE_THROUGHPUT, .nodes = NODES, .edges = EDGES, .max_blocks = 2 };
     g_assert_true(ifm_plan_search(costs, &question, &answer, &error));
-    CLOSE(answer.best_cost.cycle_ns, 18e6);
-    CLOSE(answer.single_cost.cycle_ns, 20e6);
+    CLOSE(answer.best.cost.cycle_ns, 18e6);
+    CLOSE(answer.single.cost.cycle_ns, 20e6);
     g_assert_true(answer.within_uncertainty);
-    g_assert_true(ifm_plan_same_shape(answer.plan, answer.single));
+    g_assert_true(ifm_plan_same_shape(answer.plan, answer.single.plan));
     const IfmSimulateOptions options = { .n_batches = 200, .sizes = &whole, .n_sizes = 1 };
     g_assert_true(ifm_plan_settle(costs, question.objective, &options, &answer, &error));
     g_assert_no_error(error);
-    CLOSE(answer.single_forecast.cycle_ns, 20e6);
-    g_assert_cmpfloat(answer.best_forecast.cycle_ns, <, 11e6);
+    CLOSE(answer.single.forecast.cycle_ns, 20e6);
+    g_assert_cmpfloat(answer.best.forecast.cycle_ns, <, 11e6);
     g_assert_false(answer.within_uncertainty);
-    g_assert_true(ifm_plan_same_shape(answer.plan, answer.best));
+    g_assert_true(ifm_plan_same_shape(answer.plan, answer.best.plan));
     CLOSE(answer.cost.cycle_ns, 18e6);
     json_auto_t *prediction = ifm_plan_predict(costs, answer.plan, &options, NULL, &error);
     g_assert_no_error(error);
-    CLOSE(ifm_member_number(prediction, "cycle_ns"), answer.best_forecast.cycle_ns);
-    CLOSE(ifm_member_number(prediction, "throughput_per_s"), 1e9 / answer.best_forecast.cycle_ns);
+    CLOSE(ifm_member_number(prediction, "cycle_ns"), answer.best.forecast.cycle_ns);
+    CLOSE(ifm_member_number(prediction, "throughput_per_s"), 1e9 / answer.best.forecast.cycle_ns);
 }
 
 static void test_refused(void)
@@ -591,9 +591,10 @@ static void test_refused(void)
     add_single(stranger, 1, 2, 0);
     assert_refused(costs, plan, &none, IFM_ERROR_INVALID, "0 batches of 1 sizes");
     assert_refused(costs, plan, &less, IFM_ERROR_INVALID, "queue depth -1");
-    assert_refused(costs, half, &good, IFM_ERROR_INVALID, "have stages 1 to 1; the cost model is of made, stages 1 to 2");
+    assert_refused(costs, half, &good, IFM_ERROR_INVALID, "its blocks have stages 1 to 1; the costs are of 2 stages");
     assert_refused(costs, wrong, &good, IFM_ERROR_UNSUPPORTED, "block 1: B: ");
-    assert_refused(costs, stranger, &good, IFM_ERROR_INVALID, "block 1: the cost model knows no device \"Z\"");
+    assert_refused(costs, stranger, &good, IFM_ERROR_INVALID,
+                   "block 1: Z: no such device in the cost model (there are A, B)");
 }
 
 /* Runs of which one in ten takes 3.5 times as long as the others: median 800, mean 1000, 95th percentile 2800. In units of

@@ -65,7 +65,7 @@ static void cost_of(int n_blocks, IfmPlanCost *cost)
 typedef struct
 {
     IfmCosts *costs;
-    IfmPlanAnswer answer;
+    IfmPlanned planned;
     json_t *prediction;
     IfmPlanReport report;
 } Fixture;
@@ -102,33 +102,29 @@ static void set_up(Fixture *fixture, gconstpointer data)
     }
     ifm_costs_forbid(fixture->costs, 2, 3, "the compiler has no ScatterND");
     ifm_costs_forbid(fixture->costs, 2, 4, "the compiler has no ScatterND");
-    fixture->answer = (IfmPlanAnswer){ .plan = plan_of(2),
-                                       .best = plan_of(2),
-                                       .single = plan_of(1),
-                                       .optimal = TRUE,
-                                       .lower_bound = 12.5 * MS,
-                                       .n_ranges = 28,
-                                       .n_ranges_known = 28,
-                                       .n_subsets = 7,
-                                       .n_structures = 1234,
-                                       .n_visited = 99,
-                                       .n_pruned = 45 };
-    cost_of(2, &fixture->answer.cost);
-    cost_of(2, &fixture->answer.best_cost);
-    cost_of(1, &fixture->answer.single_cost);
+    fixture->planned.answer = (IfmPlanAnswer){ .plan = plan_of(2),
+                                               .best.plan = plan_of(2),
+                                               .single.plan = plan_of(1),
+                                               .optimal = TRUE,
+                                               .lower_bound = 12.5 * MS,
+                                               .n_ranges = 28,
+                                               .n_ranges_known = 28,
+                                               .n_subsets = 7,
+                                               .n_structures = 1234,
+                                               .n_visited = 99,
+                                               .n_pruned = 45 };
+    cost_of(2, &fixture->planned.answer.cost);
+    cost_of(2, &fixture->planned.answer.best.cost);
+    cost_of(1, &fixture->planned.answer.single.cost);
     fixture->prediction = make_prediction();
-    fixture->report = (IfmPlanReport){ .model = "gnn-plan",
-                                       .nodes = 5000,
-                                       .edges = 10000,
-                                       .objective = IFM_OBJECTIVE_THROUGHPUT,
-                                       .costs = fixture->costs,
-                                       .answer = &fixture->answer,
-                                       .prediction = fixture->prediction };
+    fixture->planned.size = (IfmPlanSize){ 5000, 10000 };
+    fixture->planned.prediction = fixture->prediction;
+    fixture->report = (IfmPlanReport){ "gnn-plan", IFM_OBJECTIVE_THROUGHPUT, fixture->costs, &fixture->planned };
 }
 
 static void tear_down(Fixture *fixture, gconstpointer data)
 {
-    ifm_plan_answer_clear(&fixture->answer);
+    ifm_plan_answer_clear(&fixture->planned.answer);
     ifm_costs_free(fixture->costs);
     json_decref(fixture->prediction);
 }
@@ -145,7 +141,7 @@ static void test_answer(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(strstr(page, "optimal under this cost model"));
     g_assert_nonnull(strstr(page, "NPU not for stages 3, 4: the compiler has no ScatterND\n"));
     g_assert_nonnull(strstr(page, "verdict: gains 140.0 % in throughput over the best single device\n"));
-    fixture->answer.spread_unknown = TRUE;
+    fixture->planned.answer.spread_unknown = TRUE;
     g_autofree char *unknown =
         ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = 200, .utf8 = TRUE });
     g_assert_nonnull(strstr(unknown, "over the best single device; the uncertainty of that is unknown\n"));
@@ -154,14 +150,14 @@ static void test_answer(Fixture *fixture, gconstpointer data)
 /* A gain that nobody can be sure of: the single device is the plan, and the page says why. */
 static void test_uncertain(Fixture *fixture, gconstpointer data)
 {
-    IfmPlanAnswer *answer = &fixture->answer;
+    IfmPlanAnswer *answer = &fixture->planned.answer;
     ifm_plan_free(answer->plan);
     answer->plan = plan_of(1);
     ifm_plan_cost_clear(&answer->cost);
     cost_of(1, &answer->cost);
     answer->within_uncertainty = TRUE;
-    answer->best_cost.cycle_ns = 29.5 * MS;
-    answer->best_cost.cycle_spread_ratio = 0.05;
+    answer->best.cost.cycle_ns = 29.5 * MS;
+    answer->best.cost.cycle_spread_ratio = 0.05;
     g_autofree char *page = ifm_document_show(ifm_plan_document(&fixture->report), &(IfmScreen){ .width = 100 });
     g_assert_nonnull(strstr(page, "within the uncertainty: the single device wins"));
     g_assert_nonnull(strstr(page, "would gain 1.69 % in"));
@@ -185,14 +181,14 @@ static void test_fusing(Fixture *fixture, gconstpointer data)
     IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED };
     g_autofree char *apart = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
     g_assert_null(strstr(apart, "fusing"));
-    fixture->answer.cost.summed = TRUE;
-    fixture->answer.cost.fused_least_ratio = fixture->answer.cost.fused_most_ratio = NAN;
+    fixture->planned.answer.cost.summed = TRUE;
+    fixture->planned.answer.cost.fused_least_ratio = fixture->planned.answer.cost.fused_most_ratio = NAN;
     json_object_set_new(fixture->prediction, "makespan_spread_ratio", json_null());
     g_autofree char *unknown = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
     g_assert_nonnull(strstr(unknown, "what running them as one saves is not included"));
     g_assert_nonnull(strstr(unknown, ", no interval, "));
-    fixture->answer.cost.fused_least_ratio = 0.21;
-    fixture->answer.cost.fused_most_ratio = 0.5;
+    fixture->planned.answer.cost.fused_least_ratio = 0.21;
+    fixture->planned.answer.cost.fused_most_ratio = 0.5;
     g_autofree char *known = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
     g_assert_nonnull(strstr(known, "ranges that were measured as one took 0.21 to 0.5 times the sum of their stages"));
 }
@@ -203,7 +199,7 @@ static void test_contention(Fixture *fixture, gconstpointer data)
     IfmScreen screen = { .width = IFM_SCREEN_UNBOUNDED };
     g_autofree char *known = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
     g_assert_nonnull(strstr(known, "how its devices slow each other was measured"));
-    fixture->answer.cost.busy_known = FALSE;
+    fixture->planned.answer.cost.busy_known = FALSE;
     g_autofree char *unknown = ifm_document_show(ifm_plan_document(&fixture->report), &screen);
     g_assert_nonnull(strstr(unknown, "how its devices slow each other was not measured"));
 }
@@ -215,7 +211,7 @@ static void test_answer_json(Fixture *fixture, gconstpointer data)
     json_auto_t *json = ifm_plan_answer_to_json(&fixture->report);
     g_autoptr(IfmPlan) plan = ifm_plan_from_json(json, "test", &error);
     g_assert_no_error(error);
-    g_assert_true(ifm_plan_same_shape(plan, fixture->answer.plan));
+    g_assert_true(ifm_plan_same_shape(plan, fixture->planned.answer.plan));
     g_assert_cmpfloat(g_array_index(plan->blocks, IfmPlanBlock, 0).ratios[1], ==, 0.6);
     const json_t *certificate = json_object_get(json, "certificate"), *single = json_object_get(json, "single");
     g_assert_true(json_is_true(json_object_get(certificate, "optimal")));
@@ -336,7 +332,7 @@ static void test_figures(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmMeasurement) measurement = make_measurement();
     g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
     IfmRunReport report = { .title = "5000 nodes, 10000 edges",
-                            .plan = fixture->answer.plan,
+                            .plan = fixture->planned.answer.plan,
                             .prediction = fixture->prediction,
                             .measurement = measurement,
                             .analysis = analysis };
@@ -402,7 +398,7 @@ static void test_machine(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmMeasurement) measurement = make_measurement();
     g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
     IfmRunReport report = { .title = "5000 nodes, 10000 edges",
-                            .plan = fixture->answer.plan,
+                            .plan = fixture->planned.answer.plan,
                             .prediction = fixture->prediction,
                             .measurement = measurement,
                             .analysis = analysis };
@@ -452,10 +448,13 @@ static void test_several(Fixture *fixture, gconstpointer data)
     ifm_record_set_text(&failed->reason, "block 1: GPU: batch 17: device lost");
     IfmRunReport reports[] = {
         { .title = "5000 nodes, 10000 edges",
-          .plan = fixture->answer.plan,
+          .plan = fixture->planned.answer.plan,
           .prediction = fixture->prediction,
           .measurement = measurement },
-        { .title = "3000 nodes, 30000 edges", .plan = fixture->answer.single, .measurement = failed, .code = "lost" },
+        { .title = "3000 nodes, 30000 edges",
+          .plan = fixture->planned.answer.single.plan,
+          .measurement = failed,
+          .code = "lost" },
     };
     g_autofree char *page = ifm_document_show(ifm_run_document(reports, 2), &(IfmScreen){ .width = 80 });
     g_assert_cmpuint(check_document(ifm_run_document(reports, 2)), >, 0);
@@ -475,7 +474,7 @@ static void test_several(Fixture *fixture, gconstpointer data)
 static void test_batches(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(IfmTraceAnalysis) analysis = make_analysis(tracks, G_N_ELEMENTS(tracks));
-    IfmRunReport report = { .title = "run", .plan = fixture->answer.plan, .analysis = analysis };
+    IfmRunReport report = { .title = "run", .plan = fixture->planned.answer.plan, .analysis = analysis };
     g_autofree char *csv = ifm_run_batches_to_csv(&report, 1);
     g_assert_cmpstr(csv, ==,
                     "run,batch,block_1_ns,block_2_ns,block_1_turn_ns,block_2_turn_ns,cycle_ns,bottleneck_block\r\n"
@@ -518,7 +517,7 @@ static void test_replanned(Fixture *fixture, gconstpointer data)
                         json_pack("[{s:i,s:i,s:i,s:i,s:f,s:{s:f}}]", "block", 1, "first", 1, "last", 5, "n", 100, "mean_ns",
                                   12e6, "device_wall_ns", "GPU", 1e6));
     IfmRunReport report = { .title = "5000 nodes, 10000 edges",
-                            .plan = fixture->answer.plan,
+                            .plan = fixture->planned.answer.plan,
                             .prediction = fixture->prediction,
                             .measurement = measurement,
                             .analysis = analysis };
