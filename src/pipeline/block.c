@@ -32,6 +32,13 @@ static void fail(Line *line, gsize index, int block, int device, const GError *e
     ifm_condition_unlock(line->ended);
 }
 
+/* A lane's failure on a batch: it names the device. */
+static void fail_lane(const Lane *lane, const Flight *flight, GError **error)
+{
+    g_prefix_error(error, "%s: ", lane->described->alias);
+    fail(lane->block->line, flight->index, lane->block->index, lane->device, *error);
+}
+
 /* --- queues -----------------------------------------------------------------------------------------------------------
  *
  * Bounded queues between blocks. The consumer's mail guards what lies in its queue. The producer's mail guards how much
@@ -125,8 +132,7 @@ static gboolean begin_jobs(Block *block, Work *work, gboolean copies, GError **e
             continue;
         if (!ifm_lane_prepare(job, error))
         {
-            g_prefix_error(error, "%s: ", lane->described->alias);
-            fail(block->line, work->flight->index, block->index, lane->device, *error);
+            fail_lane(lane, work->flight, error);
             return FALSE;
         }
         ifm_condition_lock(block->mail);
@@ -194,10 +200,7 @@ static gboolean fetch_outputs(Block *block, Work *work)
         if (job->state == IFM_JOB_NONE)
             continue;
         if (work->error == NULL && !ifm_lane_fetch(job, &work->error))
-        {
-            g_prefix_error(&work->error, "%s: ", job->lane->described->alias);
-            fail(block->line, work->flight->index, block->index, job->lane->device, work->error);
-        }
+            fail_lane(job->lane, work->flight, &work->error);
         work->times->copy_bytes += job->copied_bytes;
     }
     return work->error == NULL;
@@ -415,8 +418,7 @@ static Action next_action(Block *block)
         g_autoptr(GError) error = g_steal_pointer(&done->error);
         if (error != NULL)
         {
-            g_prefix_error(&error, "%s: ", done->lane->described->alias);
-            fail(block->line, done->work->flight->index, block->index, done->lane->device, error);
+            fail_lane(done->lane, done->work->flight, &error);
             if (done->work->error == NULL)
                 done->work->error = g_steal_pointer(&error);
         }
@@ -463,7 +465,7 @@ void ifm_block_record_unanswered(Block *block)
     for (gint64 n = block->n_pushed; n < block->n_begun; n++)
         for (gsize i = 0; i < block->n_lanes; i++)
         {
-            Job *job = &work_at(block, n)->jobs[i];
+            const Job *job = &work_at(block, n)->jobs[i];
             if (job->state == IFM_JOB_RUNNING)
                 ifm_lane_record_unanswered(job, now_ns);
         }

@@ -129,13 +129,9 @@ void ifm_variant_fetch_times(Variant *variant)
 void ifm_lane_fetch_times(Lane *lane)
 {
     for (guint i = 0; i < lane->variants->len; i++)
-    {
-        Variant *variant = g_ptr_array_index(lane->variants, i);
-        if (variant->profiled)
-            ifm_variant_fetch_times(variant);
-        if (variant->sampled != NULL)
-            ifm_variant_fetch_times(variant->sampled);
-    }
+        for (Variant *variant = lane->variants->pdata[i]; variant != NULL; variant = variant->sampled)
+            if (variant->profiled)
+                ifm_variant_fetch_times(variant);
     lane->fetch_due = FALSE;
 }
 
@@ -176,7 +172,7 @@ static void forget_nodes(Line *line, Variant *variant, gpointer user)
     g_array_set_size(variant->nodes_of, 0);
 }
 
-static void for_each_variant(Line *line, void (*call)(Line *line, Variant *variant, gpointer user), gpointer user)
+void ifm_line_each_variant(Line *line, void (*call)(Line *line, Variant *variant, gpointer user), gpointer user)
 {
     for (int i = 0; i < line->n_blocks; i++)
         for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
@@ -191,13 +187,13 @@ static void for_each_variant(Line *line, void (*call)(Line *line, Variant *varia
 void ifm_line_begin_nodes(Line *line)
 {
     if (line->trace != NULL && ifm_trace_n_events(line->trace) == 0)
-        for_each_variant(line, forget_nodes, NULL);
+        ifm_line_each_variant(line, forget_nodes, NULL);
 }
 
 void ifm_line_record_nodes(Line *line)
 {
     if (line->trace != NULL)
-        for_each_variant(line, record_variant, NULL);
+        ifm_line_each_variant(line, record_variant, NULL);
 }
 
 /* --- overhead of counting --------------------------------------------------------------------------------------------- */
@@ -273,12 +269,12 @@ static void add_sampled(Line *line, Variant *plain, gpointer user)
 
 void ifm_line_note_overheads(Line *line)
 {
-    for_each_variant(line, add_sampled, NULL);
+    ifm_line_each_variant(line, add_sampled, NULL);
 }
 
 double ifm_line_slow_down(Line *line)
 {
     SlowDown sum = { 0, 0 };
-    for_each_variant(line, add_sampled, &sum);
+    ifm_line_each_variant(line, add_sampled, &sum);
     return sum.without_ns > 0 ? sum.with_ns / sum.without_ns - 1 : NAN;
 }

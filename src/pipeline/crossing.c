@@ -36,22 +36,13 @@ void ifm_crossings_find(Line *line)
             add_crossing(line, g_ptr_array_index(line->blocks[i].outputs, k), i, 0);
 }
 
-static gint64 size_of(const Line *line, const char *dim, gint64 nodes, gint64 edges)
-{
-    if (g_str_equal(dim, "nodes"))
-        return nodes;
-    if (g_str_equal(dim, "edges"))
-        return edges;
-    if (g_str_equal(dim, "features"))
-        return line->options->sizes.features;
-    return g_str_equal(dim, "hidden") ? line->options->sizes.hidden : g_ascii_strtoll(dim, NULL, 10);
-}
-
 void ifm_crossing_shape(const Line *line, const IfmBoundary *boundary, gint64 nodes, gint64 edges, gint64 *shape)
 {
+    IfmStageSizes sizes = line->options->sizes;
     g_assert(boundary != NULL);
-    for (int i = 0; i < boundary->rank; i++)
-        shape[i] = size_of(line, boundary->dims[i], nodes, edges);
+    sizes.nodes = nodes;
+    sizes.edges = edges;
+    ifm_boundary_shape(boundary, &sizes, shape);
 }
 
 /* Whether the devices of a block write more to its outputs than a few bytes at the start. */

@@ -85,23 +85,32 @@ static void pad_edges(const Variant *variant, const IfmTensor *share, gint64 *pa
     }
 }
 
+/* The port's host memory of a static model's size, made once. @tensor: (out) without a release */
+static gboolean use_staging(Port *state, IfmDtype dtype, int rank, const gint64 *shape, IfmTensor *tensor, GError **error)
+{
+    if (state->staging.data == NULL && !ifm_tensor_init(&state->staging, dtype, rank, shape, error))
+        return FALSE;
+    *tensor = state->staging;
+    tensor->release = NULL;
+    return TRUE;
+}
+
 static gboolean pad(const Variant *variant, const IfmStagedPort *port, Port *state, IfmTensor *tensor, GError **error)
 {
     gint64 shape[IFM_MAX_RANK];
     static_shape(variant, port->boundary, port->whole, tensor, shape);
     if (memcmp(shape, tensor->shape, (gsize)tensor->rank * sizeof shape[0]) == 0)
         return TRUE;
-    if (state->staging.data == NULL && !ifm_tensor_init(&state->staging, tensor->dtype, tensor->rank, shape, error))
+    const IfmTensor share = *tensor;
+    if (!use_staging(state, share.dtype, share.rank, shape, tensor, error))
         return FALSE;
     if (port->boundary != NULL && port->boundary == variant->lane->block->line->edge_index)
-        pad_edges(variant, tensor, state->staging.data);
+        pad_edges(variant, &share, tensor->data);
     else
     {
-        memcpy(state->staging.data, tensor->data, tensor->size_bytes);
-        memset((char *)state->staging.data + tensor->size_bytes, 0, state->staging.size_bytes - tensor->size_bytes);
+        memcpy(tensor->data, share.data, share.size_bytes);
+        memset((char *)tensor->data + share.size_bytes, 0, tensor->size_bytes - share.size_bytes);
     }
-    *tensor = state->staging;
-    tensor->release = NULL;
     return TRUE;
 }
 
@@ -188,13 +197,8 @@ static gboolean set_output(Job *job, guint index, GError **error)
     gint64 shape[IFM_MAX_RANK];
     if (!sets_output(job))
         return TRUE;
-    if (is_padded(job, index, &tensor, shape))
-    {
-        if (state->staging.data == NULL && !ifm_tensor_init(&state->staging, tensor.dtype, tensor.rank, shape, error))
-            return FALSE;
-        tensor = state->staging;
-        tensor.release = NULL;
-    }
+    if (is_padded(job, index, &tensor, shape) && !use_staging(state, tensor.dtype, tensor.rank, shape, &tensor, error))
+        return FALSE;
     if (job->lane->copies && tensor.size_bytes > 0)
     {
         IfmTensor host = tensor;
@@ -242,13 +246,8 @@ static gboolean fetch_from_device(Job *job, Port *state, const IfmTensor *from, 
                                   GError **error)
 {
     IfmTensor to = *share;
-    if (padded)
-    {
-        if (state->staging.data == NULL && !ifm_tensor_init(&state->staging, from->dtype, from->rank, from->shape, error))
-            return FALSE;
-        to = state->staging;
-        to.release = NULL;
-    }
+    if (padded && !use_staging(state, from->dtype, from->rank, from->shape, &to, error))
+        return FALSE;
     if (!ifm_engine_copy(job->lane->engine, from, &to, error) || !ifm_engine_sync(job->lane->engine, error))
         return FALSE;
     if (padded)

@@ -321,11 +321,3 @@ void ifm_lane_see(Job *job)
         ifm_lane_fetch_times(lane);
     start_held(lane);
 }
-
-void ifm_lane_cancel(Lane *lane)
-{
-    for (guint i = 0; i < lane->variants->len; i++)
-        for (Variant *variant = g_ptr_array_index(lane->variants, i); variant != NULL; variant = variant->sampled)
-            for (gsize k = 0; k < variant->n_slots; k++)
-                ifm_request_cancel(variant->slots[k].request, NULL);
-}

@@ -266,15 +266,12 @@ static void block_reset(Block *block)
     for (int i = 0; i < block->depth; i++)
         for (gsize k = 0; k < G_N_ELEMENTS(block->works[i].jobs); k++)
             block->works[i].jobs[k].state = IFM_JOB_NONE;
-    for (gsize i = 0; i < block->n_lanes; i++)
-        for (guint v = 0; v < block->lanes[i].variants->len; v++)
-        {
-            Variant *variant = g_ptr_array_index(block->lanes[i].variants, v);
-            for (gsize k = 0; k < variant->n_slots; k++)
-                variant->slots[k].taken = FALSE;
-            if (variant->sampled != NULL)
-                variant->sampled->slots[0].taken = FALSE;
-        }
+}
+
+static void free_slots(Line *line, Variant *variant, gpointer user)
+{
+    for (gsize k = 0; k < variant->n_slots; k++)
+        variant->slots[k].taken = FALSE;
 }
 
 gboolean ifm_line_run(Line *line, gsize first, GError **error)
@@ -289,6 +286,7 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error)
     atomic_store(&line->progress_ns, ifm_clock_now_ns(line->clock));
     for (int i = 0; i < line->n_blocks; i++)
         block_reset(&line->blocks[i]);
+    ifm_line_each_variant(line, free_slots, NULL);
     for (int i = 0; i < line->n_blocks && ok; i++)
         ok = ifm_block_start(&line->blocks[i], error);
     for (int i = 0; i < line->n_blocks && !ok; i++)

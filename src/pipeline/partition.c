@@ -4,25 +4,12 @@
 
 #include "pipeline-private.h"
 
-/* Equals: the number of cuts that are not above the destination. For a few cuts by comparisons without a branch. */
+/* Equals: the number of cuts that are not above the destination, by comparisons without a branch. */
 static inline gsize share_of(gint64 destination, const gint64 *cuts, gsize n_cuts)
 {
     gsize share = 0;
-    if (n_cuts <= IFM_MAX_CUTS)
-    {
-        for (gsize i = 0; i < n_cuts; i++)
-            share += destination >= cuts[i];
-        return share;
-    }
-    gsize high = n_cuts;
-    while (share < high)
-    {
-        gsize middle = share + (high - share) / 2;
-        if (cuts[middle] <= destination)
-            share = middle + 1;
-        else
-            high = middle;
-    }
+    for (gsize i = 0; i < n_cuts; i++)
+        share += destination >= cuts[i];
     return share;
 }
 
@@ -98,8 +85,8 @@ gboolean ifm_partition_edges(const gint64 *edge_index, gint64 n_edges, const gin
         order_two(edge_index, n_edges, cuts[0], ends[0], ordered);
         return TRUE;
     }
-    gint64 few[IFM_MAX_CUTS], *next = n_cuts <= IFM_MAX_CUTS ? few : g_new(gint64, n_cuts);
-    next[0] = 0;
+    gint64 next[IFM_MAX_CUTS] = { 0 };
+    g_assert(n_cuts <= IFM_MAX_CUTS);
     memcpy(next + 1, ends, (n_cuts - 1) * sizeof *next);
     for (gint64 i = 0; i < n_edges; i++)
     {
@@ -107,8 +94,6 @@ gboolean ifm_partition_edges(const gint64 *edge_index, gint64 n_edges, const gin
         ordered[to] = sources[i];
         ordered[n_edges + to] = destinations[i];
     }
-    if (next != few)
-        g_free(next);
     return TRUE;
 }
 

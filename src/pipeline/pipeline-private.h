@@ -356,8 +356,6 @@ void ifm_lane_record_unanswered(const Job *job, gint64 now_ns);
 gboolean ifm_lane_fetch(Job *job, GError **error);
 /* ifm_lane_drop_held: Drops the jobs that were not started. */
 void ifm_lane_drop_held(Lane *lane);
-/* ifm_lane_cancel: Asks all running inferences to end. */
-void ifm_lane_cancel(Lane *lane);
 
 /* --- counters.c ------------------------------------------------------------------------------------------------------- */
 
@@ -373,6 +371,8 @@ gboolean ifm_variant_fetch_due(const Variant *variant);
 /* ifm_lane_fetch_times: Asks the runtime for the device times of the noted inferences; nothing of the lane may be
  * running. */
 void ifm_lane_fetch_times(Lane *lane);
+/* ifm_line_each_variant: Calls @call with all variants of a line, those of the profiled run after their plain ones. */
+void ifm_line_each_variant(Line *line, void (*call)(Line *line, Variant *variant, gpointer user), gpointer user);
 /* ifm_line_begin_nodes: Before a run: if the trace is empty, it has room for nodes again. */
 void ifm_line_begin_nodes(Line *line);
 /* ifm_line_record_nodes: After the run: puts the nodes of profiled inferences into the trace. */

@@ -217,7 +217,8 @@ gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize 
 /**
  * ifm_partition_edges: Orders the columns of an edge_index by the shares that their destinations are in, and keeps
  * their order within a share.
- * @cuts: [n_cuts] ascending destinations where a share ends (the last is the number of destinations)
+ * @cuts: [n_cuts] ascending destinations where a share ends (the last is the number of destinations); at most
+ * IFM_PLAN_MAX_DEVICES + 1
  * @ordered: [2 x n_edges] (out) destinations unchanged    @ends: [n_cuts] (out) columns up to the end of each share
  * Returns: FALSE with IFM_ERROR_INVALID and the edge whose destination is not below the last cut.
  */

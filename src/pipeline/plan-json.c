@@ -25,80 +25,74 @@ typedef struct
 } Reading;
 
 /* Aliases are part of messages, traces and tables: each is one readable word. */
-static gboolean check_alias(const Reading *reading, const char *where, const char *alias, GError **error)
+static gboolean check_alias(const char *alias, GError **error)
 {
     for (const char *c = alias; *c != '\0'; c++)
         if ((guchar)*c <= ' ' || *c == 127)
-            return ifm_error_refuse(error, "%s: %s: alias \"%s\" has a blank or a control character; a word is right",
-                                    reading->name, where, alias);
+            return ifm_error_refuse(error, "alias \"%s\" has a blank or a control character; a word is right", alias);
     return (*alias != '\0' && strlen(alias) <= 64) ||
-           ifm_error_refuse(error, "%s: %s: an alias of %" G_GSIZE_FORMAT " bytes; 1 to 64 are right", reading->name, where,
-                            strlen(alias));
+           ifm_error_refuse(error, "an alias of %" G_GSIZE_FORMAT " bytes; 1 to 64 are right", strlen(alias));
 }
 
-static gboolean add_device(Reading *reading, const char *where, const char *alias, const char *device, int *index,
-                           GError **error)
+static gboolean add_device(Reading *reading, const char *alias, const char *device, int *index, GError **error)
 {
-    if (!check_alias(reading, where, alias, error))
+    if (!check_alias(alias, error))
         return FALSE;
     if (reading->plan->devices->len >= IFM_PLAN_MAX_DEVICES)
-        return ifm_error_refuse(error, "%s: %s: '%s' is one device more than a plan may have; %d are right at most",
-                                reading->name, where, alias, IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "'%s' is one device more than a plan may have; %d are right at most", alias,
+                                IFM_PLAN_MAX_DEVICES);
     *index = ifm_plan_add_device(reading->plan, alias, device, IFM_PLAN_DYNAMIC);
     return TRUE;
 }
 
 /* The index of the plan's device with an alias; bare blocks get a new device. */
-static gboolean resolve(Reading *reading, const char *where, const char *alias, int *index, GError **error)
+static gboolean resolve(Reading *reading, const char *alias, int *index, GError **error)
 {
     *index = ifm_plan_find_device(reading->plan, alias);
     if (*index >= 0)
         return TRUE;
     if (reading->bare)
-        return add_device(reading, where, alias, NULL, index, error);
+        return add_device(reading, alias, NULL, index, error);
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (guint i = 0; i < reading->plan->devices->len; i++)
         g_ptr_array_add(names, ifm_plan_device(reading->plan, (int)i)->alias);
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = ifm_nearest_hint(alias, (const char *const *)names->pdata);
-    return ifm_error_refuse(error, "%s: %s: '%s' is not among its \"devices\"%s", reading->name, where, alias, hint);
+    return ifm_error_refuse(error, "'%s' is not among its \"devices\"%s", alias, hint);
 }
 
-static gboolean read_aliases(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
+static gboolean read_aliases(Reading *reading, const json_t *json, IfmPlanBlock *block, GError **error)
 {
     gsize n = json_array_size(json);
     if (n < 1 || n > IFM_PLAN_MAX_DEVICES)
-        return ifm_error_refuse(error, "%s: %s: its devices: a list of 1 to %d aliases is right", reading->name, where,
-                                IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "its devices: a list of 1 to %d aliases is right", IFM_PLAN_MAX_DEVICES);
     for (gsize i = 0; i < n; i++)
     {
         const json_t *alias = json_array_get(json, i);
         if (!json_is_string(alias))
-            return ifm_error_refuse(error, "%s: %s: device %" G_GSIZE_FORMAT " of it is no text; an alias is right",
-                                    reading->name, where, i + 1);
-        if (!resolve(reading, where, json_string_value(alias), &block->devices[i], error))
+            return ifm_error_refuse(error, "device %" G_GSIZE_FORMAT " of it is no text; an alias is right", i + 1);
+        if (!resolve(reading, json_string_value(alias), &block->devices[i], error))
             return FALSE;
     }
     block->n_devices = n;
     return TRUE;
 }
 
-static gboolean read_stages(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
+static gboolean read_stages(const json_t *json, IfmPlanBlock *block, GError **error)
 {
     gsize n = json_array_size(json);
     if (n < 1 || n > MAX_STAGES)
-        return ifm_error_refuse(error, "%s: %s: its stages: a list of at least one number is right", reading->name, where);
+        return ifm_error_refuse(error, "its stages: a list of at least one number is right");
     for (gsize i = 0; i < n; i++)
     {
         const json_t *stage = json_array_get(json, i);
         json_int_t number = json_integer_value(stage);
         if (!json_is_integer(stage) || number < 1 || number > MAX_STAGES)
-            return ifm_error_refuse(
-                error, "%s: %s: stage %" G_GSIZE_FORMAT " of its list is no number from 1; stages count from 1",
-                reading->name, where, i + 1);
+            return ifm_error_refuse(error, "stage %" G_GSIZE_FORMAT " of its list is no number from 1; stages count from 1",
+                                    i + 1);
         if (i > 0 && number != block->last + 1)
-            return ifm_error_refuse(error, "%s: %s: stage %d follows stage %d; %d is right: a block is a run without gaps",
-                                    reading->name, where, (int)number, block->last, block->last + 1);
+            return ifm_error_refuse(error, "stage %d follows stage %d; %d is right: a block is a run without gaps",
+                                    (int)number, block->last, block->last + 1);
         if (i == 0)
             block->first = (int)number;
         block->last = (int)number;
@@ -106,33 +100,28 @@ static gboolean read_stages(Reading *reading, const char *where, const json_t *j
     return TRUE;
 }
 
-static gboolean read_ratios(Reading *reading, const char *where, const json_t *json, IfmPlanBlock *block, GError **error)
+static gboolean read_ratios(const json_t *json, IfmPlanBlock *block, GError **error)
 {
     if (json_array_size(json) != block->n_devices)
-        return ifm_error_refuse(error,
-                                "%s: %s: %" G_GSIZE_FORMAT " ratios for %" G_GSIZE_FORMAT " devices; one each is right",
-                                reading->name, where, json_array_size(json), block->n_devices);
+        return ifm_error_refuse(error, "%" G_GSIZE_FORMAT " ratios for %" G_GSIZE_FORMAT " devices; one each is right",
+                                json_array_size(json), block->n_devices);
     for (gsize i = 0; i < block->n_devices; i++)
     {
         const json_t *ratio = json_array_get(json, i);
         if (!json_is_number(ratio))
-            return ifm_error_refuse(error, "%s: %s: ratio %" G_GSIZE_FORMAT " is no number; a share above 0 is right",
-                                    reading->name, where, i + 1);
+            return ifm_error_refuse(error, "ratio %" G_GSIZE_FORMAT " is no number; a share above 0 is right", i + 1);
         block->ratios[i] = json_number_value(ratio);
     }
     return TRUE;
 }
 
-static gboolean read_block(Reading *reading, gsize index, const json_t *json, GError **error)
+static gboolean read_block(Reading *reading, const json_t *json, GError **error)
 {
     IfmPlanBlock block = { 0 };
-    g_autofree char *where = g_strdup_printf("block %" G_GSIZE_FORMAT, index + 1);
     if (!json_is_array(json) || json_array_size(json) != 3)
-        return ifm_error_refuse(error, "%s: %s: [[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios",
-                                reading->name, where);
-    if (!read_aliases(reading, where, json_array_get(json, 0), &block, error) ||
-        !read_stages(reading, where, json_array_get(json, 1), &block, error) ||
-        !read_ratios(reading, where, json_array_get(json, 2), &block, error))
+        return ifm_error_refuse(error, "[[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios");
+    if (!read_aliases(reading, json_array_get(json, 0), &block, error) ||
+        !read_stages(json_array_get(json, 1), &block, error) || !read_ratios(json_array_get(json, 2), &block, error))
         return FALSE;
     ifm_plan_add_block(reading->plan, &block);
     return TRUE;
@@ -146,46 +135,32 @@ static gboolean read_blocks(Reading *reading, const json_t *json, GError **error
         return ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " blocks; %d are right at most", reading->name,
                                 json_array_size(json), MAX_STAGES);
     for (gsize i = 0; i < json_array_size(json); i++)
-        if (!read_block(reading, i, json_array_get(json, i), error))
-            return FALSE;
+        if (!read_block(reading, json_array_get(json, i), error))
+            return ifm_error_prefix(error, "%s: block %" G_GSIZE_FORMAT ": ", reading->name, i + 1);
     return TRUE;
 }
 
-static gboolean read_size(const Reading *reading, const char *where, gsize index, const json_t *json, IfmPlanSize *size,
-                          GError **error)
+static gboolean read_size(gsize index, const json_t *json, IfmPlanSize *size, GError **error)
 {
     const json_t *nodes = json_array_get(json, 0), *edges = json_array_get(json, 1);
     *size = (IfmPlanSize){ json_integer_value(nodes), json_integer_value(edges) };
     return (json_array_size(json) == 2 && json_is_integer(nodes) && json_is_integer(edges) && size->nodes > 0 &&
             size->edges >= 0 && size->nodes <= MAX_ROWS && size->edges <= MAX_ROWS) ||
-           ifm_error_refuse(error, "%s: %s: size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]",
-                            reading->name, where, index + 1);
+           ifm_error_refuse(error, "size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]", index + 1);
 }
 
-static gboolean read_sizes(const Reading *reading, const char *where, const json_t *json, GArray *sizes, GError **error)
+static gboolean read_sizes(const json_t *json, GArray *sizes, GError **error)
 {
     gsize n = json_array_size(json);
     if (!json_is_array(json) || n > MAX_SIZES)
-        return ifm_error_refuse(error, "%s: %s: \"sizes\" is no list of at most %d; [[1000, 5000]] is right", reading->name,
-                                where, MAX_SIZES);
+        return ifm_error_refuse(error, "\"sizes\" is no list of at most %d; [[1000, 5000]] is right", MAX_SIZES);
     for (gsize i = 0; i < n; i++)
     {
         IfmPlanSize size;
-        if (!read_size(reading, where, i, json_array_get(json, i), &size, error))
+        if (!read_size(i, json_array_get(json, i), &size, error))
             return FALSE;
         g_array_append_val(sizes, size);
     }
-    return TRUE;
-}
-
-static gboolean read_device_sizes(const Reading *reading, const char *where, const json_t *json, IfmPlanDevice *device,
-                                  GError **error)
-{
-    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
-    if (!read_sizes(reading, where, json, sizes, error))
-        return FALSE;
-    device->n_sizes = sizes->len;
-    device->sizes = g_memdup2(sizes->data, sizes->len * sizeof(IfmPlanSize));
     return TRUE;
 }
 
@@ -193,31 +168,37 @@ static gboolean read_device_sizes(const Reading *reading, const char *where, con
 static gboolean check_sizes(const Reading *reading, const json_t *json, GError **error)
 {
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
-    return json == NULL || read_sizes(reading, "what it was made for", json, sizes, error);
+    return json == NULL || read_sizes(json, sizes, error) ||
+           ifm_error_prefix(error, "%s: what it was made for: ", reading->name);
+}
+
+static gboolean set_form(IfmPlanDevice *device, const char *form, const json_t *json, GError **error)
+{
+    g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
+    device->form = g_str_equal(form, forms[IFM_PLAN_STATIC]) ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC;
+    if (!g_str_equal(form, forms[device->form]))
+        return ifm_error_refuse(error, "form \"%s\"; \"dynamic\" or \"static\" is right", form);
+    g_autoptr(IfmDeviceSpec) parsed = device->device != NULL ? ifm_device_spec_parse(device->device, error) : NULL;
+    if ((device->device != NULL && parsed == NULL) || (json != NULL && !read_sizes(json, sizes, error)))
+        return FALSE;
+    device->n_sizes = sizes->len;
+    device->sizes = (IfmPlanSize *)(void *)g_array_free(g_steal_pointer(&sizes), FALSE);
+    return TRUE;
 }
 
 static gboolean read_device(Reading *reading, const char *alias, const json_t *json, GError **error)
 {
     static const char *const keys[] = { "device", "form", "sizes", NULL };
-    g_autofree char *where = g_strdup_printf("devices.%s", alias);
-    g_autofree char *full = g_strdup_printf("%s: %s", reading->name, where);
+    g_autofree char *where = g_strdup_printf("%s: devices.%s", reading->name, alias);
     const char *spec = NULL, *form = forms[IFM_PLAN_DYNAMIC];
     int index = -1;
-    if (!ifm_json_check_object(json, full, keys, error) ||
-        (json_object_get(json, "device") != NULL && !ifm_json_get_string(json, full, "device", &spec, error)) ||
-        (json_object_get(json, "form") != NULL && !ifm_json_get_string(json, full, "form", &form, error)) ||
-        !add_device(reading, where, alias, spec, &index, error))
+    if (!ifm_json_check_object(json, where, keys, error) ||
+        (json_object_get(json, "device") != NULL && !ifm_json_get_string(json, where, "device", &spec, error)) ||
+        (json_object_get(json, "form") != NULL && !ifm_json_get_string(json, where, "form", &form, error)))
         return FALSE;
-    IfmPlanDevice *device = g_ptr_array_index(reading->plan->devices, (guint)index);
-    device->form = g_str_equal(form, forms[IFM_PLAN_STATIC]) ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC;
-    if (!g_str_equal(form, forms[device->form]))
-        return ifm_error_refuse(error, "%s: %s: form \"%s\"; \"dynamic\" or \"static\" is right", reading->name, where,
-                                form);
-    g_autoptr(IfmDeviceSpec) parsed = spec != NULL ? ifm_device_spec_parse(spec, error) : NULL;
-    if (spec != NULL && parsed == NULL)
-        return ifm_error_prefix(error, "%s: ", full);
-    const json_t *sizes = json_object_get(json, "sizes");
-    return sizes == NULL || read_device_sizes(reading, where, sizes, device, error);
+    return (add_device(reading, alias, spec, &index, error) &&
+            set_form(reading->plan->devices->pdata[index], form, json_object_get(json, "sizes"), error)) ||
+           ifm_error_prefix(error, "%s: ", where);
 }
 
 /* Other programs may add other keys. One that looks like a typo of a known key is refused: "device" for "devices". */

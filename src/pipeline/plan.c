@@ -88,6 +88,13 @@ gboolean ifm_plan_same_shape(const IfmPlan *a, const IfmPlan *b)
     return same;
 }
 
+/* "CPU+GPU" */
+static void append_devices(GString *text, const IfmPlan *plan, const IfmPlanBlock *block)
+{
+    for (gsize k = 0; k < block->n_devices; k++)
+        g_string_append_printf(text, "%s%s", k > 0 ? "+" : "", ifm_plan_device(plan, block->devices[k])->alias);
+}
+
 char *ifm_plan_to_text(const IfmPlan *plan)
 {
     GString *text = g_string_new(NULL);
@@ -96,8 +103,7 @@ char *ifm_plan_to_text(const IfmPlan *plan)
         const IfmPlanBlock *block = ifm_plan_block(plan, i);
         if (i > 0)
             g_string_append(text, " > ");
-        for (gsize k = 0; k < block->n_devices; k++)
-            g_string_append_printf(text, "%s%s", k > 0 ? "+" : "", ifm_plan_device(plan, block->devices[k])->alias);
+        append_devices(text, plan, block);
         g_string_append_printf(text, " %d", block->first);
         if (block->last > block->first)
             g_string_append_printf(text, "-%d", block->last);
@@ -110,13 +116,9 @@ char *ifm_plan_to_text(const IfmPlan *plan)
 
 char *ifm_plan_block_name(const IfmPlan *plan, int number)
 {
-    if (number < 1 || (guint)number > plan->blocks->len)
-        return g_strdup("");
-    const IfmPlanBlock *block = &g_array_index(plan->blocks, IfmPlanBlock, number - 1);
     GString *out = g_string_new(NULL);
-    for (gsize i = 0; i < block->n_devices; i++)
-        g_string_append_printf(out, "%s%s", i > 0 ? "+" : "",
-                               ((const IfmPlanDevice *)plan->devices->pdata[block->devices[i]])->alias);
+    if (number >= 1 && (guint)number <= plan->blocks->len)
+        append_devices(out, plan, ifm_plan_block(plan, (guint)number - 1));
     return g_string_free(out, FALSE);
 }
 
@@ -138,15 +140,14 @@ const IfmPlanSize *ifm_plan_static_size(const IfmPlanSize *sizes, gsize n_sizes,
 
 /* --- checks ----------------------------------------------------------------------------------------------------------- */
 
-static gboolean check_stages(const IfmPlan *plan, guint index, const char *name, GError **error)
+static gboolean check_stages(const IfmPlan *plan, guint index, GError **error)
 {
     const IfmPlanBlock *block = ifm_plan_block(plan, index);
     int next = index > 0 ? ifm_plan_block(plan, index - 1)->last + 1 : 1;
     return (block->first == next && block->last >= block->first) ||
-           ifm_error_refuse(
-               error,
-               "%s: block %u: stages %d to %d, but %d is the next one: each stage is in one block, in ascending order",
-               name, index + 1, block->first, block->last, next);
+           ifm_error_refuse(error,
+                            "stages %d to %d, but %d is the next one: each stage is in one block, in ascending order",
+                            block->first, block->last, next);
 }
 
 /* Looks in the blocks before @index, and among the devices of that block before @place. Returns: the block, from 1,
@@ -183,51 +184,49 @@ static const IfmPlanDevice *same_device(const IfmPlan *plan, guint index, gsize 
     return NULL;
 }
 
-static gboolean check_devices(const IfmPlan *plan, guint index, gboolean runs, const char *name, GError **error)
+static gboolean check_device(const IfmPlan *plan, guint index, gsize place, gboolean runs, GError **error)
+{
+    int device = ifm_plan_block(plan, index)->devices[place];
+    if (device < 0 || device >= (int)plan->devices->len)
+        return ifm_error_refuse(error, "device %d is none of the plan's %u", device, plan->devices->len);
+    const IfmPlanDevice *known = ifm_plan_device(plan, device);
+    guint other = block_with(plan, index, place, device);
+    const IfmPlanDevice *same = runs && other == 0 ? same_device(plan, index, place) : NULL;
+    if (other > 0)
+        return ifm_error_refuse(error, "device '%s' is in block %u already; a device belongs to one block, once",
+                                known->alias, other);
+    if (same != NULL)
+        return ifm_error_refuse(error, "%s and %s are both %s; a device belongs to one block: name it once", same->alias,
+                                known->alias, known->device);
+    return !(runs && known->form == IFM_PLAN_STATIC && known->n_sizes == 0) ||
+           ifm_error_refuse(error, "device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right",
+                            known->alias);
+}
+
+static gboolean check_devices(const IfmPlan *plan, guint index, gboolean runs, GError **error)
 {
     const IfmPlanBlock *block = ifm_plan_block(plan, index);
     if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
-        return ifm_error_refuse(error, "%s: block %u: %" G_GSIZE_FORMAT " devices, 1 to %d are right", name, index + 1,
-                                block->n_devices, IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "%" G_GSIZE_FORMAT " devices, 1 to %d are right", block->n_devices,
+                                IFM_PLAN_MAX_DEVICES);
     for (gsize k = 0; k < block->n_devices; k++)
-    {
-        int device = block->devices[k];
-        if (device < 0 || device >= (int)plan->devices->len)
-            return ifm_error_refuse(error, "%s: block %u: device %d is none of the plan's %u", name, index + 1, device,
-                                    plan->devices->len);
-        const IfmPlanDevice *known = ifm_plan_device(plan, device);
-        guint other = block_with(plan, index, k, device);
-        const IfmPlanDevice *same = runs && other == 0 ? same_device(plan, index, k) : NULL;
-        if (other > 0)
-            ifm_error_refuse(error, "%s: block %u: device '%s' is in block %u already; a device belongs to one block, once",
-                             name, index + 1, known->alias, other);
-        else if (same != NULL)
-            ifm_error_refuse(error, "%s: block %u: %s and %s are both %s; a device belongs to one block: name it once",
-                             name, index + 1, same->alias, known->alias, known->device);
-        else if (runs && known->form == IFM_PLAN_STATIC && known->n_sizes == 0)
-            ifm_error_refuse(error,
-                             "%s: block %u: device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right",
-                             name, index + 1, known->alias);
-        else
-            continue;
-        return FALSE;
-    }
+        if (!check_device(plan, index, k, runs, error))
+            return FALSE;
     return TRUE;
 }
 
-static gboolean check_ratios(const IfmPlan *plan, guint index, const char *name, GError **error)
+static gboolean check_ratios(const IfmPlan *plan, const IfmPlanBlock *block, GError **error)
 {
-    const IfmPlanBlock *block = ifm_plan_block(plan, index);
     double sum = 0;
     for (gsize k = 0; k < block->n_devices; k++)
     {
         if (!(block->ratios[k] > 0 && block->ratios[k] <= 1 + IFM_PLAN_RATIO_TOLERANCE))
-            return ifm_error_refuse(error, "%s: block %u: ratio %g of device '%s'; above 0 and at most 1 is right", name,
-                                    index + 1, block->ratios[k], ifm_plan_device(plan, block->devices[k])->alias);
+            return ifm_error_refuse(error, "ratio %g of device '%s'; above 0 and at most 1 is right", block->ratios[k],
+                                    ifm_plan_device(plan, block->devices[k])->alias);
         sum += block->ratios[k];
     }
     return (sum >= 1 - IFM_PLAN_RATIO_TOLERANCE && sum <= 1 + IFM_PLAN_RATIO_TOLERANCE) ||
-           ifm_error_refuse(error, "%s: block %u: its ratios add up to %g; 1 is right", name, index + 1, sum);
+           ifm_error_refuse(error, "its ratios add up to %g; 1 is right", sum);
 }
 
 gboolean ifm_plan_check_itself(const IfmPlan *plan, gboolean runs, const char *name, GError **error)
@@ -235,43 +234,32 @@ gboolean ifm_plan_check_itself(const IfmPlan *plan, gboolean runs, const char *n
     if (plan->blocks->len == 0)
         return ifm_error_refuse(error, "%s: no blocks; at least one is right", name);
     for (guint i = 0; i < plan->blocks->len; i++)
-        if (!check_stages(plan, i, name, error) || !check_devices(plan, i, runs, name, error) ||
-            !check_ratios(plan, i, name, error))
-            return FALSE;
+        if (!check_stages(plan, i, error) || !check_devices(plan, i, runs, error) ||
+            !check_ratios(plan, ifm_plan_block(plan, i), error))
+            return ifm_error_prefix(error, "%s: block %u: ", name, i + 1);
     return TRUE;
-}
-
-/* The stage from @first to @last that makes a boundary; 0: it enters. */
-static int stage_making(const IfmStagedModel *staged, int first, int last, const char *boundary)
-{
-    for (int number = first; number <= last; number++)
-        for (const char *const *output = staged->stages[number - 1].outputs; *output != NULL; output++)
-            if (g_str_equal(*output, boundary))
-                return number;
-    return 0;
 }
 
 /* Checks a block of several devices: each output of a stage has a split axis, and no tensor that a device needs whole
  * is made by the block itself, where each device has only a part of it. */
-static gboolean check_split(const IfmPlan *plan, guint index, const IfmStagedModel *staged, const char *name,
-                            GError **error)
+static gboolean check_split(const IfmPlanBlock *block, const IfmStagedModel *staged, GError **error)
 {
-    const IfmPlanBlock *block = ifm_plan_block(plan, index);
     for (int number = block->first; number <= block->last && block->n_devices > 1; number++)
     {
         const IfmStage *stage = &staged->stages[number - 1];
         for (const char *const *output = stage->outputs; *output != NULL; output++)
             if (ifm_staged_boundary(staged, *output)->split_axis < 0)
-                return ifm_error_refuse(
-                    error, "%s: block %u: stage %d (%s) cannot be split: '%s' has no axis for it; one device is right",
-                    name, index + 1, number, stage->name, *output);
-        int maker = stage->whole_input != NULL ? stage_making(staged, block->first, number - 1, stage->whole_input) : 0;
+                return ifm_error_refuse(error,
+                                        "stage %d (%s) cannot be split: '%s' has no axis for it; one device is right",
+                                        number, stage->name, *output);
+        const char *whole = stage->whole_input;
+        int maker = whole != NULL ? ifm_staged_stage_with(staged, block->first, number - 1, whole, TRUE) : 0;
         if (maker > 0)
             return ifm_error_refuse(
                 error,
-                "%s: block %u: stage %d (%s) needs all of '%s', which stage %d makes: of several devices each has a "
-                "part alone; a block that begins with stage %d is right",
-                name, index + 1, number, stage->name, stage->whole_input, maker, number);
+                "stage %d (%s) needs all of '%s', which stage %d makes: of several devices each has a part alone; a block "
+                "that begins with stage %d is right",
+                number, stage->name, whole, maker, number);
     }
     return TRUE;
 }
@@ -285,11 +273,13 @@ gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const
     guint n = plan->blocks->len;
     int last = ifm_plan_block(plan, n - 1)->last, stages = (int)staged->n_stages;
     for (guint i = 0; i < n; i++)
-        if (ifm_plan_block(plan, i)->last > stages)
-            return ifm_error_refuse(error, "%s: block %u: stage %d; %s has stages 1 to %d", name, i + 1,
-                                    ifm_plan_block(plan, i)->last, staged->name, stages);
-        else if (!check_split(plan, i, staged, name, error))
-            return FALSE;
+    {
+        const IfmPlanBlock *block = ifm_plan_block(plan, i);
+        if (block->last > stages
+                ? !ifm_error_refuse(error, "stage %d; %s has stages 1 to %d", block->last, staged->name, stages)
+                : !check_split(block, staged, error))
+            return ifm_error_prefix(error, "%s: block %u: ", name, i + 1);
+    }
     return last == stages ||
            ifm_error_refuse(
                error,

@@ -96,11 +96,10 @@ static void stop_all(Line *line)
 }
 
 /* Called repeatedly: an inference may begin just after the call. */
-static void cancel_all(Line *line)
+static void cancel(Line *line, Variant *variant, gpointer user)
 {
-    for (int i = 0; i < line->n_blocks; i++)
-        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
-            ifm_lane_cancel(&line->blocks[i].lanes[k]);
+    for (gsize k = 0; k < variant->n_slots; k++)
+        ifm_request_cancel(variant->slots[k].request, NULL);
 }
 
 /* Waits until all threads ended, or until @deadline_ns. Returns: whether they ended. */
@@ -163,7 +162,7 @@ static void wind_up(Line *line, int n_threads, gint64 grace_ns)
     stop_all(line);
     while (!ended && now_ns < until_ns)
     {
-        cancel_all(line);
+        ifm_line_each_variant(line, cancel, NULL);
         ended = wait_ended(line, n_threads, MIN(until_ns, now_ns + POLL_NS));
         now_ns = ifm_clock_now_ns(line->clock);
     }

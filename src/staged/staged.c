@@ -47,6 +47,12 @@ static gint64 size_of(const char *dim, const IfmStageSizes *sizes)
     return g_str_equal(dim, "hidden") ? sizes->hidden : g_ascii_strtoll(dim, NULL, 10);
 }
 
+void ifm_boundary_shape(const IfmBoundary *boundary, const IfmStageSizes *sizes, gint64 *shape)
+{
+    for (int i = 0; i < boundary->rank; i++)
+        shape[i] = size_of(boundary->dims[i], sizes);
+}
+
 gint64 ifm_boundary_bytes(const IfmBoundary *boundary, const IfmStageSizes *sizes)
 {
     gint64 bytes = (gint64)ifm_dtype_size_bytes(boundary->dtype);
@@ -55,16 +61,15 @@ gint64 ifm_boundary_bytes(const IfmBoundary *boundary, const IfmStageSizes *size
     return bytes;
 }
 
-/* some_stage: Whether one of the stages reads (or @makes) the boundary. */
-static gboolean some_stage(const IfmStagedModel *staged, int first, int last, const char *boundary, gboolean makes)
+int ifm_staged_stage_with(const IfmStagedModel *staged, int first, int last, const char *boundary, gboolean makes)
 {
     for (int number = first; number <= last; number++)
     {
         const IfmStage *stage = &staged->stages[number - 1];
         if (g_strv_contains(makes ? stage->outputs : stage->inputs, boundary))
-            return TRUE;
+            return number;
     }
-    return FALSE;
+    return 0;
 }
 
 GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last)
@@ -73,7 +78,8 @@ GPtrArray *ifm_staged_inputs(const IfmStagedModel *staged, int first, int last)
     for (gsize i = 0; i < staged->n_boundaries; i++)
     {
         const char *name = staged->boundaries[i].name;
-        if (some_stage(staged, first, last, name, FALSE) && !some_stage(staged, first, last, name, TRUE))
+        if (ifm_staged_stage_with(staged, first, last, name, FALSE) > 0 &&
+            ifm_staged_stage_with(staged, first, last, name, TRUE) == 0)
             g_ptr_array_add(inputs, (gpointer)&staged->boundaries[i]);
     }
     return inputs;
@@ -86,8 +92,9 @@ GPtrArray *ifm_staged_outputs(const IfmStagedModel *staged, int first, int last)
     for (gsize i = 0; i < staged->n_boundaries; i++)
     {
         const char *name = staged->boundaries[i].name;
-        if (some_stage(staged, first, last, name, TRUE) &&
-            (some_stage(staged, last + 1, end, name, FALSE) || some_stage(staged, MAX(first, end), last, name, TRUE)))
+        if (ifm_staged_stage_with(staged, first, last, name, TRUE) > 0 &&
+            (ifm_staged_stage_with(staged, last + 1, end, name, FALSE) > 0 ||
+             ifm_staged_stage_with(staged, MAX(first, end), last, name, TRUE) > 0))
             g_ptr_array_add(outputs, (gpointer)&staged->boundaries[i]);
     }
     return outputs;
@@ -314,7 +321,7 @@ static gboolean check_whole(const IfmStagedModel *staged, int first, int last, G
     for (int number = first; number <= last; number++)
     {
         const char *whole = staged->stages[number - 1].whole_input;
-        if (whole == NULL || !some_stage(staged, first, number - 1, whole, TRUE))
+        if (whole == NULL || ifm_staged_stage_with(staged, first, number - 1, whole, TRUE) == 0)
             continue;
         return ifm_error_set(
             error, IFM_ERROR_UNSUPPORTED,

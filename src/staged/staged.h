@@ -46,6 +46,12 @@ typedef struct
 /** ifm_staged_boundary: Returns: (transfer none) NULL for an unknown name. */
 const IfmBoundary *ifm_staged_boundary(const IfmStagedModel *staged, const char *name);
 
+/** ifm_boundary_shape: @shape: (out) [rank] 0 for a free size */
+void ifm_boundary_shape(const IfmBoundary *boundary, const IfmStageSizes *sizes, gint64 *shape);
+
+/** ifm_staged_stage_with: The first of the stages @first to @last that reads (or @makes) the boundary; 0: none does. */
+int ifm_staged_stage_with(const IfmStagedModel *staged, int first, int last, const char *boundary, gboolean makes);
+
 /** ifm_boundary_bytes: The bytes of the tensor; 0 where one of its sizes is free. */
 gint64 ifm_boundary_bytes(const IfmBoundary *boundary, const IfmStageSizes *sizes);
 

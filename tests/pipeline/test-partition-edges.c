@@ -42,7 +42,7 @@ static void test_random(void)
     for (int i = 0; i < 3000; i++)
     {
         gint64 nodes = g_rand_int_range(random, 1, 200), n_edges = g_rand_int_range(random, 0, 300);
-        gsize n_cuts = (gsize)g_rand_int_range(random, 1, g_rand_boolean(random) ? 6 : 60);
+        gsize n_cuts = (gsize)g_rand_int_range(random, 1, IFM_PLAN_MAX_DEVICES + 2);
         g_autofree gint64 *edge_index = g_new(gint64, 2 * n_edges + 1);
         g_autofree gint64 *cuts = g_new(gint64, n_cuts);
         for (gint64 k = 0; k < 2 * n_edges; k++)
