@@ -162,7 +162,7 @@ static void begin(Block *block, Flight *flight)
         line->entered_ns[flight->index] = flight->entered_ns = start_ns;
     else
     {
-        IfmEvent event = ifm_block_event(block, IFM_EVENT_QUEUE, line->names.queue, flight, flight->put_ns, start_ns);
+        IfmEvent event = ifm_block_event(block, IFM_EVENT_QUEUE, flight, flight->put_ns, start_ns);
         ifm_block_record_event(block, block->queue_track, &event);
     }
     if (!flight->failed)
@@ -170,7 +170,7 @@ static void begin(Block *block, Flight *flight)
     work->partition_end_ns = ifm_clock_now_ns(line->clock);
     work->times->partition_ns = work->partition_end_ns - start_ns;
     block->free_ns = work->partition_end_ns;
-    ifm_block_record(block, IFM_EVENT_PARTITION, line->names.partition, flight, start_ns, work->partition_end_ns, 0);
+    ifm_block_record(block, IFM_EVENT_PARTITION, flight, start_ns, work->partition_end_ns);
     ifm_condition_lock(block->mail);
     block->n_begun++;
     ifm_condition_unlock(block->mail);
@@ -223,9 +223,9 @@ static void merge(Block *block, Work *work)
     times->device_ns = completed_ns - started_ns;
     times->merge_ns = merged_ns - completed_ns;
     times->total_ns = times->partition_ns + times->device_ns + times->merge_ns;
-    IfmEvent passing = ifm_block_event(block, IFM_EVENT_BLOCK, block->infer_name, flight, times->start_ns, merged_ns);
+    IfmEvent passing = ifm_block_event(block, IFM_EVENT_BLOCK, flight, times->start_ns, merged_ns);
     passing.failed = flight->failed;
-    ifm_block_record(block, IFM_EVENT_MERGE, line->names.merge, flight, MAX(taken_ns, completed_ns), merged_ns, 0);
+    ifm_block_record(block, IFM_EVENT_MERGE, flight, MAX(taken_ns, completed_ns), merged_ns);
     ifm_block_record_event(block, block->passing, &passing);
     block->free_ns = merged_ns;
     progress(block);
@@ -252,7 +252,7 @@ static void deliver(Block *block, Work *work)
     if (gone)
         return;
     line->left_ns[flight->index] = now_ns;
-    IfmEvent event = ifm_block_event(block, IFM_EVENT_BATCH, line->names.batch, flight, flight->entered_ns, now_ns);
+    IfmEvent event = ifm_block_event(block, IFM_EVENT_BATCH, flight, flight->entered_ns, now_ns);
     event.block = 0;
     event.first = 1;
     ifm_block_record_event(block, line->batches, &event);
@@ -386,9 +386,9 @@ static void record_wait(Block *block, gint64 start_ns, gboolean for_input, gbool
     if (end_ns == start_ns)
         return;
     if (for_input)
-        ifm_block_record(block, IFM_EVENT_WAIT_INPUT, line->names.wait_input, NULL, start_ns, end_ns, 0);
+        ifm_block_record(block, IFM_EVENT_WAIT_INPUT, NULL, start_ns, end_ns);
     else if (for_output)
-        ifm_block_record(block, IFM_EVENT_WAIT_OUTPUT, line->names.wait_output, flight, start_ns, end_ns, 0);
+        ifm_block_record(block, IFM_EVENT_WAIT_OUTPUT, flight, start_ns, end_ns);
 }
 
 /* Waits until there is something to do. It takes note of devices' answers meanwhile; these do not end a wait for
@@ -552,10 +552,7 @@ void ifm_block_init(Block *block, Line *line, int index)
     block->lanes = g_new0(Lane, block->n_lanes);
     if (line->trace != NULL)
     {
-        g_autofree char *stages = block->plan->first == block->plan->last
-                                      ? g_strdup_printf("stage %d", block->plan->first)
-                                      : g_strdup_printf("stages %d-%d", block->plan->first, block->plan->last);
-        block->infer_name = ifm_trace_intern(line->trace, stages);
+        block->infer_name = ifm_plan_stages_name(block->plan, line->trace);
         add_tracks(block);
     }
 }

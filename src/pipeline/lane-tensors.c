@@ -132,7 +132,10 @@ static void record_copy(Job *job, guint32 name, gint64 start_ns, gint64 bytes)
     Block *block = job->lane->block;
     gint64 now_ns = ifm_clock_now_ns(block->line->clock);
     job->copied_bytes += bytes;
-    ifm_block_record(block, IFM_EVENT_COPY, name, job->work->flight, start_ns, now_ns, bytes);
+    IfmEvent event = ifm_block_event(block, IFM_EVENT_COPY, job->work->flight, start_ns, now_ns);
+    event.name = name;
+    event.bytes = bytes;
+    ifm_block_record_event(block, block->host, &event);
 }
 
 static gboolean set_input(Job *job, guint index, gint64 *to_copy, GError **error)
@@ -225,7 +228,7 @@ gboolean ifm_lane_set_tensors(Job *job, gint64 start_ns, GError **error)
         return TRUE;
     if (!ifm_engine_sync(lane->engine, error))
         return FALSE;
-    record_copy(job, lane->block->line->names.copy_in, start_ns, to_copy);
+    record_copy(job, lane->block->line->names.of[IFM_EVENT_COPY], start_ns, to_copy);
     return TRUE;
 }
 

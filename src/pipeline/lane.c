@@ -248,8 +248,7 @@ void ifm_lane_drop_held(Lane *lane)
 static IfmEvent make_event(const Job *job, gint64 started_ns, gint64 completed_ns)
 {
     const Block *block = job->lane->block;
-    IfmEvent event =
-        ifm_block_event(block, IFM_EVENT_INFER, block->infer_name, job->work->flight, started_ns, completed_ns);
+    IfmEvent event = ifm_block_event(block, IFM_EVENT_INFER, job->work->flight, started_ns, completed_ns);
     event.failed = job->error != NULL;
     return event;
 }

@@ -6,29 +6,6 @@
 
 /* --- made and freed --------------------------------------------------------------------------------------------------- */
 
-static void intern_names(Line *line)
-{
-    const struct
-    {
-        guint32 *name;
-        const char *text;
-    } names[] = {
-        { &line->names.partition, "partition" },
-        { &line->names.merge, "merge" },
-        { &line->names.pad, "pad" },
-        { &line->names.copy_in, "copy in" },
-        { &line->names.copy_out, "copy out" },
-        { &line->names.queue, "in queue" },
-        { &line->names.batch, "batch" },
-        { &line->names.wait_input, "wait for input" },
-        { &line->names.wait_output, "wait for room" },
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-        *names[i].name = ifm_trace_intern(line->trace, names[i].text);
-    IfmTrackInfo info = { .kind = IFM_TRACK_QUEUE, .process = "run", .thread = "batches" };
-    line->batches = ifm_pipeline_track(line->pipeline, &info, 1, 0);
-}
-
 static gboolean make_buffers(Line *line, GError **error)
 {
     for (int i = 0; i < line->n_blocks; i++)
@@ -81,7 +58,11 @@ Line *ifm_line_new(IfmPipeline *pipeline, const IfmPlan *plan, int *device, GErr
     find_edges(line);
     line->blocks = g_new0(Block, plan->blocks->len);
     if (line->trace != NULL)
-        intern_names(line);
+    {
+        IfmTrackInfo info = { .kind = IFM_TRACK_QUEUE, .process = "run", .thread = "batches" };
+        ifm_plan_names_init(&line->names, line->trace);
+        line->batches = ifm_pipeline_track(pipeline, &info, 1, 0);
+    }
     for (guint i = 0; i < plan->blocks->len; i++)
     {
         ifm_block_init(&line->blocks[i], line, (int)i);

@@ -229,11 +229,6 @@ typedef struct
     GError *error;
 } Failure;
 
-typedef struct
-{
-    guint32 partition, merge, pad, copy_in, copy_out, queue, wait_input, wait_output, batch;
-} Names;
-
 /* What all lines of a pipeline share, and the line in use. */
 struct IfmPipeline
 {
@@ -265,7 +260,7 @@ struct Line
     Flight *flights;               /* [n_flights] */
     gsize n_flights;
     IfmTrack *batches;
-    Names names;
+    IfmPlanNames names;
     gboolean is_given_ratios; /* the ratios of batches are meant for this plan */
     /* of a run */
     const IfmBatch *input;
@@ -316,13 +311,11 @@ IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const Flight *
  * @spare: events beyond those of the batches    Returns: (transfer none) NULL without a trace */
 IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch, gsize spare);
 /* ifm_block_event: @flight: NULL: an event of no batch */
-IfmEvent ifm_block_event(const Block *block, IfmEventKind kind, guint32 name, const Flight *flight, gint64 start_ns,
-                         gint64 end_ns);
+IfmEvent ifm_block_event(const Block *block, IfmEventKind kind, const Flight *flight, gint64 start_ns, gint64 end_ns);
 /* ifm_block_record_event: Not in an abandoned line, and not without a track (NULL). */
 void ifm_block_record_event(const Block *block, IfmTrack *track, const IfmEvent *event);
 /* ifm_block_record: An event of the block's host thread. */
-void ifm_block_record(Block *block, IfmEventKind kind, guint32 name, const Flight *flight, gint64 start_ns, gint64 end_ns,
-                      gint64 bytes);
+void ifm_block_record(Block *block, IfmEventKind kind, const Flight *flight, gint64 start_ns, gint64 end_ns);
 
 /* --- line.c ----------------------------------------------------------------------------------------------------------- */
 

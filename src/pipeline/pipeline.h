@@ -4,6 +4,7 @@
 
 #include <base/tensor.h>
 #include <inferometer/plan.h>
+#include <trace/trace.h>
 
 G_BEGIN_DECLS
 
@@ -77,6 +78,24 @@ gboolean ifm_plan_check_itself(const IfmPlan *plan, gboolean runs, const char *n
 /** ifm_plan_check: Checks a plan against its model: all its stages are there, and blocks of several devices have only
  * stages that can be split (each output has a split axis). IFM_ERROR_INVALID "NAME: block 1: ...". */
 gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const char *name, GError **error);
+
+/* --- what a trace calls it ------------------------------------------------------------------------------------------ */
+
+/** IfmPlanNames: names of the events of a plan that runs or is simulated. @of: by kind; of copies those to a device; 0 of
+ * inferences and blocks, which have the name of their stages. */
+typedef struct
+{
+    guint32 of[IFM_N_EVENT_KINDS], pad, copy_out;
+} IfmPlanNames;
+void ifm_plan_names_init(IfmPlanNames *names, IfmTrace *trace);
+
+/** ifm_plan_stages_name: "stage 1", "stages 1-3". */
+guint32 ifm_plan_stages_name(const IfmPlanBlock *block, IfmTrace *trace);
+
+/** ifm_plan_event: An event of the block with that number, from 1. @stages: of ifm_plan_stages_name()    @batch: -1: none
+ */
+IfmEvent ifm_plan_event(const IfmPlanNames *names, guint32 stages, int number, const IfmPlanBlock *block, IfmEventKind kind,
+                        gint64 batch, gint64 start_ns, gint64 end_ns);
 
 /* --- running a plan ------------------------------------------------------------------------------------------------ */
 

@@ -115,8 +115,7 @@ typedef struct
     gboolean draws;                        /* a time differs from batch to batch of one size */
     IfmTrace *trace;                       /* NULL: not recorded */
     IfmTrack *batches;
-    guint32 names[IFM_N_EVENT_KINDS];
-    guint32 pad_name, out_name;
+    IfmPlanNames names;
 } Simulator;
 
 /* --- simulate-costs.c ------------------------------------------------------------------------------------------------- */

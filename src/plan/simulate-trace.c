@@ -26,15 +26,6 @@ static void add_lane_tracks(Simulator *sim, const SimBlock *block, SimLane *lane
     }
 }
 
-/* Names as in the pipeline; inferences and blocks are named by their stages. */
-static const char *const names[IFM_N_EVENT_KINDS] = { [IFM_EVENT_PARTITION] = "partition",
-                                                      [IFM_EVENT_MERGE] = "merge",
-                                                      [IFM_EVENT_COPY] = "copy in",
-                                                      [IFM_EVENT_QUEUE] = "in queue",
-                                                      [IFM_EVENT_WAIT_INPUT] = "wait for input",
-                                                      [IFM_EVENT_WAIT_OUTPUT] = "wait for room",
-                                                      [IFM_EVENT_BATCH] = "batch" };
-
 /* Events of the host for one batch in a block: partition, merge, two waits; and for each lane a padding and two
  * copies. */
 #define HOST_EVENTS 4
@@ -47,18 +38,11 @@ void sim_trace_init(Simulator *sim)
     json_object_set_new(meta, "plan", ifm_plan_to_json(sim->plan));
     json_object_set_new(meta, "simulated", json_true());
     ifm_trace_set_meta(sim->trace, meta);
-    for (int kind = 0; kind < IFM_N_EVENT_KINDS; kind++)
-        if (names[kind] != NULL)
-            sim->names[kind] = ifm_trace_intern(sim->trace, names[kind]);
-    sim->pad_name = ifm_trace_intern(sim->trace, "pad");
-    sim->out_name = ifm_trace_intern(sim->trace, "copy out");
+    ifm_plan_names_init(&sim->names, sim->trace);
     for (int i = 0; i < sim->n_blocks; i++)
     {
         SimBlock *block = &sim->blocks[i];
-        int first = block->plan->first, last = block->plan->last;
-        g_autofree char *stages =
-            first == last ? g_strdup_printf("stage %d", first) : g_strdup_printf("stages %d-%d", first, last);
-        block->name = ifm_trace_intern(sim->trace, stages);
+        block->name = ifm_plan_stages_name(block->plan, sim->trace);
         for (int place = 0; place < block->n_lanes; place++)
             add_lane_tracks(sim, block, &block->lanes[place]);
         block->track = add_track(sim, IFM_TRACK_HOST, g_strdup_printf("block %d host", i + 1), i + 1,
@@ -75,29 +59,16 @@ void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlo
 {
     if (sim->trace == NULL)
         return;
-    IfmEvent event = IFM_EVENT_INIT;
+    const IfmPlanBlock whole = { .first = 1, .last = sim->costs->n_stages };
     gboolean optional = kind == IFM_EVENT_COPY || kind == IFM_EVENT_WAIT_INPUT || kind == IFM_EVENT_WAIT_OUTPUT;
     if (end_ns == start_ns && optional)
         return;
-    event.start_ns = start_ns;
-    event.duration_ns = end_ns - start_ns;
+    IfmEvent event = ifm_plan_event(&sim->names, block != NULL ? block->name : 0, block != NULL ? block->index + 1 : 0,
+                                    block != NULL ? block->plan : &whole, kind, batch, start_ns, end_ns);
     event.bytes = bytes;
-    event.batch = (gint32)batch;
-    event.kind = (guint8)kind;
-    event.name = sim->names[kind];
-    event.first = 1;
-    event.last = (guint16)sim->costs->n_stages;
-    if (block != NULL)
-    {
-        if (kind == IFM_EVENT_INFER || kind == IFM_EVENT_BLOCK)
-            event.name = block->name;
-        else if (kind == IFM_EVENT_COPY && block->activity == SIM_PAD)
-            event.name = sim->pad_name;
-        else if (kind == IFM_EVENT_COPY && block->activity == SIM_COPY_OUT)
-            event.name = sim->out_name;
-        event.block = (guint16)(block->index + 1);
-        event.first = (guint16)block->plan->first;
-        event.last = (guint16)block->plan->last;
-    }
+    if (kind == IFM_EVENT_COPY && block->activity == SIM_PAD)
+        event.name = sim->names.pad;
+    else if (kind == IFM_EVENT_COPY && block->activity == SIM_COPY_OUT)
+        event.name = sim->names.copy_out;
     ifm_track_record(track, &event);
 }
