@@ -41,44 +41,44 @@ static void fail_lane(const Lane *lane, const Flight *flight, GError **error)
 
 /* --- queues -----------------------------------------------------------------------------------------------------------
  *
- * Bounded queues between blocks. The consumer's mail guards what lies in its queue. The producer's mail guards how much
+ * Bounded queues between blocks. The consumer's inbox guards what lies in its queue. The producer's inbox guards how much
  * room is left. So a block waits on one condition, and holds no lock while it takes another.
  */
 
 static Flight *queue_take(Block *block)
 {
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     Flight *flight = block->queue[block->queue_first];
     block->queue_first = (block->queue_first + 1) % block->line->queue_depth;
     block->queue_n--;
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
     return flight;
 }
 
 static void queue_put(Block *to, Flight *flight)
 {
-    ifm_condition_lock(to->mail);
+    ifm_condition_lock(to->inbox);
     g_assert(to->queue_n < to->line->queue_depth);
     to->queue[(to->queue_first + to->queue_n) % to->line->queue_depth] = flight;
     to->queue_n++;
-    ifm_condition_broadcast(to->mail);
-    ifm_condition_unlock(to->mail);
+    ifm_condition_broadcast(to->inbox);
+    ifm_condition_unlock(to->inbox);
 }
 
 static void queue_give_room(Block *to)
 {
-    ifm_condition_lock(to->mail);
+    ifm_condition_lock(to->inbox);
     to->room++;
-    ifm_condition_broadcast(to->mail);
-    ifm_condition_unlock(to->mail);
+    ifm_condition_broadcast(to->inbox);
+    ifm_condition_unlock(to->inbox);
 }
 
 static void order(Block *block, gboolean *what)
 {
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     *what = TRUE;
-    ifm_condition_broadcast(block->mail);
-    ifm_condition_unlock(block->mail);
+    ifm_condition_broadcast(block->inbox);
+    ifm_condition_unlock(block->inbox);
 }
 
 void ifm_block_stop(Block *block)
@@ -135,9 +135,9 @@ static gboolean begin_jobs(Block *block, Work *work, gboolean copies, GError **e
             fail_lane(lane, work->flight, error);
             return FALSE;
         }
-        ifm_condition_lock(block->mail);
+        ifm_condition_lock(block->inbox);
         work->n_left++;
-        ifm_condition_unlock(block->mail);
+        ifm_condition_unlock(block->inbox);
         ifm_lane_start(job);
     }
     return TRUE;
@@ -171,9 +171,9 @@ static void begin(Block *block, Flight *flight)
     work->times->partition_ns = work->partition_end_ns - start_ns;
     block->free_ns = work->partition_end_ns;
     ifm_block_record(block, IFM_EVENT_PARTITION, flight, start_ns, work->partition_end_ns);
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     block->n_begun++;
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
 }
 
 /* --- merge, delivery, hand-over --------------------------------------------------------------------------------------- */
@@ -229,10 +229,10 @@ static void merge(Block *block, Work *work)
     ifm_block_record_event(block, block->passing, &passing);
     block->free_ns = merged_ns;
     progress(block);
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     work->merged = TRUE;
     block->n_merged++;
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
 }
 
 static void deliver(Block *block, Work *work)
@@ -244,11 +244,11 @@ static void deliver(Block *block, Work *work)
     gsize n = 0;
     for (guint i = 0; i < block->outputs->len && n < G_N_ELEMENTS(outputs); i++)
         outputs[n++] = ifm_line_tensor(line, ((const IfmBoundary *)g_ptr_array_index(block->outputs, i))->name, flight);
-    ifm_condition_lock(block->mail); /* an abandoned line hands nothing to the caller any more: see abandon() */
+    ifm_condition_lock(block->inbox); /* an abandoned line hands nothing to the caller any more: see abandon() */
     gboolean gone = atomic_load(&line->abandoned) != 0;
     block->delivering = !gone;
     block->since_ns = now_ns;
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
     if (gone)
         return;
     line->left_ns[flight->index] = now_ns;
@@ -258,10 +258,10 @@ static void deliver(Block *block, Work *work)
     ifm_block_record_event(block, line->batches, &event);
     if (line->delivered != NULL)
         line->delivered(flight->batch, outputs, NULL, line->user);
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     block->delivering = FALSE;
     line->n_delivered++;
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
 }
 
 /* A failed batch is the last one that a block hands on; batches after it go no further. It goes through all blocks to
@@ -274,18 +274,18 @@ static void push(Block *block, Work *work)
         deliver(block, work);
     else if (!is_last)
     {
-        ifm_condition_lock(block->mail);
+        ifm_condition_lock(block->inbox);
         block->room--;
-        ifm_condition_unlock(block->mail);
+        ifm_condition_unlock(block->inbox);
         work->flight->put_ns = ifm_clock_now_ns(line->clock);
         queue_put(&line->blocks[block->index + 1], work->flight);
     }
     block->free_ns = MAX(block->free_ns, ifm_clock_now_ns(line->clock));
     progress(block);
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     block->n_pushed++;
     block->stopping = block->stopping || failed;
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
     if (failed)
         for (int i = 0; i < block->index; i++)
             ifm_block_stop(&line->blocks[i]);
@@ -340,7 +340,7 @@ static gboolean may_push(Block *block)
     return block->n_merged > block->n_pushed && (block->index + 1 == block->line->n_blocks || block->room > 0);
 }
 
-/* The next thing to do; called with the mail locked. A batch is handed on before another begins. The last block is
+/* The next thing to do; called with the inbox locked. A batch is handed on before another begins. The last block is
  * different: its hand-over calls the caller, which may take long, so that devices get their next work first. */
 static Action choose(Block *block, Job **done)
 {
@@ -399,7 +399,7 @@ static Action next_action(Block *block)
     Action action;
     gint64 start_ns = block->free_ns;
     gboolean for_input = FALSE, for_output = FALSE, waited = FALSE;
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     while ((action = choose(block, &done)) == DO_WAIT || action == DO_SEE)
     {
         if (action == DO_WAIT)
@@ -410,10 +410,10 @@ static Action next_action(Block *block)
                 for_output = block->n_merged > block->n_pushed;
             }
             waited = TRUE;
-            ifm_condition_wait_until(block->mail, IFM_CLOCK_NEVER);
+            ifm_condition_wait_until(block->inbox, IFM_CLOCK_NEVER);
             continue;
         }
-        ifm_condition_unlock(block->mail);
+        ifm_condition_unlock(block->inbox);
         ifm_lane_see(done);
         g_autoptr(GError) error = g_steal_pointer(&done->error);
         if (error != NULL)
@@ -422,9 +422,9 @@ static Action next_action(Block *block)
             if (done->work->error == NULL)
                 done->work->error = g_steal_pointer(&error);
         }
-        ifm_condition_lock(block->mail);
+        ifm_condition_lock(block->inbox);
     }
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
     if (waited)
         record_wait(block, start_ns, for_input, for_output, action);
     return action;
@@ -461,7 +461,7 @@ static gboolean act(Block *block, Action action)
 void ifm_block_record_unanswered(Block *block)
 {
     gint64 now_ns = ifm_clock_now_ns(block->line->clock);
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     for (gint64 n = block->n_pushed; n < block->n_begun; n++)
         for (gsize i = 0; i < block->n_lanes; i++)
         {
@@ -469,7 +469,7 @@ void ifm_block_record_unanswered(Block *block)
             if (job->state == IFM_JOB_RUNNING)
                 ifm_lane_record_unanswered(job, now_ns);
         }
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
 }
 
 static void *block_main(void *data)
@@ -547,7 +547,7 @@ void ifm_block_init(Block *block, Line *line, int index)
     block->depth = depth_of(block);
     block->works = g_new0(Work, block->depth);
     block->queue = g_new0(Flight *, line->queue_depth);
-    block->mail = ifm_condition_new(line->clock);
+    block->inbox = ifm_condition_new(line->clock);
     block->n_lanes = block->plan->n_devices;
     block->lanes = g_new0(Lane, block->n_lanes);
     if (line->trace != NULL)
@@ -571,6 +571,6 @@ void ifm_block_clear(Block *block)
     g_free(block->lanes);
     g_free(block->works);
     g_free(block->queue);
-    ifm_condition_free(block->mail);
+    ifm_condition_free(block->inbox);
     g_clear_pointer(&block->outputs, g_ptr_array_unref);
 }

@@ -181,19 +181,19 @@ static void job_done(IfmRequest *request, const GError *error, void *user)
     Job *job = user;
     Block *block = job->lane->block;
     atomic_store(&block->line->progress_ns, ifm_clock_now_ns(block->line->clock));
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     job->error = error != NULL ? g_error_copy(error) : NULL;
     job->state = IFM_JOB_DONE;
     job->work->n_left--;
-    ifm_condition_broadcast(block->mail);
-    ifm_condition_unlock(block->mail);
+    ifm_condition_broadcast(block->inbox);
+    ifm_condition_unlock(block->inbox);
 }
 
 static void set_state(Job *job, IfmJobState state)
 {
-    ifm_condition_lock(job->lane->block->mail);
+    ifm_condition_lock(job->lane->block->inbox);
     job->state = state;
-    ifm_condition_unlock(job->lane->block->mail);
+    ifm_condition_unlock(job->lane->block->inbox);
 }
 
 static void start_now(Job *job)

@@ -15,7 +15,7 @@ G_BEGIN_DECLS
  * its compiled models (variants: one, or one for each static size) and their requests. A batch on its way through the line
  * is a flight. Within a block it is a work, which has a job for each lane.
  *
- * Who may access what: a block's condition ("mail") guards what other threads tell the block: its queue, the room in the
+ * Who may access what: a block's condition ("inbox") guards what other threads tell the block: its queue, the room in the
  * queue after it, the state of its jobs, the order to stop. The rest of a block, its lanes, tracks and works belong to its
  * thread, and to the thread that runs the line before it starts and after it ended. No thread holds two of these locks.
  */
@@ -145,8 +145,8 @@ typedef struct
     gint64 ready_ns;
     gint64 copied_bytes, started_ns, completed_ns;
     gboolean refused;  /* it could not be started */
-    IfmJobState state; /* mail */
-    GError *error;     /* mail */
+    IfmJobState state; /* inbox */
+    GError *error;     /* inbox */
 } Job;
 
 struct Work
@@ -159,7 +159,7 @@ struct Work
     gint64 merged_ns;
     GError *error;
     gboolean merged;
-    int n_left; /* mail: jobs that are neither DONE nor SEEN */
+    int n_left; /* inbox: jobs that are neither DONE nor SEEN */
 };
 
 /* Stream: of a lane. Jobs wait in @held, in order, while jobs run that must not run together with them. */
@@ -209,8 +209,8 @@ struct Block
     pthread_t thread;
     gboolean has_thread;
     gboolean has_left; /* @line->ended: the thread touches nothing any more */
-    /* mail: */
-    IfmCondition *mail;
+    /* inbox: */
+    IfmCondition *inbox;
     Flight **queue; /* [queue_depth] a ring */
     int queue_first, queue_n;
     int room;            /* in the queue after it */
@@ -274,7 +274,7 @@ struct Line
     /* ended: */
     IfmCondition *ended;
     int n_ended;       /* block threads */
-    gsize n_delivered; /* the last block's mail */
+    gsize n_delivered; /* the last block's inbox */
     Failure failure;   /* error NULL: none */
     guint32 lost;
     gboolean is_stuck; /* … and the caller had a batch then: no other line may continue with it */
@@ -294,7 +294,7 @@ gboolean ifm_flight_order(Flight *flight, Line *line, gboolean count_only, GErro
  * @first subtracted from the destinations. @part: (out) [2 x (high - low)] */
 void ifm_partition_part(const gint64 *ordered, gint64 n_edges, gint64 low, gint64 high, gint64 first, gint64 *part);
 
-/* --- crossing.c ------------------------------------------------------------------------------------------------------- */
+/* --- boundary-tensors.c ----------------------------------------------------------------------------------------------- */
 
 /* ifm_crossings_find: Lists what enters the line and what its blocks make. */
 void ifm_crossings_find(Line *line);
@@ -384,7 +384,7 @@ gboolean ifm_block_start(Block *block, GError **error);
 /* ifm_block_record_unanswered: For a block of an abandoned line whose thread has ended: records for each stream the
  * inference that it never answered, up to now. What was handed over after it did not begin. */
 void ifm_block_record_unanswered(Block *block);
-/* ifm_block_stop: Orders the block to begin nothing more and to end when its devices are done. Locks the mail. */
+/* ifm_block_stop: Orders the block to begin nothing more and to end when its devices are done. Locks the inbox. */
 void ifm_block_stop(Block *block);
 
 /* --- watchdog.c ------------------------------------------------------------------------------------------------------- */

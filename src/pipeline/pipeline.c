@@ -180,9 +180,9 @@ static gboolean run_line(Line *line, Run *run, IfmPipelineResult *result, gboole
     GError *local = NULL;
     gboolean ok = ifm_line_run(line, run->next, &local);
     Block *last = &line->blocks[line->n_blocks - 1];
-    ifm_condition_lock(last->mail);
+    ifm_condition_lock(last->inbox);
     run->next += line->n_delivered;
-    ifm_condition_unlock(last->mail);
+    ifm_condition_unlock(last->inbox);
     take_times(line, run, result);
     *is_devices = FALSE;
     ifm_condition_lock(line->ended);

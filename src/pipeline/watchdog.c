@@ -19,7 +19,7 @@ static char *span_text(gint64 ns)
                            : g_strdup_printf("%d ns", (int)ns);
 }
 
-/* The jobs of a block in progress; called with its mail locked. Devices that have had a job for @min_ns are added to
+/* The jobs of a block in progress; called with its inbox locked. Devices that have had a job for @min_ns are added to
  * @hung. */
 static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 min_ns, guint32 *hung)
 {
@@ -53,7 +53,7 @@ static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 mi
 {
     const Line *line = block->line;
     g_string_append_printf(text, "%s block %d: ", block->index > 0 ? ";" : "", block->index + 1);
-    ifm_condition_lock(block->mail);
+    ifm_condition_lock(block->inbox);
     if (block->delivering)
     {
         g_autofree char *since = span_text(now_ns - block->since_ns);
@@ -69,7 +69,7 @@ static void describe_block(Block *block, GString *text, gint64 now_ns, gint64 mi
         g_string_append(text, "has no batch left");
     else
         g_string_append_printf(text, "waits for block %d", block->index);
-    ifm_condition_unlock(block->mail);
+    ifm_condition_unlock(block->inbox);
 }
 
 /* The error says what each block waits for. Devices that do not answer are noted as lost. */
@@ -142,10 +142,10 @@ static void record_unanswered(Line *line)
 static void abandon(Line *line, int n_threads)
 {
     Block *last = &line->blocks[line->n_blocks - 1];
-    ifm_condition_lock(last->mail);
+    ifm_condition_lock(last->inbox);
     atomic_store(&line->abandoned, 1);
     line->is_stuck = last->delivering;
-    ifm_condition_unlock(last->mail);
+    ifm_condition_unlock(last->inbox);
     stop_all(line);
     wait_ended(line, n_threads, ifm_clock_now_ns(line->clock) + LEAVE_NS);
     record_unanswered(line);

@@ -1,3 +1,5 @@
+/* The costs that are measured on this computer when a plan is made: ordering the edges of a graph, waking a thread,
+ * merging and padding. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* How long a device takes for a block of stages at a size: between the measured points, and slower while others are
+ * busy. */
 #include <math.h>
 
 #include "plan-private.h"

@@ -1,3 +1,4 @@
+/* The cost model from a study's tables. */
 #include <math.h>
 #include <string.h>
 #include <study/study.h>

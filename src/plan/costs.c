@@ -1,3 +1,5 @@
+/* The cost model itself: its devices, the measured points of each block of stages, and which blocks a device cannot
+ * run. */
 #include <inferometer/engine.h>
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* What a plan costs: the time of a batch that is alone, and the time each device is busy per batch of a full
+ * pipeline. */
 #include <base/base.h>
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The space of plans: sets of devices, and the blocks each set may run with their times. */
 #include <math.h>
 #include <string.h>
 

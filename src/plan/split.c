@@ -1,3 +1,4 @@
+/* How a block's nodes are divided among its devices: the share at which all of them end together. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* The pipeline of run --demo: matrix products on the devices that are here. */
 #include <engine/engine.h>
 #include <pipeline/pipeline.h>
 #include <staged/staged.h>

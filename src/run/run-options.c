@@ -1,3 +1,4 @@
+/* The options of run. */
 #include <base/fields.h>
 #include <plan/plan.h>
 #include <run/run.h>

@@ -1,3 +1,5 @@
+/* The tracks of a trace laid out as threads of a Chrome trace, whose events must nest: what overlaps goes to
+ * further rows. */
 #include <string.h>
 
 #include "write-private.h"

@@ -1,3 +1,4 @@
+/* Traces as a file of Chrome trace events, plain or gzip. */
 #include <base/base.h>
 #include <base/fields.h>
 #include <gio/gio.h>

@@ -1,3 +1,4 @@
+/* Exact numbers from decimal text: microseconds with a fraction to whole nanoseconds. */
 #include "read-private.h"
 
 #define DIGITS_MAX 36 /* 128 bits hold these, a sign and one digit more */

@@ -1,3 +1,4 @@
+/* The figures of two analysed traces beside each other. */
 #include <math.h>
 
 #include "trace-private.h"

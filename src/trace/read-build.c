@@ -1,3 +1,4 @@
+/* A trace built from the events of a file, one after another. */
 #include <base/base.h>
 #include <string.h>
 

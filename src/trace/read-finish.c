@@ -1,3 +1,4 @@
+/* The end of reading a trace: what our own header says of the tracks, and the trace from what was collected. */
 #include <base/fields.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The bytes of a trace file, whether it is plain, gzip or in memory. */
 #include <base/base.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* A trace in memory: kinds of events, tracks, and the recording of events on them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+/* The inputs of planning from options: the tables of a study, the cost model made of them, and the sizes to plan
+ * for. */
 #include <math.h>
 #include <string.h>
 
