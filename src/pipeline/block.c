@@ -1,4 +1,4 @@
-/* A block: a thread that takes batches, partitions them among its lanes, merges the results, and hands them on. */
+/* A block: a thread that takes batches, partitions them among its replicas, merges the results, and hands them on. */
 #include <pthread.h>
 #include <staged/staged.h>
 #include <string.h>
@@ -32,11 +32,11 @@ static void fail(Line *line, gsize index, int block, int device, const GError *e
     ifm_condition_unlock(line->ended);
 }
 
-/* A lane's failure on a batch: it names the device. */
-static void fail_lane(const Lane *lane, const Flight *flight, GError **error)
+/* A replica's failure on a batch: it names the device. */
+static void fail_replica(const Replica *replica, const InFlight *flight, GError **error)
 {
-    g_prefix_error(error, "%s: ", lane->described->alias);
-    fail(lane->block->line, flight->index, lane->block->index, lane->device, *error);
+    g_prefix_error(error, "%s: ", replica->described->alias);
+    fail(replica->block->line, flight->index, replica->block->index, replica->device, *error);
 }
 
 /* --- queues -----------------------------------------------------------------------------------------------------------
@@ -45,17 +45,17 @@ static void fail_lane(const Lane *lane, const Flight *flight, GError **error)
  * room is left. So a block waits on one condition, and holds no lock while it takes another.
  */
 
-static Flight *queue_take(Block *block)
+static InFlight *queue_take(Block *block)
 {
     ifm_condition_lock(block->inbox);
-    Flight *flight = block->queue[block->queue_first];
+    InFlight *flight = block->queue[block->queue_first];
     block->queue_first = (block->queue_first + 1) % block->line->queue_depth;
     block->queue_n--;
     ifm_condition_unlock(block->inbox);
     return flight;
 }
 
-static void queue_put(Block *to, Flight *flight)
+static void queue_put(Block *to, InFlight *flight)
 {
     ifm_condition_lock(to->inbox);
     g_assert(to->queue_n < to->line->queue_depth);
@@ -88,7 +88,7 @@ void ifm_block_stop(Block *block)
 
 /* --- begin of a batch ------------------------------------------------------------------------------------------------- */
 
-static void init_work(Block *block, Work *work, Flight *flight, gint64 start_ns)
+static void init_work(Block *block, Work *work, InFlight *flight, gint64 start_ns)
 {
     IfmBlockTimes *times = &block->line->times[flight->index * (gsize)block->line->n_blocks + (gsize)block->index];
     for (gsize i = 0; i < G_N_ELEMENTS(work->jobs); i++)
@@ -104,7 +104,7 @@ static void init_work(Block *block, Work *work, Flight *flight, gint64 start_ns)
  * edges. */
 static gboolean is_empty(const Job *job)
 {
-    const GPtrArray *outputs = job->lane->block->outputs;
+    const GPtrArray *outputs = job->replica->block->outputs;
     gboolean empty = TRUE;
     for (guint i = 0; i < outputs->len && empty; i++)
     {
@@ -118,27 +118,27 @@ static gboolean is_empty(const Job *job)
 /* Devices that read host memory begin before the copies to the others. */
 static gboolean begin_jobs(Block *block, Work *work, gboolean copies, GError **error)
 {
-    for (gsize i = 0; i < block->n_lanes; i++)
+    for (gsize i = 0; i < block->n_replicas; i++)
     {
-        Lane *lane = &block->lanes[i];
+        Replica *replica = &block->replicas[i];
         Job *job = &work->jobs[i];
-        if (lane->copies != copies)
+        if (replica->copies != copies)
             continue;
-        *job = (Job){ .lane = lane, .work = work };
-        ifm_flight_share(work->flight, lane, &job->low, &job->high);
+        *job = (Job){ .replica = replica, .work = work };
+        ifm_flight_share(work->flight, replica, &job->low, &job->high);
         job->edge_low = ifm_flight_edges_below(work->flight, job->low);
         job->edge_high = ifm_flight_edges_below(work->flight, job->high);
         if (is_empty(job))
             continue;
-        if (!ifm_lane_prepare(job, error))
+        if (!ifm_replica_prepare(job, error))
         {
-            fail_lane(lane, work->flight, error);
+            fail_replica(replica, work->flight, error);
             return FALSE;
         }
         ifm_condition_lock(block->inbox);
         work->n_left++;
         ifm_condition_unlock(block->inbox);
-        ifm_lane_start(job);
+        ifm_replica_start(job);
     }
     return TRUE;
 }
@@ -151,7 +151,7 @@ static gboolean begin_parts(Block *block, Work *work, GError **error)
     return FALSE;
 }
 
-static void begin(Block *block, Flight *flight)
+static void begin(Block *block, InFlight *flight)
 {
     const Line *line = block->line;
     gint64 start_ns = ifm_clock_now_ns(line->clock);
@@ -182,7 +182,7 @@ static void begin(Block *block, Flight *flight)
 static const Job *last_job(const Block *block, const Work *work)
 {
     const Job *last = NULL;
-    for (gsize i = 0; i < block->n_lanes; i++)
+    for (gsize i = 0; i < block->n_replicas; i++)
     {
         const Job *job = &work->jobs[i];
         if (job->state != IFM_JOB_NONE && (last == NULL || job->completed_ns > last->completed_ns ||
@@ -194,13 +194,13 @@ static const Job *last_job(const Block *block, const Work *work)
 
 static gboolean fetch_outputs(Block *block, Work *work)
 {
-    for (gsize i = 0; i < block->n_lanes; i++)
+    for (gsize i = 0; i < block->n_replicas; i++)
     {
         Job *job = &work->jobs[i];
         if (job->state == IFM_JOB_NONE)
             continue;
-        if (work->error == NULL && !ifm_lane_fetch(job, &work->error))
-            fail_lane(job->lane, work->flight, &work->error);
+        if (work->error == NULL && !ifm_replica_fetch(job, &work->error))
+            fail_replica(job->replica, work->flight, &work->error);
         work->times->copy_bytes += job->copied_bytes;
     }
     return work->error == NULL;
@@ -211,7 +211,7 @@ static gboolean fetch_outputs(Block *block, Work *work)
 static void merge(Block *block, Work *work)
 {
     const Line *line = block->line;
-    Flight *flight = work->flight;
+    InFlight *flight = work->flight;
     IfmBlockTimes *times = work->times;
     const Job *last = last_job(block, work);
     gint64 partitioned_ns = work->partition_end_ns, taken_ns = MAX(block->free_ns, partitioned_ns);
@@ -238,7 +238,7 @@ static void merge(Block *block, Work *work)
 static void deliver(Block *block, Work *work)
 {
     Line *line = block->line;
-    Flight *flight = work->flight;
+    InFlight *flight = work->flight;
     gint64 now_ns = ifm_clock_now_ns(line->clock);
     IfmTensor outputs[IFM_MAX_STAGES];
     gsize n = 0;
@@ -307,7 +307,7 @@ static Job *find_done(Block *block, gint64 *n_running)
 {
     *n_running = 0;
     for (gint64 n = block->n_pushed; n < block->n_begun; n++)
-        for (gsize i = 0; i < block->n_lanes; i++)
+        for (gsize i = 0; i < block->n_replicas; i++)
         {
             Job *job = &block->works[n % block->depth].jobs[i];
             if (job->state == IFM_JOB_DONE)
@@ -375,7 +375,7 @@ static void record_wait(Block *block, gint64 start_ns, gboolean for_input, gbool
 {
     const Line *line = block->line;
     gint64 end_ns = ifm_clock_now_ns(line->clock);
-    const Flight *flight = for_output ? work_at(block, block->n_pushed)->flight : NULL;
+    const InFlight *flight = for_output ? work_at(block, block->n_pushed)->flight : NULL;
     if (action == DO_MERGE) /* the merge began when the last device was done */
     {
         const Job *last = last_job(block, work_at(block, block->n_merged));
@@ -414,11 +414,11 @@ static Action next_action(Block *block)
             continue;
         }
         ifm_condition_unlock(block->inbox);
-        ifm_lane_see(done);
+        ifm_replica_see(done);
         g_autoptr(GError) error = g_steal_pointer(&done->error);
         if (error != NULL)
         {
-            fail_lane(done->lane, done->work->flight, &error);
+            fail_replica(done->replica, done->work->flight, &error);
             if (done->work->error == NULL)
                 done->work->error = g_steal_pointer(&error);
         }
@@ -430,19 +430,19 @@ static Action next_action(Block *block)
     return action;
 }
 
-static Flight *take(Block *block)
+static InFlight *take(Block *block)
 {
     Line *line = block->line;
     if (block->index == 0)
     {
         gint64 seq = block->n_begun;
-        Flight *flight = &line->flights[seq % (gint64)line->n_flights];
+        InFlight *flight = &line->flights[seq % (gint64)line->n_flights];
         ifm_flight_init(flight, line, &line->input[line->first + (gsize)seq]);
         flight->seq = seq;
         flight->index = line->first + (gsize)seq;
         return flight;
     }
-    Flight *flight = queue_take(block);
+    InFlight *flight = queue_take(block);
     queue_give_room(&line->blocks[block->index - 1]);
     return flight;
 }
@@ -463,11 +463,11 @@ void ifm_block_record_unanswered(Block *block)
     gint64 now_ns = ifm_clock_now_ns(block->line->clock);
     ifm_condition_lock(block->inbox);
     for (gint64 n = block->n_pushed; n < block->n_begun; n++)
-        for (gsize i = 0; i < block->n_lanes; i++)
+        for (gsize i = 0; i < block->n_replicas; i++)
         {
             const Job *job = &work_at(block, n)->jobs[i];
             if (job->state == IFM_JOB_RUNNING)
-                ifm_lane_record_unanswered(job, now_ns);
+                ifm_replica_record_unanswered(job, now_ns);
         }
     ifm_condition_unlock(block->inbox);
 }
@@ -481,8 +481,8 @@ static void *block_main(void *data)
     block->free_ns = ifm_clock_now_ns(line->clock);
     while (act(block, next_action(block)))
         continue;
-    for (gsize i = 0; i < block->n_lanes; i++)
-        ifm_lane_drop_held(&block->lanes[i]);
+    for (gsize i = 0; i < block->n_replicas; i++)
+        ifm_replica_drop_held(&block->replicas[i]);
     if (block->index + 1 < line->n_blocks)
         order(&line->blocks[block->index + 1], &line->blocks[block->index + 1].ended);
     ifm_condition_lock(line->ended);
@@ -515,7 +515,7 @@ static void add_tracks(Block *block)
     g_autofree char *queue = g_strdup_printf("queue to block %d", number);
     IfmTrackInfo info = { .kind = IFM_TRACK_HOST, .process = "run", .thread = host, .block = number };
     /* per batch: partition, merge, two waits around each, and two copies for each port of each device */
-    block->host = ifm_pipeline_track(pipeline, &info, 6 + 16 * block->n_lanes, 0);
+    block->host = ifm_pipeline_track(pipeline, &info, 6 + 16 * block->n_replicas, 0);
     info.kind = IFM_TRACK_QUEUE;
     info.thread = passing;
     block->passing = ifm_pipeline_track(pipeline, &info, 1, 0);
@@ -546,10 +546,10 @@ void ifm_block_init(Block *block, Line *line, int index)
     block->reads_edges = line->edge_index != NULL && g_ptr_array_find(inputs, line->edge_index, NULL);
     block->depth = depth_of(block);
     block->works = g_new0(Work, block->depth);
-    block->queue = g_new0(Flight *, line->queue_depth);
+    block->queue = g_new0(InFlight *, line->queue_depth);
     block->inbox = ifm_condition_new(line->clock);
-    block->n_lanes = block->plan->n_devices;
-    block->lanes = g_new0(Lane, block->n_lanes);
+    block->n_replicas = block->plan->n_devices;
+    block->replicas = g_new0(Replica, block->n_replicas);
     if (line->trace != NULL)
     {
         block->infer_name = ifm_plan_stages_name(block->plan, line->trace);
@@ -559,16 +559,16 @@ void ifm_block_init(Block *block, Line *line, int index)
 
 void ifm_block_clear(Block *block)
 {
-    for (gsize i = 0; block->lanes != NULL && i < block->n_lanes; i++)
-        if (block->lanes[i].block != NULL)
-            ifm_lane_clear(&block->lanes[i]);
+    for (gsize i = 0; block->replicas != NULL && i < block->n_replicas; i++)
+        if (block->replicas[i].block != NULL)
+            ifm_replica_clear(&block->replicas[i]);
     for (int i = 0; block->works != NULL && i < block->depth; i++)
     {
         g_clear_error(&block->works[i].error);
         for (gsize k = 0; k < G_N_ELEMENTS(block->works[i].jobs); k++)
             g_clear_error(&block->works[i].jobs[k].error);
     }
-    g_free(block->lanes);
+    g_free(block->replicas);
     g_free(block->works);
     g_free(block->queue);
     ifm_condition_free(block->inbox);

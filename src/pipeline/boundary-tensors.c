@@ -49,9 +49,9 @@ void ifm_crossing_shape(const Line *line, const IfmBoundary *boundary, gint64 no
 static gboolean writes_outputs(const Block *block)
 {
     gboolean writes = FALSE;
-    for (gsize i = 0; i < block->n_lanes; i++)
+    for (gsize i = 0; i < block->n_replicas; i++)
     {
-        const Variant *variant = g_ptr_array_index(block->lanes[i].variants, 0);
+        const Variant *variant = g_ptr_array_index(block->replicas[i].variants, 0);
         writes = writes || (ifm_compiled_info(variant->compiled).capabilities & IFM_CAN_TRUE_OUTPUTS) != 0;
     }
     return writes;
@@ -92,7 +92,7 @@ static const Crossing *find_crossing(const Line *line, const char *boundary)
     g_assert_not_reached();
 }
 
-IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const Flight *flight)
+IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const InFlight *flight)
 {
     const Crossing *crossing = find_crossing(line, boundary);
     IfmTensor tensor;

@@ -126,13 +126,13 @@ void ifm_variant_fetch_times(Variant *variant)
     g_array_set_size(variant->inferences, 0);
 }
 
-void ifm_lane_fetch_times(Lane *lane)
+void ifm_replica_fetch_times(Replica *replica)
 {
-    for (guint i = 0; i < lane->variants->len; i++)
-        for (Variant *variant = lane->variants->pdata[i]; variant != NULL; variant = variant->sampled)
+    for (guint i = 0; i < replica->variants->len; i++)
+        for (Variant *variant = replica->variants->pdata[i]; variant != NULL; variant = variant->sampled)
             if (variant->profiled)
                 ifm_variant_fetch_times(variant);
-    lane->fetch_due = FALSE;
+    replica->fetch_due = FALSE;
 }
 
 /* If a runtime does not report when a node began, nodes follow each other from the inference's start. */
@@ -175,9 +175,9 @@ static void forget_nodes(Line *line, Variant *variant, gpointer user)
 void ifm_line_each_variant(Line *line, void (*call)(Line *line, Variant *variant, gpointer user), gpointer user)
 {
     for (int i = 0; i < line->n_blocks; i++)
-        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+        for (gsize k = 0; k < line->blocks[i].n_replicas; k++)
         {
-            GPtrArray *variants = line->blocks[i].lanes[k].variants;
+            GPtrArray *variants = line->blocks[i].replicas[k].variants;
             for (guint v = 0; v < variants->len; v++)
                 for (Variant *variant = g_ptr_array_index(variants, v); variant != NULL; variant = variant->sampled)
                     call(line, variant, user);

@@ -57,7 +57,7 @@ IfmEvent ifm_plan_event(const IfmPlanNames *names, guint32 stages, int number, c
     return event;
 }
 
-IfmEvent ifm_block_event(const Block *block, IfmEventKind kind, const Flight *flight, gint64 start_ns, gint64 end_ns)
+IfmEvent ifm_block_event(const Block *block, IfmEventKind kind, const InFlight *flight, gint64 start_ns, gint64 end_ns)
 {
     return ifm_plan_event(&block->line->names, block->infer_name, block->index + 1, block->plan, kind,
                           flight != NULL ? flight->batch->id : -1, start_ns, end_ns);
@@ -69,7 +69,7 @@ void ifm_block_record_event(const Block *block, IfmTrack *track, const IfmEvent 
         ifm_track_record(track, event);
 }
 
-void ifm_block_record(Block *block, IfmEventKind kind, const Flight *flight, gint64 start_ns, gint64 end_ns)
+void ifm_block_record(Block *block, IfmEventKind kind, const InFlight *flight, gint64 start_ns, gint64 end_ns)
 {
     IfmEvent event = ifm_block_event(block, kind, flight, start_ns, end_ns);
     ifm_block_record_event(block, block->host, &event);

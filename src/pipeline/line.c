@@ -10,7 +10,7 @@ static gboolean make_buffers(Line *line, GError **error)
 {
     for (int i = 0; i < line->n_blocks; i++)
         line->n_flights += (gsize)(line->blocks[i].depth + line->queue_depth);
-    line->flights = g_new0(Flight, line->n_flights);
+    line->flights = g_new0(InFlight, line->n_flights);
     if (!ifm_crossings_make(line, error) ||
         !ifm_tensor_init(&line->zeros, IFM_DTYPE_F32, 1, (gint64[]){ line->options->most_nodes }, error))
         return FALSE;
@@ -23,13 +23,13 @@ static gboolean make_buffers(Line *line, GError **error)
     return TRUE;
 }
 
-static gboolean init_lanes(Block *block, int *device, GError **error)
+static gboolean init_replicas(Block *block, int *device, GError **error)
 {
-    for (gsize i = 0; i < block->n_lanes; i++)
-        if (!ifm_lane_init(&block->lanes[i], block, (int)i, error))
+    for (gsize i = 0; i < block->n_replicas; i++)
+        if (!ifm_replica_init(&block->replicas[i], block, (int)i, error))
         {
-            *device = block->lanes[i].device;
-            return ifm_error_prefix(error, "block %d: %s: ", block->index + 1, block->lanes[i].described->alias);
+            *device = block->replicas[i].device;
+            return ifm_error_prefix(error, "block %d: %s: ", block->index + 1, block->replicas[i].described->alias);
         }
     return TRUE;
 }
@@ -67,10 +67,10 @@ Line *ifm_line_new(IfmPipeline *pipeline, const IfmPlan *plan, int *device, GErr
     {
         ifm_block_init(&line->blocks[i], line, (int)i);
         line->n_blocks = (int)i + 1;
-        line->parts_edges |= line->edge_index != NULL && line->blocks[i].n_lanes > 1;
+        line->parts_edges |= line->edge_index != NULL && line->blocks[i].n_replicas > 1;
     }
     for (int i = 0; i < line->n_blocks; i++)
-        if (!init_lanes(&line->blocks[i], device, error))
+        if (!init_replicas(&line->blocks[i], device, error))
             return NULL;
     ifm_crossings_find(line);
     return make_buffers(line, error) ? g_steal_pointer(&line) : NULL;
@@ -154,7 +154,7 @@ static gboolean check_ratios(const Line *line, const IfmBatch *batch, GError **e
     {
         double sum = 0;
         gboolean good = TRUE;
-        for (gsize k = 0; k < line->blocks[i].n_lanes; k++, ratio++)
+        for (gsize k = 0; k < line->blocks[i].n_replicas; k++, ratio++)
         {
             good = good && *ratio >= 0;
             sum += *ratio;
@@ -198,16 +198,16 @@ static gboolean check_batch(Line *line, const IfmBatch *batch, GError **error)
     return TRUE;
 }
 
-static gboolean ready_lanes(Line *line, const Flight *flight, int *device, GError **error)
+static gboolean ready_replicas(Line *line, const InFlight *flight, int *device, GError **error)
 {
     for (int i = 0; i < line->n_blocks; i++)
-        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
+        for (gsize k = 0; k < line->blocks[i].n_replicas; k++)
         {
-            Lane *lane = &line->blocks[i].lanes[k];
-            if (ifm_lane_ready(lane, flight, error))
+            Replica *replica = &line->blocks[i].replicas[k];
+            if (ifm_replica_ready(replica, flight, error))
                 continue;
-            *device = lane->device;
-            return ifm_error_prefix(error, "block %d: %s: ", i + 1, lane->described->alias);
+            *device = replica->device;
+            return ifm_error_prefix(error, "block %d: %s: ", i + 1, replica->described->alias);
         }
     return TRUE;
 }
@@ -219,7 +219,7 @@ gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, in
     for (gsize i = 0; i < n_batches; i++)
     {
         const IfmBatch *batch = &batches[i], *before = i > 0 ? &batches[i - 1] : NULL;
-        Flight flight;
+        InFlight flight;
         if (before != NULL && before->inputs == batch->inputs && before->nodes == batch->nodes &&
             before->edges == batch->edges && before->n_own == batch->n_own && before->ratios == batch->ratios)
             continue; /* the same graph again */
@@ -229,7 +229,7 @@ gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, in
             ifm_flight_init(&flight, line, batch);
             ok = ifm_flight_order(&flight, line, TRUE, error);
         }
-        ok = ok && ready_lanes(line, &flight, device, error);
+        ok = ok && ready_replicas(line, &flight, device, error);
         if (!ok)
             return ifm_error_prefix(error, "batch %" G_GINT64_FORMAT ": ", batch->id);
     }
@@ -277,8 +277,8 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error)
     if (atomic_load(&line->abandoned))
         return ok;
     for (int i = 0; i < line->n_blocks; i++)
-        for (gsize k = 0; k < line->blocks[i].n_lanes; k++)
-            ifm_lane_fetch_times(&line->blocks[i].lanes[k]);
+        for (gsize k = 0; k < line->blocks[i].n_replicas; k++)
+            ifm_replica_fetch_times(&line->blocks[i].replicas[k]);
     ifm_line_record_nodes(line);
     ifm_line_note_overheads(line);
     return ok;

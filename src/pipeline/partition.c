@@ -108,32 +108,32 @@ void ifm_partition_part(const gint64 *ordered, gint64 n_edges, gint64 low, gint6
 
 /* --- one batch -------------------------------------------------------------------------------------------------------- */
 
-static const double *block_ratios(const Flight *flight, const Block *block)
+static const double *block_ratios(const InFlight *flight, const Block *block)
 {
     const double *ratios = flight->ratios;
     for (int i = 0; ratios != NULL && i < block->index; i++)
-        ratios += block->line->blocks[i].n_lanes;
+        ratios += block->line->blocks[i].n_replicas;
     return ratios != NULL ? ratios : block->plan->ratios;
 }
 
 /* The nodes up to the end of the share of @place. */
-static gint64 cut_after(const Flight *flight, const Block *block, gsize place)
+static gint64 cut_after(const InFlight *flight, const Block *block, gsize place)
 {
     const double *ratios = block_ratios(flight, block);
     double sum = 0;
     for (gsize i = 0; i <= place; i++)
         sum += ratios[i];
-    return place + 1 == block->n_lanes ? flight->n_own
-                                       : CLAMP((gint64)llround(sum * (double)flight->n_own), 0, flight->n_own);
+    return place + 1 == block->n_replicas ? flight->n_own
+                                          : CLAMP((gint64)llround(sum * (double)flight->n_own), 0, flight->n_own);
 }
 
-void ifm_flight_share(const Flight *flight, const Lane *lane, gint64 *low, gint64 *high)
+void ifm_flight_share(const InFlight *flight, const Replica *replica, gint64 *low, gint64 *high)
 {
-    *low = lane->place > 0 ? cut_after(flight, lane->block, (gsize)lane->place - 1) : 0;
-    *high = cut_after(flight, lane->block, (gsize)lane->place);
+    *low = replica->place > 0 ? cut_after(flight, replica->block, (gsize)replica->place - 1) : 0;
+    *high = cut_after(flight, replica->block, (gsize)replica->place);
 }
 
-static void add_cut(Flight *flight, gint64 cut)
+static void add_cut(InFlight *flight, gint64 cut)
 {
     gsize at = 0;
     while (at < flight->n_cuts && flight->cuts[at] < cut)
@@ -145,12 +145,12 @@ static void add_cut(Flight *flight, gint64 cut)
     flight->n_cuts++;
 }
 
-void ifm_flight_init(Flight *flight, const Line *line, const IfmBatch *batch)
+void ifm_flight_init(InFlight *flight, const Line *line, const IfmBatch *batch)
 {
-    *flight = (Flight){ .batch = batch, .n_own = batch->n_own > 0 ? batch->n_own : batch->nodes };
+    *flight = (InFlight){ .batch = batch, .n_own = batch->n_own > 0 ? batch->n_own : batch->nodes };
     flight->ratios = line->is_given_ratios ? batch->ratios : NULL;
     for (int i = 0; i < line->n_blocks; i++)
-        for (gsize place = 0; place + 1 < line->blocks[i].n_lanes; place++)
+        for (gsize place = 0; place + 1 < line->blocks[i].n_replicas; place++)
             add_cut(flight, cut_after(flight, &line->blocks[i], place));
     add_cut(flight, flight->n_own);
     flight->ends[flight->n_cuts - 1] = batch->edges;
@@ -160,7 +160,7 @@ void ifm_flight_init(Flight *flight, const Line *line, const IfmBatch *batch)
     flight->edge_index.release = NULL;
 }
 
-gint64 ifm_flight_edges_below(const Flight *flight, gint64 cut)
+gint64 ifm_flight_edges_below(const InFlight *flight, gint64 cut)
 {
     gint64 ends = 0;
     for (gsize i = 0; i < flight->n_cuts && flight->cuts[i] <= cut; i++)
@@ -168,7 +168,7 @@ gint64 ifm_flight_edges_below(const Flight *flight, gint64 cut)
     return ends;
 }
 
-gboolean ifm_flight_order(Flight *flight, Line *line, gboolean count_only, GError **error)
+gboolean ifm_flight_order(InFlight *flight, Line *line, gboolean count_only, GError **error)
 {
     gint64 n_edges = flight->batch->edges;
     const gint64 *edge_index = flight->edge_index.data;

@@ -11,24 +11,24 @@ G_BEGIN_DECLS
 
 /* --- what a run is made of ---------------------------------------------------------------------------------------------
  *
- * A line is a plan made ready. For each block it has a thread, its queue and its lanes. A lane is a device of a block, with
- * its compiled models (variants: one, or one for each static size) and their requests. A batch on its way through the line
- * is a flight. Within a block it is a work, which has a job for each lane.
+ * A line is a plan made ready. For each block it has a thread, its queue and its replicas. A replica is a device of a
+ * block, with its compiled models (variants: one, or one for each static size) and their requests. A batch on its way
+ * through the line is in flight. Within a block it is a work, which has a job for each replica.
  *
  * Who may access what: a block's condition ("inbox") guards what other threads tell the block: its queue, the room in the
- * queue after it, the state of its jobs, the order to stop. The rest of a block, its lanes, tracks and works belong to its
- * thread, and to the thread that runs the line before it starts and after it ended. No thread holds two of these locks.
+ * queue after it, the state of its jobs, the order to stop. The rest of a block, its replicas, tracks and works belong to
+ * its thread, and to the thread that runs the line before it starts and after it ended. No thread holds two of these locks.
  */
 
 #define IFM_MAX_CUTS (IFM_PLAN_MAX_DEVICES + 1)
 
 typedef struct Line Line;
 typedef struct Block Block;
-typedef struct Lane Lane;
+typedef struct Replica Replica;
 typedef struct Variant Variant;
 typedef struct Work Work;
 
-/* Flight: a batch on its way. @cuts: [n_cuts] destinations where a share of any block ends, ascending. @ends: columns
+/* InFlight: a batch on its way. @cuts: [n_cuts] destinations where a share of any block ends, ascending. @ends: columns
  * of edge_index up to there. */
 typedef struct
 {
@@ -42,7 +42,7 @@ typedef struct
     IfmTensor edge_index; /* in the order of the shares; the batch's own if nothing has to be ordered */
     gint64 entered_ns, put_ns;
     gboolean failed;
-} Flight;
+} InFlight;
 
 /* Crossing: a boundary that enters the line or crosses blocks. One that a block makes has a ring of buffers, one for
  * each batch that may be between the block's start and the last reader's end. */
@@ -103,10 +103,10 @@ typedef struct
 #define IFM_MAX_NODE_PROFILES 64
 #define IFM_MAX_TRACE_NODES 64
 
-/* Variant: a compiled model of the lane's stages. @nodes, @edges, @sources: of a static one; 0: any. */
+/* Variant: a compiled model of the replica's stages. @nodes, @edges, @sources: of a static one; 0: any. */
 struct Variant
 {
-    Lane *lane;
+    Replica *replica;
     gint64 nodes, edges, sources;
     gboolean profiled;
     IfmModel *model;
@@ -137,7 +137,7 @@ typedef enum
 /* Job: a device's share of a batch: nodes low to high, edges edge_low to edge_high. */
 typedef struct
 {
-    Lane *lane;
+    Replica *replica;
     Work *work;
     gint64 low, high, edge_low, edge_high;
     Slot *slot;
@@ -152,7 +152,7 @@ typedef struct
 struct Work
 {
     Block *block;
-    Flight *flight;
+    InFlight *flight;
     IfmBlockTimes *times; /* a row of the line's */
     Job jobs[IFM_PLAN_MAX_DEVICES];
     gint64 partition_end_ns;
@@ -162,7 +162,7 @@ struct Work
     int n_left; /* inbox: jobs that are neither DONE nor SEEN */
 };
 
-/* Stream: of a lane. Jobs wait in @held, in order, while jobs run that must not run together with them. */
+/* Stream: of a replica. Jobs wait in @held, in order, while jobs run that must not run together with them. */
 typedef struct
 {
     IfmTrack *track;
@@ -171,7 +171,7 @@ typedef struct
     GQueue held; /* Job* */
 } Stream;
 
-struct Lane
+struct Replica
 {
     Block *block;
     int place;  /* in the block */
@@ -198,8 +198,8 @@ struct Block
     const IfmPlanBlock *plan;
     guint32 infer_name;
     int depth; /* the maximum number of batches in it */
-    gsize n_lanes;
-    Lane *lanes;
+    gsize n_replicas;
+    Replica *replicas;
     GPtrArray *outputs; /* const IfmBoundary* */
     gboolean reads_edges;
     Work *works; /* [depth] of batch n: n modulo depth */
@@ -211,7 +211,7 @@ struct Block
     gboolean has_left; /* @line->ended: the thread touches nothing any more */
     /* inbox: */
     IfmCondition *inbox;
-    Flight **queue; /* [queue_depth] a ring */
+    InFlight **queue; /* [queue_depth] a ring */
     int queue_first, queue_n;
     int room;            /* in the queue after it */
     gboolean ended;      /* no more input comes */
@@ -257,7 +257,7 @@ struct Line
     gboolean parts_edges;          /* some block has several devices */
     IfmTensor *ordered;            /* [n_flights] edge_index in the order of the shares */
     IfmTensor zeros;               /* f32 [most_nodes] */
-    Flight *flights;               /* [n_flights] */
+    InFlight *flights;             /* [n_flights] */
     gsize n_flights;
     IfmTrack *batches;
     IfmPlanNames names;
@@ -283,13 +283,13 @@ struct Line
 /* --- partition.c ------------------------------------------------------------------------------------------------------ */
 
 /* ifm_flight_init: Sets the cuts of all blocks for one batch; orders nothing yet. */
-void ifm_flight_init(Flight *flight, const Line *line, const IfmBatch *batch);
-/* ifm_flight_share: The nodes of a lane. */
-void ifm_flight_share(const Flight *flight, const Lane *lane, gint64 *low, gint64 *high);
+void ifm_flight_init(InFlight *flight, const Line *line, const IfmBatch *batch);
+/* ifm_flight_share: The nodes of a replica. */
+void ifm_flight_share(const InFlight *flight, const Replica *replica, gint64 *low, gint64 *high);
 /* ifm_flight_edges_below: The columns of the ordered edge_index whose destination is below a cut. */
-gint64 ifm_flight_edges_below(const Flight *flight, gint64 cut);
+gint64 ifm_flight_edges_below(const InFlight *flight, gint64 cut);
 /* ifm_flight_order: Orders the batch's edges. @count_only: only counts those of each share */
-gboolean ifm_flight_order(Flight *flight, Line *line, gboolean count_only, GError **error);
+gboolean ifm_flight_order(InFlight *flight, Line *line, gboolean count_only, GError **error);
 /* ifm_partition_part: The edges of a share as a tensor of its own: columns low to high of @ordered [2 x n_edges], with
  * @first subtracted from the destinations. @part: (out) [2 x (high - low)] */
 void ifm_partition_part(const gint64 *ordered, gint64 n_edges, gint64 low, gint64 high, gint64 first, gint64 *part);
@@ -298,12 +298,12 @@ void ifm_partition_part(const gint64 *ordered, gint64 n_edges, gint64 low, gint6
 
 /* ifm_crossings_find: Lists what enters the line and what its blocks make. */
 void ifm_crossings_find(Line *line);
-/* ifm_crossings_make: Allocates their buffers. After all lanes are made. */
+/* ifm_crossings_make: Allocates their buffers. After all replicas are made. */
 gboolean ifm_crossings_make(Line *line, GError **error);
 /* ifm_crossing_shape: @shape: (out) [boundary->rank] */
 void ifm_crossing_shape(const Line *line, const IfmBoundary *boundary, gint64 nodes, gint64 edges, gint64 *shape);
 /* ifm_line_tensor: A crossing boundary of one batch, whole. Borrowed. */
-IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const Flight *flight);
+IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const InFlight *flight);
 
 /* --- line-tracks.c -------------------------------------------------------------------------------------------------- */
 
@@ -311,11 +311,11 @@ IfmTensor ifm_line_tensor(const Line *line, const char *boundary, const Flight *
  * @spare: events beyond those of the batches    Returns: (transfer none) NULL without a trace */
 IfmTrack *ifm_pipeline_track(IfmPipeline *pipeline, const IfmTrackInfo *info, gsize per_batch, gsize spare);
 /* ifm_block_event: @flight: NULL: an event of no batch */
-IfmEvent ifm_block_event(const Block *block, IfmEventKind kind, const Flight *flight, gint64 start_ns, gint64 end_ns);
+IfmEvent ifm_block_event(const Block *block, IfmEventKind kind, const InFlight *flight, gint64 start_ns, gint64 end_ns);
 /* ifm_block_record_event: Not in an abandoned line, and not without a track (NULL). */
 void ifm_block_record_event(const Block *block, IfmTrack *track, const IfmEvent *event);
 /* ifm_block_record: An event of the block's host thread. */
-void ifm_block_record(Block *block, IfmEventKind kind, const Flight *flight, gint64 start_ns, gint64 end_ns);
+void ifm_block_record(Block *block, IfmEventKind kind, const InFlight *flight, gint64 start_ns, gint64 end_ns);
 
 /* --- line.c ----------------------------------------------------------------------------------------------------------- */
 
@@ -331,24 +331,24 @@ gboolean ifm_line_run(Line *line, gsize first, GError **error);
  * @device: as above */
 gboolean ifm_line_check(Line *line, const IfmBatch *batches, gsize n_batches, int *device, GError **error);
 
-/* --- lane.c, lane-tensors.c ------------------------------------------------------------------------------------------- */
+/* --- replica.c, replica-tensors.c ------------------------------------------------------------------------------------- */
 
-gboolean ifm_lane_init(Lane *lane, Block *block, int place, GError **error);
-void ifm_lane_clear(Lane *lane);
-/* ifm_lane_ready: Compiles the variant for a share of a batch unless it exists. */
-gboolean ifm_lane_ready(Lane *lane, const Flight *flight, GError **error);
-/* ifm_lane_prepare: Chooses the request of a job and sets its tensors. */
-gboolean ifm_lane_prepare(Job *job, GError **error);
-/* ifm_lane_start: Starts a job, or holds it. A job that the device refuses is done at once, with its error. */
-void ifm_lane_start(Job *job);
-/* ifm_lane_see: Takes note of a job that is DONE: its times and event. Starts jobs that waited for it. */
-void ifm_lane_see(Job *job);
-/* ifm_lane_record_unanswered: Records a job that will never be DONE, up to now. */
-void ifm_lane_record_unanswered(const Job *job, gint64 now_ns);
-/* ifm_lane_fetch: Fetches the outputs of a job that succeeded, unless the device wrote them into place. */
-gboolean ifm_lane_fetch(Job *job, GError **error);
-/* ifm_lane_drop_held: Drops the jobs that were not started. */
-void ifm_lane_drop_held(Lane *lane);
+gboolean ifm_replica_init(Replica *replica, Block *block, int place, GError **error);
+void ifm_replica_clear(Replica *replica);
+/* ifm_replica_ready: Compiles the variant for a share of a batch unless it exists. */
+gboolean ifm_replica_ready(Replica *replica, const InFlight *flight, GError **error);
+/* ifm_replica_prepare: Chooses the request of a job and sets its tensors. */
+gboolean ifm_replica_prepare(Job *job, GError **error);
+/* ifm_replica_start: Starts a job, or holds it. A job that the device refuses is done at once, with its error. */
+void ifm_replica_start(Job *job);
+/* ifm_replica_see: Takes note of a job that is DONE: its times and event. Starts jobs that waited for it. */
+void ifm_replica_see(Job *job);
+/* ifm_replica_record_unanswered: Records a job that will never be DONE, up to now. */
+void ifm_replica_record_unanswered(const Job *job, gint64 now_ns);
+/* ifm_replica_fetch: Fetches the outputs of a job that succeeded, unless the device wrote them into place. */
+gboolean ifm_replica_fetch(Job *job, GError **error);
+/* ifm_replica_drop_held: Drops the jobs that were not started. */
+void ifm_replica_drop_held(Replica *replica);
 
 /* --- counters.c ------------------------------------------------------------------------------------------------------- */
 
@@ -357,13 +357,13 @@ void ifm_variant_note(Variant *variant, const Inference *inference);
 /* ifm_variant_reads_each: Whether the runtime reports means alone: times are read after each inference, before the next
  * one of the variant begins. */
 gboolean ifm_variant_reads_each(const Variant *variant);
-/* ifm_variant_fetch_times: As ifm_lane_fetch_times(), of one variant, of which nothing may be running. */
+/* ifm_variant_fetch_times: As ifm_replica_fetch_times(), of one variant, of which nothing may be running. */
 void ifm_variant_fetch_times(Variant *variant);
 /* ifm_variant_fetch_due: Whether the runtime would lose device times if another inference began. */
 gboolean ifm_variant_fetch_due(const Variant *variant);
-/* ifm_lane_fetch_times: Asks the runtime for the device times of the noted inferences; nothing of the lane may be
+/* ifm_replica_fetch_times: Asks the runtime for the device times of the noted inferences; nothing of the replica may be
  * running. */
-void ifm_lane_fetch_times(Lane *lane);
+void ifm_replica_fetch_times(Replica *replica);
 /* ifm_line_each_variant: Calls @call with all variants of a line, those of the profiled run after their plain ones. */
 void ifm_line_each_variant(Line *line, void (*call)(Line *line, Variant *variant, gpointer user), gpointer user);
 /* ifm_line_begin_nodes: Before a run: if the trace is empty, it has room for nodes again. */

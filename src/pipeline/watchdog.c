@@ -25,7 +25,7 @@ static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 min
 {
     const char *comma = "";
     for (gint64 n = block->n_pushed; n < block->n_begun; n++)
-        for (gsize i = 0; i < block->n_lanes; i++)
+        for (gsize i = 0; i < block->n_replicas; i++)
         {
             const Job *job = &block->works[n % block->depth].jobs[i];
             if (job->state != IFM_JOB_RUNNING)
@@ -33,17 +33,18 @@ static void describe_jobs(Block *block, GString *text, gint64 now_ns, gint64 min
             gint64 since_ns = now_ns - job->ready_ns;
             g_autofree char *since = span_text(since_ns);
             g_string_append_printf(text, "%s%s (%s) has had batch %" G_GINT64_FORMAT " for %s", comma,
-                                   job->lane->described->alias, job->lane->spec->text, job->work->flight->batch->id, since);
+                                   job->replica->described->alias, job->replica->spec->text, job->work->flight->batch->id,
+                                   since);
             comma = ", ";
             if (since_ns >= min_ns)
-                *hung |= 1u << job->lane->device;
+                *hung |= 1u << job->replica->device;
         }
 }
 
 static gboolean has_running(const Block *block)
 {
     for (gint64 n = block->n_pushed; n < block->n_begun; n++)
-        for (gsize i = 0; i < block->n_lanes; i++)
+        for (gsize i = 0; i < block->n_replicas; i++)
             if (block->works[n % block->depth].jobs[i].state == IFM_JOB_RUNNING)
                 return TRUE;
     return FALSE;

@@ -18,11 +18,11 @@ static gint64 cut_at(double ratio, gint64 nodes)
 
 /* --- pieces ----------------------------------------------------------------------------------------------------------- */
 
-static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLane *lane, double nodes, double edges,
+static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimReplica *replica, double nodes, double edges,
                         SimPiece *piece, GError **error)
 {
     IfmCostLatency latency;
-    if (!ifm_costs_latency(sim->costs, lane->device, block->plan->first, block->plan->last, nodes, edges, 0, &latency,
+    if (!ifm_costs_latency(sim->costs, replica->device, block->plan->first, block->plan->last, nodes, edges, 0, &latency,
                            error))
         return FALSE;
     piece->at_nodes = nodes;
@@ -30,19 +30,19 @@ static gboolean look_up(const Simulator *sim, const SimBlock *block, const SimLa
     piece->alone_ns = latency.mean_ns;
     piece->spread_ratio = latency.mean_spread_ratio;
     piece->sampled_ratio = latency.mean_sampled_ratio;
-    piece->n_draws = costs_draws(sim->costs, lane->device, block->plan->first, block->plan->last, nodes, edges,
+    piece->n_draws = costs_draws(sim->costs, replica->device, block->plan->first, block->plan->last, nodes, edges,
                                  latency.mean_ns, piece->draws);
     return TRUE;
 }
 
 /* The mean is off by a lognormal factor of mean 1. */
-static double mean_factor(const SimLane *lane, const SimPiece *piece)
+static double mean_factor(const SimReplica *replica, const SimPiece *piece)
 {
     double deviation = piece->sampled_ratio / COST_DEVIATIONS, variance = log1p(deviation * deviation);
-    return isfinite(variance) && lane->error != 0 ? exp(sqrt(variance) * lane->error - variance / 2) : 1;
+    return isfinite(variance) && replica->error != 0 ? exp(sqrt(variance) * replica->error - variance / 2) : 1;
 }
 
-double sim_draw(Simulator *sim, const SimLane *lane, SimPiece *piece)
+double sim_draw(Simulator *sim, const SimReplica *replica, SimPiece *piece)
 {
     double ns = 0;
     for (int i = 0; i < piece->n_draws; i++)
@@ -58,7 +58,7 @@ double sim_draw(Simulator *sim, const SimLane *lane, SimPiece *piece)
         piece->at[i] = jumps ? (gsize)(g_rand_double(sim->random) * (double)samples->n) : (piece->at[i] + 1) % samples->n;
         ns += draw->mean_ns * samples->relative[piece->at[i]];
     }
-    return ns * mean_factor(lane, piece);
+    return ns * mean_factor(replica, piece);
 }
 
 /* All nodes of a batch, with ghosts. */
@@ -70,14 +70,14 @@ static gint64 sources_of(const Simulator *sim, gsize i)
 
 /* The times of a static device are those of the size it is padded to; padding is the host's work. @held: the nodes that
  * its model has to hold */
-static gboolean look_up_static(const Simulator *sim, const SimBlock *block, const SimLane *lane, double held, double nodes,
-                               double edges, SimPiece *piece, GError **error)
+static gboolean look_up_static(const Simulator *sim, const SimBlock *block, const SimReplica *replica, double held,
+                               double nodes, double edges, SimPiece *piece, GError **error)
 {
     IfmPlanSize size;
     int first = block->plan->first;
-    if (!costs_static_size(sim->costs, lane->device, first, block->plan->last, held, edges, &size))
-        return look_up(sim, block, lane, held, edges, piece, error); /* the cost model returns the reason */
-    if (!look_up(sim, block, lane, (double)size.nodes, (double)size.edges, piece, error))
+    if (!costs_static_size(sim->costs, replica->device, first, block->plan->last, held, edges, &size))
+        return look_up(sim, block, replica, held, edges, piece, error); /* the cost model returns the reason */
+    if (!look_up(sim, block, replica, (double)size.nodes, (double)size.edges, piece, error))
         return FALSE;
     gboolean exact = (double)size.nodes == nodes && (double)size.edges == edges;
     piece->pad_bytes = exact ? 0 : round_ns(costs_cut_bytes(sim->costs, first - 1, piece->at_nodes, piece->at_edges));
@@ -86,18 +86,18 @@ static gboolean look_up_static(const Simulator *sim, const SimBlock *block, cons
 }
 
 /* The copies to a device with memory of its own and back, of the size of its model. */
-static void add_copies(const Simulator *sim, const SimBlock *block, const SimLane *lane, gsize index, SimPiece *piece)
+static void add_copies(const Simulator *sim, const SimBlock *block, const SimReplica *replica, gsize index, SimPiece *piece)
 {
     CostPart part = { 0 };
     const IfmPlanSize *size = &sim->options->sizes[index];
     int first = block->plan->first, last = block->plan->last;
-    gboolean fixed = ifm_costs_device(sim->costs, lane->device)->form == IFM_PLAN_STATIC;
+    gboolean fixed = ifm_costs_device(sim->costs, replica->device)->form == IFM_PLAN_STATIC;
     double whole_nodes = (double)sources_of(sim, index), whole_edges = (double)size->edges;
-    if (fixed && block->n_lanes == 1)
+    if (fixed && block->n_replicas == 1)
         whole_nodes = piece->at_nodes;
-    for (gsize i = 0; fixed && block->n_lanes > 1 && i < sim->options->n_sizes; i++)
+    for (gsize i = 0; fixed && block->n_replicas > 1 && i < sim->options->n_sizes; i++)
         whole_nodes = fmax(fmax(whole_nodes, piece->at_nodes), (double)sources_of(sim, i));
-    costs_copies_at(sim->costs, lane->device, first, last, piece->at_nodes, piece->at_edges, whole_nodes,
+    costs_copies_at(sim->costs, replica->device, first, last, piece->at_nodes, piece->at_edges, whole_nodes,
                     fixed ? piece->at_edges : whole_edges, &part);
     const IfmCostCrossing *crossing = sim->costs->crossings[fixed][first - 1][last - 1];
     piece->in_ns = round_ns(part.in_ns);
@@ -109,37 +109,38 @@ static void add_copies(const Simulator *sim, const SimBlock *block, const SimLan
                                 crossing->out_per_edge * (double)size->edges * (double)piece->nodes / (double)size->nodes);
 }
 
-static gboolean piece_init(const Simulator *sim, const SimBlock *block, const SimLane *lane, gsize index, SimPiece *piece,
-                           GError **error)
+static gboolean piece_init(const Simulator *sim, const SimBlock *block, const SimReplica *replica, gsize index,
+                           SimPiece *piece, GError **error)
 {
     const IfmPlanSize *size = &sim->options->sizes[index];
-    gint64 end = lane->is_last ? size->nodes : cut_at(lane->ratio_before + lane->ratio, size->nodes);
-    piece->nodes = end - cut_at(lane->ratio_before, size->nodes);
+    gint64 end = replica->is_last ? size->nodes : cut_at(replica->ratio_before + replica->ratio, size->nodes);
+    piece->nodes = end - cut_at(replica->ratio_before, size->nodes);
     piece->factors = g_array_new(FALSE, FALSE, sizeof(SimFactor));
     if (piece->nodes == 0)
         return TRUE;
     double nodes = (double)piece->nodes, edges = (double)size->edges * nodes / (double)size->nodes;
-    gboolean fixed = ifm_costs_device(sim->costs, lane->device)->form == IFM_PLAN_STATIC;
-    double held = cost_held_nodes(sim->costs, lane->device, block->plan->n_devices, nodes, (double)sources_of(sim, index));
-    if (!(fixed ? look_up_static(sim, block, lane, held, nodes, edges, piece, error)
-                : look_up(sim, block, lane, nodes, edges, piece, error)))
+    gboolean fixed = ifm_costs_device(sim->costs, replica->device)->form == IFM_PLAN_STATIC;
+    double held =
+        cost_held_nodes(sim->costs, replica->device, block->plan->n_devices, nodes, (double)sources_of(sim, index));
+    if (!(fixed ? look_up_static(sim, block, replica, held, nodes, edges, piece, error)
+                : look_up(sim, block, replica, nodes, edges, piece, error)))
         return FALSE;
-    add_copies(sim, block, lane, index, piece);
+    add_copies(sim, block, replica, index, piece);
     return TRUE;
 }
 
-double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *lane, SimPiece *piece, guint32 busy)
+double sim_factor(const Simulator *sim, const SimBlock *block, const SimReplica *replica, SimPiece *piece, guint32 busy)
 {
     IfmCostLatency latency;
-    busy &= ~(1u << lane->device);
+    busy &= ~(1u << replica->device);
     if (busy == 0)
         return 1;
     for (guint i = 0; i < piece->factors->len; i++)
         if (g_array_index(piece->factors, SimFactor, i).busy == busy)
             return g_array_index(piece->factors, SimFactor, i).factor;
     SimFactor found = { busy, 1 };
-    if (ifm_costs_latency(sim->costs, lane->device, block->plan->first, block->plan->last, piece->at_nodes, piece->at_edges,
-                          busy, &latency, NULL))
+    if (ifm_costs_latency(sim->costs, replica->device, block->plan->first, block->plan->last, piece->at_nodes,
+                          piece->at_edges, busy, &latency, NULL))
         found.factor = latency.mean_ns / piece->alone_ns;
     g_array_append_val(piece->factors, found);
     return found.factor;
@@ -147,23 +148,23 @@ double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *la
 
 /* --- blocks ----------------------------------------------------------------------------------------------------------- */
 
-static gboolean lane_init(Simulator *sim, SimBlock *block, int place, GError **error)
+static gboolean replica_init(Simulator *sim, SimBlock *block, int place, GError **error)
 {
-    SimLane *lane = &block->lanes[place];
-    lane->described = g_ptr_array_index(sim->plan->devices, (guint)block->plan->devices[place]);
-    lane->device = ifm_costs_find_device(sim->costs, lane->described->alias);
+    SimReplica *replica = &block->replicas[place];
+    replica->described = g_ptr_array_index(sim->plan->devices, (guint)block->plan->devices[place]);
+    replica->device = ifm_costs_find_device(sim->costs, replica->described->alias);
     for (int i = 0; i < place; i++)
-        lane->ratio_before += block->plan->ratios[i];
-    lane->ratio = block->plan->ratios[place];
-    lane->is_last = place + 1 == block->n_lanes;
-    lane->n_streams = cost_n_streams(sim->costs, lane->device, lane->described);
-    lane->runs = g_new0(SimRun, lane->n_streams);
-    lane->next = g_new0(gint64, lane->n_streams);
-    lane->tracks = g_new0(IfmTrack *, lane->n_streams);
-    lane->pieces = g_new0(SimPiece, sim->options->n_sizes);
+        replica->ratio_before += block->plan->ratios[i];
+    replica->ratio = block->plan->ratios[place];
+    replica->is_last = place + 1 == block->n_replicas;
+    replica->n_streams = cost_n_streams(sim->costs, replica->device, replica->described);
+    replica->runs = g_new0(SimRun, replica->n_streams);
+    replica->next = g_new0(gint64, replica->n_streams);
+    replica->tracks = g_new0(IfmTrack *, replica->n_streams);
+    replica->pieces = g_new0(SimPiece, sim->options->n_sizes);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
-        if (!piece_init(sim, block, lane, i, &lane->pieces[i], error))
-            return ifm_error_prefix(error, "block %d: %s: ", block->index + 1, lane->described->alias);
+        if (!piece_init(sim, block, replica, i, &replica->pieces[i], error))
+            return ifm_error_prefix(error, "block %d: %s: ", block->index + 1, replica->described->alias);
     return TRUE;
 }
 
@@ -180,18 +181,18 @@ static void host_init(const Simulator *sim, const SimBlock *block, gsize i)
 {
     double edges = (double)sim->options->sizes[i].edges;
     block->host[i] = (SimHost){
-        .partition_ns = round_ns(cost_partition_ns(sim->costs, block->n_lanes, FALSE, edges) +
+        .partition_ns = round_ns(cost_partition_ns(sim->costs, block->n_replicas, FALSE, edges) +
                                  (block->index == 0 ? order_ns(sim, edges) : 0)),
-        .merge_ns = round_ns(cost_merge_ns(sim->costs, block->n_lanes)),
+        .merge_ns = round_ns(cost_merge_ns(sim->costs, block->n_replicas)),
     };
 }
 
-static void order_lanes(const Simulator *sim, SimBlock *block)
+static void order_replicas(const Simulator *sim, SimBlock *block)
 {
     int n = 0;
     for (int copies = FALSE; copies <= TRUE; copies++)
-        for (int place = 0; place < block->n_lanes; place++)
-            if ((sim->costs->devices[block->lanes[place].device]->copies != FALSE) == copies)
+        for (int place = 0; place < block->n_replicas; place++)
+            if ((sim->costs->devices[block->replicas[place].device]->copies != FALSE) == copies)
                 block->order[n++] = place;
 }
 
@@ -200,16 +201,16 @@ static gboolean block_init(Simulator *sim, int index, int block_depth, GError **
     SimBlock *block = &sim->blocks[index];
     block->plan = ifm_plan_block(sim->plan, (guint)index);
     block->index = index;
-    block->lanes = g_new0(SimLane, block->plan->n_devices);
+    block->replicas = g_new0(SimReplica, block->plan->n_devices);
     block->host = g_new0(SimHost, sim->options->n_sizes);
-    block->n_lanes = (int)block->plan->n_devices;
-    for (int place = 0; place < block->n_lanes; place++)
-        if (!lane_init(sim, block, place, error))
+    block->n_replicas = (int)block->plan->n_devices;
+    for (int place = 0; place < block->n_replicas; place++)
+        if (!replica_init(sim, block, place, error))
             return FALSE;
-    order_lanes(sim, block);
+    order_replicas(sim, block);
     int max_streams = 1;
-    for (int place = 0; place < block->n_lanes; place++)
-        max_streams = MAX(max_streams, block->lanes[place].n_streams);
+    for (int place = 0; place < block->n_replicas; place++)
+        max_streams = MAX(max_streams, block->replicas[place].n_streams);
     block->depth = block_depth - 1 + max_streams; /* one more for each further stream, which would be idle otherwise */
     block->works = g_new0(SimWork, block->depth);
     for (gsize i = 0; i < sim->options->n_sizes; i++)
@@ -238,10 +239,10 @@ static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimul
 static gboolean any_draws(const Simulator *sim)
 {
     for (int i = 0; i < sim->n_blocks; i++)
-        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
+        for (int place = 0; place < sim->blocks[i].n_replicas; place++)
             for (gsize size = 0; size < sim->options->n_sizes; size++)
             {
-                const SimPiece *piece = &sim->blocks[i].lanes[place].pieces[size];
+                const SimPiece *piece = &sim->blocks[i].replicas[place].pieces[size];
                 for (int d = 0; d < piece->n_draws; d++)
                     if (piece->draws[d].samples->relative != NULL)
                         return TRUE;
@@ -250,20 +251,20 @@ static gboolean any_draws(const Simulator *sim)
 }
 
 /* @sign: of its error */
-static void rewind_lane(const Simulator *sim, SimLane *lane, int sign)
+static void rewind_replica(const Simulator *sim, SimReplica *replica, int sign)
 {
-    lane->n_handed = 0;
-    lane->busy_ns = 0;
-    lane->error = sim->draws ? sign * ifm_normal_deviate(sim->random) : 0;
-    for (int stream = 0; stream < lane->n_streams; stream++)
+    replica->n_handed = 0;
+    replica->busy_ns = 0;
+    replica->error = sim->draws ? sign * ifm_normal_deviate(sim->random) : 0;
+    for (int stream = 0; stream < replica->n_streams; stream++)
     {
-        lane->runs[stream] = (SimRun){ .batch = -1 };
-        lane->next[stream] = stream;
+        replica->runs[stream] = (SimRun){ .batch = -1 };
+        replica->next[stream] = stream;
     }
     for (gsize i = 0; i < sim->options->n_sizes; i++)
-        for (int d = 0; d < lane->pieces[i].n_draws; d++)
-            if (lane->pieces[i].draws[d].samples->relative != NULL)
-                lane->pieces[i].at[d] = g_rand_int(sim->random) % lane->pieces[i].draws[d].samples->n;
+        for (int d = 0; d < replica->pieces[i].n_draws; d++)
+            if (replica->pieces[i].draws[d].samples->relative != NULL)
+                replica->pieces[i].at[d] = g_rand_int(sim->random) % replica->pieces[i].draws[d].samples->n;
 }
 
 void sim_rewind(Simulator *sim, guint32 seed, int sign, gboolean recorded)
@@ -278,8 +279,8 @@ void sim_rewind(Simulator *sim, guint32 seed, int sign, gboolean recorded)
         block->turn = 0;
         block->since_ns = block->until_ns = block->merge_ns = block->free_ns = 0;
         block->waiting = FALSE;
-        for (int place = 0; place < block->n_lanes; place++)
-            rewind_lane(sim, &block->lanes[place], sign);
+        for (int place = 0; place < block->n_replicas; place++)
+            rewind_replica(sim, &block->replicas[place], sign);
     }
     if (recorded)
         sim_trace_init(sim);
@@ -310,24 +311,24 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
     return TRUE;
 }
 
-static void lane_clear(const Simulator *sim, SimLane *lane)
+static void replica_clear(const Simulator *sim, SimReplica *replica)
 {
-    for (gsize i = 0; i < sim->options->n_sizes && lane->pieces != NULL; i++)
-        if (lane->pieces[i].factors != NULL)
-            g_array_unref(lane->pieces[i].factors);
-    g_free(lane->pieces);
-    g_free(lane->runs);
-    g_free(lane->next);
-    g_free(lane->tracks);
+    for (gsize i = 0; i < sim->options->n_sizes && replica->pieces != NULL; i++)
+        if (replica->pieces[i].factors != NULL)
+            g_array_unref(replica->pieces[i].factors);
+    g_free(replica->pieces);
+    g_free(replica->runs);
+    g_free(replica->next);
+    g_free(replica->tracks);
 }
 
 void sim_clear(Simulator *sim)
 {
     for (int i = 0; i < sim->n_blocks && sim->blocks != NULL; i++)
     {
-        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
-            lane_clear(sim, &sim->blocks[i].lanes[place]);
-        g_free(sim->blocks[i].lanes);
+        for (int place = 0; place < sim->blocks[i].n_replicas; place++)
+            replica_clear(sim, &sim->blocks[i].replicas[place]);
+        g_free(sim->blocks[i].replicas);
         g_free(sim->blocks[i].works);
         g_free(sim->blocks[i].host);
     }

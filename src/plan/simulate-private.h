@@ -9,7 +9,7 @@
  * Then it merges the batch that is next. The last block takes a batch before it hands one on.
  */
 
-/* Piece: a share of a batch of one size on one lane. @factors: slow-downs by the set of busy devices, made on first
+/* Piece: a share of a batch of one size on one replica. @factors: slow-downs by the set of busy devices, made on first
  * use. */
 typedef struct
 {
@@ -45,12 +45,12 @@ typedef struct
     gint64 start_ns, settled_ns, end_ns;
 } SimRun;
 
-/* Lane: a device of a block. The parts of batches begin in order, batch n on stream n modulo n_streams. */
+/* Replica: a device of a block. The parts of batches begin in order, batch n on stream n modulo n_streams. */
 typedef struct
 {
     const IfmPlanDevice *described;
     int device;                 /* of the cost model */
-    double ratio_before, ratio; /* of the lanes before it; its own */
+    double ratio_before, ratio; /* of the replicas before it; its own */
     gboolean is_last;
     int n_streams;
     SimRun *runs;      /* [n_streams] */
@@ -60,7 +60,7 @@ typedef struct
     double busy_ns;
     double error;     /* of its means, in standard deviations: the same for all sizes */
     SimPiece *pieces; /* [n_sizes] */
-} SimLane;
+} SimReplica;
 
 /* Work: a batch within a block. */
 typedef struct
@@ -83,14 +83,14 @@ typedef struct
 {
     const IfmPlanBlock *plan;
     int index; /* from 0 */
-    int n_lanes;
-    SimLane *lanes;
-    int order[IFM_PLAN_MAX_DEVICES]; /* lanes whose parts are not copied come first */
+    int n_replicas;
+    SimReplica *replicas;
+    int order[IFM_PLAN_MAX_DEVICES]; /* replicas whose parts are not copied come first */
     int depth;
     SimWork *works;                     /* [depth] of batch n: n modulo depth */
     gint64 n_begun, n_merged, n_pushed; /* batches begin, are merged and handed on in order */
     SimActivity activity;
-    int turn;                  /* index of the lane, in @order, whose part is handed over or copied back */
+    int turn;                  /* index of the replica, in @order, whose part is handed over or copied back */
     gint64 since_ns, until_ns; /* of the activity */
     gint64 merge_ns;           /* when the merge began */
     gint64 free_ns;            /* when the last one ended */
@@ -124,15 +124,15 @@ gboolean sim_init(Simulator *sim, const IfmCosts *costs, const IfmPlan *plan, co
                   GError **error);
 void sim_clear(Simulator *sim);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Simulator, sim_clear)
-/* sim_rewind: The state before the first batch. @seed: of the times that are drawn. @sign: not 0: each lane's means are off
- * by what their intervals allow, or as much to the other side: a plan's search makes devices equally fast by their tables,
- * and the slower of two that are off sets the pace. @recorded: with a trace */
+/* sim_rewind: The state before the first batch. @seed: of the times that are drawn. @sign: not 0: each replica's means are
+ * off by what their intervals allow, or as much to the other side: a plan's search makes devices equally fast by their
+ * tables, and the slower of two that are off sets the pace. @recorded: with a trace */
 void sim_rewind(Simulator *sim, guint32 seed, int sign, gboolean recorded);
 /* sim_draw: The time of an inference alone, ns: runs that were measured, by the stationary bootstrap (Politis and Romano,
  * JASA 89 (1994) 1303), which keeps their distribution and their correlation in time. */
-double sim_draw(Simulator *sim, const SimLane *lane, SimPiece *piece);
+double sim_draw(Simulator *sim, const SimReplica *replica, SimPiece *piece);
 /* sim_factor: The slow-down of a piece while the devices of @busy work; its own device may be among them. */
-double sim_factor(const Simulator *sim, const SimBlock *block, const SimLane *lane, SimPiece *piece, guint32 busy);
+double sim_factor(const Simulator *sim, const SimBlock *block, const SimReplica *replica, SimPiece *piece, guint32 busy);
 static inline gsize sim_size_of(const Simulator *sim, gint64 batch)
 {
     return (gsize)batch % sim->options->n_sizes;

@@ -8,10 +8,10 @@ static IfmTrack *add_track(Simulator *sim, IfmTrackKind kind, char *thread, int 
     return ifm_trace_add_track(sim->trace, &info, per_batch * (gsize)sim->n_batches);
 }
 
-static void add_lane_tracks(Simulator *sim, const SimBlock *block, SimLane *lane)
+static void add_replica_tracks(Simulator *sim, const SimBlock *block, SimReplica *replica)
 {
-    const IfmPlanDevice *described = lane->described;
-    for (int stream = 0; stream < lane->n_streams; stream++)
+    const IfmPlanDevice *described = replica->described;
+    for (int stream = 0; stream < replica->n_streams; stream++)
     {
         g_autofree char *of = described->device != NULL ? g_strdup_printf(" (%s)", described->device) : g_strdup("");
         g_autofree char *thread = g_strdup_printf("%s%s stream %d", described->alias, of, stream);
@@ -22,11 +22,11 @@ static void add_lane_tracks(Simulator *sim, const SimBlock *block, SimLane *lane
                               .spec = described->device,
                               .stream = stream,
                               .block = block->index + 1 };
-        lane->tracks[stream] = ifm_trace_add_track(sim->trace, &info, (gsize)(sim->n_batches / lane->n_streams + 1));
+        replica->tracks[stream] = ifm_trace_add_track(sim->trace, &info, (gsize)(sim->n_batches / replica->n_streams + 1));
     }
 }
 
-/* Events of the host for one batch in a block: partition, merge, two waits; and for each lane a padding and two
+/* Events of the host for one batch in a block: partition, merge, two waits; and for each replica a padding and two
  * copies. */
 #define HOST_EVENTS 4
 #define LANE_EVENTS 3
@@ -43,10 +43,10 @@ void sim_trace_init(Simulator *sim)
     {
         SimBlock *block = &sim->blocks[i];
         block->name = ifm_plan_stages_name(block->plan, sim->trace);
-        for (int place = 0; place < block->n_lanes; place++)
-            add_lane_tracks(sim, block, &block->lanes[place]);
+        for (int place = 0; place < block->n_replicas; place++)
+            add_replica_tracks(sim, block, &block->replicas[place]);
         block->track = add_track(sim, IFM_TRACK_HOST, g_strdup_printf("block %d host", i + 1), i + 1,
-                                 HOST_EVENTS + LANE_EVENTS * (gsize)block->n_lanes);
+                                 HOST_EVENTS + LANE_EVENTS * (gsize)block->n_replicas);
         block->passing = add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("block %d", i + 1), i + 1, 1);
         block->queue =
             i > 0 ? add_track(sim, IFM_TRACK_QUEUE, g_strdup_printf("queue to block %d", i + 1), i + 1, 1) : NULL;

@@ -29,47 +29,47 @@ static void part_done(const SimBlock *block, gint64 batch)
 }
 
 /* Ends the inference if its time is over. */
-static gboolean end_run(Simulator *sim, SimBlock *block, SimLane *lane, int stream)
+static gboolean end_run(Simulator *sim, SimBlock *block, SimReplica *replica, int stream)
 {
-    SimRun *run = &lane->runs[stream];
+    SimRun *run = &replica->runs[stream];
     if (run->batch < 0 || run->end_ns > sim->now_ns)
         return FALSE;
-    sim_record(sim, lane->tracks[stream], IFM_EVENT_INFER, block, run->batch, run->start_ns, sim->now_ns, 0);
-    lane->busy_ns += (double)(sim->now_ns - run->start_ns);
+    sim_record(sim, replica->tracks[stream], IFM_EVENT_INFER, block, run->batch, run->start_ns, sim->now_ns, 0);
+    replica->busy_ns += (double)(sim->now_ns - run->start_ns);
     part_done(block, run->batch);
     run->batch = -1;
     return TRUE;
 }
 
 /* Begins the next batch whose part is ready; one without a share is skipped. */
-static gboolean begin_run(Simulator *sim, SimBlock *block, SimLane *lane, int stream)
+static gboolean begin_run(Simulator *sim, SimBlock *block, SimReplica *replica, int stream)
 {
-    SimRun *run = &lane->runs[stream];
-    gint64 batch = lane->next[stream];
-    if (run->batch >= 0 || batch >= lane->n_handed)
+    SimRun *run = &replica->runs[stream];
+    gint64 batch = replica->next[stream];
+    if (run->batch >= 0 || batch >= replica->n_handed)
         return FALSE;
-    SimPiece *piece = &lane->pieces[sim_size_of(sim, batch)];
-    lane->next[stream] += lane->n_streams;
+    SimPiece *piece = &replica->pieces[sim_size_of(sim, batch)];
+    replica->next[stream] += replica->n_streams;
     if (piece->nodes == 0)
         part_done(block, batch);
     else
         *run = (SimRun){ .batch = batch,
                          .piece = piece,
-                         .left_ns = sim_draw(sim, lane, piece),
+                         .left_ns = sim_draw(sim, replica, piece),
                          .start_ns = sim->now_ns,
                          .settled_ns = sim->now_ns,
                          .end_ns = NEVER };
     return TRUE;
 }
 
-static gboolean step_lanes(Simulator *sim, SimBlock *block)
+static gboolean step_replicas(Simulator *sim, SimBlock *block)
 {
     gboolean moved = FALSE;
-    for (int place = 0; place < block->n_lanes; place++)
-        for (int stream = 0; stream < block->lanes[place].n_streams; stream++)
+    for (int place = 0; place < block->n_replicas; place++)
+        for (int stream = 0; stream < block->replicas[place].n_streams; stream++)
         {
-            moved |= end_run(sim, block, &block->lanes[place], stream);
-            moved |= begin_run(sim, block, &block->lanes[place], stream);
+            moved |= end_run(sim, block, &block->replicas[place], stream);
+            moved |= begin_run(sim, block, &block->replicas[place], stream);
         }
     return moved;
 }
@@ -83,18 +83,18 @@ static void occupy(Simulator *sim, SimBlock *block, SimActivity activity, gint64
     block->until_ns = sim->now_ns + ns;
 }
 
-/* Of the lane at @turn. */
+/* Of the replica at @turn. */
 static const SimPiece *piece_in_turn(const Simulator *sim, const SimBlock *block, gint64 batch)
 {
-    return &block->lanes[block->order[block->turn]].pieces[sim_size_of(sim, batch)];
+    return &block->replicas[block->order[block->turn]].pieces[sim_size_of(sim, batch)];
 }
 
 /* After partition the parts are handed over one after the other. Each is padded if its device needs that, then copied
  * to the device's own memory. Copies lie within the events of partition and of merge. @after: the last activity for the
- * lane at @turn */
+ * replica at @turn */
 static void hand_parts(Simulator *sim, SimBlock *block, SimActivity after)
 {
-    for (; block->turn < block->n_lanes; after = SIM_PARTITION)
+    for (; block->turn < block->n_replicas; after = SIM_PARTITION)
     {
         const SimPiece *piece = piece_in_turn(sim, block, block->n_begun - 1);
         if (after == SIM_PARTITION && piece->pad_ns > 0)
@@ -107,7 +107,7 @@ static void hand_parts(Simulator *sim, SimBlock *block, SimActivity after)
             occupy(sim, block, SIM_COPY_IN, piece->in_ns);
             return;
         }
-        block->lanes[block->order[block->turn++]].n_handed = block->n_begun;
+        block->replicas[block->order[block->turn++]].n_handed = block->n_begun;
     }
     gint64 batch = block->n_begun - 1;
     sim_record(sim, block->track, IFM_EVENT_PARTITION, block, batch, work_of(block, batch)->start_ns, sim->now_ns, 0);
@@ -128,9 +128,9 @@ static void end_merge(Simulator *sim, SimBlock *block)
 /* Outputs in devices' own memory are copied back one after the other, in the order of the block's devices. */
 static void fetch_parts(Simulator *sim, SimBlock *block)
 {
-    for (; block->turn < block->n_lanes; block->turn++)
+    for (; block->turn < block->n_replicas; block->turn++)
     {
-        gint64 out_ns = block->lanes[block->turn].pieces[sim_size_of(sim, block->n_merged)].out_ns;
+        gint64 out_ns = block->replicas[block->turn].pieces[sim_size_of(sim, block->n_merged)].out_ns;
         if (out_ns > 0)
         {
             occupy(sim, block, SIM_COPY_OUT, out_ns);
@@ -145,7 +145,7 @@ static gint64 bytes_of(const Simulator *sim, const SimBlock *block, gint64 batch
     switch (block->activity)
     {
     case SIM_COPY_OUT:
-        return block->lanes[block->turn].pieces[sim_size_of(sim, batch)].out_bytes;
+        return block->replicas[block->turn].pieces[sim_size_of(sim, batch)].out_bytes;
     case SIM_COPY_IN:
         return piece_in_turn(sim, block, batch)->in_bytes;
     case SIM_PAD:
@@ -228,7 +228,7 @@ static gboolean take(Simulator *sim, SimBlock *block)
         sim_record(sim, block->queue, IFM_EVENT_QUEUE, block, batch, sim->put_ns[batch], sim->now_ns, 0);
     else
         sim->entered_ns[batch] = sim->now_ns;
-    *work_of(block, batch) = (SimWork){ .start_ns = sim->now_ns, .n_left = block->n_lanes };
+    *work_of(block, batch) = (SimWork){ .start_ns = sim->now_ns, .n_left = block->n_replicas };
     block->n_begun++;
     occupy(sim, block, SIM_PARTITION, host_of(sim, block, batch)->partition_ns);
     return TRUE;
@@ -278,7 +278,7 @@ static void settle_moment(Simulator *sim)
         {
             SimBlock *block = &sim->blocks[i];
             moved |= end_activity(sim, block);
-            moved |= step_lanes(sim, block);
+            moved |= step_replicas(sim, block);
             /* in the executor's order: devices get their next work before the last is merged */
             gboolean is_last = block->index + 1 == sim->n_blocks;
             moved |= (!is_last && push(sim, block)) || take(sim, block) || push(sim, block) || merge(sim, block);
@@ -296,28 +296,28 @@ typedef struct
 } Moment;
 
 static void each_run(Simulator *sim,
-                     void (*each)(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, Moment *moment),
+                     void (*each)(Simulator *sim, SimBlock *block, SimReplica *replica, SimRun *run, Moment *moment),
                      Moment *moment)
 {
     for (int i = 0; i < sim->n_blocks; i++)
-        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
-            for (int stream = 0; stream < sim->blocks[i].lanes[place].n_streams; stream++)
+        for (int place = 0; place < sim->blocks[i].n_replicas; place++)
+            for (int stream = 0; stream < sim->blocks[i].replicas[place].n_streams; stream++)
             {
-                SimLane *lane = &sim->blocks[i].lanes[place];
-                if (lane->runs[stream].batch >= 0)
-                    each(sim, &sim->blocks[i], lane, &lane->runs[stream], moment);
+                SimReplica *replica = &sim->blocks[i].replicas[place];
+                if (replica->runs[stream].batch >= 0)
+                    each(sim, &sim->blocks[i], replica, &replica->runs[stream], moment);
             }
 }
 
-static void add_busy(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, Moment *moment)
+static void add_busy(Simulator *sim, SimBlock *block, SimReplica *replica, SimRun *run, Moment *moment)
 {
-    moment->busy |= 1u << lane->device;
+    moment->busy |= 1u << replica->device;
 }
 
 /* Changes the rate of what is left of an inference when others began or ended. */
-static void set_rate(Simulator *sim, SimBlock *block, SimLane *lane, SimRun *run, Moment *moment)
+static void set_rate(Simulator *sim, SimBlock *block, SimReplica *replica, SimRun *run, Moment *moment)
 {
-    double factor = sim_factor(sim, block, lane, run->piece, moment->busy);
+    double factor = sim_factor(sim, block, replica, run->piece, moment->busy);
     if (run->end_ns == NEVER || factor != run->factor)
     {
         if (run->end_ns != NEVER)
@@ -361,12 +361,12 @@ static void run_all(Simulator *sim)
  * narrow; 0: there is one alone */
 static double spread_of(const Simulator *sim, double drawn)
 {
-    const SimLane *busiest = &sim->blocks[0].lanes[0];
+    const SimReplica *busiest = &sim->blocks[0].replicas[0];
     double half = 0, sum = 0;
     for (int i = 0; i < sim->n_blocks; i++)
-        for (int place = 0; place < sim->blocks[i].n_lanes; place++)
-            if (sim->blocks[i].lanes[place].busy_ns > busiest->busy_ns)
-                busiest = &sim->blocks[i].lanes[place];
+        for (int place = 0; place < sim->blocks[i].n_replicas; place++)
+            if (sim->blocks[i].replicas[place].busy_ns > busiest->busy_ns)
+                busiest = &sim->blocks[i].replicas[place];
     for (gsize i = 0; i < sim->options->n_sizes; i++)
     {
         const SimPiece *piece = &busiest->pieces[i];

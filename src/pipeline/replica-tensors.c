@@ -2,7 +2,7 @@
 #include <staged/staged.h>
 #include <string.h>
 
-#include "lane-private.h"
+#include "replica-private.h"
 
 static IfmTensor wrap(IfmDtype dtype, int rank, const gint64 *shape, void *data)
 {
@@ -28,21 +28,21 @@ static gboolean is_same(const IfmTensor *a, const IfmTensor *b)
 
 /* --- tensors in ------------------------------------------------------------------------------------------------------- */
 
-/* The lane's share of edge_index: the whole if it is the only lane. */
+/* The replica's share of edge_index: the whole if it is the only replica. */
 static IfmTensor edges_of(const Job *job)
 {
-    const Flight *flight = job->work->flight;
-    const Lane *lane = job->lane;
-    if (lane->parts == NULL)
+    const InFlight *flight = job->work->flight;
+    const Replica *replica = job->replica;
+    if (replica->parts == NULL)
         return flight->edge_index;
-    gint64 *part = lane->parts[job->work - lane->block->works].data;
+    gint64 *part = replica->parts[job->work - replica->block->works].data;
     ifm_partition_part(flight->edge_index.data, flight->batch->edges, job->edge_low, job->edge_high, job->low, part);
     return wrap(IFM_DTYPE_I64, 2, (gint64[]){ 2, job->edge_high - job->edge_low }, part);
 }
 
 static IfmTensor slice_of(const Job *job, const IfmBoundary *boundary)
 {
-    IfmTensor whole = ifm_line_tensor(job->lane->block->line, boundary->name, job->work->flight);
+    IfmTensor whole = ifm_line_tensor(job->replica->block->line, boundary->name, job->work->flight);
     if (boundary->split_axis < 0)
         return whole;
     gboolean by_edges = g_str_equal(boundary->dims[boundary->split_axis], "edges");
@@ -51,7 +51,7 @@ static IfmTensor slice_of(const Job *job, const IfmBoundary *boundary)
 
 static IfmTensor input_of(const Job *job, const IfmStagedPort *port)
 {
-    const Line *line = job->lane->block->line;
+    const Line *line = job->replica->block->line;
     if (port->boundary == NULL)
         return rows_of(&line->zeros, 0, job->high - job->low);
     if (port->boundary == line->edge_index)
@@ -104,7 +104,7 @@ static gboolean pad(const Variant *variant, const IfmStagedPort *port, Port *sta
     const IfmTensor share = *tensor;
     if (!use_staging(state, share.dtype, share.rank, shape, tensor, error))
         return FALSE;
-    if (port->boundary != NULL && port->boundary == variant->lane->block->line->edge_index)
+    if (port->boundary != NULL && port->boundary == variant->replica->block->line->edge_index)
         pad_edges(variant, &share, tensor->data);
     else
     {
@@ -115,21 +115,21 @@ static gboolean pad(const Variant *variant, const IfmStagedPort *port, Port *sta
 }
 
 /* The device's own memory for a port, allocated once, for the largest batch. @boundary: NULL: "zeros" */
-static gboolean device_tensor(const Lane *lane, const IfmBoundary *boundary, Port *state, const IfmTensor *host,
+static gboolean device_tensor(const Replica *replica, const IfmBoundary *boundary, Port *state, const IfmTensor *host,
                               IfmTensor *tensor, GError **error)
 {
-    IfmStageSizes max = lane->block->line->options->sizes;
-    max.nodes = lane->block->line->options->most_nodes;
-    max.edges = lane->block->line->options->max_edges;
-    gsize bytes = boundary != NULL ? (gsize)ifm_boundary_bytes(boundary, &max) : lane->block->line->zeros.size_bytes;
+    IfmStageSizes max = replica->block->line->options->sizes;
+    max.nodes = replica->block->line->options->most_nodes;
+    max.edges = replica->block->line->options->max_edges;
+    gsize bytes = boundary != NULL ? (gsize)ifm_boundary_bytes(boundary, &max) : replica->block->line->zeros.size_bytes;
     if (state->buffer == NULL)
-        state->buffer = ifm_engine_buffer_alloc(lane->engine, lane->spec, MAX(bytes, host->size_bytes), error);
+        state->buffer = ifm_engine_buffer_alloc(replica->engine, replica->spec, MAX(bytes, host->size_bytes), error);
     return state->buffer != NULL && ifm_buffer_tensor(state->buffer, host->dtype, host->rank, host->shape, tensor, error);
 }
 
 static void record_copy(Job *job, guint32 name, gint64 start_ns, gint64 bytes)
 {
-    Block *block = job->lane->block;
+    Block *block = job->replica->block;
     gint64 now_ns = ifm_clock_now_ns(block->line->clock);
     job->copied_bytes += bytes;
     IfmEvent event = ifm_block_event(block, IFM_EVENT_COPY, job->work->flight, start_ns, now_ns);
@@ -142,7 +142,7 @@ static gboolean set_input(Job *job, guint index, gint64 *to_copy, GError **error
 {
     Slot *slot = job->slot;
     Variant *variant = slot->variant;
-    const Line *line = job->lane->block->line;
+    const Line *line = job->replica->block->line;
     const IfmStagedPort *port = &g_array_index(variant->ports, IfmStagedPort, index);
     Port *state = &slot->inputs[index];
     IfmTensor tensor = input_of(job, port);
@@ -156,11 +156,11 @@ static gboolean set_input(Job *job, guint index, gint64 *to_copy, GError **error
         if (tensor.data != before)
             record_copy(job, line->names.pad, start_ns, bytes);
     }
-    if (job->lane->copies && tensor.size_bytes > 0)
+    if (job->replica->copies && tensor.size_bytes > 0)
     {
         IfmTensor host = tensor;
-        if (!device_tensor(job->lane, port->boundary, state, &host, &tensor, error) ||
-            !ifm_engine_copy(job->lane->engine, &host, &tensor, error))
+        if (!device_tensor(job->replica, port->boundary, state, &host, &tensor, error) ||
+            !ifm_engine_copy(job->replica->engine, &host, &tensor, error))
             return FALSE;
         *to_copy += (gint64)host.size_bytes;
     }
@@ -179,7 +179,7 @@ static gboolean sets_output(const Job *job)
 
 static const IfmBoundary *output_boundary(const Job *job, guint index)
 {
-    return g_ptr_array_index(job->lane->block->outputs, index);
+    return g_ptr_array_index(job->replica->block->outputs, index);
 }
 
 /* Whether the output of a static model is larger than the share. @shape: (out) of the model's output */
@@ -202,10 +202,10 @@ static gboolean set_output(Job *job, guint index, GError **error)
         return TRUE;
     if (is_padded(job, index, &tensor, shape) && !use_staging(state, tensor.dtype, tensor.rank, shape, &tensor, error))
         return FALSE;
-    if (job->lane->copies && tensor.size_bytes > 0)
+    if (job->replica->copies && tensor.size_bytes > 0)
     {
         IfmTensor host = tensor;
-        if (!device_tensor(job->lane, output_boundary(job, index), state, &host, &tensor, error))
+        if (!device_tensor(job->replica, output_boundary(job, index), state, &host, &tensor, error))
             return FALSE;
     }
     if (is_same(&tensor, &state->given))
@@ -214,21 +214,21 @@ static gboolean set_output(Job *job, guint index, GError **error)
     return ifm_request_set_output(slot->request, slot->variant->outputs[index], &tensor, error);
 }
 
-gboolean ifm_lane_set_tensors(Job *job, gint64 start_ns, GError **error)
+gboolean ifm_replica_set_tensors(Job *job, gint64 start_ns, GError **error)
 {
-    const Lane *lane = job->lane;
+    const Replica *replica = job->replica;
     gint64 to_copy = 0;
     for (guint i = 0; i < job->slot->variant->ports->len; i++)
         if (!set_input(job, i, &to_copy, error))
             return FALSE;
-    for (guint i = 0; i < lane->block->outputs->len; i++)
+    for (guint i = 0; i < replica->block->outputs->len; i++)
         if (!set_output(job, i, error))
             return FALSE;
     if (to_copy == 0)
         return TRUE;
-    if (!ifm_engine_sync(lane->engine, error))
+    if (!ifm_engine_sync(replica->engine, error))
         return FALSE;
-    record_copy(job, lane->block->line->names.of[IFM_EVENT_COPY], start_ns, to_copy);
+    record_copy(job, replica->block->line->names.of[IFM_EVENT_COPY], start_ns, to_copy);
     return TRUE;
 }
 
@@ -251,7 +251,7 @@ static gboolean fetch_from_device(Job *job, Port *state, const IfmTensor *from, 
     IfmTensor to = *share;
     if (padded && !use_staging(state, from->dtype, from->rank, from->shape, &to, error))
         return FALSE;
-    if (!ifm_engine_copy(job->lane->engine, from, &to, error) || !ifm_engine_sync(job->lane->engine, error))
+    if (!ifm_engine_copy(job->replica->engine, from, &to, error) || !ifm_engine_sync(job->replica->engine, error))
         return FALSE;
     if (padded)
         memcpy(share->data, to.data, share->size_bytes);
@@ -262,7 +262,7 @@ static gboolean fetch_output(Job *job, guint index, GError **error)
 {
     Slot *slot = job->slot;
     Port *state = &slot->outputs[index];
-    const Line *line = job->lane->block->line;
+    const Line *line = job->replica->block->line;
     const IfmBoundary *boundary = output_boundary(job, index);
     IfmTensor share = slice_of(job, boundary), from = state->given;
     gint64 shape[IFM_MAX_RANK], start_ns = ifm_clock_now_ns(line->clock);
@@ -285,9 +285,9 @@ static gboolean fetch_output(Job *job, guint index, GError **error)
     return TRUE;
 }
 
-gboolean ifm_lane_fetch(Job *job, GError **error)
+gboolean ifm_replica_fetch(Job *job, GError **error)
 {
-    for (guint i = 0; i < job->lane->block->outputs->len; i++)
+    for (guint i = 0; i < job->replica->block->outputs->len; i++)
         if (!fetch_output(job, i, error))
             return FALSE;
     job->slot->taken = FALSE;

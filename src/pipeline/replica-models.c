@@ -1,9 +1,9 @@
-/* The models of a lane: one for every share, or, on a static device, one for each size. */
+/* The models of a replica: one for every share, or, on a static device, one for each size. */
 #include <math.h>
 #include <staged/staged.h>
 #include <string.h>
 
-#include "lane-private.h"
+#include "replica-private.h"
 
 static void slot_clear(Slot *slot, gsize n_inputs, gsize n_outputs)
 {
@@ -27,7 +27,7 @@ static void node_profile_clear(gpointer data)
 static void drop_compiled(Variant *variant)
 {
     for (gsize i = 0; i < variant->n_slots; i++)
-        slot_clear(&variant->slots[i], variant->ports->len, variant->lane->block->outputs->len);
+        slot_clear(&variant->slots[i], variant->ports->len, variant->replica->block->outputs->len);
     variant->n_slots = 0;
     g_clear_pointer(&variant->slots, g_free);
     g_clear_pointer(&variant->compiled, ifm_compiled_free);
@@ -65,7 +65,7 @@ static gboolean find_port(gsize n, const IfmPort *(*port_at)(const IfmCompiled *
 static gboolean find_ports(Variant *variant, GError **error)
 {
     const IfmCompiled *compiled = variant->compiled;
-    const GPtrArray *outputs = variant->lane->block->outputs;
+    const GPtrArray *outputs = variant->replica->block->outputs;
     variant->inputs = g_new0(gsize, variant->ports->len);
     variant->outputs = g_new0(gsize, outputs->len);
     for (guint i = 0; i < variant->ports->len; i++)
@@ -87,7 +87,7 @@ static gboolean make_slots(Variant *variant, gsize n, GError **error)
         Slot *slot = &variant->slots[i];
         slot->variant = variant;
         slot->inputs = g_new0(Port, variant->ports->len);
-        slot->outputs = g_new0(Port, variant->lane->block->outputs->len);
+        slot->outputs = g_new0(Port, variant->replica->block->outputs->len);
         variant->n_slots = i + 1;
         slot->request = ifm_compiled_request(variant->compiled, (int)(i % (gsize)variant->n_streams), error);
         if (slot->request == NULL)
@@ -99,7 +99,7 @@ static gboolean make_slots(Variant *variant, gsize n, GError **error)
 /* A profiled run takes the place of an inference on one stream: it needs one request alone, on the same cores. */
 static IfmDeviceSpec *spec_of(const Variant *variant, gboolean is_profiled)
 {
-    IfmDeviceSpec *spec = ifm_device_spec_copy(variant->lane->spec);
+    IfmDeviceSpec *spec = ifm_device_spec_copy(variant->replica->spec);
     if (!is_profiled || spec->n_streams <= 1)
         return spec;
     g_autofree char *text = g_strndup(spec->text, (gsize)(strchr(spec->text, '#') - spec->text));
@@ -108,18 +108,18 @@ static IfmDeviceSpec *spec_of(const Variant *variant, gboolean is_profiled)
 }
 
 /* Reports to the caller that the compilation of a model begins or has ended. */
-static void report_compiling(const Lane *lane, gboolean ended)
+static void report_compiling(const Replica *replica, gboolean ended)
 {
-    const IfmPipelineOptions *options = lane->block->line->options;
+    const IfmPipelineOptions *options = replica->block->line->options;
     if (options->compiling != NULL)
-        options->compiling(lane->block->index + 1, lane->described->alias, ended, options->compiling_user);
+        options->compiling(replica->block->index + 1, replica->described->alias, ended, options->compiling_user);
 }
 
 static gboolean variant_compile(Variant *variant, gboolean is_profiled, GError **error)
 {
-    const Lane *lane = variant->lane;
-    const Line *line = lane->block->line;
-    double share = lane->block->plan->ratios[lane->place];
+    const Replica *replica = variant->replica;
+    const Line *line = replica->block->line;
+    double share = replica->block->plan->ratios[replica->place];
     const IfmDimBinding sizes[] = {
         { "nodes", variant->nodes > 0 ? variant->nodes : MAX(1, llround(share * (double)line->options->most_nodes)) },
         { "edges", variant->nodes > 0 ? variant->edges : MAX(1, llround(share * (double)line->options->max_edges)) },
@@ -130,36 +130,37 @@ static gboolean variant_compile(Variant *variant, gboolean is_profiled, GError *
     options.profiling = variant->profiled;
     options.sizes = sizes;
     options.n_sizes = G_N_ELEMENTS(sizes);
-    options.cache_dir = (lane->info->capabilities & IFM_CAN_CACHE) != 0 ? line->options->cache_dir : NULL;
+    options.cache_dir = (replica->info->capabilities & IFM_CAN_CACHE) != 0 ? line->options->cache_dir : NULL;
     variant->n_streams = MAX(spec->n_streams, 1);
-    report_compiling(lane, FALSE);
-    variant->compiled = ifm_engine_compile(lane->engine, variant->model, spec, &options, error);
-    report_compiling(lane, TRUE);
+    report_compiling(replica, FALSE);
+    variant->compiled = ifm_engine_compile(replica->engine, variant->model, spec, &options, error);
+    report_compiling(replica, TRUE);
     return variant->compiled != NULL && find_ports(variant, error) &&
-           make_slots(variant, is_profiled ? 1 : (gsize)variant->n_streams * lane->n_per_stream, error);
+           make_slots(variant, is_profiled ? 1 : (gsize)variant->n_streams * replica->n_per_stream, error);
 }
 
-static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sources, gboolean is_profiled, GError **error)
+static Variant *variant_new(Replica *replica, gint64 nodes, gint64 edges, gint64 sources, gboolean is_profiled,
+                            GError **error)
 {
-    const Block *block = lane->block;
+    const Block *block = replica->block;
     const Line *line = block->line;
     IfmStageSizes sizes = line->options->sizes;
     Variant *variant = g_new0(Variant, 1);
-    *variant = (Variant){ .lane = lane, .nodes = nodes, .edges = edges, .sources = sources };
-    variant->profiled = lane->profiles && (is_profiled || line->options->device_time == IFM_DEVICE_TIME_ON);
+    *variant = (Variant){ .replica = replica, .nodes = nodes, .edges = edges, .sources = sources };
+    variant->profiled = replica->profiles && (is_profiled || line->options->device_time == IFM_DEVICE_TIME_ON);
     variant->inferences = g_array_new(FALSE, FALSE, sizeof(Inference));
     variant->nodes_of = g_array_new(FALSE, FALSE, sizeof(NodeProfile));
     g_array_set_clear_func(variant->nodes_of, node_profile_clear);
-    if (lane->profiles && line->options->device_time == IFM_DEVICE_TIME_SAMPLED)
+    if (replica->profiles && line->options->device_time == IFM_DEVICE_TIME_SAMPLED)
         variant->walls = g_array_new(FALSE, FALSE, sizeof(Wall));
     sizes.nodes = nodes;
     sizes.edges = edges;
     variant->model =
         ifm_staged_build_part(line->staged, block->plan->first, block->plan->last, &sizes, sources,
-                              ifm_scatter_for(lane->spec->engine), line->options->seed, &variant->ports, error);
+                              ifm_scatter_for(replica->spec->engine), line->options->seed, &variant->ports, error);
     gboolean ok = variant->model != NULL && variant_compile(variant, is_profiled, error);
-    if (ok && !is_profiled && lane->profiles && line->options->device_time == IFM_DEVICE_TIME_SAMPLED)
-        ok = (variant->sampled = variant_new(lane, nodes, edges, sources, TRUE, error)) != NULL;
+    if (ok && !is_profiled && replica->profiles && line->options->device_time == IFM_DEVICE_TIME_SAMPLED)
+        ok = (variant->sampled = variant_new(replica, nodes, edges, sources, TRUE, error)) != NULL;
     if (ok)
         return variant;
     ifm_variant_free(variant);
@@ -167,47 +168,47 @@ static Variant *variant_new(Lane *lane, gint64 nodes, gint64 edges, gint64 sourc
 }
 
 /* Returns: NULL with an error. */
-static const IfmPlanSize *choose_size(const Lane *lane, const Need *need, GError **error)
+static const IfmPlanSize *choose_size(const Replica *replica, const Need *need, GError **error)
 {
-    const IfmPlanDevice *of = lane->described;
-    gint64 nodes = lane->block->n_lanes == 1 ? MAX(need->nodes, need->sources) : need->nodes;
+    const IfmPlanDevice *of = replica->described;
+    gint64 nodes = replica->block->n_replicas == 1 ? MAX(need->nodes, need->sources) : need->nodes;
     const IfmPlanSize *size =
-        ifm_plan_static_size(of->sizes, of->n_sizes, (double)nodes, (double)need->edges, lane->block->reads_edges);
+        ifm_plan_static_size(of->sizes, of->n_sizes, (double)nodes, (double)need->edges, replica->block->reads_edges);
     if (size == NULL)
         ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
                       "none of its %" G_GSIZE_FORMAT " static sizes holds %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
                       " edges%s",
                       of->n_sizes, nodes, need->edges,
-                      lane->block->reads_edges ? ", with a node more where edges have to be added" : "");
+                      replica->block->reads_edges ? ", with a node more where edges have to be added" : "");
     return size;
 }
 
 gboolean ifm_variant_recompile(Variant *variant, GError **error)
 {
-    const IfmPipelineOptions *options = variant->lane->block->line->options;
+    const IfmPipelineOptions *options = variant->replica->block->line->options;
     drop_compiled(variant);
     variant->is_coarse = FALSE;
     /* only the profiled twin of a sampled variant is not of the options' own kind */
     return variant_compile(variant, options->device_time == IFM_DEVICE_TIME_SAMPLED, error);
 }
 
-Variant *ifm_lane_variant(Lane *lane, const Need *need, gboolean make, GError **error)
+Variant *ifm_replica_variant(Replica *replica, const Need *need, gboolean make, GError **error)
 {
-    const IfmPlanSize *size = lane->is_static ? choose_size(lane, need, error) : NULL;
-    if (lane->is_static && size == NULL)
+    const IfmPlanSize *size = replica->is_static ? choose_size(replica, need, error) : NULL;
+    if (replica->is_static && size == NULL)
         return NULL;
     gint64 nodes = size != NULL ? size->nodes : 0, edges = size != NULL ? size->edges : 0, sources = 0;
     if (size != NULL)
-        sources = lane->block->n_lanes == 1 ? nodes : MAX(lane->block->line->options->most_nodes, nodes);
-    for (guint i = 0; i < lane->variants->len; i++)
+        sources = replica->block->n_replicas == 1 ? nodes : MAX(replica->block->line->options->most_nodes, nodes);
+    for (guint i = 0; i < replica->variants->len; i++)
     {
-        Variant *variant = g_ptr_array_index(lane->variants, i);
+        Variant *variant = g_ptr_array_index(replica->variants, i);
         if (variant->nodes == nodes && variant->edges == edges)
             return variant;
     }
     g_assert(make);
-    Variant *variant = variant_new(lane, nodes, edges, sources, FALSE, error);
+    Variant *variant = variant_new(replica, nodes, edges, sources, FALSE, error);
     if (variant != NULL)
-        g_ptr_array_add(lane->variants, variant);
+        g_ptr_array_add(replica->variants, variant);
     return variant;
 }
