@@ -128,6 +128,9 @@ char *ifm_format_rate(double bytes_per_s);
 /** ifm_compare_texts: Orders an array of char * by their bytes, for qsort() and g_ptr_array_sort(). */
 int ifm_compare_texts(gconstpointer a, gconstpointer b);
 
+/** ifm_compare_int64: Orders an array of gint64, for qsort() and g_array_sort(). */
+int ifm_compare_int64(gconstpointer a, gconstpointer b);
+
 /* --- the nearest name ---------------------------------------------------------------------------------------------- */
 
 /**
@@ -140,7 +143,8 @@ int ifm_compare_texts(gconstpointer a, gconstpointer b);
  */
 const char *ifm_nearest(const char *word, const char *const *candidates);
 
-/** ifm_word_index: Returns: which of @words it is; -1: none. @words: (nullable) NULL-terminated */
+/** ifm_word_index: Returns: which of @words it is; -1: none. @words: (nullable) NULL-terminated
+ * @word: (nullable) none */
 int ifm_word_index(const char *const *words, const char *word);
 
 /**
@@ -161,6 +165,9 @@ char *ifm_nearest_hint(const char *word, const char *const *candidates);
 /** ifm_path_data: A data file ($IFM_DATA_DIR). @relative: "devices/meteor-lake.yaml"
  * Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE. */
 char *ifm_path_data(const char *relative, GError **error);
+
+/** ifm_path_beside: A path that a file names: relative to the folder of @file, or absolute. (transfer full) */
+char *ifm_path_beside(const char *file, const char *path);
 
 /** ifm_path_worker: The worker program ($IFM_WORKER). Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE, also where
  * $IFM_WORKER names no program. */

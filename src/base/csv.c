@@ -231,3 +231,20 @@ gboolean ifm_csv_number(const IfmCsv *csv, gsize row, gsize column, double *valu
            ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s: \"%s\" is not a number", csv->name, ifm_csv_line(csv, row),
                             (char *)g_ptr_array_index(csv->fields, column), text);
 }
+
+void ifm_csv_append(GString *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL)
+    {
+        g_string_append(out, text);
+        return;
+    }
+    g_string_append_c(out, '"');
+    for (const char *at = text; *at != '\0'; at++)
+    {
+        if (*at == '"')
+            g_string_append_c(out, '"');
+        g_string_append_c(out, *at);
+    }
+    g_string_append_c(out, '"');
+}

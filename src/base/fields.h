@@ -51,6 +51,9 @@ const char *ifm_csv_text(const IfmCsv *csv, gsize row, gsize column);
  * Returns: FALSE with IFM_ERROR_INVALID, "FILE:LINE: ...". */
 gboolean ifm_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error);
 
+/** ifm_csv_append: A text as a field, in quotes where it needs them. */
+void ifm_csv_append(GString *out, const char *text);
+
 /* --- JSON ---------------------------------------------------------------------------------------------------------- */
 
 /** The maximum nesting of a document. A deeper one is refused before any recursion. */

@@ -57,7 +57,7 @@ char *ifm_nearest_hint(const char *word, const char *const *candidates)
 int ifm_word_index(const char *const *words, const char *word)
 {
     for (int i = 0; words != NULL && words[i] != NULL; i++)
-        if (g_str_equal(words[i], word))
+        if (g_strcmp0(words[i], word) == 0)
             return i;
     return -1;
 }

@@ -197,3 +197,9 @@ const char *ifm_path_runtime_variable(const char *runtime)
             return runtime_files[i].variable;
     return NULL;
 }
+
+char *ifm_path_beside(const char *file, const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(file);
+    return g_path_is_absolute(path) ? g_strdup(path) : g_build_filename(folder, path, NULL);
+}

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include <base/base.h>
 #include <zoo/zoo.h>
 
 #include "export-private.h"
@@ -80,9 +81,7 @@ static gboolean check_model(const ExportConfig *text, guint i, GError **error)
 
 char *export_config_path(const ExportConfig *text, const IfmScalar *file)
 {
-    g_autofree char *folder = g_path_get_dirname(text->place.file);
-    return g_path_is_absolute(file->place.name) ? g_strdup(file->place.name)
-                                                : g_build_filename(folder, file->place.name, NULL);
+    return ifm_path_beside(text->place.file, file->place.name);
 }
 
 static gboolean check_file(const ExportConfig *text, const IfmScalar *file, GError **error)

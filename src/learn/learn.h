@@ -54,28 +54,6 @@ void ifm_kernel_sample_init(IfmKernelSample *sample);
 /** ifm_kernel_sample_describe: What a record says: op_type, features, FLOP and bytes. @sample: borrows from @record */
 void ifm_kernel_sample_describe(IfmKernelSample *sample, const IfmKernelRecord *record);
 
-/** IfmSampleColumn: a column of a file of samples. @offset: in IfmKernelSample    @words: [n_words] of a CHOICE
- * @required: in the header and in each row    @minimum, @maximum: of a NUMBER    @help: what it is, with its unit */
-typedef struct
-{
-    const char *name;
-    gsize offset;
-    enum
-    {
-        IFM_SAMPLE_TEXT,
-        IFM_SAMPLE_NUMBER,
-        IFM_SAMPLE_CHOICE,
-    } type;
-    const char *const *words;
-    gsize n_words;
-    gboolean required;
-    double minimum, maximum;
-    const char *help;
-} IfmSampleColumn;
-
-/** ifm_sample_columns: in the order of files; metrics follow Input_Shape. Ends with a row without a name. */
-extern const IfmSampleColumn ifm_sample_columns[];
-
 /** A metric's column is "metric:before:NAME" (the window before the kernel, which is learnt from) or "metric:during:NAME".
  */
 #define IFM_SAMPLE_METRIC_PREFIX "metric:"

@@ -5,15 +5,13 @@
 #include "learn-private.h"
 #include <base/base.h>
 
-static const char *const load_words[] = { "none", "gemm", "copy", "random" };
-static const char *const cores_words[] = { "", "same", "other" };
-G_STATIC_ASSERT(G_N_ELEMENTS(load_words) == IFM_N_LOAD_KINDS);
-G_STATIC_ASSERT(G_N_ELEMENTS(cores_words) == IFM_N_LOAD_CORES);
+static const char *const load_words[] = { "none", "gemm", "copy", "random", NULL };
+static const char *const cores_words[] = { "", "same", "other", NULL };
+G_STATIC_ASSERT(G_N_ELEMENTS(load_words) == IFM_N_LOAD_KINDS + 1);
+G_STATIC_ASSERT(G_N_ELEMENTS(cores_words) == IFM_N_LOAD_CORES + 1);
 
-#define TEXT(column, member) .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_TEXT
-#define RANGE(column, member, low, high)                                                                                   \
-    .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_NUMBER, .minimum = (low),            \
-    .maximum = (high)
+#define TEXT(column, member) IFM_RECORD_AS(STRING, IfmKernelSample, member, column)
+#define RANGE(column, member, low, high) IFM_RECORD_AS(DOUBLE, IfmKernelSample, member, column), .min = (low), .max = (high)
 #define NUMBER(column, member) RANGE(column, member, 0, 1e18)
 /* A tenth of a nanosecond to eleven days. */
 #define MIN_MS 1e-7
@@ -22,11 +20,10 @@ G_STATIC_ASSERT(G_N_ELEMENTS(cores_words) == IFM_N_LOAD_CORES);
 #define MAX_SHARE 1.1
 /* Trees compare in single precision. */
 #define MAX_METRIC 1e30
-#define CHOICE(column, member, list)                                                                                       \
-    .name = (column), .offset = offsetof(IfmKernelSample, member), .type = IFM_SAMPLE_CHOICE, .words = (list),             \
-    .n_words = G_N_ELEMENTS(list)
+#define CHOICE(column, member, list) IFM_RECORD_AS(CHOICE, IfmKernelSample, member, column), .words = (list)
 
-const IfmSampleColumn ifm_sample_columns[] = {
+/* In the order of files; metrics follow Input_Shape. Required ones are in the header and in each row. */
+static const IfmRecordField columns[] = {
     { TEXT("Kernel_ID", kernel_id), .required = TRUE, .help = "one kernel: operator, attributes and shapes" },
     { TEXT("OpType", op_type), .required = TRUE, .help = "what executes: Conv_Add_Relu" },
     { TEXT("Input_Shape", input_shape), .required = TRUE, .help = "of the first input: 1x64x56x56" },
@@ -83,8 +80,8 @@ struct IfmKernelSamples
 void ifm_kernel_sample_init(IfmKernelSample *sample)
 {
     *sample = (IfmKernelSample){ 0 };
-    for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
-        if (column->type == IFM_SAMPLE_NUMBER)
+    for (const IfmRecordField *column = columns; column->name != NULL; column++)
+        if (column->type == IFM_RECORD_DOUBLE)
             NUMBER_AT(sample, column) = (double)NAN;
 }
 
@@ -128,8 +125,8 @@ void ifm_kernel_samples_free(IfmKernelSamples *samples)
 void ifm_kernel_samples_add(IfmKernelSamples *samples, const IfmKernelSample *sample)
 {
     IfmKernelSample copy = *sample;
-    for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
-        if (column->type == IFM_SAMPLE_TEXT && TEXT_AT(&copy, column) != NULL)
+    for (const IfmRecordField *column = columns; column->name != NULL; column++)
+        if (column->type == IFM_RECORD_STRING && TEXT_AT(&copy, column) != NULL)
             TEXT_AT(&copy, column) = g_string_chunk_insert_const(samples->texts, TEXT_AT(&copy, column));
     if (copy.metrics != NULL)
     {
@@ -214,7 +211,7 @@ void ifm_kernel_samples_append(IfmKernelSamples *samples, const IfmKernelSamples
 typedef struct
 {
     const IfmCsv *csv;
-    int at[G_N_ELEMENTS(ifm_sample_columns)];
+    int at[G_N_ELEMENTS(columns)];
     gsize metrics[IFM_SAMPLES_MAX_METRICS];
     gsize n_metrics;
 } Reader;
@@ -234,13 +231,13 @@ static gboolean fail(const Reader *reader, gsize row, GError **error, const char
 
 static gboolean find_columns(Reader *reader, GError **error)
 {
-    for (gsize i = 0; ifm_sample_columns[i].name != NULL; i++)
+    for (gsize i = 0; columns[i].name != NULL; i++)
     {
         gsize column = 0;
         g_autoptr(GError) missing = NULL;
-        const gboolean found = ifm_csv_column(reader->csv, ifm_sample_columns[i].name, &column, &missing);
+        const gboolean found = ifm_csv_column(reader->csv, columns[i].name, &column, &missing);
         reader->at[i] = found ? (int)column : -1;
-        if (found || !ifm_sample_columns[i].required)
+        if (found || !columns[i].required)
             continue;
         return ifm_error_pass(error, g_steal_pointer(&missing));
     }
@@ -256,18 +253,17 @@ static gboolean find_columns(Reader *reader, GError **error)
     return TRUE;
 }
 
-static gboolean read_number(const Reader *reader, gsize row, gsize at, const IfmSampleColumn *column, double *value,
+static gboolean read_number(const Reader *reader, gsize row, gsize at, const IfmRecordField *column, double *value,
                             GError **error)
 {
     if (!ifm_csv_number(reader->csv, row, at, value, error))
         return FALSE;
-    if (column->minimum > 0 && *value <= 0)
+    if (column->min > 0 && *value <= 0)
         return fail(reader, row, error, "%s: found %g, expected a number above 0", column->name, *value);
     if (*value < 0)
         return fail(reader, row, error, "%s: found %g, expected 0 or more", column->name, *value);
-    if (*value < column->minimum || *value > column->maximum)
-        return fail(reader, row, error, "%s: found %g, expected %g to %g", column->name, *value, column->minimum,
-                    column->maximum);
+    if (*value < column->min || *value > column->max)
+        return fail(reader, row, error, "%s: found %g, expected %g to %g", column->name, *value, column->min, column->max);
     return TRUE;
 }
 
@@ -282,28 +278,17 @@ static gboolean read_metric(const Reader *reader, gsize row, gsize at, double *v
                                               ifm_csv_header(reader->csv, at), *value, -MAX_METRIC, MAX_METRIC);
 }
 
-static gboolean read_choice(const Reader *reader, gsize row, const IfmSampleColumn *column, const char *text, int *choice,
-                            GError **error)
-{
-    for (gsize i = 0; i < column->n_words; i++)
-        if (g_str_equal(column->words[i], text))
-        {
-            *choice = (int)i;
-            return TRUE;
-        }
-    return fail(reader, row, error, "%s: found \"%s\", expected %s", column->name, text, column->help);
-}
-
 static gboolean read_field(const Reader *reader, gsize row, gsize i, IfmKernelSample *sample, GError **error)
 {
-    const IfmSampleColumn *column = &ifm_sample_columns[i];
+    const IfmRecordField *column = &columns[i];
     const char *text = reader->at[i] >= 0 ? ifm_csv_text(reader->csv, row, (gsize)reader->at[i]) : "";
     if (*text == '\0')
         return !column->required || fail(reader, row, error, "%s is empty, expected %s", column->name, column->help);
-    if (column->type == IFM_SAMPLE_TEXT)
+    if (column->type == IFM_RECORD_STRING)
         TEXT_AT(sample, column) = text;
-    else if (column->type == IFM_SAMPLE_CHOICE)
-        return read_choice(reader, row, column, text, &CHOICE_AT(sample, column), error);
+    else if (column->type == IFM_RECORD_CHOICE)
+        return (CHOICE_AT(sample, column) = ifm_word_index(column->words, text)) >= 0 ||
+               fail(reader, row, error, "%s: found \"%s\", expected %s", column->name, text, column->help);
     else
         return read_number(reader, row, (gsize)reader->at[i], column, &NUMBER_AT(sample, column), error);
     return TRUE;
@@ -329,7 +314,7 @@ static gboolean read_row(const Reader *reader, gsize row, IfmKernelSamples *samp
     IfmKernelSample sample;
     double metrics[IFM_SAMPLES_MAX_METRICS];
     ifm_kernel_sample_init(&sample);
-    for (gsize i = 0; ifm_sample_columns[i].name != NULL; i++)
+    for (gsize i = 0; columns[i].name != NULL; i++)
         if (!read_field(reader, row, i, &sample, error))
             return FALSE;
     for (gsize i = 0; i < reader->n_metrics; i++)
@@ -373,19 +358,6 @@ IfmKernelSamples *ifm_kernel_samples_read(const char *path, GError **error)
 /* --- writing ------------------------------------------------------------------------------------------------------------
  */
 
-static void append_text(GString *out, const char *text)
-{
-    if (strpbrk(text, ",\"\r\n") == NULL)
-    {
-        g_string_append(out, text);
-        return;
-    }
-    g_string_append_c(out, '"');
-    for (; *text != '\0'; text++)
-        g_string_append(out, *text == '"' ? "\"\"" : (char[]){ *text, '\0' });
-    g_string_append_c(out, '"');
-}
-
 static void append_number(GString *out, double value)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
@@ -396,37 +368,37 @@ static void append_number(GString *out, double value)
     g_string_append(out, text);
 }
 
-static void append_field(GString *out, const IfmSampleColumn *column, const IfmKernelSample *sample)
+static void append_field(GString *out, const IfmRecordField *column, const IfmKernelSample *sample)
 {
     const char *field = (const char *)sample + column->offset;
-    if (column->type == IFM_SAMPLE_NUMBER)
+    if (column->type == IFM_RECORD_DOUBLE)
         append_number(out, *(const double *)(const void *)field);
-    else if (column->type == IFM_SAMPLE_CHOICE)
+    else if (column->type == IFM_RECORD_CHOICE)
         g_string_append(out, column->words[*(const int *)(const void *)field]);
     else if (*(const char *const *)(const void *)field != NULL)
-        append_text(out, *(const char *const *)(const void *)field);
+        ifm_csv_append(out, *(const char *const *)(const void *)field);
 }
 
 char *ifm_kernel_samples_to_csv(const IfmKernelSamples *samples)
 {
     GString *out = g_string_new(NULL);
     const guint n_metrics = samples->metrics->len - 1;
-    for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
+    for (const IfmRecordField *column = columns; column->name != NULL; column++)
     {
-        g_string_append_printf(out, "%s%s", column == ifm_sample_columns ? "" : ",", column->name);
+        g_string_append_printf(out, "%s%s", column == columns ? "" : ",", column->name);
         for (guint i = 0; column->offset == offsetof(IfmKernelSample, input_shape) && i < n_metrics; i++)
         {
             g_string_append_c(out, ',');
-            append_text(out, samples->metrics->pdata[i]);
+            ifm_csv_append(out, samples->metrics->pdata[i]);
         }
     }
     g_string_append_c(out, '\n');
     for (guint row = 0; row < samples->rows->len; row++)
     {
         const IfmKernelSample *sample = ifm_kernel_samples_at(samples, row);
-        for (const IfmSampleColumn *column = ifm_sample_columns; column->name != NULL; column++)
+        for (const IfmRecordField *column = columns; column->name != NULL; column++)
         {
-            if (column != ifm_sample_columns)
+            if (column != columns)
                 g_string_append_c(out, ',');
             append_field(out, column, sample);
             for (guint i = 0; column->offset == offsetof(IfmKernelSample, input_shape) && i < n_metrics; i++)

@@ -6,8 +6,7 @@
 static IfmBlock *add_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
                             const char *sentence, const char *group)
 {
-    IfmBlock *block = ifm_document_figure(document, key, kind, title, sentence);
-    block->no_screen = TRUE; /* which shows tables of the same */
+    IfmBlock *block = ifm_document_page_figure(document, key, kind, title, sentence);
     block->figure.group = group;
     return block;
 }

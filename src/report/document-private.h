@@ -49,6 +49,9 @@ IfmBlock *ifm_document_rows(IfmDocument *document, const char *key, const IfmFie
 /* ifm_document_figure: a figure without series; its axes are durations until they are set. (transfer none) */
 IfmBlock *ifm_document_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
                               const char *sentence);
+/* ifm_document_page_figure: the same, without a place on the screen, which shows tables of it. */
+IfmBlock *ifm_document_page_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
+                                   const char *sentence);
 
 /* ifm_document_series: a further series of a figure, without points. @name, @group: or NULL    (transfer none) */
 IfmSeries *ifm_document_series(IfmDocument *document, IfmBlock *figure, const char *name, const char *group);

@@ -264,6 +264,14 @@ IfmBlock *ifm_document_figure(IfmDocument *document, const char *key, IfmFigureK
     return block;
 }
 
+IfmBlock *ifm_document_page_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
+                                   const char *sentence)
+{
+    IfmBlock *block = ifm_document_figure(document, key, kind, title, sentence);
+    block->no_screen = TRUE;
+    return block;
+}
+
 IfmSeries *ifm_document_series(IfmDocument *document, IfmBlock *figure, const char *name, const char *group)
 {
     IfmSeries *series = g_new0(IfmSeries, 1);

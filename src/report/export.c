@@ -22,23 +22,6 @@ void ifm_real_append(GString *out, double real)
     g_string_append(out, text);
 }
 
-static void append_quoted(GString *out, const char *text)
-{
-    if (strpbrk(text, ",\"\r\n") == NULL)
-    {
-        g_string_append(out, text);
-        return;
-    }
-    g_string_append_c(out, '"');
-    for (const char *at = text; *at != '\0'; at++)
-    {
-        if (*at == '"')
-            g_string_append_c(out, '"');
-        g_string_append_c(out, *at);
-    }
-    g_string_append_c(out, '"');
-}
-
 static void append_interval(GString *out, const IfmValue *value)
 {
     for (int mark = 0; mark < 5; mark++)
@@ -60,7 +43,7 @@ static void append_cell(GString *out, const IfmField *field, const void *record)
         switch (field->kind)
         {
         case IFM_FIELD_TEXT:
-            append_quoted(out, value.text);
+            ifm_csv_append(out, value.text);
             break;
         case IFM_FIELD_BOOLEAN:
             g_string_append(out, value.integer != 0 ? "true" : "false");
@@ -78,7 +61,7 @@ static void append_header(GString *out, const IfmField *field)
 {
     if (field->kind != IFM_FIELD_INTERVAL)
     {
-        append_quoted(out, field->key);
+        ifm_csv_append(out, field->key);
         return;
     }
     for (int mark = 0; mark < 5; mark++)

@@ -2,27 +2,15 @@
 #include <math.h>
 
 #include "profile-page-private.h"
-
-static IfmBlock *add_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
-                            const char *sentence)
-{
-    IfmBlock *block = ifm_document_figure(document, key, kind, title, sentence);
-    block->no_screen = TRUE; /* which shows tables */
-    return block;
-}
+#include <base/base.h>
 
 /* --- runs ------------------------------------------------------------------------------------------------------------- */
-
-static gint compare_times(gconstpointer a, gconstpointer b)
-{
-    const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-    return (x > y) - (x < y);
-}
 
 /* Run by run, as it happened: drift and bursts are seen. */
 static void add_runs(IfmDocument *document, const IfmProfileReport *report)
 {
-    IfmBlock *block = add_figure(document, "runs", IFM_FIGURE_SCATTER, "Time of each run",
+    IfmBlock *block =
+        ifm_document_page_figure(document, "runs", IFM_FIGURE_SCATTER, "Time of each run",
                                  "The runs in their order: a drift or a burst of another process is seen here.");
     block->figure.x.title = "run";
     block->figure.x.kind = IFM_FIELD_INTEGER;
@@ -49,7 +37,8 @@ static void add_runs(IfmDocument *document, const IfmProfileReport *report)
 /* What share of the runs took at most so long. */
 static void add_distributions(IfmDocument *document, const IfmProfileReport *report)
 {
-    IfmBlock *block = add_figure(document, "distributions", IFM_FIGURE_SCATTER, "Distribution of the times",
+    IfmBlock *block =
+        ifm_document_page_figure(document, "distributions", IFM_FIGURE_SCATTER, "Distribution of the times",
                                  "The share of runs that took at most so long (empirical distribution function).");
     block->figure.x.title = "time";
     block->figure.x.logarithmic = TRUE;
@@ -65,7 +54,7 @@ static void add_distributions(IfmDocument *document, const IfmProfileReport *rep
         g_autoptr(GArray) sorted = g_array_copy(measurement->samples_ns);
         IfmSeries *series = ifm_document_series(document, block, ifm_result_name(&report->devices[i].result), NULL);
         const guint n = sorted->len, n_steps = MIN(n, MAX_STEPS);
-        g_array_sort(sorted, compare_times);
+        g_array_sort(sorted, ifm_compare_int64);
         series->joined = TRUE;
         for (guint step = 1; step <= n_steps; step++)
         {
@@ -108,8 +97,8 @@ void ifm_profile_add_roofline(IfmDocument *document, const IfmKernels *kernels, 
 {
     const double ridge = roofline->flop_per_s / roofline->bytes_per_s;
     double ends[2] = { ridge / 4, ridge * 4 };
-    IfmBlock *block = add_figure(document, key, IFM_FIGURE_SCATTER, "Kernels under the roofline",
-                                 "How far each kernel is below the peak that bounds it.");
+    IfmBlock *block = ifm_document_page_figure(document, key, IFM_FIGURE_SCATTER, "Kernels under the roofline",
+                                               "How far each kernel is below the peak that bounds it.");
     IfmSeries *ran = ifm_document_series(document, block, "kernels", NULL);
     block->figure.x = (IfmAxis){ "intensity", "FLOP/B", IFM_FIELD_REAL, TRUE, (double)NAN, (double)NAN, .own = TRUE };
     block->figure.y = (IfmAxis){ "rate", "FLOP/s", IFM_FIELD_REAL, TRUE, (double)NAN, (double)NAN };
@@ -148,7 +137,8 @@ void ifm_profile_add_alive(IfmDocument *document, const IfmProfileReport *report
         if (one->last + 1 < (gssize)n)
             steps[one->last + 1] -= (double)one->bytes;
     }
-    IfmBlock *block = add_figure(document, "alive", IFM_FIGURE_SCATTER, "Memory over an inference",
+    IfmBlock *block =
+        ifm_document_page_figure(document, "alive", IFM_FIGURE_SCATTER, "Memory over an inference",
                                  "Bytes of inputs and activations that are alive at each node, by the shapes; the "
                                  "square is the peak.");
     IfmSeries *alive = ifm_document_series(document, block, "alive", NULL),

@@ -3,14 +3,7 @@
 
 #include "report-private.h"
 #include "study-pages.h"
-
-static IfmBlock *add_figure(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
-                            const char *sentence)
-{
-    IfmBlock *block = ifm_document_figure(document, key, kind, title, sentence);
-    block->no_screen = TRUE; /* which shows tables of the same */
-    return block;
-}
+#include <base/base.h>
 
 static gboolean is_of(const IfmStudyRow *row, const IfmStageFit *fit)
 {
@@ -25,12 +18,6 @@ static char *title_of(const IfmStudyTables *tables, const IfmStageFit *fit)
 
 /* --- latency over nodes and edges ------------------------------------------------------------------------------------- */
 
-static gint compare_counts(gconstpointer a, gconstpointer b)
-{
-    const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-    return (x > y) - (x < y);
-}
-
 /* The different counts of all rows, sorted. @edges: of edges, else of nodes. (transfer full) gint64 */
 static GArray *counts_of(const IfmStudyTables *tables, gboolean edges)
 {
@@ -40,7 +27,7 @@ static GArray *counts_of(const IfmStudyTables *tables, gboolean edges)
         const IfmStudyRow *row = tables->rows->pdata[i];
         g_array_append_val(counts, *(edges ? &row->edges : &row->nodes));
     }
-    g_array_sort(counts, compare_counts);
+    g_array_sort(counts, ifm_compare_int64);
     guint n = 0;
     for (guint i = 0; i < counts->len; i++)
         if (n == 0 || g_array_index(counts, gint64, i) != g_array_index(counts, gint64, n - 1))
@@ -64,9 +51,9 @@ static void add_surface(IfmDocument *document, const IfmStudyTables *tables, con
                         const GArray *edges)
 {
     g_autofree char *key = g_strdup_printf("surface_%s_%d", fit->device->alias, fit->stage), *title = title_of(tables, fit);
-    IfmBlock *block =
-        add_figure(document, key, IFM_FIGURE_MATRIX, title,
-                   "Latency of this stage: a row for each number of nodes, a column for each number of edges.");
+    IfmBlock *block = ifm_document_page_figure(
+        document, key, IFM_FIGURE_MATRIX, title,
+        "Latency of this stage: a row for each number of nodes, a column for each number of edges.");
     block->figure.y.title = "latency";
     block->figure.group = "Latency over nodes and edges:";
     for (guint n = 0; n < nodes->len; n++)
@@ -133,10 +120,10 @@ static void add_fastest(IfmDocument *document, const IfmStudyTables *tables)
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     if (tables->devices->len < 2)
         return;
-    IfmBlock *block =
-        add_figure(document, "fastest", IFM_FIGURE_MATRIX, "Device with the lowest latency of each stage at each size",
-                   "A row for each size, nodes / edges; a device is named where its interval lies below all "
-                   "others', of one process of each: compare tells which is the faster.");
+    IfmBlock *block = ifm_document_page_figure(
+        document, "fastest", IFM_FIGURE_MATRIX, "Device with the lowest latency of each stage at each size",
+        "A row for each size, nodes / edges; a device is named where its interval lies below all "
+        "others', of one process of each: compare tells which is the faster.");
     block->figure.y.categories = categories_of(document, tables);
     block->figure.y.kind = IFM_FIELD_INTEGER;
     for (guint i = 0; i < tables->rows->len; i++)
@@ -166,7 +153,8 @@ static void add_fit(IfmDocument *document, const IfmStudyTables *tables, const I
 {
     double most = 0;
     g_autofree char *key = g_strdup_printf("fit_%s_%d", fit->device->alias, fit->stage), *title = title_of(tables, fit);
-    IfmBlock *block = add_figure(document, key, IFM_FIGURE_SCATTER, title,
+    IfmBlock *block =
+        ifm_document_page_figure(document, key, IFM_FIGURE_SCATTER, title,
                                  "Latency over data size: the line's slope is read as transfer, the rest as compute.");
     block->figure.group = "Compute and transfer:";
     block->figure.x.title = "data";
@@ -198,8 +186,8 @@ static void add_bandwidths(IfmDocument *document, const IfmStudyTables *tables)
 {
     IfmSeries *series = NULL;
     const IfmStudyDevice *device = NULL;
-    IfmBlock *block = add_figure(document, "bandwidths", IFM_FIGURE_BARS, "Bandwidth of each stage",
-                                 "1 / slope of latency over data size, with its 95 % interval.");
+    IfmBlock *block = ifm_document_page_figure(document, "bandwidths", IFM_FIGURE_BARS, "Bandwidth of each stage",
+                                               "1 / slope of latency over data size, with its 95 % interval.");
     block->figure.y.title = "bandwidth";
     block->figure.y.kind = IFM_FIELD_RATE;
     for (guint i = 0; i < tables->fits->len; i++)

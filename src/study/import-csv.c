@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/base.h>
 #include <base/statistics.h>
 #include <staged/staged.h>
 
@@ -125,17 +126,12 @@ static gboolean read_field(const Read *read, gsize i, gsize row, ImportRow *to, 
     return TRUE;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void sort_busy(IfmStudyCase *of)
 {
     g_auto(GStrv) others = of->busy != NULL ? g_strsplit(of->busy, "+", -1) : NULL;
     if (others == NULL)
         return;
-    qsort(others, g_strv_length(others), sizeof *others, compare_texts);
+    qsort(others, g_strv_length(others), sizeof *others, ifm_compare_texts);
     g_free(of->busy);
     of->busy = g_strjoinv("+", others);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/base.h>
 #include <base/fields.h>
 #include <learn/learn.h>
 
@@ -132,11 +133,8 @@ static char *visit_of(const IfmStudyRow *point)
 
 int study_load_kind_of(const IfmStudyRow *point)
 {
-    const char *const *words = ifm_stress_words();
-    for (int i = 0; words[i] != NULL; i++)
-        if (g_strcmp0(words[i], ifm_member_text(point->axes, "load")) == 0)
-            return IFM_LOAD_GEMM + i;
-    return IFM_LOAD_NONE;
+    const int kind = ifm_word_index(ifm_stress_words(), ifm_member_text(point->axes, "load"));
+    return kind >= 0 ? IFM_LOAD_GEMM + kind : IFM_LOAD_NONE;
 }
 
 int study_load_cores_of(const IfmStudyRow *point)

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <base/base.h>
 #include <kernel/kernel.h>
 #include <sensor/sensor.h>
 #include <store/store.h>
@@ -104,13 +105,9 @@ static void held_out_free(HeldOut *model)
 void study_kernel_free(StudyKernel *kernel)
 {
     ifm_kernel_record_free(kernel->record);
-    json_decref(kernel->json);
-    g_free(kernel->id);
-    g_free(kernel->base);
-    g_free(kernel->models);
     g_free(kernel->families);
     g_free(kernel->shape);
-    g_free(kernel);
+    ifm_record_free(kernel, study_kernel_fields);
 }
 
 /* The members that no field has. */
@@ -185,15 +182,10 @@ static gboolean read_queries(KernelAxes *axes, GError **error)
     return TRUE;
 }
 
-static gboolean is_path(const char *model)
-{
-    return strchr(model, '/') != NULL || g_str_has_suffix(model, ".onnx");
-}
-
 /* Paths are relative to the file. (transfer full) */
-static char *asked_as(const char *word, const char *folder)
+static char *asked_as(const char *word, const char *file)
 {
-    return is_path(word) && !g_path_is_absolute(word) ? g_build_filename(folder, word, NULL) : g_strdup(word);
+    return study_is_path(word) ? ifm_path_beside(file, word) : g_strdup(word);
 }
 
 /* A file that is there, or a name of the zoo; what is in it is found out when it is read. */
@@ -201,19 +193,19 @@ static gboolean check_model(const StudyText *common, const char *key, guint i, c
 {
     g_autoptr(GError) trouble = NULL;
     g_auto(GStrv) words = g_strsplit(without_prefix(asked), ",", -1);
-    if (is_path(asked) && !g_file_test(asked, G_FILE_TEST_EXISTS))
+    if (study_is_path(asked) && !g_file_test(asked, G_FILE_TEST_EXISTS))
         return ifm_yaml_key_error(&common->place, key, i, error, "%s: there is no such file", asked);
-    return is_path(asked) || ifm_zoo_find(words[0], &trouble) != NULL ||
+    return study_is_path(asked) || ifm_zoo_find(words[0], &trouble) != NULL ||
            ifm_yaml_key_error(&common->place, key, i, error, "%s", trouble->message);
 }
 
 static gboolean read_models(KernelAxes *axes, GError **error)
 {
-    g_autofree char *folder = g_path_get_dirname(axes->study.place.file);
+    const char *file = axes->study.place.file;
     for (guint i = 0; i < axes->models->len; i++)
     {
         const char *word = axes->models->pdata[i];
-        g_ptr_array_add(axes->asked, asked_as(word, folder));
+        g_ptr_array_add(axes->asked, asked_as(word, file));
         if (!check_model(&axes->study, "models", i, axes->asked->pdata[i], error))
             return FALSE;
     }
@@ -224,7 +216,7 @@ static gboolean read_models(KernelAxes *axes, GError **error)
             return ifm_yaml_key_error(&axes->study.place, "held_out", i, error, "\"%s\" is listed twice", word);
         HeldOut *model = g_new0(HeldOut, 1);
         model->name = g_strdup(word);
-        model->asked = asked_as(word, folder);
+        model->asked = asked_as(word, file);
         g_ptr_array_add(axes->held_out, model);
         if (!check_model(&axes->study, "held_out", i, model->asked, error))
             return FALSE;
@@ -529,8 +521,8 @@ static void drop(StudyCase *one)
 /* Its own file, or one of the zoo in the study's folder, with sizes and inputs. */
 static gboolean open_held_out(const KernelAxes *axes, HeldOut *model, const char *folder, GError **error)
 {
-    g_autofree char *text =
-        is_path(model->asked) ? g_strdup(model->asked) : g_strconcat(IFM_ZOO_PREFIX, without_prefix(model->asked), NULL);
+    g_autofree char *text = study_is_path(model->asked) ? g_strdup(model->asked)
+                                                        : g_strconcat(IFM_ZOO_PREFIX, without_prefix(model->asked), NULL);
     const IfmModelRequest request = {
         .text = text, .open = &axes->open, .seed = axes->seed, .folder = folder, .is_run = TRUE
     };

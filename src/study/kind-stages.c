@@ -1,6 +1,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <base/base.h>
 #include <measure/measure.h>
 
 #include "definition.h"
@@ -297,12 +298,10 @@ static gboolean choose_padding(const IfmStudy *study, const RealText *text, Stud
 
 static gboolean take_graphs(IfmStudy *study, const StagesText *text, GHashTable *lines, GError **error)
 {
-    g_autofree char *folder = g_path_get_dirname(text->study.place.file);
     for (guint i = 0; i < text->graphs->len; i++)
     {
         const RealText *real = text->graphs->pdata[i];
-        g_autofree char *path =
-            g_path_is_absolute(real->path) ? g_strdup(real->path) : g_build_filename(folder, real->path, NULL);
+        g_autofree char *path = ifm_path_beside(text->study.place.file, real->path);
         IfmGraph *graph = read_real(real, path, error);
         if (graph == NULL)
             return FALSE;

@@ -1,4 +1,5 @@
 #include "point-axes.h"
+#include <base/base.h>
 
 #include <string.h>
 
@@ -99,14 +100,13 @@ void point_clear_case(StudyCase *one)
     g_free(point);
 }
 
-/* A path has a slash or a dot; else it is a model of the zoo. */
 static gboolean read_model(PointAxes *axes, guint i, GError **error)
 {
     const IfmPlace *place = &axes->study.place;
     const char *word = axes->model_words->pdata[i];
     g_autoptr(GError) trouble = NULL;
-    g_autofree char *name = g_strndup(word, strcspn(word, ",")), *folder = g_path_get_dirname(place->file);
-    gboolean is_path = strchr(name, '/') != NULL || g_str_has_suffix(name, ".onnx");
+    g_autofree char *name = g_strndup(word, strcspn(word, ","));
+    const gboolean is_path = study_is_path(name);
     const IfmZooEntry *entry = is_path ? NULL : ifm_zoo_find(name, &trouble);
     if (!is_path && entry == NULL)
         return ifm_yaml_key_error(place, "models", i, error, "%s", trouble->message);
@@ -114,7 +114,7 @@ static gboolean read_model(PointAxes *axes, guint i, GError **error)
     model->text = g_strdup(word);
     model->entry = entry;
     if (is_path)
-        model->path = g_path_is_absolute(word) ? g_strdup(word) : g_build_filename(folder, word, NULL);
+        model->path = ifm_path_beside(place->file, word);
     g_ptr_array_add(axes->models, model);
     return !is_path || g_file_test(model->path, G_FILE_TEST_IS_REGULAR) ||
            ifm_yaml_key_error(place, "models", i, error, "%s: no such file", model->path);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "study-stages.h"
+#include <base/base.h>
 #include <staged/staged.h>
 
 /* Of the sizes at which one link is measured: enough for a line and to see whether it is one. */
@@ -135,12 +136,6 @@ static void span_stages(IfmStudy *study, int phase)
 
 /* --- links ---------------------------------------------------------------------------------------------------------- */
 
-static gint compare_bytes(gconstpointer a, gconstpointer b)
-{
-    gint64 left = *(const gint64 *)a, right = *(const gint64 *)b;
-    return left < right ? -1 : left > right;
-}
-
 /* Every size that a boundary tensor has at some size of the study, cut to what is copied at most, ascending, once.
  * (transfer full) */
 static GArray *boundary_bytes(const IfmStudy *study)
@@ -158,7 +153,7 @@ static GArray *boundary_bytes(const IfmStudy *study)
             if (bytes > 0)
                 g_array_append_val(all, bytes);
         }
-    g_array_sort(all, compare_bytes);
+    g_array_sort(all, ifm_compare_int64);
     for (guint i = 0; i < all->len; i++)
         if (i == 0 || g_array_index(all, gint64, i) != g_array_index(all, gint64, i - 1))
             g_array_append_val(distinct, g_array_index(all, gint64, i));

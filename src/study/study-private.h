@@ -61,6 +61,8 @@ struct IfmStudy
 /* --- names and devices (study.c) --- */
 gboolean study_is_name(const char *text);
 gboolean study_is_alias(const char *text);
+/* study_is_path: of a model: it has a slash or ends in ".onnx"; else it is one of the zoo. */
+gboolean study_is_path(const char *model);
 IfmStudyDevice *study_device_new(const char *alias, const char *device, GError **error);
 void study_device_free(IfmStudyDevice *device);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyDevice, study_device_free)

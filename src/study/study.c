@@ -12,6 +12,11 @@ gboolean study_is_alias(const char *text)
     return ifm_alias_check(text, NULL);
 }
 
+gboolean study_is_path(const char *model)
+{
+    return strchr(model, '/') != NULL || g_str_has_suffix(model, ".onnx");
+}
+
 gboolean study_is_name(const char *text)
 {
     return *text != '\0' && text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-")] == '\0';

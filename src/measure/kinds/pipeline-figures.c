@@ -145,19 +145,13 @@ static void add_stages(IfmPlanRepetition *self, gsize group, const IfmPipelineRe
     }
 }
 
-static gint compare_times(gconstpointer a, gconstpointer b)
-{
-    gint64 left = *(const gint64 *)a, right = *(const gint64 *)b;
-    return left < right ? -1 : left > right;
-}
-
 void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples)
 {
     g_autoptr(GArray) left = g_array_new(FALSE, FALSE, sizeof(gint64));
     for (gsize i = 0; i < result->n_batches; i++)
         if (result->left_ns[i] >= 0)
             g_array_append_val(left, result->left_ns[i]);
-    g_array_sort(left, compare_times);
+    g_array_sort(left, ifm_compare_int64);
     for (guint i = 1; i < left->len; i++)
     {
         gint64 gap_ns = g_array_index(left, gint64, i) - g_array_index(left, gint64, i - 1);
