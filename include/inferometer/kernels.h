@@ -38,7 +38,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmKernelRecords, ifm_kernel_records_free)
  * zoo    @graph: (nullable) a file that gets the optimised graph with its weights, whose names the records have
  * @cache: folder where records are kept; NULL: $IFM_KERNEL_CACHE or the user's    @open: how the model is opened    @anew:
  * has the model optimised whatever is kept    @interrupted: as of a runner
- * @measure: of a runtime that saves no graph its nodes are measured; NULL: nothing but the records is kept of that
  * @note: (nullable) receives what is worth knowing and no error */
 typedef struct
 {
@@ -49,8 +48,6 @@ typedef struct
     const char *graph, *cache;
     gboolean anew;
     const gint *interrupted;
-    IfmMeasureFunction measure;
-    void *measure_user;
     void (*note)(const char *message, void *user);
     void *user;
 } IfmKernelOptions;

@@ -187,11 +187,11 @@ static IfmKernelRecords *by_graph(IfmRunner *runner, const Finding *files, IfmMo
 
 /* Of one that does not, by what it says about its nodes, as OpenVINO's processor does; of another device, the graph is what
  * is missing. */
-static IfmKernelRecords *by_layers(IfmRunner *runner, const IfmKernelOptions *options, IfmModel *named, IfmModel *model,
-                                   const IfmModelCase *renamed, char **version, GError **error)
+static IfmKernelRecords *by_layers(IfmRunner *runner, IfmModel *named, IfmModel *model, const IfmModelCase *renamed,
+                                   char **version, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
-    IfmKernelRecords *records = kernel_records_by_layers(runner, options, renamed, model, named, version, &trouble);
+    IfmKernelRecords *records = kernel_records_by_layers(runner, renamed, model, named, version, &trouble);
     if (records != NULL)
         g_clear_error(error);
     else if (!g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
@@ -220,7 +220,7 @@ IfmKernelRecords *kernel_records_find(IfmRunner *runner, const IfmKernelOptions 
         by_graph(runner, &files, named, model, &renamed, options->graph, &version, &trouble);
     if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNSUPPORTED) && options->graph == NULL &&
         g_str_has_prefix(model_case->device, "openvino:"))
-        records = by_layers(runner, options, named, model, &renamed, &version, &trouble);
+        records = by_layers(runner, named, model, &renamed, &version, &trouble);
     if (trouble != NULL)
         g_propagate_error(error, g_steal_pointer(&trouble));
     return records != NULL && describe(records, model, model_case, version, error) ? g_steal_pointer(&records) : NULL;

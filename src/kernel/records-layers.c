@@ -304,42 +304,17 @@ static IfmKernelRecords *records_of(const Layers *self, const IfmModel *model, c
     return records;
 }
 
-static IfmMeasurement *measure_alone(IfmRunner *runner, const IfmModelCase *model_case, GError **error)
+IfmKernelRecords *kernel_records_by_layers(IfmRunner *runner, const IfmModelCase *model_case, const IfmModel *model,
+                                           IfmModel *named, char **version, GError **error)
 {
-    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_model, model_case, error);
-    return sealed != NULL ? ifm_runner_measure(runner, &ifm_kind_model, model_case, sealed, error) : NULL;
-}
-
-/* One measurement of the nodes, as short as there is. */
-static IfmMeasurement *measure(IfmRunner *runner, const IfmKernelOptions *options, const IfmModelCase *model_case,
-                               const IfmModel *model, GError **error)
-{
-    IfmModelCase profiled = *model_case;
-    profiled.seed = 1;
-    profiled.protocol = (IfmProtocol)IFM_PROTOCOL_INIT;
-    profiled.protocol.warmup = profiled.protocol.runs = 1;
-    profiled.profile = profiled.profile_few = TRUE;
-    g_autoptr(IfmMeasurement) measurement =
-        options->measure == NULL
-            ? measure_alone(runner, &profiled, error)
-            : options->measure(ifm_model_name(model), &ifm_kind_model, &profiled, options->measure_user, error);
-    if (measurement == NULL || measurement->outcome == IFM_OUTCOME_OK)
-        return g_steal_pointer(&measurement);
-    ifm_error_set(error, IFM_ERROR_FAILED, "%s: %s", model_case->device, measurement->reason);
-    return NULL;
-}
-
-IfmKernelRecords *kernel_records_by_layers(IfmRunner *runner, const IfmKernelOptions *options,
-                                           const IfmModelCase *model_case, const IfmModel *model, IfmModel *named,
-                                           char **version, GError **error)
-{
-    g_autoptr(IfmMeasurement) measurement = measure(runner, options, model_case, model, error);
+    g_free(g_steal_pointer(version));
+    IfmModelCase seeded = *model_case;
+    seeded.seed = 1;
+    g_autoptr(IfmMeasurement) measurement = ifm_runner_nodes(runner, &seeded, version, error);
     g_autoptr(IfmAnalysis) analysis =
         measurement != NULL ? ifm_model_analyse(named, model_case->bindings, model_case->n_bindings, error) : NULL;
     if (analysis == NULL)
         return NULL;
-    g_free(*version);
-    *version = g_strdup(ifm_member_text(json_object_get(measurement->environment, "runtime"), "version"));
     const json_t *parts = json_object_get(measurement->breakdown, "parts");
     if (measurement->nodes->len == 0 || json_array_size(parts) != measurement->nodes->len)
     {

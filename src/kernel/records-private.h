@@ -52,7 +52,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Cover, cover_free)
 /* --- records-find.c ----------------------------------------------------------------------------------------------------
  */
 
-/* kernel_records_find: Has the runtime of a device optimise a model, and reads its kernels. @options: graph and measure
+/* kernel_records_find: Has the runtime of a device optimise a model, and reads its kernels. @options: graph
  * @model_case: model_path, device, dtype, threads, bindings and vendor count    Returns: (transfer full) NULL with the
  * errors of ifm_kernel_records_open() */
 IfmKernelRecords *kernel_records_find(IfmRunner *runner, const IfmKernelOptions *options, const IfmModelCase *model_case,
@@ -67,12 +67,11 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error);
  */
 
 /* kernel_records_by_layers: (transfer full) of a runtime that does not save its graph, but says which of the model's nodes
- * went into each of its own: by one profiled run. @named: as kernel_graph_instrument() makes it, which @model_case has the
- * file of    @version: (out) (transfer full) of the runtime
- * Returns: NULL with IFM_ERROR_UNSUPPORTED where the runtime does not say it, or the errors of measuring. */
-IfmKernelRecords *kernel_records_by_layers(IfmRunner *runner, const IfmKernelOptions *options,
-                                           const IfmModelCase *model_case, const IfmModel *model, IfmModel *named,
-                                           char **version, GError **error);
+ * went into each of its own: by runs that are not measured. @named: as kernel_graph_instrument() makes it, which
+ * @model_case has the file of    @version: (out) (transfer full) of the runtime Returns: NULL with IFM_ERROR_UNSUPPORTED
+ * where the runtime does not say it, or the errors of measuring. */
+IfmKernelRecords *kernel_records_by_layers(IfmRunner *runner, const IfmModelCase *model_case, const IfmModel *model,
+                                           IfmModel *named, char **version, GError **error);
 
 /* --- records-kept.c ----------------------------------------------------------------------------------------------------
  */

@@ -263,9 +263,7 @@ static gboolean evaluate_model(const Evaluating *self, const char *text, GError 
                                        .threads = MAX(self->options->threads, 1),
                                        .seed = 1,
                                        .open = self->options->open,
-                                       .interrupted = self->options->interrupted,
-                                       .measure = self->options->measure,
-                                       .measure_user = self->options->measure_user };
+                                       .interrupted = self->options->interrupted };
     const IfmModelRequest request = { .text = text,
                                       .open = &self->options->open,
                                       .seed = 1,

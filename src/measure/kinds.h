@@ -268,6 +268,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmObservedShapes, ifm_observed_shapes_clear)
  * the runtime reports no shapes. */
 gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error);
 
+/** ifm_runner_nodes: What nodes a runtime makes of a case's model, and of which of the model's each is (breakdown.parts):
+ * some runs that are no measurement of it. @version: (out) (transfer full) of the runtime    Returns: (transfer full) a
+ * record with nodes alone, without any where the runtime does not report them; NULL with the errors of compiling and
+ * inferring. */
+IfmMeasurement *ifm_runner_nodes(IfmRunner *runner, const IfmModelCase *model_case, char **version, GError **error);
+
 /** IfmOptimisedFile: a graph to write. @keep_layout: IfmCompileOptions has it    @outline: without its large weights */
 typedef struct
 {

@@ -1,4 +1,5 @@
 #include <base/fields.h>
+#include <store/store.h>
 
 #include "runner-private.h"
 
@@ -78,6 +79,15 @@ gboolean ifm_runner_optimise(IfmRunner *runner, const IfmModelCase *model_case, 
             *version = g_strdup(said != NULL ? said : "");
     }
     return TRUE;
+}
+
+IfmMeasurement *ifm_runner_nodes(IfmRunner *runner, const IfmModelCase *model_case, char **version, GError **error)
+{
+    json_auto_t *answer = ask(runner, model_case, "nodes", json_pack("{s:s}", "do", "nodes"), error);
+    if (answer == NULL)
+        return NULL;
+    *version = g_strdup(ifm_member_text(answer, "version"));
+    return ifm_measurement_from_json(json_object_get(answer, "nodes"), error);
 }
 
 gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error)

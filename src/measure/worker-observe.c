@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include <base/fields.h>
+#include <store/store.h>
 
 #include "worker-private.h"
 
@@ -69,6 +70,33 @@ static json_t *shapes_of(const IfmModel *model, const IfmEngineProfile *profile)
             add_outputs(ran, ifm_model_node(model, found - 1), shapes);
     }
     return shapes;
+}
+
+/* The nodes of a model as it was compiled, each with those of the model that went into it: a record without times. */
+static json_t *nodes_of(Worker *worker, IfmModelSubject *subject, const IfmModelCase *model_case, GError **error)
+{
+    g_autoptr(IfmMeasurement) seen = ifm_measurement_new();
+    if (!ifm_breakdown_measure(subject, NULL, &model_case->protocol, &worker->interrupted, NULL, NULL, seen, error))
+        return NULL;
+    ifm_optimised_parts(subject->compiled, seen);
+    return ifm_measurement_to_json(seen);
+}
+
+json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
+{
+    g_autoptr(IfmDeviceSpec) spec = NULL;
+    IfmEngine *engine = worker_open_device(worker, model_case->device, &spec, error);
+    g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
+    if (model == NULL || !worker_check_load_fits(engine, spec, model, model_case, error))
+        return NULL;
+    worker_report_base(worker);
+    worker_enter_long_phase(worker, "looking at nodes", 2);
+    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_COMPILE_PROFILED, error);
+    json_t *nodes = subject != NULL ? nodes_of(worker, subject, model_case, error) : NULL;
+    json_t *answer = nodes != NULL ? worker_engine_to_json(engine) : NULL;
+    if (answer != NULL)
+        json_object_set_new(answer, "nodes", nodes);
+    return answer;
 }
 
 json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)

@@ -176,6 +176,8 @@ json_t *worker_answer_accuracy_layers(Worker *worker, const json_t *request, GEr
 
 /* worker_answer_observe: {} -> {"shapes": [{"tensor", "dtype", "shape"}]} */
 json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
+/* worker_answer_nodes: {} -> {"engine", "version", "library", "nodes"}: the nodes as compiled, a record without samples */
+json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 /* worker_answer_optimise: {"file", "keep_layout", "outline"} -> {"engine", "version", "library"}: writes the graph
  * as the runtime optimised it */
 json_t *worker_answer_optimise(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);

@@ -222,6 +222,7 @@ static const struct
     { "reference", NULL, answer_reference },
     { "observe", NULL, worker_answer_observe },
     { "optimise", NULL, worker_answer_optimise },
+    { "nodes", NULL, worker_answer_nodes },
     { "measure", answer_measure },
     { "accuracy", NULL, worker_answer_accuracy },
     { "accuracy-layers", worker_answer_accuracy_layers },
