@@ -35,7 +35,6 @@ typedef struct
     IfmInterval interval;
     double difference_ns;
     IfmInterval difference_interval; /* that of the ratio, in ns: the machine's speed is taken as it was */
-    gboolean settled; /* what the protocol asks for is known: a verdict, or a difference to within its ci_ratio */
     double margin, level, between, within;
     gsize n_pairs, n_looks;
     double error; /* what the last look spent of 1 - level */

@@ -205,8 +205,7 @@ gboolean ifm_side_check_with(IfmSides *self, IfmSide *side, GError **error)
     side->check = json_object();
     if (side->kind->in_worker == NULL || !side->kind->in_worker->needs_reference)
         return TRUE;
-    return ifm_references_add(&self->runner->references, side->spec, side->sealed, side->true_outputs, &self->monitor,
-                              side->check, error);
+    return ifm_references_add(side->spec, side->sealed, side->true_outputs, &self->monitor, side->check, error);
 }
 
 json_t *ifm_side_warm_up(IfmSides *self, IfmSide *side, json_t *request, GError **error)

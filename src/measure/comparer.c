@@ -66,8 +66,6 @@ gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError *
             protocol->min_pairs, protocol->max_pairs, IFM_COMPARE_MAX_PAIRS);
     else if (protocol->time_budget_ns < 0)
         ifm_error_refuse(error, "a time budget below 0");
-    else if (!(protocol->ci_ratio >= 0))
-        ifm_error_refuse(error, "ci_ratio %g: below 0", protocol->ci_ratio);
     else
         return TRUE;
     return FALSE;
@@ -212,14 +210,6 @@ static double difference_ns(const IfmComparer *self, const Look *look, double lo
     return look->ratio < 0 ? -level_ns * expm1(-log_ratio) : level_ns * expm1(log_ratio);
 }
 
-/* Whether the difference is known as well as it was asked for. */
-static gboolean is_narrow(const IfmComparer *self, const Look *look)
-{
-    double half = (difference_ns(self, look, look->upper) - difference_ns(self, look, look->lower)) / 2;
-    return self->values->len >= self->protocol.min_pairs && look->is_enough &&
-           half <= self->protocol.ci_ratio * fabs(difference_ns(self, look, look->ratio));
-}
-
 static gboolean is_settled(const IfmComparer *self, const Look *look)
 {
     switch (verdict_of(self, look))
@@ -271,7 +261,7 @@ gboolean ifm_comparer_end_pair(IfmComparer *self, gint64 elapsed_ns)
     const Look look = look_with(self, error);
     note_look(self, &look, self->history);
     self->n_looks++;
-    self->done = last || (self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : is_settled(self, &look));
+    self->done = last || is_settled(self, &look);
     if (self->done)
         self->error = error;
     else
@@ -409,8 +399,6 @@ void ifm_comparer_finish(const IfmComparer *self, IfmComparison *comparison)
         comparison->difference_interval.lower = difference_ns(self, &look, look.lower);
         comparison->difference_interval.upper = difference_ns(self, &look, look.upper);
     }
-    comparison->settled =
-        self->protocol.ci_ratio > 0 ? is_narrow(self, &look) : comparison->verdict != IFM_VERDICT_UNCERTAIN;
     comparison->margin = self->protocol.margin;
     comparison->level = self->protocol.level;
     comparison->error = look.error;

@@ -159,8 +159,8 @@ static json_t *ask_with_reference(IfmRunMonitor *monitor, const IfmKindJob *job,
                                   const IfmWorkerWatch *watch, GError **error)
 {
     json_t *request = json_pack("{s:s}", "do", "measure");
-    if (ifm_references_add(&monitor->runner->references, job->spec, job->sealed,
-                           json_is_true(json_object_get(ready, "true_outputs")), monitor, request, error))
+    if (ifm_references_add(job->spec, job->sealed, json_is_true(json_object_get(ready, "true_outputs")), monitor, request,
+                           error))
         return ifm_runner_ask(monitor->runner, job->place->worker, request, watch, error);
     json_decref(request);
     return NULL;

@@ -34,7 +34,7 @@ static gsize least_median(const double *log_ns, gsize n_rounds, gsize n)
     return leader;
 }
 
-static gboolean leads(const double *round, gsize n, gsize at)
+gboolean ifm_lead_is_of(const double *round, gsize n, gsize at)
 {
     for (gsize other = 0; other < n; other++)
         if (other != at && !(round[at] < round[other]))
@@ -55,7 +55,7 @@ void ifm_lead_judge(const double *log_ns, gsize n_rounds, gsize n, double level,
 {
     *lead = (IfmLead){ .leader = least_median(log_ns, n_rounds, n), .n_rounds = n_rounds };
     for (gsize round = 0; round < n_rounds; round++)
-        lead->n_led += leads(log_ns + round * n, n, lead->leader);
+        lead->n_led += ifm_lead_is_of(log_ns + round * n, n, lead->leader);
     lead->told_apart = lead->n_led == n_rounds && ldexp(1, 1 - (int)MIN(n_rounds, 1000)) <= (1 - level) * (1 + 1e-12);
     for (gsize at = 0; at < n; at++)
         rivals[at] = rival_of(log_ns, n_rounds, n, lead->leader, at);

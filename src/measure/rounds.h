@@ -13,9 +13,6 @@ G_BEGIN_DECLS
  * itself that may end in "faster" or "slower", all looks taken together.
  * @time_budget_ns: 0: none    @min_pairs, @max_pairs: of processes made anew, one of each side
  * @rounds: in each pair of processes; 0: the runner's choice
- * @ci_ratio: above 0: what is wanted is the difference, not a verdict: it ends where half of the difference's interval is
- * at most this part of it
- * @runs: of each side in all pairs together, or a few more, which stand above @rounds; 0: as the rule says
  */
 typedef struct
 {
@@ -23,8 +20,6 @@ typedef struct
     gint64 time_budget_ns;
     gsize min_pairs, max_pairs;
     gsize rounds;
-    double ci_ratio;
-    gsize runs;
 } IfmCompareProtocol;
 #define IFM_COMPARE_PROTOCOL_INIT                                                                                          \
     ((IfmCompareProtocol){ .margin = 0.01,                                                                                 \
@@ -100,6 +95,9 @@ typedef struct
  * @rivals: [n] (out)
  */
 void ifm_lead_judge(const double *log_ns, gsize n_rounds, gsize n, double level, IfmLead *lead, IfmRival *rivals);
+
+/** ifm_lead_is_of: whether @at alone took the least time of a round. @round: [n] */
+gboolean ifm_lead_is_of(const double *round, gsize n, gsize at);
 
 /** IfmRoundsProtocol: @max_rounds: fewer tell nothing apart where 2^(1 - max_rounds) is above 1 - level. @runs: of each in
  * each round, and at least as many as take @block_ns; 0: as many as take that, three at least. @time_budget_ns: no round

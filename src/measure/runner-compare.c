@@ -24,7 +24,6 @@ enum
     MAX_ROUNDS = 16,
     MAX_ROUND_RUNS = 500,
     MIN_ROUND_RUNS = 3, /* where they are short */
-    COUNTED_ROUNDS = 4, /* in a pair, where the runs are counted and there are enough */
 };
 
 typedef struct
@@ -57,29 +56,11 @@ static void draw_order(Compare *compare)
 
 /* --- rounds --------------------------------------------------------------------------------------------------------- */
 
-/* Rounded up. */
-static gsize parts_of(gsize n, gsize size)
-{
-    return n / size + (n % size > 0);
-}
-
-/* Where the runs are counted: how many of each side go into a pair of processes. 0: they are not. */
-static gsize counted_runs(const Compare *compare)
-{
-    return parts_of(compare->protocol->runs, compare->protocol->max_pairs);
-}
-
 static void plan_round(Compare *compare)
 {
     double run_ns = MAX(compare->sides.sides[0].run_ns, compare->sides.sides[1].run_ns);
     double runs = ROUND_NS / MAX(run_ns, 1), warm = ROUND_WARM_NS / MAX(run_ns, 1);
     compare->n_runs = runs < 0.5 ? 1 : (gsize)CLAMP(runs, MIN_ROUND_RUNS, MAX_ROUND_RUNS);
-    gsize counted = counted_runs(compare);
-    if (counted > 0)
-    {
-        gsize n_rounds = parts_of(counted, CLAMP(counted / COUNTED_ROUNDS, 1, compare->n_runs));
-        compare->n_runs = parts_of(counted, n_rounds);
-    }
     compare->n_warm = (gsize)CLAMP(warm, compare->n_runs > 1 ? 1 : 0, MAX_ROUND_RUNS);
 }
 
@@ -88,11 +69,6 @@ static void plan_pair(Compare *compare, gint64 made_ns, gint64 round_ns)
 {
     gint64 budget_ns = compare->protocol->time_budget_ns;
     double rounds = (double)made_ns / (double)MAX(round_ns, 1);
-    if (counted_runs(compare) > 0)
-    {
-        compare->n_rounds = parts_of(counted_runs(compare), compare->n_runs);
-        return;
-    }
     if (compare->protocol->rounds > 0)
         rounds = (double)compare->protocol->rounds;
     else if (compare->sides.n_ended == 0)
@@ -222,16 +198,14 @@ static void report(const Compare *compare, const IfmRunnerOptions *options)
     if (options->progress == NULL)
         return;
     ifm_comparer_finish(compare->comparer, &sofar);
-    gboolean of_difference = compare->protocol->ci_ratio > 0;
-    const IfmInterval *interval = of_difference ? &sofar.difference_interval : &sofar.interval;
-    double half = (interval->upper - interval->lower) / 2;
+    const double half = (sofar.interval.upper - sofar.interval.lower) / 2;
     const gint64 budget_ns = compare->protocol->time_budget_ns,
                  left_ns = MAX(budget_ns - (ifm_sides_now_ns() - compare->sides.began_ns), 0);
     g_autoptr(GString) place = g_string_new(NULL);
     g_string_printf(place, "comparing, %" G_GSIZE_FORMAT " pair%s", sofar.n_pairs, sofar.n_pairs == 1 ? "" : "s");
     if (budget_ns > 0)
         g_string_append_printf(place, ", at most %" G_GINT64_FORMAT " s left", (left_ns + IFM_NS_PER_S - 1) / IFM_NS_PER_S);
-    options->progress(place->str, 0, NAN, of_difference ? half / fabs(sofar.difference_ns) : half, options->progress_user);
+    options->progress(place->str, 0, NAN, half, options->progress_user);
 }
 
 /* Whether the rule has enough. */
@@ -253,8 +227,6 @@ static const IfmRecordField rule_fields[] = {
     { IFM_RECORD(SIZE, IfmCompareProtocol, min_pairs), .key = "min_pairs" },
     { IFM_RECORD(SIZE, IfmCompareProtocol, max_pairs), .key = "max_pairs" },
     { IFM_RECORD(SIZE, IfmCompareProtocol, rounds), .key = "rounds" },
-    { IFM_RECORD(DOUBLE, IfmCompareProtocol, ci_ratio), .key = "ci_ratio", .unless_zero = TRUE },
-    { IFM_RECORD(SIZE, IfmCompareProtocol, runs), .key = "runs", .unless_zero = TRUE },
     { NULL },
 };
 
@@ -278,9 +250,7 @@ static IfmStopReason why_stopped(const Compare *compare, gboolean interrupted, c
 {
     if (interrupted)
         return IFM_STOP_INTERRUPTED;
-    if (compare->protocol->runs > 0)
-        return IFM_STOP_FIXED;
-    if (comparison->settled)
+    if (comparison->verdict != IFM_VERDICT_UNCERTAIN)
         return IFM_STOP_INTERVAL;
     return comparison->n_pairs >= compare->protocol->max_pairs ? IFM_STOP_MAX_RUNS : IFM_STOP_TIME_BUDGET;
 }

@@ -117,7 +117,7 @@ void ifm_references_init(IfmReferences *references, const IfmTemporary *folder);
 void ifm_references_clear(IfmReferences *references);
 /** ifm_references_add: Completes the request to measure with what its outputs are to be compared with, or why they are not.
  * Returns: FALSE with IFM_ERROR_CANCELLED where interrupted. */
-gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model_case, const IfmCase *sealed,
-                            gboolean true_outputs, IfmRunMonitor *monitor, json_t *request, GError **error);
+gboolean ifm_references_add(const IfmModelCase *model_case, const IfmCase *sealed, gboolean true_outputs,
+                            IfmRunMonitor *monitor, json_t *request, GError **error);
 
 G_END_DECLS

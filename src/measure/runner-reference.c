@@ -58,9 +58,9 @@ static void keep_file(IfmReferences *references, const char *key)
 }
 
 /* Returns: (transfer full) {"path"}, or {"why"} there is none; NULL where interrupted. */
-static json_t *reference_for(IfmReferences *references, const IfmModelCase *model_case, const IfmCase *sealed,
-                             IfmRunMonitor *monitor, GError **error)
+static json_t *reference_for(const IfmModelCase *model_case, const IfmCase *sealed, IfmRunMonitor *monitor, GError **error)
 {
+    IfmReferences *references = &monitor->runner->references;
     g_autofree char *key = reference_key(model_case, sealed);
     json_t *known = g_hash_table_lookup(references->known, key);
     if (known != NULL)
@@ -86,8 +86,8 @@ static json_t *reference_for(IfmReferences *references, const IfmModelCase *mode
     return answer;
 }
 
-gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model_case, const IfmCase *sealed,
-                            gboolean true_outputs, IfmRunMonitor *monitor, json_t *request, GError **error)
+gboolean ifm_references_add(const IfmModelCase *model_case, const IfmCase *sealed, gboolean true_outputs,
+                            IfmRunMonitor *monitor, json_t *request, GError **error)
 {
     const char *status = "not-applicable", *why = "simulated: this device computes no true outputs";
     json_auto_t *reference = NULL;
@@ -98,7 +98,7 @@ gboolean ifm_references_add(IfmReferences *references, const IfmModelCase *model
     }
     else if (true_outputs)
     {
-        reference = reference_for(references, model_case, sealed, monitor, error);
+        reference = reference_for(model_case, sealed, monitor, error);
         if (reference == NULL)
             return FALSE;
         json_t *path = json_object_get(reference, "path");

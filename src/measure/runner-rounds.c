@@ -125,15 +125,10 @@ static gsize rank_of(const Rounds *rounds, gsize round, gsize at)
 /* Who alone takes the least time; n: nobody. */
 static gsize leader_of(const Rounds *rounds, gsize round)
 {
-    const double *times = times_of(rounds, round);
-    const gsize n = rounds->sides.n;
-    gsize leader = 0, n_least = 0;
-    for (gsize i = 1; i < n; i++)
-        if (times[i] < times[leader])
-            leader = i;
-    for (gsize i = 0; i < n; i++)
-        n_least += !(times[leader] < times[i]);
-    return n_least == 1 ? leader : n;
+    gsize at = 0;
+    while (at < rounds->sides.n && !ifm_lead_is_of(times_of(rounds, round), rounds->sides.n, at))
+        at++;
+    return at;
 }
 
 /* Returns: why no further round is made; NULL: one is. */

@@ -501,7 +501,7 @@ static gboolean find_reference(PlanJob *job, IfmRunMonitor *monitor, const IfmGr
     ifm_record_set_text(&as_case->subject_digest, job->model_digest);
     ifm_record_set_json(&as_case->options, json_pack("{s:s}", "inputs", digest));
     json_auto_t *request = json_object();
-    if (!ifm_references_add(&monitor->runner->references, &model_case, as_case, TRUE, monitor, request, error))
+    if (!ifm_references_add(&model_case, as_case, TRUE, monitor, request, error))
         return FALSE;
     if (job->verification == NULL)
         job->verification = json_incref(json_object_get(request, "verification"));
