@@ -60,6 +60,11 @@ threads: [1]
 devices: {CPU: {device: "onnxruntime:CPU@0"}}
 protocol: {warmup: 1, runs: 3}
 """
+GRAPHS = """models: [small-cnn]
+sizes: [8, 12]
+batches: [1, 2]
+providers: [CPU]
+"""
 STUDY = "study run s.yaml -q -o out"
 # name, the study's text, the command, what it needs
 SUBJECTS = (
@@ -69,7 +74,8 @@ SUBJECTS = (
     ("study of kernels under load", KERNELS, STUDY, "onnxruntime:CPU"),
     ("profile --scaling", "", "profile graph_transformer --scaling layers --num-nodes 20 --runs 5 -d simulated:ideal/GPU --no-peak "
      "--resume -q -o out", None),
-    ("kernels run", "", "kernels run m.onnx -d simulated:ideal/GPU --runs 500 -q --csv a.csv", None),
+    ("kernels run", "", "kernels run m.onnx n.onnx k.onnx l.onnx -d simulated:ideal/GPU --runs 500 --resume -q -o out --csv a.csv", None),
+    ("zoo export --config", GRAPHS, "zoo export --config s.yaml --resume -q -o out", "onnxruntime:CPU"),
 )
 
 
@@ -80,7 +86,8 @@ class Subject:
         os.makedirs(self.temporary, exist_ok=True)
         with open(os.path.join(folder, "s.yaml"), "w", encoding="utf-8") as out:
             out.write(text)
-        self.run("zoo export matmul m=8 k=8 n=8 -o m.onnx --force")
+        for number, name in enumerate("mnkl", 8):
+            self.run(f"zoo export matmul m={number} k=8 n=8 -o {name}.onnx --force")
 
     def start(self, line):
         environment = dict(os.environ, IFM_DATA_DIR=self.options.source, TMPDIR=self.temporary, LC_ALL="C.UTF-8",
@@ -127,6 +134,8 @@ class Subject:
         status, said = self.run(self.line)
         if status != 0:
             raise RuntimeError(f"{self.line}: status {status}: {said[-400:]}")
+        if self.committed() < 2:
+            raise RuntimeError(f"{self.line}: {self.committed()} measurements: there is no moment between two")
         return time.monotonic() - began, self.committed()
 
     def moment(self, number, took_s, n_cases):
