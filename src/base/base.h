@@ -105,12 +105,18 @@ gboolean ifm_file_writer_commit(IfmFileWriter *writer, GError **error);
 void ifm_file_writer_free(IfmFileWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmFileWriter, ifm_file_writer_free)
 
+/** ifm_file_make_folder: With those above it. Returns: FALSE with IFM_ERROR_UNAVAILABLE "PATH: cannot be made: …". */
+gboolean ifm_file_make_folder(const char *path, GError **error);
+
 /** ifm_file_remove_folder: A folder that this program made, with all that is in it; links are not followed. */
 void ifm_file_remove_folder(const char *path);
 
 /* --- texts of quantities ------------------------------------------------------------------------------------------- */
 
 /* Numbers and text for people to read. Numbers have a point in every locale. */
+
+/** ifm_number_of: A decimal number that is all of a text. Returns: NaN for any other text. */
+double ifm_number_of(const char *text);
 
 /** ifm_number_fixed: @value with @decimals digits after the point, then a blank and @unit. An empty @unit adds nothing.
  * (transfer full) */

@@ -94,8 +94,7 @@ static gboolean read_record(Reader *reader, GError **error)
     if (csv->n_columns == 0)
         csv->n_columns = n;
     if (n != csv->n_columns)
-        return ifm_error_at(error, reader->csv->name, line,
-                            "%" G_GSIZE_FORMAT " fields, but the header names %" G_GSIZE_FORMAT " columns", n,
+        return ifm_error_at(error, reader->csv->name, line, "%zu fields, but the header names %zu columns", n,
                             csv->n_columns);
     return TRUE;
 }
@@ -107,7 +106,7 @@ static gboolean check_header(const Reader *reader, GError **error)
     {
         char *name = g_ptr_array_index(reader->csv->fields, k);
         if (*name == '\0')
-            return ifm_error_at(error, reader->csv->name, 1, "column %" G_GSIZE_FORMAT " has no name", k + 1);
+            return ifm_error_at(error, reader->csv->name, 1, "column %zu has no name", k + 1);
         if (!g_hash_table_add(seen, name))
             return ifm_error_at(error, reader->csv->name, 1, "column \"%s\" is named twice", name);
     }
@@ -225,10 +224,9 @@ const char *ifm_csv_text(const IfmCsv *csv, gsize row, gsize column)
 gboolean ifm_csv_number(const IfmCsv *csv, gsize row, gsize column, double *value, GError **error)
 {
     const char *text = ifm_csv_text(csv, row, column);
-    char *end;
-    *value = g_ascii_strtod(text, &end);
-    return (end != text && *end == '\0' && !g_ascii_isspace(*text) && isfinite(*value)) ||
-           ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s: \"%s\" is not a number", csv->name, ifm_csv_line(csv, row),
+    *value = ifm_number_of(text);
+    return isfinite(*value) ||
+           ifm_error_refuse(error, "%s:%zu: %s: \"%s\" is not a number", csv->name, ifm_csv_line(csv, row),
                             (char *)g_ptr_array_index(csv->fields, column), text);
 }
 

@@ -188,25 +188,27 @@ static double normal_p(double off, double variance)
     return z <= 0 ? 1 : erfc(z * M_SQRT1_2);
 }
 
+/* The sum of the signs of the differences of pairs: of each with all later ones, or across, with the last @n_last. */
+static double sum_of_signs(const double *series, gsize n_first, gsize n, gsize n_last)
+{
+    double score = 0;
+    for (gsize i = 0; i < n_first; i++)
+        for (gsize j = MAX(i + 1, n - n_last); j < n; j++)
+            score += (series[j] > series[i]) - (series[j] < series[i]);
+    return score;
+}
+
 /* Mann-Kendall: the sign of the difference of every pair. */
 static double trend_p(const double *series, gsize n)
 {
-    double score = 0;
-    for (gsize i = 0; i < n; i++)
-        for (gsize j = i + 1; j < n; j++)
-            score += (series[j] > series[i]) - (series[j] < series[i]);
-    return normal_p(score, n * (n - 1.0) * (2 * n + 5) / 18);
+    return normal_p(sum_of_signs(series, n, n, n), n * (n - 1.0) * (2 * n + 5) / 18);
 }
 
 /* Mann-Whitney between the halves, as the sum of signs of all pairs across. */
 static double step_p(const double *series, gsize n)
 {
     gsize half = n / 2;
-    double score = 0;
-    for (gsize i = 0; i < half; i++)
-        for (gsize j = n - half; j < n; j++)
-            score += (series[j] > series[i]) - (series[j] < series[i]);
-    return normal_p(score, half * half * (2 * half + 1.0) / 3);
+    return normal_p(sum_of_signs(series, half, n, half), half * half * (2 * half + 1.0) / 3);
 }
 
 /*

@@ -77,7 +77,7 @@ gboolean ifm_error_at(GError **error, const char *file, gsize line, const char *
     va_start(values, format);
     g_autofree char *text = g_strdup_vprintf(format, values);
     va_end(values);
-    return line > 0 ? ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", file, line, text)
+    return line > 0 ? ifm_error_refuse(error, "%s:%zu: %s", file, line, text)
                     : ifm_error_refuse(error, "setting: %s", text);
 }
 

@@ -218,6 +218,11 @@ gboolean ifm_file_save(const char *path, const void *bytes, gsize n_bytes, GErro
     return writer != NULL && ifm_file_writer_write(writer, bytes, n_bytes, error) && ifm_file_writer_commit(writer, error);
 }
 
+gboolean ifm_file_make_folder(const char *path, GError **error)
+{
+    return g_mkdir_with_parents(path, 0777) == 0 || fail(path, "cannot be made", errno, error);
+}
+
 void ifm_file_remove_folder(const char *path)
 {
     GDir *folder = g_dir_open(path, 0, NULL);

@@ -20,8 +20,8 @@ static double scaled(IfmGridScale scale, double x)
 static gboolean check_number(const char *what, const char *name, double x, IfmGridScale scale, gsize point, GError **error)
 {
     return (isfinite(x) && (scale == IFM_GRID_LINEAR || x > 0)) ||
-           ifm_error_refuse(error, "point %" G_GSIZE_FORMAT " of the grid: %s%s is %g, not a %snumber", point, what, name,
-                            x, scale == IFM_GRID_LOG ? "positive " : "finite ");
+           ifm_error_refuse(error, "point %zu of the grid: %s%s is %g, not a %snumber", point, what, name, x,
+                            scale == IFM_GRID_LOG ? "positive " : "finite ");
 }
 
 static int compare_rows(gconstpointer a, gconstpointer b, gpointer user)
@@ -73,8 +73,8 @@ IfmGrid *ifm_grid_new(const IfmGridAxis *axes, gsize n_axes, const double *point
 {
     if (n_axes < 1 || n_axes > IFM_GRID_MAX_AXES || n_points < 1 || n_points > G_MAXINT)
     {
-        ifm_error_refuse(error, "a grid has 1 to %d axes and 1 to %d points, not %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
-                         IFM_GRID_MAX_AXES, G_MAXINT, n_axes, n_points);
+        ifm_error_refuse(error, "a grid has 1 to %d axes and 1 to %d points, not %zu and %zu", IFM_GRID_MAX_AXES, G_MAXINT,
+                         n_axes, n_points);
         return NULL;
     }
     g_autoptr(IfmGrid) grid = g_new0(IfmGrid, 1);

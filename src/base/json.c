@@ -27,8 +27,8 @@ static gboolean check_depth(const char *bytes, gsize n_bytes, const char *name, 
         else if (!in_string && (c == '}' || c == ']'))
             depth--;
         if (depth > IFM_JSON_MAX_DEPTH)
-            return ifm_error_refuse(error, "%s:%d:%" G_GSIZE_FORMAT ": nested deeper than %d levels", name, line,
-                                    i - line_start + 1, IFM_JSON_MAX_DEPTH);
+            return ifm_error_refuse(error, "%s:%d:%zu: nested deeper than %d levels", name, line, i - line_start + 1,
+                                    IFM_JSON_MAX_DEPTH);
     }
     return TRUE;
 }
@@ -202,7 +202,7 @@ gboolean ifm_json_get_int64_array(const json_t *object, const char *where, const
     {
         if (!json_is_integer(element))
         {
-            g_autofree char *place = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", where, key, i);
+            g_autofree char *place = g_strdup_printf("%s.%s[%zu]", where, key, i);
             return refuse(element, place, "an integer", error);
         }
         gint64 value = json_integer_value(element);

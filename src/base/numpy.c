@@ -148,10 +148,8 @@ static gboolean find_type(const Header *header, const char *where, IfmDtype *dty
 {
     const char *descr = header->descr, *name = *descr != '\0' ? descr + 1 : "";
     if (strchr(descr, 'O') != NULL)
-        return ifm_error_refuse(error,
-                                "%s: its elements are Python objects (a pickle), which is never loaded: expected "
-                                "numbers",
-                                where);
+        return ifm_error_refuse(
+            error, "%s: its elements are Python objects (a pickle), which is never loaded: expected numbers", where);
     if (*descr == '>' && strchr("iufcb", *name) != NULL && *name != '\0')
         return ifm_error_refuse(error, "%s: its numbers are big-endian (%s): expected little-endian ones", where, descr);
     for (gsize i = 0; i < G_N_ELEMENTS(types) && (*descr == '<' || *descr == '|'); i++)
@@ -175,15 +173,14 @@ static gboolean find_header(const guint8 *data, gsize got, guint64 size, const c
     *at = MAGIC_BYTES + 2 + width;
     *length = 0;
     if (got < *at)
-        return ifm_error_refuse(error, "%s: ends within the header of an NPY file, after %" G_GSIZE_FORMAT " bytes", where,
-                                got);
+        return ifm_error_refuse(error, "%s: ends within the header of an NPY file, after %zu bytes", where, got);
     if (data[MAGIC_BYTES] < 1 || data[MAGIC_BYTES] > 3)
         return ifm_error_refuse(error, "%s: version %u.%u of NPY: expected 1.0, 2.0 or 3.0", where, data[MAGIC_BYTES],
                                 data[MAGIC_BYTES + 1]);
     for (gsize i = 0; i < width; i++)
         *length |= (gsize)data[MAGIC_BYTES + 2 + i] << (8 * i);
     return *length <= size - *at || ifm_error_refuse(error,
-                                                     "%s: ends within the header of an NPY file: it says %" G_GSIZE_FORMAT
+                                                     "%s: ends within the header of an NPY file: it says %zu"
                                                      " bytes, but %" G_GUINT64_FORMAT " are left",
                                                      where, *length, size - *at);
 }
@@ -326,8 +323,8 @@ static gboolean read_packed(zip_file_t *file, zip_uint64_t size, const Wanted *w
     if (!find_header(header, first, size, wanted->where, &at, &length, error))
         return FALSE;
     if (at + length > MAX_HEADER)
-        return ifm_error_refuse(error, "%s: its NPY header has %" G_GSIZE_FORMAT " bytes: expected %d at most",
-                                wanted->where, length, MAX_HEADER);
+        return ifm_error_refuse(error, "%s: its NPY header has %zu bytes: expected %d at most", wanted->where, length,
+                                MAX_HEADER);
     const gsize end = MAX(at + length, first); /* a header may end within the bytes that are read already */
     if (!read_bytes(file, header + first, end - first))
         return refuse_damaged(wanted->where, error);

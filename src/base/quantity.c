@@ -1,4 +1,5 @@
 #include "base-private.h"
+#include <base/base.h>
 #include <glib.h>
 #include <math.h>
 #include <string.h>
@@ -42,6 +43,13 @@ gboolean ifm_number_parse(const char *text, double *value, const char **end)
     return stop > digits && isfinite(*value);
 }
 
+double ifm_number_of(const char *text)
+{
+    double value;
+    const char *end;
+    return ifm_number_parse(text, &value, &end) && *end == '\0' ? value : (double)NAN;
+}
+
 /* A number of 0 or more with one of the units. 0 needs no unit. */
 static gboolean parse(const char *text, const Unit *units, double maximum, double *value)
 {
@@ -81,7 +89,8 @@ gboolean ifm_bytes_parse(const char *text, gint64 *bytes)
 
 gboolean ifm_ratio_parse(const char *text, double *ratio)
 {
-    const char *end;
-    return parse(text, ratio_units, 1, ratio) ||
-           (ifm_number_parse(text, ratio, &end) && *end == '\0' && *ratio > 0 && *ratio < 1);
+    if (parse(text, ratio_units, 1, ratio))
+        return TRUE;
+    *ratio = ifm_number_of(text);
+    return *ratio > 0 && *ratio < 1;
 }

@@ -359,7 +359,7 @@ static gboolean read_part(const Source *source, const IfmRecordField *field, voi
 static gboolean read_element(const Source *source, const IfmRecordField *field, json_t *one, gsize i, gpointer into)
 {
     const gboolean in_pool = field->type == IFM_RECORD_PARTS;
-    g_autofree char *where = g_strdup_printf("%s.%s[%" G_GSIZE_FORMAT "]", source->where, field->name, i);
+    g_autofree char *where = g_strdup_printf("%s.%s[%zu]", source->where, field->name, i);
     if (field->type == IFM_RECORD_JSONS)
         ((json_t **)into)[i] = one;
     else if (in_pool || field->type == IFM_RECORD_ROWS)

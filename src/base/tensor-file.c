@@ -159,8 +159,8 @@ static gboolean read_tensor(IfmTensorFile *self, const json_t *entry, const char
     if (!whole || !wrap(tensor, entry, ifm_dtype_from_name(word), (int)rank, dims, *data, *n_bytes) ||
         tensor->size_bytes > *n_bytes || align_up(tensor->size_bytes) > *n_bytes)
         return ifm_error_set(error, IFM_ERROR_CORRUPT,
-                             "%s: tensor '%s' is not what the file has room for: %" G_GSIZE_FORMAT " bytes are left for it",
-                             where, name, *n_bytes);
+                             "%s: tensor '%s' is not what the file has room for: %zu bytes are left for it", where, name,
+                             *n_bytes);
     *data += align_up(tensor->size_bytes);
     *n_bytes -= align_up(tensor->size_bytes);
     self->names[self->n++] = g_strdup(name);
@@ -176,8 +176,8 @@ static gboolean read_tensors(IfmTensorFile *self, const char *path, const json_t
     for (gsize i = 0; i < n; i++)
         if (!read_tensor(self, json_array_get(list, i), path, &data, &n_bytes, error))
             return FALSE;
-    return n_bytes == 0 || ifm_error_set(error, IFM_ERROR_CORRUPT,
-                                         "%s: %" G_GSIZE_FORMAT " bytes more than its tensors take", path, n_bytes);
+    return n_bytes == 0 ||
+           ifm_error_set(error, IFM_ERROR_CORRUPT, "%s: %zu bytes more than its tensors take", path, n_bytes);
 }
 
 static gboolean read_file(IfmTensorFile *self, const char *path, GError **error)

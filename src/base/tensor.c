@@ -154,8 +154,7 @@ static void release_aligned(void *data, void *owner)
 static gboolean refuse(IfmTensor *tensor, GError **error)
 {
     g_autofree char *text = ifm_shape_to_string(tensor->rank, tensor->shape);
-    ifm_error_set(error, IFM_ERROR_MEMORY, "no memory for a tensor of shape %s (%" G_GSIZE_FORMAT " bytes)", text,
-                  tensor->size_bytes);
+    ifm_error_set(error, IFM_ERROR_MEMORY, "no memory for a tensor of shape %s (%zu bytes)", text, tensor->size_bytes);
     *tensor = IFM_TENSOR_INIT;
     return FALSE;
 }
@@ -231,7 +230,7 @@ gboolean ifm_tensor_wrap_texts(IfmTensor *tensor, int rank, const gint64 *shape,
         return FALSE;
     g_autofree const char **texts = find_texts(data, size_bytes, n);
     if (texts == NULL && n > 0)
-        return ifm_error_refuse(error, "%" G_GSIZE_FORMAT " bytes are not %" G_GSIZE_FORMAT " texts", size_bytes, n);
+        return ifm_error_refuse(error, "%zu bytes are not %zu texts", size_bytes, n);
     set_contiguous(tensor, IFM_DTYPE_STRING, rank, shape);
     tensor->data = data;
     tensor->size_bytes = n > 0 ? size_bytes : 0;

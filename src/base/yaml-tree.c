@@ -23,7 +23,7 @@ void yaml_node_free(YamlNode *node)
 
 static void set_error(GError **error, const Tree *tree, gsize line, const char *what)
 {
-    ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", tree->name, line, what);
+    ifm_error_refuse(error, "%s:%zu: %s", tree->name, line, what);
 }
 
 static gboolean next_event(Tree *tree, yaml_event_t *event, GError **error)
@@ -96,8 +96,8 @@ static gboolean check_key(const Tree *tree, const YamlNode *mapping, const YamlN
     gpointer before;
     if (g_hash_table_lookup_extended(seen, key->text, NULL, &before))
     {
-        g_autofree char *what = g_strdup_printf("key \"%s\" is given twice, first on line %" G_GSIZE_FORMAT, key->text,
-                                                (gsize)GPOINTER_TO_SIZE(before));
+        g_autofree char *what =
+            g_strdup_printf("key \"%s\" is given twice, first on line %zu", key->text, (gsize)GPOINTER_TO_SIZE(before));
         set_error(error, tree, key->line, what);
         return FALSE;
     }

@@ -172,7 +172,6 @@ static gboolean read_word(const char *file, const IfmRecordField *field, const Y
 static gboolean read_scalar(const char *file, const IfmRecordField *field, IfmRecordType type, const YamlNode *node,
                             Value *value, GError **error)
 {
-    const char *end = "";
     gboolean good =
         node->kind == YAML_SCALAR && (*node->text != '\0' || node->quoted) && (type == IFM_RECORD_STRING || !node->quoted);
     if (good && type == IFM_RECORD_CHOICE)
@@ -193,7 +192,7 @@ static gboolean read_scalar(const char *file, const IfmRecordField *field, IfmRe
     else if (good && type == IFM_RECORD_RATIO)
         good = ifm_ratio_parse(node->text, &value->number);
     else if (good && type == IFM_RECORD_DOUBLE)
-        good = ifm_number_parse(node->text, &value->number, &end) && *end == '\0';
+        good = isfinite(value->number = ifm_number_of(node->text));
     if (!good)
         return wrong_type(file, field, type, node, error);
     return !is_number(type) || check_range(file, field, node, value->number, error);

@@ -1,6 +1,6 @@
-#include <errno.h>
-#include <glib/gstdio.h>
 #include <unistd.h>
+
+#include <base/base.h>
 
 #include "cli.h"
 
@@ -22,18 +22,20 @@ const IfmOption cli_page_options[] = {
     { NULL },
 };
 
+const IfmOption cli_json_options[] = {
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
+    { NULL },
+};
+
 #define BRIEF_LINES 40 /* without --all */
 
 /* A second figure of one key gets a number. */
 static int write_figures(const char *folder, IfmDocument *const *documents, gsize n)
 {
     g_autoptr(GHashTable) used = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    if (g_mkdir_with_parents(folder, 0777) != 0)
-    {
-        g_autoptr(GError) error =
-            g_error_new(IFM_ERROR, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
+    g_autoptr(GError) error = NULL;
+    if (!ifm_file_make_folder(folder, &error))
         return cli_fail(error);
-    }
     for (gsize i = 0; i < n; i++)
     {
         g_auto(GStrv) keys = ifm_document_figures(documents[i]);

@@ -27,15 +27,10 @@ struct Arguments
 
 const IfmOption **cli_options(const Verb *verb)
 {
-    const IfmOption *tables[G_N_ELEMENTS(verb->tables) + 3] = { NULL };
+    const IfmOption *tables[G_N_ELEMENTS(verb->tables) + 2] = { NULL };
     gsize n = 0;
-    while (n < G_N_ELEMENTS(verb->tables) && verb->tables[n] != NULL)
-    {
+    for (; n < G_N_ELEMENTS(verb->tables) && verb->tables[n] != NULL; n++)
         tables[n] = verb->tables[n];
-        n++;
-    }
-    if (verb->options != NULL)
-        tables[n++] = verb->options;
     tables[n] = common_options;
     return ifm_options_list(tables);
 }
@@ -203,11 +198,6 @@ const char *cli_output(const Arguments *self, const char *name)
 gint64 cli_integer(const Arguments *self, const char *name)
 {
     return slot_of(self, name)->value.integer;
-}
-
-double cli_ratio(const Arguments *self, const char *name)
-{
-    return slot_of(self, name)->value.ratio;
 }
 
 /* What was given of a table's rows. */

@@ -34,8 +34,7 @@ typedef struct
     const char *arguments; /* "MODEL", "A [B]", "FILE…"; "" for none: this says how many are taken, too */
     int max;               /* where it is above 0, up to so many arguments may be given, or none, whatever is said above */
     PositionalKind positional;
-    const IfmOption *tables[8]; /* those of the library that it offers, as they are listed; or none */
-    const IfmOption *options;   /* its own; or NULL */
+    const IfmOption *tables[8]; /* of its options, as they are listed: the library's, shared ones, its own; or none */
     const char *folder_with;    /* with this option its --output is a folder, not a file; or NULL */
     const char *details;        /* paragraphs, each on one line, separated by a newline; or NULL */
     struct
@@ -86,7 +85,6 @@ gboolean cli_given(const Arguments *self, const char *name);
 const char *cli_text(const Arguments *self, const char *name);         /* NULL where there is neither value nor fallback */
 const char *const *cli_texts(const Arguments *self, const char *name); /* NULL-terminated */
 gint64 cli_integer(const Arguments *self, const char *name);           /* count, ns or bytes; 0 where there is none */
-double cli_ratio(const Arguments *self, const char *name);
 /* cli_positional: NULL-terminated. */
 const char *const *cli_positional(const Arguments *self);
 const Verb *cli_verb_of(const Arguments *self);
@@ -160,8 +158,8 @@ gboolean cli_check_model_kept(const Arguments *arguments, const IfmModel *model,
 /* --- answer.c --------------------------------------------------------------------------------------------------------- */
 
 /* cli_page_options: --html, --figures and --document, for the tables of a verb that shows documents; of one that has no
- * page cli_document_options: --document alone. */
-extern const IfmOption cli_page_options[], cli_document_options[];
+ * page cli_document_options: --document alone. cli_json_options: --json, of the same. */
+extern const IfmOption cli_page_options[], cli_document_options[], cli_json_options[];
 
 /* Answer: what a verb found. cli_answer() takes all of it over. */
 typedef struct

@@ -17,8 +17,7 @@ static const struct
     { "1", "something was tried and failed: a device refused, crashed, hung or answered wrongly" },
     { "2", "the command line is wrong" },
     { "3", "the input is wrong: a model, a study, a table, a plan, a trace, a device's name, a store that is damaged or "
-           "newer than this "
-           "program" },
+           "newer than this program" },
     { "4", "something is missing: a runtime, a device, a file, a permission, room on the disk" },
     { "128+N", "signal N came; what was measured until then is kept" },
 };

@@ -76,7 +76,7 @@ static char *figures(const Line *line, gboolean utf8, int max)
 {
     GString *text = g_string_new(NULL);
     if (line->n > 0 && max > 2)
-        g_string_append_printf(text, "  n %" G_GSIZE_FORMAT, line->n);
+        g_string_append_printf(text, "  n %zu", line->n);
     if (line->n > 0 && max > 0 && isfinite(line->median_ns) && line->median_ns > 0)
     {
         g_autofree char *median = ifm_format_duration(line->median_ns);
@@ -124,8 +124,7 @@ static char *line_of(const Line *line, const IfmScreen *screen)
     for (gsize i = 0;; i++)
     {
         g_autoptr(GString) text = g_string_new(NULL);
-        g_string_append_printf(text, "[%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s", line->number, line->n_cases,
-                               line->name);
+        g_string_append_printf(text, "[%zu/%zu] %s", line->number, line->n_cases, line->name);
         append_part(text, line, i, screen->utf8);
         if (ifm_text_width(text->str) < screen->width)
             return g_strdup(text->str);
@@ -152,8 +151,8 @@ static void show(Progress *self, const Line *line, gboolean due)
     else
     {
         g_autofree char *numbers = figures(line, g_get_charset(NULL), ALL_FIGURES);
-        fprintf(stderr, "inferometer: [%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s: %s%s%s%s\n", line->number,
-                line->n_cases, line->name, line->phase, numbers, *line->rest != '\0' ? "  " : "", line->rest);
+        fprintf(stderr, "inferometer: [%zu/%zu] %s: %s%s%s%s\n", line->number, line->n_cases, line->name, line->phase,
+                numbers, *line->rest != '\0' ? "  " : "", line->rest);
         self->last_log_us = g_get_monotonic_time();
     }
     fflush(stderr);
@@ -250,7 +249,7 @@ static char *rest_of(const IfmCampaignProgress *progress)
         g_string_append_printf(text, "%s%s left", text->len > 0 ? ", " : "", left);
     }
     if (progress->n_failed > 0)
-        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT " failed", text->len > 0 ? ", " : "", progress->n_failed);
+        g_string_append_printf(text, "%s%zu failed", text->len > 0 ? ", " : "", progress->n_failed);
     return g_string_free(text, FALSE);
 }
 
@@ -269,8 +268,8 @@ static void report_failure(Progress *self, const IfmStudyCase *study_case, const
 void progress_study(Progress *self, const IfmCampaignProgress *progress, const IfmMeasurement *ended)
 {
     if (ended != NULL && progress->now != NULL)
-        cli_log("INFO", "[%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT "] %s: %s%s%s", progress->n_done, progress->n_cases,
-                progress->now->title, ifm_outcome_name(ended->outcome), *ended->reason != '\0' ? ": " : "", ended->reason);
+        cli_log("INFO", "[%zu/%zu] %s: %s%s%s", progress->n_done, progress->n_cases, progress->now->title,
+                ifm_outcome_name(ended->outcome), *ended->reason != '\0' ? ": " : "", ended->reason);
     if (self->quiet)
         return;
     if (ended != NULL && ended->outcome != IFM_OUTCOME_OK && progress->now != NULL)

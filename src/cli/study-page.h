@@ -11,10 +11,10 @@ G_BEGIN_DECLS
 #define WHICH_RESULTS                                                                                                      \
     WHICH_STUDY " It may also be a folder with results (out/gnn-stages), or the name of one in out/, as imports have it."
 
-/* study-settings.c: the rows of options that replace keys of a study's file. study_open_place: opens what a verb's first
- * word and --output name, with these keys replaced. @results_will_do: a folder with results will do, without its study
- * Returns: an exit status. */
-extern const IfmOption study_setting_options[];
+/* study-settings.c: the rows of options that replace keys of a study's file, and that of the folder with its results.
+ * study_open_place: opens what a verb's first word and --output name, with these keys replaced. @results_will_do: a folder
+ * with results will do, without its study Returns: an exit status. */
+extern const IfmOption study_setting_options[], study_results_options[];
 int study_open_place(IfmStudyPlace *place, const Arguments *arguments, gboolean results_will_do);
 /* study_list_options: rows of lists that are printed instead of measuring. study_list: (transfer full) NULL: none is asked
  * for. */

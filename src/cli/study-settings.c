@@ -18,6 +18,12 @@ const IfmOption study_setting_options[] = {
     { NULL },
 };
 
+const IfmOption study_results_options[] = {
+    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the study's results; without it out/ and the study's name",
+      .letter = 'o' },
+    { NULL },
+};
+
 static void list_models(GString *out)
 {
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include <base/base.h>
 #include <inferometer/compare.h>
 
 #include "cli.h"
@@ -9,15 +10,14 @@ static double failing_ratio(const Arguments *arguments)
 {
     static const char word[] = "slower";
     const char *text = cli_text(arguments, "fail-if");
-    char *end = NULL;
     if (text == NULL)
         return (double)INFINITY;
     if (g_str_equal(text, word))
         return 1;
     if (!g_str_has_prefix(text, word) || text[sizeof word - 1] != ':')
         return (double)NAN;
-    const double ratio = g_ascii_strtod(text + sizeof word, &end);
-    return end != text + sizeof word && *end == '\0' && ratio >= 1 && isfinite(ratio) ? ratio : (double)NAN;
+    const double ratio = ifm_number_of(text + sizeof word);
+    return ratio >= 1 ? ratio : (double)NAN;
 }
 
 /* By the whole interval: what is not sure does not fail. */
@@ -62,8 +62,8 @@ static int run_compare(const Arguments *arguments)
                               });
     if (number == 0)
         return status != CLI_EXIT_OK ? status : judge(&comparison, ratio);
-    cli_complain("interrupted: this is what %" G_GSIZE_FORMAT " whole pair%s of processes showed until then",
-                 comparison.n_pairs, comparison.n_pairs == 1 ? "" : "s");
+    cli_complain("interrupted: this is what %zu whole pair%s of processes showed until then", comparison.n_pairs,
+                 comparison.n_pairs == 1 ? "" : "s");
     return CLI_EXIT_SIGNAL + number;
 }
 
@@ -83,20 +83,17 @@ const Verb verb_compare = {
     .summary = "say whether one of two is faster, the same, or indistinguishable",
     .arguments = "A B",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_compare_options, cli_page_options },
-    .options = compare_options,
+    .tables = { ifm_compare_options, cli_page_options, compare_options },
     .details =
         "A and B are models as profile takes them: ONNX files, or names of the zoo. Both may be the same model with "
-        "different "
-        "devices, settings or runtimes; options that begin with a- or b- apply to one of them.\n"
+        "different devices, settings or runtimes; options that begin with a- or b- apply to one of them.\n"
         "Each runs in a process of its own: a few runs of one, then of the other, in a random order. The pair of processes "
         "is started anew many times, since two runs of the same thing differ too; each pair is one observation.\n"
         "The verdict is faster or slower (B than A) if the whole interval of the ratio lies on one side of 1, same if all "
         "of it is within the margin, and else uncertain, with the reason and what would decide it. A thing compared with "
         "itself is called faster or slower in at most 5 % of the comparisons, whenever they stop.\n"
         "The measurements of both are stored. The exit status is 0 for any verdict (but see --fail-if), and 3 or 4 if the "
-        "input is wrong or "
-        "something is missing.",
+        "input is wrong or something is missing.",
     .examples = { { "inferometer compare old.onnx new.onnx -d openvino:CPU@0", "says whether the new model is faster" },
                   { "inferometer compare model.onnx model.onnx --a-device onnxruntime:CPU --b-device openvino:CPU",
                     "compares two runtimes" },

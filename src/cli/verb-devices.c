@@ -126,7 +126,6 @@ static int run_devices(const Arguments *arguments)
 
 static const IfmOption devices_options[] = {
     { "capabilities", IFM_OPTION_FLAG, NULL, "show what each device can do instead of what it is" },
-    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -134,7 +133,7 @@ const Verb verb_devices = {
     .name = "devices",
     .summary = "list the engines and their devices, and what is missing and why",
     .arguments = "",
-    .options = devices_options,
+    .tables = { devices_options, cli_json_options },
     .details =
         "Each engine is asked in a process of its own. A device is written ENGINE:UNIT[:INDEX][@CORES][#STREAMS], for "
         "example openvino:CPU@0 or simulated:meteor-lake/GPU.\nA missing device is not an error: the exit status is 0.",

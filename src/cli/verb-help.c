@@ -40,7 +40,7 @@ const Verb verb_help = {
     .arguments = "[VERB]",
     .max = 2,
     .positional = POSITIONAL_WORD,
-    .options = help_options,
+    .tables = { help_options },
     .run = run_help,
 };
 

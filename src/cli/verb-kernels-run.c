@@ -179,8 +179,7 @@ const Verb verb_kernels_run = {
     .summary = "measure extracted kernels, each a model of its own",
     .arguments = "FILE…",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_model_options, cli_document_options },
-    .options = run_options,
+    .tables = { ifm_model_options, cli_document_options, run_options },
     .details =
         "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "
         "times of a ring are those of one copy: a run's time divided by the copies that the file's metadata names.\n"

@@ -64,25 +64,17 @@ static int run_list(const Arguments *arguments)
                       (Answer){ .document = ifm_kernels_document((const IfmKernelRecords *const *)all->pdata, all->len) });
 }
 
-static const IfmOption list_options[] = {
-    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
-    { NULL },
-};
-
 const Verb verb_kernels_list = {
     .name = "kernels list",
     .summary = "list the kernels of models as a runtime optimises them",
     .arguments = "MODEL...",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, cli_document_options },
-    .options = list_options,
+    .tables = { model_options, ifm_model_options, cli_document_options, cli_json_options },
     .details =
         "MODEL is an ONNX file, NAME[,KEY=VALUE...] for a model of the zoo, or a file that kernels export wrote. The "
-        "runtime "
-        "optimises the model in a process of its own, at its highest level. A kernel is a node of the optimised graph, "
-        "under "
-        "the name of what it computes: Conv_Add_Relu in every model and at every size. Kernels of one digest compute the "
-        "same on the same shapes.\n"
+        "runtime optimises the model in a process of its own, at its highest level. A kernel is a node of the optimised "
+        "graph, under the name of what it computes: Conv_Add_Relu in every model and at every size. Kernels of one digest "
+        "compute the same on the same shapes.\n"
         "Coverage says how it is known which nodes of the model a kernel covers: exact; group (several kernels together); "
         "inserted (by the runtime, such as a change of layout); ambiguous (the nodes listed are likely). OpenVINO saves no "
         "graph: one profiled run shows its kernels, and what it names of their nodes is exact.\n"
@@ -113,8 +105,7 @@ const Verb verb_kernels_show = {
     .summary = "show kernels of a model in full",
     .arguments = "MODEL KERNEL",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, cli_document_options },
-    .options = list_options,
+    .tables = { model_options, ifm_model_options, cli_document_options, cli_json_options },
     .details = "KERNEL is a name (Conv_Add_Relu), the first digits of a digest, or both with the shape as files of kernels "
                "are called. MODEL is as of kernels list.",
     .examples = { { "inferometer kernels show resnet18 Conv_Add_Relu",
@@ -154,8 +145,7 @@ const Verb verb_kernels_export = {
     .summary = "write a model's kernels as a file of records",
     .arguments = "MODEL",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options },
-    .options = export_options,
+    .tables = { model_options, ifm_model_options, export_options },
     .details = "MODEL is as of kernels list. Records of an ONNX file are refused later if that file has changed.",
     .examples = { { "inferometer kernels export resnet18 -o resnet18.json",
                     "writes a record of each kernel: operator, attributes, shapes, FLOP, bytes, covered nodes" } },
@@ -227,14 +217,12 @@ const Verb verb_kernels_extract = {
     .summary = "write each distinct kernel of models as a model of its own",
     .arguments = "RECORD...",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options },
-    .options = extract_options,
+    .tables = { model_options, ifm_model_options, extract_options },
     .details =
-        "RECORD is a file that kernels export wrote, or a MODEL as of kernels list. Each file is called NAME_SHAPE-DIGITS."
-        "onnx, with the shape of the first input and the first digits of the kernel's digest; its name is printed. It is "
-        "the "
-        "outcome of an optimisation: run it with optimisation off. A kernel whose shapes or attributes are not known "
-        "gets no file, and a note says why.",
+        "RECORD is a file that kernels export wrote, or a MODEL as of kernels list. Each file is called "
+        "NAME_SHAPE-DIGITS.onnx, with the shape of the first input and the first digits of the kernel's digest; its name "
+        "is printed. It is the outcome of an optimisation: run it with optimisation off. A kernel whose shapes or "
+        "attributes are not known gets no file, and a note says why.",
     .examples = { { "inferometer kernels extract resnet18.json vit.json -o kernels",
                     "writes a model for each distinct kernel of two models" } },
     .run = run_extract,
@@ -266,8 +254,7 @@ const Verb verb_kernels_dag = {
     .summary = "write which kernels of a model wait for which",
     .arguments = "RECORD",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options },
-    .options = dag_options,
+    .tables = { model_options, ifm_model_options, dag_options },
     .details = "RECORD is a file that kernels export wrote, or a MODEL as of kernels list.",
     .run = run_dag,
 };

@@ -85,8 +85,7 @@ const Verb verb_plan = {
     .summary = "find the best way to run a staged model over several devices",
     .arguments = "[STUDY]",
     .positional = POSITIONAL_STUDY,
-    .tables = { ifm_plan_options, cli_page_options },
-    .options = plan_options,
+    .tables = { ifm_plan_options, cli_page_options, plan_options },
     .details =
         WHICH_RESULTS " Without it: " IFM_PLAN_STUDY ".\n"
                       "A plan is a list of blocks: contiguous stages, the devices that share them, and each device's share "

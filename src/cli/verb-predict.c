@@ -115,7 +115,6 @@ static const IfmOption predict_options[] = {
     { "device", IFM_OPTION_TEXT, "DEVICE", "whose runtime optimises the model, ENGINE:UNIT", "onnxruntime:CPU@0",
       .letter = 'd' },
     { "threads", IFM_OPTION_COUNT, "N", "threads of the runtime", "1", .minimum = 1, .maximum = 1024, .letter = 't' },
-    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -124,8 +123,7 @@ const Verb verb_predict = {
     .summary = "predict the latency of models from what was learnt of kernels",
     .arguments = "MODEL...",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_model_options, cli_page_options },
-    .options = predict_options,
+    .tables = { ifm_model_options, cli_page_options, predict_options, cli_json_options },
     .details =
         "A model is taken apart into the kernels that its runtime would run; the latency of each is predicted with its "
         "interval, and they are added up. Kernels of unknown operators go by the roofline, and are marked. MODEL is an "

@@ -163,8 +163,7 @@ const Verb verb_profile = {
     .arguments = "MODEL | --estimate WHAT",
     .max = 1,
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_profile_options, ifm_graph_options, cli_page_options },
-    .options = profile_options,
+    .tables = { ifm_profile_options, ifm_graph_options, cli_page_options, profile_options },
     .details =
         "MODEL is an ONNX file, or NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list). zoo:NAME is the "
         "zoo's model even if a file has that name. A name that is neither ends with status 3, a missing file (a name with "
@@ -177,18 +176,16 @@ const Verb verb_profile = {
         "With --mode backward or train the model is differentiated into models of ordinary operators. They are kept under "
         "DIR/models and measured like any other: the forward pass, forward and backward in one (the training pass), and "
         "with train also the step, which updates the parameters. All of them then take turns in six rounds of fresh "
-        "processes: "
-        "backward is the training pass less forward, the update the step less the training pass, and they add up. Kernels, "
-        "memory and peaks are those of "
-        "the pass that was asked for. Models of the zoo that have a training form are trained in it.\n"
+        "processes: backward is the training pass less forward, the update the step less the training pass, and they add "
+        "up. Kernels, memory and peaks are those of the pass that was asked for. Models of the zoo that have a training "
+        "form are trained in it.\n"
         "Several sizes of one dimension (--dim N=100,500,1000), of a parameter of a zoo's model (--dim batch=1,2,4), or "
         "--profile scaling of a graph transformer make a series of models. The page has a table, the exponents of time, "
         "FLOP and memory, and the points where the time departs from what the FLOP predict. A point that fails costs its "
         "own row.\n"
         "With --predict FILE nothing is measured. The runtime here makes kernels of the model (or MODEL is a file of "
-        "kernels "
-        "export, made elsewhere), and their latencies are predicted for the machine that `train` learnt FILE of, with "
-        "intervals. The page says it, and how much of the time is of operators and sizes that were learnt.\n"
+        "kernels export, made elsewhere), and their latencies are predicted for the machine that `train` learnt FILE of, "
+        "with intervals. The page says it, and how much of the time is of operators and sizes that were learnt.\n"
         "The strip shows, on one scale for all devices, the fastest run, the 95 % interval of the median with the median "
         "in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
         "The exit status is 0 if all devices were measured, 1 if some failed, and 3 or 4 if all failed because the input "

@@ -61,8 +61,7 @@ const Verb verb_report = {
     .summary = "write a page of what stores hold, and of what changed between them",
     .arguments = "STORE|FOLDER…",
     .positional = POSITIONAL_FILE,
-    .tables = { cli_document_options },
-    .options = report_options,
+    .tables = { cli_document_options, report_options },
     .details = "Of several stores the first, A, is what the others are compared with: two machines, two versions of a "
                "runtime, yesterday and today. The terminal shows the overview alone; the page has all of each store.",
     .examples = { { "inferometer report out/gnn-stages -o report.html", "writes a page of what a study measured" },

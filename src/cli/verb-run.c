@@ -230,8 +230,7 @@ const Verb verb_run = {
     .summary = "run a stream of batches by a plan, and compare it with its prediction",
     .arguments = "[PLAN.json|STUDY]",
     .positional = POSITIONAL_STUDY,
-    .tables = { ifm_run_options, cli_page_options },
-    .options = run_options,
+    .tables = { ifm_run_options, cli_page_options, run_options },
     .details =
         WHICH_RESULTS " Without it, and without a plan: " IFM_PLAN_STUDY ". A study is planned first; given with --plan it "
                       "makes the prediction.\n"

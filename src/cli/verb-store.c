@@ -76,7 +76,7 @@ static int run_merge(const Arguments *arguments)
         g_autoptr(IfmStore) source = ifm_store_open(*from, IFM_STORE_READ, &error);
         if (source == NULL || !ifm_store_merge(into, source, &n_added, &error))
             return cli_fail(error);
-        cli_note("%s: %" G_GSIZE_FORMAT " new measurements from %s", paths[0], n_added, *from);
+        cli_note("%s: %zu new measurements from %s", paths[0], n_added, *from);
     }
     return CLI_EXIT_OK;
 }
@@ -152,10 +152,9 @@ const Verb verb_store_export = {
     .summary = "write the measurements of a store as CSV or JSON",
     .arguments = "[FILE…]",
     .positional = POSITIONAL_FILE,
-    .options = export_options,
+    .tables = { export_options },
     .details = "Measurements are in the order of their starts. Numbers are in base units (ns) and in full, whatever the "
-               "locale. Without "
-               "FILE it is " DEFAULT_STORE ".",
+               "locale. Without FILE it is " DEFAULT_STORE ".",
     .examples = { { "inferometer store export --samples -o samples.csv out/profile/store.db",
                     "writes every single run as a row" } },
     .run = run_export,

@@ -9,7 +9,7 @@
 static void append_reading(GString *line, const IfmStressOptions *options, const IfmStressReading *reading)
 {
     g_autofree char *window = ifm_format_duration((double)reading->window_ns);
-    g_string_append_printf(line, "%s on %" G_GSIZE_FORMAT " core%s: asked %.1f %%, reached %.1f %%, %.3g %s, over %s",
+    g_string_append_printf(line, "%s on %zu core%s: asked %.1f %%, reached %.1f %%, %.3g %s, over %s",
                            ifm_stress_words()[options->kind], reading->n_cores, reading->n_cores == 1 ? "" : "s",
                            100 * reading->asked, 100 * reading->achieved, reading->work_per_s / 1e9,
                            options->kind == IFM_STRESS_GEMM ? "GFLOP/s" : "GB/s", window);
@@ -83,7 +83,7 @@ const Verb verb_stress = {
     .name = "stress",
     .summary = "keep cores busy for a known share of the time",
     .arguments = "",
-    .options = stress_options,
+    .tables = { stress_options },
     .details = "A process of its own makes products of matrices (gemm), copies memory (copy) or reads and writes it at "
                "random (random). Its processor time is measured, and the share is kept by feedback. Where others keep a "
                "core busy, the line says what was reached. It ends with this program, however that ends.",

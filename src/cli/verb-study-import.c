@@ -35,17 +35,16 @@ static void append_worth(GString *out, const IfmStudyTables *tables, const IfmSc
 {
     Worth worth = worth_of(tables);
     const gsize n_failed = worth.n_rows - worth.n_latencies;
-    g_string_append_printf(out,
-                           "%s: %" G_GSIZE_FORMAT " row%s: %" G_GSIZE_FORMAT " latenc%s, %" G_GSIZE_FORMAT " failure%s",
-                           tables->name, worth.n_rows, worth.n_rows == 1 ? "" : "s", worth.n_latencies,
-                           worth.n_latencies == 1 ? "y" : "ies", n_failed, n_failed == 1 ? "" : "s");
+    g_string_append_printf(out, "%s: %zu row%s: %zu latenc%s, %zu failure%s", tables->name, worth.n_rows,
+                           worth.n_rows == 1 ? "" : "s", worth.n_latencies, worth.n_latencies == 1 ? "y" : "ies", n_failed,
+                           n_failed == 1 ? "" : "s");
     if (worth.n_ranges > 0)
-        g_string_append_printf(out, "; %" G_GSIZE_FORMAT " of the rows %s of fused stages or under load", worth.n_ranges,
+        g_string_append_printf(out, "; %zu of the rows %s of fused stages or under load", worth.n_ranges,
                                worth.n_ranges == 1 ? "is" : "are");
     g_string_append_c(out, '\n');
-    g_autofree char *split = g_strdup_printf("bandwidth: identifiable for %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                                             " stages of devices; of their latencies %" G_GSIZE_FORMAT
-                                             " of %" G_GSIZE_FORMAT " can be split into transfer and compute",
+    g_autofree char *split = g_strdup_printf("bandwidth: identifiable for %zu of %zu"
+                                             " stages of devices; of their latencies %zu"
+                                             " of %zu can be split into transfer and compute",
                                              worth.n_identifiable, worth.n_fits, worth.n_split, worth.n_timed);
     ifm_format_wrap(out, split, 0, 0, screen->width);
     g_string_append_c(out, '\n');
@@ -136,12 +135,11 @@ static char *words_of(const IfmStudyImported *counts)
                    { counts->n_left_out, "not measured and left out" } };
     GString *text = g_string_new(NULL);
     if (counts->n_imported != counts->n_read)
-        g_string_append_printf(text, "%" G_GSIZE_FORMAT " row%s read, ", counts->n_read, counts->n_read == 1 ? "" : "s");
-    g_string_append_printf(text, "%" G_GSIZE_FORMAT " row%s imported", counts->n_imported,
-                           counts->n_imported == 1 ? "" : "s");
+        g_string_append_printf(text, "%zu row%s read, ", counts->n_read, counts->n_read == 1 ? "" : "s");
+    g_string_append_printf(text, "%zu row%s imported", counts->n_imported, counts->n_imported == 1 ? "" : "s");
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
         if (others[i].n > 0)
-            g_string_append_printf(text, ", %" G_GSIZE_FORMAT " %s", others[i].n, others[i].what);
+            g_string_append_printf(text, ", %zu %s", others[i].n, others[i].what);
     return g_string_free(text, FALSE);
 }
 
@@ -195,18 +193,16 @@ const Verb verb_study_import = {
     .summary = "import tables that were measured elsewhere, as a study of their own",
     .arguments = "FILE…",
     .positional = POSITIONAL_FILE,
-    .options = import_options,
+    .tables = { import_options },
     .details =
         "FILE is a table as a study writes it (lookup_table.json, raw_measurements.json, checkpoint_*.json, "
         "bandwidth_table.json, stages.csv, ranges.csv) or CSV with the columns device, stage, nodes, edges, latency_ms and "
         "flag, and as many of std_ms, compute_ms, transfer_ms, last, busy, mean_ms, min_ms and max_ms as there are; or the "
         "points.csv of a study of points, such as one of another machine. last is the last stage of a fused range, busy "
         "names the devices that worked meanwhile (GPU+NPU). GNX's tables of fused stages and of whole models are read, "
-        "too. "
-        "A row that two "
-        "files have, or a file and the folder, must be the same in both except for "
-        "rounding; otherwise nothing is imported. With --replace the later row replaces the earlier one. "
-        "bandwidth_table.json needs a table of latencies.\n"
+        "too. A row that two files have, or a file and the folder, must be the same in both except for rounding; otherwise "
+        "nothing is imported. With --replace the later row replaces the earlier one. bandwidth_table.json needs a table of "
+        "latencies.\n"
         "A total must be above 0. Compute, transfer and std may be missing; a row with a flag is imported as a failure.\n"
         "The page shows, for each stage of each device, whether a bandwidth fits its latencies, and the error of the "
         "interpolation at sizes that are left out.",

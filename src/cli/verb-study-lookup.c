@@ -143,8 +143,6 @@ static const IfmOption lookup_options[] = {
     { "edges", IFM_OPTION_COUNT, "N", "edges of the graph", .minimum = 1, .letter = 'e' },
     { "json", IFM_OPTION_OUTPUT, "FILE", "write the answer as JSON; - is standard output" },
     { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row a stage and device as CSV; - is standard output" },
-    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the study's results; without it out/ and the study's name",
-      .letter = 'o' },
     { NULL },
 };
 
@@ -153,8 +151,7 @@ const Verb verb_study_lookup = {
     .summary = "show the latency of each stage at any size",
     .arguments = "STUDY",
     .positional = POSITIONAL_STUDY,
-    .tables = { cli_document_options },
-    .options = lookup_options,
+    .tables = { cli_document_options, lookup_options, study_results_options },
     .details = WHICH_RESULTS
     "\nA size that was measured has its median; one between measured sizes is interpolated between the logarithms of "
     "nodes, edges per node and latency; one beyond them is extrapolated, a guess, by as many powers of ten as \"decades "

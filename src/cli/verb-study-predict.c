@@ -26,8 +26,6 @@ static const IfmOption predict_options[] = {
     { "size", IFM_OPTION_COUNT, "N", "height and width of the image", .minimum = 1, .maximum = 16384, .letter = 's' },
     { "json", IFM_OPTION_OUTPUT, "FILE", "write the predictions as JSON; - is standard output" },
     { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row an algorithm and device as CSV; - is standard output" },
-    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the study's results; without it out/ and the study's name",
-      .letter = 'o' },
     { NULL },
 };
 
@@ -36,8 +34,7 @@ const Verb verb_study_predict = {
     .summary = "predict a model's latency with each convolution algorithm at any size",
     .arguments = "STUDY",
     .positional = POSITIONAL_STUDY,
-    .tables = { cli_page_options },
-    .options = predict_options,
+    .tables = { cli_page_options, predict_options, study_results_options },
     .details = WHICH_RESULTS
     "\nOf a study of kind conv-algorithms. Time is interpolated between the logarithms of the measured sizes and times, "
     "of the whole inference or layer by layer, whichever was closer at measured sizes that were left out one by one. "

@@ -97,7 +97,7 @@ static int take_shard(IfmStudyPlace *place, const Arguments *arguments, Shard *s
         return cli_usage("--shard: %s", error->message);
     if (cli_text(arguments, "output") != NULL)
         return CLI_EXIT_OK;
-    char *folder = g_strdup_printf("%s-%" G_GSIZE_FORMAT "-of-%" G_GSIZE_FORMAT, place->folder, shard->number, shard->n);
+    char *folder = g_strdup_printf("%s-%zu-of-%zu", place->folder, shard->number, shard->n);
     g_free(place->folder);
     g_free(place->store_path);
     g_free(place->missing);
@@ -135,7 +135,7 @@ static int run_export(const IfmStudyPlace *place)
     gsize n_models = 0;
     if (!ifm_study_export(place->study, place->folder, &n_models, &error))
         return cli_fail(error);
-    g_autofree char *text = g_strdup_printf("%" G_GSIZE_FORMAT " models in %s/models\n", n_models, place->folder);
+    g_autofree char *text = g_strdup_printf("%zu models in %s/models\n", n_models, place->folder);
     return cli_print(text);
 }
 
@@ -171,8 +171,8 @@ static int report_outcome(const StudyRun *run, const IfmCampaignProgress *result
     g_autofree char *status = g_strdup_printf("\"inferometer study status %s\"", place->folder);
     if (n_lacking == 0)
         return CLI_EXIT_OK;
-    cli_complain("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " cases have no latency; %s says why", n_lacking,
-                 result->n_cases + n_refused, with_report ? report : status);
+    cli_complain("%zu of %zu cases have no latency; %s says why", n_lacking, result->n_cases + n_refused,
+                 with_report ? report : status);
     return CLI_EXIT_FAILED;
 }
 
@@ -183,9 +183,9 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
     gboolean analyze = wants(arguments, "analyze");
     g_autoptr(GError) error = NULL;
     const gsize n_before = result->n_cases - result->n_skipped - result->n_failed;
-    g_autofree char *of = n_before < result->n_cases ? g_strdup_printf(" of %" G_GSIZE_FORMAT, result->n_cases) : NULL;
+    g_autofree char *of = n_before < result->n_cases ? g_strdup_printf(" of %zu", result->n_cases) : NULL;
     if (result->n_measured == 0 && n_before > 0 && result->n_done == result->n_cases)
-        cli_note("%s%" G_GSIZE_FORMAT "%s cases were measured before and are in %s", of == NULL ? "all " : "", n_before,
+        cli_note("%s%zu%s cases were measured before and are in %s", of == NULL ? "all " : "", n_before,
                  of != NULL ? of : "", place->store_path);
     if (run->results == NULL)
         run->results = analyze ? write_measured(place, store, &error) : ifm_study_results(NULL, store, &error);
@@ -224,7 +224,7 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
     progress_study_end(run.progress);
     if (!good && g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
-        cli_complain("interrupted: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+        cli_complain("interrupted: %zu of %zu"
                      " cases are in %s; the same command goes on there",
                      result.n_done, result.n_cases, place->store_path);
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();

@@ -50,11 +50,10 @@ static int print_job(const IfmStudyPlace *place, const IfmClusterJob *job)
         cli_note("%s: nothing to submit: no shard without a task lacks a result", place->folder);
         return CLI_EXIT_OK;
     }
-    g_autofree char *text = job->id != NULL
-                                ? g_strdup_printf("job %s: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " shards, by %s\n",
-                                                  job->id, job->n_tasks, job->n_shards, job->script)
-                                : g_strdup_printf("%s: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " shards, not submitted\n",
-                                                  job->script, job->n_tasks, job->n_shards);
+    g_autofree char *text =
+        job->id != NULL
+            ? g_strdup_printf("job %s: %zu of %zu shards, by %s\n", job->id, job->n_tasks, job->n_shards, job->script)
+            : g_strdup_printf("%s: %zu of %zu shards, not submitted\n", job->script, job->n_tasks, job->n_shards);
     return cli_print(text);
 }
 
@@ -96,8 +95,7 @@ const Verb verb_study_submit = {
     .summary = "measure a study on a cluster, as a job array of its shards",
     .arguments = "STUDY",
     .positional = POSITIONAL_STUDY,
-    .tables = { ifm_cluster_options, study_case_options, ifm_study_options, study_setting_options },
-    .options = output_options,
+    .tables = { ifm_cluster_options, study_case_options, ifm_study_options, study_setting_options, output_options },
     .details = WHICH_STUDY
     " Each task of the job array measures one shard of the cases (study run --shard I/N) into a store of its "
     "own, DIR/cluster/shard-I-of-N, and prints to DIR/shard-I-of-N.out. The script is DIR/cluster/job.sh.\n"
@@ -128,12 +126,12 @@ static int run_merge(const Arguments *arguments)
         ifm_study_place_tidy(&place);
         return cli_fail(error);
     }
-    cli_note("%s: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " shards, %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+    cli_note("%s: %zu of %zu shards, %zu of %zu"
              " cases measured",
              place.store_path, merge.n_shards, merge.n_of, merge.n_done, merge.n_cases);
     if (merge.n_missing > 0 && words[1] == NULL)
-        cli_note("%" G_GSIZE_FORMAT " cases are missing: \"inferometer study submit %s --missing\" measures them",
-                 merge.n_missing, words[0]);
+        cli_note("%zu cases are missing: \"inferometer study submit %s --missing\" measures them", merge.n_missing,
+                 words[0]);
     g_clear_pointer(&place.study, ifm_study_free); /* the tables are of what was measured, as those of a run are */
     return study_write_and_print(arguments, &place);
 }
@@ -241,7 +239,7 @@ int study_print_shards(const char *folder)
     {
         const IfmShardStatus *shard = status->shards->pdata[i];
         if (shard->why != NULL)
-            g_string_append_printf(out, "shard %" G_GSIZE_FORMAT ": %s\n", shard->number, shard->why);
+            g_string_append_printf(out, "shard %zu: %s\n", shard->number, shard->why);
     }
     const GPtrArray *combinations = status->combinations;
     const IfmTable of_combinations = { combination_fields, (const void *const *)combinations->pdata, combinations->len };

@@ -4,12 +4,6 @@
 
 /* --- study status, study export --------------------------------------------------------------------------------------- */
 
-static const IfmOption results_options[] = {
-    { "output", IFM_OPTION_FOLDER, "DIR", "folder of the study's results; without it out/ and the study's name",
-      .letter = 'o' },
-    { NULL },
-};
-
 int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder)
 {
     const IfmScreen screen = cli_screen();
@@ -45,9 +39,8 @@ static int report_not_begun(const IfmStudyPlace *place)
     }
     for (guint i = 0; i < cases->len; i++)
         n_links += ((const IfmStudyCase *)cases->pdata[i])->stage == 0;
-    g_autofree char *text =
-        g_strdup_printf("%s: not begun, %u cases: %" G_GSIZE_FORMAT " of stages, %" G_GSIZE_FORMAT " of links\n",
-                        ifm_study_info(place->study).name, cases->len, cases->len - n_links, n_links);
+    g_autofree char *text = g_strdup_printf("%s: not begun, %u cases: %zu of stages, %zu of links\n",
+                                            ifm_study_info(place->study).name, cases->len, cases->len - n_links, n_links);
     return cli_print(text);
 }
 
@@ -77,7 +70,7 @@ const Verb verb_study_status = {
     .summary = "show how far a study is",
     .arguments = "STUDY",
     .positional = POSITIONAL_STUDY,
-    .tables = { results_options, study_setting_options, cli_document_options },
+    .tables = { study_results_options, study_setting_options, cli_document_options },
     .details = WHICH_RESULTS,
     .run = run_status,
 };
@@ -94,7 +87,7 @@ const Verb verb_study_export = {
     .summary = "write a study's tables again from its store",
     .arguments = "STUDY",
     .positional = POSITIONAL_STUDY,
-    .tables = { results_options, study_setting_options, cli_page_options },
+    .tables = { study_results_options, study_setting_options, cli_page_options },
     .details = WHICH_RESULTS "\nWritten next to the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
                              "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv; of a study "
                              "of points (kinds profile and conv-algorithms) points.csv and points.json; of "

@@ -128,12 +128,10 @@ const Verb verb_trace = {
     .summary = "explain a recorded trace: utilisation, bubbles, blame, critical path",
     .arguments = "FILE",
     .positional = POSITIONAL_FILE,
-    .tables = { cli_page_options },
-    .options = trace_options,
+    .tables = { cli_page_options, trace_options },
     .details =
-        "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip; "
-        "- is standard input. "
-        "The same files open in ui.perfetto.dev and chrome://tracing.",
+        "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip; - "
+        "is standard input. The same files open in ui.perfetto.dev and chrome://tracing.",
     .examples = { { "inferometer trace run.json.gz --timeline",
                     "shows how busy each device was, what it waited for, and draws it" } },
     .run = run_trace,
@@ -274,7 +272,6 @@ static int run_diff(const Arguments *arguments)
 }
 
 static const IfmOption diff_options[] = {
-    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -283,8 +280,7 @@ const Verb verb_trace_diff = {
     .summary = "compare two traces: two runs, or a plan's simulation and its run",
     .arguments = "A [B]",
     .positional = POSITIONAL_FILE,
-    .tables = { cli_document_options },
-    .options = diff_options,
+    .tables = { cli_document_options, diff_options, cli_json_options },
     .details =
         "Devices are matched by alias and stream, blocks by number. Of two files the runs are compared, each with the "
         "other's of the same size; of a file that has none, its simulations. Of a single file each simulation is "

@@ -74,8 +74,7 @@ const Verb verb_train = {
     .summary = "learn the latency of kernels, alone and under load",
     .arguments = "DATA…",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_learn_options, cli_page_options },
-    .options = train_options,
+    .tables = { ifm_learn_options, cli_page_options, train_options },
     .details =
         "DATA are CSV files of samples with the columns of docs/learning.md. The trees correct a roofline, and under "
         "load the sharing of cores. Errors are those of data that were left out of the training, beside those of "

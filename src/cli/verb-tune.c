@@ -49,7 +49,6 @@ static int run_tune(const Arguments *arguments)
 static const IfmOption tune_options[] = {
     { "clear", IFM_OPTION_FLAG, NULL, "remove the cache: all shapes are measured again" },
     { "cache", IFM_OPTION_FILE, "FILE", "the cache, instead of $IFM_TUNING_CACHE or the user's" },
-    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
     { NULL },
 };
 
@@ -57,8 +56,7 @@ const Verb verb_tune = {
     .name = "tune",
     .summary = "show or clear what --conv best measured",
     .arguments = "",
-    .tables = { cli_document_options },
-    .options = tune_options,
+    .tables = { cli_document_options, tune_options, cli_json_options },
     .details = "With --conv best, profile measures each layer shape once within the model, for each processor, number of "
                "threads and version of the libraries, and keeps the fastest algorithm. The cache is $IFM_TUNING_CACHE, or "
                "inferometer/convolutions.json in $XDG_CACHE_HOME (~/.cache).",

@@ -92,16 +92,11 @@ static int run_zoo_list(const Arguments *arguments)
     return cli_answer(arguments, (Answer){ .json = json, .text = g_strdup(text->str) });
 }
 
-static const IfmOption zoo_list_options[] = {
-    { "json", IFM_OPTION_OUTPUT, "FILE", "write the same as JSON; - is standard output" },
-    { NULL },
-};
-
 const Verb verb_zoo_list = {
     .name = "zoo list",
     .summary = "list the models that can be built, and their parameters",
     .arguments = "",
-    .options = zoo_list_options,
+    .tables = { cli_json_options },
     .run = run_zoo_list,
 };
 
@@ -201,7 +196,7 @@ const Verb verb_zoo_export = {
     .summary = "build a model of the zoo and write it as an ONNX file",
     .arguments = "[NAME [KEY=VALUE…]]",
     .positional = POSITIONAL_WORD,
-    .options = zoo_export_options,
+    .tables = { zoo_export_options },
     .folder_with = "config",
     .details =
         "`inferometer zoo list` names the models and their parameters.\n"

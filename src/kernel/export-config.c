@@ -27,24 +27,16 @@ static const IfmRecordField config_fields[] = {
     { 0 }
 };
 
-static const IfmZooParameter *find_parameter(const IfmZooEntry *entry, const char *name)
-{
-    const IfmZooParameter *parameter = entry->parameters;
-    while (parameter->name != NULL && !g_str_equal(parameter->name, name))
-        parameter++;
-    return parameter->name != NULL ? parameter : NULL;
-}
-
 gboolean export_config_has(const IfmZooEntry *entry, const char *parameter)
 {
-    return find_parameter(entry, parameter) != NULL;
+    return ifm_zoo_parameter(entry, parameter) != NULL;
 }
 
 /* Sizes or batches that a model does not take. @least: of its own, or 1 */
 static gboolean check_axis(const ExportConfig *text, const IfmZooEntry *entry, const char *key, const GArray *numbers,
                            const char *name, gint64 least, GError **error)
 {
-    const IfmZooParameter *parameter = find_parameter(entry, name);
+    const IfmZooParameter *parameter = ifm_zoo_parameter(entry, name);
     for (guint i = 0; parameter != NULL && i < numbers->len; i++)
     {
         const gint64 number = g_array_index(numbers, gint64, i);

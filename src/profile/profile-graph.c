@@ -126,9 +126,8 @@ static char *words_of(const char *name, const IfmGraphOptions *said)
 
 static gboolean read_degree(const char *text, double *degree, GError **error)
 {
-    char *end = NULL;
-    *degree = g_ascii_strtod(text, &end);
-    return (g_ascii_isdigit(*text) && end != text && *end == '\0' && isfinite(*degree)) ||
+    *degree = g_ascii_isdigit(*text) ? ifm_number_of(text) : (double)NAN;
+    return isfinite(*degree) ||
            ifm_error_misuse(error, "--avg-degree: \"%s\" is not a number of 0 or more, such as 5", text);
 }
 
@@ -359,7 +358,7 @@ gboolean profile_graph_init(IfmProfilePlan *plan, GError **error)
     const IfmProfileOptions *options = &plan->options;
     const char *settings;
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
-    GraphModel *self = plan->graph = profile_graph_new();
+    GraphModel *self = plan->graph = g_rc_box_new0(GraphModel);
     IfmGraphOptions said = options->graph;
     ProfileSizes sizes;
     self->report.transformer = &self->transformer;

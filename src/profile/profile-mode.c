@@ -22,13 +22,6 @@ static gboolean check_options(const IfmProfileOptions *options, GError **error)
     return TRUE;
 }
 
-static gboolean read_rate(const char *text, double *rate)
-{
-    char *end;
-    *rate = g_ascii_strtod(text, &end);
-    return end != text && *end == '\0' && isfinite(*rate) && *rate > 0;
-}
-
 /* A classifier of images by its ports: an input of rank 4, and an output of [rows, classes]. */
 static IfmLoss usual_loss(const IfmProfilePlan *plan)
 {
@@ -61,7 +54,8 @@ static gboolean read_options(ProfileMode *mode, const IfmProfilePlan *plan, GErr
     const char *rate = plan->options.learning_rate != NULL ? plan->options.learning_rate : "0.001";
     mode->report.asked = (IfmPassKind)plan->options.mode;
     mode->options = training_of(plan);
-    return read_rate(rate, &mode->options.learning_rate) ||
+    mode->options.learning_rate = ifm_number_of(rate);
+    return mode->options.learning_rate > 0 ||
            ifm_error_misuse(error, "--learning-rate: \"%s\" is not a number above 0", rate);
 }
 
@@ -164,7 +158,7 @@ static IfmProfilePlan *pass_new(const IfmProfilePlan *given, IfmModel *model, GE
     }
     plan->source.source = g_strdup(given->source.source);
     plan->source.inputs_path = g_strdup(given->source.inputs_path);
-    plan->graph = given->graph != NULL ? profile_graph_ref(given->graph) : NULL;
+    plan->graph = given->graph != NULL ? g_rc_box_acquire(given->graph) : NULL;
     take_bindings(plan, given, model);
     plan->base = given->base;
     plan->base.bindings = ifm_model_feed_bindings(&plan->source.feed);

@@ -38,11 +38,11 @@ static char *name_first(const IfmProfilePlan *plan)
         if (has_shapes(plan, node->outputs, node->n_outputs) || !has_shapes(plan, node->inputs, node->n_inputs))
             continue;
         if (n++ < MAX_NAMED)
-            g_string_append_printf(text, "%snode %" G_GSIZE_FORMAT " (%s%s%s%s)", n > 1 ? ", " : "", i, node->op_type,
+            g_string_append_printf(text, "%snode %zu (%s%s%s%s)", n > 1 ? ", " : "", i, node->op_type,
                                    *node->name != '\0' ? " '" : "", node->name, *node->name != '\0' ? "'" : "");
     }
     if (n > MAX_NAMED)
-        g_string_append_printf(text, " and %" G_GSIZE_FORMAT " more", n - MAX_NAMED);
+        g_string_append_printf(text, " and %zu more", n - MAX_NAMED);
     return g_string_free(text, FALSE);
 }
 
@@ -95,8 +95,7 @@ static gboolean refuse_unknown(const IfmProfilePlan *plan, gssize at, const char
             at, node->op_type, node->name, ifm_model_opset(plan->source.model));
     return ifm_error_refuse(error,
                             "%s: node %" G_GSSIZE_FORMAT
-                            " (%s.%s '%s'): an operator that is unknown here, and no run reports more "
-                            "of it: %s",
+                            " (%s.%s '%s'): an operator that is unknown here, and no run reports more of it: %s",
                             model, at, node->domain, node->op_type, node->name, said);
 }
 

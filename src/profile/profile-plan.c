@@ -46,11 +46,6 @@ gboolean profile_is_measured(const Target *target)
 /* --- graph transformers ------------------------------------------------------------------------------------------------
  */
 
-GraphModel *profile_graph_new(void)
-{
-    return g_rc_box_new0(GraphModel);
-}
-
 static void clear_graph(GraphModel *self)
 {
     json_decref(self->encoding_seen[0]);
@@ -64,16 +59,6 @@ static void clear_graph(GraphModel *self)
     ifm_measurement_free((IfmMeasurement *)self->report.encoding_cost);
 }
 
-GraphModel *profile_graph_ref(GraphModel *self)
-{
-    return g_rc_box_acquire(self);
-}
-
-void profile_graph_unref(GraphModel *self)
-{
-    g_rc_box_release_full(self, (GDestroyNotify)clear_graph);
-}
-
 /* --- plans --------------------------------------------------------------------------------------------------------------
  */
 
@@ -85,8 +70,10 @@ IfmProfilePlan *ifm_profile_plan_new(const IfmProfileOptions *options)
     return plan;
 }
 
-void profile_plan_clear(IfmProfilePlan *plan)
+void ifm_profile_plan_free(IfmProfilePlan *plan)
 {
+    if (plan == NULL)
+        return;
     g_clear_pointer(&plan->mode, profile_mode_free);
     g_clear_pointer(&plan->targets, g_ptr_array_unref);
     ifm_model_source_clear(&plan->source);
@@ -95,20 +82,14 @@ void profile_plan_clear(IfmProfilePlan *plan)
     g_clear_pointer(&plan->why_not_observed, g_free);
     g_clear_pointer(&plan->label, g_free);
     g_clear_error(&plan->refused);
-    g_clear_pointer(&plan->graph, profile_graph_unref);
+    if (plan->graph != NULL)
+        g_rc_box_release_full(plan->graph, (GDestroyNotify)clear_graph);
     g_clear_pointer(&plan->rounds, ifm_measurement_free);
     g_clear_pointer(&plan->why_not_rounds, g_free);
     g_clear_pointer(&plan->sizes, g_array_unref);
     g_clear_pointer(&plan->convolutions, g_strfreev);
     g_clear_pointer(&plan->devices, g_array_unref);
     g_clear_pointer(&plan->owned, g_ptr_array_unref);
-}
-
-void ifm_profile_plan_free(IfmProfilePlan *plan)
-{
-    if (plan == NULL)
-        return;
-    profile_plan_clear(plan);
     g_free(plan);
 }
 
@@ -172,10 +153,7 @@ gint64 ifm_profile_plan_flop(const IfmProfilePlan *plan)
 char *profile_out_file(const char *out, const char *folder, const char *name, GError **error)
 {
     g_autofree char *path = g_build_filename(out, folder, NULL);
-    if (g_mkdir_with_parents(path, 0777) == 0)
-        return g_build_filename(path, name, NULL);
-    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", path, g_strerror(errno));
-    return NULL;
+    return ifm_file_make_folder(path, error) ? g_build_filename(path, name, NULL) : NULL;
 }
 
 IfmAnalysis *profile_analyse(const IfmProfilePlan *plan, const IfmObservedShapes *observed, GError **error)

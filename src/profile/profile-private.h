@@ -41,10 +41,6 @@ typedef struct
     int encoding_code;        /* an IfmErrorCode, where measuring its cost failed */
     IfmProfileGraph report;
 } GraphModel;
-/* Several plans may be of one: the passes of a mode. */
-GraphModel *profile_graph_new(void);
-GraphModel *profile_graph_ref(GraphModel *self);
-void profile_graph_unref(GraphModel *self);
 
 typedef struct ProfileMode ProfileMode;
 
@@ -59,7 +55,7 @@ struct IfmProfilePlan
     IfmAnalysis *analysis;
     ProfileMode *mode;                    /* NULL: the forward pass alone */
     char *observed_on, *why_not_observed; /* of shapes that no rule gives */
-    GraphModel *graph;                    /* what the model was built of; NULL: no graph transformer */
+    GraphModel *graph;                    /* (g_rc_box) what the model, its other passes too, was built of; NULL: none */
     GArray *sizes;                        /* IfmDimBinding: recorded under them; NULL: the bindings */
     GStrv convolutions;                   /* IfmModelCase.convolutions; NULL */
     IfmModelCase base;                    /* all that the targets share */
@@ -71,7 +67,6 @@ struct IfmProfilePlan
     GArray *devices;                      /* IfmProfileDevice of the targets that were tried, once it is reported */
     IfmProfileReport report;
 };
-void profile_plan_clear(IfmProfilePlan *plan);
 /* profile_plan_own: Returns: the text, which lives as long as the plan. */
 const char *profile_plan_own(IfmProfilePlan *plan, char *text);
 /* profile_plan_change_dims: Puts one entry in and leaves another out. @without: (nullable) the entry itself, of its dims

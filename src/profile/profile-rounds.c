@@ -79,8 +79,8 @@ static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase
 {
     const Sides *sides = ((const Step *)item->tag)->sides;
     if (sides->n_wanted > sides->n)
-        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%" G_GSIZE_FORMAT " would take turns, and %d are the maximum",
-                             sides->n_wanted, IFM_CAMPAIGN_MAX_RECORDS);
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%zu would take turns, and %d are the maximum", sides->n_wanted,
+                             IFM_CAMPAIGN_MAX_RECORDS);
     for (gsize i = 0; i < sides->n; i++)
         if ((cases[i] = ifm_runner_rounds_case(ifm_campaign_runner(campaign), sides->sides, i, sides->n, &sides->protocol,
                                                error)) == NULL)

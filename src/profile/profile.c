@@ -70,7 +70,7 @@ static void announce(const IfmProfile *self, guint n_cases)
     const IfmProfileWatch *watch = self->options.watch;
     const IfmProtocol usual = IFM_PROTOCOL_INIT, protocol = ifm_protocol_with(&usual, &self->options.protocol);
     if (protocol.runs > 0)
-        profile_note(watch, "%u cases of %" G_GSIZE_FORMAT " runs each are to be measured", n_cases, protocol.runs);
+        profile_note(watch, "%u cases of %zu runs each are to be measured", n_cases, protocol.runs);
     else if (protocol.time_budget_ns > 0)
     {
         g_autofree char *each = ifm_format_duration((double)protocol.time_budget_ns);

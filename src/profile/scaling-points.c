@@ -154,14 +154,6 @@ static void add_transformer(IfmScalingPoint *point, const IfmProfileReport *repo
         point->encoding_ns = encoding->summary.median;
 }
 
-/* The number that a value is; NaN of a word. */
-static double number_of(const char *value)
-{
-    char *end;
-    double number = g_ascii_strtod(value, &end);
-    return end != value && *end == '\0' && isfinite(number) ? number : (double)NAN;
-}
-
 /* Of the rounds in which all passes of a point took turns; of a difference, of which there is no measurement, in any case.
  */
 static void add_pass(IfmScalingPoint *point, const IfmProfileReport *report, const IfmResult *device, int kind)
@@ -202,7 +194,7 @@ static void add_difference(IfmScalingPoint *point, const IfmProfileReport *repor
 static IfmScalingPoint point_of(const IfmScalingRow *row, gsize i, const IfmResult *device, int kind)
 {
     IfmScalingPoint point = { .value = row->values[i],
-                              .x = number_of(row->values[i]),
+                              .x = ifm_number_of(row->values[i]),
                               .time_ns = NAN,
                               .mean_ns = NAN,
                               .least_ns = NAN,

@@ -354,21 +354,15 @@ static void add_sparse(IfmDocument *document, const IfmPlanReport *report)
     }
 }
 
-/* What was measured of two such devices, each alone, says nothing of both at once. */
 static void add_shared_cores(IfmDocument *document, const IfmCosts *costs)
 {
     for (int a = 0; costs != NULL && a < (int)ifm_costs_n_devices(costs); a++)
         for (int b = a + 1; b < (int)ifm_costs_n_devices(costs); b++)
         {
             const IfmCostDevice *one = ifm_costs_device(costs, a), *other = ifm_costs_device(costs, b);
-            const int core =
-                one->device != NULL && other->device != NULL ? ifm_devices_share_core(one->device, other->device) : -1;
-            if (core >= 0)
-                ifm_document_warning(
-                    document,
-                    "%s and %s share core %d: they take turns there, so that a plan with both takes longer "
-                    "than predicted",
-                    one->alias, other->alias, core);
+            ifm_document_shared_core(document, (const char *[]){ one->alias, other->alias },
+                                     (const char *[]){ one->device, other->device },
+                                     "so that a plan with both takes longer than predicted");
         }
 }
 

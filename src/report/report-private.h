@@ -27,6 +27,11 @@ void ifm_field_get_ms(const void *record, const void *user, IfmValue *value);
 void ifm_csv_append_header(GString *out, const IfmField *fields);
 void ifm_csv_append_record(GString *out, const IfmField *fields, const void *record);
 
+/* ifm_document_shared_core: A warning where two devices take turns on a core: what was measured of each alone says nothing
+ * of both at once. @devices: (nullable) their specs    @consequence: "and do not work at once" */
+void ifm_document_shared_core(IfmDocument *document, const char *const aliases[2], const char *const devices[2],
+                              const char *consequence);
+
 /* ifm_pointers_to: (transfer full) to the elements of an array, as records of a table. */
 GPtrArray *ifm_pointers_to(const GArray *array);
 /* ifm_table_of: a table of these records, borrowed. */

@@ -367,18 +367,23 @@ static void add_summary(IfmDocument *document, const IfmStudyTables *tables, con
                          "raw_measurements.json, checkpoint_cpugpu.json, checkpoint_npu.json, stages.csv, ranges.csv");
 }
 
-/* What was measured of two such devices, each alone, says nothing of both at once. */
+void ifm_document_shared_core(IfmDocument *document, const char *const aliases[2], const char *const devices[2],
+                              const char *consequence)
+{
+    const int core = devices[0] != NULL && devices[1] != NULL ? ifm_devices_share_core(devices[0], devices[1]) : -1;
+    if (core >= 0)
+        ifm_document_warning(document, "%s and %s share core %d: they take turns there, %s", aliases[0], aliases[1], core,
+                             consequence);
+}
+
 static void add_shared_cores(IfmDocument *document, const IfmStudyTables *tables)
 {
     for (guint a = 0; a < tables->devices->len; a++)
         for (guint b = a + 1; b < tables->devices->len; b++)
         {
             const IfmStudyDevice *one = tables->devices->pdata[a], *other = tables->devices->pdata[b];
-            const int core =
-                one->device != NULL && other->device != NULL ? ifm_devices_share_core(one->device, other->device) : -1;
-            if (core >= 0)
-                ifm_document_warning(document, "%s and %s share core %d: they take turns there, and do not work at once",
-                                     one->alias, other->alias, core);
+            ifm_document_shared_core(document, (const char *[]){ one->alias, other->alias },
+                                     (const char *[]){ one->device, other->device }, "and do not work at once");
         }
 }
 

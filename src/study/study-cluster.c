@@ -146,11 +146,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Submission, submission_clear)
 static IfmStudyLock *lock_of(const char *folder, const char *cluster, GError **error)
 {
     g_autoptr(GError) trouble = NULL;
-    if (g_mkdir_with_parents(cluster, 0777) != 0)
-    {
-        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made", cluster);
+    if (!ifm_file_make_folder(cluster, error))
         return NULL;
-    }
     IfmStudyLock *lock = ifm_study_lock_new(cluster, &trouble);
     gint64 holder = lock == NULL ? ifm_study_holder(cluster) : 0;
     if (holder > 0)

@@ -66,9 +66,7 @@ char *study_inputs_path(const StudyCase *self, const IfmStudyDevice *device, con
 static gboolean make_folder_of(const char *path, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(path);
-    if (g_mkdir_with_parents(folder, 0777) == 0)
-        return TRUE;
-    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
+    return ifm_file_make_folder(folder, error);
 }
 
 /* --- models --------------------------------------------------------------------------------------------------------- */

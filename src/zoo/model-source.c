@@ -13,10 +13,7 @@ static char *place(IfmModelSource *source, const IfmModelRequest *request, const
     if (request->folder == NULL && !ifm_temporary_make(&source->scratch, error))
         return NULL;
     g_autofree char *path = g_build_filename(request->folder != NULL ? request->folder : source->scratch.path, below, NULL);
-    if (g_mkdir_with_parents(path, 0777) == 0)
-        return g_steal_pointer(&path);
-    ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", path, g_strerror(errno));
-    return NULL;
+    return ifm_file_make_folder(path, error) ? g_steal_pointer(&path) : NULL;
 }
 
 static void note(const IfmModelRequest *request, const char *format, ...) G_GNUC_PRINTF(2, 3);

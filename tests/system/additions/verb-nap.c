@@ -26,7 +26,7 @@ static const IfmOption options[] = {
 const Verb verb_nap = { .name = "nap",
                         .summary = "measure a nap",
                         .arguments = "",
-                        .options = options,
+                        .tables = { options },
                         .details = "A nap is what the machine makes of it.",
                         .examples = { { "inferometer nap --length 500", "naps for half a millisecond" } },
                         .run = run_nap };
