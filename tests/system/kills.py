@@ -60,13 +60,22 @@ threads: [1]
 devices: {CPU: {device: "onnxruntime:CPU@0"}}
 protocol: {warmup: 1, runs: 3}
 """
+PLANNED = """title: To be planned
+subject: {model: graphsage, features: 4, hidden: 3}
+sizes: [{nodes: 1000, edges: [2000, 3000]}, {nodes: 2000, edges: [2000, 3000]}]
+devices:
+  CPU: {device: "simulated:meteor-lake/CPU"}
+  GPU: {device: "simulated:meteor-lake/GPU"}
+protocol: {warmup: 1, runs: 3}
+links: {measure: true, protocol: {warmup: 1, runs: 3}}
+"""
 GRAPHS = """models: [small-cnn]
 sizes: [8, 12]
 batches: [1, 2]
 providers: [CPU]
 """
 STUDY = "study run s.yaml -q -o out"
-# name, the study's text, the command, what it needs
+# name, the study's text, the command, what it needs, what comes before
 SUBJECTS = (
     ("study of stages", STAGES, STUDY, None),
     ("study of profiles", PROFILE, STUDY, None),
@@ -76,18 +85,22 @@ SUBJECTS = (
      "--resume -q -o out", None),
     ("kernels run", "", "kernels run m.onnx n.onnx k.onnx l.onnx -d simulated:ideal/GPU --runs 500 --resume -q -o out --csv a.csv", None),
     ("zoo export --config", GRAPHS, "zoo export --config s.yaml --resume -q -o out", "onnxruntime:CPU"),
+    ("run --pilot", PLANNED, "run ./small -q --size 1000,2000 --batches 20 --repetitions 1 --pilot 1s --resume -o out", None,
+     "study run s.yaml -q -o small"),
 )
 
 
 class Subject:
     def __init__(self, options, row, folder):
-        self.options, (self.name, text, self.line, self.needs), self.folder = options, row, folder
+        self.options, (self.name, text, self.line, self.needs, *before), self.folder = options, row, folder
         self.temporary = os.path.join(folder, "tmp")
         os.makedirs(self.temporary, exist_ok=True)
         with open(os.path.join(folder, "s.yaml"), "w", encoding="utf-8") as out:
             out.write(text)
         for number, name in enumerate("mnkl", 8):
             self.run(f"zoo export matmul m={number} k=8 n=8 -o {name}.onnx --force")
+        for line in before:
+            self.run(line)
 
     def start(self, line):
         environment = dict(os.environ, IFM_DATA_DIR=self.options.source, TMPDIR=self.temporary, LC_ALL="C.UTF-8",
