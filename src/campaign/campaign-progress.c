@@ -88,17 +88,19 @@ void campaign_progress_begin(IfmCampaign *campaign, const CampaignEntry *entry)
     campaign_progress_report(campaign, NULL);
 }
 
+static void count(IfmCampaignProgress *progress, const IfmMeasurement *ended, gboolean news)
+{
+    progress->n_done++;
+    *(news ? &progress->n_measured : &progress->n_resumed) += 1;
+    progress->n_failed += ended->outcome == IFM_OUTCOME_FAILED;
+    progress->n_skipped += ended->outcome == IFM_OUTCOME_SKIPPED;
+}
+
 void campaign_progress_end(IfmCampaign *campaign, const CampaignEntry *entry, const IfmMeasurement *ended, gboolean news)
 {
     IfmCampaignProgress *progress = &campaign->progress;
     Pace *pace = pace_of(campaign, entry);
-    progress->n_done++;
-    if (news)
-        progress->n_measured++;
-    else
-        progress->n_resumed++;
-    progress->n_failed += ended->outcome == IFM_OUTCOME_FAILED;
-    progress->n_skipped += ended->outcome == IFM_OUTCOME_SKIPPED;
+    count(progress, ended, news);
     pace->spent_us += g_get_monotonic_time() - campaign->case_began_us;
     pace->n++;
     campaign->left_ns = time_left(campaign);
@@ -107,11 +109,7 @@ void campaign_progress_end(IfmCampaign *campaign, const CampaignEntry *entry, co
 
 void campaign_progress_found(IfmCampaign *campaign, const IfmMeasurement *found)
 {
-    IfmCampaignProgress *progress = &campaign->progress;
-    progress->n_resumed++;
-    progress->n_done++;
-    progress->n_failed += found->outcome == IFM_OUTCOME_FAILED;
-    progress->n_skipped += found->outcome == IFM_OUTCOME_SKIPPED;
+    count(&campaign->progress, found, FALSE);
 }
 
 void ifm_campaign_report(IfmCampaign *campaign)

@@ -290,22 +290,9 @@ static void anchor_node(const Covering *self, const IfmNode *node)
         add_anchor(self->cover, node->outputs[k], merged(self->original, same->outputs[k]), ANCHOR_NODE);
 }
 
-/* name -> index + 1; G_MAXSIZE of a name that several nodes have */
-static GHashTable *list_node_names(const IfmModel *model)
-{
-    GHashTable *names = new_names();
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-    {
-        const char *name = ifm_model_node(model, i)->name;
-        g_hash_table_insert(names, (gpointer)name,
-                            GSIZE_TO_POINTER(g_hash_table_contains(names, name) ? G_MAXSIZE : i + 1));
-    }
-    return names;
-}
-
 static void anchor_extended(const Covering *self, const IfmModel *extended, const Cover *of_extended)
 {
-    g_autoptr(GHashTable) names = list_node_names(extended);
+    g_autoptr(GHashTable) names = ifm_model_node_names(extended);
     for (gsize i = 0; i < ifm_model_n_nodes(self->optimised); i++)
     {
         const IfmNode *node = ifm_model_node(self->optimised, i);

@@ -282,9 +282,7 @@ static IfmKernelRecord *record_of(const Layers *self, const IfmModel *model, con
         for (guint i = 0; i < members->len; i++)
             g_ptr_array_add(record->covers, kernel_node_label(model, g_array_index(members, gsize, i)));
     }
-    ifm_kernel_record_count_bytes(record);
-    g_free(record->digest);
-    record->digest = ifm_kernel_record_digest(record);
+    ifm_kernel_record_complete(record);
     return record;
 }
 

@@ -124,9 +124,7 @@ static IfmKernelRecord *record_of(const KernelSource *source, gsize index, const
     for (gsize i = 0; i < node->n_outputs; i++)
         g_ptr_array_add(record->outputs, kernel_tensor_of(source, node->outputs[i]));
     record->flop = cost->covered && !cost->is_upper_bound ? (double)cost->flop : (double)NAN;
-    ifm_kernel_record_count_bytes(record);
-    g_free(record->digest);
-    record->digest = ifm_kernel_record_digest(record);
+    ifm_kernel_record_complete(record);
     record->coverage = (int)group->coverage;
     for (guint i = 0; i < group->covers->len; i++)
         g_ptr_array_add(record->covers, kernel_node_label(source->model, g_array_index(group->covers, gsize, i)));

@@ -168,9 +168,7 @@ static gboolean infer(IfmKernelRecord *record)
         return FALSE;
     const IfmNodeCost *cost = ifm_analysis_node_cost(analysis, 0);
     record->flop = cost->covered && !cost->is_upper_bound ? (double)cost->flop : (double)NAN;
-    ifm_kernel_record_count_bytes(record);
-    g_free(record->digest);
-    record->digest = ifm_kernel_record_digest(record);
+    ifm_kernel_record_complete(record);
     return !(record->flop > MAX_FLOP) && record->input_bytes + record->weight_bytes + record->output_bytes <= MAX_BYTES;
 }
 

@@ -100,3 +100,21 @@ gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_c
                                  error) &&
            (model_case->inputs_path == NULL || take_from_file(model, model_case, inputs->tensors, error));
 }
+
+gsize ifm_free_bindings(const IfmModel *model, const IfmDimBinding *sizes, gsize n, IfmDimBinding *bindings)
+{
+    gsize n_free = 0;
+    for (gsize k = 0; k < n; k++)
+    {
+        gboolean is_free = FALSE;
+        for (gsize i = 0; i < ifm_model_n_inputs(model) && !is_free; i++)
+        {
+            const IfmPort *port = ifm_model_input(model, i);
+            for (int axis = 0; axis < port->rank; axis++)
+                is_free |= g_strcmp0(port->dim_names[axis], sizes[k].name) == 0;
+        }
+        if (is_free)
+            bindings[n_free++] = sizes[k];
+    }
+    return n_free;
+}

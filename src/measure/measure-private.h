@@ -147,6 +147,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmInputs, ifm_inputs_clear)
  * the port whose tensor in the file is another, and those of the file. */
 gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_case, gboolean read, IfmInputs *inputs,
                               GError **error);
+/** ifm_free_bindings: Those of the sizes that a model's inputs leave free. @sizes: [n]    @bindings: (out) [n]    Returns:
+ * how many. */
+gsize ifm_free_bindings(const IfmModel *model, const IfmDimBinding *sizes, gsize n, IfmDimBinding *bindings);
 /** ifm_model_case_open: (transfer full) the model of a case: read from its file, or made of its kernel. */
 IfmModel *ifm_model_case_open(const IfmModelCase *model_case, GError **error);
 /** ifm_model_case_complete_dtype: Gives a case without a precision that of its model. */

@@ -82,7 +82,7 @@ void ifm_spread_free(IfmSpread *self)
 
 static gboolean is_like(const IfmTensor *a, const IfmTensor *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, (gsize)a->rank * sizeof *a->shape) == 0;
+    return a->dtype == b->dtype && ifm_tensor_same_shape(a, b);
 }
 
 static gboolean is_same(double a, double b)

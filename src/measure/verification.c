@@ -292,8 +292,7 @@ static gboolean all_right(const float *value, const float *expected, gint64 n, f
 static gboolean is_quickly_right(const IfmReferenceOutput *output, const IfmTensor *value, const IfmTolerance *tolerance)
 {
     const IfmTensor *expected = &output->tensor;
-    if (!is_plain_float(value) || !is_plain_float(expected) || value->rank != expected->rank ||
-        memcmp(value->shape, expected->shape, (gsize)value->rank * sizeof *value->shape) != 0)
+    if (!is_plain_float(value) || !is_plain_float(expected) || !ifm_tensor_same_shape(value, expected))
         return FALSE;
     if (is_by_spread(output, tolerance))
         return ifm_spread_is_within(value->data, expected->data, output->allowed.data, ifm_tensor_n_elements(value),

@@ -287,18 +287,6 @@ static gboolean match(Matching *matching, const char *layer, const char *op_type
     return TRUE;
 }
 
-static GHashTable *index_nodes(const IfmModel *model)
-{
-    GHashTable *index = g_hash_table_new(g_str_hash, g_str_equal);
-    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
-    {
-        const char *name = ifm_model_node(model, i)->name;
-        const gboolean twice = g_hash_table_contains(index, name);
-        g_hash_table_insert(index, (gpointer)name, GSIZE_TO_POINTER(twice ? G_MAXSIZE : i + 1));
-    }
-    return index;
-}
-
 /*
  * The layers of two models that have the same names, in the order of A. The tensors are matched by their
  * names; where B has none of the name, by the node's. Of a tensor that B quantises, that which DequantizeLinear makes of it
@@ -309,7 +297,7 @@ static GHashTable *index_nodes(const IfmModel *model)
 static GArray *layer_pairs(const IfmModel *a, const IfmAnalysis *analysis_a, const IfmModel *b,
                            const IfmAnalysis *analysis_b, gsize *n_layers)
 {
-    g_autoptr(GHashTable) nodes_of_b = index_nodes(b);
+    g_autoptr(GHashTable) nodes_of_b = ifm_model_node_names(b);
     Matching matching = { a, b, analysis_a, analysis_b, nodes_of_b, g_array_new(FALSE, FALSE, sizeof(IfmLayerPair)) };
     *n_layers = 0;
     for (gsize i = 0; i < ifm_model_n_inputs(a); i++)

@@ -82,18 +82,25 @@ static json_t *nodes_of(Worker *worker, IfmModelSubject *subject, const IfmModel
     return ifm_measurement_to_json(seen);
 }
 
-json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
+/* @n_steps: as worker_go_on() has it */
+static IfmModelSubject *compile(Worker *worker, const IfmModelCase *model_case, IfmCompilePurpose purpose,
+                                const char *phase, int n_steps, GError **error)
 {
     g_autoptr(IfmDeviceSpec) spec = NULL;
     IfmEngine *engine = worker_open_device(worker, model_case->device, &spec, error);
     g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
-    if (model == NULL || !worker_check_load_fits(engine, spec, model, model_case, error))
+    if (model == NULL || !worker_check_load_fits(engine, spec, model, model_case, error)) /* as far as shapes are known */
         return NULL;
     worker_report_base(worker);
-    worker_enter_long_phase(worker, "looking at nodes", 2);
-    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_COMPILE_PROFILED, error);
+    worker_enter_long_phase(worker, phase, n_steps);
+    return ifm_model_subject_new(engine, model, model_case, purpose, error);
+}
+
+json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
+{
+    g_autoptr(IfmModelSubject) subject = compile(worker, model_case, IFM_COMPILE_PROFILED, "looking at nodes", 2, error);
     json_t *nodes = subject != NULL ? nodes_of(worker, subject, model_case, error) : NULL;
-    json_t *answer = nodes != NULL ? worker_engine_to_json(engine) : NULL;
+    json_t *answer = nodes != NULL ? worker_engine_to_json(subject->engine) : NULL;
     if (answer != NULL)
         json_object_set_new(answer, "nodes", nodes);
     return answer;
@@ -101,22 +108,13 @@ json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, cons
 
 json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
 {
-    g_autoptr(IfmDeviceSpec) spec = NULL;
-    IfmEngine *engine = worker_open_device(worker, model_case->device, &spec, error);
-    g_autoptr(IfmModel) model = engine != NULL ? ifm_model_open(model_case->model_path, error) : NULL;
-    if (model == NULL)
-        return NULL;
-    if (!worker_check_load_fits(engine, spec, model, model_case, error)) /* as far as shapes are known */
-        return NULL;
-    worker_report_base(worker);
-    worker_enter_phase(worker, "looking at shapes");
-    g_autoptr(IfmModelSubject) subject = ifm_model_subject_new(engine, model, model_case, IFM_COMPILE_OBSERVED, error);
+    g_autoptr(IfmModelSubject) subject = compile(worker, model_case, IFM_COMPILE_OBSERVED, "looking at shapes", 1, error);
     IfmSubject slots = subject != NULL ? ifm_model_subject_slots(subject) : (IfmSubject){ 0 };
     if (subject == NULL || !slots.run(slots.self, error))
         return NULL;
     g_autoptr(GPtrArray) profiles = ifm_compiled_profile(subject->compiled, subject->requests[0], error);
     if (profiles != NULL && profiles->len > 0)
-        return json_pack("{s:o}", "shapes", shapes_of(model, profiles->pdata[0]));
+        return json_pack("{s:o}", "shapes", shapes_of(subject->model, profiles->pdata[0]));
     if (profiles != NULL)
         ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s reported nothing about its nodes", model_case->device);
     return NULL;

@@ -106,8 +106,9 @@ gboolean ifm_kernel_record_check(const IfmKernelRecord *record, const char *wher
  * o<output>_0, whatever the record says of those. @model: (out) (transfer full) what it borrows from */
 IfmAnalysis *ifm_kernel_analyse(const IfmKernelRecord *record, IfmModel **model, GError **error);
 
-/** ifm_kernel_record_digest: (transfer full)    ifm_kernel_record_count_bytes: by its tensors, whatever it said before */
+/** ifm_kernel_record_digest: (transfer full)    ifm_kernel_record_complete: its bytes and its digest, by its other fields
+ */
 char *ifm_kernel_record_digest(const IfmKernelRecord *record);
-void ifm_kernel_record_count_bytes(IfmKernelRecord *record);
+void ifm_kernel_record_complete(IfmKernelRecord *record);
 
 G_END_DECLS

@@ -176,24 +176,6 @@ static gboolean is_repeated(const GPtrArray *tensors, guint at)
     return FALSE;
 }
 
-void ifm_kernel_record_count_bytes(IfmKernelRecord *record)
-{
-    record->input_bytes = record->weight_bytes = record->output_bytes = 0;
-    for (guint i = 0; i < record->outputs->len; i++)
-        record->output_bytes += bytes_of(record->outputs->pdata[i]);
-    for (guint i = 0; i < record->inputs->len; i++)
-    {
-        const IfmKernelTensor *tensor = record->inputs->pdata[i];
-        gint64 bytes = is_repeated(record->inputs, i) ? 0 : bytes_of(tensor);
-        if (i == 0 && picks_rows(record->op_type))
-            bytes = MIN(bytes, record->output_bytes);
-        if (tensor->constant)
-            record->weight_bytes += bytes;
-        else
-            record->input_bytes += bytes;
-    }
-}
-
 char *ifm_kernel_record_digest(const IfmKernelRecord *record)
 {
     json_auto_t *inputs = json_array();
@@ -209,6 +191,26 @@ char *ifm_kernel_record_digest(const IfmKernelRecord *record)
                                  (json_int_t)record->outputs->len);
     g_autofree char *text = json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT);
     return g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1);
+}
+
+void ifm_kernel_record_complete(IfmKernelRecord *record)
+{
+    record->input_bytes = record->weight_bytes = record->output_bytes = 0;
+    for (guint i = 0; i < record->outputs->len; i++)
+        record->output_bytes += bytes_of(record->outputs->pdata[i]);
+    for (guint i = 0; i < record->inputs->len; i++)
+    {
+        const IfmKernelTensor *tensor = record->inputs->pdata[i];
+        gint64 bytes = is_repeated(record->inputs, i) ? 0 : bytes_of(tensor);
+        if (i == 0 && picks_rows(record->op_type))
+            bytes = MIN(bytes, record->output_bytes);
+        if (tensor->constant)
+            record->weight_bytes += bytes;
+        else
+            record->input_bytes += bytes;
+    }
+    g_free(record->digest);
+    record->digest = ifm_kernel_record_digest(record);
 }
 
 gboolean ifm_kernel_record_moves(const IfmKernelRecord *record)

@@ -116,6 +116,18 @@ const IfmNode *ifm_model_node(const IfmModel *model, gsize index)
     return &model->nodes[index];
 }
 
+GHashTable *ifm_model_node_names(const IfmModel *model)
+{
+    GHashTable *names = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
+    {
+        const char *name = ifm_model_node(model, i)->name;
+        const gboolean twice = g_hash_table_contains(names, name);
+        g_hash_table_insert(names, (gpointer)name, GSIZE_TO_POINTER(twice ? G_MAXSIZE : i + 1));
+    }
+    return names;
+}
+
 gssize ifm_model_producer(const IfmModel *model, const char *tensor)
 {
     return (gssize)GPOINTER_TO_SIZE(g_hash_table_lookup(model->producers, tensor)) - 1;

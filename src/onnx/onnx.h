@@ -360,6 +360,10 @@ gboolean ifm_onnx_tensor_read(const guint8 *data, gsize size, const char *where,
 gboolean ifm_model_reserve_inputs(const IfmModel *model, const IfmDimBinding *bindings, gsize n_bindings,
                                   IfmTensor *tensors, GError **error);
 
+/** ifm_model_node_names: (transfer full) name -> index + 1; G_MAXSIZE of a name that several nodes have. It borrows the
+ * names. */
+GHashTable *ifm_model_node_names(const IfmModel *model);
+
 /** ifm_model_producer: Returns: the index of the node that makes the tensor; -1 for inputs, initializers and unknown
  * names. */
 gssize ifm_model_producer(const IfmModel *model, const char *tensor);

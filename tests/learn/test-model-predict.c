@@ -32,7 +32,7 @@ static void add_kernel(IfmKernelRecords *records, const char *name, gint64 m, gi
     g_ptr_array_add(record->inputs, tensor("x", FALSE, m, k));
     g_ptr_array_add(record->inputs, tensor("w", TRUE, k, n));
     g_ptr_array_add(record->outputs, tensor("y", FALSE, m, n));
-    ifm_kernel_record_count_bytes(record);
+    ifm_kernel_record_complete(record);
     g_free(record->digest);
     record->digest = ifm_kernel_record_digest(record);
     if (after >= 0)

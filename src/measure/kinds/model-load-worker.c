@@ -52,27 +52,6 @@ static const char *name_of(const IfmLoadDevice *device)
 
 /* --- preparing -------------------------------------------------------------------------------------------------------- */
 
-/* Sizes come from the case: of those, a model takes what its inputs have free. (transfer full) IfmDimBinding */
-static GArray *bindings_for(const IfmModel *model, const IfmModelCase *model_case)
-{
-    const IfmDimBinding *sizes = model_case->n_bindings > 0 ? model_case->bindings : model_case->sizes;
-    gsize n = model_case->n_bindings > 0 ? model_case->n_bindings : model_case->n_sizes;
-    GArray *bindings = g_array_new(FALSE, FALSE, sizeof(IfmDimBinding));
-    for (gsize k = 0; sizes != NULL && k < n; k++)
-    {
-        gboolean is_free = FALSE;
-        for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
-        {
-            const IfmPort *port = ifm_model_input(model, i);
-            for (int axis = 0; axis < port->rank; axis++)
-                is_free |= g_strcmp0(port->dim_names[axis], sizes[k].name) == 0;
-        }
-        if (is_free)
-            g_array_append_val(bindings, sizes[k]);
-    }
-    return bindings;
-}
-
 /* Whether its model still is the one that the case was made of. */
 static gboolean check_sealed(const Load *load, const json_t *sealed, GError **error)
 {
@@ -96,13 +75,17 @@ static gboolean compile(Load *load, IfmEngine *engine, const IfmDeviceSpec *spec
     load->model = ifm_model_open(load->device->model_path, error);
     if (load->model == NULL || !check_sealed(load, sealed, error))
         return FALSE;
-    g_autoptr(GArray) bindings = bindings_for(load->model, &model_case);
+    /* sizes come from the case: of those, the model takes what its inputs have free */
+    const gboolean is_bound = model_case.n_bindings > 0;
+    const IfmDimBinding *sizes = is_bound ? model_case.bindings : model_case.sizes;
+    const gsize n = is_bound ? model_case.n_bindings : model_case.n_sizes;
+    g_autofree IfmDimBinding *bindings = g_new(IfmDimBinding, n + 1);
     model_case.device = load->device->device;
     model_case.model_path = load->device->model_path;
     model_case.free_shapes = load->device->free_shapes;
     model_case.convolutions = NULL;
-    model_case.bindings = (const IfmDimBinding *)(const void *)bindings->data;
-    model_case.n_bindings = bindings->len;
+    model_case.n_bindings = sizes != NULL ? ifm_free_bindings(load->model, sizes, n, bindings) : 0;
+    model_case.bindings = bindings;
     if (load->device->inputs_path != NULL)
         model_case.inputs_path = load->device->inputs_path;
     if (!worker_check_load_fits(engine, spec, load->model, &model_case, error))

@@ -14,20 +14,7 @@
 gsize ifm_plan_bindings(const IfmModel *model, gint64 nodes, gint64 edges, IfmDimBinding *bindings)
 {
     const IfmDimBinding sizes[] = { { "nodes", nodes }, { "edges", edges } };
-    gsize n = 0;
-    for (gsize s = 0; s < G_N_ELEMENTS(sizes); s++)
-    {
-        gboolean found = FALSE;
-        for (gsize i = 0; i < ifm_model_n_inputs(model) && !found; i++)
-        {
-            const IfmPort *port = ifm_model_input(model, i);
-            for (int d = 0; d < port->rank; d++)
-                found |= g_strcmp0(port->dim_names[d], sizes[s].name) == 0;
-        }
-        if (found)
-            bindings[n++] = sizes[s];
-    }
-    return n;
+    return ifm_free_bindings(model, sizes, G_N_ELEMENTS(sizes), bindings);
 }
 
 IfmModel *ifm_plan_whole_model(const IfmStagedModel *staged, const IfmStageSizes *sizes, guint32 seed, GError **error)
@@ -84,8 +71,7 @@ static gboolean take_input(const IfmPlanEntry *entry, const IfmTensorFile *file,
     *made = IFM_TENSOR_INIT;
     if (found == NULL)
         return TRUE;
-    if (found->dtype != input->dtype || found->rank != input->rank ||
-        memcmp(found->shape, input->shape, (gsize)found->rank * sizeof *found->shape) != 0)
+    if (found->dtype != input->dtype || !ifm_tensor_same_shape(found, input))
         return no_such_tensor(entry->item->inputs, boundary->name, error);
     if (found->size_bytes > 0) /* into memory like that of the others: pages of a mapped file are not an application's */
         memcpy(input->data, found->data, found->size_bytes);
