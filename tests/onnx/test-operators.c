@@ -181,6 +181,22 @@ static void test_standard_attention(void)
     expect_shape(model, analysis, 0, 0, "[2,6,5,9]");
 }
 
+/* Each input element is multiplied with each weight of its channel; the bias is added once for each output. */
+static void test_transposed_bias(void)
+{
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("transposed", 17);
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 4, (gint64[]){ 1, 3, 4, 4 }, NULL);
+    ifm_model_builder_random_weight(builder, "w", 4, (gint64[]){ 3, 2, 2, 2 }, 1, 1);
+    ifm_model_builder_random_weight(builder, "b", 1, (gint64[]){ 2 }, 1, 1);
+    ifm_model_builder_node(builder, "ConvTranspose", NULL, NAMES("x", "w", "b"), NAMES("y"));
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_autoptr(IfmAnalysis) analysis = analyse(model);
+    expect_shape(model, analysis, 0, 0, "[1,2,5,5]");
+    expect_cost(model, analysis, 0, 3 * 16 * 8, 2 * 3 * 16 * 8 + 2 * 25);
+}
+
 /* What training does more: x [2,3,4,5] is normalised by its own statistics; an element is multiplied with its mask. */
 static void test_training(void)
 {
@@ -355,6 +371,7 @@ int main(int argc, char **argv)
     g_test_add_func("/onnx/operators/values", test_values);
     g_test_add_func("/onnx/operators/space", test_space);
     g_test_add_func("/onnx/operators/standard-attention", test_standard_attention);
+    g_test_add_func("/onnx/transposed-bias", test_transposed_bias);
     g_test_add_func("/onnx/operators/training", test_training);
     g_test_add_func("/onnx/operators/refused", test_refused);
     g_test_add_func("/onnx/operators/all-known", test_all_known);

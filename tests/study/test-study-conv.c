@@ -16,6 +16,12 @@ static const char machine[] = "description: a test's\n"
                               "    capabilities: [profile]\n"
                               "    convolutions: {direct: 1, winograd: 0.5, gemm: 2}\n"
                               "    latency: {source: roofline, roofline: {flop_per_s: 1e9, bytes_per_s: 1e18}}\n"
+                              "  NOISY:\n"
+                              "    description: one whose runs scatter\n"
+                              "    capabilities: [profile]\n"
+                              "    convolutions: {direct: 1}\n"
+                              "    noise: {kind: lognormal, sigma: 0.1, seed: 7}\n"
+                              "    latency: {source: roofline, roofline: {flop_per_s: 1e9, bytes_per_s: 1e18}}\n"
                               "  PLAIN: {description: another, latency: {source: fixed, fixed: 1 ms}}\n";
 
 #define HEAD "title: conv\nkind: conv-algorithms\n"
@@ -218,6 +224,48 @@ static void test_findings(Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat(percentage, <=, 200.1);
 }
 
+/* Each column of the published figures has its own, which differ where runs scatter. */
+static void test_published(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudy) study = study_of(fixture, HEAD "models: [small-cnn]\nalgorithms: [direct]\nsizes: [32]\n"
+                                                       "devices: {A: {device: simulated:toy/NOISY}}\n" FIXED);
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudyTables) points = points_of(fixture->store);
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, fixture->store, &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(fixture->folder, "results", "1_sanity", "small-cnn_direct_a",
+                                             "small-cnn_direct_overall.csv", NULL);
+    g_assert_true(ifm_study_results_write(results, fixture->folder, &error));
+    g_autoptr(IfmCsv) csv = ifm_csv_open(path, &error);
+    g_assert_no_error(error);
+    const IfmSummary *summary = &((const IfmStudyRow *)points->rows->pdata[0])->measurement->summary;
+    const struct
+    {
+        const char *name;
+        double ns;
+    } figures[] = {
+        { "mean", summary->mean },
+        { "std", summary->std },
+        { "min", summary->min },
+        { "max", summary->max },
+        { "median", summary->median },
+        { "lower", summary->median_interval.lower },
+        { "upper", summary->median_interval.upper },
+    };
+    g_assert_cmpfloat(summary->min, <, summary->max);
+    for (gsize i = 0; i < G_N_ELEMENTS(figures); i++)
+    {
+        gsize column;
+        double ms;
+        g_assert_true(ifm_csv_column(csv, figures[i].name, &column, NULL));
+        if (isnan(figures[i].ns))
+            continue;
+        g_assert_true(ifm_csv_number(csv, 0, column, &ms, NULL));
+        g_assert_cmpfloat_with_epsilon(ms, figures[i].ns / 1e6, 1e-9 * ms);
+    }
+}
+
 /* The parts of a study, merged, are the whole. */
 static void test_shards(Fixture *fixture, gconstpointer data)
 {
@@ -338,6 +386,7 @@ int main(int argc, char **argv)
     ADD("import", test_import);
     ADD("/study-conv/places", test_places);
     ADD("findings", test_findings);
+    ADD("published", test_published);
     ADD("shards", test_shards);
     ADD("predictions", test_predictions);
     ADD("energy", test_energy);
