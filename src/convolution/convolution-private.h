@@ -134,32 +134,37 @@ struct IfmConv
     float *owned[5]; /* memory of the state: conv_own() */
     int n_owned;
     gboolean is_short; /* there was no memory for one of them */
+    gsize n_tasks;     /* of ConvAlgorithm.task: n_threads unless make() sets another number */
 };
 
-/* ConvJob: what the slots of a run share. */
+/* ConvJob: a run, or one pass of it over a part of the layer. */
 typedef struct
 {
     IfmConv *conv;
     const ConvRun *run;
+    gsize first, n; /* of the pass: what the algorithm divides the layer into */
 } ConvJob;
 
-/* ConvAlgorithm: one row of the table in convolution.c, one file. */
-typedef struct ConvAlgorithm
+/* ConvTask: one of the equal parts of a job. @slot: whose scratch it may use */
+typedef void (*ConvTask)(const ConvJob *job, gsize slot, gsize task);
+
+/* ConvAlgorithm: one row of the table in convolution.c. Two of one file are told apart by @self. */
+typedef struct ConvAlgorithm ConvAlgorithm;
+struct ConvAlgorithm
 {
     const char *name, *meaning;
     /* refuses: static text why it cannot do the shape; NULL: it can. The workspace is checked by workspace. */
-    const char *(*refuses)(const IfmConvShape *shape, const IfmConvOptions *options);
+    const char *(*refuses)(const ConvAlgorithm *self, const IfmConvShape *shape, const IfmConvOptions *options);
     /* workspace: bytes for one run, and those of the transformed weights. */
-    gsize (*workspace)(const IfmConvShape *shape, const IfmConvOptions *options);
+    gsize (*workspace)(const ConvAlgorithm *self, const IfmConvShape *shape, const IfmConvOptions *options);
     gsize state_bytes; /* of IfmConv.state, which begins as zeros */
     /* make: fills state, info.implementation (through conv_set_implementation()), info.workspace_bytes, weights_bytes. */
     gboolean (*make)(IfmConv *conv, const float *weights, GError **error);
-    /* run: NULL: @run_slot on all slots, with a ConvJob */
+    /* run: NULL: @task for each of IfmConv.n_tasks */
     void (*run)(IfmConv *conv, const ConvRun *run);
-    void (*run_slot)(void *job, gsize slot);
+    ConvTask task;
     void (*free)(IfmConv *conv); /* what the state has besides conv_own(); NULL: nothing */
-    double (*tolerance)(const IfmConvShape *shape, const IfmConvOptions *options); /* NULL: that of a sum in f32 */
-} ConvAlgorithm;
+};
 
 extern const ConvAlgorithm conv_direct, conv_gemm, conv_implicit_gemm, conv_implicit_precomp_gemm, conv_fft,
     conv_fft_tiling, conv_winograd, conv_winograd_nonfused;
@@ -172,10 +177,15 @@ float *conv_alloc(gsize n_floats);
 float *conv_own(IfmConv *conv, gsize n_floats);
 G_GNUC_PRINTF(2, 3) void conv_set_implementation(IfmConv *conv, const char *format, ...);
 
+/* conv_own_weights: the same for the weights of a layer in another order; sets info.weights_bytes. */
+float *conv_own_weights(IfmConv *conv);
+/* conv_run_tasks: tasks 0 to n - 1, a share of them in a row for each slot. */
+void conv_run_tasks(const ConvJob *job, gsize n, ConvTask task);
+
 /* conv_no_memory: sets IFM_ERROR_MEMORY. Returns: FALSE */
 gboolean conv_no_memory(const IfmConv *conv, GError **error);
 /* conv_refuses_groups: why vectors of channels cannot do these groups, for ConvAlgorithm.refuses. */
-const char *conv_refuses_groups(const IfmConvShape *shape, const IfmConvOptions *options);
+const char *conv_refuses_groups(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options);
 
 /* conv_depth: multiplications for one output: channels / groups * kernel */
 static inline gsize conv_depth(const IfmConvShape *shape)

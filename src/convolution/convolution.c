@@ -1,7 +1,6 @@
 /* Convolution algorithms: the table of them, and what they share. One file an algorithm. */
 #include "convolution-private.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +79,13 @@ float *conv_own(IfmConv *conv, gsize n_floats)
     float *memory = conv->owned[conv->n_owned++] = conv_alloc(n_floats);
     conv->is_short = conv->is_short || memory == NULL;
     return memory;
+}
+
+float *conv_own_weights(IfmConv *conv)
+{
+    const gsize n_floats = (gsize)conv->shape.out_channels * conv_depth(&conv->shape);
+    conv->info.weights_bytes = n_floats * sizeof(float);
+    return conv_own(conv, n_floats);
 }
 
 gboolean conv_no_memory(const IfmConv *conv, GError **error)
@@ -171,14 +177,11 @@ gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm
 {
     const IfmConvOptions defaults = { 0 };
     options = options != NULL ? options : &defaults;
-    const char *reason = NULL;
-    if (algorithm < IFM_N_CONV_FIXED)
-    {
-        reason = algorithms[algorithm]->refuses(shape, options);
-        const gsize limit = options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
-        if (reason == NULL && algorithms[algorithm]->workspace(shape, options) > limit)
-            reason = "workspace over the limit";
-    }
+    const ConvAlgorithm *row = algorithms[algorithm];
+    const gsize limit = options->max_workspace_bytes != 0 ? options->max_workspace_bytes : IFM_CONV_WORKSPACE_BYTES;
+    const char *reason = algorithm < IFM_N_CONV_FIXED ? row->refuses(row, shape, options) : NULL;
+    if (algorithm < IFM_N_CONV_FIXED && reason == NULL && row->workspace(row, shape, options) > limit)
+        reason = "workspace over the limit";
     if (why != NULL)
         *why = reason;
     return reason == NULL;
@@ -186,9 +189,8 @@ gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm
 
 gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
 {
-    const IfmConvOptions defaults = { 0 };
-    options = options != NULL ? options : &defaults;
-    return algorithms[algorithm]->refuses(shape, options) == NULL ? algorithms[algorithm]->workspace(shape, options) : 0;
+    const ConvAlgorithm *row = algorithms[algorithm];
+    return row->refuses(row, shape, options) == NULL ? row->workspace(row, shape, options) : 0;
 }
 
 void ifm_conv_free(IfmConv *conv)
@@ -219,6 +221,7 @@ static gboolean prepare(IfmConv *conv, const float *weights, const float *bias, 
         memcpy(conv->bias, bias, (gsize)shape->out_channels * sizeof(float));
     set_bounds(conv);
     conv->state = g_malloc0(conv->algorithm->state_bytes);
+    conv->n_tasks = (gsize)conv->options.n_threads;
     return conv->algorithm->make(conv, weights, error);
 }
 
@@ -284,27 +287,34 @@ static void run_here(void *user, gsize n, void (*task)(void *data, gsize index),
         task(data, i);
 }
 
+/* Tasks: n of a job, as the slots share them. */
+typedef struct
+{
+    const ConvJob *job;
+    gsize n;
+    ConvTask task;
+} Tasks;
+
+static void run_slot(void *data, gsize slot)
+{
+    const Tasks *tasks = data;
+    const gsize n_slots = (gsize)tasks->job->conv->options.n_threads, end = conv_split(tasks->n, n_slots, slot + 1);
+    for (gsize task = conv_split(tasks->n, n_slots, slot); task < end; task++)
+        tasks->task(tasks->job, slot, task);
+}
+
+void conv_run_tasks(const ConvJob *job, gsize n, ConvTask task)
+{
+    Tasks tasks = { job, n, task };
+    job->run->parallel(job->run->user, (gsize)job->conv->options.n_threads, run_slot, &tasks);
+}
+
 void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *output, IfmConvParallel parallel, void *user)
 {
     const ConvRun run = { input, sum, output, parallel != NULL ? parallel : run_here, user };
-    const ConvJob job = { conv, &run };
+    const ConvJob job = { .conv = conv, .run = &run };
     if (conv->algorithm->run != NULL)
         conv->algorithm->run(conv, &run);
     else
-        run.parallel(user, (gsize)conv->options.n_threads, conv->algorithm->run_slot, (void *)&job);
-}
-
-/* The error of a sum of n products in f32 that is taken in any order, against the sum of their magnitudes, is below n u;
- * for terms of random signs it grows with the root of n. Four times that root holds over all shapes tried
- * (docs/convolutions.md). */
-static double sum_tolerance(const IfmConvShape *shape)
-{
-    return 4 * sqrt((double)conv_depth(shape)) * (double)FLT_EPSILON;
-}
-
-double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
-{
-    const IfmConvOptions defaults = { 0 };
-    const ConvAlgorithm *row = algorithms[algorithm];
-    return row->tolerance != NULL ? row->tolerance(shape, options != NULL ? options : &defaults) : sum_tolerance(shape);
+        conv_run_tasks(&job, conv->n_tasks, conv->algorithm->task);
 }

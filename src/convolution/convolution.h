@@ -169,10 +169,6 @@ gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm
 /** ifm_conv_workspace: bytes that a fixed algorithm needs for a complete shape, which it may refuse for another reason. */
 gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
 
-/** ifm_conv_tolerance: the bound of |output - exact| / max |exact| for inputs and weights of like size, from the length of
- * the reduction and f32 rounding. */
-double ifm_conv_tolerance(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
-
 /** ifm_conv_guess: The fixed algorithm that a rule names from the shape: Winograd's or tiles of spectra where they save
  * multiplications; else indices for few outputs or where oneDNN has no direct kernel, else direct. */
 IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions *options);

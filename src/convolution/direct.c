@@ -76,13 +76,13 @@ static gboolean any_need(const IfmConvShape *shape, const IfmConvOptions *option
 }
 
 /* Without the library that is said when a layer is made. */
-static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
+static const char *refuses(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     gsize n_bytes;
     return !conv_onednn_check(NULL) || any_need(shape, options, &n_bytes) ? NULL : "no optimised kernel of oneDNN";
 }
 
-static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+static gsize workspace(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     gsize n_bytes = 0;
     return any_need(shape, options, &n_bytes) ? n_bytes : 0;
@@ -98,13 +98,12 @@ static void add_sum(const IfmConv *conv, const float *sum, float *output, gsize 
     }
 }
 
-static void run_slot(void *data, gsize slot)
+static void run_share(const ConvJob *job, gsize slot, gsize share)
 {
-    const ConvJob *job = data;
     const IfmConv *conv = job->conv;
     const IfmConvShape *shape = &conv->shape;
     const State *state = conv->state;
-    const Part *part = &state->parts[slot];
+    const Part *part = &state->parts[share];
     const gsize in_pixels = (gsize)(shape->in[0] * shape->in[1]), out_pixels = conv_n_pixels(shape);
     for (gint64 n = 0; part->primitive != NULL && n < shape->batch; n++)
     {
@@ -118,12 +117,6 @@ static void run_slot(void *data, gsize slot)
             add_sum(conv, sum, output, n_floats);
         conv_finish(conv, output, n_floats / (gsize)shape->block, 1, 0);
     }
-}
-
-static void run(IfmConv *conv, const ConvRun *run)
-{
-    const ConvJob job = { conv, run };
-    run->parallel(run->user, (gsize)conv->options.n_threads, run_slot, (void *)&job);
 }
 
 static gboolean make_part(IfmConv *conv, Part *part, gboolean fused, const float *weights, GError **error)
@@ -196,6 +189,6 @@ const ConvAlgorithm conv_direct = {
     .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,
-    .run = run,
+    .task = run_share,
     .free = free_state,
 };

@@ -18,7 +18,6 @@
  * are the larger part by far: a layer whose spectra of weights and one tile exceed the limit is refused. */
 #include "convolution-private.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +122,7 @@ static gboolean is_within(const Plan *plan, const IfmConvOptions *options)
 }
 
 /* Plans tiles of a size, or of the whole image where it is 0. */
-static void plan_tiles(const IfmConvShape *shape, const IfmConvOptions *options, gint64 tile, Plan *plan)
+static void plan_size(const IfmConvShape *shape, const IfmConvOptions *options, gint64 tile, Plan *plan)
 {
     const gsize block = (gsize)shape->block;
     *plan = (Plan){ .n_groups = (gsize)shape->groups };
@@ -163,15 +162,18 @@ static double cost(const IfmConvShape *shape, const IfmConvOptions *options, con
     return (plan->is_of_3 ? 1 : 2) * tiles * weights + 2 * tiles * channels * values * log2(values) + 2 * weights;
 }
 
-/* The cheaper tiles. Returns: FALSE where there are none */
-static gboolean plan_tiling(const IfmConvShape *shape, const IfmConvOptions *options, Plan *plan)
+/* Plans for an algorithm: the whole image, or the cheaper tiles. Returns: FALSE where there are none */
+static gboolean plan_layer(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options,
+                           Plan *plan)
 {
     static const gint64 sizes[] = { 16, 8 };
-    gboolean is_planned = FALSE;
-    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+    gboolean is_planned = algorithm == &conv_fft;
+    if (is_planned)
+        plan_size(shape, options, 0, plan);
+    for (gsize i = 0; algorithm != &conv_fft && i < G_N_ELEMENTS(sizes); i++)
     {
         Plan candidate;
-        plan_tiles(shape, options, sizes[i], &candidate);
+        plan_size(shape, options, sizes[i], &candidate);
         if (candidate.n_tiles == 0 ||
             ((candidate.n[0] == 1 || candidate.tiles[0] == 1) && (candidate.n[1] == 1 || candidate.tiles[1] == 1)) ||
             (is_planned && cost(shape, options, &candidate) > cost(shape, options, plan)))
@@ -182,53 +184,28 @@ static gboolean plan_tiling(const IfmConvShape *shape, const IfmConvOptions *opt
     return is_planned;
 }
 
-static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
+static const char *refuses(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     if (shape->kernel[0] == 1 && shape->kernel[1] == 1)
         return "1x1";
     Plan plan;
-    plan_tiles(shape, &(IfmConvOptions){ 0 }, 0, &plan);
-    return plan.reach[0] == 1 && plan.reach[1] == 1 ? "stride not below the kernel" : conv_refuses_groups(shape, options);
-}
-
-static const char *tiling_refuses(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    const char *why = refuses(shape, options);
-    Plan plan;
-    if (why != NULL || plan_tiling(shape, &(IfmConvOptions){ 0 }, &plan))
+    const IfmConvOptions defaults = { 0 };
+    plan_size(shape, &defaults, 0, &plan);
+    const char *why = plan.reach[0] == 1 && plan.reach[1] == 1 ? "stride not below the kernel"
+                                                               : conv_refuses_groups(algorithm, shape, options);
+    if (why != NULL || plan_layer(algorithm, shape, &defaults, &plan))
         return why;
-    plan_tiles(shape, &(IfmConvOptions){ 0 }, 16, &plan);
+    plan_size(shape, &defaults, 16, &plan);
     return plan.n_tiles == 0 ? "kernel larger than a tile" : "one tile holds the image";
 }
 
-static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+static gsize workspace(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     Plan plan;
-    plan_tiles(shape, options, 0, &plan);
-    return plan.workspace_bytes + plan.weights_bytes;
-}
-
-static gsize tiling_workspace(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    Plan plan;
-    return plan_tiling(shape, options, &plan) ? plan.workspace_bytes + plan.weights_bytes : 0;
-}
-
-/* The root of the mean square of errors grows with the root of the length of a sum, and with the passes of the transforms;
- * of the largest error that is a part over all shapes tried. */
-static double tolerance_of(const Plan *plan)
-{
-    return 2 * (sqrt(2 * (double)plan->depth) + 4 * log2((double)(plan->n[0] * plan->n[1]))) * (double)FLT_EPSILON;
+    return plan_layer(algorithm, shape, options, &plan) ? plan.workspace_bytes + plan.weights_bytes : 0;
 }
 
 /* --- runs ------------------------------------------------------------------------------------------------------------- */
-
-typedef struct
-{
-    const IfmConv *conv;
-    const ConvRun *run;
-    gsize first, n_tiles; /* of the chunk */
-} Job;
 
 /* Tile: where one tile is. */
 typedef struct
@@ -289,33 +266,28 @@ static ConvWindow gather(const IfmConvShape *shape, const Plan *plan, const Tile
     };
 }
 
-/* A slot's share of the blocks of channels of the chunk's tiles. */
-static void transform_inputs(void *data, gsize slot)
+/* One block of channels of one of the chunk's tiles. */
+static void transform_input(const ConvJob *job, gsize slot, gsize task)
 {
-    const Job *job = data;
     const IfmConv *conv = job->conv;
     const IfmConvShape *shape = &conv->shape;
     const State *state = conv->state;
     const Plan *plan = &state->plan;
-    const gsize n_slots = (gsize)conv->options.n_threads, block = (gsize)shape->block, n_blocks = plan->depth / block;
+    const gsize block = (gsize)shape->block, n_blocks = plan->depth / block;
     const gsize group_blocks = (gsize)shape->channels / plan->n_groups / block,
                 plane = (gsize)(shape->in[0] * shape->in[1]);
-    const gsize n_tasks = job->n_tiles * plan->n_groups * n_blocks;
+    const gsize b = task % n_blocks, group = task / n_blocks % plan->n_groups, i = task / n_blocks / plan->n_groups;
     float *scratch = state->scratch + slot * plan->scratch;
-    for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
-    {
-        const gsize b = task % n_blocks, group = task / n_blocks % plan->n_groups, i = task / n_blocks / plan->n_groups;
-        const Tile tile = tile_at(plan, job->first + i);
-        const float *image = job->run->input + (gsize)(tile.image * shape->channels) * plane;
-        const ConvWindow window =
-            shape->input_block == 1
-                ? gather(shape, plan, &tile, image, b, scratch + plan->scratch - (gsize)(plan->n[0] * plan->n[1]) * block)
-                : window_at(shape, plan, &tile, (gint64)(b / group_blocks),
-                            image + (group * group_blocks + b % group_blocks) * block * plane, shape->block);
-        conv->kernels->fft_forward(&state->fft, &window, scratch,
-                                   state->inputs + (group * plan->chunk + i) * plan->input_tile + b * block,
-                                   plan->input_all, plan->depth, form_of_inputs(plan));
-    }
+    const Tile tile = tile_at(plan, job->first + i);
+    const float *image = job->run->input + (gsize)(tile.image * shape->channels) * plane;
+    const ConvWindow window =
+        shape->input_block == 1
+            ? gather(shape, plan, &tile, image, b, scratch + plan->scratch - (gsize)(plan->n[0] * plan->n[1]) * block)
+            : window_at(shape, plan, &tile, (gint64)(b / group_blocks),
+                        image + (group * group_blocks + b % group_blocks) * block * plane, shape->block);
+    conv->kernels->fft_forward(&state->fft, &window, scratch,
+                               state->inputs + (group * plan->chunk + i) * plan->input_tile + b * block, plan->input_all,
+                               plan->depth, form_of_inputs(plan));
 }
 
 /* The products of one panel of weights at frequency f. @v: the panel's first vector of output channels */
@@ -343,60 +315,51 @@ static void multiply_panel(const IfmConv *conv, gsize n_tiles, gsize f, gsize gr
         }
 }
 
-/* A slot's share of the frequencies. */
-static void multiply(void *data, gsize slot)
+/* The products of frequency f. */
+static void multiply(const ConvJob *job, gsize slot, gsize f)
 {
-    const Job *job = data;
     const Plan *plan = &((const State *)job->conv->state)->plan;
-    const gsize n_slots = (gsize)job->conv->options.n_threads, first = conv_split(plan->n_frequencies, n_slots, slot);
     const gsize n_vectors = (gsize)(job->conv->shape.out_channels / job->conv->shape.block) / plan->n_groups;
-    for (gsize f = first; f < conv_split(plan->n_frequencies, n_slots, slot + 1); f++)
-        for (gsize group = 0; group < plan->n_groups; group++)
-            for (gsize v = 0; v < n_vectors; v += CONV_TILE_VECTORS)
-                multiply_panel(job->conv, job->n_tiles, f, group, group * n_vectors + v,
-                               MIN(CONV_TILE_VECTORS, n_vectors - v));
+    for (gsize group = 0; group < plan->n_groups; group++)
+        for (gsize v = 0; v < n_vectors; v += CONV_TILE_VECTORS)
+            multiply_panel(job->conv, job->n, f, group, group * n_vectors + v, MIN(CONV_TILE_VECTORS, n_vectors - v));
 }
 
-/* A slot's share of the blocks of output channels of the chunk's tiles. */
-static void transform_outputs(void *data, gsize slot)
+/* One block of output channels of one of the chunk's tiles. */
+static void transform_output(const ConvJob *job, gsize slot, gsize task)
 {
-    const Job *job = data;
     const IfmConv *conv = job->conv;
     const IfmConvShape *shape = &conv->shape;
     const State *state = conv->state;
     const Plan *plan = &state->plan;
-    const gsize n_slots = (gsize)conv->options.n_threads, block = (gsize)shape->block, out = (gsize)shape->out_channels;
-    const gsize row = (gsize)shape->out[1] * block, n_tasks = job->n_tiles * out / block;
-    for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
-    {
-        const gsize i = task / (out / block), channel = task % (out / block) * block;
-        const Tile tile = tile_at(plan, job->first + i);
-        const gint64 size[] = { MIN(plan->step[0], shape->out[0] - tile.y), MIN(plan->step[1], shape->out[1] - tile.x) };
-        const gsize at =
-            ((gsize)tile.image * out + channel) * conv_n_pixels(shape) + (gsize)tile.y * row + (gsize)tile.x * block;
-        const ConvStore store = { .start = conv->bias + channel,
-                                  .pixel_stride = block,
-                                  .sum = job->run->sum != NULL ? job->run->sum + at : NULL,
-                                  .low = conv->low,
-                                  .high = conv->high };
-        conv->kernels->fft_inverse(&state->fft, state->outputs + i * plan->n_parts * out + channel, plan->output_all, out,
-                                   form_of_inputs(plan), state->scratch + slot * plan->scratch, size, job->run->output + at,
-                                   row, &store);
-        conv_finish(conv, job->run->output + at, (gsize)size[1], (gsize)size[0], row);
-    }
+    const gsize block = (gsize)shape->block, out = (gsize)shape->out_channels, row = (gsize)shape->out[1] * block;
+    const gsize i = task / (out / block), channel = task % (out / block) * block;
+    const Tile tile = tile_at(plan, job->first + i);
+    const gint64 size[] = { MIN(plan->step[0], shape->out[0] - tile.y), MIN(plan->step[1], shape->out[1] - tile.x) };
+    const gsize at =
+        ((gsize)tile.image * out + channel) * conv_n_pixels(shape) + (gsize)tile.y * row + (gsize)tile.x * block;
+    const ConvStore store = { .start = conv->bias + channel,
+                              .pixel_stride = block,
+                              .sum = job->run->sum != NULL ? job->run->sum + at : NULL,
+                              .low = conv->low,
+                              .high = conv->high };
+    conv->kernels->fft_inverse(&state->fft, state->outputs + i * plan->n_parts * out + channel, plan->output_all, out,
+                               form_of_inputs(plan), state->scratch + slot * plan->scratch, size, job->run->output + at,
+                               row, &store);
+    conv_finish(conv, job->run->output + at, (gsize)size[1], (gsize)size[0], row);
 }
 
 static void run(IfmConv *conv, const ConvRun *run)
 {
-    const State *state = conv->state;
-    const gsize n_slots = (gsize)conv->options.n_threads;
-    Job job = { .conv = conv, .run = run };
-    for (; job.first < state->plan.n_tiles; job.first += job.n_tiles)
+    const Plan *plan = &((const State *)conv->state)->plan;
+    const gsize block = (gsize)conv->shape.block;
+    ConvJob job = { .conv = conv, .run = run };
+    for (; job.first < plan->n_tiles; job.first += job.n)
     {
-        job.n_tiles = MIN(state->plan.chunk, state->plan.n_tiles - job.first);
-        run->parallel(run->user, n_slots, transform_inputs, &job);
-        run->parallel(run->user, n_slots, multiply, &job);
-        run->parallel(run->user, n_slots, transform_outputs, &job);
+        job.n = MIN(plan->chunk, plan->n_tiles - job.first);
+        conv_run_tasks(&job, job.n * plan->n_groups * (plan->depth / block), transform_input);
+        conv_run_tasks(&job, plan->n_frequencies, multiply);
+        conv_run_tasks(&job, job.n * (gsize)conv->shape.out_channels / block, transform_output);
     }
 }
 
@@ -471,15 +434,12 @@ static void transform_weights(const IfmConv *conv, const float *weights, float *
 static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
     State *state = conv->state;
-    const gboolean is_tiling = conv->algorithm == &conv_fft_tiling;
     const Plan *plan = &state->plan;
-    if (is_tiling)
-        plan_tiling(&conv->shape, &conv->options, &state->plan);
-    else
-        plan_tiles(&conv->shape, &conv->options, 0, &state->plan);
-    conv_set_implementation(
-        conv, "%s %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT ", %d products of %" G_GSIZE_FORMAT " spectra, %s",
-        is_tiling ? "rfft tile" : "rfft", plan->n[0], plan->n[1], plan->is_of_3 ? 3 : 4, plan->chunk, conv->kernels->isa);
+    plan_layer(conv->algorithm, &conv->shape, &conv->options, &state->plan);
+    conv_set_implementation(conv,
+                            "%s %" G_GINT64_FORMAT "x%" G_GINT64_FORMAT ", %d products of %" G_GSIZE_FORMAT " spectra, %s",
+                            conv->algorithm == &conv_fft ? "rfft" : "rfft tile", plan->n[0], plan->n[1],
+                            plan->is_of_3 ? 3 : 4, plan->chunk, conv->kernels->isa);
     for (int i = 0; i < 2; i++)
         make_line(&state->fft.line[i], plan->n[i]);
     conv->info.workspace_bytes = plan->workspace_bytes;
@@ -502,19 +462,6 @@ static void free_state(IfmConv *conv)
         g_free(state->fft.line[i].twiddles);
 }
 
-static double tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    Plan plan;
-    plan_tiles(shape, &(IfmConvOptions){ 0 }, 0, &plan);
-    return tolerance_of(&plan);
-}
-
-static double tiling_tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    Plan plan;
-    return plan_tiling(shape, &(IfmConvOptions){ 0 }, &plan) ? tolerance_of(&plan) : 0;
-}
-
 const ConvAlgorithm conv_fft = {
     .name = "fft",
     .meaning = "products of the spectra of whole images and kernels",
@@ -524,17 +471,15 @@ const ConvAlgorithm conv_fft = {
     .make = make,
     .run = run,
     .free = free_state,
-    .tolerance = tolerance,
 };
 
 const ConvAlgorithm conv_fft_tiling = {
     .name = "fft_tiling",
     .meaning = "products of the spectra of overlapping tiles of 8 or 16 and of kernels",
-    .refuses = tiling_refuses,
-    .workspace = tiling_workspace,
+    .refuses = refuses,
+    .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,
     .run = run,
     .free = free_state,
-    .tolerance = tiling_tolerance,
 };

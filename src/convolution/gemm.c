@@ -6,7 +6,7 @@ typedef struct
     float *weights, *columns, *product; /* weights: [depth][channels of a group] for each group */
 } State;
 
-static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+static gsize workspace(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     return conv_n_pixels(shape) * (conv_depth(shape) + (gsize)(shape->out_channels / shape->groups)) * sizeof(float);
 }
@@ -32,15 +32,14 @@ static void store_rows(const IfmConv *conv, const float *product, gsize first_ch
 }
 
 /* A slot's pixels of every image and group. */
-static void run_slot(void *data, gsize slot)
+static void run_pixels(const ConvJob *job, gsize slot, gsize share)
 {
-    const ConvJob *job = data;
     const IfmConv *conv = job->conv;
     const State *state = conv->state;
     const IfmConvShape *shape = &conv->shape;
     const gsize n_slots = (gsize)conv->options.n_threads, depth = conv_depth(shape);
     const gsize n_channels = (gsize)(shape->out_channels / shape->groups);
-    for (gsize i = slot; i < conv_n_parts(shape, n_slots); i += n_slots)
+    for (gsize i = share; i < conv_n_parts(shape, n_slots); i += n_slots)
     {
         const ConvPart part = conv_part(job, n_slots, i);
         float *columns = state->columns + part.first * depth, *product = state->product + part.first * n_channels;
@@ -72,9 +71,8 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     if (!conv_onednn_check(error))
         return FALSE;
     State *state = conv->state;
-    conv->info.workspace_bytes = workspace(shape, &conv->options);
-    conv->info.weights_bytes = (gsize)shape->out_channels * conv_depth(shape) * sizeof(float);
-    state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
+    conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
+    state->weights = conv_own_weights(conv);
     state->columns = conv_own(conv, conv_n_pixels(shape) * conv_depth(shape));
     state->product = conv_own(conv, conv_n_pixels(shape) * (gsize)(shape->out_channels / shape->groups));
     if (conv->is_short)
@@ -91,5 +89,5 @@ const ConvAlgorithm conv_gemm = {
     .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,
-    .run_slot = run_slot,
+    .task = run_pixels,
 };

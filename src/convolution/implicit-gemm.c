@@ -20,7 +20,7 @@ static gsize panel_pixels(const IfmConvShape *shape)
     return MIN((even + CONV_MAX_PIXELS - 1) / CONV_MAX_PIXELS * CONV_MAX_PIXELS, n);
 }
 
-static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+static gsize workspace(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     return panel_pixels(shape) * conv_depth(shape) * sizeof(float) * (gsize)MAX(options->n_threads, 1);
 }
@@ -47,23 +47,17 @@ static void multiply(const IfmConv *conv, const State *state, const float *rows,
     }
 }
 
-/* A slot's share of the panels of all images and groups. */
-static void run_slot(void *data, gsize slot)
+/* One panel of an image and group. */
+static void run_panel(const ConvJob *job, gsize slot, gsize task)
 {
-    const ConvJob *job = data;
-    const IfmConv *conv = job->conv;
-    const State *state = conv->state;
-    const IfmConvShape *shape = &conv->shape;
-    const gsize n_slots = (gsize)conv->options.n_threads, n_tasks = conv_n_parts(shape, state->n_panels);
+    const IfmConvShape *shape = &job->conv->shape;
+    const State *state = job->conv->state;
+    const ConvPart part = conv_part(job, state->n_panels, task);
     float *rows = state->rows + slot * state->panel_pixels * conv_depth(shape);
-    for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
-    {
-        const ConvPart part = conv_part(job, state->n_panels, task);
-        for (gsize pixel = 0; pixel < part.n_pixels; pixel++)
-            conv_pack_patch(shape, part.input, (gint64)(part.first + pixel) / shape->out[1],
-                            (gint64)(part.first + pixel) % shape->out[1], rows + pixel * conv_depth(shape));
-        multiply(conv, state, rows, &part);
-    }
+    for (gsize pixel = 0; pixel < part.n_pixels; pixel++)
+        conv_pack_patch(shape, part.input, (gint64)(part.first + pixel) / shape->out[1],
+                        (gint64)(part.first + pixel) % shape->out[1], rows + pixel * conv_depth(shape));
+    multiply(job->conv, state, rows, &part);
 }
 
 static gboolean make(IfmConv *conv, const float *weights, GError **error)
@@ -72,9 +66,9 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     State *state = conv->state;
     state->panel_pixels = panel_pixels(shape);
     state->n_panels = (conv_n_pixels(shape) + state->panel_pixels - 1) / state->panel_pixels;
-    conv->info.workspace_bytes = workspace(shape, &conv->options);
-    conv->info.weights_bytes = (gsize)shape->out_channels * conv_depth(shape) * sizeof(float);
-    state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
+    conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
+    conv->n_tasks = conv_n_parts(shape, state->n_panels);
+    state->weights = conv_own_weights(conv);
     state->rows = conv_own(conv, conv->info.workspace_bytes / sizeof(float));
     if (conv->is_short)
         return conv_no_memory(conv, error);
@@ -91,5 +85,5 @@ const ConvAlgorithm conv_implicit_gemm = {
     .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,
-    .run_slot = run_slot,
+    .task = run_panel,
 };

@@ -10,14 +10,14 @@ typedef struct
     float *weights, *zeros; /* zeros: one block, which padding reads */
     gint32 *offsets;        /* [n_taps][n_pixels] of one image of a group, in floats / block; PADDING: in the padding */
     const float **taps;     /* [n_threads][n_taps][tile] */
-    gsize n_taps;
+    gsize n_taps, n_tiles;
 } State;
 
-static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
+static const char *refuses(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     if (shape->in[0] * shape->in[1] >= PADDING)
         return "more than 2^31 input pixels";
-    return conv_refuses_groups(shape, options);
+    return conv_refuses_groups(algorithm, shape, options);
 }
 
 static gsize offsets_bytes(const IfmConvShape *shape)
@@ -30,7 +30,7 @@ static gsize taps_of_slot(const IfmConvShape *shape)
     return (gsize)(shape->kernel[0] * shape->kernel[1]) * CONV_MAX_PIXELS;
 }
 
-static gsize workspace(const IfmConvShape *shape, const IfmConvOptions *options)
+static gsize workspace(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     return offsets_bytes(shape) + taps_of_slot(shape) * (gsize)MAX(options->n_threads, 1) * sizeof(float *);
 }
@@ -50,12 +50,15 @@ static void fill_offsets(const IfmConvShape *shape, gint32 *offsets)
 }
 
 /* One tile of pixels for all output channels of a group. */
-static void run_tile(const IfmConv *conv, const float **taps, const ConvPart *part)
+static void run_tile(const ConvJob *job, gsize slot, gsize task)
 {
+    const IfmConv *conv = job->conv;
     const State *state = conv->state;
     const IfmConvShape *shape = &conv->shape;
+    const ConvPart tile = conv_part(job, state->n_tiles, task), *part = &tile;
     const gsize block = (gsize)shape->block, in_block = (gsize)shape->input_block, image = conv_n_pixels(shape);
     const gsize n_vectors = (gsize)(shape->out_channels / shape->groups) / block, block_stride = image * block;
+    const float **taps = state->taps + slot * taps_of_slot(shape);
     for (gsize t = 0; t < state->n_taps; t++)
         for (gsize p = 0; p < part->n_pixels; p++)
         {
@@ -81,30 +84,15 @@ static void run_tile(const IfmConv *conv, const float **taps, const ConvPart *pa
     }
 }
 
-static void run_slot(void *data, gsize slot)
-{
-    const ConvJob *job = data;
-    const IfmConv *conv = job->conv;
-    const State *state = conv->state;
-    const IfmConvShape *shape = &conv->shape;
-    const gsize n_slots = (gsize)conv->options.n_threads, n_pixels = conv_n_pixels(shape);
-    const gsize n_tiles = (n_pixels + (gsize)conv->kernels->pixels - 1) / (gsize)conv->kernels->pixels;
-    const gsize n_tasks = conv_n_parts(shape, n_tiles);
-    for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
-    {
-        const ConvPart part = conv_part(job, n_tiles, task);
-        run_tile(conv, state->taps + slot * taps_of_slot(shape), &part);
-    }
-}
-
 static gboolean make(IfmConv *conv, const float *weights, GError **error)
 {
     const IfmConvShape *shape = &conv->shape;
     State *state = conv->state;
     state->n_taps = (gsize)(shape->kernel[0] * shape->kernel[1]);
-    conv->info.workspace_bytes = workspace(shape, &conv->options);
-    conv->info.weights_bytes = (gsize)shape->out_channels * conv_depth(shape) * sizeof(float);
-    state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
+    conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
+    state->n_tiles = (conv_n_pixels(shape) + (gsize)conv->kernels->pixels - 1) / (gsize)conv->kernels->pixels;
+    conv->n_tasks = conv_n_parts(shape, state->n_tiles);
+    state->weights = conv_own_weights(conv);
     state->zeros = conv_own(conv, CONV_MAX_BLOCK);
     state->offsets = (gint32 *)conv_own(conv, offsets_bytes(shape) / sizeof(float));
     state->taps = (const float **)(void *)conv_own(conv, taps_of_slot(shape) * (gsize)conv->options.n_threads *
@@ -125,5 +113,5 @@ const ConvAlgorithm conv_implicit_precomp_gemm = {
     .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,
-    .run_slot = run_slot,
+    .task = run_tile,
 };

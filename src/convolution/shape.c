@@ -55,7 +55,7 @@ gint64 ifm_conv_shape_macs(const IfmConvShape *shape)
     return shape->batch * shape->out_channels * shape->out[0] * shape->out[1] * (gint64)conv_depth(shape);
 }
 
-const char *conv_refuses_groups(const IfmConvShape *shape, const IfmConvOptions *options)
+const char *conv_refuses_groups(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     if (shape->groups == 1)
         return NULL;

@@ -1,4 +1,4 @@
-/* The transform of weights for Winograd's algorithm, and how much its constants amplify rounding. */
+/* The transform of weights for Winograd's algorithm. */
 #include <math.h>
 #include <string.h>
 
@@ -42,43 +42,4 @@ void winograd_weights(int pairs, const float *weights, double *to)
                 for (int l = 0; l < 3; l++)
                     *to += matrix[i][k] * (double)weights[3 * k + l] * matrix[j][l];
         }
-}
-
-/* Sums of squares of the constants by which an input counts at each point. */
-static void sum_inputs(int pairs, double squares[WINOGRAD_MAX_SIDE])
-{
-    const WinogradPoints *points = &winograd_points[pairs - 1];
-    squares[0] = 0;
-    for (int k = 0; k <= pairs; k++)
-        squares[0] += pow((double)points->all[k], 2);
-    squares[2 * pairs + 1] = squares[0];
-    for (int i = 0; i < pairs; i++)
-    {
-        double sum = 0;
-        for (int k = 0; k < pairs; k++)
-            sum += pow((double)points->without[i][k], 2);
-        squares[2 * i + 1] = squares[2 * i + 2] = sum * (1 + pow((double)points->points[i], 2));
-    }
-}
-
-double winograd_amplification(int pairs)
-{
-    double inputs[WINOGRAD_MAX_SIDE], worst = 0;
-    Matrix weights;
-    sum_inputs(pairs, inputs);
-    fill_weights(pairs, weights);
-    for (int output = 0; output < 2 * pairs; output++)
-    {
-        double sum = 0;
-        for (int i = 0; i < 2 * pairs + 2; i++)
-        {
-            const double p = i == 0 || i > 2 * pairs ? 0 : (double)winograd_points[pairs - 1].points[(i - 1) / 2];
-            const double factor = i > 2 * pairs ? output == 2 * pairs - 1 : pow(p, output);
-            sum += factor * factor * inputs[i] *
-                   (weights[i][0] * weights[i][0] + weights[i][1] * weights[i][1] + weights[i][2] * weights[i][2]);
-        }
-        worst = fmax(worst, sum);
-    }
-    /* For both dimensions, each against the three products of a plain sum. */
-    return worst / 3;
 }

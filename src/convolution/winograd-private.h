@@ -14,8 +14,9 @@ typedef struct
     float points[WINOGRAD_MAX_PAIRS], all[WINOGRAD_MAX_PAIRS + 1], without[WINOGRAD_MAX_PAIRS][WINOGRAD_MAX_PAIRS];
 } WinogradPoints;
 
-/* Of all points in sixteenths (eighths for three pairs), these amplify rounding least but for others within 4 %: by
- * WinogradPoints' own measure (see winograd_amplification()) and in trials. All constants are exact in f32. */
+/* Of all points in sixteenths (eighths for three pairs), these amplify rounding least but for others within 4 %, by the
+ * root of the sum of squares of what the errors of one output are multiplied by, and in trials. All constants are exact in
+ * f32. */
 #define WINOGRAD_A (11 / 16.0F * 11 / 16.0F)
 #define WINOGRAD_B (3 / 2.0F * 3 / 2.0F)
 static const WinogradPoints winograd_points[WINOGRAD_MAX_PAIRS] = {
@@ -30,6 +31,3 @@ static const WinogradPoints winograd_points[WINOGRAD_MAX_PAIRS] = {
 
 /* winograd_weights: transforms the 3x3 weights of one input and output channel. @to: [side][side] */
 void winograd_weights(int pairs, const float *weights, double *to);
-/* winograd_amplification: how much larger than those of a plain sum of products the errors of one output can be, as the
- * root of a sum of squares. */
-double winograd_amplification(int pairs);

@@ -3,7 +3,6 @@
  * batched product and inverse are three passes over the whole layer. */
 #include "winograd-private.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -108,24 +107,14 @@ static gsize product_stride(const Plan *plan, const IfmConvShape *shape)
     return plan->panel_tiles * plan->chunk_vectors * (gsize)shape->block + CONV_MAX_BLOCK;
 }
 
-static gsize workspace_of(const IfmConvShape *shape, const IfmConvOptions *options, gboolean is_fused)
+static gsize workspace(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
-    const Plan plan = plan_of(shape, options, is_fused);
-    const gsize n_buffers = is_fused ? (gsize)MAX(options->n_threads, 1) : 1;
+    const Plan plan = plan_of(shape, options, algorithm == &conv_winograd);
+    const gsize n_buffers = plan.is_fused ? (gsize)MAX(options->n_threads, 1) : 1;
     return plan.n_points * (input_stride(&plan) + product_stride(&plan, shape)) * n_buffers * sizeof(float);
 }
 
-static gsize workspace_fused(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    return workspace_of(shape, options, TRUE);
-}
-
-static gsize workspace_nonfused(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    return workspace_of(shape, options, FALSE);
-}
-
-static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *options)
+static const char *refuses(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
 {
     g_autofree char *why = NULL;
     if (shape->kernel[0] != 3 || shape->kernel[1] != 3)
@@ -134,7 +123,7 @@ static const char *refuses(const IfmConvShape *shape, const IfmConvOptions *opti
         why = g_strdup_printf("stride %d", (int)MAX(shape->stride[0], shape->stride[1]));
     else if (shape->dilation[0] != 1 || shape->dilation[1] != 1)
         why = g_strdup_printf("dilation %d", (int)MAX(shape->dilation[0], shape->dilation[1]));
-    return why != NULL ? g_intern_string(why) : conv_refuses_groups(shape, options);
+    return why != NULL ? g_intern_string(why) : conv_refuses_groups(algorithm, shape, options);
 }
 
 /* --- the three steps -------------------------------------------------------------------------------------------------- */
@@ -212,13 +201,16 @@ static void transform_output(const ConvJob *job, gint64 group, gsize tile, gsize
         conv_finish(conv, job->run->output + at + (gsize)y * row, (gsize)size[1], n_vectors, block_stride);
 }
 
-/* --- fused ------------------------------------------------------------------------------------------------------------ */
-
-/* A panel of tiles, for a share of the output channels. */
-static void run_panel(const ConvJob *job, float *inputs, float *products, gint64 group, gsize panel, gsize share)
+/* Fused: a panel of tiles, for a share of the output channels. */
+static void run_panel(const ConvJob *job, gsize slot, gsize task)
 {
     const IfmConv *conv = job->conv;
-    const Plan *plan = &((const State *)conv->state)->plan;
+    const State *state = conv->state;
+    const Plan *plan = &state->plan;
+    float *inputs = state->inputs + slot * plan->n_points * input_stride(plan);
+    float *products = state->products + slot * plan->n_points * product_stride(plan, &conv->shape);
+    const gsize share = task % plan->n_shares, panel = task / plan->n_shares % plan->n_panels;
+    const gint64 group = (gint64)(task / plan->n_shares / plan->n_panels);
     const gsize block = (gsize)conv->shape.block, n_chunks = ceil_div(plan->n_vectors, plan->chunk_vectors);
     const gsize first = conv_split(plan->n_tiles, plan->n_panels, panel);
     const gsize n_tiles = conv_split(plan->n_tiles, plan->n_panels, panel + 1) - first;
@@ -236,97 +228,50 @@ static void run_panel(const ConvJob *job, float *inputs, float *products, gint64
     }
 }
 
-static void run_slot(void *data, gsize slot)
+/* Nonfused: a block of input channels of one tile. */
+static void pass_input(const ConvJob *job, gsize slot, gsize task)
 {
-    const ConvJob *job = data;
+    const State *state = job->conv->state;
+    const Plan *plan = &state->plan;
+    const gsize block = (gsize)job->conv->shape.block, n_blocks = plan->row / block;
+    const gsize tile = task / n_blocks, channel = task % n_blocks * block;
+    transform_input(job, (gint64)job->first, tile, channel, MIN(block, plan->depth - channel),
+                    state->inputs + tile * plan->row);
+}
+
+/* A part of the products of one point. */
+static void pass_products(const ConvJob *job, gsize slot, gsize task)
+{
     const IfmConv *conv = job->conv;
     const State *state = conv->state;
     const Plan *plan = &state->plan;
-    const gsize n_slots = (gsize)conv->options.n_threads,
-                n_tasks = (gsize)conv->shape.groups * plan->n_panels * plan->n_shares;
-    float *inputs = state->inputs + slot * plan->n_points * input_stride(plan);
-    float *products = state->products + slot * plan->n_points * product_stride(plan, &conv->shape);
-    for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
-        run_panel(job, inputs, products, (gint64)(task / plan->n_shares / plan->n_panels),
-                  task / plan->n_shares % plan->n_panels, task % plan->n_shares);
+    const gsize point = task / job->n, first = conv_split(plan->n_tiles, job->n, task % job->n);
+    const gsize n_tiles = conv_split(plan->n_tiles, job->n, task % job->n + 1) - first;
+    multiply(conv, (gint64)job->first, point, 0, plan->n_vectors, n_tiles,
+             state->inputs + point * input_stride(plan) + first * plan->row,
+             state->products + point * product_stride(plan, &conv->shape) +
+                 first * plan->n_vectors * (gsize)conv->shape.block);
 }
 
-static void run_fused(IfmConv *conv, const ConvRun *run)
+/* A block of output channels of one tile. */
+static void pass_output(const ConvJob *job, gsize slot, gsize task)
 {
-    const ConvJob job = { conv, run };
-    run->parallel(run->user, (gsize)conv->options.n_threads, run_slot, (void *)&job);
+    const State *state = job->conv->state;
+    transform_output(job, (gint64)job->first, task / state->plan.n_vectors, task % state->plan.n_vectors, 1,
+                     state->products + task * (gsize)job->conv->shape.block);
 }
 
-/* --- nonfused --------------------------------------------------------------------------------------------------------- */
-
-/* Passes: those of one group. */
-typedef struct
-{
-    ConvJob job;
-    gint64 group;
-} Passes;
-
-/* A share of the blocks of input channels of all tiles. */
-static void pass_inputs(void *data, gsize slot)
-{
-    const Passes *passes = data;
-    const IfmConv *conv = passes->job.conv;
-    const State *state = conv->state;
-    const Plan *plan = &state->plan;
-    const gsize block = (gsize)conv->shape.block, n_slots = (gsize)conv->options.n_threads, n_blocks = plan->row / block;
-    const gsize end = conv_split(plan->n_tiles * n_blocks, n_slots, slot + 1);
-    for (gsize i = conv_split(plan->n_tiles * n_blocks, n_slots, slot); i < end; i++)
-    {
-        const gsize tile = i / n_blocks, channel = i % n_blocks * block;
-        transform_input(&passes->job, passes->group, tile, channel, MIN(block, plan->depth - channel),
-                        state->inputs + tile * plan->row);
-    }
-}
-
-/* A share of the products of all points. */
-static void pass_products(void *data, gsize slot)
-{
-    const Passes *passes = data;
-    const IfmConv *conv = passes->job.conv;
-    const State *state = conv->state;
-    const Plan *plan = &state->plan;
-    const gsize n_slots = (gsize)conv->options.n_threads;
-    const gsize rows = MAX(PANEL_BYTES / (plan->row * sizeof(float)) / CONV_MAX_PIXELS, 1) * CONV_MAX_PIXELS;
-    const gsize n_parts = ceil_div(plan->n_tiles, rows), n_tasks = plan->n_points * n_parts;
-    for (gsize task = conv_split(n_tasks, n_slots, slot); task < conv_split(n_tasks, n_slots, slot + 1); task++)
-    {
-        const gsize point = task / n_parts, first = conv_split(plan->n_tiles, n_parts, task % n_parts);
-        const gsize n_tiles = conv_split(plan->n_tiles, n_parts, task % n_parts + 1) - first;
-        multiply(conv, passes->group, point, 0, plan->n_vectors, n_tiles,
-                 state->inputs + point * input_stride(plan) + first * plan->row,
-                 state->products + point * product_stride(plan, &conv->shape) +
-                     first * plan->n_vectors * (gsize)conv->shape.block);
-    }
-}
-
-/* A share of the blocks of output channels of all tiles. */
-static void pass_outputs(void *data, gsize slot)
-{
-    const Passes *passes = data;
-    const IfmConv *conv = passes->job.conv;
-    const State *state = conv->state;
-    const Plan *plan = &state->plan;
-    const gsize block = (gsize)conv->shape.block, n_slots = (gsize)conv->options.n_threads;
-    const gsize end = conv_split(plan->n_tiles * plan->n_vectors, n_slots, slot + 1);
-    for (gsize i = conv_split(plan->n_tiles * plan->n_vectors, n_slots, slot); i < end; i++)
-        transform_output(&passes->job, passes->group, i / plan->n_vectors, i % plan->n_vectors, 1,
-                         state->products + i * block);
-}
-
+/* Three passes for each group; the second divides the tiles of a point into parts. */
 static void run_nonfused(IfmConv *conv, const ConvRun *run)
 {
-    const gsize n_slots = (gsize)conv->options.n_threads;
-    for (gint64 group = 0; group < conv->shape.groups; group++)
+    const Plan *plan = &((const State *)conv->state)->plan;
+    const gsize rows = MAX(PANEL_BYTES / (plan->row * sizeof(float)) / CONV_MAX_PIXELS, 1) * CONV_MAX_PIXELS;
+    ConvJob job = { .conv = conv, .run = run, .n = ceil_div(plan->n_tiles, rows) };
+    for (; job.first < (gsize)conv->shape.groups; job.first++)
     {
-        Passes passes = { { conv, run }, group };
-        run->parallel(run->user, n_slots, pass_inputs, &passes);
-        run->parallel(run->user, n_slots, pass_products, &passes);
-        run->parallel(run->user, n_slots, pass_outputs, &passes);
+        conv_run_tasks(&job, plan->n_tiles * (plan->row / (gsize)conv->shape.block), pass_input);
+        conv_run_tasks(&job, plan->n_points * job.n, pass_products);
+        conv_run_tasks(&job, plan->n_tiles * plan->n_vectors, pass_output);
     }
 }
 
@@ -363,7 +308,8 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     state->plan = plan_of(shape, &conv->options, is_fused);
     const Plan *plan = &state->plan;
     const gsize n_buffers = is_fused ? (gsize)conv->options.n_threads : 1;
-    conv->info.workspace_bytes = workspace_of(shape, &conv->options, is_fused);
+    conv->n_tasks = (gsize)shape->groups * plan->n_panels * plan->n_shares;
+    conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
     conv->info.weights_bytes = plan->n_points * plan->depth * (gsize)shape->out_channels * sizeof(float);
     state->weights = conv_own(conv, conv->info.weights_bytes / sizeof(float));
     state->inputs = conv_own(conv, n_buffers * plan->n_points * input_stride(plan));
@@ -377,31 +323,22 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
     return TRUE;
 }
 
-/* As for a sum in f32 (see ifm_conv_tolerance()), times what the transforms amplify. */
-static double tolerance(const IfmConvShape *shape, const IfmConvOptions *options)
-{
-    const int pairs = outputs_of(shape, options) / 2;
-    return 4 * sqrt((double)conv_depth(shape)) * winograd_amplification(pairs) * (double)FLT_EPSILON;
-}
-
 const ConvAlgorithm conv_winograd = {
     .name = "winograd",
     .meaning = "tiles transformed, multiplied and transformed back panel by panel, in a buffer of the size of a cache",
     .refuses = refuses,
-    .workspace = workspace_fused,
+    .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,
-    .run = run_fused,
-    .tolerance = tolerance,
+    .task = run_panel,
 };
 
 const ConvAlgorithm conv_winograd_nonfused = {
     .name = "winograd_nonfused",
     .meaning = "all tiles transformed, one matrix product a point, all tiles transformed back",
     .refuses = refuses,
-    .workspace = workspace_nonfused,
+    .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,
     .run = run_nonfused,
-    .tolerance = tolerance,
 };

@@ -132,6 +132,23 @@ static inline void layer_check(const Layer *layer, const float *output, double t
         g_error("%s: off by %g of the largest output; the tolerance is %g", what, worst / layer->largest, tolerance);
 }
 
+/* The bound of |output - exact| / max |exact|: errors of a sum of n products in f32, with terms of random signs, grow with
+ * the root of n. Transforms multiply it by what they amplify: Winograd's of F(2,3), F(4,3), F(6,3) by these numbers, from
+ * the squares of their constants; Fourier's add what their passes do. */
+static inline double layer_tolerance(const Layer *layer, IfmConvAlgorithm algorithm, const IfmConvOptions *options)
+{
+    static const double winograd[] = { 1.67, 7.49, 46.3 };
+    const IfmConvShape *s = &layer->shape;
+    const double n = (double)(s->channels / s->groups * s->kernel[0] * s->kernel[1]), u = 0x1p-23;
+    if (algorithm == IFM_CONV_WINOGRAD || algorithm == IFM_CONV_WINOGRAD_NONFUSED)
+        return 4 * sqrt(n) * winograd[options->winograd_outputs != 0 ? options->winograd_outputs / 2 - 1 : 2] * u;
+    if (algorithm != IFM_CONV_FFT && algorithm != IFM_CONV_FFT_TILING)
+        return 4 * sqrt(n) * u;
+    const double phases = (double)(s->stride[0] * s->stride[1]), depth = (double)(s->channels / s->groups) * phases + 16;
+    const double values = (double)((s->in[0] + s->kernel[0] * s->dilation[0]) * (s->in[1] + s->kernel[1] * s->dilation[1]));
+    return 2 * (sqrt(2 * depth) + 4 * log2(values)) * u;
+}
+
 typedef struct
 {
     void (*task)(void *data, gsize index);

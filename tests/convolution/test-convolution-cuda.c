@@ -32,8 +32,7 @@ static void run_layer(IfmConvCuda *cuda, const Layer *layer, IfmConvAlgorithm al
                                                 algorithm == IFM_CONV_DIRECT, &error);
     g_assert_no_error(error);
     g_assert_true(ok);
-    layer_check(layer, output, ifm_conv_tolerance(&layer->shape, algorithm, &layer->options),
-                ifm_conv_algorithm_name(algorithm));
+    layer_check(layer, output, layer_tolerance(layer, algorithm, &layer->options), ifm_conv_algorithm_name(algorithm));
     g_autoptr(GArray) times_ms = ifm_conv_cuda_layer_times(made, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(times_ms->len, ==, algorithm == IFM_CONV_DIRECT ? 1 : 0);
