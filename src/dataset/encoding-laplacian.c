@@ -51,10 +51,8 @@ gboolean ifm_watch_goes_on(IfmWatch *watch, gint64 work, GError **error)
     if (watch->call == NULL || watch->work < WORK_BETWEEN)
         return TRUE;
     watch->work = 0;
-    if (watch->call(watch->done_ratio, watch->user))
-        return TRUE;
-    g_set_error_literal(error, IFM_ERROR, IFM_ERROR_CANCELLED, "given up before the encoding was computed");
-    return FALSE;
+    return watch->call(watch->done_ratio, watch->user) ||
+           ifm_error_set(error, IFM_ERROR_CANCELLED, "given up before the encoding was computed");
 }
 
 /* --- the components ----------------------------------------------------------------------------------------------- */

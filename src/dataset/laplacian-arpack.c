@@ -32,25 +32,12 @@ typedef struct
     IfmWatch *watch;
 } Search;
 
-static double dot(const double *x, const double *y, gint64 n)
-{
-    double sum = 0;
-    for (gint64 i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 /* keep_out: Takes the shares of the first @n_first vectors out of @x. */
 static void keep_out(const Search *search, gint64 n_first, double *x)
 {
     gint64 n = search->component->n;
     for (gint64 k = 0; k < n_first; k++)
-    {
-        const double *other = search->kept_out + k * n;
-        double share = dot(other, x, n);
-        for (gint64 i = 0; i < n; i++)
-            x[i] -= share * other[i];
-    }
+        ifm_vector_subtract(search->kept_out + k * n, x, n);
 }
 
 static void apply(const Search *search, const double *x, double *y)

@@ -193,13 +193,7 @@ json_t *ifm_sensor_environment(const json_t *machine, const json_t *before, cons
     double throttled = check_quotas(warnings, before, after);
     check_memory(warnings, machine, before, after);
 
-    json_t *environment = json_object();
-    json_object_set_new(environment, "machine", copy_or_null(machine));
-    json_object_set_new(environment, "before", copy_or_null(before));
-    json_object_set_new(environment, "after", copy_or_null(after));
-    json_object_set_new(environment, "others_ratio", ifm_json_real(others));
-    json_object_set_new(environment, "steal_ratio", ifm_json_real(steal));
-    json_object_set_new(environment, "throttled_ratio", ifm_json_real(throttled));
-    json_object_set_new(environment, "warnings", warnings);
-    return environment;
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "machine", copy_or_null(machine), "before", copy_or_null(before),
+                     "after", copy_or_null(after), "others_ratio", ifm_json_real(others), "steal_ratio",
+                     ifm_json_real(steal), "throttled_ratio", ifm_json_real(throttled), "warnings", warnings);
 }

@@ -94,10 +94,8 @@ json_t *ifm_metrics_end(IfmMetricWindow *window)
             json_object_set_new(values, key,
                                 ifm_json_real((double)(end.stalled_us[i] - window->begin.stalled_us[i]) / span_us));
     }
-    json_t *json = json_object();
-    json_object_set_new(json, "start_unix_ns", json_integer(window->begin.unix_us * 1000));
-    json_object_set_new(json, "end_unix_ns", json_integer(end.unix_us * 1000));
-    json_object_set_new(json, "values", values);
+    json_t *json = json_pack("{s:I,s:I,s:o}", "start_unix_ns", (json_int_t)window->begin.unix_us * 1000, "end_unix_ns",
+                             (json_int_t)end.unix_us * 1000, "values", values);
     g_hash_table_unref(window->begin.cpus);
     g_hash_table_unref(end.cpus);
     g_free(window->root);

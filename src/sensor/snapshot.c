@@ -63,12 +63,10 @@ static void add_temperature(json_t *temperatures, const char *zone, gint64 milli
 {
     if (millidegrees <= -273150 || millidegrees > 1000000) /* what broken sensors say */
         return;
-    json_t *entry = json_object();
-    json_object_set_new(entry, "zone", ifm_json_string(zone));
-    json_object_set_new(entry, "value", json_real((double)millidegrees / 1000));
-    json_object_set_new(entry, "limit",
-                        peak_known && limit > 0 && limit < 1000000 ? json_real((double)limit / 1000) : json_null());
-    json_array_append_new(temperatures, entry);
+    json_array_append_new(
+        temperatures,
+        json_pack("{s:o,s:f,s:o}", "zone", ifm_json_string(zone), "value", (double)millidegrees / 1000, "limit",
+                  peak_known && limit > 0 && limit < 1000000 ? json_real((double)limit / 1000) : json_null()));
 }
 
 static gboolean critical_trip_point(const char *root, int zone, gint64 *limit)
@@ -173,10 +171,7 @@ static json_t *throttle_counts(const char *root)
     }
     if (g_hash_table_size(cores) == 0 && g_hash_table_size(packages) == 0)
         return json_null();
-    json_t *counts = json_object();
-    json_object_set_new(counts, "core", sum_or_null(cores));
-    json_object_set_new(counts, "package", sum_or_null(packages));
-    return counts;
+    return json_pack("{s:o,s:o}", "core", sum_or_null(cores), "package", sum_or_null(packages));
 }
 
 static json_t *cpu_jiffies(const char *root)
@@ -300,18 +295,16 @@ static json_t *pressure(const char *root)
 
 json_t *ifm_sensor_snapshot(const char *root)
 {
-    json_t *snapshot = json_object();
+    json_t *snapshot = json_object(), *clocks = clocks_of_sysfs(root);
     json_object_set_new(snapshot, "unix_ms", json_integer(g_get_real_time() / 1000));
     set_load(snapshot, root);
-    json_t *clocks = clocks_of_sysfs(root);
-    json_object_set_new(snapshot, "clock_mhz", clocks != NULL ? clocks : clocks_of_cpuinfo(root));
-    json_object_set_new(snapshot, "temperature_c", temperatures(root));
-    json_object_set_new(snapshot, "throttle_counts", throttle_counts(root));
-    json_object_set_new(snapshot, "cpu_jiffies", cpu_jiffies(root));
-    json_object_set_new(snapshot, "own_jiffies", own_jiffies(root));
     gint64 available = left_of_machine(root);
-    json_object_set_new(snapshot, "memory_available_bytes", ifm_sensor_int64_or_null(available < G_MAXINT64, available));
-    json_object_set_new(snapshot, "pressure", pressure(root));
-    json_object_set_new(snapshot, "cpu_quotas", ifm_sensor_cpu_quotas(root));
+    json_object_update_new(snapshot,
+                           json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "clock_mhz",
+                                     clocks != NULL ? clocks : clocks_of_cpuinfo(root), "temperature_c", temperatures(root),
+                                     "throttle_counts", throttle_counts(root), "cpu_jiffies", cpu_jiffies(root),
+                                     "own_jiffies", own_jiffies(root), "memory_available_bytes",
+                                     ifm_sensor_int64_or_null(available < G_MAXINT64, available), "pressure",
+                                     pressure(root), "cpu_quotas", ifm_sensor_cpu_quotas(root)));
     return snapshot;
 }

@@ -19,47 +19,25 @@ gboolean ifm_ort_check(const OrtApi *api, OrtStatus *status, const char *who, If
     return FALSE;
 }
 
-static const struct
+/* Both are ONNX's TensorProto.DataType, of which 14 and 15 are complex numbers. */
+G_STATIC_ASSERT((int)ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT == IFM_DTYPE_F32 &&
+                (int)ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 == IFM_DTYPE_BF16 &&
+                (int)ONNX_TENSOR_ELEMENT_DATA_TYPE_INT4 == IFM_DTYPE_I4);
+
+static gboolean is_shared(int type)
 {
-    ONNXTensorElementDataType type;
-    IfmDtype dtype;
-} types[] = {
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, IFM_DTYPE_F32 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, IFM_DTYPE_U8 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8, IFM_DTYPE_I8 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16, IFM_DTYPE_U16 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16, IFM_DTYPE_I16 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, IFM_DTYPE_I32 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, IFM_DTYPE_I64 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, IFM_DTYPE_BOOL },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16, IFM_DTYPE_F16 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE, IFM_DTYPE_F64 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, IFM_DTYPE_U32 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, IFM_DTYPE_U64 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, IFM_DTYPE_BF16 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING, IFM_DTYPE_STRING },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN, IFM_DTYPE_F8E4M3FN },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FNUZ, IFM_DTYPE_F8E4M3FNUZ },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2, IFM_DTYPE_F8E5M2 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2FNUZ, IFM_DTYPE_F8E5M2FNUZ },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT4, IFM_DTYPE_U4 },
-    { ONNX_TENSOR_ELEMENT_DATA_TYPE_INT4, IFM_DTYPE_I4 },
-};
+    return type <= IFM_DTYPE_I4 && type != ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX64 &&
+           type != ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX128;
+}
 
 IfmDtype ifm_ort_dtype(ONNXTensorElementDataType type)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
-        if (types[i].type == type)
-            return types[i].dtype;
-    return IFM_DTYPE_UNDEFINED;
+    return is_shared((int)type) ? (IfmDtype)type : IFM_DTYPE_UNDEFINED;
 }
 
 ONNXTensorElementDataType ifm_ort_type(IfmDtype dtype)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(types); i++)
-        if (types[i].dtype == dtype)
-            return types[i].type;
-    return ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    return is_shared((int)dtype) ? (ONNXTensorElementDataType)dtype : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
 }
 
 const OrtProvider ifm_ort_providers[] = {

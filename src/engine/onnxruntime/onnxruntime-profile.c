@@ -63,20 +63,30 @@ static const struct
     { "uint64", IFM_DTYPE_U64 }, { "uint32", IFM_DTYPE_U32 },  { "uint16", IFM_DTYPE_U16 },    { "uint8", IFM_DTYPE_U8 },
     { "bool", IFM_DTYPE_BOOL },
 };
-/* [{"float":[1,3]},{"int64":[]}]. Returns: how many; types that IfmTensor lacks are undefined. */
+
+/* Of {"float":[1,3]}. @type: (out) (optional) "float"; NULL: there is none. Returns: UNDEFINED for types that IfmTensor
+ * lacks */
+static IfmDtype read_type(json_t *entry, const char **type)
+{
+    const char *name = json_object_iter_key(json_object_iter(entry));
+    if (type != NULL)
+        *type = name;
+    for (gsize i = 0; name != NULL && i < G_N_ELEMENTS(type_names); i++)
+        if (g_str_equal(type_names[i].name, name))
+            return type_names[i].dtype;
+    return IFM_DTYPE_UNDEFINED;
+}
+
+/* [{"float":[1,3]},{"int64":[]}]. Returns: how many */
 static gsize read_types(const json_t *list, IfmDtype *types, gsize max)
 {
     size_t index;
     json_t *entry;
     json_array_foreach(list, index, entry)
     {
-        const char *type = json_object_iter_key(json_object_iter(entry));
         if (index >= max)
             return max;
-        types[index] = IFM_DTYPE_UNDEFINED;
-        for (gsize i = 0; type != NULL && i < G_N_ELEMENTS(type_names); i++)
-            if (g_str_equal(type_names[i].name, type))
-                types[index] = type_names[i].dtype;
+        types[index] = read_type(entry, NULL);
     }
     return json_array_size(list);
 }
@@ -84,14 +94,12 @@ static gsize read_types(const json_t *list, IfmDtype *types, gsize max)
 /* Reads {"float":[1,3]}. */
 static gboolean read_output(json_t *entry, IfmNodeOutput *output)
 {
-    const char *type = json_object_iter_key(json_object_iter(entry));
+    const char *type;
+    const IfmDtype dtype = read_type(entry, &type);
     const json_t *shape = type != NULL ? json_object_get(entry, type) : NULL;
     if (!json_is_array(shape) || json_array_size(shape) > IFM_MAX_RANK)
         return FALSE;
-    *output = (IfmNodeOutput){ .dtype = IFM_DTYPE_UNDEFINED, .rank = (int)json_array_size(shape) };
-    for (gsize i = 0; i < G_N_ELEMENTS(type_names); i++)
-        if (g_str_equal(type_names[i].name, type))
-            output->dtype = type_names[i].dtype;
+    *output = (IfmNodeOutput){ .dtype = dtype, .rank = (int)json_array_size(shape) };
     for (int i = 0; i < output->rank; i++)
         output->shape[i] = json_integer_value(json_array_get(shape, (gsize)i));
     return TRUE;

@@ -230,15 +230,7 @@ static void add_number(Properties *properties, const char *key, int value)
 /* OpenVINO's word for an execution precision; NULL if it has none. */
 static const char *precision_word(IfmDtype dtype)
 {
-    static const struct
-    {
-        IfmDtype dtype;
-        const char *word;
-    } words[] = { { IFM_DTYPE_F32, "f32" }, { IFM_DTYPE_F16, "f16" }, { IFM_DTYPE_BF16, "bf16" } };
-    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
-        if (words[i].dtype == dtype)
-            return words[i].word;
-    return NULL;
+    return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16 ? ifm_dtype_name(dtype) : NULL;
 }
 
 /* OpenVINO accepts any hint and then uses what the device has, so the device's precisions are asked for first. A model in
