@@ -28,7 +28,7 @@ typedef struct EnergySample
     guint64 update;     /* changes with every update, where the source knows; else 0 */
 } EnergySample;
 
-/* EnergyKind: one source. A row of the table in energy.c. */
+/* EnergyKind: one source. A row of the table in energy-meter.c. */
 typedef struct EnergyKind
 {
     const char *name;
