@@ -122,7 +122,7 @@ gboolean ifm_reference_check(const IfmReference *reference, const char *port, co
 gboolean ifm_reference_check_quick(const IfmReference *reference, const char *port, const IfmTensor *value, IfmDtype dtype,
                                    const IfmTolerance *tolerance, IfmVerification *verdict, GError **error);
 
-/* --- energy.c --------------------------------------------------------------------------------------------------- */
+/* --- subject-energy.c --------------------------------------------------------------------------------------------- */
 
 /** ifm_energy_of_subject: Runs a subject, which has run before, for as long as a source of energy needs, after a window in
  * which nothing runs; the figures of one run go into the result of @measurement. A source that is not there, or that
@@ -150,10 +150,10 @@ gboolean ifm_case_make_inputs(const IfmModel *model, const IfmModelCase *model_c
 /** ifm_free_bindings: Those of the sizes that a model's inputs leave free. @sizes: [n]    @bindings: (out) [n]    Returns:
  * how many. */
 gsize ifm_free_bindings(const IfmModel *model, const IfmDimBinding *sizes, gsize n, IfmDimBinding *bindings);
-/** ifm_model_case_open: (transfer full) the model of a case: read from its file, or made of its kernel. */
-IfmModel *ifm_model_case_open(const IfmModelCase *model_case, GError **error);
-/** ifm_model_case_complete_dtype: Gives a case without a precision that of its model. */
-gboolean ifm_model_case_complete_dtype(IfmModelCase *model_case, GError **error);
+/** ifm_case_open_model: (transfer full) the model of a case: read from its file, or made of its kernel. */
+IfmModel *ifm_case_open_model(const IfmModelCase *model_case, GError **error);
+/** ifm_case_complete_dtype: Gives a case without a precision that of its model. */
+gboolean ifm_case_complete_dtype(IfmModelCase *model_case, GError **error);
 /** ifm_case_inputs_digest: Returns: (transfer full) the digest of the case's file, whose tensors fit; NULL as above.
  * @known: (optional) char* -> char*: digests of files seen before, so that many cases read a large file once */
 char *ifm_case_inputs_digest(const IfmModel *model, const IfmModelCase *model_case, GHashTable *known, GError **error);

@@ -352,7 +352,7 @@ gboolean ifm_reference_make(IfmEngine *engine, const IfmModelCase *given, const 
         .progress = progress, .engine = engine, .model_case = &model_case, .dtype = given->dtype, .facts = json_object()
     };
     const int n_asked = given->tolerance_runs == 0 ? IFM_TOLERANCE_RUNS : MAX(given->tolerance_runs, 0);
-    making.model = ifm_model_case_open(given, error);
+    making.model = ifm_case_open_model(given, error);
     if (making.model == NULL)
         return FALSE;
     enter(&making, "computing the reference", 4); /* at most two compiles and runs */

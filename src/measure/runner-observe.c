@@ -33,7 +33,7 @@ json_t *ifm_runner_model_json(const IfmModelCase *given, GError **error)
 {
     IfmModelCase whole = *given;
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(whole.device, error);
-    if (spec == NULL || !ifm_model_case_complete_dtype(&whole, error))
+    if (spec == NULL || !ifm_case_complete_dtype(&whole, error))
         return NULL;
     g_autofree char *path = g_canonicalize_filename(whole.model_path, NULL);
     g_autofree char *inputs = whole.inputs_path != NULL ? g_canonicalize_filename(whole.inputs_path, NULL) : NULL;

@@ -114,7 +114,7 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
     worker_report_base(worker);
     if (!worker_go_on(worker, "reading the model", 1, error))
         return FALSE;
-    worker->model = ifm_model_case_open(model_case, error);
+    worker->model = ifm_case_open_model(model_case, error);
     if (worker->model == NULL || !check_digests(worker, request, error) ||
         !worker_check_fits(worker, spec, json_integer_value(json_object_get(request, "memory_bytes")), error))
         return FALSE;

@@ -69,7 +69,7 @@ gboolean ifm_device_time_parse(const char *word, IfmDeviceTime *device_time, GEr
     return ifm_error_refuse(error, "device time: found \"%s\", expected on, off or sampled", word != NULL ? word : "");
 }
 
-IfmProtocol ifm_plan_protocol(const IfmPlanCase *plan_case)
+IfmProtocol ifm_kind_plan_protocol(const IfmPlanCase *plan_case)
 {
     gsize min = plan_case->min_repetitions > 0 ? plan_case->min_repetitions : MIN_REPETITIONS;
     if (!(plan_case->ci_ratio > 0))
@@ -350,7 +350,7 @@ static json_t *graphs_to_json(const IfmPlanCase *plan_case, gint64 *nodes, gint6
 /* What of the options follows from several fields, or from what a file holds. */
 static void add_options(const Checked *self, json_t *graphs /* (transfer full) */, json_t *options)
 {
-    IfmProtocol protocol = ifm_plan_protocol(self->plan_case);
+    IfmProtocol protocol = ifm_kind_plan_protocol(self->plan_case);
     json_t *plans = json_array();
     for (guint i = 0; i < self->plans->len; i++)
         json_array_append_new(plans, ifm_plan_to_json(self->plans->pdata[i]));
@@ -462,7 +462,7 @@ static gboolean make_reference_model(PlanJob *job, GError **error)
         return TRUE;
     const IfmStagedModel *staged = ifm_staged_find(plan->model, error);
     g_autoptr(IfmModel) model =
-        staged != NULL ? ifm_plan_whole_model(staged, &plan_case->sizes, plan_case->seed, error) : NULL;
+        staged != NULL ? ifm_kind_plan_whole_model(staged, &plan_case->sizes, plan_case->seed, error) : NULL;
     if (model == NULL)
         return FALSE;
     g_autofree char *path = g_strconcat(job_file(job, "model", 0, 0), ".onnx", NULL);
@@ -491,7 +491,7 @@ static gboolean find_reference(PlanJob *job, IfmRunMonitor *monitor, const IfmGr
                                 .model_name = job->sealed->subject_name,
                                 .device = "onnxruntime:CPU",
                                 .bindings = bindings,
-                                .n_bindings = ifm_plan_bindings(model, graph->n_nodes, graph->n_edges, bindings),
+                                .n_bindings = ifm_kind_plan_bindings(model, graph->n_nodes, graph->n_edges, bindings),
                                 .inputs_path = inputs,
                                 .dtype = IFM_DTYPE_F32,
                                 .seed = plan_case->seed,
@@ -610,7 +610,7 @@ static gboolean ask(IfmRunMonitor *monitor, const void *spec, const IfmCase *sea
             return FALSE;
     made.items = (const IfmPlanItem *)(const void *)job->items->data;
     made.n_items = job->items->len;
-    json_object_set_new(request, "made", ifm_record_to_json(&made, ifm_plan_made_fields));
+    json_object_set_new(request, "made", ifm_record_to_json(&made, ifm_kind_plan_made_fields));
     json_t *why = why_not_verified(job, made.true_outputs);
     if (why != NULL)
         json_object_set_new(request, "verification", why);

@@ -18,12 +18,12 @@
 
 /* --- rates --------------------------------------------------------------------------------------------------------- */
 
-double ifm_plan_rate(const IfmPlanRate *rate)
+double worker_rate(const WorkerRate *rate)
 {
     return rate->n > 0 && rate->span_ns > 0 ? (double)rate->n * 1e9 / (double)rate->span_ns : (double)NAN;
 }
 
-void ifm_plan_rate_add(IfmPlanRate *rate, const IfmPipelineResult *result, gint64 until_ns)
+void worker_rate_add(WorkerRate *rate, const IfmPipelineResult *result, gint64 until_ns)
 {
     gint64 first_ns = -1, last_ns = -1;
     gsize n = 0;
@@ -44,9 +44,9 @@ void ifm_plan_rate_add(IfmPlanRate *rate, const IfmPipelineResult *result, gint6
 
 /* --- a repetition -------------------------------------------------------------------------------------------------- */
 
-void ifm_plan_repetition_init(IfmPlanRepetition *self)
+void worker_repetition_init(WorkerRepetition *self)
 {
-    *self = (IfmPlanRepetition){ .slow_down = NAN };
+    *self = (WorkerRepetition){ .slow_down = NAN };
     self->latencies = g_array_new(FALSE, FALSE, sizeof(double));
     self->gaps = g_array_new(FALSE, FALSE, sizeof(gint64));
     self->stages = json_array();
@@ -54,7 +54,7 @@ void ifm_plan_repetition_init(IfmPlanRepetition *self)
         self->solo[d] = self->together[d] = NAN;
 }
 
-void ifm_plan_repetition_clear(IfmPlanRepetition *self)
+void worker_repetition_clear(WorkerRepetition *self)
 {
     g_clear_pointer(&self->latencies, g_array_unref);
     g_clear_pointer(&self->gaps, g_array_unref);
@@ -127,7 +127,7 @@ static json_t *block_to_json(const IfmPlan *plan, gsize group, gsize index, cons
                      wall, "device_turn_ns", turn, "device_time_ns", counted);
 }
 
-static void add_stages(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result)
+static void add_stages(WorkerRepetition *self, gsize group, const IfmPipelineResult *result)
 {
     for (gsize b = 0; result->times != NULL && b < result->n_blocks; b++)
     {
@@ -145,7 +145,7 @@ static void add_stages(IfmPlanRepetition *self, gsize group, const IfmPipelineRe
     }
 }
 
-void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples)
+void worker_gaps(const IfmPipelineResult *result, GArray *samples)
 {
     g_autoptr(GArray) left = g_array_new(FALSE, FALSE, sizeof(gint64));
     for (gsize i = 0; i < result->n_batches; i++)
@@ -159,12 +159,12 @@ void ifm_plan_gaps(const IfmPipelineResult *result, GArray *samples)
     }
 }
 
-void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipelineResult *result, GArray *samples)
+void worker_repetition_add(WorkerRepetition *self, gsize group, const IfmPipelineResult *result, GArray *samples)
 {
     self->n_batches += result->n_delivered;
     self->n_replans += result->n_replans;
     self->makespan_ns += result->end_ns - result->start_ns;
-    ifm_plan_rate_add(&self->rate, result, IFM_CLOCK_NEVER);
+    worker_rate_add(&self->rate, result, IFM_CLOCK_NEVER);
     for (gsize i = 0; i < result->n_batches; i++)
     {
         double latency_ns = (double)(result->left_ns[i] - result->entered_ns[i]);
@@ -172,8 +172,8 @@ void ifm_plan_repetition_add(IfmPlanRepetition *self, gsize group, const IfmPipe
             g_array_append_val(self->latencies, latency_ns);
     }
     if (samples != NULL)
-        ifm_plan_gaps(result, samples);
-    ifm_plan_gaps(result, self->gaps);
+        worker_gaps(result, samples);
+    worker_gaps(result, self->gaps);
     add_stages(self, group, result);
     if (!isnan(result->device_time_slow_down))
         self->slow_down = result->device_time_slow_down;
@@ -240,7 +240,7 @@ static json_t *all_latencies(const GArray *repetitions)
     double median;
     for (guint i = 0; i < repetitions->len; i++)
     {
-        const GArray *latencies = g_array_index(repetitions, IfmPlanRepetition, i).latencies;
+        const GArray *latencies = g_array_index(repetitions, WorkerRepetition, i).latencies;
         g_array_append_vals(all, latencies->data, latencies->len);
     }
     return figure_of(all, &median);
@@ -253,7 +253,7 @@ static json_t *all_gaps(const GArray *repetitions)
     Figure figure = { .mean_interval = { NAN, NAN, LEVEL } };
     for (guint i = 0; i < repetitions->len; i++)
     {
-        const GArray *gaps = g_array_index(repetitions, IfmPlanRepetition, i).gaps;
+        const GArray *gaps = g_array_index(repetitions, WorkerRepetition, i).gaps;
         for (guint k = 0; k < gaps->len; k++)
         {
             double gap_ns = (double)g_array_index(gaps, gint64, k);
@@ -266,18 +266,18 @@ static json_t *all_gaps(const GArray *repetitions)
     return ifm_record_to_json(&figure, mean_fields);
 }
 
-#define OFFSET(member) offsetof(IfmPlanRepetition, member)
+#define OFFSET(member) offsetof(WorkerRepetition, member)
 
-/* @offset: of a double in IfmPlanRepetition */
+/* @offset: of a double in WorkerRepetition */
 static json_t *figure_over(const GArray *repetitions, gsize offset, double *median)
 {
     g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
     for (guint i = 0; i < repetitions->len; i++)
-        g_array_append_vals(values, (const char *)&g_array_index(repetitions, IfmPlanRepetition, i) + offset, 1);
+        g_array_append_vals(values, (const char *)&g_array_index(repetitions, WorkerRepetition, i) + offset, 1);
     return figure_of(values, median);
 }
 
-void ifm_plan_repetition_finish(IfmPlanRepetition *self)
+void worker_repetition_finish(WorkerRepetition *self)
 {
     double together = 0, best = NAN;
     gsize n = 0;
@@ -290,7 +290,7 @@ void ifm_plan_repetition_finish(IfmPlanRepetition *self)
     }
     self->makespan = (double)self->makespan_ns;
     self->throughput_per_s = self->makespan_ns > 0 ? (double)self->n_batches * 1e9 / self->makespan : (double)NAN;
-    self->rate_per_s = ifm_plan_rate(&self->rate);
+    self->rate_per_s = worker_rate(&self->rate);
     self->latency_p50_ns = ifm_quantile_of_array(self->latencies, 0.5);
     self->gain = n > 0 ? together / best : (double)NAN;
     self->attained = n > 0 ? self->rate_per_s / together : (double)NAN;
@@ -324,8 +324,7 @@ static json_t *latency_to_json(const GArray *latencies)
     return json;
 }
 
-static json_t *repetition_to_json(const IfmPlanRepetition *self, const char *const *aliases, gsize n_devices,
-                                  gboolean bound)
+static json_t *repetition_to_json(const WorkerRepetition *self, const char *const *aliases, gsize n_devices, gboolean bound)
 {
     json_t *json =
         json_pack("{s:I,s:I,s:o,s:o,s:o,s:O,s:I,s:s}", "makespan_ns", (json_int_t)self->makespan_ns, "n_batches",
@@ -364,15 +363,15 @@ static json_t *bound_to_json(const GArray *repetitions, const char *const *alias
                      "attained", ifm_json_real(attained), "figures", figures, "left_out", left_out);
 }
 
-json_t *ifm_plan_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
-                         const char *const *why)
+json_t *worker_figures(const GArray *repetitions, const char *const *aliases, gsize n_devices, gboolean bound,
+                       const char *const *why)
 {
     json_t *list = json_array();
     double median, slow_down = NAN;
     gsize replans = 0;
     for (guint i = 0; i < repetitions->len; i++)
     {
-        const IfmPlanRepetition *one = &g_array_index(repetitions, IfmPlanRepetition, i);
+        const WorkerRepetition *one = &g_array_index(repetitions, WorkerRepetition, i);
         json_array_append_new(list, repetition_to_json(one, aliases, n_devices, bound));
         replans += one->n_replans;
         if (!isnan(one->slow_down))
@@ -407,7 +406,7 @@ static void lane_free(gpointer data)
     g_free(lane);
 }
 
-GPtrArray *ifm_plan_counted_new(void)
+GPtrArray *worker_counted_new(void)
 {
     return g_ptr_array_new_with_free_func(lane_free);
 }
@@ -427,7 +426,7 @@ static Lane *lane_of(GPtrArray *lanes, gsize group, gsize block, gsize device)
     return lane;
 }
 
-void ifm_plan_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result, gsize n_batches)
+void worker_counted_add(GPtrArray *lanes, gsize group, const IfmPipelineResult *result, gsize n_batches)
 {
     for (gsize b = 0; result->times != NULL && result->n_replans == 0 && b < result->n_blocks; b++)
         for (gsize d = 0; d < g_array_index(result->plan->blocks, IfmPlanBlock, b).n_devices; d++)
@@ -485,7 +484,7 @@ static Sums sum_up(const GPtrArray *lanes)
     return sums;
 }
 
-json_t *ifm_plan_counted_to_json(const GPtrArray *lanes, const char *no_plain)
+json_t *worker_counted_to_json(const GPtrArray *lanes, const char *no_plain)
 {
     Sums sums = sum_up(lanes);
     double ratio = sums.plain_ns > 0 ? sums.counted_ns / sums.plain_ns - 1 : (double)NAN, half = NAN;

@@ -11,13 +11,13 @@
 
 /* --- inputs -------------------------------------------------------------------------------------------------------- */
 
-gsize ifm_plan_bindings(const IfmModel *model, gint64 nodes, gint64 edges, IfmDimBinding *bindings)
+gsize ifm_kind_plan_bindings(const IfmModel *model, gint64 nodes, gint64 edges, IfmDimBinding *bindings)
 {
     const IfmDimBinding sizes[] = { { "nodes", nodes }, { "edges", edges } };
     return ifm_free_bindings(model, sizes, G_N_ELEMENTS(sizes), bindings);
 }
 
-IfmModel *ifm_plan_whole_model(const IfmStagedModel *staged, const IfmStageSizes *sizes, guint32 seed, GError **error)
+IfmModel *ifm_kind_plan_whole_model(const IfmStagedModel *staged, const IfmStageSizes *sizes, guint32 seed, GError **error)
 {
     IfmStageSizes width = { .features = sizes->features, .hidden = sizes->hidden };
     return ifm_staged_build(staged, 1, (int)staged->n_stages, &width, ifm_scatter_for("onnxruntime"), seed, error);
@@ -49,18 +49,18 @@ static gboolean nodes_fit(const IfmTensor *nodes, const IfmPlanItem *item)
 
 /* The inputs of the whole graph, seeded as a model's own are, so that the reference is computed from the same. @edges: of
  * the item itself */
-static gboolean make_whole(const IfmPlanRun *self, const IfmModel *model, const IfmPlanEntry *entry, IfmTensor *made,
+static gboolean make_whole(const WorkerPlan *self, const IfmModel *model, const WorkerEntry *entry, IfmTensor *made,
                            GError **error)
 {
     IfmDimBinding bindings[2];
-    gsize n = ifm_plan_bindings(model, entry->item->whole_nodes, entry->item->edges, bindings);
+    gsize n = ifm_kind_plan_bindings(model, entry->item->whole_nodes, entry->item->edges, bindings);
     if (!self->made.true_outputs) /* they are not compared */
         return ifm_model_reserve_inputs(model, bindings, n, made, error);
     return ifm_model_make_inputs(model, bindings, n, self->plan_case->seed, made, error);
 }
 
 /* One input of an item, out of what was made for its whole graph. */
-static gboolean take_input(const IfmPlanEntry *entry, const IfmTensorFile *file, const IfmBoundary *boundary,
+static gboolean take_input(const WorkerEntry *entry, const IfmTensorFile *file, const IfmBoundary *boundary,
                            IfmTensor *made, IfmTensor *input, GError **error)
 {
     const IfmTensor *found = ifm_tensor_file_find(file, boundary->name), *nodes = ifm_tensor_file_find(file, "nodes");
@@ -78,7 +78,7 @@ static gboolean take_input(const IfmPlanEntry *entry, const IfmTensorFile *file,
     return TRUE;
 }
 
-static gboolean make_inputs(IfmPlanRun *self, const IfmModel *model, IfmPlanEntry *entry, GError **error)
+static gboolean make_inputs(WorkerPlan *self, const IfmModel *model, WorkerEntry *entry, GError **error)
 {
     const IfmPlanItem *item = entry->item;
     gsize n_ports = ifm_model_n_inputs(model);
@@ -105,7 +105,7 @@ static gboolean make_inputs(IfmPlanRun *self, const IfmModel *model, IfmPlanEntr
 
 /* --- references ---------------------------------------------------------------------------------------------------- */
 
-static gboolean open_reference(IfmPlanRun *self, IfmPlanEntry *entry, GError **error)
+static gboolean open_reference(WorkerPlan *self, WorkerEntry *entry, GError **error)
 {
     const IfmPlanItem *item = entry->item;
     if (item->reference == NULL)
@@ -133,14 +133,15 @@ static double *ratios_of(const IfmPlan *plan)
     return (double *)(void *)g_array_free(ratios, FALSE);
 }
 
-static gboolean make_entries(IfmPlanRun *self, GError **error)
+static gboolean make_entries(WorkerPlan *self, GError **error)
 {
-    g_autoptr(IfmModel) model = ifm_plan_whole_model(self->staged, &self->plan_case->sizes, self->plan_case->seed, error);
+    g_autoptr(IfmModel) model =
+        ifm_kind_plan_whole_model(self->staged, &self->plan_case->sizes, self->plan_case->seed, error);
     if (model == NULL)
         return FALSE;
     for (guint i = 0; i < self->made.n_items; i++)
     {
-        IfmPlanEntry *entry = &self->entries[i];
+        WorkerEntry *entry = &self->entries[i];
         entry->item = &self->made.items[i];
         entry->inputs = g_new0(IfmTensor, self->inputs->len + 1);
         entry->ratios = ratios_of(self->plans->pdata[entry->item->graph]);
@@ -150,10 +151,10 @@ static gboolean make_entries(IfmPlanRun *self, GError **error)
     return TRUE;
 }
 
-void ifm_plan_run_batch(const IfmPlanRun *self, gsize index, IfmBatch *batch)
+void worker_plan_batch(const WorkerPlan *self, gsize index, IfmBatch *batch)
 {
     gsize number = index % self->made.n_items;
-    const IfmPlanEntry *entry = &self->entries[number];
+    const WorkerEntry *entry = &self->entries[number];
     *batch = (IfmBatch){ .id = (gint64)index,
                          .nodes = entry->item->nodes,
                          .edges = entry->item->edges,
@@ -165,7 +166,7 @@ void ifm_plan_run_batch(const IfmPlanRun *self, gsize index, IfmBatch *batch)
 
 /* --- verifying ----------------------------------------------------------------------------------------------------- */
 
-static gboolean verify_output(IfmPlanRun *self, const IfmPlanEntry *entry, const char *port, const IfmTensor *output,
+static gboolean verify_output(WorkerPlan *self, const WorkerEntry *entry, const char *port, const IfmTensor *output,
                               gboolean timed)
 {
     IfmTensor value = *output;
@@ -180,10 +181,10 @@ static gboolean verify_output(IfmPlanRun *self, const IfmPlanEntry *entry, const
                                &self->wrong);
 }
 
-void ifm_plan_run_verify(IfmPlanRun *self, const IfmBatch *batch, const IfmTensor *outputs, const char *devices,
-                         gboolean timed)
+void worker_plan_verify(WorkerPlan *self, const IfmBatch *batch, const IfmTensor *outputs, const char *devices,
+                        gboolean timed)
 {
-    const IfmPlanEntry *entry = &self->entries[GPOINTER_TO_SIZE(batch->user)];
+    const WorkerEntry *entry = &self->entries[GPOINTER_TO_SIZE(batch->user)];
     for (guint i = 0; i < self->outputs->len && self->wrong == NULL; i++)
     {
         const IfmBoundary *boundary = self->outputs->pdata[i];
@@ -209,7 +210,7 @@ static char *aliases_from(const IfmPlan *plan, guint first)
     return g_strjoinv(", ", (char **)names->pdata);
 }
 
-IfmPlanSolo *ifm_plan_run_solo(IfmPlanRun *self, const char *alias)
+WorkerSolo *worker_plan_solo(WorkerPlan *self, const char *alias)
 {
     for (gsize d = 0; d < self->n_devices; d++)
         if (g_str_equal(self->solos[d].device->alias, alias))
@@ -217,19 +218,19 @@ IfmPlanSolo *ifm_plan_run_solo(IfmPlanRun *self, const char *alias)
     return NULL;
 }
 
-gboolean ifm_plan_solo_has_part(const IfmPlanSolo *solo)
+gboolean worker_solo_has_part(const WorkerSolo *solo)
 {
     return solo->pipeline != NULL && solo->why == NULL && !solo->failed;
 }
 
-gboolean ifm_plan_run_has_bound(const IfmPlanRun *self)
+gboolean worker_plan_has_bound(const WorkerPlan *self)
 {
     return self->plan_case->bound && self->n_devices > 1;
 }
 
 static void group_free(gpointer data)
 {
-    IfmPlanGroup *group = data;
+    WorkerGroup *group = data;
     ifm_pipeline_free(group->pipeline);
     ifm_pipeline_free(group->plain);
     g_free(group->no_plain);
@@ -242,15 +243,15 @@ static void group_free(gpointer data)
     g_free(group);
 }
 
-static IfmPlanGroup *group_for(IfmPlanRun *self, const IfmPlan *plan)
+static WorkerGroup *group_for(WorkerPlan *self, const IfmPlan *plan)
 {
     for (guint i = 0; i < self->groups->len; i++)
     {
-        IfmPlanGroup *group = self->groups->pdata[i];
+        WorkerGroup *group = self->groups->pdata[i];
         if (ifm_plan_same_shape(group->plan, plan))
             return group;
     }
-    IfmPlanGroup *group = g_new0(IfmPlanGroup, 1);
+    WorkerGroup *group = g_new0(WorkerGroup, 1);
     group->plan = ifm_plan_copy(plan);
     group->batches = g_array_new(FALSE, FALSE, sizeof(IfmBatch));
     group->run = self;
@@ -272,14 +273,14 @@ static gboolean same_ratios(const IfmPlan *plan, const double *ratios)
     return TRUE;
 }
 
-static void group_batches(IfmPlanRun *self)
+static void group_batches(WorkerPlan *self)
 {
     for (gsize i = 0; i < self->plan_case->n_batches; i++)
     {
         IfmBatch batch;
-        ifm_plan_run_batch(self, i, &batch);
+        worker_plan_batch(self, i, &batch);
         const IfmPlanItem *item = &self->made.items[GPOINTER_TO_SIZE(batch.user)];
-        IfmPlanGroup *group = group_for(self, self->plans->pdata[item->graph]);
+        WorkerGroup *group = group_for(self, self->plans->pdata[item->graph]);
         if (same_ratios(group->plan, batch.ratios))
             batch.ratios = NULL;
         g_array_append_val(group->batches, batch);
@@ -288,19 +289,19 @@ static void group_batches(IfmPlanRun *self)
     }
 }
 
-static void add_solo(IfmPlanRun *self, const IfmPlanDevice *device)
+static void add_solo(WorkerPlan *self, const IfmPlanDevice *device)
 {
-    if (device->device != NULL && self->n_devices < IFM_PLAN_MAX_DEVICES && ifm_plan_run_solo(self, device->alias) == NULL)
+    if (device->device != NULL && self->n_devices < IFM_PLAN_MAX_DEVICES && worker_plan_solo(self, device->alias) == NULL)
         self->solos[self->n_devices++].device = device;
 }
 
 /* Those of the plans' blocks, in the order they come; for a bound also those that the plans list and leave idle: with them
  * the best plan can be worse than what the machine makes. */
-static void find_devices(IfmPlanRun *self)
+static void find_devices(WorkerPlan *self)
 {
     for (guint g = 0; g < self->groups->len; g++)
     {
-        const IfmPlanGroup *group = self->groups->pdata[g];
+        const WorkerGroup *group = self->groups->pdata[g];
         for (guint b = 0; b < group->plan->blocks->len; b++)
         {
             const IfmPlanBlock *block = &g_array_index(group->plan->blocks, IfmPlanBlock, b);
@@ -311,7 +312,7 @@ static void find_devices(IfmPlanRun *self)
     self->n_in_blocks = self->n_devices;
     for (guint g = 0; self->plan_case->bound && g < self->groups->len; g++)
     {
-        const IfmPlanGroup *group = self->groups->pdata[g];
+        const WorkerGroup *group = self->groups->pdata[g];
         for (guint i = 0; i < group->plan->devices->len; i++)
             add_solo(self, group->plan->devices->pdata[i]);
     }
@@ -345,8 +346,8 @@ static IfmPlan *read_fallback(const IfmPlan *plan, const json_t *json, GError **
 /* An IfmReplan. */
 static IfmPlan *look_up_fallback(const IfmPlan *plan, guint32 lost, const GError *why, void *user)
 {
-    IfmPlanGroup *group = user;
-    IfmPlanRun *self = group->run;
+    WorkerGroup *group = user;
+    WorkerPlan *self = group->run;
     g_autofree char *key = g_strdup_printf("%u", lost);
     const json_t *json = json_object_get(self->plan_case->fallbacks, key);
     g_autoptr(GError) error = NULL;
@@ -368,16 +369,16 @@ static IfmPlan *look_up_fallback(const IfmPlan *plan, guint32 lost, const GError
 /* An IfmCompiling; also within a run, for a static device's next size or another plan. */
 static void report_compiling(int block, const char *alias, gboolean ended, void *user)
 {
-    const IfmPlanRun *self = user;
+    const WorkerPlan *self = user;
     g_autofree char *what = NULL;
     if (self->doing == NULL)
         what = g_strdup_printf("block %d for %s", block, alias);
     else if (!ended)
         what = g_strdup_printf("%s, compiling block %d for %s", self->doing, block, alias);
-    ifm_plan_run_report(self, what != NULL ? what : self->doing);
+    worker_plan_report(self, what != NULL ? what : self->doing);
 }
 
-static IfmPipelineOptions options_for(IfmPlanRun *self)
+static IfmPipelineOptions options_for(WorkerPlan *self)
 {
     IfmPipelineOptions options = IFM_PIPELINE_OPTIONS_INIT;
     options.clock = self->clock;
@@ -393,7 +394,7 @@ static IfmPipelineOptions options_for(IfmPlanRun *self)
 }
 
 /* And, where all is counted, the same without: what counting costs shows in comparison. */
-static gboolean compile_group(IfmPlanRun *self, IfmPlanGroup *group, GError **error)
+static gboolean compile_group(WorkerPlan *self, WorkerGroup *group, GError **error)
 {
     g_autofree char *text = ifm_plan_to_text(group->plan);
     g_autoptr(GError) failure = NULL;
@@ -419,7 +420,7 @@ static gboolean compile_group(IfmPlanRun *self, IfmPlanGroup *group, GError **er
     return TRUE;
 }
 
-static IfmPlan *solo_plan(const IfmPlanRun *self, const IfmPlanDevice *device)
+static IfmPlan *solo_plan(const WorkerPlan *self, const IfmPlanDevice *device)
 {
     IfmPlan *plan = ifm_plan_new(self->staged->name);
     IfmPlanBlock block = { .first = 1, .last = (int)self->staged->n_stages, .n_devices = 1, .ratios = { 1 } };
@@ -432,14 +433,14 @@ static IfmPlan *solo_plan(const IfmPlanRun *self, const IfmPlanDevice *device)
 }
 
 /* A device that cannot run the whole model has no rate of its own; the bound is that of the others. */
-static void compile_solo(IfmPlanRun *self, IfmPlanSolo *solo)
+static void compile_solo(WorkerPlan *self, WorkerSolo *solo)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmPlan) plan = solo_plan(self, solo->device);
     IfmPipelineOptions options = options_for(self);
     for (guint g = 0; g < self->groups->len; g++)
     {
-        const IfmPlanGroup *group = self->groups->pdata[g];
+        const WorkerGroup *group = self->groups->pdata[g];
         options.most_nodes = MAX(options.most_nodes, group->most_nodes);
         options.max_edges = MAX(options.max_edges, group->max_edges);
     }
@@ -449,12 +450,12 @@ static void compile_solo(IfmPlanRun *self, IfmPlanSolo *solo)
         solo->why = g_strdup(error->message);
 }
 
-gboolean ifm_plan_run_compile(IfmPlanRun *self, GError **error)
+gboolean worker_plan_compile(WorkerPlan *self, GError **error)
 {
     for (guint g = 0; g < self->groups->len; g++)
         if (!compile_group(self, self->groups->pdata[g], error))
             return FALSE;
-    for (gsize d = 0; ifm_plan_run_has_bound(self) && d < self->n_devices; d++)
+    for (gsize d = 0; worker_plan_has_bound(self) && d < self->n_devices; d++)
         compile_solo(self, &self->solos[d]);
     return TRUE;
 }
@@ -469,7 +470,7 @@ static const IfmRecordField item_fields[] = {
     { IFM_RECORD(PATH, IfmPlanItem, reference) },    { NULL },
 };
 
-const IfmRecordField ifm_plan_made_fields[] = {
+const IfmRecordField ifm_kind_plan_made_fields[] = {
     { IFM_RECORD(PARTS, IfmPlanMade, items), .count = offsetof(IfmPlanMade, n_items), .fields = item_fields,
       .size = sizeof(IfmPlanItem) },
     { IFM_RECORD(FLAG, IfmPlanMade, true_outputs) },
@@ -477,7 +478,7 @@ const IfmRecordField ifm_plan_made_fields[] = {
 };
 
 /* Devices that are all simulated go by a virtual clock; one that is real makes all go by the real one. */
-static gboolean read_plans(IfmPlanRun *self, GError **error)
+static gboolean read_plans(WorkerPlan *self, GError **error)
 {
     gboolean real = g_strcmp0(g_getenv("IFM_SIMULATED_CLOCK"), "real") == 0;
     for (gsize i = 0; i < self->plan_case->n_graphs; i++)
@@ -499,22 +500,22 @@ static gboolean read_plans(IfmPlanRun *self, GError **error)
     return self->plans->len > 0 && self->made.n_items > 0 ? TRUE : ifm_error_refuse(error, "plan: no graph to run it on");
 }
 
-gboolean ifm_plan_run_make(IfmPlanRun *self, const json_t *request, GError **error)
+gboolean worker_plan_make(WorkerPlan *self, const json_t *request, GError **error)
 {
     Worker *worker = self->worker;
     worker->measurement->environment = json_pack("{s:[]}", "warnings");
     self->plan_case = worker->spec.data;
-    self->protocol = ifm_plan_protocol(self->plan_case);
+    self->protocol = ifm_kind_plan_protocol(self->plan_case);
     self->tolerance = ifm_tolerance_for(IFM_DTYPE_F32, self->plan_case->rtol, self->plan_case->atol);
     self->slow_down = NAN;
     self->plans = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_plan_free);
     self->groups = g_ptr_array_new_with_free_func(group_free);
-    self->repetitions = g_array_new(FALSE, FALSE, sizeof(IfmPlanRepetition));
-    g_array_set_clear_func(self->repetitions, (GDestroyNotify)ifm_plan_repetition_clear);
-    self->counted = ifm_plan_counted_new();
+    self->repetitions = g_array_new(FALSE, FALSE, sizeof(WorkerRepetition));
+    g_array_set_clear_func(self->repetitions, (GDestroyNotify)worker_repetition_clear);
+    self->counted = worker_counted_new();
     self->replans = g_ptr_array_new_with_free_func(g_free);
     if (!ifm_device_time_parse(self->plan_case->device_time, &self->device_time, error) ||
-        !ifm_record_from_json(&self->made, ifm_plan_made_fields, json_object_get(request, "made"), "made",
+        !ifm_record_from_json(&self->made, ifm_kind_plan_made_fields, json_object_get(request, "made"), "made",
                               worker->spec.pool, error) ||
         !read_plans(self, error))
         return FALSE;
@@ -527,7 +528,7 @@ gboolean ifm_plan_run_make(IfmPlanRun *self, const json_t *request, GError **err
         return FALSE;
     self->inputs = ifm_staged_inputs(self->staged, 1, (int)self->staged->n_stages);
     self->outputs = ifm_staged_outputs(self->staged, 1, (int)self->staged->n_stages);
-    self->entries = g_new0(IfmPlanEntry, self->made.n_items);
+    self->entries = g_new0(WorkerEntry, self->made.n_items);
     if (!make_entries(self, error))
         return FALSE;
     group_batches(self);
@@ -535,7 +536,7 @@ gboolean ifm_plan_run_make(IfmPlanRun *self, const json_t *request, GError **err
     return TRUE;
 }
 
-void ifm_plan_run_free(IfmPlanRun *self)
+void worker_plan_free(WorkerPlan *self)
 {
     if (self == NULL || self->stuck)
         return;
@@ -547,7 +548,7 @@ void ifm_plan_run_free(IfmPlanRun *self)
     g_ptr_array_unref(self->groups);
     for (gsize i = 0; self->entries != NULL && i < self->made.n_items; i++)
     {
-        IfmPlanEntry *entry = &self->entries[i];
+        WorkerEntry *entry = &self->entries[i];
         for (guint k = 0; entry->inputs != NULL && k < self->inputs->len; k++)
             ifm_tensor_clear(&entry->inputs[k]);
         ifm_reference_free(entry->reference);
@@ -570,10 +571,10 @@ void ifm_plan_run_free(IfmPlanRun *self)
 /* --- what is said of it -------------------------------------------------------------------------------------------- */
 
 /* Of the first of the plans. */
-static json_t *describe_counted(const IfmPlanRun *self)
+static json_t *describe_counted(const WorkerPlan *self)
 {
-    const IfmPlanGroup *first = self->groups->pdata[0];
-    return ifm_plan_counted_to_json(self->counted, first->no_plain);
+    const WorkerGroup *first = self->groups->pdata[0];
+    return worker_counted_to_json(self->counted, first->no_plain);
 }
 
 /* One device's rate is nothing to hold a plan of several against; why the others have none stays. */
@@ -590,7 +591,7 @@ static void drop_bound(json_t *json)
     json_object_set_new(json, "no_bound", ifm_json_string(why->str));
 }
 
-json_t *ifm_plan_run_describe(const IfmPlanRun *self)
+json_t *worker_plan_describe(const WorkerPlan *self)
 {
     const char *aliases[IFM_PLAN_MAX_DEVICES], *why[IFM_PLAN_MAX_DEVICES];
     for (gsize d = 0; d < self->n_devices; d++)
@@ -598,10 +599,10 @@ json_t *ifm_plan_run_describe(const IfmPlanRun *self)
         aliases[d] = self->solos[d].device->alias;
         why[d] = self->solos[d].why;
     }
-    json_t *json = ifm_plan_figures(self->repetitions, aliases, self->n_devices, ifm_plan_run_has_bound(self), why);
+    json_t *json = worker_figures(self->repetitions, aliases, self->n_devices, worker_plan_has_bound(self), why);
     if (self->device_time != IFM_DEVICE_TIME_OFF)
         json_object_set_new(json, "device_time_cost", describe_counted(self));
-    if (self->plan_case->bound && !ifm_plan_run_has_bound(self))
+    if (self->plan_case->bound && !worker_plan_has_bound(self))
         json_object_set_new(json, "no_bound", json_string("the plan has one device"));
     else if (self->plan_case->bound && self->repetitions->len > 0 &&
              json_object_size(json_object_get(json_object_get(json, "bound"), "together")) < 2)
@@ -609,7 +610,7 @@ json_t *ifm_plan_run_describe(const IfmPlanRun *self)
     json_t *plans = json_array();
     for (guint g = 0; g < self->groups->len; g++)
     {
-        const IfmPlanGroup *group = self->groups->pdata[g];
+        const WorkerGroup *group = self->groups->pdata[g];
         g_autofree char *text = ifm_plan_to_text(group->plan);
         json_array_append_new(plans, ifm_json_string(text));
     }
@@ -617,16 +618,16 @@ json_t *ifm_plan_run_describe(const IfmPlanRun *self)
     return json;
 }
 
-GPtrArray *ifm_plan_run_devices(const IfmPlanRun *self)
+GPtrArray *worker_plan_devices(const WorkerPlan *self)
 {
     GPtrArray *specs = g_ptr_array_new();
     for (gsize d = 0; d < self->n_devices; d++)
-        if (d < self->n_in_blocks || ifm_plan_solo_has_part(&self->solos[d]))
+        if (d < self->n_in_blocks || worker_solo_has_part(&self->solos[d]))
             g_ptr_array_add(specs, (char *)self->solos[d].device->device);
     return specs;
 }
 
-static void describe_trace(const IfmPlanRun *self, const IfmPlanGroup *group)
+static void describe_trace(const WorkerPlan *self, const WorkerGroup *group)
 {
     /* as far as it is known: of those that were sampled, or of all, compared with the same uncounted */
     json_auto_t *cost = self->device_time == IFM_DEVICE_TIME_ON ? describe_counted(self) : NULL;
@@ -642,12 +643,12 @@ static void describe_trace(const IfmPlanRun *self, const IfmPlanGroup *group)
     ifm_trace_set_meta(group->trace, meta);
 }
 
-gboolean ifm_plan_run_write_trace(const IfmPlanRun *self, GError **error)
+gboolean worker_plan_write_trace(const WorkerPlan *self, GError **error)
 {
     g_autoptr(GPtrArray) traces = g_ptr_array_new();
     for (guint g = 0; self->plan_case->trace_path != NULL && g < self->groups->len; g++)
     {
-        const IfmPlanGroup *group = self->groups->pdata[g];
+        const WorkerGroup *group = self->groups->pdata[g];
         if (group->trace == NULL || ifm_trace_n_events(group->trace) == 0)
             continue;
         describe_trace(self, group);

@@ -11,7 +11,7 @@
 /* --- saying -------------------------------------------------------------------------------------------------------- */
 
 /* How long it still takes, as the repetitions so far took; -1: not known. */
-static gint64 left_ns(const IfmPlanRun *self, gint64 now_ns)
+static gint64 left_ns(const WorkerPlan *self, gint64 now_ns)
 {
     const IfmProtocol *protocol = &self->protocol;
     if (self->repetition == 0) /* none is done yet */
@@ -23,7 +23,7 @@ static gint64 left_ns(const IfmPlanRun *self, gint64 now_ns)
 }
 
 /* "repetition 2 of 3, batch 43 of 100, 12 s left" (transfer full) */
-static char *place_of(const IfmPlanRun *self, gsize n, gint64 now_ns)
+static char *place_of(const WorkerPlan *self, gsize n, gint64 now_ns)
 {
     GString *text = g_string_new(NULL);
     const gsize n_runs = self->protocol.runs;
@@ -48,7 +48,7 @@ static char *place_of(const IfmPlanRun *self, gsize n, gint64 now_ns)
 }
 
 /* Called on the pipelines' own threads: at most four times a second one of them has something to say. */
-static void beat(IfmPlanRun *self, gsize n)
+static void beat(WorkerPlan *self, gsize n)
 {
     const gint64 now_ns = ifm_time_coarse_ns();
     gint now = (gint)(now_ns / (250 * IFM_NS_PER_MS)), reported = g_atomic_int_get(&self->reported_s);
@@ -59,7 +59,7 @@ static void beat(IfmPlanRun *self, gsize n)
                                        "place", place));
 }
 
-void ifm_plan_run_report(const IfmPlanRun *self, const char *what)
+void worker_plan_report(const WorkerPlan *self, const char *what)
 {
     gboolean runs = g_strcmp0(self->worker->phase, "running") == 0;
     worker_say(self->worker, json_pack("{s:s,s:s,s:I}", "say", "doing", "detail", what, "spare_ns",
@@ -68,7 +68,7 @@ void ifm_plan_run_report(const IfmPlanRun *self, const char *what)
 
 /* --- one run of a pipeline ------------------------------------------------------------------------------------------- */
 
-static gboolean is_interrupted(const IfmPlanRun *self)
+static gboolean is_interrupted(const WorkerPlan *self)
 {
     return g_atomic_int_get(&self->worker->interrupted) != 0;
 }
@@ -76,7 +76,7 @@ static gboolean is_interrupted(const IfmPlanRun *self)
 /* Delivery: who verifies a run's outputs, and how. */
 typedef struct
 {
-    IfmPlanRun *self;
+    WorkerPlan *self;
     gboolean verify, timed;
     const char *const *devices; /* that hand out: "CPU, GPU" */
 } Delivery;
@@ -85,12 +85,12 @@ typedef struct
 static void delivered(const IfmBatch *batch, const IfmTensor *outputs, const GError *error, void *user)
 {
     const Delivery *delivery = user;
-    IfmPlanRun *self = delivery->self;
+    WorkerPlan *self = delivery->self;
     gint n = g_atomic_int_add(&self->n_delivered, 1) + 1;
     if (is_interrupted(self))
         g_atomic_int_set(&self->stop_solos, 1);
     if (delivery->verify && error == NULL)
-        ifm_plan_run_verify(self, batch, outputs, *delivery->devices, delivery->timed);
+        worker_plan_verify(self, batch, outputs, *delivery->devices, delivery->timed);
     beat(self, (gsize)n);
 }
 
@@ -102,14 +102,14 @@ static gboolean run_pipeline(IfmPipeline *pipeline, const GArray *batches, gsize
     {
         g_free(delivery.self->doing);
         delivery.self->doing = doing;
-        ifm_plan_run_report(delivery.self, doing);
+        worker_plan_report(delivery.self, doing);
     }
     return ifm_pipeline_run(pipeline, (const IfmBatch *)(const void *)batches->data, n, delivered, &delivery, result,
                             error);
 }
 
 /* What came of a run, also where it failed. @failure: (transfer full) of the run; NULL: it ended well */
-static gboolean settle(IfmPlanRun *self, GError *failure, GError **error)
+static gboolean settle(WorkerPlan *self, GError *failure, GError **error)
 {
     self->stuck |= g_error_matches(failure, IFM_ERROR, IFM_ERROR_TIMEOUT);
     return ifm_error_pass(error, failure) && ifm_error_pass(error, self->wrong != NULL ? g_error_copy(self->wrong) : NULL);
@@ -127,11 +127,11 @@ static gsize share_of(gsize n_batches)
     return MAX(MIN(n_batches, BOUND_MIN), n_batches / BOUND_SHARE);
 }
 
-static void note_lost(IfmPlanRun *self, const IfmPipelineResult *result)
+static void note_lost(WorkerPlan *self, const IfmPipelineResult *result)
 {
     for (guint i = 0; result->plan != NULL && i < result->plan->devices->len; i++)
     {
-        IfmPlanSolo *solo = ifm_plan_run_solo(self, ((const IfmPlanDevice *)result->plan->devices->pdata[i])->alias);
+        WorkerSolo *solo = worker_plan_solo(self, ((const IfmPlanDevice *)result->plan->devices->pdata[i])->alias);
         if ((result->lost & (1u << i)) != 0 && solo != NULL)
             solo->failed = TRUE;
     }
@@ -139,7 +139,7 @@ static void note_lost(IfmPlanRun *self, const IfmPipelineResult *result)
 
 /* So many batches from a run's first on are compared, counted with uncounted: of those that come after, the last have the
  * devices more and more to themselves. @n_run: (out) so many are run uncounted */
-static gsize n_compared(const IfmPlanRun *self, const IfmPlanGroup *group, gsize *n_run)
+static gsize n_compared(const WorkerPlan *self, const WorkerGroup *group, gsize *n_run)
 {
     gsize n = group->batches->len, share = share_of(n),
           under_way = group->plan->blocks->len * (gsize)(self->plan_case->queue_depth + self->plan_case->block_depth);
@@ -149,31 +149,31 @@ static gsize n_compared(const IfmPlanRun *self, const IfmPlanGroup *group, gsize
 }
 
 /* Inferences of another plan are not to be compared with those of the first. */
-static void note_counted(IfmPlanRun *self, gsize index, const IfmPipelineResult *result)
+static void note_counted(WorkerPlan *self, gsize index, const IfmPipelineResult *result)
 {
-    const IfmPlanGroup *group = self->groups->pdata[index];
+    const WorkerGroup *group = self->groups->pdata[index];
     gsize n_run;
-    ifm_plan_counted_add(self->counted, index + group->n_replanned * self->groups->len, result,
-                         n_compared(self, group, &n_run));
+    worker_counted_add(self->counted, index + group->n_replanned * self->groups->len, result,
+                       n_compared(self, group, &n_run));
 }
 
-static void drop_plain(IfmPlanGroup *group, const char *why)
+static void drop_plain(WorkerGroup *group, const char *why)
 {
     g_clear_pointer(&group->plain, ifm_pipeline_free);
     g_free(group->no_plain);
     group->no_plain = g_strdup(why);
 }
 
-static void note_replans(IfmPlanGroup *group, const IfmPipelineResult *result)
+static void note_replans(WorkerGroup *group, const IfmPipelineResult *result)
 {
     group->n_replanned += result->n_replans > 0;
     if (result->n_replans > 0 && group->plain != NULL)
         drop_plain(group, "a device failed, and the run went on by another plan");
 }
 
-static gboolean run_group(IfmPlanRun *self, gsize index, IfmPlanRepetition *repetition, GArray *samples, GError **error)
+static gboolean run_group(WorkerPlan *self, gsize index, WorkerRepetition *repetition, GArray *samples, GError **error)
 {
-    IfmPlanGroup *group = self->groups->pdata[index];
+    WorkerGroup *group = self->groups->pdata[index];
     g_auto(IfmPipelineResult) result = { 0 };
     GError *failure = NULL;
     g_autoptr(GError) local = NULL;
@@ -187,11 +187,11 @@ static gboolean run_group(IfmPlanRun *self, gsize index, IfmPlanRepetition *repe
         self->slow_down = result.device_time_slow_down;
     if (ran && repetition != NULL)
     {
-        ifm_plan_repetition_add(repetition, index, &result, samples);
+        worker_repetition_add(repetition, index, &result, samples);
         note_counted(self, index, &result);
     }
     else if (ran || g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
-        ifm_plan_gaps(&result, samples);
+        worker_gaps(&result, samples);
     settle(self, failure, &local);
     g_free(group->stopped);
     group->stopped = local != NULL ? g_strdup(local->message) : NULL;
@@ -199,10 +199,10 @@ static gboolean run_group(IfmPlanRun *self, gsize index, IfmPlanRepetition *repe
 }
 
 /* It only measures what counting costs: if it fails, that stays unknown, and the plan itself may still run. */
-static gboolean run_plain_group(IfmPlanRun *self, gsize index, IfmPlanRepetition *repetition, GArray *samples,
+static gboolean run_plain_group(WorkerPlan *self, gsize index, WorkerRepetition *repetition, GArray *samples,
                                 GError **error)
 {
-    IfmPlanGroup *group = self->groups->pdata[index];
+    WorkerGroup *group = self->groups->pdata[index];
     g_auto(IfmPipelineResult) result = { 0 };
     GError *failure = NULL;
     gsize n;
@@ -231,14 +231,14 @@ static gboolean run_plain_group(IfmPlanRun *self, gsize index, IfmPlanRepetition
 #define MAX_TIMES 100
 
 /* @times: so many times as many as one device alone is given */
-static GArray *solo_batches(const IfmPlanRun *self, double times)
+static GArray *solo_batches(const WorkerPlan *self, double times)
 {
     gsize n = (gsize)ceil((double)share_of(self->plan_case->n_batches) * CLAMP(times, 1, MAX_TIMES));
     GArray *batches = g_array_sized_new(FALSE, FALSE, sizeof(IfmBatch), (guint)n);
     for (gsize i = 0; i < n; i++)
     {
         IfmBatch batch;
-        ifm_plan_run_batch(self, i, &batch);
+        worker_plan_batch(self, i, &batch);
         batch.ratios = NULL;
         g_array_append_val(batches, batch);
     }
@@ -246,7 +246,7 @@ static GArray *solo_batches(const IfmPlanRun *self, double times)
 }
 
 /* A device that fails by itself has no part in the bound any more; one that never answers ends the case. */
-static gboolean settle_solo(IfmPlanRun *self, IfmPlanSolo *solo, GError *failure /* (transfer full) */, GError **error)
+static gboolean settle_solo(WorkerPlan *self, WorkerSolo *solo, GError *failure /* (transfer full) */, GError **error)
 {
     gboolean stuck = g_error_matches(failure, IFM_ERROR, IFM_ERROR_TIMEOUT);
     if (stuck || (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED) && is_interrupted(self)))
@@ -261,32 +261,32 @@ static gboolean settle_solo(IfmPlanRun *self, IfmPlanSolo *solo, GError *failure
 }
 
 /* One device alone. @repetition: NULL: to warm up */
-static gboolean run_solo(IfmPlanRun *self, gsize device, IfmPlanRepetition *repetition, GError **error)
+static gboolean run_solo(WorkerPlan *self, gsize device, WorkerRepetition *repetition, GError **error)
 {
-    IfmPlanSolo *solo = &self->solos[device];
+    WorkerSolo *solo = &self->solos[device];
     g_autoptr(GArray) batches = solo_batches(self, 1);
     g_auto(IfmPipelineResult) result = { 0 };
     GError *failure = NULL;
-    if (!ifm_plan_solo_has_part(solo))
+    if (!worker_solo_has_part(solo))
         return TRUE;
     g_atomic_int_set(&self->stop_solos, 0);
     if (!run_pipeline(solo->pipeline, batches, batches->len, g_strdup_printf("on %s alone", solo->device->alias),
                       (Delivery){ self, repetition == NULL, FALSE, (const char *const *)&solo->device->alias }, &result,
                       &failure))
         return settle_solo(self, solo, failure, error);
-    IfmPlanRate rate = { 0 };
-    ifm_plan_rate_add(&rate, &result, IFM_CLOCK_NEVER);
-    if (!isnan(ifm_plan_rate(&rate)))
-        solo->rate = ifm_plan_rate(&rate);
+    WorkerRate rate = { 0 };
+    worker_rate_add(&rate, &result, IFM_CLOCK_NEVER);
+    if (!isnan(worker_rate(&rate)))
+        solo->rate = worker_rate(&rate);
     if (repetition != NULL)
-        repetition->solo[device] = ifm_plan_rate(&rate);
+        repetition->solo[device] = worker_rate(&rate);
     return settle(self, NULL, error);
 }
 
 typedef struct
 {
-    IfmPlanRun *self;
-    IfmPlanSolo *solo;
+    WorkerPlan *self;
+    WorkerSolo *solo;
     GArray *batches;
     IfmPipelineResult result;
     GError *failure;
@@ -305,7 +305,7 @@ static void *lane_main(void *data)
     return NULL;
 }
 
-static void run_lanes(IfmPlanRun *self, Lane *lanes, gsize n)
+static void run_lanes(WorkerPlan *self, Lane *lanes, gsize n)
 {
     g_atomic_int_set(&self->stop_solos, 0);
     for (gsize i = 0; i < n; i++)
@@ -323,15 +323,15 @@ static void run_lanes(IfmPlanRun *self, Lane *lanes, gsize n)
 /* Of one that had fewer than two out by then: what it had, since it began. */
 static double rate_until(const IfmPipelineResult *result, gint64 until_ns)
 {
-    IfmPlanRate rate = { 0 };
+    WorkerRate rate = { 0 };
     gsize n = 0;
-    ifm_plan_rate_add(&rate, result, until_ns);
+    worker_rate_add(&rate, result, until_ns);
     for (gsize i = 0; i < result->n_batches; i++)
         n += result->left_ns[i] >= 0 && result->left_ns[i] <= until_ns;
-    return rate.n > 0 ? ifm_plan_rate(&rate) : (double)n * 1e9 / (double)MAX(until_ns - result->start_ns, 1);
+    return rate.n > 0 ? worker_rate(&rate) : (double)n * 1e9 / (double)MAX(until_ns - result->start_ns, 1);
 }
 
-static gboolean settle_lanes(IfmPlanRun *self, Lane *lanes, gsize n, IfmPlanRepetition *repetition, GError **error)
+static gboolean settle_lanes(WorkerPlan *self, Lane *lanes, gsize n, WorkerRepetition *repetition, GError **error)
 {
     /* when the first of them had its last batch out; IFM_CLOCK_NEVER where none came that far */
     gint64 until_ns = IFM_CLOCK_NEVER;
@@ -353,26 +353,26 @@ static gboolean settle_lanes(IfmPlanRun *self, Lane *lanes, gsize n, IfmPlanRepe
 }
 
 /* All devices at once, each alone. */
-static gboolean run_together(IfmPlanRun *self, IfmPlanRepetition *repetition, GError **error)
+static gboolean run_together(WorkerPlan *self, WorkerRepetition *repetition, GError **error)
 {
     Lane lanes[IFM_PLAN_MAX_DEVICES] = { 0 };
     double min = INFINITY;
     gsize n = 0;
     g_autoptr(GString) names = g_string_new("on ");
     for (gsize d = 0; d < self->n_devices; d++)
-        if (ifm_plan_solo_has_part(&self->solos[d]))
+        if (worker_solo_has_part(&self->solos[d]))
             min = MIN(min, self->solos[d].rate);
     for (gsize d = 0; d < self->n_devices; d++)
     {
-        IfmPlanSolo *solo = &self->solos[d];
-        if (!ifm_plan_solo_has_part(solo))
+        WorkerSolo *solo = &self->solos[d];
+        if (!worker_solo_has_part(solo))
             continue;
         g_string_append_printf(names, "%s%s", n > 0 ? ", " : "", solo->device->alias);
         lanes[n++] = (Lane){ .self = self, .solo = solo, .batches = solo_batches(self, min > 0 ? solo->rate / min : 1) };
     }
     g_free(self->doing);
     self->doing = g_strconcat(names->str, " at once, each alone", NULL);
-    ifm_plan_run_report(self, self->doing);
+    worker_plan_report(self, self->doing);
     run_lanes(self, lanes, n);
     gboolean go_on = settle_lanes(self, lanes, n, repetition, error);
     for (gsize i = 0; i < n; i++)
@@ -386,14 +386,14 @@ static gboolean run_together(IfmPlanRun *self, IfmPlanRepetition *repetition, GE
 /* --- repetitions --------------------------------------------------------------------------------------------------- */
 
 /* Its parts: each device alone, all at once, the plan without counters, the plan. */
-static gsize n_parts_of(const IfmPlanRun *self)
+static gsize n_parts_of(const WorkerPlan *self)
 {
-    return 1 + (self->device_time == IFM_DEVICE_TIME_ON) + (ifm_plan_run_has_bound(self) ? self->n_devices + 1 : 0);
+    return 1 + (self->device_time == IFM_DEVICE_TIME_ON) + (worker_plan_has_bound(self) ? self->n_devices + 1 : 0);
 }
 
-static gboolean run_part(IfmPlanRun *self, gsize part, IfmPlanRepetition *repetition, GArray *samples, GError **error)
+static gboolean run_part(WorkerPlan *self, gsize part, WorkerRepetition *repetition, GArray *samples, GError **error)
 {
-    const gsize n_solos = ifm_plan_run_has_bound(self) ? self->n_devices : 0, n_parts = n_parts_of(self);
+    const gsize n_solos = worker_plan_has_bound(self) ? self->n_devices : 0, n_parts = n_parts_of(self);
     const gboolean is_plain = self->device_time == IFM_DEVICE_TIME_ON && part == n_parts - 2;
     if (part < n_solos)
         return run_solo(self, part, repetition, error);
@@ -408,11 +408,11 @@ static gboolean run_part(IfmPlanRun *self, gsize part, IfmPlanRepetition *repeti
 /* One repetition: all batches through the plan, and, of a bound, each device alone and all at once; where all is counted,
  * some batches uncounted; in an order that turns. @number: 0: warming up: its figures are kept nowhere; every output is
  * compared whole    @samples: gint64: gaps between departures are added */
-static gboolean run_repetition(IfmPlanRun *self, gsize number, GArray *samples, GError **error)
+static gboolean run_repetition(WorkerPlan *self, gsize number, GArray *samples, GError **error)
 {
-    IfmPlanRepetition repetition;
+    WorkerRepetition repetition;
     const gsize n_parts = n_parts_of(self);
-    ifm_plan_repetition_init(&repetition);
+    worker_repetition_init(&repetition);
     self->repetition = number;
     self->n_before = (gsize)g_atomic_int_get(&self->n_delivered);
     self->repetition_ns = ifm_time_coarse_ns();
@@ -424,22 +424,22 @@ static gboolean run_repetition(IfmPlanRun *self, gsize number, GArray *samples, 
     self->turn++; /* so that none is always the first, or after the same one's heat */
     if (ran && number > 0)
     {
-        ifm_plan_repetition_finish(&repetition);
+        worker_repetition_finish(&repetition);
         g_array_append_val(self->repetitions, repetition);
     }
     else
-        ifm_plan_repetition_clear(&repetition);
+        worker_repetition_clear(&repetition);
     return ran;
 }
 
-static void report_plan(IfmPlanRun *self)
+static void report_plan(WorkerPlan *self)
 {
-    ifm_record_set_json(&self->worker->measurement->result, ifm_plan_run_describe(self));
+    ifm_record_set_json(&self->worker->measurement->result, worker_plan_describe(self));
 }
 
 /* Interrupted, what was measured until then is kept, if it is one repetition at least. A repetition is the rule's sample:
  * its makespan. @stop: (out) why it ended */
-static gboolean repeat(IfmPlanRun *self, IfmStopReason *stop, GError **error)
+static gboolean repeat(WorkerPlan *self, IfmStopReason *stop, GError **error)
 {
     IfmMeasurement *measurement = self->worker->measurement;
     g_autoptr(IfmStopper) stopper = ifm_stopper_new(&self->protocol);
@@ -454,7 +454,7 @@ static gboolean repeat(IfmPlanRun *self, IfmStopReason *stop, GError **error)
         if (!ran) /* of one that was broken off there is nothing to keep */
             break;
         worker_send_draft(self->worker);
-        *stop = ifm_stopper_add(stopper, g_array_index(self->repetitions, IfmPlanRepetition, number - 1).makespan_ns,
+        *stop = ifm_stopper_add(stopper, g_array_index(self->repetitions, WorkerRepetition, number - 1).makespan_ns,
                                 ifm_clock_now_ns(self->clock) - began_ns);
     }
     if (!ran)
@@ -466,16 +466,16 @@ static gboolean repeat(IfmPlanRun *self, IfmStopReason *stop, GError **error)
 
 /* A lost device may have answered at once, and anything: all must still be there after the last batch. One that the run
  * went on without is reported as lost, and is no failure. */
-static gboolean still_there(IfmPlanRun *self, GError **error)
+static gboolean still_there(WorkerPlan *self, GError **error)
 {
-    g_autoptr(GPtrArray) devices = ifm_plan_run_devices(self), failed = g_ptr_array_new();
+    g_autoptr(GPtrArray) devices = worker_plan_devices(self), failed = g_ptr_array_new();
     for (gsize d = 0; d < self->n_devices; d++)
         if (self->solos[d].failed)
             g_ptr_array_add(failed, self->solos[d].device->device);
     return worker_all_there(self->worker, devices, failed, "batches", error);
 }
 
-static void describe_environment(const IfmPlanRun *self)
+static void describe_environment(const WorkerPlan *self)
 {
     json_t *runtimes = json_array(), *devices = json_array();
     GHashTableIter iter;
@@ -483,7 +483,7 @@ static void describe_environment(const IfmPlanRun *self)
     g_hash_table_iter_init(&iter, self->worker->engines);
     while (g_hash_table_iter_next(&iter, NULL, &engine))
         json_array_append_new(runtimes, worker_engine_to_json(engine));
-    g_autoptr(GPtrArray) specs = ifm_plan_run_devices(self);
+    g_autoptr(GPtrArray) specs = worker_plan_devices(self);
     for (guint i = 0; i < specs->len; i++)
         json_array_append_new(devices, ifm_json_string(specs->pdata[i]));
     json_object_update_new(self->worker->measurement->environment,
@@ -491,7 +491,7 @@ static void describe_environment(const IfmPlanRun *self)
                                      ifm_dtype_name(IFM_DTYPE_F32), "device_time", self->plan_case->device_time));
 }
 
-static void conclude(IfmPlanRun *self, IfmStopReason stop)
+static void conclude(WorkerPlan *self, IfmStopReason stop)
 {
     IfmMeasurement *measurement = self->worker->measurement;
     ifm_record_set_text(&measurement->stop_reason, ifm_stop_reason_name(stop));
@@ -502,20 +502,20 @@ static void conclude(IfmPlanRun *self, IfmStopReason stop)
     worker_note_rss(self->worker, "after_runs_bytes");
 }
 
-static void set_verification(IfmPlanRun *self)
+static void set_verification(WorkerPlan *self)
 {
     ifm_record_set_json(
         &self->worker->measurement->verification,
         ifm_verification_to_json(&self->verdict, self->wrong != NULL, self->compared ? &self->tolerance : NULL));
 }
 
-static gboolean run_plan(IfmPlanRun *self, GError **error)
+static gboolean run_plan(WorkerPlan *self, GError **error)
 {
     IfmMeasurement *measurement = self->worker->measurement;
     g_autoptr(GError) failure = NULL, unwritten = NULL, loss = NULL;
     IfmStopReason stop;
     gboolean ran = repeat(self, &stop, &failure);
-    if (!ifm_plan_run_write_trace(self, &unwritten))
+    if (!worker_plan_write_trace(self, &unwritten))
         ifm_measurement_warn(measurement, "the trace was not written: %s", unwritten->message);
     report_plan(self);
     for (guint i = 0; i < self->replans->len; i++)
@@ -541,7 +541,7 @@ static gboolean run_once(void *self, GError **error)
 
 IfmSubject worker_pipeline_subject(Worker *worker)
 {
-    IfmPlanRun *self = worker->state;
+    WorkerPlan *self = worker->state;
     return (IfmSubject){ .name = "pipeline", .clock = self->clock, .run = run_once, .self = self };
 }
 
@@ -554,14 +554,14 @@ gboolean worker_pipeline_still_there(Worker *worker, GError **error)
 
 gboolean worker_pipeline_prepare(Worker *worker, const json_t *request, GError **error)
 {
-    IfmPlanRun *self = worker->state = g_new0(IfmPlanRun, 1);
+    WorkerPlan *self = worker->state = g_new0(WorkerPlan, 1);
     self->worker = worker;
-    if (!ifm_plan_run_make(self, request, error))
+    if (!worker_plan_make(self, request, error))
         return FALSE;
     describe_environment(self);
     if (!worker_go_on(worker, "compiling", 1, error))
         return FALSE;
-    gboolean compiled = ifm_plan_run_compile(self, error);
+    gboolean compiled = worker_plan_compile(self, error);
     worker_note_rss(worker, "after_compile_bytes");
     return compiled;
 }
@@ -578,5 +578,5 @@ gboolean worker_pipeline_run(Worker *worker, const json_t *request, GError **err
 
 void worker_pipeline_drop(Worker *worker)
 {
-    ifm_plan_run_free(g_steal_pointer(&worker->state));
+    worker_plan_free(g_steal_pointer(&worker->state));
 }

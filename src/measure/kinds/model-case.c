@@ -79,12 +79,12 @@ static const IfmRecordField fields[] = {
     { NULL },
 };
 
-gboolean ifm_model_case_complete_dtype(IfmModelCase *model_case, GError **error)
+gboolean ifm_case_complete_dtype(IfmModelCase *model_case, GError **error)
 {
     if (model_case->dtype != IFM_DTYPE_UNDEFINED)
         return TRUE;
     g_autoptr(IfmModel) model =
-        model_case->model != NULL ? ifm_model_ref(model_case->model) : ifm_model_case_open(model_case, error);
+        model_case->model != NULL ? ifm_model_ref(model_case->model) : ifm_case_open_model(model_case, error);
     if (model != NULL)
         model_case->dtype = ifm_model_dtype(model);
     return model != NULL;
@@ -93,7 +93,7 @@ gboolean ifm_model_case_complete_dtype(IfmModelCase *model_case, GError **error)
 static gboolean complete(void *spec, GError **error)
 {
     IfmModelCase *model_case = spec;
-    if (!ifm_model_case_complete_dtype(model_case, error))
+    if (!ifm_case_complete_dtype(model_case, error))
         return FALSE;
     if (model_case->kernel != NULL)
     {
@@ -105,7 +105,7 @@ static gboolean complete(void *spec, GError **error)
            (model_case->energy == NULL || ifm_energy_source_check(model_case->energy, error));
 }
 
-IfmModel *ifm_model_case_open(const IfmModelCase *model_case, GError **error)
+IfmModel *ifm_case_open_model(const IfmModelCase *model_case, GError **error)
 {
     if (model_case->kernel == NULL)
         return ifm_model_open(model_case->model_path, error);
