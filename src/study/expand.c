@@ -1,3 +1,4 @@
+/* The cases of a study of stages: stages and ranges on devices, alone and under load, and the links between devices. */
 #include <math.h>
 #include <string.h>
 
