@@ -115,11 +115,6 @@ void ifm_back_take(IfmBack *back, gsize index)
 
 /* --- which tensors ------------------------------------------------------------------------------------------------ */
 
-gboolean ifm_back_is_float(IfmDtype dtype)
-{
-    return dtype == IFM_DTYPE_F32 || dtype == IFM_DTYPE_F64 || dtype == IFM_DTYPE_F16 || dtype == IFM_DTYPE_BF16;
-}
-
 /* has_zero_gradient: Whether small changes of the inputs do not change the outputs. */
 static gboolean has_zero_gradient(const IfmNode *node)
 {
@@ -131,7 +126,7 @@ static gboolean has_zero_gradient(const IfmNode *node)
 static gboolean may_carry(const IfmBack *back, const char *tensor)
 {
     IfmBackShape shape;
-    return *tensor != '\0' && (!ifm_back_facts_shape(back->facts, tensor, &shape) || ifm_back_is_float(shape.dtype));
+    return *tensor != '\0' && (!ifm_back_facts_shape(back->facts, tensor, &shape) || ifm_dtype_is_float(shape.dtype));
 }
 
 /* reach: Forwards from the tensors to differentiate by. The names that subgraphs of a node read count as its inputs. */
@@ -317,6 +312,13 @@ static void read_model(IfmBack *back)
     }
 }
 
+/* Tables of names that are not theirs. */
+static const gsize name_tables[] = {
+    offsetof(IfmBack, taken),   offsetof(IfmBack, taken_nodes), offsetof(IfmBack, numbers),
+    offsetof(IfmBack, carried), offsetof(IfmBack, wanted),      offsetof(IfmBack, node_numbers),
+    offsetof(IfmBack, reached), offsetof(IfmBack, live),        offsetof(IfmBack, gradients),
+};
+
 IfmBack *ifm_back_new(IfmModel *model, const IfmGradientOptions *options, const char *suffix, GError **error)
 {
     IfmBackFacts *facts = ifm_back_facts_new(model, options->bindings, options->n_bindings, error);
@@ -334,17 +336,10 @@ IfmBack *ifm_back_new(IfmModel *model, const IfmGradientOptions *options, const 
     if (bound != NULL)
         ifm_model_builder_metadata(back->builder, IFM_GRADIENT_BOUND, bound);
     back->strings = g_string_chunk_new(4096);
-    back->taken = g_hash_table_new(g_str_hash, g_str_equal);
-    back->taken_nodes = g_hash_table_new(g_str_hash, g_str_equal);
-    back->numbers = g_hash_table_new(g_str_hash, g_str_equal);
-    back->node_numbers = g_hash_table_new(g_str_hash, g_str_equal);
     back->constants = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     back->kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    back->carried = g_hash_table_new(g_str_hash, g_str_equal);
-    back->wanted = g_hash_table_new(g_str_hash, g_str_equal);
-    back->reached = g_hash_table_new(g_str_hash, g_str_equal);
-    back->live = g_hash_table_new(g_str_hash, g_str_equal);
-    back->gradients = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < G_N_ELEMENTS(name_tables); i++)
+        G_STRUCT_MEMBER(GHashTable *, back, name_tables[i]) = g_hash_table_new(g_str_hash, g_str_equal);
     read_model(back);
     return back;
 }
@@ -353,17 +348,10 @@ void ifm_back_free(IfmBack *back)
 {
     if (back == NULL)
         return;
-    g_hash_table_unref(back->taken);
-    g_hash_table_unref(back->taken_nodes);
-    g_hash_table_unref(back->numbers);
-    g_hash_table_unref(back->node_numbers);
     g_hash_table_unref(back->constants);
     g_hash_table_unref(back->kept);
-    g_hash_table_unref(back->carried);
-    g_hash_table_unref(back->wanted);
-    g_hash_table_unref(back->reached);
-    g_hash_table_unref(back->live);
-    g_hash_table_unref(back->gradients);
+    for (gsize i = 0; i < G_N_ELEMENTS(name_tables); i++)
+        g_hash_table_unref(G_STRUCT_MEMBER(GHashTable *, back, name_tables[i]));
     ifm_back_facts_free(back->facts);
     ifm_model_builder_free(back->builder);
     g_string_chunk_free(back->strings);

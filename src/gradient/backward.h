@@ -14,7 +14,6 @@ IfmBack *ifm_back_new(IfmModel *model, const IfmGradientOptions *options, const 
 void ifm_back_free(IfmBack *back);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmBack, ifm_back_free)
 
-gboolean ifm_back_is_float(IfmDtype dtype);
 /* ifm_back_follow: Fills reached and live, from back->reached (the tensors to differentiate by) to @output. Returns: FALSE
  * with IFM_ERROR_UNSUPPORTED for a node between them without a rule. */
 gboolean ifm_back_follow(IfmBack *back, const char *output, GError **error);

@@ -32,7 +32,7 @@ static void refuse_name(const IfmModel *model, const char *what, const char *nam
 static gboolean is_float_weight(const IfmModel *model, const char *name)
 {
     IfmTensor tensor;
-    return ifm_model_weight(model, name, &tensor) && ifm_back_is_float(tensor.dtype);
+    return ifm_model_weight(model, name, &tensor) && ifm_dtype_is_float(tensor.dtype);
 }
 
 /* find_parameters: Returns: (transfer container) names, in the model's order; NULL with an error. @names: (nullable) each
@@ -91,7 +91,7 @@ static gboolean check_output(const IfmBack *back, IfmLoss loss, const IfmPort *p
     IfmBackShape shape;
     gboolean is_known = ifm_back_facts_shape(back->facts, port->name, &shape);
     g_autofree char *text = is_known ? ifm_shape_to_string(shape.rank, shape.dims) : g_strdup("a shape that is not known");
-    if (!is_known || !ifm_back_is_float(shape.dtype))
+    if (!is_known || !ifm_dtype_is_float(shape.dtype))
         ifm_error_refuse(error, "%s: output '%s': %s of %s; a loss is of floating-point numbers",
                          ifm_model_name(back->model), port->name, text,
                          ifm_dtype_name(is_known ? shape.dtype : port->dtype));
@@ -194,7 +194,7 @@ static gboolean pass_init(Pass *pass, IfmModel *model, GError **error)
         !check_reserved(pass->back, error) || !check_output(pass->back, pass->options->loss, pass->output, error))
         return FALSE;
     for (gsize i = 0; i < ifm_model_n_inputs(pass->lowered) && pass->options->input_gradients; i++)
-        if (ifm_back_is_float(ifm_model_input(pass->lowered, i)->dtype))
+        if (ifm_dtype_is_float(ifm_model_input(pass->lowered, i)->dtype))
             g_ptr_array_add(pass->inputs, ifm_model_input(pass->lowered, i)->name);
     reach_from(pass, pass->parameters);
     reach_from(pass, pass->inputs);

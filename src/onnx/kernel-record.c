@@ -6,16 +6,6 @@
 #include <base/fields.h>
 #include <onnx/fused-kernel.h>
 
-const char *const *ifm_kernel_coverage_words(void)
-{
-    static const char *const words[] = { [IFM_COVERAGE_EXACT] = "exact",
-                                         [IFM_COVERAGE_INSERTED] = "inserted",
-                                         [IFM_COVERAGE_GROUP] = "group",
-                                         [IFM_COVERAGE_AMBIGUOUS] = "ambiguous",
-                                         NULL };
-    return words;
-}
-
 static void tensor_free(IfmKernelTensor *tensor);
 
 static const IfmRecordField tensor_fields[] = {
@@ -28,7 +18,16 @@ static const IfmRecordField tensor_fields[] = {
     { NULL },
 };
 
-static const char *const coverage_words[] = { "exact", "inserted", "group", "ambiguous", NULL };
+static const char *const coverage_words[] = { [IFM_COVERAGE_EXACT] = "exact",
+                                              [IFM_COVERAGE_INSERTED] = "inserted",
+                                              [IFM_COVERAGE_GROUP] = "group",
+                                              [IFM_COVERAGE_AMBIGUOUS] = "ambiguous",
+                                              NULL };
+
+const char *const *ifm_kernel_coverage_words(void)
+{
+    return coverage_words;
+}
 
 #define TENSORS(member)                                                                                                    \
     IFM_RECORD(ROWS, IfmKernelRecord, member), .fields = tensor_fields, .size = sizeof(IfmKernelTensor),                   \

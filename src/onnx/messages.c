@@ -82,6 +82,14 @@ Onnx__ValueInfoProto *ifm_onnx_new_port(const char *name, IfmDtype dtype)
     return port;
 }
 
+int ifm_onnx_elem_type(const Onnx__ValueInfoProto *port)
+{
+    const Onnx__TypeProto *type = port->type;
+    return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && type->tensor_type != NULL
+               ? type->tensor_type->elem_type
+               : 0;
+}
+
 Onnx__TensorProto *ifm_onnx_new_tensor(const char *name, int dtype, gsize rank, const gint64 *dims)
 {
     Onnx__TensorProto *tensor = IFM_ONNX_NEW(tensor_proto);

@@ -163,18 +163,9 @@ static void note(Written *written, const char *tensor, gint type)
         g_hash_table_insert(written->types, (gpointer)tensor, GINT_TO_POINTER(type));
 }
 
-/* 0: it is not said */
-static gint type_said(const Onnx__ValueInfoProto *value)
-{
-    const Onnx__TypeProto *type = value->type;
-    return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && type->tensor_type != NULL
-               ? type->tensor_type->elem_type
-               : 0;
-}
-
 static void note_value(Written *written, const Onnx__ValueInfoProto *value)
 {
-    note(written, value->name, type_said(value));
+    note(written, value->name, ifm_onnx_elem_type(value));
 }
 
 static gboolean is_cast(const Onnx__NodeProto *node)
@@ -244,7 +235,7 @@ typedef struct
 static void look_at(Named *named, Onnx__ValueInfoProto *const *values, gsize n)
 {
     for (gsize i = 0; i < n; i++)
-        named->is_named |= type_said(values[i]) == named->type;
+        named->is_named |= ifm_onnx_elem_type(values[i]) == named->type;
 }
 
 static void look_in(Onnx__GraphProto *graph, gpointer user)

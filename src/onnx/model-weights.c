@@ -6,17 +6,6 @@
 #define MAX_INPUTS 16 /* of a node with settings */
 #define MAX_HOPS 8    /* between a weight and the node that uses it */
 
-static gboolean is_one_of(const char *const *names, const char *name)
-{
-    return g_strv_contains(names, name);
-}
-
-static gboolean is_float(const Onnx__TensorProto *tensor)
-{
-    return tensor->data_type == IFM_DTYPE_F32 || tensor->data_type == IFM_DTYPE_F64 || tensor->data_type == IFM_DTYPE_F16 ||
-           tensor->data_type == IFM_DTYPE_BF16;
-}
-
 gint64 ifm_onnx_n_elements(const Onnx__TensorProto *tensor)
 {
     gint64 n = 1;
@@ -40,7 +29,9 @@ const Onnx__TensorProto *ifm_onnx_constant(const IfmNode *node)
     if (*node->domain != '\0' || !g_str_equal(node->op_type, "Constant") || node->n_outputs == 0)
         return NULL;
     const Onnx__AttributeProto *value = ifm_onnx_attribute(node, "value");
-    return value != NULL && value->t != NULL && value->t->n_dims > 0 && is_float(value->t) ? value->t : NULL;
+    return value != NULL && value->t != NULL && value->t->n_dims > 0 && ifm_dtype_is_float((IfmDtype)value->t->data_type)
+               ? value->t
+               : NULL;
 }
 
 /* --- who reads a tensor ----------------------------------------------------------------------------------------------- */
@@ -200,7 +191,7 @@ typedef gboolean (*Meaning)(const IfmUses *self, const Use *use);
 static gboolean is_mover(const Use *use)
 {
     static const char *const movers[] = { "Cast", "Expand", "Identity", "Reshape", "Transpose", "Unsqueeze", NULL };
-    return use->input == 0 && is_default(use->node) && is_one_of(movers, use->node->op_type);
+    return use->input == 0 && is_default(use->node) && g_strv_contains(movers, use->node->op_type);
 }
 
 /* only_as: Whether all that reads the tensor, directly or moved about, uses it so. */
@@ -263,7 +254,7 @@ static gboolean is_number(const IfmUses *self, const char *name, const Onnx__Ten
     if (ifm_onnx_n_elements(tensor) != 1 || !is_generated(name))
         return FALSE;
     for (guint i = 0; readers != NULL && i < readers->len; i++)
-        if (!is_one_of(arithmetic, g_array_index(readers, Use, i).node->op_type))
+        if (!g_strv_contains(arithmetic, g_array_index(readers, Use, i).node->op_type))
             return FALSE;
     return TRUE;
 }
@@ -271,8 +262,9 @@ static gboolean is_number(const IfmUses *self, const char *name, const Onnx__Ten
 /* is_trainable: @tensor: of that name */
 static gboolean is_trainable(const IfmUses *self, const char *name, const Onnx__TensorProto *tensor)
 {
-    return is_float(tensor) && !is_number(self, name, tensor) && !only_as(self, name, is_setting, 0) &&
-           !only_as(self, name, is_statistic, 0) && !only_as(self, name, is_scale, 0);
+    return ifm_dtype_is_float((IfmDtype)tensor->data_type) && !is_number(self, name, tensor) &&
+           !only_as(self, name, is_setting, 0) && !only_as(self, name, is_statistic, 0) &&
+           !only_as(self, name, is_scale, 0);
 }
 
 /* --- how many parameters it is ---------------------------------------------------------------------------------------- */
@@ -308,7 +300,7 @@ static gint64 unpacked(const IfmUses *self, const char *name, const Onnx__Tensor
 
 gint64 ifm_uses_n_parameters(const IfmUses *self, const char *name, const Onnx__TensorProto *tensor, gboolean is_constant)
 {
-    if (is_float(tensor))
+    if (ifm_dtype_is_float((IfmDtype)tensor->data_type))
     {
         const gboolean formula = is_constant && (is_number(self, name, tensor) || only_as(self, name, is_setting, 0));
         return formula || only_as(self, name, is_scale, 0) ? 0 : ifm_onnx_n_elements(tensor);

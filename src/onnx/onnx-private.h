@@ -96,6 +96,8 @@ void *ifm_onnx_copy_message(const void *message);
 Onnx__NodeProto *ifm_onnx_new_node(const char *text, char *name);
 /* ifm_onnx_new_port: (transfer full) of any shape */
 Onnx__ValueInfoProto *ifm_onnx_new_port(const char *name, IfmDtype dtype);
+/* ifm_onnx_elem_type: The element type that a value is said to have; 0: none, or it is no tensor */
+int ifm_onnx_elem_type(const Onnx__ValueInfoProto *port);
 /* ifm_onnx_new_tensor: (transfer full) without values */
 Onnx__TensorProto *ifm_onnx_new_tensor(const char *name, int dtype, gsize rank, const gint64 *dims);
 Onnx__OperatorSetIdProto *ifm_onnx_new_opset(const char *domain, gint64 version);

@@ -14,10 +14,6 @@ G_BEGIN_DECLS
 
 #define IFM_MODEL_MAPPED_MIN_BYTES (1 << 14) /* tensors of this size or more are not copied */
 
-#ifndef IFM_MODEL_MAPPED_MIN_BYTES
-
-#endif
-
 /**
  * IfmPort: an input or output of a model.
  * @dims: [rank] -1 for a free dimension    @rank: -1 where unknown

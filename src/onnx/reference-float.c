@@ -180,12 +180,6 @@ static void stand_in(Head *head, const char *name, int dtype, const Onnx__Tensor
     }
 }
 
-static int port_dtype(const Onnx__ValueInfoProto *port)
-{
-    const Onnx__TypeProto *type = port->type;
-    return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->elem_type : 0;
-}
-
 static void widen_nodes(IfmRewrite *rewrite, Onnx__GraphProto *graph, gboolean is_body);
 
 /* widen_body: A body's constants are converted at its start; what comes in is f32 already. */
@@ -232,8 +226,8 @@ static void give_outputs(IfmRewrite *rewrite, Onnx__GraphProto *graph)
     g_autoptr(GHashTable) ports = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
     for (gsize i = 0; i < graph->n_output; i++)
-        if (is_half(port_dtype(graph->output[i])))
-            g_hash_table_insert(ports, graph->output[i]->name, GINT_TO_POINTER(port_dtype(graph->output[i])));
+        if (is_half(ifm_onnx_elem_type(graph->output[i])))
+            g_hash_table_insert(ports, graph->output[i]->name, GINT_TO_POINTER(ifm_onnx_elem_type(graph->output[i])));
     IfmRewriteScope scope;
     ifm_rewrite_scope_init(&scope, rewrite, NULL, graph);
     for (gsize i = 0; i < graph->n_node; i++)
@@ -270,7 +264,7 @@ static void widen_nodes(IfmRewrite *rewrite, Onnx__GraphProto *graph, gboolean i
         stand_in(&head, graph->initializer[i]->name, graph->initializer[i]->data_type, graph->initializer[i]);
     for (gsize i = 0; i < graph->n_input && !is_body; i++)
         if (!g_hash_table_contains(names, graph->input[i]->name))
-            stand_in(&head, graph->input[i]->name, port_dtype(graph->input[i]), NULL);
+            stand_in(&head, graph->input[i]->name, ifm_onnx_elem_type(graph->input[i]), NULL);
     for (gsize i = 0; i < graph->n_node; i++)
     {
         Onnx__GraphProto *body;

@@ -42,20 +42,14 @@ static gboolean is_quantiser(const char *op_type)
            (op_type[0] == 'Q' && g_ascii_isupper(op_type[1]));
 }
 
-static void see_type(IfmModelPrecision *precision, const Onnx__ValueInfoProto *port)
-{
-    if (port->type != NULL && port->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
-        see_dtype(precision, port->type->tensor_type->elem_type);
-}
-
 static void see_node(IfmModelPrecision *precision, const Onnx__NodeProto *node);
 
 static void see_graph(IfmModelPrecision *precision, const Onnx__GraphProto *graph)
 {
     for (gsize i = 0; i < graph->n_input; i++)
-        see_type(precision, graph->input[i]);
+        see_dtype(precision, ifm_onnx_elem_type(graph->input[i]));
     for (gsize i = 0; i < graph->n_output; i++)
-        see_type(precision, graph->output[i]);
+        see_dtype(precision, ifm_onnx_elem_type(graph->output[i]));
     for (gsize i = 0; i < graph->n_initializer; i++)
         see_dtype(precision, graph->initializer[i]->data_type);
     for (gsize i = 0; i < graph->n_node; i++)

@@ -118,8 +118,7 @@ static int body_dtype(const Onnx__NodeProto *node, gsize index)
 {
     const Onnx__GraphProto *body = ifm_onnx_body(node, 0);
     index += g_str_equal(node->op_type, "Loop") ? 1 : 0;
-    const Onnx__TypeProto *type = body != NULL && index < body->n_output ? body->output[index]->type : NULL;
-    return type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type->elem_type : 0;
+    return body != NULL && index < body->n_output ? ifm_onnx_elem_type(body->output[index]) : 0;
 }
 
 /* made_dtype: By the operator's rule, which tells types without shapes; else that of the first input. */

@@ -186,11 +186,8 @@ void ifm_rewrite_scope_init(IfmRewriteScope *scope, IfmRewrite *rewrite, const I
     scope->values = g_hash_table_new(g_str_hash, g_str_equal);
     scope->dtypes = g_hash_table_new(g_str_hash, g_str_equal);
     for (gsize i = 0; i < graph->n_input; i++)
-    {
-        const Onnx__TypeProto *type = graph->input[i]->type;
-        if (type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
-            g_hash_table_insert(scope->dtypes, graph->input[i]->name, GINT_TO_POINTER(type->tensor_type->elem_type));
-    }
+        if (ifm_onnx_elem_type(graph->input[i]) != 0)
+            g_hash_table_insert(scope->dtypes, graph->input[i]->name, GINT_TO_POINTER(ifm_onnx_elem_type(graph->input[i])));
     for (gsize i = 0; i < graph->n_initializer; i++)
         g_hash_table_insert(scope->values, graph->initializer[i]->name, graph->initializer[i]);
 }

@@ -90,23 +90,14 @@ static gboolean read_varint(Scanner *scanner, guint max_width, guint64 *value, G
 
 static guint wire_of(ProtobufCType type)
 {
-    switch (type)
-    {
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-        return WIRE_FIXED32;
-    case PROTOBUF_C_TYPE_DOUBLE:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-        return WIRE_FIXED64;
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return WIRE_LENGTH;
-    default:
-        return WIRE_VARINT;
-    }
+    static const guint8 wires[] = {
+        [PROTOBUF_C_TYPE_FLOAT] = WIRE_FIXED32,    [PROTOBUF_C_TYPE_FIXED32] = WIRE_FIXED32,
+        [PROTOBUF_C_TYPE_SFIXED32] = WIRE_FIXED32, [PROTOBUF_C_TYPE_DOUBLE] = WIRE_FIXED64,
+        [PROTOBUF_C_TYPE_FIXED64] = WIRE_FIXED64,  [PROTOBUF_C_TYPE_SFIXED64] = WIRE_FIXED64,
+        [PROTOBUF_C_TYPE_STRING] = WIRE_LENGTH,    [PROTOBUF_C_TYPE_BYTES] = WIRE_LENGTH,
+        [PROTOBUF_C_TYPE_MESSAGE] = WIRE_LENGTH, /* others: WIRE_VARINT, 0 */
+    };
+    return wires[type];
 }
 
 /* check_packed: whether @length bytes at the cursor are whole elements of a packed field. */

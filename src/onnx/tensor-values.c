@@ -67,25 +67,25 @@ guint ifm_onnx_type_bits(gint type)
 
 /* --- checking ----------------------------------------------------------------------------------------------------- */
 
+/* Places of the typed fields in a message: how many values there are, and the values. */
+#define TYPED(member)                                                                                                      \
+    {                                                                                                                      \
+        offsetof(Onnx__TensorProto, n_##member), offsetof(Onnx__TensorProto, member)                                       \
+    }
+static const struct
+{
+    gsize count, values;
+} typed_fields[FIELD_RAW] = {
+    [FIELD_FLOAT] = TYPED(float_data),   [FIELD_INT32] = TYPED(int32_data),   [FIELD_INT64] = TYPED(int64_data),
+    [FIELD_DOUBLE] = TYPED(double_data), [FIELD_UINT64] = TYPED(uint64_data), [FIELD_STRING] = TYPED(string_data),
+};
+#undef TYPED
+
 static gsize field_count(const Onnx__TensorProto *tensor, ValueField field)
 {
-    switch (field)
-    {
-    case FIELD_FLOAT:
-        return tensor->n_float_data;
-    case FIELD_INT32:
-        return tensor->n_int32_data;
-    case FIELD_INT64:
-        return tensor->n_int64_data;
-    case FIELD_DOUBLE:
-        return tensor->n_double_data;
-    case FIELD_UINT64:
-        return tensor->n_uint64_data;
-    case FIELD_STRING:
-        return tensor->n_string_data;
-    default:
+    if (field == FIELD_RAW)
         return tensor->has_raw_data ? tensor->raw_data.len : 0;
-    }
+    return G_STRUCT_MEMBER(size_t, tensor, typed_fields[field].count);
 }
 
 /* count_elements: the product of the dimensions, small enough that its bits fit into 63 bits. */
@@ -387,11 +387,7 @@ gboolean ifm_onnx_tensor_wrap(const Onnx__TensorProto *proto, IfmTensor *tensor)
     {
         if ((field == FIELD_INT32 || field == FIELD_UINT64) && size < (field == FIELD_INT32 ? 4u : 8u))
             return narrow(proto, tensor);
-        data = field == FIELD_FLOAT    ? (void *)proto->float_data
-               : field == FIELD_INT32  ? (void *)proto->int32_data
-               : field == FIELD_INT64  ? (void *)proto->int64_data
-               : field == FIELD_DOUBLE ? (void *)proto->double_data
-                                       : (void *)proto->uint64_data;
+        data = G_STRUCT_MEMBER(void *, proto, typed_fields[field].values);
     }
     return ifm_tensor_wrap(tensor, (IfmDtype)proto->data_type, (int)proto->n_dims, proto->dims, data, NULL);
 }
