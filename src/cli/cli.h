@@ -103,7 +103,7 @@ char *cli_completion_devices(void);
 char *cli_completion_bash(void);
 char *cli_completion_fish(void);
 
-/* --- messages.c ------------------------------------------------------------------------------------------------------- */
+/* --- terminal.c --- */
 
 /* cli_complain: "inferometer: …" on one line of standard error. */
 void cli_complain(const char *format, ...) G_GNUC_PRINTF(1, 2);

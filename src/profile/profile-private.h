@@ -171,7 +171,8 @@ gboolean profile_is_graph(const char *text);
  * all. Returns: FALSE with IFM_ERROR_USAGE, or where there is no such model. */
 gboolean profile_graph_init(IfmProfilePlan *plan, GError **error);
 
-/* --- profile-ask.c: from options to a plan --------------------------------------------------------------------------- */
+/* --- profile-parse.c: from options to a plan ---------------------------------------------------------------------------
+ */
 
 /* profile_parse_parts: @text: "runtime,layers", NULL: all. */
 gboolean profile_parse_parts(const char *text, guint *parts, GError **error);

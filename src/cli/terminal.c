@@ -5,7 +5,9 @@
 
 #include "cli.h"
 
-/* Set once by main() before anything is said. */
+/* What the command prints: complaints and notes on standard error, text and JSON on standard output. */
+
+/* Set once by main() before anything is printed. */
 static const Verb *current_verb;
 static gboolean is_quiet;
 
