@@ -219,7 +219,8 @@ static gboolean take_weights(SimulatedCompiled *compiled, GError **error)
                          "%s: the weights of %s take %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
                          " the device has %" G_GINT64_FORMAT " left",
                          compiled->base.spec->text, ifm_model_name(compiled->base.model), bytes,
-                         compiled->unit->memory_bytes, compiled->unit->memory_bytes - unit_state_taken(compiled->state));
+                         compiled->unit->memory_bytes,
+                         compiled->unit->memory_bytes - atomic_load(&compiled->state->taken_bytes));
 }
 
 static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
@@ -230,7 +231,7 @@ static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
     compiled->table = range_table_load(latency->table, compiled->stage, error);
     if (compiled->table == NULL)
         return FALSE;
-    if (range_table_is_known(compiled->table) || latency->otherwise_roofline)
+    if (compiled->table->missing == NULL || latency->otherwise_roofline)
         return TRUE;
     const char *model = ifm_model_name(compiled->base.model);
     if (compiled->stage == NULL)
@@ -238,11 +239,11 @@ static gboolean load_latency(SimulatedCompiled *compiled, GError **error)
             error, IFM_ERROR_UNSUPPORTED,
             "%s: %s names no stage (metadata inferometer.stage), and the device knows the latencies of stages alone",
             compiled->base.spec->text, model);
-    else if (simulated_range_has(compiled->stage, range_table_missing(compiled->table)) &&
-             !g_str_equal(compiled->stage, range_table_missing(compiled->table)))
+    else if (simulated_range_has(compiled->stage, compiled->table->missing) &&
+             !g_str_equal(compiled->stage, compiled->table->missing))
         ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
                       "%s: %s: the device's table has no latency of stages \"%s\" as one, nor of stage \"%s\" to add up",
-                      compiled->base.spec->text, model, compiled->stage, range_table_missing(compiled->table));
+                      compiled->base.spec->text, model, compiled->stage, compiled->table->missing);
     else
         ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: %s: the device's table has no latency of stage \"%s\"",
                       compiled->base.spec->text, model, compiled->stage);
@@ -275,15 +276,6 @@ static gboolean compile_inner(SimulatedCompiled *compiled, GError **error)
     return compiled->inner != NULL;
 }
 
-static void hang_compile(void *user, gboolean cancellable)
-{
-    const SimulatedCompiled *compiled = user;
-    IfmCondition *condition = ifm_condition_new(compiled->base.engine->clock);
-    ifm_condition_lock(condition);
-    for (;;)
-        ifm_condition_wait_until(condition, IFM_CLOCK_NEVER);
-}
-
 static gboolean strike_compile(SimulatedCompiled *compiled, GError **error)
 {
     const FaultDescription *fault = fault_find(compiled->unit, 0, compiled->stage, &compiled->known);
@@ -291,7 +283,10 @@ static gboolean strike_compile(SimulatedCompiled *compiled, GError **error)
         return TRUE;
     g_autofree char *where =
         g_strdup_printf("%s, compiling %s", compiled->base.spec->text, ifm_model_name(compiled->base.model));
-    return fault_strike(fault, compiled->state, where, hang_compile, compiled, error) != FAULT_EFFECT_ERROR;
+    IfmCondition *condition = ifm_condition_new(compiled->base.engine->clock);
+    const FaultEffect effect = fault_strike(fault, compiled->state, where, condition, NULL, error);
+    ifm_condition_free(condition);
+    return effect != FAULT_EFFECT_ERROR;
 }
 
 gboolean simulated_compile(IfmCompiled *base, GError **error)

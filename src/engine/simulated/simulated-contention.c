@@ -6,13 +6,6 @@
 /* Longer than any latency, and still a valid time. */
 #define MAX_NS 4e18
 
-struct Contention
-{
-    IfmClock *clock;
-    IfmCondition *condition; /* of the following */
-    ContendedWork *first;    /* inferences in progress */
-};
-
 Contention *contention_new(IfmClock *clock)
 {
     Contention *contention = g_new0(Contention, 1);
@@ -28,11 +21,6 @@ void contention_free(Contention *contention)
     ifm_condition_free(contention->condition);
     ifm_clock_unref(contention->clock);
     g_free(contention);
-}
-
-IfmCondition *contention_condition(Contention *contention)
-{
-    return contention->condition;
 }
 
 static gboolean is_for(const ContentionDescription *entry, const char *stage)

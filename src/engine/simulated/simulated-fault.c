@@ -10,14 +10,6 @@
 
 /* --- state of a device ------------------------------------------------------------------------------------------------ */
 
-struct UnitState
-{
-    char *file; /* NULL: a loss ends with the engine */
-    _Atomic int health;
-    _Atomic gint64 probes_left; /* 0: no probe recovers it */
-    _Atomic gint64 taken_bytes, peak_bytes;
-};
-
 static const char *const health_names[] = {
     [UNIT_WELL] = "well",
     [UNIT_LOST_SILENT] = "silent",
@@ -116,16 +108,6 @@ gboolean unit_state_take(UnitState *state, gint64 bytes, gint64 limit_bytes)
     return TRUE;
 }
 
-gint64 unit_state_taken(const UnitState *state)
-{
-    return atomic_load(&state->taken_bytes);
-}
-
-gint64 unit_state_peak(const UnitState *state)
-{
-    return atomic_load(&state->peak_bytes);
-}
-
 /* --- conditions of faults --------------------------------------------------------------------------------------------- */
 
 /* An unknown size meets no condition. */
@@ -221,8 +203,17 @@ static FaultEffect lose(const FaultDescription *fault, UnitState *state, const c
     return FAULT_EFFECT_ERROR;
 }
 
-FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const char *where,
-                         void (*wait_for_ever)(void *user, gboolean cancellable), void *user, GError **error)
+/* Returns once it is cancelled, where it can be. */
+static void hang(IfmCondition *condition, const gboolean *cancelled)
+{
+    ifm_condition_lock(condition);
+    while (cancelled == NULL || !*cancelled)
+        ifm_condition_wait_until(condition, IFM_CLOCK_NEVER);
+    ifm_condition_unlock(condition);
+}
+
+FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const char *where, IfmCondition *condition,
+                         const gboolean *cancelled, GError **error)
 {
     IfmErrorCode code = IFM_ERROR_FAILED;
     const char *says = "the device failed";
@@ -238,7 +229,7 @@ FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const 
         crash((FaultMode)fault->mode);
         break;
     case FAULT_HANG:
-        wait_for_ever(user, fault->mode == MODE_CANCELLABLE);
+        hang(condition, fault->mode == MODE_CANCELLABLE ? cancelled : NULL);
         code = IFM_ERROR_CANCELLED;
         says = "cancelled while it hung";
         break;

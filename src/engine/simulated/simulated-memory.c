@@ -35,7 +35,6 @@ IfmBuffer *simulated_buffer_alloc(IfmEngine *base, const IfmDeviceSpec *spec, gs
     buffer->state = state;
     buffer->unit = unit;
     buffer->bytes = bytes;
-    buffer->size_bytes = size_bytes;
     SimulatedEngine *engine = (SimulatedEngine *)base;
     pthread_mutex_lock(&engine->mutex);
     g_hash_table_add(engine->buffers, buffer);
@@ -50,7 +49,7 @@ void simulated_buffer_free(IfmBuffer *base)
     pthread_mutex_lock(&engine->mutex);
     g_hash_table_remove(engine->buffers, buffer);
     pthread_mutex_unlock(&engine->mutex);
-    unit_state_take(buffer->state, -(gint64)buffer->size_bytes, 0);
+    unit_state_take(buffer->state, -(gint64)buffer->base.size_bytes, 0);
     free(buffer->bytes);
     g_free(buffer);
 }
@@ -71,7 +70,8 @@ gboolean simulated_check_memory(SimulatedEngine *engine, const IfmTensor *tensor
     pthread_mutex_lock(&engine->mutex);
     const SimulatedBuffer *buffer =
         g_hash_table_contains(engine->buffers, tensor->data) ? (const SimulatedBuffer *)tensor->data : NULL;
-    gboolean good = buffer != NULL && (unit == NULL || buffer->unit == unit) && tensor->size_bytes <= buffer->size_bytes;
+    gboolean good =
+        buffer != NULL && (unit == NULL || buffer->unit == unit) && tensor->size_bytes <= buffer->base.size_bytes;
     pthread_mutex_unlock(&engine->mutex);
     if (!good)
         ifm_error_refuse(error,

@@ -66,7 +66,11 @@ gboolean stage_table_predict(const StageTable *table, const SimulatedSizes *size
  * range, else those of each of its stages. In the second case latencies add up, standard deviations add up as squares,
  * and a failure of one stage is one of the range ("table, summed").
  */
-typedef struct RangeTable RangeTable;
+typedef struct
+{
+    GPtrArray *parts; /* StageTable*: the range's own, or one for each of its stages */
+    char *missing;    /* the first stage without rows; NULL: all of it is known */
+} RangeTable;
 
 /* simulated_range: Whether a stage's name is a range FIRST-LAST. */
 gboolean simulated_range(const char *stage, int *first, int *last);
@@ -76,11 +80,7 @@ gboolean simulated_range_has(const char *stage, const char *one);
 RangeTable *range_table_load(const TableDescription *description, const char *stage, GError **error);
 void range_table_free(RangeTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RangeTable, range_table_free)
-/* range_table_is_known: Whether the table has rows for all of it. range_table_missing: The first stage without rows, or
- * NULL. */
-gboolean range_table_is_known(const RangeTable *table);
-const char *range_table_missing(const RangeTable *table);
-/* range_table_predict: As stage_table_predict(); only if range_table_is_known(). */
+/* range_table_predict: As stage_table_predict(); only where nothing is missing. */
 gboolean range_table_predict(const RangeTable *table, const SimulatedSizes *sizes, Prediction *prediction, GError **error);
 
 /* --- simulated-latency.c: roofline, shares, noise --------------------------------------------------------------------- */
@@ -117,7 +117,13 @@ gint64 noise_draw(SimulatedNoise *noise, double mean_ns, double table_sigma);
  * UnitState: the state of a device apart from any model: whether it is lost, and how much of its memory is taken. If
  * $IFM_SIMULATED_STATE_DIR names a folder, a loss is a file there, so that it outlives the process as a real one would.
  */
-typedef struct UnitState UnitState;
+typedef struct
+{
+    char *file; /* NULL: a loss ends with the engine */
+    _Atomic int health;
+    _Atomic gint64 probes_left; /* 0: no probe recovers it */
+    _Atomic gint64 taken_bytes, peak_bytes;
+} UnitState;
 
 typedef enum
 {
@@ -139,8 +145,6 @@ gboolean unit_state_probe(UnitState *state);
 /* unit_state_take: Takes memory (negative: gives it back). Returns: FALSE if @limit_bytes (0: none) would be
  * exceeded. */
 gboolean unit_state_take(UnitState *state, gint64 bytes, gint64 limit_bytes);
-gint64 unit_state_taken(const UnitState *state);
-gint64 unit_state_peak(const UnitState *state);
 
 /* fault_find: The first fault of a unit that applies, or NULL. @run: 0: a compile. @stage: or NULL. */
 const FaultDescription *fault_find(const UnitDescription *unit, gint64 run, const char *stage, const SimulatedSizes *sizes);
@@ -154,10 +158,10 @@ typedef enum
     FAULT_EFFECT_NAN,
 } FaultEffect;
 
-/* fault_strike: Executes the fault; may not return. @where: "DEVICE, MODEL". @wait_cancel: waits until the inference is
- * cancelled. */
-FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const char *where,
-                         void (*wait_for_ever)(void *user, gboolean cancellable), void *user, GError **error);
+/* fault_strike: Executes the fault; may not return. @where: "DEVICE, MODEL"    @condition: what a hang waits on
+ * @cancelled: under its lock; NULL: nothing cancels it */
+FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const char *where, IfmCondition *condition,
+                         const gboolean *cancelled, GError **error);
 void fault_set_lost(const UnitState *state, const char *where, const char *reason, GError **error);
 
 /* --- simulated-contention.c ------------------------------------------------------------------------------------------- */
@@ -166,7 +170,13 @@ void fault_set_lost(const UnitState *state, const char *where, const char *reaso
  * Contention: the running inferences on a machine whose units slow each other. A unit is busy from an inference's start
  * to its end, transfers included. When that set changes, what is left of every other inference goes on at another rate.
  */
-typedef struct Contention Contention;
+
+typedef struct
+{
+    IfmClock *clock;
+    IfmCondition *condition;     /* of the following; requests of such a machine wait on it and are cancelled through it */
+    struct ContendedWork *first; /* inferences in progress */
+} Contention;
 
 /* ContendedWork: a running inference, on its thread's stack. */
 typedef struct ContendedWork
@@ -182,8 +192,6 @@ typedef struct ContendedWork
 
 Contention *contention_new(IfmClock *clock);
 void contention_free(Contention *contention);
-/* contention_condition: The condition that requests of such a machine wait on and are cancelled through. */
-IfmCondition *contention_condition(Contention *contention);
 /* contention_factor: The factor on a unit's time. @busy: mask of the units that work */
 double contention_factor(const UnitDescription *unit, const char *stage, guint64 busy);
 /* contention_begin: @alone_ns: the time of the inference if nothing else works. */
@@ -240,7 +248,6 @@ typedef struct
     UnitState *state;
     const UnitDescription *unit;
     void *bytes;
-    gsize size_bytes;
 } SimulatedBuffer;
 
 /* simulated_machine: The description of a machine, read once. Call it with the engine's mutex locked. Returns: borrowed;

@@ -7,12 +7,6 @@
 /* More than any model has: a range named in a broken file costs at most this many look-ups in a table. */
 #define MAX_STAGES 1000
 
-struct RangeTable
-{
-    GPtrArray *parts; /* StageTable*: the range's own, or one for each of its stages */
-    char *missing;    /* the first stage without rows; NULL: there is none */
-};
-
 gboolean simulated_range(const char *stage, int *first, int *last)
 {
     char *end = NULL;
@@ -44,16 +38,6 @@ void range_table_free(RangeTable *table)
     g_ptr_array_unref(table->parts);
     g_free(table->missing);
     g_free(table);
-}
-
-gboolean range_table_is_known(const RangeTable *table)
-{
-    return table->missing == NULL;
-}
-
-const char *range_table_missing(const RangeTable *table)
-{
-    return table->missing;
 }
 
 static gboolean add_part(RangeTable *table, const TableDescription *description, const char *stage, GError **error)

@@ -26,8 +26,8 @@ gboolean simulated_request_init(IfmRequest *base, GError **error)
     request->sizes.values = g_memdup2(compiled->known.values, (compiled->known.n + 1) * sizeof(double));
     noise_init(&request->noise, compiled->noiseless ? NULL : compiled->unit->noise, seed, G_N_ELEMENTS(seed));
     request->nonsense = g_rand_new_with_seed_array(seed, G_N_ELEMENTS(seed));
-    request->condition = compiled->contention != NULL ? contention_condition(compiled->contention)
-                                                      : ifm_condition_new(base->compiled->engine->clock);
+    request->condition =
+        compiled->contention != NULL ? compiled->contention->condition : ifm_condition_new(base->compiled->engine->clock);
     request->where = g_strdup_printf("%s, %s", base->compiled->spec->text, ifm_model_name(base->compiled->model));
     request->resized = TRUE;
     if (base->compiled->options.profiling)
@@ -174,7 +174,7 @@ static gboolean predict(SimulatedRequest *request, const IfmAnalysis *analysis, 
         prediction->how = "fixed";
         return TRUE;
     }
-    if (compiled->table != NULL && range_table_is_known(compiled->table))
+    if (compiled->table != NULL && compiled->table->missing == NULL)
     {
         if (range_table_predict(compiled->table, &request->sizes, prediction, &local))
             return TRUE;
@@ -293,7 +293,7 @@ static gboolean take_working_set(SimulatedRequest *request, const IfmAnalysis *a
                              "%s: an inference needs %" G_GINT64_FORMAT " bytes, of %" G_GINT64_FORMAT
                              " the device has %" G_GINT64_FORMAT " left",
                              request->where, bytes, compiled->unit->memory_bytes,
-                             compiled->unit->memory_bytes - unit_state_taken(compiled->state));
+                             compiled->unit->memory_bytes - atomic_load(&compiled->state->taken_bytes));
     request->taken_bytes = bytes;
     return TRUE;
 }
@@ -458,15 +458,6 @@ static gboolean pass_until(SimulatedRequest *request, gint64 deadline_ns)
     return !cancelled;
 }
 
-static void wait_for_ever(void *user, gboolean cancellable)
-{
-    SimulatedRequest *request = user;
-    ifm_condition_lock(request->condition);
-    while (!cancellable || !request->cancelled)
-        ifm_condition_wait_until(request->condition, IFM_CLOCK_NEVER);
-    ifm_condition_unlock(request->condition);
-}
-
 void simulated_cancel(IfmRequest *base)
 {
     SimulatedRequest *request = (SimulatedRequest *)base;
@@ -595,7 +586,8 @@ gboolean simulated_infer(IfmRequest *base, GError **error)
     const FaultDescription *fault = fault_find(compiled->unit, run, compiled->stage, &request->sizes);
     if (fault == NULL)
         return run_well(request, started_ns, FAULT_EFFECT_ERROR, FALSE, error);
-    FaultEffect effect = fault_strike(fault, compiled->state, request->where, wait_for_ever, request, error);
+    FaultEffect effect =
+        fault_strike(fault, compiled->state, request->where, request->condition, &request->cancelled, error);
     if (effect == FAULT_EFFECT_ERROR)
         return FALSE;
     if (effect == FAULT_EFFECT_NONSENSE)

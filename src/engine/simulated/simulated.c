@@ -163,13 +163,13 @@ static gboolean simulated_memory(IfmCompiled *base, IfmEngineMemory *memory, GEr
     gint64 capacity = compiled->unit->memory_bytes, reserved = capacity > 0 ? capacity : -1;
     if ((compiled->unit->capabilities & IFM_CAN_BUFFERS) != 0)
     {
-        memory->device_in_use_bytes = unit_state_taken(compiled->state);
-        memory->device_peak_bytes = unit_state_peak(compiled->state);
+        memory->device_in_use_bytes = atomic_load(&compiled->state->taken_bytes);
+        memory->device_peak_bytes = atomic_load(&compiled->state->peak_bytes);
         memory->device_reserved_bytes = reserved;
         return TRUE;
     }
-    memory->in_use_bytes = unit_state_taken(compiled->state);
-    memory->peak_bytes = unit_state_peak(compiled->state);
+    memory->in_use_bytes = atomic_load(&compiled->state->taken_bytes);
+    memory->peak_bytes = atomic_load(&compiled->state->peak_bytes);
     memory->reserved_bytes = reserved;
     return TRUE;
 }
