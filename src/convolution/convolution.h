@@ -57,8 +57,6 @@ gboolean ifm_conv_layers_check(const GPtrArray *a, const GPtrArray *b, GError **
 
 extern const IfmRecordField ifm_conv_tuned_fields[];
 
-/** ifm_conv_tuned_new: (transfer full) texts are "". */
-IfmConvTuned *ifm_conv_tuned_new(void);
 void ifm_conv_tuned_free(IfmConvTuned *tuned);
 
 /** ifm_conv_tuning_add: Adds rows, or replaces those of the same key. The file is written completely or not at all; what

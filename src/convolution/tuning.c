@@ -22,13 +22,6 @@ const IfmRecordField ifm_conv_tuned_fields[] = {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------- */
 
-IfmConvTuned *ifm_conv_tuned_new(void)
-{
-    IfmConvTuned *tuned = g_new0(IfmConvTuned, 1);
-    ifm_record_init(tuned, ifm_conv_tuned_fields);
-    return tuned;
-}
-
 void ifm_conv_tuned_free(IfmConvTuned *tuned)
 {
     ifm_record_free(tuned, ifm_conv_tuned_fields);
@@ -114,8 +107,9 @@ char *ifm_conv_tuning_path(void)
 
 static gboolean read_row(const json_t *json, const char *path, GPtrArray *rows, GError **error)
 {
-    IfmConvTuned *row = ifm_conv_tuned_new();
+    IfmConvTuned *row = g_new0(IfmConvTuned, 1);
     IfmConvAlgorithm algorithm;
+    ifm_record_init(row, ifm_conv_tuned_fields);
     g_ptr_array_add(rows, row);
     return ifm_record_from_json(row, ifm_conv_tuned_fields, json, path, NULL, error) &&
            ifm_conv_algorithm_parse(row->algorithm, &algorithm, error);

@@ -85,12 +85,6 @@ static gint64 graph_of(const IfmGraph *graph, gint64 node)
     return graph->node_graph != NULL ? graph->node_graph[node] : 0;
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-    return (x > y) - (x < y);
-}
-
 /* reach: Writes all nodes reachable from @node to nodes[at ...] and marks them. Returns: their number. */
 static gint64 reach(Split *split, gint64 node, gint64 at)
 {
@@ -106,7 +100,7 @@ static gint64 reach(Split *split, gint64 node, gint64 at)
             split->places[other] = 1;
             nodes[n++] = other;
         }
-    qsort(nodes, (gsize)n, sizeof *nodes, compare_nodes);
+    qsort(nodes, (gsize)n, sizeof *nodes, ifm_compare_nodes);
     return n;
 }
 

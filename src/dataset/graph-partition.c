@@ -148,12 +148,6 @@ static gboolean sorting_init(Sorting *sorting, GError **error)
     return TRUE;
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-    return (x > y) - (x < y);
-}
-
 /* find_ghosts: Returns: (transfer full) the sources of the edges of this partition that others own, ascending. */
 static GArray *find_ghosts(Sorting *sorting, gint64 part)
 {
@@ -167,7 +161,7 @@ static GArray *find_ghosts(Sorting *sorting, gint64 part)
         g_array_append_val(ghosts, source);
     }
     if (ghosts->len > 0)
-        qsort(ghosts->data, ghosts->len, sizeof(gint64), compare_nodes);
+        qsort(ghosts->data, ghosts->len, sizeof(gint64), ifm_compare_nodes);
     return ghosts;
 }
 
