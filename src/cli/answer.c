@@ -120,6 +120,7 @@ static int write_files(const Arguments *arguments, const Answer *answer)
         g_autofree char *csv = answer->csv != NULL ? g_strdup(answer->csv) : ifm_document_to_csv(all[0], answer->key);
         status = cli_write(cli_text(arguments, "csv"), csv);
     }
+    /* JSON and CSV are written even where the verb's own files failed; document, page, figures and screen are not. */
     status = status != CLI_EXIT_OK ? status : answer->status;
     if (cli_wants(arguments, "document") && documents->len > 0 && status == CLI_EXIT_OK)
     {

@@ -13,7 +13,7 @@ struct Progress
     gboolean quiet, terminal, shown;
     const Arguments *arguments;
     gsize n_cases, number; /* number: of the running case, from 1 */
-    char *device;
+    char *title;
     gsize runs;
     double ci_ratio;
     gint64 last_log_us;
@@ -29,8 +29,8 @@ typedef struct
     const char *phase;
     gsize n;
     double median_ns, ci_ratio;
-    const char *rest; /* of the whole: rate and time left; "" */
-    const char *left; /* the time left alone, for narrow screens; "" or NULL */
+    const char *totals; /* of the whole: rate and time left; "" */
+    const char *left;   /* the time left alone, for narrow screens; "" or NULL */
 } Line;
 
 Progress *progress_new(const Arguments *arguments)
@@ -57,7 +57,7 @@ void progress_free(Progress *self)
         return;
     take_away(self);
     g_hash_table_unref(self->reported);
-    g_free(self->device);
+    g_free(self->title);
     g_free(self);
 }
 
@@ -97,7 +97,7 @@ static const struct
 {
     int bar, n_figures;
     gboolean phase; /* shown with figures; without figures it is always shown */
-    gboolean rest;
+    gboolean totals;
 } layouts[] = {
     { 16, 3, TRUE, TRUE },  { 8, 3, TRUE, TRUE },   { 8, 3, FALSE, TRUE },  { 8, 2, FALSE, TRUE },
     { 8, 1, FALSE, TRUE },  { 0, 1, FALSE, TRUE },  { 0, 0, FALSE, TRUE },  { 0, 3, FALSE, FALSE },
@@ -111,11 +111,11 @@ static void append_part(GString *out, const Line *line, gsize layout, gboolean u
     g_autofree char *bar = ifm_format_bar(line->part_ratio, MAX(width, 1), utf8);
     if (width > 0)
         g_string_append_printf(out, "  %s%s%s", utf8 ? "▕" : "[", bar, utf8 ? "▏" : "]");
-    if (layouts[layout].phase || (*numbers == '\0' && *line->rest == '\0' && layout + 1 < G_N_ELEMENTS(layouts)))
+    if (layouts[layout].phase || (*numbers == '\0' && *line->totals == '\0' && layout + 1 < G_N_ELEMENTS(layouts)))
         g_string_append_printf(out, "  %s", line->phase);
     g_string_append(out, numbers);
-    if (layouts[layout].rest && *line->rest != '\0')
-        g_string_append_printf(out, "  %s", layouts[layout].bar > 8 || line->left == NULL ? line->rest : line->left);
+    if (layouts[layout].totals && *line->totals != '\0')
+        g_string_append_printf(out, "  %s", layouts[layout].bar > 8 || line->left == NULL ? line->totals : line->left);
 }
 
 /* "[1/2] openvino:CPU@0  ▕███ ▏  running  n 120  median 1.234 ms  ±1.20 %", no wider than the screen. (transfer full) */
@@ -152,7 +152,7 @@ static void show(Progress *self, const Line *line, gboolean due)
     {
         g_autofree char *numbers = figures(line, g_get_charset(NULL), ALL_FIGURES);
         fprintf(stderr, "inferometer: [%zu/%zu] %s: %s%s%s%s\n", line->number, line->n_cases, line->name, line->phase,
-                numbers, *line->rest != '\0' ? "  " : "", line->rest);
+                numbers, *line->totals != '\0' ? "  " : "", line->totals);
         self->last_log_us = g_get_monotonic_time();
     }
     fflush(stderr);
@@ -167,13 +167,13 @@ static void show_case(Progress *self, const char *phase, const IfmProgress *now,
     const double ci_ratio = now != NULL ? now->ci_ratio : (double)NAN;
     const Line line = { .number = self->number,
                         .n_cases = self->n_cases,
-                        .name = self->device,
+                        .name = self->title,
                         .part_ratio = part_done(self, n, ci_ratio),
                         .phase = phase,
                         .n = n,
                         .median_ns = now != NULL ? now->median_ns : (double)NAN,
                         .ci_ratio = ci_ratio,
-                        .rest = "" };
+                        .totals = "" };
     show(self, &line, due);
 }
 
@@ -182,19 +182,19 @@ static void begin_case(Progress *self, const IfmProgress *now)
     self->number += !now->again;
     self->runs = now->runs;
     self->ci_ratio = now->target_ci_ratio;
-    g_free(self->device);
-    self->device = ifm_format_clean(now->title);
-    cli_log("INFO", "%s: starts", self->device);
+    g_free(self->title);
+    self->title = ifm_format_clean(now->title);
+    cli_log("INFO", "%s: starts", self->title);
     show_case(self, "starts", NULL, TRUE);
 }
 
 static void end_case(Progress *self, const char *outcome)
 {
     take_away(self);
-    cli_log("INFO", "%s: %s", self->device != NULL ? self->device : "", outcome);
+    cli_log("INFO", "%s: %s", self->title != NULL ? self->title : "", outcome);
     if (!self->terminal)
         show_case(self, outcome, NULL, TRUE);
-    g_clear_pointer(&self->device, g_free);
+    g_clear_pointer(&self->title, g_free);
 }
 
 void progress_of(const IfmProgress *now, void *user)
@@ -204,7 +204,7 @@ void progress_of(const IfmProgress *now, void *user)
     self->n_cases = now->n_cases > 0 ? now->n_cases : self->n_cases;
     if (now->outcome != NULL)
         end_case(self, now->outcome);
-    else if (phase != NULL && self->device != NULL)
+    else if (phase != NULL && self->title != NULL)
         show_case(self, phase, now, FALSE);
     else if (phase == NULL && now->title != NULL)
         begin_case(self, now);
@@ -236,7 +236,7 @@ static char *time_left(gint64 ns)
 }
 
 /* "2.1 cases/s, 45 s left, 3 failed"; slower than one a second: "3.4 s/case" (transfer full) */
-static char *rest_of(const IfmCampaignProgress *progress)
+static char *totals_of(const IfmCampaignProgress *progress)
 {
     GString *text = g_string_new(NULL);
     if (progress->cases_per_s >= 1)
@@ -274,7 +274,7 @@ void progress_study(Progress *self, const IfmCampaignProgress *progress, const I
         return;
     if (ended != NULL && ended->outcome != IFM_OUTCOME_OK && progress->now != NULL)
         report_failure(self, progress->now->tag, ended);
-    g_autofree char *rest = rest_of(progress), *time = progress->left_ns >= 0 ? time_left(progress->left_ns) : NULL;
+    g_autofree char *totals = totals_of(progress), *time = progress->left_ns >= 0 ? time_left(progress->left_ns) : NULL;
     g_autofree char *left = time != NULL ? g_strconcat(time, " left", NULL) : NULL;
     g_autofree char *name = ifm_format_clean(progress->now != NULL ? progress->now->title : "");
     g_autofree char *phase = ifm_format_clean(progress->step != NULL ? progress->step : "starts");
@@ -287,7 +287,7 @@ void progress_study(Progress *self, const IfmCampaignProgress *progress, const I
                   .n = progress->n,
                   .median_ns = progress->median_ns,
                   .ci_ratio = progress->ci_ratio,
-                  .rest = rest,
+                  .totals = totals,
                   .left = left };
     if (progress->now == NULL)
         return;

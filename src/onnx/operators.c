@@ -8,6 +8,7 @@
  * The operator table: operators of one family with the same rules are one row. Conventions of cost: ifm_cost_conventions(),
  * below. Some names that ONNX Runtime puts into the default domain, and some of later versions, are here, too.
  */
+/* A row's members and their signs: IfmOperator in operators.h. Names are unique and single-spaced. */
 static const IfmOperator operators[] = {
     { "Conv", 2, ifm_shape_conv, ifm_cost_conv, 0, IFM_FAMILY_CONVOLUTION },
     { "ConvInteger", 2, ifm_shape_conv, ifm_cost_conv, 0, IFM_FAMILY_CONVOLUTION, .type = -IFM_DTYPE_I32 },
@@ -244,13 +245,13 @@ gboolean ifm_family_multiplies(IfmNodeFamily family)
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
 
-/* IfmTable: the operators of one domain. */
+/* OperatorDomain: the operators of one domain. */
 typedef struct
 {
     const char *domain;
     const IfmOperator *rows;
     GHashTable *by_name; /* name -> row */
-} IfmTable;
+} OperatorDomain;
 
 static GHashTable *index_names(const IfmOperator *row)
 {
@@ -265,9 +266,9 @@ static GHashTable *index_names(const IfmOperator *row)
 }
 
 #define N_TABLES 3
-static const IfmTable *tables(void)
+static const OperatorDomain *tables(void)
 {
-    static IfmTable all[N_TABLES] = {
+    static OperatorDomain all[N_TABLES] = {
         { "", operators, NULL },
         { "com.microsoft", ifm_microsoft_operators, NULL },
         { "com.microsoft.nchwc", ifm_nchwc_operators, NULL },
@@ -286,7 +287,7 @@ static const IfmTable *tables(void)
 static const IfmOperator *find_named(const char *op_type)
 {
     static const IfmOperator none = { .family = IFM_FAMILY_OTHER };
-    const IfmTable *all = tables();
+    const OperatorDomain *all = tables();
     const IfmOperator *row = NULL;
     for (gsize i = 0; row == NULL && i < N_TABLES; i++)
         row = g_hash_table_lookup(all[i].by_name, op_type);
@@ -312,7 +313,7 @@ IfmRounding ifm_operator_rounding(const char *op_type)
 
 const IfmOperator *ifm_operator_find(const IfmNode *node)
 {
-    const IfmTable *all = tables();
+    const OperatorDomain *all = tables();
     for (gsize i = 0; i < N_TABLES; i++)
         if (g_str_equal(all[i].domain, node->domain))
             return g_hash_table_lookup(all[i].by_name, node->op_type);

@@ -222,11 +222,11 @@ static gboolean on_before(const IfmCampaignItem *item, const IfmCase *sealed, vo
     const Step *step = item->tag;
     const IfmProfileWatch *watch = step->of->options.watch;
     const IfmProtocol *protocol = &step->plan->base.protocol;
-    const gboolean follows = item->own != NULL;
+    const gboolean has_no_case = item->own != NULL;
     profile_report(watch, &(IfmProgress){ .title = step->title,
-                                          .again = follows,
-                                          .runs = follows ? 0 : protocol->runs,
-                                          .target_ci_ratio = follows ? (double)NAN : protocol->ci_ratio });
+                                          .again = has_no_case,
+                                          .runs = has_no_case ? 0 : protocol->runs,
+                                          .target_ci_ratio = has_no_case ? (double)NAN : protocol->ci_ratio });
     if (step->kind == &step_peak &&
         !g_str_equal(step->target->spec->engine, "simulated")) /* a described one takes no time */
         profile_note(watch, "%s: measured once for this machine, which takes up to 10 s; --no-peak leaves it out",
@@ -238,11 +238,11 @@ static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void 
 {
     Step *step = item->tag;
     const IfmProfileWatch *watch = step->of->options.watch;
-    const gboolean follows = item->own != NULL;
+    const gboolean has_no_case = item->own != NULL;
     IfmProgress now = { .outcome = step->kind->end(step, end) };
-    if (!follows && end->measurements != NULL && end->error != NULL)
+    if (!has_no_case && end->measurements != NULL && end->error != NULL)
         now.outcome = "not stored";
-    if (end->found && !follows)
+    if (end->found && !has_no_case)
         profile_note(watch, "%s: measured before, taken from %s", step->title, ifm_store_path(step->of->store));
     else if (!end->found && end->n > 0)
         profile_report(watch, &now);

@@ -8,6 +8,7 @@
 
 /* --- the tables: every key of a description, in reading order --------------------------------------------------------- */
 
+/* Each list is in the order of its enum in simulated-machine.h; a list of two words fills a boolean: the second is TRUE. */
 static const char *const source_words[] = { "table", "roofline", "fixed", NULL };
 static const char *const otherwise_words[] = { "refuse", "roofline", NULL };
 static const char *const scale_words[] = { "log", "linear", NULL };
