@@ -2,6 +2,9 @@
 
 #include "predict-private.h"
 
+/* A trend predicts a latency from nodes and edges: a plane fitted by relative error, times the error of the plane at the
+ * measured points nearby. */
+
 #define N_TERMS 3 /* 1, nodes, edges */
 
 struct IfmTrend

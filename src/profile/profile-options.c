@@ -1,6 +1,9 @@
 #include <measure/kinds.h>
 #include <zoo/zoo.h>
 
+/* Two tables define the options of `profile` and those of its graph transformers: value, default, help, and the field
+ * each sets. */
+
 #define PROFILE(member) G_STRUCT_OFFSET(IfmProfileOptions, member)
 #define GRAPH(member) G_STRUCT_OFFSET(IfmGraphOptions, member)
 #define PROTOCOL PROFILE(protocol)

@@ -37,8 +37,7 @@ static IfmRoundsProtocol usual_protocol(const IfmProtocol *given, gsize n)
     return protocol;
 }
 
-/* --- sides ------------------------------------------------------------------------------------------------------------
- */
+/* --- sides ------------------------------------------------------------------------------------------------------------ */
 
 /* Sides: what takes turns, with what its cases borrow. @n_wanted: more than @n where they are too many. @point: whose point
  * each is */
@@ -118,8 +117,7 @@ static gboolean stands(const IfmCampaignItem *item, IfmCase *const *cases, const
 
 static const IfmItemKind rounds_kind = { .seal = seal, .measure = measure, .stands = stands };
 
-/* --- devices ------------------------------------------------------------------------------------------------------------
- */
+/* --- devices ---------------------------------------------------------------------------------------------------------- */
 
 static gboolean wants_devices(Step *step)
 {
@@ -147,8 +145,7 @@ static const char *end_devices(Step *step, IfmCampaignEnd *end)
 
 const StepKind profile_step_rounds = { .own = &rounds_kind, .wanted = wants_devices, .end = end_devices };
 
-/* --- points of a row --------------------------------------------------------------------------------------------------
- */
+/* --- points of a row -------------------------------------------------------------------------------------------------- */
 
 #define AGAIN_BLOCKS 2 /* as long in each round, the second time */
 #define PASS_BUDGETS 2 /* of passes by themselves: fewer than six rounds give a difference no interval */

@@ -29,8 +29,7 @@ static SweepRow *add_row(IfmProfile *self)
     return row;
 }
 
-/* --- what the caller said of a graph transformer ------------------------------------------------------------------------
- */
+/* --- what the caller said of a graph transformer ---------------------------------------------------------------------- */
 
 /* The value of a setting behind a model's name: "lap" of pe in "gps,num_layers=2,pe=lap". @rest: (optional) the name
  * without it. (transfer full) NULL: it is not set */
@@ -83,8 +82,7 @@ static gboolean put(IfmProfilePlan *point, const char *option, const char *text,
     return TRUE;
 }
 
-/* --- a list of sizes ----------------------------------------------------------------------------------------------------
- */
+/* --- a list of sizes -------------------------------------------------------------------------------------------------- */
 
 /* "N=100,500": its name ends at the last "=". */
 static gboolean is_list(const char *text)
@@ -183,8 +181,7 @@ static gboolean vary_list(IfmProfile *self, const char *list, GError **error)
            ifm_error_misuse(error, "%s and --dim %s: %s is given twice", options->model, list, row->name);
 }
 
-/* --- what is varied of a graph transformer ------------------------------------------------------------------------------
- */
+/* --- what is varied of a graph transformer ---------------------------------------------------------------------------- */
 
 /* One value of what is varied, on a graph that is made: one that is read, and what else contradicts the value, is of the
  * model as it is. */
@@ -260,8 +257,7 @@ static gboolean vary_axes(IfmProfile *self, const char *text, GError **error)
     return TRUE;
 }
 
-/* --- what was asked for -------------------------------------------------------------------------------------------------
- */
+/* --- what was asked for ----------------------------------------------------------------------------------------------- */
 
 /* @scaling: whether that word is among the parts. @list: of --dim, NULL: there is none. */
 static gboolean vary(IfmProfile *self, gboolean scaling, const char *list, GError **error)
@@ -320,8 +316,7 @@ static gboolean split_parts(const IfmProfileOptions *options, const char *list, 
     return TRUE;
 }
 
-/* --- plans --------------------------------------------------------------------------------------------------------------
- */
+/* --- plans ------------------------------------------------------------------------------------------------------------ */
 
 /* Points with what of them there is a model of: as options alone, then as a plan. */
 static gboolean make_points(IfmProfile *self, SweepRow *row, GError **error)

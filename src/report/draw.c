@@ -3,6 +3,8 @@
 
 #include "report-private.h"
 
+/* These functions draw with characters on a terminal: colours, wrapped paragraphs, strips on a common scale, and bars. */
+
 /* --- colours -------------------------------------------------------------------------------------------------------- */
 
 static const char *const tone_codes[] = {

@@ -3,6 +3,8 @@
 
 #include "report-private.h"
 
+/* An estimate of FLOPs, parameters and memory is written as a document, as JSON and as CSV. */
+
 static void get_intensity(const void *record, const void *user, IfmValue *value)
 {
     const IfmEstimate *estimate = &((const IfmEstimateLine *)record)->estimate;

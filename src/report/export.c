@@ -4,6 +4,8 @@
 #include "report-private.h"
 #include <base/fields.h>
 
+/* Records and tables are written as CSV and JSON by their lists of fields, each number with the digits that restore it. */
+
 static const char *const mark_names[5] = { "min", "lower", "median", "upper", "max" };
 
 void ifm_real_append(GString *out, double real)

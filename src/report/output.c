@@ -8,6 +8,8 @@
 
 #include "report-private.h"
 
+/* Output goes to a file or to standard output: the terminal's properties are detected, and JSON is laid out in lines. */
+
 #define WIDTH_MIN 40
 #define WIDTH_MAX 400
 #define JSON_WIDTH 110 /* a line of numbers ends after so many bytes */

@@ -5,6 +5,8 @@
 
 #include "report-private.h"
 
+/* Results of cases are shown in documents, as JSON and as CSV; a field's getter takes its value from an IfmResult. */
+
 /* --- getters: results ----------------------------------------------------------------------------------------------- */
 
 static const IfmSummary *summary_of(const IfmResult *result)

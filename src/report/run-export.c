@@ -4,6 +4,8 @@
 
 #include "report-private.h"
 
+/* Reports of runs are written as JSON, and the times of their batches in each block of the pipeline as CSV. */
+
 /* --- JSON ------------------------------------------------------------------------------------------------------------- */
 
 static json_t *run_to_json(const IfmRunReport *report)

@@ -3,6 +3,8 @@
 
 #include "report-private.h"
 
+/* Tables are laid out for a terminal: columns are shortened, folded into blocks or left out until they fit its width. */
+
 #define GAP 2            /* columns between columns */
 #define TEXT_MIN 12      /* a text is not shortened below this */
 #define STRIP_MIN 17     /* the two ends of its scale, in words */

@@ -4,6 +4,8 @@
 
 #include "report-private.h"
 
+/* A trained latency model is described in a document: its errors beside the baselines', its features, and its data. */
+
 /* --- errors ---------------------------------------------------------------------------------------------------------- */
 
 #define ERROR(member) IFM_MEMBER(IfmLearnError, member)

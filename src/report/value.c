@@ -5,6 +5,8 @@
 
 #include "report-private.h"
 
+/* Fields get values from records, and values become text: a column's numbers have a common precision and aligned units. */
+
 /* --- values --------------------------------------------------------------------------------------------------------- */
 
 void ifm_value_set_text(IfmValue *value, const char *text)

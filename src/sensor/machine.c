@@ -3,6 +3,8 @@
 #include <sensor/sensor.h>
 #include <string.h>
 
+/* The machine is described as JSON from /proc and /sys; a process's memory and a thread's wait for a processor are read. */
+
 #define GIB (G_GINT64_CONSTANT(1) << 30)
 
 /* x86 names its model; ARM gives implementer and part numbers. */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Files of /proc and /sys are read and their texts parsed: numbers, "key: value", words, pressure, times. */
+
 /* /proc/stat of a machine with hundreds of processors has a few hundred KiB. */
 #define MAX_BYTES ((gsize)4 << 20)
 

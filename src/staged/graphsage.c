@@ -9,8 +9,7 @@
 #define F32(n) (4 * (n))
 #define I64(n) (8 * (n))
 
-/* --- the data size the tables count: a stage's inputs, features and index
- * ---------------------------------------------------------------------------------- */
+/* --- the data size the tables count: a stage's inputs, features and index --------------------------------------------- */
 
 static gint64 edge_index_bytes(const IfmStageSizes *sizes)
 {

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A store is opened, made and closed: an SQLite file whose identity is checked, to be written, or only read, where need
+ * be as a copy in memory. */
+
 static gboolean refuse(const IfmStore *store, IfmErrorCode code, GError **error, const char *what)
 {
     return ifm_error_set(error, code, "%s: %s", store->path, what);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* Cases and measurements are made, sealed with a key, checked, and written as JSON and read from it. */
+
 /*
  * The records' fields are listed in tables, so that making, freeing, writing and reading one cannot drift apart.
  * What a field means is said at its struct in store.h, its place in a file in docs/formats.md.
@@ -92,8 +94,7 @@ const char *ifm_outcome_name(IfmOutcome outcome)
     return outcome_names[outcome];
 }
 
-/* --- cases --------------------------------------------------------------------------------------------------------------
- */
+/* --- cases ------------------------------------------------------------------------------------------------------------ */
 
 IfmCase *ifm_case_new(void)
 {
@@ -189,8 +190,7 @@ IfmCase *ifm_case_from_json(const json_t *json, GError **error)
                : NULL;
 }
 
-/* --- measurements -------------------------------------------------------------------------------------------------------
- */
+/* --- measurements ----------------------------------------------------------------------------------------------------- */
 
 /* From the kernel and not from GLib's generator: processes that forked from one another would draw the same numbers. */
 static char *random_uid(void)

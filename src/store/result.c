@@ -2,6 +2,8 @@
 
 #include <store/store.h>
 
+/* A result of a case is put in words: its name, how it ended, and why there is no measurement. */
+
 const IfmMeasurement *ifm_result_measured(const IfmResult *result)
 {
     return result->measurement != NULL && result->measurement->outcome == IFM_OUTCOME_OK ? result->measurement : NULL;

@@ -4,6 +4,8 @@
 #include <store/store.h>
 #include <string.h>
 
+/* Measurements are checked and added to a store, found and visited in it, and merged from another one. */
+
 static gboolean refuse(IfmErrorCode code, GError **error, const char *what)
 {
     return ifm_error_set(error, code, "measurement: %s", what);

@@ -7,6 +7,8 @@
 #include <store/store.h>
 #include <study/findings.h>
 
+/* The findings of a study of convolutions name the fastest algorithm of each shape, and of each model and input size. */
+
 /* --- points ----------------------------------------------------------------------------------------------------------- */
 
 static void point_free(IfmConvPoint *self)
@@ -346,8 +348,7 @@ static void find_sizes(IfmConvFindings *self)
     g_array_sort(self->sizes, by_model);
 }
 
-/* --- labels that are one -------------------------------------------------------------------------------------------------
- */
+/* --- labels that are one ---------------------------------------------------------------------------------------------- */
 
 static gboolean is_same_model(const IfmConvPoint *a, const IfmConvPoint *b)
 {

@@ -6,6 +6,9 @@
 
 #include "definition.h"
 
+/* A study is found by its name or path and read from YAML: its devices, protocol and name are checked here, the rest by
+ * its kind. */
+
 /* --- from text to study ----------------------------------------------------------------------------------------------- */
 
 gboolean study_prefix_place(const IfmPlace *record, GError *trouble, GError **error)

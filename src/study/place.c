@@ -8,6 +8,8 @@
 
 #include "study-private.h"
 
+/* A study has a place: the folder of its results and its store, found by the study's name or file, or by the folder. */
+
 #define RESULTS "out"
 
 /* --- where ---------------------------------------------------------------------------------------------------------- */

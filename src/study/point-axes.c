@@ -6,6 +6,9 @@
 #include <campaign/campaign.h>
 #include <measure/measure.h>
 
+/* The axes of models span the points of a study: each point becomes a case with its model and options, and a row of the
+ * manifest. */
+
 const char *const point_dtype_words[] = { "f32", "f16", "bf16", NULL };
 const char *const point_mode_words[] = { "forward", "backward", "train", NULL };
 

@@ -5,6 +5,8 @@
 
 #include "study-cluster-private.h"
 
+/* A request to Slurm is made of the options of `study submit` and the cluster's YAML file, which also limits them. */
+
 /* --- the options ------------------------------------------------------------------------------------------------------ */
 
 #define AT(member) .at = G_STRUCT_OFFSET(IfmClusterOptions, member)

@@ -9,6 +9,9 @@
 
 #include "study-cluster-private.h"
 
+/* A study is submitted to Slurm in shards, and the state of the shards is told from the record, the queue and the
+ * stores. */
+
 /*
  * Who submits a study holds the lock of FOLDER/cluster. The record is written before sbatch is asked and again with its
  * answer: a submission that dies in between leaves a job without a number, which the next one speaks of.
@@ -113,8 +116,7 @@ IfmClusterStatus *ifm_cluster_status(const char *folder, GError **error)
     return status;
 }
 
-/* --- submission --------------------------------------------------------------------------------------------------------
- */
+/* --- submission ------------------------------------------------------------------------------------------------------- */
 
 /* One that is on its way. */
 typedef struct

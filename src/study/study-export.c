@@ -8,6 +8,8 @@
 
 #include "study-stages.h"
 
+/* The models and inputs of a study of stages are written to files in its folder; a file that is right is left as it is. */
+
 /* --- where files are ------------------------------------------------------------------------------------------------ */
 
 static gboolean is_static(const IfmStudyDevice *device)

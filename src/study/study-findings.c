@@ -5,6 +5,9 @@
 #include <base/statistics.h>
 #include <study/findings.h>
 
+/* Findings of a study of stages are computed from its rows: what became of cases, precision, the fastest device, the
+ * slow-down under load, and compute. */
+
 /* --- what became of cases --------------------------------------------------------------------------------------------- */
 
 const char *ifm_row_state_name(IfmRowState state)

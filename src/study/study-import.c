@@ -9,6 +9,8 @@
 #include "import.h"
 #include "study-kind.h"
 
+/* Published tables of latencies are imported as a finished study: each row becomes a case and a measurement in a store. */
+
 #define ORIGIN "imported"
 /* What the published tables are of. */
 #define MODEL "graphsage"

@@ -9,6 +9,8 @@
 
 #include "study-private.h"
 
+/* A lock on the folder of a study lets one run at a time measure it. */
+
 /*
  * Two runs side by side would measure the same cases, each in the other's way. So a run holds FOLDER/lock, a file with its
  * process id, locked: the kernel lets go of it however the process ends, so that no killed run leaves one behind. The lock

@@ -8,6 +8,8 @@
 
 #include "study-cluster-private.h"
 
+/* The stores of a study's shards are merged into one store with one manifest. */
+
 /*
  * Shards seal the whole list of cases, each on its own machine, and measure what is theirs. The merged manifest takes each
  * case from the shard that it belongs to, or where that has no result of it from another store that has. All of it is
@@ -31,8 +33,7 @@ static void part_free(Part *part)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Part, part_free)
 
-/* --- what is merged ----------------------------------------------------------------------------------------------------
- */
+/* --- what is merged --------------------------------------------------------------------------------------------------- */
 
 /* @required: FALSE: no store is fine, and none that its task has only begun */
 static gboolean add_part(GPtrArray *parts, const char *folder, gboolean required, GError **error)
@@ -79,8 +80,7 @@ static gboolean open_parts(GPtrArray *parts, const char *folder, const char *con
     return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: no shard has a store yet", folder);
 }
 
-/* --- whether they belong together --------------------------------------------------------------------------------------
- */
+/* --- whether they belong together ------------------------------------------------------------------------------------- */
 
 /* The same cases, of the same devices. */
 static gboolean are_cases_equal(const StudyManifest *one, const StudyManifest *other)
@@ -147,8 +147,7 @@ static gboolean check_parts(const GPtrArray *parts, GError **error)
     return TRUE;
 }
 
-/* --- one manifest ------------------------------------------------------------------------------------------------------
- */
+/* --- one manifest ----------------------------------------------------------------------------------------------------- */
 
 /* 3: a latency, 2: another outcome, 1: sealed or refused, 0: nothing. */
 static gboolean rank_case(IfmStore *store, const IfmStudyCase *row, int *rank, GError **error)
@@ -241,8 +240,7 @@ static json_t *merge_manifests(const GPtrArray *parts, IfmStudyMerge *merge, GEr
     return study_manifest_to_json(&merged);
 }
 
-/* --- one store ---------------------------------------------------------------------------------------------------------
- */
+/* --- one store -------------------------------------------------------------------------------------------------------- */
 
 typedef struct
 {

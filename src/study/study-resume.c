@@ -8,6 +8,8 @@
 
 #include "study-private.h"
 
+/* A study that goes on takes from its store what is known of devices and which cases are measured as asked. */
+
 struct StudyPast
 {
     IfmStore *store;

@@ -5,6 +5,8 @@
 
 #include "study-kind.h"
 
+/* Studies of every kind have these in common: devices, names, protocols, cases, their titles and their freeing. */
+
 /* --- devices -------------------------------------------------------------------------------------------------------- */
 
 gboolean study_is_alias(const char *text)

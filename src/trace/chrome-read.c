@@ -4,6 +4,8 @@
 
 #include "read-private.h"
 
+/* A trace in Chrome's JSON format, packed or not, is read into a trace builder. */
+
 /*
  * The file goes through the parser piece by piece. Of each event only the needed fields are kept, and only until the
  * event ends. Only otherData is built as a document, up to a limit.

@@ -2,6 +2,8 @@
 
 #include "read-private.h"
 
+/* The words NaN and Infinity in a JSON text are replaced, before it is parsed, by texts of the same length. */
+
 /*
  * Python writes NaN and Infinity for numbers that JSON has no word for, and a parser of JSON ends there. Outside texts no
  * other word of JSON has an N or an I, so these are found without parsing. An empty text of the same length takes their

@@ -2,6 +2,8 @@
 
 #include "zoo-private.h"
 
+/* The model `matmul` is a row of matrix products with random weights. */
+
 typedef struct
 {
     gint64 m, k, n, layers;

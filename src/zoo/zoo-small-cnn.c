@@ -2,6 +2,8 @@
 
 #include "zoo-private.h"
 
+/* The model `small-cnn` classifies images by two convolutions, a dense layer and a softmax. */
+
 typedef struct
 {
     gint64 batch, size, channels, classes;

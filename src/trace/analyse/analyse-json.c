@@ -2,6 +2,8 @@
 
 #include "analyse-private.h"
 
+/* The analysis of a trace is written as JSON; a number that is unknown is null. */
+
 /* null for NaN and infinities, which json_real() refuses. */
 static json_t *real(double value)
 {

@@ -1,5 +1,7 @@
 #include "analyse-private.h"
 
+/* A trace is analysed in turn by the functions of analyse-private.h, in a window of time, with warnings about the trace. */
+
 /* --- names ------------------------------------------------------------------------------------------------------------ */
 
 const char *ifm_idle_cause_name(IfmIdleCause cause)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+/* Times, and items with a key, are sorted; spans of time are collected, united and added up. */
+
 /* --- sorting ---------------------------------------------------------------------------------------------------------- */
 
 static void merge(const IfmKeyed *a, const IfmKeyed *a_end, const IfmKeyed *b, const IfmKeyed *b_end, IfmKeyed *out)
