@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+/* These functions compare a tensor with its reference: they add up errors and tell the signal-to-noise ratio, cosine and
+ * ranks. */
+
 #define TOP 5
 
 static gboolean is_readable(const IfmTensor *tensor)

@@ -5,6 +5,9 @@
 #include <base/base.h>
 #include <pthread.h>
 
+/* A clock tells real or virtual time, and a condition waits on it; virtual time moves on when all threads that entered
+ * wait. */
+
 #define NS_PER_S G_GINT64_CONSTANT(1000000000)
 /* The last part of a wait is spun, not slept. Its length is about the cost of a wake-up on a virtual machine. */
 #define SPIN_NS 80000

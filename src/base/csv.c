@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+/* This reader takes a CSV file whole and checks it: every row has as many fields as the header. */
+
 struct IfmCsv
 {
     char *name;

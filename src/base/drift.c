@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+/* These tests tell whether a series of samples drifts and whether it is steady. */
+
 /*
  * Drift has a shape: a line, a step (clock, governor), or the approach to a steady state from the first runs on. Each is
  * fitted by least squares to the samples, as robust sigmas from the median cut at +-10, so that outliers weigh little but

@@ -1,6 +1,8 @@
 #include "base-private.h"
 #include <base/base.h>
 
+/* These functions set errors with a code and a place, name the codes and give the exit status of each. */
+
 /* as the analyser sees them */
 #undef ifm_error_set
 #undef ifm_error_prefix

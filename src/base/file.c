@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* These functions read files whole and write them so that a file appears under its name only once it is complete. */
+
 static gboolean fail(const char *path, const char *what, int number, GError **error)
 {
     return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s: %s", path, what, g_strerror(number));

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+/* These functions write numbers, durations, bytes and ratios for people, and clean, measure and wrap text. */
+
 #define MB 1048576.0 /* of the published formats */
 
 /* --- numbers -------------------------------------------------------------------------------------------------------- */

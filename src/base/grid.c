@@ -1,6 +1,8 @@
 #include <base/statistics.h>
 #include <math.h>
 
+/* A grid keeps values at sorted points of several axes and interpolates between them, on linear or logarithmic scales. */
+
 struct IfmGrid
 {
     gsize n_axes, n_points;

@@ -1,6 +1,8 @@
 #include <base/statistics.h>
 #include <math.h>
 
+/* This search finds cases whose times contradict others': more work in far less time. */
+
 #define RATIO 4       /* of a contradiction */
 #define DISAGREES 1.5 /* of what speaks for one of two */
 #define N_STD 2

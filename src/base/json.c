@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+/* These functions read JSON with jansson, write it in one canonical form, and get checked members whose faults name their
+ * place. */
+
 /* jansson recurses over its input. So the depth is checked first, by counting the brackets outside strings. */
 static gboolean check_depth(const char *bytes, gsize n_bytes, const char *name, GError **error)
 {

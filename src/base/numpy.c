@@ -5,6 +5,8 @@
 #include <base/base.h>
 #include <base/tensor.h>
 
+/* This reader takes tensors from NumPy's files: one array (NPY) or an archive of arrays (NPZ). */
+
 /* --- the header of an array ------------------------------------------------------------------------------------------- */
 
 /*
@@ -141,8 +143,7 @@ static gboolean take_header(Header *header)
     return header->descr != NULL && header->has_order && header->has_shape;
 }
 
-/* --- an array -----------------------------------------------------------------------------------------------------------
- */
+/* --- an array ----------------------------------------------------------------------------------------------------- */
 
 static gboolean find_type(const Header *header, const char *where, IfmDtype *dtype, GError **error)
 {
@@ -246,8 +247,7 @@ static gboolean read_array(const guint8 *data, gsize size, const Wanted *wanted,
     return TRUE;
 }
 
-/* --- an archive of arrays -----------------------------------------------------------------------------------------------
- */
+/* --- an archive of arrays ----------------------------------------------------------------------------------------- */
 
 #define DEFLATE_MAX_RATIO 1032 /* zlib's manual: what a byte can stand for, at most */
 

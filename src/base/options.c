@@ -2,6 +2,9 @@
 #include <base/base.h>
 #include <base/fields.h>
 
+/* These functions read option values from text by a table of options, store them in a struct and check a struct against
+ * it. */
+
 /* --- one value from text ---------------------------------------------------------------------------------------------- */
 
 static gboolean parse_number(const IfmOption *option, const char *text, IfmOptionValue *value)

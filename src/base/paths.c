@@ -7,6 +7,9 @@
 
 #include "build-folders.h"
 
+/* These functions find the data files, the worker and the runtimes' libraries, in a build folder or where they are
+ * installed. */
+
 /* runtime_files: the path of each runtime's library below the folder that setup/install or `make install` filled. */
 static const struct
 {
@@ -50,8 +53,7 @@ static char *trusted(char *path /* (transfer full) */)
     return NULL;
 }
 
-/* --- where this code is ------------------------------------------------------------------------------------------------
- */
+/* --- where this code is ------------------------------------------------------------------------------------------- */
 
 /* own_file: 0: the running program; 1: what holds this code, which for other programs is the shared library. (transfer
  * full) NULL where that is not known */
@@ -135,8 +137,7 @@ static char *installed(const char *relative, char *(*check)(char *path))
     return found;
 }
 
-/* --- what is looked for ------------------------------------------------------------------------------------------------
- */
+/* --- what is looked for ------------------------------------------------------------------------------------------- */
 
 char *ifm_path_data(const char *relative, GError **error)
 {

@@ -7,6 +7,8 @@
 
 #include "base-private.h"
 
+/* These functions set up, free, write as JSON, read and check a struct by the table of its fields. */
+
 #define MAX_FIELDS 40
 #define AT(type, self, field) (*(type *)((char *)(self) + (field)->offset))
 #define CONST_AT(type, self, field) (*(type const *)((const char *)(self) + (field)->offset))

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+/* These functions give the mean, quantiles and robust spread of samples, and draw normal deviates. */
+
 static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -10,6 +10,9 @@
 
 #include <base/base.h>
 
+/* A process keeps its temporary files in a folder with a lock; whoever makes one removes those of processes that were
+ * killed. */
+
 #define FOLDER_PREFIX "inferometer-tmp-"
 #define FOLDER_PATTERN FOLDER_PREFIX "XXXXXX"
 #define LOCK "lock"

@@ -3,6 +3,8 @@
 #include <base/tensor.h>
 #include <string.h>
 
+/* These functions write named tensors to one file and read them back. */
+
 /*
  * The file: 8 bytes of magic, the header's length (8 bytes, host order), the header {"tensors": [{"name", "dtype",
  * "shape"}]}, then the tensors' bytes in that order; header and tensors are each padded to a multiple of 64 bytes. Where a

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <yaml.h>
 
+/* This parser makes a tree of nodes, with their lines, of the only document of a YAML text; it relies on libyaml. */
+
 typedef struct
 {
     yaml_parser_t parser;

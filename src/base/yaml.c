@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+/* These functions read a struct from YAML by the table of its fields, with the line of each fault, and describe that
+ * table. */
+
 /* --- reading ---------------------------------------------------------------------------------------------------------- */
 
 static gboolean parse_integer(const char *text, gint64 *value)

@@ -2,6 +2,8 @@
 
 #include "cli.h"
 
+/* This parser takes a verb's options and words from the command line and hands out their values. */
+
 static const IfmOption common_options[] = {
     { "quiet", IFM_OPTION_FLAG, NULL, "no progress and no notes on standard error", .letter = 'q' },
     { "log", IFM_OPTION_OUTPUT, "FILE", "append what is done, found and skipped, with times, even with --quiet" },

@@ -2,6 +2,8 @@
 
 #include "cli.h"
 
+/* These functions write the help screens and the man page from the tables of verbs and options. */
+
 #define INDENT 2
 #define HELP_COLUMN 26 /* where an option's explanation begins */
 #define HELP_WIDTH 100 /* text is not set wider than this */

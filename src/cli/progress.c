@@ -6,6 +6,8 @@
 #include "cli.h"
 #include <inferometer/study.h>
 
+/* A progress line shows the running case on a terminal; in a log it is written every few seconds. */
+
 #define LOG_EVERY_US (5 * G_USEC_PER_SEC)
 
 struct Progress

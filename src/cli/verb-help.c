@@ -2,6 +2,8 @@
 
 #include "cli.h"
 
+/* The verbs help and completion print help screens, the man page and the completion scripts of shells. */
+
 /* --- help ----------------------------------------------------------------------------------------------------------- */
 
 static int run_help(const Arguments *arguments)

@@ -2,6 +2,8 @@
 #include "study-page.h"
 #include <plan/plan.h>
 
+/* The verb plan finds the best way to run a staged model over devices, and writes plans, tables and traces. */
+
 /* --- printing --------------------------------------------------------------------------------------------------------- */
 
 static int write_table(const IfmPlanContext *context, const char *path)

@@ -2,6 +2,8 @@
 
 #include "cli.h"
 
+/* The verb report writes a page of what stores hold and of what changed between them. */
+
 static void close_store(gpointer store)
 {
     ifm_store_close(store);

@@ -3,6 +3,8 @@
 
 #include "cli.h"
 
+/* The verbs store show, merge, export and check work on stores of results. */
+
 #define DEFAULT_STORE "out/profile/store.db"
 
 /* The stores named on the command line, or the one that profile writes to. */

@@ -1,6 +1,8 @@
 
 #include "study-page.h"
 
+/* The verb study predict predicts a model's latency with each convolution algorithm at a size from a study's store. */
+
 static int run_predict(const Arguments *arguments)
 {
     g_auto(IfmStudyPlace) place = { 0 };

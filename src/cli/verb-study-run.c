@@ -5,6 +5,8 @@
 
 #include "study-page.h"
 
+/* The verb study run takes a study through its phases, whole or one part of its cases, and writes its results. */
+
 #define PROTOCOL_ROWS (study_case_options + 1) /* IfmProtocolOptions: behind --device */
 
 /* StudyRun: a study on its way through its phases. */

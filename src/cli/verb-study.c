@@ -2,6 +2,8 @@
 
 #include "study-page.h"
 
+/* The verbs study list, status and export list the studies, tell how far one has come and write its results. */
+
 /* --- study status, study export --------------------------------------------------------------------------------------- */
 
 int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder)

@@ -4,6 +4,8 @@
 
 #include "cli.h"
 
+/* The verb train learns the latency of kernels from files of samples and writes the model. */
+
 static IfmKernelSamples *read_all(const char *const *paths, GError **error)
 {
     g_autoptr(IfmKernelSamples) samples = ifm_kernel_samples_read(*paths, error);

@@ -5,6 +5,8 @@
 
 #include "cli.h"
 
+/* The verbs zoo list and zoo export list the models that can be built and write them as ONNX files. */
+
 /* --- zoo list --------------------------------------------------------------------------------------------------------- */
 
 /* @user: the offset of a gint64 in IfmZooParameter; of a choice there is none. */

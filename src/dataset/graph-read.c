@@ -3,6 +3,8 @@
 #include <base/base.h>
 #include <string.h>
 
+/* This reader parses a graph's text in a given format, or in the one that its beginning shows. */
+
 static gboolean is_matrix_market(const char *bytes, gsize length)
 {
     const gsize n = strlen(IFM_MATRIX_MARKET_HEAD);

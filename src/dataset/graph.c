@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+/* These functions allocate, check, split, pad and digest graphs. */
+
 void ifm_graph_free(IfmGraph *graph)
 {
     if (graph == NULL)

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+/* This reader takes a text line by line and field by field; its errors name the line. */
+
 void ifm_text_init(IfmText *text, const char *name, const char *bytes, gsize length, const char *comments)
 {
     *text = (IfmText){ name, comments, bytes, bytes + length, bytes, bytes, 0 };

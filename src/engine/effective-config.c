@@ -4,6 +4,9 @@
 
 #include "engine-private.h"
 
+/* An effective configuration says what a compiled model really runs with: its threads, cores, nodes and lowest
+ * arithmetic. */
+
 static void node_config_free(IfmNodeConfig *node)
 {
     g_free(node->name);

@@ -3,6 +3,8 @@
 
 #include "engine-private.h"
 
+/* These functions name an engine's capabilities, and copy, free and check the options of a compile. */
+
 const char *ifm_capability_name(guint32 bit)
 {
     static const char *const names[] = {

@@ -3,6 +3,8 @@
 
 #include "engine-private.h"
 
+/* An engine compiles models for a device by the driver of its name and checks what the driver returns. */
+
 const char *const *ifm_engine_names(void)
 {
     static const char **names;

@@ -6,6 +6,8 @@
 
 #include "engine-private.h"
 
+/* An executor is a thread, pinned to cores where asked, that runs the jobs posted to it in order. */
+
 struct IfmExecutor
 {
     IfmClock *clock;

@@ -8,6 +8,8 @@
 #include "onnxruntime-arithmetic.h"
 #include "onnxruntime-conv.h"
 
+/* This reader takes the time and outputs of each node from the profile that ONNX Runtime writes. */
+
 /*
  * The runtime keeps one profile per session: a Chrome trace, written when profiling ends, one event a line. It silently
  * drops events beyond 1,000,000. A session is replaced long before that, which also keeps its memory and the file

@@ -2,6 +2,8 @@
 
 #include "onnxruntime-private.h"
 
+/* A request gives tensors to ONNX Runtime without a copy, but for texts, and infers, waiting or asynchronously. */
+
 static OrtRequest *self_of(IfmRequest *request)
 {
     return (OrtRequest *)request;
