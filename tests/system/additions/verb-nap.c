@@ -5,11 +5,9 @@
 static int run_nap(const Arguments *arguments)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(Keep) keep = { 0 };
+    g_auto(Keep) keep = { .arguments = arguments };
     const IfmNapCase nap = { cli_integer(arguments, "length"), { .warmup = 1, .runs = 6, .level = 0.95 } };
-    if (!keep_init(&keep, arguments, &error))
-        return cli_fail(error);
-    g_autoptr(IfmMeasurement) measurement = ifm_campaign_ask("nap", &ifm_kind_nap, &nap, keep.campaign, &error);
+    g_autoptr(IfmMeasurement) measurement = keep_ask("nap", &ifm_kind_nap, &nap, &keep, &error);
     if (measurement == NULL)
         return cli_fail(error);
     g_autofree char *median = ifm_format_duration(measurement->summary.median), *line = g_strconcat(median, "\n", NULL);
