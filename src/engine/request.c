@@ -3,6 +3,9 @@
 
 #include "engine-private.h"
 
+/* A request takes tensors, starts an inference of any engine, waits for it or cancels it, and reports its times,
+ * profile and memory. */
+
 /*
  * A request is idle, running (from start until the outcome is stored) or done. Only the owner starts it. The thread
  * that inferred stores the outcome. Waiting takes the condition's lock; inferring and finishing do not, unless a thread

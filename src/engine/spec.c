@@ -3,6 +3,8 @@
 
 #include "engine-private.h"
 
+/* This parser reads the text of a device (ENGINE:UNIT[:INDEX][@CORES][#STREAMS]), checks it and writes it in one form. */
+
 #define MAX_INDEX 65535
 #define MAX_STREAMS 1024
 

@@ -4,6 +4,9 @@
 
 #include "engine-private.h"
 
+/* These functions list the cores and threads of the process, from the kernel, and tell the threads older than the first
+ * engine. */
+
 /* @thread: 0: the calling one */
 static GArray *cores_of(pid_t thread)
 {

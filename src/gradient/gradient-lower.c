@@ -198,8 +198,7 @@ static gboolean write_softmax(IfmBack *back)
     return TRUE;
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------------------------------- */
 
 /* Sorted by name. */
 static const Lowering lowerings[] = {
@@ -286,8 +285,7 @@ IfmModel *ifm_gradient_inlined(IfmModel *model, const IfmGradientOptions *option
     }
 }
 
-/* --- the model ----------------------------------------------------------------------------------------------------------
- */
+/* --- the model -------------------------------------------------------------------------------------------------------- */
 
 static void write_node(IfmBack *back, gsize index)
 {

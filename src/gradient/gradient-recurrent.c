@@ -136,8 +136,7 @@ static const char *state_of(const Layer *layer, gsize input, int direction)
     return ifm_back_op(back, "Expand", ifm_back_scalar(back, ifm_back_dtype(back, x), 0), shape, NULL);
 }
 
-/* --- one direction ------------------------------------------------------------------------------------------------------
- */
+/* --- one direction ---------------------------------------------------------------------------------------------------- */
 
 /* begin: The products with x of all steps, and the first state. */
 static void begin(const Layer *layer, int direction, Direction *of)
@@ -262,8 +261,7 @@ static const char *run_direction(const Layer *layer, int direction, Direction *o
     return ifm_back_op(back, "Unsqueeze", joined, ifm_back_number(back, 1), NULL);
 }
 
-/* --- the layer ----------------------------------------------------------------------------------------------------------
- */
+/* --- the layer -------------------------------------------------------------------------------------------------------- */
 
 static void join(const Layer *layer, gsize output, gint64 axis, const char *const *parts)
 {

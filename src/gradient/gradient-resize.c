@@ -135,8 +135,7 @@ static gboolean is_blocks(const Axis *axis, const double *shares)
     return TRUE;
 }
 
-/* --- the rule -----------------------------------------------------------------------------------------------------------
- */
+/* --- the rule ------------------------------------------------------------------------------------------------------- */
 
 /* sum_blocks: [.., out, ..] as [.., in, times, ..]. @dims: of @value, changed with it; one more may be free */
 static const char *sum_blocks(IfmBack *back, const char *value, IfmBackShape *dims, const Axis *axis)

@@ -5,6 +5,9 @@
 
 #include "export-private.h"
 
+/* This reader takes the YAML description of an export of kernels and checks that its models take the sizes that it
+ * lists. */
+
 const char *const export_config_providers[] = { "CPU", "CUDA", NULL };
 const char *const export_config_levels[] = { "all", "extended", NULL };
 

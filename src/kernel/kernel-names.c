@@ -169,8 +169,7 @@ static void map_by_name(Mapping *mapping)
             mapping->row_of[i] = NO_ROW;
 }
 
-/* --- nodes that ran within others --------------------------------------------------------------------------------------
- */
+/* --- nodes that ran within others ------------------------------------------------------------------------------------- */
 
 /* The only node that reads what @node makes; -1 where there are more, or none. */
 static gssize only_reader(const Mapping *mapping, gsize node)
@@ -253,8 +252,7 @@ static void map_light(Mapping *mapping)
     }
 }
 
-/* --- what a row costs --------------------------------------------------------------------------------------------------
- */
+/* --- what a row costs ------------------------------------------------------------------------------------------------- */
 
 static gboolean add_tensor(const Mapping *mapping, const char *tensor, gint64 *bytes)
 {

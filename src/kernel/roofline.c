@@ -2,6 +2,8 @@
 
 #include "kernel-private.h"
 
+/* A roofline, made of measured peaks, gives the least time that work takes and tells what bounds it. */
+
 gboolean ifm_roofline_of(const IfmMeasurement *peak, IfmRoofline *roofline)
 {
     IfmPeakResult result;

@@ -4,6 +4,9 @@
 
 #include "measure-private.h"
 
+/* A comparer collects rounds of two things measured in turn, decides after each pair of processes whether to stop, and
+ * gives the verdict. */
+
 /*
  * The rule. What two processes of the very same thing differ by (where their memory lies, which threads they got) does not
  * go away by measuring longer in them, so a pair of processes is one observation however many rounds it has; whatever

@@ -2,6 +2,8 @@
 #include <measure/measure.h>
 #include <store/store.h>
 
+/* These functions name the verdicts of a comparison and write its record as JSON. */
+
 static const char *const verdict_names[] = {
     [IFM_VERDICT_FASTER] = "faster",
     [IFM_VERDICT_SLOWER] = "slower",

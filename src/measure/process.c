@@ -17,6 +17,8 @@
 
 #include "measure-private.h"
 
+/* A worker is a process with a channel: these functions start it, ask it, hold it to limits, and say why it ended. */
+
 #define CHANNEL_FD 3
 /* How often limits and interruption are looked at while nothing is heard. */
 #define LOOK_MS 50

@@ -1,5 +1,7 @@
 #include <inferometer/measure.h>
 
+/* These functions check the options of a protocol and apply them to a protocol and to limits. */
+
 #define PUBLISHED_WARMUP 10 /* of protocols with fixed counts */
 
 gboolean ifm_protocol_options_check(const IfmProtocolOptions *options, GError **error)

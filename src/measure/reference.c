@@ -3,6 +3,9 @@
 
 #include "verification.h"
 
+/* These functions open the outputs of a reference, with what they may be off by, from a file of tensors, and take rows
+ * of them. */
+
 static IfmReference *reference_new(gsize n)
 {
     IfmReference *self = g_new0(IfmReference, 1);

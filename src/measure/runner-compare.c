@@ -7,6 +7,9 @@
 
 #include "compare-side.h"
 
+/* The runner compares two cases: it runs them in turn in pairs of processes, until the comparer has enough, and makes
+ * the records. */
+
 /*
  * How much goes into a round and a pair. A round's side is about as long as what the scheduler and the caches need to
  * settle, after a little to warm up again, since the other side's process ran meanwhile. A pair of processes costs the time

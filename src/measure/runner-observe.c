@@ -3,6 +3,8 @@
 
 #include "runner-private.h"
 
+/* The runner asks a worker of its own for a model's optimised graph, the nodes that ran, or the shapes that it observed. */
+
 void ifm_observed_shapes_clear(IfmObservedShapes *observed)
 {
     g_clear_pointer(&observed->shapes, g_array_unref);

@@ -4,6 +4,8 @@
 
 #include "runner-private.h"
 
+/* The runner has a worker compute the reference of each model and its inputs once, and keeps the files up to a size. */
+
 #define REFERENCE_WORKER "reference"
 /* Of reference outputs on disk. */
 #define REFERENCES_MAX_BYTES (G_GUINT64_CONSTANT(1) << 30)

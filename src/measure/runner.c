@@ -8,6 +8,8 @@
 
 #include "kind-private.h"
 
+/* The runner keeps a worker for each device, knows which devices are lost, and makes a record of what a worker measures. */
+
 /* --- the runner --------------------------------------------------------------------------------------------------- */
 
 IfmRunner *ifm_runner_new(const IfmRunnerOptions *options)

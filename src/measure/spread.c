@@ -4,6 +4,9 @@
 
 #include "spread.h"
 
+/* A spread adds up disturbed runs of a reference, finds what each element may be off by, and judges an engine's output
+ * by that. */
+
 #define DB_EQUAL 60
 #define DB_UNDETERMINED 20
 
@@ -47,8 +50,7 @@ const char *ifm_agreement_name(IfmAgreement agreement)
     return names[agreement];
 }
 
-/* --- accumulating ------------------------------------------------------------------------------------------------------
- */
+/* --- accumulating ------------------------------------------------------------------------------------------------- */
 
 IfmSpread *ifm_spread_new(const IfmTensor *reference)
 {
@@ -141,8 +143,7 @@ gboolean ifm_spread_add(IfmSpread *self, const IfmTensor *run)
     return TRUE;
 }
 
-/* --- what is allowed ---------------------------------------------------------------------------------------------------
- */
+/* --- what is allowed ---------------------------------------------------------------------------------------------- */
 
 /* Two roundings of 1, and the smallest difference that the type has or that flushing to 0 makes. */
 static void roundings_of(IfmDtype dtype, double *of_one, double *least)
@@ -276,8 +277,7 @@ gboolean ifm_spread_finish(IfmSpread *self, IfmTensor *allowed, IfmSpreadFigures
     return TRUE;
 }
 
-/* --- judging -----------------------------------------------------------------------------------------------------------
- */
+/* --- judging ------------------------------------------------------------------------------------------------------ */
 
 static void judge_integers(const IfmTensor *value, const IfmTensor *reference, const guint8 *agreed,
                            const IfmSpreadFigures *figures, IfmJudgement *judgement)

@@ -5,6 +5,8 @@
 
 #include "measure-private.h"
 
+/* A stopper decides when the warm-up of a measurement is over and when its samples are enough. */
+
 /*
  * The rule. A width that is itself estimated is often too small by chance, and a rule that looks after every sample stops
  * just then: the interval it stops with covers less than it says. (For a fixed width that goes to 0 the loss vanishes:

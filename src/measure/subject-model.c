@@ -8,6 +8,9 @@
 
 #include "measure-private.h"
 
+/* This subject compiles a model for a device, runs it in one or more streams, and attests outputs and effective
+ * configuration. */
+
 static IfmCompileOptions options_of(const IfmModel *model, const IfmModelCase *model_case, IfmCompilePurpose profiled)
 {
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;

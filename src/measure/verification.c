@@ -5,6 +5,9 @@
 
 #include "verification.h"
 
+/* These functions check an output by its reference, within a tolerance or the spread of disturbed runs, and record what
+ * it came to. */
+
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
 
 /*
@@ -149,8 +152,7 @@ static gboolean check_fixed(const IfmReference *self, const IfmReferenceOutput *
     return right || mismatch(output->name, value, &output->tensor, rtol, atol, &difference, error);
 }
 
-/* --- by the spread of disturbed runs ------------------------------------------------------------------------------------
- */
+/* --- by the spread of disturbed runs ------------------------------------------------------------------------------ */
 
 /* How an output came out at worst. */
 typedef struct
@@ -231,8 +233,7 @@ static gboolean check_drawn(const IfmReferenceOutput *output, const IfmTensor *v
     return right || misshapen(output->name, value, &output->tensor, error);
 }
 
-/* --- checks -------------------------------------------------------------------------------------------------------------
- */
+/* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static const IfmReferenceOutput *find_output(const IfmReference *self, const char *port)
 {
@@ -312,8 +313,7 @@ gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, c
     return TRUE;
 }
 
-/* --- what it came to ----------------------------------------------------------------------------------------------------
- */
+/* --- what it came to ---------------------------------------------------------------------------------------------- */
 
 static json_t *judged_to_json(const Judged *judged)
 {

@@ -6,6 +6,8 @@
 
 #include "worker-private.h"
 
+/* A worker notes the memory of its process and of the runtime, and refuses a model that does not fit. */
+
 /* --- notes -------------------------------------------------------------------------------------------------------- */
 
 /* memory.GROUP, made where it is not there yet. */

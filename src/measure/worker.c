@@ -13,6 +13,9 @@
 #include "kind-private.h"
 #include "verification.h"
 
+/* A worker process answers the requests of a channel: it prepares and measures cases and reports its phases, samples
+ * and errors. */
+
 /* --- saying ------------------------------------------------------------------------------------------------------- */
 
 void worker_say(Worker *worker, json_t *message /* (transfer full) */)
@@ -75,8 +78,7 @@ void worker_beat(gsize n, double median_ns, double ci_ratio, void *user)
     worker_say(worker, message);
 }
 
-/* --- outputs -----------------------------------------------------------------------------------------------------------
- */
+/* --- outputs ------------------------------------------------------------------------------------------------------ */
 
 gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const char *path, GError **error)
 {
@@ -92,8 +94,7 @@ gboolean worker_save_outputs(IfmCompiled *compiled, IfmRequest *request, const c
     return ifm_tensor_file_save_temporary(path, names, tensors, n, error);
 }
 
-/* --- the reference -----------------------------------------------------------------------------------------------------
- */
+/* --- the reference ------------------------------------------------------------------------------------------------ */
 
 static void enter_of_reference(const char *phase, int n_steps, void *user)
 {

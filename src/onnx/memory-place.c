@@ -7,6 +7,8 @@
 
 #include "memory-place.h"
 
+/* This placement gives every tensor an address that is free throughout its life, and finds the peak of memory. */
+
 /* --- sets of addresses -------------------------------------------------------------------------------------------- */
 
 typedef struct

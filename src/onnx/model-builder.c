@@ -3,6 +3,8 @@
 
 #include "onnx-private.h"
 
+/* A builder makes an ONNX model from ports, weights, nodes and attributes, or from copies of another model's parts. */
+
 /*
  * The builder fills the messages of an ONNX file, packs them and gives the bytes to ifm_model_parse(). So a built model
  * passes all checks of a file.

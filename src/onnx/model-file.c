@@ -8,6 +8,9 @@
 
 #include "onnx-private.h"
 
+/* These functions read an ONNX file and check its versions, write it with its external data, and tell facts such as its
+ * digest. */
+
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 void ifm_onnx_tidy_error(GError **error, const char *prefix)
@@ -236,8 +239,7 @@ gboolean ifm_model_save(IfmModel *model, const char *path, GError **error)
     return FALSE;
 }
 
-/* --- facts of a model
- * -------------------------------------------------------------------------------------------------------- */
+/* --- facts of a model --------------------------------------------------------------------------------------------- */
 
 const char *ifm_model_path(const IfmModel *model)
 {

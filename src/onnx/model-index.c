@@ -5,6 +5,8 @@
 
 #include "onnx-private.h"
 
+/* The index of a model finds nodes, makers and readers of tensors, weights and attributes by name. */
+
 static void free_initializer(gpointer data)
 {
     IfmInitializer *initializer = data;

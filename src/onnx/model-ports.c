@@ -4,6 +4,8 @@
 
 #include "input-meaning.h"
 
+/* These functions read the ports of a model, bind their free dimensions, and make inputs that are plausible for them. */
+
 IfmPort *ifm_port_copy(const IfmPort *port)
 {
     IfmPort *copy = g_new(IfmPort, 1);

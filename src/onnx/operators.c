@@ -2,6 +2,8 @@
 
 #include "operators.h"
 
+/* This table holds the rules of shape, cost and type for the operators of ONNX, and these functions find and apply them. */
+
 #define IFM_WHY_SEQUENCE "it works on sequences, which have no one shape"
 
 /*

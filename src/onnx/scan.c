@@ -6,6 +6,9 @@
 
 #include "onnx-private.h"
 
+/* This scan checks the bytes of a model file against the schema, and leaves large weights out of the copy that
+ * protobuf-c unpacks. */
+
 #define MAX_FIELDS 32
 
 enum

@@ -8,6 +8,9 @@
 #include "onnx-private.h"
 #include <base/base.h>
 
+/* These functions check the tensors of a model file, attach values from the file or external data, and describe them as
+ * tensors. */
+
 typedef enum
 {
     FIELD_FLOAT,

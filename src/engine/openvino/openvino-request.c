@@ -3,6 +3,9 @@
 
 #include "openvino-private.h"
 
+/* Requests of OpenVINO take the caller's tensors without a copy, run alone or asynchronously, and report profiles and
+ * the effective configuration. */
+
 #define US 1000
 
 static OvRequest *self_of(IfmRequest *request)

@@ -8,6 +8,9 @@
 
 #include "simulated-private.h"
 
+/* These functions find the described fault that applies to a run and let it act; a file keeps the loss of a simulated
+ * device. */
+
 /* --- state of a device ------------------------------------------------------------------------------------------------ */
 
 static const char *const health_names[] = {

@@ -4,6 +4,8 @@
 
 #include "simulated-private.h"
 
+/* Tables, rooflines and described noise give the latency that a simulated device takes for a model's sizes. */
+
 #define MAX_AXES G_N_ELEMENTS(((FlaggedRow *)0)->place)
 
 double simulated_size(const SimulatedSizes *sizes, const char *name)

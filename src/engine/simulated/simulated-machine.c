@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+/* These tables and checks read the YAML description of a simulated machine, which is searched for in the folders of
+ * devices. */
+
 /* --- the tables: every key of a description, in reading order --------------------------------------------------------- */
 
 /* Each list is in the order of its enum in simulated-machine.h; a list of two words fills a boolean: the second is TRUE. */

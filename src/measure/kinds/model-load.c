@@ -5,6 +5,8 @@
 
 #include "../runner-private.h"
 
+/* These functions seal the load under which a case is measured: other devices that run models, or a stressor. */
+
 static gint compare_rows(gconstpointer a, gconstpointer b)
 {
     const json_t *left = *(const json_t *const *)a, *right = *(const json_t *const *)b;

@@ -2,6 +2,8 @@
 
 #include "../measure-private.h"
 
+/* This subject measures the peak of a device with a model that is a matrix product or a triad, and checks its outputs. */
+
 #define TRIAD_SCALE 3.0
 
 struct IfmPeakSubject

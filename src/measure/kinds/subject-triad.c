@@ -6,6 +6,9 @@
 
 #include "../measure-private.h"
 
+/* This subject measures the memory bandwidth of the host by triads of its own on threads, and chooses arrays by the
+ * size of the caches. */
+
 #define SCALE 3
 #define MIB ((gsize)1 << 20)
 /* Each array is this many times as large as what all last-level caches hold, where the memory allows it. */
