@@ -386,8 +386,7 @@ static gboolean read_element(const Source *source, const IfmRecordField *field, 
 static gboolean read_list(const Source *source, const IfmRecordField *field, void *self)
 {
     gpointer *into = &AT(gpointer, self, field);
-    json_t *list = NULL, *one;
-    gsize i;
+    json_t *list = NULL;
     if (!ifm_json_get_array(source->json, source->where, field->name, &list, source->error))
         return FALSE;
     const gsize n = json_array_size(list), size = field->type == IFM_RECORD_PARTS ? field->size : sizeof(gpointer);
@@ -397,11 +396,9 @@ static gboolean read_list(const Source *source, const IfmRecordField *field, voi
         *into = n > 0 ? pooled(source, (n + 1) * size) : NULL; /* WORDS end with a NULL */
     if (field->type == IFM_RECORD_PARTS || field->type == IFM_RECORD_JSONS)
         COUNT_AT(gsize, self, field) = n;
-    json_array_foreach(list, i, one)
-    {
-        if (!read_element(source, field, one, i, *into))
+    for (gsize i = 0; i < n; i++)
+        if (!read_element(source, field, json_array_get(list, i), i, *into))
             return FALSE;
-    }
     return TRUE;
 }
 
