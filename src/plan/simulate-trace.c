@@ -66,9 +66,9 @@ void sim_record(Simulator *sim, IfmTrack *track, IfmEventKind kind, const SimBlo
     IfmEvent event = ifm_plan_event(&sim->names, block != NULL ? block->name : 0, block != NULL ? block->index + 1 : 0,
                                     block != NULL ? block->plan : &whole, kind, batch, start_ns, end_ns);
     event.bytes = bytes;
-    if (kind == IFM_EVENT_COPY && block->activity == SIM_PAD)
-        event.name = sim->names.pad;
-    else if (kind == IFM_EVENT_COPY && block->activity == SIM_COPY_OUT)
-        event.name = sim->names.copy_out;
+    if (block != NULL && kind == IFM_EVENT_COPY)
+        event.name = block->activity == SIM_PAD        ? sim->names.pad
+                     : block->activity == SIM_COPY_OUT ? sim->names.copy_out
+                                                       : event.name;
     ifm_track_record(track, &event);
 }
