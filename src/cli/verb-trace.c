@@ -271,16 +271,12 @@ static int run_diff(const Arguments *arguments)
                                                                    .text = g_strdup(text->str) });
 }
 
-static const IfmOption diff_options[] = {
-    { NULL },
-};
-
 const Verb verb_trace_diff = {
     .name = "trace diff",
     .summary = "compare two traces: two runs, or a plan's simulation and its run",
     .arguments = "A [B]",
     .positional = POSITIONAL_FILE,
-    .tables = { cli_document_options, diff_options, cli_json_options },
+    .tables = { cli_document_options, cli_json_options },
     .details =
         "Devices are matched by alias and stream, blocks by number. Of two files the runs are compared, each with the "
         "other's of the same size; of a file that has none, its simulations. Of a single file each simulation is "

@@ -24,7 +24,7 @@ const IfmOperator ifm_microsoft_operators[] = {
       .type = 3, .other_type = IFM_TYPE_SAME },
     { "DecoderMaskedMultiHeadAttention", 0, NULL, NULL, 0, IFM_FAMILY_ATTENTION },
     { "EmbedLayerNormalization", 1, ifm_shape_embed_normalization, ifm_cost_embed_normalization, 0,
-      IFM_FAMILY_NORMALISATION, .type = 2, .other_type = -IFM_DTYPE_I32 },
+      IFM_FAMILY_NORMALISATION, .type = 2 },
     { "GroupNorm", 3, ifm_shape_same, ifm_cost_per_output, 5, IFM_FAMILY_NORMALISATION, .rounding = IFM_ROUNDS_ONCE },
     { "LayerNormalization", 2, ifm_shape_layer_normalization, ifm_cost_per_output, 5, IFM_FAMILY_NORMALISATION,
       .n_ranks = 1 },

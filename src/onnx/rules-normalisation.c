@@ -85,6 +85,8 @@ gboolean ifm_shape_embed_normalization(const IfmOperatorCall *call, GError **err
     const IfmTensorInfo *ids = &call->inputs[0], *words = ifm_call_input(call, 2);
     if (words == NULL)
         return ifm_error_refuse(error, "needs a third input, the table of words");
+    if (call->node->n_outputs > 1)
+        call->outputs[1].dtype = IFM_DTYPE_I32;
     if (ids->rank < 0 || words->rank < 0)
         return TRUE;
     if (!ifm_rule_rank(call, 0, 2, 2, error) || !ifm_rule_rank(call, 2, 2, 2, error))

@@ -80,10 +80,12 @@ gboolean cost_check_plan(const IfmCosts *costs, const IfmPlan *plan, GError **er
         return ifm_error_refuse(error, "plan: of model \"%s\"; the costs are of \"%s\"", plan->model, costs->model);
     if (!ifm_plan_check_itself(plan, FALSE, "plan", error))
         return FALSE;
-    int last = ifm_plan_block(plan, plan->blocks->len - 1)->last;
-    if (last != costs->n_stages)
-        return ifm_error_refuse(error, "plan: its blocks have stages 1 to %d; the costs are of %d stages", last,
-                                costs->n_stages);
+    const IfmPlanBlock *last = ifm_plan_block(plan, plan->blocks->len - 1);
+    if (last->last > costs->n_stages)
+        return ifm_error_refuse(error, "block %u: stages %d to %d; the costs are of %d stages", plan->blocks->len,
+                                last->first, last->last, costs->n_stages);
+    if (last->last < costs->n_stages)
+        return ifm_error_refuse(error, "plan: stages %d to %d are in no block", last->last + 1, costs->n_stages);
     for (guint b = 0; b < plan->blocks->len; b++)
         if (!check_block(costs, plan, ifm_plan_block(plan, b), error))
             return ifm_error_prefix(error, "block %u: ", b + 1);

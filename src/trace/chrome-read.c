@@ -12,7 +12,7 @@
  */
 #define PIECE_BYTES (1 << 16)
 #define IDLE_PIECES 64           /* one token this long, in pieces: no trace has such a token */
-#define OTHER_DATA_MAX (1 << 26) /* bytes */
+#define OTHER_DATA_MAX (1 << 26) /* in memory, approximately */
 
 typedef enum
 {
@@ -105,10 +105,10 @@ typedef struct
     char last_byte;     /* the last byte of the current piece that is not white space; 0: none */
     char tail;          /* the same of all pieces so far */
     IfmRawEvent event;
-    const char *piece;   /* the current one */
-    gint64 other_start;  /* byte of the text where otherData begins */
-    GString *other_text; /* what of it was in pieces before */
     json_t *other_data;
+    GPtrArray *parents; /* json_t*, borrowed: the open values in otherData */
+    GString *key;       /* of the next value in otherData */
+    gsize other_bytes;
 } Reader;
 
 typedef enum
@@ -165,30 +165,69 @@ static gboolean damaged(Reader *self, const Key *key, const Value *value, const 
 
 /* --- otherData -------------------------------------------------------------------------------------------------------- */
 
-/* Keeps what the current piece has of it, up to byte @end of the piece. */
-static gboolean keep_other(Reader *self, gint64 end)
+static gboolean other_add(Reader *self, json_t *value, gsize bytes)
 {
-    gint64 begin = MAX(self->other_start - self->piece_start, 0);
-    g_string_append_len(self->other_text, self->piece + begin, (gssize)(end - begin));
-    return self->other_text->len <= OTHER_DATA_MAX ||
-           ifm_trace_builder_fail(&self->builder, IFM_ERROR_MEMORY, place(self),
-                                  "otherData is larger than what is read of it (%d bytes)", OTHER_DATA_MAX);
+    json_t *parent = self->parents->len > 0 ? g_ptr_array_index(self->parents, self->parents->len - 1) : NULL;
+    self->other_bytes += bytes + sizeof(json_t) + 64;
+    if (value == NULL || self->other_bytes > OTHER_DATA_MAX)
+    {
+        json_decref(value);
+        return ifm_trace_builder_fail(&self->builder, value == NULL ? IFM_ERROR_INVALID : IFM_ERROR_MEMORY, place(self),
+                                      value == NULL ? "otherData: found a number out of range, expected one of 64 bits"
+                                                    : "otherData is larger than what is read of it (%d bytes)",
+                                      OTHER_DATA_MAX);
+    }
+    if (parent == NULL)
+    {
+        json_decref(self->other_data);
+        self->other_data = value;
+    }
+    else if (json_is_array(parent))
+        json_array_append_new(parent, value);
+    else
+        json_object_set_new(parent, self->key->str, value);
+    return TRUE;
 }
 
-/* Integers beyond 64 bits are read as reals, where there are any. */
-static gboolean end_other(Reader *self)
+static json_t *other_number(const char *text, gsize length)
 {
-    json_error_t problem;
-    if (!keep_other(self, (gint64)yajl_get_bytes_consumed(self->parser)))
+    gint64 integer;
+    if (memchr(text, '.', length) == NULL && memchr(text, 'e', length) == NULL && memchr(text, 'E', length) == NULL &&
+        ifm_decimal_parse(text, length, 0, &integer))
+        return json_integer(integer);
+    g_autofree char *copy = g_strndup(text, length);
+    return json_real(g_ascii_strtod(copy, NULL)); /* NULL for an infinity */
+}
+
+static json_t *other_scalar(const Value *value)
+{
+    switch (value->type)
+    {
+    case VALUE_NULL:
+        return json_null();
+    case VALUE_NUMBER:
+        return other_number(value->text, value->length);
+    case VALUE_TEXT:
+        return json_stringn(value->text, value->length);
+    default:
+        return json_boolean(value->type == VALUE_TRUE);
+    }
+}
+
+static gboolean other_open(Reader *self, json_t *container)
+{
+    if (!other_add(self, container, 0))
         return FALSE;
-    json_decref(self->other_data);
-    self->other_data = json_loadb(self->other_text->str, self->other_text->len, JSON_ALLOW_NUL, &problem);
-    if (self->other_data == NULL)
-        self->other_data =
-            json_loadb(self->other_text->str, self->other_text->len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &problem);
+    g_ptr_array_add(self->parents, container);
+    return TRUE;
+}
+
+static gboolean other_close(Reader *self)
+{
+    g_ptr_array_set_size(self->parents, (gint)self->parents->len - 1);
+    if (self->parents->len > 0)
+        return TRUE;
     self->section = SECTION_SKIPPED;
-    if (self->other_data == NULL)
-        return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self), "otherData: %s", problem.text);
     return !json_is_object(self->other_data) || ifm_trace_builder_header(&self->builder, self->other_data, place(self));
 }
 
@@ -276,6 +315,8 @@ static gboolean on_value(Reader *self, const Value *value)
     self->n_values++;
     if (self->depth == 0)
         return expected(self, "the file", value, "a trace: an object with traceEvents, or an array of events");
+    if (self->section == SECTION_OTHER_DATA)
+        return other_add(self, other_scalar(value), value->length + self->key->len);
     if (self->section != SECTION_EVENTS)
         return TRUE;
     switch (self->depth - self->events_depth)
@@ -336,7 +377,12 @@ static int on_key(void *user, const unsigned char *text, size_t length)
 {
     Reader *self = user;
     self->n_values++;
-    if (self->depth == 1)
+    if (self->section == SECTION_OTHER_DATA && self->parents->len > 0)
+    {
+        g_string_truncate(self->key, 0);
+        g_string_append_len(self->key, (const char *)text, (gssize)length);
+    }
+    else if (self->depth == 1)
         self->section = find_section(text, length);
     else if (self->section == SECTION_EVENTS && self->depth == self->events_depth + 1)
     {
@@ -357,11 +403,8 @@ static gboolean open_value(Reader *self, gboolean is_map)
     if (self->depth == IFM_TRACE_MAX_DEPTH)
         return ifm_trace_builder_fail(&self->builder, IFM_ERROR_INVALID, place(self), "nested deeper than %d levels",
                                       IFM_TRACE_MAX_DEPTH);
-    if (self->section == SECTION_OTHER_DATA && self->depth == 1)
-    {
-        self->other_start = place(self) - 1;
-        g_string_truncate(self->other_text, 0);
-    }
+    if (self->section == SECTION_OTHER_DATA && !other_open(self, is_map ? json_object() : json_array()))
+        return FALSE;
     int level = self->depth++ - self->events_depth;
     if (self->depth == 1)
     {
@@ -397,10 +440,13 @@ static gboolean close_value(Reader *self, gboolean is_map)
 {
     self->n_values++;
     self->depth--;
-    if (self->section == SECTION_OTHER_DATA && self->depth == 1)
-        return end_other(self);
-    if (self->section == SECTION_EVENTS && is_map && self->depth == self->events_depth && self->any_field &&
-        !end_event(self))
+    if (self->section == SECTION_OTHER_DATA)
+    {
+        if (!other_close(self))
+            return FALSE;
+    }
+    else if (self->section == SECTION_EVENTS && is_map && self->depth == self->events_depth && self->any_field &&
+             !end_event(self))
         return FALSE;
     self->ended = self->depth == 0;
     return TRUE;
@@ -453,12 +499,9 @@ static gboolean malformed(Reader *self, const char *piece, gsize n)
 
 static gboolean feed(Reader *self, const char *piece, gsize n)
 {
-    self->piece = piece;
     yajl_status status = yajl_parse(self->parser, (const unsigned char *)piece, n);
     if (status != yajl_status_ok)
         return self->builder.error == NULL ? malformed(self, piece, n) : FALSE;
-    if (self->section == SECTION_OTHER_DATA && self->depth > 1 && !keep_other(self, (gint64)n))
-        return FALSE;
     self->piece_start += (gint64)n;
     for (gsize i = n; i > 0; i--)
         if (!g_ascii_isspace(piece[i - 1]))
@@ -490,7 +533,7 @@ static gboolean feed_all(Reader *self, IfmTraceSource *source, GError **error)
 {
     g_autofree char *buffer = g_malloc(PIECE_BYTES);
     gsize n = 0, n_kept = 0, n_idle = 0;
-    gboolean ended;
+    gboolean ended = FALSE;
     do
     {
         guint64 before = self->n_values;
@@ -562,14 +605,16 @@ static void reader_init(Reader *self, const char *name, const IfmTraceLimits *li
     *self = (Reader){ .field = &no_key, .argument = &no_key };
     ifm_trace_builder_init(&self->builder, name, limits);
     ifm_raw_event_init(&self->event);
-    self->other_text = g_string_new(NULL);
+    self->parents = g_ptr_array_new();
+    self->key = g_string_new(NULL);
     self->parser = yajl_alloc(&callbacks, NULL, self);
 }
 
 static void reader_clear(Reader *self)
 {
     yajl_free(self->parser);
-    g_string_free(self->other_text, TRUE);
+    g_string_free(self->key, TRUE);
+    g_ptr_array_unref(self->parents);
     json_decref(self->other_data);
     ifm_raw_event_clear(&self->event);
     ifm_trace_builder_clear(&self->builder);
@@ -602,7 +647,7 @@ static GPtrArray *read_source(IfmTraceSource *source, const char *name, const If
     reader_init(&reader, name, limits);
     if (read_all(&reader, source, &trouble))
         traces = ifm_trace_builder_end(&reader.builder, reader.piece_start);
-    if (traces != NULL && !reader.builder.is_ours && json_is_object(reader.other_data))
+    if (traces != NULL && !reader.builder.is_ours && json_is_object(reader.other_data) && reader.parents->len == 0)
         ifm_trace_set_meta(g_ptr_array_index(traces, 0), json_incref(reader.other_data));
     if (traces == NULL && trouble == NULL)
         trouble = g_steal_pointer(&reader.builder.error);

@@ -177,7 +177,7 @@ static void test_refusals(void)
     blocks[1].devices[0] = 2;
     blocks[0].ratios[0] = 0.5;
     refuse(costs, blocks_of(2, blocks), IFM_ERROR_INVALID, "block 1: its ratios add up to 0.9");
-    refuse(costs, blocks_of(1, pipelined), IFM_ERROR_INVALID, "its blocks have stages 1 to 2; the costs are of 3 stages");
+    refuse(costs, blocks_of(1, pipelined), IFM_ERROR_INVALID, "stages 3 to 3 are in no block");
     refuse(costs, blocks_of(1, &pipelined[1]), IFM_ERROR_INVALID, "block 1: stages 3 to 3, but 1 is the next one");
     refuse(costs, ifm_plan_new("another"), IFM_ERROR_INVALID, "of model \"another\"");
     ifm_costs_forbid(costs, 2, 3, "no driver");

@@ -591,7 +591,7 @@ static void test_refused(void)
     add_single(stranger, 1, 2, 0);
     assert_refused(costs, plan, &none, IFM_ERROR_INVALID, "0 batches of 1 sizes");
     assert_refused(costs, plan, &less, IFM_ERROR_INVALID, "queue depth -1");
-    assert_refused(costs, half, &good, IFM_ERROR_INVALID, "its blocks have stages 1 to 1; the costs are of 2 stages");
+    assert_refused(costs, half, &good, IFM_ERROR_INVALID, "stages 2 to 2 are in no block");
     assert_refused(costs, wrong, &good, IFM_ERROR_UNSUPPORTED, "block 1: B: ");
     assert_refused(costs, stranger, &good, IFM_ERROR_INVALID,
                    "block 1: Z: no such device in the cost model (there are A, B)");
