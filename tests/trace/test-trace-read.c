@@ -514,6 +514,25 @@ static void test_gzip(void)
 }
 
 /* Our mark in front of what is not ours. */
+/* otherData counts in memory, whatever little text it takes; texts that a JSON library would refuse are read. */
+static void test_other_data(void)
+{
+    g_autoptr(GString) text = g_string_new("{\"otherData\":{\"a\":[0");
+    for (int i = 0; i < 1000000; i++)
+        g_string_append(text, ",1");
+    g_string_append(text, "]},\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"x\",\"pid\":1,\"tid\":2}]}");
+    refuse_bytes(text->str, text->len, IFM_ERROR_MEMORY, NULL);
+    static const char *const lenient[] = { "\"x\\ud800y\":1", "\"a\\u0000b\":1", "\"n\":18446744073709551616" };
+    for (gsize i = 0; i < G_N_ELEMENTS(lenient); i++)
+    {
+        g_autofree char *trace = g_strdup_printf("{\"otherData\":{%s},\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":1,"
+                                                 "\"name\":\"x\",\"pid\":1,\"tid\":2}]}",
+                                                 lenient[i]);
+        g_autoptr(GPtrArray) traces = parse(trace);
+        g_assert_cmpuint(ifm_trace_n_events(only(traces)), ==, 1);
+    }
+}
+
 static void test_wrong_header(void)
 {
     static const struct
@@ -555,6 +574,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trace/read/foreign-again", test_foreign_again);
     g_test_add_func("/trace/read/onnxruntime", test_onnxruntime);
     g_test_add_func("/trace/read/phases", test_phases);
+    g_test_add_func("/trace/read/other-data", test_other_data);
     g_test_add_func("/trace/read/async", test_async);
     g_test_add_func("/trace/read/unended", test_unended);
     g_test_add_func("/trace/read/numbers", test_numbers);
