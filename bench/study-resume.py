@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What a finished study of 490 cases costs when its command is given again: nothing is measured.
 
-usage: python3 bench/study-resume.py NEW [OLD]
+usage: bench/study-resume.py [NEW [OLD]]
 
-NEW, OLD: inferometer of two builds. The study is of simulated devices, measured once by NEW. Each build then gets a copy
+NEW, OLD: inferometer of two builds; without NEW it is build/inferometer. The study is of simulated devices, measured once by NEW. Each build then gets a copy
 of the folder and resumes it in turn, five times. Prints the medians, and NEW over OLD.
 """
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-ROUNDS = 5
+ROUNDS = 1 if "IFM_BENCH_QUICK" in os.environ else 5
 N_CASES = 490
 STUDY = """title: resumed
 subject: {model: graphsage, features: 8, hidden: 8}
@@ -40,9 +40,8 @@ def run(command, study, folder):
 
 
 def main():
-    commands = [os.path.abspath(command) for command in sys.argv[1:3]]
-    if not commands:
-        sys.exit(__doc__)
+    given = sys.argv[1:3] or [os.environ.get("INFEROMETER", "build/inferometer")]
+    commands = [os.path.abspath(command) for command in given]
     with tempfile.TemporaryDirectory() as top:
         study = os.path.join(top, "resumed.yaml")
         with open(study, "w") as file:
