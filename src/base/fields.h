@@ -82,6 +82,9 @@ char *ifm_json_digest(const json_t *json);
 /** ifm_json_string: Returns: (transfer full) a string; "" for NULL. Bytes that are not UTF-8 become U+FFFD. */
 json_t *ifm_json_string(const char *text);
 
+/** ifm_json_some_string: The same; null for NULL and "". */
+json_t *ifm_json_some_string(const char *text);
+
 /** ifm_json_real: Returns: (transfer full) a number; null for NaN, "inf" or "-inf" for an infinity. */
 json_t *ifm_json_real(double value);
 

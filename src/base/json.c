@@ -87,6 +87,11 @@ json_t *ifm_json_string(const char *text)
     return json_string(valid);
 }
 
+json_t *ifm_json_some_string(const char *text)
+{
+    return text != NULL && *text != '\0' ? ifm_json_string(text) : json_null();
+}
+
 json_t *ifm_json_real(double value)
 {
     if (isnan(value))

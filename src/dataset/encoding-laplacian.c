@@ -4,6 +4,7 @@
  */
 #include "laplacian.h"
 
+#include <base/base.h>
 #include <math.h>
 #include <string.h>
 
@@ -100,7 +101,7 @@ static gint64 reach(Split *split, gint64 node, gint64 at)
             split->places[other] = 1;
             nodes[n++] = other;
         }
-    qsort(nodes, (gsize)n, sizeof *nodes, ifm_compare_nodes);
+    qsort(nodes, (gsize)n, sizeof *nodes, ifm_compare_int64);
     return n;
 }
 

@@ -2,6 +2,7 @@
  * A graph in parts that can be computed one by one. METIS decides who owns which node; from there on a part is its own
  * nodes, all edges into them, and the ghosts those edges begin in. docs/graphs.md.
  */
+#include <base/base.h>
 #include <string.h>
 
 #include "neighbours.h"
@@ -161,7 +162,7 @@ static GArray *find_ghosts(Sorting *sorting, gint64 part)
         g_array_append_val(ghosts, source);
     }
     if (ghosts->len > 0)
-        qsort(ghosts->data, ghosts->len, sizeof(gint64), ifm_compare_nodes);
+        qsort(ghosts->data, ghosts->len, sizeof(gint64), ifm_compare_int64);
     return ghosts;
 }
 

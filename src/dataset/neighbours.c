@@ -84,12 +84,6 @@ gboolean ifm_neighbours_init(IfmNeighbours *list, const IfmGraph *graph, GError 
     return TRUE;
 }
 
-int ifm_compare_nodes(const void *a, const void *b)
-{
-    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-    return (x > y) - (x < y);
-}
-
 static GMutex metis;
 
 void ifm_metis_lock(void)

@@ -20,9 +20,6 @@ gboolean ifm_neighbours_init(IfmNeighbours *list, const IfmGraph *graph, GError 
 void ifm_neighbours_clear(IfmNeighbours *list);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmNeighbours, ifm_neighbours_clear)
 
-/** ifm_compare_nodes: Orders gint64, for qsort(). */
-int ifm_compare_nodes(const void *a, const void *b);
-
 /** METIS uses rand() of the C library, which the whole process shares. So only one call may run at a time; otherwise the
  * seed has no effect. */
 void ifm_metis_lock(void);

@@ -96,9 +96,9 @@ static int read_word(const json_t *json, const char *where, const char *key, con
     const char *word;
     if (!ifm_json_get_string(json, where, key, &word, error))
         return -1;
-    for (int i = 0; words[i] != NULL; i++)
-        if (g_str_equal(words[i], word))
-            return i;
+    const int index = ifm_word_index(words, word);
+    if (index >= 0)
+        return index;
     g_autofree char *hint = ifm_nearest_hint(word, words);
     ifm_error_refuse(error, "%s.%s: there is no '%s'%s", where, key, word, hint);
     return -1;

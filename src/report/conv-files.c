@@ -1,8 +1,6 @@
-#include <errno.h>
 #include <string.h>
 
-#include <glib/gstdio.h>
-
+#include <base/base.h>
 #include <measure/kinds.h>
 
 #include "study-pages.h"
@@ -163,9 +161,7 @@ static gboolean write_combination(const IfmConvCombination *of, const char *resu
     g_autofree char *model = plain(of->model), *alias = g_ascii_strdown(of->device->alias, -1);
     g_autofree char *stem = g_strdup_printf("%s_%s", model, of->algorithm), *name = g_strdup_printf("%s_%s", stem, alias),
                     *folder = g_build_filename(results, name, NULL);
-    if (g_mkdir_with_parents(folder, 0777) != 0)
-        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot be made: %s", folder, g_strerror(errno));
-    return write_csv(folder, stem, "overall", overall_fields, points, error) &&
+    return ifm_file_make_folder(folder, error) && write_csv(folder, stem, "overall", overall_fields, points, error) &&
            write_csv(folder, stem, "layers", layer_fields, layer_rows, error);
 }
 

@@ -13,11 +13,6 @@ static json_t *real_or_null(double value)
 }
 
 /* An empty text, too, is null. */
-static json_t *text_or_null(const char *text)
-{
-    return text != NULL && *text != '\0' ? ifm_json_string(text) : json_null();
-}
-
 static char *row_key(const IfmStudyRow *row)
 {
     return g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%s,%d", row->nodes, row->edges, row->device->alias,
@@ -58,12 +53,12 @@ static json_t *counts_to_json(const IfmStudyTables *tables, const IfmStudyDevice
 static json_t *device_to_json(const IfmStudyTables *tables, const IfmStudyDevice *device)
 {
     const json_t *runtime = runtime_of(tables, device);
-    return json_pack("{s:o,s:o,s:b,s:s,s:i,s:o,s:o,s:o,s:o}", "device", text_or_null(device->device), "description",
-                     text_or_null(device->description), "simulated", device->simulated, "models",
+    return json_pack("{s:o,s:o,s:b,s:s,s:i,s:o,s:o,s:o,s:o}", "device", ifm_json_some_string(device->device), "description",
+                     ifm_json_some_string(device->description), "simulated", device->simulated, "models",
                      ifm_study_form_name(device->form), "phase", device->phase, "runtime",
-                     text_or_null(ifm_member_text(runtime, "engine")), "runtime_version",
-                     text_or_null(ifm_member_text(runtime, "version")), "skipped", text_or_null(device->reason), "cases",
-                     counts_to_json(tables, device, 0));
+                     ifm_json_some_string(ifm_member_text(runtime, "engine")), "runtime_version",
+                     ifm_json_some_string(ifm_member_text(runtime, "version")), "skipped",
+                     ifm_json_some_string(device->reason), "cases", counts_to_json(tables, device, 0));
 }
 
 /* @facts: [n] what each key of the file's rows is */
@@ -79,10 +74,10 @@ static json_t *metadata(const IfmStudyTables *tables, const char *format, const 
     }
     json_t *json = ifm_json_begin(format, 1), *protocol = json_object_get(tables->definition, "protocol");
     json_object_set_new(json, "study",
-                        json_pack("{s:o,s:o,s:o,s:I,s:I,s:b,s:o}", "name", text_or_null(tables->name), "title",
-                                  text_or_null(tables->title), "model", text_or_null(tables->staged->name), "features",
-                                  (json_int_t)tables->sizes.features, "hidden", (json_int_t)tables->sizes.hidden,
-                                  "imported", tables->imported, "protocol",
+                        json_pack("{s:o,s:o,s:o,s:I,s:I,s:b,s:o}", "name", ifm_json_some_string(tables->name), "title",
+                                  ifm_json_some_string(tables->title), "model", ifm_json_some_string(tables->staged->name),
+                                  "features", (json_int_t)tables->sizes.features, "hidden",
+                                  (json_int_t)tables->sizes.hidden, "imported", tables->imported, "protocol",
                                   json_is_object(protocol) ? json_deep_copy(protocol) : json_null()));
     json_object_set_new(json, "figures", figures);
     json_object_set_new(json, "devices", devices);
@@ -92,7 +87,7 @@ static json_t *metadata(const IfmStudyTables *tables, const char *format, const 
 static json_t *failure_to_json(const IfmStudyTables *tables, const IfmStudyRow *row)
 {
     return json_pack("{s:s,s:o,s:o}", "outcome", ifm_row_state_name(ifm_study_row_state(tables, row)), "error_code",
-                     text_or_null(row->code), "reason", text_or_null(row->reason));
+                     ifm_json_some_string(row->code), "reason", ifm_json_some_string(row->reason));
 }
 
 /* Rows that were tried, or given up for their device, and have no latency. */
@@ -218,10 +213,10 @@ static json_t *fit_to_json(const IfmStudyTables *tables, const IfmStageFit *fit)
 {
     json_t *json = json_pack("{s:I}", "n", fit->fitted ? (json_int_t)fit->bandwidth.n : 0);
     set_line(json, fit->fitted, &fit->bandwidth, "intercept");
-    json_object_update_new(json,
-                           json_pack("{s:o,s:I,s:I,s:o}", "why", text_or_null(fit->fitted ? fit->bandwidth.why : fit->why),
-                                     "n_rows", (json_int_t)fit->n_rows, "n_split", (json_int_t)fit->n_split, "not_split",
-                                     not_split_to_json(tables, fit)));
+    json_object_update_new(json, json_pack("{s:o,s:I,s:I,s:o}", "why",
+                                           ifm_json_some_string(fit->fitted ? fit->bandwidth.why : fit->why), "n_rows",
+                                           (json_int_t)fit->n_rows, "n_split", (json_int_t)fit->n_split, "not_split",
+                                           not_split_to_json(tables, fit)));
     return json;
 }
 
@@ -233,12 +228,12 @@ static json_t *link_to_json(const IfmLinkFit *link)
         json_array_append_new(points, json_pack("{s:I,s:o}", "bytes", (json_int_t)link->bytes[i], "median_ms",
                                                 real_or_null(link->median_ns[i] / 1e6)));
     json_t *json =
-        json_pack("{s:o,s:o,s:b,s:b,s:b,s:b,s:I,s:o}", "from", text_or_null(link->from->alias), "to",
-                  text_or_null(link->to->alias), "simulated", link->from->simulated || link->to->simulated, "shared",
-                  link->shared, "assumed", link->assumed, "within_inference", link->within_inference, "n",
+        json_pack("{s:o,s:o,s:b,s:b,s:b,s:b,s:I,s:o}", "from", ifm_json_some_string(link->from->alias), "to",
+                  ifm_json_some_string(link->to->alias), "simulated", link->from->simulated || link->to->simulated,
+                  "shared", link->shared, "assumed", link->assumed, "within_inference", link->within_inference, "n",
                   (json_int_t)link->n, "mb_per_s", link->fitted ? mb_per_s(fit, fit->bytes_per_s) : json_null());
     set_line(json, link->fitted, fit, "fixed");
-    json_object_set_new(json, "why", text_or_null(link->fitted ? fit->why : link->why));
+    json_object_set_new(json, "why", ifm_json_some_string(link->fitted ? fit->why : link->why));
     json_object_set_new(json, "points", points);
     return json;
 }

@@ -73,12 +73,6 @@ static gboolean is_work(const IfmTrackInfo *info, const IfmEvent *event)
     }
 }
 
-static gint64 end_of(const IfmEvent *event)
-{
-    gint64 end;
-    return __builtin_add_overflow(event->start_ns, MAX(event->duration_ns, 0), &end) ? G_MAXINT64 : end;
-}
-
 /* Where a trace begins and ends; begin > end: it has no events. */
 static void window_of(const IfmTrace *trace, const IfmTraceQuestion *question, gint64 *begin, gint64 *end)
 {
@@ -97,7 +91,7 @@ static void window_of(const IfmTrace *trace, const IfmTraceQuestion *question, g
         for (gsize i = 0; i < n; i++)
         {
             *begin = MIN(*begin, events[i].start_ns);
-            *end = MAX(*end, end_of(&events[i]));
+            *end = MAX(*end, ifm_event_end_ns(&events[i]));
         }
     }
 }
@@ -117,10 +111,10 @@ static void add_track(IfmDocument *document, IfmBlock *figure, const IfmTrace *t
     series->tone = info->kind == IFM_TRACK_HOST ? IFM_TONE_WARN : IFM_TONE_GOOD;
     for (gsize i = 0; i < n; i++)
     {
-        gint64 from = MAX(events[i].start_ns, begin), to = MIN(end_of(&events[i]), end);
+        gint64 from = MAX(events[i].start_ns, begin), to = MIN(ifm_event_end_ns(&events[i]), end);
         if (!is_work(info, &events[i]) || from >= to)
             continue;
-        gboolean whole = events[i].start_ns >= begin && end_of(&events[i]) <= end;
+        gboolean whole = events[i].start_ns >= begin && ifm_event_end_ns(&events[i]) <= end;
         char batch[16];
         IfmPoint point = IFM_POINT_INIT;
         point.x = (double)(from - begin);

@@ -159,11 +159,11 @@ static void set_processor(json_t *machine, const char *root)
     g_autofree char *cpuinfo = ifm_sensor_read(root, "proc/cpuinfo");
     const char *text = cpuinfo != NULL ? cpuinfo : "";
     g_autofree char *name = processor_name(text);
-    json_object_set_new(machine, "cpu", ifm_sensor_text_or_null(name));
+    json_object_set_new(machine, "cpu", ifm_json_some_string(name));
     for (gsize i = 0; i < G_N_ELEMENTS(fields); i++)
     {
         g_autofree char *value = ifm_sensor_field(text, fields[i][1]);
-        json_object_set_new(machine, fields[i][0], ifm_sensor_text_or_null(value));
+        json_object_set_new(machine, fields[i][0], ifm_json_some_string(value));
     }
     set_counts(machine, text);
     json_object_set_new(machine, "virtual", is_virtual(root, text));
@@ -187,15 +187,15 @@ json_t *ifm_sensor_machine(const char *root)
     set_processor(machine, root);
     json_object_set_new(machine, "memory_bytes", ifm_sensor_int64_or_null(memory_known, memory_bytes));
     json_object_set_new(machine, "caches_bytes", caches(root));
-    json_object_set_new(machine, "product", ifm_sensor_text_or_null(product));
-    json_object_set_new(machine, "kernel", ifm_sensor_text_or_null(kernel));
-    json_object_set_new(machine, "governor", ifm_sensor_text_or_null(governor));
-    json_object_set_new(machine, "clock_driver", ifm_sensor_text_or_null(driver));
+    json_object_set_new(machine, "product", ifm_json_some_string(product));
+    json_object_set_new(machine, "kernel", ifm_json_some_string(kernel));
+    json_object_set_new(machine, "governor", ifm_json_some_string(governor));
+    json_object_set_new(machine, "clock_driver", ifm_json_some_string(driver));
     json_object_set_new(machine, "clock_least_mhz", clock_mhz(root, "cpuinfo_min_freq", FALSE));
     json_object_set_new(machine, "clock_most_mhz", clock_mhz(root, "cpuinfo_max_freq", TRUE));
     json_object_set_new(machine, "smt", switch_or_null(root, "sys/devices/system/cpu/smt/active", FALSE));
     json_object_set_new(machine, "boost", boost(root));
-    json_object_set_new(machine, "isolated_processors", ifm_sensor_text_or_null(isolated));
+    json_object_set_new(machine, "isolated_processors", ifm_json_some_string(isolated));
     json_object_set_new(machine, "id", identity(machine));
     return machine;
 }

@@ -160,11 +160,6 @@ json_t *ifm_sensor_or_null(json_t *json)
     return json_null();
 }
 
-json_t *ifm_sensor_text_or_null(const char *text)
-{
-    return text != NULL && *text != '\0' ? ifm_json_string(text) : json_null();
-}
-
 json_t *ifm_sensor_int64_or_null(gboolean known, gint64 value)
 {
     return known ? json_integer(value) : json_null();

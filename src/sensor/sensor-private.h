@@ -36,8 +36,7 @@ json_t *ifm_sensor_or_null(json_t *json);
 gboolean ifm_sensor_parse_int64(const char *text, gint64 *value);
 /* ifm_sensor_parse_count: As above, for a number of 0 or more that is small enough to add thousands of them. */
 gboolean ifm_sensor_parse_count(const char *text, gint64 *value);
-/* ifm_sensor_text_or_null / ifm_sensor_int64_or_null: (transfer full) */
-json_t *ifm_sensor_text_or_null(const char *text);
+/* ifm_sensor_int64_or_null: (transfer full) */
 json_t *ifm_sensor_int64_or_null(gboolean known, gint64 value);
 
 /* cgroups.c: the control groups of this process, and the groups above them, of version 1 and 2. */

@@ -1,5 +1,6 @@
 #include "analyse-private.h"
 
+#include <base/base.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,12 +172,6 @@ typedef struct
     gsize n;
 } BlockRuns;
 
-static int by_time(const void *a, const void *b)
-{
-    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns: NULL if the ends of the inferences ascend. */
 static gint64 *sorted_ends(const IfmRun *runs, gsize n)
 {
@@ -188,7 +183,7 @@ static gint64 *sorted_ends(const IfmRun *runs, gsize n)
     gint64 *ends = g_new(gint64, n);
     for (gsize i = 0; i < n; i++)
         ends[i] = runs[i].end;
-    qsort(ends, n, sizeof *ends, by_time);
+    qsort(ends, n, sizeof *ends, ifm_compare_int64);
     return ends;
 }
 
