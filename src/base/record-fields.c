@@ -361,11 +361,11 @@ static gboolean read_part(const Source *source, const IfmRecordField *field, voi
 static gboolean read_element(const Source *source, const IfmRecordField *field, json_t *one, gsize i, gpointer into)
 {
     const gboolean in_pool = field->type == IFM_RECORD_PARTS;
-    g_autofree char *where = g_strdup_printf("%s.%s[%zu]", source->where, field->name, i);
     if (field->type == IFM_RECORD_JSONS)
         ((json_t **)into)[i] = one;
     else if (in_pool || field->type == IFM_RECORD_ROWS)
     {
+        g_autofree char *where = g_strdup_printf("%s.%s[%zu]", source->where, field->name, i);
         void *record = in_pool ? (char *)into + i * field->size : g_malloc0(field->size);
         if (!in_pool)
         {
@@ -375,7 +375,7 @@ static gboolean read_element(const Source *source, const IfmRecordField *field, 
         return ifm_record_from_json(record, field->fields, one, where, in_pool ? source->pool : NULL, source->error);
     }
     else if (!json_is_string(one))
-        return ifm_error_refuse(source->error, "%s: not a text", where);
+        return ifm_error_refuse(source->error, "%s.%s[%zu]: not a text", source->where, field->name, i);
     else if (field->type == IFM_RECORD_WORDS)
         ((const char **)into)[i] = json_string_value(one);
     else

@@ -179,12 +179,11 @@ static void add_rounds(IfmDocument *document, const IfmComparison *comparison)
 /* Each round's ratio, and what each look came to. */
 static void add_narrowing(IfmDocument *document, const IfmComparison *comparison)
 {
-    IfmBlock *block = ifm_document_figure(document, "ratios", IFM_FIGURE_SCATTER, "Ratio of the two, pair by pair",
-                                          "Time of B over time of A in each round, and the interval of each look, of "
-                                          "all pairs so far: the last one is the verdict's.");
+    IfmBlock *block = ifm_document_page_figure(document, "ratios", IFM_FIGURE_SCATTER, "Ratio of the two, pair by pair",
+                                               "Time of B over time of A in each round, and the interval of each look, of "
+                                               "all pairs so far: the last one is the verdict's.");
     IfmSeries *ratios = ifm_document_series(document, block, "rounds", NULL),
               *known = ifm_document_series(document, block, "all pairs so far", NULL);
-    block->no_screen = TRUE;
     block->figure.x.title = "pair";
     block->figure.x.kind = IFM_FIELD_INTEGER;
     block->figure.y.title = "B / A";

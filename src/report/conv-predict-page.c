@@ -72,10 +72,9 @@ static void add_choices(IfmDocument *document, const GArray *predictions, gint64
 
 static void add_bars(IfmDocument *document, const GArray *predictions)
 {
-    IfmBlock *figure = ifm_document_figure(document, "latencies", IFM_FIGURE_BARS, "Predicted latency by algorithm",
-                                           "What an inference takes with each algorithm, with its interval.");
+    IfmBlock *figure = ifm_document_page_figure(document, "latencies", IFM_FIGURE_BARS, "Predicted latency by algorithm",
+                                                "What an inference takes with each algorithm, with its interval.");
     IfmSeries *series = NULL;
-    figure->no_screen = TRUE;
     figure->figure.y.title = "latency";
     for (guint i = 0; i < predictions->len; i++)
     {

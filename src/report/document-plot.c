@@ -76,10 +76,9 @@ static void set_axis(IfmDocument *document, IfmAxis *axis, const IfmField *field
 IfmBlock *ifm_document_plot(IfmDocument *document, const char *key, IfmFigureKind kind, const char *title,
                             const char *sentence, const IfmTable *table, const IfmPlotColumns *columns)
 {
-    IfmBlock *figure = ifm_document_figure(document, key, kind, title, sentence);
+    IfmBlock *figure = ifm_document_page_figure(document, key, kind, title, sentence);
     const IfmField *x = find_field(table, columns->x);
     gboolean several = columns->y[0] != NULL && columns->y[1] != NULL;
-    figure->no_screen = TRUE; /* which shows the table */
     if (x != NULL)
         set_axis(document, &figure->figure.x, x);
     for (const char *const *y = columns->y; *y != NULL; y++)

@@ -416,10 +416,9 @@ static void add_breakdown(IfmDocument *document, const json_t *breakdown, const 
                   { "overlap", "overlap_ns", -1 },
                   { "residual", "residual_ns", 1 } };
     IfmBlock *figure =
-        ifm_document_figure(document, key, IFM_FIGURE_BARS, "Time breakdown of a profiled run",
-                            "The wall time is the sum of its kernels, gaps and copies, and of what is not explained.");
+        ifm_document_page_figure(document, key, IFM_FIGURE_BARS, "Time breakdown of a profiled run",
+                                 "The wall time is the sum of its kernels, gaps and copies, and of what is not explained.");
     IfmSeries *series = ifm_document_series(document, figure, NULL, NULL);
-    figure->no_screen = TRUE;
     for (gsize i = 0; i < G_N_ELEMENTS(terms); i++)
     {
         IfmPoint point = IFM_POINT_INIT;

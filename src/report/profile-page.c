@@ -98,10 +98,9 @@ static double flop_of(const IfmProfileReport *report)
 /* Each device's median, its interval, and all that was between. */
 static void add_strips(IfmDocument *document, const IfmProfileReport *report)
 {
-    IfmBlock *figure = ifm_document_figure(document, "times", IFM_FIGURE_STRIPS, "Time of an inference",
-                                           "How long an inference takes on each device, and how sure that is.");
+    IfmBlock *figure = ifm_document_page_figure(document, "times", IFM_FIGURE_STRIPS, "Time of an inference",
+                                                "How long an inference takes on each device, and how sure that is.");
     IfmSeries *series = ifm_document_series(document, figure, NULL, NULL);
-    figure->no_screen = TRUE; /* the table has them */
     for (gsize i = 0; i < report->n_devices; i++)
     {
         const IfmMeasurement *measurement = ifm_result_measured(&report->devices[i].result);

@@ -353,10 +353,9 @@ static void add_work(IfmDocument *document, const IfmProfileReport *report)
 /* What each pass took, with its interval. */
 static void add_bars(IfmDocument *document, const GPtrArray *rows)
 {
-    IfmBlock *figure = ifm_document_figure(document, "pass-times", IFM_FIGURE_BARS, "Time of each pass",
-                                           "What forward, backward and the update take of a training step.");
+    IfmBlock *figure = ifm_document_page_figure(document, "pass-times", IFM_FIGURE_BARS, "Time of each pass",
+                                                "What forward, backward and the update take of a training step.");
     IfmSeries *series = NULL;
-    figure->no_screen = TRUE; /* the table has them */
     for (guint i = 0; i < rows->len; i++)
     {
         const PassRow *row = rows->pdata[i];

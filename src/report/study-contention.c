@@ -84,10 +84,9 @@ static const IfmField slow_down_fields[] = {
 /* A row for what is slowed down, a column for the load. */
 static void add_matrix(IfmDocument *document, const IfmTable *table)
 {
-    IfmBlock *block = ifm_document_figure(document, "contention_matrix", IFM_FIGURE_MATRIX, "Slow-down",
-                                          "How many times as long a range takes under each load: 1 is no slow-down.");
+    IfmBlock *block = ifm_document_page_figure(document, "contention_matrix", IFM_FIGURE_MATRIX, "Slow-down",
+                                               "How many times as long a range takes under each load: 1 is no slow-down.");
     GHashTable *rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    block->no_screen = TRUE; /* which shows the table */
     block->figure.y.title = "times as long";
     block->figure.y.kind = IFM_FIELD_REAL;
     for (gsize i = 0; i < table->n_records; i++)

@@ -145,10 +145,9 @@ static void add_alike(IfmDocument *document, const GArray *verdicts)
 /* A line for each kind of load and core. */
 static void add_slow_downs(IfmDocument *document, const GArray *loads)
 {
-    IfmBlock *block = ifm_document_figure(document, "slow_downs", IFM_FIGURE_LINES, "Slow-down over load",
-                                          "Median time of the kernels under a load over their time without it.");
+    IfmBlock *block = ifm_document_page_figure(document, "slow_downs", IFM_FIGURE_LINES, "Slow-down over load",
+                                               "Median time of the kernels under a load over their time without it.");
     IfmSeries *series = NULL;
-    block->no_screen = TRUE; /* which shows the table */
     block->figure.x.title = "load reached";
     block->figure.x.kind = IFM_FIELD_RATIO;
     block->figure.y.title = "times as long";

@@ -208,10 +208,10 @@ static void add_depth(IfmDocument *document, IfmBlock *figure, const IfmTrace *t
 static void add_queues(IfmDocument *document, const IfmTrace *const *traces, gsize n_traces,
                        const IfmTraceQuestion *question)
 {
-    IfmBlock *figure = ifm_document_figure(document, "queues", IFM_FIGURE_SCATTER, "Batches in each queue",
-                                           "How many batches wait between two blocks: a queue that is always full stands "
-                                           "before the bottleneck, one that is always empty behind it.");
-    figure->no_screen = TRUE;
+    IfmBlock *figure =
+        ifm_document_page_figure(document, "queues", IFM_FIGURE_SCATTER, "Batches in each queue",
+                                 "How many batches wait between two blocks: a queue that is always full stands "
+                                 "before the bottleneck, one that is always empty behind it.");
     figure->figure.x.title = "time";
     figure->figure.x.own = TRUE;
     figure->figure.y.title = "batches";
