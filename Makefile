@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # more options for meson setup
 MESON_EXTRA ?=
-# make check SUITE=unit: only that suite (unit, engine, cli, system, fuzz)
+# make check SUITE=unit: only that suite (unit, engine, cli, page, system, python, package, fuzz)
 SUITE ?=
 # make bench BENCH=overhead: only that bench; QUICK=1: a run of seconds of each, which shows that it works
 BENCH ?=
@@ -15,26 +15,27 @@ FUZZ_SECONDS ?= 60
 MESON_OPTIONS = --prefix=$(abspath $(PREFIX)) --libdir=lib $(MESON_EXTRA)
 sanitized = meson setup $(1) -Db_sanitize=$(2) -Db_lundef=false -Dbuildtype=debugoptimized -Ddefault_library=static
 
-.PHONY: help demo check build bench lint format asan tsan fuzz docs install clean setup
+.PHONY: help demo check build bench configured lint format asan tsan fuzz docs install wheel deb clean setup
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: setup ## set-up, build, then the stages of GraphSAGE measured on two real engines: under five minutes
+demo: configured ## set-up, build, then the stages of GraphSAGE measured on two real engines: under five minutes
 	@echo "Building and measuring takes under five minutes on two processors, what has to be downloaded apart."
-	test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_OPTIONS)
 	ninja -C $(BUILD) inferometer inferometer-worker
 	tools/demo $(BUILD)
 
 check: build ## set-up, build, then every test (SUITE=unit: only those)
-	setup/install check
+	setup/install check wheel
 	tools/run-tests $(BUILD) $(addprefix --suite=,$(SUITE))
 
 setup:
 	setup/install
 
-build: setup ## set-up, then build/inferometer
+configured: setup
 	test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_OPTIONS)
+
+build: configured ## set-up, then build/inferometer
 	ninja -C $(BUILD)
 
 bench: build ## the benches, each a ratio against a named peer or bound (BENCH=NAME: only that; QUICK=1: seconds of each)
@@ -73,7 +74,15 @@ install: build ## installs below $(DESTDIR)$(PREFIX)
 	meson configure $(BUILD) $(MESON_OPTIONS)
 	meson install -C $(BUILD) $(if $(DESTDIR),--destdir=$(abspath $(DESTDIR)))
 
+wheel: configured ## packs dist/inferometer-*.whl, which pip installs: command, library, Python package (the runtimes are dependencies)
+	setup/install wheel
+	tools/make-wheel $(BUILD) dist
+
+deb: configured ## packs dist/inferometer_*.deb, a Debian package
+	setup/install wheel
+	tools/make-deb $(BUILD) dist
+
 clean: ## removes what was built; .deps and out stay
-	rm -rf build build-asan build-tsan build-lint build-fuzz
+	rm -rf build build-asan build-tsan build-lint build-fuzz dist
 
 comma := ,

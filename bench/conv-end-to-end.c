@@ -1,21 +1,26 @@
 /*
- * Whole networks with the best algorithm of each convolution: batch 1, images of 224, f32, on one pinned core. Three
- * subjects of a model take turns in one process: ONNX Runtime with `best`, ONNX Runtime as it is, and OpenVINO. A round is
- * one inference of each, after one that is not counted, which of them begins taking turns. The ratios are of a round: how
- * many times as long the peer takes. Bounds: at least 1.12 times ONNX Runtime and 1.06 times OpenVINO on ResNet-50, 1.9 and
- * 1.8 times on VGG-16; on the others the interval of the ratio to ONNX Runtime does not lie wholly below 1. They hold for
- * processors with AVX-512; others are reported. Fails where a whole 95 % interval lies below its bound.
+ * Whole networks with the best algorithm of each convolution: images of 224 (640 of the YOLO-like), f32, on pinned cores. A
+ * cell is a network, 1 or 2 threads, batch 1 or 8. Three subjects of a cell take turns in one process: ONNX Runtime with
+ * `best`, ONNX Runtime as it is, and OpenVINO. A round is one inference of each, after one that is not counted, which of
+ * them begins taking turns. The ratios are of a round: how many times as long the peer takes. At the end the geometric
+ * means over the networks. Bounds: no cell lies wholly below ONNX Runtime's time; ResNet-50 and VGG-16 have their own at
+ * batch 1 and one thread; geometric means of at least 1.20 at one thread and 1.12 at two. Fails where a whole 95 % interval
+ * lies below its bound.
  *
- *     conv-end-to-end [--rounds N] [MODEL …]: only these models. IFM_TUNING_CACHE: where the choices are kept
- *     (docs/convolutions.md)
+ *     conv-end-to-end [--rounds N] [--threads N] [--batch N] [--state FILE] [MODEL …]: only these cells. Each cell is kept
+ * in FILE (BUILD/conv-end-to-end.json) and not measured again on the same processor by the same versions: a run that was
+ *     broken off goes on. IFM_TUNING_CACHE: where the choices are kept (docs/convolutions.md). The networks that the zoo
+ *     lacks are written by bench/conv-networks.py, which needs torchvision: setup/install bench.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <base/base.h>
+#include <base/fields.h>
 #include <base/statistics.h>
 #include <convolution/convolution.h>
-#include <math.h>
 
 #include "bench.h"
 #include "measure/measure-private.h"
@@ -27,21 +32,54 @@ enum
     N_SUBJECTS = 3,
 };
 
+static const char *const engines[N_SUBJECTS] = { "onnxruntime", "onnxruntime", "openvino" };
+
+/* Network: @avx2, @avx512: least ratio to ONNX Runtime at batch 1 and one thread, where the processor has that */
 typedef struct
 {
-    const char *model;
-    double runtime, openvino; /* least ratios; 0: none */
-} Bound;
-static const Bound bounds[] = {
-    { "resnet50", 1.12, 1.06 }, { "vgg16", 1.9, 1.8 }, { "resnet152", 1, 0 },
-    { "densenet121", 1, 0 },    { "googlenet", 1, 0 }, { "alexnet", 1, 0 },
+    const char *name;
+    gboolean exported; /* by bench/conv-networks.py, with free sizes; else of the zoo */
+    gint64 size;
+    double avx2, avx512;
+} Network;
+static const Network networks[] = {
+    { "resnet50", FALSE, 224, 1.2, 1.25 }, { "vgg16", FALSE, 224, 2.2, 2.2 },      { "resnet152", FALSE, 224, 1, 1 },
+    { "densenet121", FALSE, 224, 1, 1 },   { "googlenet", FALSE, 224, 1, 1 },      { "alexnet", FALSE, 224, 1, 1 },
+    { "mobilenet_v2", FALSE, 224, 1, 1 },  { "efficientnet_b0", TRUE, 224, 1, 1 }, { "regnet_y_400mf", TRUE, 224, 1, 1 },
+    { "convnext_tiny", TRUE, 224, 1, 1 },  { "resnext50", TRUE, 224, 1, 1 },       { "yolo_like", TRUE, 640, 1, 1 },
 };
+static const int threads_of[] = { 1, 2 }, batches_of[] = { 1, 8 };
+static const double mean_bounds[] = { 1.2, 1.12 }; /* by threads */
+
+/* Cell: what is measured. */
+typedef struct
+{
+    const Network *network;
+    int threads, batch;
+} Cell;
+
+/* Bench: the options, and what is kept. */
+typedef struct
+{
+    int rounds, threads, batch; /* threads, batch: 0: all */
+    char *state_path;           /* NULL: nothing is kept */
+    json_t *state;              /* key of a cell -> what it came to */
+    char *folder;               /* of models that are made for this run */
+    char *processor;
+} Bench;
+
+static void say(const char *what, const GError *error)
+{
+    fprintf(stderr, "conv-end-to-end: %s: %s\n", what, error != NULL ? error->message : "failed");
+}
 
 static void give_up(const char *what, const GError *error)
 {
-    fprintf(stderr, "conv-end-to-end: %s: %s\n", what, error != NULL ? error->message : "failed");
+    say(what, error);
     exit(1);
 }
+
+/* --- one inference ---------------------------------------------------------------------------------------------------- */
 
 /* Timed: one run of a subject, on its own thread. */
 typedef struct
@@ -69,26 +107,115 @@ static double run_once(IfmModelSubject *subject)
     return timed.time_ms;
 }
 
-static IfmModelSubject *subject_new(const char *engine, const char *path, IfmModel *model, const char *algorithm)
+/* --- models ----------------------------------------------------------------------------------------------------------- */
+
+/* Opened: a cell's model. @bindings: of a file with free sizes */
+typedef struct
 {
-    g_autoptr(GError) error = NULL;
-    g_autofree char *device = g_strdup_printf("%s:CPU@%u", engine, g_get_num_processors() - 1);
-    const char *const lines[] = { algorithm, NULL };
-    const IfmModelCase model_case = { .model_path = path,
+    char *path;
+    IfmModel *model;
+    IfmDimBinding bindings[3];
+    gsize n_bindings;
+} Opened;
+
+static void opened_clear(Opened *opened)
+{
+    g_clear_pointer(&opened->model, ifm_model_unref);
+    g_free(opened->path);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Opened, opened_clear)
+
+/* The first Python that has what the script needs. */
+static const char *find_python(void)
+{
+    static const char *const known[] = { "/usr/bin/python3", "python3" };
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        const char *const words[] = { known[i], "-c", "import onnx, torch, torchvision", NULL };
+        int status = 1;
+        if (g_spawn_sync(NULL, (char **)words, NULL,
+                         G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, NULL,
+                         NULL, &status, NULL) &&
+            status == 0)
+            return known[i];
+    }
+    return NULL;
+}
+
+static char *export_network(const char *name, GError **error)
+{
+    const char *build = g_getenv("IFM_BENCH_BUILD"), *python;
+    g_autofree char *folder = g_build_filename(build != NULL ? build : "build", "conv-networks", NULL),
+                    *file = g_strconcat(name, ".onnx", NULL), *path = g_build_filename(folder, file, NULL);
+    if (g_file_test(path, G_FILE_TEST_EXISTS))
+        return g_steal_pointer(&path);
+    if ((python = find_python()) == NULL)
+    {
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "no Python with torchvision writes it: setup/install bench");
+        return NULL;
+    }
+    const char *const words[] = { python, "bench/conv-networks.py", folder, name, NULL };
+    int status = 1;
+    g_autofree char *said = NULL;
+    if (!g_spawn_sync(NULL, (char **)words, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &said,
+                      &status, error))
+        return NULL;
+    if (status == 0)
+        return g_steal_pointer(&path);
+    ifm_error_set(error, IFM_ERROR_FAILED, "bench/conv-networks.py: %s", said);
+    return NULL;
+}
+
+static gboolean build_network(const Bench *bench, const Cell *cell, Opened *opened, GError **error)
+{
+    g_autofree char *batch = g_strdup_printf("batch=%d", cell->batch),
+                    *name = g_strdup_printf("%s-%d.onnx", cell->network->name, cell->batch);
+    g_autoptr(IfmModel) built = ifm_zoo_build(cell->network->name, (const char *const[]){ batch, NULL }, 1, error);
+    opened->path = g_build_filename(bench->folder, name, NULL);
+    return built != NULL && ifm_model_save(built, opened->path, error);
+}
+
+static gboolean open_network(const Bench *bench, const Cell *cell, Opened *opened, GError **error)
+{
+    const Network *network = cell->network;
+    if (network->exported)
+    {
+        const IfmDimBinding bindings[] = { { "batch", cell->batch },
+                                           { "height", network->size },
+                                           { "width", network->size } };
+        memcpy(opened->bindings, bindings, sizeof bindings);
+        opened->n_bindings = G_N_ELEMENTS(bindings);
+        opened->path = export_network(network->name, error);
+    }
+    if (network->exported ? opened->path == NULL : !build_network(bench, cell, opened, error))
+        return FALSE;
+    opened->model = ifm_model_open(opened->path, error);
+    return opened->model != NULL;
+}
+
+/* On the last cores, one a thread. */
+static IfmModelSubject *subject_new(const Opened *opened, int number, int threads, GError **error)
+{
+    const guint last = g_get_num_processors() - 1;
+    g_autofree char *cores = threads > 1 ? g_strdup_printf("%u-%u", last + 1 - (guint)threads, last)
+                                         : g_strdup_printf("%u", last),
+                    *device = g_strdup_printf("%s:CPU@%s", engines[number], cores);
+    const char *const lines[] = { "best", NULL };
+    const IfmModelCase model_case = { .model_path = opened->path,
                                       .device = device,
+                                      .bindings = opened->bindings,
+                                      .n_bindings = opened->n_bindings,
                                       .dtype = IFM_DTYPE_F32,
-                                      .threads = 1,
+                                      .threads = threads,
                                       .seed = 1,
                                       .protocol = IFM_PROTOCOL_INIT,
-                                      .convolutions = algorithm != NULL ? lines : NULL };
+                                      .convolutions = number == 0 ? lines : NULL };
     IfmClock *clock = ifm_clock_new_real();
-    IfmEngine *opened = ifm_engine_open(engine, clock, &error);
-    IfmModelSubject *subject =
-        opened != NULL ? ifm_model_subject_new(opened, model, &model_case, IFM_COMPILE_MEASURED, &error) : NULL;
-    if (subject == NULL)
-        give_up(engine, error);
-    return subject;
+    IfmEngine *engine = ifm_engine_open(engines[number], clock, error);
+    return engine != NULL ? ifm_model_subject_new(engine, opened->model, &model_case, IFM_COMPILE_MEASURED, error) : NULL;
 }
+
+/* --- one cell --------------------------------------------------------------------------------------------------------- */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -96,7 +223,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Series: times of one model in ms, by subject and round. */
+/* Series: times of one cell in ms, by subject and round. */
 typedef struct
 {
     int n_rounds;
@@ -122,44 +249,6 @@ static double ratio_of(const Series *series, int peer, IfmInterval *interval)
     return ifm_quantile(ratios, n, 0.5);
 }
 
-/* Returns: FALSE where the bound is broken. */
-static gboolean report(const char *peer, const Series *series, int number, double bound, gboolean binds)
-{
-    IfmInterval interval;
-    const double ratio = ratio_of(series, number, &interval);
-    const gboolean is_broken = binds && bound > 0 && interval.upper < bound;
-    printf("  %s / best  %.3f  [%.3f, %.3f]", peer, ratio, interval.lower, interval.upper);
-    if (bound > 0)
-        printf("  bound %.2f: %s", bound, is_broken ? "BROKEN" : binds ? "kept" : "not of this processor");
-    printf("\n");
-    return !is_broken;
-}
-
-/* How many layers each algorithm got. */
-static void print_choices(IfmModelSubject *subject, IfmModel *model)
-{
-    g_autoptr(GError) error = NULL;
-    g_autofree IfmTensor *inputs = g_new0(IfmTensor, ifm_model_n_inputs(model));
-    if (!ifm_model_make_inputs(model, NULL, 0, 1, inputs, &error))
-        give_up("inputs", error);
-    g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(subject->compiled, inputs, &error);
-    if (effective == NULL)
-        give_up("what ran", error);
-    printf("  %u layers:", effective->convolutions->len);
-    for (int algorithm = 0; algorithm < IFM_N_CONV_ALGORITHMS; algorithm++)
-    {
-        const char *name = ifm_conv_algorithm_name((IfmConvAlgorithm)algorithm);
-        int n = 0;
-        for (guint i = 0; i < effective->convolutions->len; i++)
-            n += g_str_equal(((const IfmConvLayer *)effective->convolutions->pdata[i])->algorithm, name);
-        if (n > 0)
-            printf(" %d %s", n, name);
-    }
-    printf("\n");
-    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
-        ifm_tensor_clear(&inputs[i]);
-}
-
 static void run_rounds(IfmModelSubject *const *subjects, const Series *series)
 {
     for (int round = -WARMUP; round < series->n_rounds; round++)
@@ -173,70 +262,303 @@ static void run_rounds(IfmModelSubject *const *subjects, const Series *series)
         }
 }
 
-/* Returns: FALSE where a bound is broken. */
-static gboolean bench_model(const Bound *bound, const char *folder, int n_rounds, gboolean binds)
+/* How many layers each algorithm got: {"direct": 3}. (transfer full) */
+static json_t *choices_of(const IfmModelSubject *subject, const Opened *opened)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *name = g_strconcat(bound->model, ".onnx", NULL), *path = g_build_filename(folder, name, NULL);
-    g_autoptr(IfmModel) built = ifm_zoo_build(bound->model, (const char *const[]){ NULL }, 1, &error);
-    if (built == NULL || !ifm_model_save(built, path, &error))
-        give_up(bound->model, error);
-    g_autoptr(IfmModel) model = ifm_model_open(path, &error);
-    IfmModelSubject *subjects[N_SUBJECTS] = { subject_new("onnxruntime", path, model, "best"),
-                                              subject_new("onnxruntime", path, model, NULL),
-                                              subject_new("openvino", path, model, NULL) };
-    g_autofree double *times_ms = g_new(double, N_SUBJECTS *n_rounds);
-    const Series series = { n_rounds, { times_ms, times_ms + n_rounds, times_ms + 2 * n_rounds } };
-    run_rounds(subjects, &series);
-    printf("%s: best %.2f ms, onnxruntime %.2f ms, openvino %.2f ms\n", bound->model, median_of(&series, 0),
-           median_of(&series, 1), median_of(&series, 2));
-    gboolean good = report("onnxruntime", &series, 1, bound->runtime, binds);
-    good &= report("openvino   ", &series, 2, bound->openvino, binds);
-    print_choices(subjects[0], model);
-    fflush(stdout);
+    json_t *choices = json_object();
+    const gsize n_inputs = ifm_model_n_inputs(opened->model);
+    g_autofree IfmTensor *inputs = g_new0(IfmTensor, n_inputs);
+    if (!ifm_model_make_inputs(opened->model, opened->bindings, opened->n_bindings, 1, inputs, &error))
+        give_up("inputs", error);
+    g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(subject->compiled, inputs, &error);
+    if (effective == NULL)
+        give_up("what ran", error);
+    for (guint i = 0; effective->convolutions != NULL && i < effective->convolutions->len; i++)
+    {
+        const char *name = ((const IfmConvLayer *)effective->convolutions->pdata[i])->algorithm;
+        json_object_set_new(choices, name, json_integer(json_integer_value(json_object_get(choices, name)) + 1));
+    }
+    for (gsize i = 0; i < n_inputs; i++)
+        ifm_tensor_clear(&inputs[i]);
+    return choices;
+}
+
+/* {"median": , "lower": , "upper": } of the ratio to a peer. (transfer full) */
+static json_t *ratio_to_json(const Series *series, int peer)
+{
+    IfmInterval interval;
+    const double ratio = ratio_of(series, peer, &interval);
+    return json_pack("{s:f,s:f,s:f}", "median", ratio, "lower", interval.lower, "upper", interval.upper);
+}
+
+/* (transfer full) What the state keeps of a cell. NULL with an error */
+static json_t *measure(const Bench *bench, const Cell *cell, GError **error)
+{
+    g_auto(Opened) opened = { 0 };
+    IfmModelSubject *subjects[N_SUBJECTS] = { NULL };
+    g_autofree double *times_ms = g_new(double, N_SUBJECTS * bench->rounds);
+    const Series series = { bench->rounds, { times_ms, times_ms + bench->rounds, times_ms + 2 * bench->rounds } };
+    json_t *found = NULL;
+    gboolean good = open_network(bench, cell, &opened, error);
+    for (int i = 0; i < N_SUBJECTS && good; i++)
+        good = (subjects[i] = subject_new(&opened, i, cell->threads, error)) != NULL;
+    if (good)
+    {
+        run_rounds(subjects, &series);
+        found =
+            json_pack("{s:f,s:f,s:f,s:o,s:o,s:o}", "best_ms", median_of(&series, 0), "onnxruntime_ms",
+                      median_of(&series, 1), "openvino_ms", median_of(&series, 2), "onnxruntime", ratio_to_json(&series, 1),
+                      "openvino", ratio_to_json(&series, 2), "choices", choices_of(subjects[0], &opened));
+    }
     for (int i = 0; i < N_SUBJECTS; i++)
-        ifm_model_subject_free(subjects[i]);
+        if (subjects[i] != NULL)
+            ifm_model_subject_free(subjects[i]);
+    return found;
+}
+
+/* --- the state -------------------------------------------------------------------------------------------------------- */
+
+/* "model name" of the first processor; "unknown". (transfer full) */
+static char *processor_name(void)
+{
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = g_file_get_contents("/proc/cpuinfo", &text, NULL, NULL) ? g_strsplit(text, "\n", 0) : NULL;
+    for (char **line = lines; line != NULL && *line != NULL; line++)
+        if (g_str_has_prefix(*line, "model name") && strchr(*line, ':') != NULL)
+            return g_strstrip(g_strdup(strchr(*line, ':') + 1));
+    return g_strdup("unknown");
+}
+
+static char *key_of(const Bench *bench, const Cell *cell)
+{
+    return g_strdup_printf("%s, %d threads, batch %d, %d rounds, %s, inferometer %s", cell->network->name, cell->threads,
+                           cell->batch, bench->rounds, bench->processor, IFM_VERSION);
+}
+
+/* Whole or not at all: a run may be killed here. */
+static void keep(const Bench *bench, const char *key, json_t *found)
+{
+    g_autoptr(GError) error = NULL;
+    json_object_set(bench->state, key, found);
+    g_autofree char *text = json_dumps(bench->state, JSON_INDENT(1));
+    if (bench->state_path != NULL && !ifm_file_save(bench->state_path, text, strlen(text), &error))
+        give_up(bench->state_path, error);
+}
+
+static void load_state(Bench *bench)
+{
+    g_autoptr(GError) error = NULL;
+    bench->state = json_object();
+    if (bench->state_path == NULL || !g_file_test(bench->state_path, G_FILE_TEST_EXISTS))
+        return;
+    json_decref(bench->state);
+    if ((bench->state = ifm_json_load(bench->state_path, &error)) == NULL || !json_is_object(bench->state))
+        give_up(bench->state_path, error);
+}
+
+/* --- what is said ------------------------------------------------------------------------------------------------------
+ */
+
+static double number(const json_t *found, const char *peer, const char *name)
+{
+    return json_number_value(json_object_get(peer != NULL ? json_object_get(found, peer) : found, name));
+}
+
+/* Least ratio to ONNX Runtime; the networks' own are of batch 1 and one thread. */
+static double bound_of(const Cell *cell)
+{
+    gboolean avx512 = FALSE;
+#ifdef __x86_64__
+    avx512 = __builtin_cpu_supports("avx512f");
+#endif
+    if (cell->threads > 1 || cell->batch > 1)
+        return 1;
+    return avx512 ? cell->network->avx512 : cell->network->avx2;
+}
+
+/* Returns: FALSE where the bound is broken. */
+static gboolean report(const Cell *cell, const json_t *found)
+{
+    const double bound = bound_of(cell), upper = number(found, "onnxruntime", "upper");
+    static const char *const peers[] = { "onnxruntime", "openvino" };
+    const char *name;
+    json_t *n;
+    printf("%s, %d thread%s, batch %d: best %.2f ms, onnxruntime %.2f ms, openvino %.2f ms\n", cell->network->name,
+           cell->threads, ifm_plural((gsize)cell->threads), cell->batch, number(found, NULL, "best_ms"),
+           number(found, NULL, "onnxruntime_ms"), number(found, NULL, "openvino_ms"));
+    for (gsize i = 0; i < G_N_ELEMENTS(peers); i++)
+        printf("  %-11s / best  %.3f  [%.3f, %.3f]%s\n", peers[i], number(found, peers[i], "median"),
+               number(found, peers[i], "lower"), number(found, peers[i], "upper"),
+               i > 0           ? ""
+               : upper < bound ? "  bound BROKEN"
+                               : "  bound kept");
+    printf("  layers:");
+    json_object_foreach(json_object_get(found, "choices"), name, n) printf(" %d %s", (int)json_integer_value(n), name);
+    printf("\n");
+    fflush(stdout);
+    return upper >= bound;
+}
+
+/* Mean: of the logarithms of ratios, whose half-widths add up as squares: cells are measured one after the other. */
+typedef struct
+{
+    int n;
+    double sum, squares;
+} Mean;
+
+static void add_to(Mean *mean, const json_t *found, const char *peer)
+{
+    const double half = log(number(found, peer, "upper") / number(found, peer, "lower")) / 2;
+    mean->n++;
+    mean->sum += log(number(found, peer, "median"));
+    mean->squares += half * half;
+}
+
+/* Returns: FALSE where the whole interval lies below the bound. @bound: 0: none */
+static gboolean print_mean(const char *what, const char *peer, const Mean *mean, double bound)
+{
+    const double middle = mean->sum / mean->n, half = sqrt(mean->squares) / mean->n;
+    if (mean->n == 0)
+        return TRUE;
+    const gboolean is_broken = exp(middle + half) < bound;
+    printf("  %-20s %-11s / best  %.3f  [%.3f, %.3f]  of %d%s\n", what, peer, exp(middle), exp(middle - half),
+           exp(middle + half), mean->n,
+           bound <= 0  ? ""
+           : is_broken ? "  bound BROKEN"
+                       : "  bound kept");
+    return !is_broken;
+}
+
+/* Of all cells that were measured, now or before. Returns: FALSE where a bound is broken. */
+static gboolean print_means(const Bench *bench)
+{
+    static const char *const peers[] = { "onnxruntime", "openvino" };
+    gboolean good = TRUE;
+    printf("geometric means:\n");
+    for (gsize t = 0; t < G_N_ELEMENTS(threads_of); t++)
+        for (gsize p = 0; p < G_N_ELEMENTS(peers); p++)
+        {
+            Mean all = { 0 };
+            for (gsize b = 0; b < G_N_ELEMENTS(batches_of); b++)
+            {
+                Mean mean = { 0 };
+                for (gsize i = 0; i < G_N_ELEMENTS(networks); i++)
+                {
+                    const Cell cell = { &networks[i], threads_of[t], batches_of[b] };
+                    g_autofree char *key = key_of(bench, &cell);
+                    const json_t *found = json_object_get(bench->state, key);
+                    if (found == NULL)
+                        continue;
+                    add_to(&mean, found, peers[p]);
+                    add_to(&all, found, peers[p]);
+                }
+                g_autofree char *what = g_strdup_printf("%d thread%s, batch %d", threads_of[t],
+                                                        ifm_plural((gsize)threads_of[t]), batches_of[b]);
+                print_mean(what, peers[p], &mean, 0);
+            }
+            g_autofree char *what = g_strdup_printf("%d thread%s", threads_of[t], ifm_plural((gsize)threads_of[t]));
+            const gboolean is_whole = all.n == G_N_ELEMENTS(networks) * G_N_ELEMENTS(batches_of) && p == 0;
+            good &= print_mean(what, peers[p], &all, is_whole ? mean_bounds[t] : 0);
+        }
     return good;
 }
 
-/* Reads --rounds and checks the models' names, which stay in @argv. */
-static int read_options(int *argc, char ***argv)
+/* --- all of it ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Returns: FALSE where its bound is broken, or it cannot be measured. */
+static gboolean run_cell(const Bench *bench, const Cell *cell)
 {
     g_autoptr(GError) error = NULL;
-    int n_rounds = bench_rounds(ROUNDS, 6);
-    const GOptionEntry entries[] = { { "rounds", 0, 0, G_OPTION_ARG_INT, &n_rounds, "Of each model", "N" }, { NULL } };
+    g_autofree char *key = key_of(bench, cell);
+    json_t *before = json_object_get(bench->state, key);
+    if (before != NULL)
+        return report(cell, before);
+    if ((guint)cell->threads > g_get_num_processors())
+    {
+        printf("%s, %d threads: left out: there are not so many cores\n", cell->network->name, cell->threads);
+        return TRUE;
+    }
+    json_auto_t *found = measure(bench, cell, &error);
+    if (found == NULL)
+    {
+        say(key, error);
+        return FALSE;
+    }
+    keep(bench, key, found);
+    return report(cell, found);
+}
+
+static void check_names(const char *const *words)
+{
+    const char *names[G_N_ELEMENTS(networks) + 1] = { NULL };
+    for (gsize i = 0; i < G_N_ELEMENTS(networks); i++)
+        names[i] = networks[i].name;
+    for (; *words != NULL; words++)
+    {
+        g_autofree char *hint = ifm_nearest_hint(*words, names), *all = g_strjoinv(", ", (char **)names);
+        if (g_strv_contains(names, *words))
+            continue;
+        fprintf(stderr, "conv-end-to-end: there is no network \"%s\"%s (there are %s)\n", *words, hint, all);
+        exit(2);
+    }
+}
+
+/* Reads the options and checks the networks' names, which stay in @argv. */
+static void read_options(Bench *bench, int *argc, char ***argv)
+{
+    g_autoptr(GError) error = NULL;
+    const char *build = g_getenv("IFM_BENCH_BUILD");
+    const GOptionEntry entries[] = {
+        { "rounds", 0, 0, G_OPTION_ARG_INT, &bench->rounds, "Of each cell", "N" },
+        { "threads", 0, 0, G_OPTION_ARG_INT, &bench->threads, "Only cells of so many", "N" },
+        { "batch", 0, 0, G_OPTION_ARG_INT, &bench->batch, "Only cells of so many", "N" },
+        { "state", 0, 0, G_OPTION_ARG_FILENAME, &bench->state_path, "What was measured before", "FILE" },
+        { NULL },
+    };
     g_autoptr(GOptionContext) context = g_option_context_new("[MODEL …]");
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, argc, argv, &error))
         give_up("options", error);
-    if (n_rounds < 6)
+    if (bench->rounds < 6)
         give_up("--rounds: 6 or more are expected, fewer have no interval", NULL);
-    for (int k = 1; k < *argc; k++)
-    {
-        gboolean is_known = FALSE;
-        for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
-            is_known |= g_str_equal((*argv)[k], bounds[i].model);
-        if (!is_known)
-            give_up((*argv)[k], NULL);
-    }
-    return n_rounds;
+    if (bench->state_path == NULL && !bench_is_quick())
+        bench->state_path = g_build_filename(build != NULL ? build : "build", "conv-end-to-end.json", NULL);
+    check_names((const char *const *)*argv + 1);
+}
+
+/* Whether the options leave a cell in; a quick run has one. */
+static gboolean is_asked(const Bench *bench, const Cell *cell, int argc, char **argv)
+{
+    if (bench_is_quick() && argc < 2)
+        return cell->network == networks && cell->threads == 1 && cell->batch == 1;
+    return (bench->threads == 0 || bench->threads == cell->threads) && (bench->batch == 0 || bench->batch == cell->batch) &&
+           (argc < 2 || g_strv_contains((const char *const *)argv + 1, cell->network->name));
 }
 
 int main(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    const int n_rounds = read_options(&argc, &argv);
-    g_autofree char *folder = g_dir_make_tmp("conv-end-to-end-XXXXXX", &error);
-    gboolean good = TRUE, binds = FALSE;
-    if (folder == NULL)
+    Bench bench = { .rounds = bench_rounds(ROUNDS, 6) };
+    read_options(&bench, &argc, &argv);
+    load_state(&bench);
+    bench.processor = processor_name();
+    bench.folder = g_dir_make_tmp("conv-end-to-end-XXXXXX", &error);
+    if (bench.folder == NULL)
         give_up("a folder", error);
-#ifdef __x86_64__
-    binds = __builtin_cpu_supports("avx512f");
-#endif
-    for (gsize i = 0; i < G_N_ELEMENTS(bounds); i++)
-        if (argc < 2 ? i == 0 || !bench_is_quick() : g_strv_contains((const char *const *)argv + 1, bounds[i].model))
-            good &= bench_model(&bounds[i], folder, n_rounds, binds);
-    const char *const remove[] = { "rm", "-r", "--", folder, NULL };
+    gboolean good = TRUE;
+    printf("%s\n", bench.processor);
+    for (gsize i = 0; i < G_N_ELEMENTS(networks); i++)
+        for (gsize t = 0; t < G_N_ELEMENTS(threads_of); t++)
+            for (gsize b = 0; b < G_N_ELEMENTS(batches_of); b++)
+            {
+                const Cell cell = { &networks[i], threads_of[t], batches_of[b] };
+                if (is_asked(&bench, &cell, argc, argv))
+                    good &= run_cell(&bench, &cell);
+            }
+    good &= print_means(&bench);
+    const char *const remove[] = { "rm", "-r", "--", bench.folder, NULL };
     g_spawn_sync(NULL, (char **)remove, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL);
     return bench_status(good);
 }

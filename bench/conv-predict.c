@@ -16,17 +16,12 @@
 #include <study/study.h>
 
 #include "bench.h"
+#include "conv-study.h"
 
 #define MAX_ERROR 0.08
 #define OVER_NOISE 0.03
 #define CLOSE 0.03
 #define MIN_CHOSEN 0.95
-
-static void give_up(const char *what, const GError *error)
-{
-    fprintf(stderr, "conv-predict: %s: %s\n", what, error != NULL ? error->message : "failed");
-    exit(1);
-}
 
 static const char *text_of(const IfmStudyRow *point, const char *axis)
 {
@@ -37,25 +32,6 @@ static const char *text_of(const IfmStudyRow *point, const char *axis)
 static gint64 size_of(const IfmStudyRow *point)
 {
     return json_integer_value(json_object_get(point->axes, "input_size"));
-}
-
-static IfmStudyTables *measure(const char *path, const char *folder)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(IfmStudy) study = ifm_study_open(path, &error);
-    g_autofree char *store_path = g_build_filename(folder, "store.db", NULL);
-    g_autoptr(IfmStore) store = study != NULL ? ifm_store_open(store_path, IFM_STORE_WRITE, &error) : NULL;
-    IfmStudyOptions options = { .folder = folder };
-    IfmCampaignProgress result;
-    if (store == NULL)
-        give_up(path, error);
-    options.limits = *ifm_study_info(study).limits;
-    if (!ifm_study_measure(study, store, &options, &result, &error))
-        give_up(path, error);
-    IfmStudyTables *points = ifm_study_tables(study, store, &error);
-    if (points == NULL)
-        give_up(path, error);
-    return points;
 }
 
 /* measured_of: NULL where it has no latency. */
@@ -96,7 +72,7 @@ static void leave_out(IfmStudyTables *points, const char *model, gint64 size, Sc
     g_autoptr(GArray) predictions = ifm_conv_predict(points, model, size, &error);
     points->rows = all;
     if (predictions == NULL)
-        give_up(model, error);
+        conv_study_fail(model, error);
     const IfmStudyRow *best = NULL, *chosen = NULL;
     for (guint i = 0; i < predictions->len; i++)
     {
@@ -140,9 +116,9 @@ int main(int argc, char **argv)
         return 2;
     }
     g_autofree char *folder = argc == 3 ? g_strdup(argv[2]) : g_dir_make_tmp("ifm-conv-predict-XXXXXX", &error);
-    if (folder == NULL || g_mkdir_with_parents(folder, 0777) != 0)
-        give_up("a folder for its results", error);
-    g_autoptr(IfmStudyTables) points = measure(study, folder);
+    if (folder == NULL)
+        conv_study_fail("a folder for its results", error);
+    g_autoptr(IfmStudyTables) points = conv_study_measure(study, folder);
     g_autoptr(GHashTable) models = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
     for (guint i = 0; i < points->rows->len; i++)
@@ -162,7 +138,7 @@ int main(int argc, char **argv)
         for (guint i = 1; i + 1 < sizes->len; i++)
             leave_out(points, name->data, g_array_index(sizes, gint64, i), &score);
     if (score.n == 0)
-        give_up("the study", NULL);
+        conv_study_fail("the study", NULL);
     const double mape = score.errors / (double)score.n, noise = score.noise / (double)score.n,
                  bound = MAX(MAX_ERROR, noise + OVER_NOISE), share = (double)score.n_chosen / (double)score.n_sizes;
     printf("mean absolute error of %zu predictions %.2f %%, noise floor %.2f %%  bound %.2f %%: %s\n", score.n, 100 * mape,

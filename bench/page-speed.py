@@ -1,116 +1,96 @@
 #!/usr/bin/env python3
-"""How long pages take: page-speed.py [RUNS] of the program that INFEROMETER names.
+"""How large pages are and how long they take: page-speed.py [--beside PROGRAM] [--page NAME]… [RUNS] of the program that INFEROMETER names.
 
-A trace of 100,000 events, and a GNN study of 55 sizes on three devices (the published table): the time of the command that
-writes the page, the page's size, and in Chromium the time from the beginning of the navigation until the first figures
-are drawn. The bound of each time is 2 s, that of the size 6 MB; the smallest of RUNS counts (5 where it is not given).
-"""
-import json
+Of each kind of page (tests/page/pages.py, on simulated devices) the size, and in Chromium the time from the beginning of the navigation to
+the second frame, and until all figures are drawn, which is the same unless the page draws them itself: the median of RUNS loads (5), each
+in turn with a load of the page of PROGRAM, an earlier build, where it is named.
+Bounds: 300 KiB a page, 1 MiB a study's, 2 MiB a trace's; 1 s to the second frame."""
+import argparse
 import os
-import re
-import shutil
-import signal
-import subprocess
+import pathlib
+import statistics
 import sys
 import tempfile
-import threading
-import time
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "page")]
+import browser as chromium
+import pages
 import peers
 
-BOUND_S, BOUND_BYTES = 2.0, 6 << 20
-EVENTS = 100_000
-# When the first figures are drawn, the page says how long that took.
-PROBE = """<script>(async () => {
-  window.inferometer.figures[0].scrollIntoView({ behavior: "instant" });
-  const is_seen = (figure) => !figure.hidden && figure.getBoundingClientRect().top < window.innerHeight;
-  const seen = window.inferometer.figures.filter(is_seen);
-  while (!seen.length || !seen.every((figure) => figure.ifm.drawn)) await new Promise((done) => setTimeout(done, 5));
-  for (const figure of seen) await figure.ifm.drawn;
-  console.log("usable after " + performance.now().toFixed(0));
-})();</script>"""
+BOUND_MS = 1000
+QUICK_PAGES = ["profile-1", "study-large", "trace-large"]
+# Before anything of the page runs: what the clock says in its second frame.
+CLOCK = "requestAnimationFrame(() => requestAnimationFrame(() => { globalThis.second_frame = performance.now(); }))"
+ANSWER = """new Promise((done) => {
+  const ask = () => globalThis.second_frame ? done(globalThis.second_frame) : setTimeout(ask, 5);
+  ask();
+}).then(async (frame) => {
+  if (!globalThis.inferometer?.draw_all) return [frame, frame];
+  await inferometer.draw_all(); // a page of an earlier build
+  return [frame, performance.now()];
+})"""
 
 
-def write_trace(path):
-    events = [
-        {"ph": "X", "name": "kernel %d" % (i % 50), "pid": 1, "tid": i % 4, "ts": 10 * (i // 4), "dur": 4 + i % 5}
-        for i in range(EVENTS)
-    ]
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"traceEvents": events}, file)
+def times_ms(browser, page):
+    browser.load(page)
+    return browser.evaluate(ANSWER)
 
 
-def fastest(command, runs):
-    times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-def end(process):
-    """The browser and the processes that it started, which go on writing its folder otherwise."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def usable(page, folder, browser, runs):
-    """Seconds; None without a browser."""
-    if browser is None:
-        return None
-    with open(page, encoding="utf-8") as file:
-        text = file.read()
-    probed = os.path.join(folder, "probed.html")
-    with open(probed, "w", encoding="utf-8") as file:
-        file.write(text.replace("</body>", PROBE + "</body>"))
-    times = []
-    for _ in range(runs):
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-        options += ["--user-data-dir=" + os.path.join(folder, "browser"), "--window-size=1600,1000"]
-        options += ["--remote-debugging-port=0", "--enable-logging=stderr"]  # the first: it stays until it is ended
-        with subprocess.Popen([browser, *options, "file://" + probed], stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-            alarm = threading.Timer(30, end, [process])
-            alarm.start()
-            for line in process.stderr:
-                found = re.search(r"usable after (\d+)", line)
-                if found:
-                    times.append(int(found.group(1)) / 1000)
-                    break
-            alarm.cancel()
-            end(process)
-    return min(times) if times else None
-
-
-def report(name, value, bound, unit):
-    if value is None:
-        print("%-44s %10s" % (name, "no browser, or no answer of it"))
-        return True
-    kept = value <= bound
-    print("%-44s %8.3g %s of %.3g: %s" % (name, value, unit, bound, "kept" if kept else "MISSED"))
-    return kept
+def make(program, folder, names):
+    """{name: (path, bound)} of the pages that the program makes; an earlier one may lack some."""
+    folder.mkdir()
+    made = {}
+    for page, error in pages.make_all(program, str(ROOT), folder, names):
+        path = folder / (page.name + ".html")
+        if error is None and path.exists():
+            made[page.name] = path, page.bound
+        else:
+            print(f"{page.name}: not made by {program}: {(error or '')[:120]}")
+    return made
 
 
 def main():
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    program = os.path.abspath(os.environ.get("INFEROMETER", os.path.join(root, "build", "inferometer")))
-    runs = int(sys.argv[1]) if len(sys.argv) == 2 else peers.usual(5)
-    table = os.path.join(root, "data", "meteor-lake", "large-55-sizes.csv")
-    browser = shutil.which("chromium")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", nargs="?", type=int, default=peers.usual(5))
+    parser.add_argument("--beside", metavar="PROGRAM", help="the inferometer of another build")
+    parser.add_argument("--page", action="append", help="this kind alone; may be given several times")
+    options = parser.parse_args()
+    names = options.page or QUICK_PAGES if options.page or peers.QUICK else [page.name for page in pages.all_pages(str(ROOT)) if not page.name.startswith("hostile")]
+    programs = {"this": os.path.abspath(os.environ.get("INFEROMETER", ROOT / "build" / "inferometer"))}
+    if options.beside:
+        programs["beside"] = os.path.abspath(options.beside)
+    os.environ.setdefault("IFM_DATA_DIR", str(ROOT))
     kept = True
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        trace, study = os.path.join(folder, "trace.json"), os.path.join(folder, "study")
-        write_trace(trace)
-        subprocess.run([program, "study", "import", table, "--hidden", "500", "--name", "large", "-o", study], check=True,
-                       stdout=subprocess.DEVNULL)
-        cases = [("a trace of %d events" % EVENTS, ["trace", trace]), ("a study of 55 sizes x 3", ["study", "export", study])]
-        for name, arguments in cases:
-            page = os.path.join(folder, "page.html")
-            kept &= report(name + ": made", fastest([program, *arguments, "--html", page], runs), BOUND_S, "s")
-            kept &= report(name + ": size", os.path.getsize(page) / (1 << 20), BOUND_BYTES / (1 << 20), "MB")
-            kept &= report(name + ": usable in Chromium", usable(page, folder, browser, runs), BOUND_S, "s")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        made = {who: make(program, pathlib.Path(scratch) / who, names) for who, program in programs.items()}
+        times = {(who, name): [] for who in made for name in made[who]}
+        if chromium.find() is None:
+            print(f"no {chromium.PROGRAM}: sizes alone")
+        else:
+            with chromium.Browser() as browser:
+                browser.resize(1280)
+                browser.call("Page.addScriptToEvaluateOnNewDocument", source=CLOCK)
+                times_ms(browser, next(iter(made["this"].values()))[0])  # the first load of a browser takes longer
+                for _ in range(options.runs):
+                    for name in names:
+                        for who in made:
+                            if name in made[who]:
+                                times[who, name].append(times_ms(browser, made[who][name][0]))
+        print(f"{'page':<24}" + "".join(f"{who + ', KiB':>14}{'2nd frame, ms':>15}{'drawn, ms':>11}" for who in made) + "   bounds")
+        for name in names:
+            line = f"{name:<24}"
+            for who in made:
+                found = times.get((who, name))
+                line += f"{made[who][name][0].stat().st_size / 1024:14.0f}" if found is not None else f"{'–':>14}"
+                for i, width in enumerate((15, 11)):
+                    line += f"{statistics.median(one[i] for one in found):{width}.0f}" if found else f"{'–':>{width}}"
+            if name in made["this"]:
+                path, bound = made["this"][name]
+                good = path.stat().st_size <= bound and statistics.median(one[0] for one in times["this", name] or [[0]]) <= BOUND_MS
+                line += f"   {bound // 1024} KiB, {BOUND_MS} ms: {'kept' if good else 'MISSED'}"
+                kept &= good
+            print(line)
     sys.exit(0 if kept or peers.QUICK else 1)
 
 

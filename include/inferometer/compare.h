@@ -43,9 +43,10 @@ typedef struct
     double correlation; /* of neighbouring pairs, as estimated; NaN where they do not differ at all */
     gint64 elapsed_ns;
     GArray *rounds, *history;
-    char *why;        /* one line; NULL unless uncertain */
-    json_t *accuracy; /* docs/formats.md, "accuracy"; NULL: it was not asked for */
-    GPtrArray *notes; /* char*: what else a reader should know, such as outputs that differ */
+    char *why;               /* one line; NULL unless uncertain */
+    json_t *accuracy;        /* docs/formats.md, "accuracy"; NULL: it was not asked for */
+    GPtrArray *notes;        /* char*: what else a reader should know */
+    gboolean outputs_differ; /* the sides', beyond what their precisions allow: the first note says how */
     IfmCase *cases[2];
     IfmMeasurement
         *measurements[2]; /* of ifm_runner_compare(): both sides' samples, to be stored; NULL of the rule alone */

@@ -75,6 +75,7 @@ typedef enum
     IFM_FIELD_FOLD = 1 << 5,       /* on screen stated once, above the table, where all of several records have the same */
     IFM_FIELD_KEY = 1 << 6,        /* of the first fields: identifies a record; leads every block */
     IFM_FIELD_DETAIL = 1 << 7,     /* where a document is shortened to a screen's lines, not worth a further block */
+    IFM_FIELD_SIGNED = 1 << 8,     /* a difference: "+" before what is above 0 */
 } IfmFieldFlags;
 
 /** IfmField: one column. @key: its name in exports, stable. @get: reads it from a record. @user: handed to get. */
@@ -151,7 +152,7 @@ typedef struct
 #define IFM_SCREEN_UNBOUNDED 1000000
 
 /** IfmScreen: where text goes. @lines: a document that is longer leaves out details, the least important first, and says
- * which; what is no detail is never left out. 0: all is shown. */
+ * which; then rows of tables, and at last its end. 0: all is shown. */
 typedef struct
 {
     int width;       /* columns */
@@ -229,6 +230,8 @@ typedef enum
     IFM_FIGURE_LINES,    /* the same, each series joined in the order of its points */
     IFM_FIGURE_TIMELINE, /* a row a series: from x to x_end; label: what stands in it, or NULL */
     IFM_FIGURE_MATRIX,   /* a row a series, a column a label: y, may be coloured by its value */
+    IFM_FIGURE_STACKED,  /* a row a label, a segment a series: y, one after another from 0 */
+    IFM_FIGURE_ICICLE,   /* levels below each other: from x to x_end at depth y (0, 1, …), label; a plane a group */
     IFM_N_FIGURE_KINDS,
 } IfmFigureKind;
 
@@ -245,14 +248,20 @@ typedef struct
     double low, high;
     const char *const *categories;
     gboolean own; /* of x: labels name the points, and the axis has values of its own */
+    gboolean has_reference;
+    double reference; /* a dashed line at this value; a matrix is coloured by the side of it on which a cell is */
+    const char *reference_words; /* what stands at that line: "no gain", or NULL */
 } IfmAxis;
 
 /** IfmFigure: @title: what it is, a few words; @sentence: what it shows, one sentence, which a terminal has no room for.
- * @group: figures of one group next to each other are variants of one, of which a page shows one at a time; NULL: none. */
+ * @group: figures of one group next to each other are variants of one, of which a page shows one at a time; NULL: none.
+ * @caption: doubts about it, or NULL. @half: two stand beside each other where there is room. @square: of
+ * a scatter: x and y are one quantity on one scale, and what is joined is a line without marks. */
 typedef struct
 {
     IfmFigureKind kind;
-    const char *title, *sentence, *group;
+    const char *title, *sentence, *group, *caption;
+    gboolean half, square;
     IfmAxis x, y;
     GPtrArray *series; /* IfmSeries* */
 } IfmFigure;
@@ -276,6 +285,7 @@ typedef struct
     int detail;         /* 0: no screen is too short for it; else the more, the sooner it is left out */
     const char *called; /* where it is left out, or a part of it; NULL only where neither can be */
     gsize least_rows;   /* table: as many at least are shown; 0: all */
+    gsize page_rows;    /* table: as many at most are on a page, the others in exports alone; 0: all */
     GArray *spans;      /* text: IfmSpan */
     int indent;         /* text: columns by which its further lines are set in */
     IfmSpan head;       /* note */
@@ -289,10 +299,12 @@ typedef struct
 
 /** IfmSection: blocks that stand together. @title: NULL: it goes on with the section before, after a pause. @level: of the
  * title: 0: of a result, 1: of what is said of it, 2: of a part of that. @rest: said after the title, plain, or NULL.
- * @joined: no pause before it. A section without blocks is not shown, but for a title of level 0. */
+ * @joined: no pause before it. @question: what heads it on a page, which has it in its navigation, too; NULL: nothing.
+ * @answer: of that, one or two sentences, or NULL. @closed: on a page its blocks are shown on demand, under these words;
+ * NULL: always. A section without blocks is not shown, but for a title of level 0 and, on a page, an answer. */
 typedef struct
 {
-    const char *title, *rest;
+    const char *title, *rest, *question, *answer, *closed;
     int level;
     gboolean joined;
     GPtrArray *blocks; /* IfmBlock* */
@@ -306,7 +318,9 @@ typedef struct
     GStringChunk *texts; /* all its texts */
     int detail;          /* of the blocks that are added now, with what they are called */
     const char *called;
-    GPtrArray *kept; /* what ifm_document_keep() got */
+    GPtrArray *devices;                 /* char*: those, or sides, that have one colour all over a page, in order */
+    GPtrArray *kept;                    /* what ifm_document_keep() got */
+    struct IfmDocumentSummary *summary; /* verdict, trust, next step, provenance; NULL: none */
 } IfmDocument;
 
 /** ifm_table_document: (transfer full) one table, under its key, below a title where that is not NULL. @rest: said after

@@ -73,7 +73,39 @@ typedef struct
 gboolean ifm_measure_subject(const IfmSubject *subject, const IfmMeasureOptions *options, IfmMeasurement *measurement,
                              GError **error);
 
+/**
+ * ifm_measure_callback: The same for programs in other languages: JSON in, JSON out. On the calling thread, by the real
+ * clock.
+ * @name: what it is called    @run: as of IfmSubject; ifm_error_set() says why it failed. One that ends with
+ * IFM_ERROR_CANCELLED asks for the end: it is none, and the runs before it are kept.
+ * @protocol: what of IfmProtocol is not the default, {"ci_ratio": 0.01, "time_budget_ns": 1000000000} or {"runs": 100,
+ * "warmup": 10}; NULL: all is
+ * Returns: (transfer full) {"inferometer", "summary", "case", "measurement"}: docs/formats.md, "A callback"; g_free() it.
+ * NULL with the error of @run, with IFM_ERROR_CANCELLED where no run was kept, or with IFM_ERROR_INVALID for no name, no
+ * function or a wrong protocol.
+ */
+char *ifm_measure_callback(const char *name, gboolean (*run)(void *self, GError **error), void *self, const char *protocol,
+                           GError **error);
+
 /* --- cases, measured in workers ------------------------------------------------------------------------------------ */
+
+/** IfmProgress: what there is to report of the cases of a profile, a comparison or a run: how many are to come, then of
+ * each that it begins, how far it is, and that it ended. What a message does not say is as the one before had it. */
+typedef struct
+{
+    gsize n_cases;          /* from here on; counted anew in a message without more */
+    const char *title;      /* a case begins, where there is neither @phase nor @outcome */
+    gboolean again;         /* it belongs to the case before, and counts with it */
+    gsize runs;             /* its fixed count; 0 where @target_ci_ratio is aimed at */
+    double target_ci_ratio; /* NaN or 0: none */
+    gint64 budget_ns;       /* its runs take no longer; 0: none */
+    const char *phase;      /* where it is, of a runner with what is behind it, the other members are 0 */
+    gsize n;
+    double median_ns, ci_ratio;
+    gint64 left_ns;      /* of the case; 0: not said */
+    gboolean at_most;    /* it may end before that */
+    const char *outcome; /* "ok", "failed", "interrupted", a name of an error's code, "not stored", … */
+} IfmProgress;
 
 /** IfmLimits: what a case may take before its worker is ended; 0: no limit. */
 typedef struct
@@ -99,7 +131,7 @@ typedef struct
 {
     IfmLimits limits;
     const gint *interrupted; /* as above */
-    void (*progress)(const char *phase, gsize n, double median_ns, double ci_ratio, void *user);
+    void (*progress)(const IfmProgress *now, void *user);
     void *progress_user;
 } IfmRunnerOptions;
 
@@ -166,7 +198,8 @@ typedef struct
 #define IFM_PROTOCOL_ROW_RUNS(offset)                                                                                      \
     {                                                                                                                      \
         "runs", IFM_OPTION_COUNT, "N", "measure exactly so many runs instead",                                             \
-            .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, runs)     \
+            .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS, .excludes = "ci,time-budget",                                  \
+            .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, runs)                                                     \
     }
 #define IFM_PROTOCOL_ROW_WARMUP(offset)                                                                                    \
     {                                                                                                                      \
@@ -194,9 +227,6 @@ typedef struct
             "how far a device's process may grow once its runtime is open; 0: no limit", fallback_,                        \
             .deferred = TRUE, .at = (offset) + G_STRUCT_OFFSET(IfmProtocolOptions, memory_bytes)                           \
     }
-
-/** ifm_protocol_options_check: What no single row can say. Returns: FALSE with IFM_ERROR_USAGE. */
-gboolean ifm_protocol_options_check(const IfmProtocolOptions *options, GError **error);
 
 /** ifm_protocol_with, ifm_limits_with: @base with what was said put over it. Fixed counts are run whole, after 10 runs of
  * warm-up where nothing else is said, in no time that is set. */
@@ -336,22 +366,9 @@ typedef struct
     double median_ns, ci_ratio;
     double cases_per_s; /* of those measured now; NaN at first */
     gint64 left_ns;     /* by what items of each pace took so far; -1 where it cannot be said */
+    gint64 now_left_ns; /* of the one in hand, with the next as of IfmProgress */
+    gboolean at_most;
 } IfmCampaignProgress;
-
-/** IfmProgress: what there is to report of the cases of a profile, a comparison or a run: how many are to come, then of
- * each that it begins, how far it is, and that it ended. What a message does not say is as the one before had it. */
-typedef struct
-{
-    gsize n_cases;          /* from here on; counted anew in a message without more */
-    const char *title;      /* a case begins, where there is neither @phase nor @outcome */
-    gboolean again;         /* it belongs to the case before, and counts with it */
-    gsize runs;             /* its fixed count; 0 where @target_ci_ratio is aimed at */
-    double target_ci_ratio; /* NaN or 0: none */
-    const char *phase;      /* as of IfmRunnerOptions.progress, with the three behind it */
-    gsize n;
-    double median_ns, ci_ratio;
-    const char *outcome; /* "ok", "failed", "interrupted", a name of an error's code, "not stored", … */
-} IfmProgress;
 
 /* --- how ----------------------------------------------------------------------------------------------------------- */
 

@@ -29,6 +29,10 @@ typedef struct
  */
 IfmModel *ifm_model_open(const char *path, GError **error);
 
+/** ifm_model_input_names: Of a file, for programs in other languages: a JSON list. Returns: (transfer full) g_free() it;
+ * NULL with the errors of ifm_model_open() */
+char *ifm_model_input_names(const char *path, GError **error);
+
 void ifm_model_unref(IfmModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmModel, ifm_model_unref)
 
@@ -72,16 +76,15 @@ typedef struct
     const char *const *(*words)(void);
 } IfmZooParameter;
 
-/** IfmZooEntry: one row of the table of the zoo. @parameters: ends with a NULL name. @min_image: of a
- * convolutional network, whose parameter "size" is the side of an image: the smallest one that it takes, pixels; 0 of
- * others. */
+/** IfmZooEntry: one row of the table of the zoo. @parameters: ends with a NULL name. @takes_images: a convolutional
+ * network, whose parameter "size" is the side of an image. */
 typedef struct IfmZooEntry IfmZooEntry;
 struct IfmZooEntry
 {
     const char *name; /* "matmul", "small-cnn" */
     const char *help;
     const IfmZooParameter *parameters;
-    gint64 min_image;
+    gboolean takes_images;
     /* @values: [parameters], in the order of the table, from min to max. */
     IfmModel *(*build)(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error);
     const void *of; /* what @build needs besides */
@@ -154,7 +157,8 @@ typedef struct
     gint64 batch;              /* inputs at once; 0: as the model is */
     const char *const *dims;   /* "N=8", "*=1" */
     const char *const *inputs; /* "image=a.npy", "rate=16000", "ids=0..1000": what inputs are fed; the others are seeded */
-    gboolean samples;          /* a file may have several samples for a model that takes one at once: the first is fed */
+    const char *const *expected; /* "logits=b.npy": outputs that another program computed of these inputs */
+    gboolean samples;            /* a file may have several samples for a model that takes one at once: the first is fed */
     gboolean allow_outside_data; /* external data may lie behind symbolic links that leave the model's folder */
 } IfmModelOptions;
 extern const IfmOption ifm_model_options[]; /* IfmModelOptions */

@@ -53,7 +53,9 @@ struct IfmOption
     const char *after;       /* in a list of several tables, the row that this one follows: see ifm_options_list() */
     gboolean deferred; /* the default is only shown in --help: the struct starts unset, and its reader supplies the value.
                         * Defaults of repeatable rows are always deferred. */
-    gsize at;          /* G_STRUCT_OFFSET() of the value */
+    gboolean is_list;  /* entries joined by commas, none of them empty; with choices each is one of them */
+    const char *excludes; /* names of the options that it is not given with, joined by commas; "!NAMES": all but these */
+    gsize at;             /* G_STRUCT_OFFSET() of the value */
     const IfmOption *table;
 };
 
@@ -74,6 +76,16 @@ gboolean ifm_option_is_path(const IfmOption *option);
  * Returns: FALSE with IFM_ERROR_USAGE and one line: "--runs: "x" is not a whole number from 1 to 100".
  */
 gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionValue *value, GError **error);
+
+/** ifm_option_excludes: Whether the two are not given together, by the row of either. */
+gboolean ifm_option_excludes(const IfmOption *a, const IfmOption *b);
+
+/**
+ * ifm_options_check_together: Whether no two of the rows exclude each other.
+ * @given: NULL-terminated, rows of options that were given
+ * Returns: FALSE with IFM_ERROR_USAGE: "--runs and --ci: one of them, not both".
+ */
+gboolean ifm_options_check_together(const IfmOption *const *given, GError **error);
 
 /** ifm_option_store: Stores the value of a row that is not repeatable in the struct @options. */
 void ifm_option_store(const IfmOption *option, const IfmOptionValue *value, gpointer options);

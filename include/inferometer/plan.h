@@ -211,6 +211,7 @@ typedef struct
     json_t *prediction;    /* of the answer's plan, or NULL */
     IfmTrace *trace;       /* of the simulation */
     GPtrArray *pareto;     /* IfmPlanChoice*, or NULL */
+    GPtrArray *front;      /* the same, whether asked for or not; NULL: too many structures to look at unasked */
     GPtrArray *candidates; /* IfmPlanChoice*, or NULL */
     IfmPlanChoice other;   /* the one to compare with; its plan is NULL where there is none */
 } IfmPlanned;
@@ -231,17 +232,26 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmPlanResult, ifm_plan_result_clear)
  */
 gboolean ifm_plan_study(const IfmPlanOptions *options, IfmPlanResult *result, GError **error);
 
-/** IfmPlanReport: what was found at one size. All borrowed. */
+/** IfmPlanReport: what was found at one size. All borrowed. @folder: of the study's results, @tables:
+ * theirs; NULL: not known. @no_figures: they are those of another size; @of_several: the page is of several sizes:
+ * ifm_plan_choose_figures() */
 typedef struct
 {
     const char *model;
     IfmObjective objective;
     const IfmCosts *costs;
     const IfmPlanned *planned;
+    const char *folder;
+    const IfmStudyTables *tables;
+    gboolean no_figures, of_several;
 } IfmPlanReport;
 
 /** ifm_plan_report: of one of a result's sizes. */
 IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *planned);
+
+/** ifm_plan_choose_figures: Of several sizes on one page each plan is drawn once, and so many plans at most that the page
+ * stays small. @reports: [n], whose no_figures and of_several it sets */
+void ifm_plan_choose_figures(IfmPlanReport *reports, gsize n);
 
 /** ifm_plan_candidates_to_csv: a row a candidate of each size. (transfer full) */
 char *ifm_plan_candidates_to_csv(const IfmPlanResult *result);
@@ -353,6 +363,9 @@ char *ifm_run_batches_to_csv(const IfmRunReport *reports, gsize n);
 /** ifm_plan_document: (transfer full) borrows all of @report. The plan, block by block; the best single device next to it;
  * what was searched and how sure it is; the plans that no other beats, where @report has them. */
 IfmDocument *ifm_plan_document(const IfmPlanReport *report);
+
+/** ifm_plans_document: (transfer full) of plans at several sizes: the gain at each. @reports: [n] n > 0 */
+IfmDocument *ifm_plans_document(const IfmPlanReport *reports, gsize n);
 
 /** ifm_run_document: (transfer full) borrows all of @reports. Each run, and where there are several all of them in one
  * table at the end. @reports: [n] */

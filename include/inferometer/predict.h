@@ -30,13 +30,15 @@ void ifm_kernel_samples_append(IfmKernelSamples *samples, const IfmKernelSamples
 
 /** IfmLearnOptions: @threads: of the training; the outcome does not depend on it    @data: names of the data, for the model
  * @machine, @runtime, @device, @level: where the samples are from; NULL: what all samples that say it agree in
- * @interrupted: (nullable) ends it */
+ * @interrupted: (nullable) ends it    @progress: (nullable) called between trainings */
 typedef struct
 {
     int method; /* IfmLearnMethod */
     gint64 seed, threads;
     const char *data, *machine, *runtime, *device, *level;
     const gint *interrupted;
+    void (*progress)(const IfmProgress *now, void *user);
+    void *user;
 } IfmLearnOptions;
 
 /** ifm_learn_options: the rows method, seed and threads. */

@@ -347,16 +347,18 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmClusterJob, ifm_cluster_job_clear)
 gboolean ifm_cluster_submit(IfmStudy *study, const char *folder, const IfmClusterOptions *options, IfmClusterJob *job,
                             GError **error);
 
-/** IfmCaseCounts: cases with a latency, failed, of devices that were not there, and without any result. */
+/** IfmCaseCounts: cases with a latency, whose algorithm does not support the model, failed, of devices that were not there,
+ * and without any result. */
 typedef struct
 {
-    gint64 n_cases, n_done, n_failed, n_unavailable, n_missing;
+    gint64 n_cases, n_done, n_unsupported, n_failed, n_unavailable, n_missing;
 } IfmCaseCounts;
 
 /** IfmCombinationStatus: the cases of one combination, such as a model with an algorithm, over all sizes and shards. */
 typedef struct
 {
-    char *name; /* "CPU resnet18, winograd" */
+    char *name;                /* "CPU resnet18, winograd" */
+    gsize n_queued, n_running; /* of the missing ones, those of shards that have a task in the queue */
     IfmCaseCounts counts;
 } IfmCombinationStatus;
 
@@ -436,6 +438,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmStudyResults, ifm_study_results_free)
  * whole or as it was. */
 gboolean ifm_study_results_write(const IfmStudyResults *results, const char *folder, GError **error);
 
+/** ifm_study_results_to_json, ifm_study_results_to_csv: (transfer full) a row a case, as points.csv or stages.csv has them;
+ * in JSON below what was studied, on which devices. */
+json_t *ifm_study_results_to_json(const IfmStudyResults *results);
+char *ifm_study_results_to_csv(const IfmStudyResults *results);
+
 /** ifm_study_results_document: (transfer full) borrows @results. Points have no report: theirs is the summary. @folder: of
  * a summary: where its files are, or NULL */
 IfmDocument *ifm_study_results_document(const IfmStudyResults *results, IfmStudyPage page, const char *folder);
@@ -456,10 +463,6 @@ GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64
  * Returns: FALSE with IFM_ERROR_INVALID for a size not above 0. */
 gboolean ifm_lookup_at(const IfmLookup *lookup, double nodes, double edges, double *latency_ns, IfmGridOrigin *origin,
                        GError **error);
-
-/** ifm_lookup_decades_outside: How far a size lies beyond the points, in nodes or in edges per node, whichever is more: 1:
- * ten times; 0: within them. Both sizes are above 0. */
-double ifm_lookup_decades_outside(const IfmLookup *lookup, double nodes, double edges);
 
 /* --- pages of predictions ------------------------------------------------------------------------------------------ */
 

@@ -115,6 +115,18 @@ gint64 ifm_trace_begin_ns(const IfmTrace *trace);
 /** ifm_trace_analysis_to_json: Every figure above; keys in docs/formats.md. (transfer full) */
 json_t *ifm_trace_analysis_to_json(const IfmTraceAnalysis *analysis, const IfmTrace *trace);
 
+/**
+ * ifm_trace_log: Records and analyses what a program in another language logged: JSON in, JSON out. Inferences of a device
+ * that overlap are on further streams of it. A batch is in a block (the stages, by their first event) from its first event
+ * there to its last.
+ * @log: {"name", "events": [{"kind": "infer", "partition", "merge" or "copy", "name", "device", "stage", "batch" (-1:
+ * none), "start_ns", "end_ns", "device_ns" (-1: unknown)}]}, in any order
+ * @path: of the trace that is written, as by ifm_trace_write(), or NULL
+ * Returns: (transfer full) as of ifm_trace_analysis_to_json(); g_free() it. NULL with IFM_ERROR_INVALID naming the event,
+ * or the errors of writing and analysing.
+ */
+char *ifm_trace_log(const char *log, const char *path, GError **error);
+
 /* --- two traces compared ------------------------------------------------------------------------------------------- */
 
 /** ifm_trace_diff: Matches devices by alias and stream, and blocks by number. A figure of only one trace has NaN for
@@ -126,11 +138,6 @@ gboolean ifm_trace_is_simulated(const IfmTrace *trace);
 
 /** ifm_trace_stream: the stream of batches that went through; "" where the trace does not name it. */
 const char *ifm_trace_stream(const IfmTrace *trace);
-
-/** ifm_trace_partner: Returns: (transfer none) the trace of @others to compare with @traces' number @index: that of the
- * same stream, and of several of that the one as far on; of one trace each the other, whatever they are called. NULL: none.
- * @traces, @others: IfmTrace* */
-const IfmTrace *ifm_trace_partner(const GPtrArray *traces, guint index, const GPtrArray *others);
 
 /* --- traces -------------------------------------------------------------------------------------------------------- */
 

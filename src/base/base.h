@@ -131,6 +131,9 @@ char *ifm_format_rate(double bytes_per_s);
 /** IFM_NO_BREAK: a blank at which ifm_format_wrap() does not break the line. */
 #define IFM_NO_BREAK "\u00a0"
 
+/** ifm_plural: "s" unless there is one. (transfer none) */
+const char *ifm_plural(gsize n);
+
 /** ifm_compare_texts: Orders an array of char * by their bytes, for qsort() and g_ptr_array_sort(). */
 int ifm_compare_texts(gconstpointer a, gconstpointer b);
 
@@ -164,8 +167,9 @@ char *ifm_nearest_hint(const char *word, const char *const *candidates);
 /**
  * Paths of the parts of an installation. Each function looks in this order: the environment variable that it names; for
  * what runs from its build folder, wherever that was moved, that folder and its sources; the layout of an installation,
- * relative to the running program (PREFIX/bin, PREFIX/libexec/inferometer) or to this library. What is installed never
- * looks at its build folder. Programs and libraries that anyone may write, or whose folder anyone may write, are not taken.
+ * relative to the running program (PREFIX/bin, PREFIX/libexec/inferometer) or to this library; for runtimes, the Python
+ * packages beside a wheel's installation. What is installed never looks at its build folder. Programs and libraries that
+ * anyone may write, or whose folder anyone may write, are not taken.
  */
 
 /** ifm_path_data: A data file ($IFM_DATA_DIR). @relative: "devices/meteor-lake.yaml"
@@ -179,6 +183,10 @@ char *ifm_path_beside(const char *file, const char *path);
  * $IFM_WORKER names no program. */
 char *ifm_path_worker(GError **error);
 
+/** ifm_path_operators: The library that other programs load tuned models with. Returns: (transfer full) its bare name where
+ * it is not found. */
+char *ifm_path_operators(void);
+
 /**
  * ifm_path_runtime: The shared library of a runtime.
  * @runtime: "onnxruntime" ($IFM_ONNXRUNTIME_LIBRARY), "openvino" ($IFM_OPENVINO_LIBRARY) or "cuda" ($IFM_CUDNN_LIBRARY:
@@ -186,6 +194,15 @@ char *ifm_path_worker(GError **error);
  * Returns: (transfer full) an absolute path; the bare file name where no file is found (the system's loader may find it).
  */
 char *ifm_path_runtime(const char *runtime);
+
+/** ifm_path_package: A library in a Python package: beside the package whose wheel brought this program, or in
+ * PREFIX/lib/inferometer. @start: "openvino/libs/libopenvino_c.so.", which its version follows: the highest is taken
+ * Returns: (transfer full) NULL where there is none. */
+char *ifm_path_package(const char *start);
+
+/** ifm_path_install: The command that brings a Python package with libraries to this installation: "pip install openvino".
+ * (transfer full) */
+char *ifm_path_install(const char *package);
 
 /** ifm_path_runtime_variable: The environment variable that chooses the library. NULL for an engine without a library. */
 const char *ifm_path_runtime_variable(const char *runtime);

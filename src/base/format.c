@@ -13,7 +13,7 @@ static const struct
 {
     const char *name;
     double ns;
-} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+} units[] = { { "ns", 1 }, { "µs", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
 
 int ifm_number_decimals(double value, int significant)
 {
@@ -27,8 +27,9 @@ char *ifm_number_fixed(double value, int decimals, const char *unit)
 {
     char format[8], text[G_ASCII_DTOSTR_BUF_SIZE + 320];
     g_snprintf(format, sizeof format, "%%.%df", decimals);
-    g_ascii_formatd(text, sizeof text, format, value);
-    return *unit != '\0' ? g_strdup_printf("%s %s", text, unit) : g_strdup(text);
+    g_ascii_formatd(text, sizeof text, format, fabs(value));
+    const gboolean is_zero = text[strspn(text, "0.")] == '\0'; /* it has no sign */
+    return g_strconcat(value < 0 && !is_zero ? "−" : "", text, *unit != '\0' ? " " : "", unit, NULL);
 }
 
 char *ifm_format_duration(double ns)
@@ -37,11 +38,11 @@ char *ifm_format_duration(double ns)
         return g_strdup("-");
     if (ns == 0)
         return g_strdup("0");
-    gsize unit = 0; /* the largest in which the value, rounded to four digits, is at least 1 */
-    while (unit + 1 < G_N_ELEMENTS(units) && fabs(ns) >= 0.99995 * units[unit + 1].ns)
+    gsize unit = 0; /* the largest in which the value, rounded to three digits, is at least 1 */
+    while (unit + 1 < G_N_ELEMENTS(units) && fabs(ns) >= 0.9995 * units[unit + 1].ns)
         unit++;
     double value = ns / units[unit].ns;
-    int decimals = unit == 0 ? (value == floor(value) ? 0 : 1) : ifm_number_decimals(value, 4);
+    int decimals = unit == 0 && value == floor(value) ? 0 : ifm_number_decimals(value, 3);
     return ifm_number_fixed(value, decimals, units[unit].name);
 }
 
@@ -116,9 +117,13 @@ char *ifm_format_spelt(const char *text, gboolean utf8)
     g_autofree char *clean = ifm_format_clean(text);
     if (utf8)
         return g_steal_pointer(&clean);
-    g_auto(GStrv) parts = g_strsplit(clean, "±", -1); /* GLib would write "?" */
-    g_autofree char *joined = g_strjoinv("+-", parts);
-    return g_str_to_ascii(joined, "C");
+    static const char *const spellings[][2] = {
+        { "±", "+-" }, { "·", "|" }, { "−", "-" }, { "–", "-" }, { "×", "x" }, { "µ", "u" }, { "≥", ">=" }, { "≤", "<=" }
+    }; /* GLib writes "?" */
+    g_autoptr(GString) spelt = g_string_new(clean);
+    for (gsize i = 0; i < G_N_ELEMENTS(spellings); i++)
+        g_string_replace(spelt, spellings[i][0], spellings[i][1], 0);
+    return g_str_to_ascii(spelt->str, "C");
 }
 
 int ifm_text_width(const char *text)
@@ -176,16 +181,54 @@ static void put_pieces(Line *line, const char *word)
     put_word(line, word, blank);
 }
 
+/* "12.5" before "ms," and "%)" */
+static gboolean stays_with(const char *word, const char *next)
+{
+    static const char *const names[] = { "ns", "µs", "us", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB" };
+    const gsize n = strlen(word), length = strcspn(next, ".,;:)]");
+    if (n == 0 || !g_ascii_isdigit(word[n - 1]))
+        return FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (strlen(names[i]) == length && strncmp(next, names[i], length) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* No line ends between a number and its unit. */
+static void join_units(char **words)
+{
+    char **kept = words;
+    for (char **word = words; *word != NULL; word++)
+    {
+        if (kept > words && stays_with(kept[-1], *word))
+        {
+            char *joined = g_strconcat(kept[-1], IFM_NO_BREAK, *word, NULL);
+            g_free(kept[-1]);
+            g_free(*word);
+            kept[-1] = joined;
+        }
+        else
+            *kept++ = *word;
+    }
+    *kept = NULL;
+}
+
 void ifm_format_wrap(GString *out, const char *text, int indent, int at, int width)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
     Line line = { out, indent, at, width, TRUE };
+    join_units(words);
     for (char **word = words; *word != NULL; word++)
         if (visible_width(*word) > width - indent)
             put_pieces(&line, *word);
         else
             put_word(&line, *word, " ");
     g_string_append_c(out, '\n');
+}
+
+const char *ifm_plural(gsize n)
+{
+    return n == 1 ? "" : "s";
 }
 
 int ifm_compare_texts(gconstpointer a, gconstpointer b)

@@ -47,6 +47,29 @@ gboolean ifm_option_is_path(const IfmOption *option)
     return option->kind == IFM_OPTION_FILE || option->kind == IFM_OPTION_OUTPUT || option->kind == IFM_OPTION_FOLDER;
 }
 
+static gboolean check_choice(const IfmOption *option, const char *word, GError **error)
+{
+    if (option->choices == NULL || ifm_word_index(option->choices, word) >= 0)
+        return TRUE;
+    g_autofree char *all = g_strjoinv(", ", (char **)option->choices), *hint = ifm_nearest_hint(word, option->choices);
+    return ifm_error_misuse(error, "--%s: \"%s\" is none of %s%s", option->name, word, all, hint);
+}
+
+static gboolean check_list(const IfmOption *option, const char *text, GError **error)
+{
+    g_auto(GStrv) words = g_strsplit(text, ",", -1);
+    if (*text == '\0')
+        return check_choice(option, text, error) && ifm_error_misuse(error, "--%s: \"\" is an empty list", option->name);
+    for (char **word = words; *word != NULL; word++)
+    {
+        if (!check_choice(option, *word, error))
+            return FALSE;
+        if (**word == '\0')
+            return ifm_error_misuse(error, "--%s: \"%s\" has an empty entry", option->name, text);
+    }
+    return TRUE;
+}
+
 gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionValue *value, GError **error)
 {
     *value = (IfmOptionValue){ .text = text };
@@ -66,11 +89,8 @@ gboolean ifm_option_parse(const IfmOption *option, const char *text, IfmOptionVa
     else if (*text == '\0' && ifm_option_is_path(option))
         return ifm_error_misuse(error, "--%s: \"\" is no %s", option->name,
                                 option->kind == IFM_OPTION_FOLDER ? "folder" : "file");
-    else if (option->choices != NULL && ifm_word_index(option->choices, text) < 0)
-    {
-        g_autofree char *all = g_strjoinv(", ", (char **)option->choices);
-        return ifm_error_misuse(error, "--%s: \"%s\" is none of %s", option->name, text, all);
-    }
+    else if (!(option->is_list ? check_list : check_choice)(option, text, error))
+        return FALSE;
     else if (option->kind == IFM_OPTION_CHOICE)
         value->integer = ifm_word_index(option->choices, text);
     return (option->kind == IFM_OPTION_FLAG) == (text == NULL);
@@ -173,11 +193,23 @@ gboolean ifm_option_is_given(const IfmOption *option, gconstpointer options)
     return text != NULL;
 }
 
+/* Rows that a program gave, as far as the struct tells: what has its default looks like what was not given. */
+static void add_given(const IfmOption *table, gconstpointer options, GPtrArray *given)
+{
+    for (const IfmOption *option = table; !is_last(option); option++)
+        if (option->table != NULL)
+            add_given(option->table, G_STRUCT_MEMBER_P(options, option->at), given);
+        else if (begins_unset(option) && ifm_option_is_given(option, options))
+            g_ptr_array_add(given, (gpointer)option);
+}
+
+static gboolean check_rows(const IfmOption *table, gconstpointer options, GError **error);
+
 static gboolean check_row(const IfmOption *option, gconstpointer options, GError **error)
 {
     IfmOptionValue value;
     if (option->table != NULL)
-        return ifm_options_check(option->table, G_STRUCT_MEMBER_P(options, option->at), error);
+        return check_rows(option->table, G_STRUCT_MEMBER_P(options, option->at), error);
     if (option->repeatable)
     {
         const char *const *texts = G_STRUCT_MEMBER(const char *const *, options, option->at);
@@ -192,11 +224,47 @@ static gboolean check_row(const IfmOption *option, gconstpointer options, GError
     return (text == NULL && begins_unset(option)) || ifm_option_parse(option, text, &value, error);
 }
 
-gboolean ifm_options_check(const IfmOption *table, gconstpointer options, GError **error)
+static gboolean check_rows(const IfmOption *table, gconstpointer options, GError **error)
 {
     for (const IfmOption *option = table; !is_last(option); option++)
         if (!check_row(option, options, error))
             return FALSE;
+    return TRUE;
+}
+
+gboolean ifm_options_check(const IfmOption *table, gconstpointer options, GError **error)
+{
+    g_autoptr(GPtrArray) given = g_ptr_array_new();
+    if (!check_rows(table, options, error))
+        return FALSE;
+    add_given(table, options, given);
+    g_ptr_array_add(given, NULL);
+    return ifm_options_check_together((const IfmOption *const *)given->pdata, error);
+}
+
+/* --- options that exclude each other -------------------------------------------------------------------------------- */
+
+static gboolean names(const IfmOption *option, const char *name)
+{
+    const char *list = option->excludes;
+    if (list == NULL)
+        return FALSE;
+    const gboolean all_but = *list == '!';
+    g_auto(GStrv) words = g_strsplit(list + all_but, ",", -1);
+    return g_strv_contains((const char *const *)words, name) != all_but;
+}
+
+gboolean ifm_option_excludes(const IfmOption *a, const IfmOption *b)
+{
+    return a != b && (names(a, b->name) || names(b, a->name));
+}
+
+gboolean ifm_options_check_together(const IfmOption *const *given, GError **error)
+{
+    for (const IfmOption *const *a = given; *a != NULL; a++)
+        for (const IfmOption *const *b = a + 1; *b != NULL; b++)
+            if (ifm_option_excludes(*a, *b))
+                return ifm_error_misuse(error, "--%s and --%s: one of them, not both", (*a)->name, (*b)->name);
     return TRUE;
 }
 

@@ -10,15 +10,26 @@
 /* These functions find the data files, the worker and the runtimes' libraries, in a build folder or where they are
  * installed. */
 
-/* runtime_files: the path of each runtime's library below the folder that setup/install or `make install` filled. */
-static const struct
+/* runtime_files: the path of each runtime's library below the folder that setup/install or `make install` filled, and in
+ * a Python package, less the version at its end; its name for the system's loader. */
+static const struct RuntimeFile
 {
-    const char *runtime, *variable, *relative, *bare;
+    const char *runtime, *variable, *relative, *in_package, *bare;
 } runtime_files[] = {
-    { "onnxruntime", "IFM_ONNXRUNTIME_LIBRARY", "onnxruntime/lib/libonnxruntime.so", "libonnxruntime.so.1" },
-    { "cuda", "IFM_CUDNN_LIBRARY", "cuda/lib/libcudnn.so.9", "libcudnn.so.9" },
-    { "openvino", "IFM_OPENVINO_LIBRARY", "openvino/lib/libopenvino_c.so", "libopenvino_c.so" },
+    { "onnxruntime", "IFM_ONNXRUNTIME_LIBRARY", "onnxruntime/lib/libonnxruntime.so", "onnxruntime/capi/libonnxruntime.so.",
+      "libonnxruntime.so.1" },
+    { "cuda", "IFM_CUDNN_LIBRARY", "cuda/lib/libcudnn.so.9", NULL, "libcudnn.so.9" },
+    { "openvino", "IFM_OPENVINO_LIBRARY", "openvino/lib/libopenvino_c.so", "openvino/libs/libopenvino_c.so.",
+      "libopenvino_c.so" },
 };
+
+static const struct RuntimeFile *runtime_file(const char *runtime)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(runtime_files); i++)
+        if (g_str_equal(runtime, runtime_files[i].runtime))
+            return &runtime_files[i];
+    return NULL;
+}
 
 /* prefix_of: PREFIX of PREFIX/bin/inferometer, PREFIX/libexec/inferometer/inferometer-worker, PREFIX/lib/libinferometer.so
  * or PREFIX/lib/ARCHITECTURE/libinferometer.so. */
@@ -124,18 +135,66 @@ static char *below(char *folder /* (transfer full) */, const char *relative)
     return path;
 }
 
+/* own_prefix: @which: as of own_file(). (transfer full) NULL */
+static char *own_prefix(int which)
+{
+    g_autofree char *file = own_file(which);
+    return file != NULL ? prefix_of(file) : NULL;
+}
+
 /* installed: @relative below the prefix of the running program, or below that of the shared library that holds this code
  * (for other programs that use the library). @check: existing() or trusted()    NULL where neither has it. */
 static char *installed(const char *relative, char *(*check)(char *path))
 {
     char *found = NULL;
     for (int which = 0; which < 2 && found == NULL; which++)
+        found = check(below(own_prefix(which), relative));
+    return found;
+}
+
+/* --- Python packages ---------------------------------------------------------------------------------------------- */
+
+/* packages_folder: Where Python packages with libraries for an installation lie: for PACKAGES/inferometer/_root, which is
+ * the installation of a wheel, PACKAGES; else PREFIX/lib/inferometer, which `pip install --target` may fill.
+ * (transfer full) */
+static char *packages_folder(const char *prefix, gboolean *is_wheel)
+{
+    g_autofree char *name = g_path_get_basename(prefix), *package = g_path_get_dirname(prefix),
+                    *module = g_build_filename(package, "__init__.py", NULL);
+    *is_wheel = g_str_equal(name, "_root") && g_file_test(module, G_FILE_TEST_EXISTS);
+    return *is_wheel ? g_path_get_dirname(package) : g_build_filename(prefix, "lib", "inferometer", NULL);
+}
+
+/* newest: The file of the highest version of those that begin with @start. (transfer full) NULL: there is none */
+static char *newest(char *start /* (transfer full) */)
+{
+    g_autofree char *folder = g_path_get_dirname(start), *name = g_path_get_basename(start), *last = NULL;
+    GDir *files = g_dir_open(folder, 0, NULL);
+    for (const char *file; files != NULL && (file = g_dir_read_name(files)) != NULL;)
+        if (g_str_has_prefix(file, name) && (last == NULL || strverscmp(file, last) > 0))
+        {
+            g_free(last);
+            last = g_strdup(file);
+        }
+    g_clear_pointer(&files, g_dir_close);
+    g_free(start);
+    return last != NULL ? g_build_filename(folder, last, NULL) : NULL;
+}
+
+char *ifm_path_package(const char *start)
+{
+    char *found = NULL;
+    gboolean is_wheel = FALSE;
+    for (int which = 0; which < 2 && found == NULL; which++)
     {
-        g_autofree char *file = own_file(which), *prefix = file != NULL ? prefix_of(file) : NULL;
-        found = prefix != NULL ? check(g_build_filename(prefix, relative, NULL)) : NULL;
+        g_autofree char *prefix = own_prefix(which);
+        char *folder = prefix != NULL ? packages_folder(prefix, &is_wheel) : NULL;
+        found = folder != NULL ? trusted(newest(below(folder, start))) : NULL;
     }
     return found;
 }
+
+#define OPERATORS "libinferometer_ops.so"
 
 /* --- what is looked for ------------------------------------------------------------------------------------------- */
 
@@ -173,30 +232,50 @@ char *ifm_path_worker(GError **error)
     return found;
 }
 
+char *ifm_path_operators(void)
+{
+    char *found = trusted(below(build_folder(), OPERATORS));
+    if (found == NULL)
+        found = installed("lib/" OPERATORS, trusted);
+    return found != NULL ? found : g_strdup(OPERATORS);
+}
+
 char *ifm_path_runtime(const char *runtime)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(runtime_files); i++)
+    const struct RuntimeFile *row = runtime_file(runtime);
+    const char *named = g_getenv(row->variable);
+    if (named != NULL && *named != '\0') /* the user's choice is used, even if it is wrong */
+        return g_strdup(named);
+    g_autofree char *library = g_build_filename("lib", "inferometer", row->relative, NULL);
+    char *found = trusted(below(deps_folder(), row->relative));
+    if (found == NULL)
+        found = installed(library, trusted);
+    if (found == NULL && row->in_package != NULL)
+        found = ifm_path_package(row->in_package);
+    return found != NULL ? found : g_strdup(row->bare);
+}
+
+char *ifm_path_install(const char *package)
+{
+    g_autofree char *build = build_folder();
+    if (build != NULL)
+        return g_strdup("setup/install");
+    for (int which = 1; which >= 0; which--) /* the library's, which may be in a package of a foreign program */
     {
-        if (!g_str_equal(runtime, runtime_files[i].runtime))
-            continue;
-        const char *named = g_getenv(runtime_files[i].variable);
-        if (named != NULL && *named != '\0') /* the user's choice is used, even if it is wrong */
-            return g_strdup(named);
-        g_autofree char *library = g_build_filename("lib", "inferometer", runtime_files[i].relative, NULL);
-        char *found = trusted(below(deps_folder(), runtime_files[i].relative));
-        if (found == NULL)
-            found = installed(library, trusted);
-        return found != NULL ? found : g_strdup(runtime_files[i].bare);
+        gboolean is_wheel = FALSE;
+        g_autofree char *prefix = own_prefix(which), *folder = prefix != NULL ? packages_folder(prefix, &is_wheel) : NULL;
+        if (is_wheel)
+            return g_strdup_printf("pip install %s", package);
+        if (folder != NULL && which == 0)
+            return g_strdup_printf("pip install --target %s %s", folder, package);
     }
-    g_assert_not_reached();
+    return g_strdup_printf("pip install %s", package);
 }
 
 const char *ifm_path_runtime_variable(const char *runtime)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(runtime_files); i++)
-        if (g_str_equal(runtime, runtime_files[i].runtime))
-            return runtime_files[i].variable;
-    return NULL;
+    const struct RuntimeFile *row = runtime_file(runtime);
+    return row != NULL ? row->variable : NULL;
 }
 
 char *ifm_path_beside(const char *file, const char *path)

@@ -13,7 +13,8 @@ typedef struct
 } Unit;
 
 static const Unit duration_units[] = {
-    { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 60e9 }, { "m", 60e9 }, { "h", 3600e9 }, { NULL, 0 },
+    { "ns", 1 },     { "us", 1e3 }, { "µs", 1e3 },   { "ms", 1e6 }, { "s", 1e9 },
+    { "min", 60e9 }, { "m", 60e9 }, { "h", 3600e9 }, { NULL, 0 },
 };
 
 static const Unit byte_units[] = {

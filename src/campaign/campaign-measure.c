@@ -15,7 +15,7 @@ static gboolean say_interrupted(const IfmCampaign *campaign, GError **error)
     const CampaignEntry *last = campaign->entries->len > 0 ? campaign->entries->pdata[campaign->entries->len - 1] : NULL;
     const gboolean resumes = last == NULL || !last->asked || campaign->options.resume_asked;
     return ifm_error_set(error, IFM_ERROR_CANCELLED,
-                         "interrupted: %zu of %zu cases are measured; the same command%s goes on",
+                         "interrupted: %zu of %zu cases are measured; the same command%s resumes",
                          campaign->progress.n_done, campaign->progress.n_cases, resumes ? "" : " with --resume");
 }
 
@@ -27,7 +27,7 @@ static gboolean may_begin(const IfmCampaign *campaign, GError **error)
     if (options->time_budget_ns == 0 || (g_get_monotonic_time() - campaign->began_us) * 1000 < options->time_budget_ns)
         return TRUE;
     return ifm_error_set(error, IFM_ERROR_TIMEOUT,
-                         "the time budget is spent: %zu of %zu cases are measured; the same command goes on",
+                         "the time budget is spent: %zu of %zu cases are measured; the same command resumes",
                          campaign->progress.n_done, campaign->progress.n_cases);
 }
 

@@ -98,4 +98,4 @@ void campaign_progress_found(IfmCampaign *campaign, const IfmMeasurement *found)
 void campaign_progress_report(IfmCampaign *campaign, const IfmMeasurement *ended);
 
 /* ifm_campaign_hear: What an item that measures by itself (IfmItemKind) says of its runs; a runner says it unasked. */
-void ifm_campaign_hear(const char *step, gsize n, double median_ns, double ci_ratio, void *campaign);
+void ifm_campaign_hear(const IfmProgress *now, void *campaign);

@@ -64,16 +64,18 @@ static void set_step(IfmCampaign *campaign, const char *step)
     campaign->progress.step = campaign->step = g_strdup(step);
 }
 
-void ifm_campaign_hear(const char *step, gsize n, double median_ns, double ci_ratio, void *user)
+void ifm_campaign_hear(const IfmProgress *now, void *user)
 {
     IfmCampaign *campaign = user;
     IfmCampaignProgress *progress = &campaign->progress;
     if (progress->now == NULL) /* it looks for devices, or seals */
         return;
-    set_step(campaign, step);
-    progress->n = n;
-    progress->median_ns = median_ns;
-    progress->ci_ratio = ci_ratio;
+    set_step(campaign, now->phase);
+    progress->n = now->n;
+    progress->median_ns = now->median_ns;
+    progress->ci_ratio = now->ci_ratio;
+    progress->now_left_ns = now->left_ns;
+    progress->at_most = now->at_most;
     campaign_progress_report(campaign, NULL);
 }
 
@@ -84,6 +86,7 @@ void campaign_progress_begin(IfmCampaign *campaign, const CampaignEntry *entry)
     progress->now = &entry->item;
     set_step(campaign, NULL);
     progress->n = 0;
+    progress->now_left_ns = 0;
     progress->median_ns = progress->ci_ratio = NAN;
     campaign_progress_report(campaign, NULL);
 }

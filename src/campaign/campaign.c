@@ -305,10 +305,8 @@ gboolean ifm_shard_check(gsize shard, gsize n_shards, GError **error)
 {
     if ((shard == 0 && n_shards == 0) || (shard >= 1 && shard <= n_shards))
         return TRUE;
-    return ifm_error_refuse(error,
-                            "found \"%" G_GSIZE_FORMAT "/%" G_GSIZE_FORMAT
-                            "\", expected I/N: part I of N, such as 1/4, with I from 1 to N",
-                            shard, n_shards);
+    return ifm_error_refuse(error, "found \"%zu/%zu\", expected I/N: part I of N, such as 1/4, with I from 1 to N", shard,
+                            n_shards);
 }
 
 gboolean ifm_shard_parse(const char *text, gsize *shard, gsize *n_shards, GError **error)

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <base/base.h>
+#include <document/summary.h>
 
 #include "cli.h"
 
@@ -19,6 +20,8 @@ const IfmOption cli_page_options[] = {
       "write a page with figures that zoom and tables that sort, one file for any browser; - is standard output" },
     { "figures", IFM_OPTION_FOLDER, "DIR", "write each figure as a picture (SVG) into this folder" },
     DOCUMENT_ROW,
+    { "all", IFM_OPTION_FLAG, NULL,
+      "show all there is; without it at most 40 lines, which end with what they leave out (files are whole)" },
     { NULL },
 };
 
@@ -76,17 +79,8 @@ GPtrArray *cli_documents_new(void)
 void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const IfmTrace *const *traces, gsize n_traces,
                       const IfmTraceQuestion *question)
 {
-    gboolean on_screen = cli_given(arguments, "timeline");
-    if (n_traces == 0 || (!on_screen && !cli_wants(arguments, "html") && !cli_wants(arguments, "figures")))
-        return;
-    IfmDocument *document = ifm_timeline_document(traces, n_traces, question);
-    for (guint s = 0; s < document->sections->len; s++)
-    {
-        const GPtrArray *blocks = ((const IfmSection *)document->sections->pdata[s])->blocks;
-        for (guint i = 0; i < blocks->len; i++)
-            ((IfmBlock *)blocks->pdata[i])->no_screen |= !on_screen;
-    }
-    g_ptr_array_add(documents, document);
+    if (n_traces > 0 && (cli_wants(arguments, "html") || cli_wants(arguments, "figures")))
+        g_ptr_array_add(documents, ifm_timeline_document(traces, n_traces, question));
 }
 
 /* One document: the sections of all. (transfer full) */
@@ -107,12 +101,15 @@ static int write_files(const Arguments *arguments, const Answer *answer)
     const gboolean has_json = answer->json != NULL || documents->len > 0,
                    has_csv = answer->csv != NULL || documents->len > 0;
     IfmDocument *const *all = (IfmDocument *const *)documents->pdata;
+    json_auto_t *summary = documents->len > 0 ? ifm_document_summary_to_json(all[0]) : NULL;
     int status = CLI_EXIT_OK;
     if (cli_wants(arguments, "json") && has_json)
     {
         json_auto_t *json = answer->json != NULL  ? json_incref(answer->json)
                             : answer->key != NULL ? ifm_table_to_json(&ifm_document_find(all[0], answer->key)->table)
                                                   : document_to_json(documents);
+        if (json_is_object(json) && summary != NULL)
+            json_object_set(json, "summary", summary);
         status = cli_write_json(cli_text(arguments, "json"), json);
     }
     if (cli_wants(arguments, "csv") && has_csv && status == CLI_EXIT_OK)
@@ -139,19 +136,32 @@ static int write_files(const Arguments *arguments, const Answer *answer)
                : status;
 }
 
+/* A verb without the option, one that lists, leaves nothing out: each row was asked for. */
+static gboolean wants_all(const Arguments *arguments)
+{
+    for (const IfmOption *const *row = cli_rows(arguments); *row != NULL; row++)
+        if (g_str_equal((*row)->name, "all"))
+            return cli_given(arguments, "all");
+    return TRUE;
+}
+
 int cli_answer(const Arguments *arguments, Answer answer)
 {
     g_autoptr(GPtrArray) documents = answer.documents = answer.documents != NULL ? answer.documents : cli_documents_new();
     json_auto_t *json = answer.json;
     g_autofree char *csv G_GNUC_UNUSED = answer.csv, *text = answer.text;
+    g_autofree char *command = cli_command_line(arguments, NULL), *again = cli_command_line(arguments, "--resume");
     if (answer.document != NULL)
         g_ptr_array_add(documents, answer.document);
+    for (guint i = 0; i < documents->len; i++)
+        ifm_document_command(documents->pdata[i], command, again);
     const int status = write_files(arguments, &answer);
     if (status != CLI_EXIT_OK || cli_to_stdout(arguments))
         return status;
     IfmScreen screen = cli_screen();
-    screen.lines = answer.brief && !cli_given(arguments, "all") ? BRIEF_LINES : 0;
+    screen.lines = answer.whole || wants_all(arguments) ? 0 : BRIEF_LINES;
     if (text == NULL)
-        text = ifm_documents_to_screen((const IfmDocument *const *)documents->pdata, documents->len, &screen);
+        text = ifm_documents_to_screen((const IfmDocument *const *)documents->pdata,
+                                       answer.n_shown > 0 ? answer.n_shown : documents->len, &screen);
     return cli_print(text);
 }

@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <document/words.h>
+
 #include "cli.h"
 
 /* This parser takes a verb's options and words from the command line and hands out their values. */
@@ -25,6 +27,8 @@ struct Arguments
     const IfmOption **options; /* all rows, NULL-terminated */
     GHashTable *slots;         /* option name -> Slot */
     GPtrArray *positional;
+    const char *const *words; /* borrowed */
+    json_t *shown;            /* in place of them, or NULL */
 };
 
 const IfmOption **cli_options(const Verb *verb)
@@ -50,6 +54,7 @@ void cli_arguments_free(Arguments *self)
     g_hash_table_unref(self->slots);
     g_free(self->options);
     g_ptr_array_unref(self->positional);
+    json_decref(self->shown);
     g_free(self);
 }
 
@@ -105,24 +110,42 @@ static gboolean parse_option(Arguments *self, const char *const *words, gsize *a
 }
 
 /* "A [B]" are one or two, "[FILE…]" any number. */
+void cli_n_arguments(const Verb *verb, guint *min, guint *max)
+{
+    g_auto(GStrv) words = g_strsplit(verb->arguments, " ", -1);
+    *min = 0;
+    *max = (guint)verb->max;
+    for (char **word = words; verb->max == 0 && *word != NULL; word++)
+    {
+        *min += **word != '[';
+        ++*max;
+    }
+    if (strstr(verb->arguments, "…") != NULL || strstr(verb->arguments, "...") != NULL)
+        *max = G_MAXUINT;
+}
+
 static gboolean check_positional(const Arguments *self, GError **error)
 {
     const Verb *verb = self->verb;
-    g_auto(GStrv) words = g_strsplit(verb->arguments, " ", -1);
-    const gboolean many = strstr(verb->arguments, "…") != NULL || strstr(verb->arguments, "...") != NULL;
     const guint n = self->positional->len;
-    guint min = 0, max = (guint)verb->max;
-    for (char **word = words; verb->max == 0 && *word != NULL; word++)
-    {
-        min += **word != '[';
-        max++;
-    }
+    guint min, max;
+    cli_n_arguments(verb, &min, &max);
     if (n < min)
         return ifm_error_misuse(error, "needs %s", verb->arguments);
-    if (!many && n > max)
+    if (n > max)
         return ifm_error_misuse(error, "\"%s\" is one argument too many: %s", (const char *)self->positional->pdata[max],
                                 max == 0 ? "it takes none" : verb->arguments);
     return TRUE;
+}
+
+static gboolean check_together(const Arguments *self, GError **error)
+{
+    g_autoptr(GPtrArray) given = g_ptr_array_new();
+    for (const IfmOption **option = self->options; *option != NULL; option++)
+        if (cli_given(self, (*option)->name))
+            g_ptr_array_add(given, (gpointer)*option);
+    g_ptr_array_add(given, NULL);
+    return ifm_options_check_together((const IfmOption *const *)given->pdata, error);
 }
 
 static void terminate(gpointer name, Slot *slot, gpointer user)
@@ -143,11 +166,24 @@ static void make_slots(Arguments *self)
     }
 }
 
+/* IFM_COMMAND, of a program that starts this one for a caller of its own: what is shown in place of the words that it gave,
+ * a list of words after the verb's, or a text where no shell could take them. NULL: there is none. Programs that this one
+ * starts have other words. */
+static json_t *take_shown(void)
+{
+    const char *text = g_getenv("IFM_COMMAND");
+    json_t *shown = text != NULL ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    g_unsetenv("IFM_COMMAND");
+    return shown;
+}
+
 Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GError **error)
 {
     g_autoptr(Arguments) self = g_new0(Arguments, 1);
     gboolean options_over = FALSE;
     self->verb = verb;
+    self->words = words;
+    self->shown = take_shown();
     self->options = cli_options(verb);
     self->positional = g_ptr_array_new();
     make_slots(self);
@@ -161,11 +197,31 @@ Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GErro
         else if (!parse_option(self, words, &at, error))
             return NULL;
     }
-    if (!cli_given(self, "help") && !check_positional(self, error))
+    if (!cli_given(self, "help") && (!check_together(self, error) || !check_positional(self, error)))
         return NULL;
     g_ptr_array_add(self->positional, NULL);
     g_hash_table_foreach(self->slots, (GHFunc)terminate, NULL);
     return g_steal_pointer(&self);
+}
+
+char *cli_command_line(const Arguments *self, const char *without)
+{
+    const json_t *shown = self->shown;
+    const json_t *given;
+    gsize i;
+    if (json_is_string(shown))
+        return without == NULL ? g_strdup(json_string_value(shown)) : NULL;
+    g_auto(GStrv) verb = g_strsplit(self->verb->name, " ", -1);
+    g_autoptr(GPtrArray) words = g_ptr_array_new();
+    for (char **word = verb; *word != NULL; word++)
+        g_ptr_array_add(words, *word);
+    for (const char *const *word = self->words; *word != NULL && shown == NULL; word++)
+        if (g_strcmp0(*word, without) != 0)
+            g_ptr_array_add(words, (char *)*word);
+    json_array_foreach(shown, i, given) if (json_is_string(given) && g_strcmp0(json_string_value(given), without) != 0)
+        g_ptr_array_add(words, (char *)json_string_value(given));
+    g_ptr_array_add(words, NULL);
+    return ifm_say_words((const char *const *)words->pdata);
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */

@@ -70,6 +70,9 @@ gboolean cli_is_verb(const char *word);
  * (transfer container) NULL-terminated, to be freed with g_free() */
 const IfmOption **cli_options(const Verb *verb);
 
+/* cli_n_arguments: how many arguments a verb takes. @max: G_MAXUINT: any number */
+void cli_n_arguments(const Verb *verb, guint *min, guint *max);
+
 /* cli_arguments_parse: @words: after the verb. Returns: (transfer full) NULL with one line that says what is wrong. */
 Arguments *cli_arguments_parse(const Verb *verb, const char *const *words, GError **error);
 void cli_arguments_free(Arguments *self);
@@ -90,6 +93,9 @@ const char *const *cli_positional(const Arguments *self);
 const Verb *cli_verb_of(const Arguments *self);
 /* cli_rows: cli_options() of its verb. (transfer none) */
 const IfmOption *const *cli_rows(const Arguments *self);
+/* cli_command_line: (transfer full) what was typed, as a shell takes it; NULL where no shell could take it and a word is
+ * left out. @without: that word, or NULL */
+char *cli_command_line(const Arguments *self, const char *without);
 
 /* --- help.c, completion.c --------------------------------------------------------------------------------------------- */
 
@@ -98,10 +104,13 @@ char *cli_help_overview(void);
 char *cli_help_verb(const Verb *verb);
 char *cli_help_group(const char *group);
 char *cli_man_page(void);
+/* cli_help_json: (transfer full) all verbs with their arguments and options: docs/formats.md, "The verbs" */
+json_t *cli_help_json(void);
 /* cli_completion_devices: device names that a shell may offer, a line each, found without opening a vendor's runtime. */
 char *cli_completion_devices(void);
 char *cli_completion_bash(void);
 char *cli_completion_fish(void);
+char *cli_completion_zsh(void);
 
 /* --- terminal.c --- */
 
@@ -114,9 +123,12 @@ void cli_complain_alike(const char *const *lines);
 void cli_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* cli_note_of: cli_note() of a message, once however often it comes. @user: not used */
 void cli_note_of(const char *message, void *user);
-/* cli_set_verb: the verb that messages name. cli_set_quiet: whether with --quiet. */
+/* cli_set_verb: the verb that messages name. cli_set_messages: @quiet: no notes    @json: an object a line (--progress
+ * json) */
 void cli_set_verb(const Verb *verb);
-void cli_set_quiet(gboolean quiet);
+void cli_set_messages(gboolean quiet, gboolean json);
+/* cli_say_json: An object on one line of standard error. @line: (transfer full) */
+void cli_say_json(json_t *line);
 /* cli_fail: complains and returns the exit status of that error; one of usage points to the verb's help. */
 int cli_fail(const GError *error);
 /* cli_status_of: the exit status of an error of that code. */
@@ -170,8 +182,9 @@ typedef struct
     json_t *json;         /* for --json, where it is not that; NULL */
     char *csv;            /* for --csv; NULL */
     char *text;           /* for the terminal, where it shows something else than the documents; NULL */
+    guint n_shown;        /* of documents, those first that a terminal shows; 0: all */
     int status;           /* of files of its own that the verb wrote; where they failed, no page follows */
-    gboolean brief;       /* without --all the terminal shows 40 lines, and says what it leaves out */
+    gboolean whole;       /* a result has more than 40 lines on a terminal even without --all */
 } Answer;
 
 /* cli_answer: Writes what the options of the verb ask for: --json, --csv, --document, --html, --figures; then shows the
@@ -184,14 +197,15 @@ gboolean cli_wants(const Arguments *arguments, const char *output);
 IfmScreen cli_screen(void);
 /* cli_documents_new: (transfer full) of IfmDocument*. */
 GPtrArray *cli_documents_new(void);
-/* cli_add_timeline: a document of that figure, where a page or pictures were asked for; on the terminal with --timeline.
+/* cli_add_timeline: a document of that figure, where a page or pictures were asked for.
  * @documents: IfmDocument*    @traces, @question: as ifm_timeline_document() has them */
 void cli_add_timeline(const Arguments *arguments, GPtrArray *documents, const IfmTrace *const *traces, gsize n_traces,
                       const IfmTraceQuestion *question);
 
 /* --- interrupt.c ------------------------------------------------------------------------------------------------------ */
 
-/* cli_interrupt_install: From now on SIGINT, SIGTERM and SIGHUP set the flag; a second one ends the program at once. */
+/* cli_interrupt_install: From now on SIGINT, SIGTERM and SIGHUP set the flag, as does the end of the process that the
+ * variable IFM_PARENT names; a second one ends the program at once. */
 const gint *cli_interrupt_install(void);
 /* cli_interrupt_signal: the signal that came, 0 where none did. */
 int cli_interrupt_signal(void);
@@ -203,6 +217,9 @@ typedef struct
     const Arguments *arguments;
     IfmStore *store;
     IfmCampaign *campaign; /* NULL: not open yet */
+    struct Progress *progress;
+    gsize n_cases;            /* that it will ask for; 0: not known */
+    gint64 each_ns, ended_us; /* what cases took so far, and when the last one ended */
 } Keep;
 
 /* keep_open: opens the store of the options KEEP_ROWS. FALSE with the store's error. */
@@ -221,7 +238,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Keep, keep_clear)
 
 /* --- progress.c ------------------------------------------------------------------------------------------------------- */
 
-/* Progress: one line on a terminal, a line every few seconds in a log, nothing with --quiet; on standard error. */
+/* Progress: one line on a terminal, a line every few seconds in a log, an object for each change with --progress json,
+ * nothing with --quiet; on standard error. cli_progress_options: --progress, for the tables of a verb that shows it. */
+extern const IfmOption cli_progress_options[];
 typedef struct Progress Progress;
 Progress *progress_new(const Arguments *arguments);
 void progress_free(Progress *self);

@@ -55,7 +55,7 @@ static char *words_of(const Verb *verb)
             g_string_append_printf(out, "%s ", *word);
     }
     else if (verb == &verb_completion)
-        g_string_append(out, "bash fish");
+        g_string_append(out, "bash fish zsh");
     else if (verb == &verb_help)
     {
         g_auto(GStrv) first = cli_words(NULL);
@@ -193,10 +193,16 @@ char *cli_completion_bash(void)
 
 /* --- fish ----------------------------------------------------------------------------------------------------------- */
 
+/* (transfer full) */
+static char *replaced(const char *text, const char *old, const char *new)
+{
+    g_auto(GStrv) parts = g_strsplit(text, old, -1);
+    return g_strjoinv(new, parts);
+}
+
 static char *fish_quote(const char *text)
 {
-    g_auto(GStrv) parts = g_strsplit(text, "'", -1);
-    g_autofree char *inside = g_strjoinv("\\'", parts);
+    g_autofree char *inside = replaced(text, "'", "\\'");
     return g_strconcat("'", inside, "'", NULL);
 }
 
@@ -243,5 +249,97 @@ char *cli_completion_fish(void)
     GString *out = g_string_new("# fish completion for inferometer; made by `inferometer completion fish`\n");
     for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
         fish_verb(out, *verb);
+    return g_string_free(out, FALSE);
+}
+
+/* --- zsh ------------------------------------------------------------------------------------------------------------ */
+
+/* A row as a word of `_arguments`: names, "[help]" and, where it has a value, ":what it is:how it is completed". */
+static void zsh_option(GString *out, const IfmOption *option)
+{
+    const gboolean has_value = option->kind != IFM_OPTION_FLAG;
+    g_autofree char *joined = option->choices != NULL ? g_strjoinv(" ", (char **)option->choices) : NULL,
+                    *values = g_strconcat("(", joined, ")", NULL), *help = replaced(option->help, "]", "\\]"),
+                    *argument = has_value ? replaced(option->argument, ":", "\\:") : NULL;
+    const char *action = is_device(option)                   ? "_inferometer_devices"
+                         : joined != NULL                    ? values
+                         : option->kind == IFM_OPTION_FOLDER ? "_files -/"
+                         : ifm_option_is_path(option)        ? "_files"
+                                                             : "";
+    g_autofree char *text = g_strconcat("[", help, has_value ? "]:" : "]", argument, ":", action, NULL),
+                    *quoted = g_shell_quote(text);
+    g_string_append_printf(out, " \\\n        %s", option->repeatable ? "\\*" : "");
+    if (option->letter != 0)
+        g_string_append_printf(out, "{-%c%s,--%s%s}", option->letter, has_value ? "+" : "", option->name,
+                               has_value ? "=" : "");
+    else
+        g_string_append_printf(out, "--%s%s", option->name, has_value ? "=" : "");
+    g_string_append(out, quoted);
+}
+
+static void zsh_verb(GString *out, const Verb *verb)
+{
+    g_autofree const IfmOption **rows = cli_options(verb);
+    g_autofree char *words = cli_is_group(verb->name) ? g_strdup("") : words_of(verb);
+    g_string_append_printf(out, "    '%s') _arguments -S", verb->name);
+    for (const IfmOption **row = rows; *row != NULL; row++)
+        zsh_option(out, *row);
+    const gboolean takes_files = verb->positional == POSITIONAL_FILE || verb->positional == POSITIONAL_STUDY;
+    if (takes_files || *words != '\0')
+        g_string_append_printf(out, " \\\n        '*:argument:{ %s%s%s }'", takes_files ? "_files; " : "",
+                               *words != '\0' ? "compadd -- " : "", words);
+    g_string_append(out, " ;;\n");
+}
+
+/* "known=('list:SUMMARY' …)": the words that may come first, or after a group's, and what each does. */
+static void zsh_known(GString *out, const char *group)
+{
+    g_auto(GStrv) words = cli_words(group);
+    g_string_append(out, "known=(");
+    for (char **word = words; *word != NULL; word++)
+    {
+        const char *const name[] = { group != NULL ? group : *word, group != NULL ? *word : NULL, NULL };
+        gsize n_used;
+        const Verb *verb = cli_find_verb(name, &n_used, NULL);
+        g_autofree char *entry = g_strconcat(*word, verb != NULL ? ":" : "", verb != NULL ? verb->summary : NULL, NULL);
+        g_autofree char *quoted = g_shell_quote(entry);
+        g_string_append_printf(out, " %s", quoted);
+    }
+    g_string_append(out, " )");
+}
+
+static const char zsh_head[] =
+    "#compdef inferometer\n# zsh completion for inferometer; made by `inferometer completion zsh`\n"
+    "_inferometer_devices()\n{\n    compset -P '*='\n"
+    "    compadd -- ${(f)\"$(_call_program devices inferometer completion devices)\"}\n}\n"
+    "_inferometer()\n{\n    local helps verb=$words[2]\n    local -a known\n"
+    "    if [[ $verb == help && $CURRENT -gt 2 && $words[CURRENT] != -* ]]; then\n"
+    "        helps=1 verb=$words[3]\n        shift words; (( CURRENT-- ))\n    fi\n"
+    "    (( CURRENT == 2 )) && verb=\n    case $verb in\n    '') ";
+
+/* After a group's word come its verbs; "trace" is a verb, too, whose options and files may come as well. */
+static const char zsh_middle[] =
+    "    esac\n    if (( CURRENT == 2 || CURRENT == 3 && $#known )); then\n        _describe verb known\n"
+    "    elif [[ -n ${(M)known:#$words[3]:*} ]]; then\n"
+    "        verb=\"$verb $words[3]\"\n        shift words; (( CURRENT-- ))\n    fi\n"
+    "    [[ -z $helps ]] || return 0\n    shift words; (( CURRENT-- ))\n    case $verb in\n";
+
+char *cli_completion_zsh(void)
+{
+    GString *out = g_string_new(zsh_head);
+    g_auto(GStrv) first = cli_words(NULL);
+    zsh_known(out, NULL);
+    g_string_append(out, " ;;\n");
+    for (char **word = first; *word != NULL; word++)
+        if (cli_is_group(*word))
+        {
+            g_string_append_printf(out, "    %s) ", *word);
+            zsh_known(out, *word);
+            g_string_append(out, " ;;\n");
+        }
+    g_string_append(out, zsh_middle);
+    for (const Verb *const *verb = cli_verbs(); *verb != NULL; verb++)
+        zsh_verb(out, *verb);
+    g_string_append(out, "    esac\n}\n_inferometer \"$@\"\n");
     return g_string_free(out, FALSE);
 }

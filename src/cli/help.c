@@ -16,7 +16,7 @@ static const struct
     const char *status, *meaning;
 } exit_statuses[] = {
     { "0", "everything asked for was done" },
-    { "1", "something was tried and failed: a device refused, crashed, hung or answered wrongly" },
+    { "1", "something was tried and failed: an unsupported model, a crash, a hang or a mismatch of outputs" },
     { "2", "the command line is wrong" },
     { "3", "the input is wrong: a model, a study, a table, a plan, a trace, a device's name, a store that is damaged or "
            "newer than this program" },

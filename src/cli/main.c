@@ -107,7 +107,7 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
         else if (verb == NULL)
         {
             g_autofree char *hint = ifm_nearest_hint(words[1], (const char *const *)names);
-            ifm_error_refuse(error, "%s: unknown verb \"%s\" (there are %s)%s", words[0], words[1], all, hint);
+            ifm_error_refuse(error, "%s: unknown subcommand \"%s\" (there are %s)%s", words[0], words[1], all, hint);
         }
         return verb;
     }
@@ -117,8 +117,8 @@ const Verb *cli_find_verb(const char *const *words, gsize *n_used, GError **erro
     {
         g_auto(GStrv) names = cli_words(NULL);
         g_autofree char *hint = ifm_nearest_hint(words[0], (const char *const *)names);
-        ifm_error_refuse(error, "unknown %s \"%s\"%s (see inferometer --help)", words[0][0] == '-' ? "option" : "verb",
-                         words[0], hint);
+        ifm_error_refuse(error, "unknown %s \"%s\"%s (see inferometer --help)",
+                         words[0][0] == '-' ? "option" : "subcommand", words[0], hint);
     }
     return verb;
 }
@@ -155,7 +155,7 @@ static int run_verb(const char *const *words)
     g_autoptr(Arguments) arguments = cli_arguments_parse(verb, words + n_used, &error);
     if (arguments == NULL)
         return cli_usage("%s", error->message);
-    cli_set_quiet(cli_given(arguments, "quiet"));
+    cli_set_messages(cli_given(arguments, "quiet"), g_strcmp0(cli_output(arguments, "progress"), "json") == 0);
     if (cli_given(arguments, "help"))
     {
         g_autofree char *text = cli_help_verb(verb);

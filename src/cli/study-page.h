@@ -20,6 +20,8 @@ int study_open_place(IfmStudyPlace *place, const Arguments *arguments, gboolean 
  * for. */
 extern const IfmOption study_list_options[];
 char *study_list(const Arguments *arguments);
+/* study_model_word: a value of --model as it is from any folder: paths are absolute. (transfer full) */
+char *study_model_word(const char *word);
 
 /* study_case_options: the rows of devices, protocol and limits of a case, of verbs that measure a study or have it
  * measured. study_take_arguments: sets them in a study but for the limits. Returns: an exit status. */
@@ -27,11 +29,13 @@ extern const IfmOption study_case_options[];
 int study_take_arguments(IfmStudy *study, const Arguments *arguments);
 /* study_print_shards: of a study that was submitted to a cluster. Returns: an exit status. */
 int study_print_shards(const char *folder);
+/* study_file_options: the rows of --json and --csv. */
+extern const IfmOption study_file_options[];
 /* study_print_page: what one wants to see first; all there is to say goes into the files of cli_page_options. Returns: an
  * exit status. */
 int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder);
 /* study_print_status: how far it is. Returns: an exit status. */
-int study_print_status(const Arguments *arguments, const IfmStudyResults *results);
+int study_print_status(const Arguments *arguments, const IfmStudyResults *results, const char *folder);
 /* study_write_and_print: a study's tables from its store, as files of its folder, and the page. Returns: an exit status. */
 int study_write_and_print(const Arguments *arguments, const IfmStudyPlace *place);
 

@@ -9,16 +9,25 @@
 
 /* Set once by main() before anything is printed. */
 static const Verb *current_verb;
-static gboolean is_quiet;
+static gboolean is_quiet, is_json;
 
 void cli_set_verb(const Verb *verb)
 {
     current_verb = verb;
 }
 
-void cli_set_quiet(gboolean quiet)
+void cli_set_messages(gboolean quiet, gboolean json)
 {
     is_quiet = quiet;
+    is_json = json;
+}
+
+void cli_say_json(json_t *line)
+{
+    g_autofree char *text = json_dumps(line, JSON_COMPACT);
+    fprintf(stderr, "%s\n", text);
+    fflush(stderr);
+    json_decref(line);
 }
 
 #define MESSAGE_INDENT 2 /* of a message's further lines */
@@ -41,14 +50,16 @@ static char *shorten_words(const char *text)
 }
 
 /* Whatever a runtime or a file put into a message, it stays one line of harmless text. */
-static void say(const char *level, gboolean shown, const char *format, va_list values)
+static void say(const char *level, const char *kind, gboolean shown, const char *format, va_list values)
 {
     g_autofree char *message = g_strdup_vprintf(format, values);
     g_strdelimit(message, "\r\n\t", ' ');
     g_autofree char *harmless = ifm_format_clean(message), *clean = shorten_words(harmless);
     g_strchomp(clean);
     cli_log(level, "%s", clean);
-    if (!shown)
+    if (shown && is_json)
+        cli_say_json(json_pack("{s:s, s:s}", "kind", kind, "text", clean));
+    if (!shown || is_json)
         return;
     /* at a terminal in lines of its width; else one line, which programs read */
     g_autofree char *line = g_strconcat("inferometer: ", clean, NULL);
@@ -62,7 +73,7 @@ void cli_complain(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    say("ERROR", TRUE, format, values);
+    say("ERROR", "error", TRUE, format, values);
     va_end(values);
 }
 
@@ -89,7 +100,7 @@ void cli_note(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    say("NOTE", !is_quiet, format, values);
+    say("NOTE", "note", !is_quiet, format, values);
     va_end(values);
 }
 

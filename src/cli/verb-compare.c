@@ -1,7 +1,9 @@
 #include <math.h>
 
 #include <base/base.h>
+#include <document/summary.h>
 #include <inferometer/compare.h>
+#include <measure/compare-page.h>
 
 #include "cli.h"
 
@@ -20,13 +22,12 @@ static double failing_ratio(const Arguments *arguments)
     return ratio >= 1 ? ratio : (double)NAN;
 }
 
-/* By the whole interval: what is not sure does not fail. */
-static int judge(const IfmComparison *comparison, double ratio)
+static int judge(const IfmComparison *comparison, double ratio, IfmTrust trust)
 {
-    if (comparison->interval.level < comparison->level || !(comparison->interval.lower > ratio))
-        return CLI_EXIT_OK;
-    cli_complain("B is slower: at least %.4g times A's time (--fail-if slower:%.4g)", comparison->interval.lower, ratio);
-    return CLI_EXIT_FAILED;
+    g_autofree char *why = isfinite(ratio) ? ifm_comparison_failure(comparison, ratio, trust) : NULL;
+    if (why != NULL)
+        cli_complain("%s (--fail-if slower:%.4g)", why, ratio);
+    return why != NULL ? CLI_EXIT_FAILED : CLI_EXIT_OK;
 }
 
 static int run_compare(const Arguments *arguments)
@@ -34,7 +35,7 @@ static int run_compare(const Arguments *arguments)
     g_autoptr(Progress) progress = progress_new(arguments);
     g_auto(IfmComparison) comparison = { 0 };
     g_autoptr(GError) error = NULL;
-    IfmCompareOptions options;
+    IfmCompareOptions options = { 0 };
     const IfmProfileWatch reported = progress_watch(progress);
     const double ratio = failing_ratio(arguments);
     if (isnan(ratio))
@@ -54,16 +55,18 @@ static int run_compare(const Arguments *arguments)
     }
     if (!compared)
         return cli_fail(error);
+    IfmDocument *document = ifm_comparison_document(&comparison);
+    const IfmTrust trust = ifm_document_summary_trust(document->summary);
     const int status =
         cli_answer(arguments, (Answer){
-                                  .document = ifm_comparison_document(&comparison),
+                                  .document = document,
                                   .json = cli_wants(arguments, "json") ? ifm_comparison_records_json(&comparison) : NULL,
                                   .csv = ifm_comparison_to_csv(&comparison),
                               });
     if (number == 0)
-        return status != CLI_EXIT_OK ? status : judge(&comparison, ratio);
+        return status != CLI_EXIT_OK ? status : judge(&comparison, ratio, trust);
     cli_complain("interrupted: this is what %zu whole pair%s of processes showed until then", comparison.n_pairs,
-                 comparison.n_pairs == 1 ? "" : "s");
+                 ifm_plural(comparison.n_pairs));
     return CLI_EXIT_SIGNAL + number;
 }
 
@@ -74,7 +77,9 @@ static const IfmOption compare_options[] = {
       .after = "memory-limit" },
     { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row a round as CSV; - is standard output" },
     { "fail-if", IFM_OPTION_TEXT, "slower[:RATIO]",
-      "exit with 1 where the whole interval says that B takes over RATIO times A's time (1 where it is not given)" },
+      "exit with 1 where the whole interval says that B takes over RATIO times A's time (1 where it is not given), and "
+      "where "
+      "the result is not to be trusted" },
     { NULL },
 };
 
@@ -83,7 +88,7 @@ const Verb verb_compare = {
     .summary = "say whether one of two is faster, the same, or indistinguishable",
     .arguments = "A B",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_compare_options, cli_page_options, compare_options },
+    .tables = { ifm_compare_options, cli_page_options, compare_options, cli_progress_options },
     .details =
         "A and B are models as profile takes them: ONNX files, or names of the zoo. Both may be the same model with "
         "different devices, settings or runtimes; options that begin with a- or b- apply to one of them.\n"

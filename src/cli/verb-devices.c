@@ -4,6 +4,7 @@
 #include <inferometer/engine.h>
 
 #include <base/fields.h>
+#include <document/document.h>
 
 #include "cli.h"
 
@@ -45,6 +46,53 @@ static const IfmField device_fields_long[] = {
     { NULL },
 };
 
+static void get_available(const void *record, const void *user, IfmValue *value)
+{
+    ifm_value_set_text(value, json_is_true(json_object_get(record, "available")) ? "yes" : "no");
+}
+
+/* Of --document. */
+static const IfmField all_device_fields[] = {
+    { "engine", "engine", IFM_FIELD_TEXT, get_text, "engine" },
+    { "spec", "device", IFM_FIELD_TEXT, get_text, "spec" },
+    { "available", "available", IFM_FIELD_TEXT, get_available },
+    { "description", "hardware", IFM_FIELD_TEXT, get_text, "description" },
+    { "reason", "reason", IFM_FIELD_TEXT, get_text, "reason" },
+    { "capabilities", "can", IFM_FIELD_TEXT, get_capabilities },
+    { NULL },
+};
+
+static const IfmField engine_fields[] = {
+    { "engine", "engine", IFM_FIELD_TEXT, get_text, "engine" },
+    { "version", "version", IFM_FIELD_TEXT, get_text, "version" },
+    { "available", "available", IFM_FIELD_TEXT, get_available },
+    { "reason", "reason", IFM_FIELD_TEXT, get_text, "reason" },
+    { "untested", "warning", IFM_FIELD_TEXT, get_text, "untested" },
+    { "library", "library", IFM_FIELD_TEXT, get_text, "library" },
+    { NULL },
+};
+
+/* (transfer full) */
+static IfmDocument *devices_document(const json_t *engines)
+{
+    g_autoptr(GPtrArray) devices = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref),
+                         all = g_ptr_array_new_with_free_func((GDestroyNotify)json_decref);
+    json_t *engine, *device;
+    gsize i, k;
+    json_array_foreach(engines, i, engine)
+    {
+        g_ptr_array_add(all, json_incref(engine));
+        json_array_foreach(json_object_get(engine, "devices"), k, device)
+        {
+            g_ptr_array_add(devices, json_copy(device));
+            json_object_set(devices->pdata[devices->len - 1], "engine", json_object_get(engine, "engine"));
+        }
+    }
+    IfmDocument *document = ifm_table_document("devices", NULL, NULL, all_device_fields, devices);
+    ifm_document_table(document, "engines", engine_fields, g_ptr_array_ref(all));
+    return document;
+}
+
 /* What one engine has, in a document of the same shape whether it is there or not. (transfer full) */
 static json_t *ask_engine(IfmRunner *runner, const char *name)
 {
@@ -77,7 +125,7 @@ static void append_engine(GString *out, const json_t *engine, gboolean with_capa
 {
     const char *version = ifm_member_text(engine, "version");
     const char *library = ifm_member_text(engine, "library");
-    const char *reason = ifm_member_text(engine, "reason");
+    const char *reason = ifm_member_text(engine, "reason"), *untested = ifm_member_text(engine, "untested");
     json_t *devices = json_object_get(engine, "devices"), *device;
     gsize i;
     g_string_append_printf(out, "%s%s%s%s", out->len > 0 ? "\n" : "", screen->colour ? "\033[1m" : "",
@@ -87,6 +135,8 @@ static void append_engine(GString *out, const json_t *engine, gboolean with_capa
     if (library != NULL && *library != '\0')
         g_string_append_printf(out, "  (%s)", library);
     g_string_append_c(out, '\n');
+    if (untested != NULL)
+        g_string_append_printf(out, "warning: %s\n", untested);
     if (reason != NULL)
     {
         g_autofree char *clean = ifm_format_clean(reason);
@@ -121,7 +171,9 @@ static int run_devices(const Arguments *arguments)
     json_object_set_new(document, "engines", engines);
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
-    return cli_answer(arguments, (Answer){ .json = json_incref(document), .text = g_strdup(text->str) });
+    return cli_answer(
+        arguments,
+        (Answer){ .document = devices_document(engines), .json = json_incref(document), .text = g_strdup(text->str) });
 }
 
 static const IfmOption devices_options[] = {
@@ -133,7 +185,8 @@ const Verb verb_devices = {
     .name = "devices",
     .summary = "list the engines and their devices, and what is missing and why",
     .arguments = "",
-    .tables = { devices_options, cli_json_options },
+    .tables = { devices_options, cli_document_options, cli_json_options },
+
     .details =
         "Each engine is asked in a process of its own. A device is written ENGINE:UNIT[:INDEX][@CORES][#STREAMS], for "
         "example openvino:CPU@0 or simulated:meteor-lake/GPU.\nA missing device is not an error: the exit status is 0.",

@@ -76,7 +76,7 @@ const Verb verb_evaluate = {
     .summary = "measure models and their kernels against what is predicted of them",
     .arguments = "MODEL|DIR...",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_model_options, cli_page_options, evaluate_options },
+    .tables = { ifm_model_options, cli_page_options, evaluate_options, cli_progress_options },
     .details = "Each model is predicted as by `predict`, and measured; each distinct kernel of it is measured as a ring of "
                "copies. What was off most comes first. DIR stands for the ONNX files in it. Each measurement is kept in "
                "the store; after an interruption the same command with --resume measures only what is missing.",

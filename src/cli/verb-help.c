@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <document/document.h>
+
 #include "cli.h"
 
 /* The verbs help and completion print help screens, the man page and the completion scripts of shells. */
@@ -12,6 +14,11 @@ static int run_help(const Arguments *arguments)
     g_autoptr(GError) error = NULL;
     g_autofree char *text = NULL;
     gsize n_used;
+    if (cli_given(arguments, "json") || cli_given(arguments, "schema"))
+    {
+        json_auto_t *all = cli_given(arguments, "json") ? cli_help_json() : ifm_document_schema();
+        return cli_write_json("-", all);
+    }
     if (cli_given(arguments, "man"))
         text = cli_man_page();
     else if (words[0] == NULL)
@@ -31,15 +38,21 @@ static int run_help(const Arguments *arguments)
     return cli_print(text);
 }
 
+static const char *const schemas[] = { "document", NULL };
+
 static const IfmOption help_options[] = {
     { "man", IFM_OPTION_FLAG, NULL, "print the whole manual page as roff" },
+    { "json", IFM_OPTION_FLAG, NULL, "print every subcommand with its arguments and options as JSON",
+      .excludes = "man,schema" },
+    { "schema", IFM_OPTION_CHOICE, "WHAT", "print the JSON Schema of what --document writes: document", NULL, schemas,
+      .excludes = "man" },
     { NULL },
 };
 
 const Verb verb_help = {
     .name = "help",
-    .summary = "explain a verb",
-    .arguments = "[VERB]",
+    .summary = "explain a subcommand",
+    .arguments = "[SUBCOMMAND]",
     .max = 2,
     .positional = POSITIONAL_WORD,
     .tables = { help_options },
@@ -52,7 +65,7 @@ static const struct
 {
     const char *shell;
     char *(*make)(void);
-} shells[] = { { "bash", cli_completion_bash }, { "fish", cli_completion_fish } };
+} shells[] = { { "bash", cli_completion_bash }, { "fish", cli_completion_fish }, { "zsh", cli_completion_zsh } };
 
 static int run_completion(const Arguments *arguments)
 {
@@ -68,7 +81,7 @@ static int run_completion(const Arguments *arguments)
         g_autofree char *names = cli_completion_devices();
         return cli_print(names);
     }
-    return cli_usage("no completion for the shell \"%s\": bash or fish", shell);
+    return cli_usage("no completion for the shell \"%s\": bash, fish or zsh", shell);
 }
 
 const Verb verb_completion = {
@@ -76,7 +89,7 @@ const Verb verb_completion = {
     .summary = "print a shell's completion script",
     .arguments = "SHELL",
     .positional = POSITIONAL_WORD,
-    .details = "SHELL is bash or fish.",
-    .examples = { { "source <(inferometer completion bash)", "completes verbs and options in this shell" } },
+    .details = "SHELL is bash, fish or zsh.",
+    .examples = { { "source <(inferometer completion bash)", "completes subcommands and options in this shell" } },
     .run = run_completion,
 };

@@ -1,6 +1,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include <document/document.h>
+#include <document/words.h>
 #include <zoo/zoo.h>
 
 #include "cli.h"
@@ -63,8 +65,8 @@ static gboolean read_copies(const IfmModel *model, gint64 *n_copies, GError **er
     return ifm_error_refuse(error, "metadata inferometer.copies: \"%s\" is no number of copies", text);
 }
 
-static IfmMeasurement *measure(IfmCampaign *campaign, const IfmModelRequest *request, const IfmModelCase *model_case,
-                               RunRow *row, GError **error)
+static IfmMeasurement *measure(Keep *keep, const IfmModelRequest *request, const IfmModelCase *model_case, RunRow *row,
+                               GError **error)
 {
     g_auto(IfmModelSource) source = { 0 };
     IfmModelCase of_file = *model_case;
@@ -75,11 +77,11 @@ static IfmMeasurement *measure(IfmCampaign *campaign, const IfmModelRequest *req
     of_file.inputs_path = source.inputs_path;
     of_file.bindings = ifm_model_feed_bindings(&source.feed);
     of_file.n_bindings = source.feed.bindings->len;
-    return ifm_campaign_ask(request->text, &ifm_kind_model, &of_file, campaign, error);
+    return keep_ask(request->text, &ifm_kind_model, &of_file, keep, error);
 }
 
 /* Returns: (transfer full) NULL where it was interrupted before there was a run. */
-static RunRow *run_file(IfmCampaign *campaign, const IfmModelRequest *request, const IfmModelCase *model_case)
+static RunRow *run_file(Keep *keep, const IfmModelRequest *request, const IfmModelCase *model_case)
 {
     g_autoptr(GError) error = NULL;
     RunRow *row = g_new0(RunRow, 1);
@@ -87,7 +89,7 @@ static RunRow *run_file(IfmCampaign *campaign, const IfmModelRequest *request, c
     row->device = model_case->device;
     row->n_copies = 1;
     row->mean_ns = row->median_ns = row->std_ns = row->min_ns = row->max_ns = (double)NAN;
-    g_autoptr(IfmMeasurement) measurement = measure(campaign, request, model_case, row, &error);
+    g_autoptr(IfmMeasurement) measurement = measure(keep, request, model_case, row, &error);
     if (g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         run_row_free(row);
@@ -113,16 +115,15 @@ static RunRow *run_file(IfmCampaign *campaign, const IfmModelRequest *request, c
 }
 
 /* Returns: the number of files that failed. */
-static guint run_files(const Arguments *arguments, IfmCampaign *campaign, const IfmModelOptions *open,
-                       const IfmModelCase *model_case, GPtrArray *rows)
+static guint run_files(Keep *keep, const IfmModelOptions *open, const IfmModelCase *model_case, GPtrArray *rows)
 {
     IfmModelRequest request = { .open = open, .seed = model_case->seed, .is_run = TRUE, .note = cli_note_of };
     guint n_failed = 0;
-    for (const char *const *file = cli_positional(arguments); *file != NULL && cli_interrupt_signal() == 0; file++)
+    for (const char *const *file = cli_positional(keep->arguments); *file != NULL && cli_interrupt_signal() == 0; file++)
     {
         cli_log("INFO", "%s on %s: begins", *file, model_case->device);
         request.text = *file;
-        RunRow *row = run_file(campaign, &request, model_case);
+        RunRow *row = run_file(keep, &request, model_case);
         if (row == NULL)
             break;
         g_ptr_array_add(rows, row);
@@ -132,20 +133,47 @@ static guint run_files(const Arguments *arguments, IfmCampaign *campaign, const 
     return n_failed;
 }
 
+/* (transfer full) @rows: (transfer full) */
+static IfmDocument *document_of(GPtrArray *rows)
+{
+    static const char *const file[] = { "file", NULL }, *const median[] = { "median_ns", NULL };
+    const RunRow *longest = NULL;
+    double sum = 0;
+    gsize n = 0;
+    for (guint i = 0; i < rows->len; i++)
+    {
+        const RunRow *row = rows->pdata[i];
+        if (!(row->median_ns > 0))
+            continue;
+        sum += row->median_ns;
+        n++;
+        longest = longest == NULL || row->median_ns > longest->median_ns ? row : longest;
+    }
+    g_autofree char *share = ifm_say_per_cent(longest != NULL ? longest->median_ns / sum : (double)NAN),
+                    *title = longest == NULL ? g_strdup("No kernel was measured")
+                                             : g_strdup_printf("%s takes %s of the time of all %zu that were measured",
+                                                               longest->file, share, n);
+    IfmDocument *document = ifm_table_document("kernels", NULL, NULL, run_fields, rows);
+    IfmBlock *block =
+        ifm_document_plot(document, "times", IFM_FIGURE_BARS, title, "Median time of each kernel.",
+                          &ifm_document_find(document, "kernels")->table, &(IfmPlotColumns){ .label = file, .y = median });
+    block->figure.y.title = "median time";
+    return document;
+}
+
 static int run_kernels(const Arguments *arguments)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)run_row_free);
     g_autoptr(GError) error = NULL;
     g_auto(IfmModelFeed) sizes = { 0 };
     g_auto(Keep) keep = { .arguments = arguments };
-    IfmModelOptions open;
-    if (cli_given(arguments, "warmup") && cli_given(arguments, "no-warmup"))
-        return cli_usage("--warmup and --no-warmup: one of them");
+    IfmModelOptions open = { 0 };
     cli_fill(arguments, ifm_model_options, &open);
     if (!ifm_model_feed_init(&sizes, open.dims, &error)) /* once, not for each file */
         return cli_fail(error);
     if (!keep_open(&keep, &error))
         return cli_fail(error);
+    keep.n_cases = g_strv_length((char **)cli_positional(arguments));
     IfmModelCase model_case = { .device = cli_text(arguments, "device"),
                                 .as_is = TRUE,
                                 .threads = (int)cli_integer(arguments, "threads"),
@@ -153,9 +181,8 @@ static int run_kernels(const Arguments *arguments)
                                 .protocol = IFM_PROTOCOL_INIT };
     model_case.protocol.runs = (gsize)cli_integer(arguments, "runs");
     model_case.protocol.warmup = cli_given(arguments, "no-warmup") ? 0 : (gsize)cli_integer(arguments, "warmup");
-    const guint n_failed = run_files(arguments, keep.campaign, &open, &model_case, rows);
-    const int status = cli_answer(
-        arguments, (Answer){ .document = ifm_table_document("kernels", NULL, NULL, run_fields, rows), .key = "kernels" });
+    const guint n_failed = run_files(&keep, &open, &model_case, rows);
+    const int status = cli_answer(arguments, (Answer){ .document = document_of(rows), .key = "kernels" });
     if (cli_interrupt_signal() != 0)
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     return status == CLI_EXIT_OK && n_failed > 0 ? CLI_EXIT_FAILED : status;
@@ -165,7 +192,7 @@ static const IfmOption run_options[] = {
     { "device", IFM_OPTION_TEXT, "DEVICE", "where they run, ENGINE:UNIT", "onnxruntime:CPU", .letter = 'd' },
     { "warmup", IFM_OPTION_COUNT, "N", "runs before measuring", "10", .maximum = IFM_PROTOCOL_MAX_RUNS },
     { "runs", IFM_OPTION_COUNT, "N", "measured runs", "50", .minimum = 1, .maximum = IFM_PROTOCOL_MAX_RUNS },
-    { "no-warmup", IFM_OPTION_FLAG, NULL, "measure from the first run on" },
+    { "no-warmup", IFM_OPTION_FLAG, NULL, "measure from the first run on", .excludes = "warmup" },
     { "threads", IFM_OPTION_COUNT, "N", "threads of a run; 0: as many as the runtime takes", "1", .maximum = 1024,
       .letter = 't' },
     KEEP_ROWS("out/kernels"),
@@ -179,10 +206,10 @@ const Verb verb_kernels_run = {
     .summary = "measure extracted kernels, each a model of its own",
     .arguments = "FILE…",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_model_options, cli_document_options, run_options },
+    .tables = { ifm_model_options, cli_page_options, run_options, cli_progress_options },
     .details =
         "FILE is a model that kernels extract wrote, or any ONNX file. It is run as it is, with optimisation off. The "
-        "times of a ring are those of one copy: a run's time divided by the copies that the file's metadata names.\n"
+        "times of cold-cache copies are those of one: a run's time divided by the copies that the file's metadata names.\n"
         "Start and end are those of the measured runs, after warm-up, in UTC. A file that fails has a "
         "row with its reason; the others are measured all the same, and the exit status is 1. Each measurement is kept in "
         "the store; after an interruption the same command with --resume measures only what is missing.",

@@ -69,13 +69,13 @@ const Verb verb_kernels_list = {
     .summary = "list the kernels of models as a runtime optimises them",
     .arguments = "MODEL...",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, cli_document_options, cli_json_options },
+    .tables = { model_options, ifm_model_options, cli_page_options, cli_json_options },
     .details =
         "MODEL is an ONNX file, NAME[,KEY=VALUE...] for a model of the zoo, or a file that kernels export wrote. The "
         "runtime optimises the model in a process of its own, at its highest level. A kernel is a node of the optimised "
         "graph, under the name of what it computes: Conv_Add_Relu in every model and at every size. Kernels of one digest "
         "compute the same on the same shapes.\n"
-        "Coverage says how it is known which nodes of the model a kernel covers: exact; group (several kernels together); "
+        "Coverage is the source of a kernel's nodes in the model: exact; group (several kernels together); "
         "inserted (by the runtime, such as a change of layout); ambiguous (the nodes listed are likely). OpenVINO saves no "
         "graph: one profiled run shows its kernels, and what it names of their nodes is exact.\n"
         "What was found is kept in $IFM_KERNEL_CACHE, or inferometer/kernels in $XDG_CACHE_HOME (~/.cache), by the model's "
@@ -105,7 +105,7 @@ const Verb verb_kernels_show = {
     .summary = "show kernels of a model in full",
     .arguments = "MODEL KERNEL",
     .positional = POSITIONAL_FILE,
-    .tables = { model_options, ifm_model_options, cli_document_options, cli_json_options },
+    .tables = { model_options, ifm_model_options, cli_page_options, cli_json_options },
     .details = "KERNEL is a name (Conv_Add_Relu), the first digits of a digest, or both with the shape as files of kernels "
                "are called. MODEL is as of kernels list.",
     .examples = { { "inferometer kernels show resnet18 Conv_Add_Relu",
@@ -208,7 +208,7 @@ static const IfmOption extract_options[] = {
       "the optimised graph as kernels export --graph wrote it: its weights are kept; without it they are drawn from "
       "--seed" },
     { "ring", IFM_OPTION_FLAG, NULL,
-      "as many copies in one model as processor caches cannot hold: one run visits each, as kernels of a model are" },
+      "cold-cache copies: as many in one model as processor caches cannot hold; one run computes each in turn" },
     { NULL },
 };
 
@@ -222,7 +222,7 @@ const Verb verb_kernels_extract = {
         "RECORD is a file that kernels export wrote, or a MODEL as of kernels list. Each file is called "
         "NAME_SHAPE-DIGITS.onnx, with the shape of the first input and the first digits of the kernel's digest; its name "
         "is printed. It is the outcome of an optimisation: run it with optimisation off. A kernel whose shapes or "
-        "attributes are not known gets no file, and a note says why.",
+        "attributes are not known gets no file, and a note has the reason.",
     .examples = { { "inferometer kernels extract resnet18.json vit.json -o kernels",
                     "writes a model for each distinct kernel of two models" } },
     .run = run_extract,

@@ -51,12 +51,16 @@ static int run_plan(const Arguments *arguments)
     Answer answer = { .documents = cli_documents_new(),
                       .json = cli_wants(arguments, "json") ? ifm_plan_result_to_json(&result) : NULL };
     for (guint i = 0; i < result.planned->len; i++)
+        reports[i] = ifm_plan_report(&result, result.planned->pdata[i]);
+    ifm_plan_choose_figures(reports, result.planned->len);
+    if (result.planned->len > 1)
+        g_ptr_array_add(answer.documents, ifm_plans_document(reports, result.planned->len));
+    for (guint i = 0; i < result.planned->len; i++)
     {
-        const IfmPlanned *planned = result.planned->pdata[i];
-        const IfmTrace *trace = planned->trace;
-        reports[i] = ifm_plan_report(&result, planned);
+        const IfmTrace *trace = reports[i].planned->trace;
         g_ptr_array_add(answer.documents, ifm_plan_document(&reports[i]));
-        cli_add_timeline(arguments, answer.documents, &trace, 1, NULL);
+        if (result.planned->len == 1) /* a page of all of them would be too long */
+            cli_add_timeline(arguments, answer.documents, &trace, 1, NULL);
     }
     if (cli_wants(arguments, "table"))
         answer.status = write_table(&result.context, cli_text(arguments, "table"));
@@ -78,7 +82,6 @@ static const IfmOption plan_options[] = {
       "write every plan that was to be chosen from as CSV, best first, with its cost; those of the published search are "
       "marked" },
     { "trace", IFM_OPTION_OUTPUT, "FILE", "write the simulated timeline as a Chrome trace; .gz is compressed" },
-    { "timeline", IFM_OPTION_FLAG, NULL, "draw the simulated timeline" },
     { NULL },
 };
 

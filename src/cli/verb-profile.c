@@ -11,7 +11,7 @@ static int write_profile(const Arguments *arguments, IfmProfile *profile)
     const IfmProfileReport *report = ifm_profile_report(profile);
     gsize n_rows;
     const IfmScalingRow *rows = ifm_profile_rows(profile, &n_rows);
-    Answer answer = { .documents = cli_documents_new(), .brief = !cli_given(arguments, "nodes") };
+    Answer answer = { .documents = cli_documents_new(), .whole = cli_given(arguments, "nodes") };
     if (cli_wants(arguments, "json") && report != NULL)
         answer.json = ifm_profile_to_json(report);
     if (cli_wants(arguments, "json") && n_rows > 0)
@@ -31,7 +31,7 @@ static int profile_model(const Arguments *arguments)
 {
     g_autoptr(Progress) progress = progress_new(arguments);
     const IfmProfileWatch reported = progress_watch(progress);
-    IfmProfileOptions options;
+    IfmProfileOptions options = { 0 };
     g_autoptr(GError) error = NULL;
     int code;
     ifm_profile_options_init(&options);
@@ -53,32 +53,11 @@ static int profile_model(const Arguments *arguments)
     return code != 0 ? cli_status_of((IfmErrorCode)code) : CLI_EXIT_OK;
 }
 
-/* Nothing is measured, so what says how means nothing. @asked: the option that asks for that    @allowed: NULL-terminated
- * @sizes: whether those of graphs are allowed, too */
-static int check_nothing_else(const Arguments *arguments, const char *asked, const char *const *allowed, gboolean sizes)
-{
-    g_autofree const IfmOption **all = cli_options(&verb_profile);
-    for (gsize i = 0; all[i] != NULL; i++)
-    {
-        gboolean is_size = FALSE;
-        for (const IfmOption *size = ifm_graph_options; size->name != NULL; size++)
-            is_size |= size == all[i];
-        if (!(is_size && sizes) && cli_given(arguments, all[i]->name) && !g_strv_contains(allowed, all[i]->name))
-            return cli_usage("--%s: nothing is measured with --%s, and nothing written but --json and --csv", all[i]->name,
-                             asked);
-    }
-    return CLI_EXIT_OK;
-}
-
 static int estimate(const Arguments *arguments)
 {
     g_auto(IfmEstimateAnswer) answer = { 0 };
     g_autoptr(GError) error = NULL;
-    IfmGraphOptions said;
-    static const char *const allowed[] = { "estimate", "batch", "json", "csv", "document", "quiet", "log", NULL };
-    const int status = check_nothing_else(arguments, "estimate", allowed, TRUE);
-    if (status != CLI_EXIT_OK)
-        return status;
+    IfmGraphOptions said = { 0 };
     cli_fill(arguments, ifm_graph_options, &said);
     if (!ifm_profile_estimate((IfmProfileEstimate)cli_integer(arguments, "estimate"), &said,
                               cli_integer(arguments, "batch"), &answer, &error))
@@ -91,26 +70,9 @@ static int estimate(const Arguments *arguments)
 /* By kernels as the runtime here makes them of the model, on the device that the latency model was learnt of. */
 static int predict(const Arguments *arguments)
 {
-    static const char *const allowed[] = { "predict",
-                                           "device",
-                                           "threads",
-                                           "dim",
-                                           "input",
-                                           "batch",
-                                           "seed",
-                                           "json",
-                                           "csv",
-                                           "document",
-                                           "quiet",
-                                           "log",
-                                           "allow-outside-data",
-                                           NULL };
     g_autoptr(GError) error = NULL;
     const char *const *devices = cli_texts(arguments, "device");
     IfmLatencyModelInfo info;
-    const int status = check_nothing_else(arguments, "predict", allowed, FALSE);
-    if (status != CLI_EXIT_OK)
-        return status;
     if (devices[0] != NULL && devices[1] != NULL)
         return cli_usage("--device: with --predict one, whose runtime makes kernels of the model");
     g_autoptr(IfmLatencyModel) model = ifm_latency_model_read(cli_text(arguments, "predict"), &error);
@@ -145,15 +107,15 @@ static const IfmOption profile_options[] = {
       .after = "nodes" },
     { "csv", IFM_OPTION_OUTPUT, "FILE",
       "write a row a device as CSV, or, where none runs, a row a node; - is standard output" },
-    { "all", IFM_OPTION_FLAG, NULL,
-      "show all that was found, as --nodes does; without it the page has 40 lines and says what it leaves out (files are "
-      "whole)" },
     { "estimate", IFM_OPTION_CHOICE, "WHAT",
       "no model: what a transformer (of a graph), attention, linear, mpnn, ffn or encoding costs", NULL,
-      ifm_profile_estimate_words },
+      ifm_profile_estimate_words,
+      .excludes = "!num-nodes,num-edges,feature-dim,hidden-dim,num-layers,num-heads,ffn-dim,mpnn,pe,pe-dim,"
+                  "sparse-ratio,num-outputs,batch,json,csv,document,quiet,log,help,progress" },
     { "predict", IFM_OPTION_FILE, "FILE",
       "measure nothing: predict the latency by kernels, on the device that `train` learnt FILE of, which need not be "
-      "here" },
+      "here",
+      .excludes = "!device,threads,dim,input,batch,seed,allow-outside-data,json,csv,document,quiet,log,help,progress" },
     { NULL },
 };
 
@@ -163,14 +125,14 @@ const Verb verb_profile = {
     .arguments = "MODEL | --estimate WHAT",
     .max = 1,
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_profile_options, ifm_graph_options, cli_page_options, profile_options },
+    .tables = { ifm_profile_options, ifm_graph_options, cli_page_options, profile_options, cli_progress_options },
     .details =
         "MODEL is an ONNX file, or NAME[,KEY=VALUE...] for a model of the zoo (see inferometer zoo list). zoo:NAME is the "
         "zoo's model even if a file has that name. A name that is neither ends with status 3, a missing file (a name with "
         ". or / in it) with status 4.\n"
         "Each device is measured in a process of its own, one after the other, and its measurement is stored before the "
-        "next begins. If a device refuses, fails, crashes, hangs or answers wrongly, its row says failed, with the reason "
-        "below the table; the other devices are measured all the same.\n"
+        "next begins. If a device does not support the model, fails, crashes, hangs or gives other outputs, its status "
+        "is failed, with the reason below the table; the other devices are measured all the same.\n"
         "Several devices then run once more in rounds of fresh processes, in a drawn order. One is called the fastest only "
         "if it leads all six rounds; else they are not told apart.\n"
         "With --mode backward or train the model is differentiated into models of ordinary operators. They are kept under "
@@ -181,11 +143,11 @@ const Verb verb_profile = {
         "form are trained in it.\n"
         "Several sizes of one dimension (--dim N=100,500,1000), of a parameter of a zoo's model (--dim batch=1,2,4), or "
         "--profile scaling of a graph transformer make a series of models. The page has a table, the exponents of time, "
-        "FLOP and memory, and the points where the time departs from what the FLOP predict. A point that fails costs its "
+        "FLOP and memory, and the points that take longer than the FLOP explain. A point that fails costs its "
         "own row.\n"
         "With --predict FILE nothing is measured. The runtime here makes kernels of the model (or MODEL is a file of "
         "kernels export, made elsewhere), and their latencies are predicted for the machine that `train` learnt FILE of, "
-        "with intervals. The page says it, and how much of the time is of operators and sizes that were learnt.\n"
+        "with intervals. The page reports it, and how much of the time is of operators and sizes that were learnt.\n"
         "The strip shows, on one scale for all devices, the fastest run, the 95 % interval of the median with the median "
         "in it, and the slowest run. A percentile that too few runs can bound is not shown (-).\n"
         "The exit status is 0 if all devices were measured, 1 if some failed, and 3 or 4 if all failed because the input "

@@ -1,3 +1,4 @@
+#include <glib/gstdio.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -25,6 +26,14 @@ static char *path_of(const char *name, GError **error)
     return NULL;
 }
 
+/* Whether @name has the store @path, under whatever names. */
+static gboolean is_same(const char *name, const char *path)
+{
+    g_autofree char *other = path_of(name, NULL);
+    struct stat a, b;
+    return other != NULL && g_stat(other, &a) == 0 && g_stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static int run_report(const Arguments *arguments)
 {
     const char *const *names = cli_positional(arguments);
@@ -37,6 +46,9 @@ static int run_report(const Arguments *arguments)
         IfmStore *store = path != NULL ? ifm_store_open(path, IFM_STORE_READ, &error) : NULL;
         if (store == NULL)
             return cli_fail(error);
+        for (const char *const *other = names; other < name; other++)
+            if (is_same(*other, path))
+                return cli_usage("%s is the same store as %s: name each once", *name, *other);
         g_ptr_array_add(stores, store);
         const IfmReportedStore one = { *name, store };
         g_array_append_val(reported, one);
@@ -45,9 +57,7 @@ static int run_report(const Arguments *arguments)
         ifm_stores_documents((const IfmReportedStore *)(const void *)reported->data, reported->len, &error);
     if (documents == NULL)
         return cli_fail(error);
-    const IfmScreen screen = cli_screen();
-    return cli_answer(arguments,
-                      (Answer){ .documents = documents, .text = ifm_document_to_screen(documents->pdata[0], &screen) });
+    return cli_answer(arguments, (Answer){ .documents = documents, .n_shown = 1 });
 }
 
 static const IfmOption report_options[] = {
@@ -55,6 +65,7 @@ static const IfmOption report_options[] = {
       "write the page: one file for any browser, with figures that zoom and tables that sort; - is standard output",
       .letter = 'o' },
     { "figures", IFM_OPTION_FOLDER, "DIR", "write each figure as a picture (SVG) into this folder" },
+    { "all", IFM_OPTION_FLAG, NULL, "show all of the overview; without it at most 40 lines (files are whole)" },
     { NULL },
 };
 
@@ -63,7 +74,7 @@ const Verb verb_report = {
     .summary = "write a page of what stores hold, and of what changed between them",
     .arguments = "STORE|FOLDER…",
     .positional = POSITIONAL_FILE,
-    .tables = { cli_document_options, report_options },
+    .tables = { cli_document_options, cli_json_options, report_options },
     .details = "Of several stores the first, A, is what the others are compared with: two machines, two versions of a "
                "runtime, yesterday and today. The terminal shows the overview alone; the page has all of each store.",
     .examples = { { "inferometer report out/gnn-stages -o report.html", "writes a page of what a study measured" },

@@ -1,7 +1,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <document/document.h>
 #include <inferometer/plan.h>
+#include <measure/kinds.h>
 
 #include "study-page.h"
 
@@ -76,7 +78,7 @@ static void complain_of_failures(const Outcome *outcome, gboolean on_page)
         if (run->code == NULL || (on_page && ifm_run_has_figures(run)))
             continue;
         const char *advice = ifm_error_code_from_name(run->code) == IFM_ERROR_UNSUPPORTED
-                                 ? "; a plan that gives these stages to another device is right"
+                                 ? "; use a plan that gives these stages to another device"
                                  : "";
         g_ptr_array_add(lines, g_strdup_printf("%s: %s%s", run->title,
                                                run->measurement != NULL ? run->measurement->reason : run->reason, advice));
@@ -134,6 +136,19 @@ static void report_trace(const Outcome *outcome)
                      n_simulated > 0 ? ", next to the " : "", n_simulated > 0 ? simulations : "");
 }
 
+/* Which part of a run the timeline that was added last is of. */
+static void say_repetition(const GPtrArray *documents, const IfmRunReport *run, gsize n_traces)
+{
+    IfmDocument *document = documents->pdata[documents->len - 1];
+    IfmPlanRunResult result;
+    ifm_plan_run_result(run->measurement, &result);
+    if (!g_str_equal(document->kind, "timeline") || result.n_repetitions == 0)
+        return;
+    ((IfmSection *)document->sections->pdata[0])->answer = ifm_document_take_text(
+        document, g_strdup_printf("Repetition %zu of %zu, the last one%s.", result.n_repetitions, result.n_repetitions,
+                                  n_traces > 1 ? ", below the simulation that was the prediction" : ""));
+}
+
 /* @store_error: why the store took no more, or NULL */
 static int finish(const Outcome *outcome, const GError *store_error)
 {
@@ -161,6 +176,7 @@ static int finish(const Outcome *outcome, const GError *store_error)
     {
         g_autoptr(GPtrArray) traces = traces_of(&outcome->runs[i]);
         cli_add_timeline(outcome->arguments, answer.documents, (const IfmTrace *const *)traces->pdata, traces->len, NULL);
+        say_repetition(answer.documents, &outcome->runs[i], traces->len);
     }
     if (tried->len > 0 && cli_wants(outcome->arguments, "trace"))
         answer.status = write_traces(outcome, cli_text(outcome->arguments, "trace"));
@@ -221,7 +237,6 @@ static const IfmOption run_options[] = {
     { "json", IFM_OPTION_OUTPUT, "FILE", "write everything as JSON; - is standard output", .after = "seed" },
     { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row a batch: its time in each block, the bottleneck" },
     { "trace", IFM_OPTION_OUTPUT, "FILE", "write simulation and run side by side as a Chrome trace; .gz is compressed" },
-    { "timeline", IFM_OPTION_FLAG, NULL, "draw simulation and run" },
     { NULL },
 };
 
@@ -230,7 +245,7 @@ const Verb verb_run = {
     .summary = "run a stream of batches by a plan, and compare it with its prediction",
     .arguments = "[PLAN.json|STUDY]",
     .positional = POSITIONAL_STUDY,
-    .tables = { ifm_run_options, cli_page_options, run_options },
+    .tables = { ifm_run_options, cli_page_options, run_options, cli_progress_options },
     .details =
         WHICH_RESULTS " Without it, and without a plan: " IFM_PLAN_STUDY ". A study is planned first; given with --plan it "
                       "makes the prediction.\n"

@@ -97,53 +97,51 @@ const Verb verb_store_merge = {
 
 /* --- store export ----------------------------------------------------------------------------------------------------- */
 
-/* Where one format goes: --json FILE and --csv FILE as with other verbs, or --format and --output. NULL: nowhere. */
-static const char *place_of(const Arguments *arguments, const char *format)
+/* (transfer full) as CSV, a row a measurement or a sample. */
+static char *to_csv(const Arguments *arguments, const IfmResult *results, gsize n)
 {
-    if (cli_given(arguments, "json") || cli_given(arguments, "csv"))
-        return cli_text(arguments, format);
-    return g_str_equal(cli_text(arguments, "format"), format) ? cli_text(arguments, "output") : NULL;
+    return cli_given(arguments, "samples") ? ifm_samples_to_csv(results, n) : ifm_results_to_csv(results, n);
 }
 
-static int check_export(const Arguments *arguments, const char *csv_path)
+/* --format and --output, which go to one place. */
+static int export_as(const Arguments *arguments, gboolean as_json, const IfmResult *results, gsize n)
 {
-    gboolean by_name = cli_given(arguments, "json") || cli_given(arguments, "csv");
-    if (by_name && (cli_given(arguments, "format") || cli_given(arguments, "output")))
-        return cli_usage("--json or --csv FILE, or --format and --output, not both");
-    if (cli_given(arguments, "samples") && csv_path == NULL)
-        return cli_usage("--samples is of CSV: JSON has the samples in it");
-    return CLI_EXIT_OK;
+    json_auto_t *json = as_json ? ifm_results_to_json(results, n) : NULL;
+    g_autofree char *csv = as_json ? NULL : to_csv(arguments, results, n);
+    const char *path = cli_text(arguments, "output");
+    return as_json ? cli_write_json(path, json) : cli_write(path, csv);
 }
 
 static int run_export(const Arguments *arguments)
 {
-    gboolean samples = cli_given(arguments, "samples");
-    const char *json_path = place_of(arguments, "json"), *csv_path = place_of(arguments, "csv");
-    int status = check_export(arguments, csv_path);
-    g_autoptr(IfmStoredResults) stored =
-        status == CLI_EXIT_OK ? read_stores(arguments, samples || json_path != NULL, &status) : NULL;
+    int status;
+    const gboolean by_name =
+                       cli_given(arguments, "json") || cli_given(arguments, "csv") || cli_given(arguments, "document"),
+                   as_json = by_name ? cli_given(arguments, "json") : g_str_equal(cli_text(arguments, "format"), "json"),
+                   as_csv = by_name ? cli_given(arguments, "csv") : !as_json, samples = cli_given(arguments, "samples");
+    if (samples && !as_csv)
+        return cli_usage("--samples is of CSV: JSON has the samples in it");
+    g_autoptr(IfmStoredResults) stored = read_stores(arguments, samples || as_json, &status);
     if (stored == NULL)
         return status;
     gsize n;
     const IfmResult *results = ifm_stored_results(stored, &n);
-    if (json_path != NULL)
-    {
-        json_auto_t *document = ifm_results_to_json(results, n);
-        status = cli_write_json(json_path, document);
-    }
-    if (csv_path == NULL || status != CLI_EXIT_OK)
-        return status;
-    g_autofree char *csv = samples ? ifm_samples_to_csv(results, n) : ifm_results_to_csv(results, n);
-    return cli_write(csv_path, csv);
+    if (!by_name)
+        return export_as(arguments, as_json, results, n);
+    return cli_answer(arguments, (Answer){ .document = ifm_records_document(results, n),
+                                           .json = as_json ? ifm_results_to_json(results, n) : NULL,
+                                           .csv = as_csv ? to_csv(arguments, results, n) : NULL,
+                                           .text = g_strdup("") });
 }
 
 static const char *const formats[] = { "csv", "json", NULL };
 
 static const IfmOption export_options[] = {
     { "format", IFM_OPTION_TEXT, "FORMAT", "csv: one row a measurement; json: whole records, samples included", "csv",
-      formats },
+      formats, .excludes = "json,csv,document" },
     { "samples", IFM_OPTION_FLAG, NULL, "as CSV, one row a sample instead, warm-up and profiled runs included" },
-    { "output", IFM_OPTION_OUTPUT, "FILE", "where it goes; - is standard output", "-", .letter = 'o' },
+    { "output", IFM_OPTION_OUTPUT, "FILE", "where it goes; - is standard output", "-", .excludes = "json,csv,document",
+      .letter = 'o' },
     { "json", IFM_OPTION_OUTPUT, "FILE", "the same as --format json -o FILE; with --csv, both are written" },
     { "csv", IFM_OPTION_OUTPUT, "FILE", "the same as --format csv -o FILE" },
     { NULL },
@@ -154,7 +152,7 @@ const Verb verb_store_export = {
     .summary = "write the measurements of a store as CSV or JSON",
     .arguments = "[FILE…]",
     .positional = POSITIONAL_FILE,
-    .tables = { export_options },
+    .tables = { export_options, cli_document_options },
     .details = "Measurements are in the order of their starts. Numbers are in base units (ns) and in full, whatever the "
                "locale. Without FILE it is " DEFAULT_STORE ".",
     .examples = { { "inferometer store export --samples -o samples.csv out/profile/store.db",

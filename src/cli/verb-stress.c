@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <base/base.h>
+
 #include "cli.h"
 
 /* How often it says what it reached, and how often it looks whether it is to end. */
@@ -9,8 +11,8 @@
 static void append_reading(GString *line, const IfmStressOptions *options, const IfmStressReading *reading)
 {
     g_autofree char *window = ifm_format_duration((double)reading->window_ns);
-    g_string_append_printf(line, "%s on %zu core%s: asked %.1f %%, reached %.1f %%, %.3g %s, over %s",
-                           ifm_stress_words()[options->kind], reading->n_cores, reading->n_cores == 1 ? "" : "s",
+    g_string_append_printf(line, "%s on %zu core%s: asked %.1f %%, achieved %.1f %%, %.3g %s, over %s",
+                           ifm_stress_words()[options->kind], reading->n_cores, ifm_plural(reading->n_cores),
                            100 * reading->asked, 100 * reading->achieved, reading->work_per_s / 1e9,
                            options->kind == IFM_STRESS_GEMM ? "GFLOP/s" : "GB/s", window);
 }
@@ -74,7 +76,7 @@ static int run_stress(const Arguments *arguments)
 static const IfmOption stress_options[] = {
     { "kind", IFM_OPTION_TEXT, "KIND", "gemm, copy or random: what the cores do while they are busy", "gemm" },
     { "intensity", IFM_OPTION_TEXT, "SHARE", "share of the time that each core is busy, 0 to 1", "1" },
-    { "cores", IFM_OPTION_TEXT, "LIST", "such as 0 or 0,2-3, one thread a core; else all that there are" },
+    { "cores", IFM_OPTION_TEXT, "LIST", "such as 0 or 0,2-3, one thread a core; else all that there are", .is_list = TRUE },
     { "for", IFM_OPTION_DURATION, "TIME", "how long; 0: until it is interrupted", "0" },
     { NULL },
 };
@@ -86,7 +88,7 @@ const Verb verb_stress = {
     .tables = { stress_options },
     .details = "A process of its own makes products of matrices (gemm), copies memory (copy) or reads and writes it at "
                "random (random). Its processor time is measured, and the share is kept by feedback. Where others keep a "
-               "core busy, the line says what was reached. It ends with this program, however that ends.",
+               "core busy, the line has the load that was achieved. It ends with this program, however that ends.",
     .examples = { { "inferometer stress --kind copy --intensity 0.6 --cores 1 --for 30s",
                     "copies memory on core 1 for 60 % of the time" } },
     .run = run_stress,

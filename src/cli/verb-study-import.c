@@ -1,6 +1,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <base/base.h>
+#include <document/document.h>
+#include <document/summary.h>
+#include <document/words.h>
 #include <study/findings.h>
 
 #include "study-page.h"
@@ -31,23 +35,27 @@ static Worth worth_of(const IfmStudyTables *tables)
     return worth;
 }
 
-static void append_worth(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+static void say_worth(IfmDocument *document, const IfmStudyTables *tables, const char *folder)
 {
-    Worth worth = worth_of(tables);
+    const Worth worth = worth_of(tables);
     const gsize n_failed = worth.n_rows - worth.n_latencies;
-    g_string_append_printf(out, "%s: %zu row%s: %zu latenc%s, %zu failure%s", tables->name, worth.n_rows,
-                           worth.n_rows == 1 ? "" : "s", worth.n_latencies, worth.n_latencies == 1 ? "y" : "ies", n_failed,
-                           n_failed == 1 ? "" : "s");
+    g_autofree char *command = ifm_say_command("plan", folder, NULL);
+    ifm_document_subject(document, "%s · %zu row%s", tables->name, worth.n_rows, ifm_plural(worth.n_rows));
+    ifm_document_verdict(document, "The tables have %zu latenc%s and %zu failure%s", worth.n_latencies,
+                         worth.n_latencies == 1 ? "y" : "ies", n_failed, ifm_plural(n_failed));
+    ifm_document_verdict_more(
+        document,
+        "bandwidth: identifiable for %zu of %zu stages of devices; of their latencies %zu of %zu can be "
+        "split into transfer and compute",
+        worth.n_identifiable, worth.n_fits, worth.n_split, worth.n_timed);
+    if (n_failed > 0)
+        ifm_document_check(document, 2 * n_failed > worth.n_rows ? IFM_TRUST_BAD : IFM_TRUST_CARE,
+                           "%zu of %zu rows are failures", n_failed, worth.n_rows);
     if (worth.n_ranges > 0)
-        g_string_append_printf(out, "; %zu of the rows %s of fused stages or under load", worth.n_ranges,
-                               worth.n_ranges == 1 ? "is" : "are");
-    g_string_append_c(out, '\n');
-    g_autofree char *split = g_strdup_printf("bandwidth: identifiable for %zu of %zu"
-                                             " stages of devices; of their latencies %zu"
-                                             " of %zu can be split into transfer and compute",
-                                             worth.n_identifiable, worth.n_fits, worth.n_split, worth.n_timed);
-    ifm_format_wrap(out, split, 0, 0, screen->width);
-    g_string_append_c(out, '\n');
+        ifm_document_check(document, IFM_TRUST_GOOD, "%zu of the rows %s of fused stages or under load", worth.n_ranges,
+                           worth.n_ranges == 1 ? "is" : "are");
+    ifm_document_check(document, IFM_TRUST_UNCHECKED, "measured elsewhere: outputs, disturbance and drift are not known");
+    ifm_document_next(document, command, NULL, "Search the best plan of these figures");
 }
 
 /* --- a row for each stage of a device ------------------------------------------------------------------------------- */
@@ -76,40 +84,35 @@ static const IfmField worth_fields[] = {
     { "rows", "latencies", IFM_FIELD_INTEGER, FIT(n_rows) },
     { "split", "split", IFM_FIELD_INTEGER, FIT(n_split) },
     { "bandwidth", "MB/s", IFM_FIELD_RATE, get_bandwidth },
-    { "error_median", "off by", IFM_FIELD_RATIO, get_error, ERROR_OF(median_ratio) },
+    { "error_median", "error", IFM_FIELD_RATIO, get_error, ERROR_OF(median_ratio) },
     { "error_p90", "90 % within", IFM_FIELD_RATIO, get_error, ERROR_OF(p90_ratio) },
     { "error_max", "at worst", IFM_FIELD_RATIO, get_error, ERROR_OF(max_ratio) },
     { "outside", "outside", IFM_FIELD_RATIO, get_error, ERROR_OF(extrapolated_median_ratio) },
     { NULL },
 };
 
-static void append_reasons(GString *out, const IfmStudyTables *tables, const IfmScreen *screen)
+static void add_reasons(IfmDocument *document, const IfmStudyTables *tables)
 {
     for (guint i = 0; i < tables->fits->len; i++)
     {
         const IfmStageFit *fit = tables->fits->pdata[i];
-        if (fit->fitted && fit->bandwidth.identifiable)
-            continue;
-        g_autofree char *text = g_strdup_printf("%s stage %d has no bandwidth: %s", fit->device->alias, fit->stage,
-                                                fit->fitted ? fit->bandwidth.why : fit->why);
-        ifm_format_wrap(out, text, 2, 0, screen->width);
+        if (!fit->fitted || !fit->bandwidth.identifiable)
+            ifm_document_text(document, "%s stage %d has no bandwidth: %s", fit->device->alias, fit->stage,
+                              fit->fitted ? fit->bandwidth.why : fit->why);
     }
 }
 
-static int print_worth(const IfmStudyTables *tables)
+static int print_worth(const Arguments *arguments, const IfmStudyTables *tables, const char *folder)
 {
-    g_autoptr(GString) out = g_string_new(NULL);
-    IfmScreen screen = cli_screen();
-    IfmTable table = { worth_fields, (const void *const *)tables->fits->pdata, tables->fits->len };
-    g_autofree char *rows = ifm_table_to_screen(&table, &screen);
-    append_worth(out, tables, &screen);
-    g_string_append_printf(out, "%s\n", rows);
-    append_reasons(out, tables, &screen);
-    ifm_format_wrap(out,
-                    "off by: how far a latency left out is from what the others predict for its size, in the median; "
-                    "outside: the same where its size lies beyond the others and is only extrapolated; MB: 2^20 bytes",
-                    0, 0, MIN(screen.width, 100));
-    return cli_print(out->str);
+    IfmDocument *document = ifm_document_new("import", tables->name);
+    say_worth(document, tables, folder);
+    ifm_document_part(document);
+    ifm_document_table(document, "stages", worth_fields, g_ptr_array_ref(tables->fits));
+    add_reasons(document, tables);
+    ifm_document_text(document,
+                      "error: how far a latency left out is from what the others predict for its size, in the median; "
+                      "outside: the same where its size lies beyond the others and is only extrapolated; MB: 2^20 bytes");
+    return cli_answer(arguments, (Answer){ .document = document });
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------------- */
@@ -135,8 +138,8 @@ static char *words_of(const IfmStudyImported *counts)
                    { counts->n_left_out, "not measured and left out" } };
     GString *text = g_string_new(NULL);
     if (counts->n_imported != counts->n_read)
-        g_string_append_printf(text, "%zu row%s read, ", counts->n_read, counts->n_read == 1 ? "" : "s");
-    g_string_append_printf(text, "%zu row%s imported", counts->n_imported, counts->n_imported == 1 ? "" : "s");
+        g_string_append_printf(text, "%zu row%s read, ", counts->n_read, ifm_plural(counts->n_read));
+    g_string_append_printf(text, "%zu row%s imported", counts->n_imported, ifm_plural(counts->n_imported));
     for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
         if (others[i].n > 0)
             g_string_append_printf(text, ", %zu %s", others[i].n, others[i].what);
@@ -158,7 +161,7 @@ static int import_into(const IfmStudyPlace *place, const char *name, const Argum
     g_autofree char *words = words_of(&counts);
     cli_note("%s: %s; inferometer study export %s writes them in the published formats", place->store_path, words,
              place->folder);
-    return results->tables->staged != NULL ? print_worth(results->tables)
+    return results->tables->staged != NULL ? print_worth(arguments, results->tables, place->folder)
                                            : study_print_page(arguments, results, place->folder);
 }
 

@@ -104,8 +104,8 @@ static const IfmField lookup_fields[] = {
     { "name", "", IFM_FIELD_TEXT, IFM_MEMBER_VIA(StageAnswer, stage, name), IFM_FIELD_WHOLE },
     { "alias", "alias", IFM_FIELD_TEXT, IFM_MEMBER_VIA(StageAnswer, device, alias), IFM_FIELD_WHOLE },
     { "latency_ns", "latency", IFM_FIELD_DURATION, IFM_MEMBER(StageAnswer, latency_ns) },
-    { "usual_error_ratio", "usually off by", IFM_FIELD_RATIO, get_error },
-    { "origin", "how it is known", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_WHOLE },
+    { "usual_error_ratio", "median error", IFM_FIELD_RATIO, get_error },
+    { "origin", "source", IFM_FIELD_TEXT, get_origin, .flags = IFM_FIELD_WHOLE },
     { "device", "device", IFM_FIELD_TEXT, IFM_MEMBER_VIA(StageAnswer, device, device), IFM_FIELD_WHOLE },
     { "simulated", "simulated", IFM_FIELD_BOOLEAN, IFM_MEMBER_VIA(StageAnswer, device, simulated) },
     { "decades_beyond", "decades beyond", IFM_FIELD_REAL, IFM_MEMBER(StageAnswer, decades), IFM_FIELD_HIDE_EMPTY },
@@ -155,8 +155,7 @@ const Verb verb_study_lookup = {
     .details = WHICH_RESULTS
     "\nA size that was measured has its median; one between measured sizes is interpolated between the logarithms of "
     "nodes, edges per node and latency; one beyond them is extrapolated, a guess, by as many powers of ten as \"decades "
-    "beyond\" says. \"usually off by\" is how far, in the median, such "
-    "answers were off for measured sizes that were left out one by one.",
+    "beyond\" says. \"median error\" is that of such answers at measured sizes that were left out one by one.",
     .examples = { { "inferometer study lookup gnn-stages --nodes 2500 --edges 4000",
                     "shows how long each stage takes on each device at a size between the measured ones" } },
     .run = run_lookup,

@@ -3,6 +3,8 @@
 
 #include <inferometer/engine.h>
 
+#include <study/study.h>
+
 #include "study-page.h"
 
 /* The verb study run takes a study through its phases, whole or one part of its cases, and writes its results. */
@@ -69,6 +71,11 @@ static void note_change(const IfmStudy *study, const char *text, const char *bef
         cli_note("%.*s: the figures are of %s from now on; the study names %s", (int)strcspn(text, "="), text, now, before);
 }
 
+static void note_dropped(const IfmStudyDevice *device, void *user)
+{
+    cli_note("%s, %s, is the study's own device and is left out: --device names others", device->alias, device->device);
+}
+
 static int set_devices(IfmStudy *study, const Arguments *arguments)
 {
     const char *const *texts = cli_texts(arguments, "device");
@@ -85,6 +92,7 @@ static int set_devices(IfmStudy *study, const Arguments *arguments)
         }
         note_change(study, texts[i], before);
     }
+    ifm_study_asked_devices(study, note_dropped, NULL);
     return CLI_EXIT_OK;
 }
 
@@ -109,11 +117,8 @@ static int take_shard(IfmStudyPlace *place, const Arguments *arguments, Shard *s
 
 int study_take_arguments(IfmStudy *study, const Arguments *arguments)
 {
-    IfmProtocolOptions said;
-    g_autoptr(GError) error = NULL;
+    IfmProtocolOptions said = { 0 };
     cli_fill(arguments, PROTOCOL_ROWS, &said);
-    if (!ifm_protocol_options_check(&said, &error))
-        return cli_fail(error);
     IfmProtocol protocol = ifm_protocol_with(ifm_study_info(study).protocol, &said);
     ifm_study_set_protocol(study, &protocol);
     return set_devices(study, arguments);
@@ -193,8 +198,8 @@ static int finish(StudyRun *run, IfmStore *store, const Arguments *arguments, co
         run->results = analyze ? write_measured(place, store, &error) : ifm_study_results(NULL, store, &error);
     if (run->results == NULL)
         return cli_fail(error);
-    int printed =
-        analyze ? study_print_page(arguments, run->results, place->folder) : study_print_status(arguments, run->results);
+    int printed = analyze ? study_print_page(arguments, run->results, place->folder)
+                          : study_print_status(arguments, run->results, place->folder);
     if (run->results->warning != NULL)
         cli_note("warning: %s%s", run->results->warning, analyze ? "; profiling_report.txt lists them" : "");
     int status = report_outcome(run, result, analyze);
@@ -207,7 +212,7 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
     g_autoptr(IfmStore) store = ifm_study_place_open(place, shard->n > 0 ? IFM_STORE_SHARD : IFM_STORE_WRITE, &error);
     g_auto(StudyRun) run = { .place = place, .progress = progress_new(arguments) };
     IfmCampaignProgress result = { 0 };
-    IfmProtocolOptions said;
+    IfmProtocolOptions said = { 0 };
     cli_fill(arguments, PROTOCOL_ROWS, &said);
     IfmStudyOptions options = {
         .folder = place->folder,
@@ -227,7 +232,7 @@ static int run_measure(const IfmStudyPlace *place, const Arguments *arguments, c
     if (!good && g_error_matches(error, IFM_ERROR, IFM_ERROR_CANCELLED))
     {
         cli_complain("interrupted: %zu of %zu"
-                     " cases are in %s; the same command goes on there",
+                     " cases are in %s; the same command resumes there",
                      result.n_done, result.n_cases, place->store_path);
         return CLI_EXIT_SIGNAL + cli_interrupt_signal();
     }
@@ -270,8 +275,6 @@ static int run_study(const Arguments *arguments)
         return check_cuda();
     if (cli_positional(arguments)[0] == NULL)
         return cli_usage("needs STUDY");
-    if (cli_given(arguments, "all") && cli_given(arguments, "only"))
-        return cli_usage("--all and --only: all steps or one, not both");
     g_auto(IfmStudyPlace) place = { 0 };
     Shard shard = { 0 };
     int status = prepare(&place, arguments, &shard);
@@ -290,7 +293,9 @@ static int run_study(const Arguments *arguments)
 static const char *const steps[] = { "all", "export", "measure", "analyze", NULL };
 
 const IfmOption study_case_options[] = {
-    { "device", IFM_OPTION_TEXT, "ALIAS=DEVICE", "puts another device behind an alias of the study, or adds one",
+    { "device", IFM_OPTION_TEXT, "ALIAS=DEVICE",
+      "puts another device behind an alias of the study, or adds one; of conv-algorithms it takes the place of the "
+      "study's own devices",
       .letter = 'd', .repeatable = TRUE },
     IFM_PROTOCOL_ROW_CI(0, NULL),
     IFM_PROTOCOL_ROW_RUNS(0),
@@ -307,7 +312,6 @@ static const IfmOption run_options[] = {
       "export: write the models of all devices, available or not; measure: write no tables; analyze: write the tables "
       "from the store",
       "all", steps, .after = "device" },
-    { "all", IFM_OPTION_FLAG, NULL, "all steps, as without --only", .after = "only" },
     { "shard", IFM_OPTION_TEXT, "I/N",
       "measure only the I-th of N parts of the cases, into a folder of its own; \"inferometer study merge\" joins the "
       "stores",
@@ -324,7 +328,7 @@ const Verb verb_study_run = {
     .max = 1,
     .positional = POSITIONAL_STUDY,
     .tables = { study_case_options, run_options, ifm_study_options, study_setting_options, study_list_options,
-                cli_page_options },
+                cli_page_options, study_file_options, cli_progress_options },
     .details =
         WHICH_STUDY " The study states how long a case is measured and its limits; --ci, --runs, --warmup, --time-budget "
                     "and the options of limits replace that.\n"

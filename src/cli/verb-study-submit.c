@@ -1,6 +1,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include <study/study.h>
+
 #include "study-page.h"
 
 /* --- study submit ------------------------------------------------------------------------------------------------------
@@ -18,7 +20,10 @@ static void add_given(GStrvBuilder *words, const Arguments *arguments, const Ifm
         if (row->kind == IFM_OPTION_FLAG)
             g_strv_builder_add(words, option);
         for (; *texts != NULL; texts++)
-            g_strv_builder_add_many(words, option, *texts, NULL);
+        {
+            g_autofree char *word = g_str_equal(row->name, "model") ? study_model_word(*texts) : g_strdup(*texts);
+            g_strv_builder_add_many(words, option, word, NULL);
+        }
     }
 }
 
@@ -30,17 +35,6 @@ static char **shared_words(const Arguments *arguments)
     add_given(words, arguments, ifm_study_options);
     add_given(words, arguments, study_setting_options);
     return g_strv_builder_end(words);
-}
-
-/* What was submitted says how it is measured: other devices or another protocol are other cases. */
-static int check_missing(const Arguments *arguments)
-{
-    const IfmOption *const tables[] = { study_case_options, study_setting_options, NULL };
-    g_autofree const IfmOption **rows = ifm_options_list(tables);
-    for (const IfmOption **row = rows; *row != NULL; row++)
-        if (cli_given(arguments, (*row)->name))
-            return cli_usage("--%s: with --missing the first submission says how cases are measured", (*row)->name);
-    return CLI_EXIT_OK;
 }
 
 static int print_job(const IfmStudyPlace *place, const IfmClusterJob *job)
@@ -74,8 +68,8 @@ static int run_submit(const Arguments *arguments)
 {
     g_auto(IfmStudyPlace) place = { 0 };
     gboolean missing = cli_given(arguments, "missing");
-    int status = missing ? check_missing(arguments) : CLI_EXIT_OK;
-    if (status != CLI_EXIT_OK || (status = study_open_place(&place, arguments, missing)) != CLI_EXIT_OK)
+    int status = study_open_place(&place, arguments, missing);
+    if (status != CLI_EXIT_OK)
         return status;
     if (!missing && (status = study_take_arguments(place.study, arguments)) != CLI_EXIT_OK)
         return status;
@@ -161,16 +155,25 @@ const Verb verb_study_merge = {
 /* --- study status, of a study on a cluster -----------------------------------------------------------------------------
  */
 
-#define SHARD(member) IFM_MEMBER(IfmShardStatus, member)
+#define SHARD(member, ...) IFM_MEMBER(IfmShardStatus, member, ##__VA_ARGS__)
 
-static void get_state(const void *record, const void *user, IfmValue *value)
+static void set_state(IfmValue *value, const char *state)
 {
-    const char *state = ((const IfmShardStatus *)record)->state;
     ifm_value_set_text(value, state);
     value->tone = g_str_equal(state, "done")                                         ? IFM_TONE_GOOD
                   : g_str_equal(state, "failed") || g_str_equal(state, "unreadable") ? IFM_TONE_BAD
                   : g_str_equal(state, "missing")                                    ? IFM_TONE_WARN
                                                                                      : IFM_TONE_PLAIN;
+}
+
+static void get_state(const void *record, const void *user, IfmValue *value)
+{
+    set_state(value, ((const IfmShardStatus *)record)->state);
+}
+
+static void get_combination_state(const void *record, const void *user, IfmValue *value)
+{
+    set_state(value, ifm_combination_state(record));
 }
 
 /* Its name: the folder is the study's. */
@@ -186,6 +189,7 @@ static const IfmField shard_fields[] = {
     { "where", "where or why", IFM_FIELD_TEXT, SHARD(where), IFM_FIELD_HIDE_EMPTY },
     { "cases", "cases", IFM_FIELD_INTEGER, SHARD(counts.n_cases) },
     { "done", "done", IFM_FIELD_INTEGER, SHARD(counts.n_done) },
+    { "unsupported", "unsupported", IFM_FIELD_INTEGER, SHARD(counts.n_unsupported, .some = TRUE), IFM_FIELD_HIDE_EMPTY },
     { "failed", "failed", IFM_FIELD_INTEGER, SHARD(counts.n_failed) },
     { "unavailable", "unavailable", IFM_FIELD_INTEGER, SHARD(counts.n_unavailable) },
     { "missing", "missing", IFM_FIELD_INTEGER, SHARD(counts.n_missing) },
@@ -193,12 +197,15 @@ static const IfmField shard_fields[] = {
     { NULL },
 };
 
-#define COMBINATION(member) IFM_MEMBER(IfmCombinationStatus, member)
+#define COMBINATION(member, ...) IFM_MEMBER(IfmCombinationStatus, member, ##__VA_ARGS__)
 
 static const IfmField combination_fields[] = {
     { "combination", "combination", IFM_FIELD_TEXT, COMBINATION(name), IFM_FIELD_KEY },
+    { "state", "status", IFM_FIELD_TEXT, get_combination_state, NULL, IFM_FIELD_WHOLE },
     { "cases", "cases", IFM_FIELD_INTEGER, COMBINATION(counts.n_cases) },
     { "done", "done", IFM_FIELD_INTEGER, COMBINATION(counts.n_done) },
+    { "unsupported", "unsupported", IFM_FIELD_INTEGER, COMBINATION(counts.n_unsupported, .some = TRUE),
+      IFM_FIELD_HIDE_EMPTY },
     { "failed", "failed", IFM_FIELD_INTEGER, COMBINATION(counts.n_failed) },
     { "unavailable", "unavailable", IFM_FIELD_INTEGER, COMBINATION(counts.n_unavailable) },
     { "missing", "missing", IFM_FIELD_INTEGER, COMBINATION(counts.n_missing) },
@@ -207,20 +214,24 @@ static const IfmField combination_fields[] = {
 
 static void append_counts(GString *out, const IfmClusterStatus *status)
 {
-    gint64 n_cases = 0, n_done = 0, n_failed = 0, n_unavailable = 0, n_missing = 0;
+    gint64 n_cases = 0, n_done = 0, n_unsupported = 0, n_failed = 0, n_unavailable = 0, n_missing = 0;
     for (guint i = 0; i < status->shards->len; i++)
     {
         const IfmShardStatus *shard = status->shards->pdata[i];
         n_cases += shard->counts.n_cases;
         n_done += shard->counts.n_done;
+        n_unsupported += shard->counts.n_unsupported;
         n_failed += shard->counts.n_failed;
         n_unavailable += shard->counts.n_unavailable;
         n_missing += shard->counts.n_missing;
     }
+    g_autofree char *unsupported =
+        n_unsupported > 0 ? g_strdup_printf(", %" G_GINT64_FORMAT " unsupported", n_unsupported) : g_strdup("");
     g_string_append_printf(out,
-                           "%s: %u shards, %" G_GINT64_FORMAT " cases: %" G_GINT64_FORMAT " done, %" G_GINT64_FORMAT
+                           "%s: %u shards, %" G_GINT64_FORMAT " cases: %" G_GINT64_FORMAT " done%s, %" G_GINT64_FORMAT
                            " failed, %" G_GINT64_FORMAT " unavailable, %" G_GINT64_FORMAT " missing\n",
-                           status->name, status->shards->len, n_cases, n_done, n_failed, n_unavailable, n_missing);
+                           status->name, status->shards->len, n_cases, n_done, unsupported, n_failed, n_unavailable,
+                           n_missing);
 }
 
 int study_print_shards(const char *folder)

@@ -6,17 +6,32 @@
 
 /* --- study status, study export --------------------------------------------------------------------------------------- */
 
+const IfmOption study_file_options[] = {
+    { "json", IFM_OPTION_OUTPUT, "FILE", "write the summary and a row a case as JSON; - is standard output" },
+    { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row a case as CSV, as points.csv or stages.csv; - is standard output" },
+    { NULL },
+};
+
+/* @text: (transfer full) in place of the document; NULL: that */
+static int answer_with(const Arguments *arguments, const IfmStudyResults *results, IfmStudyPage page, const char *folder,
+                       char *text)
+{
+    return cli_answer(arguments, (Answer){ .document = ifm_study_results_document(results, page, folder),
+                                           .json = cli_wants(arguments, "json") ? ifm_study_results_to_json(results) : NULL,
+                                           .csv = cli_wants(arguments, "csv") ? ifm_study_results_to_csv(results) : NULL,
+                                           .text = text });
+}
+
 int study_print_page(const Arguments *arguments, const IfmStudyResults *results, const char *folder)
 {
     const IfmScreen screen = cli_screen();
-    return cli_answer(arguments, (Answer){ .document = ifm_study_results_document(results, IFM_STUDY_REPORT, folder),
-                                           .text = ifm_document_show(
-                                               ifm_study_results_document(results, IFM_STUDY_SUMMARY, folder), &screen) });
+    return answer_with(arguments, results, IFM_STUDY_REPORT, folder,
+                       ifm_document_show(ifm_study_results_document(results, IFM_STUDY_SUMMARY, folder), &screen));
 }
 
-int study_print_status(const Arguments *arguments, const IfmStudyResults *results)
+int study_print_status(const Arguments *arguments, const IfmStudyResults *results, const char *folder)
 {
-    return cli_answer(arguments, (Answer){ .document = ifm_study_results_document(results, IFM_STUDY_STATUS, NULL) });
+    return answer_with(arguments, results, IFM_STUDY_STATUS, folder, NULL);
 }
 
 int study_write_and_print(const Arguments *arguments, const IfmStudyPlace *place)
@@ -64,7 +79,7 @@ static int run_status(const Arguments *arguments)
     if (store != NULL && place.study != NULL && !ifm_study_place_begun(store))
         return report_not_begun(&place);
     g_autoptr(IfmStudyResults) results = store != NULL ? ifm_study_results(place.study, store, &error) : NULL;
-    return results != NULL ? study_print_status(arguments, results) : cli_fail(error);
+    return results != NULL ? study_print_status(arguments, results, place.folder) : cli_fail(error);
 }
 
 const Verb verb_study_status = {
@@ -89,7 +104,7 @@ const Verb verb_study_export = {
     .summary = "write a study's tables again from its store",
     .arguments = "STUDY",
     .positional = POSITIONAL_STUDY,
-    .tables = { study_results_options, study_setting_options, cli_page_options },
+    .tables = { study_results_options, study_setting_options, cli_page_options, study_file_options },
     .details = WHICH_RESULTS "\nWritten next to the store: lookup_table.json, bandwidth_table.json, raw_measurements.json, "
                              "checkpoint_cpugpu.json, checkpoint_npu.json, profiling_report.txt, stages.csv; of a study "
                              "of points (kinds profile and conv-algorithms) points.csv and points.json; of "

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <base/fields.h>
+#include <document/summary.h>
+#include <trace/trace.h>
 
 #include "cli.h"
 
@@ -99,11 +101,14 @@ static int run_trace(const Arguments *arguments)
         if (analysis == NULL)
             break;
         g_ptr_array_add(analyses, analysis);
-        g_ptr_array_add(documents, ifm_trace_document(traces->pdata[i], analysis));
         json_array_append_new(all, ifm_trace_analysis_to_json(analysis, traces->pdata[i]));
     }
     if (status != CLI_EXIT_OK)
         return status;
+    for (gboolean simulated = FALSE; simulated <= TRUE; simulated++) /* what was recorded comes before what was computed */
+        for (guint i = 0; i < traces->len; i++)
+            if (ifm_trace_is_simulated(traces->pdata[i]) == simulated)
+                g_ptr_array_add(documents, ifm_trace_document(traces->pdata[i], analyses->pdata[i]));
     add_timeline(documents, arguments, traces);
     return cli_answer(arguments,
                       (Answer){ .documents = g_steal_pointer(&documents),
@@ -116,8 +121,8 @@ static int run_trace(const Arguments *arguments)
 static const IfmOption trace_options[] = {
     { "json", IFM_OPTION_OUTPUT, "FILE", "write the analysis as JSON; - is standard output" },
     { "csv", IFM_OPTION_OUTPUT, "FILE", "write a row an event as CSV; - is standard output" },
-    { "timeline", IFM_OPTION_FLAG, NULL, "draw the timeline" },
-    { "window", IFM_OPTION_TEXT, "BEGIN,END", "look at that part alone, such as 10ms,250ms since the first event" },
+    { "window", IFM_OPTION_TEXT, "BEGIN,END", "look at that part alone, such as 10ms,250ms since the first event",
+      .is_list = TRUE },
     { "batch", IFM_OPTION_COUNT, "N", "the batch whose critical path to show; without it the one of median latency",
       .maximum = G_MAXINT32 },
     { NULL },
@@ -132,8 +137,8 @@ const Verb verb_trace = {
     .details =
         "FILE is a trace that run or plan wrote, a profile of ONNX Runtime, or any Chrome trace in JSON, plain or gzip; - "
         "is standard input. The same files open in ui.perfetto.dev and chrome://tracing.",
-    .examples = { { "inferometer trace run.json.gz --timeline",
-                    "shows how busy each device was, what it waited for, and draws it" } },
+    .examples = { { "inferometer trace run.json.gz --html run.html",
+                    "shows how busy each device was and what it waited for; the page draws it" } },
     .run = run_trace,
 };
 
@@ -226,7 +231,8 @@ static void add_heading(GString *text, const TracePair *pair)
     g_string_append_c(text, '\n');
 }
 
-static int compare_pair(const TracePair *pair, GString *text, json_t *rows, GPtrArray *documents)
+static int compare_pair(const Arguments *arguments, const TracePair *pair, GString *text, json_t *rows,
+                        GPtrArray *documents)
 {
     int status;
     IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
@@ -238,6 +244,8 @@ static int compare_pair(const TracePair *pair, GString *text, json_t *rows, GPtr
     g_autoptr(GPtrArray) differences = ifm_trace_diff(a, b);
     const char *of_a = side_of(pair, FALSE), *of_b = side_of(pair, TRUE);
     IfmDocument *document = ifm_trace_diff_document(differences, of_a, of_b);
+    g_autofree char *command = cli_command_line(arguments, NULL);
+    ifm_document_command(document, command, command);
     g_autofree char *page = ifm_document_to_screen(document, &screen);
     g_ptr_array_add(documents, document);
     if (text->len > 0)
@@ -264,7 +272,7 @@ static int run_diff(const Arguments *arguments)
     if (status == CLI_EXIT_OK)
         status = find_pairs(arguments, files, pairs);
     for (guint i = 0; i < pairs->len && status == CLI_EXIT_OK; i++)
-        status = compare_pair(&g_array_index(pairs, TracePair, i), text, rows, documents);
+        status = compare_pair(arguments, &g_array_index(pairs, TracePair, i), text, rows, documents);
     return status != CLI_EXIT_OK ? status
                                  : cli_answer(arguments, (Answer){ .documents = g_steal_pointer(&documents),
                                                                    .json = g_steal_pointer(&json),
@@ -276,7 +284,7 @@ const Verb verb_trace_diff = {
     .summary = "compare two traces: two runs, or a plan's simulation and its run",
     .arguments = "A [B]",
     .positional = POSITIONAL_FILE,
-    .tables = { cli_document_options, cli_json_options },
+    .tables = { cli_page_options, cli_json_options },
     .details =
         "Devices are matched by alias and stream, blocks by number. Of two files the runs are compared, each with the "
         "other's of the same size; of a file that has none, its simulations. Of a single file each simulation is "

@@ -19,13 +19,20 @@ static IfmKernelSamples *read_all(const char *const *paths, GError **error)
     return g_steal_pointer(&samples);
 }
 
-static int learn(const Arguments *arguments, const IfmKernelSamples *samples, const IfmLearnOptions *options)
+static int learn(const Arguments *arguments, const IfmKernelSamples *samples, IfmLearnOptions *options)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmLatencyModel) model = ifm_learn_train(samples, options, &error);
     g_autoptr(GPtrArray) errors = NULL;
     if (model != NULL && !cli_given(arguments, "no-evaluation"))
+    {
+        g_autoptr(Progress) progress = progress_new(arguments);
+        options->progress = progress_of;
+        options->user = progress;
+        progress_of(&(IfmProgress){ .n_cases = 1, .title = "evaluation" }, progress);
         errors = ifm_learn_evaluate(samples, options, &error);
+        progress_of(&(IfmProgress){ .outcome = errors != NULL ? "ok" : "failed" }, progress);
+    }
     if (errors != NULL)
         ifm_latency_model_set_errors(model, errors);
     if (error == NULL)
@@ -76,11 +83,11 @@ const Verb verb_train = {
     .summary = "learn the latency of kernels, alone and under load",
     .arguments = "DATA…",
     .positional = POSITIONAL_FILE,
-    .tables = { ifm_learn_options, cli_page_options, train_options },
+    .tables = { ifm_learn_options, cli_page_options, train_options, cli_progress_options },
     .details =
         "DATA are CSV files of samples with the columns of docs/learning.md. The trees correct a roofline, and under "
         "load the sharing of cores. Errors are those of data that were left out of the training, beside those of "
-        "baselines and the difference of repeated visits.",
+        "baselines and the difference of repetitions.",
     .examples = { { "inferometer train kernels.csv -o latency.json",
                     "learns the latencies of kernels, and says how well they are predicted" },
                   { "inferometer train monday.csv tuesday.csv -o latency.json --method forest --show-features",

@@ -3,43 +3,57 @@
 
 #include <inferometer/kernels.h>
 
+#include <document/document.h>
+
 #include "cli.h"
 
 /* The verbs zoo list and zoo export list the models that can be built and write them as ONNX files. */
 
 /* --- zoo list --------------------------------------------------------------------------------------------------------- */
 
+typedef struct
+{
+    const char *model;
+    const IfmZooParameter *parameter;
+} Row;
+
 /* @user: the offset of a gint64 in IfmZooParameter; of a choice there is none. */
 static void get_integer(const void *record, const void *user, IfmValue *value)
 {
-    if (((const IfmZooParameter *)record)->words == NULL)
-        ifm_field_get_integer(record, user, value);
+    const IfmZooParameter *parameter = ((const Row *)record)->parameter;
+    if (parameter->words == NULL)
+        ifm_field_get_integer(parameter, user, value);
 }
 
 static void get_words(const void *record, const void *user, IfmValue *value)
 {
-    const IfmZooParameter *parameter = record;
+    const IfmZooParameter *parameter = ((const Row *)record)->parameter;
     if (parameter->words != NULL)
         ifm_value_take_text(value, g_strjoinv(" ", (char **)parameter->words()));
 }
 
 static void get_word(const void *record, const void *user, IfmValue *value)
 {
-    const IfmZooParameter *parameter = record;
+    const IfmZooParameter *parameter = ((const Row *)record)->parameter;
     if (parameter->words != NULL)
         ifm_value_set_text(value, parameter->words()[parameter->fallback]);
 }
 
-#define PARAMETER(member) IFM_MEMBER(IfmZooParameter, member)
-
 static const IfmField parameter_fields[] = {
-    { "name", "parameter", IFM_FIELD_TEXT, PARAMETER(name) },
+    { "model", "model", IFM_FIELD_TEXT, IFM_MEMBER(Row, model) }, /* of --document alone */
+    { "name", "parameter", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Row, parameter, name) },
     { "default", "default", IFM_FIELD_INTEGER, get_integer, IFM_FIELD_AT(IfmZooParameter, fallback) },
     { "least", "min", IFM_FIELD_INTEGER, get_integer, IFM_FIELD_AT(IfmZooParameter, min) },
     { "most", "max", IFM_FIELD_INTEGER, get_integer, IFM_FIELD_AT(IfmZooParameter, max) },
     { "choices", "or one of", IFM_FIELD_TEXT, get_words, NULL, IFM_FIELD_HIDE_EMPTY },
     { "default_choice", "unless given", IFM_FIELD_TEXT, get_word, NULL, IFM_FIELD_HIDE_EMPTY },
-    { "help", "what it is", IFM_FIELD_TEXT, PARAMETER(help) },
+    { "help", "meaning", IFM_FIELD_TEXT, IFM_MEMBER_VIA(Row, parameter, help) },
+    { NULL },
+};
+
+static const IfmField model_fields[] = {
+    { "name", "model", IFM_FIELD_TEXT, IFM_MEMBER(IfmZooEntry, name) },
+    { "help", "meaning", IFM_FIELD_TEXT, IFM_MEMBER(IfmZooEntry, help) },
     { NULL },
 };
 
@@ -70,12 +84,17 @@ static void append_entry(GString *out, const IfmZooEntry *entry, const IfmScreen
         append_parameter(out, parameter, screen);
 }
 
-static json_t *entry_to_json(const IfmZooEntry *entry)
+/* @rows: of all models; those of this one are added. */
+static json_t *entry_to_json(const IfmZooEntry *entry, GPtrArray *rows)
 {
-    g_autoptr(GPtrArray) records = g_ptr_array_new();
+    const guint n_before = rows->len;
     for (const IfmZooParameter *parameter = entry->parameters; parameter->name != NULL; parameter++)
-        g_ptr_array_add(records, (void *)parameter);
-    IfmTable table = { parameter_fields, (const void *const *)records->pdata, records->len };
+    {
+        Row *row = g_new(Row, 1);
+        *row = (Row){ entry->name, parameter };
+        g_ptr_array_add(rows, row);
+    }
+    IfmTable table = { parameter_fields + 1, (const void *const *)rows->pdata + n_before, rows->len - n_before };
     return json_pack("{s:s,s:s,s:o}", "name", entry->name, "help", entry->help, "parameters", ifm_table_to_json(&table));
 }
 
@@ -83,22 +102,25 @@ static int run_zoo_list(const Arguments *arguments)
 {
     const IfmScreen screen = cli_screen();
     g_autoptr(GString) text = g_string_new(NULL);
-    json_t *models = json_array();
+    g_autoptr(GPtrArray) entries = g_ptr_array_new(), parameters = g_ptr_array_new_with_free_func(g_free);
+    json_t *models = json_array(), *json = ifm_json_begin("zoo", 1);
     for (const IfmZooEntry *entry = ifm_zoo_entries(); entry->name != NULL; entry++)
     {
         append_entry(text, entry, &screen);
-        json_array_append_new(models, entry_to_json(entry));
+        g_ptr_array_add(entries, (void *)entry);
+        json_array_append_new(models, entry_to_json(entry, parameters));
     }
-    json_t *json = ifm_json_begin("zoo", 1);
     json_object_set_new(json, "models", models);
-    return cli_answer(arguments, (Answer){ .json = json, .text = g_strdup(text->str) });
+    IfmDocument *document = ifm_table_document("models", NULL, NULL, model_fields, entries);
+    ifm_document_table(document, "parameters", parameter_fields, g_ptr_array_ref(parameters));
+    return cli_answer(arguments, (Answer){ .document = document, .json = json, .text = g_strdup(text->str) });
 }
 
 const Verb verb_zoo_list = {
     .name = "zoo list",
     .summary = "list the models that can be built, and their parameters",
     .arguments = "",
-    .tables = { cli_json_options },
+    .tables = { cli_document_options, cli_json_options },
     .run = run_zoo_list,
 };
 
@@ -156,8 +178,7 @@ static int run_zoo_export(const Arguments *arguments)
     if (output == NULL)
         return cli_usage("needs -o FILE: where the model goes");
     if (cli_given(arguments, "config"))
-        return words[0] != NULL || cli_given(arguments, "seed") ? cli_usage("--config FILE names the models and the seed")
-                                                                : export_config(arguments);
+        return words[0] != NULL ? cli_usage("--config FILE names the models") : export_config(arguments);
     if (words[0] == NULL)
         return cli_usage("needs NAME, or --config FILE");
     g_autoptr(IfmModel) model =
@@ -185,7 +206,7 @@ static const IfmOption zoo_export_options[] = {
     { "output", IFM_OPTION_OUTPUT, "FILE", "where the ONNX file goes, - is standard output; with --config the folder",
       .letter = 'o' },
     { "config", IFM_OPTION_FILE, "FILE",
-      "YAML: models, sizes, batches and providers; writes each ONNX file and its optimised graph" },
+      "YAML: models, sizes, batches and providers; writes each ONNX file and its optimised graph", .excludes = "seed" },
     { "seed", IFM_OPTION_COUNT, "N", "seed of the weights: equal settings and seed give equal bytes", "1",
       .maximum = G_MAXUINT32 },
     { "force", IFM_OPTION_FLAG, NULL, "replace files that are there with other content and were not exported" },
@@ -198,7 +219,7 @@ const Verb verb_zoo_export = {
     .summary = "build a model of the zoo and write it as an ONNX file",
     .arguments = "[NAME [KEY=VALUE…]]",
     .positional = POSITIONAL_WORD,
-    .tables = { zoo_export_options },
+    .tables = { zoo_export_options, cli_progress_options },
     .folder_with = "config",
     .details =
         "`inferometer zoo list` names the models and their parameters.\n"

@@ -80,7 +80,7 @@ GStrv ifm_conv_choice_lines(const IfmConvChoice *choice)
     if (choice->fallback != IFM_N_CONV_ALGORITHMS)
         g_ptr_array_add(lines, g_strconcat("fallback=", ifm_conv_algorithm_name(choice->fallback), NULL));
     if (choice->max_workspace_bytes > 0)
-        g_ptr_array_add(lines, g_strdup_printf("workspace=%" G_GSIZE_FORMAT, choice->max_workspace_bytes));
+        g_ptr_array_add(lines, g_strdup_printf("workspace=%zu", choice->max_workspace_bytes));
     g_ptr_array_add(lines, NULL);
     return (GStrv)g_ptr_array_steal(lines, NULL);
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <jansson.h>
 
+#include <blocked/blocked.h>
 #include <inferometer/engine.h>
 
 G_BEGIN_DECLS
@@ -63,112 +64,69 @@ void ifm_conv_tuned_free(IfmConvTuned *tuned);
  * other processes add at the same time stays. @rows: IfmConvTuned* */
 gboolean ifm_conv_tuning_add(const char *path, const GPtrArray *rows, GError **error);
 
-/* Convolutions on the processor by a named algorithm, in the blocked layout of the runtime that calls them. */
+/* --- layers on the processor --------------------------------------------------------------------------------------- */
 
-/** IfmConvActivation: what is applied to an output after bias and sum. @alpha, @beta: as ONNX names them for that operator.
- */
-typedef enum
-{
-    IFM_CONV_IDENTITY,
-    IFM_CONV_RELU,
-    IFM_CONV_CLIP,         /* alpha: lower bound, beta: upper bound */
-    IFM_CONV_LEAKY_RELU,   /* alpha: slope below 0 */
-    IFM_CONV_HARD_SIGMOID, /* max(0, min(1, alpha x + beta)) */
-    IFM_CONV_SIGMOID,
-    IFM_CONV_TANH,
-    IFM_N_CONV_ACTIVATIONS
-} IfmConvActivation;
-
-/**
- * IfmConvShape: one layer. Channel c of a tensor is at [n][c / block][y][x][c % block]; where the block is 1 that is NCHW.
- * @block: of the output, 16 or 8, or 1 on a GPU; @channels (but see @input_block) and @out_channels are multiples of it
- * @input_block: @block, or 1: the input is NCHW with any number of channels
- * @out: computed by ifm_conv_shape_complete()
- */
-typedef struct
-{
-    gint64 batch, channels, out_channels, groups;
-    gint64 in[2], kernel[2], stride[2], dilation[2]; /* [0] rows, [1] columns */
-    gint64 pads[4];                                  /* top, left, bottom, right, as ONNX has them */
-    gint64 out[2];
-    int block, input_block;
-} IfmConvShape;
+/* Convolutions on the processor by a named algorithm, in the blocked layout of the runtime that calls them: those of
+ * blocked/blocked.h, and with oneDNN. */
+typedef IfmBlockedActivation IfmConvActivation;
+typedef IfmBlockedShape IfmConvShape;
+typedef IfmBlockedParallel IfmConvParallel;
+typedef IfmBlockedOptions IfmConvOptions; /* rows: NULL: those of oneDNN, where it is there, else the own ones */
+typedef IfmBlockedConv IfmConv;
+#define IFM_CONV_WORKSPACE_BYTES IFM_BLOCKED_WORKSPACE_BYTES
+/** ifm_conv_own_rows: of IfmConvOptions.rows: the own implementations alone. */
+extern const struct ConvAlgorithm *const ifm_conv_own_rows[IFM_N_BLOCKED_ALGORITHMS];
 
 /** ifm_conv_shape_complete: Checks a shape and fills @out. Returns: FALSE with IFM_ERROR_INVALID. */
 gboolean ifm_conv_shape_complete(IfmConvShape *shape, GError **error);
 
-/** ifm_conv_shape_macs: multiplications of the direct algorithm; padding counts, as everywhere in this library. */
-gint64 ifm_conv_shape_macs(const IfmConvShape *shape);
-
-/** IfmConvParallel: runs task(data, i) for each i < @n on the caller's threads and returns when all have returned. */
-typedef void (*IfmConvParallel)(void *user, gsize n, void (*task)(void *data, gsize index), void *data);
-
-/**
- * IfmConvOptions: zeros are the defaults.
- * @max_workspace_bytes: an algorithm that needs more refuses the layer; 0: IFM_CONV_WORKSPACE_BYTES
- * @max_isa: of the own kernels, for tests: "avx512", "avx2", "portable"; NULL: the best one that the processor has
- * @winograd_outputs: of the Winograd algorithms: 2, 4 or 6 for F(2,3), F(4,3), F(6,3); 0: by a rule from the shape
- * @n_threads: how many of the caller's threads work at a time, 1 for 0: sizes the blocks and the workspace
- */
-typedef struct
-{
-    gsize max_workspace_bytes;
-    const char *max_isa;
-    int winograd_outputs;
-    int n_threads;
-    IfmConvActivation activation;
-    float alpha, beta;
-    gboolean has_sum; /* an output-shaped tensor is added before the activation */
-} IfmConvOptions;
-
-#define IFM_CONV_WORKSPACE_BYTES ((gsize)1 << 30)
-
-/** IfmConv: a layer that is ready to run: weights transformed, workspace allocated. One run at a time. */
-typedef struct IfmConv IfmConv;
-
-/** IfmConvInfo: what runs. Borrowed from the IfmConv. */
+/** IfmConvInfo: what runs. Borrowed from the layer. */
 typedef struct
 {
     IfmConvAlgorithm algorithm; /* a fixed one, what guess chose included */
     const char *implementation; /* packing and kernel, such as "F(4,3) fused, avx512 14x32" or "onednn jit:avx512_core" */
     gsize workspace_bytes, weights_bytes;
+    double time_ns; /* of the search that chose it; 0: none did */
 } IfmConvInfo;
 
-/**
- * ifm_conv_new:
- * @algorithm: a fixed one or IFM_CONV_GUESS
- * @weights: [out_channels][channels / groups][kernel rows][kernel columns], f32, not kept
- * @bias: [out_channels] or NULL, not kept
- * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED and one line why the algorithm cannot do this layer.
- */
+/** ifm_conv_new: as ifm_blocked_conv_new(). @algorithm: a fixed one or IFM_CONV_GUESS
+ * Returns: (transfer full) NULL with IFM_ERROR_UNSUPPORTED and one line why the algorithm cannot do this layer. */
 IfmConv *ifm_conv_new(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
                       const float *weights, const float *bias, GError **error);
-void ifm_conv_free(IfmConv *conv);
+
+/* These are the functions of blocked. */
+static inline void ifm_conv_free(IfmConv *conv)
+{
+    ifm_blocked_conv_free(conv);
+}
+static inline void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *output,
+                                IfmConvParallel parallel, void *user)
+{
+    ifm_blocked_conv_run(conv, input, sum, output, parallel, user);
+}
+static inline const IfmConvShape *ifm_conv_shape(const IfmConv *conv)
+{
+    return ifm_blocked_conv_shape(conv);
+}
+static inline gint64 ifm_conv_shape_macs(const IfmConvShape *shape)
+{
+    return ifm_blocked_shape_macs(shape);
+}
+static inline const char *ifm_conv_isa(int block, const char *max_isa)
+{
+    return ifm_blocked_isa(block, max_isa);
+}
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConv, ifm_conv_free)
 
 IfmConvInfo ifm_conv_info(const IfmConv *conv);
 
-/** ifm_conv_shape: complete; borrowed. */
-const IfmConvShape *ifm_conv_shape(const IfmConv *conv);
-
-/** ifm_conv_run: output = activation(convolution(input) + bias + sum).
- * @sum: NULL without has_sum; not @output    @parallel: NULL: all on this thread */
-void ifm_conv_run(IfmConv *conv, const float *input, const float *sum, float *output, IfmConvParallel parallel, void *user);
-
-/** ifm_conv_isa: The instruction set of the own kernels for a block, as max_isa of the options limits it: "avx512", "avx2",
- * "portable". Returns: static text; NULL where there are none. */
-const char *ifm_conv_isa(int block, const char *max_isa);
-
-/** ifm_conv_supports: whether an algorithm can do a layer, without making it. @why: (out) (optional) static text, such as
- * "stride 2"; NULL where it can. */
+/** ifm_conv_supports: as ifm_blocked_supports(). @why: (out) (optional) static text, such as "stride 2"; NULL where it can.
+ */
 gboolean ifm_conv_supports(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options,
                            const char **why);
 
-/** ifm_conv_workspace: bytes that a fixed algorithm needs for a complete shape, which it may refuse for another reason. */
+/** ifm_conv_workspace: as ifm_blocked_workspace(). ifm_conv_guess: as ifm_blocked_guess(). */
 gsize ifm_conv_workspace(const IfmConvShape *shape, IfmConvAlgorithm algorithm, const IfmConvOptions *options);
-
-/** ifm_conv_guess: The fixed algorithm that a rule names from the shape: Winograd's or tiles of spectra where they save
- * multiplications; else indices for few outputs or where oneDNN has no direct kernel, else direct. */
 IfmConvAlgorithm ifm_conv_guess(const IfmConvShape *shape, const IfmConvOptions *options);
 
 /**
@@ -197,6 +155,10 @@ gboolean ifm_conv_choice_has(const IfmConvChoice *choice, IfmConvAlgorithm algor
 GStrv ifm_conv_choice_lines(const IfmConvChoice *choice);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmConvChoice, ifm_conv_choice_clear)
 
+/** ifm_conv_processor: (transfer full) what tells this processor from another kind: family, model, stepping, microcode,
+ * whether it is a hypervisor's, caches. */
+char *ifm_conv_processor(void);
+
 /** ifm_conv_tuned_key: (transfer full) a row without an algorithm: the key of a layer on this processor.
  * @runtime: "onnxruntime 1.23.0"; its kernel is a candidate */
 IfmConvTuned *ifm_conv_tuned_key(const IfmConvShape *shape, const IfmConvOptions *options, const char *runtime);
@@ -212,11 +174,16 @@ IfmConvTuned *ifm_conv_tuned_find(const GPtrArray *rows, const IfmConvTuned *key
 /** IfmConvCuda: a GPU with a handle of cuDNN of our own and a workspace that all layers share. One stream. */
 typedef struct IfmConvCuda IfmConvCuda;
 
-/** ifm_conv_cuda_open: @device: the CUDA runtime's index
- * Returns: (transfer full) NULL with IFM_ERROR_UNAVAILABLE and one line: what is missing and how to get it. */
-IfmConvCuda *ifm_conv_cuda_open(int device, GError **error);
+/** ifm_conv_cuda_open: @device: the CUDA runtime's index    @allows_tf32: an f32 product may be one of TF32, where the GPU
+ * has it: algorithms that were asked for take it, a choice takes the faster Returns: (transfer full) NULL with
+ * IFM_ERROR_UNAVAILABLE and one line: what is missing and how to get it. */
+IfmConvCuda *ifm_conv_cuda_open(int device, gboolean allows_tf32, GError **error);
 void ifm_conv_cuda_free(IfmConvCuda *cuda);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConvCuda, ifm_conv_cuda_free)
+
+/** ifm_conv_cuda_tuned_key: as ifm_conv_tuned_key(), of a layer on this GPU. */
+IfmConvTuned *ifm_conv_cuda_tuned_key(const IfmConvCuda *cuda, const IfmConvShape *shape, const IfmConvOptions *options,
+                                      const char *runtime);
 
 /** IfmConvCudaLayer: a layer that is ready to run. Weights stay where the caller has them. */
 typedef struct IfmConvCudaLayer IfmConvCudaLayer;

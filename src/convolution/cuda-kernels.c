@@ -6,8 +6,10 @@
 #include <math.h>
 
 /* The kernels have these numbers. */
-G_STATIC_ASSERT(IFM_CONV_RELU == 1 && IFM_CONV_CLIP == 2 && IFM_CONV_LEAKY_RELU == 3 && IFM_CONV_HARD_SIGMOID == 4 &&
-                IFM_CONV_SIGMOID == 5 && IFM_CONV_TANH == 6 && IFM_N_CONV_ACTIVATIONS == 7);
+G_STATIC_ASSERT(IFM_BLOCKED_RELU == 1 && IFM_BLOCKED_CLIP == 2 && IFM_BLOCKED_LEAKY_RELU == 3 &&
+                IFM_BLOCKED_HARD_SIGMOID == 4 && IFM_BLOCKED_SIGMOID == 5 && IFM_BLOCKED_TANH == 6 &&
+                IFM_BLOCKED_SILU == 7 && IFM_BLOCKED_HARD_SWISH == 8 && IFM_BLOCKED_GELU == 9 &&
+                IFM_BLOCKED_GELU_TANH == 10 && IFM_N_BLOCKED_ACTIVATIONS == 11);
 
 /* It is C, too, so that a test runs it on the processor. */
 static const char source[] =
@@ -38,6 +40,10 @@ static const char source[] =
     "    case 4: v = s->alpha * v + s->beta; return v < 0 ? 0 : v > 1 ? 1 : v;\n"
     "    case 5: return 1 / (1 + expf(-v));\n"
     "    case 6: return tanhf(v);\n"
+    "    case 7: return v / (1 + expf(-v));\n"
+    "    case 8: return v <= -3 ? 0 : v >= 3 ? v : v * (v / 6 + 0.5f);\n"
+    "    case 9: return 0.5f * v * (1 + erff(v * 0.707106781f));\n"
+    "    case 10: return 0.5f * v * (1 + tanhf(v * (0.797884561f + 0.0356774081f * v * v)));\n"
     "    default: return v;\n"
     "    }\n"
     "}\n"

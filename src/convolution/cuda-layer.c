@@ -1,6 +1,7 @@
 /* A layer on a GPU: cuDNN's descriptors of it, the algorithm, its workspace, and events around its runs. */
 #include "cuda-private.h"
 #include <base/base.h>
+#include <stdlib.h>
 
 /* Of cuDNN; -1: the own kernel. cuDNN's enumerator of a direct convolution (3) has no implementation. */
 static const int enumerators[IFM_N_CONV_FIXED] = {
@@ -27,6 +28,7 @@ struct IfmConvCudaLayer
     ConvCudaShape kernel_shape;
     gsize max_workspace_bytes;
     IfmConvInfo info;
+    int math; /* of cuDNN */
     char *implementation;
     void *input, *filter, *convolution, *output; /* cuDNN's descriptors */
     GArray *events;                              /* Events of timed runs */
@@ -60,6 +62,13 @@ static gboolean ok(const IfmConvCudaLayer *self, int status, const char *call, G
     return conv_cudnn_ok(self->cuda->api, status, call, error);
 }
 
+static gboolean set_math(IfmConvCudaLayer *self, int math, GError **error)
+{
+    self->math = math;
+    return ok(self, self->cuda->api->cudnnSetConvolutionMathType(self->convolution, math), "cudnnSetConvolutionMathType",
+              error);
+}
+
 static gboolean describe(IfmConvCudaLayer *self, GError **error)
 {
     const ConvCudaApi *api = self->cuda->api;
@@ -88,7 +97,12 @@ static gboolean describe(IfmConvCudaLayer *self, GError **error)
               "cudnnSetConvolution2dDescriptor", error) &&
            ok(self, api->cudnnSetConvolutionGroupCount(self->convolution, (int)s->groups), "cudnnSetConvolutionGroupCount",
               error) &&
-           ok(self, api->cudnnSetConvolutionMathType(self->convolution, CUDNN_FMA), "cudnnSetConvolutionMathType", error);
+           set_math(self, self->cuda->allows_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA, error);
+}
+
+static gboolean is_3x3(const IfmConvShape *shape)
+{
+    return shape->kernel[0] == 3 && shape->kernel[1] == 3;
 }
 
 /* What the published rules of cuDNN name, in a few words, where cuDNN itself only says that it cannot. */
@@ -99,7 +113,7 @@ static gboolean refuse_shape(const IfmConvShape *shape, IfmConvAlgorithm algorit
         why = g_strdup("dilation");
     else if (shape->stride[0] != 1 || shape->stride[1] != 1)
         why = g_strdup_printf("stride %" G_GINT64_FORMAT, MAX(shape->stride[0], shape->stride[1]));
-    else if (algorithm == IFM_CONV_WINOGRAD || algorithm == IFM_CONV_WINOGRAD_NONFUSED)
+    else if ((algorithm == IFM_CONV_WINOGRAD || algorithm == IFM_CONV_WINOGRAD_NONFUSED) && !is_3x3(shape))
         why = g_strdup_printf("%" G_GINT64_FORMAT "x%" G_GINT64_FORMAT, shape->kernel[0], shape->kernel[1]);
     return refuse(error, why != NULL ? why : "cuDNN has no kernel for it on this GPU");
 }
@@ -125,24 +139,46 @@ static gboolean set_fixed(IfmConvCudaLayer *self, IfmConvAlgorithm algorithm, GE
     return TRUE;
 }
 
-/* The first that can run in f32 within the limit; they are in order of their times. */
+/* Winograd's transforms of a 5x5 kernel lose three digits of f32 (3.5e-3 of the largest output were seen): it is run where
+ * it is asked for, and not chosen. */
+static gboolean is_exact(const IfmConvShape *shape, int algorithm)
+{
+    return is_3x3(shape) || (algorithm != CUDNN_ALGO_WINOGRAD && algorithm != CUDNN_ALGO_WINOGRAD_NONFUSED);
+}
+
+/* What of cuDNN's arithmetics is allowed. A GPU without TF32 multiplies f32 as f32 by each but the one that converts. */
+static gboolean is_allowed(const IfmConvCuda *cuda, int math)
+{
+    return math == CUDNN_FMA || ((math == CUDNN_DEFAULT_MATH || math == CUDNN_TENSOR_OP) &&
+                                 (cuda->allows_tf32 || cuda->capability < CUDA_TF32_CAPABILITY));
+}
+
+/* The first that can run as it is allowed within the limit; they are in order of their times. */
 static gboolean take_first(IfmConvCudaLayer *self, const CudnnPerformance *found, int n_found, GError **error)
 {
     for (int i = 0; i < n_found; i++)
         for (int k = 0; k < IFM_N_CONV_FIXED; k++)
-            if (found[i].status == 0 && found[i].math == CUDNN_FMA &&
-                found[i].workspace_bytes <= self->max_workspace_bytes && found[i].algorithm == enumerators[k])
-                return set_fixed(self, (IfmConvAlgorithm)k, error);
+            if (found[i].status == 0 && is_allowed(self->cuda, found[i].math) &&
+                is_exact(&self->shape, found[i].algorithm) && found[i].workspace_bytes <= self->max_workspace_bytes &&
+                found[i].algorithm == enumerators[k])
+            {
+                self->info.time_ns = (double)found[i].time_ms * 1e6;
+                return set_math(self, found[i].math, error) && set_fixed(self, (IfmConvAlgorithm)k, error);
+            }
     return refuse(error, "cuDNN has no kernel for it on this GPU");
 }
 
+#define N_SEARCHES 4
+#define MAX_FOUND (2 * CUDNN_N_ALGOS)  /* each with two arithmetics */
+#define MAX_MERGED (4 * CUDNN_N_ALGOS) /* or with any */
+
 static gboolean set_guess(IfmConvCudaLayer *self, GError **error)
 {
-    CudnnPerformance found[CUDNN_N_ALGOS];
+    CudnnPerformance found[MAX_FOUND];
     int n = 0;
     return ok(self,
               self->cuda->api->cudnnGetConvolutionForwardAlgorithm_v7(
-                  self->cuda->handle, self->input, self->filter, self->convolution, self->output, CUDNN_N_ALGOS, &n, found),
+                  self->cuda->handle, self->input, self->filter, self->convolution, self->output, MAX_FOUND, &n, found),
               "cudnnGetConvolutionForwardAlgorithm_v7", error) &&
            take_first(self, found, n, error);
 }
@@ -161,37 +197,111 @@ static gsize largest_workspace(const IfmConvCudaLayer *self)
     return largest;
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const CudnnPerformance *x = a, *y = b;
+    return (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
+}
+
+/* Keeps the shortest time of each algorithm. */
+static void merge_times(CudnnPerformance *all, int *n_all, const CudnnPerformance *found, int n_found)
+{
+    for (int i = 0; i < n_found; i++)
+    {
+        int at = 0;
+        while (at < *n_all && (all[at].algorithm != found[i].algorithm || all[at].math != found[i].math))
+            at++;
+        if (found[i].status != 0 || at == MAX_MERGED)
+            continue;
+        if (at == *n_all || found[i].time_ms < all[at].time_ms)
+            all[at] = found[i];
+        *n_all = MAX(*n_all, at + 1);
+    }
+}
+
+/* Buffers: of a run on zeros. */
+typedef struct
+{
+    void *input, *weights, *output, *workspace;
+    gsize workspace_bytes;
+} Buffers;
+
+/* cuDNN runs each algorithm once. The first run of a kernel loads it, so the search is repeated. */
+static gboolean search(IfmConvCudaLayer *self, const Buffers *buffers, GError **error)
+{
+    CudnnPerformance found[MAX_FOUND], all[MAX_MERGED];
+    int n = 0, n_all = 0;
+    for (int i = 0; i < N_SEARCHES; i++)
+    {
+        /* With TF32 allowed both arithmetics are candidates, interleaved. */
+        const int math = self->cuda->allows_tf32 && i % 2 == 0 ? CUDNN_DEFAULT_MATH : CUDNN_FMA;
+        if (!set_math(self, math, error) ||
+            !ok(self,
+                self->cuda->api->cudnnFindConvolutionForwardAlgorithmEx(
+                    self->cuda->handle, self->input, buffers->input, self->filter, buffers->weights, self->convolution,
+                    self->output, buffers->output, MAX_FOUND, &n, found, buffers->workspace, buffers->workspace_bytes),
+                "cudnnFindConvolutionForwardAlgorithmEx", error))
+            return FALSE;
+        merge_times(all, &n_all, found, n);
+    }
+    qsort(all, (size_t)n_all, sizeof *all, by_time);
+    return take_first(self, all, n_all, error);
+}
+
+static gboolean buffers_init(const IfmConvCudaLayer *self, gsize workspace_bytes, Buffers *buffers, GError **error)
+{
+    const ConvCudaApi *api = self->cuda->api;
+    const struct
+    {
+        void **at;
+        gsize bytes;
+    } parts[] = { { &buffers->input, n_inputs_of(&self->shape) * sizeof(float) },
+                  { &buffers->weights, n_weights_of(&self->shape) * sizeof(float) },
+                  { &buffers->output, n_outputs_of(&self->shape) * sizeof(float) },
+                  { &buffers->workspace, workspace_bytes } };
+    *buffers = (Buffers){ .workspace_bytes = workspace_bytes };
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (parts[i].bytes > 0 &&
+            !(conv_cuda_ok(api, api->cudaMalloc(parts[i].at, parts[i].bytes), "cudaMalloc", error) &&
+              conv_cuda_ok(api, api->cudaMemset(*parts[i].at, 0, parts[i].bytes), "cudaMemset", error)))
+            return FALSE;
+    return TRUE;
+}
+
+static void buffers_clear(const IfmConvCudaLayer *self, Buffers *buffers)
+{
+    void *const parts[] = { buffers->input, buffers->weights, buffers->output, buffers->workspace };
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+        self->cuda->api->cudaFree(parts[i]);
+}
+
 static gboolean set_best(IfmConvCudaLayer *self, GError **error)
 {
-    enum
-    {
-        INPUT,
-        WEIGHTS,
-        OUTPUT,
-        WORKSPACE,
-        N_BUFFERS
-    };
-    const ConvCudaApi *api = self->cuda->api;
-    const gsize bytes[N_BUFFERS] = { n_inputs_of(&self->shape) * sizeof(float), n_weights_of(&self->shape) * sizeof(float),
-                                     n_outputs_of(&self->shape) * sizeof(float), largest_workspace(self) };
-    void *buffers[N_BUFFERS] = { NULL };
-    CudnnPerformance found[CUDNN_N_ALGOS];
-    int n = 0;
-    gboolean good = TRUE;
-    for (int i = 0; good && i < N_BUFFERS; i++)
-        if (bytes[i] > 0)
-            good = conv_cuda_ok(api, api->cudaMalloc(&buffers[i], bytes[i]), "cudaMalloc", error) &&
-                   conv_cuda_ok(api, api->cudaMemset(buffers[i], 0, bytes[i]), "cudaMemset", error);
-    good = good &&
-           ok(self,
-              api->cudnnFindConvolutionForwardAlgorithmEx(
-                  self->cuda->handle, self->input, buffers[INPUT], self->filter, buffers[WEIGHTS], self->convolution,
-                  self->output, buffers[OUTPUT], CUDNN_N_ALGOS, &n, found, buffers[WORKSPACE], bytes[WORKSPACE]),
-              "cudnnFindConvolutionForwardAlgorithmEx", error) &&
-           take_first(self, found, n, error);
-    for (int i = 0; i < N_BUFFERS; i++)
-        api->cudaFree(buffers[i]);
+    Buffers buffers;
+    const gboolean good = buffers_init(self, largest_workspace(self), &buffers, error) && search(self, &buffers, error);
+    buffers_clear(self, &buffers);
     return good;
+}
+
+/* cuDNN says only at a run of some layers that it cannot do them: a layer that was made can run. */
+static gboolean try_run(IfmConvCudaLayer *self, GError **error)
+{
+    Buffers buffers;
+    const float one = 1, zero = 0;
+    g_autoptr(GError) local = NULL;
+    const gboolean good = buffers_init(self, self->info.workspace_bytes, &buffers, error) &&
+                          ok(self,
+                             self->cuda->api->cudnnConvolutionForward(
+                                 self->cuda->handle, &one, self->input, buffers.input, self->filter, buffers.weights,
+                                 self->convolution, enumerators[self->info.algorithm], buffers.workspace,
+                                 buffers.workspace_bytes, &zero, self->output, buffers.output),
+                             "cudnnConvolutionForward", &local);
+    buffers_clear(self, &buffers);
+    if (local == NULL)
+        return good;
+    return g_error_matches(local, IFM_ERROR, IFM_ERROR_UNSUPPORTED)
+               ? refuse_shape(&self->shape, self->info.algorithm, error)
+               : ifm_error_pass(error, g_steal_pointer(&local));
 }
 
 /* --- making it
@@ -208,9 +318,10 @@ static gboolean choose(IfmConvCudaLayer *self, IfmConvAlgorithm algorithm, GErro
         return refuse(error, "asymmetric padding");
     if (!describe(self, error))
         return FALSE;
-    if (algorithm == IFM_CONV_GUESS)
-        return set_guess(self, error);
-    return algorithm == IFM_CONV_BEST ? set_best(self, error) : set_fixed(self, algorithm, error);
+    return (algorithm == IFM_CONV_GUESS  ? set_guess(self, error)
+            : algorithm == IFM_CONV_BEST ? set_best(self, error)
+                                         : set_fixed(self, algorithm, error)) &&
+           try_run(self, error);
 }
 
 static gboolean grow_workspace(IfmConvCuda *cuda, gsize bytes, GError **error)
@@ -257,11 +368,12 @@ static void name_implementation(IfmConvCudaLayer *self)
 {
     const gsize version = self->cuda->api->cudnnGetVersion();
     const int enumerator = enumerators[self->info.algorithm];
-    self->implementation = enumerator < 0 ? g_strdup_printf("own direct kernel, sm_%d", self->cuda->capability)
-                                          : g_strdup_printf("cuDNN %" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT
-                                                            " forward algorithm %d, FMA, sm_%d",
-                                                            version / 10000, version / 100 % 100, version % 100, enumerator,
-                                                            self->cuda->capability);
+    self->implementation =
+        enumerator < 0
+            ? g_strdup_printf("own direct kernel, sm_%d", self->cuda->capability)
+            : g_strdup_printf("cuDNN %zu.%zu.%zu forward algorithm %d, %s, sm_%d", version / 10000, version / 100 % 100,
+                              version % 100, enumerator,
+                              self->math != CUDNN_FMA && self->cuda->allows_tf32 ? "TF32" : "FMA", self->cuda->capability);
     self->info.implementation = self->implementation;
     self->info.weights_bytes = n_weights_of(&self->shape) * sizeof(float);
 }
@@ -344,7 +456,7 @@ static gboolean forward(const IfmConvCudaLayer *self, void *stream, const float 
                                                  self->convolution, enumerators[self->info.algorithm], cuda->workspace,
                                                  cuda->workspace_bytes, &zero, self->output, output),
               "cudnnConvolutionForward", error) &&
-           ((bias == NULL && sum == NULL && self->kernel_shape.activation == IFM_CONV_IDENTITY) ||
+           ((bias == NULL && sum == NULL && self->kernel_shape.activation == IFM_BLOCKED_IDENTITY) ||
             conv_cuda_finish(cuda, stream, &self->kernel_shape, bias, sum, output, error));
 }
 

@@ -9,14 +9,19 @@
 enum
 {
     CUDA_OUT_OF_MEMORY = 2,
+    CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
+    CUDA_ATTRIBUTE_L2_BYTES = 38,
     CUDA_ATTRIBUTE_MAJOR = 75,
     CUDA_ATTRIBUTE_MINOR = 76,
+    CUDA_TF32_CAPABILITY = 80,
     CUDNN_NOT_INITIALIZED = 1001,
     CUDNN_NOT_SUPPORTED = 3000, /* and what follows, up to 3999 */
     CUDNN_DEVICE_ALLOCATION_FAILED = 4004,
     CUDNN_FLOAT = 0,
     CUDNN_NCHW = 0,
     CUDNN_CROSS_CORRELATION_MODE = 1,
+    CUDNN_DEFAULT_MATH = 0, /* of f32: TF32 where the GPU has it, from compute capability 8.0 on */
+    CUDNN_TENSOR_OP = 1,    /* the same; with conversion to f16, which is never taken: 2 */
     CUDNN_FMA = 3,
     CUDNN_ALGO_IMPLICIT_GEMM = 0,
     CUDNN_ALGO_IMPLICIT_PRECOMP_GEMM = 1,
@@ -134,9 +139,10 @@ gboolean conv_cudnn_ok(const ConvCudaApi *api, int status, const char *call, GEr
 struct IfmConvCuda
 {
     const ConvCudaApi *api;
-    int device, capability;
-    void *handle;  /* cudnnHandle_t */
-    void *library; /* cudaLibrary_t: the own kernels */
+    int device, capability, n_multiprocessors, l2_bytes;
+    gboolean allows_tf32; /* and the GPU has it */
+    void *handle;         /* cudnnHandle_t */
+    void *library;        /* cudaLibrary_t: the own kernels */
     void *direct, *finish;
     void *workspace; /* as large as the largest layer needs */
     gsize workspace_bytes;

@@ -134,11 +134,17 @@ static gboolean read_capability(IfmConvCuda *self, GError **error)
 {
     const ConvCudaApi *api = self->api;
     int major = 0, minor = 0;
-    if (!conv_cuda_ok(api, api->cudaDeviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, self->device),
-                      "cudaDeviceGetAttribute", error) ||
-        !conv_cuda_ok(api, api->cudaDeviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, self->device),
-                      "cudaDeviceGetAttribute", error))
-        return FALSE;
+    const struct
+    {
+        int *value, attribute;
+    } asked[] = { { &major, CUDA_ATTRIBUTE_MAJOR },
+                  { &minor, CUDA_ATTRIBUTE_MINOR },
+                  { &self->n_multiprocessors, CUDA_ATTRIBUTE_MULTIPROCESSORS },
+                  { &self->l2_bytes, CUDA_ATTRIBUTE_L2_BYTES } };
+    for (gsize i = 0; i < G_N_ELEMENTS(asked); i++)
+        if (!conv_cuda_ok(api, api->cudaDeviceGetAttribute(asked[i].value, asked[i].attribute, self->device),
+                          "cudaDeviceGetAttribute", error))
+            return FALSE;
     self->capability = 10 * major + minor;
     return conv_cuda_check_gpu(api->cuda_version, self->capability, error);
 }
@@ -163,7 +169,7 @@ static gboolean open_gpu(IfmConvCuda *self, GError **error)
     return ifm_error_pass(error, g_steal_pointer(&local));
 }
 
-IfmConvCuda *ifm_conv_cuda_open(int device, GError **error)
+IfmConvCuda *ifm_conv_cuda_open(int device, gboolean allows_tf32, GError **error)
 {
     const ConvCudaApi *api = conv_cuda_api(error);
     if (api == NULL)
@@ -171,7 +177,22 @@ IfmConvCuda *ifm_conv_cuda_open(int device, GError **error)
     g_autoptr(IfmConvCuda) self = g_new0(IfmConvCuda, 1);
     self->api = api;
     self->device = device;
-    return open_gpu(self, error) ? g_steal_pointer(&self) : NULL;
+    if (!open_gpu(self, error))
+        return NULL;
+    self->allows_tf32 = allows_tf32 && self->capability >= CUDA_TF32_CAPABILITY;
+    return g_steal_pointer(&self);
+}
+
+IfmConvTuned *ifm_conv_cuda_tuned_key(const IfmConvCuda *self, const IfmConvShape *shape, const IfmConvOptions *options,
+                                      const char *runtime)
+{
+    const gsize version = self->api->cudnnGetVersion();
+    return conv_tuned_key(
+        g_strdup_printf("GPU sm_%d, %d multiprocessors, %d KiB of L2%s", self->capability, self->n_multiprocessors,
+                        self->l2_bytes / 1024, self->allows_tf32 ? ", TF32" : ""),
+        g_strdup_printf("%s, cuDNN %" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT ", inferometer %s", runtime,
+                        version / 10000, version / 100 % 100, version % 100, IFM_VERSION),
+        shape, options);
 }
 
 void ifm_conv_cuda_free(IfmConvCuda *self)
@@ -204,7 +225,7 @@ char *ifm_conv_cuda_report(gboolean *is_complete)
     g_string_append_printf(text, "found    CUDA runtime %d.%d (%s)\n", api->cuda_version / 1000,
                            api->cuda_version % 1000 / 10, api->cudart_file);
     g_string_append_printf(text,
-                           "found    cuDNN %" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT ".%" G_GSIZE_FORMAT " (%s)\n"
+                           "found    cuDNN %zu.%zu.%zu (%s)\n"
                            "found    NVRTC %d.%d (%s)\n",
                            version / 10000, version / 100 % 100, version % 100, api->cudnn_file, major, minor,
                            api->nvrtc_file);
@@ -212,7 +233,7 @@ char *ifm_conv_cuda_report(gboolean *is_complete)
     for (int i = 0; i < MAX(n_devices, 1); i++)
     {
         g_clear_error(&error);
-        g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(i, &error);
+        g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(i, FALSE, &error);
         if (cuda != NULL)
             g_string_append_printf(text, "found    GPU %d, compute capability %d.%d\n", i, cuda->capability / 10,
                                    cuda->capability % 10);

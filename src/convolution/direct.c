@@ -75,11 +75,11 @@ static gboolean any_need(const IfmConvShape *shape, const IfmConvOptions *option
     return shares_need(shape, options, TRUE, n_bytes) || shares_need(shape, options, FALSE, n_bytes);
 }
 
-/* Without the library that is said when a layer is made. */
-static const char *refuses(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
+static bool supports(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options,
+                     IfmBlockedError *why)
 {
     gsize n_bytes;
-    return !conv_onednn_check(NULL) || any_need(shape, options, &n_bytes) ? NULL : "no optimised kernel of oneDNN";
+    return any_need(shape, options, &n_bytes) || conv_refuse(why, "no optimised kernel of oneDNN");
 }
 
 static gsize workspace(const ConvAlgorithm *algorithm, const IfmConvShape *shape, const IfmConvOptions *options)
@@ -119,13 +119,14 @@ static void run_share(const ConvJob *job, gsize slot, gsize share)
     }
 }
 
-static gboolean make_part(IfmConv *conv, Part *part, gboolean fused, const float *weights, GError **error)
+static gboolean make_part(IfmConv *conv, Part *part, gboolean fused, const float *weights, IfmBlockedError *error)
 {
+    g_autoptr(GError) refusal = NULL;
     const IfmConvShape share = share_of(&conv->shape, part->end - part->first);
     const float *from = weights + (gsize)part->first * conv_depth(&conv->shape);
-    part->primitive = conv_primitive_new(&share, &conv->options, fused, from, conv->bias + part->first, error);
+    part->primitive = conv_primitive_new(&share, &conv->options, fused, from, conv->bias + part->first, &refusal);
     if (part->primitive == NULL)
-        return FALSE;
+        return conv_onednn_fail(error, refusal);
     const gsize n_bytes = conv_primitive_workspace(part->primitive);
     part->scratch = conv_alloc(n_bytes / sizeof(float) + 1);
     conv->info.workspace_bytes += n_bytes;
@@ -145,7 +146,7 @@ static void clear_parts(IfmConv *conv)
     conv->info.workspace_bytes = conv->info.weights_bytes = 0;
 }
 
-static gboolean make_parts(IfmConv *conv, gboolean fused, const float *weights, GError **error)
+static gboolean make_parts(IfmConv *conv, gboolean fused, const float *weights, IfmBlockedError *error)
 {
     State *state = conv->state;
     const IfmConvShape *shape = &conv->shape;
@@ -160,7 +161,7 @@ static gboolean make_parts(IfmConv *conv, gboolean fused, const float *weights, 
     return TRUE;
 }
 
-static gboolean make(IfmConv *conv, const float *weights, GError **error)
+static bool make(IfmConv *conv, const float *weights, IfmBlockedError *error)
 {
     State *state = conv->state;
     state->parts = g_new0(Part, conv->options.n_threads);
@@ -183,9 +184,8 @@ static void free_state(IfmConv *conv)
 }
 
 const ConvAlgorithm conv_direct = {
-    .name = "direct",
-    .meaning = "the sums as they are defined, by oneDNN's kernels for the blocked layout",
-    .refuses = refuses,
+    .meaning = "the sums as they are defined, by oneDNN's kernels for the blocked layout, or own ones",
+    .supports = supports,
     .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,

@@ -65,14 +65,15 @@ static void transpose_weights(const IfmConvShape *shape, const float *weights, f
                     *transposed++ = weights[((group * n_out + o) * channels + c) * n_taps + tap];
 }
 
-static gboolean make(IfmConv *conv, const float *weights, GError **error)
+static bool make(IfmConv *conv, const float *weights, IfmBlockedError *error)
 {
     const IfmConvShape *shape = &conv->shape;
-    if (!conv_onednn_check(error))
-        return FALSE;
+    g_autoptr(GError) missing = NULL;
+    if (!conv_onednn_check(&missing))
+        return conv_onednn_fail(error, missing);
     State *state = conv->state;
     conv->info.workspace_bytes = workspace(conv->algorithm, shape, &conv->options);
-    state->weights = conv_own_weights(conv);
+    state->weights = conv_own_weights(conv, conv_n_weights(&conv->shape));
     state->columns = conv_own(conv, conv_n_pixels(shape) * conv_depth(shape));
     state->product = conv_own(conv, conv_n_pixels(shape) * (gsize)(shape->out_channels / shape->groups));
     if (conv->is_short)
@@ -83,9 +84,8 @@ static gboolean make(IfmConv *conv, const float *weights, GError **error)
 }
 
 const ConvAlgorithm conv_gemm = {
-    .name = "gemm",
     .meaning = "all patches as one matrix (im2col), and one matrix product",
-    .refuses = conv_refuses_groups,
+    .supports = conv_supports_groups,
     .workspace = workspace,
     .state_bytes = sizeof(State),
     .make = make,

@@ -5,6 +5,8 @@
 
 /* conv_onednn_check: opens the library at the first call. Returns: FALSE with IFM_ERROR_UNAVAILABLE. */
 gboolean conv_onednn_check(GError **error);
+/* conv_onednn_fail: hands on what failed here: of its codes, unavailable and unsupported. Returns: FALSE */
+gboolean conv_onednn_fail(IfmBlockedError *error, const GError *failure);
 /* conv_onednn_version: "2.6.3"; NULL where the library is not there. */
 const char *conv_onednn_version(void);
 

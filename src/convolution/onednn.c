@@ -65,10 +65,12 @@ static struct
 
 static gpointer open_library(gpointer data)
 {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    g_autofree char *package = ifm_path_package("inferometer_onednn/" LIBRARY);
+    void *library = dlopen(package != NULL ? package : LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
     {
-        g_snprintf(dnnl.why, sizeof dnnl.why, "oneDNN is missing: %s", dlerror());
+        g_autofree char *install = ifm_path_install("inferometer-onednn");
+        g_snprintf(dnnl.why, sizeof dnnl.why, "oneDNN is missing: %s (%s)", dlerror(), install);
         return NULL;
     }
     const struct
@@ -113,6 +115,12 @@ gboolean conv_onednn_check(GError **error)
     if (!is_open())
         ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s", dnnl.why);
     return is_open();
+}
+
+gboolean conv_onednn_fail(IfmBlockedError *error, const GError *failure)
+{
+    const gboolean is_missing = g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    return ifm_blocked_fail(error, is_missing ? IFM_BLOCKED_UNAVAILABLE : IFM_BLOCKED_UNSUPPORTED, "%s", failure->message);
 }
 
 const char *conv_onednn_version(void)
@@ -217,9 +225,9 @@ static gboolean fill_post_ops(dnnl_post_ops_t post_ops, const IfmConvOptions *op
 #else
 #define APPEND(kind, alpha, beta) dnnl.post_ops_append_eltwise(post_ops, 1, kind, alpha, beta)
 #endif
-    if (options->activation == IFM_CONV_RELU)
+    if (options->activation == IFM_BLOCKED_RELU)
         return APPEND(dnnl_eltwise_relu, 0, 0) == dnnl_success;
-    if (options->activation == IFM_CONV_CLIP)
+    if (options->activation == IFM_BLOCKED_CLIP)
         return APPEND(dnnl_eltwise_clip, options->alpha, options->beta) == dnnl_success;
     return TRUE;
 #undef APPEND

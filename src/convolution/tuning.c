@@ -27,26 +27,63 @@ void ifm_conv_tuned_free(IfmConvTuned *tuned)
     ifm_record_free(tuned, ifm_conv_tuned_fields);
 }
 
-/* "model name" of the first processor. */
-static char *processor_name(void)
+/* What of /proc/cpuinfo tells one processor from another, on x86 and on ARM. */
+static const struct
 {
+    const char *key, *word;
+} processor_words[] = {
+    { "vendor_id", "" },           { "cpu family", "family " },   { "model", "model " },
+    { "stepping", "stepping " },   { "microcode", "microcode " }, { "CPU implementer", "implementer " },
+    { "CPU variant", "variant " }, { "CPU part", "part " },       { "CPU revision", "revision " },
+    { "model name", "" },
+};
+
+/* The value of a line "key : value"; NULL: there is none. (transfer full) */
+static char *line_value(const char *const *lines, const char *key)
+{
+    for (; *lines != NULL; lines++)
+    {
+        const char *colon = strchr(*lines, ':');
+        g_autofree char *name = colon != NULL ? g_strstrip(g_strndup(*lines, (gsize)(colon - *lines))) : NULL;
+        if (g_strcmp0(name, key) == 0)
+            return g_strstrip(g_strdup(colon + 1));
+    }
+    return NULL;
+}
+
+char *conv_processor_text(const char *cpuinfo, const gint64 *cache_bytes, gsize n_caches)
+{
+    g_auto(GStrv) lines = g_strsplit(cpuinfo, "\n", -1);
+    g_autofree char *flags = line_value((const char *const *)lines, "flags");
+    GString *text = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(processor_words); i++)
+    {
+        g_autofree char *value = line_value((const char *const *)lines, processor_words[i].key);
+        if (value != NULL)
+            g_string_append_printf(text, "%s%s%s", text->len > 0 ? ", " : "", processor_words[i].word, value);
+    }
+    if (text->len == 0)
+        g_string_append(text, "unknown");
+    if (flags != NULL && strstr(flags, "hypervisor") != NULL)
+        g_string_append(text, ", under a hypervisor");
+    for (gsize i = 0; i < n_caches; i++)
+        if (cache_bytes[i] > 0)
+            g_string_append_printf(text, "%s%" G_GINT64_FORMAT " KiB", i == 0 ? ", caches " : " ", cache_bytes[i] >> 10);
+    return g_string_free(text, FALSE);
+}
+
+char *ifm_conv_processor(void)
+{
+    const gint64 caches[] = { sysconf(_SC_LEVEL1_DCACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE),
+                              sysconf(_SC_LEVEL3_CACHE_SIZE) };
     g_autofree char *text = NULL;
-    const char *line = g_file_get_contents("/proc/cpuinfo", &text, NULL, NULL) ? strstr(text, "model name") : NULL;
-    const char *colon = line != NULL ? strchr(line, ':') : NULL;
-    return g_strstrip(colon != NULL ? g_strndup(colon + 1, strcspn(colon, "\n") - 1) : g_strdup("unknown"));
+    g_file_get_contents("/proc/cpuinfo", &text, NULL, NULL);
+    return conv_processor_text(text != NULL ? text : "", caches, G_N_ELEMENTS(caches));
 }
 
 static char *shape_text(const IfmConvShape *shape, const IfmConvOptions *options)
 {
-    static const char *const activations[IFM_N_CONV_ACTIVATIONS] = {
-        [IFM_CONV_IDENTITY] = "identity",
-        [IFM_CONV_RELU] = "relu",
-        [IFM_CONV_CLIP] = "clip",
-        [IFM_CONV_LEAKY_RELU] = "leaky relu",
-        [IFM_CONV_HARD_SIGMOID] = "hard sigmoid",
-        [IFM_CONV_SIGMOID] = "sigmoid",
-        [IFM_CONV_TANH] = "tanh",
-    };
+    g_autofree char *activation = g_strdelimit(g_strdup(ifm_blocked_activation_name(options->activation)), "_", ' ');
     GString *text = g_string_new(NULL);
     const gint64 *in = shape->in, *kernel = shape->kernel, *stride = shape->stride, *pads = shape->pads;
     g_string_append_printf(text, "%ldx%ldx%ldx%ld to %ld, %ldx%ld", (long)shape->batch, (long)shape->channels, (long)in[0],
@@ -62,25 +99,31 @@ static char *shape_text(const IfmConvShape *shape, const IfmConvOptions *options
     g_string_append_printf(text, ", blocks %d %d", shape->input_block, shape->block);
     if (options->has_sum)
         g_string_append(text, ", sum");
-    if (options->activation != IFM_CONV_IDENTITY)
-        g_string_append_printf(text, ", %s", activations[options->activation]);
+    if (options->activation != IFM_BLOCKED_IDENTITY)
+        g_string_append_printf(text, ", %s", activation);
     if (options->max_workspace_bytes != 0 && options->max_workspace_bytes != IFM_CONV_WORKSPACE_BYTES)
-        g_string_append_printf(text, ", workspace %" G_GSIZE_FORMAT, options->max_workspace_bytes);
+        g_string_append_printf(text, ", workspace %zu", options->max_workspace_bytes);
     return g_string_free(text, FALSE);
+}
+
+IfmConvTuned *conv_tuned_key(char *processor, char *library, const IfmConvShape *shape, const IfmConvOptions *options)
+{
+    IfmConvTuned *key = g_new0(IfmConvTuned, 1);
+    key->processor = processor;
+    key->library = library;
+    key->shape = shape_text(shape, options);
+    key->n_threads = MAX(options->n_threads, 1);
+    key->algorithm = g_strdup("");
+    return key;
 }
 
 IfmConvTuned *ifm_conv_tuned_key(const IfmConvShape *shape, const IfmConvOptions *options, const char *runtime)
 {
     const char *isa = ifm_conv_isa(shape->block, options->max_isa);
     const char *onednn = conv_onednn_check(NULL) ? conv_onednn_version() : "none";
-    g_autofree char *name = processor_name();
-    IfmConvTuned *key = g_new0(IfmConvTuned, 1);
-    key->processor = g_strdup_printf("%s, %s", name, isa != NULL ? isa : "none");
-    key->library = g_strdup_printf("%s, oneDNN %s, inferometer %s", runtime, onednn, IFM_VERSION);
-    key->shape = shape_text(shape, options);
-    key->n_threads = MAX(options->n_threads, 1);
-    key->algorithm = g_strdup("");
-    return key;
+    g_autofree char *name = ifm_conv_processor();
+    return conv_tuned_key(g_strdup_printf("%s, %s", name, isa != NULL ? isa : "none"),
+                          g_strdup_printf("%s, oneDNN %s, inferometer %s", runtime, onednn, IFM_VERSION), shape, options);
 }
 
 IfmConvTuned *ifm_conv_tuned_find(const GPtrArray *rows, const IfmConvTuned *key)

@@ -18,7 +18,7 @@ static gboolean read_comment(IfmText *text, Declared *declared, GError **error)
     if (!ifm_text_word(text, "Nodes:"))
         return TRUE;
     if (declared->line != 0)
-        return ifm_text_fail(text, error, "declares the nodes again; line %" G_GSIZE_FORMAT " did", declared->line);
+        return ifm_text_fail(text, error, "declares the nodes again; line %zu did", declared->line);
     declared->line = text->line;
     if (!ifm_text_count_field(text, "the number of nodes", IFM_GRAPH_MAX_NODES, &declared->n_nodes, error))
         return FALSE;

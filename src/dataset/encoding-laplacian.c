@@ -146,7 +146,7 @@ static void refuse_size(const IfmGraph *graph, gint64 dim, const gint64 *sizes, 
         ifm_error_refuse(error,
                          "%s has %" G_GINT64_FORMAT
                          " node%s: too few for a Laplacian encoding of dimension %" G_GINT64_FORMAT "; %s",
-                         graph->name, min, min == 1 ? "" : "s", dim, right);
+                         graph->name, min, ifm_plural(min), dim, right);
     else
         ifm_error_refuse(error,
                          "%s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
@@ -511,7 +511,7 @@ static void report_facts(IfmEncoding *encoding, gint64 n_graphs, const Facts *fa
            facts->components.figure);
     report(encoding, n_graphs, &facts->singles,
            "%" G_GINT64_FORMAT " node%s without edges: 0 in the vectors of all others, and an eigenvalue of 1",
-           facts->singles.figure, facts->singles.figure == 1 ? "" : "s");
+           facts->singles.figure, ifm_plural(facts->singles.figure));
     report(encoding, n_graphs, &facts->repeated,
            "the eigenvalue %.6g is repeated %" G_GINT64_FORMAT " times: its vectors are one basis of many",
            facts->repeated.value, facts->repeated.figure);

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/base.h>
+
 #define LANES 8 /* start nodes in one block: their probabilities are adjacent, one cache line per node */
 
 typedef double Lane[LANES];
@@ -227,6 +229,6 @@ IfmEncoding *ifm_encoding_random_walk(const IfmGraph *graph, gint64 dim, IfmEnco
     if (walks.n_ends > 0)
         g_ptr_array_add(encoding->notes,
                         g_strdup_printf("%" G_GINT64_FORMAT " node%s that no edge leaves: a walk ends there", walks.n_ends,
-                                        walks.n_ends == 1 ? "" : "s"));
+                                        ifm_plural(walks.n_ends)));
     return g_steal_pointer(&encoding);
 }

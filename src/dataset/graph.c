@@ -18,8 +18,7 @@ void ifm_graph_free(IfmGraph *graph)
 
 void *ifm_graph_memory_error(gint64 n, gsize size, GError **error)
 {
-    ifm_error_set(error, IFM_ERROR_MEMORY,
-                  "no memory for %" G_GINT64_FORMAT " numbers of %" G_GSIZE_FORMAT " bytes of a graph", n, size);
+    ifm_error_set(error, IFM_ERROR_MEMORY, "no memory for %" G_GINT64_FORMAT " numbers of %zu bytes of a graph", n, size);
     return NULL;
 }
 

@@ -85,7 +85,7 @@ gboolean ifm_text_fail(const IfmText *text, GError **error, const char *format, 
     va_start(arguments, format);
     g_autofree char *message = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    return ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", text->name, MAX(text->line, 1), message);
+    return ifm_error_refuse(error, "%s:%zu: %s", text->name, MAX(text->line, 1), message);
 }
 
 /* The field for a message: at most 40 bytes, with escapes for all but printable ASCII. (transfer full) */

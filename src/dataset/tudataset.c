@@ -102,7 +102,7 @@ static gboolean read_values(IfmText *text, gint64 n, const char *what, gint64 *w
             return FALSE;
         if (count_fields(*text) != *width)
             return ifm_text_fail(text, error, "%" G_GINT64_FORMAT " number%s; the first line has %" G_GINT64_FORMAT,
-                                 count_fields(*text), count_fields(*text) == 1 ? "" : "s", *width);
+                                 count_fields(*text), ifm_plural(count_fields(*text)), *width);
         for (gint64 k = 0; k < *width; k++)
             if (!ifm_text_number_field(text, "a value", value++, error))
                 return FALSE;

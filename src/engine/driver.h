@@ -25,6 +25,7 @@ struct IfmEngine
     IfmClock *clock;
     char *version; /* driver */
     char *library; /* driver */
+    char *untested;
 };
 
 struct IfmCompiled
@@ -109,6 +110,10 @@ struct IfmDriver
      * IFM_PROFILE_MEANS it is one with the means, cut to resolution_ns, of all n_inferences since it was compiled: the
      * same nodes in the same order each time, duration_ns -1 for one that never ran. */
     gboolean (*profile)(IfmCompiled *compiled, IfmRequest *request, GPtrArray *profiles, GError **error);
+    /* tune: optional, executor (stream 0), options.time_regions: as ifm_request_tune(), which has looked at the model.
+     * @layers: IfmTunedLayer* are added */
+    gboolean (*tune)(IfmCompiled *compiled, IfmRequest *request, const IfmTuning *tuning, GPtrArray *layers,
+                     GError **error);
     /* parts: optional, executor (stream 0), options.profiling. For each node of the runtime the names of the model's
      * nodes, and of other things, that went into it: char* -> GPtrArray of char*. NULL if the runtime does not report
      * it. */

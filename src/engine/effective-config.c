@@ -80,7 +80,7 @@ IfmCompiled *ifm_compiled_again(IfmCompiled *compiled, const IfmTensor *inputs, 
     options.save_outline = TRUE;
     IfmDeviceSpec spec = *compiled->spec;
     spec.n_streams = 1; /* not every runtime can profile several streams, and one shows what runs */
-    IfmCompiled *profiled = ifm_engine_compile(compiled->engine, compiled->model, &spec, &options, error);
+    IfmCompiled *profiled = ifm_engine_compile_listing(compiled->engine, compiled->model, &spec, &options, error);
     if (profiled == NULL)
         return NULL;
     *request = ifm_compiled_request(profiled, 0, error);

@@ -31,6 +31,13 @@ void ifm_executor_post(IfmExecutor *executor, IfmJob *job);
 /** ifm_executor_call: Runs @function on the executor and waits; directly if this is that thread. */
 void ifm_executor_call(IfmExecutor *executor, void (*function)(void *user), void *user);
 
+/* --- engine.c --------------------------------------------------------------------------------------------------------- */
+
+/** ifm_engine_compile_listing: As ifm_engine_compile(), but options.profiling needs no IFM_CAN_PROFILE: which nodes run is
+ * asked for, not their times. */
+IfmCompiled *ifm_engine_compile_listing(IfmEngine *engine, IfmModel *model, const IfmDeviceSpec *spec,
+                                        const IfmCompileOptions *options, GError **error);
+
 /* --- spec.c ----------------------------------------------------------------------------------------------------------- */
 
 /** ifm_device_spec_device: Returns: (transfer full) "ENGINE:UNIT[:INDEX]", without cores and streams. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine-private.h"
+#include "runtime-private.h"
 
 /* An engine compiles models for a device by the driver of its name and checks what the driver returns. */
 
@@ -52,6 +53,7 @@ IfmEngine *ifm_engine_open(const char *name, IfmClock *clock, GError **error)
     if (engine == NULL)
         return NULL;
     engine->driver = driver;
+    engine->untested = ifm_runtime_untested(name, engine->version);
     engine->clock = ifm_clock_ref(clock);
     g_atomic_ref_count_init(&engine->references);
     return engine;
@@ -70,6 +72,7 @@ void ifm_engine_unref(IfmEngine *engine)
     IfmClock *clock = engine->clock; /* a driver's close may still read these, and frees the object */
     g_autofree char *version = engine->version;
     g_autofree char *library = engine->library;
+    g_autofree char *untested = engine->untested;
     engine->driver->close(engine);
     ifm_clock_unref(clock);
 }
@@ -80,6 +83,7 @@ IfmEngineInfo ifm_engine_info(const IfmEngine *engine)
         .name = engine->driver->name,
         .version = engine->version != NULL ? engine->version : "",
         .library = engine->library != NULL ? engine->library : "",
+        .untested = engine->untested,
         .clock = engine->clock,
     };
 }
@@ -242,10 +246,12 @@ static void call_clear(void *user)
     compiled->engine->driver->compiled_clear(compiled);
 }
 
-/* Checks what only the compiled model shows: this device's capabilities, and free dimensions. */
-static gboolean check_compiled(const IfmCompiled *compiled, GError **error)
+/* Checks what only the compiled model shows: this device's capabilities, and free dimensions. @also: capabilities that are
+ * not needed */
+static gboolean check_compiled(const IfmCompiled *compiled, guint32 also, GError **error)
 {
-    if (!ifm_compile_options_check(&compiled->options, compiled->spec, compiled->spec->text, compiled->capabilities, error))
+    if (!ifm_compile_options_check(&compiled->options, compiled->spec, compiled->spec->text, compiled->capabilities | also,
+                                   error))
         return FALSE;
     for (guint i = 0; (compiled->capabilities & IFM_CAN_FREE_SHAPES) == 0 && i < compiled->inputs->len; i++)
     {
@@ -288,8 +294,8 @@ static void compiled_release(IfmCompiled *compiled)
     g_free(compiled);
 }
 
-IfmCompiled *ifm_engine_compile(IfmEngine *engine, IfmModel *model, const IfmDeviceSpec *spec,
-                                const IfmCompileOptions *options, GError **error)
+static IfmCompiled *compile(IfmEngine *engine, IfmModel *model, const IfmDeviceSpec *spec, const IfmCompileOptions *options,
+                            guint32 also, GError **error)
 {
     if (!check_engine(engine, spec, error) ||
         !ifm_compile_options_check(options, spec, spec->text, engine->driver->capabilities, error) ||
@@ -303,13 +309,25 @@ IfmCompiled *ifm_engine_compile(IfmEngine *engine, IfmModel *model, const IfmDev
     }
     CompileCall call = { .compiled = compiled };
     ifm_compiled_invoke(compiled, 0, call_compile, &call);
-    if (!call.ok || !check_compiled(compiled, &call.error))
+    if (!call.ok || !check_compiled(compiled, also, &call.error))
     {
         g_propagate_error(error, call.error);
         ifm_compiled_free(compiled);
         return NULL;
     }
     return compiled;
+}
+
+IfmCompiled *ifm_engine_compile(IfmEngine *engine, IfmModel *model, const IfmDeviceSpec *spec,
+                                const IfmCompileOptions *options, GError **error)
+{
+    return compile(engine, model, spec, options, 0, error);
+}
+
+IfmCompiled *ifm_engine_compile_listing(IfmEngine *engine, IfmModel *model, const IfmDeviceSpec *spec,
+                                        const IfmCompileOptions *options, GError **error)
+{
+    return compile(engine, model, spec, options, IFM_CAN_PROFILE, error);
 }
 
 void ifm_compiled_free(IfmCompiled *compiled)
@@ -381,8 +399,8 @@ gboolean ifm_buffer_tensor(IfmBuffer *buffer, IfmDtype dtype, int rank, const gi
     if (tensor->size_bytes > buffer->size_bytes)
     {
         g_autofree char *text = ifm_shape_to_string(rank, shape);
-        return ifm_error_refuse(error, "buffer of %" G_GSIZE_FORMAT " bytes: %s%s needs %" G_GSIZE_FORMAT,
-                                buffer->size_bytes, ifm_dtype_name(dtype), text, tensor->size_bytes);
+        return ifm_error_refuse(error, "buffer of %zu bytes: %s%s needs %zu", buffer->size_bytes, ifm_dtype_name(dtype),
+                                text, tensor->size_bytes);
     }
     return buffer->engine->driver->buffer_tensor(buffer, tensor, error);
 }
@@ -392,9 +410,7 @@ gboolean ifm_engine_copy(IfmEngine *engine, const IfmTensor *from, const IfmTens
     if (!check_buffers(engine, error))
         return FALSE;
     if (from->size_bytes != to->size_bytes || (from->memory == IFM_MEMORY_HOST && to->memory == IFM_MEMORY_HOST))
-        return ifm_error_refuse(error,
-                                "%s: a copy of %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                                " bytes: sizes must be equal, and one side the device's",
+        return ifm_error_refuse(error, "%s: a copy of %zu to %zu bytes: sizes must be equal, and one side the device's",
                                 engine->driver->name, from->size_bytes, to->size_bytes);
     return engine->driver->copy(engine, from, to, error);
 }
@@ -410,9 +426,7 @@ gboolean ifm_engine_copy_host(IfmEngine *engine, const IfmDeviceSpec *spec, cons
     if (!check_engine(engine, spec, error))
         return FALSE;
     if (from->size_bytes != to->size_bytes || from->memory != IFM_MEMORY_HOST || to->memory != IFM_MEMORY_HOST)
-        return ifm_error_refuse(error,
-                                "%s: a copy of %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                                " bytes: sizes must be equal, and both sides the host's",
+        return ifm_error_refuse(error, "%s: a copy of %zu to %zu bytes: sizes must be equal, and both sides the host's",
                                 spec->text, from->size_bytes, to->size_bytes);
     if (engine->driver->copy_host != NULL)
         return engine->driver->copy_host(engine, spec, from, to, error);

@@ -41,10 +41,10 @@ typedef struct IfmCompiled IfmCompiled; /* a model compiled for a device; holds 
 typedef struct IfmRequest IfmRequest;   /* one inference at a time */
 
 /** IfmEngineInfo: borrowed from the engine. @version: the runtime's own version string. @library: the file that was opened;
- * "" for an engine without a library. */
+ * "" for an engine without a library. @untested: that the version is outside those that were tested; NULL: it is not */
 typedef struct
 {
-    const char *name, *version, *library;
+    const char *name, *version, *library, *untested;
     IfmClock *clock;
 } IfmEngineInfo;
 IfmEngineInfo ifm_engine_info(const IfmEngine *engine);
@@ -57,6 +57,7 @@ typedef struct
     int threads;                   /* 0: as many as the spec has cores, else as this process may use */
     gboolean optimise;             /* graph optimisation; FALSE for the reference */
     gboolean keep_layout;          /* optimise without layouts of the runtime's own, such as blocked channels */
+    gboolean keep_operators;       /* optimise without operators of the runtime's own: the graph is of no processor */
     gboolean profiling;            /* per-node times; slows the model down */
     gboolean native_async;         /* use the runtime's own asynchrony instead of the driver's threads */
     const IfmDimBinding *bindings; /* free dimensions to fix before compiling; the rest stay free */
@@ -71,6 +72,7 @@ typedef struct
     /* convolution algorithms, NULL-terminated, or NULL: the runtime's own kernels. "winograd" for all layers,
      * "LAYER=direct" for one, "fallback=gemm" for those that the algorithm cannot do; "workspace=BYTES" */
     const char *const *convolutions;
+    gboolean time_regions; /* for ifm_request_tune() */
 } IfmCompileOptions;
 
 #define IFM_COMPILE_OPTIONS_INIT ((IfmCompileOptions){ .dtype = IFM_DTYPE_F32, .optimise = TRUE })
@@ -236,6 +238,42 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmEngineProfile, ifm_engine_profile_free)
  * last call (IFM_PROFILE_MEANS: OpenVINO); none without an inference. NULL with IFM_ERROR_UNSUPPORTED.
  */
 GPtrArray *ifm_compiled_profile(IfmCompiled *compiled, IfmRequest *request, GError **error);
+
+/** IfmTunedLayer: what a convolution of a region runs best by, measured within the model. @node, @index: of the region and
+ * of the convolution in its program    @algorithm: "any", the rule's, unless another is told apart from it, or the
+ * rule's was not to be tried: "winograd 4"    @time_ns, @rule_ns: of that, and of the rule's; 0: it was not measured */
+typedef struct
+{
+    char *node, *layer, *algorithm, *implementation;
+    int index;
+    double time_ns, rule_ns;
+} IfmTunedLayer;
+
+/** ifm_tuned_layers_to_json, _from_json: (transfer full) of IfmTunedLayer*; the second NULL with IFM_ERROR_INVALID. */
+json_t *ifm_tuned_layers_to_json(const GPtrArray *layers);
+GPtrArray *ifm_tuned_layers_from_json(const json_t *json, GError **error);
+
+/** IfmTuning: @level: which algorithms are tried: IFM_TUNE_ALL; IFM_TUNE_CLOSE: without those whose transforms amplify
+ * rounding by more than a digit; IFM_TUNE_EXACT: without transforms    @round: told before each round of @n; FALSE: no more
+ */
+typedef enum
+{
+    IFM_TUNE_ALL,
+    IFM_TUNE_CLOSE,
+    IFM_TUNE_EXACT,
+    IFM_N_TUNE_LEVELS
+} IfmTuneLevel;
+typedef struct
+{
+    IfmTuneLevel level;
+    gboolean (*round)(int round, int n, void *user);
+    void *user;
+} IfmTuning;
+
+/** ifm_request_tune: Measures the algorithms of a model with regions that was compiled with options.time_regions, whose
+ * inputs are set: they take turns within the model over several rounds.
+ * Returns: (transfer full) IfmTunedLayer*; NULL with IFM_ERROR_UNSUPPORTED (no engine for it), IFM_ERROR_CANCELLED. */
+GPtrArray *ifm_request_tune(IfmRequest *request, const IfmTuning *tuning, GError **error);
 
 /**
  * IfmEngineMemory: allocator statistics, bytes; -1 for one that the runtime does not report.

@@ -124,7 +124,7 @@ static gboolean check_tensor(const IfmRequest *request, const char *side, const 
     {
         g_autofree char *right = ifm_shape_to_string(port->rank, port->dims);
         g_autofree char *found = ifm_shape_to_string(tensor->rank, tensor->shape);
-        return ifm_error_refuse(error, "%s, %s '%s': %s%s given, %s%s is right", ifm_model_name(compiled->model), side,
+        return ifm_error_refuse(error, "%s, %s '%s': %s%s given, %s%s is expected", ifm_model_name(compiled->model), side,
                                 port->name, ifm_dtype_name(tensor->dtype), found, ifm_dtype_name(port->dtype),
                                 port->rank < 0 ? "[...]" : right);
     }
@@ -144,8 +144,7 @@ static const IfmPort *find_port(const IfmRequest *request, const GPtrArray *port
 {
     if (index < ports->len)
         return ports->pdata[index];
-    ifm_error_refuse(error, "%s: no %s %" G_GSIZE_FORMAT ", it has %u", ifm_model_name(request->compiled->model), side,
-                     index, ports->len);
+    ifm_error_refuse(error, "%s: no %s %zu, it has %u", ifm_model_name(request->compiled->model), side, index, ports->len);
     return NULL;
 }
 

@@ -15,6 +15,13 @@ void *ifm_runtime_open(const char *runtime, char **file, GError **error);
 /** ifm_runtime_symbol: Returns: NULL with IFM_ERROR_UNAVAILABLE: another library, or an older one. */
 void *ifm_runtime_symbol(void *library, const char *runtime, const char *file, const char *symbol, GError **error);
 
+/** ifm_runtime_is_at_least: Compares the first two numbers of versions: "2025.4.1-203" is at least "2025.1". FALSE where
+ * @version (nullable) has no two numbers. */
+gboolean ifm_runtime_is_at_least(const char *version, const char *oldest);
+/** ifm_runtime_untested: Returns: (transfer full) that a runtime's version is outside the range of those that were tested
+ * (setup/tested.txt); NULL: it is within, or the runtime has no such range. */
+char *ifm_runtime_untested(const char *runtime, const char *version);
+
 /** ifm_runtime_bound: Returns: the value that a compile's bindings give a dimension; -1: it stays free. */
 gint64 ifm_runtime_bound(const IfmCompileOptions *options, const char *dim_name);
 /** ifm_runtime_n_threads: Threads for all streams together: as asked, else the cores of the spec, else of this

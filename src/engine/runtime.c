@@ -5,6 +5,7 @@
 #include <base/base.h>
 
 #include "runtime-private.h"
+#include "tested-versions.h"
 
 /* A hint for a library that cannot be opened: @variable names another one, or is the reason for this one. */
 static char *variable_hint(const char *runtime)
@@ -15,19 +16,27 @@ static char *variable_hint(const char *runtime)
     return g_strdup_printf("%s names another", variable);
 }
 
+static gboolean refuse_library(const char *runtime, const char *path, const char *said, GError **error)
+{
+    const gsize length = strlen(path);
+    const gboolean is_missing = strchr(path, '/') == NULL && said != NULL && strstr(said, "No such file") != NULL;
+    if (said != NULL && g_str_has_prefix(said, path)) /* the loader's message begins with it, too */
+        said += length + strspn(said + length, ": ");
+    g_autofree char *words = ifm_runtime_words(said, NULL), *hint = variable_hint(runtime),
+                    *install = ifm_path_install(runtime);
+    if (is_missing && g_getenv(ifm_path_runtime_variable(runtime)) == NULL)
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: not installed: %s (%s)", runtime, install, hint);
+    return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot open its library %s: %s (%s)", runtime, path, words,
+                         hint);
+}
+
 void *ifm_runtime_open(const char *runtime, char **file, GError **error)
 {
     g_autofree char *path = ifm_path_runtime(runtime);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
     {
-        const char *said = dlerror();
-        gsize length = strlen(path);
-        if (said != NULL && g_str_has_prefix(said, path)) /* the loader's message begins with it, too */
-            said += length + strspn(said + length, ": ");
-        g_autofree char *words = ifm_runtime_words(said, NULL);
-        g_autofree char *hint = variable_hint(runtime);
-        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: cannot open its library %s: %s (%s)", runtime, path, words, hint);
+        refuse_library(runtime, path, dlerror(), error);
         return NULL;
     }
     struct link_map *map = NULL;
@@ -47,6 +56,48 @@ void *ifm_runtime_symbol(void *library, const char *runtime, const char *file, c
     ifm_error_set(error, IFM_ERROR_UNAVAILABLE,
                   "%s: %s has no function %s: it is another library, or too old a version (%s)", runtime, file, symbol,
                   hint);
+    return NULL;
+}
+
+/* --- versions ------------------------------------------------------------------------------------------------------ */
+
+static const struct
+{
+    const char *runtime, *oldest, *newest;
+} tested[] = { IFM_TESTED_VERSIONS };
+
+/* The first two numbers of a version, which are compared; FALSE: it has none. */
+static gboolean read_release(const char *version, gint64 *release)
+{
+    char *end = NULL;
+    release[0] = g_ascii_strtoll(version, &end, 10);
+    if (end == version || *end != '.')
+        return FALSE;
+    version = end + 1;
+    release[1] = g_ascii_strtoll(version, &end, 10);
+    return end > version;
+}
+
+gboolean ifm_runtime_is_at_least(const char *version, const char *oldest)
+{
+    gint64 release[2], other[2];
+    if (version == NULL || !read_release(version, release) || !read_release(oldest, other))
+        return FALSE;
+    return release[0] != other[0] ? release[0] > other[0] : release[1] >= other[1];
+}
+
+char *ifm_runtime_untested(const char *runtime, const char *version)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(tested); i++)
+    {
+        if (!g_str_equal(runtime, tested[i].runtime))
+            continue;
+        if (ifm_runtime_is_at_least(version, tested[i].oldest) && ifm_runtime_is_at_least(tested[i].newest, version))
+            return NULL;
+        return g_strdup_printf("%s %s is outside the tested versions, %s to %s", runtime,
+                               version != NULL && *version != '\0' ? version : "of an unknown version", tested[i].oldest,
+                               tested[i].newest);
+    }
     return NULL;
 }
 

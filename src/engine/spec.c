@@ -24,7 +24,7 @@ static gboolean refuse(const Cursor *cursor, const char *format, ...)
     g_autofree char *what = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     return ifm_error_refuse(cursor->error,
-                            "device '%s': %s (right: ENGINE:UNIT[:INDEX][@CORES][#STREAMS], e.g. openvino:CPU@0-3)",
+                            "device '%s': %s (expected: ENGINE:UNIT[:INDEX][@CORES][#STREAMS], e.g. openvino:CPU@0-3)",
                             cursor->text, what);
 }
 

@@ -53,7 +53,7 @@ static char *place_of(const IfmBack *back)
 {
     if (*back->node->name != '\0')
         return g_strdup_printf("node '%s' (%s)", back->node->name, back->node->op_type);
-    return g_strdup_printf("node %" G_GSIZE_FORMAT " (%s)", back->node_index, back->node->op_type);
+    return g_strdup_printf("node %zu (%s)", back->node_index, back->node->op_type);
 }
 
 void ifm_back_fail(IfmBack *back, const char *format, ...)
@@ -75,7 +75,7 @@ gboolean ifm_back_is_constant(const IfmBack *back, const char *tensor)
 
 static char *kept_key(gsize node_index, const char *key)
 {
-    return g_strdup_printf("%" G_GSIZE_FORMAT " %s", node_index, key);
+    return g_strdup_printf("%zu %s", node_index, key);
 }
 
 void ifm_back_keep_for(IfmBack *back, gsize node_index, const char *key, const char *tensor)

@@ -12,7 +12,7 @@ static const char *new_name(IfmBack *back, GHashTable *taken, const char *what)
     if (back->node != NULL && *back->node->name != '\0')
         g_string_append_printf(name, ".%s", back->node->name);
     else if (back->node != NULL)
-        g_string_append_printf(name, ".node%" G_GSIZE_FORMAT, back->node_index);
+        g_string_append_printf(name, ".node%zu", back->node_index);
     g_string_append_printf(name, ".%s", what);
     gsize length = name->len;
     char *base = g_string_chunk_insert_const(back->strings, name->str);

@@ -321,12 +321,7 @@ static void write_model(IfmBack *back)
     back->part = "forward";
     for (gsize i = 0; i < ifm_model_n_nodes(model) && back->error == NULL; i++)
         write_node(back, i);
-    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
-    {
-        const IfmPort *port = ifm_model_output(model, i);
-        ifm_model_builder_output(back->builder, port->name, port->dtype, port->rank, port->dims,
-                                 (const char *const *)port->dim_names);
-    }
+    ifm_model_builder_copy_outputs(back->builder, model);
 }
 
 IfmModel *ifm_gradient_lowered(IfmModel *model, const IfmGradientOptions *options, GError **error)

@@ -70,7 +70,7 @@ static gboolean check_model(const ExportConfig *text, guint i, GError **error)
         if (g_str_has_prefix(*word, "size=") || g_str_has_prefix(*word, "batch="))
             return ifm_yaml_key_error(&text->place, "models", i, error, "%s: sizes and batches are lists of their own",
                                       *word);
-    return check_axis(text, entry, "sizes", text->sizes, "size", entry->min_image, error) &&
+    return check_axis(text, entry, "sizes", text->sizes, "size", ifm_zoo_min_image(entry), error) &&
            check_axis(text, entry, "batches", text->batches, "batch", 1, error);
 }
 

@@ -325,11 +325,31 @@ static char *members_text(const Mapping *mapping, const GArray *members)
     return g_string_free(text, FALSE);
 }
 
+/* The members in words, and the costliest of them where the runtime's name is none of the model's: "Multiply_20281" says
+ * nothing, and a fused node's name is that of a light node in it. */
+static void name_members(const Mapping *mapping, IfmKernel *kernel)
+{
+    gint64 max = -1;
+    gsize costliest = 0;
+    for (guint i = 0; i < kernel->layers->len; i++)
+    {
+        const gsize layer = g_array_index(kernel->layers, gsize, i);
+        if (layer >= mapping->n_nodes) /* a record of another model */
+            return;
+        if (cost_at(mapping, layer)->flop > max)
+            costliest = layer;
+        max = MAX(max, cost_at(mapping, layer)->flop);
+    }
+    const char *name = ifm_layer_name(ifm_model_node(mapping->model, costliest));
+    kernel->members = members_text(mapping, kernel->layers);
+    if (g_strcmp0(name, kernel->node->name) != 0)
+        kernel->label = g_strdup(name);
+}
+
 /* One node by itself costs what its row of the operator table says; several what they do together. */
 static void cost_members(const Mapping *mapping, GArray *members, guint row, IfmKernel *kernel)
 {
     gint64 max = -1;
-    gsize costliest = 0;
     gboolean whole = TRUE;
     IfmNodeCost sum = { .covered = FALSE };
     for (guint i = 0; i < members->len; i++)
@@ -342,14 +362,11 @@ static void cost_members(const Mapping *mapping, GArray *members, guint row, Ifm
         {
             max = cost->flop;
             kernel->family = cost->family;
-            costliest = g_array_index(members, gsize, i);
         }
     }
     kernel->known = TRUE;
     kernel->layers = g_array_ref(members);
-    kernel->members = members_text(mapping, members);
-    if (find_named(mapping, kernel->node->name) < 0) /* "Multiply_20281" says nothing */
-        kernel->label = g_strdup(ifm_layer_name(ifm_model_node(mapping->model, costliest)));
+    name_members(mapping, kernel);
     if (whole && boundary_bytes(mapping, members, row, &sum))
     {
         kernel->cost = sum;
@@ -388,8 +405,13 @@ void ifm_kernels_cost_by_names(IfmKernels *kernels, const IfmMeasurement *measur
     for (guint row = 0; row < kernels->rows->len; row++)
     {
         IfmKernel *kernel = kernels->rows->pdata[row];
+        if (kernel->layers != NULL && kernel->cost.covered)
+            name_members(&mapping, kernel);
+        else if (kernel->cost.covered && !kernel->marshalling && ((const GArray *)members->pdata[row])->len > 0)
+            kernel->layers = g_array_ref(members->pdata[row]); /* a record of before the graph told */
         if (kernel->cost.covered || ((const GArray *)members->pdata[row])->len == 0)
             continue;
+        g_clear_pointer(&kernel->layers, g_array_unref);
         cost_members(&mapping, members->pdata[row], row, kernel);
         kernels->n_by_names += !alone;
     }

@@ -73,7 +73,7 @@ typedef struct
     gboolean known;         /* whose work it does is known: */
     IfmNodeFamily family;   /* that of the costliest part of it */
     IfmNodeCost cost;       /* several layers' bytes are those that cross the kernel's boundary */
-    GArray *layers;         /* gsize, indices of the model's nodes in it; NULL where the cost is from the runtime's graph */
+    GArray *layers;         /* gsize, indices of the model's nodes in it; NULL where none is known */
     char *members;          /* those in words, "conv1, bn1, relu1"; or NULL */
     char *label;            /* its costliest layer, where the runtime's name is none of the model's; or NULL */
     const char *makes;      /* the tensor it makes, by the runtime's graph; or NULL; borrowed */
@@ -123,6 +123,10 @@ typedef struct
     double time_ns, share_ratio, flop;
     double min_ns, attained, excess_ns; /* NaN without a roofline, or where a kernel's least is not known */
 } IfmKernelFamily;
+
+/** ifm_kernel_family_words: (transfer none) a family's name on a page, where the published one is "product", "movement" or
+ * "the runtime's copies": "matmul", "layout", "data movement". */
+const char *ifm_kernel_family_words(const char *name);
 
 /** ifm_kernels_families: (transfer full) IfmKernelFamily, the longest time first. */
 GArray *ifm_kernels_families(const IfmKernels *kernels);

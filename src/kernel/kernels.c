@@ -28,6 +28,19 @@ static gint64 count_of(const json_t *cost, const char *key)
     return json_integer_value(json_object_get(cost, key));
 }
 
+/* The model's nodes that it computes, where the graph tells. (transfer full) */
+static GArray *layers_of(const json_t *cost)
+{
+    const json_t *covers = json_object_get(cost, "covers");
+    GArray *layers = json_array_size(covers) > 0 ? g_array_new(FALSE, FALSE, sizeof(gsize)) : NULL;
+    for (gsize i = 0; i < json_array_size(covers); i++)
+    {
+        const gsize layer = (gsize)json_integer_value(json_array_get(covers, i));
+        g_array_append_val(layers, layer);
+    }
+    return layers;
+}
+
 /* @costs: one a row, in their order; null where the graph had no such node, or its operator no rule */
 static void cost_by_graph(IfmKernels *kernels, const json_t *costs)
 {
@@ -39,6 +52,7 @@ static void cost_by_graph(IfmKernels *kernels, const json_t *costs)
             continue;
         kernel->known = TRUE;
         kernel->makes = ifm_member_text(cost, "makes");
+        kernel->layers = layers_of(cost);
         kernel->family = family_from_name(ifm_member_text(cost, "family"));
         kernel->cost = (IfmNodeCost){ .covered = json_is_true(json_object_get(cost, "covered")),
                                       .is_upper_bound = json_is_true(json_object_get(cost, "at_most")),
@@ -178,6 +192,17 @@ static gsize family_of(const IfmKernel *kernel)
     if (kernel->marshalling)
         return IFM_N_FAMILIES;
     return kernel->known ? kernel->family : IFM_N_FAMILIES + 1;
+}
+
+const char *ifm_kernel_family_words(const char *name)
+{
+    static const char *const words[][2] = { { "product", "matmul" },
+                                            { "movement", "layout" },
+                                            { "the runtime's copies", "data movement" } };
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (g_str_equal(words[i][0], name))
+            return words[i][1];
+    return name;
 }
 
 GArray *ifm_kernels_families(const IfmKernels *kernels)

@@ -32,8 +32,7 @@ static GHashTable *rename_tensors(const IfmModel *model)
         const IfmNode *node = ifm_model_node(model, i);
         for (gsize k = 0; k < node->n_outputs; k++)
             if (*node->outputs[k] != '\0')
-                g_hash_table_insert(names, (gpointer)node->outputs[k],
-                                    g_strdup_printf("T%" G_GSIZE_FORMAT "_%" G_GSIZE_FORMAT, i, k));
+                g_hash_table_insert(names, (gpointer)node->outputs[k], g_strdup_printf("T%zu_%zu", i, k));
     }
     for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
         g_hash_table_remove(names, ifm_model_output(model, i)->name);
@@ -72,7 +71,7 @@ IfmModel *kernel_graph_instrument(const IfmModel *model, GError **error)
         ifm_model_builder_copy_weight(builder, model, ifm_model_initializer_name(model, i));
     for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
     {
-        g_autofree char *name = g_strdup_printf("N%" G_GSIZE_FORMAT, i);
+        g_autofree char *name = g_strdup_printf("N%zu", i);
         ifm_model_builder_copy_node_as(builder, ifm_model_node(model, i), name, names);
     }
     return ifm_model_builder_finish(builder, error);
@@ -117,10 +116,9 @@ static gboolean check_operators(const IfmModel *model, GError **error)
     {
         const IfmNode *node = ifm_model_node(model, i);
         if (g_str_has_suffix(node->domain, "nchwc") || g_str_has_prefix(node->domain, "org.openvino"))
-            return ifm_error_refuse(error,
-                                    "%s: node %" G_GSIZE_FORMAT
-                                    " (%s.%s): the graph that a runtime optimised; the model as written is expected",
-                                    ifm_model_name(model), i, node->domain, node->op_type);
+            return ifm_error_refuse(
+                error, "%s: node %zu (%s.%s): the graph that a runtime optimised; the model as written is expected",
+                ifm_model_name(model), i, node->domain, node->op_type);
     }
     return TRUE;
 }

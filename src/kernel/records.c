@@ -92,7 +92,7 @@ IfmKernelTensor *kernel_tensor_of(const KernelSource *source, const char *name)
 char *kernel_node_label(const IfmModel *model, gsize index)
 {
     const IfmNode *node = ifm_model_node(model, index);
-    return *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s #%" G_GSIZE_FORMAT, node->op_type, index);
+    return *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s #%zu", node->op_type, index);
 }
 
 void kernel_add_depend(GArray *depends, gint64 row)

@@ -93,7 +93,7 @@ static gboolean fit_chosen(const Moments *moments, guint chosen, double *weights
 }
 
 /* The problem is convex: the best of all sets of terms whose weights come out at 0 or above is the solution. */
-void learn_fit_line(const double *terms, const double *y, gsize n, gsize n_terms, double *weights)
+void ifm_fit_line(const double *terms, const double *y, gsize n, gsize n_terms, double *weights)
 {
     Moments moments;
     double best = (double)INFINITY;

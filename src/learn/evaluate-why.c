@@ -30,8 +30,8 @@ char *ifm_evaluated_why(const IfmEvaluated *row)
     if (row->outside != NULL)
         g_ptr_array_add(reasons, g_strdup_printf("outside of the training data: %s", row->outside));
     if (is_load_off(row))
-        g_ptr_array_add(reasons, g_strdup_printf("the load reached %.0f %% of the time, asked %.0f %%", 100 * row->achieved,
-                                                 100 * row->asked));
+        g_ptr_array_add(reasons, g_strdup_printf("the load achieved is %.0f %% of the time, asked %.0f %%",
+                                                 100 * row->achieved, 100 * row->asked));
     if (noise >= LEAST_SHARE * error)
         g_ptr_array_add(reasons,
                         g_strdup_printf("noise: the measured runs differ by %.0f %% (standard deviation)", 100 * noise));

@@ -40,6 +40,8 @@ typedef struct
     gboolean *train, *test;
     GPtrArray *errors; /* IfmLearnError* */
     GError *trouble;   /* of a training; nothing is trained after it */
+    gsize n_all, n;    /* trainings: of all, 0: they are counted alone; begun so far */
+    gint64 began_us;
 } Evaluation;
 
 /* --- errors of rows -----------------------------------------------------------------------------------------------------
@@ -265,8 +267,8 @@ static gsize fit_line(const LearnCases *cases, const gboolean *use, const char *
         g_array_append_val(latencies, one->latency_ns);
     }
     if (latencies->len >= LEAST_OPERATOR_ROWS)
-        learn_fit_line((const double *)(const void *)terms->data, (const double *)(const void *)latencies->data,
-                       latencies->len, n_terms, weights);
+        ifm_fit_line((const double *)(const void *)terms->data, (const double *)(const void *)latencies->data,
+                     latencies->len, n_terms, weights);
     return latencies->len;
 }
 
@@ -350,6 +352,18 @@ static void hold_loaded(const Evaluation *self, const IfmLatencyModel *model, gb
     }
 }
 
+static void report(const Evaluation *self)
+{
+    const gint64 spent_ns = 1000 * (g_get_monotonic_time() - self->began_us);
+    g_autofree char *phase = g_strdup_printf("training %zu of %zu", self->n, self->n_all);
+    if (self->options->progress != NULL)
+        self->options->progress(
+            &(IfmProgress){ .phase = phase,
+                            .left_ns =
+                                self->n > 1 ? spent_ns / (gint64)(self->n - 1) * (gint64)(self->n_all - self->n + 1) : 0 },
+            self->options->user);
+}
+
 /* Trains on the rows of @train. Returns: (transfer full) NULL: too few of them, which leaves the split out, or trouble */
 static IfmLatencyModel *train(Evaluation *self, gboolean idle)
 {
@@ -359,9 +373,13 @@ static IfmLatencyModel *train(Evaluation *self, gboolean idle)
         n_train += self->train[i] && !learn_case(self->cases, i)->loaded;
         n_test += self->test[i];
     }
-    return self->trouble == NULL && n_train >= 2 * IFM_LEARN_FOLDS && n_test > 0
-               ? learn_fit(self->cases, self->train, self->options, TRUE, idle, &self->trouble)
-               : NULL;
+    if (self->trouble != NULL || n_train < 2 * IFM_LEARN_FOLDS || n_test == 0)
+        return NULL;
+    self->n++;
+    if (self->n_all == 0)
+        return NULL;
+    report(self);
+    return learn_fit(self->cases, self->train, self->options, TRUE, idle, &self->trouble);
 }
 
 /* --- protocols without load
@@ -572,25 +590,38 @@ static void evaluate_kinds(Evaluation *self)
  * ----------------------------------------------------------------------------------------------------------
  */
 
+static void evaluate(Evaluation *self)
+{
+    const double level = find_level(self->cases);
+    evaluate_configurations(self);
+    evaluate_families(self, FALSE);
+    evaluate_families(self, TRUE);
+    if (isfinite(level))
+    {
+        evaluate_level(self, level);
+        evaluate_level_and_kernels(self, level);
+    }
+    evaluate_kinds(self);
+}
+
 GPtrArray *ifm_learn_evaluate(const IfmKernelSamples *samples, const IfmLearnOptions *options, GError **error)
 {
     g_auto(LearnCases) cases = { 0 };
-    g_autoptr(GPtrArray) errors = learn_errors_new();
+    g_autoptr(GPtrArray) errors = learn_errors_new(), none = learn_errors_new();
     if (!ifm_options_check(ifm_learn_options, options, error) || !learn_cases_init(&cases, samples, error) ||
         !learn_cases_check(&cases, error))
         return NULL;
     g_autofree gboolean *train = g_new0(gboolean, cases.cases->len + 1), *test = g_new0(gboolean, cases.cases->len + 1);
-    Evaluation self = { &cases, options, train, test, errors, NULL };
-    const double level = find_level(&cases);
-    evaluate_configurations(&self);
-    evaluate_families(&self, FALSE);
-    evaluate_families(&self, TRUE);
-    if (isfinite(level))
-    {
-        evaluate_level(&self, level);
-        evaluate_level_and_kernels(&self, level);
-    }
-    evaluate_kinds(&self);
+    Evaluation self = { .cases = &cases, .options = options, .train = train, .test = test, .errors = none };
+    evaluate(&self); /* counts */
+    self = (Evaluation){ .cases = &cases,
+                         .options = options,
+                         .train = train,
+                         .test = test,
+                         .errors = errors,
+                         .n_all = MAX(self.n, 1),
+                         .began_us = g_get_monotonic_time() };
+    evaluate(&self);
     if (self.trouble == NULL)
         return g_steal_pointer(&errors);
     g_propagate_error(error, self.trouble);

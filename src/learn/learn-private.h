@@ -200,11 +200,4 @@ gboolean learn_knows(const IfmLatencyModel *model, const char *op_type);
 /* learn_scale: of an operator that the trees do not know. */
 double learn_scale(const IfmLatencyModel *model, const char *op_type);
 
-/* --- baselines ---------------------------------------------------------------------------------------------------------
- */
-
-/* learn_fit_line: Weights of the terms, none below 0, by least squares of relative errors.
- * @terms: [n x n_terms], n_terms up to 3    @y: [n], above 0    @weights: (out) [n_terms] */
-void learn_fit_line(const double *terms, const double *y, gsize n, gsize n_terms, double *weights);
-
 G_END_DECLS

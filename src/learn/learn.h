@@ -172,6 +172,12 @@ typedef struct
  */
 char *ifm_evaluated_why(const IfmEvaluated *row);
 
+/* --- lines --------------------------------------------------------------------------------------------------------- */
+
+/** ifm_fit_line: Weights of the terms, none below 0, by least squares of relative errors.
+ * @terms: [n x n_terms], n_terms up to 3    @y: [n], above 0    @weights: (out) [n_terms] */
+void ifm_fit_line(const double *terms, const double *y, gsize n, gsize n_terms, double *weights);
+
 /* --- predicting a model -------------------------------------------------------------------------------------------- */
 
 /* The latency of a whole model from its kernels. */

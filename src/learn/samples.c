@@ -27,17 +27,17 @@ static const IfmRecordField columns[] = {
     { TEXT("Kernel_ID", kernel_id), .required = TRUE, .help = "one kernel: operator, attributes and shapes" },
     { TEXT("OpType", op_type), .required = TRUE, .help = "what executes: Conv_Add_Relu" },
     { TEXT("Input_Shape", input_shape), .required = TRUE, .help = "of the first input: 1x64x56x56" },
-    { RANGE("Latency_ms", latency_ms, MIN_MS, MAX_MS), .required = TRUE, .help = "mean of the visit's runs" },
-    { RANGE("Median_ms", median_ms, MIN_MS, MAX_MS), .help = "median of the visit's runs" },
-    { RANGE("Std_ms", std_ms, 0, MAX_MS), .help = "standard deviation of the visit's runs" },
-    { NUMBER("N", n), .help = "runs of the visit" },
-    { NUMBER("Visit", visit), .help = "number of the visit, from 0" },
+    { RANGE("Latency_ms", latency_ms, MIN_MS, MAX_MS), .required = TRUE, .help = "mean of the repetition's runs" },
+    { RANGE("Median_ms", median_ms, MIN_MS, MAX_MS), .help = "median of the repetition's runs" },
+    { RANGE("Std_ms", std_ms, 0, MAX_MS), .help = "standard deviation of the repetition's runs" },
+    { NUMBER("N", n), .help = "runs of the repetition" },
+    { NUMBER("Visit", visit), .help = "number of the repetition, from 0" },
     { RANGE("Threads", threads, 1, 1e6), .help = "threads of the kernel" },
     { CHOICE("Load_Kind", load_kind, load_words), .help = "none, gemm, copy or random" },
     { NUMBER("Load_Level", load_level), .help = "share of the time that the load asks for, 0 to 1" },
     { CHOICE("Load_Cores", load_cores, cores_words), .help = "same or other: whether the kernel's; empty without load" },
-    { RANGE("Achieved_Load", achieved_load, 0, MAX_SHARE), .help = "share of the time that the load reached, 0 to 1" },
-    { RANGE("Idle_ms", idle_ms, MIN_MS, MAX_MS), .help = "mean without load in the same visit" },
+    { RANGE("Achieved_Load", achieved_load, 0, MAX_SHARE), .help = "share of the time that the load achieved, 0 to 1" },
+    { RANGE("Idle_ms", idle_ms, MIN_MS, MAX_MS), .help = "mean without load in the same repetition" },
     { RANGE("Roofline_ms", roofline_ms, 0, MAX_MS), .help = "by peaks that were measured" },
     { TEXT("Configuration", configuration), .help = "kernel that the shape was varied from; data are split by it" },
     { TEXT("Models", models), .help = "models that the kernel is in: resnet18;resnet50; empty: a sampled shape" },
@@ -224,7 +224,7 @@ static gboolean fail(const Reader *reader, gsize row, GError **error, const char
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": %s", ifm_csv_name(reader->csv), ifm_csv_line(reader->csv, row), text);
+    ifm_error_refuse(error, "%s:%zu: %s", ifm_csv_name(reader->csv), ifm_csv_line(reader->csv, row), text);
     ifm_error_make_one_line(error); /* the message quotes the file */
     return FALSE;
 }
@@ -335,8 +335,7 @@ IfmKernelSamples *learn_samples_from_csv(const IfmCsv *csv, GError **error)
     const gsize n = ifm_csv_n_rows(csv);
     if (n == 0 || n > IFM_SAMPLES_MAX_ROWS)
     {
-        ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " rows, expected 1 to %d", ifm_csv_name(csv), n,
-                         IFM_SAMPLES_MAX_ROWS);
+        ifm_error_refuse(error, "%s: %zu rows, expected 1 to %d", ifm_csv_name(csv), n, IFM_SAMPLES_MAX_ROWS);
         return NULL;
     }
     const char *names[IFM_SAMPLES_MAX_METRICS + 1] = { NULL };

@@ -300,8 +300,8 @@ static gboolean read_integer(const TreeFile *file, gsize k, gsize at, gint64 lim
     *value = json_integer_value(json);
     if (json_is_integer(json) && *value >= 0 && *value < limit)
         return TRUE;
-    return ifm_error_refuse(error, "%s.%s[%" G_GSIZE_FORMAT "]: expected an integer from 0 to %" G_GINT64_FORMAT,
-                            file->where, tree_keys[k], at, limit - 1);
+    return ifm_error_refuse(error, "%s.%s[%zu]: expected an integer from 0 to %" G_GINT64_FORMAT, file->where, tree_keys[k],
+                            at, limit - 1);
 }
 
 /* Children above their parent: so there is no cycle, and a walk ends. */
@@ -317,11 +317,11 @@ static gboolean read_node(const TreeFile *file, gsize start, gsize size, gsize n
         return FALSE;
     if ((left == 0) != (right == 0) || (left != 0 && (left <= (gint64)place || right <= (gint64)place)))
         return ifm_error_refuse(error,
-                                "%s.left[%" G_GSIZE_FORMAT "]: children %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT
-                                " of node %" G_GSIZE_FORMAT ", expected both to be above it, or both 0",
+                                "%s.left[%zu]: children %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT
+                                " of node %zu, expected both to be above it, or both 0",
                                 file->where, file->at, left, right, place);
     if (!json_is_number(value) || fabs(json_number_value(value)) > 1e38)
-        return ifm_error_refuse(error, "%s.value[%" G_GSIZE_FORMAT "]: expected a number", file->where, file->at);
+        return ifm_error_refuse(error, "%s.value[%zu]: expected a number", file->where, file->at);
     *node = (LearnNode){
         { (guint32)left, (guint32)right }, (float)json_number_value(value), (guint16)feature, (guint16)default_left
     };
@@ -338,7 +338,7 @@ static gboolean read_trees(LearnTrees *trees, TreeFile *file, GError **error)
         if (!read_integer(file, 1, i, (gint64)(n_nodes - file->at) + 1, &size, error))
             return FALSE;
         if (size == 0)
-            return ifm_error_refuse(error, "%s.sizes[%" G_GSIZE_FORMAT "]: a tree without nodes", file->where, i);
+            return ifm_error_refuse(error, "%s.sizes[%zu]: a tree without nodes", file->where, i);
         g_array_append_val(trees->starts, start);
         for (gsize end = file->at + (gsize)size; file->at < end; file->at++)
         {
@@ -349,8 +349,7 @@ static gboolean read_trees(LearnTrees *trees, TreeFile *file, GError **error)
         }
     }
     return file->at == n_nodes ||
-           ifm_error_refuse(error, "%s.sizes: %" G_GSIZE_FORMAT " nodes, but there are %" G_GSIZE_FORMAT, file->where,
-                            file->at, n_nodes);
+           ifm_error_refuse(error, "%s.sizes: %zu nodes, but there are %zu", file->where, file->at, n_nodes);
 }
 
 gboolean learn_trees_from_json(LearnTrees *trees, const json_t *json, const char *where, gsize n_features, GError **error)
@@ -366,12 +365,11 @@ gboolean learn_trees_from_json(LearnTrees *trees, const json_t *json, const char
     const gsize n_nodes = json_array_size(file.arrays[2]), n_trees = json_array_size(file.arrays[1]);
     for (gsize k = 3; tree_keys[k] != NULL; k++)
         if (json_array_size(file.arrays[k]) != n_nodes)
-            return ifm_error_refuse(error, "%s.%s: %" G_GSIZE_FORMAT " elements, expected %" G_GSIZE_FORMAT " as of left",
-                                    where, tree_keys[k], json_array_size(file.arrays[k]), n_nodes);
+            return ifm_error_refuse(error, "%s.%s: %zu elements, expected %zu as of left", where, tree_keys[k],
+                                    json_array_size(file.arrays[k]), n_nodes);
     if (n_trees == 0 || n_trees > LEARN_MAX_TREES || n_nodes > LEARN_MAX_NODES)
-        return ifm_error_refuse(error,
-                                "%s: %" G_GSIZE_FORMAT " trees of %" G_GSIZE_FORMAT " nodes, expected 1 to %d of up to %d",
-                                where, n_trees, n_nodes, LEARN_MAX_TREES, LEARN_MAX_NODES);
+        return ifm_error_refuse(error, "%s: %zu trees of %zu nodes, expected 1 to %d of up to %d", where, n_trees, n_nodes,
+                                LEARN_MAX_TREES, LEARN_MAX_NODES);
     if (!isfinite(intercept) || fabs(intercept) > LEARN_MAX_INTERCEPT)
         return ifm_error_refuse(error, "%s.intercept: found %g, expected a logarithm from -%d to %d", where, intercept,
                                 LEARN_MAX_INTERCEPT, LEARN_MAX_INTERCEPT);

@@ -70,7 +70,7 @@ static gboolean fetch(IfmModelSubject *profiled, gsize n, GPtrArray *profiles, G
     g_ptr_array_extend_and_steal(profiles, fetched);
     return n_covered == (gint64)n ||
            ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
-                         "the runtime reported %" G_GINT64_FORMAT " profiled inferences of %" G_GSIZE_FORMAT, n_covered, n);
+                         "the runtime reported %" G_GINT64_FORMAT " profiled inferences of %zu", n_covered, n);
 }
 
 static void profiled_run_init(ProfiledRun *profiled, IfmModelSubject *subject)
@@ -508,6 +508,22 @@ gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost
     return TRUE;
 }
 
+gboolean ifm_node_times_measure(IfmModelSubject *subject, gint64 time_ns, const gint *interrupted,
+                                IfmMeasurement *measurement, GError **error)
+{
+    g_auto(ProfiledRun) profiled;
+    profiled_run_init(&profiled, subject);
+    profiled.time_ns = time_ns;
+    profiled.interrupted = interrupted;
+    if (!run_profiled(&profiled, error))
+        return FALSE;
+    if (profiled.walls->len == 0)
+        return ifm_error_set(error, IFM_ERROR_CANCELLED, "interrupted before a profiled run");
+    json_decref(measurement->breakdown);
+    measurement->breakdown = json_pack("{s:o}", "nodes_mean_ns", fill_nodes(profiled.profiles, measurement));
+    return TRUE;
+}
+
 /* --- what a call costs besides its nodes --------------------------------------------------------------------------- */
 
 /* x -> MatMul -> MatMul -> ... -> y, with a weight each: nothing in it that could be fused. */
@@ -519,7 +535,7 @@ static IfmModel *chain_model(gsize n_nodes, GError **error)
     ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, 2, dims, NULL);
     for (gsize i = 1; i <= n_nodes; i++)
     {
-        g_autofree char *name = g_strdup_printf("node%" G_GSIZE_FORMAT, i);
+        g_autofree char *name = g_strdup_printf("node%zu", i);
         g_autofree char *weight = g_strconcat(name, ".weight", NULL);
         char *made = i == n_nodes ? g_strdup("y") : g_strconcat(name, ".out", NULL);
         ifm_model_builder_random_weight(builder, weight, 2, weight_dims, 0.25, 1);

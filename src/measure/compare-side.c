@@ -23,6 +23,7 @@ static void side_clear(const IfmSides *self, IfmSide *side)
         side->kind->in_worker->finish(self->runner, side->spec, &side->place, NULL);
     json_decref(side->asked);
     json_decref(side->protocol);
+    json_decref(side->nodes);
     ifm_kind_place_clear(&side->place);
     ifm_case_free(side->sealed);
     ifm_measurement_free(side->measurement);
@@ -229,6 +230,62 @@ gboolean ifm_side_run(IfmSides *self, IfmSide *side, gsize n_warm, gsize n_runs,
         return FALSE;
     const double found_ns = append_samples(side->samples_ns, json_object_get(answer, "samples_ns"));
     *median_ns = MAX(found_ns, 1); /* a simulated device may take no time at all */
+    return TRUE;
+}
+
+/* The times of a process by the nodes of the first: 0 of those that took no time it can tell. Of one that made another
+ * graph null. (transfer full) */
+static json_t *times_of(const json_t *first, const json_t *answer)
+{
+    const json_t *names = json_object_get(first, "names"), *own = json_object_get(answer, "names"),
+                 *node_ns = json_object_get(answer, "node_ns");
+    g_autoptr(GHashTable) by_name = g_hash_table_new(g_str_hash, g_str_equal);
+    json_t *times = json_array();
+    gsize n_found = 0;
+    for (gsize i = 0; i < json_array_size(own); i++)
+        g_hash_table_insert(by_name, (gpointer)json_string_value(json_array_get(own, i)), GSIZE_TO_POINTER(i + 1));
+    gsize n_known = 0;
+    for (gsize i = 0; i < json_array_size(names); i++)
+        n_known += g_hash_table_contains(by_name, json_string_value(json_array_get(names, i)));
+    /* names that are there twice are told apart by their order, and those that a runtime numbers anew in each process */
+    const gboolean in_order =
+        json_equal(names, own) || (n_known < json_array_size(names) &&
+                                   json_equal(json_object_get(first, "op_types"), json_object_get(answer, "op_types")));
+    for (gsize i = 0; i < json_array_size(names); i++)
+    {
+        const char *name = json_string_value(json_array_get(names, i));
+        const gsize place = in_order ? i + 1 : GPOINTER_TO_SIZE(g_hash_table_lookup(by_name, name));
+        json_array_append_new(times, json_real(place > 0 ? json_number_value(json_array_get(node_ns, place - 1)) : 0));
+        n_found += place > 0;
+    }
+    if (2 * n_found > json_array_size(names))
+        return times;
+    json_decref(times);
+    return json_null();
+}
+
+static void take_nodes(IfmSide *side, const json_t *answer, gint64 elapsed_ns)
+{
+    if (side->nodes == NULL)
+        side->nodes = json_pack("{s:O*,s:O*,s:O*,s:[],s:i}", "names", json_object_get(answer, "names"), "op_types",
+                                json_object_get(answer, "op_types"), "why", json_object_get(answer, "why"), "rounds",
+                                "elapsed_ns", 0);
+    json_array_append_new(json_object_get(side->nodes, "rounds"), times_of(side->nodes, answer));
+    const gint64 before_ns = json_integer_value(json_object_get(side->nodes, "elapsed_ns"));
+    json_object_set_new(side->nodes, "elapsed_ns", json_integer(before_ns + elapsed_ns));
+}
+
+gboolean ifm_side_node_times(IfmSides *self, IfmSide *side, gint64 time_ns, GError **error)
+{
+    const gint64 began_ns = ifm_sides_now_ns();
+    if (side->kind->in_worker == NULL || json_object_get(side->nodes, "why") != NULL)
+        return TRUE;
+    json_auto_t *answer =
+        ask(self, side, json_pack("{s:s,s:I}", "do", "compare-nodes", "time_ns", (json_int_t)time_ns), error);
+    if (answer == NULL)
+        return FALSE;
+    take_nodes(side, answer, ifm_sides_now_ns() - began_ns);
+    self->began_ns += ifm_sides_now_ns() - began_ns;
     return TRUE;
 }
 

@@ -20,6 +20,7 @@ typedef struct
     IfmCase *sealed;
     gboolean true_outputs;
     json_t *asked; /* what the request of each process has besides the case; NULL: not asked yet */
+    json_t *nodes; /* their times in each round: docs/formats.md; NULL: not asked for */
     json_t *check; /* {"reference"} or {"verification"}, where its kind has outputs to compare; NULL: not asked yet */
     IfmMeasurement *measurement;    /* of its first process */
     GArray *warmup_ns, *samples_ns; /* of all its processes */
@@ -72,6 +73,9 @@ gboolean ifm_side_check_with(IfmSides *self, IfmSide *side, GError **error);
 json_t *ifm_side_warm_up(IfmSides *self, IfmSide *side, json_t *request, GError **error);
 /** ifm_side_run: @n_warm runs, then @n_runs timed ones. @median_ns: (out) at least 1 */
 gboolean ifm_side_run(IfmSides *self, IfmSide *side, gsize n_warm, gsize n_runs, double *median_ns, GError **error);
+/** ifm_side_node_times: What each node takes in this process, profiled by runs of its own. What that takes is no part of
+ * the comparison's time. No error where the device reports none: side->nodes says so. */
+gboolean ifm_side_node_times(IfmSides *self, IfmSide *side, gint64 time_ns, GError **error);
 /** ifm_side_end: Checked once more, and ended. */
 gboolean ifm_side_end(IfmSides *self, IfmSide *side, GError **error);
 /** ifm_sides_step: @step of all sides. @order: [n]; NULL: as they are given */

@@ -1,5 +1,7 @@
+#include <base/base.h>
 #include <base/statistics.h>
 
+#include <document/words.h>
 #include <math.h>
 
 #include "measure-private.h"
@@ -64,8 +66,7 @@ gboolean ifm_compare_protocol_check(const IfmCompareProtocol *protocol, GError *
              protocol->max_pairs > IFM_COMPARE_MAX_PAIRS)
         ifm_error_refuse(
             error,
-            "%" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-            " pairs of processes: the minimum is 2 or more, the maximum no less than the minimum and %d at most",
+            "%zu to %zu pairs of processes: the minimum is 2 or more, the maximum no less than the minimum and %d at most",
             protocol->min_pairs, protocol->max_pairs, IFM_COMPARE_MAX_PAIRS);
     else if (protocol->time_budget_ns < 0)
         ifm_error_refuse(error, "a time budget below 0");
@@ -325,10 +326,12 @@ static char *what_hinders(const IfmComparer *self, const Look *look)
     if (self->values->len >= MIN_DRIFT_PAIRS && ifm_drift_test(values, self->values->len, &drift) < 0.01)
         return g_strdup("the ratio itself drifts from pair to pair");
     double a = side_spread(self, FALSE), b = side_spread(self, TRUE);
+    g_autofree char *most = ifm_say_per_cent(MAX(a, b)), *least = ifm_say_per_cent(MIN(a, b)),
+                    *sd = ifm_say_per_cent(look->sd);
     if (MAX(a, b) > 2 * MIN(a, b) && MAX(a, b) > look->sd / 2)
-        return g_strdup_printf("%s differs by %.2g %% from process to process (%s by %.2g %%)", b > a ? "B" : "A",
-                               100 * MAX(a, b), b > a ? "A" : "B", 100 * MIN(a, b));
-    return g_strdup_printf("pairs of processes differ by %.2g %%", 100 * look->sd);
+        return g_strdup_printf("%s differs by %s from process to process (%s by %s)", b > a ? "B" : "A", most,
+                               b > a ? "A" : "B", least);
+    return g_strdup_printf("pairs of processes differ by %s", sd);
 }
 
 /* The wider of two widths suffices: that which separates the ratio from 1, and that which fits into the margin. */
@@ -365,14 +368,13 @@ static char *why_uncertain(const IfmComparer *self, const Look *look)
     if (n < min)
     {
         g_autofree char *time = n > 0 ? in_seconds((double)self->elapsed_ns / (double)n * (double)min) : NULL;
-        return g_strdup_printf("%" G_GSIZE_FORMAT " pair%s of processes %s measured, and %" G_GSIZE_FORMAT
-                               " are the minimum for a verdict at %.3g %%%s%s",
-                               n, n == 1 ? "" : "s", n == 1 ? "was" : "were", min, 100 * self->protocol.level,
+        return g_strdup_printf("%zu pair%s of processes %s measured, and %zu are the minimum for a verdict at %.3g %%%s%s",
+                               n, ifm_plural(n), n == 1 ? "was" : "were", min, 100 * self->protocol.level,
                                time != NULL ? ": they would take about " : "", time != NULL ? time : "");
     }
     g_autofree char *hinders = what_hinders(self, look), *settles = what_would_settle(self, look);
-    return g_strdup_printf("%s, and the interval of %" G_GSIZE_FORMAT " pairs holds 1 and reaches beyond %.3g %%: %s",
-                           hinders, n, 100 * self->protocol.margin, settles);
+    return g_strdup_printf("%s, and the interval of %zu pairs holds 1 and reaches beyond %.3g %%: %s", hinders, n,
+                           100 * self->protocol.margin, settles);
 }
 
 /* --- the outcome ---------------------------------------------------------------------------------------------------- */

@@ -60,6 +60,7 @@ static const IfmRecordField fields[] = {
     { FIELD(INT64, elapsed_ns) },
     { IFM_RECORD_AS(DOUBLE, IfmComparison, between, "between_pairs_std") },
     { IFM_RECORD_AS(DOUBLE, IfmComparison, within, "within_pairs_std") },
+    { FIELD(FLAG, outputs_differ) },
     { NULL },
 };
 

@@ -49,6 +49,8 @@ typedef struct IfmKindInWorker
      * verifying saw goes into the record. */
     IfmSubject (*subject)(Worker *worker);
     gboolean (*still_there)(Worker *worker, GError **error);
+    /* node_times: (optional) of what is prepared, compiled once more for that: fills the nodes of @measurement. */
+    gboolean (*node_times)(Worker *worker, gint64 time_ns, IfmMeasurement *measurement, GError **error);
 } IfmKindInWorker;
 
 /** ifm_kinds: all that can be measured in a worker; ends with NULL. */

@@ -211,7 +211,8 @@ static void report_progress(gsize n, double median_ns, double ci_ratio, void *us
 {
     const IfmRunnerOptions *options = user;
     if (options->progress != NULL)
-        options->progress("running", n, median_ns, ci_ratio, options->progress_user);
+        options->progress(&(IfmProgress){ .phase = "running", .n = n, .median_ns = median_ns, .ci_ratio = ci_ratio },
+                          options->progress_user);
 }
 
 IfmMeasurement *ifm_runner_measure_subject(IfmRunner *runner, const IfmSubject *subject, const IfmProtocol *protocol,

@@ -274,11 +274,17 @@ gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, I
  * inferring. */
 IfmMeasurement *ifm_runner_nodes(IfmRunner *runner, const IfmModelCase *model_case, char **version, GError **error);
 
-/** IfmOptimisedFile: a graph to write. @keep_layout: IfmCompileOptions has it    @outline: without its large weights */
+/** ifm_runner_tune: What a model with regions runs its convolutions best by, as ifm_request_tune() measures it. @level:
+ * IfmTuneLevel
+ * Returns: (transfer full) IfmTunedLayer*; NULL with its errors */
+GPtrArray *ifm_runner_tune(IfmRunner *runner, const IfmModelCase *model_case, int level, GError **error);
+
+/** IfmOptimisedFile: a graph to write. @keep_layout, @keep_operators: IfmCompileOptions has them; with keep_operators free
+ * dimensions stay free    @outline: without its large weights */
 typedef struct
 {
     const char *path;
-    gboolean keep_layout, outline;
+    gboolean keep_layout, outline, keep_operators;
 } IfmOptimisedFile;
 
 /** ifm_runner_optimise: Has the runtime of a case optimise its model for its device, and writes the graphs that result.

@@ -53,7 +53,8 @@ typedef struct IfmReference IfmReference;
 /** IFM_REFERENCE_ALLOWED, _FIGURES: after an output's name: what ifm_spread_finish() makes of its disturbed runs.
  * IFM_REFERENCE_FACTS: an object, as text in bytes: "draws" (outputs of random numbers, with the operator that draws
  * them), "kept" (operators that are not rewritten), "rewritten" or why it is "not_rewritten", "n_runs" of "n_runs_asked" or
- * why there is "no_tolerance", "reference_ns" and "run_ns": what a run took.
+ * why there is "no_tolerance", "reference_ns" and "run_ns": what a run took. "expected", made when it is opened: of each
+ * output that was given (IFM_EXPECTED): null, or how the model's differs.
  */
 #define IFM_REFERENCE_ALLOWED "\nallowed"
 #define IFM_REFERENCE_FIGURES "\nfigures"
@@ -203,6 +204,7 @@ typedef enum
     IFM_COMPILE_PROFILED,  /* with per-node times */
     IFM_COMPILE_REFERENCE, /* without graph optimisation */
     IFM_COMPILE_OBSERVED,  /* that with per-node times, so that each node of the model is reported by itself */
+    IFM_COMPILE_TUNED,     /* with times of the convolutions in regions */
 } IfmCompilePurpose;
 
 /** ifm_model_subject_new: Compiles, makes the seeded inputs and the requests. @engine: borrowed */
@@ -304,15 +306,20 @@ gboolean ifm_breakdown_measure(IfmModelSubject *subject, const IfmCallCost *cost
                                const gint *interrupted, void (*progress)(gsize n, void *user), void *progress_user,
                                IfmMeasurement *measurement, GError **error);
 
+/** ifm_node_times_measure: The times of nodes alone: five runs at least, and no more than take @time_ns beyond those.
+ * @measurement: whose nodes it fills    Returns: FALSE with IFM_ERROR_UNSUPPORTED, too, where the runtime reports none */
+gboolean ifm_node_times_measure(IfmModelSubject *subject, gint64 time_ns, const gint *interrupted,
+                                IfmMeasurement *measurement, GError **error);
+
 /** ifm_breakdown_unavailable: That there is none, and why. */
 void ifm_breakdown_unavailable(IfmMeasurement *measurement, const char *why);
 
 /* --- optimised.c: the graph that a runtime made of a model --------------------------------------------------------- */
 
-/** ifm_optimised_costs: What each node of @measurement costs, by the graph that the runtime saved: breakdown.costs, a list
- * in the order of the nodes, null for a node that is not in the graph. Where the graph cannot be read, which is no error,
- * breakdown.costs_why. */
-void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement);
+/** ifm_optimised_costs: What each node of @measurement costs, and which of the model's it computes, by the graph that the
+ * runtime saved: breakdown.costs, a list in the order of the nodes, null for a node that is not in the graph. Where the
+ * graph cannot be read, which is no error, breakdown.costs_why. @given: the model that it was made of */
+void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmModel *given, IfmMeasurement *measurement);
 /** ifm_optimised_parts: Of which of the model's nodes each node of @measurement was made, where the runtime reports it:
  * breakdown.parts, a list in the order of the nodes. */
 void ifm_optimised_parts(IfmCompiled *compiled, IfmMeasurement *measurement);
@@ -422,6 +429,9 @@ gboolean ifm_comparer_end_pair(IfmComparer *comparer, gint64 elapsed_ns);
 /* ifm_comparer_finish: What is known; a pair that has not ended does not count. Called before the rule said so, it is the
  * last look. */
 void ifm_comparer_finish(const IfmComparer *comparer, IfmComparison *comparison);
+
+/** ifm_measure_callback_subject: ifm_measure_callback() of any subject; its checks are not made. */
+char *ifm_measure_callback_subject(const IfmSubject *subject, const char *protocol, GError **error);
 
 /* ifm_protocol_fields: for the table of a struct that has one; as a part with a key it is what defines a case. */
 extern const IfmRecordField ifm_protocol_fields[];

@@ -3,6 +3,9 @@
 #include <base/fields.h>
 #include <store/store.h>
 
+#include <onnx/cover.h>
+#include <regions/regions.h>
+
 #include "measure-private.h"
 
 /*
@@ -118,26 +121,137 @@ void ifm_optimised_unknown(IfmMeasurement *measurement, const char *why)
         json_object_set_new(measurement->breakdown, "costs_why", ifm_json_string(why));
 }
 
-void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmMeasurement *measurement)
+/* [nodes of the graph] of which group each is. (transfer full) */
+static const CoverGroup **groups_of(const Cover *cover, gsize n)
+{
+    const CoverGroup **groups = g_new0(const CoverGroup *, n + 1);
+    for (guint i = 0; i < cover->groups->len; i++)
+    {
+        const CoverGroup *group = cover->groups->pdata[i];
+        for (guint k = 0; k < group->nodes->len; k++)
+            groups[g_array_index(group->nodes, gsize, k)] = group;
+    }
+    return groups;
+}
+
+/* Which of the model's nodes they compute, with those that they cannot be told apart from; none: they only move data. */
+static json_t *covers_to_json(const CoverGroup *const *groups, gsize n)
+{
+    json_t *covers = json_array();
+    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+    for (gsize k = 0; k < n; k++)
+    {
+        if (groups[k] == NULL || !g_hash_table_add(seen, (gpointer)groups[k]))
+            continue;
+        for (guint i = 0; i < groups[k]->covers->len; i++)
+            json_array_append_new(covers, json_integer((json_int_t)g_array_index(groups[k]->covers, gsize, i)));
+    }
+    return covers;
+}
+
+/* --- regions --------------------------------------------------------------------------------------------------------- */
+
+/* Optimised: what the runtime made. @plain: with the nodes that its regions stand for    @ends: of
+ * ifm_regions_expand_from()
+ */
+typedef struct
+{
+    IfmModel *model, *plain;
+    IfmAnalysis *analysis; /* of @plain */
+    GArray *ends;
+} Optimised;
+
+static void optimised_clear(Optimised *self)
+{
+    ifm_model_unref(self->model);
+    ifm_model_unref(self->plain);
+    ifm_analysis_free(self->analysis);
+    g_clear_pointer(&self->ends, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Optimised, optimised_clear)
+
+static gboolean optimised_open(Optimised *self, const char *path, const IfmModelCase *model_case, GError **error)
+{
+    self->ends = g_array_new(FALSE, FALSE, sizeof(gsize));
+    self->model = ifm_model_open_outline(path, error); /* its weights may lie where the model's own do */
+    self->plain = self->model != NULL ? ifm_regions_expand_from(self->model, self->ends, error) : NULL;
+    if (self->plain != NULL)
+        self->analysis = ifm_model_analyse(self->plain, model_case->bindings, model_case->n_bindings, error);
+    return self->analysis != NULL;
+}
+
+static gint64 bytes_of(const IfmAnalysis *analysis, const char *const *tensors, gsize n)
+{
+    gint64 sum = 0;
+    for (gsize i = 0; i < n; i++)
+    {
+        IfmDtype dtype;
+        int rank;
+        gint64 shape[IFM_MAX_RANK], bytes = 0;
+        if (*tensors[i] == '\0' || !ifm_analysis_shape(analysis, tensors[i], &dtype, &rank, shape))
+            continue;
+        bytes = (gint64)ifm_dtype_size_bytes(dtype);
+        for (int axis = 0; axis < rank; axis++)
+            bytes *= shape[axis];
+        sum += bytes;
+    }
+    return sum;
+}
+
+/* A region computes what its nodes do, and reads and writes what it has as a node: what lies between them stays within. */
+static IfmNodeCost region_cost(const Optimised *self, const IfmNode *node, gsize begin, gsize end)
+{
+    IfmNodeCost cost = { .covered = TRUE, .family = IFM_FAMILY_CONVOLUTION };
+    for (gsize i = begin; i < end; i++)
+    {
+        const IfmNodeCost *of = ifm_analysis_node_cost(self->analysis, i);
+        cost.covered &= of->covered;
+        cost.is_upper_bound |= of->is_upper_bound;
+        cost.macs += of->macs;
+        cost.flop += of->flop;
+    }
+    if (!cost.covered)
+        return (IfmNodeCost){ .family = IFM_FAMILY_CONVOLUTION };
+    cost.bytes_read = bytes_of(self->analysis, node->inputs, node->n_inputs);
+    cost.bytes_written = bytes_of(self->analysis, node->outputs, node->n_outputs);
+    return cost;
+}
+
+/* @groups: of the nodes of the plain graph */
+static json_t *node_to_json(const Optimised *self, gsize index, const CoverGroup *const *groups)
+{
+    const IfmNode *node = ifm_model_node(self->model, index);
+    const gsize begin = index > 0 ? g_array_index(self->ends, gsize, index - 1) : 0;
+    const gsize end = g_array_index(self->ends, gsize, index);
+    const IfmNodeCost cost = ifm_regions_program(node) != NULL ? region_cost(self, node, begin, end)
+                                                               : *ifm_analysis_node_cost(self->analysis, begin);
+    json_t *json = cost_to_json(&cost, node);
+    json_object_set_new(json, "covers", covers_to_json(groups + begin, end - begin));
+    return json;
+}
+
+void ifm_optimised_costs(const char *path, const IfmModelCase *model_case, IfmModel *given, IfmMeasurement *measurement)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(IfmModel) model = ifm_model_open_outline(path, &error); /* its weights may lie where the model's own do */
-    g_autoptr(IfmAnalysis) analysis =
-        model != NULL ? ifm_model_analyse(model, model_case->bindings, model_case->n_bindings, &error) : NULL;
-    if (analysis == NULL)
+    g_auto(Optimised) self = { 0 };
+    g_autoptr(IfmModel) plain = optimised_open(&self, path, model_case, &error) ? ifm_regions_expand(given, &error) : NULL;
+    g_autoptr(IfmAnalysis) before =
+        plain != NULL ? ifm_model_analyse(plain, model_case->bindings, model_case->n_bindings, &error) : NULL;
+    if (before == NULL)
     {
         ifm_optimised_unknown(measurement, error->message);
         return;
     }
-    g_autofree gsize *matched = match_rows(measurement->nodes, model);
+    g_autoptr(Cover) cover = cover_new(plain, before, self.plain, NULL, NULL);
+    g_autofree const CoverGroup **groups = groups_of(cover, ifm_model_n_nodes(self.plain));
+    g_autofree gsize *matched = match_rows(measurement->nodes, self.model);
     json_t *costs = json_array();
     gsize n_known = 0;
     for (guint i = 0; i < measurement->nodes->len; i++)
     {
-        n_known += matched[i] > 0;
-        json_array_append_new(costs, matched[i] > 0 ? cost_to_json(ifm_analysis_node_cost(analysis, matched[i] - 1),
-                                                                   ifm_model_node(model, matched[i] - 1))
-                                                    : json_null());
+        const gsize at = matched[i];
+        n_known += at > 0;
+        json_array_append_new(costs, at > 0 ? node_to_json(&self, at - 1, groups) : json_null());
     }
     if (n_known > 0 && json_is_object(measurement->breakdown))
         json_object_set(measurement->breakdown, "costs", costs);

@@ -1,18 +1,8 @@
 #include <inferometer/measure.h>
 
-/* These functions check the options of a protocol and apply them to a protocol and to limits. */
+/* These functions apply the options of a protocol to a protocol and to limits. */
 
 #define PUBLISHED_WARMUP 10 /* of protocols with fixed counts */
-
-gboolean ifm_protocol_options_check(const IfmProtocolOptions *options, GError **error)
-{
-    if (options->runs != IFM_OPTION_UNSET && options->ci_ratio != IFM_OPTION_UNSET)
-        return ifm_error_misuse(error, "--runs and --ci: a fixed count or an interval to reach, not both");
-    if (options->runs != IFM_OPTION_UNSET && options->time_budget_ns != IFM_OPTION_UNSET)
-        return ifm_error_misuse(error, "--runs and --time-budget: a fixed count is run whole, whatever the time it takes "
-                                       "(see --case-timeout)");
-    return TRUE;
-}
 
 IfmProtocol ifm_protocol_with(const IfmProtocol *base, const IfmProtocolOptions *options)
 {

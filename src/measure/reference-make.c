@@ -2,8 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/base.h>
 #include <base/fields.h>
 #include <onnx/reference-model.h>
+#include <regions/regions.h>
 
 #include "verification.h"
 
@@ -67,7 +69,7 @@ static gboolean feed(const Making *making, IfmModelSubject *subject, GError **er
         if (fed && to->size_bytes > 0)
             memcpy(to->data, inputs.tensors[i].data, to->size_bytes);
         if (!fed)
-            ifm_error_set(error, IFM_ERROR_FAILED, "the reference's input %" G_GSIZE_FORMAT " is another one", i);
+            ifm_error_set(error, IFM_ERROR_FAILED, "the reference's input %zu is another one", i);
     }
     return fed;
 }
@@ -223,7 +225,7 @@ static gboolean add_run(Making *making, IfmModelSubject *subject, GError **error
 static void announce(const Making *making, int n_runs, gint64 run_ns)
 {
     g_autofree char *words = g_strdup_printf("computing the tolerance: %d run%s of about %.2g s", n_runs,
-                                             n_runs == 1 ? "" : "s", (double)run_ns / 1e9);
+                                             ifm_plural(n_runs), (double)run_ns / 1e9);
     enter(making, g_intern_string(words), n_runs + 1);
 }
 
@@ -325,6 +327,27 @@ static gboolean add_facts(Parts *parts, const json_t *facts, GError **error)
     return TRUE;
 }
 
+/* The outputs that were given with the inputs. */
+static gboolean add_expected(Parts *parts, const Making *making, GError **error)
+{
+    const char *path = making->model_case->inputs_path;
+    g_autoptr(IfmTensorFile) file = path != NULL ? ifm_tensor_file_open(path, error) : NULL;
+    for (gsize i = 0; file != NULL && i < making->n; i++)
+    {
+        g_autofree char *name = g_strconcat(making->names[i], IFM_EXPECTED, NULL);
+        const IfmTensor *given = ifm_tensor_file_find(file, name);
+        g_auto(IfmTensor) copy = IFM_TENSOR_INIT;
+        if (given == NULL)
+            continue;
+        if (!ifm_tensor_init(&copy, given->dtype, given->rank, given->shape, error))
+            return FALSE;
+        if (given->size_bytes > 0)
+            memcpy(copy.data, given->data, given->size_bytes);
+        add_part(parts, making->names[i], IFM_EXPECTED, &copy);
+    }
+    return path == NULL || file != NULL;
+}
+
 static gboolean save(const Making *making, const char *path, GError **error)
 {
     g_auto(Parts) parts = { g_ptr_array_new_with_free_func(g_free), g_array_new(FALSE, FALSE, sizeof(IfmTensor)) };
@@ -336,7 +359,7 @@ static gboolean save(const Making *making, const char *path, GError **error)
             return FALSE;
         add_part(&parts, making->names[i], "", &making->tensors[i]);
     }
-    return add_facts(&parts, making->facts, error) &&
+    return add_expected(&parts, making, error) && add_facts(&parts, making->facts, error) &&
            ifm_tensor_file_save_temporary(path, (const char *const *)parts.names->pdata,
                                           (const IfmTensor *)(const void *)parts.tensors->data, parts.names->len, error);
 }
@@ -352,7 +375,8 @@ gboolean ifm_reference_make(IfmEngine *engine, const IfmModelCase *given, const 
         .progress = progress, .engine = engine, .model_case = &model_case, .dtype = given->dtype, .facts = json_object()
     };
     const int n_asked = given->tolerance_runs == 0 ? IFM_TOLERANCE_RUNS : MAX(given->tolerance_runs, 0);
-    making.model = ifm_case_open_model(given, error);
+    g_autoptr(IfmModel) model = ifm_case_open_model(given, error);
+    making.model = model != NULL ? ifm_regions_expand(model, error) : NULL; /* not by the kernels that are to be judged */
     if (making.model == NULL)
         return FALSE;
     enter(&making, "computing the reference", 4); /* at most two compiles and runs */

@@ -1,6 +1,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/fields.h>
+
 #include "verification.h"
 
 /* These functions open the outputs of a reference, with what they may be off by, from a file of tensors, and take rows
@@ -52,6 +54,30 @@ static json_t *read_facts(const IfmTensorFile *file)
     return text != NULL && text->size_bytes > 0 ? json_loadb(text->data, text->size_bytes, 0, NULL) : NULL;
 }
 
+/* What was expected of the model is judged as the output of a device would be. */
+static void judge_expected(IfmReference *self)
+{
+    json_t *facts = json_object();
+    for (gsize i = 0; i < self->n; i++)
+    {
+        IfmReferenceOutput *output = &self->outputs[i];
+        const IfmTensor *expected = part_of(self->file, output->name, IFM_EXPECTED);
+        IfmVerification seen = { 0 };
+        g_autoptr(GError) failure = NULL;
+        if (expected == NULL)
+            continue;
+        const IfmTolerance tolerance = ifm_tolerance_for(expected->dtype, 0, 0);
+        if (!ifm_reference_check(self, output->name, expected, expected->dtype, &tolerance, &seen, &failure))
+            output->unexpected = g_strdup(failure->message);
+        ifm_verification_clear(&seen);
+        json_object_set_new(facts, output->name,
+                            output->unexpected != NULL ? ifm_json_string(output->unexpected) : json_null());
+    }
+    if (json_object_size(facts) > 0 && self->facts != NULL)
+        json_object_set(self->facts, "expected", facts);
+    json_decref(facts);
+}
+
 IfmReference *ifm_reference_open(const char *path, GError **error)
 {
     IfmTensorFile *file = ifm_tensor_file_open(path, error);
@@ -64,13 +90,13 @@ IfmReference *ifm_reference_open(const char *path, GError **error)
     for (gsize at = 0; at < ifm_tensor_file_n(file); at++)
     {
         const char *name = ifm_tensor_file_name(file, at);
-        if (!g_str_has_suffix(name, IFM_REFERENCE_ALLOWED) && !g_str_has_suffix(name, IFM_REFERENCE_FIGURES) &&
-            !g_str_equal(name, IFM_REFERENCE_FACTS))
+        if (strchr(name, '\n') == NULL)
         {
             read_output(&self->outputs[self->n], file, name, ifm_tensor_file_tensor(file, at));
             self->outputs[self->n++].is_drawn = json_object_get(json_object_get(self->facts, "draws"), name) != NULL;
         }
     }
+    judge_expected(self);
     return self;
 }
 
@@ -104,6 +130,7 @@ static gboolean take_output(const IfmReferenceOutput *whole, const gint64 *rows,
     part->root_mean_square = whole->root_mean_square;
     part->not_finite = whole->not_finite;
     part->is_drawn = whole->is_drawn;
+    part->unexpected = g_strdup(whole->unexpected);
     part->figures = whole->figures;
     part->figures.gain = INFINITY;
     return ifm_take_rows(&whole->tensor, rows, n, &part->tensor, error) &&
@@ -128,6 +155,7 @@ void ifm_reference_free(IfmReference *self)
     {
         ifm_tensor_clear(&self->outputs[i].tensor);
         ifm_tensor_clear(&self->outputs[i].allowed);
+        g_free(self->outputs[i].unexpected);
         g_free(self->outputs[i].name);
     }
     g_free(self->outputs);

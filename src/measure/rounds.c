@@ -61,10 +61,10 @@ void ifm_lead_judge(const double *log_ns, gsize n_rounds, gsize n, double level,
         rivals[at] = rival_of(log_ns, n_rounds, n, lead->leader, at);
 }
 
-void ifm_rounds_of_one(const IfmMeasurement *measurement, IfmRoundsOfOne *of)
+void ifm_rounds_of_side(const json_t *json, gsize side, IfmRoundsOfOne *of)
 {
-    const json_t *json = ifm_measurement_result(measurement, "rounds"), *rounds = json_object_get(json, "rounds");
-    const gsize side = (gsize)json_integer_value(ifm_measurement_result(measurement, "side")), n = json_array_size(rounds);
+    const json_t *rounds = json_object_get(json, "rounds");
+    const gsize n = json_array_size(rounds);
     const double level = ifm_member_number(json, "level");
     g_autofree double *medians = g_new(double, n + 1);
     *of = (IfmRoundsOfOne){ n, NAN, NAN, NAN, { NAN, NAN, level } };
@@ -78,6 +78,12 @@ void ifm_rounds_of_one(const IfmMeasurement *measurement, IfmRoundsOfOne *of)
     of->most_ns = medians[n - 1];
     if (ldexp(1, 1 - (int)MIN(n, 1000)) <= (1 - level) * (1 + 1e-12))
         of->interval = (IfmInterval){ of->least_ns, of->most_ns, level };
+}
+
+void ifm_rounds_of_one(const IfmMeasurement *measurement, IfmRoundsOfOne *of)
+{
+    ifm_rounds_of_side(ifm_measurement_result(measurement, "rounds"),
+                       (gsize)json_integer_value(ifm_measurement_result(measurement, "side")), of);
 }
 
 void ifm_rounds_clear(IfmRounds *rounds)

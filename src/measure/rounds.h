@@ -109,6 +109,7 @@ typedef struct
     gsize max_rounds, runs;
     gint64 block_ns, time_budget_ns;
     gboolean whole; /* all rounds, whoever leads them */
+    gboolean nodes; /* after its runs each process is profiled, for the times of its nodes, which takes time of its own */
 } IfmRoundsProtocol;
 #define IFM_ROUNDS_PROTOCOL_INIT                                                                                           \
     ((IfmRoundsProtocol){ .level = 0.95, .max_rounds = 6, .block_ns = 300 * G_GINT64_CONSTANT(1000000) })
@@ -152,6 +153,9 @@ typedef struct
 /** ifm_rounds_of_one: @measurement: of a side of ifm_runner_rounds(). Its processes are the unit: their least and greatest
  * median hold the middle of all in 1 - 2^(1 - n). All NaN where it is none. */
 void ifm_rounds_of_one(const IfmMeasurement *measurement, IfmRoundsOfOne *of);
+
+/** ifm_rounds_of_side: the same of side @side of @json, docs/formats.md, "rounds"; NULL: there are none. */
+void ifm_rounds_of_side(const json_t *json, gsize side, IfmRoundsOfOne *of);
 
 /** ifm_rounds_stored: (transfer none) the rounds of these, whole, as a measurement of one of them has them; NULL: of
  * others, or interrupted. @cases: [n] */

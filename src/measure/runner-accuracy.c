@@ -49,7 +49,7 @@ static void files_clear(Files *files)
     for (gsize k = 0; k < G_N_ELEMENTS(prefixes); k++)
         for (gsize i = 0; prefixes[k] != NULL && i < files->n; i++)
         {
-            g_autofree char *path = g_strdup_printf("%s-%" G_GSIZE_FORMAT, prefixes[k], i);
+            g_autofree char *path = g_strdup_printf("%s-%zu", prefixes[k], i);
             g_unlink(path);
         }
     g_free(files->inputs);

@@ -204,11 +204,10 @@ static void report(const Compare *compare, const IfmRunnerOptions *options)
     const double half = (sofar.interval.upper - sofar.interval.lower) / 2;
     const gint64 budget_ns = compare->protocol->time_budget_ns,
                  left_ns = MAX(budget_ns - (ifm_sides_now_ns() - compare->sides.began_ns), 0);
-    g_autoptr(GString) place = g_string_new(NULL);
-    g_string_printf(place, "comparing, %" G_GSIZE_FORMAT " pair%s", sofar.n_pairs, sofar.n_pairs == 1 ? "" : "s");
-    if (budget_ns > 0)
-        g_string_append_printf(place, ", at most %" G_GINT64_FORMAT " s left", (left_ns + IFM_NS_PER_S - 1) / IFM_NS_PER_S);
-    options->progress(place->str, 0, NAN, half, options->progress_user);
+    g_autofree char *place = g_strdup_printf("comparing, %zu pair%s", sofar.n_pairs, ifm_plural(sofar.n_pairs));
+    options->progress(
+        &(IfmProgress){ .phase = place, .ci_ratio = half, .left_ns = budget_ns > 0 ? left_ns : 0, .at_most = TRUE },
+        options->progress_user);
 }
 
 /* Whether the rule has enough. */
@@ -244,7 +243,8 @@ static json_t *protocol_of(const IfmCompareProtocol *protocol, gboolean b)
 static void add_notes(Compare *compare, IfmComparison *comparison)
 {
     g_autoptr(GPtrArray) warnings = ifm_sides_warnings(&compare->sides);
-    if (compare->differs != NULL)
+    comparison->outputs_differ = compare->differs != NULL;
+    if (comparison->outputs_differ)
         g_ptr_array_add(comparison->notes, g_steal_pointer(&compare->differs));
     g_ptr_array_extend_and_steal(comparison->notes, g_steal_pointer(&warnings));
 }
@@ -283,7 +283,7 @@ gboolean ifm_runner_compare(IfmRunner *runner, const IfmCompareSide sides[2], co
     if (!ifm_compare_protocol_check(protocol, error))
         return FALSE;
     if (sides[0].kind != sides[1].kind)
-        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "A is a case of kind %s, B of kind %s: one kind is right",
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "A is a case of kind %s, B of kind %s: one kind is expected",
                              sides[0].kind->name, sides[1].kind->name);
     static const char *const names[] = { "A", "B" };
     g_auto(Compare) compare = { .protocol = protocol };

@@ -45,6 +45,15 @@ json_t *ifm_runner_model_json(const IfmModelCase *given, GError **error)
     return ifm_record_to_json(&whole, ifm_kind_model.fields);
 }
 
+/* What the worker is at goes where the runner's progress goes. */
+static void on_phase(const json_t *message, void *user)
+{
+    const IfmRunnerOptions *options = user;
+    const char *phase = ifm_member_text(message, "phase");
+    if (phase != NULL && options->progress != NULL)
+        options->progress(&(IfmProgress){ .phase = phase }, options->progress_user);
+}
+
 /* @request: (transfer full) without the case
  * Returns: (transfer full) the answer of a process of its own: what a run leaves allocated would be in a later case's
  * figures of memory. */
@@ -58,6 +67,8 @@ static json_t *ask(IfmRunner *runner, const IfmModelCase *model_case, const char
     }
     json_object_set_new(request, "case", whole);
     IfmWorkerWatch watch = ifm_runner_watch(runner);
+    watch.said = on_phase;
+    watch.user = &runner->options;
     g_autofree char *key = g_strdup_printf("%s on %s", what, ifm_member_text(whole, "device"));
     json_t *answer = ifm_runner_ask(runner, key, request, &watch, error);
     ifm_runner_drop_worker(runner, key);
@@ -70,10 +81,11 @@ gboolean ifm_runner_optimise(IfmRunner *runner, const IfmModelCase *model_case, 
     for (gsize i = 0; i < n; i++)
     {
         g_autofree char *file = g_canonicalize_filename(files[i].path, NULL);
-        json_auto_t *answer = ask(runner, model_case, "graph",
-                                  json_pack("{s:s,s:o,s:b,s:b}", "do", "optimise", "file", ifm_json_string(file),
-                                            "keep_layout", files[i].keep_layout, "outline", files[i].outline),
-                                  error);
+        json_auto_t *answer =
+            ask(runner, model_case, "graph",
+                json_pack("{s:s,s:o,s:b,s:b,s:b}", "do", "optimise", "file", ifm_json_string(file), "keep_layout",
+                          files[i].keep_layout, "keep_operators", files[i].keep_operators, "outline", files[i].outline),
+                error);
         const char *said = ifm_member_text(answer, "version");
         if (answer == NULL)
             return FALSE;
@@ -90,6 +102,13 @@ IfmMeasurement *ifm_runner_nodes(IfmRunner *runner, const IfmModelCase *model_ca
         return NULL;
     *version = g_strdup(ifm_member_text(answer, "version"));
     return ifm_measurement_from_json(json_object_get(answer, "nodes"), error);
+}
+
+GPtrArray *ifm_runner_tune(IfmRunner *runner, const IfmModelCase *model_case, int level, GError **error)
+{
+    json_auto_t *answer =
+        ask(runner, model_case, "convolutions", json_pack("{s:s,s:i}", "do", "tune", "level", level), error);
+    return answer == NULL ? NULL : ifm_tuned_layers_from_json(json_object_get(answer, "layers"), error);
 }
 
 gboolean ifm_runner_observe(IfmRunner *runner, const IfmModelCase *model_case, IfmObservedShapes *observed, GError **error)

@@ -67,6 +67,17 @@ static gboolean check_with(IfmSides *sides, IfmSide *side, GError **error)
     return TRUE;
 }
 
+/* A process is profiled where that takes no longer than so many of its blocks. */
+#define NODE_BLOCKS 10
+#define NODE_RUNS 8 /* at least, with those that warm up */
+
+static gboolean add_node_times(Rounds *rounds, IfmSide *side, GError **error)
+{
+    const gint64 block_ns = rounds->protocol->block_ns;
+    return !rounds->protocol->nodes || NODE_RUNS * side->run_ns > (double)(NODE_BLOCKS * block_ns) ||
+           ifm_side_node_times(&rounds->sides, side, block_ns, error);
+}
+
 /* @median_ns: (out) of its runs in one process */
 static gboolean run_process(Rounds *rounds, IfmSide *side, double *median_ns, GError **error)
 {
@@ -78,7 +89,8 @@ static gboolean run_process(Rounds *rounds, IfmSide *side, double *median_ns, GE
         return FALSE;
     if (sides->monitor.before == NULL)
         sides->monitor.before = ifm_sensor_snapshot("/"); /* while it is busy */
-    return ifm_side_run(sides, side, 0, runs_of(rounds, side), median_ns, error) && ifm_side_end(sides, side, error);
+    return ifm_side_run(sides, side, 0, runs_of(rounds, side), median_ns, error) && add_node_times(rounds, side, error) &&
+           ifm_side_end(sides, side, error);
 }
 
 static gboolean run_round(void *user, GError **error)
@@ -149,10 +161,12 @@ static const char *why_stop(const Rounds *rounds)
 static void report(const Rounds *rounds)
 {
     const IfmRunnerOptions *options = &rounds->sides.runner->options;
-    g_autofree char *place = g_strdup_printf("%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " rounds", rounds->sides.n_ended,
-                                             rounds->protocol->max_rounds);
+    const gsize n = rounds->sides.n_ended, max = rounds->protocol->max_rounds;
+    const gint64 each_ns = (ifm_sides_now_ns() - rounds->sides.began_ns) / (gint64)n;
+    g_autofree char *place = g_strdup_printf("%zu of %zu rounds", n, max);
     if (options->progress != NULL)
-        options->progress(place, 0, NAN, NAN, options->progress_user);
+        options->progress(&(IfmProgress){ .phase = place, .left_ns = (gint64)(max - n) * each_ns, .at_most = TRUE },
+                          options->progress_user);
 }
 
 static gboolean end_round(void *user)
@@ -243,8 +257,9 @@ static void finish(Rounds *rounds, IfmRounds *result)
     result->measurements = g_new0(IfmMeasurement *, n);
     for (gsize i = 0; i < n; i++)
     {
-        ifm_side_finish(&sides->sides[i], reason, rounds->protocol->level,
-                        json_pack("{s:i,s:O}", "side", (int)i, "rounds", result->json));
+        ifm_side_finish(
+            &sides->sides[i], reason, rounds->protocol->level,
+            json_pack("{s:i,s:O,s:O*}", "side", (int)i, "rounds", result->json, "nodes", sides->sides[i].nodes));
         result->cases[i] = g_steal_pointer(&sides->sides[i].sealed);
         result->measurements[i] = g_steal_pointer(&sides->sides[i].measurement);
     }

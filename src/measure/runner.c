@@ -300,8 +300,13 @@ static void on_message(const json_t *message, void *user)
     if (place != NULL)
         n = 0;
     if (phase != NULL && options->progress != NULL)
-        options->progress(place != NULL ? place : phase, n, ifm_member_number(message, "median_ns"),
-                          ifm_member_number(message, "ci_ratio"), options->progress_user);
+        options->progress(&(IfmProgress){ .phase = place != NULL ? place : phase,
+                                          .n = n,
+                                          .median_ns = ifm_member_number(message, "median_ns"),
+                                          .ci_ratio = ifm_member_number(message, "ci_ratio"),
+                                          .left_ns = json_integer_value(json_object_get(message, "left_ns")),
+                                          .at_most = json_is_true(json_object_get(message, "at_most")) },
+                          options->progress_user);
 }
 
 IfmWorkerWatch ifm_run_monitor_watch(IfmRunMonitor *monitor)
@@ -334,6 +339,14 @@ static IfmMeasurement *from_draft(const IfmRunMonitor *monitor, double level)
     return g_steal_pointer(&measurement);
 }
 
+/* A runtime whose version was not tested is a warning of what it measured. */
+static void warn_of_runtime(json_t *environment, const json_t *runtime)
+{
+    json_t *untested = json_object_get(runtime, "untested");
+    if (untested != NULL)
+        json_array_append(json_object_get(environment, "warnings"), untested);
+}
+
 void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *measurement)
 {
     if (monitor->before == NULL)
@@ -348,6 +361,11 @@ void ifm_run_monitor_add_environment(IfmRunMonitor *monitor, IfmMeasurement *mea
     json_object_update(measurement->environment, seen);
     if (json_object_get(measurement->environment, "warnings") == NULL)
         json_object_set_new(measurement->environment, "warnings", json_array());
+    gsize i;
+    json_t *runtime;
+    warn_of_runtime(measurement->environment, json_object_get(measurement->environment, "runtime"));
+    json_array_foreach(json_object_get(measurement->environment, "runtimes"), i, runtime)
+        warn_of_runtime(measurement->environment, runtime);
     /* What else the machine did meanwhile is nothing to a virtual clock. */
     if (g_strcmp0(ifm_member_text(measurement->environment, "clock_kind"), "virtual") != 0)
         json_array_extend(json_object_get(measurement->environment, "warnings"), warnings);

@@ -18,7 +18,7 @@ typedef enum
 {
     IFM_AGREEMENT_EQUAL,        /* no more off than rounding makes it */
     IFM_AGREEMENT_QUANTISATION, /* the same, of a model whose own roundings show in its third digit */
-    IFM_AGREEMENT_UNDETERMINED, /* these inputs leave the output to chance: no engine can be told right from wrong */
+    IFM_AGREEMENT_UNDETERMINED, /* these inputs leave the output to chance: no engine has a match or a mismatch */
     IFM_AGREEMENT_DIFFERENT,
 } IfmAgreement;
 /** ifm_agreement_name: "equal", "equal up to quantisation", "undetermined", "different". */

@@ -65,7 +65,7 @@ gboolean ifm_protocol_check(const IfmProtocol *protocol, GError **error)
                    { "runs at most", protocol->runs > 0 ? 0 : protocol->max_runs } };
     for (gsize i = 0; i < G_N_ELEMENTS(counts); i++)
         if (counts[i].n > IFM_PROTOCOL_MAX_RUNS)
-            return ifm_error_refuse(error, "%" G_GSIZE_FORMAT " %s: a record holds %d at most", counts[i].n, counts[i].what,
+            return ifm_error_refuse(error, "%zu %s: a record holds %d at most", counts[i].n, counts[i].what,
                                     IFM_PROTOCOL_MAX_RUNS);
     return protocol->runs > 0 || protocol->max_runs > 0 ||
            ifm_error_refuse(error, "no count of runs at most: a record holds %d", IFM_PROTOCOL_MAX_RUNS);

@@ -181,7 +181,10 @@ gboolean ifm_energy_of_subject(const IfmSubject *subject, const char *asked, con
     const gboolean is_shared = strchr(device, '#') != NULL && !g_str_has_suffix(device, "#1");
     const IfmEnergySimulated simulated = simulated_source(seed);
     const gboolean is_file = g_str_has_prefix(source, RECORDED);
-    const IfmEnergyOptions options = { .recording = is_file ? source + strlen(RECORDED) : NULL, .simulated = &simulated };
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device, NULL);
+    const IfmEnergyOptions options = { .cuda_device = spec != NULL ? MAX(spec->index, 0) : 0,
+                                       .recording = is_file ? source + strlen(RECORDED) : NULL,
+                                       .simulated = &simulated };
     g_autoptr(IfmClock) clock = subject->clock != NULL ? ifm_clock_ref(subject->clock) : ifm_clock_new_real();
     Windows windows = { .interrupted = interrupted,
                         .clock = clock,

@@ -20,6 +20,7 @@ static IfmCompileOptions options_of(const IfmModel *model, const IfmModelCase *m
     options.threads = model_case->threads;
     options.profiling = profiled == IFM_COMPILE_PROFILED || profiled == IFM_COMPILE_OBSERVED;
     options.optimise = profiled != IFM_COMPILE_REFERENCE && profiled != IFM_COMPILE_OBSERVED && !model_case->as_is;
+    options.time_regions = profiled == IFM_COMPILE_TUNED;
     options.native_async = model_case->native_async;
     if (!model_case->free_shapes)
     {

@@ -277,6 +277,11 @@ gboolean ifm_reference_check(const IfmReference *self, const char *port, const I
         return ifm_error_set(error, IFM_ERROR_FAILED, "output %s: the reference has no such output", port);
     verdict->reference_not_finite |= output->not_finite;
     verdict->n_compared++;
+    if (output->unexpected != NULL)
+    {
+        verdict->agreement = IFM_AGREEMENT_DIFFERENT;
+        return ifm_error_set(error, IFM_ERROR_FAILED, "the model does not give what is expected: %s", output->unexpected);
+    }
     return (is_by_spread(output, tolerance) ? check_spread : check_fixed)(self, output, value, tolerance, verdict, error);
 }
 
@@ -306,7 +311,7 @@ gboolean ifm_reference_check_quick(const IfmReference *self, const char *port, c
                                    const IfmTolerance *tolerance, IfmVerification *verdict, GError **error)
 {
     const IfmReferenceOutput *output = self != NULL ? find_output(self, port) : NULL;
-    if (output == NULL || output->is_drawn || !is_quickly_right(output, value, tolerance))
+    if (output == NULL || output->is_drawn || output->unexpected != NULL || !is_quickly_right(output, value, tolerance))
         return ifm_reference_check(self, port, value, dtype, tolerance, verdict, error); /* it has the words for it */
     verdict->n_checks++;
     verdict->n_compared++;

@@ -13,6 +13,7 @@ typedef struct
     double root_mean_square;
     gboolean not_finite; /* the model itself gives NaN or infinities there */
     gboolean is_drawn;   /* it follows from random numbers, which nothing else draws again */
+    char *unexpected;    /* how it differs from what is expected of the model; NULL: it does not */
 } IfmReferenceOutput;
 
 struct IfmReference

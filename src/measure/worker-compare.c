@@ -155,6 +155,32 @@ json_t *worker_answer_compare_round(Worker *worker, const json_t *request, GErro
     return find_subject(worker, &subject, error) ? run_round(&subject, request, &worker->interrupted, error) : NULL;
 }
 
+json_t *worker_answer_compare_nodes(Worker *worker, const json_t *request, GError **error)
+{
+    const IfmKindInWorker *way = worker->kind != NULL ? worker->kind->in_worker : NULL;
+    const gint64 time_ns = json_integer_value(json_object_get(request, "time_ns"));
+    g_autoptr(IfmMeasurement) found = ifm_measurement_new();
+    g_autoptr(GError) failure = NULL;
+    worker_note_rss(worker, "after_runs_bytes"); /* before the model is compiled a second time */
+    if (way == NULL || way->node_times == NULL)
+        ifm_error_set(&failure, IFM_ERROR_UNSUPPORTED, "a case of this kind has no nodes");
+    else
+        way->node_times(worker, time_ns, found, &failure);
+    if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNSUPPORTED))
+        return json_pack("{s:o}", "why", ifm_json_string(failure->message));
+    if (!ifm_error_pass(error, g_steal_pointer(&failure)))
+        return NULL;
+    json_t *names = json_array(), *op_types = json_array();
+    for (guint i = 0; i < found->nodes->len; i++)
+    {
+        const IfmNodeRow *row = found->nodes->pdata[i];
+        json_array_append_new(names, ifm_json_string(row->name));
+        json_array_append_new(op_types, ifm_json_string(row->op_type));
+    }
+    return json_pack("{s:o,s:o,s:o}", "names", names, "op_types", op_types, "node_ns",
+                     json_incref(json_object_get(found->breakdown, "nodes_mean_ns")));
+}
+
 json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError **error)
 {
     IfmMeasurement *measurement = worker->measurement;
@@ -169,7 +195,8 @@ json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError 
     ifm_record_set_json(&measurement->verification, json_incref(last->verification));
     if (!worker->kind->in_worker->still_there(worker, error))
         return NULL;
-    worker_note_rss(worker, "after_runs_bytes");
+    if (ifm_member(measurement->memory, "process.after_runs_bytes") == NULL)
+        worker_note_rss(worker, "after_runs_bytes");
     ifm_measurement_describe_build(measurement, subject.clock);
     if (verification != NULL) /* why there is no reference */
         json_object_update(measurement->verification, (json_t *)verification);

@@ -36,9 +36,12 @@ IfmEngine *worker_open_device(Worker *worker, const char *device, IfmDeviceSpec 
 
 json_t *worker_engine_to_json(IfmEngine *engine)
 {
-    return json_pack("{s:s,s:o,s:o}", "engine", ifm_engine_info(engine).name, "version",
-                     ifm_json_string(ifm_engine_info(engine).version), "library",
-                     ifm_json_string(ifm_engine_info(engine).library));
+    const IfmEngineInfo info = ifm_engine_info(engine);
+    json_t *json = json_pack("{s:s,s:o,s:o}", "engine", info.name, "version", ifm_json_string(info.version), "library",
+                             ifm_json_string(info.library));
+    if (info.untested != NULL)
+        json_object_set_new(json, "untested", ifm_json_string(info.untested));
+    return json;
 }
 
 json_t *worker_answer_engine(Worker *worker, const json_t *request, GError **error)

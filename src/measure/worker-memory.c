@@ -185,7 +185,7 @@ static void refuse(const IfmModel *model, const char *name, const IfmMemoryPlan 
     g_autofree char *what = own_memory ? g_strdup("inputs and outputs")
                             : plan->peak_node == G_MAXSIZE
                                 ? g_strdup("inputs alone")
-                                : g_strdup_printf("tensors alive at node %" G_GSIZE_FORMAT "%s%s%s", plan->peak_node,
+                                : g_strdup_printf("tensors alive at node %zu%s%s%s", plan->peak_node,
                                                   *node != '\0' ? " '" : "", node, *node != '\0' ? "'" : "");
     ifm_error_refuse(error, "%s: needs at least %s (parameters %s, %s: %s), there are %s %s", name, needed, parameters,
                      what, alive_text, has, there);

@@ -16,8 +16,7 @@ static GHashTable *name_nodes(const IfmModel *model)
     for (gsize i = 0; i < ifm_model_n_nodes(model); i++)
     {
         const IfmNode *node = ifm_model_node(model, i);
-        char *name =
-            *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s_%" G_GSIZE_FORMAT, node->op_type, number);
+        char *name = *node->name != '\0' ? g_strdup(node->name) : g_strdup_printf("%s_%zu", node->op_type, number);
         number += !g_str_equal(node->op_type, "Constant");
         gboolean twice = g_hash_table_contains(named, name);
         g_hash_table_insert(named, name, GSIZE_TO_POINTER(twice ? G_MAXSIZE : i + 1));
@@ -120,6 +119,32 @@ json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, co
     return NULL;
 }
 
+/* --- the algorithms of convolutions ----------------------------------------------------------------------------------- */
+
+/* The first round tries all algorithms: then there are fewer. */
+#define RUNS_OF_ROUND 64
+
+static gboolean on_round(int round, int n, void *user)
+{
+    g_autofree char *phase = g_strdup_printf("measuring algorithms, round %d of %d", round + 1, n);
+    return worker_go_on(user, g_intern_string(phase), RUNS_OF_ROUND, NULL);
+}
+
+json_t *worker_answer_tune(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
+{
+    g_autoptr(IfmModelSubject) subject =
+        compile(worker, model_case, IFM_COMPILE_TUNED, "trying the algorithms of convolutions", RUNS_OF_ROUND, error);
+    gint64 level = IFM_TUNE_ALL;
+    if (!ifm_json_get_int64(request, "request", "level", &level, error))
+        return NULL;
+    const IfmTuning tuning = { (IfmTuneLevel)CLAMP(level, 0, IFM_N_TUNE_LEVELS - 1), on_round, worker };
+    g_autoptr(GPtrArray) layers = subject != NULL ? ifm_request_tune(subject->requests[0], &tuning, error) : NULL;
+    json_t *answer = layers != NULL ? worker_engine_to_json(subject->engine) : NULL;
+    if (answer != NULL)
+        json_object_set_new(answer, "layers", ifm_tuned_layers_to_json(layers));
+    return answer;
+}
+
 /* --- the graph as the runtime optimises it ---------------------------------------------------------------------------- */
 
 json_t *worker_answer_optimise(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error)
@@ -128,6 +153,7 @@ json_t *worker_answer_optimise(Worker *worker, const IfmModelCase *model_case, c
     IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
     if (!ifm_json_get_string(request, "request", "file", &options.save_optimised, error) ||
         !ifm_json_get_boolean(request, "request", "keep_layout", &options.keep_layout, error) ||
+        !ifm_json_get_boolean(request, "request", "keep_operators", &options.keep_operators, error) ||
         !ifm_json_get_boolean(request, "request", "outline", &options.save_outline, error))
         return NULL;
     IfmEngine *engine = worker_open_device(worker, model_case->device, &spec, error);
@@ -137,8 +163,8 @@ json_t *worker_answer_optimise(Worker *worker, const IfmModelCase *model_case, c
     worker_enter_phase(worker, "optimising the graph");
     options.dtype = model_case->dtype;
     options.threads = model_case->threads;
-    options.bindings = model_case->bindings;
-    options.n_bindings = model_case->n_bindings;
+    options.bindings = options.keep_operators ? NULL : model_case->bindings; /* what is of no processor is of all sizes */
+    options.n_bindings = options.keep_operators ? 0 : model_case->n_bindings;
     options.vendor = model_case->vendor;
     g_autoptr(IfmCompiled) compiled = ifm_engine_compile(engine, model, spec, &options, error);
     return compiled != NULL ? worker_engine_to_json(engine) : NULL;

@@ -159,6 +159,9 @@ gboolean worker_stress_stop(Worker *worker, GError **error);
 json_t *worker_answer_compare_start(Worker *worker, const json_t *request, GError **error);
 /* worker_answer_compare_round: {"warmup", "runs"} -> {"samples_ns": [...]} */
 json_t *worker_answer_compare_round(Worker *worker, const json_t *request, GError **error);
+/* worker_answer_compare_nodes: {"time_ns"} -> {"names": [...], "op_types": [...], "node_ns": [...]}, or {"why"} where the
+ * device reports no times of nodes */
+json_t *worker_answer_compare_nodes(Worker *worker, const json_t *request, GError **error);
 /* worker_answer_compare_end: {"verification"} (optional: why nothing was compared) -> {"measurement"}: all but samples */
 json_t *worker_answer_compare_end(Worker *worker, const json_t *request, GError **error);
 
@@ -178,8 +181,10 @@ json_t *worker_answer_accuracy_layers(Worker *worker, const json_t *request, GEr
 json_t *worker_answer_observe(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 /* worker_answer_nodes: {} -> {"engine", "version", "library", "nodes"}: the nodes as compiled, a record without samples */
 json_t *worker_answer_nodes(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
-/* worker_answer_optimise: {"file", "keep_layout", "outline"} -> {"engine", "version", "library"}: writes the graph
- * as the runtime optimised it */
+/* worker_answer_tune: {"level"} -> {"engine", "version", "library", "layers": [IfmTunedLayer]} */
+json_t *worker_answer_tune(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
+/* worker_answer_optimise: {"file", "keep_layout", "keep_operators", "outline"} -> {"engine", "version", "library"}: writes
+ * the graph as the runtime optimised it */
 json_t *worker_answer_optimise(Worker *worker, const IfmModelCase *model_case, const json_t *request, GError **error);
 
 /* --- kinds/: the slots of IfmKindInWorker that are called in the worker ------------------------------------------------
@@ -194,6 +199,7 @@ gboolean worker_model_prepare(Worker *worker, const json_t *request, GError **er
 gboolean worker_model_run(Worker *worker, const json_t *request, GError **error);
 IfmSubject worker_model_subject(Worker *worker);
 gboolean worker_model_still_there(Worker *worker, GError **error);
+gboolean worker_model_node_times(Worker *worker, gint64 time_ns, IfmMeasurement *measurement, GError **error);
 gboolean worker_pipeline_prepare(Worker *worker, const json_t *request, GError **error);
 gboolean worker_pipeline_run(Worker *worker, const json_t *request, GError **error);
 void worker_pipeline_drop(Worker *worker);

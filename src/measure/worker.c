@@ -224,11 +224,13 @@ static const struct
     { "observe", NULL, worker_answer_observe },
     { "optimise", NULL, worker_answer_optimise },
     { "nodes", NULL, worker_answer_nodes },
+    { "tune", NULL, worker_answer_tune },
     { "measure", answer_measure },
     { "accuracy", NULL, worker_answer_accuracy },
     { "accuracy-layers", worker_answer_accuracy_layers },
     { "compare-start", worker_answer_compare_start },
     { "compare-round", worker_answer_compare_round },
+    { "compare-nodes", worker_answer_compare_nodes },
     { "compare-end", worker_answer_compare_end },
 };
 

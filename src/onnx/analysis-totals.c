@@ -1,6 +1,8 @@
 /* Sums over an analysis, and the nodes that they include. */
 #include <string.h>
 
+#include <base/base.h>
+
 #include "memory-place.h"
 #include "operators.h"
 
@@ -101,9 +103,8 @@ static GPtrArray *collect_missing(const IfmAnalysis *analysis)
     {
         const Missing *missing = g_ptr_array_index(order, i);
         const IfmNode *node = missing->node;
-        g_ptr_array_add(lines, g_strdup_printf("%s%s%s (%" G_GSIZE_FORMAT " node%s): %s", node->domain,
-                                               *node->domain != '\0' ? "." : "", node->op_type, missing->n,
-                                               missing->n == 1 ? "" : "s", missing->why));
+        g_ptr_array_add(lines, g_strdup_printf("%s%s%s (%zu node%s): %s", node->domain, *node->domain != '\0' ? "." : "",
+                                               node->op_type, missing->n, ifm_plural(missing->n), missing->why));
     }
     return lines;
 }

@@ -151,8 +151,8 @@ gboolean ifm_model_export(IfmModel *model, const char *path, const IfmModelExpor
     gsize size = 0;
     g_bytes_get_data(model->bytes, &size);
     if (size > IFM_ONNX_MAX_FILE_BYTES)
-        return ifm_error_refuse(error, "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d that one ONNX file can hold",
-                                path, size, IFM_ONNX_MAX_FILE_BYTES);
+        return ifm_error_refuse(error, "%s: its %zu bytes are more than the %d that one ONNX file can hold", path, size,
+                                IFM_ONNX_MAX_FILE_BYTES);
     g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
     for (guint i = 0; i < model->external_order->len; i++)
     {

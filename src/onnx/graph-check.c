@@ -22,8 +22,8 @@ char *ifm_onnx_node_place(gsize index, const Onnx__NodeProto *node)
 {
     const char *op_type = node->op_type != NULL ? node->op_type : "?";
     if (node->name == NULL || *node->name == '\0')
-        return g_strdup_printf("node %" G_GSIZE_FORMAT " (%s)", index, op_type);
-    return g_strdup_printf("node %" G_GSIZE_FORMAT " (%s '%s')", index, op_type, node->name);
+        return g_strdup_printf("node %zu (%s)", index, op_type);
+    return g_strdup_printf("node %zu (%s '%s')", index, op_type, node->name);
 }
 
 /* --- definitions -------------------------------------------------------------------------------------------------- */
@@ -31,9 +31,9 @@ char *ifm_onnx_node_place(gsize index, const Onnx__NodeProto *node)
 static gboolean define(GHashTable *made, const char *name, gsize maker, const char *what, gsize index, GError **error)
 {
     if (name == NULL || *name == '\0')
-        return ifm_error_refuse(error, "%s %" G_GSIZE_FORMAT " has no name", what, index);
+        return ifm_error_refuse(error, "%s %zu has no name", what, index);
     if (g_hash_table_contains(made, name))
-        return ifm_error_refuse(error, "%s %" G_GSIZE_FORMAT ": '%s' is defined twice", what, index, name);
+        return ifm_error_refuse(error, "%s %zu: '%s' is defined twice", what, index, name);
     g_hash_table_insert(made, (gpointer)name, GSIZE_TO_POINTER(maker));
     return TRUE;
 }
@@ -249,11 +249,11 @@ static gboolean check_outputs(const Onnx__GraphProto *graph, const Scope *scope,
     {
         const char *name = graph->output[i]->name;
         if (name == NULL || *name == '\0')
-            ifm_error_refuse(error, "graph output %" G_GSIZE_FORMAT " has no name", i);
+            ifm_error_refuse(error, "graph output %zu has no name", i);
         else if (read_name(scope, name, NULL, free_names, error))
             continue;
         else
-            g_prefix_error(error, "graph output %" G_GSIZE_FORMAT ": ", i);
+            g_prefix_error(error, "graph output %zu: ", i);
         return FALSE;
     }
     return TRUE;

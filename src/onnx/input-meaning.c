@@ -313,8 +313,9 @@ static gboolean is_picture_for(const IfmModel *model, const char *tensor, int ho
     for (guint i = 0; hops > 0 && readers != NULL && i < readers->len; i++)
     {
         const IfmNode *node = ifm_model_node(model, g_array_index(readers, gsize, i));
-        if (strstr(node->op_type, "Conv") != NULL || (g_strv_contains(picturing, node->op_type) && node->n_outputs > 0 &&
-                                                      is_picture_for(model, node->outputs[0], hops - 1)))
+        if (strstr(node->op_type, "Conv") != NULL || g_str_equal(node->domain, "inferometer") ||
+            (g_strv_contains(picturing, node->op_type) && node->n_outputs > 0 &&
+             is_picture_for(model, node->outputs[0], hops - 1)))
             return TRUE;
     }
     return FALSE;

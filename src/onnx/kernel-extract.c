@@ -120,8 +120,7 @@ static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
     {
         const IfmKernelTensor *tensor = record->inputs->pdata[i];
         const gsize first = first_of(record, i);
-        char *name =
-            *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("i%" G_GSIZE_FORMAT "_%" G_GSIZE_FORMAT, first, copy);
+        char *name = *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("i%zu_%zu", first, copy);
         g_ptr_array_add(inputs, name);
         if (*name == '\0' || first != i)
             continue;
@@ -137,13 +136,13 @@ static gboolean add_copy(const Extraction *self, gsize copy, GError **error)
     for (guint i = 0; i < record->outputs->len; i++)
     {
         const IfmKernelTensor *tensor = record->outputs->pdata[i];
-        g_ptr_array_add(outputs, *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("o%u_%" G_GSIZE_FORMAT, i, copy));
+        g_ptr_array_add(outputs, *tensor->name == '\0' ? g_strdup("") : g_strdup_printf("o%u_%zu", i, copy));
         if (*tensor->name != '\0')
             add_port(self, tensor, outputs->pdata[i], FALSE);
     }
     g_ptr_array_add(inputs, NULL);
     g_ptr_array_add(outputs, NULL);
-    g_autofree char *name = g_strdup_printf("k%" G_GSIZE_FORMAT, copy);
+    g_autofree char *name = g_strdup_printf("k%zu", copy);
     const gsize node = ifm_model_builder_node(self->builder, record->op_type, name, (const char *const *)inputs->pdata,
                                               (const char *const *)outputs->pdata);
     ifm_model_builder_attributes(self->builder, node, record->attributes);
@@ -178,7 +177,7 @@ static gboolean check_known(const IfmKernelRecord *record, const GPtrArray *tens
 static IfmModel *build(Extraction *self, gsize n_copies, GError **error)
 {
     const IfmKernelRecord *record = self->record;
-    g_autofree char *stem = ifm_kernel_record_stem(record), *copies = g_strdup_printf("%" G_GSIZE_FORMAT, n_copies);
+    g_autofree char *stem = ifm_kernel_record_stem(record), *copies = g_strdup_printf("%zu", n_copies);
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new(stem, record->opset > 0 ? record->opset : USUAL_OPSET);
     self->builder = builder;
     if (!check_domain(record, error) || !check_known(record, record->inputs, error) ||

@@ -54,11 +54,10 @@ GBytes *ifm_onnx_pack(const Onnx__ModelProto *proto, const char *name, GError **
         return g_bytes_new_take(bytes, size);
     }
     if (size > IFM_ONNX_MAX_FILE_BYTES)
-        ifm_error_refuse(error,
-                         "%s: its %" G_GSIZE_FORMAT " bytes are more than the %d (2 GiB) that one ONNX file can hold", name,
-                         size, IFM_ONNX_MAX_FILE_BYTES);
+        ifm_error_refuse(error, "%s: its %zu bytes are more than the %d (2 GiB) that one ONNX file can hold", name, size,
+                         IFM_ONNX_MAX_FILE_BYTES);
     else
-        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for its file's %" G_GSIZE_FORMAT " bytes", name, size);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no memory for its file's %zu bytes", name, size);
     return NULL;
 }
 

@@ -300,7 +300,7 @@ static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, IfmNo
     if (row != NULL && row->shape != NULL)
     {
         if (!ifm_operator_is_complete(row, call->node))
-            return ifm_error_refuse(error, "needs %" G_GSIZE_FORMAT " input(s) and an output at least", row->n_inputs);
+            return ifm_error_refuse(error, "needs %zu input(s) and an output at least", row->n_inputs);
         if (!ifm_operator_infer(call, error))
             return FALSE;
         if (row->values != NULL)
@@ -324,8 +324,7 @@ static gboolean analyse_call(IfmScope *scope, const IfmOperatorCall *call, IfmNo
 static gboolean analyse_node(IfmScope *scope, gsize index, const IfmNode *node, IfmNodeResult *result, GError **error)
 {
     if (node->n_inputs > MAX_TENSORS_OF_A_NODE || node->n_outputs > MAX_TENSORS_OF_A_NODE)
-        return ifm_error_refuse(error, "node %" G_GSIZE_FORMAT ": more than %d inputs or outputs", index,
-                                MAX_TENSORS_OF_A_NODE);
+        return ifm_error_refuse(error, "node %zu: more than %d inputs or outputs", index, MAX_TENSORS_OF_A_NODE);
     gint64 opset = ifm_model_opset(scope->analyser->model);
     g_autofree IfmTensorInfo *inputs = g_new(IfmTensorInfo, node->n_inputs + 1);
     g_autofree IfmTensorInfo *outputs = g_new(IfmTensorInfo, node->n_outputs + 1);

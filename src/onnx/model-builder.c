@@ -18,6 +18,7 @@ struct IfmModelBuilder
     gsize external_size;
     guint8 *external; /* [external_size] the bytes of that file, when all weights are known */
     GArray *shared;   /* IfmOnnxExternal: files of other models in which copied weights stay; NULL: none */
+    gboolean outline; /* of a model whose large weights have no values */
     GError *error;    /* the first */
 };
 
@@ -137,6 +138,12 @@ void ifm_model_builder_output(IfmModelBuilder *builder, const char *name, IfmDty
     ifm_onnx_append(&graph->output, &graph->n_output, new_port(builder, name, dtype, rank, dims, dim_names));
 }
 
+void ifm_model_builder_value(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims)
+{
+    Onnx__GraphProto *graph = builder->proto->graph;
+    ifm_onnx_append(&graph->value_info, &graph->n_value_info, new_port(builder, name, dtype, rank, dims, NULL));
+}
+
 /* --- weights ------------------------------------------------------------------------------------------------------ */
 
 /* new_weight: Adds an initializer without values. Returns: NULL on an error, which is in the builder. */
@@ -167,9 +174,8 @@ static Onnx__TensorProto *add_weight(IfmModelBuilder *builder, const char *name,
     if (size > MAX_FILE_BYTES - builder->weight_bytes)
     {
         fail(builder,
-             "weight '%s': with its %" G_GSIZE_FORMAT " bytes the weights are more than the %d (2 GiB) that one ONNX "
-             "file can hold",
-             name, size, MAX_FILE_BYTES);
+             "weight '%s': with its %zu bytes the weights are more than the %d (2 GiB) that one ONNX file can hold", name,
+             size, MAX_FILE_BYTES);
         return NULL;
     }
     tensor->has_raw_data = TRUE;
@@ -183,7 +189,7 @@ static gboolean make_room(IfmModelBuilder *builder, Onnx__TensorProto *tensor)
     tensor->raw_data.data = g_try_malloc(MAX(tensor->raw_data.len, 1));
     if (tensor->raw_data.data != NULL)
         return TRUE;
-    fail(builder, "weight '%s': no memory for %" G_GSIZE_FORMAT " bytes", tensor->name, tensor->raw_data.len);
+    fail(builder, "weight '%s': no memory for %zu bytes", tensor->name, tensor->raw_data.len);
     builder->error->code = IFM_ERROR_MEMORY;
     return FALSE;
 }
@@ -225,8 +231,7 @@ static void add_external_value(Onnx__TensorProto *tensor, const char *key, const
 /* refer: Says where in which file the values of a weight are. */
 static void refer(Onnx__TensorProto *tensor, const char *location, gsize offset, gsize size)
 {
-    g_autofree char *offset_text = g_strdup_printf("%" G_GSIZE_FORMAT, offset),
-                    *length = g_strdup_printf("%" G_GSIZE_FORMAT, size);
+    g_autofree char *offset_text = g_strdup_printf("%zu", offset), *length = g_strdup_printf("%zu", size);
     tensor->has_data_location = TRUE;
     tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     add_external_value(tensor, "location", location);
@@ -251,7 +256,7 @@ void ifm_model_builder_drawn_weight(IfmModelBuilder *builder, const char *name, 
     gboolean large = ifm_shape_size_bytes(IFM_DTYPE_F32, rank, shape, &weight.size, NULL) &&
                      weight.size >= IFM_MODEL_EXTERNAL_MIN_BYTES && builder->location != NULL;
     if (large && weight.size > (gsize)G_MAXINT64 / 2 - builder->external_size)
-        fail(builder, "weight '%s': %" G_GSIZE_FORMAT " bytes are too many", name, weight.size);
+        fail(builder, "weight '%s': %zu bytes are too many", name, weight.size);
     weight.tensor = large ? new_weight(builder, name, IFM_DTYPE_F32, rank, shape, &weight.size)
                           : add_weight(builder, name, IFM_DTYPE_F32, rank, shape);
     if (weight.tensor == NULL)
@@ -266,7 +271,7 @@ static gboolean make_external(IfmModelBuilder *builder)
 {
     if (builder->external_size == 0 || (builder->external = g_try_malloc0(builder->external_size)) != NULL)
         return TRUE;
-    fail(builder, "no memory for %" G_GSIZE_FORMAT " bytes of weights", builder->external_size);
+    fail(builder, "no memory for %zu bytes of weights", builder->external_size);
     builder->error->code = IFM_ERROR_MEMORY;
     return FALSE;
 }
@@ -316,6 +321,11 @@ gsize ifm_model_builder_node(IfmModelBuilder *builder, const char *op_type, cons
     return graph->n_node - 1;
 }
 
+gsize ifm_model_builder_n_nodes(const IfmModelBuilder *builder)
+{
+    return builder->proto->graph->n_node;
+}
+
 void ifm_model_builder_domain(IfmModelBuilder *builder, gsize node, const char *domain, gint64 version)
 {
     Onnx__ModelProto *model = builder->proto;
@@ -335,7 +345,7 @@ static Onnx__NodeProto *node_at(IfmModelBuilder *builder, gsize index, const cha
     Onnx__GraphProto *graph = builder->proto->graph;
     if (index < graph->n_node)
         return graph->node[index];
-    fail(builder, "attribute '%s': there is no node %" G_GSIZE_FORMAT, attribute, index);
+    fail(builder, "attribute '%s': there is no node %zu", attribute, index);
     return NULL;
 }
 
@@ -393,7 +403,7 @@ gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node)
 
 static void rename_all(char **names, gsize n, GHashTable *tensors)
 {
-    for (gsize i = 0; i < n; i++)
+    for (gsize i = 0; tensors != NULL && i < n; i++)
     {
         const char *name = g_hash_table_lookup(tensors, names[i]);
         if (name != NULL)
@@ -464,9 +474,30 @@ void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *mod
         ifm_onnx_append(&graph->initializer, &graph->n_initializer, ifm_onnx_copy_message(weight->proto));
 }
 
+void ifm_model_builder_copy_inputs(IfmModelBuilder *builder, const IfmModel *model)
+{
+    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_input(model, i);
+        ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims,
+                                (const char *const *)port->dim_names);
+    }
+}
+
+void ifm_model_builder_copy_outputs(IfmModelBuilder *builder, const IfmModel *model)
+{
+    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
+    {
+        const IfmPort *port = ifm_model_output(model, i);
+        ifm_model_builder_output(builder, port->name, port->dtype, port->rank, port->dims,
+                                 (const char *const *)port->dim_names);
+    }
+}
+
 void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *model)
 {
     Onnx__ModelProto *to = builder->proto, *from = model->proto;
+    builder->outline = model->outline;
     for (gsize i = 0; i < from->n_opset_import; i++)
     {
         const char *domain = from->opset_import[i]->domain;
@@ -477,12 +508,47 @@ void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *mo
         ifm_onnx_append(&to->functions, &to->n_functions, ifm_onnx_copy_message(from->functions[i]));
 }
 
+void ifm_model_builder_copy_metadata(IfmModelBuilder *builder, const IfmModel *model)
+{
+    for (gsize i = 0; i < model->proto->n_metadata_props; i++)
+    {
+        const Onnx__StringStringEntryProto *entry = model->proto->metadata_props[i];
+        if (entry->key != NULL && !g_str_equal(entry->key, IFM_MODEL_EXPORTED))
+            ifm_model_builder_metadata(builder, entry->key, entry->value != NULL ? entry->value : "");
+    }
+}
+
+static void note_domains(Onnx__GraphProto *graph, gpointer user)
+{
+    for (gsize i = 0; i < graph->n_node; i++)
+        if (graph->node[i]->domain != NULL)
+            g_hash_table_add(user, graph->node[i]->domain);
+}
+
+void ifm_model_builder_drop_domains(IfmModelBuilder *builder)
+{
+    Onnx__ModelProto *model = builder->proto;
+    g_autoptr(GHashTable) used = g_hash_table_new(g_str_hash, g_str_equal);
+    gsize n_kept = 0;
+    ifm_onnx_each_graph(model->graph, note_domains, used);
+    for (gsize i = 0; i < model->n_opset_import; i++)
+    {
+        Onnx__OperatorSetIdProto *set = model->opset_import[i];
+        const gboolean is_default = set->domain == NULL || *set->domain == '\0' || g_str_equal(set->domain, "ai.onnx");
+        if (is_default || model->n_functions > 0 || g_hash_table_contains(used, set->domain))
+            model->opset_import[n_kept++] = set;
+        else
+            onnx__operator_set_id_proto__free_unpacked(set, NULL);
+    }
+    model->n_opset_import = n_kept;
+}
+
 void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize index, const char *name)
 {
     Onnx__NodeProto *proto = node < builder->proto->graph->n_node ? builder->proto->graph->node[node] : NULL;
     if (proto == NULL || proto->n_output > index)
     {
-        fail(builder, "output '%s': node %" G_GSIZE_FORMAT " is none or has that output", name, node);
+        fail(builder, "output '%s': node %zu is none or has that output", name, node);
         return;
     }
     while (proto->n_output < index)
@@ -507,6 +573,8 @@ IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error)
         ifm_onnx_tidy_error(error, NULL);
         return NULL;
     }
+    if (builder->outline)
+        return ifm_onnx_parse_outline(bytes, name, error);
     if (builder->external == NULL && (builder->shared == NULL || builder->shared->len == 0))
         return ifm_model_parse(bytes, name, error);
     ifm_model_builder_share_external(builder);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <base/base.h>
 #include <onnx/onnx.h>
 
 /* What a user feeds a model with (--input), and sizes of its free dimensions: those of the inputs, those asked for, and 1
@@ -25,9 +26,21 @@ const IfmOption ifm_model_options[] = {
     { NULL },
 };
 
-/* Fed: an input of the model and what it gets. */
+/* Side: of the model: its inputs, or its outputs. */
 typedef struct
 {
+    const char *option, *word, *takes;
+    gsize (*n)(const IfmModel *model);
+    const IfmPort *(*port)(const IfmModel *model, gsize index);
+} Side;
+
+static const Side of_inputs = { "input", "input", "takes", ifm_model_n_inputs, ifm_model_input };
+static const Side of_outputs = { "expect", "output", "gives", ifm_model_n_outputs, ifm_model_output };
+
+/* Fed: an input of the model and what it gets; or an output and what it must be. */
+typedef struct
+{
+    const Side *side;
     const IfmPort *port;
     const char *what; /* "image.npy", "16000", "0..1000" */
     double low, high; /* of no file */
@@ -45,12 +58,12 @@ static void fed_free(gpointer data)
 
 /* --- names ------------------------------------------------------------------------------------------------------------ */
 
-/* "NAME=WHAT" of an input of the model, whose name may hold a "=". */
-static const IfmPort *find_port(const IfmModel *model, const char *text, const char **what)
+/* "NAME=WHAT" of an input or output of the model, whose name may hold a "=". */
+static const IfmPort *find_port(const IfmModel *model, const Side *side, const char *text, const char **what)
 {
-    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
+    for (gsize i = 0; i < side->n(model); i++)
     {
-        const IfmPort *port = ifm_model_input(model, i);
+        const IfmPort *port = side->port(model, i);
         const gsize length = strlen(port->name);
         if (strncmp(text, port->name, length) == 0 && text[length] == '=')
         {
@@ -61,17 +74,18 @@ static const IfmPort *find_port(const IfmModel *model, const char *text, const c
     return NULL;
 }
 
-static gboolean refuse_name(const IfmModel *model, const char *text, GError **error)
+static gboolean refuse_name(const IfmModel *model, const Side *side, const char *text, GError **error)
 {
     const char *equals = strchr(text, '=');
     g_autofree char *name = g_strndup(text, equals != NULL ? (gsize)(equals - text) : strlen(text));
     g_autoptr(GString) names = g_string_new(NULL);
     if (equals == NULL)
-        return ifm_error_misuse(error, "--input: \"%s\" is not NAME=FILE, NAME=VALUE or NAME=LOW..HIGH", text);
-    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
-        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", ifm_model_input(model, i)->name);
-    return ifm_error_refuse(error, "--input: %s has no input '%s' (it has %s)", ifm_model_name(model), name,
-                            names->len > 0 ? names->str : "none");
+        return ifm_error_misuse(error, "--%s: \"%s\" is not NAME=FILE%s", side->option, text,
+                                side == &of_inputs ? ", NAME=VALUE or NAME=LOW..HIGH" : "");
+    for (gsize i = 0; i < side->n(model); i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", side->port(model, i)->name);
+    return ifm_error_refuse(error, "--%s: %s has no %s '%s' (it has %s)", side->option, ifm_model_name(model), side->word,
+                            name, names->len > 0 ? names->str : "none");
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
@@ -99,8 +113,8 @@ static gboolean fits(IfmDtype dtype, int rank, const gint64 *shape, gconstpointe
         else
             g_string_append_printf(expected, "%s%s", axis > 0 ? ", " : "", port->dim_names[axis]);
     g_autofree char *found = ifm_shape_to_string(rank, shape);
-    return ifm_error_refuse(error, "%s: %s %s, but input '%s' takes %s %s]", fed->what, ifm_dtype_name(dtype), found,
-                            port->name, ifm_dtype_name(port->dtype), expected->str);
+    return ifm_error_refuse(error, "%s: %s %s, but %s '%s' %s %s %s]", fed->what, ifm_dtype_name(dtype), found,
+                            fed->side->word, port->name, fed->side->takes, ifm_dtype_name(port->dtype), expected->str);
 }
 
 /* Of several samples the first is fed to a model that takes one at once. */
@@ -122,16 +136,17 @@ static gboolean read_file(Fed *fed, GError **error)
 {
     g_autoptr(GMappedFile) file = g_mapped_file_new(fed->what, FALSE, NULL);
     if (file == NULL)
-        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "--input %s: %s: cannot be read: %s", fed->port->name, fed->what,
-                             g_strerror(errno));
+        return ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "--%s %s: %s: cannot be read: %s", fed->side->option,
+                             fed->port->name, fed->what, g_strerror(errno));
     const guint8 *data = (const guint8 *)g_mapped_file_get_contents(file);
     const gsize size = g_mapped_file_get_length(file);
     gboolean read = g_str_has_suffix(fed->what, ".pb")
                         ? ifm_onnx_tensor_read(data, size, fed->what, &fed->tensor, error)
                         : ifm_numpy_read(data, size, fed->port->name, fed->what, fits, fed, &fed->tensor, error);
     if (read && fits(fed->tensor.dtype, fed->tensor.rank, fed->tensor.shape, fed, error))
-        return fed->port->rank <= 0 || fed->port->dims[0] != 1 || fed->tensor.shape[0] == 1 || split(fed, error);
-    g_prefix_error(error, "--input %s: ", fed->port->name);
+        return !fed->may_have_samples || fed->port->rank <= 0 || fed->port->dims[0] != 1 || fed->tensor.shape[0] == 1 ||
+               split(fed, error);
+    g_prefix_error(error, "--%s %s: ", fed->side->option, fed->port->name);
     return FALSE;
 }
 
@@ -366,7 +381,7 @@ static gboolean refuse_free(const IfmModel *model, const GPtrArray *names, GErro
         g_string_append_printf(command, " --dim %s", strpbrk(dim, " []*?'\"$&;<>()|\\") != NULL ? quoted : dim);
     }
     return ifm_error_refuse(error, "%s: %u dimension%s of its inputs %s free: add%s, or --dim '*=1' for 1 everywhere",
-                            ifm_model_name(model), names->len, names->len == 1 ? "" : "s", names->len == 1 ? "is" : "are",
+                            ifm_model_name(model), names->len, ifm_plural(names->len), names->len == 1 ? "is" : "are",
                             command->str);
 }
 
@@ -435,34 +450,35 @@ static gboolean bind_rest(IfmModelFeed *feed, const IfmModel *model, IfmNote not
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
 /* (transfer full) Fed*, files read. */
-static GPtrArray *read_inputs(const IfmModel *model, const char *const *texts, gboolean samples, GError **error)
+static GPtrArray *read_side(const IfmModel *model, const Side *side, const char *const *texts, gboolean samples,
+                            GError **error)
 {
     g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(fed_free);
     for (const char *const *text = texts; text != NULL && *text != NULL; text++)
     {
         const char *what = NULL;
-        const IfmPort *port = find_port(model, *text, &what);
+        const IfmPort *port = find_port(model, side, *text, &what);
         if (port == NULL)
         {
-            refuse_name(model, *text, error);
+            refuse_name(model, side, *text, error);
             return NULL;
         }
         if (port->dtype == IFM_DTYPE_UNDEFINED)
         {
-            ifm_error_refuse(error, "--input %s: it is a sequence, a map or optional: tensors alone can be fed",
-                             port->name);
+            ifm_error_refuse(error, "--%s %s: it is a sequence, a map or optional: tensors alone can be %s", side->option,
+                             port->name, side == &of_inputs ? "fed" : "compared");
             return NULL;
         }
         for (guint i = 0; i < all->len; i++)
             if (((const Fed *)all->pdata[i])->port == port)
             {
-                ifm_error_misuse(error, "--input %s: is given twice", port->name);
+                ifm_error_misuse(error, "--%s %s: is given twice", side->option, port->name);
                 return NULL;
             }
         Fed *fed = g_new0(Fed, 1);
-        *fed = (Fed){ .port = port, .what = what, .may_have_samples = samples };
+        *fed = (Fed){ .side = side, .port = port, .what = what, .may_have_samples = samples };
         g_ptr_array_add(all, fed);
-        if (!(is_file(what) ? read_file : parse_values)(fed, error))
+        if (!(is_file(what) || side == &of_outputs ? read_file : parse_values)(fed, error))
             return NULL;
     }
     return g_steal_pointer(&all);
@@ -490,7 +506,8 @@ char *ifm_given_inputs_save(const GArray *inputs, const char *folder, GError **e
 
 static void give(IfmModelFeed *feed, GArray *to, const Fed *fed, IfmTensor *tensor)
 {
-    const IfmGivenInput given = { g_strdup(fed->port->name), *tensor };
+    const IfmGivenInput given = { g_strconcat(fed->port->name, fed->side == &of_outputs ? IFM_EXPECTED : NULL, NULL),
+                                  *tensor };
     g_ptr_array_add(feed->names, (gpointer)given.name);
     g_array_append_val(to, given);
     *tensor = (IfmTensor)IFM_TENSOR_INIT;
@@ -515,7 +532,7 @@ gboolean ifm_model_feed_fill(IfmModelFeed *feed, const IfmModel *model, const If
 {
     if (options->batch > 0 && !bind_batch(feed, model, options->batch, error))
         return FALSE;
-    g_autoptr(GPtrArray) all = read_inputs(model, options->inputs, options->samples, error);
+    g_autoptr(GPtrArray) all = read_side(model, &of_inputs, options->inputs, options->samples, error);
     for (guint i = 0; all != NULL && i < all->len; i++)
     {
         Fed *fed = all->pdata[i];
@@ -533,5 +550,8 @@ gboolean ifm_model_feed_fill(IfmModelFeed *feed, const IfmModel *model, const If
         if (!give_samples(feed, fed, error))
             return FALSE;
     }
-    return TRUE;
+    g_autoptr(GPtrArray) expected = read_side(model, &of_outputs, options->expected, FALSE, error);
+    for (guint i = 0; expected != NULL && i < expected->len; i++)
+        give(feed, feed->given, expected->pdata[i], &((Fed *)expected->pdata[i])->tensor);
+    return expected != NULL;
 }

@@ -121,6 +121,11 @@ IfmModel *ifm_model_parse(GBytes *bytes, const char *name, GError **error)
     return model_new(bytes, NULL, name, READ_INSIDE, NULL, 0, error);
 }
 
+IfmModel *ifm_onnx_parse_outline(GBytes *bytes, const char *name, GError **error)
+{
+    return model_new(bytes, NULL, name, READ_NONE, NULL, 0, error);
+}
+
 IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const IfmOnnxExternal *externals, gsize n, GError **error)
 {
     return model_new(bytes, NULL, name, READ_INSIDE, externals, n, error);
@@ -183,6 +188,15 @@ IfmModel *ifm_model_open_outside(const char *path, gboolean *is_outside, GError 
     IfmModel *model = open_file(path, READ_ALL, error);
     *is_outside = model != NULL && model->is_outside;
     return model;
+}
+
+char *ifm_model_input_names(const char *path, GError **error)
+{
+    g_autoptr(IfmModel) model = ifm_model_open_outline(path, error);
+    json_auto_t *names = json_array();
+    for (gsize i = 0; model != NULL && i < ifm_model_n_inputs(model); i++)
+        json_array_append_new(names, json_string(ifm_model_input(model, i)->name));
+    return model != NULL ? json_dumps(names, JSON_COMPACT) : NULL;
 }
 
 IfmModel *ifm_model_ref(IfmModel *model)

@@ -126,9 +126,7 @@ static gboolean call_init(Call *call, Inliner *self, const Onnx__FunctionProto *
 {
     const gboolean named = *text_or_empty(node->name) != '\0';
     if (node->n_input > function->n_input || node->n_output > function->n_output)
-        return ifm_error_refuse(error,
-                                "node %s '%s': %" G_GSIZE_FORMAT " inputs and %" G_GSIZE_FORMAT
-                                " outputs, but the function has %" G_GSIZE_FORMAT " and %" G_GSIZE_FORMAT,
+        return ifm_error_refuse(error, "node %s '%s': %zu inputs and %zu outputs, but the function has %zu and %zu",
                                 node->op_type, text_or_empty(node->name), node->n_input, node->n_output, function->n_input,
                                 function->n_output);
     *call = (Call){ .function = function, .node = node };

@@ -59,8 +59,7 @@ IfmPort *ifm_onnx_port_parse(const Onnx__ValueInfoProto *info, GError **error)
         return g_steal_pointer(&port);
     if (type->shape->n_dim > IFM_MAX_RANK)
     {
-        ifm_error_refuse(error, "'%s' has %" G_GSIZE_FORMAT " dimensions, more than %d", port->name, type->shape->n_dim,
-                         IFM_MAX_RANK);
+        ifm_error_refuse(error, "'%s' has %zu dimensions, more than %d", port->name, type->shape->n_dim, IFM_MAX_RANK);
         return NULL;
     }
     port->rank = (int)type->shape->n_dim;

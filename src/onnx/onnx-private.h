@@ -58,6 +58,7 @@ typedef struct
 } IfmOnnxExternal;
 /* ifm_onnx_parse_built: ifm_model_parse() of a model whose external data are in memory. @externals: [n], borrowed */
 IfmModel *ifm_onnx_parse_built(GBytes *bytes, const char *name, const IfmOnnxExternal *externals, gsize n, GError **error);
+IfmModel *ifm_onnx_parse_outline(GBytes *bytes, const char *name, GError **error);
 /* ifm_onnx_save_external: Writes the external data of the model into the folder of @path, unless they are there. */
 gboolean ifm_onnx_save_external(const IfmModel *model, const char *path, GError **error);
 /* ifm_onnx_save_external_file: One of them, which replaces what is there, unless that is a symbolic link. */

@@ -278,6 +278,9 @@ void ifm_model_builder_float(IfmModelBuilder *builder, gsize node, const char *a
 void ifm_model_builder_string(IfmModelBuilder *builder, gsize node, const char *attribute, const char *value);
 void ifm_model_builder_ints(IfmModelBuilder *builder, gsize node, const char *attribute, const gint64 *values, gsize n);
 
+/** ifm_model_builder_n_nodes: so far */
+gsize ifm_model_builder_n_nodes(const IfmModelBuilder *builder);
+
 /** ifm_model_builder_finish: The builder can only be freed afterwards. Returns: (transfer full) a checked model; NULL with
  * IFM_ERROR_INVALID. */
 IfmModel *ifm_model_builder_finish(IfmModelBuilder *builder, GError **error);
@@ -410,6 +413,8 @@ json_t *ifm_node_attributes(const IfmNode *node);
 /** ifm_node_has_subgraph: Whether an attribute is a graph, whose nodes may read any tensor of the outer one. */
 gboolean ifm_node_has_subgraph(const IfmNode *node);
 
+/** IFM_EXPECTED: after an output's name: what it must be, among the inputs that are given. */
+#define IFM_EXPECTED "\nexpected"
 /** IfmGivenInput: what an input is fed. */
 typedef struct
 {
@@ -502,11 +507,16 @@ void ifm_model_builder_attributes(IfmModelBuilder *builder, gsize node, const js
 gsize ifm_model_builder_copy_node(IfmModelBuilder *builder, const IfmNode *node);
 
 /** ifm_model_builder_copy_node_as: The same under another name, its inputs and outputs renamed.
- * @tensors: name -> new name; what it does not have keeps its name */
+ * @tensors: name -> new name; what it does not have keeps its name; NULL: all do */
 gsize ifm_model_builder_copy_node_as(IfmModelBuilder *builder, const IfmNode *node, const char *name, GHashTable *tensors);
 
 /** ifm_model_builder_copy_weight: Copies an initializer of any type, with its bytes. */
 void ifm_model_builder_copy_weight(IfmModelBuilder *builder, const IfmModel *model, const char *name);
+
+/** ifm_model_builder_copy_inputs, ifm_model_builder_copy_outputs: Those of the graph, with the names of their dimensions.
+ */
+void ifm_model_builder_copy_inputs(IfmModelBuilder *builder, const IfmModel *model);
+void ifm_model_builder_copy_outputs(IfmModelBuilder *builder, const IfmModel *model);
 
 /** ifm_model_builder_share_external: Copied weights in external data stay there. The new model names the same file, and
  * ifm_model_save() writes the whole file where it is missing. For several models that are made of one and kept in one
@@ -516,6 +526,16 @@ void ifm_model_builder_share_external(IfmModelBuilder *builder);
 /** ifm_model_builder_copy_context: Copies what nodes may need besides the default domain: other operator sets and the
  * functions of the model. */
 void ifm_model_builder_copy_context(IfmModelBuilder *builder, const IfmModel *model);
+
+/** ifm_model_builder_copy_metadata: Copies metadata_props, but the mark of an export. */
+void ifm_model_builder_copy_metadata(IfmModelBuilder *builder, const IfmModel *model);
+
+/** ifm_model_builder_drop_domains: Takes out operator sets of which the model has no node: a runtime that does not know one
+ * refuses the model. To be called behind all nodes. */
+void ifm_model_builder_drop_domains(IfmModelBuilder *builder);
+
+/** ifm_model_builder_value: Says what a tensor between nodes is, where no rule gives it. @dims: [rank] -1: free */
+void ifm_model_builder_value(IfmModelBuilder *builder, const char *name, IfmDtype dtype, int rank, const gint64 *dims);
 
 /** ifm_model_builder_node_output: Adds output @index of a node. Outputs between the last one and @index are left out. */
 void ifm_model_builder_node_output(IfmModelBuilder *builder, gsize node, gsize index, const char *name);

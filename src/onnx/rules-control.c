@@ -13,8 +13,7 @@ static const Onnx__GraphProto *graph_of(const IfmNode *node, const char *name, g
     }
     if (attribute->g->n_output == n_outputs)
         return attribute->g;
-    ifm_error_refuse(error, "%s makes %" G_GSIZE_FORMAT " tensors, %" G_GSIZE_FORMAT " are asked for", name,
-                     attribute->g->n_output, n_outputs);
+    ifm_error_refuse(error, "%s makes %zu tensors, %zu are asked for", name, attribute->g->n_output, n_outputs);
     return NULL;
 }
 
@@ -154,8 +153,7 @@ gboolean ifm_shape_loop(const IfmOperatorCall *call, GError **error)
     if (graph == NULL)
         return FALSE;
     if (graph->n_input != n_carried + 2 || call->node->n_outputs < n_carried)
-        return ifm_error_refuse(error, "body takes %" G_GSIZE_FORMAT " tensors, not %" G_GSIZE_FORMAT, graph->n_input,
-                                n_carried + 2);
+        return ifm_error_refuse(error, "body takes %zu tensors, not %zu", graph->n_input, n_carried + 2);
     g_autofree IfmTensorInfo *inputs = g_new(IfmTensorInfo, n_carried + 2),
                              *outputs = g_new(IfmTensorInfo, graph->n_output);
     enter_loop(call, inputs, n_carried);
@@ -252,9 +250,8 @@ gboolean ifm_shape_scan(const IfmOperatorCall *call, GError **error)
         return FALSE;
     if (n_scanned < 1 || (guint64)n_scanned > call->node->n_inputs || graph->n_input != call->node->n_inputs ||
         graph->n_output + (gsize)n_scanned < call->node->n_inputs)
-        return ifm_error_refuse(
-            error, "num_scan_inputs is %" G_GINT64_FORMAT " of %" G_GSIZE_FORMAT " inputs; body takes %" G_GSIZE_FORMAT,
-            n_scanned, call->node->n_inputs, graph->n_input);
+        return ifm_error_refuse(error, "num_scan_inputs is %" G_GINT64_FORMAT " of %zu inputs; body takes %zu", n_scanned,
+                                call->node->n_inputs, graph->n_input);
     gsize n_states = call->node->n_inputs - (gsize)n_scanned;
     g_autofree IfmTensorInfo *inputs = g_new(IfmTensorInfo, call->node->n_inputs),
                              *outputs = g_new(IfmTensorInfo, graph->n_output);

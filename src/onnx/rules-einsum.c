@@ -100,8 +100,8 @@ static gboolean read_equation(const IfmOperatorCall *call, Einsum *einsum, const
     {
         const char *comma = memchr(at, ',', (gsize)(end - at));
         if ((comma == NULL) != (i + 1 == call->node->n_inputs))
-            return ifm_error_refuse(error, "equation '%.60s' has not one term for each of %" G_GSIZE_FORMAT " inputs",
-                                    einsum->equation, call->node->n_inputs);
+            return ifm_error_refuse(error, "equation '%.60s' has not one term for each of %zu inputs", einsum->equation,
+                                    call->node->n_inputs);
         ok = add_operand(call, i, at, (gsize)((comma != NULL ? comma : end) - at), einsum, error);
         at = comma != NULL ? comma + 1 : end;
     }

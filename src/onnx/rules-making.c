@@ -140,7 +140,7 @@ gboolean ifm_shape_random(const IfmOperatorCall *call, GError **error)
     gsize n;
     const gint64 *shape = ifm_node_ints(call->node, "shape", &n);
     if (n > IFM_MAX_RANK)
-        return ifm_error_refuse(error, "its shape has %" G_GSIZE_FORMAT " dimensions, more than %d", n, IFM_MAX_RANK);
+        return ifm_error_refuse(error, "its shape has %zu dimensions, more than %d", n, IFM_MAX_RANK);
     for (gsize i = 0; i < n; i++)
         if (shape[i] < 0)
             return ifm_error_refuse(error, "shape[%d] is %" G_GINT64_FORMAT, (int)i, shape[i]);

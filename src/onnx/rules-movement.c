@@ -85,7 +85,7 @@ gboolean ifm_shape_transpose(const IfmOperatorCall *call, GError **error)
     gsize n;
     const gint64 *perm = ifm_node_ints(call->node, "perm", &n);
     if (perm != NULL && n != (gsize)x->rank)
-        return ifm_error_refuse(error, "perm has %" G_GSIZE_FORMAT " axes, '%s' has %d", n, call->node->inputs[0], x->rank);
+        return ifm_error_refuse(error, "perm has %zu axes, '%s' has %d", n, call->node->inputs[0], x->rank);
     if (!ifm_rule_place_axes(perm, x->rank, x->rank, from, error))
         return FALSE;
     out->rank = x->rank;

@@ -34,7 +34,7 @@ static gboolean read_ints(const IfmNode *node, const char *attribute, int n, gin
     if (found == NULL)
         return TRUE;
     if (n_found != (gsize)n)
-        return ifm_error_refuse(error, "%s has %" G_GSIZE_FORMAT " numbers, not %d", attribute, n_found, n);
+        return ifm_error_refuse(error, "%s has %zu numbers, not %d", attribute, n_found, n);
     for (int i = 0; i < n; i++)
     {
         if (found[i] < min || found[i] > G_MAXINT32)

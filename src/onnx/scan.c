@@ -70,7 +70,7 @@ static gboolean fail(const Scanner *scanner, gsize at, GError **error, const cha
     g_autofree char *what = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     g_autofree char *where = place(scanner);
-    return ifm_error_refuse(error, "%s, byte %" G_GSIZE_FORMAT ": %s", where, at, what);
+    return ifm_error_refuse(error, "%s, byte %zu: %s", where, at, what);
 }
 
 static gboolean read_varint(Scanner *scanner, guint max_width, guint64 *value, GError **error)
@@ -111,8 +111,8 @@ static gboolean check_packed(Scanner *scanner, const ProtobufCFieldDescriptor *f
     if (wire == WIRE_FIXED32 || wire == WIRE_FIXED64)
     {
         if (length % (wire == WIRE_FIXED32 ? 4 : 8) != 0)
-            return fail(scanner, scanner->cursor, error, "%s: %" G_GSIZE_FORMAT " bytes are no whole number of elements",
-                        field->name, length);
+            return fail(scanner, scanner->cursor, error, "%s: %zu bytes are no whole number of elements", field->name,
+                        length);
         return TRUE;
     }
     for (gsize i = 0; i < length; i++)
@@ -184,8 +184,7 @@ static gboolean scan_length_field(Scanner *scanner, const ProtobufCFieldDescript
         return TRUE;
     }
     if (length > G_MAXINT32 - scanner->compact->len)
-        return fail(scanner, start, error, "%s: %" G_GSIZE_FORMAT " bytes are more than protobuf allows", field->name,
-                    length);
+        return fail(scanner, start, error, "%s: %zu bytes are more than protobuf allows", field->name, length);
     if (field->type == PROTOBUF_C_TYPE_STRING && memchr(scanner->data + scanner->cursor, 0, length) != NULL)
         return fail(scanner, start, error, "%s holds a zero byte", field->name);
     if (field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_BYTES &&
@@ -217,9 +216,8 @@ static gboolean skip_value(Scanner *scanner, guint wire, guint number, gsize *le
             return FALSE;
         left -= scanner->cursor - start;
         if (value > left)
-            return fail(scanner, start, error,
-                        "field %u says %" G_GUINT64_FORMAT " bytes, but its message has %" G_GSIZE_FORMAT " left", number,
-                        value, left);
+            return fail(scanner, start, error, "field %u says %" G_GUINT64_FORMAT " bytes, but its message has %zu left",
+                        number, value, left);
         *length = (gsize)value;
         return TRUE;
     default:

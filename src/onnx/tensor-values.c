@@ -95,15 +95,14 @@ static gsize field_count(const Onnx__TensorProto *tensor, ValueField field)
 static gboolean count_elements(const Onnx__TensorProto *tensor, guint64 *n, char **shape, GError **error)
 {
     if (tensor->n_dims > IFM_MAX_RANK)
-        return ifm_error_refuse(error, "has %" G_GSIZE_FORMAT " dimensions, more than %d", tensor->n_dims, IFM_MAX_RANK);
+        return ifm_error_refuse(error, "has %zu dimensions, more than %d", tensor->n_dims, IFM_MAX_RANK);
     *shape = ifm_shape_to_string((int)tensor->n_dims, tensor->dims);
     gboolean empty = FALSE;
     *n = 1;
     for (gsize i = 0; i < tensor->n_dims; i++)
     {
         if (tensor->dims[i] < 0)
-            return ifm_error_refuse(error, "dimension %" G_GSIZE_FORMAT " is %" G_GINT64_FORMAT ", below 0", i,
-                                    tensor->dims[i]);
+            return ifm_error_refuse(error, "dimension %zu is %" G_GINT64_FORMAT ", below 0", i, tensor->dims[i]);
         if (tensor->dims[i] == 0)
             empty = TRUE;
         else if (__builtin_mul_overflow(*n, (guint64)tensor->dims[i], n) || *n > G_MAXINT64 / 128)
@@ -149,9 +148,8 @@ static gboolean check_tensor(const Onnx__TensorProto *tensor, GError **error)
         needed = bits != 0 && bits < 8 ? needed : n * types[tensor->data_type].per_element;
     if (field_count(tensor, used) == needed && (used != FIELD_RAW || bits != 0 || n == 0))
         return TRUE;
-    return ifm_error_refuse(error, "shape %s needs %" G_GUINT64_FORMAT " %s, but there are %" G_GSIZE_FORMAT " in %s",
-                            shape, needed, used == FIELD_RAW ? "bytes" : "values", field_count(tensor, used),
-                            field_names[used]);
+    return ifm_error_refuse(error, "shape %s needs %" G_GUINT64_FORMAT " %s, but there are %zu in %s", shape, needed,
+                            used == FIELD_RAW ? "bytes" : "values", field_count(tensor, used), field_names[used]);
 }
 
 /* --- external data ------------------------------------------------------------------------------------------------ */
@@ -322,7 +320,7 @@ static gboolean attach_field(IfmModel *model, ProtobufCMessage *message, const P
             continue;
         g_string_append_printf(place, "%s%s", length > 0 ? "." : "", field->name);
         if (repeated)
-            g_string_append_printf(place, "[%" G_GSIZE_FORMAT "]", i);
+            g_string_append_printf(place, "[%zu]", i);
         if (!attach_below(model, child, spans, place, error))
             return FALSE;
         g_string_truncate(place, length);
@@ -416,7 +414,7 @@ static gboolean read_texts(const Onnx__TensorProto *proto, const char *where, If
     {
         const ProtobufCBinaryData *bytes = &proto->string_data[i];
         if (bytes->len > 0 && memchr(bytes->data, 0, bytes->len) != NULL)
-            return ifm_error_refuse(error, "%s: text %" G_GSIZE_FORMAT " has a zero byte in it", where, i);
+            return ifm_error_refuse(error, "%s: text %zu has a zero byte in it", where, i);
         g_ptr_array_add(texts, g_strndup(bytes->len > 0 ? (const char *)bytes->data : "", bytes->len));
     }
     return ifm_tensor_init_texts(tensor, (int)proto->n_dims, proto->dims, (const char *const *)texts->pdata, error);

@@ -115,7 +115,7 @@ static gboolean check_sizes(const Line *line, const IfmBatch *batch, GError **er
         batch->n_own < 0 || batch->n_own > batch->nodes)
         return ifm_error_refuse(error,
                                 "%" G_GINT64_FORMAT " nodes (%" G_GINT64_FORMAT " its own), %" G_GINT64_FORMAT
-                                " edges; 1 to %" G_GINT64_FORMAT " and 0 to %" G_GINT64_FORMAT " are right",
+                                " edges; 1 to %" G_GINT64_FORMAT " and 0 to %" G_GINT64_FORMAT " are expected",
                                 batch->nodes, batch->n_own, batch->edges, options->most_nodes, options->max_edges);
     return TRUE;
 }
@@ -132,7 +132,7 @@ static gboolean check_tensor(const Line *line, const IfmBatch *batch, const Cros
         return TRUE;
     g_autofree char *found = ifm_shape_to_string(tensor->rank, tensor->shape);
     g_autofree char *right = ifm_shape_to_string(boundary->rank, shape);
-    return ifm_error_refuse(error, "'%s' is %s%s; contiguous %s%s in host memory is right", boundary->name,
+    return ifm_error_refuse(error, "'%s' is %s%s; contiguous %s%s in host memory is expected", boundary->name,
                             ifm_dtype_name(tensor->dtype), found, ifm_dtype_name(boundary->dtype), right);
 }
 
@@ -141,9 +141,10 @@ static gboolean check_sources(const IfmBatch *batch, const IfmTensor *edge_index
     const gint64 *sources = edge_index->data;
     for (gint64 i = 0; i < batch->edges; i++)
         if (G_UNLIKELY((guint64)sources[i] >= (guint64)batch->nodes))
-            return ifm_error_refuse(
-                error, "edge %" G_GINT64_FORMAT " begins in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT " are right",
-                i, sources[i], batch->nodes - 1);
+            return ifm_error_refuse(error,
+                                    "edge %" G_GINT64_FORMAT " begins in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT
+                                    " are expected",
+                                    i, sources[i], batch->nodes - 1);
     return TRUE;
 }
 
@@ -160,7 +161,7 @@ static gboolean check_ratios(const Line *line, const IfmBatch *batch, GError **e
             sum += *ratio;
         }
         if (!good || !(sum > 1 - IFM_PLAN_RATIO_TOLERANCE && sum < 1 + IFM_PLAN_RATIO_TOLERANCE))
-            return ifm_error_refuse(error, "its ratios of block %d add up to %g; 1 is right, none below 0", i + 1, sum);
+            return ifm_error_refuse(error, "its ratios of block %d add up to %g; 1 is expected, none below 0", i + 1, sum);
     }
     return TRUE;
 }

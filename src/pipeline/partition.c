@@ -16,7 +16,7 @@ static inline gsize share_of(gint64 destination, const gint64 *cuts, gsize n_cut
 static gboolean refuse_edge(const gint64 *destinations, gint64 edge, gint64 n_nodes, GError **error)
 {
     return ifm_error_refuse(
-        error, "edge %" G_GINT64_FORMAT " ends in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT " are right", edge,
+        error, "edge %" G_GINT64_FORMAT " ends in node %" G_GINT64_FORMAT "; 0 to %" G_GINT64_FORMAT " are expected", edge,
         destinations[edge], n_nodes - 1);
 }
 

@@ -72,7 +72,7 @@ IfmPipeline *ifm_pipeline_new(const IfmPlan *plan, const IfmPipelineOptions *opt
     {
         ifm_error_refuse(error,
                          "pipeline: room for %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                         " edges; at least 1 and 0 are right",
+                         " edges; at least 1 and 0 are expected",
                          options->most_nodes, options->max_edges);
         return NULL;
     }
@@ -289,7 +289,7 @@ gboolean ifm_pipeline_run(IfmPipeline *pipeline, const IfmBatch *batches, gsize 
     pipeline->refused = 0;
     if (pipeline->line == NULL)
         return ifm_error_set(error, IFM_ERROR_LOST,
-                             "pipeline: a device never answered in an earlier run; a new process is right");
+                             "pipeline: a device never answered in an earlier run; start a new process");
     line_set_run(pipeline->line, &run);
     if (!ifm_line_check(pipeline->line, batches, n_batches, &device, error))
     {

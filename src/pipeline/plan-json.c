@@ -29,9 +29,9 @@ static gboolean check_alias(const char *alias, GError **error)
 {
     for (const char *c = alias; *c != '\0'; c++)
         if ((guchar)*c <= ' ' || *c == 127)
-            return ifm_error_refuse(error, "alias \"%s\" has a blank or a control character; a word is right", alias);
+            return ifm_error_refuse(error, "alias \"%s\" has a blank or a control character; a word is expected", alias);
     return (*alias != '\0' && strlen(alias) <= 64) ||
-           ifm_error_refuse(error, "an alias of %" G_GSIZE_FORMAT " bytes; 1 to 64 are right", strlen(alias));
+           ifm_error_refuse(error, "an alias of %zu bytes; 1 to 64 are expected", strlen(alias));
 }
 
 static gboolean add_device(Reading *reading, const char *alias, const char *device, int *index, GError **error)
@@ -39,7 +39,7 @@ static gboolean add_device(Reading *reading, const char *alias, const char *devi
     if (!check_alias(alias, error))
         return FALSE;
     if (reading->plan->devices->len >= IFM_PLAN_MAX_DEVICES)
-        return ifm_error_refuse(error, "'%s' is one device more than a plan may have; %d are right at most", alias,
+        return ifm_error_refuse(error, "'%s' is one device more than a plan may have; at most %d are expected", alias,
                                 IFM_PLAN_MAX_DEVICES);
     *index = ifm_plan_add_device(reading->plan, alias, device, IFM_PLAN_DYNAMIC);
     return TRUE;
@@ -65,12 +65,12 @@ static gboolean read_aliases(Reading *reading, const json_t *json, IfmPlanBlock 
 {
     gsize n = json_array_size(json);
     if (n < 1 || n > IFM_PLAN_MAX_DEVICES)
-        return ifm_error_refuse(error, "its devices: a list of 1 to %d aliases is right", IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "its devices: a list of 1 to %d aliases is expected", IFM_PLAN_MAX_DEVICES);
     for (gsize i = 0; i < n; i++)
     {
         const json_t *alias = json_array_get(json, i);
         if (!json_is_string(alias))
-            return ifm_error_refuse(error, "device %" G_GSIZE_FORMAT " of it is no text; an alias is right", i + 1);
+            return ifm_error_refuse(error, "device %zu of it is no text; an alias is expected", i + 1);
         if (!resolve(reading, json_string_value(alias), &block->devices[i], error))
             return FALSE;
     }
@@ -82,16 +82,15 @@ static gboolean read_stages(const json_t *json, IfmPlanBlock *block, GError **er
 {
     gsize n = json_array_size(json);
     if (n < 1 || n > MAX_STAGES)
-        return ifm_error_refuse(error, "its stages: a list of at least one number is right");
+        return ifm_error_refuse(error, "its stages: a list of at least one number is expected");
     for (gsize i = 0; i < n; i++)
     {
         const json_t *stage = json_array_get(json, i);
         json_int_t number = json_integer_value(stage);
         if (!json_is_integer(stage) || number < 1 || number > MAX_STAGES)
-            return ifm_error_refuse(error, "stage %" G_GSIZE_FORMAT " of its list is no number from 1; stages count from 1",
-                                    i + 1);
+            return ifm_error_refuse(error, "stage %zu of its list is no number from 1; stages count from 1", i + 1);
         if (i > 0 && number != block->last + 1)
-            return ifm_error_refuse(error, "stage %d follows stage %d; %d is right: a block is a run without gaps",
+            return ifm_error_refuse(error, "stage %d follows stage %d; %d is expected: a block is a run without gaps",
                                     (int)number, block->last, block->last + 1);
         if (i == 0)
             block->first = (int)number;
@@ -103,13 +102,13 @@ static gboolean read_stages(const json_t *json, IfmPlanBlock *block, GError **er
 static gboolean read_ratios(const json_t *json, IfmPlanBlock *block, GError **error)
 {
     if (json_array_size(json) != block->n_devices)
-        return ifm_error_refuse(error, "%" G_GSIZE_FORMAT " ratios for %" G_GSIZE_FORMAT " devices; one each is right",
-                                json_array_size(json), block->n_devices);
+        return ifm_error_refuse(error, "%zu ratios for %zu devices; one each is expected", json_array_size(json),
+                                block->n_devices);
     for (gsize i = 0; i < block->n_devices; i++)
     {
         const json_t *ratio = json_array_get(json, i);
         if (!json_is_number(ratio))
-            return ifm_error_refuse(error, "ratio %" G_GSIZE_FORMAT " is no number; a share above 0 is right", i + 1);
+            return ifm_error_refuse(error, "ratio %zu is no number; a share above 0 is expected", i + 1);
         block->ratios[i] = json_number_value(ratio);
     }
     return TRUE;
@@ -119,7 +118,7 @@ static gboolean read_block(Reading *reading, const json_t *json, GError **error)
 {
     IfmPlanBlock block = { 0 };
     if (!json_is_array(json) || json_array_size(json) != 3)
-        return ifm_error_refuse(error, "[[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios");
+        return ifm_error_refuse(error, "[[\"CPU\"], [1, 2], [1.0]] is expected: aliases, stages, ratios");
     if (!read_aliases(reading, json_array_get(json, 0), &block, error) ||
         !read_stages(json_array_get(json, 1), &block, error) || !read_ratios(json_array_get(json, 2), &block, error))
         return FALSE;
@@ -130,13 +129,13 @@ static gboolean read_block(Reading *reading, const json_t *json, GError **error)
 static gboolean read_blocks(Reading *reading, const json_t *json, GError **error)
 {
     if (!json_is_array(json))
-        return ifm_error_refuse(error, "%s: \"plan\" is no list; a list of blocks is right", reading->name);
+        return ifm_error_refuse(error, "%s: \"plan\" is no list; a list of blocks is expected", reading->name);
     if (json_array_size(json) > MAX_STAGES)
-        return ifm_error_refuse(error, "%s: %" G_GSIZE_FORMAT " blocks; %d are right at most", reading->name,
-                                json_array_size(json), MAX_STAGES);
+        return ifm_error_refuse(error, "%s: %zu blocks; at most %d are expected", reading->name, json_array_size(json),
+                                MAX_STAGES);
     for (gsize i = 0; i < json_array_size(json); i++)
         if (!read_block(reading, json_array_get(json, i), error))
-            return ifm_error_prefix(error, "%s: block %" G_GSIZE_FORMAT ": ", reading->name, i + 1);
+            return ifm_error_prefix(error, "%s: block %zu: ", reading->name, i + 1);
     return TRUE;
 }
 
@@ -146,14 +145,14 @@ static gboolean read_size(gsize index, const json_t *json, IfmPlanSize *size, GE
     *size = (IfmPlanSize){ json_integer_value(nodes), json_integer_value(edges) };
     return (json_array_size(json) == 2 && json_is_integer(nodes) && json_is_integer(edges) && size->nodes > 0 &&
             size->edges >= 0 && size->nodes <= MAX_ROWS && size->edges <= MAX_ROWS) ||
-           ifm_error_refuse(error, "size %" G_GSIZE_FORMAT " of it; [nodes, edges] is right, as [1000, 5000]", index + 1);
+           ifm_error_refuse(error, "size %zu of it; [nodes, edges] is expected, as [1000, 5000]", index + 1);
 }
 
 static gboolean read_sizes(const json_t *json, GArray *sizes, GError **error)
 {
     gsize n = json_array_size(json);
     if (!json_is_array(json) || n > MAX_SIZES)
-        return ifm_error_refuse(error, "\"sizes\" is no list of at most %d; [[1000, 5000]] is right", MAX_SIZES);
+        return ifm_error_refuse(error, "\"sizes\" is no list of at most %d; [[1000, 5000]] is expected", MAX_SIZES);
     for (gsize i = 0; i < n; i++)
     {
         IfmPlanSize size;
@@ -177,7 +176,7 @@ static gboolean set_form(IfmPlanDevice *device, const char *form, const json_t *
     g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(IfmPlanSize));
     device->form = g_str_equal(form, forms[IFM_PLAN_STATIC]) ? IFM_PLAN_STATIC : IFM_PLAN_DYNAMIC;
     if (!g_str_equal(form, forms[device->form]))
-        return ifm_error_refuse(error, "form \"%s\"; \"dynamic\" or \"static\" is right", form);
+        return ifm_error_refuse(error, "form \"%s\"; \"dynamic\" or \"static\" is expected", form);
     g_autoptr(IfmDeviceSpec) parsed = device->device != NULL ? ifm_device_spec_parse(device->device, error) : NULL;
     if ((device->device != NULL && parsed == NULL) || (json != NULL && !read_sizes(json, sizes, error)))
         return FALSE;
@@ -226,10 +225,10 @@ static gboolean read_object(Reading *reading, json_t *json, GError **error)
         return FALSE;
     blocks = json_object_get(json, "plan");
     if (blocks == NULL)
-        return ifm_error_refuse(error, "%s: no key \"plan\"; a list of blocks is right", reading->name);
+        return ifm_error_refuse(error, "%s: no key \"plan\"; a list of blocks is expected", reading->name);
     if (devices != NULL && !json_is_object(devices))
-        return ifm_error_refuse(error, "%s: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is right",
-                                reading->name);
+        return ifm_error_refuse(
+            error, "%s: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is expected", reading->name);
     reading->plan->model = g_strdup(model);
     reading->bare = devices == NULL;
     json_object_foreach(devices, alias, device)

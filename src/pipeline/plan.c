@@ -199,7 +199,7 @@ static gboolean check_device(const IfmPlan *plan, guint index, gsize place, gboo
         return ifm_error_refuse(error, "%s and %s are both %s; a device belongs to one block: name it once", same->alias,
                                 known->alias, known->device);
     return !(runs && known->form == IFM_PLAN_STATIC && known->n_sizes == 0) ||
-           ifm_error_refuse(error, "device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is right",
+           ifm_error_refuse(error, "device '%s' is static and has no \"sizes\"; a list of [nodes, edges] is expected",
                             known->alias);
 }
 
@@ -207,8 +207,7 @@ static gboolean check_devices(const IfmPlan *plan, guint index, gboolean runs, G
 {
     const IfmPlanBlock *block = ifm_plan_block(plan, index);
     if (block->n_devices < 1 || block->n_devices > IFM_PLAN_MAX_DEVICES)
-        return ifm_error_refuse(error, "%" G_GSIZE_FORMAT " devices, 1 to %d are right", block->n_devices,
-                                IFM_PLAN_MAX_DEVICES);
+        return ifm_error_refuse(error, "%zu devices, 1 to %d are expected", block->n_devices, IFM_PLAN_MAX_DEVICES);
     for (gsize k = 0; k < block->n_devices; k++)
         if (!check_device(plan, index, k, runs, error))
             return FALSE;
@@ -221,18 +220,18 @@ static gboolean check_ratios(const IfmPlan *plan, const IfmPlanBlock *block, GEr
     for (gsize k = 0; k < block->n_devices; k++)
     {
         if (!(block->ratios[k] > 0 && block->ratios[k] <= 1 + IFM_PLAN_RATIO_TOLERANCE))
-            return ifm_error_refuse(error, "ratio %g of device '%s'; above 0 and at most 1 is right", block->ratios[k],
+            return ifm_error_refuse(error, "ratio %g of device '%s'; above 0 and at most 1 is expected", block->ratios[k],
                                     ifm_plan_device(plan, block->devices[k])->alias);
         sum += block->ratios[k];
     }
     return (sum >= 1 - IFM_PLAN_RATIO_TOLERANCE && sum <= 1 + IFM_PLAN_RATIO_TOLERANCE) ||
-           ifm_error_refuse(error, "its ratios add up to %g; 1 is right", sum);
+           ifm_error_refuse(error, "its ratios add up to %g; 1 is expected", sum);
 }
 
 gboolean ifm_plan_check_itself(const IfmPlan *plan, gboolean runs, const char *name, GError **error)
 {
     if (plan->blocks->len == 0)
-        return ifm_error_refuse(error, "%s: no blocks; at least one is right", name);
+        return ifm_error_refuse(error, "%s: no blocks; at least one is expected", name);
     for (guint i = 0; i < plan->blocks->len; i++)
         if (!check_stages(plan, i, error) || !check_devices(plan, i, runs, error) ||
             !check_ratios(plan, ifm_plan_block(plan, i), error))
@@ -250,7 +249,7 @@ static gboolean check_split(const IfmPlanBlock *block, const IfmStagedModel *sta
         for (const char *const *output = stage->outputs; *output != NULL; output++)
             if (ifm_staged_boundary(staged, *output)->split_axis < 0)
                 return ifm_error_refuse(error,
-                                        "stage %d (%s) cannot be split: '%s' has no axis for it; one device is right",
+                                        "stage %d (%s) cannot be split: '%s' has no axis for it; one device is expected",
                                         number, stage->name, *output);
         const char *whole = stage->whole_input;
         int maker = whole != NULL ? ifm_staged_stage_with(staged, block->first, number - 1, whole, TRUE) : 0;
@@ -258,7 +257,7 @@ static gboolean check_split(const IfmPlanBlock *block, const IfmStagedModel *sta
             return ifm_error_refuse(
                 error,
                 "stage %d (%s) needs all of '%s', which stage %d makes: of several devices each has a part alone; a block "
-                "that begins with stage %d is right",
+                "that begins with stage %d is expected",
                 number, stage->name, whole, maker, number);
     }
     return TRUE;
@@ -267,7 +266,7 @@ static gboolean check_split(const IfmPlanBlock *block, const IfmStagedModel *sta
 gboolean ifm_plan_check(const IfmPlan *plan, const IfmStagedModel *staged, const char *name, GError **error)
 {
     if (plan->model != NULL && !g_str_equal(plan->model, staged->name))
-        return ifm_error_refuse(error, "%s: model '%s'; a plan of '%s' is right", name, plan->model, staged->name);
+        return ifm_error_refuse(error, "%s: model '%s'; a plan of '%s' is expected", name, plan->model, staged->name);
     if (!ifm_plan_check_itself(plan, TRUE, name, error))
         return FALSE;
     guint n = plan->blocks->len;

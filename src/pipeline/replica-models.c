@@ -176,8 +176,7 @@ static const IfmPlanSize *choose_size(const Replica *replica, const Need *need, 
         ifm_plan_static_size(of->sizes, of->n_sizes, (double)nodes, (double)need->edges, replica->block->reads_edges);
     if (size == NULL)
         ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
-                      "none of its %" G_GSIZE_FORMAT " static sizes holds %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT
-                      " edges%s",
+                      "none of its %zu static sizes holds %" G_GINT64_FORMAT " nodes and %" G_GINT64_FORMAT " edges%s",
                       of->n_sizes, nodes, need->edges,
                       replica->block->reads_edges ? ", with a node more where edges have to be added" : "");
     return size;

@@ -240,8 +240,8 @@ static gboolean check_output(const IfmTensor *tensor, const gint64 *shape, const
         return TRUE;
     g_autofree char *found = ifm_shape_to_string(tensor->rank, tensor->shape);
     g_autofree char *right = ifm_shape_to_string(share->rank, shape);
-    return ifm_error_set(error, IFM_ERROR_FAILED, "output '%s' is %s%s, %s%s is right", name, ifm_dtype_name(tensor->dtype),
-                         found, ifm_dtype_name(share->dtype), right);
+    return ifm_error_set(error, IFM_ERROR_FAILED, "output '%s' is %s%s, %s%s is expected", name,
+                         ifm_dtype_name(tensor->dtype), found, ifm_dtype_name(share->dtype), right);
 }
 
 /* Copies an output from the device's memory: directly into the share, or through staging if it is larger. */

@@ -54,7 +54,7 @@ gboolean ifm_replica_init(Replica *replica, Block *block, int place, GError **er
     if (replica->described->device == NULL)
         return ifm_error_refuse(
             error,
-            "the plan does not say which device that is; \"devices\": {\"%s\": {\"device\": \"openvino:CPU\"}} is right",
+            "the plan does not say which device that is; \"devices\": {\"%s\": {\"device\": \"openvino:CPU\"}} is expected",
             replica->described->alias);
     replica->spec = ifm_device_spec_parse(replica->described->device, error);
     replica->engine = replica->spec != NULL ? find_engine(line->pipeline, replica->spec->engine, error) : NULL;

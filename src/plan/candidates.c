@@ -54,7 +54,7 @@ static GPtrArray *front_of(Search *search, GError **error)
     return NULL;
 }
 
-GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error)
+GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, gboolean *complete, GError **error)
 {
     g_autofree PlanSpace *space = g_new(PlanSpace, 1);
     g_autofree Search *search = g_new(Search, 1);
@@ -63,6 +63,8 @@ GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *questio
     search_init(search, space, NULL);
     search_all(search);
     GPtrArray *plans = front_of(search, error);
+    if (complete != NULL)
+        *complete = !search->cut_short;
     search_clear(search);
     space_clear(space);
     return plans;

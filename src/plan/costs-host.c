@@ -163,8 +163,8 @@ gboolean ifm_costs_measure_host(IfmCosts *costs, const IfmPlanSize *sizes, gsize
     for (gsize i = 0; i < n_sizes; i++)
         if (sizes[i].nodes < 1 || sizes[i].edges < 1)
             return ifm_error_refuse(error,
-                                    "costs of the host: size %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT
-                                    " nodes, %" G_GINT64_FORMAT " edges: both must be above 0",
+                                    "costs of the host: size %zu: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                                    " edges: both must be above 0",
                                     i + 1, sizes[i].nodes, sizes[i].edges);
     if (n_sizes == 0)
         return ifm_error_refuse(error, "costs of the host: no size to measure at; one is enough");

@@ -252,8 +252,7 @@ static gboolean static_latency(const IfmCosts *costs, int device, int first, int
         !sum_pieces(costs, device, first, last, (double)size.nodes, (double)size.edges, busy, latency))
         return ifm_error_set(
             error, IFM_ERROR_UNSUPPORTED,
-            "%s: stages %d to %d: %.0f nodes, %.0f edges: none of its %" G_GSIZE_FORMAT
-            " static sizes holds that%s; measure one that does",
+            "%s: stages %d to %d: %.0f nodes, %.0f edges: none of its %zu static sizes holds that%s; measure one that does",
             costs->devices[device]->is.alias, first, last, nodes, edges, costs->devices[device]->is.n_sizes,
             costs_reads_edges(costs, first, last) ? " (with a node more where edges have to be added)" : "");
     double pad_ns = costs_pad_ns(costs, first, &size, snap(nodes), snap(edges));

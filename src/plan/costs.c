@@ -378,7 +378,8 @@ gboolean ifm_costs_set_busy_points(IfmCosts *costs, int device, int first, int l
         return FALSE;
     if (busy == 0 || (busy & 1u << device) != 0 || busy >> costs->n_devices != 0)
         return ifm_error_refuse(
-            error, "costs: %s with background load on the devices of mask %#x; a mask of other devices of the %d is right",
+            error,
+            "costs: %s with background load on the devices of mask %#x; a mask of other devices of the %d is expected",
             costs->devices[device]->is.alias, busy, costs->n_devices);
     CostEntry *entry = entry_new(busy, points, n, error);
     if (entry == NULL)

@@ -64,7 +64,9 @@ json_t *ifm_plan_answer_to_json(const IfmPlanReport *report)
 IfmPlanReport ifm_plan_report(const IfmPlanResult *result, const IfmPlanned *planned)
 {
     const IfmPlanContext *context = &result->context;
-    return (IfmPlanReport){ context->tables->name, context->question.objective, context->costs, planned };
+    return (IfmPlanReport){ context->tables->name, context->question.objective,
+                            context->costs,        planned,
+                            context->place.folder, context->tables };
 }
 
 static const IfmRecordField pareto_fields[] = {

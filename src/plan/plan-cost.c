@@ -70,7 +70,7 @@ static gboolean check_block(const IfmCosts *costs, const IfmPlan *plan, const If
     for (int stage = block->first; block->n_devices > 1 && stage <= block->last; stage++)
         if ((costs->no_split >> (stage - 1) & 1) != 0)
             return ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
-                                 "stage %d takes no part in data parallelism; one device is right", stage);
+                                 "stage %d takes no part in data parallelism; one device is expected", stage);
     return TRUE;
 }
 

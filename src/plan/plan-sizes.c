@@ -30,7 +30,7 @@ const IfmOption ifm_plan_search_options[] = {
       .deferred = TRUE, .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, by) },
     { "grid", IFM_OPTION_TEXT, "SHARE,…",
       "shares that a device of a block may have, such as 0.3,0.5,0.7; without it any that let them end together",
-      .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, grid) },
+      .is_list = TRUE, .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, grid) },
     { "max-blocks", IFM_OPTION_COUNT, "N", "the maximum number of blocks of a plan; without it any number", .minimum = 1,
       .maximum = IFM_PLAN_MAX_DEVICES, .at = G_STRUCT_OFFSET(IfmPlanSearchOptions, max_blocks) },
     { "no-npu-split", IFM_OPTION_FLAG, NULL, "NPUs take no part in data parallelism, as in the published search",
@@ -50,7 +50,7 @@ const IfmOption ifm_plan_search_options[] = {
 
 const IfmOption ifm_plan_options[] = {
     { "size", IFM_OPTION_TEXT, "NODES,EDGES", "a graph's size to plan for; without it every size of the study",
-      .at = G_STRUCT_OFFSET(IfmPlanOptions, sizes), .repeatable = TRUE },
+      .is_list = TRUE, .at = G_STRUCT_OFFSET(IfmPlanOptions, sizes), .repeatable = TRUE },
     { .table = ifm_plan_search_options, .at = G_STRUCT_OFFSET(IfmPlanOptions, search) },
     { "pareto", IFM_OPTION_FLAG, NULL, "also every plan that no other beats in latency, throughput and energy",
       .after = "objective", .at = G_STRUCT_OFFSET(IfmPlanOptions, pareto) },
@@ -71,6 +71,7 @@ static void planned_free(IfmPlanned *planned)
     g_clear_pointer(&planned->prediction, json_decref);
     g_clear_pointer(&planned->trace, ifm_trace_free);
     g_clear_pointer(&planned->pareto, g_ptr_array_unref);
+    g_clear_pointer(&planned->front, g_ptr_array_unref);
     g_clear_pointer(&planned->candidates, g_ptr_array_unref);
     ifm_plan_choice_clear(&planned->other);
     g_free(planned);
@@ -84,6 +85,24 @@ static gboolean compare(const IfmCosts *costs, const IfmSimulateOptions *simulat
            ifm_plan_foresee(costs, other->plan, simulate, &other->forecast, error);
 }
 
+#define FRONT_VISITED 500000 /* structures: some tenths of a second */
+
+/* The plans that no other beats, for the figure: unasked, as far as they are found at once. */
+static gboolean find_front(const IfmCosts *costs, const IfmPlanQuestion *question, gboolean is_asked, IfmPlanned *planned,
+                           GError **error)
+{
+    IfmPlanQuestion bounded = *question;
+    gboolean complete = FALSE;
+    if (!is_asked)
+        bounded.most_visited = MIN(question->most_visited > 0 ? question->most_visited : FRONT_VISITED, FRONT_VISITED);
+    planned->front = ifm_plan_pareto(costs, &bounded, &complete, is_asked ? error : NULL);
+    if (is_asked && planned->front != NULL)
+        planned->pareto = g_ptr_array_ref(planned->front);
+    else if (!complete)
+        g_clear_pointer(&planned->front, g_ptr_array_unref);
+    return !is_asked || planned->pareto != NULL;
+}
+
 static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *options, const IfmPlan *other,
                         IfmPlanned *planned, GError **error)
 {
@@ -93,12 +112,11 @@ static gboolean plan_at(const IfmPlanContext *context, const IfmPlanOptions *opt
     if (ifm_plan_search(context->costs, &question, &planned->answer, error) &&
         ifm_plan_settle(context->costs, question.objective, &simulate, &planned->answer, error))
         planned->prediction = ifm_plan_predict(context->costs, planned->answer.plan, &simulate, &planned->trace, error);
-    if (planned->prediction != NULL && options->pareto)
-        planned->pareto = ifm_plan_pareto(context->costs, &question, error);
+    if (planned->prediction != NULL && !find_front(context->costs, &question, options->pareto, planned, error))
+        g_clear_pointer(&planned->prediction, json_decref);
     if (planned->prediction != NULL && options->candidates)
         planned->candidates = ifm_plan_candidates(context->costs, &question, error);
-    if (planned->prediction == NULL || (options->pareto && planned->pareto == NULL) ||
-        (options->candidates && planned->candidates == NULL))
+    if (planned->prediction == NULL || (options->candidates && planned->candidates == NULL))
         return ifm_error_prefix(error,
                                 "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: ", context->place.store_path,
                                 size->nodes, size->edges);

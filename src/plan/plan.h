@@ -110,8 +110,8 @@ gboolean ifm_plan_search(const IfmCosts *costs, const IfmPlanQuestion *question,
 
 /** ifm_plan_pareto: The plans that no other plan beats in latency, cycle and, where known, energy. The ratios of a
  * block make its devices finish together, alone or in steady state. Returns: (transfer full) IfmPlanChoice*, sorted
- * by latency; NULL with the errors of ifm_plan_search(). */
-GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, GError **error);
+ * by latency; NULL with the errors of ifm_plan_search(). @complete: (out) (optional) whether all were looked at */
+GPtrArray *ifm_plan_pareto(const IfmCosts *costs, const IfmPlanQuestion *question, gboolean *complete, GError **error);
 
 /** ifm_plan_candidates: Every plan of the question's space, best first: each way to cut the stages and to give devices to
  * the blocks, and of a block of several devices the shares that finish together and those of the grid (without one: 0.3,

@@ -153,7 +153,5 @@ json_t *ifm_plan_predict(const IfmCosts *costs, const IfmPlan *plan, const IfmSi
 
 void ifm_plan_name_stream(IfmTrace *trace, const char *stream)
 {
-    json_t *meta = json_copy((json_t *)ifm_trace_meta(trace));
-    json_object_set_new(meta, "stream", ifm_json_string(stream));
-    ifm_trace_set_meta(trace, meta);
+    ifm_trace_add_meta(trace, "stream", ifm_json_string(stream));
 }

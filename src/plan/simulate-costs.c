@@ -225,11 +225,10 @@ static gboolean check(const IfmCosts *costs, const IfmPlan *plan, const IfmSimul
     if (!cost_check_plan(costs, plan, error))
         return FALSE;
     if (options->n_batches == 0 || options->n_batches > G_MAXINT32 || options->n_sizes == 0)
-        ifm_error_refuse(
-            error, "simulate: %" G_GSIZE_FORMAT " batches of %" G_GSIZE_FORMAT " sizes; at least one of each is right",
-            options->n_batches, options->n_sizes);
+        ifm_error_refuse(error, "simulate: %zu batches of %zu sizes; at least one of each is expected", options->n_batches,
+                         options->n_sizes);
     else if (options->queue_depth < 0 || options->block_depth < 0)
-        ifm_error_refuse(error, "simulate: queue depth %d, block depth %d; at least 1 each is right (0: the default)",
+        ifm_error_refuse(error, "simulate: queue depth %d, block depth %d; at least 1 each is expected (0: the default)",
                          options->queue_depth, options->block_depth);
     else
         return TRUE;

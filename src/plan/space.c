@@ -52,7 +52,7 @@ static gboolean check_question(const IfmCosts *costs, const IfmPlanQuestion *que
         return ifm_error_refuse(error, "plan: %g nodes, %g edges: both must be above 0", question->nodes, question->edges);
     for (gsize i = 0; question->grid != NULL && i < question->n_grid; i++)
         if (!(question->grid[i] > 0 && question->grid[i] <= 1))
-            return ifm_error_refuse(error, "plan: a share of %g in the grid; above 0, at most 1 is right",
+            return ifm_error_refuse(error, "plan: a share of %g in the grid; above 0, at most 1 is expected",
                                     question->grid[i]);
     for (int d = 0; question->objective == IFM_OBJECTIVE_ENERGY && d < costs->n_devices; d++)
     {

@@ -111,7 +111,7 @@ static gboolean read_count(const json_t *json, const char *where, const char *ke
         return FALSE;
     return (*value >= min && *value <= max) ||
            ifm_error_refuse(error,
-                            "%s.%s: found %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " is right",
+                            "%s.%s: found %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " is expected",
                             where, key, *value, min, max);
 }
 
@@ -137,7 +137,7 @@ static gboolean read_cost(const json_t *json, const char *where, IfmPlanCost *co
     {
         double value = field->type == IFM_RECORD_DOUBLE ? ifm_record_number(cost, cost_fields, field->name) : 0;
         if (value < 0 || (isnan(value) && field->required))
-            return ifm_error_refuse(error, "%s.%s: found %g, a number not below 0 is right", where, field->name, value);
+            return ifm_error_refuse(error, "%s.%s: found %g, a number not below 0 is expected", where, field->name, value);
     }
     return TRUE;
 }
@@ -168,7 +168,7 @@ static gboolean read_row(IfmPlanTable *table, const json_t *json, const json_t *
     IfmPlanSize size = row.size;
     return table_insert(table, &row) ||
            ifm_error_refuse(error,
-                            "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right",
+                            "%s: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is expected",
                             where, size.nodes, size.edges);
 }
 
@@ -181,7 +181,7 @@ static gboolean read_grid(const json_t *json, const char *where, GArray *grid, G
     {
         double share = json_number_value(json_array_get(array, i));
         if (!(share > 0 && share < 1))
-            return ifm_error_refuse(error, "%s.grid[%" G_GSIZE_FORMAT "]: a share between 0 and 1 is right", where, i);
+            return ifm_error_refuse(error, "%s.grid[%zu]: a share between 0 and 1 is expected", where, i);
         g_array_append_val(grid, share);
     }
     return TRUE;
@@ -207,7 +207,7 @@ static gboolean check_head(const json_t *json, const char *name, const char **mo
     if (!ifm_json_check_object(json, name, keys, error) || !ifm_json_get_string(json, name, "format", &format, error))
         return FALSE;
     if (!g_str_equal(format, FORMAT))
-        return ifm_error_refuse(error, "%s.format: found \"%s\", \"" FORMAT "\" is right", name, format);
+        return ifm_error_refuse(error, "%s.format: found \"%s\", \"" FORMAT "\" is expected", name, format);
     return read_count(json, name, "format_version", FORMAT_VERSION, FORMAT_VERSION, &version, error) &&
            ifm_json_get_string(json, name, "model", model, error) &&
            ifm_json_get_object(json, name, "devices", &devices, error);
@@ -228,13 +228,12 @@ static IfmPlanTable *read_table(const json_t *json, const char *name, GError **e
         return NULL;
     if (json_array_size(plans) == 0 || json_array_size(plans) > MAX_ROWS)
     {
-        ifm_error_refuse(error, "%s.plans: found %" G_GSIZE_FORMAT ", 1 to %d are right", name, json_array_size(plans),
-                         MAX_ROWS);
+        ifm_error_refuse(error, "%s.plans: found %zu, 1 to %d are expected", name, json_array_size(plans), MAX_ROWS);
         return NULL;
     }
     for (gsize i = 0; i < json_array_size(plans); i++)
     {
-        g_autofree char *where = g_strdup_printf("%s.plans[%" G_GSIZE_FORMAT "]", name, i);
+        g_autofree char *where = g_strdup_printf("%s.plans[%zu]", name, i);
         if (!read_row(table, json, json_array_get(plans, i), where, error))
             return NULL;
     }

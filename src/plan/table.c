@@ -148,7 +148,7 @@ IfmPlanTable *ifm_plan_table_new(const IfmCosts *costs, const IfmPlanQuestion *q
     add_aliases(costs, question->no_split, table->no_split);
     if (n == 0)
     {
-        ifm_error_refuse(error, "plan table: no sizes; at least one is right");
+        ifm_error_refuse(error, "plan table: no sizes; at least one is expected");
         return NULL;
     }
     for (gsize i = 0; i < n; i++)
@@ -159,7 +159,7 @@ IfmPlanTable *ifm_plan_table_new(const IfmCosts *costs, const IfmPlanQuestion *q
         if (table->rows->len > before)
             continue;
         ifm_error_refuse(
-            error, "plan table: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is right",
+            error, "plan table: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT " edges: twice; each size once is expected",
             sizes[i].nodes, sizes[i].edges);
         return NULL;
     }
@@ -296,7 +296,8 @@ static IfmPlan *search_now(IfmPlanTable *table, const IfmCosts *costs, double no
 static gboolean check_asked(const IfmPlanTable *table, const IfmCosts *costs, double nodes, double edges, GError **error)
 {
     if (!(isfinite(nodes) && nodes >= 1 && nodes < 1e18 && isfinite(edges) && edges >= 1 && edges < 1e18))
-        ifm_error_refuse(error, "plan table: a graph of %g nodes and %g edges; at least 1 of each is right", nodes, edges);
+        ifm_error_refuse(error, "plan table: a graph of %g nodes and %g edges; at least 1 of each is expected", nodes,
+                         edges);
     else if (costs != NULL && g_strcmp0(costs->model, table->model) != 0)
         ifm_error_refuse(error, "plan table: plans of %s, a cost model of %s", table->model, costs->model);
     else

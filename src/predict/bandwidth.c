@@ -20,10 +20,8 @@ static gboolean shifted_init(Shifted *shifted, const char *what, const double *v
     for (gsize i = 0; i < n; i++)
     {
         if (!(fabs(values[i]) < 1e300))
-            return ifm_error_refuse(error,
-                                    "bandwidth fit: %s %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                                    " is %g, not a finite number below 1e300",
-                                    what, i + 1, n, values[i]);
+            return ifm_error_refuse(error, "bandwidth fit: %s %zu of %zu is %g, not a finite number below 1e300", what,
+                                    i + 1, n, values[i]);
         reach = fmax(reach, fabs(values[i] - values[0]));
         shifted->largest = fmax(shifted->largest, fabs(values[i]));
     }
@@ -118,9 +116,8 @@ void ifm_bandwidth_judge(IfmBandwidthFit *fit)
 gboolean ifm_fit_check(const char *fit, const char *points, const char *found, gsize n, double level, GError **error)
 {
     return (n >= 3 && level > 0 && level < 1) ||
-           ifm_error_refuse(
-               error, "%s fit: %" G_GSIZE_FORMAT " %s at level %g; %s with an interval takes 3 and a level between 0 and 1",
-               fit, n, points, level, found);
+           ifm_error_refuse(error, "%s fit: %zu %s at level %g; %s with an interval takes 3 and a level between 0 and 1",
+                            fit, n, points, level, found);
 }
 
 gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, gsize n, double level, IfmBandwidthFit *fit,
@@ -134,9 +131,8 @@ gboolean ifm_bandwidth_fit(const double *data_bytes, const double *latency_ns, g
         return FALSE;
     double xx = centred_products(&x, &x, n), yy = centred_products(&y, &y, n);
     if (xx == 0)
-        return ifm_error_refuse(
-            error, "bandwidth fit: all %" G_GSIZE_FORMAT " data sizes are %g bytes; a line takes two that differ", n,
-            x.first);
+        return ifm_error_refuse(error, "bandwidth fit: all %zu data sizes are %g bytes; a line takes two that differ", n,
+                                x.first);
     if (yy <= rounding_squares(y.largest / y.scale, n))
         yy = 0;
     fill_line(fit, &x, &y, xx, yy, yy > 0 ? centred_products(&x, &y, n) / xx : 0, level);

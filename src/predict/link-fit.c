@@ -45,9 +45,9 @@ static gboolean check_points(const double *data_bytes, const double *latency_ns,
     for (gsize i = 0; i < n; i++)
     {
         if (!(data_bytes[i] >= 0 && data_bytes[i] < 1e100 && latency_ns[i] > 1e-100 && latency_ns[i] < 1e100))
-            return ifm_error_refuse(
-                error, "link fit: point %" G_GSIZE_FORMAT ": %g bytes take %g ns; a size is 0 or more, a latency above 0",
-                i + 1, data_bytes[i], latency_ns[i]);
+            return ifm_error_refuse(error,
+                                    "link fit: point %zu: %g bytes take %g ns; a size is 0 or more, a latency above 0",
+                                    i + 1, data_bytes[i], latency_ns[i]);
         differ |= data_bytes[i] != data_bytes[0];
     }
     if (!differ)

@@ -16,7 +16,7 @@ static gboolean check_point(const IfmLookupPoint *point, gsize number, GError **
 {
     return (point->nodes > 0 && point->edges > 0 && isfinite(point->latency_ns) && point->latency_ns > 0) ||
            ifm_error_refuse(error,
-                            "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                            "lookup: point %zu: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
                             " edges, %g ns: all three must be above 0",
                             number, point->nodes, point->edges, point->latency_ns);
 }
@@ -36,7 +36,7 @@ static gboolean point_equal(gconstpointer a, gconstpointer b)
 gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError **error)
 {
     if (n < 1 || n > G_MAXINT)
-        return ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; it takes 1 to %d", n, G_MAXINT);
+        return ifm_error_refuse(error, "lookup: %zu points; it takes 1 to %d", n, G_MAXINT);
     g_autoptr(GHashTable) seen = g_hash_table_new(point_hash, point_equal);
     for (gsize i = 0; i < n; i++)
     {
@@ -45,7 +45,7 @@ gboolean ifm_lookup_check_points(const IfmLookupPoint *points, gsize n, GError *
         if (g_hash_table_add(seen, (gpointer)&points[i]))
             continue;
         return ifm_error_refuse(error,
-                                "lookup: point %" G_GSIZE_FORMAT ": %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                                "lookup: point %zu: %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
                                 " edges were given before; a size may stand once",
                                 i + 1, points[i].nodes, points[i].edges);
     }
@@ -152,7 +152,7 @@ gboolean ifm_lookup_leave_one_out(const IfmLookupPoint *points, gsize n, IfmLook
                                   GError **error)
 {
     if (n < 3)
-        return ifm_error_refuse(error, "lookup: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
+        return ifm_error_refuse(error, "lookup: %zu points; leaving one out takes 3 and more", n);
     if (!ifm_lookup_check_points(points, n, error))
         return FALSE;
     g_autoptr(GArray) all = g_array_sized_new(FALSE, FALSE, sizeof(IfmLookupMiss), n);

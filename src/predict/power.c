@@ -6,8 +6,7 @@
 
 static gboolean refuse(GError **error, const char *what, gsize i, gsize n, double value, const char *right)
 {
-    return ifm_error_refuse(error, "power fit: %s %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " is %g, not %s", what, i + 1, n,
-                            value, right);
+    return ifm_error_refuse(error, "power fit: %s %zu of %zu is %g, not %s", what, i + 1, n, value, right);
 }
 
 static gboolean take_logarithms(const char *what, const double *values, gsize n, double *logarithms, GError **error)

@@ -234,4 +234,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmScaling, ifm_scaling_free)
 /** ifm_scaling_preset: NULL with IFM_ERROR_INVALID naming the nearest. */
 const IfmScalingPreset *ifm_scaling_preset(const char *axis, GError **error);
 
+/** ifm_lookup_decades_outside: How far a size lies beyond the points, in nodes or in edges per node, whichever is more: 1:
+ * ten times; 0: within them. Both sizes are above 0. */
+double ifm_lookup_decades_outside(const IfmLookup *lookup, double nodes, double edges);
+
 G_END_DECLS

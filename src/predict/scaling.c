@@ -121,7 +121,7 @@ static gboolean fit_points(const IfmScaling *scaling, Of of, IfmPowerFit *fit, c
     else if (n_numbers == 0)
         *why = g_strdup("words have no exponent");
     else
-        *why = g_strdup_printf("%" G_GSIZE_FORMAT " point%s a time%s%s: 3 are needed", n, n == 1 ? " has" : "s have",
+        *why = g_strdup_printf("%zu point%s a time%s%s: 3 are needed", n, n == 1 ? " has" : "s have",
                                any_below ? " above 0" : "", any_disturbed ? " that nothing disturbed" : "");
     return FALSE;
 }

@@ -181,7 +181,7 @@ double ifm_trend_at(const IfmTrend *trend, double nodes, double edges)
 gboolean ifm_trend_leave_one_out(const IfmLookupPoint *points, gsize n, double *errors, GError **error)
 {
     if (n < 3)
-        return ifm_error_refuse(error, "trend: %" G_GSIZE_FORMAT " points; leaving one out takes 3 and more", n);
+        return ifm_error_refuse(error, "trend: %zu points; leaving one out takes 3 and more", n);
     g_autoptr(IfmTrend) trend = ifm_trend_fit(points, n, error);
     if (trend == NULL)
         return FALSE;

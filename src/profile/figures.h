@@ -1,6 +1,7 @@
 /* Shared with other rooms: the figures of a profile by name. */
 #pragma once
 #include <kernel/kernel.h>
+#include <measure/rounds.h>
 #include <predict/predict.h>
 #include <profile/profile.h>
 
@@ -16,9 +17,20 @@ const IfmProfileDevice *ifm_profile_find_device(const IfmProfileReport *report, 
  * it has none. */
 IfmKernels *ifm_profile_kernels(const IfmProfileReport *report, const IfmProfileDevice *device);
 
-/* ifm_profile_attained: the share of the peak that the whole attains: all kernels' least times / the median; NaN where
+/* ifm_profile_rounds: those of the devices (docs/formats.md, "rounds"); NULL: there are none. */
+const json_t *ifm_profile_rounds(const IfmProfileReport *report);
+
+/* ifm_profile_time: what a device takes, as all that compares devices says it: the middle of its processes' medians where
+ * it took part in rounds, of the devices or of the passes; else of its runs, with @of->n 0, and @of->least_ns,
+ * @of->most_ns those of single runs. NaN: not measured. */
+void ifm_profile_time(const IfmProfileReport *report, const IfmProfileDevice *device, IfmRoundsOfOne *of);
+
+/* ifm_profile_fastest: of least time; NULL: none was measured. (transfer none) */
+const IfmProfileDevice *ifm_profile_fastest(const IfmProfileReport *report);
+
+/* ifm_profile_attained: the share of the peak that the whole attains: all kernels' least times / its time; NaN where
  * either is not known. */
-double ifm_profile_attained(const IfmProfileDevice *device, const IfmKernels *kernels);
+double ifm_profile_attained(const IfmKernels *kernels, double time_ns);
 
 /* ifm_profile_parts: (transfer full) of ifm_model_parts(); NULL where the model is no graph transformer. @kernels: whose
  * times; or NULL */

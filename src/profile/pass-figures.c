@@ -16,11 +16,50 @@ IfmKernels *ifm_profile_kernels(const IfmProfileReport *report, const IfmProfile
     return ifm_kernels_new(measurement, report->model, report->analysis, limited ? &roofline : NULL);
 }
 
-double ifm_profile_attained(const IfmProfileDevice *device, const IfmKernels *kernels)
+const json_t *ifm_profile_rounds(const IfmProfileReport *report)
 {
+    return report->rounds != NULL ? ifm_measurement_result(report->rounds, "rounds") : NULL;
+}
+
+void ifm_profile_time(const IfmProfileReport *report, const IfmProfileDevice *device, IfmRoundsOfOne *of)
+{
+    const json_t *rounds = ifm_profile_rounds(report), *sides = json_object_get(rounds, "sides");
+    const IfmMeasurement *measurement = ifm_result_measured(&device->result);
     IfmTiming timing;
-    ifm_timing_of(device->result.measurement, &timing);
-    return kernels != NULL ? kernels->min_ns / timing.median_ns : (double)NAN;
+    gsize side = 0;
+    *of = (IfmRoundsOfOne){ 0, NAN, NAN, NAN, { NAN, NAN, NAN } };
+    while (side < json_array_size(sides) &&
+           g_strcmp0(ifm_member_text(json_array_get(sides, side), "name"), ifm_result_name(&device->result)) != 0)
+        side++;
+    if (side < json_array_size(sides))
+        ifm_rounds_of_side(rounds, side, of);
+    else if (report->mode != NULL && ifm_mode_rounds(report->mode, device) > 0)
+        ifm_rounds_of_one(device->rounds, of);
+    if (of->n > 0 || measurement == NULL)
+        return;
+    ifm_timing_of(measurement, &timing);
+    *of = (IfmRoundsOfOne){ 0, timing.median_ns, measurement->summary.min, measurement->summary.max, timing.interval };
+}
+
+const IfmProfileDevice *ifm_profile_fastest(const IfmProfileReport *report)
+{
+    const IfmProfileDevice *best = NULL;
+    double least_ns = INFINITY;
+    for (gsize i = 0; i < report->n_devices; i++)
+    {
+        IfmRoundsOfOne of;
+        ifm_profile_time(report, &report->devices[i], &of);
+        if (ifm_result_measured(&report->devices[i].result) == NULL || !(best == NULL || of.median_ns < least_ns))
+            continue;
+        best = &report->devices[i];
+        least_ns = of.median_ns;
+    }
+    return best;
+}
+
+double ifm_profile_attained(const IfmKernels *kernels, double time_ns)
+{
+    return kernels != NULL ? kernels->min_ns / time_ns : (double)NAN;
 }
 
 GArray *ifm_profile_parts(const IfmProfileReport *report, const IfmKernels *kernels)

@@ -95,7 +95,7 @@ gboolean profile_encode(GraphModel *model, gint64 case_time_ns, const IfmProfile
 
 static gboolean report_share(double done_ratio, void *user)
 {
-    Step *step = user;
+    ProfileStep *step = user;
     gint64 now_us = g_get_monotonic_time();
     if (now_us < step->report_us)
         return TRUE;
@@ -105,7 +105,7 @@ static gboolean report_share(double done_ratio, void *user)
     return TRUE;
 }
 
-void profile_encoding_case_init(Step *step)
+void profile_encoding_case_init(ProfileStep *step)
 {
     const GraphModel *model = step->plan->graph;
     const IfmProtocol *protocol = &step->plan->base.protocol;
@@ -124,7 +124,7 @@ void profile_encoding_case_init(Step *step)
                                              .time_budget_said = step->time_budget_said };
 }
 
-static const char *end_encoding(Step *step, IfmCampaignEnd *end)
+static const char *end_encoding(ProfileStep *step, IfmCampaignEnd *end)
 {
     GraphModel *model = step->plan->graph;
     const IfmMeasurement *cost = end->measurements != NULL ? end->measurements[0] : NULL;

@@ -96,17 +96,6 @@ static gboolean read_settings(const char *model, const char *text, IfmGraphOptio
     return TRUE;
 }
 
-/* What a graph that is read has by itself, and what only such a graph has. */
-static gboolean check_graph_options(const IfmGraphOptions *said, GError **error)
-{
-    gboolean read = said->dataset != NULL;
-    if (read && said->num_nodes != IFM_OPTION_UNSET)
-        return ifm_error_misuse(error, "--num-nodes: the graph of --dataset has its own");
-    if (read && said->avg_degree != NULL)
-        return ifm_error_misuse(error, "--avg-degree: the graph of --dataset has its own");
-    return TRUE;
-}
-
 /* "zoo:graph_transformer,hidden_dim=32,pe=lap:16": whatever was said about it. */
 static char *words_of(const char *name, const IfmGraphOptions *said)
 {
@@ -370,7 +359,7 @@ gboolean profile_graph_init(IfmProfilePlan *plan, GError **error)
         !read_settings(self->name, settings, &said, words, error))
         return FALSE;
     profile_sizes_init(&sizes, &said);
-    if (!check_graph_options(&said, error) || !read_model(self, &sizes, error))
+    if (!ifm_options_check(ifm_graph_options, &said, error) || !read_model(self, &sizes, error))
         return FALSE;
     self->transformer.training = options->mode == IFM_PASS_STEP;
     plan->source.source = words_of(self->name, &said);

@@ -28,9 +28,12 @@ void profile_report(const IfmProfileWatch *watch, const IfmProgress *now)
 
 void profile_report_step(const IfmProfileWatch *watch, const char *phase, const IfmCampaignProgress *progress)
 {
-    profile_report(
-        watch, &(IfmProgress){
-                   .phase = phase, .n = progress->n, .median_ns = progress->median_ns, .ci_ratio = progress->ci_ratio });
+    profile_report(watch, &(IfmProgress){ .phase = phase,
+                                          .n = progress->n,
+                                          .median_ns = progress->median_ns,
+                                          .ci_ratio = progress->ci_ratio,
+                                          .left_ns = progress->now_left_ns,
+                                          .at_most = progress->at_most });
 }
 
 void profile_on_progress(const IfmCampaignProgress *progress, const IfmMeasurement *ended, void *watch)
@@ -48,13 +51,13 @@ gboolean profile_is_interrupted(const gint *interrupted)
  */
 
 /* Another pass of a mode is measured on a device that ran the one asked for. */
-static gboolean wants_model(Step *step)
+static gboolean wants_model(ProfileStep *step)
 {
     const Target *asked = step->plan->targets->pdata[step->at];
     return step->target == asked || profile_is_measured(asked);
 }
 
-static const char *end_model(Step *step, IfmCampaignEnd *end)
+static const char *end_model(ProfileStep *step, IfmCampaignEnd *end)
 {
     IfmResult *result = &step->target->device.result;
     result->resumed = end->found;
@@ -82,12 +85,12 @@ static const StepKind step_model = { .kind = &ifm_kind_model, .wanted = wants_mo
 
 #define PEAK_BUDGET_NS (10 * G_GINT64_CONSTANT(1000000000))
 
-static gboolean wants_peak(Step *step)
+static gboolean wants_peak(ProfileStep *step)
 {
     return profile_is_measured(step->target);
 }
 
-static const char *end_peak(Step *step, IfmCampaignEnd *end)
+static const char *end_peak(ProfileStep *step, IfmCampaignEnd *end)
 {
     IfmProfileDevice *device = &step->target->device;
     const IfmMeasurement *peak = end->measurements != NULL ? end->measurements[0] : NULL;
@@ -107,7 +110,7 @@ static const StepKind step_peak = { .own = &ifm_peak_item, .wanted = wants_peak,
 /* --- the list -----------------------------------------------------------------------------------------------------------
  */
 
-static void step_free(Step *step)
+static void step_free(ProfileStep *step)
 {
     g_free(step->title);
     g_free(step->case_time_said);
@@ -119,10 +122,10 @@ static void step_free(Step *step)
 /* @title: (transfer full)    @group: a later plan need not measure again what an earlier one did; within a plan a device
  * that is there twice is wanted twice    @renew: From here on in processes of its own: memory that an earlier model left
  * allocated there would be used again unseen. */
-static Step *add(IfmProfile *self, const StepKind *kind, IfmProfilePlan *plan, guint at, char *title, int group,
-                 gboolean renew)
+static ProfileStep *add(IfmProfile *self, const StepKind *kind, IfmProfilePlan *plan, guint at, char *title, int group,
+                        gboolean renew)
 {
-    Step *step = g_new0(Step, 1);
+    ProfileStep *step = g_new0(ProfileStep, 1);
     const IfmCampaignItem item = { .title = title,
                                    .tag = step,
                                    .group = group,
@@ -131,7 +134,7 @@ static Step *add(IfmProfile *self, const StepKind *kind, IfmProfilePlan *plan, g
                                    .own = kind->own,
                                    .resume = kind == &step_peak ? !self->options.new_peak : self->options.resume,
                                    .renew = renew };
-    *step = (Step){ .kind = kind, .of = self, .plan = plan, .at = at, .title = title };
+    *step = (ProfileStep){ .kind = kind, .of = self, .plan = plan, .at = at, .title = title };
     step->target = at < plan->targets->len ? plan->targets->pdata[at] : NULL;
     g_ptr_array_add(self->steps, step);
     ifm_campaign_add(self->campaign, &item);
@@ -147,7 +150,7 @@ static void add_model(IfmProfile *self, IfmProfilePlan *plan, const IfmProfilePl
     const gboolean point = plan->label != NULL;
     char *title = g_strconcat(point ? plan->label : "", point ? ": " : "", alias != NULL ? alias : "",
                               alias != NULL ? "=" : "", target->spec->text, NULL); /* "N 500: CPU=openvino:CPU@0" */
-    Step *step = add(self, &step_model, plan, at, title, group, renew);
+    ProfileStep *step = add(self, &step_model, plan, at, title, group, renew);
     step->target = target;
     step->spec.model = profile_plan_case(pass, target);
 }
@@ -164,7 +167,7 @@ static void add_target(IfmProfile *self, IfmProfilePlan *plan, guint at, int gro
         add(self, &profile_step_points, plan, at, g_strdup_printf("%s: all passes in rounds", device), group, TRUE);
     if ((plan->parts & IFM_PROFILE_LAYERS) == 0 || self->options.no_peak)
         return;
-    Step *step = add(self, &step_peak, plan, at, g_strdup_printf("peak of %s", device), group, FALSE);
+    ProfileStep *step = add(self, &step_peak, plan, at, g_strdup_printf("peak of %s", device), group, FALSE);
     step->spec.peak = (IfmPeakCase){ .device = device,
                                      .alias = target->device.result.alias,
                                      .dtype = plan->base.dtype,
@@ -202,7 +205,7 @@ static void add_row(IfmProfile *self, const SweepRow *row, int group)
             const Target *target = plan->targets->pdata[at];
             char *title = g_strdup_printf("%s: %s: all points in rounds%s", row->axis, target->spec->text,
                                           again ? ", the disturbed ones again" : "");
-            Step *step = add(self, &profile_step_points, plan, at, title, group, TRUE);
+            ProfileStep *step = add(self, &profile_step_points, plan, at, title, group, TRUE);
             step->row = row;
             step->again = again;
         }
@@ -213,20 +216,21 @@ static void add_row(IfmProfile *self, const SweepRow *row, int group)
 
 static gboolean on_wanted(const IfmCampaignItem *item, void *user)
 {
-    Step *step = item->tag;
+    ProfileStep *step = item->tag;
     return step->kind->wanted == NULL || step->kind->wanted(step);
 }
 
 static gboolean on_before(const IfmCampaignItem *item, const IfmCase *sealed, void *user, GError **error)
 {
-    const Step *step = item->tag;
+    const ProfileStep *step = item->tag;
     const IfmProfileWatch *watch = step->of->options.watch;
     const IfmProtocol *protocol = &step->plan->base.protocol;
     const gboolean has_no_case = item->own != NULL;
     profile_report(watch, &(IfmProgress){ .title = step->title,
                                           .again = has_no_case,
                                           .runs = has_no_case ? 0 : protocol->runs,
-                                          .target_ci_ratio = has_no_case ? (double)NAN : protocol->ci_ratio });
+                                          .target_ci_ratio = has_no_case ? (double)NAN : protocol->ci_ratio,
+                                          .budget_ns = has_no_case ? 0 : protocol->time_budget_ns });
     if (step->kind == &step_peak &&
         !g_str_equal(step->target->spec->engine, "simulated")) /* a described one takes no time */
         profile_note(watch, "%s: measured once for this machine, which takes up to 10 s; --no-peak leaves it out",
@@ -236,7 +240,7 @@ static gboolean on_before(const IfmCampaignItem *item, const IfmCase *sealed, vo
 
 static gboolean on_after(const IfmCampaignItem *item, IfmCampaignEnd *end, void *user, GError **error)
 {
-    Step *step = item->tag;
+    ProfileStep *step = item->tag;
     const IfmProfileWatch *watch = step->of->options.watch;
     const gboolean has_no_case = item->own != NULL;
     IfmProgress now = { .outcome = step->kind->end(step, end) };

@@ -32,9 +32,9 @@ static char *name_first(const IfmProfilePlan *plan)
 {
     GString *text = g_string_new(NULL);
     gsize n = 0;
-    for (gsize i = 0; i < ifm_model_n_nodes(plan->source.model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->plain); i++)
     {
-        const IfmNode *node = ifm_model_node(plan->source.model, i);
+        const IfmNode *node = ifm_model_node(plan->plain, i);
         if (has_shapes(plan, node->outputs, node->n_outputs) || !has_shapes(plan, node->inputs, node->n_inputs))
             continue;
         if (n++ < MAX_NAMED)
@@ -58,9 +58,9 @@ static gboolean names_word(const char *text, const char *word)
 
 const char *profile_blamed_operator(const IfmProfilePlan *plan, const char *reason)
 {
-    for (gsize i = 0; i < ifm_model_n_nodes(plan->source.model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->plain); i++)
     {
-        const char *op_type = ifm_model_node(plan->source.model, i)->op_type;
+        const char *op_type = ifm_model_node(plan->plain, i)->op_type;
         if (!ifm_analysis_node_cost(plan->analysis, i)->covered && names_word(reason, op_type))
             return op_type;
     }
@@ -72,9 +72,9 @@ const char *profile_blamed_operator(const IfmProfilePlan *plan, const char *reas
 static gssize find_unknown(const IfmProfilePlan *plan)
 {
     gssize found = -1;
-    for (gsize i = 0; i < ifm_model_n_nodes(plan->source.model); i++)
+    for (gsize i = 0; i < ifm_model_n_nodes(plan->plain); i++)
     {
-        gboolean own = *ifm_model_node(plan->source.model, i)->domain == '\0';
+        gboolean own = *ifm_model_node(plan->plain, i)->domain == '\0';
         if (ifm_analysis_knows_operator(plan->analysis, i) || (found >= 0 && !own))
             continue;
         found = (gssize)i;
@@ -87,12 +87,12 @@ static gssize find_unknown(const IfmProfilePlan *plan)
 /* ONNX's own domain ends at the table. Of another @said: why no run reports more of it. */
 static gboolean refuse_unknown(const IfmProfilePlan *plan, gssize at, const char *said, GError **error)
 {
-    const IfmNode *node = ifm_model_node(plan->source.model, (gsize)at);
-    const char *model = ifm_model_name(plan->source.model);
+    const IfmNode *node = ifm_model_node(plan->plain, (gsize)at);
+    const char *model = ifm_model_name(plan->plain);
     if (*node->domain == '\0')
         return ifm_error_refuse(
             error, "%s: node %" G_GSSIZE_FORMAT " (%s '%s'): no operator of opset %" G_GINT64_FORMAT " is called so", model,
-            at, node->op_type, node->name, ifm_model_opset(plan->source.model));
+            at, node->op_type, node->name, ifm_model_opset(plan->plain));
     return ifm_error_refuse(error,
                             "%s: node %" G_GSSIZE_FORMAT
                             " (%s.%s '%s'): an operator that is unknown here, and no run reports more of it: %s",
@@ -108,7 +108,7 @@ static gboolean explain(IfmProfilePlan *plan, const GError *said, GError **error
     gboolean is_unknown =
         g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED) || g_error_matches(said, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
     gssize unknown = is_unknown ? find_unknown(plan) : -1;
-    gboolean own = unknown >= 0 && *ifm_model_node(plan->source.model, (gsize)unknown)->domain == '\0';
+    gboolean own = unknown >= 0 && *ifm_model_node(plan->plain, (gsize)unknown)->domain == '\0';
     if (unknown >= 0 && (own || plan->targets->len == 0))
         return refuse_unknown(plan, unknown, said->message, error);
     gboolean refused = g_error_matches(said, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
@@ -122,7 +122,7 @@ static gboolean explain(IfmProfilePlan *plan, const GError *said, GError **error
 static gboolean leave(IfmProfilePlan *plan, GError **error)
 {
     gssize unknown = find_unknown(plan);
-    if (unknown >= 0 && *ifm_model_node(plan->source.model, (gsize)unknown)->domain == '\0')
+    if (unknown >= 0 && *ifm_model_node(plan->plain, (gsize)unknown)->domain == '\0')
         return refuse_unknown(plan, unknown, NULL, error);
     if (!lacks_shapes(plan))
         return TRUE;

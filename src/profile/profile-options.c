@@ -1,4 +1,4 @@
-#include <measure/kinds.h>
+#include "profile-private.h"
 #include <zoo/zoo.h>
 
 /* Two tables define the options of `profile` and those of its graph transformers: value, default, help, and the field
@@ -9,6 +9,7 @@
 #define PROTOCOL PROFILE(protocol)
 
 static const char *const modes[] = { "forward", "backward", "train", NULL };
+static const char *const parts[] = { "runtime", "memory", "flops", "layers", "scaling", "pe", NULL };
 static const char *const losses[] = { "mse", "cross-entropy", NULL };
 static const char *const optimisers[] = { "sgd", "momentum", "adam", NULL };
 static const char *const dtypes[] = { "f32", "f16", "bf16", NULL };
@@ -24,7 +25,7 @@ const IfmOption ifm_profile_options[] = {
     { "profile", IFM_OPTION_TEXT, "PARTS",
       "what to report, of runtime, memory, flops, layers and, of graph transformers, pe, joined by commas; all where it is "
       "not given; scaling: how it grows",
-      .at = PROFILE(parts), .letter = 'p' },
+      NULL, parts, .is_list = TRUE, .at = PROFILE(parts), .letter = 'p' },
     { "mode", IFM_OPTION_CHOICE, "MODE",
       "forward; backward: also forward and backward in one; train: also the whole training step", "forward", modes,
       .at = PROFILE(mode), .letter = 'm' },
@@ -39,7 +40,7 @@ const IfmOption ifm_profile_options[] = {
     { "scaling", IFM_OPTION_TEXT, "AXES",
       "of a graph transformer: how it grows with nodes, layers, pe, hidden and heads, joined by commas; all where "
       "--profile scaling alone says that",
-      .at = PROFILE(scaling) },
+      .is_list = TRUE, .at = PROFILE(scaling) },
     { "dtype", IFM_OPTION_TEXT, "DTYPE", "precision to compute in: f32, f16 or bf16; not given: the model's own", NULL,
       dtypes, .at = PROFILE(dtype) },
     { "threads", IFM_OPTION_COUNT, "N", "threads of the runtime; 0: as many as the device has cores", "0", .maximum = 4096,
@@ -56,11 +57,16 @@ const IfmOption ifm_profile_options[] = {
     { "no-nodes", IFM_OPTION_FLAG, NULL, "do not measure a second time, profiled, for the times of the nodes",
       .at = PROFILE(no_nodes) },
     { "no-peak", IFM_OPTION_FLAG, NULL, "do not place the kernels under the device's roofline", .at = PROFILE(no_peak) },
-    { "new-peak", IFM_OPTION_FLAG, NULL, "measure the device's peaks again", .at = PROFILE(new_peak) },
+    { "new-peak", IFM_OPTION_FLAG, NULL, "measure the device's peaks again", .excludes = "no-peak",
+      .at = PROFILE(new_peak) },
     { "no-verify", IFM_OPTION_FLAG, NULL, "do not compare the outputs with those of the reference",
       .at = PROFILE(no_verify) },
+    { "expect", IFM_OPTION_TEXT, "NAME=FILE",
+      "what an output must be, as another program computed it of the same inputs: a file of NumPy (.npy, .npz) or ONNX "
+      "(.pb); where the model gives something else, it is not what was meant, and nothing is measured of it",
+      .at = PROFILE(open.expected), .repeatable = TRUE },
     { "tolerance-runs", IFM_OPTION_COUNT, "N",
-      "runs of the reference with every rounding disturbed, which tell what the outputs may be off by; 0: the tolerance is "
+      "runs of the reference with every rounding disturbed, which tell how far the outputs may differ; 0: the tolerance is "
       "that of the precision",
       G_STRINGIFY(IFM_TOLERANCE_RUNS), .maximum = 1000, .at = PROFILE(tolerance_runs) },
     { "observe", IFM_OPTION_FLAG, NULL,
@@ -73,7 +79,8 @@ const IfmOption ifm_profile_options[] = {
       "implicit_precomp_gemm, fft, fft_tiling, winograd, winograd_nonfused, guess, best or runtime",
       .at = PROFILE(conv), .repeatable = TRUE },
     { "conv-fallback", IFM_OPTION_TEXT, "ALGORITHM",
-      "of layers that --conv's algorithm cannot do; without it such a model is refused", .at = PROFILE(conv_fallback) },
+      "of layers that --conv's algorithm does not support; without it such a model is unsupported",
+      .at = PROFILE(conv_fallback) },
     { "conv-workspace", IFM_OPTION_BYTES, "SIZE", "an algorithm that needs a larger workspace for a layer cannot do it",
       "1GiB", .at = PROFILE(conv_workspace) },
     { "option", IFM_OPTION_TEXT, "[ENGINE:]KEY=VALUE", "a setting in the runtime's own words", .at = PROFILE(vendor),
@@ -111,7 +118,7 @@ const IfmOption ifm_graph_options[] = {
     { "dataset", IFM_OPTION_FILE, "PATH",
       "graph transformer: its graph: peptides (64 that are shipped), a folder of the TUDataset layout, an edge list or a "
       "Matrix Market file",
-      .at = GRAPH(dataset) },
+      .excludes = "num-nodes,avg-degree", .at = GRAPH(dataset) },
     { "num-graphs", IFM_OPTION_COUNT, "N",
       "graph transformer: the first so many graphs of --dataset; else all; without it so many seeded graphs, else one",
       .minimum = 1, .at = GRAPH(num_graphs) },
@@ -149,6 +156,11 @@ const IfmOption ifm_graph_options[] = {
       "auto", scatters, .deferred = TRUE, .at = GRAPH(scatter) },
     { NULL },
 };
+
+const char *const *ifm_profile_part_words(void)
+{
+    return parts;
+}
 
 void ifm_profile_options_init(IfmProfileOptions *options)
 {

@@ -12,28 +12,13 @@
 /* --- parts -------------------------------------------------------------------------------------------------------------
  */
 
-const char *const *ifm_profile_part_words(void)
+guint profile_parts_of(const char *text)
 {
-    static const char *const words[] = { "runtime", "memory", "flops", "layers", "scaling", "pe", NULL };
-    return words;
-}
-
-gboolean profile_parse_parts(const char *text, guint *parts, GError **error)
-{
-    const char *const *words = ifm_profile_part_words();
     g_auto(GStrv) asked = g_strsplit(text != NULL ? text : "", ",", -1);
-    *parts = text != NULL ? 0 : IFM_PROFILE_ALL;
-    for (char **word = asked; text != NULL && *word != NULL; word++)
-    {
-        const int bit = ifm_word_index(words, *word);
-        if (bit < 0)
-        {
-            g_autofree char *all = g_strjoinv(", ", (char **)words), *hint = ifm_nearest_hint(*word, words);
-            return ifm_error_misuse(error, "--profile: \"%s\" is no part of a profile (there are %s)%s", *word, all, hint);
-        }
-        *parts |= 1u << bit;
-    }
-    return TRUE;
+    guint parts = text != NULL ? 0 : IFM_PROFILE_ALL;
+    for (char **word = asked; *word != NULL; word++)
+        parts |= 1u << ifm_word_index(ifm_profile_part_words(), *word);
+    return parts;
 }
 
 /* The model's own work and memory need no device; a device's memory is asked for by naming one. */
@@ -235,9 +220,9 @@ static gboolean plan_model(IfmProfilePlan *plan, GError **refused, GError **erro
         g_propagate_prefixed_error(error, trouble, "--energy: ");
         return FALSE;
     }
-    if (!ifm_protocol_options_check(&options->protocol, error) ||
-        (plan->parts == 0 && !profile_parse_parts(options->parts, &plan->parts, error)) ||
-        !parse_devices(plan, "device", error) || !give_options(plan, error) || !parse_convolutions(plan, error))
+    if (plan->parts == 0)
+        plan->parts = profile_parts_of(options->parts);
+    if (!parse_devices(plan, "device", error) || !give_options(plan, error) || !parse_convolutions(plan, error))
         return FALSE;
     gboolean is_graph = profile_is_graph(options->model);
     if (!is_graph && (plan->parts & IFM_PROFILE_PE) != 0)

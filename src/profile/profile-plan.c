@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include <glib/gstdio.h>
+#include <regions/regions.h>
 #include <sensor/sensor.h>
 #include <store/store.h>
 
@@ -35,6 +36,7 @@ void profile_target_free(Target *target)
     g_free(device->peak_doubt);
     ifm_measurement_free(device->rounds);
     g_free(device->why_not_rounds);
+    json_decref(device->nodes);
     g_free(target);
 }
 
@@ -78,6 +80,7 @@ void ifm_profile_plan_free(IfmProfilePlan *plan)
     g_clear_pointer(&plan->targets, g_ptr_array_unref);
     ifm_model_source_clear(&plan->source);
     g_clear_pointer(&plan->analysis, ifm_analysis_free);
+    g_clear_pointer(&plan->plain, ifm_model_unref);
     g_clear_pointer(&plan->observed_on, g_free);
     g_clear_pointer(&plan->why_not_observed, g_free);
     g_clear_pointer(&plan->label, g_free);
@@ -165,15 +168,18 @@ IfmAnalysis *profile_analyse(const IfmProfilePlan *plan, const IfmObservedShapes
             plan->source.feed.given != NULL ? (const IfmGivenInput *)(const void *)plan->source.feed.given->data : NULL,
         .n_given = plan->source.feed.given != NULL ? plan->source.feed.given->len : 0,
     };
-    return ifm_model_analyse_with(plan->source.model, ifm_model_feed_bindings(&plan->source.feed),
-                                  plan->source.feed.bindings->len, &known, error);
+    return ifm_model_analyse_with(plan->plain, ifm_model_feed_bindings(&plan->source.feed), plan->source.feed.bindings->len,
+                                  &known, error);
 }
 
 gboolean profile_plan_analyse(IfmProfilePlan *plan, GError **error)
 {
     g_clear_pointer(&plan->analysis, ifm_analysis_free);
+    g_clear_pointer(&plan->plain, ifm_model_unref);
     if (ifm_model_check_bindings(plan->source.model, ifm_model_feed_bindings(&plan->source.feed),
                                  plan->source.feed.bindings->len, error))
+        plan->plain = ifm_regions_expand(plan->source.model, error);
+    if (plan->plain != NULL)
         plan->analysis = profile_analyse(plan, NULL, error);
     return plan->analysis != NULL;
 }
@@ -249,9 +255,8 @@ gboolean profile_check_fits(const IfmProfilePlan *plan, const char *name, GError
     if (!profile_runs_on_host(plan))
         return TRUE;
     ifm_analysis_memory(plan->analysis, &memory);
-    const char *node = memory.peak_node < ifm_model_n_nodes(plan->source.model)
-                           ? ifm_model_node(plan->source.model, memory.peak_node)->name
-                           : "";
+    const char *node =
+        memory.peak_node < ifm_model_n_nodes(plan->plain) ? ifm_model_node(plan->plain, memory.peak_node)->name : "";
     g_autofree char *parameters = ifm_format_bytes((double)memory.parameter_bytes);
     g_autofree char *alive = ifm_format_bytes((double)memory.peak_bytes);
     g_autofree char *more = g_strdup_printf("parameters %s, tensors alive at node '%s': %s", parameters, node, alive);
@@ -284,7 +289,7 @@ static const IfmProfileReport *report_alone(IfmProfilePlan *plan, gsize n_layers
         .parts = plan->parts,
         .source = plan->source.source,
         .unix_ms = g_get_real_time() / 1000,
-        .model = plan->source.model,
+        .model = plan->plain,
         .analysis = plan->analysis,
         .bindings = plan->base.bindings,
         .n_bindings = plan->base.n_bindings,

@@ -9,8 +9,8 @@
 G_BEGIN_DECLS
 
 /* The request of a profile: IfmProfileOptions, copied into an IfmProfilePlan for each model, which has a Target for each
- * device; profile-measure.c makes a Step of each of their cases, for one campaign. The result: what a step came to is put
- * into its Target, and the plan's IfmProfileReport lists them. */
+ * device; profile-measure.c makes a ProfileStep of each of their cases, for one campaign. The result: what a step came to
+ * is put into its Target, and the plan's IfmProfileReport lists them. */
 
 /* --- profile-plan.c: what is to be measured on what ------------------------------------------------------------------ */
 
@@ -52,6 +52,7 @@ struct IfmProfilePlan
     guint parts;               /* IfmProfileParts; 0: as the options say */
     GPtrArray *targets;        /* Target*; empty where the model alone is looked at */
     IfmModelSource source;
+    IfmModel *plain; /* the source's with the nodes that its regions stand for: what the analysis is of */
     IfmAnalysis *analysis;
     ProfileMode *mode;                    /* NULL: the forward pass alone */
     char *observed_on, *why_not_observed; /* of shapes that no rule gives */
@@ -174,8 +175,8 @@ gboolean profile_graph_init(IfmProfilePlan *plan, GError **error);
 /* --- profile-parse.c: from options to a plan ---------------------------------------------------------------------------
  */
 
-/* profile_parse_parts: @text: "runtime,layers", NULL: all. */
-gboolean profile_parse_parts(const char *text, guint *parts, GError **error);
+/* profile_parts_of: @text: "runtime,layers", of an option that was checked; NULL: all. */
+guint profile_parts_of(const char *text);
 /* profile_plan_init: By its options, with its mode's passes. @point: it is one of several: where there is no such model the
  * plan is there all the same and says in `refused` why. */
 gboolean profile_plan_init(IfmProfilePlan *plan, gboolean point, GError **error);
@@ -210,7 +211,7 @@ struct IfmProfile
     IfmLimits limits;
     IfmStore *store;       /* while it measures */
     IfmCampaign *campaign; /* the same */
-    GPtrArray *steps;      /* Step* */
+    GPtrArray *steps;      /* ProfileStep* */
     GError *store_error;   /* the store took no more: nothing further is measured */
     GArray *reported;      /* IfmScalingRow, of the rows */
 };
@@ -243,7 +244,7 @@ const char *profile_blamed_operator(const IfmProfilePlan *plan, const char *reas
 
 /* --- profile-measure.c: the cases of a profile, as the steps of one campaign ------------------------------------------ */
 
-typedef struct Step Step;
+typedef struct ProfileStep ProfileStep;
 typedef struct Sides Sides;
 /* StepKind: one sort of what a profile measures. @kind: of the step's case; NULL: @own says how it is measured, as
  * something more about the case before. wanted: (optional) asked when its turn has come. end: Puts what it came to where
@@ -252,16 +253,16 @@ typedef struct
 {
     const IfmCaseKind *kind;
     const IfmItemKind *own;
-    gboolean (*wanted)(Step *step);
-    const char *(*end)(Step *step, IfmCampaignEnd *end);
+    gboolean (*wanted)(ProfileStep *step);
+    const char *(*end)(ProfileStep *step, IfmCampaignEnd *end);
 } StepKind;
 /* profile-encoding.c: what an encoding costs. profile-rounds.c: all devices of a plan in rounds; the points of a row on one
  * device in rounds, with all passes of each. */
 extern const StepKind profile_step_encoding, profile_step_rounds, profile_step_points;
 
-/* Step: one item of a profile's campaign. @plan: that was asked for; @at: of its targets; @target: that one, or of another
- * pass; NULL of an encoding and of all devices */
-struct Step
+/* ProfileStep: one item of a profile's campaign. @plan: that was asked for; @at: of its targets; @target: that one, or of
+ * another pass; NULL of an encoding and of all devices */
+struct ProfileStep
 {
     const StepKind *kind;
     IfmProfile *of;
@@ -296,7 +297,7 @@ gboolean profile_check_encodable(const GraphModel *model, GError **error);
 /* profile_measures_encoding: whether what it costs is to be reported, and there is one. */
 gboolean profile_measures_encoding(const IfmProfilePlan *plan);
 /* profile_encoding_case_init: The encoding's case into a step of profile_step_encoding. The step must stay where it is. */
-void profile_encoding_case_init(Step *step);
+void profile_encoding_case_init(ProfileStep *step);
 
 /* --- profile-failures.c -------------------------------------------------------------------------------------------------
  */

@@ -53,7 +53,7 @@ struct Sides
 };
 
 /* (transfer none) none yet */
-static Sides *new_sides(Step *step)
+static Sides *new_sides(ProfileStep *step)
 {
     g_free(step->sides);
     return step->sides = g_new0(Sides, 1);
@@ -76,7 +76,7 @@ static void add_side(Sides *sides, const IfmProfilePlan *plan, Target *target, c
 
 static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, GError **error)
 {
-    const Sides *sides = ((const Step *)item->tag)->sides;
+    const Sides *sides = ((const ProfileStep *)item->tag)->sides;
     if (sides->n_wanted > sides->n)
         return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%zu would take turns, and %d are the maximum", sides->n_wanted,
                              IFM_CAMPAIGN_MAX_RECORDS);
@@ -90,7 +90,7 @@ static gboolean seal(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase
 static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmCase **cases, IfmMeasurement **measurements,
                         GError **error)
 {
-    const Step *step = item->tag;
+    const ProfileStep *step = item->tag;
     const Sides *sides = step->sides;
     g_auto(IfmRounds) rounds = { 0 };
     g_autoptr(GError) failure = NULL;
@@ -112,14 +112,15 @@ static gboolean measure(IfmCampaign *campaign, const IfmCampaignItem *item, IfmC
 
 static gboolean stands(const IfmCampaignItem *item, IfmCase *const *cases, const IfmMeasurement *found)
 {
-    return found->outcome == IFM_OUTCOME_OK && ifm_rounds_stored(found, cases, ((const Step *)item->tag)->sides->n) != NULL;
+    return found->outcome == IFM_OUTCOME_OK &&
+           ifm_rounds_stored(found, cases, ((const ProfileStep *)item->tag)->sides->n) != NULL;
 }
 
 static const IfmItemKind rounds_kind = { .seal = seal, .measure = measure, .stands = stands };
 
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
-static gboolean wants_devices(Step *step)
+static gboolean wants_devices(ProfileStep *step)
 {
     const IfmProfilePlan *plan = step->plan;
     Sides *sides = new_sides(step);
@@ -130,12 +131,29 @@ static gboolean wants_devices(Step *step)
             add_side(sides, plan, target, ifm_result_name(&target->device.result), 0);
     }
     sides->protocol = usual_protocol(&plan->base.protocol, sides->n);
+    sides->protocol.nodes = sides->protocol.whole = plan->base.profile; /* layers are told apart where devices are not */
     return sides->n_wanted > 1;
 }
 
-static const char *end_devices(Step *step, IfmCampaignEnd *end)
+/* Of what was found the last alone is there. */
+static void keep_nodes(ProfileStep *step, const IfmCampaignEnd *end)
+{
+    for (gsize i = 0; i < MIN(end->n, step->sides->n); i++)
+    {
+        g_autoptr(IfmMeasurement) stored =
+            end->measurements[i] == NULL ? ifm_store_last(step->of->store, end->cases[i]->key, NULL) : NULL;
+        const IfmMeasurement *side = stored != NULL ? stored : end->measurements[i];
+        IfmProfileDevice *device = &step->sides->targets[i]->device;
+        json_decref(device->nodes);
+        device->nodes = json_incref((json_t *)ifm_measurement_result(side, "nodes"));
+    }
+}
+
+static const char *end_devices(ProfileStep *step, IfmCampaignEnd *end)
 {
     IfmProfilePlan *plan = step->plan;
+    if (end->measurements != NULL && end->error == NULL)
+        keep_nodes(step, end);
     if (end->measurements != NULL && end->error == NULL)
         plan->rounds = g_steal_pointer(&end->measurements[end->n - 1]);
     else if (end->error != NULL)
@@ -154,12 +172,12 @@ static const char *const pass_names[IFM_N_PASSES] = {
     [IFM_PASS_FORWARD] = "forward", [IFM_PASS_TRAINING] = "training pass", [IFM_PASS_STEP] = "training step"
 };
 
-static guint n_points(const Step *step)
+static guint n_points(const ProfileStep *step)
 {
     return step->row != NULL ? step->row->points->len : 1;
 }
 
-static const IfmProfilePlan *point_at(const Step *step, guint i)
+static const IfmProfilePlan *point_at(const ProfileStep *step, guint i)
 {
     return step->row != NULL ? step->row->points->pdata[i] : step->plan;
 }
@@ -205,7 +223,7 @@ static double spread_of_point(const IfmProfilePlan *point, guint at)
     return spread;
 }
 
-static guint count_disturbed(const Step *step)
+static guint count_disturbed(const ProfileStep *step)
 {
     guint n = 0;
     for (guint i = 0; i < n_points(step); i++)
@@ -214,7 +232,7 @@ static guint count_disturbed(const Step *step)
 }
 
 /* Fewer counted runs than rounds make as many rounds. */
-static IfmRoundsProtocol protocol_of(const Step *step, gsize n)
+static IfmRoundsProtocol protocol_of(const ProfileStep *step, gsize n)
 {
     const IfmProtocol *given = &step->plan->base.protocol;
     IfmRoundsProtocol protocol = usual_protocol(given, n);
@@ -230,7 +248,7 @@ static IfmRoundsProtocol protocol_of(const Step *step, gsize n)
 }
 
 /* Of those that were measured: all; the second time the disturbed ones, with another beside a single one. */
-static void take_points(Step *step, guint n_disturbed)
+static void take_points(ProfileStep *step, guint n_disturbed)
 {
     gboolean with_calm = step->again && n_disturbed == 1;
     Sides *sides = new_sides(step);
@@ -255,7 +273,7 @@ static void take_points(Step *step, guint n_disturbed)
 
 /* Of one side there is nothing to tell apart; fewer counted runs than rounds are not spread over them, where nothing has to
  * add up. */
-static gboolean wants_points(Step *step)
+static gboolean wants_points(ProfileStep *step)
 {
     const gsize runs = step->plan->base.protocol.runs;
     const guint n_disturbed = step->again ? count_disturbed(step) : 0;
@@ -285,7 +303,7 @@ static void keep(const IfmProfilePlan *point, guint at, Target **targets, IfmMea
     }
 }
 
-static const char *end_points(Step *step, IfmCampaignEnd *end)
+static const char *end_points(ProfileStep *step, IfmCampaignEnd *end)
 {
     Sides *sides = step->sides;
     gboolean good = end->measurements != NULL && end->error == NULL && end->n == sides->n;

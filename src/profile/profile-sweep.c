@@ -301,8 +301,8 @@ static gboolean split_parts(const IfmProfileOptions *options, const char *list, 
                             GError **error)
 {
     guint asked = POINT_PARTS;
-    if (options->parts != NULL && !profile_parse_parts(options->parts, &asked, error))
-        return FALSE;
+    if (options->parts != NULL)
+        asked = profile_parts_of(options->parts);
     const gboolean scaling = (asked & IFM_PROFILE_SCALING) != 0;
     const guint rest = asked & ~(guint)IFM_PROFILE_SCALING;
     if (list != NULL && (rest & (IFM_PROFILE_LAYERS | IFM_PROFILE_PE)) != 0)

@@ -24,11 +24,6 @@ static gboolean check(const IfmProfileOptions *options, GError **error)
         return FALSE;
     if (options->model == NULL)
         return ifm_error_misuse(error, "needs MODEL: a file, or a name of the zoo");
-    if (g_strcmp0(options->parts, "") == 0)
-    {
-        g_autofree char *all = g_strjoinv(", ", (char **)ifm_profile_part_words());
-        return ifm_error_misuse(error, "--profile: which parts? (there are %s)", all);
-    }
     return profile_check_sizes(&options->graph, profile_is_graph(options->model) ? PROFILE_OF_GRAPH : 0, 0, error);
 }
 
@@ -118,7 +113,11 @@ gboolean ifm_profile_measure(IfmProfile *self, const gint *interrupted, GError *
 
 const IfmProfileReport *ifm_profile_report(IfmProfile *self)
 {
-    return self->model != NULL ? profile_plan_report(self->model) : NULL;
+    if (self->model == NULL)
+        return NULL;
+    profile_plan_report(self->model);
+    self->model->report.interrupted = profile_is_interrupted(self->interrupted);
+    return &self->model->report;
 }
 
 static IfmScalingRow report_row(SweepRow *row)

@@ -51,6 +51,7 @@ typedef struct
     /* of a point of a row, and of each pass of a mode: its record of ifm_runner_rounds() with the others; NULL: */
     IfmMeasurement *rounds;
     char *why_not_rounds; /* why; NULL if they were not tried */
+    json_t *nodes;        /* of several devices: the times of its nodes in each of their rounds, docs/formats.md; or NULL */
 } IfmProfileDevice;
 
 /**
@@ -94,6 +95,7 @@ struct IfmProfileReport
     /* of several devices: one of the records that ifm_runner_rounds() made of them, with the rounds in its result; NULL: */
     const IfmMeasurement *rounds;
     const char *why_not_rounds; /* why; NULL if they were not tried */
+    gboolean interrupted;       /* before all was measured */
 };
 
 /* --- estimating ---------------------------------------------------------------------------------------------------- */

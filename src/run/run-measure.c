@@ -47,13 +47,20 @@ static void report(const IfmRunSet *set)
         set->options.progress(&set->now, set->options.user);
 }
 
-/* What the trace so far shows, also of a run that failed. */
+/* What the trace so far shows, also of a run that failed; with the machine and the time of the measurement, where there is
+ * one. */
 static void read_trace(RunJob *job, const char *path)
 {
+    const json_t *machine = job->measurement != NULL ? json_object_get(job->measurement->environment, "machine") : NULL;
     IfmTraceQuestion question = IFM_TRACE_QUESTION_INIT;
     job->recorded = g_file_test(path, G_FILE_TEST_EXISTS) ? ifm_trace_read(path, NULL, NULL) : NULL;
     for (guint i = 0; job->recorded != NULL && i < job->recorded->len; i++)
+    {
         ifm_plan_name_stream(job->recorded->pdata[i], job->title);
+        ifm_trace_add_meta(job->recorded->pdata[i], "machine", machine != NULL ? json_deep_copy(machine) : NULL);
+        if (job->measurement != NULL)
+            ifm_trace_add_meta(job->recorded->pdata[i], "started_unix_ms", json_integer(job->measurement->started_unix_ms));
+    }
     if (job->recorded != NULL)
         job->analysis = ifm_trace_analyse(job->recorded->pdata[0], &question, NULL);
     g_unlink(path);
@@ -68,11 +75,12 @@ static void begin(const RunJob *job)
     const IfmPlanCase plan_case = case_of(job);
     const gsize index = set->n_begun++;
     g_free(set->trace_path);
-    set->trace_path = g_strdup_printf("%s/.trace-%d-%" G_GSIZE_FORMAT ".json", set->folder, (int)getpid(), index);
+    set->trace_path = g_strdup_printf("%s/.trace-%d-%zu.json", set->folder, (int)getpid(), index);
     set->now = (IfmProgress){ .n_cases = set->jobs->len,
                               .title = job->title,
                               .runs = plan_case.ci_ratio > 0 ? 0 : plan_case.repetitions,
-                              .target_ci_ratio = plan_case.ci_ratio };
+                              .target_ci_ratio = plan_case.ci_ratio,
+                              .budget_ns = plan_case.time_budget_ns };
     report(set);
 }
 
@@ -156,6 +164,8 @@ static void on_progress(const IfmCampaignProgress *progress, const IfmMeasuremen
     set->now.n = progress->n;
     set->now.median_ns = progress->median_ns;
     set->now.ci_ratio = progress->ci_ratio;
+    set->now.left_ns = progress->now_left_ns;
+    set->now.at_most = progress->at_most;
     report(set);
 }
 

@@ -11,10 +11,12 @@ static const char *const failures[] = { [IFM_RUN_STOP] = "stop", [IFM_RUN_REPLAN
 const IfmOption ifm_run_options[] = {
     { "plan", IFM_OPTION_FILE, "FILE", "the plan to run, as plan --json writes it, or bare blocks; - is standard input",
       AT(plan) },
-    { "table", IFM_OPTION_FILE, "FILE", "plans by size, as plan --table writes them: each graph has its own", AT(table) },
-    { "demo", IFM_OPTION_FLAG, NULL, "a pipeline of matrix products on the available devices; needs no study", AT(demo) },
+    { "table", IFM_OPTION_FILE, "FILE", "plans by size, as plan --table writes them: each graph has its own",
+      .excludes = "plan,demo,pilot", AT(table) },
+    { "demo", IFM_OPTION_FLAG, NULL, "a pipeline of matrix products on the available devices; needs no study",
+      .excludes = "plan", AT(demo) },
     { "size", IFM_OPTION_TEXT, "NODES,EDGES", "a graph's size to run batches of; without it those of the plan or study",
-      AT(sizes), .repeatable = TRUE },
+      .is_list = TRUE, AT(sizes), .repeatable = TRUE },
     { "graph", IFM_OPTION_FILE, "FILE", "a graph to run batches of: an edge list, a Matrix Market file, a TUDataset",
       AT(graphs), .repeatable = TRUE },
     { "partitions", IFM_OPTION_COUNT, "N",
@@ -74,8 +76,10 @@ gboolean ifm_run_options_check(const IfmRunOptions *options, GError **error)
         return FALSE;
     if (options->time_budget_ns != IFM_OPTION_UNSET && options->ci_ratio == IFM_OPTION_UNSET)
         return ifm_error_misuse(error, "--time-budget needs --ci: without it --repetitions are run, all of them");
+    if (options->demo && options->study != NULL)
+        return ifm_error_misuse(error, "--demo brings its own plan: no other can be given");
     if (options->watchdog_ns == 0)
         return ifm_error_misuse(error, "--watchdog 0s: a run in which nothing gets on would never end; a time above 0 is "
-                                       "right");
+                                       "expected");
     return TRUE;
 }

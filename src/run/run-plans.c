@@ -194,7 +194,7 @@ const json_t *run_set_entry_for(const IfmRunSet *set, const IfmPlanSize *size, G
             return json_array_get(plans, i);
     }
     ifm_error_refuse(error,
-                     "%s: none of its %" G_GSIZE_FORMAT " plans is for %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
+                     "%s: none of its %zu plans is for %" G_GINT64_FORMAT " nodes, %" G_GINT64_FORMAT
                      " edges; a plan table (inferometer plan --table) has one for any size",
                      set->given_name, json_array_size(plans), size->nodes, size->edges);
     return NULL;

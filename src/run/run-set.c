@@ -55,16 +55,6 @@ static gboolean load_table(IfmRunSet *set, const char *path, GError **error)
     return path == NULL || set->table != NULL;
 }
 
-/* What is named twice. */
-static gboolean check_named(const IfmRunOptions *options, GError **error)
-{
-    if (options->demo && (options->study != NULL || options->plan != NULL || options->table != NULL))
-        return ifm_error_misuse(error, "--demo brings its own plan: no other can be given");
-    if (options->plan != NULL && options->table != NULL)
-        return ifm_error_misuse(error, "--plan and --table: one plan for all graphs or one for each size, not both");
-    return TRUE;
-}
-
 static gboolean hold_folder(IfmRunSet *set, GError **error)
 {
     return (set->lock = ifm_study_lock_new(set->folder, error)) != NULL;
@@ -199,8 +189,6 @@ static gboolean open_place(IfmRunSet *set, GError **error)
     gboolean needs_study = options->study != NULL || (options->plan == NULL && !options->demo && options->table == NULL);
     if (!needs_study && options->on_failure == IFM_RUN_REPLAN)
         return ifm_error_misuse(error, "--on-failure replan needs STUDY: whose measurements to plan by");
-    if (options->pilot_ns != IFM_OPTION_UNSET && options->table != NULL)
-        return ifm_error_misuse(error, "--pilot and --table: plans by size are run as the table has them");
     if (needs_study)
         return open_study(set, error);
     return check_planless(options, error) && open_own_store(set, error);
@@ -220,9 +208,9 @@ static void note_pilots(const IfmRunSet *set)
     if (n == 0 || set->options.pilot_ns != IFM_OPTION_UNSET || set->options.note == NULL)
         return;
     double seconds = (double)IFM_RUN_USUAL_PILOT_NS * 1e-9 * (double)n;
-    g_autofree char *known =
-                        ifm_is_precision(worst) ? g_strdup_printf("only to ±%.3g %%", 100 * worst) : g_strdup("not at all"),
-                    *line = g_strdup_printf("the study tells plans apart %s: pilots come first, about %.0f s to %.0f s and "
+    g_autofree char *known = ifm_is_precision(worst) ? g_strdup_printf("tells plans apart only to ±%.3g %%", 100 * worst)
+                                                     : g_strdup("does not tell plans apart"),
+                    *line = g_strdup_printf("the study %s: pilots come first, about %.0f s to %.0f s and "
                                             "the compiling; --pilot 0 leaves them out",
                                             known, seconds, 2 * seconds);
     set->options.note(line, set->options.user);
@@ -237,7 +225,7 @@ IfmRunSet *ifm_run_set_new(const IfmRunOptions *options, GError **error)
     set->jobs = g_ptr_array_new_with_free_func((GDestroyNotify)run_job_free);
     set->texts = g_ptr_array_new_with_free_func(g_free);
     set->kind = ifm_graph_kind_words()[IFM_GRAPH_UNIFORM];
-    if (!ifm_run_options_check(options, error) || !check_named(options, error))
+    if (!ifm_run_options_check(options, error))
         return NULL;
     set->graph_seed = (guint32)options->seed;
     g_autoptr(IfmPlan) demo = options->demo ? run_demo_plan(&demo_size) : NULL;

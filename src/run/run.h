@@ -62,4 +62,14 @@ IfmRunVerdict ifm_run_judge(const IfmRunReport *run, const IfmRunFigure *makespa
  * predicted is of the one that did not run to its end. */
 gboolean ifm_run_is_replanned(const IfmRunReport *run);
 
+/* ifm_run_is_independent: of a figure's key: whether no other figure holds it. Throughput is the makespan's inverse, and a
+ * block's time is the sum of its parts, but for the wait.
+ * ifm_run_ratios_title: of @n @what, "figures", that were predicted and measured, those with an interval of the measured
+ * one; those whose interval is above, below the prediction; the one that is off most and by how much. (transfer full) */
+gboolean ifm_run_is_independent(const char *key);
+/* ifm_run_prediction_answer: how a figure came out beside its prediction; NULL where one is not known (transfer full) */
+char *ifm_run_prediction_answer(const IfmRunFigure *figure);
+char *ifm_run_ratios_title(const char *what, gsize n, gsize n_known, gsize n_longer, gsize n_shorter, const char *most,
+                           double ratio);
+
 G_END_DECLS

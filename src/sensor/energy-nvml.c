@@ -7,6 +7,8 @@
 #define FIELD_POWER_INSTANT 186 /* NVML_FI_DEV_POWER_INSTANT, mW */
 #define VALUE_UNSIGNED_INT 1    /* NVML_VALUE_TYPE_UNSIGNED_INT */
 
+#define PCI_ID_SIZE 32
+
 #define ERROR_UNKNOWN 999 /* NVML_ERROR_UNKNOWN */
 
 /* nvmlFieldValue_t of nvml.h */
@@ -31,7 +33,6 @@ typedef struct Nvml
     int (*init)(void);
     int (*shutdown)(void);
     const char *(*error_string)(int result);
-    int (*by_index)(unsigned index, gpointer *device);
     int (*by_pci)(const char *pci_id, gpointer *device);
     int (*total_energy)(gpointer device, unsigned long long *energy_mj); /* (nullable) */
     int (*field_values)(gpointer device, int n, FieldValue *values);     /* (nullable) */
@@ -72,7 +73,6 @@ static gboolean load(Nvml *nvml, const char *path, GError **error)
         { "nvmlInit_v2", &nvml->init },
         { "nvmlShutdown", &nvml->shutdown },
         { "nvmlErrorString", &nvml->error_string },
-        { "nvmlDeviceGetHandleByIndex_v2", &nvml->by_index },
         { "nvmlDeviceGetHandleByPciBusId_v2", &nvml->by_pci },
         { "nvmlDeviceGetTotalEnergyConsumption", &nvml->total_energy, .optional = TRUE },
         { "nvmlDeviceGetFieldValues", &nvml->field_values, .optional = TRUE },
@@ -99,14 +99,39 @@ static gboolean read_instant(const Nvml *nvml, double *power_w)
     return TRUE;
 }
 
-static gboolean find_device(Nvml *nvml, const char *pci_id, GError **error)
+/* What CUDA calls device 0 is the fastest one, or the first that CUDA_VISIBLE_DEVICES names: NVML knows nothing of either.
+ * @pci_id: (out) "0000:65:00.0" */
+static gboolean find_pci_id(const char *path, int index, char pci_id[PCI_ID_SIZE], GError **error)
 {
+    void *driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int (*init)(unsigned) = NULL, (*get)(int *, int) = NULL, (*get_id)(char *, int, int) = NULL, device = 0;
+    if (driver == NULL)
+    {
+        ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "NVML: which GPU it is: %s", dlerror());
+        ifm_error_make_one_line(error);
+        return FALSE;
+    }
+    *(void **)&init = dlsym(driver, "cuInit");
+    *(void **)&get = dlsym(driver, "cuDeviceGet");
+    *(void **)&get_id = dlsym(driver, "cuDeviceGetPCIBusId");
+    const gboolean good = init != NULL && get != NULL && get_id != NULL && init(0) == 0 && get(&device, index) == 0 &&
+                          get_id(pci_id, PCI_ID_SIZE, device) == 0;
+    dlclose(driver);
+    return good || ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "NVML: CUDA has no GPU %d", index);
+}
+
+static gboolean find_device(Nvml *nvml, const IfmEnergyOptions *options, GError **error)
+{
+    char pci_id[PCI_ID_SIZE] = "";
     int result = nvml->init();
     if (result != 0)
         return refuse(nvml, "nvmlInit_v2", result, error);
     nvml->started = TRUE;
-    result = pci_id != NULL ? nvml->by_pci(pci_id, &nvml->device) : nvml->by_index(0, &nvml->device);
-    return result == 0 || refuse(nvml, pci_id != NULL ? pci_id : "the first device", result, error);
+    if (!find_pci_id(options->cuda_library != NULL ? options->cuda_library : "libcuda.so.1", options->cuda_device, pci_id,
+                     error))
+        return FALSE;
+    result = nvml->by_pci(pci_id, &nvml->device);
+    return result == 0 || refuse(nvml, pci_id, result, error);
 }
 
 static gpointer nvml_open(const IfmEnergyOptions *options, GPtrArray *parts, GError **error)
@@ -116,7 +141,7 @@ static gpointer nvml_open(const IfmEnergyOptions *options, GPtrArray *parts, GEr
     unsigned power_mw;
     double power_w;
     if (!load(nvml, options->nvml_library != NULL ? options->nvml_library : "libnvidia-ml.so.1", error) ||
-        !find_device(nvml, options->pci_id, error))
+        !find_device(nvml, options, error))
     {
         nvml_close(nvml);
         return NULL;

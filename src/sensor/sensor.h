@@ -95,7 +95,8 @@ typedef struct IfmEnergyOptions
 {
     const char *root;                    /* (nullable) the folder that holds proc and sys; NULL: "/" */
     const char *nvml_library;            /* (nullable) NULL: libnvidia-ml.so.1 */
-    const char *pci_id;                  /* (nullable) the GPU, "0000:65:00.0"; NULL: the first */
+    const char *cuda_library;            /* (nullable) NULL: libcuda.so.1 */
+    int cuda_device;                     /* the GPU as CUDA counts them: NVML counts them by their place on the bus */
     const char *recording;               /* (nullable) the CSV file of `recorded` */
     const IfmEnergySimulated *simulated; /* (nullable) */
 } IfmEnergyOptions;

@@ -130,8 +130,8 @@ void ifm_staged_io_bytes(const IfmStagedModel *staged, int first, int last, cons
 static gboolean check_range(const IfmStagedModel *staged, int first, int last, GError **error)
 {
     return (first >= 1 && first <= last && last <= (int)staged->n_stages) ||
-           ifm_error_refuse(error, "zoo: %s: stages %d to %d are no range of its stages 1 to %" G_GSIZE_FORMAT,
-                            staged->name, first, last, staged->n_stages);
+           ifm_error_refuse(error, "zoo: %s: stages %d to %d are no range of its stages 1 to %zu", staged->name, first,
+                            last, staged->n_stages);
 }
 
 static gboolean check_sizes(const IfmStagedModel *staged, const IfmStageSizes *sizes, gint64 sources, GError **error)

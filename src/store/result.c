@@ -36,7 +36,7 @@ const char *ifm_result_ending(const IfmResult *result)
     {
         const char *name, *words;
     } endings[] = {
-        { "fixed", "counts" },
+        { "fixed", "fixed runs" },
         { "interval", "interval" },
         { "max-runs", "max runs" },
         { "time-budget", "time budget" },

@@ -87,7 +87,7 @@ static char *digest_of(const void *record, const IfmRecordField *fields)
         const char *bytes = cell != NULL ? g_bytes_get_data(cell, &n) : NULL;
         if (n == 0 || (n == 2 && (memcmp(bytes, "{}", n) == 0 || memcmp(bytes, "[]", n) == 0)))
             continue;
-        g_autofree char *head = g_strdup_printf("%s %" G_GSIZE_FORMAT " ", field->name, n);
+        g_autofree char *head = g_strdup_printf("%s %zu ", field->name, n);
         g_checksum_update(checksum, (const guchar *)head, (gssize)strlen(head));
         g_checksum_update(checksum, (const guchar *)bytes, (gssize)n);
     }

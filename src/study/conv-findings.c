@@ -319,6 +319,12 @@ static const IfmStudyRow *point_of(const IfmConvFindings *self, const IfmConvSiz
     return NULL;
 }
 
+/* Unknown intervals are not. */
+static gboolean is_below(const IfmStudyRow *row, const IfmStudyRow *other)
+{
+    return row != NULL && other != NULL && row->interval.upper < other->interval.lower;
+}
+
 static void find_sizes(IfmConvFindings *self)
 {
     for (guint i = 0; i < self->points->len; i++)
@@ -343,7 +349,10 @@ static void find_sizes(IfmConvFindings *self)
         const IfmStudyRow *first = point_of(self, row, row->fastest), *second = point_of(self, row, row->second);
         row->has_intervals =
             first != NULL && second != NULL && isfinite(first->interval.upper) && isfinite(second->interval.lower);
-        row->is_apart = row->has_intervals && first->interval.upper < second->interval.lower;
+        row->is_apart = is_below(first, second);
+        const IfmStudyRow *own = point_of(self, row, ifm_conv_algorithm_name(IFM_CONV_RUNTIME));
+        row->gains = is_below(first, own);
+        row->best_gains = is_below(point_of(self, row, ifm_conv_algorithm_name(IFM_CONV_BEST)), own);
     }
     g_array_sort(self->sizes, by_model);
 }

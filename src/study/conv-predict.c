@@ -205,6 +205,17 @@ static IfmConvPrediction predict(const Combination *self, gint64 size)
 /* --- all of them --------------------------------------------------------------------------------------------------------
  */
 
+gboolean ifm_conv_measured(const IfmStudyTables *points, const char *model)
+{
+    for (guint i = 0; i < points->rows->len; i++)
+    {
+        const IfmStudyRow *row = points->rows->pdata[i];
+        if (g_strcmp0(json_string_value(json_object_get(row->axes, "model")), model) == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
 static gboolean check_model(const IfmConvFindings *findings, const char *model, GError **error)
 {
     g_autoptr(GPtrArray) models = g_ptr_array_new();
@@ -239,13 +250,22 @@ static GPtrArray *measured_of(const IfmConvCombination *combination)
     return points;
 }
 
+gboolean ifm_conv_predict_check(const IfmStudyTables *points, GError **error)
+{
+    return g_str_equal(points->kind, "conv-algorithms") ||
+           ifm_error_refuse(error, "%s is of kind %s: predictions are of kind conv-algorithms", points->name, points->kind);
+}
+
+GArray *ifm_conv_predictions_sort(GArray *predictions)
+{
+    g_array_sort(predictions, by_time);
+    return predictions;
+}
+
 GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64 size, GError **error)
 {
-    if (!g_str_equal(points->kind, "conv-algorithms"))
-    {
-        ifm_error_refuse(error, "%s is of kind %s: predictions are of kind conv-algorithms", points->name, points->kind);
+    if (!ifm_conv_predict_check(points, error))
         return NULL;
-    }
     g_autoptr(IfmConvFindings) findings = ifm_conv_findings(points);
     if (!check_model(findings, model, error))
         return NULL;
@@ -264,9 +284,8 @@ GArray *ifm_conv_predict(const IfmStudyTables *points, const char *model, gint64
         }
         combination_clear(&combination);
     }
-    g_array_sort(predictions, by_time);
     if (predictions->len > 0)
-        return g_steal_pointer(&predictions);
+        return ifm_conv_predictions_sort(g_steal_pointer(&predictions));
     ifm_error_refuse(error, "%s: no algorithm was measured at 2 sizes or more; \"study run %s --level quick\" measures 10",
                      model, points->name);
     return NULL;

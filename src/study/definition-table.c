@@ -55,7 +55,7 @@ static const IfmRecordField limits_fields[] = {
 
 static const IfmRecordField first_fields[] = {
     { IFM_RECORD(PLACE, StudyText, place) },
-    IFM_FIELD(STRING, StudyText, title, .required = TRUE, .help = "one line for people"),
+    IFM_FIELD(STRING, StudyText, title, .required = TRUE, .help = "one line that reports show"),
     IFM_FIELD(STRING, StudyText, name, .help = "of the study, and of its folder under out/; without it the file's name"),
     IFM_FIELD(STRING, StudyText, kind, .fallback = STUDY_DEFAULT_KIND,
               .help = "what is spanned: a kind below, whose own keys stand under it"),
@@ -65,8 +65,9 @@ static const IfmRecordField last_fields[] = {
     IFM_FIELD(NAMED, StudyText, devices, IFM_FIELDS_OF(device_fields, DeviceText), .required = TRUE,
               .help = "what to measure on, by alias: the short name that tables use"),
     IFM_FIELD(STRING, StudyText, energy,
-              .help = "also the energy of an inference: auto, rapl, nvml, hwmon, "
-                      "recorded:FILE or simulated"),
+              .help =
+                  "also the energy of an inference: auto, rapl, nvml, hwmon, recorded:FILE or simulated; none: no energy, "
+                  "which is the default but for conv-algorithms, whose default is auto"),
     IFM_FIELD(MAP, StudyText, protocol, IFM_FIELDS_OF(study_protocol_fields, ProtocolText),
               .help = "when a case has been measured enough"),
     IFM_FIELD(MAP, StudyText, limits, IFM_FIELDS_OF(limits_fields, LimitsText),

@@ -55,8 +55,7 @@ gboolean study_take_protocol(IfmProtocol *protocol, const ProtocolText *text, GE
         return TRUE;
     *protocol = text->protocol;
     if (protocol->min_runs > protocol->max_runs)
-        return ifm_yaml_key_error(&text->place, "min_runs", -1, error,
-                                  "%" G_GSIZE_FORMAT " is more than max_runs, %" G_GSIZE_FORMAT, protocol->min_runs,
+        return ifm_yaml_key_error(&text->place, "min_runs", -1, error, "%zu is more than max_runs, %zu", protocol->min_runs,
                                   protocol->max_runs);
     return ifm_protocol_check(protocol, &trouble) || study_prefix_place(&text->place, trouble, error);
 }
@@ -76,8 +75,9 @@ static gboolean take_all(IfmStudy *study, StudyText *text, GError **error)
 {
     GError *trouble = NULL;
     study->limits = text->limits != NULL ? text->limits->limits : study->limits;
-    study->energy = g_strdup(text->energy);
-    if (text->energy != NULL && !ifm_energy_source_check(text->energy, &trouble))
+    const char *energy = text->energy != NULL ? text->energy : study->kind->energy;
+    study->energy = g_strcmp0(energy, "none") != 0 ? g_strdup(energy) : NULL;
+    if (study->energy != NULL && !ifm_energy_source_check(study->energy, &trouble))
     {
         g_prefix_error(&trouble, "energy: ");
         if (g_error_matches(trouble, IFM_ERROR, IFM_ERROR_USAGE)) /* the study's fault, no option's */

@@ -49,6 +49,7 @@ typedef struct
 /** IfmConvSizeRow: a model at a size on a device: its fastest algorithm, and what that gains over the runtime's own
  * kernels.
  * @is_apart: whether the intervals of the fastest and the second do not overlap    @has_intervals: both have one
+ * @gains, @best_gains: whether that of the fastest, of the best for each layer, is below that of the runtime's own
  * @cheapest: by energy; NULL: not measured */
 typedef struct
 {
@@ -56,7 +57,7 @@ typedef struct
     const char *model, *fastest, *second, *cheapest, *second_cheapest;
     gint64 input_size;
     double time_ns, second_ns, runtime_ns, best_ns, energy_j, second_j;
-    gboolean is_apart, has_intervals;
+    gboolean is_apart, has_intervals, gains, best_gains;
 } IfmConvSizeRow;
 
 /** IfmConvCombination: a model with an algorithm on a device. @points: IfmConvPoint*, in the order of the study */
@@ -81,6 +82,32 @@ IfmConvFindings *ifm_conv_findings(const IfmStudyTables *points);
 void ifm_conv_findings_free(IfmConvFindings *findings);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConvFindings, ifm_conv_findings_free)
 
+/* ifm_conv_predict_check: that it is of that kind. FALSE with IFM_ERROR_INVALID.    ifm_conv_predictions_sort: by device,
+ * the fastest first. Returns: @predictions (conv-predict.c) */
+gboolean ifm_conv_predict_check(const IfmStudyTables *points, GError **error);
+GArray *ifm_conv_predictions_sort(GArray *predictions);
+
+/* --- networks that were not measured ------------------------------------------------------------------------------- */
+
+/** IfmConvLearned: layer times by algorithm, learnt from the shapes of the layers that a study measured on one device, and
+ * what a network takes beside its convolutions. */
+typedef struct IfmConvLearned IfmConvLearned;
+
+/** ifm_conv_learn: @without: (nullable) a model that is left out
+ * Returns: (transfer full) NULL with IFM_ERROR_INVALID: too few layers were measured */
+IfmConvLearned *ifm_conv_learn(const IfmConvFindings *findings, const IfmStudyDevice *device, const char *without,
+                               GError **error);
+void ifm_conv_learned_free(IfmConvLearned *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmConvLearned, ifm_conv_learned_free)
+
+/** ifm_conv_learned_layer: ns of a layer by a fixed algorithm or "runtime". NaN: no layer of such a kernel, stride and
+ * grouping was measured by it. */
+double ifm_conv_learned_layer(const IfmConvLearned *self, const IfmConvLayer *layer, const char *algorithm);
+
+/** ifm_conv_learned_errors: (transfer full) double: |predicted / measured - 1| of each point of the device, each network
+ * predicted from the others. Fewer than three networks have none. */
+GArray *ifm_conv_learned_errors(const IfmConvFindings *findings, const IfmStudyDevice *device);
+
 /* --- what became of cases ------------------------------------------------------------------------------------------ */
 
 /* IfmRowState: what became of a row. */
@@ -100,6 +127,8 @@ IfmRowState ifm_study_row_state(const IfmStudyTables *tables, const IfmStudyRow 
 
 /* ifm_row_state_name: "measured", "failed", "skipped", "refused", "left", "implausible". */
 const char *ifm_row_state_name(IfmRowState state);
+/* ifm_row_state_words: the same as pages have it: "unsupported" where it is refused, "pending" where it is left. */
+const char *ifm_row_state_words(IfmRowState state);
 
 /* ifm_stage_row_listed: whether exports have a row for it: it was tried, or given up for its device. What an absent device
  * would have measured is stated once, with the device. */
@@ -119,6 +148,8 @@ void ifm_link_count(const IfmLinkFit *link, gsize counts[IFM_ROW_STATES]);
  * Returns: how many cases there are, absent devices' aside */
 gsize ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_ROW_STATES], gsize *n_absent);
 
+/* ifm_study_has_latency: whether that device has any. */
+gboolean ifm_study_has_latency(const IfmStudyTables *tables, const IfmStudyDevice *device);
 /* ifm_study_has_stage: whether the study measures that stage at all. */
 gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage);
 
@@ -167,9 +198,19 @@ typedef struct
     IfmDeviceLatency *devices; /* [n_devices] */
 } IfmStageLatencies;
 
-/* ifm_study_latencies: (transfer full) IfmStageLatencies* at the size of @at, the sum as the last where there are several
- * stages. @measured: (out) whether any of them could have an interval: not where all were read in */
-GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStudyRow *at, gboolean *measured);
+/* IfmSizeLatencies: @at: a row of the size. @stages: IfmStageLatencies*, the sum as the last where there are several.
+ * @measured: whether any of them could have an interval: not where all were read in */
+typedef struct
+{
+    const IfmStudyRow *at;
+    GPtrArray *stages;
+    gboolean measured;
+} IfmSizeLatencies;
+
+/* ifm_study_latencies: (transfer full) IfmSizeLatencies* of each size, in the order of its first row. ifm_latencies_at:
+ * (transfer none) that of the size of @at; NULL where there is none. */
+GPtrArray *ifm_study_latencies(const IfmStudyTables *tables);
+const IfmSizeLatencies *ifm_latencies_at(const GPtrArray *latencies, const IfmStudyRow *at);
 
 /* ifm_latencies_may_be_fastest: for all that is known. */
 gboolean ifm_latencies_may_be_fastest(const IfmStageLatencies *latencies, guint device);

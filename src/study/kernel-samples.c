@@ -57,7 +57,7 @@ static GHashTable *kernels_of(const IfmStudyTables *points, GError **error)
             return NULL;
         if (kernel->id == NULL || kernel->base == NULL || kernel->models == NULL)
         {
-            ifm_error_set(error, IFM_ERROR_CORRUPT, "kernels[%" G_GSIZE_FORMAT "]: no kernel of a study", i);
+            ifm_error_set(error, IFM_ERROR_CORRUPT, "kernels[%zu]: no kernel of a study", i);
             return NULL;
         }
         kernel->shape = shape_of(kernel->record);

@@ -5,7 +5,7 @@
 
 #include <convolution/convolution.h>
 
-/* Kind "conv-algorithms": convolutional networks of the zoo x algorithms for their convolutions x sizes of the image. */
+/* Kind "conv-algorithms": convolutional networks x algorithms for their convolutions x sizes of the image. */
 
 /* --- its keys --------------------------------------------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ static const gint64 level_sizes[] = { 1, 10, 100 };
 
 static const IfmRecordField conv_fields[] = {
     IFM_FIELD_AS(TEXTS, PointAxes, model_words, "models", .required = TRUE, .filled = TRUE,
-                 .help = "convolutional networks of the zoo, without their size"),
+                 .help = "convolutional networks: of the zoo, without their size, and ONNX files, relative to this file"),
     IFM_FIELD(TEXTS, PointAxes, algorithms, .required = TRUE, .filled = TRUE,
               .help = "how convolutions are computed: the names that `inferometer study run --list-algorithms` lists"),
     IFM_FIELD(CHOICE, PointAxes, level, .words = level_words, .fallback = "sanity",
@@ -32,11 +32,13 @@ static const IfmRecordField conv_fields[] = {
     IFM_FIELD(INT64, PointAxes, num_sizes, .min = 0, .max = 1000, .fallback = "0",
               .help = "another number of them; 0: as the level says"),
     IFM_FIELD(INT64, PointAxes, max_size, .min = 32, .max = 16384, .fallback = "512",
-              .help = "the maximum; the minimum is 32, or 64 where the model takes no smaller"),
+              .help = "the maximum; the minimum is 32, or the next power of two that the model takes. A file with a fixed "
+                      "size runs at that"),
     IFM_FIELD(SERIES, PointAxes, sizes, .filled = TRUE, .min = 1, .max = 16384, .help = "these sizes instead"),
     IFM_FIELD_AS(INT64, PointAxes, one_batch, "batch", .min = 1, .max = 65536, .fallback = "1", .help = "images at once"),
     IFM_FIELD(STRING, PointAxes, fallback,
-              .help = "the algorithm of layers that another cannot do; without it such a combination is refused"),
+              .help =
+                  "the algorithm of layers that another does not support; without it such a combination is unsupported"),
     IFM_FIELD(INT64, PointAxes, workspace_bytes, .min = 0, .max = 1e15, .fallback = "0",
               .help = "limit of what one layer may need for its computation; 0: 1 GiB"),
     IFM_FIELD(UINT32, PointAxes, seed, .min = 0, .max = G_MAXUINT32, .fallback = "1",
@@ -85,41 +87,124 @@ static GArray *spread(gint64 min, gint64 max, gint64 n)
     return sizes;
 }
 
-/* The first size of a spread: a power of two that the model takes. */
-static gint64 least_size(const PointModel *model)
+/* --- which of them a model takes -------------------------------------------------------------------------------------- */
+
+/* The side nearest to @size that fits: itself, else a larger one up to @most, else a smaller one. @least fits */
+static gint64 near(const IfmImages *images, gint64 size, gint64 least, gint64 most)
 {
-    gint64 size = LEAST_SIZE;
-    while (size < model->entry->min_image)
-        size *= 2;
-    return size;
+    gint64 fitting = MAX(size, least);
+    while (fitting <= most && !ifm_images_fit(images, fitting, NULL))
+        fitting++;
+    if (fitting <= most)
+        return fitting;
+    fitting = MIN(size, most);
+    while (fitting > least && !ifm_images_fit(images, fitting, NULL))
+        fitting--;
+    return fitting;
 }
 
-static gboolean take_sizes(PointModel *model, const PointAxes *text, GError **error)
+/* Sizes that the study lists: each has to fit. */
+static gboolean check_sizes(const PointModel *model, const PointAxes *text, const IfmImages *images, GError **error)
 {
-    const gint64 n = text->num_sizes > 0 ? text->num_sizes : level_sizes[text->level], usual = USUAL_SIZE;
     for (guint i = 0; i < text->sizes->len; i++)
-        if (g_array_index(text->sizes, gint64, i) < model->entry->min_image)
+    {
+        g_autoptr(GError) trouble = NULL;
+        const gint64 size = g_array_index(text->sizes, gint64, i);
+        if (ifm_images_fit(images, size, &trouble))
+            continue;
+        const gint64 least = ifm_images_least(images, MAX(size, text->max_size));
+        if (least > size)
             return ifm_yaml_key_error(&text->study.place, "sizes", i, error,
                                       "%s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT, model->text,
-                                      model->entry->min_image, g_array_index(text->sizes, gint64, i));
-    if (text->sizes->len > 0)
-    {
-        model->sizes = g_array_copy(text->sizes);
-        return TRUE;
+                                      least, size);
+        return ifm_yaml_key_error(&text->study.place, "sizes", i, error, "%s takes no images of %" G_GINT64_FORMAT ": %s",
+                                  model->text, size, trouble->message);
     }
-    if (text->max_size < least_size(model))
+    return TRUE;
+}
+
+/* The first size of a spread: a power of two, or the next one that the model takes. 0: none up to the maximum */
+static gint64 first_size(const IfmImages *images, gint64 least, gint64 most)
+{
+    gint64 size = LEAST_SIZE;
+    while (size < least)
+        size *= 2;
+    return size <= most ? near(images, size, least, most) : size;
+}
+
+static gboolean spread_sizes(PointModel *model, const PointAxes *text, const IfmImages *images, GError **error)
+{
+    const gint64 n = text->num_sizes > 0 ? text->num_sizes : level_sizes[text->level], most = text->max_size,
+                 least = ifm_images_least(images, MAX(most, USUAL_SIZE)), first = first_size(images, least, most);
+    g_autoptr(GError) trouble = NULL;
+    if (least == 0 && !ifm_images_fit(images, most, &trouble))
+        return ifm_yaml_key_error(&text->study.place, "max_size", -1, error,
+                                  "%s takes no images of up to %" G_GINT64_FORMAT ": %s", model->text, most,
+                                  trouble->message);
+    if (most < first)
         return ifm_yaml_key_error(&text->study.place, "max_size", -1, error,
                                   "%s takes images of %" G_GINT64_FORMAT " or more, not %" G_GINT64_FORMAT, model->text,
-                                  least_size(model), text->max_size);
-    if (n == 1)
+                                  first, most);
+    g_autoptr(GArray) even = n > 1 ? spread(first, most, n) : spread(MIN(USUAL_SIZE, most), MIN(USUAL_SIZE, most), 1);
+    model->sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
+    for (guint i = 0; i < even->len; i++)
     {
-        model->sizes = g_array_new(FALSE, FALSE, sizeof(gint64));
-        const gint64 size = MIN(usual, text->max_size);
-        g_array_append_val(model->sizes, size);
+        const gint64 size = near(images, g_array_index(even, gint64, i), least, most);
+        if (model->sizes->len == 0 || size > g_array_index(model->sizes, gint64, model->sizes->len - 1))
+            g_array_append_val(model->sizes, size);
     }
-    else
-        model->sizes = spread(least_size(model), text->max_size, n);
     return TRUE;
+}
+
+static gboolean take_sizes(PointModel *model, const PointAxes *text, const IfmImages *images, GError **error)
+{
+    if (images->own == 0 && text->sizes->len == 0)
+        return spread_sizes(model, text, images, error);
+    model->sizes = images->own > 0 ? g_array_new(FALSE, FALSE, sizeof(gint64)) : g_array_copy(text->sizes);
+    if (images->own > 0)
+        g_array_append_val(model->sizes, images->own);
+    return images->own > 0 || check_sizes(model, text, images, error);
+}
+
+/* A file is known by its name without folders, as in tables and in names of files. */
+static gboolean name_file(const PointAxes *axes, guint i, GError **error)
+{
+    PointModel *model = axes->models->pdata[i];
+    g_free(model->text);
+    model->text = g_path_get_basename(model->path);
+    for (guint k = 0; k < i; k++)
+        if (g_str_equal(((const PointModel *)axes->models->pdata[k])->text, model->text))
+            return ifm_yaml_key_error(&axes->study.place, "models", i, error,
+                                      "two files are called %s; rename one: tables tell models by that", model->text);
+    return TRUE;
+}
+
+static gboolean read_file(PointAxes *axes, guint i, GError **error)
+{
+    PointModel *model = axes->models->pdata[i];
+    g_auto(IfmImages) images = { 0 };
+    g_autoptr(GError) trouble = NULL;
+    if (!ifm_images_open(&images, model->path, axes->one_batch, &trouble) ||
+        (images.own > 0 && !ifm_images_fit(&images, images.own, &trouble)))
+        return ifm_yaml_key_error(&axes->study.place, "models", i, error, "%s", trouble->message);
+    if (!name_file(axes, i, error) || !take_sizes(model, axes, &images, error))
+        return FALSE;
+    model->fixed_batch = !images.free_batch;
+    model->size_dims = g_ptr_array_new_with_free_func(g_free);
+    for (guint k = 0; k < images.dims->len; k++)
+        g_ptr_array_add(model->size_dims, g_strdup(images.dims->pdata[k]));
+    return TRUE;
+}
+
+static gboolean read_entry(PointAxes *axes, guint i, GError **error)
+{
+    PointModel *model = axes->models->pdata[i];
+    const IfmImages images = { .entry = model->entry };
+    if (!model->entry->takes_images)
+        return ifm_yaml_key_error(&axes->study.place, "models", i, error,
+                                  "\"%s\" is no convolutional network of the zoo (\"study run --list-models\" lists them)",
+                                  model->text);
+    return take_sizes(model, axes, &images, error);
 }
 
 static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
@@ -130,15 +215,8 @@ static gboolean read_axes(IfmStudy *study, StudyText *text, GError **error)
     if (!point_axes_read_models(axes, error))
         return FALSE;
     for (guint i = 0; i < axes->models->len; i++)
-    {
-        PointModel *model = axes->models->pdata[i];
-        if (model->entry == NULL || model->entry->min_image == 0)
-            return ifm_yaml_key_error(
-                record, "models", i, error,
-                "\"%s\" is no convolutional network of the zoo (\"study run --list-models\" lists them)", model->text);
-        if (!take_sizes(model, axes, error))
+        if (!(((const PointModel *)axes->models->pdata[i])->entry != NULL ? read_entry : read_file)(axes, i, error))
             return FALSE;
-    }
     return read_algorithms(axes, error) && point_axes_check_not_set(axes, record, "size", error) &&
            point_axes_check_not_set(axes, record, "batch", error) &&
            ifm_yaml_check_once(record, "sizes", axes->sizes, NULL, error);
@@ -151,5 +229,7 @@ const StudyKind study_kind_conv = {
     .text_size = sizeof(PointAxes),
     .read = read_axes,
     .needs_peaks = TRUE,
+    .energy = "auto",
+    .own_devices = TRUE,
     POINT_KIND_FUNCTIONS,
 };

@@ -359,6 +359,7 @@ static gboolean take_device(IfmStudy *study, const IfmStudyDevice *found, GError
     }
     if (device == NULL || !g_str_equal(device->device, found->device))
         return TRUE;
+    device->asked = device->asked || found->asked;
     g_free(device->description);
     g_free(device->reason);
     device->description = g_strdup(found->description);
@@ -373,6 +374,7 @@ StudyManifest *study_manifest_update(const StudyManifest *manifest, IfmStudy *st
     for (guint i = 0; i < manifest->devices->len; i++)
         if (!take_device(study, manifest->devices->pdata[i], error))
             return NULL;
+    ifm_study_asked_devices(study, NULL, NULL);
     keep_keys(manifest, study);
     json_auto_t *json = study_manifest_of(study, manifest->sessions, NULL);
     /* what was measured was measured by the protocol of then, which a command line may have given */

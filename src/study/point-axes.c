@@ -32,6 +32,7 @@ static void model_free(PointModel *model)
     g_free(model->text);
     g_free(model->path);
     g_clear_pointer(&model->sizes, g_array_unref);
+    g_clear_pointer(&model->size_dims, g_ptr_array_unref);
     g_free(model);
 }
 
@@ -103,6 +104,21 @@ void point_clear_case(StudyCase *one)
     g_free(point);
 }
 
+/* A file that is not there, with the nearest one of its folder. */
+static gboolean refuse_file(const IfmPlace *place, guint i, const char *path, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (const char *file; dir != NULL && (file = g_dir_read_name(dir)) != NULL;)
+        if (g_str_has_suffix(file, ".onnx"))
+            g_ptr_array_add(names, g_strdup(file));
+    g_ptr_array_sort(names, ifm_compare_texts);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *hint = ifm_nearest_hint(name, (const char *const *)names->pdata);
+    return ifm_yaml_key_error(place, "models", i, error, "%s: no such file%s", path, hint);
+}
+
 static gboolean read_model(PointAxes *axes, guint i, GError **error)
 {
     const IfmPlace *place = &axes->study.place;
@@ -119,8 +135,7 @@ static gboolean read_model(PointAxes *axes, guint i, GError **error)
     if (is_path)
         model->path = ifm_path_beside(place->file, word);
     g_ptr_array_add(axes->models, model);
-    return !is_path || g_file_test(model->path, G_FILE_TEST_IS_REGULAR) ||
-           ifm_yaml_key_error(place, "models", i, error, "%s: no such file", model->path);
+    return !is_path || g_file_test(model->path, G_FILE_TEST_IS_REGULAR) || refuse_file(place, i, model->path, error);
 }
 
 gboolean point_axes_read_models(PointAxes *axes, GError **error)
@@ -286,7 +301,7 @@ static const IfmProfilePlan *plan_point(IfmStudy *study, const char *folder, con
     options.devices = (const char *const *)devices->pdata;
     options.parts = "runtime";
     options.mode = point->mode;
-    options.open.batch = point->batch;
+    options.open.batch = point->model->fixed_batch ? 0 : point->batch;
     if (axes->inputs != NULL)
         options.open.inputs = (const char *const *)axes->inputs->pdata;
     options.seed = axes->seed;
@@ -294,7 +309,10 @@ static const IfmProfilePlan *plan_point(IfmStudy *study, const char *folder, con
     g_autoptr(IfmProfilePlan) planned = ifm_profile_plan_new(&options);
     for (guint i = 0; i < axes->dims->len; i++)
         ifm_profile_plan_set(planned, ((const PointDim *)axes->dims->pdata[i])->name, point->sizes[i]);
-    if (point->input_size > 0)
+    const GPtrArray *size_dims = point->model->size_dims;
+    for (guint i = 0; size_dims != NULL && i < size_dims->len; i++)
+        ifm_profile_plan_set(planned, size_dims->pdata[i], point->input_size);
+    if (point->input_size > 0 && size_dims == NULL)
         ifm_profile_plan_set(planned, "size", point->input_size);
     if (!ifm_profile_plan_make(planned, axes->written, error))
         return NULL;

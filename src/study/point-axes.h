@@ -16,6 +16,8 @@ typedef struct
     char *path;               /* of an ONNX file; NULL: of the zoo */
     const IfmZooEntry *entry; /* of the zoo; NULL: a file */
     GArray *sizes;            /* gint64: of images, of this model; NULL: no such axis */
+    GPtrArray *size_dims;     /* char*: of a file, what has that size; NULL: of the zoo, or no such axis */
+    gboolean fixed_batch;     /* of a file: it is as asked for */
 } PointModel;
 
 typedef struct

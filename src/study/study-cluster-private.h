@@ -94,6 +94,19 @@ typedef struct
 
 /* study_shard_read: FALSE where the manifest is not a shard's. @manifest: NULL: there is none */
 gboolean study_shard_read(const StudyManifest *manifest, StudyShard *shard);
-/* cluster_count_cases: into @status, from the shard's store, and into @combinations (IfmCombinationStatus*), which the
- * first store that can be read fills. */
-void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status, GPtrArray *combinations);
+/* ClusterCases: what became of all cases. @states: [n] CaseState    @names: [n] the combination of each, NULL of one
+ * without axes; NULL until a store was read */
+typedef struct
+{
+    gsize n;
+    guint8 *states;
+    char **names;
+} ClusterCases;
+ClusterCases *cluster_cases_new(const ClusterRecord *record);
+void cluster_cases_free(ClusterCases *cases);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClusterCases, cluster_cases_free)
+/* cluster_count_cases: into @status, from the shard's store, and into @cases. */
+void cluster_count_cases(const char *folder, const ClusterRecord *record, IfmShardStatus *status, ClusterCases *cases);
+/* cluster_combine: (transfer full) IfmCombinationStatus*, in the order of the cases. @shards: IfmShardStatus*, all of them
+ */
+GPtrArray *cluster_combine(const ClusterCases *cases, const GPtrArray *shards);

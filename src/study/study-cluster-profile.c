@@ -18,6 +18,9 @@ const IfmOption ifm_cluster_options[] = {
     { "missing", IFM_OPTION_FLAG, NULL,
       "submit again the shards that have cases without a result and no task in the queue; with --retry also those with "
       "cases that failed or whose device was not there",
+      .excludes =
+          "device,ci,runs,warmup,time-budget,timeout,case-timeout,memory-limit,set,model,algorithm,level,test,quick,"
+          "num-sizes,max-size,batch",
       AT(missing) },
     { "dry-run", IFM_OPTION_FLAG, NULL, "write the script and submit nothing", AT(dry_run) },
     { "cluster", IFM_OPTION_FILE, "FILE",
@@ -25,7 +28,7 @@ const IfmOption ifm_cluster_options[] = {
     { "gpu", IFM_OPTION_TEXT, "NAME", "nodes with this GPU, a name of the cluster's file", AT(gpu) },
     { "partition", IFM_OPTION_TEXT, "NAME", "partition of the tasks", AT(partition) },
     { "constraint", IFM_OPTION_TEXT, "FEATURES", "features of the nodes, such as gpul40s", AT(constraint) },
-    { "gres", IFM_OPTION_TEXT, "LIST", "generic resources of a task, such as gpu:1", AT(gres) },
+    { "gres", IFM_OPTION_TEXT, "LIST", "generic resources of a task, such as gpu:1", .is_list = TRUE, AT(gres) },
     { "account", IFM_OPTION_TEXT, "NAME", "account that is charged", AT(account) },
     { "qos", IFM_OPTION_TEXT, "NAME", "quality of service", AT(qos) },
     { "time", IFM_OPTION_DURATION, "TIME",
@@ -83,7 +86,7 @@ static const IfmRecordField gpu_fields[] = { { IFM_RECORD(PLACE, GpuText, place)
 
 static const IfmRecordField cluster_fields[] = {
     { IFM_RECORD(PLACE, ClusterText, place) },
-    IFM_FIELD(STRING, ClusterText, title, .help = "one line for people"),
+    IFM_FIELD(STRING, ClusterText, title, .help = "one line that reports show"),
     IFM_FIELD(STRING, ClusterText, partition, .help = "the default of --partition"),
     IFM_FIELD(STRING, ClusterText, constraint, .help = "the default of --constraint"),
     IFM_FIELD(STRING, ClusterText, gres, .help = "the default of --gres"),

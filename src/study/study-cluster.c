@@ -35,12 +35,6 @@ static void shard_free(IfmShardStatus *shard)
     g_free(shard);
 }
 
-static void combination_free(IfmCombinationStatus *combination)
-{
-    g_free(combination->name);
-    g_free(combination);
-}
-
 void ifm_cluster_status_free(IfmClusterStatus *status)
 {
     if (status == NULL)
@@ -77,7 +71,7 @@ static const char *state_of_store(const IfmShardStatus *shard)
 
 /* @tasks: NULL: the queue is not known */
 static IfmShardStatus *shard_of(const char *folder, const ClusterRecord *record, gint64 number, GHashTable *tasks,
-                                GPtrArray *combinations)
+                                ClusterCases *cases)
 {
     IfmShardStatus *shard = g_new0(IfmShardStatus, 1);
     const ClusterJob *job = cluster_record_job_of(record, number);
@@ -85,7 +79,7 @@ static IfmShardStatus *shard_of(const char *folder, const ClusterRecord *record,
     char *const *task = id != NULL && tasks != NULL ? g_hash_table_lookup(tasks, id) : NULL;
     shard->number = (gsize)number;
     shard->log = cluster_shard_log(folder, number, record->n_shards);
-    cluster_count_cases(folder, record, shard, combinations);
+    cluster_count_cases(folder, record, shard, cases);
     shard->queued = task != NULL;
     shard->job = task != NULL ? g_strdup(task[0]) : NULL;
     shard->state = task != NULL ? state_of(task[1]) : g_strdup(state_of_store(shard));
@@ -98,9 +92,10 @@ static IfmClusterStatus *status_of(const char *folder, const ClusterRecord *reco
     IfmClusterStatus *status = g_new0(IfmClusterStatus, 1);
     status->name = g_strdup(record->name);
     status->shards = g_ptr_array_new_with_free_func((GDestroyNotify)shard_free);
-    status->combinations = g_ptr_array_new_with_free_func((GDestroyNotify)combination_free);
+    g_autoptr(ClusterCases) cases = cluster_cases_new(record);
     for (gint64 number = 1; number <= record->n_shards; number++)
-        g_ptr_array_add(status->shards, shard_of(folder, record, number, tasks, status->combinations));
+        g_ptr_array_add(status->shards, shard_of(folder, record, number, tasks, cases));
+    status->combinations = cluster_combine(cases, status->shards);
     return status;
 }
 

@@ -16,6 +16,11 @@ const char *ifm_row_state_name(IfmRowState state)
     return names[state];
 }
 
+const char *ifm_row_state_words(IfmRowState state)
+{
+    return state == IFM_ROW_REFUSED ? "unsupported" : state == IFM_ROW_LEFT ? "pending" : ifm_row_state_name(state);
+}
+
 static gboolean has_code(const IfmStudyRow *row, IfmErrorCode code)
 {
     return g_strcmp0(row->code, ifm_error_code_name(code)) == 0;
@@ -114,6 +119,15 @@ gsize ifm_study_count(const IfmStudyTables *tables, int phase, gsize counts[IFM_
     return n;
 }
 
+gboolean ifm_study_has_latency(const IfmStudyTables *tables, const IfmStudyDevice *device)
+{
+    for (guint i = 0; i < tables->rows->len; i++)
+        if (row_at(tables, i)->device == device && row_at(tables, i)->reason == NULL &&
+            isfinite(row_at(tables, i)->median_ns))
+            return TRUE;
+    return FALSE;
+}
+
 gboolean ifm_study_has_stage(const IfmStudyTables *tables, int stage)
 {
     for (guint i = 0; i < tables->rows->len; i++)
@@ -198,23 +212,6 @@ static IfmStageLatencies *latencies_new(int stage, guint n_devices)
     return latencies;
 }
 
-/* The stages of the size, as they were measured. */
-static IfmStageLatencies *latencies_of(const IfmStudyTables *tables, int stage, const IfmStudyRow *at, gboolean *measured)
-{
-    IfmStageLatencies *latencies = latencies_new(stage, tables->devices->len);
-    for (guint i = 0; i < tables->rows->len; i++)
-    {
-        const IfmStudyRow *row = tables->rows->pdata[i];
-        guint device = 0;
-        if (row->stage != stage || row->nodes != at->nodes || row->edges != at->edges || row->reason != NULL)
-            continue;
-        g_ptr_array_find(tables->devices, row->device, &device);
-        latencies->devices[device] = (IfmDeviceLatency){ row->median_ns, row->interval, row_precision(tables, row) };
-        *measured |= row->n > 0;
-    }
-    return latencies;
-}
-
 /* The sum of a device's stages, where it has them all. Its interval is the sum of theirs: wide enough whatever they have in
  * common. */
 static IfmStageLatencies *sum_of(const GPtrArray *all, guint n_devices)
@@ -272,18 +269,79 @@ static void find_fastest(IfmStageLatencies *latencies)
     latencies->decided = latencies->known && n_rivals == 1;
 }
 
-GPtrArray *ifm_study_latencies(const IfmStudyTables *tables, const IfmStudyRow *at, gboolean *measured)
+static void size_free(IfmSizeLatencies *size)
 {
-    GPtrArray *all = g_ptr_array_new_with_free_func((GDestroyNotify)latencies_free);
-    *measured = FALSE;
+    g_ptr_array_unref(size->stages);
+    g_free(size);
+}
+
+/* Of no latency yet. @numbers: int, the stages that the study has */
+static IfmSizeLatencies *size_new(const IfmStudyTables *tables, const IfmStudyRow *at, const GArray *numbers)
+{
+    IfmSizeLatencies *size = g_new(IfmSizeLatencies, 1);
+    *size = (IfmSizeLatencies){ at, g_ptr_array_new_with_free_func((GDestroyNotify)latencies_free), FALSE };
+    for (guint i = 0; i < numbers->len; i++)
+        g_ptr_array_add(size->stages, latencies_new(g_array_index(numbers, int, i), tables->devices->len));
+    return size;
+}
+
+static void take_row(const IfmStudyTables *tables, const IfmStudyRow *row, IfmSizeLatencies *size)
+{
+    guint device = 0;
+    g_ptr_array_find(tables->devices, row->device, &device);
+    for (guint i = 0; i < size->stages->len; i++)
+    {
+        IfmStageLatencies *latencies = size->stages->pdata[i];
+        if (latencies->stage == row->stage)
+            latencies->devices[device] = (IfmDeviceLatency){ row->median_ns, row->interval, row_precision(tables, row) };
+    }
+    size->measured |= row->n > 0;
+}
+
+static void finish_size(const IfmStudyTables *tables, IfmSizeLatencies *size)
+{
+    if (size->stages->len > 1)
+        g_ptr_array_add(size->stages, sum_of(size->stages, tables->devices->len));
+    for (guint i = 0; i < size->stages->len; i++)
+        find_fastest(size->stages->pdata[i]);
+}
+
+GPtrArray *ifm_study_latencies(const IfmStudyTables *tables)
+{
+    GPtrArray *all = g_ptr_array_new_with_free_func((GDestroyNotify)size_free);
+    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(int));
+    g_autoptr(GHashTable) sizes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (gsize i = 0; i < tables->staged->n_stages; i++)
         if (ifm_study_has_stage(tables, tables->staged->stages[i].number))
-            g_ptr_array_add(all, latencies_of(tables, tables->staged->stages[i].number, at, measured));
-    if (all->len > 1)
-        g_ptr_array_add(all, sum_of(all, tables->devices->len));
+            g_array_append_val(numbers, tables->staged->stages[i].number);
+    for (guint i = 0; i < tables->rows->len; i++)
+    {
+        const IfmStudyRow *row = tables->rows->pdata[i];
+        g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT, row->nodes, row->edges);
+        IfmSizeLatencies *size = g_hash_table_lookup(sizes, key);
+        if (size == NULL)
+        {
+            size = size_new(tables, row, numbers);
+            g_ptr_array_add(all, size);
+            g_hash_table_insert(sizes, g_steal_pointer(&key), size);
+        }
+        if (row->reason == NULL)
+            take_row(tables, row, size);
+    }
     for (guint i = 0; i < all->len; i++)
-        find_fastest(all->pdata[i]);
+        finish_size(tables, all->pdata[i]);
     return all;
+}
+
+const IfmSizeLatencies *ifm_latencies_at(const GPtrArray *latencies, const IfmStudyRow *at)
+{
+    for (guint i = 0; i < latencies->len; i++)
+    {
+        const IfmSizeLatencies *size = latencies->pdata[i];
+        if (size->at->nodes == at->nodes && size->at->edges == at->edges)
+            return size;
+    }
+    return NULL;
 }
 
 /* --- under background load -------------------------------------------------------------------------------------------- */

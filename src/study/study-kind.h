@@ -45,6 +45,8 @@ struct StudyKind
     gboolean spans_by_run; /* span asks a runtime what there is to measure */
     gboolean one_device;   /* a second one is refused: what its tables come to is learnt of one */
     gboolean needs_peaks;  /* its tables compare with what each device can at most: measured before the first case */
+    gboolean own_devices;  /* devices of the command line take the place of the file's: they are no subject of the study */
+    const char *energy;    /* the default of `energy`; NULL: none is measured */
 };
 
 /* study-implausible.c. study_mark_rows: @rows: IfmStudyRow*; those that others contradict have code and reason from then

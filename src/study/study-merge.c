@@ -181,6 +181,13 @@ static IfmStudyCase *choose_case(const GPtrArray *parts, guint index, IfmStudyMe
     return best;
 }
 
+/* Whether another shard's device says more: it was there, or its peak is known. */
+static gboolean is_better(const IfmStudyDevice *device, const IfmStudyDevice *before)
+{
+    return device->reason == NULL &&
+           (before->reason != NULL || (device->peak_flop_per_s > 0 && before->peak_flop_per_s <= 0));
+}
+
 /* A device that was there for one shard was there. */
 static void merge_devices(const GPtrArray *parts, GPtrArray *devices)
 {
@@ -189,7 +196,7 @@ static void merge_devices(const GPtrArray *parts, GPtrArray *devices)
         for (guint d = 0; d < devices->len; d++)
         {
             IfmStudyDevice *device = ((const Part *)parts->pdata[i])->manifest->devices->pdata[d];
-            if (((const IfmStudyDevice *)devices->pdata[d])->reason != NULL && device->reason == NULL)
+            if (is_better(device, devices->pdata[d]))
                 devices->pdata[d] = device;
         }
 }

@@ -312,8 +312,8 @@ static void fit_bandwidth(IfmStageFit *fit, const IfmStage *stage, const GPtrArr
     else if (stage->table_bytes == NULL)
         fit->why = g_strdup("no table counts this stage's data");
     else if (rows->len < 3)
-        fit->why = g_strdup_printf("%u size%s with a latency; a line with an interval takes 3", rows->len,
-                                   rows->len == 1 ? "" : "s");
+        fit->why =
+            g_strdup_printf("%u size%s with a latency; a line with an interval takes 3", rows->len, ifm_plural(rows->len));
     else
     {
         fit->fitted = ifm_bandwidth_fit(bytes, latency_ns, rows->len, LEVEL, &fit->bandwidth, &trouble);

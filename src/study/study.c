@@ -95,6 +95,23 @@ gboolean ifm_study_set_device(IfmStudy *study, const char *text, GError **error)
     return TRUE;
 }
 
+void ifm_study_asked_devices(IfmStudy *study, void (*dropped)(const IfmStudyDevice *device, void *user), void *user)
+{
+    gboolean any = FALSE;
+    for (guint i = 0; i < study->devices->len; i++)
+        any = any || ((const IfmStudyDevice *)study->devices->pdata[i])->asked;
+    for (guint i = study->devices->len; study->kind->own_devices && any && i-- > 0;)
+    {
+        const IfmStudyDevice *device = study->devices->pdata[i];
+        if (device->asked)
+            continue;
+        if (dropped != NULL)
+            dropped(device, user);
+        study_forget_cases(study);
+        g_ptr_array_remove_index(study->devices, i);
+    }
+}
+
 /* --- the rest ------------------------------------------------------------------------------------------------------- */
 
 guint32 study_range_mask(int first, int last)

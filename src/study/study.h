@@ -96,6 +96,14 @@ json_t *ifm_study_device_to_json(const IfmStudyDevice *device);
  */
 char *ifm_study_store_kind(IfmStore *store, GError **error);
 
+/** ifm_study_asked_devices: Where devices are no subject of the study (of kind conv-algorithms), those that were set take
+ * the place of the file's. @dropped: (nullable) called for each device that goes */
+void ifm_study_asked_devices(IfmStudy *study, void (*dropped)(const IfmStudyDevice *device, void *user), void *user);
+
+/** ifm_combination_state: "running", "queued" or "missing" where cases have no result; else "failed", "unavailable",
+ * "unsupported" (all of them) or "done". */
+const char *ifm_combination_state(const IfmCombinationStatus *status);
+
 /* --- convolutions between measured sizes --------------------------------------------------------------------------- */
 
 /**
@@ -107,6 +115,8 @@ char *ifm_study_store_kind(IfmStore *store, GError **error);
  * @n_sizes: that were measured    @mean_ratio, @p95_ratio: |predicted / measured - 1| of inner sizes left out one by one:
  * the mean and the 95 % quantile (of fewer than 20 the most); NaN with fewer than 3 sizes
  * @noise_ratio: half-width of the measured medians' intervals, the mean: what no prediction can undercut
+ * @n_networks: of a network that was not measured: how many it is learnt from; the errors are those of each of them,
+ * predicted from the others. 0: it was measured
  */
 typedef struct
 {
@@ -115,9 +125,24 @@ typedef struct
     double time_ns, lower_ns, upper_ns, energy_j;
     IfmGridOrigin origin;
     gboolean by_layers;
-    gsize n_sizes;
+    gsize n_sizes, n_networks;
     double mean_ratio, p95_ratio, noise_ratio;
 } IfmConvPrediction;
+
+/** ifm_conv_measured: whether a study has points of a model. */
+gboolean ifm_conv_measured(const IfmStudyTables *points, const char *model);
+
+/**
+ * ifm_conv_predict_network: Of a network that was not measured: each layer's time by its shape and algorithm, as learnt
+ * from the layers of the study, and what goes with the data between them. An algorithm that was measured on no layer of
+ * such a kind is left out; "best" takes the fastest for each layer.
+ * @model: a file, or a model of the zoo    @size: height and width of the image; 0: as the model has it
+ * @options: (nullable) its other sizes
+ * Returns: (transfer full) IfmConvPrediction, by device, the fastest first. NULL with IFM_ERROR_INVALID: a study of another
+ * kind, a model without convolutions, too few layers to learn from, a size that the model does not take.
+ */
+GArray *ifm_conv_predict_network(const IfmStudyTables *points, const char *model, gint64 size,
+                                 const IfmModelOptions *options, GError **error);
 
 /* --- study kernels ------------------------------------------------------------------------------------------------- */
 

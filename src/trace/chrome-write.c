@@ -357,7 +357,7 @@ static void write_names(Writer *self, const IfmTraceLayout *layout, gboolean sev
         for (gsize lane = 0; lane < track->n_lanes; lane++)
         {
             const char *thread = info->thread != NULL ? info->thread : "";
-            g_autofree char *further = g_strdup_printf("%s (overlapping %" G_GSIZE_FORMAT ")", thread, lane);
+            g_autofree char *further = g_strdup_printf("%s (overlapping %zu)", thread, lane);
             write_name(self, "thread_name", track->pid, track->tids[lane], lane > 0 ? further : thread);
             write_rank(self, "thread_sort_index", track->pid, track->tids[lane], i);
         }

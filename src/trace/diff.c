@@ -92,7 +92,7 @@ static void add_track(GPtrArray *rows, const IfmTrackUse *a, const IfmTrackUse *
                 b != NULL ? (double)y->idle_by_cause_ns[i] : NAN);
     }
     add(rows, whose, "idle while others work", "ns", known(x->idle_others_busy_ns), known(y->idle_others_busy_ns));
-    add(rows, whose, "idle while none works", "ns", known(x->idle_alone_ns), known(y->idle_alone_ns));
+    add(rows, whose, "idle while others are idle", "ns", known(x->idle_alone_ns), known(y->idle_alone_ns));
     add(rows, whose, "mean bubble", "ns", x->bubble_mean_ns, y->bubble_mean_ns);
     add(rows, whose, "mean penalty", "ns", x->penalty_mean_ns, y->penalty_mean_ns);
     add(rows, whose, "marshalling", "ns", known(x->marshalling_ns), known(y->marshalling_ns));

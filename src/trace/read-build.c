@@ -216,8 +216,7 @@ static IfmTraceSlot *find_slot(IfmTraceBuilder *self, const IfmRawEvent *raw, gb
 static gboolean count_event(IfmTraceBuilder *self, gint64 at)
 {
     return self->n_events++ < self->max_events ||
-           ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at,
-                                  "more than %" G_GSIZE_FORMAT " events, which is the limit of what is read",
+           ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, at, "more than %zu events, which is the limit of what is read",
                                   self->max_events);
 }
 
@@ -228,8 +227,7 @@ static gboolean intern(IfmTraceBuilder *self, const IfmRawEvent *raw, guint trac
     if (into->texts->len <= self->max_names + 1) /* the empty one always exists */
         return TRUE;
     return ifm_trace_builder_fail(self, IFM_ERROR_MEMORY, raw->at,
-                                  "more than %" G_GSIZE_FORMAT " different names, which is the limit of what is read",
-                                  self->max_names);
+                                  "more than %zu different names, which is the limit of what is read", self->max_names);
 }
 
 static const char *name_of_node(IfmTraceBuilder *self, const IfmRawEvent *raw)

@@ -56,7 +56,7 @@ static gboolean read_trace(IfmTraceBuilder *self, json_t *json, const char *wher
     ifm_trace_set_meta(trace, json_incref(meta));
     json_array_foreach(tracks, i, track)
     {
-        g_autofree char *at = g_strdup_printf("%s.tracks[%" G_GSIZE_FORMAT "]", where, i);
+        g_autofree char *at = g_strdup_printf("%s.tracks[%zu]", where, i);
         if (!read_track(self, trace, track, at, error))
             return FALSE;
     }
@@ -72,13 +72,12 @@ static gboolean read_traces(IfmTraceBuilder *self, const json_t *data, GError **
         !ifm_json_get_array(data, "otherData", "traces", &traces, error))
         return FALSE;
     if (version != 1 || json_array_size(traces) == 0)
-        return ifm_error_refuse(error,
-                                "otherData: found layout %" G_GINT64_FORMAT " with %" G_GSIZE_FORMAT
-                                " traces, expected layout 1 with at least one",
-                                version, json_array_size(traces));
+        return ifm_error_refuse(
+            error, "otherData: found layout %" G_GINT64_FORMAT " with %zu traces, expected layout 1 with at least one",
+            version, json_array_size(traces));
     json_array_foreach(traces, i, trace)
     {
-        g_autofree char *where = g_strdup_printf("otherData.traces[%" G_GSIZE_FORMAT "]", i);
+        g_autofree char *where = g_strdup_printf("otherData.traces[%zu]", i);
         if (!read_trace(self, trace, where, error))
             return FALSE;
     }
@@ -187,8 +186,7 @@ static gboolean put_in_order(IfmTraceBuilder *self, IfmTraceSlot *slot, gint64 a
             gsize to = track->events[i].provider;
             if (to >= n || track->events[to].provider == to)
                 return ifm_trace_builder_fail(self, IFM_ERROR_INVALID, at,
-                                              "args.recorded of track %u: found %" G_GSIZE_FORMAT
-                                              ", expected each of 0 to %" G_GSIZE_FORMAT " once",
+                                              "args.recorded of track %u: found %zu, expected each of 0 to %zu once",
                                               track->index, to, n - 1);
             IfmEvent moved = track->events[to];
             track->events[to] = track->events[i];
@@ -251,9 +249,8 @@ static gboolean check_damage(IfmTraceBuilder *self)
     if (self->n_damaged == 1)
         ifm_error_refuse(&self->error, "%s: %s", self->file, self->damages->str);
     else
-        ifm_error_refuse(&self->error,
-                         "%s: %s (%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " events are damaged, more than %d %%)",
-                         self->file, self->damages->str, self->n_skipped, self->n_raw, MAX_DAMAGE_PERCENT);
+        ifm_error_refuse(&self->error, "%s: %s (%zu of %zu events are damaged, more than %d %%)", self->file,
+                         self->damages->str, self->n_skipped, self->n_raw, MAX_DAMAGE_PERCENT);
     return FALSE;
 }
 
@@ -263,16 +260,14 @@ static void note_damage(IfmTraceBuilder *self)
     const char *more = self->n_damaged > IFM_TRACE_DAMAGE_SHOWN ? "; …" : "";
     trace->n_damaged = self->n_damaged > 0 ? self->n_skipped : 0;
     if (self->n_damaged > 0)
-        g_ptr_array_add(trace->notes, g_strdup_printf("of %" G_GSIZE_FORMAT " events %" G_GSIZE_FORMAT
-                                                      " were read and %" G_GSIZE_FORMAT " skipped: %s%s",
-                                                      self->n_raw, self->n_raw - self->n_skipped, self->n_skipped,
-                                                      self->damages->str, more));
+        g_ptr_array_add(trace->notes,
+                        g_strdup_printf("of %zu events %zu were read and %zu skipped: %s%s", self->n_raw,
+                                        self->n_raw - self->n_skipped, self->n_skipped, self->damages->str, more));
     if (self->n_unended > 0)
         g_ptr_array_add(trace->notes,
                         self->n_unended == 1
                             ? g_strdup("one event begins and never ends: taken to last until the last event there is")
-                            : g_strdup_printf("%" G_GSIZE_FORMAT " events begin and never end: taken to last until the "
-                                              "last event there is",
+                            : g_strdup_printf("%zu events begin and never end: taken to last until the last event there is",
                                               self->n_unended));
 }
 

@@ -160,6 +160,14 @@ void ifm_trace_set_meta(IfmTrace *self, json_t *json)
     self->meta = json;
 }
 
+void ifm_trace_add_meta(IfmTrace *self, const char *key, json_t *json)
+{
+    json_t *meta = json_copy((json_t *)ifm_trace_meta(self));
+    if (json != NULL)
+        json_object_set_new(meta, key, json);
+    ifm_trace_set_meta(self, meta);
+}
+
 const json_t *ifm_trace_meta(const IfmTrace *self)
 {
     return self->meta;
@@ -223,7 +231,7 @@ IfmTrack *ifm_trace_add_track_as(IfmTrace *self, const IfmTrackInfo *info, gsize
     void *events = NULL;
     if (capacity > G_MAXSIZE / sizeof(IfmEvent) ||
         (capacity > 0 && posix_memalign(&events, LINE_BYTES, capacity * sizeof(IfmEvent)) != 0))
-        g_error("no memory for a track of %" G_GSIZE_FORMAT " events", capacity);
+        g_error("no memory for a track of %zu events", capacity);
     added->info = *info;
     added->info.process = g_strdup(info->process);
     added->info.thread = g_strdup(info->thread);

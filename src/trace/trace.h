@@ -92,6 +92,8 @@ void ifm_trace_set_name(IfmTrace *trace, const char *name);
 /** ifm_trace_set_meta: Sets JSON that is written and read with the trace: plan, sizes, versions, "device_time",
  * "device_time_slow_down_ratio". @json: (transfer full) an object. ifm_trace_meta(): borrowed, never NULL. */
 void ifm_trace_set_meta(IfmTrace *trace, json_t *json);
+/* ifm_trace_add_meta: One more key of it. @json: (transfer full) NULL: nothing is added */
+void ifm_trace_add_meta(IfmTrace *trace, const char *key, json_t *json);
 const json_t *ifm_trace_meta(const IfmTrace *trace);
 
 /** ifm_trace_intern: Returns: a number for a text, the same for equal texts; 0 for "". Not while recording. */
@@ -273,5 +275,10 @@ typedef struct
     double a, b;      /* NaN if the trace lacks it */
     double ratio;     /* b / a; NaN */
 } IfmTraceDifference;
+
+/** ifm_trace_partner: Returns: (transfer none) the trace of @others to compare with @traces' number @index: that of the
+ * same stream, and of several of that the one as far on; of one trace each the other, whatever they are called. NULL: none.
+ * @traces, @others: IfmTrace* */
+const IfmTrace *ifm_trace_partner(const GPtrArray *traces, guint index, const GPtrArray *others);
 
 G_END_DECLS

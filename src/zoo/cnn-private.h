@@ -29,6 +29,9 @@ extern const IfmCnnArchitecture ifm_cnn_alexnet, ifm_cnn_densenet121, ifm_cnn_go
 extern const IfmZooParameter ifm_cnn_parameters[];
 IfmZooBuild ifm_cnn_build;
 
+/* ifm_cnn_fits: Whether all windows of the network fit an image of that side. FALSE with IFM_ERROR_INVALID */
+gboolean ifm_cnn_fits(const IfmZooEntry *entry, gint64 size, GError **error);
+
 /* IfmCnnConv: @groups: 0: 1 */
 typedef struct
 {

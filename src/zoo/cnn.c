@@ -328,10 +328,34 @@ static char *weights_file(const Cnn *cnn, guint32 seed)
     return g_strdup_printf("%s.classes%d.seed%u.weights", cnn->model, (int)cnn->classes, seed);
 }
 
+/* emit: All layers, into @net, which is to be cleared. */
+static void emit(IfmNet *net, const IfmZooEntry *entry, const Cnn *cnn, guint32 seed)
+{
+    const IfmCnnArchitecture *architecture = entry->of;
+    g_autofree char *file = weights_file(cnn, seed);
+    const char *const dims[] = { "N", NULL, NULL, NULL };
+    IfmFeatures image = { "image", 3, cnn->height, cnn->width };
+    ifm_net_init(net, entry->name, IFM_ZOO_OPSET, seed, cnn);
+    ifm_model_builder_external(net->builder, file);
+    ifm_model_builder_input(net->builder, image.name, IFM_DTYPE_F32, 4,
+                            (gint64[]){ cnn->batch, image.channels, image.height, image.width }, dims);
+    ifm_model_builder_output(net->builder, "scores", IFM_DTYPE_F32, 2, (gint64[]){ cnn->batch, cnn->classes }, dims);
+    architecture->emit(net, architecture->layers, image);
+}
+
+gboolean ifm_cnn_fits(const IfmZooEntry *entry, gint64 size, GError **error)
+{
+    const Cnn cnn = { .model = entry->name, .batch = 1, .classes = CLASSES, .height = size, .width = size };
+    g_auto(IfmNet) net = { 0 };
+    emit(&net, entry, &cnn, 1);
+    if (net.error != NULL)
+        g_propagate_error(error, g_error_copy(net.error));
+    return net.error == NULL;
+}
+
 IfmModel *ifm_cnn_build(const IfmZooEntry *entry, const gint64 *values, guint32 seed, GError **error)
 {
     const Parameters *at = (const void *)values;
-    const IfmCnnArchitecture *architecture = entry->of;
     const Cnn cnn = { .model = entry->name,
                       .batch = at->batch > 0 ? at->batch : -1,
                       .classes = at->classes,
@@ -339,14 +363,6 @@ IfmModel *ifm_cnn_build(const IfmZooEntry *entry, const gint64 *values, guint32 
                       .width = at->width > 0 ? at->width : at->size,
                       .training = at->form != 0 };
     g_auto(IfmNet) net = { 0 };
-    g_autofree char *file = weights_file(&cnn, seed);
-    const char *const dims[] = { "N", NULL, NULL, NULL };
-    IfmFeatures image = { "image", 3, cnn.height, cnn.width };
-    ifm_net_init(&net, entry->name, IFM_ZOO_OPSET, seed, &cnn);
-    ifm_model_builder_external(net.builder, file);
-    ifm_model_builder_input(net.builder, image.name, IFM_DTYPE_F32, 4,
-                            (gint64[]){ cnn.batch, image.channels, image.height, image.width }, dims);
-    ifm_model_builder_output(net.builder, "scores", IFM_DTYPE_F32, 2, (gint64[]){ cnn.batch, cnn.classes }, dims);
-    architecture->emit(&net, architecture->layers, image);
+    emit(&net, entry, &cnn, seed);
     return ifm_net_finish(&net, error);
 }

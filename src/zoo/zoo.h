@@ -17,6 +17,37 @@ const IfmZooEntry *ifm_zoo_find(const char *name, GError **error);
  * is a file */
 const IfmZooParameter *ifm_zoo_parameter(const IfmZooEntry *entry, const char *name);
 
+/** ifm_zoo_min_image: The side of the smallest image that all windows of a convolutional network fit, pixels; 0 of others.
+ */
+gint64 ifm_zoo_min_image(const IfmZooEntry *entry);
+
+/** IfmImages: which images a convolutional network takes.
+ * @entry: of the zoo; NULL: the rest is of a file    @own: the height that the file fixes; 0: any side that fits
+ * @dims: names of its free heights and widths, borrowed from @model    @free_batch: whether its batch is free */
+typedef struct
+{
+    const IfmZooEntry *entry;
+    IfmModel *model;
+    gint64 batch, own;
+    GPtrArray *dims;
+    gboolean free_batch;
+    GHashTable *tried; /* of a file: side -> 1 where it fits, else 0 */
+} IfmImages;
+
+/** ifm_images_open: Those of an ONNX file, for batches of @batch. @self: to be cleared in any case
+ * Returns: FALSE with the errors of ifm_model_open(), or IFM_ERROR_INVALID: it has no convolution, no image, another batch.
+ */
+gboolean ifm_images_open(IfmImages *self, const char *path, gint64 batch, GError **error);
+void ifm_images_clear(IfmImages *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IfmImages, ifm_images_clear)
+
+/** ifm_images_fit: Whether all windows of the graph fit an image of that side, and its shapes agree. FALSE with
+ * IFM_ERROR_INVALID, which names the node. */
+gboolean ifm_images_fit(const IfmImages *self, gint64 size, GError **error);
+
+/** ifm_images_least: The smallest side that fits; 0: none up to @most does. */
+gint64 ifm_images_least(const IfmImages *self, gint64 most);
+
 #define IFM_ZOO_MAX_PARAMETERS 32
 
 /** ifm_zoo_values: The values of the parameters of an entry: from @settings, else the defaults. @values: (out)

@@ -14,13 +14,13 @@ static void test_duration(void)
 {
     assert_duration(0, "0");
     assert_duration(1, "1 ns");
-    assert_duration(1.5, "1.5 ns");
+    assert_duration(1.5, "1.50 ns");
     assert_duration(999, "999 ns");
-    assert_duration(1000, "1.000 us");
-    assert_duration(1234567, "1.235 ms");
-    assert_duration(999.96e6, "1.000 s"); /* rounded, a thousand of the smaller unit */
-    assert_duration(7e8, "700.0 ms");
-    assert_duration(90e9, "90.00 s");
+    assert_duration(1000, "1.00 µs");
+    assert_duration(1234567, "1.23 ms");
+    assert_duration(999.96e6, "1.00 s"); /* rounded, a thousand of the smaller unit */
+    assert_duration(7e8, "700 ms");
+    assert_duration(90e9, "90.0 s");
     assert_duration(NAN, "-");
     assert_duration(INFINITY, "-");
 }
@@ -32,7 +32,7 @@ static void test_decimals(void)
     g_assert_cmpint(ifm_number_decimals(123456, 4), ==, 0);
     g_assert_cmpint(ifm_number_decimals(0, 4), ==, 0);
     g_autofree char *fixed = ifm_number_fixed(-2.5, 2, "%"), *bare = ifm_number_fixed(3, 0, "");
-    g_assert_cmpstr(fixed, ==, "-2.50 %");
+    g_assert_cmpstr(fixed, ==, "−2.50 %");
     g_assert_cmpstr(bare, ==, "3");
 }
 

@@ -11,6 +11,8 @@ typedef struct
     const char *word;
     gint64 runs, seed, budget_ns, memory_bytes, features;
     double ci_ratio, margin_ratio, part_ratio;
+    const char *parts, *shares;
+    const char *const *sizes;
     struct
     {
         gint64 warmup, depth;
@@ -21,12 +23,13 @@ static const char *const modes[] = { "forward", "backward", "train", NULL };
 
 static const IfmOption inner_table[] = {
     { "warmup", IFM_OPTION_COUNT, "N", "before it", .at = 0 },
-    { "depth", IFM_OPTION_COUNT, "N", "how deep", "2", .maximum = 9, .at = sizeof(gint64) },
+    { "depth", IFM_OPTION_COUNT, "N", "how deep", "2", .maximum = 9, .excludes = "warmup,again", .at = sizeof(gint64) },
     { NULL },
 };
 
 static const IfmOption table[] = {
-    { "again", IFM_OPTION_FLAG, NULL, "once more", .at = G_STRUCT_OFFSET(Example, again), .letter = 'a' },
+    { "again", IFM_OPTION_FLAG, NULL, "once more", .excludes = "warmup,seed,absent", .at = G_STRUCT_OFFSET(Example, again),
+      .letter = 'a' },
     { "model", IFM_OPTION_TEXT, "NAME", "which", .at = G_STRUCT_OFFSET(Example, model), .letter = 'm' },
     { "output", IFM_OPTION_FOLDER, "DIR", "where", "out", .at = G_STRUCT_OFFSET(Example, output), .letter = 'o' },
     { "device", IFM_OPTION_TEXT, "DEVICE", "on", "here", .at = G_STRUCT_OFFSET(Example, devices), .letter = 'd',
@@ -44,6 +47,10 @@ static const IfmOption table[] = {
     { .table = inner_table, .at = G_STRUCT_OFFSET(Example, inner) },
     { "ci", IFM_OPTION_RATIO, "PERCENT", "how well", .at = G_STRUCT_OFFSET(Example, ci_ratio) },
     { "margin", IFM_OPTION_RATIO, "PERCENT", "how near", "1%", .at = G_STRUCT_OFFSET(Example, margin_ratio) },
+    { "parts", IFM_OPTION_TEXT, "MODES", "which", NULL, modes, .is_list = TRUE, .at = G_STRUCT_OFFSET(Example, parts) },
+    { "shares", IFM_OPTION_TEXT, "SHARE,…", "which", .is_list = TRUE, .excludes = "!again,parts",
+      .at = G_STRUCT_OFFSET(Example, shares) },
+    { "size", IFM_OPTION_TEXT, "A,B", "which", .is_list = TRUE, .repeatable = TRUE, .at = G_STRUCT_OFFSET(Example, sizes) },
     { "part", IFM_OPTION_RATIO, "PERCENT", "how much", "50%", .minimum = 1, .at = G_STRUCT_OFFSET(Example, part_ratio) },
     { NULL },
 };
@@ -210,7 +217,15 @@ static void test_refused(void)
         { "ci", "nan", "--ci: \"nan\" is not " RATIO },
         { "output", "", "--output: \"\" is no folder" },
         { "file", "", "--file: \"\" is no file" },
-        { "mode", "Train", "--mode: \"Train\" is none of forward, backward, train" },
+        { "mode", "Train", "--mode: \"Train\" is none of forward, backward, train; did you mean \"train\"?" },
+        { "parts", "train,bakward",
+          "--parts: \"bakward\" is none of forward, backward, train; did you mean \"backward\"?" },
+        { "parts", "", "--parts: \"\" is none of forward, backward, train" },
+        { "parts", "train,", "--parts: \"\" is none of forward, backward, train" },
+        { "shares", "", "--shares: \"\" is an empty list" },
+        { "shares", "0.3,,0.5", "--shares: \"0.3,,0.5\" has an empty entry" },
+        { "shares", ",", "--shares: \",\" has an empty entry" },
+        { "size", "5,", "--size: \"5,\" has an empty entry" },
         { "word", "", "--word: \"\" is none of forward, backward, train" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
@@ -277,15 +292,56 @@ static void test_refused_from_c(void)
     assert_struct_refused(&example, "--file: \"\" is no file");
 }
 
+/* Options that exclude each other: by the row of either, in a table within the table, and all but some. */
+static void test_together(void)
+{
+    static const struct
+    {
+        const char *a, *b;
+        gboolean apart;
+    } pairs[] = {
+        { "again", "warmup", TRUE },  { "warmup", "again", TRUE },  { "depth", "again", TRUE },
+        { "depth", "warmup", TRUE },  { "again", "seed", TRUE },    { "again", "again", FALSE },
+        { "again", "model", FALSE },  { "shares", "model", TRUE },  { "model", "shares", TRUE },
+        { "shares", "parts", FALSE }, { "again", "shares", FALSE }, { "shares", "shares", FALSE },
+    };
+    g_autoptr(GError) error = NULL;
+    Example defaults, example;
+    for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++)
+    {
+        const IfmOption *given[] = { row(pairs[i].a), row(pairs[i].b), NULL };
+        g_autofree char *line = g_strdup_printf("--%s and --%s: one of them, not both", pairs[i].a, pairs[i].b);
+        g_assert_true(ifm_option_excludes(given[0], given[1]) == pairs[i].apart);
+        g_assert_true(ifm_options_check_together(given, &error) != pairs[i].apart);
+        if (pairs[i].apart)
+            g_assert_error(error, IFM_ERROR, IFM_ERROR_USAGE);
+        g_assert_cmpstr(error != NULL ? error->message : line, ==, line);
+        g_clear_error(&error);
+    }
+    ifm_options_init(table, &defaults); /* depth has its default, which is not given */
+    example = defaults;
+    example.again = TRUE;
+    g_assert_true(ifm_options_check(table, &example, NULL));
+    example.inner.warmup = 1;
+    assert_struct_refused(&example, "--again and --warmup: one of them, not both");
+    example = defaults;
+    example.shares = "0.5";
+    g_assert_true(ifm_options_check(table, &example, NULL));
+    example.sizes = (const char *const[]){ "1,2", NULL };
+    assert_struct_refused(&example, "--shares and --size: one of them, not both");
+    example.sizes = (const char *const[]){ "1,2", "1,", NULL };
+    assert_struct_refused(&example, "--size: \"1,\" has an empty entry");
+}
+
 /* What a struct may hold: all bounds, and what is exact in no binary fraction. */
 static void test_accepted_from_c(void)
 {
     Example example;
     g_autoptr(GError) error = NULL;
     ifm_options_init(table, &example);
-    example.again = 2; /* true is true */
     example.runs = 100;
     example.seed = G_MAXINT64;
+    example.parts = "train,forward,train";
     example.budget_ns = example.memory_bytes = 0;
     example.features = 1;
     example.ci_ratio = 1;
@@ -333,6 +389,7 @@ int main(int argc, char **argv)
     g_test_add_func("/options/store", test_store);
     g_test_add_func("/options/refused", test_refused);
     g_test_add_func("/options/refused-from-c", test_refused_from_c);
+    g_test_add_func("/options/together", test_together);
     g_test_add_func("/options/accepted-from-c", test_accepted_from_c);
     g_test_add_func("/options/find", test_find);
     g_test_add_func("/options/list", test_list);

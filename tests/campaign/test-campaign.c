@@ -451,7 +451,7 @@ static void test_interrupted(Fixture *fixture, gconstpointer data)
         if (!good)
             g_assert_true(g_error_matches(witness.error, IFM_ERROR, IFM_ERROR_CANCELLED));
         if (n_measured == 2)
-            g_assert_cmpstr(witness.error->message, ==, "interrupted: 2 of 5 cases are measured; the same command goes on");
+            g_assert_cmpstr(witness.error->message, ==, "interrupted: 2 of 5 cases are measured; the same command resumes");
     }
     g_assert_cmpuint(n_measured, ==, 5);
 }

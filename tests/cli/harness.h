@@ -14,6 +14,8 @@
 
 #include "build-folders.h"
 #include "folder.h"
+#define GOLDEN_FOLDER "cli"
+#include "document/golden.h"
 
 /* What the tests of the command share: running it in a folder of its own and looking at what it said. */
 
@@ -239,18 +241,4 @@ static inline void drop_override(gpointer data)
 {
     prctl(PR_CAPBSET_DROP, 1, 0, 0, 0); /* CAP_DAC_OVERRIDE */
     prctl(PR_CAPBSET_DROP, 2, 0, 0, 0); /* CAP_DAC_READ_SEARCH */
-}
-
-/* Compares with tests/cli/golden/NAME; with IFM_GOLDEN_WRITE set it writes that file instead. */
-static inline void check_golden(const char *name, const char *text)
-{
-    g_autofree char *path = g_build_filename(g_getenv("IFM_TEST_DATA"), "cli", "golden", name, NULL), *golden = NULL;
-    g_autoptr(GError) error = NULL;
-    if (g_getenv("IFM_GOLDEN_WRITE") != NULL)
-        g_file_set_contents(path, text, -1, NULL);
-    g_file_get_contents(path, &golden, NULL, &error);
-    g_assert_no_error(error);
-    if (!g_str_equal(golden, text))
-        g_test_message("%s is now:\n%s", name, text);
-    g_assert_cmpstr(text, ==, golden);
 }

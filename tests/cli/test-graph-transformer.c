@@ -161,16 +161,16 @@ static void test_head(Bench *bench, gconstpointer data)
     run_line(bench, "profile graph_transformer --num-nodes 24 --num-layers 1 --profile runtime,memory" QUICK, &ended);
     assert_status(&ended, 0);
     g_test_message("%s", ended.out);
-    g_assert_true(g_str_has_prefix(ended.out, "graph_transformer  f32\n"));
+    g_assert_true(g_str_has_prefix(ended.out, "graph_transformer · f32 · "));
     const char *graph = strstr(ended.out, "synthetic, 24 nodes");
     g_assert_nonnull(graph);
     g_assert_null(strstr(graph + strlen("synthetic, 24 nodes"), "24 nodes"));
-    run_line(
-        bench,
-        "profile gps --dataset peptides --num-graphs 2 --num-layers 1 --hidden-dim 8 --mode train --profile runtime" QUICK,
-        &ended);
+    run_line(bench,
+             "profile gps --dataset peptides --num-graphs 2 --num-layers 1 --hidden-dim 8 --mode train --profile runtime "
+             "--all" QUICK,
+             &ended);
     assert_status(&ended, 0);
-    g_assert_true(g_str_has_prefix(ended.out, "gps (training step)  f32\n"));
+    g_assert_true(g_str_has_prefix(ended.out, "gps (training step) · f32 · "));
     g_assert_true(
         g_regex_match_simple("graph +peptides, .*2 graphs of at most [0-9]+ nodes, [0-9]+ nodes,", ended.out, 0, 0));
 }
@@ -469,9 +469,9 @@ static void test_encoding_limits(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(page, "on this machine's processor; one run"));
     g_assert_nonnull(strstr(page,
                             "warning: encoding rwse:16: computed once, without warm-up: that took longer than the time "
-                            "budget of 1.000 us"));
+                            "budget of 1.00 µs"));
     run_line(bench, "profile " LENGTHY " -q --runs 3 --warmup 1 --case-timeout 1us", &ended);
-    assert_complaint(&ended, 1, "--pe rwse:16: not computed within 1.000 us (--case-timeout)");
+    assert_complaint(&ended, 1, "--pe rwse:16: not computed within 1.00 µs (--case-timeout)");
 }
 
 /* Interrupted before there was a sample: nothing is said to be kept. */
@@ -672,14 +672,14 @@ static void test_refusals(Bench *bench, gconstpointer data)
         { "graph_transformer --num-edges 8", 2, "it goes with --estimate" },
         { "graph_transformer --num-graphs 9000000000000000", 2, "more nodes or edges in all" },
         { "graph_transformer --dim N=3", 3, "N" },
-        { "graph_transformer --dataset two --num-nodes 8", 2, "--num-nodes: the graph of --dataset has its own" },
+        { "graph_transformer --dataset two --num-nodes 8", 2, "--num-nodes and --dataset: one of them, not both" },
         { "graph_transformer --dataset two --feature-dim 8", 2, "have 2 numbers each" },
         { "graph_transformer --dataset two --num-graphs 3", 3, "--num-graphs" },
         { "graph_transformer --dataset peptide", 3, "did you mean \"peptides\"?" },
         { "graph_transformer --dataset ./none", 4, "./none" },
         { "matmul --hidden-dim 8", 2, "it goes with --estimate, graph_transformer or gps" },
         { "matmul --attention sparse", 2, "it goes with graph_transformer or gps" },
-        { "--estimate attention --attention sparse", 2, "it goes with graph_transformer or gps" },
+        { "--estimate attention --attention sparse", 2, "--estimate and --attention: one of them, not both" },
         { "--estimate encoding --pe lop", 2, "did you mean \"lap\"?" },
     };
     write_dataset(bench);

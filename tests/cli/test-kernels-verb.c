@@ -30,7 +30,10 @@ static void test_walk(Bench *bench, gconstpointer data)
     run_with_cache(bench, "kernels list " MODEL " --json -", &ended);
     assert_status(&of_file, 0);
     assert_status(&ended, 0);
-    g_assert_cmpstr(of_file.out, ==, ended.out);
+    json_auto_t *from_file = parse_output(&of_file), *from_model = parse_output(&ended);
+    json_object_del(from_file, "summary"); /* which has the command */
+    json_object_del(from_model, "summary");
+    g_assert_true(json_equal(from_file, from_model));
 
     run_line(bench, "kernels show records.json Conv_Add_Relu --json shown.json", &ended);
     assert_status(&ended, 0);

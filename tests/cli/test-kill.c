@@ -35,14 +35,14 @@ static guint kill_after(const Bench *bench, const char *line, guint n_reported, 
     char *text;
     while (reported < n_reported && (text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
     {
-        reported += g_str_has_suffix(text, ": ok") && strstr(text, "in rounds") == NULL;
+        reported += g_str_has_suffix(text, "  ok") && strstr(text, "in rounds") == NULL;
         g_free(text);
     }
     g_usleep(wait_us);
     g_subprocess_force_exit(process);
     while ((text = g_data_input_stream_read_line(lines, NULL, NULL, NULL)) != NULL)
     {
-        reported += g_str_has_suffix(text, ": ok") && strstr(text, "in rounds") == NULL;
+        reported += g_str_has_suffix(text, "  ok") && strstr(text, "in rounds") == NULL;
         g_free(text);
     }
     g_subprocess_wait(process, NULL, NULL);
@@ -161,7 +161,7 @@ static void test_scaling(Bench *bench, gconstpointer data)
     for (char **line = lines; *line != NULL; line++)
     {
         n_found += strstr(*line, ": measured before, taken from") != NULL;
-        n_measured += g_str_has_suffix(*line, ": ok") && strstr(*line, "in rounds") == NULL;
+        n_measured += g_str_has_suffix(*line, "  ok") && strstr(*line, "in rounds") == NULL;
     }
     g_assert_cmpuint(n_measured, ==, N_ROW - kept);
     g_assert_cmpuint(n_found, ==, kept + 1); /* heads 4 is layers 4 */

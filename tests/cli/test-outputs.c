@@ -1,5 +1,6 @@
 /* Output files that are what the command reads, the store, or each other: refused, and nothing is lost. */
-#include "harness.h"
+#include "run-harness.h"
+#include "samples.h"
 
 #define OWN "zoo export small-cnn -q -o own.onnx"
 
@@ -195,7 +196,12 @@ static void test_documents(Bench *bench, gconstpointer data)
         { "profile --estimate linear", "estimate", "parts", "flop" },
         { "compare own.onnx own.onnx --device simulated:ideal/GPU --no-accuracy", "comparison", "sides", "median_ns" },
         { "store show", "measurements", "measurements", "median_ns" },
+        { "store export", "measurements", "measurements", "median_ns" },
         { "report out", "stores", "stores", NULL },
+        { "devices", "devices", "devices", "spec" },
+        { "devices", "devices", "engines", "available" },
+        { "zoo list", "models", "models", "help" },
+        { "zoo list", "models", "parameters", "model" },
         { "study list", "studies", "studies", "title" },
         { "study status laptop", "study", "devices", NULL },
         { "study export laptop", "study", "devices", NULL },
@@ -229,6 +235,109 @@ static void test_documents(Bench *bench, gconstpointer data)
         g_assert_true(rows[i].column == NULL || !json_is_null(json_object_get(first, rows[i].column)));
         g_assert_true(rows[i].column == NULL || json_object_get(first, rows[i].column) != NULL);
     }
+}
+
+/* --- as JSON ---------------------------------------------------------------------------------------------------------- */
+
+#define IDEAL " -d simulated:ideal/GPU"
+#define REAL " -d onnxruntime:CPU"
+#define STUDY "devices: {A: {device: simulated:ideal/GPU}}\nprotocol: {warmup: 0, runs: 2}\n"
+#define CONVOLUTIONS                                                                                                       \
+    "title: two\nkind: conv-algorithms\nmodels: [small-cnn]\nalgorithms: [runtime]\nsizes: [16, 32]\n" STUDY
+#define POINTS "title: points\nkind: profile\nmodels: [matmul]\n" STUDY
+
+/* In this order: one reads what another wrote. @format: "" is a list, as it was published; NULL: "format" stands at the
+ * top. @real: a runtime is needed */
+static const struct
+{
+    const char *verb, *words, *format;
+    gboolean real;
+} json_verbs[] = {
+    { "profile", "own.onnx --runs 2 -o out" IDEAL, "cases" },
+    { "profile", "matmul --dim m=8,16 --runs 2 -o sweep" IDEAL, "cases" },
+    { "profile", "--estimate linear", "estimate" },
+    { "compare", "own.onnx own.onnx --device simulated:ideal/GPU --no-accuracy", "comparison" },
+    { "study run", "points.yaml", "study_points" },
+    { "study run", "convolutions.yaml", "study_points" },
+    { "study predict", "convolutions --model small-cnn --size 24", "" },
+    { "study export", "laptop", "study_stages" },
+    { "study lookup", "laptop --nodes 2500 --edges 4000", "" },
+    { "plan", "laptop --size 5000,10000 --trace plan.trace", NULL },
+    { "run", "chain.json --batches 4 --repetitions 1 -o run", "runs" },
+    { "trace", "plan.trace", "trace" },
+    { "trace diff", "plan.trace plan.trace", "trace-diff" },
+    { "devices", "", "devices" },
+    { "zoo list", "", "zoo" },
+    { "report", "out/laptop", "document" },
+    { "store export", "out/store.db", "cases" },
+    { "kernels run", "own.onnx --runs 2" IDEAL, "" },
+    { "train", "samples.csv -o latency.json --no-evaluation", "document" },
+    { "tune", "--cache none.json", "tune" },
+    { "help", "", NULL },
+    { "kernels list", "own.onnx" REAL, "document", TRUE },
+    { "kernels show", "matmul MatMul" REAL, "document", TRUE },
+    { "predict", "matmul --with latency.json" REAL, "prediction", TRUE },
+    { "evaluate", "matmul --with latency.json --no-kernels", "document", TRUE },
+};
+
+/* Every verb that has --json is in the table. */
+static void check_complete(const Bench *bench)
+{
+    g_auto(Ended) ended = { 0 };
+    const json_t *verb, *option;
+    gsize i, k;
+    run_line(bench, "help --json -", &ended);
+    json_auto_t *help = parse_output(&ended);
+    json_array_foreach(json_object_get(help, "verbs"), i, verb)
+        json_array_foreach(json_object_get(verb, "options"), k, option)
+    {
+        const char *name = ifm_member_text(verb, "name");
+        gboolean has = !g_str_equal(ifm_member_text(option, "name"), "json");
+        for (gsize row = 0; row < G_N_ELEMENTS(json_verbs); row++)
+            has |= g_str_equal(json_verbs[row].verb, name);
+        if (!has)
+            g_error("%s: its --json is not tried", name);
+    }
+}
+
+static void check_json(const Bench *bench, const char *verb, const char *words, const char *format)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *line =
+        g_strdup_printf("$INFEROMETER %s %s %s --json -", verb, words, g_str_equal(verb, "help") ? "" : "-q");
+    run_shell(bench, "sh", line, &ended);
+    json_auto_t *json = json_loads(ended.out, 0, NULL); /* and nothing else */
+    if (ended.status != 0 || json == NULL)
+        g_error("%s: status %d: %.200s%.200s", line, ended.status, ended.out, ended.err);
+    if (format == NULL)
+        g_assert_nonnull(json_object_get(json, "format"));
+    else if (*format == '\0')
+        g_assert_cmpuint(json_array_size(json), >, 0);
+    else
+    {
+        g_assert_cmpstr(ifm_member_text(json, "inferometer.format"), ==, format);
+        g_assert_cmpstr(ifm_member_text(json, "inferometer.version"), ==, IFM_VERSION);
+        g_assert_true(json_is_integer(ifm_member(json, "inferometer.format_version")));
+    }
+}
+
+static void test_json(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    prepare(bench);
+    check_complete(bench);
+    write_samples(bench);
+    bench_write(bench, "points.yaml", POINTS, strlen(POINTS));
+    bench_write(bench, "chain.json", CHAIN, strlen(CHAIN));
+    bench_write(bench, "convolutions.yaml", CONVOLUTIONS, strlen(CONVOLUTIONS));
+    g_autofree char *import =
+        g_strdup_printf("study import %s/data/meteor-lake/large-55-sizes.csv --name laptop -q", IFM_SOURCE_DIR);
+    run_line(bench, import, &ended);
+    assert_status(&ended, 0);
+    gboolean real = bench_has_device(bench, "onnxruntime:CPU", "");
+    for (gsize i = 0; i < G_N_ELEMENTS(json_verbs); i++)
+        if (real || !json_verbs[i].real)
+            check_json(bench, json_verbs[i].verb, json_verbs[i].words, json_verbs[i].format);
 }
 
 /* What goes to standard output takes the place of the page alone: the other files are written all the same. */
@@ -268,6 +377,7 @@ int main(int argc, char **argv)
     g_test_add("/outputs/links", Bench, NULL, bench_init, test_links, bench_clear);
     g_test_add("/outputs/figure-link", Bench, NULL, bench_init, test_figure_link, bench_clear);
     g_test_add("/outputs/documents", Bench, NULL, bench_init, test_documents, bench_clear);
+    g_test_add("/outputs/json", Bench, NULL, bench_init, test_json, bench_clear);
     g_test_add("/outputs/beside-stdout", Bench, NULL, bench_init, test_beside_stdout, bench_clear);
     return g_test_run();
 }

@@ -50,7 +50,7 @@ static void test_kinds(Bench *bench, gconstpointer data)
           { "mode  ", "\npass ", "backward ", "training step " },
           TRUE },
         { "matmul --dim m=8,16,32,64,128,256 --runs 3 -d simulated:ideal/CPU -d simulated:ideal/GPU",
-          { "scaling with m", "\n256 ", "growth with m", "simulated:ideal/GPU" },
+          { "scaling with m", "\n256 ", "grows as m^", "simulated:ideal/GPU" },
           TRUE },
         { "densenet121 -p flops", { "work  ", "family ", "convolution " }, TRUE },
     };

@@ -46,10 +46,7 @@ static void test_record(Bench *bench, gconstpointer data)
         const json_t *layer = json_array_get(layers, i);
         g_assert_cmpstr(text_at(layer, "asked"), ==, "implicit_gemm");
         const char *algorithm = text_at(layer, "algorithm");
-        if (!json_is_true(at(layer, "fell_back")))
-            g_assert_cmpstr(algorithm, ==, "implicit_gemm");
-        else if (!g_str_equal(algorithm, "runtime")) /* where oneDNN has no direct kernel for this processor */
-            g_assert_cmpstr(algorithm, ==, "direct");
+        g_assert_cmpstr(algorithm, ==, json_is_true(at(layer, "fell_back")) ? "direct" : "implicit_gemm");
         gsize k, n_found = 0;
         json_t *row;
         json_array_foreach(at(one, "layers.rows"), k,
@@ -115,6 +112,7 @@ static void test_misuse(Bench *bench, gconstpointer data)
         { "--conv gemm --conv-fallback best", "--conv-fallback: convolutions: \"best\" is never refused" },
         { "--conv gemm --conv-workspace much", "--conv-workspace: " },
     };
+    static const char *const algorithms[] = { "best", "direct --conv-fallback runtime" };
     g_auto(Ended) ended = { 0 };
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
     {
@@ -122,8 +120,16 @@ static void test_misuse(Bench *bench, gconstpointer data)
         run_line(bench, line, &ended);
         assert_complaint(&ended, 2, wrong[i].message);
     }
+    if (bench_has_device(bench, DEVICE, ""))
+        for (gsize i = 0; i < G_N_ELEMENTS(algorithms); i++)
+        {
+            g_autofree char *line =
+                g_strdup_printf("profile -q matmul -d " DEVICE " --runs 3 --no-peak --conv %s", algorithms[i]);
+            run_line(bench, line, &ended);
+            assert_complaint(&ended, 1, DEVICE ": matmul has no convolutions to choose an algorithm for");
+        }
     run_line(bench, "tune --clear --json rows.json", &ended);
-    assert_complaint(&ended, 2, "--clear removes the cache");
+    assert_complaint(&ended, 2, "one of them, not both");
     run_line(bench, "profile -q " MODEL " -d simulated:lab/FIXED --runs 3 --no-peak --conv direct", &ended);
     assert_complaint(&ended, 1,
                      "direct cannot do any layer of small-cnn (simulated:lab/FIXED describes no such algorithm)");
@@ -153,6 +159,26 @@ static void test_tune(Bench *bench, gconstpointer data)
     g_assert_cmpuint(json_array_size(json_object_get(json, "rows")), ==, 2);
 }
 
+/* Where the cache cannot be written, as below a file, "best" works without one and says so once; nothing is left. */
+static void test_no_cache(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    run_shell(bench, "/bin/sh",
+              "echo > home; unset XDG_CACHE_HOME IFM_TUNING_CACHE; HOME=\"$PWD/home\" \"$INFEROMETER\" profile -q " MODEL
+              " -d " DEVICE " -t 1 --runs 3 --no-peak --no-nodes --conv best -o out",
+              &ended);
+    assert_status(&ended, 0);
+    g_autoptr(GRegex) blanks = g_regex_new("\\s+", 0, 0, NULL);
+    g_autofree char *text = g_regex_replace_literal(blanks, ended.out, -1, 0, " ", 0, NULL);
+    static const char said[] = "home/.cache/inferometer/convolutions.json: Not a directory: what best measured is not kept";
+    const char *first = strstr(text, said);
+    g_assert_nonnull(first);
+    g_assert_null(strstr(first + strlen(said), "is not kept"));
+    g_assert_nonnull(strstr(ended.out, "Convolutions of " DEVICE ": 2 layers:"));
+}
+
 /* A file that is no cache is refused, and stays. */
 static void test_tune_refusal(Bench *bench, gconstpointer data)
 {
@@ -160,6 +186,48 @@ static void test_tune_refusal(Bench *bench, gconstpointer data)
     bench_write(bench, "other.json", "[]", 2);
     run_line(bench, "tune --cache other.json", &ended);
     assert_complaint(&ended, 3, "other.json");
+}
+
+/* A model is written where it is told apart as faster, and else the exit status says that there is none. */
+static void test_tune_model(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *path = bench_path(bench, "tuned.onnx");
+    static const struct
+    {
+        const char *line;
+        int status;
+        const char *complaint;
+    } refused[] = {
+        { "tune small-cnn", 2, "needs -o FILE" },
+        { "tune small-cnn --list -o tuned.onnx", 2, "--list is of the cache: it takes no model" },
+        { "tune small-cnn --cache none.json", 2, "--cache is of the cache: it takes no model" },
+        { "tune -o tuned.onnx", 2, "--out is of tuning a model: name one" },
+        { "tune --dim N=1 --json -", 2, "--dim is of tuning a model: name one" },
+        { "tune --show plain.onnx --threads 1", 2, "--threads is of tuning a model: name one" },
+        { "tune --show plain.onnx --clear", 2, "--clear" },
+        { "tune small-cnn --show tuned.onnx", 2, "--show FILE looks at a tuned model" },
+        { "tune matmul -o tuned.onnx", 3, "has no convolution" },
+        { "tune small-cnn -o no/folder/tuned.onnx", 4, "cannot be written" },
+        { "tune --show plain.onnx", 3, "plain.onnx is not tuned" },
+    };
+    run_line(bench, "zoo export small-cnn size=32 -o plain.onnx", &ended);
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)
+    {
+        run_line(bench, refused[i].line, &ended);
+        assert_complaint(&ended, refused[i].status, refused[i].complaint);
+        g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    }
+    if (!bench_needs_device(bench, DEVICE, ""))
+        return;
+    run_line(bench, "tune plain.onnx -d " DEVICE " -t 1 --time-budget 2s -q -o tuned.onnx --json tuned.json", &ended);
+    g_assert_cmpint(ended.status, ==, g_file_test(path, G_FILE_TEST_EXISTS) ? 0 : 1);
+    g_autofree char *file = bench_path(bench, "tuned.json");
+    json_auto_t *json = ifm_json_load(file, NULL);
+    g_assert_cmpuint(json_array_size(json_object_get(json, "layers")), ==, 2);
+    g_assert_true(json_is_string(json_object_get(json, "written")) == (ended.status == 0));
+    if (ended.status == 0)
+        run_line(bench, "tune --show tuned.onnx", &ended);
 }
 
 int main(int argc, char **argv)
@@ -170,7 +238,9 @@ int main(int argc, char **argv)
     g_test_add("/profile-conv/page", Bench, NULL, bench_init, test_page, bench_clear);
     g_test_add("/profile-conv/refused", Bench, NULL, bench_init, test_refused, bench_clear);
     g_test_add("/profile-conv/tune", Bench, NULL, bench_init, test_tune, bench_clear);
+    g_test_add("/profile-conv/tune-model", Bench, NULL, bench_init, test_tune_model, bench_clear);
     g_test_add("/profile-conv/tune-refusal", Bench, NULL, bench_init, test_tune_refusal, bench_clear);
+    g_test_add("/profile-conv/no-cache", Bench, NULL, bench_init, test_no_cache, bench_clear);
     g_test_add("/profile-conv/misuse", Bench, NULL, bench_init, test_misuse, bench_clear);
     return g_test_run();
 }

@@ -121,6 +121,47 @@ static void write_free(const Bench *bench, const char *name)
     ifm_model_builder_free(builder);
 }
 
+/* --expect: y = x + rate is what another program computed, or something else. */
+static void test_expected(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *options;
+        int status;
+        const char *part;
+    } cases[] = {
+        { "--input rate=1 --expect y=zeros.npy", 1,
+          "the model does not give what is expected: output y is different: 6 of 6" },
+        { "--input rate=0 --expect y=wide.npy", 1, "the model does not give what is expected: output y is f32 [2,4]" },
+        { "--input rate=0 --expect y=f64.npy", 3, "--expect y: f64.npy: f64 [2,3], but output 'y' gives f32" },
+        { "--input rate=0 --expect y=nowhere.npy", 4, "--expect y: nowhere.npy: cannot be read" },
+        { "--input rate=0 --expect y=0", 4, "--expect y: 0: cannot be read" },
+        { "--input rate=0 --expect z=zeros.npy", 3, "--expect: free has no output 'z' (it has y)" },
+        { "--input rate=0 --expect zeros.npy", 2, "--expect: \"zeros.npy\" is not NAME=FILE" },
+        { "--input rate=0 --expect y=zeros.npy --expect y=zeros.npy", 2, "--expect y: is given twice" },
+    };
+    g_auto(Ended) ended = { 0 };
+    write_free(bench, "free.onnx");
+    write_npy(bench, "zeros.npy", "<f4", "(2, 3)", 6 * sizeof(float));
+    write_npy(bench, "wide.npy", "<f4", "(2, 4)", 8 * sizeof(float));
+    write_npy(bench, "f64.npy", "<f8", "(2, 3)", 6 * sizeof(double));
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        g_autofree char *line = g_strconcat("profile free.onnx --input x=zeros.npy" QUICK " ", cases[i].options, NULL);
+        run_line(bench, line, &ended);
+        assert_status(&ended, cases[i].status);
+        g_assert_nonnull(strstr(ended.err, cases[i].part));
+    }
+    run_line(bench, "profile free.onnx --input x=zeros.npy --input rate=0 --expect y=zeros.npy --json out.json" QUICK,
+             &ended);
+    assert_status(&ended, 0);
+    g_autofree char *path = bench_path(bench, "out.json");
+    json_auto_t *all = json_load_file(path, 0, NULL);
+    const json_t *one = json_array_get(json_object_get(all, "cases"), 0);
+    g_assert_cmpstr(ifm_member_text(one, "measurement.verification.status"), ==, "passed");
+    g_assert_true(json_is_null(ifm_member(one, "measurement.verification.expected.y")));
+}
+
 /* All that is free is named at once, with the words to bind it; numbers are those of the input's type. */
 static void test_free(Bench *bench, gconstpointer data)
 {
@@ -211,6 +252,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add("/profile-input/fed", Bench, NULL, bench_init, test_fed, bench_clear);
     g_test_add("/profile-input/bad", Bench, NULL, bench_init, test_bad, bench_clear);
+    g_test_add("/profile-input/expected", Bench, NULL, bench_init, test_expected, bench_clear);
     g_test_add("/profile-input/free", Bench, NULL, bench_init, test_free, bench_clear);
     g_test_add("/profile-input/nameless", Bench, NULL, bench_init, test_nameless, bench_clear);
     g_test_add("/profile-input/compare", Bench, NULL, bench_init, test_compare, bench_clear);

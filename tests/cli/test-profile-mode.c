@@ -199,7 +199,7 @@ static void test_adds_up(Bench *bench, gconstpointer data)
         assert_adds_up(at(json, "runtime"), known[i].n_rounds, known[i].step);
         run_line(bench, again, &ended);
         assert_status(&ended, 0);
-        g_assert_null(strstr(ended.err, "all passes in rounds: starts"));
+        g_assert_null(strstr(ended.err, "all passes in rounds  starts"));
         json_auto_t *kept = read_json(bench, "out.json");
         g_assert_true(json_equal(at(kept, "runtime"), at(json, "runtime")));
     }
@@ -274,7 +274,7 @@ static void test_rounds_interrupted(Bench *bench, gconstpointer data)
     {
         g_autofree char *line = g_data_input_stream_read_line(lines, NULL, NULL, NULL);
         g_assert_nonnull(line);
-        seen = strstr(line, "all passes in rounds: starts") != NULL;
+        seen = strstr(line, "all passes in rounds  starts") != NULL;
     }
     g_subprocess_send_signal(process, SIGINT);
     g_assert_true(g_subprocess_communicate_utf8(process, NULL, NULL, &out, &err, NULL));

@@ -557,11 +557,11 @@ static void test_estimate(Bench *bench, gconstpointer data)
     run_line(bench, "profile --estimate linear --num-nodes 0", &ended);
     assert_complaint(&ended, 2, "--num-nodes");
     run_line(bench, "profile --estimate linear -d onnxruntime:CPU", &ended);
-    assert_complaint(&ended, 2, "--device: nothing is measured with --estimate");
+    assert_complaint(&ended, 2, "--device and --estimate: one of them, not both");
     run_line(bench, "profile --estimate linear --runs 5", &ended);
-    assert_complaint(&ended, 2, "--runs: nothing is measured");
+    assert_complaint(&ended, 2, "--runs and --estimate: one of them, not both");
     run_line(bench, "profile --estimate linear -p flops", &ended);
-    assert_complaint(&ended, 2, "--profile: nothing is measured");
+    assert_complaint(&ended, 2, "--profile and --estimate: one of them, not both");
     run_line(bench, "profile --estimate mpnn --num-edges 0", &ended);
     assert_status(&ended, 0);
     g_assert_nonnull(strstr(ended.out, "gin"));

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "build-folders.h"
 #include "cli/harness.h"
 
 /* What `inferometer profile` does with devices that work and devices that break, on simulated ones. */
@@ -100,11 +101,11 @@ static void test_fault_page(Bench *bench, gconstpointer data)
     run_line(bench, "profile " MODEL " --runs 20 -d FIRST=simulated:lab/FIXED -d BAD=simulated:faulty/FAILS", &ended);
     assert_status(&ended, 1);
     g_assert_nonnull(strstr(ended.out, "\nFIRST=simulated:lab/FIXED "));
-    g_assert_nonnull(strstr(ended.out, " 5.000 ms  "));
+    g_assert_nonnull(strstr(ended.out, " 5.00 ms  "));
     g_assert_nonnull(strstr(ended.out, "\nBAD: matmul,m=8,k=8,n=8: status 7\n"));
-    g_assert_nonnull(strstr(ended.out, "wall 6.000 ms = nodes"));
+    g_assert_nonnull(strstr(ended.out, "wall 6.00 ms = nodes"));
     g_assert_nonnull(strstr(ended.err, "inferometer: 1 of 2 devices failed\n"));
-    g_assert_nonnull(strstr(ended.err, "] BAD=simulated:faulty/FAILS: failed\n"));
+    g_assert_nonnull(strstr(ended.err, "] BAD=simulated:faulty/FAILS  failed\n"));
     gboolean warns = !g_str_equal(IFM_SANITIZE, "none") || g_str_equal(IFM_BUILD_TYPE, "debug");
     g_assert_cmpint(strstr(ended.out, "not the speed of a release build") != NULL, ==, warns);
 }
@@ -150,6 +151,37 @@ static void test_exports(Bench *bench, gconstpointer data)
     g_assert_cmpuint(n_runs, ==, 20);
 }
 
+/* A runtime of a version that was not tested measures, and each measurement says so, on the screen and in the file. */
+static void test_untested_version(Bench *bench, gconstpointer data)
+{
+    static const char warning[] = "onnxruntime 1.999.0 is outside the tested versions, ";
+    g_auto(Ended) ended = { 0 };
+    g_autofree char *runtime = g_build_filename(IFM_DEPS_DIR, "onnxruntime", "lib", "libonnxruntime.so", NULL),
+                    *shown = NULL;
+    if (!g_file_test(runtime, G_FILE_TEST_EXISTS) || g_getenv("IFM_TEST_FAKE_VERSION") == NULL)
+    {
+        g_test_skip("no ONNX Runtime of setup/install");
+        return;
+    }
+    g_autofree char *script = g_strdup_printf("IFM_TEST_REAL=%s IFM_ONNXRUNTIME_LIBRARY=%s $INFEROMETER profile " MODEL
+                                              " -q --runs 5 --no-peak -d onnxruntime:CPU --json x.json --document d.json",
+                                              runtime, g_getenv("IFM_TEST_FAKE_VERSION"));
+    run_shell(bench, "sh", script, &ended);
+    assert_status(&ended, 0);
+    g_autofree char *own = bench_path(bench, "x.json"), *page = bench_path(bench, "d.json");
+    json_auto_t *json = ifm_json_load(own, NULL), *document = ifm_json_load(page, NULL);
+    const json_t *entry = json_array_get(json_object_get(json, "cases"), 0), *found;
+    gsize i;
+    gboolean warned = FALSE;
+    json_array_foreach(ifm_member(entry, "measurement.environment.warnings"), i, found) warned |=
+        g_str_has_prefix(json_string_value(found), warning);
+    g_assert_cmpstr(text_of(entry, "outcome"), ==, "ok");
+    g_assert_true(warned);
+    g_assert_null(strstr(ended.out, "warning: onnxruntime")); /* which trust says */
+    shown = json_dumps(json_object_get(json_object_get(document, "summary"), "trust"), 0);
+    g_assert_nonnull(strstr(shown, warning));
+}
+
 /* --- what is there already
  * -------------------------------------------------------------------------------------------------- */
 
@@ -182,8 +214,8 @@ static void test_rounds(Bench *bench, gconstpointer data)
     g_auto(Ended) ended = { 0 };
     run_line(bench, "profile " MODEL " -q --runs 20 -d A=simulated:lab/GAUSSIAN -d B=simulated:lab/GAUSSIAN", &ended);
     assert_status(&ended, 0);
-    g_assert_nonnull(strstr(ended.out, "\nnot told apart: "));
-    g_assert_null(strstr(ended.out, "fastest: "));
+    g_assert_nonnull(strstr(ended.out, "\nA and B are not told apart\n"));
+    g_assert_null(strstr(ended.out, " is the fastest"));
     static const char line[] = "profile " MODEL " -q --resume --runs 20 --json - -d A=simulated:lab/HALF "
                                "-d simulated:lab/FIXED -d C=simulated:lab/PLAIN";
     run_line(bench, line, &ended);
@@ -197,6 +229,9 @@ static void test_rounds(Bench *bench, gconstpointer data)
     g_assert_cmpuint(json_array_size(list), ==, 6);
     for (gsize i = 0; i < 6; i++)
         g_assert_cmpint(json_integer_value(json_array_get(json_object_get(json_array_get(list, i), "rank"), 0)), ==, 1);
+    const json_t *nodes = json_object_get(case_of(document, "simulated:lab/FIXED"), "nodes_in_rounds");
+    g_assert_cmpuint(json_array_size(json_object_get(nodes, "rounds")), ==, 6);
+    g_assert_cmpint(json_integer_value(json_object_get(nodes, "elapsed_ns")), >, 0);
     const gsize n_stored = count_stored(bench, "out/profile/store.db");
     run_line(bench, line, &ended);
     assert_status(&ended, 0);
@@ -204,10 +239,34 @@ static void test_rounds(Bench *bench, gconstpointer data)
     g_assert_true(json_equal(json_object_get(again, "rounds"), (json_t *)rounds));
     g_assert_cmpuint(count_stored(bench, "out/profile/store.db"), ==, n_stored);
     run_line(bench, "profile " MODEL " -q --runs 20 -d A=simulated:lab/HALF -d simulated:lab/FIXED", &ended);
-    g_assert_nonnull(strstr(ended.out, "\nfastest: A led all 6 rounds of fresh processes, "));
+    g_assert_nonnull(strstr(ended.out, "\nA is the fastest: simulated:lab/FIXED took "));
     run_line(bench, "profile " MODEL " -q --runs 20 --json - -d A=simulated:lab/HALF", &ended); /* of one there are none */
     json_auto_t *alone = parse_output(&ended);
     g_assert_null(json_object_get(alone, "rounds"));
+}
+
+/* Layers of two devices stand beside each other with the ratio over the rounds, also where they are found in the store. */
+static void test_layers_aligned(Bench *bench, gconstpointer data)
+{
+    static const char line[] = "profile " MODEL " -q --resume --runs 20 --no-peak --json - -d A=simulated:lab/FIXED "
+                               "-d B=simulated:lab/FIXED";
+    g_auto(Ended) ended = { 0 };
+    json_t *first = NULL;
+    for (int again = 0; again < 2; again++)
+    {
+        run_line(bench, line, &ended);
+        assert_status(&ended, 0);
+        json_auto_t *document = parse_output(&ended);
+        const json_t *aligned = json_object_get(document, "layers_aligned"),
+                     *row = json_array_get(json_object_get(aligned, "rows"), 0);
+        g_assert_cmpstr(text_of(aligned, "a"), ==, "A");
+        g_assert_cmpint(json_integer_value(json_object_get(row, "n_rounds")), ==, 6);
+        g_assert_cmpfloat(json_number_value(json_object_get(row, "ratio")), ==, 1);
+        g_assert_true(json_is_number(json_object_get(row, "ratio_lower")));
+        g_assert_true(first == NULL || json_equal(first, (json_t *)aligned));
+        first = first == NULL ? json_incref((json_t *)aligned) : first;
+    }
+    json_decref(first);
 }
 
 static void test_merge(Bench *bench, gconstpointer data)
@@ -272,7 +331,7 @@ static void test_interrupt_hanging(Bench *bench, gconstpointer data)
         start_line(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS "
                           "-d simulated:lab/PLAIN");
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
-    wait_for(lines, "faulty/HANGS: starts");
+    wait_for(lines, "faulty/HANGS  starts");
     g_subprocess_send_signal(process, SIGINT);
     wait_for(lines, "interrupted: 2 of 3 devices were not measured");
     g_autoptr(GBytes) out = g_input_stream_read_bytes(g_subprocess_get_stdout_pipe(process), 65536, NULL, NULL);
@@ -280,7 +339,7 @@ static void test_interrupt_hanging(Bench *bench, gconstpointer data)
     g_assert_cmpint(status_of(process), ==, 128 + SIGINT);
     g_autofree char *text = g_strndup(g_bytes_get_data(out, NULL), g_bytes_get_size(out));
     g_assert_nonnull(strstr(text, "simulated:lab/FIXED"));
-    g_assert_nonnull(strstr(text, "5.000 ms"));
+    g_assert_nonnull(strstr(text, "5.00 ms"));
     g_assert_null(strstr(text, "lab/PLAIN"));
     assert_none_left(bench);
     assert_store_whole(bench, "out/profile/store.db");
@@ -350,7 +409,7 @@ static void test_interrupt_twice(Bench *bench, gconstpointer data)
     g_autoptr(GSubprocess) process =
         start_line(bench, "profile " MODEL " --runs 20 --timeout 0 -d simulated:lab/FIXED -d simulated:faulty/HANGS");
     g_autoptr(GDataInputStream) lines = g_data_input_stream_new(g_subprocess_get_stderr_pipe(process));
-    wait_for(lines, "faulty/HANGS: starts");
+    wait_for(lines, "faulty/HANGS  starts");
     g_subprocess_send_signal(process, SIGTERM);
     g_subprocess_send_signal(process, SIGINT);
     g_assert_true(g_subprocess_wait(process, NULL, NULL));
@@ -407,9 +466,11 @@ int main(int argc, char **argv)
     g_test_add("/profile/wrong-answer", Bench, NULL, bench_init, test_wrong_answer, bench_clear);
     g_test_add("/profile/other-precision", Bench, NULL, bench_init, test_other_precision, bench_clear);
     g_test_add("/profile/fault-page", Bench, NULL, bench_init, test_fault_page, bench_clear);
+    g_test_add("/profile/untested-version", Bench, NULL, bench_init, test_untested_version, bench_clear);
     g_test_add("/profile/exports", Bench, NULL, bench_init, test_exports, bench_clear);
     g_test_add("/profile/resume", Bench, NULL, bench_init, test_resume, bench_clear);
     g_test_add("/profile/rounds", Bench, NULL, bench_init, test_rounds, bench_clear);
+    g_test_add("/profile/layers-aligned", Bench, NULL, bench_init, test_layers_aligned, bench_clear);
     g_test_add("/profile/merge", Bench, NULL, bench_init, test_merge, bench_clear);
     g_test_add("/profile/two-processes", Bench, NULL, bench_init, test_two_processes, bench_clear);
     g_test_add("/profile/interrupt-hanging", Bench, NULL, bench_init, test_interrupt_hanging, bench_clear);

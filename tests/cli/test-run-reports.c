@@ -24,7 +24,7 @@ static void test_reported_once(Bench *bench, gconstpointer data)
         { "--batches 2 --repetitions 6 -q", 1, 0 },  /* some repetitions were whole */
         { "--batches 20 --repetitions 1 -q", 0, 1 }, /* none was */
         { "--batches 20 --repetitions 1", 0, 1 },
-        { "--batches 2 --repetitions 6 -q --json -", 2, 1 }, /* of the run, and of its measurement */
+        { "--batches 2 --repetitions 6 -q --json -", 3, 1 }, /* of the run, of its measurement and in the verdict */
     };
     g_auto(Ended) ended = { 0 };
     write_text(bench, "plan.json", ONE);

@@ -82,12 +82,27 @@ static void test_bad_lines(Bench *bench, gconstpointer data)
         { "study run ./", 3, "./: is a folder; expected a study's name or its YAML file" },
         { "study run ./ --only export", 3, "is a folder" },
         { "study run /dev/null", 3, "/dev/null:1: the file is empty" },
+        { "study run conv-algorithms --model resnet55", 2, "--model: zoo: there is no model 'resnet55'; did you mean" },
+        { "study run conv-algorithms --model plan.onnx", 2, "/plan.onnx: no such file; did you mean \"plain.onnx\"?" },
+        { "study run conv-algorithms --model plain.onnx", 2, "/plain.onnx: has no convolution" },
+        { "study run conv-algorithms --model ./plain", 2, "/plain: no such file" },
+        { "study run conv-algorithms --model vit", 2, "--model: \"vit\" is no convolutional network of the zoo" },
+        { "study run conv-algorithms --algorithm winnograd", 2,
+          "--algorithm: \"winnograd\" is not a convolution algorithm; did you mean \"winograd\"?" },
+        { "study run conv-algorithms --algorithm best --algorithm best", 2, "--algorithm: \"best\" is listed twice" },
+        { "study run conv-algorithms --model alexnet --max-size 50", 2,
+          "--max-size: alexnet takes images of 64 or more, not 50" },
+        { "study run small.yaml --algorithm best", 2, "unknown key \"algorithms\"" },
+        { "study run gnn-stages --model resnet50", 2, "unknown key \"models\"" },
         { "study export small.yaml", 4, "out/small/store.db" },
         { "study status nothing", 4, "nothing" },
         { "study import nowhere.csv -o out/x", 4, "nowhere.csv" },
     };
     g_autofree char *link = bench_path(bench, "link");
     write_text(bench, "small.yaml", SMALL);
+    g_auto(Ended) exported = { 0 };
+    run_line(bench, "zoo export matmul -q -o plain.onnx", &exported);
+    assert_status(&exported, 0);
     g_assert_cmpint(symlink("not-there", link), ==, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
     {
@@ -253,8 +268,8 @@ static void test_laptop(Bench *bench, gconstpointer data)
     }
     run_line(bench, line, &ended);
     assert_status(&ended, 0);
-    g_autofree char *head =
-        g_strdup_printf("laptop: %u rows: %u latencies, %u failures\n", n_rows, n_rows - n_flagged, n_flagged);
+    g_autofree char *head = g_strdup_printf("laptop · %u rows\nThe tables have %u latencies and %u failures\n", n_rows,
+                                            n_rows - n_flagged, n_flagged);
     g_assert_true(g_str_has_prefix(ended.out, head));
     check_golden("study-import.txt", ended.out);
     g_assert_cmpint(query(bench, "out/laptop/store.db", "SELECT COUNT(*) FROM measurement WHERE outcome = 'ok'"), ==,

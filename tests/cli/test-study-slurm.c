@@ -135,7 +135,7 @@ static void test_node_dies(Bench *bench, gconstpointer data)
     await_end(&cluster);
     run_line(bench, "study status sweep.yaml", &ended);
     g_assert_nonnull(strstr(ended.out, "sweep: 6 shards, 108 cases: 108 done, 0 failed, 0 unavailable, 0 missing\n"));
-    g_assert_nonnull(strstr(ended.out, "A matmul        54    54       0            0        0\n"));
+    g_assert_nonnull(strstr(ended.out, "A matmul     done       54    54       0            0        0\n"));
     run_line(bench, "study submit sweep.yaml --missing", &ended);
     assert_status(&ended, 0);
     g_assert_cmpstr(ended.out, ==, "");

@@ -127,7 +127,7 @@ static void test_wrong(Bench *bench, gconstpointer data)
           "--time: is above the limit of partition fast" },
         { "--slurm --shards 2 --cluster wrong.yaml", 3, "wrong.yaml:1: unknown key \"partitoin\"; did you mean" },
         { "--missing", 3, "was not submitted: \"study submit --slurm --shards N\" does that" },
-        { "--missing --runs 7", 2, "--runs: with --missing the first submission says how cases are measured" },
+        { "--missing --runs 7", 2, "--missing and --runs: one of them, not both" },
     };
     write_text(bench, "wrong.yaml", "partitoin: main\n");
     write_text(bench, "cluster.yaml",
@@ -412,6 +412,53 @@ static void test_failures(Bench *bench, gconstpointer data)
     g_assert_nonnull(strstr(script, "'B=simulated:faulty/REFUSES' '--retry' &\n"));
 }
 
+/* A table whose status says what became of each combination, by the tasks that are left. What an algorithm does not support
+ * is an answer. A model of the command line is found from every folder. */
+static void test_combinations(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) ended = { 0 };
+    static const struct
+    {
+        const char *queue, *winograd, *runtime;
+    } rows[] = {
+        { "12_2|RUNNING|n2", "running ", "running " },
+        { "12_2|PENDING|(Resources)", "queued ", "queued " },
+        { "", "missing ", "missing " },
+    };
+    write_text(bench, "conv.yaml",
+               "title: Two\nkind: conv-algorithms\nmodels: [small-cnn]\nalgorithms: [winograd, runtime]\nverify: false\n"
+               "sizes: [16, 32]\nenergy: none\ndevices:\n  A: {device: simulated:lab/FIXED}\nprotocol: {runs: 5}\n");
+    run_line(bench, "zoo export small-cnn -o net.onnx -q", &ended);
+    install(bench, "sbatch", "echo 12");
+    run_slurm(bench, "study submit conv.yaml --slurm --shards 2 --model net.onnx --model small-cnn --max-size 64", &ended);
+    assert_status(&ended, 0);
+    g_autofree char *script = read_text(bench, "out/conv/cluster/job.sh"), *net = bench_path(bench, "net.onnx"),
+                    *word = g_strdup_printf("'--model' '%s' '--model' 'small-cnn'", net);
+    g_assert_nonnull(strstr(script, word));
+    run_task(bench, "out/conv/cluster/job.sh", "1");
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        g_autofree char *body = g_strdup_printf("echo '%s'", rows[i].queue);
+        install(bench, "squeue", body);
+        run_slurm(bench, "study status conv.yaml", &ended);
+        assert_status(&ended, 0);
+        g_autofree char *winograd = g_strdup_printf("A small-cnn, winograd  %s", rows[i].winograd),
+                        *runtime = g_strdup_printf("A small-cnn, runtime   %s", rows[i].runtime);
+        g_test_message("%s", ended.out);
+        g_assert_true(strstr(ended.out, winograd) != NULL && strstr(ended.out, runtime) != NULL);
+        g_assert_nonnull(strstr(ended.out, "\n    1  done "));
+    }
+    run_task(bench, "out/conv/cluster/job.sh", "2");
+    run_slurm(bench, "study status conv.yaml", &ended);
+    g_assert_nonnull(
+        strstr(ended.out, "conv: 2 shards, 6 cases: 3 done, 3 unsupported, 0 failed, 0 unavailable, 0 missing\n"));
+    g_assert_nonnull(strstr(ended.out, "A small-cnn, winograd  unsupported "));
+    g_assert_nonnull(strstr(ended.out, "A small-cnn, runtime   done "));
+    g_assert_nonnull(strstr(ended.out, "A net.onnx, winograd   unsupported "));
+    run_slurm(bench, "study submit conv.yaml --missing --retry", &ended); /* nothing failed */
+    g_assert_cmpstr(ended.out, ==, "");
+}
+
 /* --- what cannot be merged ---------------------------------------------------------------------------------------------
  */
 
@@ -501,6 +548,7 @@ int main(int argc, char **argv)
     ADD(missing);
     ADD(terminated);
     ADD(failures);
+    ADD(combinations);
     ADD(merge_refused);
     return g_test_run();
 }

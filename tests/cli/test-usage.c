@@ -151,7 +151,7 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
         { "trac", "trace" },
         { "trace di", "diff" },
         { "trace mode", "model.onnx" },
-        { "trace model.onnx --ti", "--timeline" },
+        { "trace model.onnx --wi", "--window" },
         { "trace diff mode", "model.onnx" },
         { "trace diff --js", "--json" },
         { "help trace ''", "diff" },
@@ -178,6 +178,88 @@ static void test_completion_bash(Bench *bench, gconstpointer data)
                             "echo \"${COMPREPLY[*]}\"",
                             known[i].words);
         run_shell(bench, "bash", script, &ended);
+        assert_status(&ended, 0);
+        g_assert_cmpstr(g_strchomp(ended.out), ==, known[i].expected);
+    }
+}
+
+/* The rows of --help are all there: each verb's own and each option, with the first words of what --help says of it. */
+static void test_completion_zsh(Bench *bench, gconstpointer data)
+{
+    g_auto(Ended) overview = { 0 }, zsh = { 0 };
+    run_line(bench, "help", &overview);
+    run_line(bench, "completion zsh", &zsh);
+    assert_status(&zsh, 0);
+    g_assert_true(g_str_has_prefix(zsh.out, "#compdef inferometer\n"));
+    g_assert_null(strstr(zsh.out, "(null)"));
+    g_autoptr(GRegex) verb_row = g_regex_new("^  ([a-z]+(?: [a-z]+)?)  +[a-z]", G_REGEX_MULTILINE, 0, NULL),
+                      option_row =
+                          g_regex_new("^  (?:-(.), |    )--([a-z-]+).*\n? +(\\w+ \\w+)", G_REGEX_MULTILINE, 0, NULL);
+    g_autoptr(GMatchInfo) verb = NULL;
+    guint n_verbs = 0, n_options = 0;
+    for (g_regex_match(verb_row, overview.out, 0, &verb); g_match_info_matches(verb); g_match_info_next(verb, NULL))
+    {
+        g_autofree char *name = g_match_info_fetch(verb, 1), *line = g_strdup_printf("help %s", name),
+                        *start = g_strdup_printf("\n    '%s') _arguments", name);
+        char *begin = strstr(zsh.out, start);
+        if (begin == NULL)
+            g_error("zsh completes nothing of %s", name);
+        g_autofree char *rows = g_strndup(begin, (gsize)(strstr(begin, " ;;\n") - begin));
+        g_auto(Ended) help = { 0 };
+        g_autoptr(GMatchInfo) option = NULL;
+        run_line(bench, line, &help);
+        for (g_regex_match(option_row, help.out, 0, &option); g_match_info_matches(option);
+             g_match_info_next(option, NULL), n_options++)
+        {
+            g_autofree char *letter = g_match_info_fetch(option, 1), *term = g_match_info_fetch(option, 2);
+            g_autofree char *word = g_strdup_printf("--%s", term), *with_letter = g_strdup_printf("{-%s", letter);
+            g_assert_nonnull(strstr(rows, word));
+            g_assert_true(*letter == '\0' || strstr(rows, with_letter) != NULL);
+        }
+        n_verbs++;
+    }
+    g_assert_cmpuint(n_verbs, >, 30);
+    g_assert_cmpuint(n_options, >, 300);
+    g_assert_nonnull(strstr(
+        zsh.out,
+        "--dtype='[precision to compute in: f32, f16 or bf16; not given: the model'\\''s own]:DTYPE:(f32 f16 bf16)'"));
+    g_assert_nonnull(
+        strstr(zsh.out, "\\*{-d+,--device=}'[a device to measure on, ENGINE:UNIT[:INDEX\\][@CORES\\][#STREAMS\\]]"));
+    g_assert_nonnull(strstr(zsh.out, "'merge:add to one store the measurements that it lacks and others have'"));
+}
+
+/* What zsh's own functions are handed, which stand in here for its line editor. */
+static void test_completion_zsh_answers(Bench *bench, gconstpointer data)
+{
+    static const struct
+    {
+        const char *words, *expected;
+    } known[] = {
+        { "pro",
+          "verbs: profile compare study plan run trace devices zoo report store kernels predict evaluate stress train "
+          "tune help completion" },
+        { "store me", "verbs: show merge export check" },
+        { "store show ''", "options: --document= -q --quiet --log= -h --help *:argument:{ _files;  }" },
+        { "trace diff ''",
+          "options: --html= --figures= --document= --all --json= -q --quiet --log= -h --help *:argument:{ _files;  }" },
+        { "help store ''", "verbs: show merge export check" },
+        { "help profile ''", "" },
+    };
+    g_autofree char *zsh = g_find_program_in_path("zsh");
+    if (zsh == NULL)
+    {
+        g_test_skip("no zsh on this machine");
+        return;
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
+    {
+        g_auto(Ended) ended = { 0 };
+        g_autofree char *script = g_strdup_printf(
+            "\"$INFEROMETER\" completion zsh >c || exit; zsh -f -n c || exit; words=(inferometer %s); CURRENT=$#words; "
+            "_describe() { local -a all=(\"${(@P)2}\"); print -n verbs: ${all%%%%:*} ''; }; "
+            "_arguments() { print -n options: ${@[2,-1]%%%%\\[*}; }; . ./c; print",
+            known[i].words);
+        run_shell(bench, "zsh", script, &ended);
         assert_status(&ended, 0);
         g_assert_cmpstr(g_strchomp(ended.out), ==, known[i].expected);
     }
@@ -256,7 +338,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "profile m --option openvino:A=B", "no --device is of that engine" },
         { "profile m -d openvino:CPU@0 -d openvino:CPU@0", "--device openvino:CPU@0: given twice" },
         { "profile m -d A=openvino:CPU -d A=onnxruntime:CPU", "alias A means both" },
-        { "store export --json x --format csv", "not both" },
+        { "store export --json x --format csv", "--format and --json: one of them, not both" },
         { "store export --json x --samples", "JSON has the samples in it" },
         { "store export --json - --csv -", "cannot both go to standard output" },
         { "profile m --option X", "--option: \"X\" is not [ENGINE:]KEY=VALUE" },
@@ -290,7 +372,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "plan --size 5,6 --size 5,6", "--size 5,6: given twice" },
         { "plan --objective speed", "--objective: \"speed\" is none of latency, throughput, energy" },
         { "plan --grid 0.3,1.5", "--grid: \"0.3,1.5\" is not a list of shares between 0 and 1" },
-        { "plan --grid 0.3,,0.5", "is not a list of shares between 0 and 1" },
+        { "plan --grid 0.3,,0.5", "--grid: \"0.3,,0.5\" has an empty entry" },
         { "plan --max-blocks 0", "is not a whole number from 1 to 8" },
         { "plan --batches 0", "--batches: \"0\" is not a whole number from 1 to 1000000" },
         { "plan --json - --table -", "--json and --table cannot both go to standard output" },
@@ -312,7 +394,7 @@ static void test_usage_errors(Bench *bench, gconstpointer data)
         { "trace x --batch last", "--batch: \"last\" is not a whole number" },
         { "trace x --json - --csv -", "cannot both go to standard output" },
         { "trace diff", "needs A [B]" },
-        { "completion tcsh", "no completion for the shell \"tcsh\"" },
+        { "completion tcsh", "no completion for the shell \"tcsh\": bash, fish or zsh" },
     };
     for (gsize i = 0; i < G_N_ELEMENTS(known); i++)
     {
@@ -427,6 +509,8 @@ int main(int argc, char **argv)
     g_test_add("/cli/version", Bench, NULL, bench_init, test_version, bench_clear);
     g_test_add("/cli/man", Bench, NULL, bench_init, test_man, bench_clear);
     g_test_add("/cli/completion-bash", Bench, NULL, bench_init, test_completion_bash, bench_clear);
+    g_test_add("/cli/completion-zsh", Bench, NULL, bench_init, test_completion_zsh, bench_clear);
+    g_test_add("/cli/completion-zsh-answers", Bench, NULL, bench_init, test_completion_zsh_answers, bench_clear);
     g_test_add("/cli/completion-fish", Bench, NULL, bench_init, test_completion_fish, bench_clear);
     g_test_add("/cli/usage-errors", Bench, NULL, bench_init, test_usage_errors, bench_clear);
     g_test_add("/cli/no-arguments", Bench, NULL, bench_init, test_no_arguments, bench_clear);

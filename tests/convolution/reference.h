@@ -41,18 +41,26 @@ static inline double activated(const IfmConvOptions *options, double x)
 {
     switch (options->activation)
     {
-    case IFM_CONV_RELU:
+    case IFM_BLOCKED_RELU:
         return fmax(x, 0);
-    case IFM_CONV_CLIP:
+    case IFM_BLOCKED_CLIP:
         return fmin(fmax(x, (double)options->alpha), (double)options->beta);
-    case IFM_CONV_LEAKY_RELU:
+    case IFM_BLOCKED_LEAKY_RELU:
         return x < 0 ? (double)options->alpha * x : x;
-    case IFM_CONV_HARD_SIGMOID:
+    case IFM_BLOCKED_HARD_SIGMOID:
         return fmax(0, fmin(1, (double)options->alpha * x + (double)options->beta));
-    case IFM_CONV_SIGMOID:
+    case IFM_BLOCKED_SIGMOID:
         return 1 / (1 + exp(-x));
-    case IFM_CONV_TANH:
+    case IFM_BLOCKED_TANH:
         return tanh(x);
+    case IFM_BLOCKED_SILU:
+        return x / (1 + exp(-x));
+    case IFM_BLOCKED_HARD_SWISH:
+        return x * fmax(0, fmin(1, x / 6 + 0.5));
+    case IFM_BLOCKED_GELU:
+        return 0.5 * x * (1 + erf(x / sqrt(2)));
+    case IFM_BLOCKED_GELU_TANH:
+        return 0.5 * x * (1 + tanh(sqrt(2 / G_PI) * (x + 0.044715 * x * x * x)));
     default:
         return x;
     }

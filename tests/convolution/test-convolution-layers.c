@@ -1,5 +1,5 @@
 /* The record of what ran, and which algorithm each layer gets. */
-#include <convolution/convolution.h>
+#include <convolution/convolution-private.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -141,7 +141,7 @@ static void test_choice_refusals(void)
 static GPtrArray *one_row(gint64 channels, const char *runtime, const char *algorithm, double time_ns)
 {
     IfmConvShape shape = { 1, channels, 64, 1, { 14, 14 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 }, { 0 }, 16, 16 };
-    const IfmConvOptions options = { .n_threads = 2, .activation = IFM_CONV_RELU, .has_sum = TRUE };
+    const IfmConvOptions options = { .n_threads = 2, .activation = IFM_BLOCKED_RELU, .has_sum = TRUE };
     GPtrArray *rows = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_conv_tuned_free);
     IfmConvTuned *row = ifm_conv_tuned_key(&shape, &options, runtime);
     g_free(row->algorithm);
@@ -198,7 +198,7 @@ static void test_tuning_keys(void)
     for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++)
     {
         shapes[i] = plain;
-        options[i] = (IfmConvOptions){ .n_threads = 2, .activation = IFM_CONV_RELU };
+        options[i] = (IfmConvOptions){ .n_threads = 2, .activation = IFM_BLOCKED_RELU };
     }
     shapes[1].groups = 32;
     shapes[2].stride[1] = 2;
@@ -207,7 +207,7 @@ static void test_tuning_keys(void)
     shapes[5].batch = 2;
     shapes[6].out_channels = 96;
     options[7].has_sum = TRUE;
-    options[8].activation = IFM_CONV_IDENTITY;
+    options[8].activation = IFM_BLOCKED_IDENTITY;
     options[9].max_workspace_bytes = 4096;
     for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++)
     {
@@ -255,6 +255,39 @@ static void test_tuning_path(void)
     g_assert_cmpstr(usual, ==, expected);
 }
 
+/* Each kind of processor has a text of its own: one letter of what tells them apart makes another. */
+static void test_processor(void)
+{
+    static const char x86[] =
+        "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n"
+        "stepping\t: 1\nmicrocode\t: 0x1000065\nflags\t\t: fpu hypervisor avx2\n\nprocessor\t: 1\n"
+        "model\t\t: 18\n";
+    static const struct
+    {
+        const char *from, *to;
+    } changes[] = { { "family\t: 25", "family\t: 26" }, { ": 17", ": 2" },     { "stepping\t: 1", "stepping\t: 2" },
+                    { "1000065", "1000066" },           { "hypervisor ", "" }, { "AMD EPYC", "AMD EPYC 9" } };
+    const gint64 caches[] = { 48 << 10, 1 << 20, 32 << 20 }, others[] = { 32 << 10, 1 << 20, 32 << 20 },
+                 none[] = { -1, 0, 0 };
+    g_autofree char *text = conv_processor_text(x86, caches, 3), *small = conv_processor_text(x86, others, 3),
+                    *arm = conv_processor_text("CPU implementer\t: 0x41\nCPU part\t: 0xd08\nCPU revision\t: 3\n", none, 3),
+                    *nothing = conv_processor_text("", none, 3);
+    g_assert_cmpstr(
+        text, ==,
+        "AuthenticAMD, family 25, model 17, stepping 1, microcode 0x1000065, AMD EPYC, under a hypervisor, caches "
+        "48 KiB 1024 KiB 32768 KiB");
+    g_assert_cmpstr(small, !=, text);
+    g_assert_cmpstr(arm, ==, "implementer 0x41, part 0xd08, revision 3");
+    g_assert_cmpstr(nothing, ==, "unknown");
+    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++)
+    {
+        g_autoptr(GString) other = g_string_new(x86);
+        g_assert_cmpuint(g_string_replace(other, changes[i].from, changes[i].to, 1), ==, 1);
+        g_autofree char *changed = conv_processor_text(other->str, caches, 3);
+        g_assert_cmpstr(changed, !=, text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -267,5 +300,6 @@ int main(int argc, char **argv)
     g_test_add_func("/convolution-layers/tuning/keys", test_tuning_keys);
     g_test_add_func("/convolution-layers/tuning-refusals", test_tuning_refusals);
     g_test_add_func("/convolution-layers/tuning-path", test_tuning_path);
+    g_test_add_func("/convolution-layers/processor", test_processor);
     return g_test_run();
 }

@@ -19,15 +19,13 @@ static const Isa isas[] = {
     { "portable", "SSE41", "avx", 8, TRUE },
 };
 
-static gboolean is_of_onednn(IfmConvAlgorithm algorithm)
-{
-    return algorithm == IFM_CONV_DIRECT || algorithm == IFM_CONV_GEMM;
-}
+/* IfmConvOptions.rows of all layers. */
+static const struct ConvAlgorithm *const *rows;
 
 /* That no other instruction set than the forced one is in the kernel's name. */
-static void check_isa(const char *implementation, IfmConvAlgorithm algorithm, const Isa *isa)
+static void check_isa(const char *implementation, const Isa *isa)
 {
-    if (is_of_onednn(algorithm))
+    if (strstr(implementation, "oneDNN ") != NULL)
         g_assert_null(strstr(implementation, isa->beyond));
     else
         for (gsize i = 0; i < G_N_ELEMENTS(isas); i++)
@@ -41,6 +39,7 @@ static gboolean check(const Layer *layer, IfmConvAlgorithm algorithm, const Isa 
     IfmConvOptions options = layer->options;
     options.max_isa = isa != NULL ? isa->name : NULL;
     options.n_threads = n_threads;
+    options.rows = rows;
     g_autoptr(GError) error = NULL;
     g_autoptr(IfmConv) conv = ifm_conv_new(&layer->shape, algorithm, &options, layer->weights, layer->bias, &error);
     g_assert_cmpint(ifm_conv_supports(&layer->shape, algorithm, &options, NULL), ==, conv != NULL);
@@ -50,7 +49,7 @@ static gboolean check(const Layer *layer, IfmConvAlgorithm algorithm, const Isa 
     g_assert_cmpint(ifm_conv_info(conv).algorithm, ==, algorithm);
     g_assert_nonnull(ifm_conv_info(conv).implementation);
     if (isa != NULL)
-        check_isa(ifm_conv_info(conv).implementation, algorithm, isa);
+        check_isa(ifm_conv_info(conv).implementation, isa);
     g_autofree float *output = g_new(float, layer->n_outputs);
     /* A second run gives the same: nothing of the first is left. */
     for (int round = 0; round < 2; round++)
@@ -97,12 +96,42 @@ static const IfmConvShape grid[] = {
     { 2, 48, 48, 3, { 5, 5 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } },
     { 1, 48, 48, 48, { 9, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
     { 2, 32, 32, 32, { 9, 9 }, { 5, 5 }, { 2, 2 }, { 1, 1 }, { 2, 2, 2, 2 } },
+    { 1, 32, 32, 32, { 11, 40 }, { 3, 4 }, { 1, 3 }, { 2, 2 }, { 3, 0, 1, 7 } },
+    { 3, 16, 16, 16, { 5, 6 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } },
+    { 1, 16, 16, 16, { 3, 2 }, { 7, 9 }, { 1, 1 }, { 1, 1 }, { 4, 8, 3, 5 } },
+    { 1, 32, 32, 32, { 21, 19 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 2, 16, 16, 16, { 20, 34 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 16, 16, 16, { 11, 15 }, { 5, 5 }, { 1, 1 }, { 1, 1 }, { 2, 2, 2, 2 } },
+    { 1, 32, 32, 32, { 14, 32 }, { 5, 5 }, { 2, 2 }, { 1, 1 }, { 2, 2, 2, 2 } },
+    { 1, 16, 16, 16, { 7, 1 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    /* groups of fewer channels than a block */
+    { 2, 32, 32, 16, { 9, 10 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 64, 64, 16, { 13, 17 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 2, 64, 64, 16, { 12, 9 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 32, 32, 4, { 8, 7 }, { 5, 3 }, { 1, 2 }, { 2, 1 }, { 3, 1, 4, 2 } },
+    { 1, 32, 32, 4, { 7, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 32, 32, 8, { 4, 5 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0 } },
+    { 1, 16, 16, 4, { 3, 3 }, { 5, 5 }, { 3, 3 }, { 1, 1 }, { 7, 7, 7, 7 } },
+    { 1, 48, 48, 2, { 9, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 48, 48, 8, { 6, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 32, 64, 8, { 7, 9 }, { 3, 3 }, { 2, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 2, 64, 32, 8, { 7, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 0, 1, 2 } },
+    { 1, 16, 48, 16, { 6, 5 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 6, 48, 3, { 8, 17 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    /* one vector of outputs: tiles of two rows */
+    { 1, 32, 16, 1, { 7, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 32, 16, 1, { 6, 31 }, { 5, 3 }, { 3, 1 }, { 2, 1 }, { 9, 2, 8, 1 } },
+    /* rows of several tiles, whose taps lie before, in and behind the image; padding alone */
+    { 1, 16, 48, 1, { 6, 37 }, { 3, 5 }, { 1, 2 }, { 1, 3 }, { 1, 9, 1, 11 } },
+    { 1, 16, 16, 1, { 2, 3 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 5, 6, 6, 7 } },
+    { 2, 5, 32, 1, { 9, 31 }, { 4, 6 }, { 2, 1 }, { 2, 1 }, { 3, 7, 2, 1 } },
 };
 
 /* A test of one algorithm with one instruction set, for each block. */
 typedef struct
 {
     const Isa *isa;
+    const struct ConvAlgorithm *const *rows;
     IfmConvAlgorithm algorithm;
     void (*test)(const Isa *isa, IfmConvAlgorithm algorithm, int block);
 } Forced;
@@ -116,25 +145,35 @@ static void test_grid(const Isa *isa, IfmConvAlgorithm algorithm, int block)
         layer_init(&layer, &grid[i], block, (guint32)i);
         n_run += check(&layer, algorithm, isa, 1 + (int)(i % 3));
     }
-    if (block == isa->block || !is_of_onednn(algorithm))
-        g_assert_cmpuint(n_run, >, 0);
+    g_assert_cmpuint(n_run, >, 0);
+    if (algorithm == IFM_CONV_DIRECT) /* what oneDNN has no kernel for runs by the own one */
+        g_assert_cmpuint(n_run, ==, G_N_ELEMENTS(grid));
 }
 
 /* What is done to the outputs beside the convolution, by each algorithm. */
 static void test_fused(const Isa *isa, IfmConvAlgorithm algorithm, int block)
 {
-    static const IfmConvShape shape = { 1, 16, 48, 1, { 10, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } };
-    for (int activation = 0; activation < IFM_N_CONV_ACTIVATIONS; activation++)
+    static const IfmConvShape shapes[] = {
+        { 1, 16, 48, 1, { 10, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+        /* direct alone has a way of its own for these */
+        { 1, 16, 16, 1, { 5, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+        { 1, 32, 32, 32, { 10, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+        { 1, 32, 32, 8, { 5, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+        { 1, 48, 48, 2, { 5, 9 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    };
+    const guint n_shapes = algorithm == IFM_CONV_DIRECT ? G_N_ELEMENTS(shapes) : 1;
+    for (guint i = 0; i < n_shapes * IFM_N_BLOCKED_ACTIVATIONS; i++)
         for (int parts = 0; parts < 4; parts++)
         {
+            const guint activation = i % IFM_N_BLOCKED_ACTIVATIONS;
             g_auto(Layer) layer = { 0 };
-            layer_init(&layer, &shape, block, 7);
+            layer_init(&layer, &shapes[i / IFM_N_BLOCKED_ACTIVATIONS], block, 7);
             layer.options.activation = (IfmConvActivation)activation;
-            layer.options.alpha = activation == IFM_CONV_CLIP ? -0.5F : 0.2F;
+            layer.options.alpha = activation == IFM_BLOCKED_CLIP ? -0.5F : 0.2F;
             layer.options.beta = 0.6F;
             layer.options.has_sum = (parts & 1) != 0;
             layer_set(&layer, (parts & 2) != 0);
-            g_assert_true(check(&layer, algorithm, isa, 1) || (algorithm == IFM_CONV_DIRECT && block != isa->block));
+            g_assert_true(check(&layer, algorithm, isa, 1));
         }
 }
 
@@ -148,6 +187,7 @@ static void test_forced(gconstpointer data)
 {
     const Forced *forced = data;
     const Isa *isa = forced->isa;
+    rows = forced->rows;
     if (!has(isa))
     {
         g_autofree char *why = g_strdup_printf("this processor has no %s", isa->name);
@@ -189,7 +229,7 @@ static void test_winograd(void)
     {
         g_auto(Layer) layer = { 0 };
         layer_init(&layer, &grid[i], 16, (guint32)i);
-        layer.options.activation = IFM_CONV_RELU;
+        layer.options.activation = IFM_BLOCKED_RELU;
         layer.options.has_sum = TRUE;
         layer_set(&layer, TRUE);
         for (int outputs = 2; outputs <= 6; outputs += 2)
@@ -213,7 +253,7 @@ static void test_winograd(void)
                     layer_check(&layer, output, outputs == 2 ? 2e-6 : 2e-5, implementation);
                 }
     }
-    g_assert_cmpuint(n_run, ==, 9 * 3 * 2 * 2);
+    g_assert_cmpuint(n_run, ==, 11 * 3 * 2 * 2);
 }
 
 /* Shapes that are none, and names of algorithms. */
@@ -412,20 +452,26 @@ const char *__asan_default_options(void)
     return "detect_leaks=0";
 }
 
+static void add_forced(const Isa *isa, const struct ConvAlgorithm *const *with, IfmConvAlgorithm algorithm,
+                       const char *whose)
+{
+    const char *name = ifm_conv_algorithm_name(algorithm);
+    g_autofree char *path = g_strdup_printf("/convolution/%s/grid/%s%s", isa->name, whose, name);
+    g_autofree char *fused = g_strdup_printf("/convolution/%s/fused/%s%s", isa->name, whose, name);
+    const Forced of_grid = { isa, with, algorithm, test_grid }, of_fused = { isa, with, algorithm, test_fused };
+    g_test_add_data_func_full(path, g_memdup2(&of_grid, sizeof of_grid), test_forced, g_free);
+    g_test_add_data_func_full(fused, g_memdup2(&of_fused, sizeof of_fused), test_forced, g_free);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (gsize k = 0; k < G_N_ELEMENTS(isas); k++)
+    {
         for (int i = 0; i < IFM_N_CONV_FIXED; i++)
-        {
-            const char *name = ifm_conv_algorithm_name((IfmConvAlgorithm)i);
-            g_autofree char *path = g_strdup_printf("/convolution/%s/grid/%s", isas[k].name, name);
-            g_autofree char *fused = g_strdup_printf("/convolution/%s/fused/%s", isas[k].name, name);
-            const Forced of_grid = { &isas[k], (IfmConvAlgorithm)i, test_grid };
-            const Forced of_fused = { &isas[k], (IfmConvAlgorithm)i, test_fused };
-            g_test_add_data_func_full(path, g_memdup2(&of_grid, sizeof of_grid), test_forced, g_free);
-            g_test_add_data_func_full(fused, g_memdup2(&of_fused, sizeof of_fused), test_forced, g_free);
-        }
+            add_forced(&isas[k], NULL, (IfmConvAlgorithm)i, "");
+        add_forced(&isas[k], ifm_conv_own_rows, IFM_CONV_DIRECT, "own-");
+    }
     g_test_add_func("/convolution/isas", test_isas);
     g_test_add_func("/convolution/winograd", test_winograd);
     g_test_add_func("/convolution/winograd-rule", test_winograd_rule);

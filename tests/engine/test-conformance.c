@@ -654,7 +654,8 @@ static void test_memory(gconstpointer device)
     gint64 grown = own ? after.device_peak_bytes - before.device_peak_bytes : after.peak_bytes - before.peak_bytes;
     g_assert_cmpint(grown, >=, 32 * 64 * 64 * 4);
     g_assert_cmpint(after.in_use_bytes, <=, after.peak_bytes);
-    g_assert_cmpint(after.peak_bytes, <=, after.reserved_bytes);
+    if (!own) /* else the host's allocator may have no arena, and reserves nothing */
+        g_assert_cmpint(after.peak_bytes, <=, after.reserved_bytes);
     g_assert_cmpint(after.device_in_use_bytes, <=, after.device_peak_bytes);
     g_assert_cmpint(after.device_peak_bytes, <=, after.device_reserved_bytes);
     fixture_close(&fixture);
@@ -882,7 +883,7 @@ static void test_wrong_use(gconstpointer device)
     g_auto(IfmTensor) f64 = IFM_TENSOR_INIT, flat = IFM_TENSOR_INIT;
     g_assert_true(ifm_tensor_init(&f64, IFM_DTYPE_F64, 2, (gint64[]){ 4, 8 }, NULL));
     g_assert_true(ifm_tensor_init(&flat, IFM_DTYPE_F32, 1, (gint64[]){ 32 }, NULL));
-    expect_invalid_input(fixture.request, &f64, "f64[4,8] given, f32[4,8] is right");
+    expect_invalid_input(fixture.request, &f64, "f64[4,8] given, f32[4,8] is expected");
     expect_invalid_input(fixture.request, &flat, "f32[32] given");
     IfmTensor strided = x;
     strided.strides_bytes[0] *= 2;

@@ -29,15 +29,21 @@ static IfmModel *make_model(void)
     return model;
 }
 
-static IfmModel *rewrite_model(IfmModel *model, IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers,
-                               GError **error)
+static IfmModel *rewrite_tuned(IfmModel *model, IfmConvCuda *cuda, const char *const *lines, const GPtrArray *tuned,
+                               GPtrArray *layers, GError **error)
 {
     g_auto(IfmConvChoice) choice = { 0 };
     ifm_conv_choice_init(&choice, lines, error);
     const OrtConvWish wish = {
-        .model_name = "two", .runtime = "onnxruntime", .choice = &choice, .n_threads = 1, .cuda = cuda
+        .model = model, .runtime = "onnxruntime", .choice = &choice, .n_threads = 1, .cuda = cuda, .tuned = tuned
     };
     return ifm_ort_conv_rewrite(model, &wish, layers, error);
+}
+
+static IfmModel *rewrite_model(IfmModel *model, IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers,
+                               GError **error)
+{
+    return rewrite_tuned(model, cuda, lines, NULL, layers, error);
 }
 
 static IfmModel *rewrite(IfmConvCuda *cuda, const char *const *lines, GPtrArray *layers, GError **error)
@@ -56,18 +62,29 @@ static void assert_node(const IfmModel *model, gsize index, const char *domain, 
     g_assert_cmpstr(found->str, ==, inputs);
 }
 
-static void test_graph(void)
+/* The library of the test, whose settings are those of a process, in a process of the test's own. Returns: (transfer full)
+ * NULL where that process has been seen to pass */
+static IfmConvCuda *open_alone(void)
 {
+    g_autoptr(GError) error = NULL;
     if (!g_test_subprocess())
     {
         g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
         g_test_trap_assert_passed();
-        return;
+        return NULL;
     }
-    g_autoptr(GError) error = NULL;
     g_setenv("IFM_CUDNN_LIBRARY", IFM_BUILD_DIR "/tests/convolution/libcudnn.so.9", TRUE);
-    g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(0, &error);
+    IfmConvCuda *cuda = ifm_conv_cuda_open(0, FALSE, &error);
     g_assert_no_error(error);
+    return cuda;
+}
+
+static void test_graph(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmConvCuda) cuda = open_alone();
+    if (cuda == NULL)
+        return;
 
     g_autoptr(GPtrArray) all = ifm_ort_conv_layers_new();
     g_autoptr(IfmModel) replaced = rewrite(cuda, (const char *[]){ "gemm", NULL }, all, &error);
@@ -110,21 +127,15 @@ static void test_forms(void)
     static const char *const text =
         "s : [1,4,8]; u ! [4,4,3]; t = Conv(s,u); -> t [1,4,6]; x : [1,4,9,8]; w ! [4,4,3,3]; y = Conv(x,w) "
         "auto_pad=SAME_LOWER strides=[1,2]; -> y [1,4,9,4]";
-    if (!g_test_subprocess())
-    {
-        g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
-        g_test_trap_assert_passed();
-        return;
-    }
     g_autoptr(GError) error = NULL;
-    g_setenv("IFM_CUDNN_LIBRARY", IFM_BUILD_DIR "/tests/convolution/libcudnn.so.9", TRUE);
-    g_autoptr(IfmConvCuda) cuda = ifm_conv_cuda_open(0, &error);
-    g_assert_no_error(error);
+    g_autoptr(IfmConvCuda) cuda = open_alone();
+    if (cuda == NULL)
+        return;
     g_autoptr(IfmModel) model = text_model(text, IFM_DTYPE_F32, FALSE, 17);
     g_autoptr(GPtrArray) none = ifm_ort_conv_layers_new(), layers = ifm_ort_conv_layers_new();
     g_assert_null(rewrite_model(model, cuda, (const char *[]){ "direct", NULL }, none, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
-    g_assert_cmpstr(error->message, ==, "direct cannot do 1 of 2 layers of two (not of two dimensions)");
+    g_assert_cmpstr(error->message, ==, "direct cannot do 1 of 2 layers of test (not of two dimensions)");
     g_clear_error(&error);
     g_autoptr(IfmModel) fallen =
         rewrite_model(model, cuda, (const char *[]){ "direct", "fallback=gemm", NULL }, layers, &error);
@@ -139,6 +150,46 @@ static void test_forms(void)
     g_assert_cmpint(shape->pads[1], ==, 1); /* one is needed, and SAME_LOWER puts it before */
     g_assert_cmpint(shape->pads[2], ==, 1);
     g_assert_cmpint(shape->pads[3], ==, 0);
+}
+
+static void assert_best(IfmConvCuda *cuda, const GPtrArray *tuned, guint n_new, const char *algorithm, GPtrArray *rows)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModel) model = text_model("x : [1,4,8,8]; u ! [4,4,3,3]; v ! [4,4,3,3]; w ! [4,4,3,3]; y = Conv(x,u) "
+                                           "pads=[1,1,1,1]; z = Conv(y,v) pads=[1,1,1,1]; a = Conv(z,w) pads=[0,0,1,1]; "
+                                           "-> a [1,4,7,7]",
+                                           IFM_DTYPE_F32, FALSE, 17);
+    g_autoptr(GPtrArray) layers = ifm_ort_conv_layers_new();
+    g_autoptr(IfmModel) made = rewrite_tuned(model, cuda, (const char *[]){ "best", NULL }, tuned, layers, &error);
+    g_assert_no_error(error);
+    guint n_keys = 0;
+    for (guint i = 0; i < layers->len; i++)
+    {
+        OrtConvLayer *layer = layers->pdata[i];
+        g_assert_cmpstr(layer->record->algorithm, ==, i < 2 ? algorithm : "runtime"); /* pads differ: none can do it */
+        if (layer->key == NULL)
+            continue;
+        n_keys++;
+        g_assert_cmpstr(layer->key->algorithm, ==, algorithm);
+        g_assert_cmpfloat(layer->key->time_ns, >, 0);
+        g_ptr_array_add(rows, g_steal_pointer(&layer->key));
+    }
+    g_assert_cmpuint(n_keys, ==, n_new);
+}
+
+/* What was the fastest once stays so: a model runs by what it was measured by. */
+static void test_best(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmConvCuda) cuda = open_alone();
+    if (cuda == NULL)
+        return;
+    g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_conv_tuned_free);
+    assert_best(cuda, known, 1, "gemm", known); /* two layers of one shape: one row */
+    g_setenv("IFM_FAKE_BEST", "0", TRUE);
+    assert_best(cuda, known, 0, "gemm", known);
+    g_ptr_array_set_size(known, 0);
+    assert_best(cuda, known, 1, "implicit_gemm", known);
 }
 
 /* The runtime that is installed has no such provider, or finds no GPU. */
@@ -169,11 +220,56 @@ static void test_no_gpu(void)
     g_assert_true(g_str_has_prefix(error->message, "onnxruntime:CUDA: not available"));
 }
 
+/* Nodes return before their kernels have ended: only layers that take their own times have any, and without such a layer
+ * there is no profile. Which nodes ran is known all the same. */
+static void test_times(void)
+{
+    static const char *const lines[][3] = { { "gemm", NULL }, { "winograd_nonfused", "fallback=runtime", NULL } };
+    g_autoptr(GError) error = NULL;
+    Fixture fixture;
+    if (!fixture_open(&fixture, "onnxruntime:CUDA:0"))
+        return;
+    IfmCompileOptions options = IFM_COMPILE_OPTIONS_INIT;
+    options.profiling = TRUE;
+    g_autoptr(IfmModel) model = make_model();
+    g_assert_null(ifm_engine_compile(fixture.engine, model, fixture.spec, &options, &error));
+    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
+    g_clear_error(&error);
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+    {
+        options.convolutions = lines[i];
+        fixture_compile(&fixture, make_model(), &options);
+        g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 3);
+        set_input(fixture.request, &x);
+        for (int k = 0; k < 3; k++)
+            run(fixture.request);
+        g_autoptr(GPtrArray) profiles = ifm_compiled_profile(fixture.compiled, fixture.request, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(profiles->len, ==, 3);
+        for (guint k = 0; k < profiles->len; k++)
+        {
+            const GPtrArray *nodes = ((const IfmEngineProfile *)profiles->pdata[k])->nodes;
+            g_assert_cmpuint(nodes->len, ==, i == 0 ? 2 : 1); /* 1x1 is nothing for Winograd */
+            g_assert_cmpint(((const IfmNodeTime *)nodes->pdata[0])->duration_ns, >, 0);
+            g_assert_cmpint(((const IfmNodeTime *)nodes->pdata[0])->start_ns, ==, -1);
+        }
+        fixture_drop(&fixture);
+    }
+    fixture_compile(&fixture, make_model(), NULL);
+    g_auto(IfmTensor) x = make_input(fixture.model, NULL, 0, 3);
+    g_autoptr(IfmEffectiveConfig) effective = ifm_compiled_effective_config(fixture.compiled, &x, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(effective->nodes->len, >=, 2);
+    fixture_close(&fixture);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/engine/conv-cuda/graph", test_graph);
     g_test_add_func("/engine/conv-cuda/forms", test_forms);
+    g_test_add_func("/engine/conv-cuda/best", test_best);
     g_test_add_func("/engine/conv-cuda/no-gpu", test_no_gpu);
+    g_test_add_func("/engine/conv-cuda/times", test_times);
     return g_test_run();
 }

@@ -143,7 +143,7 @@ static void test_record(void)
         g_assert_cmpint(layer->workspace_bytes, <=, 200000);
         if (!layer->fell_back)
             g_assert_cmpstr(layer->algorithm, ==, layer->asked);
-        else if (!g_str_equal(layer->algorithm, "runtime")) /* where oneDNN has no direct kernel for this processor */
+        else if (!g_str_equal(layer->algorithm, "runtime")) /* where oneDNN's kernel needs more, too */
             g_assert_cmpstr(layer->algorithm, ==, "direct");
         g_assert_cmpint(layer->macs, >, 0);
         g_assert_cmpint(*layer->implementation, !=, 0);
@@ -211,9 +211,9 @@ static void test_best(void)
     g_assert_no_error(error);
     g_assert_cmpuint(n_tuned(path), ==, n_shapes + 1); /* another number of threads is another row */
     g_setenv("IFM_TUNING_CACHE", "/proc/no/cache.json", TRUE);
-    g_autofree float *none = outputs_of("resnet18", one, 1, &n_other, &error);
-    g_assert_null(none);
-    g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+    g_autofree float *not_kept = outputs_of("resnet18", one, 1, &n_other, &error);
+    g_assert_no_error(error); /* it works without a cache */
+    check_equal("best without a cache", expected, not_kept, n, 1e-4);
     g_unsetenv("IFM_TUNING_CACHE");
     remove_tree(folder);
 }

@@ -6,6 +6,7 @@
 
 #include "build-folders.h"
 #include "fixture.h"
+#include "folder.h"
 #include "model-bytes.h"
 
 /* What is true of one engine alone, of opening engines, and of what a machine lacks. */
@@ -66,7 +67,7 @@ static void check_devices(const char *name, const char *const *expected)
         {
             const IfmDeviceInfo *info = devices->pdata[i];
             g_assert_true(info->available == (info->reason == NULL));
-            g_assert_nonnull(info->description);
+            g_assert_true(g_ascii_isgraph(*info->description));
             if (g_str_has_prefix(info->spec, *expected))
                 found = info;
         }
@@ -86,6 +87,97 @@ static void check_devices(const char *name, const char *const *expected)
 static void test_devices_onnxruntime(void)
 {
     check_devices("onnxruntime", (const char *[]){ "onnxruntime:CPU", "onnxruntime:CUDA", "onnxruntime:TensorRT", NULL });
+}
+
+/* A provider's library that lies with the runtime is loaded, and before it those that it needs by name. Where it does not
+ * load the device is listed with the reason. */
+static void check_provider(const char *folder, gboolean has_needed)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmClock) clock = ifm_clock_new_real();
+    g_autofree char *runtime = g_build_filename(folder, "libonnxruntime.so", NULL);
+    g_setenv("IFM_ONNXRUNTIME_LIBRARY", runtime, TRUE);
+    g_autoptr(IfmEngine) first = ifm_engine_open("onnxruntime", clock, &error), second = NULL;
+    g_assert_no_error(error);
+    second = ifm_engine_open("onnxruntime", clock, &error); /* in the same environment */
+    g_assert_no_error(error);
+    IfmEngine *const engines[] = { first, second };
+    g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse("onnxruntime:CUDA", NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(engines); i++)
+    {
+        IfmDeviceInfo *device = ifm_engine_find_device(engines[i], spec, &error);
+        if (has_needed)
+        {
+            g_assert_no_error(error);
+            g_assert_cmpstr(device->spec, ==, "onnxruntime:CUDA:0");
+            g_assert_true(g_ascii_isgraph(*device->description));
+        }
+        else
+        {
+            g_assert_error(error, IFM_ERROR, IFM_ERROR_UNAVAILABLE);
+            g_assert_nonnull(strstr(error->message, "libonnxruntime_providers_cuda.so does not load: "));
+            g_assert_nonnull(strstr(error->message, "libcurand.so.10 is not open"));
+            g_clear_error(&error);
+        }
+        ifm_device_info_free(device);
+    }
+}
+
+static void test_provider(gconstpointer has_needed)
+{
+    static const char *const names[] = { "libonnxruntime.so", "libonnxruntime_providers_cuda.so", "libcurand.so.10" };
+    if (g_test_subprocess())
+    {
+        check_provider(g_getenv("IFM_TEST_FOLDER"), has_needed != NULL);
+        return;
+    }
+    g_autofree char *runtime = ifm_path_runtime("onnxruntime");
+    if (!g_path_is_absolute(runtime))
+    {
+        g_test_skip("no ONNX Runtime of setup/install");
+        return;
+    }
+    const char *const files[] = { runtime, g_getenv("IFM_TEST_PROVIDER"), g_getenv("IFM_TEST_NEEDED") };
+    g_autofree char *folder = g_dir_make_tmp("ifm-provider-XXXXXX", NULL);
+    for (gsize i = 0; i < (has_needed != NULL ? 3 : 2); i++)
+    {
+        g_autofree char *link = g_build_filename(folder, names[i], NULL);
+        g_assert_cmpint(symlink(files[i], link), ==, 0);
+    }
+    g_setenv("IFM_TEST_FOLDER", folder, TRUE);
+    g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+    g_test_trap_assert_passed();
+    remove_tree(folder);
+}
+
+/* A runtime of a version that was not tested is used, and says so. */
+static void test_untested(void)
+{
+    if (g_test_subprocess())
+    {
+        g_autoptr(IfmClock) clock = ifm_clock_new_real();
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmEngine) engine = ifm_engine_open("onnxruntime", clock, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(ifm_engine_info(engine).version, ==, "1.999.0");
+        g_assert_true(g_str_has_prefix(ifm_engine_info(engine).untested, "onnxruntime 1.999.0 is outside "));
+        return;
+    }
+    g_autofree char *runtime = ifm_path_runtime("onnxruntime");
+    if (!g_path_is_absolute(runtime))
+    {
+        g_test_skip("no ONNX Runtime of setup/install");
+        return;
+    }
+    const char *named = g_getenv("IFM_ONNXRUNTIME_LIBRARY");
+    g_autofree char *before = g_strdup(named);
+    g_setenv("IFM_TEST_REAL", runtime, TRUE);
+    g_setenv("IFM_ONNXRUNTIME_LIBRARY", g_getenv("IFM_TEST_FAKE_VERSION"), TRUE);
+    g_test_trap_subprocess(NULL, 0, (GTestSubprocessFlags)0);
+    g_unsetenv("IFM_ONNXRUNTIME_LIBRARY");
+    if (before != NULL)
+        g_setenv("IFM_ONNXRUNTIME_LIBRARY", before, TRUE);
+    g_test_trap_assert_passed();
 }
 
 static void test_devices_openvino(void)
@@ -618,6 +710,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/engine/open", test_open);
     g_test_add_func("/engine/devices/onnxruntime", test_devices_onnxruntime);
+    g_test_add_data_func("/engine/devices/provider", "with what it needs", test_provider);
+    g_test_add_data_func("/engine/devices/provider-not-loading", NULL, test_provider);
+    g_test_add_func("/engine/devices/untested", test_untested);
     g_test_add_func("/engine/devices/openvino", test_devices_openvino);
     g_test_add_func("/engine/no-such-device", test_no_such_device);
     g_test_add_func("/engine/missing-runtime", test_missing_runtime);

@@ -1,8 +1,10 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include <glib/gstdio.h>
 
 #include "engine/runtime-private.h"
+#include "tested-versions.h"
 
 /* What the drivers of real runtimes share, on what those runtimes have said and written. */
 
@@ -77,6 +79,61 @@ static void test_last_line(void)
     g_assert_true(g_str_has_suffix(shown, "w… | Channels do not match: 3 and 4"));
 }
 
+/* --- versions ------------------------------------------------------------------------------------------------------- */
+
+static void test_at_least(void)
+{
+    static const struct
+    {
+        const char *version, *oldest;
+        gboolean is;
+    } cases[] = {
+        { "2025.1", "2025.1", TRUE },    { "2025.1.0-18503-6fec06580ab-releases/2025/1", "2025.1", TRUE },
+        { "2025.0.9", "2025.1", FALSE }, { "2024.6", "2025.1", FALSE },
+        { "2026.0", "2025.1", TRUE },    { "1.9", "1.23", FALSE }, /* numbers, not text */
+        { "1.100", "1.23", TRUE },       { "custom_build", "2025.1", FALSE },
+        { "2025", "2025.1", FALSE },     { "2025.x", "2025.1", FALSE },
+        { "", "2025.1", FALSE },         { NULL, "2025.1", FALSE },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_assert_true(ifm_runtime_is_at_least(cases[i].version, cases[i].oldest) == cases[i].is);
+}
+
+/* @version is outside what was tested, and the warning names it. */
+static void assert_untested(const char *runtime, const char *version, const char *begin)
+{
+    g_autofree char *untested = ifm_runtime_untested(runtime, version);
+    g_assert_nonnull(untested);
+    g_assert_true(g_str_has_prefix(untested, begin));
+    g_assert_nonnull(strstr(untested, " outside the tested versions, "));
+}
+
+static void test_untested(void)
+{
+    static const struct
+    {
+        const char *runtime, *oldest, *newest;
+    } tested[] = { IFM_TESTED_VERSIONS };
+    for (gsize i = 0; i < G_N_ELEMENTS(tested); i++)
+    {
+        const char *runtime = tested[i].runtime;
+        g_autofree char *patch = g_strconcat(tested[i].newest, ".99", NULL),
+                        *next = g_strdup_printf("%d.0.0", atoi(tested[i].newest) + 1),
+                        *past = g_strdup_printf("%d.99", atoi(tested[i].oldest) - 1),
+                        *begin = g_strdup_printf("%s %s is ", runtime, next),
+                        *unknown = g_strdup_printf("%s of an unknown version is ", runtime);
+        g_assert_null(ifm_runtime_untested(runtime, tested[i].oldest));
+        g_assert_null(ifm_runtime_untested(runtime, tested[i].newest));
+        g_assert_null(ifm_runtime_untested(runtime, patch));
+        assert_untested(runtime, next, begin);
+        assert_untested(runtime, past, runtime);
+        assert_untested(runtime, "", unknown);
+        assert_untested(runtime, NULL, unknown);
+        assert_untested(runtime, "custom_build", runtime);
+    }
+    g_assert_null(ifm_runtime_untested("simulated", "99.0"));
+}
+
 /* --- ONNX Runtime's profile ---------------------------------------------------------------------------------------------
  */
 
@@ -139,6 +196,8 @@ int main(int argc, char **argv)
     g_test_add_func("/runtime/words", test_words);
     g_test_add_func("/runtime/long-words", test_long_words);
     g_test_add_func("/runtime/last-line", test_last_line);
+    g_test_add_func("/runtime/at-least", test_at_least);
+    g_test_add_func("/runtime/untested", test_untested);
     g_test_add_func("/runtime/onnxruntime-profile/idle-threads", test_idle_threads);
     g_test_add_func("/runtime/onnxruntime-profile/no-profile", test_no_profile);
     return g_test_run();

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <base/fields.h>
+#include <kernel/aligned.h>
 #include <kernel/kernel.h>
 #include <profile/profile.h>
 
@@ -519,6 +520,147 @@ static void test_features(void)
     }
 }
 
+/* @more: longer from round to round */
+static json_t *rounds_of(const IfmMeasurement *of, int n_rounds, double factor, double more)
+{
+    json_t *op_types = json_array(), *rounds = json_array();
+    for (guint i = 0; i < of->nodes->len; i++)
+        json_array_append_new(op_types, json_string(((const IfmNodeRow *)of->nodes->pdata[i])->op_type));
+    for (int round = 0; round < n_rounds; round++)
+    {
+        json_t *times = json_array();
+        for (guint i = 0; i < of->nodes->len; i++)
+            json_array_append_new(times,
+                                  json_real(((const IfmNodeRow *)of->nodes->pdata[i])->median_ns * factor + round * more));
+        json_array_append_new(rounds, times);
+    }
+    return json_pack("{s:o,s:o,s:i}", "op_types", op_types, "rounds", rounds, "elapsed_ns", 1);
+}
+
+static const IfmAlignedRow *row_named(const GArray *rows, const char *name)
+{
+    for (guint i = 0; i < rows->len; i++)
+        if (g_str_equal(g_array_index(rows, IfmAlignedRow, i).name, name))
+            return &g_array_index(rows, IfmAlignedRow, i);
+    g_error("no row %s", name);
+}
+
+/* One fuses what the other does in pieces; one has its graph read, the other names. Each kernel is in one row. */
+static void test_aligned(Fixture *fixture, gconstpointer data)
+{
+    Fixture other = { fixture->model, fixture->analysis, ifm_measurement_new() };
+    ran(fixture, "x_abcd_acdb_conv1", "Reorder", 500);
+    ran(fixture, "conv1", "Convolution", 4000);
+    ran(fixture, "conv2_nchwc", "Conv", 3000);
+    ran(fixture, "dense", "FullyConnected", 2000);
+    ran(&other, "fused 1", "Conv", 1000); /* conv1, norm */
+    ran(&other, "fused 2", "Relu", 100);
+    ran(&other, "fused 3", "Conv", 6000); /* conv2, sum */
+    ran(&other, "fused 4", "Gemm", 2000); /* flatten, dense */
+    ran(&other, "fused 5", "Softmax", 50);
+    ran(&other, "made up", "Subgraph", 7);
+    json_t *costs = json_array();
+    static const char *const covers[] = { "[0,1]", "[2]", "[3,4]", "[5,6]", "[7]" };
+    for (gsize i = 0; i < G_N_ELEMENTS(covers); i++)
+        json_array_append_new(costs, json_pack("{s:b,s:s,s:i,s:o}", "covered", 1, "family", "convolution", "flop", 8,
+                                               "covers", json_loads(covers[i], 0, NULL)));
+    json_array_append_new(costs, json_null());
+    ifm_record_set_json(&other.measurement->breakdown, json_pack("{s:o}", "costs", costs));
+    g_autoptr(IfmKernels) first = kernels_of(fixture, NULL), second = kernels_of(&other, NULL);
+    g_assert_cmpstr(kernel_named(second, "fused 3")->label, ==, "conv2");
+    for (int n_rounds = 0; n_rounds <= 6; n_rounds += 3)
+    {
+        json_auto_t *a = n_rounds > 0 ? rounds_of(fixture->measurement, n_rounds, 1, 0) : NULL,
+                    *b = n_rounds > 0 ? rounds_of(other.measurement, n_rounds, 1, 10) : NULL;
+        const IfmAlignedSide sides[] = { { first, fixture->measurement, a }, { second, other.measurement, b } };
+        g_autoptr(GArray) rows = ifm_kernels_align(sides, fixture->model, fixture->analysis);
+        const IfmAlignedRow *conv1 = row_named(rows, "conv1"), *conv2 = row_named(rows, "conv2"),
+                            *dense = row_named(rows, "dense"), *moved = row_named(rows, "layout changes");
+        g_assert_cmpuint(rows->len, ==, 5);
+        g_assert_true(g_array_index(rows, IfmAlignedRow, 0).name == conv1->name);
+        g_assert_cmpuint(conv1->n_rounds, ==, n_rounds);
+        g_assert_cmpfloat(conv1->time_ns[0], ==, 4000);
+        g_assert_cmpfloat(conv1->time_ns[1], ==, n_rounds > 0 ? 1100 + 10 * (n_rounds - 1) : 1100);
+        g_assert_cmpfloat(dense->time_ns[1], ==, n_rounds > 0 ? 2050 + 10 * (n_rounds - 1) : 2050);
+        g_assert_cmpfloat(moved->time_ns[0], ==, 500);
+        g_assert_true(isnan(moved->time_ns[1]) && isnan(moved->ratio));
+        g_assert_cmpfloat(row_named(rows, "not known")->time_ns[1], ==, 7);
+        g_assert_true(ifm_aligned_is_told(conv2) == (n_rounds == 6)); /* fewer give no interval */
+        g_assert_true(isfinite(conv2->lower) == (n_rounds == 6));
+    }
+    ifm_measurement_free(other.measurement);
+}
+
+/* A ratio is that of the two times, and none is told from 1 within what the clocks may be off by: a step for each kernel of
+ * a row. */
+static void test_aligned_steps(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        int step_ns;
+        double lower, upper;
+    } cases[] = { { 0, 1.02, 1.02 }, { 10, 4070.0 / 4010, 4090.0 / 3990 }, { 100, 3980.0 / 4100, 4180.0 / 3900 } };
+    ran(fixture, "conv1", "Convolution", 4000);
+    ran(fixture, "conv2", "Convolution", 50);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    json_auto_t *good = rounds_of(fixture->measurement, 6, 1, 0), *slower = rounds_of(fixture->measurement, 6, 1.02, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
+    {
+        ifm_record_set_json(&fixture->measurement->breakdown, json_pack("{s:i}", "resolution_ns", cases[i].step_ns));
+        const IfmAlignedSide sides[] = { { kernels, fixture->measurement, good },
+                                         { kernels, fixture->measurement, slower } };
+        g_autoptr(GArray) rows = ifm_kernels_align(sides, fixture->model, fixture->analysis);
+        const IfmAlignedRow *conv1 = row_named(rows, "conv1"), *conv2 = row_named(rows, "conv2");
+        g_assert_cmpfloat_with_epsilon(conv1->ratio, 1.02, 1e-9);
+        g_assert_cmpfloat_with_epsilon(conv1->lower, cases[i].lower, 1e-9);
+        g_assert_cmpfloat_with_epsilon(conv1->upper, cases[i].upper, 1e-9);
+        g_assert_true(ifm_aligned_is_told(conv1) == (cases[i].step_ns < 100));
+        g_assert_true(ifm_aligned_is_told(conv2) == (cases[i].step_ns == 0));
+        g_assert_true((isinf(conv2->upper) != 0) == (cases[i].step_ns == 100)); /* it may take no time at all */
+    }
+}
+
+/* The rounds' ratios scatter about another middle than that of the times: the ratio is of the times that are shown. */
+static void test_aligned_ratio(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Convolution", 4000);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    json_auto_t *a = json_pack("{s:[s],s:[[f],[f],[f]]}", "op_types", "Convolution", "rounds", 1000.0, 2000.0, 3000.0),
+                *b = json_pack("{s:[s],s:[[f],[f],[f]]}", "op_types", "Convolution", "rounds", 2500.0, 1000.0, 2400.0);
+    const IfmAlignedSide sides[] = { { kernels, fixture->measurement, a }, { kernels, fixture->measurement, b } };
+    g_autoptr(GArray) rows = ifm_kernels_align(sides, fixture->model, fixture->analysis);
+    const IfmAlignedRow *row = row_named(rows, "conv1");
+    g_assert_cmpfloat(row->time_ns[1] - row->time_ns[0], ==, 400);
+    g_assert_cmpfloat_with_epsilon(row->ratio, 1.2, 1e-9); /* the median of the ratios is 0.8 */
+}
+
+/* A process that made another graph has no round, and rounds of other nodes are none. */
+static void test_aligned_rounds(Fixture *fixture, gconstpointer data)
+{
+    ran(fixture, "conv1", "Convolution", 4000);
+    ran(fixture, "conv2", "Convolution", 3000);
+    g_autoptr(IfmKernels) kernels = kernels_of(fixture, NULL);
+    json_auto_t *good = rounds_of(fixture->measurement, 6, 1, 0), *bad = rounds_of(fixture->measurement, 6, 2, 0),
+                *other = json_pack("{s:[s],s:[]}", "op_types", "Convolution", "rounds");
+    json_array_set_new(json_object_get(bad, "rounds"), 2, json_null());
+    const IfmAlignedSide sides[] = { { kernels, fixture->measurement, good }, { kernels, fixture->measurement, bad } };
+    g_autoptr(GArray) rows = ifm_kernels_align(sides, fixture->model, fixture->analysis);
+    g_assert_cmpuint(g_array_index(rows, IfmAlignedRow, 0).n_rounds, ==, 5);
+    g_assert_cmpfloat(g_array_index(rows, IfmAlignedRow, 0).ratio, ==, 2);
+    g_assert_false(ifm_aligned_is_told(&g_array_index(rows, IfmAlignedRow, 0)));
+    /* a runtime that left one out when it was measured, and one that has another in its rounds: by their names */
+    json_auto_t *more = json_pack("{s:[s,s,s],s:[s,s,s],s:[[f,f,f]]}", "names", "flatten", "conv1", "conv2", "op_types",
+                                  "Flatten", "Convolution", "Convolution", "rounds", 1.0, 8000.0, 6000.0);
+    const IfmAlignedSide named[] = { { kernels, fixture->measurement, good }, { kernels, fixture->measurement, more } };
+    g_autoptr(GArray) by_name = ifm_kernels_align(named, fixture->model, fixture->analysis);
+    g_assert_cmpuint(g_array_index(by_name, IfmAlignedRow, 0).n_rounds, ==, 1);
+    g_assert_cmpfloat(g_array_index(by_name, IfmAlignedRow, 0).ratio, ==, 2);
+    const IfmAlignedSide none[] = { { kernels, fixture->measurement, good }, { kernels, fixture->measurement, other } };
+    g_autoptr(GArray) bare = ifm_kernels_align(none, fixture->model, fixture->analysis);
+    g_assert_cmpuint(g_array_index(bare, IfmAlignedRow, 0).n_rounds, ==, 0);
+    g_assert_cmpfloat(g_array_index(bare, IfmAlignedRow, 0).ratio, ==, 1);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -538,5 +680,9 @@ int main(int argc, char **argv)
     g_test_add("/kernels/covered-copy", Fixture, NULL, set_up, test_covered_copy, tear_down);
     g_test_add("/kernels/page", Fixture, NULL, set_up, test_page, tear_down);
     g_test_add_func("/kernels/features", test_features);
+    g_test_add("/kernels/aligned", Fixture, NULL, set_up, test_aligned, tear_down);
+    g_test_add("/kernels/aligned-rounds", Fixture, NULL, set_up, test_aligned_rounds, tear_down);
+    g_test_add("/kernels/aligned-steps", Fixture, NULL, set_up, test_aligned_steps, tear_down);
+    g_test_add("/kernels/aligned-ratio", Fixture, NULL, set_up, test_aligned_ratio, tear_down);
     return g_test_run();
 }

@@ -47,7 +47,8 @@ static void test_refused(void)
     {
         const char *text, *message;
     } rows[] = {
-        { HEAD "a,Relu,4,1,none,,\na,Relu,4,,none,,\n", "t.csv:3: Latency_ms is empty, expected mean of the visit's runs" },
+        { HEAD "a,Relu,4,1,none,,\na,Relu,4,,none,,\n",
+          "t.csv:3: Latency_ms is empty, expected mean of the repetition's runs" },
         { HEAD "a,Relu,4,0,none,,\n", "t.csv:2: Latency_ms: found 0, expected a number above 0" },
         { HEAD "a,Relu,4,-1.5,none,,\n", "t.csv:2: Latency_ms: found -1.5, expected a number above 0" },
         { HEAD "a,Relu,4,fast,none,,\n", "t.csv:2: Latency_ms: \"fast\" is not a number" },

@@ -112,13 +112,13 @@ static void test_line(void)
     double y[4], weights[3];
     for (gsize i = 0; i < 4; i++)
         y[i] = 2e-3 * exact[3 * i] + 700 * exact[3 * i + 1] + 0.1 * exact[3 * i + 2];
-    learn_fit_line(exact, y, 4, 3, weights);
+    ifm_fit_line(exact, y, 4, 3, weights);
     g_assert_cmpfloat_with_epsilon(weights[0], 2e-3, 1e-8);
     g_assert_cmpfloat_with_epsilon(weights[1], 700, 1);
     g_assert_cmpfloat_with_epsilon(weights[2], 0.1, 1e-5);
     /* falling: a line would have a negative slope; without it the best relative fit is sum(1/y) / sum(1/y^2) */
     const double falling[] = { 1, 1, 2, 1, 3, 1 }, down[] = { 3, 2, 1 };
-    learn_fit_line(falling, down, 3, 2, weights);
+    ifm_fit_line(falling, down, 3, 2, weights);
     g_assert_cmpfloat(weights[0], ==, 0);
     g_assert_cmpfloat_with_epsilon(weights[1], (1 / 3.0 + 1 / 2.0 + 1) / (1 / 9.0 + 1 / 4.0 + 1), 1e-9);
 }

@@ -176,7 +176,7 @@ static void test_why(void)
         { { .measured_ns = 100, .predicted_ns = 150, .outside = outside, .asked = nan, .kernels_ns = nan },
           "outside of the training data: channels 2048, learnt from 16 to 256" },
         { { .measured_ns = 100, .predicted_ns = 150, .asked = 0.6, .achieved = 0.3, .kernels_ns = nan },
-          "the load reached 30 % of the time, asked 60 %" },
+          "the load achieved is 30 % of the time, asked 60 %" },
         { { .measured_ns = 100, .predicted_ns = 150, .asked = 0.9, .achieved = 0.5, .same = TRUE, .kernels_ns = nan },
           "not known: operator and sizes were learnt, the load was as asked, the runs differ by 0 %" },
         { { .measured_ns = 100, .predicted_ns = 150, .std_ns = 30, .asked = nan, .kernels_ns = nan },

@@ -245,9 +245,9 @@ static void test_bad_input(void)
 
 /* --- interrupted ---------------------------------------------------------------------------------------------------- */
 
-static void interrupt_after_6(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
+static void interrupt_after_6(const IfmProgress *now, void *user)
 {
-    if (g_str_equal(phase, "comparing, 6 pairs"))
+    if (g_str_equal(now->phase, "comparing, 6 pairs"))
         g_atomic_int_set((gint *)user, 1);
 }
 

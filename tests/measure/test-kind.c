@@ -202,7 +202,7 @@ static void test_compare_refused(void)
     sides[1] = (IfmCompareSide){ .kind = &ifm_kind_link, .spec = &link_case };
     g_assert_false(ifm_runner_compare(fixture.runner, sides, &protocol, 1, &comparison, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_UNSUPPORTED);
-    g_assert_cmpstr(error->message, ==, "A is a case of kind peak, B of kind link: one kind is right");
+    g_assert_cmpstr(error->message, ==, "A is a case of kind peak, B of kind link: one kind is expected");
     fixture_clear(&fixture);
 }
 

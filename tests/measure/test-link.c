@@ -249,9 +249,9 @@ static void test_lost(gconstpointer data)
 
 /* --- interruption --------------------------------------------------------------------------------------------------- */
 
-static void interrupt_now(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
+static void interrupt_now(const IfmProgress *now, void *user)
 {
-    if (n > 0)
+    if (now->n > 0)
         g_atomic_int_set((gint *)user, 1);
 }
 

@@ -633,7 +633,7 @@ static void test_hang_compiling(void)
     plan_text_init(&text, plan, 60, 300);
     g_autoptr(IfmMeasurement) measurement = measure_plan(&fixture, &text.plan_case);
     g_assert_cmpstr(measurement->error_code, ==, "timeout");
-    g_assert_cmpstr(measurement->reason, ==, "no sign of life for 1.000 s while compiling block 1 for X");
+    g_assert_cmpstr(measurement->reason, ==, "no sign of life for 1.00 s while compiling block 1 for X");
     fixture_clear(&fixture);
 }
 

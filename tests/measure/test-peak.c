@@ -292,9 +292,9 @@ static void test_wrong_case(void)
 
 /* --- interruption --------------------------------------------------------------------------------------------------- */
 
-static void interrupt_at_work(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
+static void interrupt_at_work(const IfmProgress *now, void *user)
 {
-    if (g_str_equal(phase, "running"))
+    if (g_str_equal(now->phase, "running"))
         g_atomic_int_set((gint *)user, 1);
 }
 

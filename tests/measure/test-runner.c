@@ -377,10 +377,10 @@ typedef struct
 } Interruption;
 
 /* Somebody presses Ctrl-C once the runner has told of that many samples. */
-static void interrupt_after(const char *phase, gsize n, double median_ns, double ci_ratio, void *user)
+static void interrupt_after(const IfmProgress *now, void *user)
 {
     Interruption *interruption = user;
-    if (!g_str_equal(phase, "running") || n < 3)
+    if (!g_str_equal(now->phase, "running") || now->n < 3)
         return;
     if (!interruption->later)
         g_atomic_int_set(&interruption->fixture.interrupted, 1);

@@ -270,6 +270,9 @@ static void test_round_trip(void)
     g_assert_true(ifm_model_save(built, path, &error));
     g_autoptr(IfmModel) opened = ifm_model_open(path, &error);
     g_assert_no_error(error);
+    g_autofree char *inputs = ifm_model_input_names(path, &error), *none = ifm_model_input_names("/nowhere", NULL);
+    g_assert_cmpstr(inputs, ==, "[\"x\"]");
+    g_assert_null(none);
     g_assert_cmpstr(ifm_model_name(opened), ==, "a-name");
     g_assert_cmpstr(ifm_model_path(opened), ==, path);
     g_assert_cmpstr(ifm_model_digest(opened, NULL), ==, ifm_model_digest(built, NULL));

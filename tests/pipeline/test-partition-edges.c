@@ -63,10 +63,10 @@ static void test_refused(void)
     g_autoptr(GError) error = NULL;
     g_assert_false(ifm_partition_edges(beyond, 3, cuts, 2, ordered, ends, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_INVALID);
-    g_assert_cmpstr(error->message, ==, "edge 1 ends in node 5; 0 to 4 are right");
+    g_assert_cmpstr(error->message, ==, "edge 1 ends in node 5; 0 to 4 are expected");
     g_clear_error(&error);
     g_assert_false(ifm_partition_edges(below, 3, cuts, 2, ordered, ends, &error));
-    g_assert_cmpstr(error->message, ==, "edge 2 ends in node -1; 0 to 4 are right");
+    g_assert_cmpstr(error->message, ==, "edge 2 ends in node -1; 0 to 4 are expected");
 }
 
 int main(int argc, char **argv)

@@ -27,7 +27,7 @@
 static void assert_near(const char *what, double ns, double ms)
 {
     if (fabs(ns - ms * 1e6) > 0.01 * fabs(ms) * 1e6 + 100) /* nodes are cut to a ns */
-        g_error("%s is %.0f ns; %.0f is right", what, ns, ms * 1e6);
+        g_error("%s is %.0f ns; %.0f is expected", what, ns, ms * 1e6);
 }
 
 typedef struct
@@ -72,7 +72,7 @@ static void check_track(const IfmTrackUse *use, const Known *right)
     assert_near("idle: host", (double)use->idle_by_cause_ns[IFM_IDLE_HOST], 0);
     assert_near("idle: unknown", (double)use->idle_by_cause_ns[IFM_IDLE_UNKNOWN], 0);
     /* none works while C's results are copied, nor while the last two batches are copied to it */
-    assert_near("idle while none works", (double)use->idle_alone_ns, N * COPY_OUT + 2 * COPY_IN);
+    assert_near("idle while others are idle", (double)use->idle_alone_ns, N * COPY_OUT + 2 * COPY_IN);
 }
 
 static void check_stages(const IfmTraceAnalysis *analysis)

@@ -576,7 +576,7 @@ static void test_refused(void)
     g_assert_null(ifm_pipeline_new(plan, &run.options, &run.error));
     g_assert_cmpstr(run.error->message, ==,
                     "block 1: A: the plan does not say which device that is; \"devices\": {\"A\": {\"device\": "
-                    "\"openvino:CPU\"}} is right");
+                    "\"openvino:CPU\"}} is expected");
     run_clear(&run);
 }
 
@@ -629,14 +629,15 @@ static void wrong_ratios(IfmBatch *batch, Graph *graph)
 
 static void test_bad_batches(void)
 {
-    assert_batch_refused(too_many_nodes, "batch 2: 1001 nodes (0 its own), 4000 edges; 1 to 1000 and 0 to 4000 are right");
+    assert_batch_refused(too_many_nodes,
+                         "batch 2: 1001 nodes (0 its own), 4000 edges; 1 to 1000 and 0 to 4000 are expected");
     assert_batch_refused(wrong_shape,
-                         "batch 2: 'edge_index' is i64[2,4000]; contiguous i64[2,3999] in host memory is right");
-    assert_batch_refused(wrong_ratios, "batch 2: its ratios of block 1 add up to 0.9; 1 is right, none below 0");
+                         "batch 2: 'edge_index' is i64[2,4000]; contiguous i64[2,3999] in host memory is expected");
+    assert_batch_refused(wrong_ratios, "batch 2: its ratios of block 1 add up to 0.9; 1 is expected, none below 0");
     /* these spoil all batches' graph, the first is named */
-    assert_batch_refused(wrong_destination, "batch 0: edge 17 ends in node 1000; 0 to 999 are right");
-    assert_batch_refused(wrong_source, "batch 0: edge 3 begins in node -1; 0 to 999 are right");
-    assert_batch_refused(source_behind_the_last, "batch 0: edge 3 begins in node 1000; 0 to 999 are right");
+    assert_batch_refused(wrong_destination, "batch 0: edge 17 ends in node 1000; 0 to 999 are expected");
+    assert_batch_refused(wrong_source, "batch 0: edge 3 begins in node -1; 0 to 999 are expected");
+    assert_batch_refused(source_behind_the_last, "batch 0: edge 3 begins in node 1000; 0 to 999 are expected");
 }
 
 static void test_no_batches(void)

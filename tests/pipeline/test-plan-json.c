@@ -105,24 +105,24 @@ static void test_refused(void)
     {
         const char *text, *message;
     } cases[] = {
-        { "{\"plan\": 3}", "plan.json: \"plan\" is no list; a list of blocks is right" },
-        { "{\"devices\": {}}", "plan.json: no key \"plan\"; a list of blocks is right" },
-        { "[]", "plan.json: no blocks; at least one is right" },
-        { "[3]", "plan.json: block 1: [[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios" },
-        { "[[[\"A\"],[1]]]", "plan.json: block 1: [[\"CPU\"], [1, 2], [1.0]] is right: aliases, stages, ratios" },
-        { "[[[],[1],[]]]", "plan.json: block 1: its devices: a list of 1 to 8 aliases is right" },
-        { "[[\"A\",[1],[1]]]", "plan.json: block 1: its devices: a list of 1 to 8 aliases is right" },
-        { "[[[1],[1],[1]]]", "plan.json: block 1: device 1 of it is no text; an alias is right" },
+        { "{\"plan\": 3}", "plan.json: \"plan\" is no list; a list of blocks is expected" },
+        { "{\"devices\": {}}", "plan.json: no key \"plan\"; a list of blocks is expected" },
+        { "[]", "plan.json: no blocks; at least one is expected" },
+        { "[3]", "plan.json: block 1: [[\"CPU\"], [1, 2], [1.0]] is expected: aliases, stages, ratios" },
+        { "[[[\"A\"],[1]]]", "plan.json: block 1: [[\"CPU\"], [1, 2], [1.0]] is expected: aliases, stages, ratios" },
+        { "[[[],[1],[]]]", "plan.json: block 1: its devices: a list of 1 to 8 aliases is expected" },
+        { "[[\"A\",[1],[1]]]", "plan.json: block 1: its devices: a list of 1 to 8 aliases is expected" },
+        { "[[[1],[1],[1]]]", "plan.json: block 1: device 1 of it is no text; an alias is expected" },
         { "[[[\"A B\"],[1],[1]]]",
-          "plan.json: block 1: alias \"A B\" has a blank or a control character; a word is right" },
-        { "[[[\"\"],[1],[1]]]", "plan.json: block 1: an alias of 0 bytes; 1 to 64 are right" },
-        { "[[[\"A\"],[],[1]]]", "plan.json: block 1: its stages: a list of at least one number is right" },
+          "plan.json: block 1: alias \"A B\" has a blank or a control character; a word is expected" },
+        { "[[[\"\"],[1],[1]]]", "plan.json: block 1: an alias of 0 bytes; 1 to 64 are expected" },
+        { "[[[\"A\"],[],[1]]]", "plan.json: block 1: its stages: a list of at least one number is expected" },
         { "[[[\"A\"],[0],[1]]]", "plan.json: block 1: stage 1 of its list is no number from 1; stages count from 1" },
         { "[[[\"A\"],[1,2.5],[1]]]", "plan.json: block 1: stage 2 of its list is no number from 1; stages count from 1" },
         { "[[[\"A\"],[1,3],[1]]]",
-          "plan.json: block 1: stage 3 follows stage 1; 2 is right: a block is a run without gaps" },
+          "plan.json: block 1: stage 3 follows stage 1; 2 is expected: a block is a run without gaps" },
         { "[[[\"A\"],[2,1],[1]]]",
-          "plan.json: block 1: stage 1 follows stage 2; 3 is right: a block is a run without gaps" },
+          "plan.json: block 1: stage 1 follows stage 2; 3 is expected: a block is a run without gaps" },
         { "[[[\"A\"],[1],[1]],[[\"B\"],[3],[1]]]",
           "plan.json: block 2: stages 3 to 3, but 2 is the next one: each stage is in one block, in ascending order" },
         { "[[[\"A\"],[1,2],[1]],[[\"B\"],[2,3],[1]]]",
@@ -133,16 +133,17 @@ static void test_refused(void)
           "plan.json: block 2: device 'A' is in block 1 already; a device belongs to one block, once" },
         { "[[[\"A\",\"A\"],[1],[0.5,0.5]]]",
           "plan.json: block 1: device 'A' is in block 1 already; a device belongs to one block, once" },
-        { "[[[\"A\",\"B\"],[1],[1]]]", "plan.json: block 1: 1 ratios for 2 devices; one each is right" },
-        { "[[[\"A\"],[1],[\"x\"]]]", "plan.json: block 1: ratio 1 is no number; a share above 0 is right" },
-        { "[[[\"A\",\"B\"],[1],[0.5,0.4]]]", "plan.json: block 1: its ratios add up to 0.9; 1 is right" },
-        { "[[[\"A\",\"B\"],[1],[0.5,0.6]]]", "plan.json: block 1: its ratios add up to 1.1; 1 is right" },
-        { "[[[\"A\",\"B\"],[1],[0.0,1.0]]]", "plan.json: block 1: ratio 0 of device 'A'; above 0 and at most 1 is right" },
+        { "[[[\"A\",\"B\"],[1],[1]]]", "plan.json: block 1: 1 ratios for 2 devices; one each is expected" },
+        { "[[[\"A\"],[1],[\"x\"]]]", "plan.json: block 1: ratio 1 is no number; a share above 0 is expected" },
+        { "[[[\"A\",\"B\"],[1],[0.5,0.4]]]", "plan.json: block 1: its ratios add up to 0.9; 1 is expected" },
+        { "[[[\"A\",\"B\"],[1],[0.5,0.6]]]", "plan.json: block 1: its ratios add up to 1.1; 1 is expected" },
+        { "[[[\"A\",\"B\"],[1],[0.0,1.0]]]",
+          "plan.json: block 1: ratio 0 of device 'A'; above 0 and at most 1 is expected" },
         { "[[[\"A\",\"B\"],[1],[-0.5,1.5]]]",
-          "plan.json: block 1: ratio -0.5 of device 'A'; above 0 and at most 1 is right" },
+          "plan.json: block 1: ratio -0.5 of device 'A'; above 0 and at most 1 is expected" },
         { "[[[\"A\",\"B\",\"C\",\"D\",\"E\",\"F\",\"G\",\"H\"],[1],[0.125,0.125,0.125,0.125,0.125,0.125,0.125,0.125]],"
           "[[\"I\"],[2],[1]]]",
-          "plan.json: block 2: 'I' is one device more than a plan may have; 8 are right at most" },
+          "plan.json: block 2: 'I' is one device more than a plan may have; at most 8 are expected" },
         { "{\"plan\": [[[\"CPV\"],[1],[1]]], \"devices\": {\"CPU\": {\"device\": \"openvino:CPU\"}}}",
           "plan.json: block 1: 'CPV' is not among its \"devices\"; did you mean \"CPU\"?" },
         { "{\"plan\": [[[\"A\"],[1],[1]],[[\"B\"],[2],[1]]], \"devices\": {\"A\": {\"device\": \"simulated:line/ONE\"}, "
@@ -150,23 +151,23 @@ static void test_refused(void)
           "{\"device\": \"simulated:line/ONE\"}}}",
           "plan.json: block 2: A and B are both simulated:line/ONE; a device belongs to one block: name it once" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"sizes\": [[5,5],[-1,5]]}",
-          "plan.json: what it was made for: size 2 of it; [nodes, edges] is right, as [1000, 5000]" },
+          "plan.json: what it was made for: size 2 of it; [nodes, edges] is expected, as [1000, 5000]" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"sizes\": [[1e15,5]]}",
-          "plan.json: what it was made for: size 1 of it; [nodes, edges] is right, as [1000, 5000]" },
+          "plan.json: what it was made for: size 1 of it; [nodes, edges] is expected, as [1000, 5000]" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"device\": {}}",
           "plan.json: key \"device\" is none of a plan's; did you mean \"devices\"?" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"devices\": {\"A\": {\"devise\": \"openvino:CPU\"}}}",
           "plan.json: devices.A.devise: unknown key; did you mean \"device\"?" },
         { "{\"plan\": [], \"devices\": []}",
-          "plan.json: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is right" },
+          "plan.json: \"devices\" is no object; {\"CPU\": {\"device\": \"openvino:CPU\"}} is expected" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"devices\": {\"A\": {\"form\": \"fluid\"}}}",
-          "plan.json: devices.A: form \"fluid\"; \"dynamic\" or \"static\" is right" },
+          "plan.json: devices.A: form \"fluid\"; \"dynamic\" or \"static\" is expected" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"devices\": {\"A\": {\"sizes\": [[0,1]]}}}",
-          "plan.json: devices.A: size 1 of it; [nodes, edges] is right, as [1000, 5000]" },
+          "plan.json: devices.A: size 1 of it; [nodes, edges] is expected, as [1000, 5000]" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"devices\": {\"A\": {\"sizes\": 7}}}",
-          "plan.json: devices.A: \"sizes\" is no list of at most 100000; [[1000, 5000]] is right" },
+          "plan.json: devices.A: \"sizes\" is no list of at most 100000; [[1000, 5000]] is expected" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"devices\": {\"A\": {\"form\": \"static\"}}}",
-          "plan.json: block 1: device 'A' is static and has no \"sizes\"; a list of [nodes, edges] is right" },
+          "plan.json: block 1: device 'A' is static and has no \"sizes\"; a list of [nodes, edges] is expected" },
         { "{\"plan\": [[[\"A\"],[1],[1]]], \"model\": \"graphsag\"}",
           "plan.json: model: zoo: there is no model in stages 'graphsag'; did you mean \"graphsage\"?" },
         { "{\"plan\": [[[\"A\"],[1,2,3],[1]]], \"model\": \"graphsage\"}",
@@ -217,13 +218,13 @@ static void test_check(void)
     assert_checked(
         "[[[\"A\",\"B\"],[1,2],[0.5,0.5]],[[\"E\"],[3],[1]]]",
         "odd.json: block 1: stage 2 (TWO) needs all of 'p', which stage 1 makes: of several devices each has a part "
-        "alone; a block that begins with stage 2 is right");
+        "alone; a block that begins with stage 2 is expected");
     assert_checked("[[[\"A\"],[1,2],[1]],[[\"C\",\"D\"],[3],[0.5,0.5]]]",
-                   "odd.json: block 2: stage 3 (THREE) cannot be split: 'r' has no axis for it; one device is right");
+                   "odd.json: block 2: stage 3 (THREE) cannot be split: 'r' has no axis for it; one device is expected");
     g_autoptr(IfmPlan) plan = ifm_plan_new("graphsage");
     g_autoptr(GError) error = NULL;
     g_assert_false(ifm_plan_check(plan, &odd, "odd.json", &error));
-    g_assert_cmpstr(error->message, ==, "odd.json: model 'graphsage'; a plan of 'odd' is right");
+    g_assert_cmpstr(error->message, ==, "odd.json: model 'graphsage'; a plan of 'odd' is expected");
     g_clear_error(&error);
     plan->model = (g_free(plan->model), NULL);
     ifm_plan_add_block(plan, &(IfmPlanBlock){ 1, 3, 1, { 4 }, { 1 } });

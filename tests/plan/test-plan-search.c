@@ -622,7 +622,7 @@ static void test_pareto(void)
         g_autoptr(IfmCosts) costs = costs_of(x);
         g_autoptr(GError) error = NULL;
         IfmPlanQuestion question = question_of(x, IFM_OBJECTIVE_LATENCY);
-        g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, &error);
+        g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, NULL, &error);
         x->front = front;
         solve(x);
         if (front == NULL)
@@ -635,7 +635,7 @@ static void test_pareto(void)
         check_nondominated(front);
         /* of any shares: its ends are what the searches find */
         question.grid = NULL;
-        g_autoptr(GPtrArray) of_any = ifm_plan_pareto(costs, &question, &error);
+        g_autoptr(GPtrArray) of_any = ifm_plan_pareto(costs, &question, NULL, &error);
         g_assert_no_error(error);
         check_nondominated(of_any);
         double min[2] = { INFINITY, INFINITY };
@@ -700,7 +700,9 @@ static void check_beginnings(const double (*ms)[4], double partition_ms, double 
     question.max_blocks = max_blocks;
     g_assert_true(ifm_plan_search(costs, &question, &answer, NULL));
     g_assert_cmpfloat_with_epsilon(answer.best.cost.latency_ns / 1e6, best_ms, 1e-6);
-    g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, NULL);
+    gboolean complete = FALSE;
+    g_autoptr(GPtrArray) front = ifm_plan_pareto(costs, &question, &complete, NULL);
+    g_assert_true(complete);
     g_assert_cmpfloat_with_epsilon(((IfmPlanChoice *)front->pdata[0])->cost.latency_ns / 1e6, best_ms, 1e-6);
 }
 

@@ -9,6 +9,7 @@
 #include <profile/profile.h>
 #include <store/store.h>
 
+#include "document/summary-line.h"
 #include "folder.h"
 
 /* Place: a folder for the results, and what was said meanwhile. */
@@ -101,14 +102,13 @@ static void test_refusals(Place *place, gconstpointer data)
     REFUSED("matmul", IFM_ERROR_USAGE, "--threads: \"-3\" is not a whole number from 0 to 4096", options.threads = -3);
     REFUSED("matmul", IFM_ERROR_USAGE, "--dtype: \"f8\" is none of f32, f16, bf16", options.dtype = "f8");
     REFUSED("matmul", IFM_ERROR_USAGE,
-            "--profile: \"flop\" is no part of a profile (there are runtime, memory, flops, layers, scaling, pe); did you "
+            "--profile: \"flop\" is none of runtime, memory, flops, layers, scaling, pe; did you "
             "mean \"flops\"?",
             options.parts = "flop");
     REFUSED("matmul", IFM_ERROR_USAGE, "--profile flops is of the model alone: no device is run for it",
             options.parts = "flops");
     REFUSED("matmul", IFM_ERROR_USAGE, "--device simulated:ideal/CPU: given twice", options.devices = twice);
-    REFUSED("matmul", IFM_ERROR_USAGE, "--runs and --ci: a fixed count or an interval to reach, not both",
-            options.protocol.ci_ratio = 0.01);
+    REFUSED("matmul", IFM_ERROR_USAGE, "--ci and --runs: one of them, not both", options.protocol.ci_ratio = 0.01);
     REFUSED("matmul", IFM_ERROR_USAGE, "--learning-rate: only a training step has one: --mode train",
             options.learning_rate = "1");
     REFUSED("matmul", IFM_ERROR_USAGE, "--learning-rate: \"-1\" is not a number above 0",
@@ -374,6 +374,11 @@ static void test_estimate(Place *place, gconstpointer data)
     g_assert_cmpint(g_array_index(answer.lines, IfmEstimateLine, 0).estimate.flop, ==, expected.flop);
     json_auto_t *json = ifm_estimate_answer_to_json(&answer);
     g_assert_cmpstr(json_string_value(json_object_get(json, "estimate")), ==, "ffn");
+    g_autofree char *line = summary_line(ifm_estimate_answer_document(&answer));
+    assert_line(line,
+                (const char *const[]){
+                    "The ffn of these sizes needs ", "unchecked no model was made",
+                    "Measure a transformer of these sizes (): inferometer profile graph_transformer --num-nodes ", NULL });
     said.num_edges = 3;
     g_assert_false(ifm_profile_estimate(IFM_PROFILE_ESTIMATE_FFN, &said, 1, &wrong, &error));
     g_assert_error(error, IFM_ERROR, IFM_ERROR_USAGE);

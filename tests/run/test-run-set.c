@@ -109,13 +109,13 @@ static void test_misused(Place *place, gconstpointer data)
     assert_misused(&options, "--ci: above 0%, at most 100%");
     options = usual(place);
     options.watchdog_ns = 0;
-    assert_misused(&options, "--watchdog 0s: a run in which nothing gets on would never end; a time above 0 is right");
+    assert_misused(&options, "--watchdog 0s: a run in which nothing gets on would never end; a time above 0 is expected");
     options = usual(place);
     options.demo = TRUE;
-    assert_misused(&options, "--demo brings its own plan: no other can be given");
+    assert_misused(&options, "--plan and --demo: one of them, not both");
     options = usual(place);
     options.table = place->plan;
-    assert_misused(&options, "--plan and --table: one plan for all graphs or one for each size, not both");
+    assert_misused(&options, "--plan and --table: one of them, not both");
     options = usual(place);
     options.on_failure = IFM_RUN_REPLAN;
     assert_misused(&options, "--on-failure replan needs STUDY: whose measurements to plan by");

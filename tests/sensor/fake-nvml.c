@@ -1,4 +1,7 @@
-/* A libnvidia-ml.so.1 with one GPU, which the test sets by fake_nvml. */
+/* A libnvidia-ml.so.1 with one GPU, which the test sets by fake_nvml, and a libcuda.so.1 with two: CUDA's second is that
+ * one.
+ */
+#include <stdio.h>
 #include <string.h>
 
 struct FakeNvml
@@ -8,10 +11,12 @@ struct FakeNvml
     int counter_result, instant_result, power_result, init_result;
 } fake_nvml;
 
+int cuInit(unsigned flags);
+int cuDeviceGet(int *device, int index);
+int cuDeviceGetPCIBusId(char *id, int size, int device);
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 const char *nvmlErrorString(int result);
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *pci_id, void **device);
 int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *energy_mj);
 int nvmlDeviceGetPowerUsage(void *device, unsigned *power_mw);
@@ -23,6 +28,23 @@ struct Field
     unsigned long long value;
 };
 int nvmlDeviceGetFieldValues(void *device, int n, struct Field *fields);
+
+int cuInit(unsigned flags)
+{
+    return flags == 0 ? 0 : 1;
+}
+
+int cuDeviceGet(int *device, int index)
+{
+    *device = 70 + index;
+    return index < 2 ? 0 : 101;
+}
+
+int cuDeviceGetPCIBusId(char *id, int size, int device)
+{
+    snprintf(id, (size_t)size, "%s", device == 71 ? "0000:65:00.0" : "0000:66:00.0");
+    return 0;
+}
 
 int nvmlInit_v2(void)
 {
@@ -37,12 +59,6 @@ int nvmlShutdown(void)
 const char *nvmlErrorString(int result)
 {
     return result == 15 ? "GPU is lost" : "Not Supported";
-}
-
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
-{
-    *device = &fake_nvml;
-    return index == 0 ? 0 : 2;
 }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char *pci_id, void **device)

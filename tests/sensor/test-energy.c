@@ -405,7 +405,7 @@ static void test_nvml(Bench *bench, gconstpointer data)
     g_assert_nonnull(handle);
     FakeNvml *fake = dlsym(handle, "fake_nvml");
     g_assert_nonnull(fake);
-    IfmEnergyOptions options = { .nvml_library = library, .pci_id = "0000:65:00.0" };
+    IfmEnergyOptions options = { .nvml_library = library, .cuda_library = library, .cuda_device = 1 };
     IfmEnergyResult result = { 0 };
     *fake = (FakeNvml){ .energy_mj = 1000, .instant_mw = 250000, .power_mw = 100000 };
     IfmEnergyMeter *meter = open_meter(bench, "nvml", &options);
@@ -435,8 +435,12 @@ static void test_nvml(Bench *bench, gconstpointer data)
     ifm_energy_close(meter);
     fake->power_result = 3;
     assert_refused(bench, "nvml", &options, IFM_ERROR_UNAVAILABLE, "neither total energy nor power");
-    options.pci_id = "0000:66:00.0";
+    options.cuda_device = 0;
     assert_refused(bench, "nvml", &options, IFM_ERROR_UNAVAILABLE, "0000:66:00.0");
+    options.cuda_device = 2;
+    assert_refused(bench, "nvml", &options, IFM_ERROR_UNAVAILABLE, "CUDA has no GPU 2");
+    options.cuda_library = "/nowhere/libcuda.so.1";
+    assert_refused(bench, "nvml", &options, IFM_ERROR_UNAVAILABLE, "/nowhere/libcuda.so.1");
     options.nvml_library = "/nowhere/libnvidia-ml.so.1";
     assert_refused(bench, "nvml", &options, IFM_ERROR_UNAVAILABLE, "/nowhere/libnvidia-ml.so.1");
     dlclose(handle);

@@ -2,8 +2,12 @@
 
 #include <base/fields.h>
 #include <measure/kinds.h>
+#include <onnx/onnx.h>
+#include <store/store.h>
 #include <study/findings.h>
+#include <study/study-pages.h>
 
+#include "document/summary-line.h"
 #include "study-fixture.h"
 
 /* Studies of convolution algorithms, on a described device whose algorithms take a known share of the time. */
@@ -26,7 +30,7 @@ static const char machine[] = "description: a test's\n"
 
 #define HEAD "title: conv\nkind: conv-algorithms\n"
 #define DEVICE "devices: {A: {device: simulated:toy/A}}\n"
-#define FIXED "protocol: {warmup: 1, runs: 5}\nverify: false\n"
+#define FIXED "protocol: {warmup: 1, runs: 5}\nverify: false\nenergy: none\n"
 #define SMALL HEAD "models: [small-cnn]\nalgorithms: [direct, winograd, fft, runtime]\n" DEVICE FIXED
 
 static void set_up(Fixture *fixture, gconstpointer data)
@@ -141,6 +145,149 @@ static void test_mistakes(Fixture *fixture, gconstpointer data)
     }
 }
 
+/* --- files ----------------------------------------------------------------------------------------------------------- */
+
+/* What a file of the tests has. @dims: of its input, 0: free, and named by its axis */
+typedef struct
+{
+    const char *name;
+    gint64 dims[4];
+    int rank;
+    gboolean convolves, even; /* even: two paths that meet where height and width are even */
+} Net;
+
+static void save_net(const Fixture *fixture, const Net *net)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("net", 17);
+    const char *const axes[] = { "n", "c", "h", "w" };
+    g_autofree char *path = g_build_filename(fixture->folder, net->name, NULL);
+    gint64 dims[4];
+    for (int i = 0; i < net->rank; i++)
+        dims[i] = net->dims[i] > 0 ? net->dims[i] : -1;
+    ifm_model_builder_input(builder, "x", IFM_DTYPE_F32, net->rank, dims, axes);
+    ifm_model_builder_output(builder, "y", IFM_DTYPE_F32, -1, NULL, NULL);
+    ifm_model_builder_random_weight(builder, "w", 4, (gint64[]){ 3, 3, 2, 2 }, 0.5, 1);
+    if (!net->convolves)
+        ifm_model_builder_node(builder, "Relu", "relu", (const char *[]){ "x", NULL }, (const char *[]){ "y", NULL });
+    else
+        ifm_model_builder_node(builder, net->even ? "Conv strides=[2,2]" : "Conv", "conv",
+                               (const char *[]){ "x", "w", NULL }, (const char *[]){ net->even ? "half" : "y", NULL });
+    if (net->even)
+    {
+        ifm_model_builder_node(builder, "ConvTranspose strides=[2,2]", "up", (const char *[]){ "half", "w", NULL },
+                               (const char *[]){ "whole", NULL });
+        ifm_model_builder_node(builder, "Concat axis=1", "join", (const char *[]){ "x", "whole", NULL },
+                               (const char *[]){ "y", NULL });
+    }
+    g_autoptr(IfmModel) model = ifm_model_builder_finish(builder, &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_model_save(model, path, &error));
+}
+
+static const Net nets[] = {
+    { "fixed.onnx", { 1, 3, 48, 40 }, 4, TRUE, FALSE }, { "four.onnx", { 4, 3, 48, 48 }, 4, TRUE, FALSE },
+    { "free.onnx", { 0, 3, 0, 0 }, 4, TRUE, FALSE },    { "even.onnx", { 0, 3, 0, 0 }, 4, TRUE, TRUE },
+    { "plain.onnx", { 0, 3, 0, 0 }, 4, FALSE, FALSE },  { "flat.onnx", { 0, 3 }, 2, FALSE, FALSE },
+    { "small.onnx", { 1, 3, 1, 1 }, 4, TRUE, FALSE },   { "sub/free.onnx", { 0, 3, 0, 0 }, 4, TRUE, FALSE },
+    { "high.onnx", { 0, 3, 64, 0 }, 4, TRUE, FALSE },
+};
+
+/* A file has the sizes that its windows fit, or its own; what it cannot be measured with is refused in one line. */
+static void test_files(Fixture *fixture, gconstpointer data)
+{
+    static const struct
+    {
+        const char *settings[4], *model, *sizes;
+    } good[] = {
+        { { "models=[fixed.onnx]" }, "fixed.onnx", "48" },
+        { { "models=[fixed.onnx]", "sizes=[64]" }, "fixed.onnx", "48" },
+        { { "models=[four.onnx]", "batch=4" }, "four.onnx", "48" },
+        { { "models=[free.onnx, resnet18]", "num_sizes=3", "max_size=128" }, "free.onnx", "32 64 128" },
+        { { "models=[even.onnx]", "num_sizes=4", "max_size=101" }, "even.onnx", "32 48 70 100" },
+        { { "models=[even.onnx]", "max_size=223" }, "even.onnx", "222" },
+        { { "models=[high.onnx]", "sizes=[2, 80]" }, "high.onnx", "2 80" },
+    };
+    static const char *const bad[][3] = {
+        { "models=[plain.onnx]", NULL, "/plain.onnx: has no convolution" },
+        { "models=[flat.onnx]", NULL, "/flat.onnx: has no convolution" },
+        { "models=[four.onnx]", NULL, "/four.onnx: its batch is fixed at 4, and 1 is asked for" },
+        { "models=[small.onnx]", NULL, "models: small: node 0 (Conv 'conv')" },
+        { "models=[fre.onnx]", NULL, "/fre.onnx: no such file; did you mean \"free.onnx\"?" },
+        { "models=[free.onnx, sub/free.onnx]", NULL, "models: two files are called free.onnx" },
+        { "models=[free.onnx]", "sizes=[1]", "sizes: free.onnx takes images of 2 or more, not 1" },
+        { "models=[even.onnx]", "sizes=[33]", "sizes: even.onnx takes no images of 33: even: node 2 (Concat 'join')" },
+    };
+    g_autofree char *sub = g_build_filename(fixture->folder, "sub", NULL);
+    g_assert_cmpint(g_mkdir_with_parents(sub, 0777), ==, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(nets); i++)
+        save_net(fixture, &nets[i]);
+    g_autofree char *path =
+        write_file(fixture, "small.yaml", HEAD "models: [resnet18]\nalgorithms: [direct, winograd]\n" DEVICE);
+    for (gsize i = 0; i < G_N_ELEMENTS(good); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(IfmStudy) study = ifm_study_open_set(path, good[i].settings, &error);
+        g_assert_no_error(error);
+        g_autofree char *sizes = sizes_of(study, good[i].model);
+        g_assert_cmpstr(sizes, ==, good[i].sizes);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
+    {
+        g_autoptr(GError) error = NULL;
+        const char *const settings[] = { bad[i][0], bad[i][1], NULL };
+        g_assert_null(ifm_study_open_set(path, settings, &error));
+        assert_says(&error, IFM_ERROR_INVALID, bad[i][2]);
+    }
+}
+
+/* Files are measured: one at its own size and batch, one at each that is asked for. */
+static void test_measured_files(Fixture *fixture, gconstpointer data)
+{
+    save_net(fixture, &nets[1]);
+    save_net(fixture, &nets[2]);
+    g_autoptr(IfmStudy) study = study_of(
+        fixture, HEAD "models: [four.onnx, free.onnx]\nalgorithms: [direct]\nsizes: [32, 64]\nbatch: 4\n" DEVICE FIXED);
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudyTables) points = points_of(fixture->store);
+    double flop[3];
+    g_assert_cmpuint(points->rows->len, ==, 3);
+    for (guint i = 0; i < 3; i++)
+    {
+        const IfmStudyRow *row = points->rows->pdata[i];
+        g_assert_null(row->reason);
+        flop[i] = row->measurement->summary.median;
+    }
+    g_assert_cmpfloat_with_epsilon(flop[0] / flop[1], 47.0 * 47 / (31 * 31), 0.01);
+    g_assert_cmpfloat_with_epsilon(flop[2] / flop[1], 63.0 * 63 / (31 * 31), 0.01);
+}
+
+/* Devices that are named take the place of the study's; in a study of stages they do not. */
+static void test_devices(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32]\n");
+    ifm_study_asked_devices(study, NULL, NULL); /* none is named: they stay */
+    g_assert_cmpuint(ifm_study_info(study).devices->len, ==, 1);
+    g_assert_true(ifm_study_set_device(study, "N=simulated:toy/NOISY", &error));
+    ifm_study_asked_devices(study, NULL, NULL);
+    const GPtrArray *devices = ifm_study_info(study).devices;
+    g_assert_cmpuint(devices->len, ==, 1);
+    g_assert_cmpstr(((const IfmStudyDevice *)devices->pdata[0])->alias, ==, "N");
+    g_assert_cmpuint(ifm_study_cases(study)->len, ==, 4);
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudy) again = study_of(fixture, SMALL "sizes: [32]\n"); /* tables are of what was measured */
+    g_autoptr(IfmStudyTables) tables = ifm_study_tables(again, fixture->store, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(tables->devices->len, ==, 1);
+    g_assert_cmpuint(tables->rows->len, ==, 4);
+    g_autoptr(IfmStudy) staged = ifm_study_open("gnn-stages", &error);
+    g_assert_no_error(error);
+    g_assert_true(ifm_study_set_device(staged, "N=simulated:toy/NOISY", &error));
+    ifm_study_asked_devices(staged, NULL, NULL);
+    g_assert_cmpuint(ifm_study_info(staged).devices->len, ==, 4);
+}
+
 /* A mistake in a list names the line of the entry, one of a setting no line of the file. */
 static void test_places(Fixture *fixture, gconstpointer data)
 {
@@ -203,6 +350,21 @@ static void test_findings(Fixture *fixture, gconstpointer data)
     g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, fixture->store, NULL);
     g_assert_nonnull(results);
     g_assert_cmpuint(results->n_incapable, ==, 2);
+    g_autofree char *open = summary_line(ifm_study_results_document(results, IFM_STUDY_SUMMARY, NULL)); /* no interval */
+    assert_line(open, (const char *const[]){
+                          "Which algorithm is the fastest is not known: nowhere have the two lowest an interval | ",
+                          "!times as fast", NULL });
+    for (guint i = 0; i < results->tables->rows->len; i++)
+    {
+        IfmStudyRow *row = results->tables->rows->pdata[i];
+        row->interval = (IfmInterval){ row->median_ns * 0.99, row->median_ns * 1.01, 0.95 };
+    }
+    g_autofree char *led = summary_line(ifm_study_results_document(results, IFM_STUDY_SUMMARY, NULL));
+    assert_line(led,
+                (const char *const[]){ "winograd is the lowest most often: at 2 of 2 models and sizes | Where it is told "
+                                       "apart from the runtime's own kernels, it is at most 2.00 times as fast: "
+                                       "small-cnn on A at ",
+                                       NULL });
     g_autofree char *folder = g_build_filename(fixture->folder, "out", NULL),
                     *path = g_build_filename(folder, "results", "2_quick", "small-cnn_winograd_a",
                                              "small-cnn_winograd_layers.csv", NULL),
@@ -222,6 +384,15 @@ static void test_findings(Fixture *fixture, gconstpointer data)
     }
     g_assert_cmpfloat(percentage, >, 20);
     g_assert_cmpfloat(percentage, <=, 200.1);
+    for (guint i = 0; i < results->tables->rows->len; i++)
+    {
+        IfmStudyRow *row = results->tables->rows->pdata[i];
+        if (row->reason == NULL && g_strcmp0(ifm_member_text(row->axes, "algorithm"), "runtime") != 0)
+            row->reason = g_strdup("left out");
+    }
+    g_autofree char *alone = summary_line(ifm_study_results_document(results, IFM_STUDY_SUMMARY, NULL));
+    assert_line(alone, (const char *const[]){ "Of each model and size one algorithm was measured, and none beside it | ",
+                                              "!told apart from the runtime's own", NULL });
 }
 
 /* Each column of the published figures has its own, which differ where runs scatter. */
@@ -288,6 +459,65 @@ static void test_shards(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(left, ==, right);
 }
 
+/* Shards that are merged keep the peak of the first one that knows it, and with it the share of each layer. */
+static void test_merged_peak(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    char *folders[3] = { NULL };
+    for (gsize shard = 1; shard <= 2; shard++)
+    {
+        g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32, 64]\n");
+        g_autofree char *name = g_strdup_printf("shard-%zu", shard);
+        folders[shard - 1] = g_build_filename(fixture->folder, name, NULL);
+        g_assert_cmpint(g_mkdir_with_parents(folders[shard - 1], 0777), ==, 0);
+        g_autofree char *path = g_build_filename(folders[shard - 1], "store.db", NULL);
+        g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, &error);
+        g_assert_no_error(error);
+        run_shard(fixture, study, store, shard, 2);
+        if (shard > 1)
+            continue;
+        json_auto_t *manifest = ifm_store_document(store, "study", &error); /* the first does not know it */
+        g_assert_nonnull(manifest);
+        json_t *device = json_array_get(json_object_get(manifest, "devices"), 0);
+        g_assert_cmpint(json_object_del(device, "peak_flop_per_s"), ==, 0);
+        g_assert_true(ifm_store_set_document(store, "study", manifest, &error));
+    }
+    IfmStudyMerge merge;
+    g_autofree char *into = g_build_filename(fixture->folder, "merged", NULL);
+    g_assert_cmpint(g_mkdir_with_parents(into, 0777), ==, 0);
+    ifm_study_merge(NULL, into, (const char *const *)folders, &merge, &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(into, "store.db", NULL);
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_READ, &error);
+    g_autoptr(IfmStudyTables) points = points_of(store);
+    g_assert_cmpuint(points->rows->len, ==, 8);
+    g_assert_cmpfloat(((const IfmStudyDevice *)points->devices->pdata[0])->peak_flop_per_s, ==, 1e9);
+    g_free(folders[0]);
+    g_free(folders[1]);
+}
+
+/* What became of a combination on a cluster, in one word. */
+static void test_combination_state(void)
+{
+    static const struct
+    {
+        IfmCombinationStatus status;
+        const char *state;
+    } rows[] = {
+        { { .counts = { .n_cases = 3, .n_done = 3 } }, "done" },
+        { { .counts = { .n_cases = 3, .n_done = 2, .n_unsupported = 1 } }, "done" },
+        { { .counts = { .n_cases = 3, .n_unsupported = 3 } }, "unsupported" },
+        { { .counts = { .n_cases = 3, .n_done = 2, .n_failed = 1 } }, "failed" },
+        { { .counts = { .n_cases = 3, .n_failed = 1, .n_unavailable = 2 } }, "failed" },
+        { { .counts = { .n_cases = 3, .n_done = 2, .n_unavailable = 1 } }, "unavailable" },
+        { { .counts = { .n_cases = 3, .n_failed = 2, .n_missing = 1 } }, "missing" },
+        { { .n_queued = 1, .counts = { .n_cases = 3, .n_failed = 1, .n_missing = 2 } }, "queued" },
+        { { .n_queued = 1, .n_running = 1, .counts = { .n_cases = 2, .n_missing = 2 } }, "running" },
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpstr(ifm_combination_state(&rows[i].status), ==, rows[i].state);
+}
+
 /* Sizes that were left out are met, and each algorithm keeps its share of the time. */
 static void test_predictions(Fixture *fixture, gconstpointer data)
 {
@@ -349,10 +579,58 @@ static void test_import(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(g_array_index(predictions, IfmConvPrediction, 0).algorithm, ==, "winograd");
 }
 
+/* The last column of the one row of an overall table. (transfer full) */
+static char *power_source_of(const Fixture *fixture, const IfmStudyResults *results)
+{
+    g_autofree char *folder = g_build_filename(fixture->folder, "power", NULL),
+                    *path = g_build_filename(folder, "results", "1_sanity", "small-cnn_direct_a",
+                                             "small-cnn_direct_overall.csv", NULL);
+    gsize column;
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0777), ==, 0);
+    g_assert_true(ifm_study_results_write(results, folder, NULL));
+    g_autoptr(IfmCsv) csv = ifm_csv_open(path, NULL);
+    g_assert_true(csv != NULL && ifm_csv_column(csv, "power_source", &column, NULL));
+    return g_strdup(ifm_csv_text(csv, 0, column));
+}
+
+/* Where power comes from is said in one of four words, or in none where no energy was asked for. */
+static void test_power_source(Fixture *fixture, gconstpointer data)
+{
+    static const char *const rows[][3] = { { "rapl", NULL, "counter" },
+                                           { "nvml", NULL, "counter" },
+                                           { "recorded:a.csv", NULL, "recording" },
+                                           { "simulated", NULL, "simulated" },
+                                           { "rapl", "no counter", "unavailable" } };
+    g_autoptr(IfmStudy) study = study_of(fixture, HEAD "models: [small-cnn]\nalgorithms: [direct]\nsizes: [32]\n" DEVICE
+                                                       "protocol: {warmup: 1, runs: 5}\nverify: false\n");
+    run_shard(fixture, study, fixture->store, 0, 0);
+    g_autoptr(IfmStudyResults) results = ifm_study_results(NULL, fixture->store, NULL);
+    g_assert_nonnull(results);
+    json_t *energy =
+        (json_t *)ifm_measurement_result(((const IfmStudyRow *)results->tables->rows->pdata[0])->measurement, "energy");
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+    {
+        json_object_set_new(energy, "source", json_string(rows[i][0]));
+        json_object_set_new(energy, "unavailable", rows[i][1] != NULL ? json_string(rows[i][1]) : json_null());
+        g_autofree char *word = power_source_of(fixture, results);
+        g_assert_cmpstr(word, ==, rows[i][2]);
+    }
+    g_autoptr(IfmStudy) without =
+        study_of(fixture, HEAD "models: [small-cnn]\nalgorithms: [direct]\nsizes: [32]\n" DEVICE FIXED);
+    g_autofree char *path = g_build_filename(fixture->folder, "without.db", NULL);
+    g_autoptr(IfmStore) store = ifm_store_open(path, IFM_STORE_WRITE, NULL);
+    run_shard(fixture, without, store, 0, 0);
+    g_autoptr(IfmStudyResults) none = ifm_study_results(NULL, store, NULL);
+    g_autofree char *word = power_source_of(fixture, none);
+    g_assert_cmpstr(word, ==, "");
+}
+
 /* Joules of a run, by a source that is described: 15 W, whatever runs. */
 static void test_energy(Fixture *fixture, gconstpointer data)
 {
-    g_autoptr(IfmStudy) study = study_of(fixture, SMALL "sizes: [32]\nenergy: auto\n");
+    g_autoptr(IfmStudy) study =
+        study_of(fixture, HEAD "models: [small-cnn]\nalgorithms: [direct, winograd, fft, runtime]\n" DEVICE
+                               "protocol: {warmup: 1, runs: 5}\nverify: false\nsizes: [32]\n");
     run_shard(fixture, study, fixture->store, 0, 0);
     g_autoptr(IfmStudyTables) points = points_of(fixture->store);
     for (guint i = 0; i < points->rows->len; i++)
@@ -384,11 +662,16 @@ int main(int argc, char **argv)
     ADD("mistakes", test_mistakes);
     ADD("places", test_places);
     ADD("import", test_import);
-    ADD("/study-conv/places", test_places);
+    ADD("files", test_files);
+    ADD("measured-files", test_measured_files);
+    ADD("devices", test_devices);
     ADD("findings", test_findings);
     ADD("published", test_published);
     ADD("shards", test_shards);
+    ADD("merged-peak", test_merged_peak);
+    g_test_add_func("/study-conv/combination-state", test_combination_state);
     ADD("predictions", test_predictions);
     ADD("energy", test_energy);
+    ADD("power-source", test_power_source);
     return g_test_run();
 }

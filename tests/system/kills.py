@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """kills.py PROGRAM SOURCE [--each N] [--state FILE]: the program is ended at random moments.
 
-Each subject below is a command that measures: a study of each kind, `profile --scaling`, `kernels run`. It is begun, and ended at
+Each subject below is a command that measures: a study of each kind, `profile --scaling`, `kernels run`, `tune`. It is begun, and ended at
 a random moment by SIGKILL or SIGTERM, in turn; every other time only after something was committed. Then it is begun again in
 the same folder. What has to hold each time:
 
     the store is whole (`store check`), and what was committed once stays committed
     after SIGTERM nothing is left in TMPDIR; what SIGKILL leaves there is counted, and gone once the command ran again
-    begun again, the command runs to its end, and there is one measurement of each case
+    begun again, the command runs to its end: what was committed is the same measurement, and there is one of each case
 
 Prints TAP, one test a subject, with what was left behind. Where a runtime is not there, its subjects are skipped. With --state
 each moment that was tried is kept in FILE and not tried again."""
@@ -75,7 +75,8 @@ batches: [1, 2]
 providers: [CPU]
 """
 STUDY = "study run s.yaml -q -o out"
-# name, the study's text, the command, what it needs, what comes before
+# name, the study's text, the command, what it needs, what comes before: a command with that chooses its cases by what it measured,
+# so that a disturbed one has others
 SUBJECTS = (
     ("study of stages", STAGES, STUDY, None),
     ("study of profiles", PROFILE, STUDY, None),
@@ -90,9 +91,15 @@ SUBJECTS = (
 )
 
 
+# a tuned model is written or not: it depends on what was measured
+TUNE = ("tune", "", "tune n.onnx --threads 1 --time-budget 1s -q -o out/tuned.onnx --output out", "onnxruntime:CPU",
+        "zoo export small-cnn size=32 -o n.onnx --force")
+
+
 class Subject:
     def __init__(self, options, row, folder):
         self.options, (self.name, text, self.line, self.needs, *before), self.folder = options, row, folder
+        self.chooses = bool(before)
         self.temporary = os.path.join(folder, "tmp")
         os.makedirs(self.temporary, exist_ok=True)
         with open(os.path.join(folder, "s.yaml"), "w", encoding="utf-8") as out:
@@ -116,18 +123,22 @@ class Subject:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def committed(self):
-        """How many measurements the store has; 0 without one."""
+    def measurements(self):
+        """The case of each measurement in the store that came to its end; nothing without a store. One that SIGTERM broke off is
+        kept too, and made again."""
         if not os.path.exists(self.path("out/store.db")):
-            return 0
+            return {}
         try:
             store = sqlite3.connect(f"file:{self.path('out/store.db')}?mode=ro", uri=True, timeout=5)
             try:
-                return store.execute("SELECT count(*) FROM measurement").fetchone()[0]
+                return dict(store.execute("SELECT uid, case_key FROM measurement WHERE stop_reason <> 'interrupted'"))
             finally:
                 store.close()
         except sqlite3.Error:
-            return 0
+            return {}
+
+    def committed(self):
+        return len(self.measurements())
 
     def left(self):
         return sorted(os.listdir(self.temporary))
@@ -167,23 +178,71 @@ class Subject:
         before = self.committed()
         process.send_signal(how)
         said = process.communicate(timeout=60)[0].decode(errors="replace")
-        kept, left = self.committed(), self.left()
+        kept, left = self.measurements(), self.left()
         what = f"moment {number}, {how.name}, {before} of {n_cases} committed"
-        if kept < before:
-            return f"{what}: {kept} are left", 0
+        if len(kept) < before:
+            return f"{what}: {len(kept)} are left", 0
         if how == signal.SIGTERM and left:
             return f"{what}: TMPDIR holds {left}", 0
         if how == signal.SIGTERM and process.returncode < 0 and before > 0:
             return f"{what}: ended by signal {-process.returncode}", 0
         if os.path.exists(self.path("out/store.db")):
             status, report = self.run("store check out/store.db -q")
-            if status != 0 and kept > 0:
+            if status != 0 and kept:
                 return f"{what}: the store is not whole: {report[-300:]} (said before: {said[-200:]})", 0
         status, report = self.run(self.line)
         if status != 0:
             return f"{what}: begun again it ends with {status}: {report[-300:]}", 0
-        if self.committed() != n_cases:
-            return f"{what}: begun again it has {self.committed()} measurements", 0
+        whole = self.measurements()
+        twice = len(whole) - len(set(whole.values()))
+        if twice > 0 or not kept.items() <= whole.items():
+            lost = len(kept.items() - whole.items())
+            return f"{what}: begun again it has {lost} lost, {twice} measured twice", 0
+        if len(whole) != n_cases and not self.chooses:
+            return f"{what}: begun again it has {len(whole)} measurements", 0
+        still = self.left()
+        return (f"{what}: TMPDIR still holds {still}", 0) if still else ("", len(left))
+
+
+class TunedSubject(Subject):
+    """One file is made: it is there whole, or not at all, or the one before."""
+
+    def whole(self):
+        self.anew()
+        began = time.monotonic()
+        status, said = self.run(self.line)
+        if status not in (0, 1):
+            raise RuntimeError(f"{self.line}: status {status}: {said[-400:]}")
+        return time.monotonic() - began, 1
+
+    def anew(self):
+        super().anew()
+        os.makedirs(self.path("out"))
+
+    def half(self):
+        """What is there and is no tuned model; "" for nothing."""
+        for name in os.listdir(self.path("out")):
+            if name.startswith("tuned") and (name != "tuned.onnx" or self.run(f"tune --show out/{name} -q")[0] != 0):
+                return name
+        return ""
+
+    def moment(self, number, took_s, n_cases):
+        chance = random.Random(f"{self.name} {number}")
+        how = (signal.SIGKILL, signal.SIGTERM)[number % 2]
+        what = f"moment {number}, {how.name}"
+        self.anew()
+        process = self.start(self.line)
+        time.sleep(chance.random() * took_s)
+        process.send_signal(how)
+        process.communicate(timeout=60)
+        left = self.left()
+        if self.half():
+            return f"{what}: {self.half()} is half written", 0
+        if how == signal.SIGTERM and left:
+            return f"{what}: TMPDIR holds {left}", 0
+        status, report = self.run(self.line)
+        if status not in (0, 1) or self.half():
+            return f"{what}: begun again it ends with {status} {self.half()}: {report[-300:]}", 0
         still = self.left()
         return (f"{what}: TMPDIR still holds {still}", 0) if still else ("", len(left))
 
@@ -200,7 +259,7 @@ def main():
     if options.state and os.path.exists(options.state):
         with open(options.state, encoding="utf-8") as kept:
             state = json.load(kept)
-    rows = [row for row in SUBJECTS if options.only in row[0]]
+    rows = [row for row in SUBJECTS + (TUNE,) if options.only in row[0]]
     listing = subprocess.run([options.program, "devices"], capture_output=True, text=True, check=False).stdout
     failed = False
     print(f"1..{len(rows)}", flush=True)
@@ -210,7 +269,7 @@ def main():
             continue
         done = state.setdefault(row[0], {"moments": 0, "left": 0, "faults": []})
         with tempfile.TemporaryDirectory(prefix="ifm-kills-") as folder:
-            subject = Subject(options, row, folder)
+            subject = (TunedSubject if row is TUNE else Subject)(options, row, folder)
             took_s, n_cases = subject.whole() if done["moments"] < options.each else (0, 0)
             while done["moments"] < options.each:
                 fault, left = subject.moment(done["moments"], took_s, n_cases)

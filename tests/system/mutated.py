@@ -59,7 +59,7 @@ JOBS = [
         "fuzz/corpus/graph/*"),
     Job("energy of a recording", [f"profile {{made}}/m.onnx --energy recorded:{{f}} {RUN}"], "made/energy.csv"),
     Job("compare of models", [f"compare {{f}} {{made}}/m.onnx -q -o out --time-budget 50ms {SIMULATED}"], "made/m.onnx"),
-    Job("trace", ["trace {f} -q --json a.json --csv a.csv --html a.html --timeline", "trace diff {f} {seed} -q --json b.json"],
+    Job("trace", ["trace {f} -q --json a.json --csv a.csv --html a.html", "trace diff {f} {seed} -q --json b.json"],
         "fuzz/corpus/trace/*", "tests/trace/data/*", "made/plan-trace.json", "made/plan-trace.json.gz"),
     Job("study import", ["study import {f} --name m -o out -q", "study export out -q --html a.html", "report out --html b.html",
                          "store export out/store.db --csv b.csv", "plan out -q --size 3000,5000 --html c.html"],

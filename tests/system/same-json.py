@@ -29,6 +29,7 @@ def main():
     for path in sys.argv[1:3]:
         with open(path, encoding="utf-8") as file:
             documents.append(json.load(file))
+        documents[-1].pop("summary", None)  # which the command adds, of the page that it shows
     found = difference(*documents, "document")
     if found:
         sys.exit(found)

@@ -24,4 +24,14 @@ skip()
     echo "ok $n_tests - $1 # SKIP $2"
 }
 
+# prints PATTERN COMMAND...: it succeeds and prints something that matches; all of it is in ./printed.
+prints()
+{
+    local pattern=$1
+    shift
+    "$@" >printed 2>&1 || { echo "exit status $?"; cat printed; return 1; }
+    cat printed
+    grep -q -- "$pattern" printed
+}
+
 finish() { echo "1..$n_tests"; }

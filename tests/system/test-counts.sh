@@ -24,6 +24,7 @@ sets='{"name": "g", "result": "OK", "returncode": 0, "stdout": "# instruction se
 check 'passed and skipped' counts 0 '2 passed, 0 failed, 1 skipped' "$good"
 check 'the reason of a skip' counts 0 'SKIP a /y: no GPU here' "$good"
 check 'a failed test, named' counts 1 'FAIL b /y' "$good" "$bad"
+check 'with why' counts 1 '     # wrong: 1' "$good" "${bad/not ok 2 \/y/not ok 2 \/y\\n# wrong: 1}"
 check 'programs add up' counts 1 '3 passed, 1 failed, 1 skipped' "$good" "$bad"
 check 'a crash is a failed test' counts 1 '1 passed, 1 failed, 0 skipped' "$crash"
 check 'so is a time-out' counts 1 'FAIL d: timeout, exit status -15' "$hang"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test-processors.sh PROGRAM GRAPH-TEST KERNEL-TEST: The program and the tests of convolutions on processors that this machine
+# test-processors.sh PROGRAM GRAPH-TEST KERNEL-TEST NETWORK-TEST: The program and the tests of convolutions on processors that this machine
 # does not have, as qemu shows them: the runtimes then take other kernels and other blocks of channels.
 . "$(dirname "$0")/tap.sh"
-program=$(realpath "$1") graphs=$(realpath "$2") kernels=$(realpath "$3")
+program=$(realpath "$1") graphs=$(realpath "$2") kernels=$(realpath "$3") networks=$(realpath "$4")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 [[ $(uname -m) == x86_64 ]] || { echo '1..0 # SKIP no x86-64 machine'; exit 0; }
 qemu=$(command -v qemu-x86_64) || { echo '1..0 # SKIP no qemu-x86_64 (package qemu-user)'; exit 0; }
@@ -35,6 +35,22 @@ with_conv()
     [[ $(grep -c "\"implementation\": \"patches packed .*, $isa " profile.json) -gt 0 ]]
 }
 
+# Each network of an exporter by one of the algorithms, which take turns.
+exported()
+{
+    local paths=() algorithms name i=${#isa} # so that the two processors begin with another
+    read -ra algorithms <<<"$("$networks" -l | sed -n 's,^/conv-networks/same-upper/,,p' | grep -v reference | tr '\n' ' ')"
+    for name in $("$networks" -l | sed -n 's,^/conv-networks/\(.*\)/guess$,\1,p'); do
+        paths+=("/conv-networks/$name/${algorithms[i++ % ${#algorithms[@]}]}")
+    done
+    [[ ${#paths[@]} -gt 30 ]] && tests "$networks" "${paths[@]}"
+}
+
+export IFM_TEST_NETWORKS=$scratch/networks
+for python in "${IFM_TEST_PYTHON:-python3}" /usr/bin/python3; do
+    "$python" "$root/tests/engine/conv-networks.py" "$IFM_TEST_NETWORKS" >/dev/null 2>&1 && break
+done
+
 # A processor with AVX2, and one without AVX: name, instruction set of the own kernels, tests. qemu has no AVX-512.
 while read -r name isa paths; do
     cpu=$name # what qemu lacks of it is left out
@@ -42,6 +58,11 @@ while read -r name isa paths; do
     check "$name: oneDNN's direct kernels" tests "$kernels" "/convolution/$isa/fused/direct" "/convolution/$isa/grid/direct"
     # shellcheck disable=SC2086 # several paths
     check "$name: convolutions in ONNX Runtime's graph" tests "$graphs" $paths
+    if [[ -d $IFM_TEST_NETWORKS ]]; then
+        check "$name: networks of exporters" exported
+    else
+        skip "$name: networks of exporters" 'no python3 with torch and onnx (IFM_TEST_PYTHON names another one)'
+    fi
     for device in onnxruntime:CPU openvino:CPU; do
         if "$program" devices | grep -q "^$device  *available"; then
             check "$name: profile on $device" profile small-cnn -d $device

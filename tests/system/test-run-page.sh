@@ -46,6 +46,36 @@ writes()
 keeps() { ! "$run_page" --write "$program" "$scratch/kept.md" && cmp "$scratch/fails.md" "$scratch/kept.md"; }
 smaller() { "$run_page" --replace 'seq 5' 'seq 3' --keep numbers "$scratch/out" "$program" "$scratch/page.md" && diff "$scratch/out" <(seq 3); }
 
+# said NOW SHOWN: a page that shows SHOWN of a command that prints NOW.
+said()
+{
+    printf '%s\n' "$1" >"$scratch/now"
+    printf '```sh\ncat %s\n```\n\n```text%s\n%s\n```\n' "$scratch/now" "${3:-}" "$2" >"$scratch/said.md"
+    "$run_page" "$program" "$scratch/said.md"
+}
+# stale WHAT NOW SHOWN [INFO]
+stale() { ! said "$2" "$3" "${4:-}" >"$scratch/log" && cat "$scratch/log" && grep -q "stale: .*'$1'" "$scratch/log"; }
+
+now='model  f32
+A takes 1.05 times the time of B, 1.01 to 1.09 with 95 % confidence
+trust     usable, with care: other processes used 12 % of the processors
+
+device            median   stop reason
+──────────────────────────────────────
+openvino:CPU@0  3.616 ms  time budget'
+other=${now//1.05/0.97}
+other=${other//3.616 ms/9.1 µs}
+other=${other//openvino:CPU@0/onnxruntime:CPU@1}
+
+check 'other figures, units and names are not stale' said "$now" "$other"
+check 'a line that may be said of other data is not stale' said "$now" "${now/other processes used 12 % of the processors/good enough to act on}"
+check 'a changed word is stale' stale certainty "$now" "${now/confidence/of certainty}"
+check 'a changed head of a table is stale' stale 'ended so' "$now" "${now/stop reason/ended so}"
+check 'a label that the page lacks is stale' stale trust "$now" "$(grep -v trust <<<"$now")"
+check 'what is behind the first lines is not compared' said "$now" "$(head -1 <<<"$now")
+…" ' first=1'
+check 'nor is what is behind them where fewer lines come before it' said $'model  f32\n\nkernel  8\n\nend\nend' \
+    $'model  f32\nwarning: the latency drifts: +7.7 % over the series\n\n…' ' first=3'
 check 'commands run in one folder, and what is only indented does not' passes
 check 'a command that fails is a fault' faulty "$scratch/fails.md"
 check 'an output that is not there is a fault' faulty "$scratch/silent.md"

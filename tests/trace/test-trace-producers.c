@@ -458,7 +458,7 @@ static void assert_warns(GPtrArray *traces, const char *what)
 static void test_warnings(void)
 {
     g_autoptr(GPtrArray) overflow = read_case("overflow.json");
-    assert_warns(overflow, "3 kernels begin before the end of another; 3 of them in \"k2\" of 1.000 s");
+    assert_warns(overflow, "3 kernels begin before the end of another; 3 of them in \"k2\" of 1.00 s");
     g_autoptr(GPtrArray) years = parse("[{\"ph\":\"X\",\"name\":\"zero\",\"ts\":0,\"dur\":1},"
                                        "{\"ph\":\"X\",\"name\":\"now\",\"ts\":3124224000000000,\"dur\":1}]");
     assert_warns(years, "the window is 99.0 years long, from the start of \"zero\" to the end of \"now\"");

@@ -26,6 +26,8 @@ OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKern
         status = read_input(api, context, i, &inputs[i]);
     if (status == NULL)
         status = api->KernelContext_GetOutput(context, 0, dims, G_N_ELEMENTS(dims), &value);
+    if (status == NULL && value == NULL)
+        status = api->CreateStatus(ORT_INVALID_ARGUMENT, "a convolution has no output");
     if (status == NULL)
         status = api->GetTensorMutableData(value, (void **)&output);
     if (status != NULL)
@@ -34,6 +36,31 @@ OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKern
     if (ifm_conv_cuda_layer_run(layer->cuda, stream, inputs[0], inputs[1], inputs[2], inputs[3], output, timed, &error))
         return NULL;
     return api->CreateStatus(ORT_FAIL, error->message);
+}
+
+/* The profile of the runtime has the processor's times, in which kernels are started: none of them is kept. */
+static void forget_times(GPtrArray *profiles, guint first)
+{
+    for (guint i = first; i < profiles->len; i++)
+    {
+        const GPtrArray *nodes = ((const IfmEngineProfile *)profiles->pdata[i])->nodes;
+        for (guint k = 0; k < nodes->len; k++)
+        {
+            IfmNodeTime *node = nodes->pdata[k];
+            node->start_ns = node->duration_ns = -1;
+        }
+    }
+}
+
+static void drop_timeless(GPtrArray *profiles, guint first)
+{
+    for (guint i = first; i < profiles->len; i++)
+    {
+        GPtrArray *nodes = ((const IfmEngineProfile *)profiles->pdata[i])->nodes;
+        for (guint k = nodes->len; k > 0; k--)
+            if (((const IfmNodeTime *)nodes->pdata[k - 1])->duration_ns < 0)
+                g_ptr_array_remove_index(nodes, k - 1);
+    }
 }
 
 /* @times_ms: one for each profile from @first */
@@ -53,7 +80,8 @@ static void set_times(const OrtConvLayer *layer, const GArray *times_ms, GPtrArr
 
 gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, guint first, GError **error)
 {
-    for (guint i = 0; i < layers->len; i++)
+    forget_times(profiles, first);
+    for (guint i = 0; layers != NULL && i < layers->len; i++)
     {
         const OrtConvLayer *layer = layers->pdata[i];
         g_autoptr(GArray) times_ms = layer->cuda != NULL ? ifm_conv_cuda_layer_times(layer->cuda, error) : NULL;
@@ -64,5 +92,6 @@ gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, g
         if (times_ms->len == profiles->len - first) /* else a run ended early, and the times are of no known run */
             set_times(layer, times_ms, profiles, first);
     }
+    drop_timeless(profiles, first);
     return TRUE;
 }

@@ -4,8 +4,6 @@
 
 #include "onnxruntime-conv.h"
 
-#define NCHWC "com.microsoft.nchwc"
-
 static void layer_free(gpointer data)
 {
     OrtConvLayer *layer = data;
@@ -16,6 +14,7 @@ static void layer_free(gpointer data)
     for (int i = 0; i < IFM_N_CONV_FIXED; i++)
         ifm_conv_free(layer->candidates[i]);
     ifm_conv_tuned_free(layer->key);
+    g_free(layer->node);
     g_free(layer);
 }
 
@@ -39,6 +38,7 @@ typedef struct
     const IfmAnalysis *analysis;
     const OrtConvWish *wish;
     const IfmConvChoice *choice;
+    GHashTable *names; /* IfmNode* of a convolution of the model -> what its layer is called */
     int block;
     guint n_tuned;       /* layers with candidates */
     GPtrArray *layers;   /* OrtConvLayer* */
@@ -58,44 +58,31 @@ static int runtime_block(void)
 #endif
 }
 
-static gboolean is_blocked_conv(const IfmNode *node)
-{
-    return g_str_equal(node->domain, NCHWC) && g_str_equal(node->op_type, "Conv");
-}
-
-/* A convolution that the runtime left out of its blocked layout. */
-static gboolean is_plain_conv(const IfmNode *node)
-{
-    return (g_str_equal(node->op_type, "Conv") &&
-            (g_str_equal(node->domain, "") || g_str_equal(node->domain, "ai.onnx"))) ||
-           (g_str_equal(node->op_type, "FusedConv") && g_str_equal(node->domain, "com.microsoft"));
-}
-
-static gboolean is_conv(const IfmNode *node)
-{
-    return is_blocked_conv(node) || is_plain_conv(node);
-}
-
-static const char *layer_name(const IfmNode *node)
-{
-    return node->name[0] != '\0' ? node->name : node->outputs[0];
-}
-
 #define SUFFIX "_nchwc" /* which the runtime puts behind the name of a node */
 
-/* A layer may be named as the model names it, too. (transfer full) */
+/* The node's name in the record. NULL: it is no convolution of the model. */
+static const char *layer_name(const Rewriting *self, const IfmNode *node)
+{
+    return g_hash_table_lookup(self->names, node);
+}
+
+/* (transfer full) */
 static char *plain_name(const char *name)
 {
     return g_strndup(name, strlen(name) - (g_str_has_suffix(name, SUFFIX) ? strlen(SUFFIX) : 0));
 }
 
-static IfmConvAlgorithm asked_of(const IfmConvChoice *choice, const IfmNode *node)
+/* A layer has three names: its own, and the one in the runtime's graph with and without what the runtime puts behind it. */
+static IfmConvAlgorithm asked_of(const Rewriting *self, const IfmNode *node)
 {
+    const char *given = ifm_ort_conv_graph_name(node);
+    g_autofree char *plain = plain_name(given);
+    const char *const names[] = { layer_name(self, node), given, plain };
     gpointer algorithm = NULL;
-    g_autofree char *plain = plain_name(layer_name(node));
-    const gboolean is_named = g_hash_table_lookup_extended(choice->layers, layer_name(node), NULL, &algorithm) ||
-                              g_hash_table_lookup_extended(choice->layers, plain, NULL, &algorithm);
-    return is_named ? (IfmConvAlgorithm)GPOINTER_TO_INT(algorithm) : choice->all;
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (g_hash_table_lookup_extended(self->choice->layers, names[i], NULL, &algorithm))
+            return (IfmConvAlgorithm)GPOINTER_TO_INT(algorithm);
+    return self->choice->all;
 }
 
 static gboolean has_input(const IfmNode *node, gsize index)
@@ -158,7 +145,7 @@ static gboolean read_shape(const Rewriting *self, const IfmNode *node, const Ifm
     gint64 dims[IFM_MAX_RANK];
     if (!ifm_analysis_shape(self->analysis, node->inputs[0], &dtype, &rank, dims))
         return ifm_error_refuse(error, "%s: the size of its input is not known: convolution algorithms need fixed sizes",
-                                layer_name(node));
+                                layer_name(self, node));
     if (dtype != IFM_DTYPE_F32 || weights->dtype != IFM_DTYPE_F32)
         return cannot("not f32", error);
     if (rank != 4 || weights->rank != 4)
@@ -185,13 +172,13 @@ static gboolean read_activation(const IfmNode *node, IfmConvOptions *options, GE
         IfmConvActivation activation;
         float alpha, beta; /* without activation_params */
     } activations[] = {
-        { "", IFM_CONV_IDENTITY, 0, 0 },
-        { "Relu", IFM_CONV_RELU, 0, 0 },
-        { "Clip", IFM_CONV_CLIP, 0, 0 },
-        { "LeakyRelu", IFM_CONV_LEAKY_RELU, 0.01F, 0 },
-        { "Sigmoid", IFM_CONV_SIGMOID, 0, 0 },
-        { "Tanh", IFM_CONV_TANH, 0, 0 },
-        { "HardSigmoid", IFM_CONV_HARD_SIGMOID, 0.2F, 0.5F },
+        { "", IFM_BLOCKED_IDENTITY, 0, 0 },
+        { "Relu", IFM_BLOCKED_RELU, 0, 0 },
+        { "Clip", IFM_BLOCKED_CLIP, 0, 0 },
+        { "LeakyRelu", IFM_BLOCKED_LEAKY_RELU, 0.01F, 0 },
+        { "Sigmoid", IFM_BLOCKED_SIGMOID, 0, 0 },
+        { "Tanh", IFM_BLOCKED_TANH, 0, 0 },
+        { "HardSigmoid", IFM_BLOCKED_HARD_SIGMOID, 0.2F, 0.5F },
     };
     const char *name = ifm_node_string(node, "activation", "");
     for (gsize i = 0; i < G_N_ELEMENTS(activations); i++)
@@ -341,6 +328,7 @@ static gboolean read_layer(Rewriting *self, const IfmNode *node, LayerParts *par
     *parts = (LayerParts){ .shape.groups = 1,
                            .options = { .n_threads = self->wish->n_threads,
                                         .max_workspace_bytes = self->choice->max_workspace_bytes,
+                                        .max_isa = g_getenv("IFM_CONV_ISA"),
                                         .has_sum = has_input(node, 3) } };
     if (!ifm_model_initializer(self->model, node->inputs[1], &weights) ||
         (has_input(node, 2) && !ifm_model_initializer(self->model, node->inputs[2], &bias)))
@@ -435,6 +423,28 @@ static gboolean resolve_best(Rewriting *self, LayerParts *parts, OrtConvLayer *l
     return found == NULL || self->wish->tune || ifm_conv_algorithm_parse(found->algorithm, algorithm, error);
 }
 
+/* On a GPU cuDNN measures while a layer is made. What it found is kept: two compiles of a model run the same.
+ * @algorithm: best; what it is where that is known */
+static gboolean recall_best(Rewriting *self, const LayerParts *parts, OrtConvLayer *layer, IfmConvAlgorithm *algorithm,
+                            GError **error)
+{
+    if (self->wish->tuned == NULL)
+        return TRUE;
+    IfmConvTuned *key = ifm_conv_cuda_tuned_key(self->wish->cuda, &parts->shape, &parts->options, self->wish->runtime);
+    const IfmConvTuned *found = ifm_conv_tuned_find(self->wish->tuned, key);
+    for (guint i = 0; found == NULL && i < self->layers->len; i++)
+    {
+        const IfmConvTuned *other = ((const OrtConvLayer *)self->layers->pdata[i])->key;
+        found = other != NULL && g_str_equal(other->shape, key->shape) ? other : NULL;
+    }
+    const gboolean good = found == NULL || ifm_conv_algorithm_parse(found->algorithm, algorithm, error);
+    if (found == NULL)
+        layer->key = key;
+    else
+        ifm_conv_tuned_free(key);
+    return good;
+}
+
 static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorithm asked, OrtConvLayer *layer,
                            GError **error)
 {
@@ -451,7 +461,8 @@ static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorith
     if (!is_read)
         return ifm_error_pass(error, g_steal_pointer(&trouble));
     const gboolean is_on_cuda = self->wish->cuda != NULL;
-    if (asked == IFM_CONV_BEST && !is_on_cuda && !resolve_best(self, &parts, layer, &asked, error))
+    if (asked == IFM_CONV_BEST &&
+        !(is_on_cuda ? recall_best(self, &parts, layer, &asked, error) : resolve_best(self, &parts, layer, &asked, error)))
         return FALSE;
     if (asked == IFM_CONV_RUNTIME || self->wish->tune)
         return TRUE;
@@ -460,28 +471,42 @@ static gboolean fill_layer(Rewriting *self, const IfmNode *node, IfmConvAlgorith
     if (!make_layer(self, asked, &parts, layer, error))
         return FALSE;
     if (layer->conv == NULL && layer->cuda == NULL)
+    {
+        g_clear_pointer(&layer->key, ifm_conv_tuned_free);
         return TRUE;
+    }
     const IfmConvInfo info = is_on_cuda ? ifm_conv_cuda_layer_info(layer->cuda) : ifm_conv_info(layer->conv);
     set_text(&layer->record->algorithm, ifm_conv_algorithm_name(info.algorithm));
     set_text(&layer->record->implementation, info.implementation);
     layer->record->workspace_bytes = (gint64)info.workspace_bytes;
+    if (is_on_cuda && layer->record->fell_back)
+        g_clear_pointer(&layer->key, ifm_conv_tuned_free);
+    if (is_on_cuda && layer->key != NULL)
+    {
+        set_text(&layer->key->algorithm, ifm_conv_algorithm_name(info.algorithm));
+        layer->key->time_ns = info.time_ns;
+    }
     return TRUE;
 }
 
 /* Adds the layer of a convolution. */
 static gboolean add_layer(Rewriting *self, const IfmNode *node, OrtConvLayer **added, GError **error)
 {
-    const IfmConvAlgorithm asked = asked_of(self->choice, node);
+    const IfmConvAlgorithm asked = asked_of(self, node);
     OrtConvLayer *layer = g_new0(OrtConvLayer, 1);
     layer->record = ifm_conv_layer_new();
-    set_text(&layer->record->layer, layer_name(node));
+    set_text(&layer->record->layer, layer_name(self, node));
+    layer->node = g_strdup(node->name);
     set_text(&layer->record->asked, ifm_conv_algorithm_name(asked));
     g_ptr_array_add(self->layers, layer);
     *added = layer;
     leave_to_runtime(layer, node);
-    if (!is_blocked_conv(node) && self->wish->cuda == NULL)
+    const char *why = ifm_ort_is_integer_conv(node)                                ? "not f32"
+                      : !ifm_ort_is_blocked_conv(node) && self->wish->cuda == NULL ? "kept in NCHW by the runtime"
+                                                                                   : NULL;
+    if (why != NULL)
     {
-        refuse_layer(self, asked, layer, "kept in NCHW by the runtime");
+        refuse_layer(self, asked, layer, why);
         return TRUE;
     }
     return fill_layer(self, node, asked, layer, error);
@@ -492,12 +517,12 @@ static gboolean copy_node(Rewriting *self, IfmModelBuilder *builder, const IfmNo
                           GError **error)
 {
     OrtConvLayer *layer = NULL;
-    if (is_conv(node) && !add_layer(self, node, &layer, error))
+    if (layer_name(self, node) != NULL && !add_layer(self, node, &layer, error))
         return FALSE;
     *is_replaced = layer != NULL && (layer->conv != NULL || layer->cuda != NULL);
     if (!*is_replaced)
     {
-        ifm_model_builder_copy_node(builder, node);
+        ifm_model_builder_copy_node_as(builder, node, layer != NULL ? layer->record->layer : node->name, NULL);
         return TRUE;
     }
     const char *sum = has_input(node, 3) ? node->inputs[3] : NULL;
@@ -514,27 +539,26 @@ static gboolean copy_node(Rewriting *self, IfmModelBuilder *builder, const IfmNo
 
 /* --- the graph -------------------------------------------------------------------------------------------------------- */
 
-static gboolean check_name(const GPtrArray *known, const char *name, GError **error)
-{
-    g_autofree char *plain = plain_name(name);
-    if (g_strv_contains((const char *const *)known->pdata, plain))
-        return TRUE;
-    g_autofree char *hint = ifm_nearest_hint(plain, (const char *const *)known->pdata);
-    return ifm_error_refuse(error, "\"%s\" is no convolution of the optimised graph%s", name, hint);
-}
-
 /* That the layers that the options name are there. */
 static gboolean check_names(const Rewriting *self, GError **error)
 {
     g_autoptr(GPtrArray) known = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GList) names = g_hash_table_get_keys(self->choice->layers);
-    for (gsize i = 0; i < ifm_model_n_nodes(self->model); i++)
-        if (is_conv(ifm_model_node(self->model, i)))
-            g_ptr_array_add(known, plain_name(layer_name(ifm_model_node(self->model, i))));
+    g_autoptr(GList) asked = g_hash_table_get_keys(self->choice->layers), nodes = g_hash_table_get_keys(self->names);
+    for (const GList *node = nodes; node != NULL; node = node->next)
+    {
+        const char *given = ifm_ort_conv_graph_name(node->data);
+        g_ptr_array_add(known, g_strdup(layer_name(self, node->data)));
+        g_ptr_array_add(known, g_strdup(given));
+        g_ptr_array_add(known, plain_name(given));
+    }
     g_ptr_array_add(known, NULL);
-    for (const GList *name = names; name != NULL; name = name->next)
-        if (!check_name(known, name->data, error))
-            return FALSE;
+    for (const GList *name = asked; name != NULL; name = name->next)
+        if (!g_strv_contains((const char *const *)known->pdata, name->data))
+        {
+            g_autofree char *hint = ifm_nearest_hint(name->data, (const char *const *)known->pdata);
+            return ifm_error_refuse(error, "\"%s\" is no convolution of the optimised graph%s", (const char *)name->data,
+                                    hint);
+        }
     return TRUE;
 }
 
@@ -549,24 +573,10 @@ static void copy_weights(IfmModelBuilder *builder, const IfmModel *model, GHashT
     }
 }
 
-static void copy_ports(IfmModelBuilder *builder, const IfmModel *model)
+/* NULL. A zoo's model goes without its settings. */
+static IfmModel *refuse(const Rewriting *self, GError **error)
 {
-    for (gsize i = 0; i < ifm_model_n_inputs(model); i++)
-    {
-        const IfmPort *port = ifm_model_input(model, i);
-        ifm_model_builder_input(builder, port->name, port->dtype, port->rank, port->dims,
-                                (const char *const *)port->dim_names);
-    }
-    for (gsize i = 0; i < ifm_model_n_outputs(model); i++)
-    {
-        const IfmPort *port = ifm_model_output(model, i);
-        ifm_model_builder_output(builder, port->name, port->dtype, port->rank, port->dims,
-                                 (const char *const *)port->dim_names);
-    }
-}
-
-static gboolean refuse(const Rewriting *self, const char *model_name, GError **error)
-{
+    const char *model_name = ifm_model_name(self->wish->model);
     g_autoptr(GList) reasons = g_list_sort(g_hash_table_get_keys(self->reasons), (GCompareFunc)strcmp);
     g_autoptr(GString) text = g_string_new(NULL);
     for (const GList *reason = reasons; reason != NULL; reason = reason->next)
@@ -575,19 +585,28 @@ static gboolean refuse(const Rewriting *self, const char *model_name, GError **e
     const gboolean is_large = self->workspace_bytes >= 1 << 20;
     const gsize unit = is_large ? 1 << 20 : 1 << 10, units = (self->workspace_bytes + unit - 1) / unit;
     g_autofree char *enough =
-        units > 0 ? g_strdup_printf(", a limit of %" G_GSIZE_FORMAT " %s would do", units, is_large ? "MiB" : "KiB")
-                  : g_strdup("");
+        units > 0 ? g_strdup_printf(", a limit of %zu %s would do", units, is_large ? "MiB" : "KiB") : g_strdup("");
     ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s cannot do %u of %u layers of %.*s (%s%s)",
                   ifm_conv_algorithm_name(self->refusing), self->n_refused, self->layers->len,
-                  (int)strcspn(model_name, ","), model_name, text->str, enough); /* without the settings of a zoo's model */
-    return FALSE;
+                  (int)strcspn(model_name, ","), model_name, text->str, enough);
+    return NULL;
+}
+
+/* NULL. Nothing could be chosen, and a figure that says so of an algorithm would be none of it. */
+static IfmModel *refuse_empty(const Rewriting *self, GError **error)
+{
+    const char *model_name = ifm_model_name(self->wish->model);
+    ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%.*s has no convolutions to choose an algorithm for",
+                  (int)strcspn(model_name, ","), model_name);
+    return NULL;
 }
 
 static IfmModel *build(Rewriting *self, GError **error)
 {
     g_autoptr(IfmModelBuilder) builder = ifm_model_builder_new("convolutions", ifm_model_opset(self->model));
     g_autoptr(GHashTable) replaced = g_hash_table_new(g_str_hash, g_str_equal);
-    copy_ports(builder, self->model);
+    ifm_model_builder_copy_inputs(builder, self->model);
+    ifm_model_builder_copy_outputs(builder, self->model);
     ifm_model_builder_copy_context(builder, self->model);
     for (gsize i = 0; i < ifm_model_n_nodes(self->model); i++)
     {
@@ -602,11 +621,10 @@ static IfmModel *build(Rewriting *self, GError **error)
     }
     if (self->wish->tune && self->n_tuned == 0)
         return NULL;
+    if (self->layers->len == 0)
+        return refuse_empty(self, error);
     if (self->n_refused > 0)
-    {
-        refuse(self, self->wish->model_name, error);
-        return NULL;
-    }
+        return refuse(self, error);
     copy_weights(builder, self->model, replaced);
     return ifm_model_builder_finish(builder, error);
 }
@@ -617,10 +635,12 @@ IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const OrtConvWish *wish, GPt
     if (analysis == NULL)
         return NULL;
     g_autoptr(GHashTable) reasons = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) names = ifm_ort_conv_names(wish->model, optimised);
     Rewriting self = { .model = optimised,
                        .analysis = analysis,
                        .wish = wish,
                        .choice = wish->choice,
+                       .names = names,
                        .block = wish->cuda != NULL ? 1 : runtime_block(),
                        .layers = layers,
                        .reasons = reasons };

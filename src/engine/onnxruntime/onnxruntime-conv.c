@@ -102,6 +102,8 @@ static OrtStatus *ORT_API_CALL compute(void *self, OrtKernelContext *context)
     if (n_inputs > 1)
         TRY(input_data(kernel, context, 1, &sum));
     TRY(api->KernelContext_GetOutput(context, 0, dims, G_N_ELEMENTS(dims), &value));
+    if (value == NULL)
+        return api->CreateStatus(ORT_INVALID_ARGUMENT, "a convolution has no output");
     TRY(api->GetTensorMutableData(value, (void **)&output));
     Session session = { api, context };
     ifm_conv_run(kernel->layer->conv, input, sum, output, run_parallel, &session);

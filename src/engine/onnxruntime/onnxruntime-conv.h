@@ -15,23 +15,25 @@ G_BEGIN_DECLS
 typedef struct
 {
     IfmConvLayer *record;
+    char *node;             /* its name in the graph that the runtime saved; the record has the model's own */
     IfmConv *conv;          /* on the processor */
     IfmConvCudaLayer *cuda; /* on a GPU; neither: the runtime's own kernel */
     /* while "best" is found: */
-    IfmConvTuned *key;                     /* NULL: not tuned */
+    IfmConvTuned *key;                     /* NULL: not tuned; on a GPU a row that is complete */
     IfmConv *candidates[IFM_N_CONV_FIXED]; /* conv is one of them; NULL: it cannot do the layer */
     gint64 ran_ns;                         /* how long the operator's last run took */
 } OrtConvLayer;
 
 /**
  * OrtConvWish: what a rewriting is to do.
- * @runtime: "onnxruntime 1.23.0"    @tuned: IfmConvTuned*: what "best" takes
+ * @model: as the runtime was given it    @runtime: "onnxruntime 1.23.0"    @tuned: IfmConvTuned*: what "best" takes
  * @cuda: the GPU that runs the layers; NULL: the processor
  * @tune: make all candidates of the layers of "best" that are not among @tuned, and leave the others to the runtime
  */
 typedef struct
 {
-    const char *model_name, *runtime;
+    const IfmModel *model;
+    const char *runtime;
     const IfmConvChoice *choice;
     int n_threads;
     const GPtrArray *tuned;
@@ -46,6 +48,18 @@ IfmModel *ifm_ort_conv_rewrite(IfmModel *optimised, const OrtConvWish *wish, GPt
 GPtrArray *ifm_ort_conv_layers_new(void);
 /** ifm_ort_conv_records: (transfer full) what runs, by @layers: IfmConvLayer*, copied. */
 GPtrArray *ifm_ort_conv_records(const GPtrArray *layers);
+
+/** ifm_ort_conv_names: The convolutions of @model in the graph that the runtime made of it.
+ * Returns: (transfer full) IfmNode* -> the name of the model's node, or of its output where it has none; the graph's own
+ * where that is all there is. A node that became a convolution (BatchNormalization) is not among them. The graphs must
+ * outlive it. */
+GHashTable *ifm_ort_conv_names(const IfmModel *model, const IfmModel *optimised);
+gboolean ifm_ort_is_blocked_conv(const IfmNode *node);
+/** ifm_ort_is_conv: in any layout and of integers, too. */
+gboolean ifm_ort_is_conv(const IfmNode *node);
+gboolean ifm_ort_is_integer_conv(const IfmNode *node);
+/** ifm_ort_conv_graph_name: of a node; of its output where it has none. */
+const char *ifm_ort_conv_graph_name(const IfmNode *node);
 
 /** OrtConvDomain: the operator. It lives as long as its sessions. */
 typedef struct OrtConvDomain OrtConvDomain;
@@ -64,17 +78,17 @@ OrtCustomOpDomain *ifm_ort_conv_domain_handle(OrtConvDomain *domain);
 
 /** ifm_ort_conv_cuda_run: A node on the provider's stream. (onnxruntime-conv-cuda.c) */
 OrtStatus *ifm_ort_conv_cuda_run(const OrtApi *api, OrtConvLayer *layer, OrtKernelContext *context, gboolean timed);
-/** ifm_ort_conv_cuda_times: Replaces the times of layers in @profiles, which are those of the host's calls, by those of
- * the events. @first: index of the first profile of this session */
+/** ifm_ort_conv_cuda_times: Leaves in @profiles the layers that took their own times, with the times of their events: those
+ * of all nodes there are the processor's. @layers: NULL: none    @first: index of the first profile of this session */
 gboolean ifm_ort_conv_cuda_times(const GPtrArray *layers, GPtrArray *profiles, guint first, GError **error);
 
 /**
- * ifm_ort_conv_tune: Measures the candidates of each layer of "best" that is not in @wish->tuned, within the model, and
- * adds what was found to the tuning cache at @path. On the executing thread.
- * @optimised: the graph, saved at @file
+ * ifm_ort_conv_tune: Measures the candidates of each layer of "best" that is not in @wish->tuned, within the model. On the
+ * executing thread.
+ * @optimised: the graph, saved at @file    @found: IfmConvTuned* are added
  */
 gboolean ifm_ort_conv_tune(OrtCompiled *compiled, IfmModel *optimised, const char *file, const OrtConvWish *wish,
-                           const char *path, GError **error);
+                           GPtrArray *found, GError **error);
 /**
  * ifm_ort_session_bare: A session without optimisation, with the threads of @compiled. (onnxruntime-session.c)
  * @model: NULL: that of @file    @domain: or NULL    @profile: prefix of the profile's file, or NULL

@@ -72,8 +72,21 @@ static gboolean has_text(GMappedFile *library, const char *key)
     return memmem(g_mapped_file_get_contents(library), g_mapped_file_get_length(library), key, strlen(key) + 1) != NULL;
 }
 
+/* Once of each measurement that asked for "best". */
+static void note_tuning(const OrtCompiled *compiled, IfmEffectiveConfig *effective_config)
+{
+    OrtEngine *engine = ort_engine((IfmCompiled *)&compiled->base);
+    g_auto(IfmConvChoice) choice = { 0 };
+    const gboolean is_best = ifm_conv_choice_init(&choice, compiled->base.options.convolutions, NULL) &&
+                             ifm_conv_choice_has(&choice, IFM_CONV_BEST);
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&engine->tuning_lock);
+    if (is_best && engine->tuning_trouble != NULL)
+        ifm_effective_config_note(effective_config, g_strdup(engine->tuning_trouble));
+}
+
 void ifm_ort_note_options(const OrtCompiled *compiled, IfmEffectiveConfig *effective_config)
 {
+    note_tuning(compiled, effective_config);
     const char *const *option = compiled->base.options.vendor;
     gboolean any = option != NULL && *option != NULL &&
                    g_str_equal(compiled->base.spec->unit, "CPU"); /* other providers are libraries of their own */

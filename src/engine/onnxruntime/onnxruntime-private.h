@@ -14,18 +14,25 @@ G_BEGIN_DECLS
 
 #define IFM_ORT_NAME "onnxruntime"
 
-/* A unit that the driver has a word for, and the execution provider behind it. */
+/* A unit that the driver has a word for, the execution provider behind it, and the library that has it, in the folder of
+ * the runtime's own; NULL: the runtime's own. */
 typedef struct
 {
-    const char *unit, *provider;
+    const char *unit, *provider, *library;
 } OrtProvider;
+
+#define IFM_ORT_N_PROVIDERS 5
 
 typedef struct
 {
     IfmEngine base;
     const OrtApi *api;
     OrtEnv *env;
-    OrtMemoryInfo *host; /* plain host memory */
+    OrtMemoryInfo *host;                   /* plain host memory */
+    char *unloadable[IFM_ORT_N_PROVIDERS]; /* why a provider's library does not load; NULL: it does, or there is none */
+    GMutex tuning_lock;                    /* of the two below */
+    IfmTemporary tuning;                   /* in place of the user's tuning cache, once that could not be written */
+    char *tuning_trouble;                  /* why it could not; NULL: it could */
 } OrtEngine;
 
 typedef struct
@@ -39,6 +46,7 @@ typedef struct
     GPtrArray *conv_layers;            /* OrtConvLayer* */
     struct OrtConvDomain *conv_domain; /* of the operator */
     struct IfmConvCuda *conv_cuda;     /* on a GPU */
+    struct OrtRegions *regions;        /* of a model that has some: onnxruntime-regions.h */
     /* with options.profiling: */
     IfmTemporary profile_folder; /* removed with the compile */
     GPtrArray *pending;          /* IfmEngineProfile*: of a session that was replaced before its profile was asked for */
@@ -79,8 +87,14 @@ ONNXTensorElementDataType ifm_ort_type(IfmDtype dtype);
 /** ifm_ort_providers: ends with NULL. A device of another provider is named by that provider. A row without a device is
  * listed as unavailable. */
 extern const OrtProvider ifm_ort_providers[];
+/** ifm_ort_load_providers: Loads the providers' libraries that lie with the runtime's. Without that it lists no device of
+ * theirs. What does not load is noted in @unloadable. @file: the runtime's library */
+void ifm_ort_load_providers(OrtEngine *engine, const char *file);
 /** ifm_ort_unit: Returns: (transfer full) the unit that a provider stands for, "CPU". */
 char *ifm_ort_unit(const char *provider);
+/** ifm_ort_returns_early: Whether nodes of the unit return before their kernels have ended: the runtime's times of them are
+ * not the device's. */
+gboolean ifm_ort_returns_early(const char *unit);
 /** ifm_ort_find_device: Returns: device @nth (from 0) that the runtime finds for a unit; NULL where there are fewer. */
 const OrtEpDevice *ifm_ort_find_device(OrtEngine *engine, const char *unit, int nth, GError **error);
 

@@ -233,10 +233,8 @@ static void refuse_line(const char *who, gsize number, const char *line, const j
     gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0, to = MIN(at + SHOWN_BEHIND, length);
     g_autofree char *part = g_strndup(line + from, to - from);
     g_autofree char *shown = ifm_runtime_words(part, NULL);
-    ifm_error_set(error, IFM_ERROR_FAILED,
-                  "%s: line %" G_GSIZE_FORMAT " of the runtime's profile is no event: %s, at byte %" G_GSIZE_FORMAT
-                  ": …%s…",
-                  who, number, trouble->text, at, shown);
+    ifm_error_set(error, IFM_ERROR_FAILED, "%s: line %zu of the runtime's profile is no event: %s, at byte %zu: …%s…", who,
+                  number, trouble->text, at, shown);
 }
 
 static gboolean read_lines(FILE *file, const char *who, Reader *reader, GError **error)
@@ -330,7 +328,7 @@ static gboolean end_profile(OrtCompiled *self, GPtrArray *profiles, IfmEffective
                                       effective_config, &n_events, error);
     if (ok && self->conv_layers != NULL)
         name_implementations(self, profiles, effective_config);
-    if (ok && self->conv_cuda != NULL)
+    if (ok && ifm_ort_returns_early(self->base.spec->unit))
         ok = ifm_ort_conv_cuda_times(self->conv_layers, profiles, n_before, error);
     if (ok && profiles->len > n_before)
         self->events_per_run = n_events / (profiles->len - n_before) + 1;

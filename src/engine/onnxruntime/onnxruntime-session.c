@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "onnxruntime-conv.h"
+#include "onnxruntime-regions.h"
 
 /* Options are set in steps, which stop at the first that fails. */
 typedef struct
@@ -76,11 +77,15 @@ static gboolean set_graph(const Setup *setup)
     const OrtApi *api = setup->engine->api;
     const IfmCompileOptions *options = &setup->compiled->base.options;
     OrtConvDomain *domain = setup->compiled->conv_domain;
+    OrtCustomOpDomain *regions = ifm_ort_regions_domain(setup->compiled);
     const GraphOptimizationLevel level = !options->optimise || domain != NULL ? ORT_DISABLE_ALL
+                                         : options->keep_operators            ? ORT_ENABLE_BASIC
                                          : options->keep_layout               ? ORT_ENABLE_EXTENDED
                                                                               : ORT_ENABLE_ALL;
     if (!step(setup, api->SetSessionGraphOptimizationLevel(setup->options, level)) ||
         (domain != NULL && !step(setup, api->AddCustomOpDomain(setup->options, ifm_ort_conv_domain_handle(domain)))))
+        return FALSE;
+    if (regions != NULL && !step(setup, api->AddCustomOpDomain(setup->options, regions)))
         return FALSE;
     for (gsize i = 0; i < options->n_bindings; i++)
         if (!step(setup, api->AddFreeDimensionOverrideByName(setup->options, options->bindings[i].name,
@@ -96,8 +101,12 @@ static gboolean set_graph(const Setup *setup)
 static gboolean set_saving(const Setup *setup)
 {
     const char *file = setup->compiled->base.options.save_optimised;
-    return file == NULL || setup->compiled->conv_domain != NULL ||
-           (step(setup, setup->engine->api->SetOptimizedModelFilePath(setup->options, file)) && set_outline(setup));
+    if (file == NULL || setup->compiled->conv_domain != NULL)
+        return TRUE;
+    /* without a file of its own for weights it would name that of the model, which lies elsewhere */
+    g_autofree char *weights = setup->compiled->base.options.keep_operators ? g_strconcat(file, ".weights", NULL) : NULL;
+    return step(setup, setup->engine->api->SetOptimizedModelFilePath(setup->options, file)) && set_outline(setup) &&
+           (weights == NULL || set_weights_file(setup, weights));
 }
 
 static gboolean set_profiling(const Setup *setup)
@@ -122,14 +131,51 @@ static gboolean set_vendor(const Setup *setup)
     return TRUE;
 }
 
+#define CUDA_OPTION "ep.cudaexecutionprovider." /* and the option's name: the runtime's own words for it */
+
+/* Convolutions of ours multiply as the provider's nodes do. */
+static gboolean asks_for_tf32(const Setup *setup)
+{
+    static const char name[] = CUDA_OPTION "use_tf32=";
+    gboolean asks = FALSE;
+    for (const char *const *option = setup->compiled->base.options.vendor; option != NULL && *option != NULL; option++)
+        if (g_str_has_prefix(*option, name))
+            asks = g_str_equal(*option + strlen(name), "1") || g_ascii_strcasecmp(*option + strlen(name), "true") == 0;
+    return asks;
+}
+
+/* The CUDA provider reads its options when it is appended, not those that are set later. f32 is f32: unless it is asked for
+ * the provider does not multiply in TF32, as it would. */
+static gboolean append_provider(const Setup *setup, const OrtEpDevice *device)
+{
+    g_autoptr(GPtrArray) keys = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) values = g_ptr_array_new();
+    const char *const *option = setup->compiled->base.options.vendor;
+    const gboolean is_cuda = g_str_equal(setup->compiled->base.spec->unit, "CUDA");
+    if (is_cuda)
+    {
+        g_ptr_array_add(keys, g_strdup("use_tf32"));
+        g_ptr_array_add(values, "0");
+    }
+    for (; is_cuda && option != NULL && *option != NULL; option++)
+        if (g_str_has_prefix(*option, CUDA_OPTION))
+        {
+            const char *name = *option + strlen(CUDA_OPTION), *equals = strchr(name, '=');
+            g_ptr_array_add(keys, g_strndup(name, (gsize)(equals - name)));
+            g_ptr_array_add(values, (char *)equals + 1); /* of two of one name the last counts */
+        }
+    return step(setup, setup->engine->api->SessionOptionsAppendExecutionProvider_V2(
+                           setup->options, setup->engine->env, &device, 1, (const char *const *)keys->pdata,
+                           (const char *const *)values->pdata, keys->len));
+}
+
 static gboolean set_device(const Setup *setup)
 {
     const IfmDeviceSpec *spec = setup->compiled->base.spec;
     if (g_str_equal(spec->unit, "CPU")) /* the default */
         return TRUE;
     const OrtEpDevice *device = ifm_ort_find_device(setup->engine, spec->unit, MAX(spec->index, 0), setup->error);
-    return device != NULL && step(setup, setup->engine->api->SessionOptionsAppendExecutionProvider_V2(
-                                             setup->options, setup->engine->env, &device, 1, NULL, NULL, 0));
+    return device != NULL && append_provider(setup, device);
 }
 
 static gboolean create_session(const Setup *setup)
@@ -179,15 +225,64 @@ static IfmModel *optimise(const Setup *setup, const char *file, const char *weig
     return ok ? ifm_model_open(file, setup->error) : NULL;
 }
 
-/* What "best" takes for the layers of this model; what is not known yet is measured. (transfer full) */
-static GPtrArray *find_best(const Setup *setup, OrtConvWish *wish, IfmModel *optimised, const char *file)
+#define NOT_KEPT "%s: what best measured is not kept, and is measured again each time"
+
+/* (transfer full) the user's cache; once that could not be written one that goes with the engine: two compiles of a model
+ * run the same */
+static char *tuning_path(OrtEngine *engine)
 {
-    g_autofree char *path = ifm_conv_tuning_path();
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&engine->tuning_lock);
+    return engine->tuning_trouble != NULL ? g_build_filename(engine->tuning.path, "convolutions.json", NULL)
+                                          : ifm_conv_tuning_path();
+}
+
+static gboolean move_tuning(OrtEngine *engine, const GError *trouble, GError **error)
+{
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&engine->tuning_lock);
+    if (engine->tuning_trouble == NULL && ifm_temporary_make(&engine->tuning, error))
+        engine->tuning_trouble = g_strdup_printf(NOT_KEPT, trouble->message);
+    return engine->tuning_trouble != NULL;
+}
+
+static gboolean keep_rows(const Setup *setup, const GPtrArray *rows)
+{
+    g_autofree char *path = tuning_path(setup->engine);
+    g_autoptr(GError) trouble = NULL;
+    if (rows->len == 0 || ifm_conv_tuning_add(path, rows, &trouble))
+        return TRUE;
+    if (!g_error_matches(trouble, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* the file is none of this kind */
+        return ifm_error_pass(setup->error, g_steal_pointer(&trouble));
+    if (!move_tuning(setup->engine, trouble, setup->error))
+        return FALSE;
+    g_autofree char *other = tuning_path(setup->engine);
+    return ifm_conv_tuning_add(other, rows, setup->error);
+}
+
+/* Keeps what cuDNN found for layers while they were made. */
+static gboolean keep_found(const Setup *setup)
+{
+    const GPtrArray *layers = setup->compiled->conv_layers;
+    g_autoptr(GPtrArray) rows = g_ptr_array_new();
+    for (guint i = 0; i < layers->len; i++)
+        if (((const OrtConvLayer *)layers->pdata[i])->key != NULL)
+            g_ptr_array_add(rows, ((const OrtConvLayer *)layers->pdata[i])->key);
+    return keep_rows(setup, rows);
+}
+
+/* What is known of "best"; on the processor what is not known is measured now, on a GPU while the layers are made.
+ * (transfer full) */
+static GPtrArray *recall(const Setup *setup, OrtConvWish *wish, IfmModel *optimised, const char *file)
+{
+    g_autofree char *path = tuning_path(setup->engine);
     g_autoptr(GPtrArray) tuned = ifm_conv_tuning_load(path, setup->error);
+    g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_conv_tuned_free);
     wish->tuned = tuned;
-    if (tuned == NULL || !ifm_ort_conv_tune(setup->compiled, optimised, file, wish, path, setup->error))
+    if (tuned != NULL && wish->cuda == NULL &&
+        !(ifm_ort_conv_tune(setup->compiled, optimised, file, wish, found, setup->error) && keep_rows(setup, found)))
         return NULL;
-    return ifm_conv_tuning_load(path, setup->error);
+    if (tuned != NULL)
+        g_ptr_array_extend_and_steal(tuned, g_steal_pointer(&found));
+    return g_steal_pointer(&tuned);
 }
 
 /* The names of the nodes stay, so what was saved shows what each of them does. */
@@ -197,20 +292,19 @@ static gboolean rewrite(const Setup *setup, const IfmConvChoice *choice, const c
     g_autofree char *weights = g_strconcat(file, ".weights", NULL);
     g_autofree char *runtime = g_strdup_printf(IFM_ORT_NAME " %s", setup->engine->base.version);
     g_autoptr(IfmModel) optimised = optimise(setup, file, weights);
-    OrtConvWish wish = { .model_name = ifm_model_name(self->base.model),
+    OrtConvWish wish = { .model = self->base.model,
                          .runtime = runtime,
                          .choice = choice,
                          .cuda = self->conv_cuda,
                          .n_threads = ifm_runtime_n_threads(&self->base) };
-    /* On a GPU cuDNN measures, when a layer is made. */
-    const gboolean is_best = self->conv_cuda == NULL && ifm_conv_choice_has(choice, IFM_CONV_BEST);
-    g_autoptr(GPtrArray) tuned = optimised != NULL && is_best ? find_best(setup, &wish, optimised, file) : NULL;
+    const gboolean is_best = ifm_conv_choice_has(choice, IFM_CONV_BEST);
+    g_autoptr(GPtrArray) tuned = optimised != NULL && is_best ? recall(setup, &wish, optimised, file) : NULL;
     wish.tuned = tuned;
     self->conv_layers = ifm_ort_conv_layers_new();
     if (optimised != NULL && (tuned != NULL || !is_best))
         self->conv_model = ifm_ort_conv_rewrite(optimised, &wish, self->conv_layers, setup->error);
     unlink(weights);
-    if (self->conv_model != NULL)
+    if (self->conv_model != NULL && (self->conv_cuda == NULL || keep_found(setup)))
         self->conv_domain = ifm_ort_conv_domain_new(setup->engine->api, self->conv_layers,
                                                     self->conv_cuda == NULL        ? ORT_CONV_OF_CPU
                                                     : self->base.options.profiling ? ORT_CONV_OF_CUDA_TIMED
@@ -230,7 +324,7 @@ static gboolean prepare_convolutions(const Setup *setup)
                              setup->who);
     if (g_str_equal(self->base.spec->unit, "CUDA"))
     {
-        self->conv_cuda = ifm_conv_cuda_open(MAX(self->base.spec->index, 0), setup->error);
+        self->conv_cuda = ifm_conv_cuda_open(MAX(self->base.spec->index, 0), asks_for_tf32(setup), setup->error);
         if (self->conv_cuda == NULL)
             return ifm_error_prefix(setup->error, "%s: ", setup->who);
     }
@@ -266,7 +360,8 @@ gboolean ifm_ort_session_open(OrtCompiled *compiled, GError **error)
 {
     OrtEngine *engine = ort_engine(&compiled->base);
     Setup setup = { .engine = engine, .compiled = compiled, .who = compiled->base.who, .error = error };
-    if (!open_prepared(compiled, error) || !step(&setup, engine->api->CreateSessionOptions(&setup.options)))
+    if (!ifm_ort_regions_prepare(compiled, error) || !open_prepared(compiled, error) ||
+        !step(&setup, engine->api->CreateSessionOptions(&setup.options)))
         return FALSE;
     gboolean ok = set_threads(&setup) && set_graph(&setup) && set_saving(&setup) && set_profiling(&setup) &&
                   set_device(&setup) && set_vendor(&setup) && create_session(&setup);

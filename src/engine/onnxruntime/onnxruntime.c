@@ -1,5 +1,8 @@
 /* The driver of ONNX Runtime: the engine, its devices, compiling, and what its allocators report. */
+#include <dlfcn.h>
+
 #include "onnxruntime-conv.h"
+#include "onnxruntime-regions.h"
 
 #define MIN_API 23 /* ONNX Runtime 1.23: device discovery, allocator statistics */
 
@@ -26,6 +29,11 @@ static void engine_close(IfmEngine *engine)
         self->api->ReleaseMemoryInfo(self->host);
     if (self->env != NULL)
         self->api->ReleaseEnv(self->env);
+    for (gsize i = 0; i < IFM_ORT_N_PROVIDERS; i++)
+        g_free(self->unloadable[i]);
+    ifm_temporary_clear(&self->tuning);
+    g_free(self->tuning_trouble);
+    g_mutex_clear(&self->tuning_lock);
     g_free(self);
 }
 
@@ -56,6 +64,7 @@ static IfmEngine *engine_open(IfmClock *clock, GError **error)
         return NULL;
     OrtEngine *self = g_new0(OrtEngine, 1);
     self->api = api;
+    g_mutex_init(&self->tuning_lock);
     if (!ifm_ort_check(
             api, api->CreateEnvWithCustomLogger(log_message, NULL, ORT_LOGGING_LEVEL_WARNING, IFM_ORT_NAME, &self->env),
             IFM_ORT_NAME, IFM_ERROR_UNAVAILABLE, error) ||
@@ -68,22 +77,46 @@ static IfmEngine *engine_open(IfmClock *clock, GError **error)
     }
     self->base.version = g_steal_pointer(&version);
     self->base.library = g_steal_pointer(&file);
+    ifm_ort_load_providers(self, self->base.library);
     return &self->base;
 }
 
 /* --- devices ---------------------------------------------------------------------------------------------------------- */
 
-static char *describe(OrtEngine *self, const OrtEpDevice *device)
+/* The name of a GPU by NVIDIA's driver, which its provider has loaded; NULL: it has no such. (transfer full) */
+static char *cuda_name(int index)
 {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    int (*init)(unsigned) = NULL, (*get)(int *, int) = NULL, (*get_name)(char *, int, int) = NULL, device = 0;
+    char name[256] = "";
+    if (driver == NULL)
+        return NULL;
+    *(void **)&init = dlsym(driver, "cuInit");
+    *(void **)&get = dlsym(driver, "cuDeviceGet");
+    *(void **)&get_name = dlsym(driver, "cuDeviceGetName");
+    const gboolean good = init != NULL && get != NULL && get_name != NULL && init(0) == 0 && get(&device, index) == 0 &&
+                          get_name(name, sizeof name - 1, device) == 0;
+    dlclose(driver);
+    return good && *name != '\0' ? g_utf8_make_valid(name, -1) : NULL;
+}
+
+/* @index: of the device among those of its provider */
+static char *describe(OrtEngine *self, const OrtEpDevice *device, int index)
+{
+    const char *provider = self->api->EpDevice_EpName(device);
+    g_autofree char *name = g_str_equal(provider, "CUDAExecutionProvider") ? cuda_name(index) : NULL;
+    if (name != NULL)
+        return g_strdup_printf("%s (%s)", name, provider);
     const OrtHardwareDevice *hardware = self->api->EpDevice_Device(device);
+    const char *vendor = self->api->HardwareDevice_Vendor(hardware); /* may be empty */
     const char *reported = self->api->GetKeyValue(self->api->HardwareDevice_Metadata(hardware), "Description");
     static const char *const kinds[] = { "CPU", "GPU", "NPU" };
     OrtHardwareDeviceType type = self->api->HardwareDevice_Type(hardware);
-    return g_strdup_printf("%s %s (%s)", self->api->HardwareDevice_Vendor(hardware),
+    return g_strdup_printf("%s%s%s (%s)", vendor, *vendor != '\0' ? " " : "",
                            reported != NULL                    ? reported
                            : (gsize)type < G_N_ELEMENTS(kinds) ? kinds[type]
                                                                : "device",
-                           self->api->EpDevice_EpName(device));
+                           provider);
 }
 
 static gboolean takes_cuda_memory(const char *unit)
@@ -101,10 +134,12 @@ static void add_found(OrtEngine *self, const OrtEpDevice *device, GPtrArray *dev
         index += g_str_has_prefix(((IfmDeviceInfo *)devices->pdata[i])->spec, same);
     IfmDeviceInfo *info = g_new0(IfmDeviceInfo, 1);
     info->spec = is_cpu ? g_strdup_printf("%s:CPU", IFM_ORT_NAME) : g_strdup_printf("%s%d", same, index);
-    info->description = describe(self, device);
+    info->description = describe(self, device, index);
     info->capabilities = is_cpu ? CAPABILITIES : ACCELERATOR_CAPABILITIES;
     if (takes_cuda_memory(unit))
         info->capabilities |= IFM_CAN_MEMORY;
+    if (ifm_ort_returns_early(unit))
+        info->capabilities &= ~(guint32)(IFM_CAN_PROFILE | IFM_CAN_NODE_STARTS);
     info->own_memory = !is_cpu;
     info->available = TRUE;
     g_ptr_array_add(devices, info);
@@ -130,7 +165,9 @@ static void add_missing(OrtEngine *self, const OrtProvider *row, GPtrArray *devi
     info->description = g_strdup(row->provider);
     info->own_memory = !g_str_equal(row->unit, "CPU");
     info->capabilities = ACCELERATOR_CAPABILITIES;
-    info->reason = is_built_in(self, row->provider)
+    const char *unloadable = self->unloadable[row - ifm_ort_providers];
+    info->reason = unloadable != NULL ? g_strdup(unloadable)
+                   : is_built_in(self, row->provider)
                        ? g_strdup("the provider is there, but finds no such device on this machine")
                        : g_strdup_printf("this ONNX Runtime (%s) was built without that provider", self->base.version);
     g_ptr_array_add(devices, info);
@@ -199,7 +236,12 @@ static gboolean compile(IfmCompiled *compiled, GError **error)
             "%s: ONNX Runtime runs its own asynchrony in its thread pool, which is empty with one thread a stream",
             compiled->spec->text);
     self->pending = g_ptr_array_new_with_free_func((GDestroyNotify)ifm_engine_profile_free);
-    return check_dtype(compiled, error) && ifm_ort_session_open(self, error) && ifm_ort_session_ports(self, error);
+    if (!check_dtype(compiled, error) || !ifm_ort_session_open(self, error))
+        return FALSE;
+    for (guint i = 0; self->conv_cuda != NULL && i < self->conv_layers->len; i++)
+        if (((const OrtConvLayer *)self->conv_layers->pdata[i])->cuda != NULL) /* it takes its own times */
+            compiled->capabilities |= IFM_CAN_PROFILE;
+    return ifm_ort_session_ports(self, error);
 }
 
 static void compiled_clear(IfmCompiled *compiled)
@@ -207,6 +249,7 @@ static void compiled_clear(IfmCompiled *compiled)
     OrtCompiled *self = (OrtCompiled *)compiled;
     if (self->session != NULL)
         ort_engine(compiled)->api->ReleaseSession(self->session);
+    ifm_ort_regions_clear(self);
     ifm_ort_conv_domain_free(self->conv_domain);
     g_clear_pointer(&self->conv_layers, g_ptr_array_unref);
     ifm_conv_cuda_free(self->conv_cuda);
@@ -323,5 +366,6 @@ const IfmDriver ifm_driver_onnxruntime = {
     .cancel_clear = ifm_ort_cancel_clear,
     .effective_config = ifm_ort_effective_config,
     .profile = ifm_ort_profile,
+    .tune = ifm_ort_tune,
     .memory = memory,
 };

@@ -5,6 +5,7 @@
 #include "openvino-private.h"
 
 #define NAME "openvino"
+#define OLDEST "2025.1"
 
 #define CAPABILITIES                                                                                                       \
     (IFM_CAN_STREAMS | IFM_CAN_NATIVE_ASYNC | IFM_CAN_PROFILE | IFM_PROFILE_MEANS | IFM_CAN_FREE_SHAPES |                  \
@@ -37,7 +38,7 @@ static gboolean find_symbols(void *library, const char *file, OvApi *api, GError
     return TRUE;
 }
 
-/* The C API is stable from 2022.1 on. Since every symbol was found, only the version has to be checked. */
+/* Every symbol was found, but before 2025.1 the element types have other numbers: inputs would be of wrong types. */
 static gboolean read_version(OvEngine *self, GError **error)
 {
     ov_version_t version = { 0 };
@@ -45,9 +46,9 @@ static gboolean read_version(OvEngine *self, GError **error)
         return FALSE;
     self->base.version = g_strdup(version.buildNumber);
     self->api.ov_version_free(&version);
-    return g_ascii_strtoll(self->base.version, NULL, 10) >= 2023 ||
-           ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s is version '%s': 2023.0 or newer is needed", NAME,
-                         self->base.library, self->base.version);
+    return ifm_runtime_is_at_least(self->base.version, OLDEST) ||
+           ifm_error_set(error, IFM_ERROR_UNAVAILABLE, "%s: %s is version '%s': %s or newer is needed", NAME,
+                         self->base.library, self->base.version, OLDEST);
 }
 
 static IfmEngine *engine_open(IfmClock *clock, GError **error)
@@ -399,8 +400,7 @@ static gboolean add_ports(OvCompiled *self, const Side *side, const char *who, G
         g_ptr_array_add(side->ports, port);
     }
     return side->ports->len == n ||
-           ifm_error_set(error, IFM_ERROR_UNSUPPORTED,
-                         "%s: OpenVINO sees %" G_GSIZE_FORMAT " inputs or outputs where the model has %" G_GSIZE_FORMAT,
+           ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s: OpenVINO sees %zu inputs or outputs where the model has %zu",
                          who, n, side->n);
 }
 

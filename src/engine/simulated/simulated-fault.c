@@ -238,7 +238,7 @@ FaultEffect fault_strike(const FaultDescription *fault, UnitState *state, const 
         break;
     case FAULT_REFUSE:
         code = IFM_ERROR_UNSUPPORTED;
-        says = "the device refuses this model";
+        says = "the device does not support this model";
         break;
     case FAULT_MEMORY:
         if (fault->mode == MODE_ALLOCATE)

@@ -196,7 +196,7 @@ static gboolean add_row(StageTable *table, const IfmCsv *csv, const Columns *col
         (description->std != NULL && !ifm_csv_number(csv, row, columns->std, &std, error)))
         return FALSE;
     if (mean <= 0 || std < 0)
-        return ifm_error_refuse(error, "%s:%" G_GSIZE_FORMAT ": a latency of %g with a deviation of %g", ifm_csv_name(csv),
+        return ifm_error_refuse(error, "%s:%zu: a latency of %g with a deviation of %g", ifm_csv_name(csv),
                                 ifm_csv_line(csv, row), mean, std);
     double sigma = std / mean;
     mean *= (double)description->unit_ns;
@@ -239,7 +239,7 @@ static gboolean make_grids(StageTable *table, GError **error)
     if (table->latency != NULL && (table->description->std == NULL || table->sigma != NULL))
         return TRUE;
     const IfmPlace *record = &table->description->place;
-    return ifm_error_prefix(error, "%s:%" G_GSIZE_FORMAT ": ", record->file, record->line);
+    return ifm_error_prefix(error, "%s:%zu: ", record->file, record->line);
 }
 
 StageTable *stage_table_load(const TableDescription *description, const char *stage, GError **error)

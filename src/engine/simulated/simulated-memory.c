@@ -27,8 +27,7 @@ IfmBuffer *simulated_buffer_alloc(IfmEngine *base, const IfmDeviceSpec *spec, gs
     {
         if (fits)
             unit_state_take(state, -(gint64)size_bytes, 0);
-        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no %" G_GSIZE_FORMAT " bytes left in the device's memory", spec->text,
-                      size_bytes);
+        ifm_error_set(error, IFM_ERROR_MEMORY, "%s: no %zu bytes left in the device's memory", spec->text, size_bytes);
         return NULL;
     }
     SimulatedBuffer *buffer = g_new0(SimulatedBuffer, 1);
@@ -74,10 +73,10 @@ gboolean simulated_check_memory(SimulatedEngine *engine, const IfmTensor *tensor
         buffer != NULL && (unit == NULL || buffer->unit == unit) && tensor->size_bytes <= buffer->base.size_bytes;
     pthread_mutex_unlock(&engine->mutex);
     if (!good)
-        ifm_error_refuse(error,
-                         "a tensor is said to be in device memory, but its handle is no buffer of this device that holds "
-                         "%" G_GSIZE_FORMAT " bytes",
-                         tensor->size_bytes);
+        ifm_error_refuse(
+            error,
+            "a tensor is said to be in device memory, but its handle is no buffer of this device that holds %zu bytes",
+            tensor->size_bytes);
     return good;
 }
 

@@ -493,8 +493,7 @@ static gboolean fail_flagged(SimulatedRequest *request, GError **error)
 {
     const FlaggedRow *row = request->prediction.flagged;
     UnitState *state = compiled_of(request)->state;
-    g_autofree char *reason =
-        g_strdup_printf("these sizes are marked \"%s\" in %s:%" G_GSIZE_FORMAT, row->flag, row->file, row->line);
+    g_autofree char *reason = g_strdup_printf("these sizes are marked \"%s\" in %s:%zu", row->flag, row->file, row->line);
     if (row->loses)
     {
         unit_state_lose(state, UNIT_LOST_SILENT, 0);

@@ -306,10 +306,8 @@ static gboolean compare(const IfmTensor *sent, const IfmTensor *arrived, GError 
         return TRUE;
     while (a[i] == b[i])
         i++;
-    return ifm_error_set(error, IFM_ERROR_FAILED,
-                         "what arrived is wrong: byte %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                         " is 0x%02x, sent was 0x%02x",
-                         i, sent->size_bytes, b[i], a[i]);
+    return ifm_error_set(error, IFM_ERROR_FAILED, "what arrived is wrong: byte %zu of %zu is 0x%02x, sent was 0x%02x", i,
+                         sent->size_bytes, b[i], a[i]);
 }
 
 /* So that the next check sees bytes that came across after this one. */

@@ -258,7 +258,8 @@ static const IfmKindInWorker in_worker = { .place = place,
                                            .prepare = worker_model_prepare,
                                            .run = worker_model_run,
                                            .subject = worker_model_subject,
-                                           .still_there = worker_model_still_there };
+                                           .still_there = worker_model_still_there,
+                                           .node_times = worker_model_node_times };
 
 GPtrArray *ifm_model_convolutions(const IfmMeasurement *measurement)
 {

@@ -153,7 +153,7 @@ static const IfmCallCost *call_cost(Worker *worker)
 {
     gsize io_bytes = ifm_model_subject_io_bytes(worker->subject);
     const IfmModelCase *model_case = worker_model_case(worker);
-    g_autofree char *key = g_strdup_printf("%s %d %" G_GSIZE_FORMAT, model_case->device, model_case->threads, io_bytes);
+    g_autofree char *key = g_strdup_printf("%s %d %zu", model_case->device, model_case->threads, io_bytes);
     IfmCallCost *known = g_hash_table_lookup(worker->call_costs, key);
     if (known == NULL)
     {
@@ -205,7 +205,7 @@ static gboolean measure_breakdown(Worker *worker, GError **error)
     if (good && unsaved != NULL)
         ifm_optimised_unknown(worker->measurement, unsaved->message);
     else if (good && path != NULL)
-        ifm_optimised_costs(path, worker_model_case(worker), worker->measurement);
+        ifm_optimised_costs(path, worker_model_case(worker), worker->model, worker->measurement);
     if (good)
         ifm_optimised_parts(profiled->compiled, worker->measurement);
     if (path != NULL)
@@ -321,4 +321,16 @@ gboolean worker_model_still_there(Worker *worker, GError **error)
         return FALSE;
     ifm_record_set_json(&worker->measurement->verification, ifm_model_subject_verification(worker->subject));
     return TRUE;
+}
+
+gboolean worker_model_node_times(Worker *worker, gint64 time_ns, IfmMeasurement *measurement, GError **error)
+{
+    const IfmModelCase *model_case = worker_model_case(worker);
+    if ((ifm_compiled_info(worker->subject->compiled).capabilities & IFM_CAN_PROFILE) == 0)
+        return ifm_error_set(error, IFM_ERROR_UNSUPPORTED, "%s reports no times of nodes", model_case->device);
+    worker_enter_long_phase(worker, "compiling for profiling", 1);
+    g_autoptr(IfmModelSubject) profiled =
+        ifm_model_subject_new(worker->engine, worker->model, model_case, IFM_COMPILE_PROFILED, error);
+    worker_enter_phase(worker, "profiling");
+    return profiled != NULL && ifm_node_times_measure(profiled, time_ns, &worker->interrupted, measurement, error);
 }

@@ -403,9 +403,8 @@ static gboolean triad_by_loops(Limit *self, GError **error)
     json_object_set_new(self->peak, "cache_bytes", json_integer(cache_bytes));
     if (array_bytes < 2 * cache_bytes)
         ifm_measurement_warn(self->worker->measurement,
-                             "the triad's arrays, %" G_GSIZE_FORMAT
-                             " MiB each, are small compared with caches of %" G_GSIZE_FORMAT
-                             " MiB: the memory bandwidth is overestimated",
+                             "the triad's arrays, %zu MiB each, are small compared with caches of %zu MiB: the memory "
+                             "bandwidth is overestimated",
                              array_bytes >> 20, cache_bytes >> 20);
     return measure_caches(self, error);
 }

@@ -111,8 +111,7 @@ static gboolean complete(void *spec, GError **error)
         return ifm_error_refuse(error, "plan: repetitions x batches: found %" G_GINT64_FORMAT ", expected 2 to %d", all,
                                 IFM_PROTOCOL_MAX_RUNS);
     if (plan_case->min_repetitions > plan_case->repetitions)
-        return ifm_error_refuse(error,
-                                "plan: repetitions at least: found %" G_GSIZE_FORMAT ", expected 0 to %" G_GINT64_FORMAT,
+        return ifm_error_refuse(error, "plan: repetitions at least: found %zu, expected 0 to %" G_GINT64_FORMAT,
                                 plan_case->min_repetitions, repetitions);
     if (!(plan_case->ci_ratio >= 0 && plan_case->ci_ratio <= 1))
         return ifm_error_refuse(error, "plan: interval: found %g, expected 0 to 1 of the makespan", plan_case->ci_ratio);
@@ -143,9 +142,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Checked, checked_clear)
 static gboolean add_device(Checked *self, const IfmPlanDevice *device, GError **error)
 {
     if (device->device == NULL)
-        return ifm_error_refuse(error,
-                                "plan: %s: no device is named behind it; \"devices\": {\"%s\": {\"device\": …}} is right",
-                                device->alias, device->alias);
+        return ifm_error_refuse(
+            error, "plan: %s: no device is named behind it; \"devices\": {\"%s\": {\"device\": …}} is expected",
+            device->alias, device->alias);
     g_autoptr(IfmDeviceSpec) spec = ifm_device_spec_parse(device->device, error);
     if (spec == NULL)
         return FALSE;
@@ -193,7 +192,7 @@ static gboolean check_fallbacks(Checked *self, GError **error)
                                ((const IfmPlanDevice *)first->devices->pdata[d])->alias);
         if (!same)
             return ifm_error_refuse(
-                error, "plan: fallbacks: the plans of graphs 1 and %u list other devices: one list is right", i + 1);
+                error, "plan: fallbacks: the plans of graphs 1 and %u list other devices: one list is expected", i + 1);
     }
     return TRUE;
 }
@@ -227,13 +226,13 @@ static gboolean add_others(Checked *self, GError **error)
 static gboolean read_plan(Checked *self, gsize graph, GError **error)
 {
     g_autofree char *name =
-        self->plan_case->n_graphs > 1 ? g_strdup_printf("plan of graph %" G_GSIZE_FORMAT, graph + 1) : g_strdup("plan");
+        self->plan_case->n_graphs > 1 ? g_strdup_printf("plan of graph %zu", graph + 1) : g_strdup("plan");
     g_autoptr(IfmPlan) plan = ifm_plan_from_json(self->plan_case->plans[graph], name, error);
     if (plan == NULL)
         return FALSE;
     const IfmPlan *first = self->plans->len > 0 ? self->plans->pdata[0] : plan;
     if (plan->model == NULL)
-        return ifm_error_refuse(error, "%s: names no model; \"model\": \"graphsage\" is right", name);
+        return ifm_error_refuse(error, "%s: names no model; \"model\": \"graphsage\" is expected", name);
     if (!g_str_equal(plan->model, first->model))
         return ifm_error_refuse(error, "%s: is one of model %s, the first of %s", name, plan->model, first->model);
     if (!add_block_devices(self, plan, error))
@@ -289,7 +288,7 @@ static IfmGraph *make_graph(const IfmPlanGraph *graph, GError **error)
     gint kind = kind_of(graph);
     if (graph->kind == NULL)
     {
-        ifm_error_refuse(error, "plan: a graph without a kind; \"uniform\", \"power-law\" or a path is right");
+        ifm_error_refuse(error, "plan: a graph without a kind; \"uniform\", \"power-law\" or a path is expected");
         return NULL;
     }
     if (kind >= 0)
@@ -423,7 +422,7 @@ typedef struct
 
 static char *job_file(PlanJob *job, const char *what, gsize graph, gsize part)
 {
-    char *path = g_strdup_printf("%s/plan-%s-%" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT, job->folder, what, graph, part);
+    char *path = g_strdup_printf("%s/plan-%s-%zu-%zu", job->folder, what, graph, part);
     g_ptr_array_add(job->files, path);
     return path;
 }

@@ -10,40 +10,35 @@
 
 /* --- saying -------------------------------------------------------------------------------------------------------- */
 
-/* How long it still takes, as the repetitions so far took; -1: not known. */
+/* How long it still takes, as the repetitions so far took; 0: not known. */
 static gint64 left_ns(const WorkerPlan *self, gint64 now_ns)
 {
     const IfmProtocol *protocol = &self->protocol;
     if (self->repetition == 0) /* none is done yet */
-        return -1;
+        return 0;
     if (protocol->runs == 0)
-        return protocol->time_budget_ns > 0 ? MAX(protocol->time_budget_ns - (now_ns - self->running_ns), 0) : -1;
+        return protocol->time_budget_ns > 0 ? MAX(protocol->time_budget_ns - (now_ns - self->running_ns), 0) : 0;
     const gint64 each_ns = (self->repetition_ns - self->running_ns) / (gint64)self->repetition;
     return MAX((gint64)(protocol->runs + 1 - self->repetition) * each_ns - (now_ns - self->repetition_ns), 0);
 }
 
-/* "repetition 2 of 3, batch 43 of 100, 12 s left" (transfer full) */
-static char *place_of(const WorkerPlan *self, gsize n, gint64 now_ns)
+/* "repetition 2 of 3, batch 43 of 100" (transfer full) */
+static char *place_of(const WorkerPlan *self, gsize n)
 {
     GString *text = g_string_new(NULL);
     const gsize n_runs = self->protocol.runs;
-    const gint64 left = left_ns(self, now_ns);
     /* whether all batches of a repetition are the plan's own: none are of a bound, or to see what counting costs */
     const gboolean plain = !self->plan_case->bound && self->device_time != IFM_DEVICE_TIME_ON;
     if (self->repetition == 0)
         g_string_append(text, "warming up");
     else
-        g_string_append_printf(text, "repetition %" G_GSIZE_FORMAT, self->repetition);
+        g_string_append_printf(text, "repetition %zu", self->repetition);
     if (self->repetition > 0 && n_runs > 0)
-        g_string_append_printf(text, " of %" G_GSIZE_FORMAT, n_runs);
+        g_string_append_printf(text, " of %zu", n_runs);
     if (plain)
-        g_string_append_printf(text, ", batch %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, n - self->n_before,
-                               self->plan_case->n_batches);
+        g_string_append_printf(text, ", batch %zu of %zu", n - self->n_before, self->plan_case->n_batches);
     else
-        g_string_append_printf(text, ", %" G_GSIZE_FORMAT " batches", n - self->n_before);
-    if (left >= 0)
-        g_string_append_printf(text, ", %s%" G_GINT64_FORMAT " s left", n_runs > 0 ? "" : "at most ",
-                               (left + IFM_NS_PER_S - 1) / IFM_NS_PER_S);
+        g_string_append_printf(text, ", %zu batches", n - self->n_before);
     return g_string_free(text, FALSE);
 }
 
@@ -54,9 +49,10 @@ static void beat(WorkerPlan *self, gsize n)
     gint now = (gint)(now_ns / (250 * IFM_NS_PER_MS)), reported = g_atomic_int_get(&self->reported_s);
     if (now == reported || !g_atomic_int_compare_and_exchange(&self->reported_s, reported, now))
         return;
-    g_autofree char *place = place_of(self, n, now_ns);
-    worker_say(self->worker, json_pack("{s:s,s:s,s:I,s:s}", "say", "beat", "phase", self->worker->phase, "n", (json_int_t)n,
-                                       "place", place));
+    g_autofree char *place = place_of(self, n);
+    worker_say(self->worker, json_pack("{s:s,s:s,s:I,s:s,s:I,s:b}", "say", "beat", "phase", self->worker->phase, "n",
+                                       (json_int_t)n, "place", place, "left_ns", (json_int_t)left_ns(self, now_ns),
+                                       "at_most", self->protocol.runs == 0));
 }
 
 void worker_plan_report(const WorkerPlan *self, const char *what)

@@ -248,7 +248,7 @@ static gboolean verify(void *user, GError **error)
         do_together(self, self->dtype == IFM_DTYPE_F64 ? fill_double : fill_float);
         return TRUE;
     }
-    return ifm_error_set(error, IFM_ERROR_FAILED, "triad: element %" G_GSIZE_FORMAT " is %g, expected %g", wrong,
+    return ifm_error_set(error, IFM_ERROR_FAILED, "triad: element %zu is %g, expected %g", wrong,
                          ifm_tensor_get_double(&self->a, (gint64)wrong), (double)(B_AT(wrong) + SCALE * C_AT(wrong)));
 }
 

@@ -13,7 +13,7 @@
 static guint group_of(GHashTable *groups, const IfmTrackInfo *info, gsize track)
 {
     g_autofree char *key = info->device != NULL ? g_strdup_printf("%" G_GINT64_FORMAT " %s", info->pid, info->device)
-                                                : g_strdup_printf("#%" G_GSIZE_FORMAT, track);
+                                                : g_strdup_printf("#%zu", track);
     gpointer known = g_hash_table_lookup(groups, key);
     if (known == NULL)
     {
@@ -223,13 +223,11 @@ static void warn_of(IfmTraceAnalysis *analysis, gsize n_backwards)
 {
     if (analysis->n_dropped > 0)
         g_ptr_array_add(analysis->warnings,
-                        g_strdup_printf("%" G_GSIZE_FORMAT
-                                        " events were dropped, as their tracks were full: all figures lack them",
+                        g_strdup_printf("%zu events were dropped, as their tracks were full: all figures lack them",
                                         analysis->n_dropped));
     if (n_backwards > 0)
         g_ptr_array_add(analysis->warnings,
-                        g_strdup_printf("%" G_GSIZE_FORMAT
-                                        " events end before they start: the clock ran backwards; they count as 0 long",
+                        g_strdup_printf("%zu events end before they start: the clock ran backwards; they count as 0 long",
                                         n_backwards));
 }
 

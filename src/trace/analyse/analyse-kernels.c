@@ -62,13 +62,11 @@ static void warn_of(const IfmAnalysing *self, const IfmTrackUse *use, const Swal
         return;
     g_autofree char *title = ifm_track_title(use->info),
                     *length = ifm_format_duration((double)swallowed->most->duration_ns);
-    g_ptr_array_add(
-        self->analysis->warnings,
-        g_strdup_printf("%s: %" G_GSIZE_FORMAT " %s before the end of another; %" G_GSIZE_FORMAT
-                        " of them in \"%s\" of %s: a stream runs one at a time, so its length is in doubt; what "
-                        "overlaps is counted once",
-                        title, swallowed->n, swallowed->n == 1 ? "kernel begins" : "kernels begin", swallowed->n_most,
-                        ifm_trace_text(self->trace, swallowed->most->name), length));
+    g_ptr_array_add(self->analysis->warnings,
+                    g_strdup_printf("%s: %zu %s before the end of another; %zu of them in \"%s\" of %s: a stream runs one "
+                                    "at a time, so its length is in doubt; what overlaps is counted once",
+                                    title, swallowed->n, swallowed->n == 1 ? "kernel begins" : "kernels begin",
+                                    swallowed->n_most, ifm_trace_text(self->trace, swallowed->most->name), length));
 }
 
 void ifm_use_kernels(IfmAnalysing *self, IfmTrackWork *work, IfmTrackUse *use)

@@ -62,8 +62,8 @@ static void drop_mean(const IfmAnalysing *self, IfmTrackUse *use, const IfmSums 
     g_autofree char *title = ifm_track_title(use->info);
     g_autofree char *time = ifm_format_duration((double)sums->same_device_ns);
     g_ptr_array_add(self->analysis->warnings,
-                    g_strdup_printf("%s: all %" G_GSIZE_FORMAT " device times are %s, some beyond what the inference took: "
-                                    "that is their mean, not the time of each, and not used",
+                    g_strdup_printf("%s: all %zu device times are %s, some beyond what the inference took: that is their "
+                                    "mean, not the time of each, and not used",
                                     title, use->n_device, time));
     use->n_device = 0;
 }
@@ -102,8 +102,7 @@ static void warn_of_overlaps(const IfmAnalysing *self, const IfmTrackWork *work,
         return;
     g_autofree char *title = ifm_track_title(use->info);
     g_ptr_array_add(self->analysis->warnings,
-                    g_strdup_printf("%s: %" G_GSIZE_FORMAT
-                                    " inferences overlap the one before on the same stream: what overlaps is "
+                    g_strdup_printf("%s: %zu inferences overlap the one before on the same stream: what overlaps is "
                                     "counted once, and viewers do not show it",
                                     title, work->sums.n_overlaps));
 }
@@ -142,9 +141,8 @@ static void warn_of_crossings(const IfmAnalysing *self, const IfmTrackUse *use, 
     g_autofree char *title = ifm_track_title(use->info);
     if (n_crossings > 0 && !g_str_has_suffix(title, " (asynchronous)"))
         g_ptr_array_add(self->analysis->warnings,
-                        g_strdup_printf("%s: %" G_GSIZE_FORMAT
-                                        " slices begin within another and end after it: slices of one thread "
-                                        "nest; what overlaps is counted once",
+                        g_strdup_printf("%s: %zu slices begin within another and end after it: slices of one thread nest; "
+                                        "what overlaps is counted once",
                                         title, n_crossings));
 }
 

@@ -1,0 +1,4 @@
+"""python -m inferometer: the command."""
+from ._run import main
+
+main()
