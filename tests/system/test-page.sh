@@ -20,6 +20,7 @@ for verb in "${verbs[@]}"; do
 done
 
 exec "$root/tools/run-page" \
+    --answer 'Nothing is written: the tuned model is' \
     --replace 'build/inferometer study run gnn-stages' 'build/inferometer study run gnn-stages --warmup 1 --runs 1' \
     --replace 'study run gnn-plan' "study run gnn-plan --warmup 1 --runs 2 --set 'sizes=[{nodes: 2000, edges: [4000]}, {nodes: 5000, edges: [10000]}]'" \
     --replace 'bound --verify' 'bound --verify --batches 5 --repetitions 1' \

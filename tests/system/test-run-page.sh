@@ -44,6 +44,10 @@ writes()
         diff <(grep -c . "$scratch/written.md") <(echo 20)
 }
 keeps() { ! "$run_page" --write "$program" "$scratch/kept.md" && cmp "$scratch/fails.md" "$scratch/kept.md"; }
+printf '```sh\necho "nothing  is"; echo found; exit 1\n```\n' >"$scratch/answers.md"
+sed 's/exit 1/exit 2/' "$scratch/answers.md" >"$scratch/breaks.md"
+answers() { "$run_page" --answer 'nothing is found' "$program" "$scratch/$1.md" >"$scratch/log"; }
+unanswered() { ! answers "$1" && ! "$run_page" --answer 'all is found' "$program" "$scratch/answers.md" >"$scratch/log"; }
 smaller() { "$run_page" --replace 'seq 5' 'seq 3' --keep numbers "$scratch/out" "$program" "$scratch/page.md" && diff "$scratch/out" <(seq 3); }
 
 # said NOW SHOWN: a page that shows SHOWN of a command that prints NOW.
@@ -81,5 +85,7 @@ check 'a command that fails is a fault' faulty "$scratch/fails.md"
 check 'an output that is not there is a fault' faulty "$scratch/silent.md"
 check '--write puts outputs in, shortened where the page says so' writes
 check '--write leaves a page alone whose command fails' keeps
+check '--answer: a command that says so and ends with status 1 is no fault' answers answers
+check 'with another status, or without these words, it is one' unanswered breaks
 check '--replace makes a run smaller, --keep copies a file' smaller
 finish
