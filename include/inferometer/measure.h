@@ -12,13 +12,13 @@ IFM_BEGIN_DECLS
 /** IfmProtocol: when to stop. Fixed counts where @runs > 0, else the rule. */
 typedef struct
 {
-    gsize warmup;    /* fixed: this many. Rule: at least this many, until the latency is steady */
-    gsize runs;      /* fixed: exactly this many; 0: the rule below */
-    double ci_ratio; /* target half-width of the median's interval / median: 0.01 */
-    double level;    /* 0.95 */
-    gsize min_runs, max_runs;
+    gsize warmup;             /* fixed: this many. Rule: at least this many, until the latency is steady */
+    gsize runs;               /* fixed: exactly this many; 0: the rule below */
+    double ci_ratio;          /* target half-width of the median's interval / median: 0.01 */
+    double level;             /* 0.95 */
+    gsize min_runs, max_runs; /* a record holds as many as min_runs at least, or it failed or was interrupted */
     /* for warm-up and runs together, of the rule alone: warm-up ends by a quarter of it, and no interval stops before a
-     * 50th, so that short runs see slow changes, too; 0: none of that */
+     * 50th, so that short runs see slow changes, too; it extends until there are min_runs; 0: none of that */
     gint64 time_budget_ns;
 } IfmProtocol;
 

@@ -1,4 +1,5 @@
 /* What earlier sessions came to: which devices were lost, and which records stand. */
+#include <base/fields.h>
 #include <measure/measure.h>
 #include <string.h>
 
@@ -100,15 +101,21 @@ static gsize session_of(const CampaignPast *past, gint64 at_ms)
     return number;
 }
 
+/* Whether a record has fewer runs than its case promises, as those of older versions may. */
+static gboolean lacks_runs(const IfmCase *sealed, const IfmMeasurement *last)
+{
+    return last->samples_ns->len > 0 && last->samples_ns->len < ifm_member_number(sealed->options, "protocol.min_runs");
+}
+
 /* What a loss left untried gets one more session in which the device answers. Where that one lost it again, nothing says
  * that the next would not: the same campaign would lose a case more each time, and never come to an end. */
-gboolean campaign_past_stands(const CampaignPast *past, const char *const *devices, const IfmMeasurement *last,
-                              gboolean retry)
+gboolean campaign_past_stands(const CampaignPast *past, const char *const *devices, const IfmCase *sealed,
+                              const IfmMeasurement *last, gboolean retry)
 {
     if (g_strcmp0(last->stop_reason, "interrupted") == 0)
         return FALSE;
     if (last->outcome == IFM_OUTCOME_OK)
-        return TRUE;
+        return !lacks_runs(sealed, last);
     if (retry)
         return FALSE;
     gboolean stands = last->outcome == IFM_OUTCOME_FAILED;

@@ -83,10 +83,11 @@ void campaign_past_note(CampaignPast *past, const char *const *devices, const If
 /* campaign_past_report_losses: of each device that was lost and did not work since: it must answer before it is measured.
  */
 void campaign_past_report_losses(const CampaignPast *past, IfmRunner *runner);
-/* campaign_past_stands: whether a record ends its case: what was measured; what failed; and what was skipped since a device
- * was lost, if that device was lost in a later session again. @retry: only what was measured. */
-gboolean campaign_past_stands(const CampaignPast *past, const char *const *devices, const IfmMeasurement *last,
-                              gboolean retry);
+/* campaign_past_stands: whether a record ends its case: what was measured, with as many runs as @sealed promises; what
+ * failed; and what was skipped since a device was lost, if that device was lost in a later session again. @retry: only what
+ * was measured. */
+gboolean campaign_past_stands(const CampaignPast *past, const char *const *devices, const IfmCase *sealed,
+                              const IfmMeasurement *last, gboolean retry);
 
 /* --- campaign-progress.c --- */
 /* campaign_progress_count: how many cases there are, now that more is known of which are wanted. */

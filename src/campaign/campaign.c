@@ -240,7 +240,8 @@ gboolean campaign_look_up(IfmCampaign *campaign, CampaignEntry *entry, GError **
     entry->was_tried = TRUE;
     gboolean stands = item->own != NULL && item->own->stands != NULL
                           ? item->own->stands(item, entry->cases, found)
-                          : campaign_past_stands(campaign->past, item->devices, found, campaign->options.retry);
+                          : campaign_past_stands(campaign->past, item->devices, entry->cases[entry->n - 1], found,
+                                                 campaign->options.retry);
     if (stands)
     {
         IfmMeasurement *measurements[IFM_CAMPAIGN_MAX_RECORDS] = { 0 };

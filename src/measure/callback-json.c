@@ -37,6 +37,10 @@ static gboolean read_protocol(const char *text, IfmProtocol *protocol, GError **
     *protocol = ifm_protocol_with(&IFM_PROTOCOL_INIT, &said);
     json_auto_t *whole = ifm_record_to_json(protocol, ifm_protocol_fields);
     json_object_update(whole, given);
+    const json_t *max_runs = json_object_get(given, "max_runs");
+    if (json_integer_value(max_runs) > 0 && json_object_get(given, "min_runs") == NULL)
+        json_object_set_new(whole, "min_runs",
+                            json_integer(MIN((json_int_t)protocol->min_runs, json_integer_value(max_runs))));
     return ifm_record_from_json(protocol, ifm_protocol_fields, whole, "protocol", NULL, error) &&
            ((protocol->level > 0 && protocol->level < 1) ||
             ifm_error_refuse(error, "protocol.level: found %g, expected a number between 0 and 1", protocol->level));

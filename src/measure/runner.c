@@ -422,6 +422,16 @@ static gboolean find_again(IfmRunner *runner, const IfmDeviceSpec *spec, GError 
     return ifm_error_set(error, IFM_ERROR_LOST, "lost earlier (%s) and still is: %s", why, failure->message);
 }
 
+/* That a case which was ended within its runs has not as many as its protocol promises. */
+static void say_runs(const IfmRunMonitor *monitor, const IfmKindJob *job, GError **failure)
+{
+    const IfmProtocol *protocol = ifm_kind_protocol(job->kind, (void *)job->spec);
+    const gsize n = json_array_size(json_object_get(monitor->draft, "samples_ns")),
+                min = protocol == NULL || protocol->runs > 0 ? 0 : protocol->min_runs;
+    if (n < min && monitor->before != NULL && g_error_matches(*failure, IFM_ERROR, IFM_ERROR_TIMEOUT))
+        g_prefix_error(failure, "%zu of the least %zu runs: ", n, min);
+}
+
 /* A failure of the worker, or of finding a lost device again, is a record; NULL where it is none, but an error. */
 static IfmMeasurement *run_job(IfmRunMonitor *monitor, const IfmKindJob *job, GError **error)
 {
@@ -431,6 +441,7 @@ static IfmMeasurement *run_job(IfmRunMonitor *monitor, const IfmKindJob *job, GE
     for (guint i = 0; found && i < devices->len; i++)
         found = find_again(monitor->runner, devices->pdata[i], &failure);
     IfmMeasurement *measurement = found ? ifm_kind_ask(monitor, job, &failure) : NULL;
+    say_runs(monitor, job, &failure);
     if (g_error_matches(failure, IFM_ERROR, IFM_ERROR_CANCELLED))
         measurement = from_draft(monitor, job->place->level);
     else if (failure != NULL && !g_error_matches(failure, IFM_ERROR, IFM_ERROR_UNAVAILABLE)) /* that is: no worker at all */

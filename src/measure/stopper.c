@@ -67,8 +67,12 @@ gboolean ifm_protocol_check(const IfmProtocol *protocol, GError **error)
         if (counts[i].n > IFM_PROTOCOL_MAX_RUNS)
             return ifm_error_refuse(error, "%zu %s: a record holds %d at most", counts[i].n, counts[i].what,
                                     IFM_PROTOCOL_MAX_RUNS);
-    return protocol->runs > 0 || protocol->max_runs > 0 ||
-           ifm_error_refuse(error, "no count of runs at most: a record holds %d", IFM_PROTOCOL_MAX_RUNS);
+    if (protocol->runs > 0)
+        return TRUE;
+    if (protocol->max_runs == 0)
+        return ifm_error_refuse(error, "no count of runs at most: a record holds %d", IFM_PROTOCOL_MAX_RUNS);
+    return protocol->min_runs <= protocol->max_runs ||
+           ifm_error_refuse(error, "%zu runs at least are more than %zu at most", protocol->min_runs, protocol->max_runs);
 }
 
 const char *ifm_stop_reason_name(IfmStopReason reason)
@@ -177,6 +181,8 @@ IfmStopReason ifm_stopper_add(IfmStopper *stopper, gint64 sample_ns, gint64 elap
         return n >= protocol->runs ? IFM_STOP_FIXED : IFM_STOP_GO_ON;
     if (look(stopper, elapsed_ns))
         return IFM_STOP_INTERVAL;
+    if (n < protocol->min_runs) /* a promise: the budget extends to it */
+        return IFM_STOP_GO_ON;
     if (protocol->max_runs > 0 && n >= protocol->max_runs)
         return IFM_STOP_MAX_RUNS;
     if (protocol->time_budget_ns > 0 && elapsed_ns >= protocol->time_budget_ns)

@@ -7,7 +7,7 @@
 /* Warm-up of a process: until its latency is steady, and for as long as this allows; then some runs that tell how many go
  * into a round. */
 static const IfmProtocol warming = {
-    .warmup = 3, .ci_ratio = 0.1, .level = 0.95, .min_runs = 5, .time_budget_ns = 400 * IFM_NS_PER_MS
+    .warmup = 3, .ci_ratio = 0.1, .level = 0.95, .min_runs = 2, .time_budget_ns = 400 * IFM_NS_PER_MS
 };
 
 /* @verify: before the first round and after the last one: what lies between is the runs' alone */

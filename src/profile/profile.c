@@ -70,10 +70,11 @@ static void announce(const IfmProfile *self, guint n_cases)
     {
         g_autofree char *each = ifm_format_duration((double)protocol.time_budget_ns);
         g_autofree char *all = ifm_format_duration((double)n_cases * (double)protocol.time_budget_ns);
-        profile_note(watch,
-                     "%u cases are to be measured, for %s at most each (--time-budget), %s in all; compiling, checking and "
-                     "profiling them comes on top",
-                     n_cases, each, all);
+        profile_note(
+            watch,
+            "%u cases are to be measured, for %s at most each (--time-budget), %s in all; the least %zu runs of slow "
+            "ones, compiling, checking and profiling come on top",
+            n_cases, each, all, protocol.min_runs);
     }
     else
         profile_note(watch, "%u cases are to be measured, without a time budget", n_cases);

@@ -31,7 +31,7 @@ const IfmRecordField study_protocol_fields[] = {
     IFM_FIELD_AS(RATIO, ProtocolText, protocol.level, "level", .min = 0.5, .max = 0.9999, .fallback = "0.95",
                  .help = "confidence of the interval"),
     IFM_FIELD_AS(SIZE, ProtocolText, protocol.min_runs, "min_runs", .min = 1, .max = IFM_PROTOCOL_MAX_RUNS,
-                 .fallback = "20", .help = "not fewer"),
+                 .fallback = "20", .help = "not fewer: the budget extends to them"),
     IFM_FIELD_AS(SIZE, ProtocolText, protocol.max_runs, "max_runs", .min = 1, .max = IFM_PROTOCOL_MAX_RUNS,
                  .fallback = "20000", .help = "not more"),
     IFM_FIELD_AS(

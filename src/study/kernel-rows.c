@@ -100,14 +100,17 @@ GArray *ifm_kernel_operator_rows(const IfmKernelSamples *samples)
 /* --- loads --------------------------------------------------------------------------------------------------------------
  */
 
+/* @kernels: their ids    @ratios: of each visit of each */
 typedef struct
 {
     IfmLoadRow row;
+    GHashTable *kernels;
     GArray *ratios;
 } Load;
 
 static void load_clear(gpointer load)
 {
+    g_hash_table_unref(((Load *)load)->kernels);
     g_array_unref(((Load *)load)->ratios);
 }
 
@@ -121,6 +124,7 @@ static Load *load_of(GArray *loads, const IfmKernelSample *sample)
             return load;
     }
     const Load load = { { .kind = sample->load_kind, .cores = sample->load_cores, .level = sample->load_level },
+                        g_hash_table_new(g_str_hash, g_str_equal),
                         g_array_new(FALSE, FALSE, sizeof(double)) };
     g_array_append_val(loads, load);
     return &g_array_index(loads, Load, loads->len - 1);
@@ -147,6 +151,7 @@ GArray *ifm_kernel_load_rows(const IfmKernelSamples *samples)
             continue;
         Load *load = load_of(loads, sample);
         load->row.achieved += sample->achieved_load;
+        g_hash_table_add(load->kernels, (gpointer)sample->kernel_id);
         g_array_append_val(load->ratios, ratio);
     }
     g_array_sort(loads, compare_loads);
@@ -154,7 +159,7 @@ GArray *ifm_kernel_load_rows(const IfmKernelSamples *samples)
     {
         Load *load = &g_array_index(loads, Load, i);
         ifm_sort_doubles((double *)(void *)load->ratios->data, load->ratios->len);
-        load->row.n = load->ratios->len;
+        load->row.n = g_hash_table_size(load->kernels);
         load->row.achieved /= (double)load->ratios->len;
         load->row.slow_down = quantile_of(load->ratios, 0.5);
         load->row.slow_down_90 = quantile_of(load->ratios, 0.9);

@@ -63,7 +63,8 @@ static const IfmRecordField kernels_fields[] = {
     IFM_FIELD(INT64, KernelAxes, loaded, .min = 0, .max = 100000, .fallback = "60",
               .help = "how many of them are also measured under load"),
     IFM_FIELD(INT64, KernelAxes, visits, .min = 1, .max = 100, .fallback = "3",
-              .help = "how often each kernel is measured without load, each time in another order"),
+              .help =
+                  "how often each kernel is measured, each time in another order; under load, with and without it in each"),
     IFM_FIELD_AS(TEXTS, KernelAxes, stress_words, "stress", .help = "kinds of load: gemm, copy, random (docs/stress.md)"),
     IFM_FIELD(SERIES, KernelAxes, levels, .min = 0, .max = 100,
               .help = "percent of the time that the load's cores are busy; 0 is without load, which is always measured"),
@@ -439,7 +440,8 @@ static void add_visit(IfmStudy *study, int phase, IfmStudyDevice *device, Visit 
     }
 }
 
-/* All kernels once a visit, in another order each time. Which of them come under load is drawn from all of them. */
+/* All kernels once a visit, in another order each time. Which of them come under load, in each visit, is drawn from all of
+ * them. */
 static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint64 threads)
 {
     const KernelAxes *axes = study->own;
@@ -458,14 +460,12 @@ static void span_device(IfmStudy *study, int phase, IfmStudyDevice *device, gint
         for (gsize i = 0; i < kernels->len; i++)
         {
             const StudyKernel *kernel = kernels->pdata[order[i]];
-            const gboolean is_loaded = visit == 1 && g_hash_table_contains(loaded, kernel);
             add_visit(study, phase, device, (Visit){ .kernel = kernel, .visit = visit, .threads = threads },
-                      is_loaded ? conditions : idle, random);
+                      g_hash_table_contains(loaded, kernel) ? conditions : idle, random);
         }
         for (guint i = 0; i < axes->held_out->len; i++)
             add_visit(study, phase, device,
-                      (Visit){ .model = axes->held_out->pdata[i], .visit = visit, .threads = threads },
-                      visit == 1 ? conditions : idle, random);
+                      (Visit){ .model = axes->held_out->pdata[i], .visit = visit, .threads = threads }, conditions, random);
     }
 }
 

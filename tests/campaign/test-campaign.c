@@ -259,6 +259,27 @@ static void test_resume(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(count(fixture->store), ==, 10);
 }
 
+/* A record with fewer runs than its case promises, as an older version left it, does not stand. */
+static void test_promise(Fixture *fixture, gconstpointer data)
+{
+    const gint64 sample_ns = 1000000;
+    g_autoptr(IfmRunner) runner = ifm_runner_new(&(IfmRunnerOptions){ 0 });
+    g_autoptr(IfmMeasurement) older = ifm_measurement_new();
+    add(fixture, A, 0);
+    fixture->cases[0].protocol.min_runs = 3;
+    g_autoptr(IfmCase) sealed = ifm_runner_case(runner, &ifm_kind_model, &fixture->cases[0], NULL);
+    ifm_record_set_text(&older->case_key, sealed->key);
+    ifm_record_set_text(&older->stop_reason, "time-budget");
+    g_array_append_val(older->samples_ns, sample_ns);
+    g_array_append_val(older->samples_ns, sample_ns);
+    g_assert_true(ifm_store_commit(fixture->store, sealed, older, NULL));
+    g_auto(Witness) first = { 0 }, second = { 0 };
+    run(fixture, &plain, &first);
+    g_assert_cmpstr(first.said->str, ==, "A0");
+    run(fixture, &plain, &second);
+    g_assert_cmpstr(second.said->str, ==, "(A0)");
+}
+
 /* What an earlier group measured need not be measured again in a later one; within a group what is there twice is wanted
  * twice. */
 static void test_same_case(Fixture *fixture, gconstpointer data)
@@ -726,6 +747,7 @@ int main(int argc, char **argv)
         return measure_in(argv[2]);
     g_test_init(&argc, &argv, NULL);
     ADD(resume);
+    ADD(promise);
     ADD(same_case);
     ADD(retry);
     ADD(failed_encoding);

@@ -123,6 +123,7 @@ static void test_refused(void)
         { "{\"runs\": \"many\"}", "*runs*" },
         { "{\"runs\": 5000001}", "*5000001 runs*" },
         { "{\"max_runs\": 0}", "no count of runs at most*" },
+        { "{\"max_runs\": 3, \"min_runs\": 5}", "5 runs at least are more than 3 at most" },
         { "{\"level\": 1}", "protocol.level: found 1, expected a number between 0 and 1" },
     };
     Worker worker = { 0 };

@@ -305,6 +305,24 @@ static void test_given_up(void)
     }
 }
 
+/* Runs that take longer than the whole budget: there are as many as were promised. */
+static void test_promise(void)
+{
+    static const gint64 latencies[] = { 70 * MS, 90 * MS };
+    Scripted scripted;
+    scripted_init(&scripted, latencies, G_N_ELEMENTS(latencies));
+    IfmSubject subject = subject_of(&scripted);
+    IfmMeasureOptions options = { .protocol = IFM_PROTOCOL_INIT };
+    options.protocol.warmup = 1;
+    options.protocol.min_runs = 3;
+    options.protocol.time_budget_ns = 50 * MS;
+    g_autoptr(IfmMeasurement) measurement = ifm_measurement_new();
+    g_assert_true(ifm_measure_subject(&subject, &options, measurement, NULL));
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 3);
+    g_assert_cmpstr(measurement->stop_reason, ==, "time-budget");
+    scripted_clear(&scripted);
+}
+
 static void test_one_run(void)
 {
     const IfmProtocol protocol = IFM_PROTOCOL_INIT;
@@ -315,7 +333,7 @@ static void test_one_run(void)
     g_assert_cmpuint(measurement->samples_ns->len, ==, 1);
     g_assert_cmpint(at(measurement->samples_ns, 0), ==, 12345 * MS);
     g_assert_cmpfloat(measurement->summary.median, ==, 12345.0 * MS);
-    g_assert_cmpstr(measurement->stop_reason, ==, "time-budget");
+    g_assert_cmpstr(measurement->stop_reason, ==, "fixed");
     g_assert_cmpstr(verification_status(measurement), ==, "none");
     g_assert_true(has_warning(measurement, "once is enough"));
 }
@@ -516,6 +534,7 @@ int main(int argc, char **argv)
     g_test_add_func("/loop/fails-silently", test_fails_silently);
     g_test_add_func("/loop/interrupted", test_interrupted);
     g_test_add_func("/loop/given-up", test_given_up);
+    g_test_add_func("/loop/promise", test_promise);
     g_test_add_func("/loop/one-run", test_one_run);
     g_test_add_func("/loop/interrupted-early", test_interrupted_early);
     g_test_add_func("/loop/time-budget", test_time_budget);

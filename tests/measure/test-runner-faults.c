@@ -109,6 +109,28 @@ static void test_case_time(void)
     fixture_clear(&fixture);
 }
 
+/* As many runs as were promised do not fit into the time of a case: it has failed, and says so. */
+static void test_promise(void)
+{
+    Fixture fixture;
+    IfmLimits limits = { .case_time_ns = 5000 * MS };
+    g_setenv("IFM_SIMULATED_CLOCK", "real", TRUE);
+    fixture_init(&fixture, &limits);
+    IfmModelCase model_case = case_on(&fixture, "simulated:faulty/slow");
+    model_case.protocol = IFM_PROTOCOL_INIT;
+    model_case.protocol.warmup = 1;
+    model_case.protocol.min_runs = 1000;
+    model_case.protocol.time_budget_ns = 100 * MS;
+    g_autoptr(IfmMeasurement) measurement = measure(&fixture, &model_case);
+    g_assert_cmpint(measurement->outcome, ==, IFM_OUTCOME_FAILED);
+    g_assert_cmpstr(measurement->error_code, ==, "timeout");
+    g_assert_true(g_pattern_match_simple(
+        "* of the least 1000 runs: not done within the case's limit of 5.00 s (was running)", measurement->reason));
+    g_assert_cmpuint(measurement->samples_ns->len, ==, 0);
+    g_unsetenv("IFM_SIMULATED_CLOCK");
+    fixture_clear(&fixture);
+}
+
 /* Slow is not hung: each run is well within the limit, though attesting, warming up and measuring are not. */
 static void test_slow(void)
 {
@@ -168,6 +190,7 @@ int main(int argc, char **argv)
     g_test_add_func("/runner/stays-lost", test_stays_lost);
     g_test_add_func("/runner/slow", test_slow);
     g_test_add_func("/runner/case-time", test_case_time);
+    g_test_add_func("/runner/promise", test_promise);
     g_test_add_func("/runner/interrupt-hung", test_interrupt_hung);
     return g_test_run();
 }

@@ -145,6 +145,24 @@ static void test_noise(void)
     g_assert_cmpuint(stop_count(&protocol, MS / 10, 0.05, 4, &reason), <, n);
 }
 
+/* The least count is a promise: neither the budget nor a count at most below it ends the runs before. */
+static void test_promise(void)
+{
+    static const gsize leasts[] = { 1, 3, 20 };
+    for (gsize i = 0; i < G_N_ELEMENTS(leasts); i++)
+    {
+        IfmProtocol protocol = IFM_PROTOCOL_INIT;
+        IfmStopReason reason;
+        protocol.min_runs = leasts[i];
+        protocol.time_budget_ns = 50 * MS;
+        g_assert_cmpuint(stop_count(&protocol, 400 * MS, 0.3, 5, &reason), ==, leasts[i]);
+        g_assert_cmpint(reason, ==, IFM_STOP_TIME_BUDGET);
+        protocol.max_runs = 2;
+        g_assert_cmpuint(stop_count(&protocol, 400 * MS, 0.3, 5, &reason), ==, MAX(leasts[i], 1));
+        g_assert_cmpint(ifm_protocol_check(&protocol, NULL), ==, leasts[i] <= 2);
+    }
+}
+
 /* When it stops by the interval, the summary of the same samples holds that interval. */
 static void test_agrees_with_summary(void)
 {
@@ -277,6 +295,7 @@ int main(int argc, char **argv)
     g_test_add_func("/stopper/least-time", test_min_time);
     g_test_add_func("/stopper/in-a-row", test_in_a_row);
     g_test_add_func("/stopper/noise", test_noise);
+    g_test_add_func("/stopper/promise", test_promise);
     g_test_add_func("/stopper/summary", test_agrees_with_summary);
     g_test_add_func("/stopper/two-levels", test_two_levels);
     g_test_add_func("/stopper/warmup", test_warmup);
