@@ -454,6 +454,39 @@ IfmStopReason ifm_stopper_add(IfmStopper *stopper, gint64 sample_ns, gint64 elap
 /* ifm_stopper_steady: whether warm-up ended because the latency was steady. */
 gboolean ifm_stopper_steady(const IfmStopper *stopper);
 
+/* --- cpu-times.c: processor time beside wall time ----------------------------------------------------------------- */
+
+/* IfmCpuReading: of one instant: processor time of the calling thread and of its process; how often threads of the process
+ * were interrupted (involuntary context switches), and how often this thread went to sleep. */
+typedef struct
+{
+    gint64 thread_ns, process_ns, n_interrupted, n_waits;
+} IfmCpuReading;
+/* ifm_cpu_read: Takes some microseconds, which are no part of the thread's time between two readings. */
+void ifm_cpu_read(IfmCpuReading *reading, gboolean is_end);
+
+/*
+ * IfmCpuTimes: Processor time and interruptions of runs, which come in batches of one or more: reading the clocks takes as
+ * long as a short run, so that short ones share a reading, and a mark. Pure: no clock, no I/O.
+ */
+typedef struct IfmCpuTimes IfmCpuTimes;
+IfmCpuTimes *ifm_cpu_times_new(gsize n_runs);
+void ifm_cpu_times_free(IfmCpuTimes *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(IfmCpuTimes, ifm_cpu_times_free)
+/* ifm_cpu_times_add: @n runs between two readings, which took @wall_ns together. */
+void ifm_cpu_times_add(IfmCpuTimes *self, const IfmCpuReading *begin, const IfmCpuReading *end, gint64 wall_ns, gsize n);
+/* ifm_cpu_times_set_delay: how long threads of the process were ready and waited for a processor during all runs. */
+void ifm_cpu_times_set_delay(IfmCpuTimes *self, gint64 delayed_ns);
+/*
+ * ifm_cpu_times_to_json: docs/formats.md, "environment.runs".
+ * cpu: whose time it is: "thread", the calling one, where that has nearly all of the process' time and does not go to
+ * sleep; "process", where one thread alone computes and it is another; null with why: the time of several threads, or of a
+ * thread that waits for a device, is none of a run.
+ * waited_ratio: 1 - processor time / wall time; without the former the time that threads waited for a processor, a thread
+ * @samples_ns: gint64: of all runs that were added, in order    @n_threads: that compute; 0: not known
+ */
+json_t *ifm_cpu_times_to_json(const IfmCpuTimes *self, const GArray *samples_ns, int n_threads);
+
 /* ifm_runner_measure_subject: Measures @subject in this process, as ifm_runner_measure() does: for IfmCaseKind.measure. */
 IfmMeasurement *ifm_runner_measure_subject(IfmRunner *runner, const IfmSubject *subject, const IfmProtocol *protocol,
                                            const IfmCase *sealed, GError **error);

@@ -218,11 +218,28 @@ gint64 ifm_sensor_peak_rss_bytes(const char *root, int pid)
     return status_bytes(root, pid, "VmHWM");
 }
 
-/* "TIME WAIT SLICES": ns, ns, a count. */
-gint64 ifm_sensor_wait_ns(const char *root)
+/* "TIME WAIT SLICES": ns, ns, a count. @text: (transfer full) (nullable)    Returns: the second; -1: there is none. */
+static gint64 parse_wait(char *text)
 {
-    g_autofree char *text = ifm_sensor_read(root, "proc/thread-self/schedstat");
-    g_auto(GStrv) words = text != NULL ? g_strsplit(text, " ", -1) : NULL;
+    g_autofree char *owned = text;
+    g_auto(GStrv) words = owned != NULL ? g_strsplit(owned, " ", -1) : NULL;
     gint64 ns;
     return words != NULL && g_strv_length(words) == 3 && ifm_sensor_parse_int64(words[1], &ns) && ns >= 0 ? ns : -1;
+}
+
+gint64 ifm_sensor_wait_ns(const char *root)
+{
+    return parse_wait(ifm_sensor_read(root, "proc/thread-self/schedstat"));
+}
+
+gint64 ifm_sensor_process_wait_ns(const char *root)
+{
+    g_autoptr(GArray) tasks = ifm_sensor_list(root, "proc/self/task", "");
+    gint64 sum_ns = -1;
+    for (guint i = 0; i < tasks->len; i++)
+    {
+        const gint64 ns = parse_wait(ifm_sensor_readf(root, "proc/self/task/%d/schedstat", g_array_index(tasks, gint, i)));
+        sum_ns = ns >= 0 ? MAX(sum_ns, 0) + ns : sum_ns;
+    }
+    return sum_ns;
 }

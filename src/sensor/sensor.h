@@ -67,6 +67,9 @@ gint64 ifm_sensor_rss_bytes(const char *root, int pid);
  */
 gint64 ifm_sensor_wait_ns(const char *root);
 
+/** ifm_sensor_process_wait_ns: The same of all threads that the calling process has, together. */
+gint64 ifm_sensor_process_wait_ns(const char *root);
+
 /* --- energy -------------------------------------------------------------------------------------------------------- */
 
 /**

@@ -201,6 +201,9 @@ static void add_sample(IfmKernelSamples *samples, const IfmStudyRow *point, cons
     sample.median_ms = point->median_ns / copies / 1e6;
     sample.std_ms = point->std_ns / copies / 1e6;
     sample.n = (double)point->n;
+    sample.cpu_ms = ifm_member_number(environment, "runs.cpu_median_ns") / copies / 1e6;
+    sample.undisturbed_ms = ifm_member_number(environment, "runs.undisturbed_median_ns") / copies / 1e6;
+    sample.interrupted = ifm_member_number(environment, "runs.n_interrupted");
     sample.visit = (double)axis_of(point, "visit");
     sample.threads = (double)study_threads_of(point);
     sample.load_kind = study_load_kind_of(point);
